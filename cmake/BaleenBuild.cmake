@@ -1,0 +1,63 @@
+# What every target of this tree shares: warnings, sanitizers, ccache, and adding each folder that has a CMakeLists.txt.
+
+find_program(BALEEN_CCACHE ccache)
+if(BALEEN_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${BALEEN_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BALEEN_CCACHE})
+endif()
+
+add_library(baleen_options INTERFACE)
+target_compile_options(baleen_options INTERFACE
+  -Wall -Wextra -Wpedantic $<$<COMPILE_LANGUAGE:CXX>:-Wconversion -Wno-sign-conversion>)
+if(BALEEN_WARNINGS_AS_ERRORS)
+  target_compile_options(baleen_options INTERFACE -Werror)
+endif()
+if(BALEEN_SANITIZE)
+  add_compile_options(-fsanitize=${BALEEN_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${BALEEN_SANITIZE})
+endif()
+
+# Where the built plugins and the program lie, in the build tree as in an installation: bin/baleen finds
+# ../lib/baleen/plugins and ../share/baleen/lua.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(BALEEN_PLUGIN_OUTPUT ${PROJECT_BINARY_DIR}/lib/baleen/plugins)
+set(BALEEN_PLUGIN_INSTALL ${CMAKE_INSTALL_LIBDIR}/baleen/plugins)
+
+# Adds every direct subfolder that has a CMakeLists.txt, in alphabetical order.
+function(baleen_add_folders)
+  file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  list(SORT found)
+  foreach(file ${found})
+    get_filename_component(folder ${file} DIRECTORY)
+    add_subdirectory(${folder})
+  endforeach()
+endfunction()
+
+# baleen_add_core(NAME log SOURCES ... [LINK ...]): the library `baleen_<name>` of core/<name>.
+function(baleen_add_core)
+  cmake_parse_arguments(A "" "NAME" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(baleen_${A_NAME} STATIC ${A_SOURCES})
+  target_include_directories(baleen_${A_NAME} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(baleen_${A_NAME} PUBLIC baleen::sdk ${A_LINK} PRIVATE baleen_options ${A_PRIVATE_LINK})
+endfunction()
+
+# baleen_add_test(NAME graph.autodiff SOURCES ... LINK ... [LABELS ...]): a GoogleTest program, its cases in ctest.
+function(baleen_add_test)
+  cmake_parse_arguments(A "" "NAME;TIMEOUT" "SOURCES;LINK;LABELS;DEPENDS" ${ARGN})
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(test_${A_NAME} ${A_SOURCES})
+  set_target_properties(test_${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_include_directories(test_${A_NAME} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(test_${A_NAME} PRIVATE
+    BALEEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BALEEN_BUILD_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(test_${A_NAME} PRIVATE baleen_options baleen::sdk ${A_LINK} GTest::gtest GTest::gtest_main)
+  if(A_DEPENDS)
+    add_dependencies(test_${A_NAME} ${A_DEPENDS})
+  endif()
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 300)
+  endif()
+  gtest_discover_tests(test_${A_NAME} TEST_PREFIX "${A_NAME}/" DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}")
+endfunction()

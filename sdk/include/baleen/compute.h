@@ -1,0 +1,119 @@
+/* A compute plugin: one device's memory, streams and kernels. */
+#pragma once
+#include "baleen/event.h"
+#include "baleen/host.h"
+#include "baleen/op.h"
+
+BALEEN_BEGIN
+
+typedef uint32_t baleen_arena_kind_t;
+enum {
+    BALEEN_ARENA_PRIVATE = 1, /* only kernels touch it */
+    BALEEN_ARENA_SHARED = 2,  /* collectives touch it too */
+    BALEEN_ARENA_PINNED = 3   /* host memory that copies touch */
+};
+
+/* A consecutive stretch of a dimension: local elements [local, local + length) are global [global, ...). */
+typedef struct baleen_run_t {
+    int64_t local, global, length;
+} baleen_run_t;
+
+typedef uint32_t baleen_tensor_flags_t;
+enum {
+    BALEEN_TENSOR_EXTERNAL_INPUT = 1u << 0, /* enters the region */
+    BALEEN_TENSOR_OUTPUT = 1u << 1,         /* leaves the region; otherwise it need never be stored */
+    BALEEN_TENSOR_PERSISTENT = 1u << 2      /* a parameter or state: same address every launch */
+};
+
+/* A kernel's view of a tensor. Strides are in elements and >= 0 (0: broadcast); any strides may come, the innermost
+ * dimension of extent > 1 has stride 1 unless the tensor was broadcast along it or transposed without a copy. */
+typedef struct baleen_tensor_t {
+    uint64_t size;
+    baleen_dtype_t dtype;
+    uint32_t rank;
+    baleen_tensor_flags_t flags;
+    int32_t micro_dim; /* the dimension cut into micro-batches, or -1 */
+    int64_t shape[BALEEN_MAX_RANK];
+    int64_t stride[BALEEN_MAX_RANK];
+    int64_t global_shape[BALEEN_MAX_RANK];
+    /* Per dimension the global indices held here, micro-batch 0; along micro_dim a later micro-batch m adds
+     * m * shape[micro_dim]. run_count 0 means one run from 0. */
+    const baleen_run_t* runs[BALEEN_MAX_RANK];
+    uint32_t run_count[BALEEN_MAX_RANK];
+} baleen_tensor_t;
+
+/* Ops to be computed by one kernel, in topological order: an anchor with pointwise neighbours, or a single op. */
+typedef struct baleen_region_t {
+    uint64_t size;
+    const baleen_op_view_t* ops;
+    uint64_t op_count;
+    const baleen_tensor_t* tensors;
+    uint64_t tensor_count;
+} baleen_region_t;
+
+/* Output tensor `output` may use the very bytes of input tensor `input`, if shapes, strides and dtypes agree. */
+typedef struct baleen_alias_t {
+    uint32_t output, input;
+} baleen_alias_t;
+
+typedef struct baleen_kernel_t {
+    uint64_t size;
+    void* kernel;                  /* owned by the host until `release` */
+    uint64_t scratch_bytes;        /* needed during each launch; the plan holds it, 64-byte aligned */
+    const baleen_alias_t* aliases; /* legal ones; valid as long as the kernel */
+    uint64_t alias_count;
+    double flops; /* per launch, for the profiler and `baleen graph`; 0 if not arithmetic-bound */
+} baleen_kernel_t;
+
+/* What may differ between two launches of one kernel. */
+typedef struct baleen_launch_t {
+    uint64_t size;
+    void* stream;
+    void* const* tensors; /* an address per region tensor; null for those that are neither input nor output */
+    void* scratch;
+    uint64_t seed;
+    uint64_t step;
+    uint64_t micro; /* micro-batch, from 0 */
+} baleen_launch_t;
+
+typedef struct baleen_device_info_t {
+    uint64_t size;
+    char name[64];
+    char summary[192];     /* instruction sets, libraries and their versions */
+    uint64_t memory_bytes; /* that may be planned for */
+    uint64_t private_bytes; /* the plugin's own memory beside the arenas, as created (scratchpads, thread stacks) */
+    uint32_t threads;
+    uint32_t alignment; /* of arena offsets */
+} baleen_device_info_t;
+
+/* The table of kind "compute". Calls on one device come from one thread at a time, except `launch` and events. */
+typedef struct baleen_compute_t {
+    uint64_t size;
+    baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, void** device);
+    void (*destroy)(void* device);
+    baleen_status_t (*info)(void* device, baleen_device_info_t* out);
+    /* Zeroed memory, aligned to `alignment`. */
+    baleen_status_t (*arena_create)(void* device, baleen_arena_kind_t kind, uint64_t bytes, void** base);
+    void (*arena_destroy)(void* device, baleen_arena_kind_t kind, void* base, uint64_t bytes);
+    /* 0: cannot. Greater: can; the core takes the largest region that a device supports. Does not allocate. */
+    uint32_t (*supports)(void* device, const baleen_region_t* region);
+    /* Builds a kernel. [plan time; may be slow] */
+    baleen_status_t (*compile)(void* device, const baleen_region_t* region, baleen_kernel_t* out);
+    void (*release)(void* device, void* kernel);
+    /* Enqueues. Allocates, locks and logs nothing. [stream order] */
+    baleen_status_t (*launch)(void* device, void* kernel, const baleen_launch_t* launch);
+    baleen_status_t (*stream_create)(void* device, void** stream);
+    void (*stream_destroy)(void* device, void* stream);
+    baleen_status_t (*stream_wait)(void* device, void* stream, baleen_event_t* event, uint64_t value);
+    baleen_status_t (*stream_signal)(void* device, void* stream, baleen_event_t* event, uint64_t value);
+    /* Blocks the caller until all that was enqueued is done; reports what went wrong meanwhile. */
+    baleen_status_t (*synchronize)(void* device, void* stream);
+    /* Copies between arenas and ordinary host memory, either way. [stream order; host memory must live until done] */
+    baleen_status_t (*copy)(void* device, void* stream, void* to, const void* from, uint64_t bytes);
+    baleen_status_t (*zero)(void* device, void* stream, void* to, uint64_t bytes);
+    /* An optional power by name and revision, or null. */
+    const void* (*query)(void* device, baleen_string_t name);
+} baleen_compute_t;
+BALEEN_ASSERT_SIZE(baleen_compute_t, 144);
+
+BALEEN_END

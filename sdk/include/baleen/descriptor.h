@@ -1,0 +1,87 @@
+/* The descriptor: a pointer-free record in the ELF note `.note.baleen` that says what a plugin is and which options it
+ * takes. The core reads it from the file, before (and without) opening the library. */
+#pragma once
+#include "baleen/base.h"
+
+#define BALEEN_DESCRIPTOR_MAGIC 0x31304e45454c4142ull /* "BALEEN01", little endian */
+#define BALEEN_MAX_OPTIONS 32
+#define BALEEN_NOTE_SECTION ".note.baleen"
+
+BALEEN_BEGIN
+
+typedef uint32_t baleen_option_type_t;
+enum {
+    BALEEN_OPTION_BOOL = 1,
+    BALEEN_OPTION_INT = 2,
+    BALEEN_OPTION_FLOAT = 3,
+    BALEEN_OPTION_STRING = 4,
+    BALEEN_OPTION_SCHEDULE = 5, /* a number, or any function of the step; reaches the plugin as a scalar value of the graph */
+    BALEEN_OPTION_TABLE = 6     /* numbers row by row (rows x columns), e.g. a Lua array of arrays */
+};
+
+typedef uint32_t baleen_option_flags_t;
+enum {
+    BALEEN_OPTION_REQUIRED = 1u << 0,
+    BALEEN_OPTION_PER_GROUP = 1u << 1, /* a parameter group may override it (optimizers) */
+    BALEEN_OPTION_MANY = 1u << 2       /* a list of strings is accepted; reaches the plugin joined by '\n' */
+};
+
+/* One option. A `cli` name makes `baleen run --<cli> VALUE` set it; for a monitor this also switches the member on. */
+typedef struct baleen_option_t {
+    char name[32];
+    baleen_option_type_t type;
+    baleen_option_flags_t flags;
+    double minimum; /* of INT, FLOAT and SCHEDULE; minimum > maximum means no range */
+    double maximum;
+    char default_value[64]; /* as a user would write it; "" with REQUIRED */
+    char choices[128];      /* STRING: allowed words separated by '|'; "" for any */
+    char cli[32];
+    char help[160];         /* one line */
+} baleen_option_t;
+BALEEN_ASSERT_SIZE(baleen_option_t, 440);
+
+typedef struct baleen_descriptor_t {
+    uint64_t magic;
+    uint32_t struct_size; /* sizeof(baleen_descriptor_t) as compiled */
+    uint32_t option_size; /* sizeof(baleen_option_t) as compiled */
+    uint16_t abi_major;
+    uint16_t abi_minor;
+    int32_t score;  /* the highest of a kind is used where the manifest names none; a negative one only on request */
+    char kind[16];  /* "compute", "optimizer", "data", "monitor", "checkpoint", "strategy", "transport", "offload" */
+    char name[32];
+    char version[16];
+    char license[32];
+    char summary[160];
+    char extension[16]; /* checkpoint, data: the file name ending it is chosen for, without the dot; or "" */
+    baleen_option_t options[BALEEN_MAX_OPTIONS]; /* ends at the first empty name */
+} baleen_descriptor_t;
+
+typedef struct baleen_note_t {
+    uint32_t name_size; /* 8 */
+    uint32_t descriptor_size;
+    uint32_t type; /* 1 */
+    char owner[8]; /* "Baleen" */
+    uint32_t padding;
+    baleen_descriptor_t descriptor;
+} baleen_note_t;
+
+/* Puts the descriptor into the note. Use once, at file scope:
+ *   BALEEN_DESCRIPTOR("optimizer", "adamw", "1.0.0", "Apache-2.0", "AdamW (arXiv 1711.05101)", 0, "",
+ *     BALEEN_OPTION("lr", BALEEN_OPTION_SCHEDULE, BALEEN_OPTION_PER_GROUP, 0, 1e9, "1e-3", "", "", "learning rate"),
+ *     ...) */
+#define BALEEN_DESCRIPTOR(kind_, name_, version_, license_, summary_, score_, extension_, ...)                       \
+    __attribute__((section(BALEEN_NOTE_SECTION), used, aligned(8))) static const baleen_note_t                       \
+        baleen_plugin_note = {8,                                                                                     \
+                              sizeof(baleen_descriptor_t),                                                           \
+                              1,                                                                                     \
+                              "Baleen",                                                                              \
+                              0,                                                                                     \
+                              {BALEEN_DESCRIPTOR_MAGIC, sizeof(baleen_descriptor_t), sizeof(baleen_option_t),        \
+                               BALEEN_ABI_MAJOR, BALEEN_ABI_MINOR, score_, kind_, name_, version_, license_,         \
+                               summary_, extension_, {__VA_ARGS__}}}
+
+#define BALEEN_OPTION(name_, type_, flags_, minimum_, maximum_, default_, choices_, cli_, help_)                     \
+    {name_, type_, flags_, minimum_, maximum_, default_, choices_, cli_, help_}
+#define BALEEN_NO_OPTIONS BALEEN_OPTION("", 0, 0, 1, 0, "", "", "", "")
+
+BALEEN_END

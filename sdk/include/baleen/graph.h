@@ -1,0 +1,67 @@
+/* The graph as plugins see it: stable numbers and four verbs (read, append, redirect, set). */
+#pragma once
+#include "baleen/op.h"
+
+BALEEN_BEGIN
+
+typedef int32_t baleen_placement_kind_t;
+enum {
+    BALEEN_REPLICATE = 0,
+    BALEEN_SHARD = 1,          /* argument: dimension; blocks of ceil(n/k) */
+    BALEEN_SHARD_BALANCED = 2, /* argument: dimension; chunks r and 2k-1-r */
+    BALEEN_SHARD_FLAT = 3,
+    BALEEN_PARTIAL_SUM = 4,
+    BALEEN_PARTIAL_MAX = 5,
+    BALEEN_AT = 6 /* argument: coordinate */
+};
+
+/* Along one mesh axis. A layout is one placement per axis, in mesh order, plus the order in which axes split a dimension. */
+typedef struct baleen_placement_t {
+    baleen_placement_kind_t kind;
+    int32_t argument;
+} baleen_placement_t;
+
+typedef int32_t baleen_role_t;
+enum {
+    BALEEN_ROLE_ACTIVATION = 0, BALEEN_ROLE_INPUT, BALEEN_ROLE_PARAMETER, BALEEN_ROLE_STATE, BALEEN_ROLE_GRADIENT,
+    BALEEN_ROLE_UPDATED, BALEEN_ROLE_SCALAR, BALEEN_ROLE_COPY
+};
+
+typedef struct baleen_value_info_t {
+    uint64_t size;
+    baleen_string_t name;
+    baleen_dtype_t dtype;
+    baleen_role_t role;
+    uint32_t rank;
+    baleen_op_t producer;
+    int64_t shape[BALEEN_MAX_RANK];          /* global */
+    baleen_string_t axes[BALEEN_MAX_RANK];   /* logical axis of each dimension, "" if none */
+    const baleen_placement_t* layout;        /* null before `place` */
+    uint64_t layout_count;
+    const baleen_op_t* users;
+    uint64_t user_count;
+} baleen_value_info_t;
+
+/* A graph in the hands of one call of a plugin. [one thread, the duration of the call] Strings and arrays that come
+ * back are valid until the graph changes. A call that returns a failure undoes all that the plugin's call changed. */
+typedef struct baleen_graph_t {
+    uint64_t size;
+    void* self;
+    uint32_t (*op_count)(void* self);    /* ids are below; deleted ones answer NOT_FOUND */
+    uint32_t (*value_count)(void* self);
+    baleen_status_t (*read_op)(void* self, baleen_op_t op, baleen_op_view_t* out);
+    baleen_status_t (*read_value)(void* self, baleen_value_t value, baleen_value_info_t* out);
+    /* Appends an op after its operands; `spec->outputs` is ignored; shapes are inferred; `outputs` receives as many ids as
+     * the kind has results (at most `capacity`). Equal pure ops are merged. */
+    baleen_status_t (*append)(void* self, const baleen_op_view_t* spec, baleen_value_t* outputs, uint64_t capacity);
+    /* All users of `from` use `to` instead, except op `except` (or BALEEN_NONE). Types must agree. */
+    baleen_status_t (*redirect)(void* self, baleen_value_t from, baleen_value_t to, baleen_op_t except);
+    baleen_status_t (*set_layout)(void* self, baleen_value_t value, const baleen_placement_t* placements, uint64_t count);
+    baleen_status_t (*set_tag)(void* self, baleen_op_t op, baleen_string_t key, baleen_string_t text);
+    /* A persistent state that belongs to the job: saved in checkpoints, filled with `initial` at the start. */
+    baleen_status_t (*add_state)(void* self, baleen_string_t name, baleen_dtype_t dtype, uint32_t rank,
+                                 const int64_t* shape, double initial, baleen_value_t* out);
+} baleen_graph_t;
+BALEEN_ASSERT_SIZE(baleen_graph_t, 88);
+
+BALEEN_END

@@ -1,0 +1,50 @@
+/* What the core gives a plugin: one table of functions, and the values of its options. */
+#pragma once
+#include "baleen/base.h"
+
+BALEEN_BEGIN
+
+/* Lives as long as the plugin is loaded. All functions may be called from any thread. */
+typedef struct baleen_host_t {
+    uint64_t size;
+    void* self;
+    /* [any thread] Writes one line to the log. */
+    void (*log)(void* self, baleen_level_t level, baleen_string_t text);
+    /* [any thread] Keeps `text` as the reason of the failure that the caller is about to return on this thread. Returns
+     * `status`, so that a plugin writes `return host->fail(host->self, BALEEN_INVALID, text);`. The first to know calls
+     * it; everybody else passes the status on. */
+    baleen_status_t (*fail)(void* self, baleen_status_t status, baleen_string_t text);
+    /* [any thread] An optional power of the host ("baleen.host.graph/1"), or null. */
+    const void* (*query)(void* self, baleen_string_t name);
+} baleen_host_t;
+BALEEN_ASSERT_SIZE(baleen_host_t, 40);
+
+/* One option's value, already checked against the schema (type, range, choices), defaults filled in. */
+typedef struct baleen_setting_t {
+    baleen_string_t name;
+    uint32_t type;  /* baleen_option_type_t */
+    uint32_t value; /* SCHEDULE: id of the scalar value in the graph that the call is about; else 0 */
+    int64_t integer;      /* BOOL (0, 1), INT */
+    double number;        /* FLOAT; SCHEDULE: its value at step 0 */
+    baleen_string_t text; /* STRING */
+    const double* table;  /* TABLE: rows * columns numbers, row by row; borrowed */
+    int64_t rows;
+    int64_t columns;
+} baleen_setting_t;
+BALEEN_ASSERT_SIZE(baleen_setting_t, 80);
+
+/* All options of the schema, in the schema's order. Borrowed for the call. */
+typedef struct baleen_settings_t {
+    uint64_t size;
+    uint64_t count;
+    const baleen_setting_t* items;
+    uint64_t seed;          /* the job's seed */
+    baleen_string_t folder; /* what relative paths are relative to; ends without '/' */
+} baleen_settings_t;
+
+/* The one symbol that a plugin exports: `baleen_plugin_start`. Fills `table` (the kind's table, whose `size` field the host
+ * has set to the bytes it knows) and returns. `host` outlives the plugin. */
+typedef baleen_status_t (*baleen_plugin_start_t)(const baleen_host_t* host, void* table);
+#define BALEEN_START_SYMBOL "baleen_plugin_start"
+
+BALEEN_END

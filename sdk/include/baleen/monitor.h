@@ -1,0 +1,54 @@
+/* A monitor: is told what happens, and shows or keeps it. Never slows the run: records come late, in order. */
+#pragma once
+#include "baleen/host.h"
+
+BALEEN_BEGIN
+
+/* A named fact: a number, or a text where text.data is not null. */
+typedef struct baleen_fact_t {
+    baleen_string_t name; /* "loss", "gradient_norm", "lr", "tokens_per_second", "memory_bytes", ... */
+    double number;
+    baleen_string_t text;
+} baleen_fact_t;
+
+typedef int32_t baleen_record_kind_t;
+enum {
+    BALEEN_RECORD_START = 1,    /* facts of the run: script, parameters, devices, planned bytes, steps */
+    BALEEN_RECORD_STEP = 2,     /* once per step */
+    BALEEN_RECORD_EVALUATE = 3, /* after an evaluation: held_out_loss, ... */
+    BALEEN_RECORD_NOTE = 4,     /* fact "message" */
+    BALEEN_RECORD_FINISH = 5    /* closing summary */
+};
+
+typedef struct baleen_record_t {
+    uint64_t size;
+    baleen_record_kind_t kind;
+    int32_t rank;
+    int64_t step;    /* steps done; 0 before the first */
+    int64_t steps;   /* of the whole run */
+    double seconds;  /* since the start of the run */
+    const baleen_fact_t* facts;
+    uint64_t count;
+} baleen_record_t;
+
+/* An interval on one stream of one rank. Times in nanoseconds since the start of the run. */
+typedef struct baleen_span_t {
+    baleen_string_t name;     /* "blocks.0.mlp.up" */
+    baleen_string_t category; /* "compute", "communication", "data", "step" */
+    int64_t begin, end;
+    int64_t step;
+    int32_t rank, stream;
+} baleen_span_t;
+
+/* The table of kind "monitor". [one thread] Pointers in records and spans are borrowed for the call. */
+typedef struct baleen_monitor_t {
+    uint64_t size;
+    baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, void** monitor);
+    void (*destroy)(void* monitor); /* flushes */
+    baleen_status_t (*record)(void* monitor, const baleen_record_t* record);
+    /* May be null: then spans are not recorded for this monitor. */
+    baleen_status_t (*spans)(void* monitor, const baleen_span_t* spans, uint64_t count);
+} baleen_monitor_t;
+BALEEN_ASSERT_SIZE(baleen_monitor_t, 40);
+
+BALEEN_END

@@ -1,0 +1,86 @@
+/// \file The sugar every kind of plugin shares: the guard that stops exceptions at the boundary, and reading settings.
+#pragma once
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "baleen/descriptor.h"
+#include "baleen/host.h"
+#include "baleen/result.hpp"
+
+namespace baleen {
+
+inline std::string_view view(baleen_string_t text) { return {text.data, text.data ? text.size : 0}; }
+inline baleen_string_t abi(std::string_view text) { return {text.data(), text.size()}; }
+
+/// A borrowed host with C++ manners. Copyable; valid as long as the plugin is loaded.
+class Host {
+ public:
+  Host() = default;
+  explicit Host(const baleen_host_t* host) : host_(host) {}
+
+  void log(baleen_level_t level, std::string_view text) const { host_->log(host_->self, level, abi(text)); }
+  baleen_status_t fail(baleen_status_t code, std::string_view text) const {
+    return host_->fail(host_->self, code, abi(text));
+  }
+  baleen_status_t fail(const Error& error) const { return fail(error.code, error.text()); }
+  const baleen_host_t* get() const { return host_; }
+
+ private:
+  const baleen_host_t* host_ = nullptr;
+};
+
+/// Runs `body` (returning Status or Result<...>-like Status) and turns its Error or exception into a status with text.
+template <class Body>
+baleen_status_t guard(const Host& host, Body&& body) noexcept {
+  try {
+    Status status = body();
+    return status ? BALEEN_OK : host.fail(status.error());
+  } catch (const std::bad_alloc&) {
+    return host.fail(BALEEN_NO_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return host.fail(BALEEN_INTERNAL, e.what());
+  } catch (...) {
+    return host.fail(BALEEN_INTERNAL, "unknown exception");
+  }
+}
+
+/// Settings by name. Asking for an option that the schema lacks is the author's bug and throws.
+class Settings {
+ public:
+  explicit Settings(const baleen_settings_t* settings) : settings_(settings) {}
+
+  bool boolean(std::string_view name) const { return at(name).integer != 0; }
+  std::int64_t integer(std::string_view name) const { return at(name).integer; }
+  double number(std::string_view name) const { return at(name).number; }
+  std::string_view text(std::string_view name) const { return view(at(name).text); }
+  /// The scalar value of a SCHEDULE option in the graph at hand.
+  std::uint32_t value(std::string_view name) const { return at(name).value; }
+  const baleen_setting_t& at(std::string_view name) const {
+    for (std::uint64_t i = 0; i < settings_->count; ++i)
+      if (view(settings_->items[i].name) == name) return settings_->items[i];
+    throw Missing(name);
+  }
+  std::uint64_t seed() const { return settings_->seed; }
+  std::string_view folder() const { return view(settings_->folder); }
+
+ private:
+  struct Missing : std::exception {
+    explicit Missing(std::string_view name) : text("no option `" + std::string(name) + "` in the schema") {}
+    const char* what() const noexcept override { return text.c_str(); }
+    std::string text;
+  };
+  const baleen_settings_t* settings_;
+};
+
+/// Copies `table` into the host's, as far as the host knows it, and sets its size.
+template <class Table>
+void fill_table(void* out, Table table) {
+  auto* head = static_cast<std::uint64_t*>(out);
+  const std::uint64_t known = *head < sizeof(Table) ? *head : sizeof(Table);
+  table.size = known;
+  __builtin_memcpy(out, &table, known);
+}
+
+}  // namespace baleen
