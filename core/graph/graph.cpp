@@ -117,8 +117,8 @@ Result<ValueId> Graph::state(const std::string& name, const ValueType& type) {
 Result<ValueId> Graph::input(const std::string& name, const ValueType& type) {
   return source("input", name, type, Role::input);
 }
-Result<ValueId> Graph::scalar(const std::string& name) {
-  return source("scalar", name, ValueType{BALEEN_F64, {}, {}}, Role::scalar);
+Result<ValueId> Graph::scalar(const std::string& name, baleen_dtype_t dtype) {
+  return source("scalar", name, ValueType{dtype, {}, {}}, Role::scalar);
 }
 
 OpId Graph::find_equal(const Op& op) const {

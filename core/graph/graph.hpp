@@ -62,7 +62,7 @@ class Graph {
   Result<ValueId> state(const std::string& name, const ValueType& type);
   Result<ValueId> input(const std::string& name, const ValueType& type);
   /// A number the host writes before each step.
-  Result<ValueId> scalar(const std::string& name);
+  Result<ValueId> scalar(const std::string& name, baleen_dtype_t dtype);
 
   /// Appends an op; results as the kind's rule infers. Equal pure ops of one phase are merged. The error names the layer.
   Result<std::vector<ValueId>> append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},

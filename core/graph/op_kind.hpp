@@ -87,6 +87,10 @@ struct OpKind {
   /// The same results from other ops, or null.
   std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> expand;
 
+  /// A better form of `op` given what made its inputs (a loss over a projection becomes the fused loss): its results, or
+  /// an empty list where there is none. May be null. [before differentiation]
+  std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> fuse;
+
   bool has(Trait trait) const { return (traits & trait) != 0; }
 };
 
