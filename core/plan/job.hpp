@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.hpp"
-#include "core/plugin/user_value.hpp"
+#include "core/input/user_value.hpp"
 
 namespace baleen {
 
@@ -31,7 +31,7 @@ using Schedule = std::function<double(std::int64_t step)>;
 /// Options of one member of a family, as the user gave them. Schedules of SCHEDULE options by option name.
 struct MemberSpec {
   std::string name;
-  UserOptions options;
+  UserValues options;
   std::map<std::string, Schedule> schedules;
   std::string where;
 };
@@ -39,7 +39,7 @@ struct MemberSpec {
 /// Parameters whose name matches one of `patterns` ('*' any text, '?' one character); the first group that matches wins.
 struct ParameterGroup {
   std::vector<std::string> patterns;
-  UserOptions options;
+  UserValues options;
   std::map<std::string, Schedule> schedules;
   bool frozen = false;
   std::string where;

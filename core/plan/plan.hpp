@@ -50,6 +50,6 @@ struct Plan {
 using PassObserver = std::function<void(const std::string& phase, const Graph& graph)>;
 
 /// Runs the phases. Verifies the graph after each. [plan time]
-Result<Plan> make_plan(Job job, PluginRegistry& plugins, const PassObserver& observer = {});
+Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer = {});
 
 }  // namespace baleen
