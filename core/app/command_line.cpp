@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <deque>
-#include <limits>
+#include <system_error>
 #include <utility>
 
 #include "core/input/nearest.hpp"
@@ -22,6 +24,30 @@ constexpr const char* kFooter =
 void parse_words(CLI::App& app, std::vector<std::string> words) {
   std::ranges::reverse(words);
   app.parse(std::move(words));
+}
+
+template <class Number>
+bool reads_as(const std::string& text, Number& out) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return code == std::errc() && end == text.data() + text.size();
+}
+
+CLI::Validator count_check() {
+  const auto check = [](const std::string& text) -> std::string {
+    std::int64_t count = 0;
+    if (reads_as(text, count) && count >= 1) return {};
+    return "must be a whole number of at least 1, not `" + text + "`";
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator temperature_check() {
+  const auto check = [](const std::string& text) -> std::string {
+    double number = 0;
+    if (reads_as(text, number) && number >= 0 && std::isfinite(number)) return {};
+    return "must be a number of at least 0, not `" + text + "`";
+  };
+  return CLI::Validator(check, "");
 }
 
 /// The options of EarlyOptions, as text. Both readings declare them here.
@@ -82,7 +108,7 @@ class Parser {
       return Command(TextOnly{help()});
     } catch (const CLI::ParseError& error) {
       BALEEN_TRY(refuse_unknown());
-      return invalid(std::string(error.what()) + "; see `" + name() + " --help`");
+      return invalid(error.what() + see_help());
     }
     BALEEN_TRY(refuse_unknown());
     return command();
@@ -111,7 +137,7 @@ class Parser {
     add_script(*run_, run_options_);
     run_->add_option("--steps", steps_, "Number of steps; stands above the script's")
         ->type_name("N")
-        ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max(), "N"));
+        ->check(count_check());
     run_->add_option("--save", run_options_.save, "Write all parameters to this file at the end")->type_name("FILE");
     run_->add_option("--load", run_options_.load, "Read all parameters from this file at the start")->type_name("FILE");
     run_->add_flag("--print-passes", run_options_.print_passes, "Print the graph after each pass that changed it");
@@ -127,11 +153,11 @@ class Parser {
     generate_->add_option("--tokens", generate_options_.tokens, "How many tokens to write")
         ->type_name("N")
         ->capture_default_str()
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40, "N"));
+        ->check(count_check());
     generate_->add_option("--temperature", generate_options_.temperature, "0 takes the likeliest token, 1 samples as learned")
         ->type_name("X")
         ->capture_default_str()
-        ->check(CLI::Range(0.0, 100.0, "X"));
+        ->check(temperature_check());
   }
 
   void add_graph() {
@@ -190,7 +216,8 @@ class Parser {
     return subs.empty() ? nullptr : subs.front();
   }
   std::string name() const { return chosen() ? "baleen " + chosen()->get_name() : "baleen"; }
-  std::string help() { return chosen() ? chosen()->help("baleen " + chosen()->get_name()) : app_.help("baleen"); }
+  std::string see_help() const { return " (see `" + name() + " --help`)"; }
+  std::string help() { return chosen() ? chosen()->help("baleen") : app_.help("baleen"); }
 
   Status refuse_unknown() const {
     const CLI::App* sub = chosen();
@@ -198,7 +225,7 @@ class Parser {
     if (!sub) {
       for (const CLI::App* each : app_.get_subcommands([](const CLI::App*) { return true; })) known.push_back(each->get_name());
       const std::vector<std::string> left = app_.remaining();
-      if (!left.empty()) return invalid(unknown_word("command", left.front(), known) + "; see `baleen --help`");
+      if (!left.empty()) return invalid(unknown_word("command", left.front(), known) + see_help());
       return {};
     }
     for (const CLI::Option* option : sub->get_options())
@@ -208,10 +235,9 @@ class Parser {
     if (left.empty()) return {};
     const std::string& first = left.front();
     const std::string word = first.substr(0, first.find('='));
-    const std::string help = "; see `" + name() + " --help`";
-    if (!first.starts_with('-')) return invalid("unexpected `" + first + "`" + help + " (a script's own words stand after `--`)");
+    if (!first.starts_with('-')) return invalid("unexpected `" + first + "`; a script's own words stand after `--`" + see_help());
     const auto near = nearest(word, known);
-    return invalid("unknown option `" + word + "`" + (near ? "; did you mean `" + *near + "`?" : "") + help);
+    return invalid("unknown option `" + word + "`" + (near ? "; did you mean `" + *near + "`?" : "") + see_help());
   }
 
   Result<Command> command() {
