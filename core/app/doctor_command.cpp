@@ -1,8 +1,9 @@
 /// \file `baleen doctor`: the machine, the libraries, the plugins; what is missing and how to get it.
 #include <array>
 #include <cstdio>
+#include <set>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "core/app/command_line.hpp"
 #include "core/app/commands.hpp"
@@ -16,7 +17,7 @@ namespace {
 constexpr std::uint64_t kLittleShared = 256ull << 20;
 
 /// Without one of each there is nothing to train.
-constexpr std::array<std::string_view, 3> kNeeded = {"compute", "data", "optimizer"};
+constexpr std::array<const char*, 3> kNeeded = {"compute", "data", "optimizer"};
 
 void line(const char* name, const std::string& text) { std::printf("%-12s %s\n", name, text.c_str()); }
 
@@ -62,30 +63,42 @@ void print_machine(const Machine& machine) {
                          (machine.transparent_huge_pages.empty() ? "unknown" : machine.transparent_huge_pages));
 }
 
-void print_plugins(const Registry& registry) {
+/// Opens every plugin, which is the only way to know that it loads. Returns the kinds that have one that does.
+std::set<std::string> try_plugins(const Registry& registry) {
+  std::set<std::string> usable;
+  std::vector<std::string> problems;
+  for (const Registry::Rejected& one : registry.rejected()) problems.push_back(one.error.text());
+  for (const Descriptor& one : registry.descriptors()) {
+    if (const Result<Plugin> plugin = registry.open(one)) {
+      usable.insert(one.kind);
+    } else {
+      problems.push_back(plugin.error().text());
+    }
+  }
   std::printf("\nplugins\n");
   for (const Kind& kind : kinds()) std::printf("  %-10s %s\n", kind.name.data(), joined(registry.names(kind.name)).c_str());
-  for (const Registry::Rejected& one : registry.rejected()) std::printf("  not used: %s\n", one.error.text().c_str());
+  for (const std::string& problem : problems) std::printf("  not usable: %s\n", problem.c_str());
+  return usable;
 }
 
 /// Prints what stops training; true where nothing does.
-bool print_missing(const Registry& registry) {
+bool print_missing(const std::set<std::string>& usable) {
   bool possible = true;
-  for (const std::string_view kind : kNeeded) {
-    if (!registry.names(kind).empty()) continue;
+  for (const std::string kind : kNeeded) {
+    if (usable.contains(kind)) continue;
     possible = false;
-    std::printf("missing: a plugin of kind %s. Those of Baleen are built with it (folder %s) and lie in %s; others are found with "
-                "--plugin-path FOLDER\n",
-                kind.data(), find_kind(kind)->folder.data(), install_folder().c_str());
+    std::printf("missing: a usable plugin of kind %s. Those of Baleen are built with it (folder %s) and lie in %s; others are "
+                "found with --plugin-path FOLDER\n",
+                kind.c_str(), find_kind(kind)->folder.data(), install_folder().c_str());
   }
   return possible;
 }
 
-void print_advice(const Registry& registry, const Machine& machine) {
-  if (registry.names("checkpoint").empty())
+void print_advice(const std::set<std::string>& usable, const Machine& machine) {
+  if (!usable.contains("checkpoint"))
     std::printf("advice: no checkpoint plugin, so nothing can be saved or loaded (folder %s)\n",
                 find_kind("checkpoint")->folder.data());
-  if (registry.names("monitor").empty())
+  if (!usable.contains("monitor"))
     std::printf("advice: no monitor plugin, so a run is silent (folder %s)\n", find_kind("monitor")->folder.data());
   if (machine.shared_bytes < kLittleShared)
     std::printf("advice: /dev/shm is small; several ranks on this host exchange data there. In Docker: --shm-size=2g; else: "
@@ -98,10 +111,10 @@ int doctor_command(const Setup& setup) {
   const Machine machine = look_at_machine();
   print_build();
   print_machine(machine);
-  print_plugins(setup.registry);
+  const std::set<std::string> usable = try_plugins(setup.registry);
   std::printf("\n");
-  const bool possible = print_missing(setup.registry);
-  print_advice(setup.registry, machine);
+  const bool possible = print_missing(usable);
+  print_advice(usable, machine);
   std::printf("%s\n", possible ? "ready: this machine can train" : "not ready: training needs what is missing above");
   return possible ? kSuccess : kBadInput;
 }

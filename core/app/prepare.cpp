@@ -16,6 +16,20 @@ Status check_options(const Member& member) {
   return {};
 }
 
+Result<Opened> open(Member member, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(Plugin plugin, setup.registry.open(member.descriptor));
+  return Opened{std::move(member), plugin};
+}
+
+Result<std::vector<Opened>> open_all(std::vector<Member> members, const Setup& setup) {
+  std::vector<Opened> opened;
+  for (Member& member : members) {
+    BALEEN_TRY_ASSIGN(Opened one, open(std::move(member), setup));
+    opened.push_back(std::move(one));
+  }
+  return opened;
+}
+
 Status check_ranks(const Setup& setup, const ScriptOptions& options) {
   const Manifest& manifest = setup.manifest;
   if (manifest.ranks() > 1)
@@ -37,14 +51,17 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
   if (!fs::is_regular_file(options.script, code)) return invalid("not a file", options.script.string());
   BALEEN_TRY(check_ranks(setup, options));
   BALEEN_TRY_ASSIGN(Member compute, choose_compute(setup.registry, setup.manifest, options.flags));
-  BALEEN_TRY(check_options(compute));
   BALEEN_TRY_ASSIGN(std::vector<Member> monitors, choose_monitors(setup.registry, setup.manifest, options.flags));
-  for (const Member& monitor : monitors) BALEEN_TRY(check_options(monitor));
-  Prepared prepared{std::move(compute), std::move(monitors), std::nullopt,
-                    fs::absolute(options.script, code).parent_path().string()};
+  BALEEN_TRY_ASSIGN(std::vector<Member> plan, choose_plan(setup.registry, setup.manifest));
+  BALEEN_TRY(check_options(compute));
+  for (const auto* members : {&monitors, &plan})
+    for (const Member& member : *members) BALEEN_TRY(check_options(member));
+
+  BALEEN_TRY_ASSIGN(Opened device, open(std::move(compute), setup));
+  Prepared prepared{std::move(device), {}, std::nullopt, fs::absolute(options.script, code).parent_path().string()};
+  BALEEN_TRY_ASSIGN(prepared.monitors, open_all(std::move(monitors), setup));
   if (setup.manifest.plan) {
-    BALEEN_TRY_ASSIGN(prepared.plan, choose_plan(setup.registry, setup.manifest));
-    for (const Member& strategy : *prepared.plan) BALEEN_TRY(check_options(strategy));
+    BALEEN_TRY_ASSIGN(prepared.plan, open_all(std::move(plan), setup));
   }
   return prepared;
 }
