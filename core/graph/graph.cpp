@@ -178,23 +178,24 @@ Result<ValueId> Graph::append1(const std::string& kind, std::vector<ValueId> inp
   return outputs[0];
 }
 
-Result<ValueId> Graph::pointwise(std::vector<ValueId> inputs, Expression expression, const std::string& name) {
-  const auto last = static_cast<std::int64_t>(expression.code.size()) - 1;
+Result<ValueId> Graph::pointwise(std::vector<ValueId> inputs, Expression expression, std::uint32_t result,
+                                 const std::string& name) {
   return append1("pointwise", std::move(inputs),
-                 {{"expression", std::move(expression)}, {"results", Attributes::ints({last})}}, name);
+                 {{"expression", std::move(expression)}, {"results", Attributes::ints({result})}}, name);
 }
 
 Result<ValueId> Graph::unary(std::uint32_t opcode, ValueId a) {
   Expression e;
-  e.unary(opcode, e.input(0));
-  return pointwise({a}, std::move(e));
+  const auto result = e.unary(opcode, e.input(0));
+  return pointwise({a}, std::move(e), result);
 }
 
 Result<ValueId> Graph::binary(std::uint32_t opcode, ValueId a, ValueId b) {
   Expression e;
   const auto x = e.input(0);
-  e.binary(opcode, x, e.input(1));
-  return pointwise({a, b}, std::move(e));
+  const auto result = a == b ? e.binary(opcode, x, x) : e.binary(opcode, x, e.input(1));
+  if (a == b) return pointwise({a}, std::move(e), result);
+  return pointwise({a, b}, std::move(e), result);
 }
 
 Result<ValueId> Graph::constant(double value, baleen_dtype_t dtype) {
@@ -260,6 +261,18 @@ Status Graph::redirect(ValueId from, ValueId to, OpId except) {
   }
   for (auto& output : outputs_)
     if (output.value == from) output.value = to;
+  return {};
+}
+
+Status Graph::set_input(OpId id, std::size_t index, ValueId to) {
+  Op& op = ops_[id];
+  const ValueId from = op.inputs.at(index);
+  if (values_[from].dtype != values_[to].dtype || values_[from].shape != values_[to].shape)
+    return internal("input of " + describe(type(from)) + " set to " + describe(type(to)));
+  op.inputs[index] = to;
+  if (std::find(op.inputs.begin(), op.inputs.end(), from) == op.inputs.end()) std::erase(values_[from].users, id);
+  insert_sorted(values_[to].users, id);
+  if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
   return {};
 }
 

@@ -54,7 +54,7 @@ struct GraphOutput {
 /// thrown away.
 class Graph {
  public:
-  explicit Graph(const OpRegistry* registry) : registry_(registry) {}
+  explicit Graph(const OpRegistry* registry = nullptr) : registry_(registry) {}
 
   // --- building
   /// Values without inputs. The name is unique per kind of source: asking again gives the same value (types must agree).
@@ -70,8 +70,9 @@ class Graph {
   /// As above for kinds of one result.
   Result<ValueId> append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
                           const std::string& name = {});
-  /// pointwise with one result: `expression`'s last instruction unless `result` says otherwise.
-  Result<ValueId> pointwise(std::vector<ValueId> inputs, Expression expression, const std::string& name = {});
+  /// pointwise with one result: instruction `result` of the expression.
+  Result<ValueId> pointwise(std::vector<ValueId> inputs, Expression expression, std::uint32_t result,
+                            const std::string& name = {});
   /// pointwise of one opcode over values.
   Result<ValueId> unary(std::uint32_t opcode, ValueId a);
   Result<ValueId> binary(std::uint32_t opcode, ValueId a, ValueId b);
@@ -112,6 +113,8 @@ class Graph {
   // --- changing
   /// All users of `from` (and outputs) use `to` instead, except op `except`. Types must agree. Call `normalise` after.
   Status redirect(ValueId from, ValueId to, OpId except = kNone);
+  /// Op `op` uses `value` as its input number `index`. Types must agree. Call `normalise` after.
+  Status set_input(OpId op, std::size_t index, ValueId value);
   /// Drops ops that no output, assign or side effect needs.
   void remove_dead();
   /// Restores topological order after redirects (stable: keeps the present order where it can).

@@ -40,7 +40,6 @@ class Log {
 
  private:
   struct State;
-  explicit Log(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
 

@@ -13,7 +13,8 @@ namespace baleen {
 struct Kind {
   std::string_view name;
   std::uint64_t table_size;  ///< of the table this host knows
-  std::uint64_t optional;    ///< bit i: function i of the table may be null
+  std::uint64_t optional;    ///< bit i: the i-th function of the table may be null
+  bool has_flags;            ///< an option may be a flag of the command line (`cli`)
   std::string_view folder;   ///< where its members live in the source tree
 };
 

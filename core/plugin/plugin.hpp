@@ -1,6 +1,6 @@
 /// \file A plugin whose library is open and whose start function has filled the kind's table.
 #pragma once
-#include <memory>
+#include <cstdint>
 #include <string_view>
 
 #include "baleen/host.h"
@@ -42,7 +42,6 @@ class Plugin {
   struct Loaded;
   friend struct PluginStore;
   explicit Plugin(const Loaded* loaded) : loaded_(loaded) {}
-  static Result<std::unique_ptr<Loaded>> load(const Descriptor& descriptor, const Log& log);
   Result<const void*> raw_table(std::string_view kind, std::uint64_t size) const;
 
   const Loaded* loaded_;

@@ -45,9 +45,4 @@ class SettingsStorage {
   std::unique_ptr<State> state_;
 };
 
-/// Reads text (a default, a command line flag) as a value of the option's type, without range or choices.
-Result<UserValue> parse_option_text(const Option& option, std::string_view text, std::string where);
-/// Checks type, range and choices of one value.
-Status check_option(const Option& option, const UserValue& value);
-
 }  // namespace baleen
