@@ -118,7 +118,7 @@ class Backward {
       Expression sum;
       std::uint32_t last = sum.input(0);
       for (std::uint32_t i = 1; i < terms.size(); ++i) last = sum.binary(BALEEN_X_ADD, last, sum.input(i));
-      BALEEN_TRY_ASSIGN(result, graph_.pointwise(terms, sum));
+      BALEEN_TRY_ASSIGN(result, graph_.pointwise(terms, sum, last));
     }
     for (std::size_t d = 0; d < graph_.value(value).rank(); ++d)
       if (graph_.value(result).axes[d].empty()) graph_.value(result).axes[d] = graph_.value(value).axes[d];
