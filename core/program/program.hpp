@@ -1,0 +1,104 @@
+/// \file A program: kernels, offsets in one arena, segments and the schedule that calls them.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.hpp"
+#include "core/program/device.hpp"
+
+namespace baleen {
+
+/// Where the persistent buffers lie in the persistent arena; the same for all programs.
+struct PersistentBuffer {
+  PersistentSpec spec;
+  std::uint64_t offset = 0, bytes = 0;
+};
+struct PersistentLayout {
+  std::vector<PersistentBuffer> buffers;
+  std::uint64_t bytes = 0;
+
+  const PersistentBuffer* find(const std::string& name) const;
+};
+PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment);
+
+/// A tensor that the host writes before (inputs, scalars) or reads after (outputs) a run; an offset in the work arena.
+struct Port {
+  std::string name;
+  ValueType type;  ///< the whole batch
+  std::uint64_t offset = 0, bytes = 0;
+  bool persistent = false;  ///< the offset is in the persistent arena
+};
+
+enum class Guard : std::uint8_t { always, first, not_first, last };
+
+/// One launch. Addresses are resolved when the program is bound to arenas.
+struct Instruction {
+  enum class Kind : std::uint8_t { launch, copy, zero } kind = Kind::launch;
+  Guard guard = Guard::always;
+  void* kernel = nullptr;
+  std::uint32_t first_address = 0, address_count = 0;  ///< in Program's address table; copy: to, from
+  std::uint64_t bytes = 0;                             ///< copy, zero
+  OpId op = kNone;                                     ///< anchor, for spans and messages
+};
+
+struct Segment {
+  std::string name;
+  int loop = -1;
+  std::vector<Instruction> instructions;
+};
+
+/// Exact bytes of the work arena by what they are for, at the moment of the peak.
+struct MemoryReport {
+  std::uint64_t arena_bytes = 0;       ///< what will be allocated
+  std::uint64_t peak_bytes = 0;        ///< the most that is live at once
+  std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
+};
+
+struct ProgramImpl;
+
+/// Compiled for one device; owns its kernels. Several programs share one work arena (they never run at once) and one
+/// persistent arena.
+class Program {
+ public:
+  /// Lowers, forms regions, compiles kernels and lays out memory. Errors: an op the device lacks and that has no expansion.
+  static Result<Program> compile(ScheduledGraph scheduled, Device& device, const PersistentLayout& persistent);
+
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+  const MemoryReport& memory() const;
+  const std::vector<Port>& inputs() const;   ///< batch inputs and scalars
+  const std::vector<Port>& outputs() const;
+  const std::vector<Segment>& segments() const;
+  const Graph& graph() const;
+  double flops() const;  ///< of one run, by the kinds' cost rules
+
+  /// Fixes all addresses. Both arenas must outlive the program's runs.
+  void bind(void* persistent_arena, void* work_arena);
+
+  /// A span per instruction is appended to `spans` (if not null) with times from `now` (nanoseconds).
+  struct RunOptions {
+    std::uint64_t seed = 0;
+    std::uint64_t step = 0;
+    std::vector<struct SpanRecord>* spans = nullptr;
+    /// Nanoseconds spent per segment are added here by segment number where it is not null.
+    std::vector<std::int64_t>* segment_ns = nullptr;
+  };
+  /// Runs the schedule on the stream and waits. [one thread]
+  Status run(void* stream, const RunOptions& options);
+
+ private:
+  explicit Program(std::unique_ptr<ProgramImpl> impl);
+  std::unique_ptr<ProgramImpl> impl_;
+};
+
+/// An interval; `name` and `category` point into the program (valid as long as it lives).
+struct SpanRecord {
+  const char* name;
+  const char* category;
+  std::int64_t begin = 0, end = 0;  ///< std::chrono::steady_clock nanoseconds
+};
+
+}  // namespace baleen
