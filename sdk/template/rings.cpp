@@ -6,7 +6,8 @@
 #include "baleen/permutation.hpp"
 
 BALEEN_DESCRIPTOR("data", "rings", "1.0.0", "Apache-2.0", "Points on two rings, an example", -1, "",
-                  BALEEN_OPTION("rows", BALEEN_OPTION_INT, 0, 8, 1e12, "1024", "", "", "points in an epoch; an eighth as many are held out"),
+                  BALEEN_OPTION("rows", BALEEN_OPTION_INT, 0, 8, 1e12, "1024", "", "",
+                                "points in an epoch; an eighth as many are held out"),
                   BALEEN_OPTION("noise", BALEEN_OPTION_FLOAT, 0, 0, 1, "0.1", "", "", "spread of the radius"));
 
 namespace {

@@ -1,4 +1,5 @@
-/// \file Builds sdk/template as a stranger would, against the installed SDK alone and with each compiler, then uses what came out.
+/// \file Builds sdk/template as a stranger would, against the installed SDK alone and with each compiler, then uses
+/// what came out.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,8 +49,8 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
       if (run({tool, "--version"}).exit_code != 0) return "missing: " + tool;
     if (!GetParam().libcxx) return {};
     const std::string source = folder_.write("probe.cpp", "#include <string>\nstd::string probe() { return \"x\"; }\n");
-    const ProcessResult probe = run({GetParam().cxx, "-stdlib=libc++", "-nostdlib++", "-shared", "-fPIC", source, "-o", folder_ / "probe.so",
-                                     "-Wl,-Bstatic", "-lc++", "-lc++abi", "-Wl,-Bdynamic"});
+    const ProcessResult probe = run({GetParam().cxx, "-stdlib=libc++", "-nostdlib++", "-shared", "-fPIC", source, "-o",
+                                     folder_ / "probe.so", "-Wl,-Bstatic", "-lc++", "-lc++abi", "-Wl,-Bdynamic"});
     return probe.exit_code == 0 ? "" : "missing: libc++ to link statically (Debian: libc++-dev libc++abi-dev)";
   }
 
@@ -136,7 +137,8 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
 TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   ASSERT_FALSE(HasFatalFailure());
   expect_listed();
-  for (const std::string& file : {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"), plugin("data", "rings")})
+  for (const std::string& file :
+       {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"), plugin("data", "rings")})
     expect_one_symbol(file);
   expect_descent(plugin("optimizer", "descent"));
   expect_descent(plugin("optimizer", "descent_c"));
