@@ -90,6 +90,7 @@ class Parser {
     add_run();
     add_generate();
     add_graph();
+    for (CLI::App* sub : {run_, generate_, graph_}) add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     doctor_ = subcommand("doctor",
                          "Look at this machine and this installation: what is there, what is missing, how to get it");
@@ -130,7 +131,6 @@ class Parser {
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"fp32", "fp64"}));
     sub.footer("Words after `--` are the script's own: baleen.arg(\"NAME\") reads `-- --NAME VALUE`.");
-    add_flags(sub);
   }
 
   void add_run() {
