@@ -58,10 +58,9 @@ class Events : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override {
     if (place_ == Place::kTop) return enter(Place::kNothing);
+    if (!in_metadata_ && keys_.size() != 3) return wrong("`dtype`, `shape` and `data_offsets` are all needed");
     place_ = Place::kTop;
-    if (in_metadata_) return true;
-    if (keys_.size() != 3) return wrong("`dtype`, `shape` and `data_offsets` are all needed");
-    header.entries.push_back(std::move(entry_));
+    if (!in_metadata_) header.entries.push_back(std::move(entry_));
     return true;
   }
   bool key(std::string& text) override {
