@@ -42,6 +42,7 @@ class Backward {
         graph_.value(gradient).role = Role::gradient;
       gradients.push_back(gradient);
     }
+    drop_joined_pads(gradients);
     return gradients;
   }
 
@@ -118,7 +119,7 @@ class Backward {
       Expression sum;
       std::uint32_t last = sum.input(0);
       for (std::uint32_t i = 1; i < terms.size(); ++i) last = sum.binary(BALEEN_X_ADD, last, sum.input(i));
-      BALEEN_TRY_ASSIGN(result, graph_.pointwise(terms, sum));
+      BALEEN_TRY_ASSIGN(result, graph_.pointwise(terms, sum, last));
     }
     for (std::size_t d = 0; d < graph_.value(value).rank(); ++d)
       if (graph_.value(result).axes[d].empty()) graph_.value(result).axes[d] = graph_.value(value).axes[d];
@@ -154,12 +155,21 @@ class Backward {
     }
     if (end != whole) return kNone;
     BALEEN_TRY_ASSIGN(const ValueId joined, graph_.append1("concat", inputs, {{"dim", Attributes::ints({dim})}}));
-    for (const Piece& piece : pieces)
-      if (graph_.value(graph_.op(piece.pad).outputs[0]).users.empty()) graph_.erase(piece.pad);
+    for (const Piece& piece : pieces) joined_pads_.push_back(piece.pad);
     return joined;
   }
 
+  /// At the end only, since one pad may be a term of two values.
+  void drop_joined_pads(const std::vector<ValueId>& gradients) {
+    for (OpId pad : joined_pads_) {
+      const ValueId result = graph_.op(pad).outputs[0];
+      const bool returned = std::find(gradients.begin(), gradients.end(), result) != gradients.end();
+      if (graph_.value(result).users.empty() && !returned) graph_.erase(pad);
+    }
+  }
+
   Graph& graph_;
+  std::vector<OpId> joined_pads_;
   std::vector<std::vector<ValueId>> terms_;  ///< by forward value: cotangents of its uses, the last use first
   std::vector<char> active_;                 ///< by forward value: does it depend on a target?
 };

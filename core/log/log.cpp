@@ -4,6 +4,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/version.h>
 
 #include <array>
 #include <cstdio>
@@ -52,6 +53,12 @@ Log Log::to_stderr(baleen_level_t level) {
   log.state_->set_patterns("");
   log.set_level(level);
   return log;
+}
+
+std::string_view Log::library() {
+  static const std::string name = "spdlog " + std::to_string(SPDLOG_VER_MAJOR) + "." + std::to_string(SPDLOG_VER_MINOR) +
+                                  "." + std::to_string(SPDLOG_VER_PATCH);
+  return name;
 }
 
 void Log::set_rank(int rank, int ranks) const {

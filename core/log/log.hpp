@@ -23,6 +23,9 @@ class Log {
   /// Lines of `level` and above go to stderr.
   static Log to_stderr(baleen_level_t level = BALEEN_INFO);
 
+  /// Name and version of the library underneath.
+  static std::string_view library();
+
   /// With more than one rank, lines begin with "[rank 3]".
   void set_rank(int rank, int ranks) const;
   void set_level(baleen_level_t level) const;

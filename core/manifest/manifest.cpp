@@ -227,8 +227,9 @@ class Reader {
       if (entry.key != "paths") return unknown_key(entry, std::vector<std::string>{"paths"});
       BALEEN_TRY_ASSIGN(const toml::array* paths, as_array(entry, "an array of paths"));
       for (const toml::node& node : *paths) {
-        BALEEN_TRY_ASSIGN(const std::string path, as_string(item_of(entry, node)));
-        out_.plugin_paths.push_back(resolved(path, entry.where));
+        const Entry item = item_of(entry, node);
+        BALEEN_TRY_ASSIGN(const std::string path, as_string(item));
+        out_.plugin_paths.push_back({resolved(path, item.where), item.where});
       }
     }
     return {};
@@ -294,6 +295,12 @@ std::int64_t Manifest::ranks() const {
 std::string Manifest::folder() const {
   std::error_code code;
   return file.empty() ? fs::current_path(code).string() : fs::absolute(file, code).parent_path().string();
+}
+
+std::string_view manifest_library() {
+  static const std::string name = "toml++ " + std::to_string(TOML_LIB_MAJOR) + "." + std::to_string(TOML_LIB_MINOR) +
+                                  "." + std::to_string(TOML_LIB_PATCH);
+  return name;
 }
 
 Result<Manifest> parse_manifest(std::string_view text, const fs::path& file, std::span<const std::string> sets) {

@@ -39,6 +39,11 @@ struct ManifestMonitor {
   std::string where;
 };
 
+struct ManifestPath {
+  std::filesystem::path path;  ///< absolute
+  std::string where;
+};
+
 /// See DESIGN section 9 for the file. Absent, or empty: one rank on localhost, the best compute plugin, no further monitors.
 struct Manifest {
   std::filesystem::path file;  ///< empty where there is none
@@ -47,7 +52,7 @@ struct Manifest {
   ManifestChoice compute;
   ManifestChoice transport;
   std::vector<ManifestMonitor> monitors;                   ///< in order of name
-  std::vector<std::filesystem::path> plugin_paths;         ///< folders or libraries, absolute
+  std::vector<ManifestPath> plugin_paths;                  ///< folders or libraries
   std::optional<std::vector<ManifestChoice>> plan;         ///< strategies in order; stands above the script's plan
 
   std::int64_t ranks() const;
@@ -61,5 +66,8 @@ Result<Manifest> read_manifest(const std::filesystem::path& file, std::span<cons
 /// The same for a text; `file` names it in messages.
 Result<Manifest> parse_manifest(std::string_view text, const std::filesystem::path& file,
                                 std::span<const std::string> sets = {});
+
+/// Name and version of the library underneath.
+std::string_view manifest_library();
 
 }  // namespace baleen

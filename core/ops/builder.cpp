@@ -1,8 +1,6 @@
 /// \file Appending several ops in a row.
 #include "core/ops/builder.hpp"
 
-#include <numeric>
-
 namespace baleen::ops {
 
 Values Builder::many(const std::string& kind, Values inputs, Attributes attributes, std::size_t count) {
@@ -31,10 +29,10 @@ ValueId Builder::pointwise(Values inputs, Expression expression, std::uint32_t r
 }
 
 ValueId Builder::binary(std::uint32_t opcode, ValueId a, ValueId b) {
-  Expression e;
-  const auto x = e.input(0);
-  const auto y = e.input(1);
-  return pointwise({a, b}, e, e.binary(opcode, x, y));
+  if (failed()) return kNone;
+  auto made = graph_.binary(opcode, a, b);
+  if (!made) error_ = std::move(made).error();
+  return failed() ? kNone : *made;
 }
 
 ValueId Builder::matmul(const std::string& spec, ValueId a, ValueId b) { return one("matmul", {a, b}, {{"spec", spec}}); }

@@ -1,5 +1,6 @@
 /// \file `cross_entropy` of logits against class ids, and `cross_entropy_grad`.
 #include "core/ops/families.hpp"
+#include "core/ops/fuse_projection.hpp"
 #include "core/ops/loss.hpp"
 
 namespace baleen::ops {

@@ -1,3 +1,4 @@
+/// \file Recognises a loss over a plain projection.
 #include "core/ops/fuse_projection.hpp"
 
 #include <algorithm>

@@ -119,27 +119,6 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
 
 }  // namespace
 
-/// Where x is a plain projection, …d,dv->…v or …d,vd->…v, that nothing else reads.
-Result<Values> fuse_projection(Graph& graph, const Op& op) {
-  const Op* product = graph.producer(op.inputs[0]);
-  if (!product || product->kind->name != "matmul" || product->inputs.size() != 2) return Values{};
-  const auto& outputs = graph.outputs();
-  const bool kept = std::any_of(outputs.begin(), outputs.end(), [&](const auto& o) { return o.value == op.inputs[0]; });
-  if (kept || graph.value(op.inputs[0]).users.size() != 1) return Values{};
-  const std::string& spec = product->attributes.text("spec");
-  const auto comma = spec.find(',');
-  const std::string a = spec.substr(0, comma), b = spec.substr(comma + 1, spec.find("->") - comma - 1),
-                    y = spec.substr(spec.find("->") + 2);
-  if (a.empty() || b.size() != 2 || y != a.substr(0, a.size() - 1) + y.back()) return Values{};
-  const bool flipped = b[0] == y.back() && b[1] == a.back();
-  if (!flipped && !(b[0] == a.back() && b[1] == y.back())) return Values{};
-  Attributes attributes = loss_attributes(op.attributes);
-  if (flipped) attributes.set("transposed", Attributes::ints({1}));
-  const Values inputs{product->inputs[0], product->inputs[1], op.inputs[1]};
-  Builder build(graph);
-  return build.finish(build.many("linear_cross_entropy", inputs, attributes, 2));
-}
-
 Status register_linear_cross_entropy(OpRegistry& registry) {
   OpKind kind;
   kind.name = "linear_cross_entropy";

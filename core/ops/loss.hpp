@@ -17,7 +17,4 @@ Status check_loss_rows(const std::string& kind, const Named& x, const std::vecto
 /// smoothing the logits' sum.
 int loss_statistics(const Attributes& attributes);
 
-/// Whether the input `op` of a loss may be replaced by the fused kind, and its results; see OpKind::fuse.
-Result<Values> fuse_projection(Graph& graph, const Op& op);
-
 }  // namespace baleen::ops

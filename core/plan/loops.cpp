@@ -80,7 +80,7 @@ class LoopScheduler {
   Status clone_for(OpId id, int loop) {
     const Op original = graph_.op(id);
     Attributes attributes = original.attributes;
-    attributes.set("loop", Attributes::ints({loop}));
+    attributes.set("copy", Attributes::ints({loop}));
     graph_.context() = {original.phase, original.twin, original.name, original.where};
     BALEEN_TRY_ASSIGN(const auto copies, graph_.append(original.kind->name, original.inputs, std::move(attributes)));
     latest_.resize(graph_.op_count(), loop);

@@ -132,7 +132,7 @@ class MicroSharder {
     if (!possible) return refuse(graph_.op(user), "reads a value with a batch dimension that is not a batch input");
     const Op copy = *producer;
     Attributes attributes = copy.attributes;
-    attributes.set("micro", Attributes::ints({static_cast<std::int64_t>(dim)}));
+    attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(dim)}));
     graph_.context() = {copy.phase, copy.twin, copy.name, copy.where};
     BALEEN_TRY_ASSIGN(const auto results, graph_.append(copy.kind->name, copy.inputs, std::move(attributes)));
     graph_.value(results[0]).layout = {Placement::shard(static_cast<int>(dim))};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/dll/shared_library.hpp>
+#include <boost/version.hpp>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -113,6 +114,8 @@ Result<Plugin> Plugin::open(const Descriptor& descriptor, const Log& log) {
   log.debug("opened " + title(descriptor) + " from " + descriptor.file.string());
   return Plugin(&loaded);
 }
+
+std::string_view Plugin::library() { return "Boost.DLL " BOOST_LIB_VERSION; }
 
 const Descriptor& Plugin::descriptor() const { return loaded_->descriptor; }
 const baleen_host_t* Plugin::host() const { return loaded_->host.get(); }

@@ -19,6 +19,9 @@ class Plugin {
   /// is open already is not started again. Fails with the library's or the plugin's own reason. [any thread]
   static Result<Plugin> open(const Descriptor& descriptor, const Log& log);
 
+  /// Name and version of what opens libraries.
+  static std::string_view library();
+
   const Descriptor& descriptor() const;
   const baleen_host_t* host() const;
 

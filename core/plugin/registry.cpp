@@ -44,19 +44,21 @@ Error none_found(std::string_view kind) {
 
 }  // namespace
 
-Result<Registry> Registry::discover(std::span<const fs::path> places, Log log) {
+Result<Registry> Registry::discover(std::span<const PluginPlace> places, Log log) {
   Registry registry(std::move(log));
-  for (const fs::path& place : places) {
-    std::error_code code;
-    if (fs::is_directory(place, code)) {
-      BALEEN_TRY(registry.add_folder(resolved(place)));
-      continue;
-    }
-    BALEEN_TRY_ASSIGN(Descriptor descriptor, read_descriptor(resolved(place)));
-    registry.add(std::move(descriptor));
-  }
+  for (const PluginPlace& place : places)
+    if (Status status = registry.add_place(resolved(place.path)); !status)
+      return place.where.empty() ? status.error() : Error{status.error().code, status.error().text(), place.where};
   std::ranges::sort(registry.descriptors_, {}, key);
   return registry;
+}
+
+Status Registry::add_place(const fs::path& place) {
+  std::error_code code;
+  if (fs::is_directory(place, code)) return add_folder(place);
+  BALEEN_TRY_ASSIGN(Descriptor descriptor, read_descriptor(place));
+  add(std::move(descriptor));
+  return {};
 }
 
 Status Registry::add_folder(const fs::path& folder) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,12 @@
 #include "core/plugin/plugin.hpp"
 
 namespace baleen {
+
+/// Where to look: a folder or a library, and the place in the user's input that named it ("--plugin-path", "a.toml:3:9").
+struct PluginPlace {
+  std::filesystem::path path;
+  std::string where;
+};
 
 class Registry {
  public:
@@ -23,7 +30,7 @@ class Registry {
   /// Reads the descriptors of all `*.so` in `places`, in search order; a place is a folder or a library. A place that does not
   /// exist and a library that was named itself but is bad are errors; bad libraries in folders are only `rejected`. Of two plugins of
   /// one kind and name the first found wins, and the log says so.
-  static Result<Registry> discover(std::span<const std::filesystem::path> places, Log log);
+  static Result<Registry> discover(std::span<const PluginPlace> places, Log log);
 
   /// Sorted by (kind, name).
   const std::vector<Descriptor>& descriptors() const { return descriptors_; }
@@ -43,6 +50,7 @@ class Registry {
 
  private:
   explicit Registry(Log log) : log_(std::move(log)) {}
+  Status add_place(const std::filesystem::path& place);
   Status add_folder(const std::filesystem::path& folder);
   void add(Descriptor descriptor);
 

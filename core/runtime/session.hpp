@@ -7,49 +7,60 @@
 #include <vector>
 
 #include "core/program/program.hpp"
+#include "core/runtime/dataset.hpp"
+#include "core/runtime/monitors.hpp"
 
 namespace baleen {
 
-/// A data set made by a data plugin.
-class Dataset;
-
-struct StepResult {
-  std::int64_t step = 0;  ///< steps done, this one included
-  std::map<std::string, double> facts;  ///< "loss", "gradient_norm", "lr", "units_per_second", "step_ms", … as monitors see
-};
-
 struct SessionOptions {
   std::int64_t steps = 0;
+  std::int64_t batch = 0;
   std::uint64_t seed = 0;
-  std::string script;              ///< for the START record
-  std::string data_folder;
+  baleen_dtype_t dtype = BALEEN_F32;
+  std::vector<Fact> start_facts;  ///< what the START record says beside the session's own facts
 };
+
+/// Facts by name, as monitors and `on_step` see them: "loss", "gradient_norm", "lr", "units_per_second", "step_ms", …
+using Facts = std::map<std::string, double>;
 
 /// What `baleen run` drives, mostly through the Lua training loop. [one thread]
 class Session {
  public:
-  /// Compiles the programs, refuses a plan that does not fit (BALEEN_NO_MEMORY, with the bytes by kind and what would help), allocates, and runs
-  /// the initialize program.
-  static Result<std::unique_ptr<Session>> create(Plan plan, std::int64_t batch, std::unique_ptr<Device> device,
-                                                 std::shared_ptr<Dataset> data, const SessionOptions& options);
+  /// Compiles the programs, refuses a plan that does not fit (BALEEN_NO_MEMORY, with the bytes by kind and what would help) before
+  /// anything is allocated, allocates, and runs the initialize program. Borrowed: `device` and `monitors` outlive the session.
+  static Result<std::unique_ptr<Session>> create(Plan plan, Device& device, std::shared_ptr<Dataset> data,
+                                                 Monitors& monitors, SessionOptions options);
   ~Session();
 
-  /// One training step: reads the next batch, evaluates the schedules, runs, reports to the monitors.
-  Result<StepResult> step();
-  /// Mean held-out loss and metrics over `batches` batches (0: the whole held-out part).
-  Result<std::map<std::string, double>> evaluate(std::int64_t batches);
-  /// Logits [context, vocabulary] of the generate program for `tokens` (padded to the context by the caller).
-  Result<std::vector<float>> logits(const std::vector<std::int32_t>& tokens);
+  /// Tells the monitors that the run begins.
+  void start();
+  /// One training step: the next batch, the schedules' values, the program. Facts have "step", the steps done.
+  Result<Facts> step();
+  /// Mean held-out loss and metrics over at most `batches` batches (0: the whole held-out part), told as EVALUATE.
+  Result<Facts> evaluate(std::int64_t batches);
+  /// Logits [context · vocabulary] of the generate program for exactly `context` tokens.
+  Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens);
+  /// Vocabulary and context of the generate program; 0 where there is none.
+  std::int64_t vocabulary() const;
+  std::int64_t context() const;
+  void note(const std::string& message);
+  /// Tells the monitors the closing summary.
+  void finish();
 
+  std::int64_t steps() const;
   std::int64_t steps_done() const;
+  /// The row of the train stream after the last one trained on: the data's cursor.
+  std::int64_t position() const;
+  const std::shared_ptr<Dataset>& data() const;
 
   /// Persistent tensors by name, to and from host memory (row-major, dtype as in the plan).
   const PersistentLayout& persistent() const;
   Status read_tensor(const std::string& name, void* data, std::uint64_t bytes);
   Status write_tensor(const std::string& name, const void* data, std::uint64_t bytes);
 
-  /// Planned bytes: persistent by category, work arena, the device's own.
-  std::map<std::string, std::uint64_t> planned_bytes() const;
+  /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device", and
+  /// "total", which is exactly what is allocated.
+  const std::map<std::string, std::uint64_t>& planned_bytes() const;
 
  private:
   Session();
