@@ -53,9 +53,8 @@ std::string attributes_text(const Op& op) {
     } else if (name == "results" && op.attributes.has("expression")) {
       continue;  // said by the expression's texts
     } else if (name == "dtype") {
-      text += " dtype=" + join(std::get<0>(attribute), [](std::int64_t d) {
-                return std::string(dtype_name(static_cast<baleen_dtype_t>(d)));
-              });
+      text += " dtype=" + join(std::get<0>(attribute),
+                               [](std::int64_t d) { return std::string(dtype_name(static_cast<baleen_dtype_t>(d))); });
     } else {
       text += " " + name + "=" + attribute_text(attribute);
     }
@@ -74,8 +73,7 @@ std::string line(const Graph& graph, const Op& op) {
   std::string text;
   if (!op.outputs.empty()) text = join(op.outputs, value_text) + " = ";
   text += op.kind->name + "(" + join(op.inputs, value_text) + ")" + attributes_text(op);
-  if (!op.outputs.empty())
-    text += " : " + join(op.outputs, [&](ValueId id) { return type_text(graph.value(id)); });
+  if (!op.outputs.empty()) text += " : " + join(op.outputs, [&](ValueId id) { return type_text(graph.value(id)); });
   for (const auto& [key, tag] : op.tags) text += " [" + key + "=" + tag + "]";
   if (!op.name.empty() || !op.where.empty()) text += "  #";
   if (!op.name.empty()) text += " " + op.name;
@@ -109,7 +107,8 @@ std::string print(const Graph& graph) {
     phase = op.phase;
     text += line(graph, op) + "\n";
   }
-  for (const GraphOutput& output : graph.outputs()) text += "return " + output.name + " = " + value_text(output.value) + "\n";
+  for (const GraphOutput& output : graph.outputs())
+    text += "return " + output.name + " = " + value_text(output.value) + "\n";
   return text;
 }
 
@@ -122,8 +121,8 @@ std::string print_dot(const Graph& graph) {
     text += "  " + node + " [label=" + quoted(label) + ", fillcolor=" + colour(op) + "];\n";
     for (ValueId input : op.inputs) {
       const Value& value = graph.value(input);
-      text += "  op" + std::to_string(value.producer) + " -> " + node + " [label=" +
-              quoted(value_text(input) + " " + type_text(value)) + "];\n";
+      text += "  op" + std::to_string(value.producer) + " -> " + node +
+              " [label=" + quoted(value_text(input) + " " + type_text(value)) + "];\n";
     }
   }
   for (const GraphOutput& output : graph.outputs()) {
