@@ -99,10 +99,11 @@ std::optional<double> fold_unary(std::uint32_t opcode, double a) {
   }
   if (!exact(a)) return std::nullopt;
   switch (opcode) {
-    case BALEEN_X_SIGN: return a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0;
+    case BALEEN_X_SIGN:
+      return a != 0 ? std::optional(a > 0 ? 1.0 : -1.0) : std::nullopt;  // of -0 there are two opinions
     case BALEEN_X_FLOOR: return std::floor(a);
     case BALEEN_X_SQRT: return a >= 0 ? std::optional(std::sqrt(a)) : std::nullopt;
-    case BALEEN_X_RELU: return a > 0 ? a : 0.0;
+    case BALEEN_X_RELU: return a != 0 ? std::optional(a > 0 ? a : 0.0) : std::nullopt;
     case BALEEN_X_IS_FINITE: return 1.0;
     default: return std::nullopt;
   }

@@ -39,26 +39,29 @@ std::string attribute_text(const Attribute& attribute) {
     const std::string list = join(*floats, number);
     return floats->size() == 1 ? list : "[" + list + "]";
   }
-  return quoted(std::get<std::string>(attribute));
+  if (const auto* text = std::get_if<std::string>(&attribute)) return quoted(*text);
+  const auto& expression = std::get<Expression>(attribute);
+  if (expression.code.empty()) return "\"\"";
+  return quoted(to_string(expression, {static_cast<std::int64_t>(expression.code.size()) - 1})[0]);
+}
+
+std::string dtypes_text(const std::vector<std::int64_t>& dtypes) {
+  return join(dtypes, [](std::int64_t d) { return std::string(dtype_name(static_cast<baleen_dtype_t>(d))); });
+}
+
+/// A `pointwise`'s expression says its results too.
+std::string pointwise_text(const Op& op) {
+  const auto texts = to_string(op.attributes.expression("expression"), op.attributes.integers("results"));
+  std::string text = " " + quoted(join(texts, [](const std::string& t) { return t; }));
+  if (op.attributes.has("shape")) text += " shape=" + to_string(op.attributes.integers("shape"));
+  if (op.attributes.has("dtype")) text += " dtype=" + dtypes_text(op.attributes.integers("dtype"));
+  return text;
 }
 
 std::string attributes_text(const Op& op) {
+  if (op.kind->has(kPointwise)) return pointwise_text(op);
   std::string text;
-  for (const auto& [name, attribute] : op.attributes) {
-    if (const auto* expression = std::get_if<Expression>(&attribute)) {
-      const auto results = op.attributes.has("results")
-                               ? op.attributes.integers("results")
-                               : std::vector{static_cast<std::int64_t>(expression->code.size()) - 1};
-      text += " " + name + "=" + quoted(join(to_string(*expression, results), [](const auto& s) { return s; }));
-    } else if (name == "results" && op.attributes.has("expression")) {
-      continue;  // said by the expression's texts
-    } else if (name == "dtype") {
-      text += " dtype=" + join(std::get<0>(attribute),
-                               [](std::int64_t d) { return std::string(dtype_name(static_cast<baleen_dtype_t>(d))); });
-    } else {
-      text += " " + name + "=" + attribute_text(attribute);
-    }
-  }
+  for (const auto& [name, attribute] : op.attributes) text += " " + name + "=" + attribute_text(attribute);
   return text;
 }
 

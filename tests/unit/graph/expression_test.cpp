@@ -63,6 +63,14 @@ TEST(Expression, FoldsConstantsOnlyWhereFp32AndFp64Agree) {
   expect_fold(BALEEN_X_POW, 2, 3, std::nullopt);  // not correctly rounded everywhere
 }
 
+TEST(Expression, LeavesSignsOfZeroToTheBackend) {
+  for (std::uint32_t opcode : {BALEEN_X_SIGN, BALEEN_X_RELU}) {
+    Expression e;
+    EXPECT_EQ(e.code[e.unary(opcode, e.constant(-0.0))].opcode, opcode);
+    EXPECT_EQ(e.code[e.unary(opcode, e.constant(2))].opcode, static_cast<std::uint32_t>(BALEEN_X_CONSTANT));
+  }
+}
+
 TEST(Expression, DropsOperationsThatChangeNoBit) {
   Expression e;
   const auto x = e.input(0), one = e.constant(1), zero = e.constant(0);

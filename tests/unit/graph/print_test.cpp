@@ -27,7 +27,7 @@ TEST(GraphPrint, WritesOneLinePerOp) {
             "%1 = parameter() name=\"w\" : fp32 [128, 4, 32]  # w\n"
             "%2 = matmul(%0, %1) spec=\"bsd,dhe->bshe\" : fp32 [16, 128, 4, 32]  # blocks.0.attention.q  train.lua:12\n"
             "# backward\n"
-            "%3 = pointwise(%2) expression=\"gelu(x0) * 0.5\" : fp32 [16, 128, 4, 32]\n"
+            "%3 = pointwise(%2) \"gelu(x0) * 0.5\" : fp32 [16, 128, 4, 32]\n"
             "return z = %3\n");
 }
 
@@ -49,7 +49,7 @@ TEST(GraphPrint, ShowsSeveralResultsAttributesLayoutsPlacesAndTags) {
 TEST(GraphPrint, NamesTheDtypeOfAConstant) {
   Graph graph(&test::builtin_ops());
   ASSERT_TRUE(graph.constant(0.25, BALEEN_F64));
-  EXPECT_EQ(print(graph), "%0 = pointwise() dtype=fp64 expression=\"0.25\" shape=[] : fp64 []\n");
+  EXPECT_EQ(print(graph), "%0 = pointwise() \"0.25\" shape=[] dtype=fp64 : fp64 []\n");
 }
 
 TEST(GraphPrint, DrawsNodesAndEdges) {
