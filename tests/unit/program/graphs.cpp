@@ -158,7 +158,7 @@ class RandomGraph {
   std::size_t dim_of(ValueId x) { return below(m_.shape(x).size()); }
 
   ValueId like(ValueId x) {
-    std::vector<ValueId> same;
+    std::vector<ValueId> same{x};
     for (ValueId v : pool_)
       if (m_.shape(v) == m_.shape(x)) same.push_back(v);
     return same[below(same.size())];
