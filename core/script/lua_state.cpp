@@ -77,7 +77,7 @@ LuaState::~LuaState() {
 
 Status LuaState::load(const std::filesystem::path& file, const std::string& chunk_name) {
   BALEEN_TRY_ASSIGN(std::string text, read_text(file));
-  if (text.starts_with("#!")) text.insert(0, "--");
+  if (text.starts_with("#!")) text[0] = text[1] = '-';
   const int status = luaL_loadbufferx(state_, text.data(), text.size(), chunk_name.c_str(), "t");
   if (status == LUA_OK) {
     lua_Debug activation{};
@@ -90,7 +90,8 @@ Status LuaState::load(const std::filesystem::path& file, const std::string& chun
   lua_pop(state_, 1);
   const std::size_t place = place_length(message);
   if (place == 0) return invalid(message, file.string());
-  return invalid(message.substr(place + 2), file.string() + message.substr(message.rfind(':', place - 1), place - message.rfind(':', place - 1)));
+  const std::size_t colon = message.rfind(':', place - 1);
+  return invalid(message.substr(place + 2), file.string() + message.substr(colon, place - colon));
 }
 
 Status LuaState::call(int arguments, int results) {
