@@ -1,9 +1,10 @@
 """The main job (examples/02_gpt) in PyTorch: trains on the C++ headers and prints the held-out loss to compare with.
 
 Usage: main_job.py [--seeds 1,2,3] [--threads 2] [--data /usr/include/c++] [--write main_job.txt]
-Every regular file under the folder in the byte order of its path (links are not followed); the files number 20, 40,
-60, ... are held out; each part is its files joined end to end. Training windows start anywhere in the training part.
-Held-out loss: mean over 64 batches of 16 windows of 128 tokens, spread evenly over the held-out part.
+Every file under the folder in the byte order of its path (links to folders are not followed, hidden files and folders
+left out); the files number 20, 40, 60, ... are held out; each part is its files joined end to end. Training windows
+start anywhere in the training part. Two held-out losses, over windows of 128 tokens that follow each other: the mean
+over all of them, and over 64 batches of 16 spread evenly.
 """
 import argparse
 import datetime
@@ -21,8 +22,11 @@ EVALUATION_BATCHES = 64
 
 def read_parts(folder: Path):
     """The training and the held-out bytes, as tensors of ids."""
-    paths = sorted((os.path.join(base, name) for base, _, names in os.walk(folder) for name in names), key=os.fsencode)
-    paths = [p for p in paths if os.path.isfile(p) and not os.path.islink(p)]
+    paths = []
+    for base, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths += [os.path.join(base, name) for name in names if not name.startswith(".")]
+    paths = sorted((p for p in paths if os.path.isfile(p)), key=os.fsencode)
     parts = [bytearray(), bytearray()]
     for number, path in enumerate(paths, start=1):
         parts[number % 20 == 0] += Path(path).read_bytes()
@@ -35,19 +39,18 @@ def windows_at(ids, starts, context):
     return torch.stack([ids[s : s + context + 1] for s in starts])
 
 
-def held_out_loss(model, ids, batch, context) -> float:
-    """Mean loss over EVALUATION_BATCHES batches spread evenly over `ids`."""
+def held_out_loss(model, ids, batch, context, limit=None) -> float:
+    """Mean loss over the windows of `ids`, or over at most `limit` batches spread evenly; whole batches only."""
     rows = (len(ids) - 1) // context
-    wanted = EVALUATION_BATCHES * batch
-    chosen = [i * rows // wanted * context for i in range(wanted)] if rows > wanted else range(0, rows * context, context)
-    chosen = list(chosen)
+    count = rows // batch if limit is None else min(limit, rows // batch)
+    starts = [i * rows // (count * batch) * context for i in range(count * batch)]
     with torch.no_grad():
-        losses = [model.loss(windows_at(ids, chosen[i : i + batch], context)) for i in range(0, len(chosen), batch)]
+        losses = [model.loss(windows_at(ids, starts[i : i + batch], context)) for i in range(0, len(starts), batch)]
     return float(torch.stack(losses).mean())
 
 
-def train(seed: int, recipe: Recipe, train_ids, held_out_ids, every: int) -> float:
-    """Trains from a seed, says how it goes, and returns the held-out loss."""
+def train(seed: int, recipe: Recipe, train_ids, held_out_ids, every: int):
+    """Trains from a seed, says how it goes, and returns the two held-out losses: over all, and over a sample."""
     torch.manual_seed(seed)
     model = Gpt(SHAPE, seed)
     trainer = Trainer(model, recipe)
@@ -57,7 +60,7 @@ def train(seed: int, recipe: Recipe, train_ids, held_out_ids, every: int) -> flo
         loss = trainer.train(windows_at(train_ids, starts, SHAPE.context))
         if (step + 1) % every == 0:
             print(f"seed {seed} step {step + 1} loss {float(loss):.4f} {time.time() - began:.0f} s", flush=True)
-    return held_out_loss(model, held_out_ids, recipe.batch, SHAPE.context)
+    return [held_out_loss(model, held_out_ids, recipe.batch, SHAPE.context, n) for n in (None, EVALUATION_BATCHES)]
 
 
 def arguments():
@@ -78,11 +81,11 @@ def main():
     torch.set_num_threads(options.threads)
     recipe = Recipe(steps=options.steps, batch=16, peak=options.peak, warmup=options.warmup, betas=(0.9, options.beta2))
     parts = read_parts(options.data)
-    lines = [f"# main_job.py: {recipe}", "# seed  held-out loss (nats per byte)  date  torch"]
+    lines = [f"# main_job.py: {recipe}", "# seed, held-out loss (nats per byte) over all and over the sample, date, PyTorch"]
     for seed in (int(s) for s in options.seeds.split(",")):
-        loss = held_out = train(seed, recipe, *parts, every=100)
-        lines.append(f"{seed} {held_out:.4f} {datetime.date.today()} {torch.__version__}")
-        print(f"seed {seed} held-out loss {loss:.4f}", flush=True)
+        whole, sample = train(seed, recipe, *parts, every=100)
+        lines.append(f"{seed} {whole:.4f} {sample:.4f} {datetime.date.today()} {torch.__version__}")
+        print(f"seed {seed} held-out loss {whole:.4f}, of the sample {sample:.4f}", flush=True)
     if options.write:
         options.write.write_text("\n".join(lines) + "\n")
 

@@ -28,6 +28,24 @@ TEST(Includes, TheTreeKeepsToTheRules) {
   EXPECT_GT(seen, 100) << "the scan found next to nothing under " << root;
 }
 
+/// Whether a file under tests/ includes the core, itself or through tests/support.
+bool reaches_core(const fs::path& path) {
+  for (const Include& include : read_file(path).includes) {
+    if (include.path.starts_with("core/")) return true;
+    const fs::path next = fs::path(BALEEN_SOURCE_DIR) / "tests" / include.path;
+    if (include.path.starts_with("support/") && next != path && reaches_core(next)) return true;
+  }
+  return false;
+}
+
+TEST(Includes, NoOtherKindOfTestReachesTheCoreThroughSupport) {
+  const fs::path tests = fs::path(BALEEN_SOURCE_DIR) / "tests";
+  for (const char* kind : {"conformance", "parity", "error", "fault", "golden", "interop"})
+    for (const fs::path& path : sources_below(tests / kind))
+      EXPECT_FALSE(reaches_core(path)) << path.lexically_relative(tests) << " sees the core";
+  EXPECT_TRUE(reaches_core(tests / "unit/manifest/manifest_test.cpp")) << "the walk sees nothing";
+}
+
 TEST(Includes, EveryFolderOfTheCoreHasALayer) {
   for (const auto& entry : fs::directory_iterator(fs::path(BALEEN_SOURCE_DIR) / "core")) {
     if (!entry.is_directory()) continue;
@@ -78,7 +96,7 @@ TEST(Includes, OnlyUnitTestsAndBenchmarksSeeTheCore) {
   EXPECT_TRUE(allowed("tests/unit/graph/x_test.cpp", "core/graph/graph.hpp", false));
   EXPECT_TRUE(allowed("tests/bench/ops/x.cpp", "core/graph/graph.hpp", false));
   EXPECT_FALSE(allowed("tests/conformance/data/x_test.cpp", "core/graph/graph.hpp", false));
-  EXPECT_FALSE(allowed("tests/support/x.hpp", "core/graph/graph.hpp", false));
+  EXPECT_FALSE(allowed("tests/golden/x_test.cpp", "core/graph/graph.hpp", false));
 }
 
 TEST(SourceText, FindsIncludesAndLiteralsButNotThoseInComments) {
