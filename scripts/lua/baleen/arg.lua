@@ -9,7 +9,7 @@ local function read(list)
     local name, value = list[i]:match("^%-%-([%w_%-]+)=(.*)$")
     name = name or list[i]:match("^%-%-([%w_%-]+)$")
     if not name then
-      core.fail("script argument `" .. list[i] .. "`: arguments are written --name VALUE or --name=VALUE", "command line")
+      core.fail(("script argument `%s`: write --name VALUE or --name=VALUE"):format(list[i]), "command line")
     end
     if not value and list[i + 1] and not list[i + 1]:match("^%-%-") then
       i = i + 1

@@ -3,9 +3,9 @@ local core = require "baleen.core"
 
 return setmetatable({}, {
   __index = function(_, plugin)
-    return function(options)
+    return core.entry(function(options)
       return core.data(plugin, options or {}, core.where())
-    end
+    end)
   end,
   __tostring = function()
     return "baleen.data: data.<plugin> { options }"

@@ -1,5 +1,5 @@
---- Called by the core once for each graph of a job: runs the model on symbolic inputs, then loss and metrics. Returns the graph's outputs
---- as a list of { name, value }.
+--- Called by the core once for each graph of a job: runs the model on symbolic inputs, then loss and metrics.
+--- Returns the graph's outputs as a list of { name, value }.
 local core = require "baleen.core"
 local layer = require "baleen.nn.layer"
 

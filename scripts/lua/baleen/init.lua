@@ -11,7 +11,7 @@ local baleen = {
   optimizer = require "baleen.optimizer",
   strategy = require "baleen.strategy",
   schedule = schedule,
-  arg = require("baleen.arg").get,
+  arg = core.entry(require("baleen.arg").get),
 }
 baleen.ops.where = baleen.ops.select
 

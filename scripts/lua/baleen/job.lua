@@ -49,11 +49,13 @@ local function check_fields(job)
   for _, option in ipairs { "input", "target" } do
     local found = false
     for _, name in ipairs(names) do found = found or name == job[option] end
-    if not found then core.fail(("job: `%s`: %s"):format(option, core.unknown_word("field", job[option], names))) end
+    if not found then
+      core.fail(("job: `%s`: %s"):format(option, core.unknown_word("field", job[option], names)))
+    end
   end
 end
 
-return function(given)
+return core.entry(function(given)
   local job = options.check("job", given, rules)
   job.where = core.where()
   job.steps = core.steps or job.steps
@@ -66,8 +68,8 @@ return function(given)
   end
   for name, metric in pairs(job.metrics) do
     if type(name) ~= "string" or not options.callable(metric) then
-      core.fail("job: `metrics` must give each metric a name and a function, as in { accuracy = baleen.nn.accuracy {} }")
+      core.fail("job: `metrics` must give each a name and a function, as in { accuracy = baleen.nn.accuracy {} }")
     end
   end
   return core.new_job(job)
-end
+end)

@@ -21,6 +21,13 @@ function options.callable(value)
   return type(meta) == "table" and meta.__call ~= nil
 end
 
+--- Fails unless `value` is of that type; `what` names it: "optimizer: the name".
+function options.expect(what, value, kind)
+  if not types[kind][2](value) then
+    core.fail(("%s is %s; it must be %s"):format(what, core.describe(value), types[kind][1]))
+  end
+end
+
 local function names_of(rules)
   local names = {}
   for name in pairs(rules) do names[#names + 1] = name end
@@ -56,8 +63,8 @@ local function check_value(what, name, value, rule)
   core.fail(("%s: `%s` is %s; it must be %s"):format(what, name, core.describe(value), table.concat(expected, " or ")))
 end
 
---- Returns a table with the value of every rule's option. A rule is { type = "integer|table", default =, required =, min =, max =,
---- choices = }. With `list` the entries 1, 2, … of `given` are kept too.
+--- Returns a table with the value of every rule's option. A rule is { type = "integer|table", default =, required
+--- =, min =, max =, choices = }. With `list` the entries 1, 2, … of `given` are kept too.
 function options.check(what, given, rules, list)
   if given == nil then given = {} end
   if type(given) ~= "table" then

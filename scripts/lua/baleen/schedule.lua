@@ -20,10 +20,10 @@ local function warmed(given, after)
 end
 
 local function define(name, rules, make)
-  return function(given)
+  return core.entry(function(given)
     local checked = options.check(name, given, rules)
     return setmetatable({ name = name, given = checked, value = make(checked) }, Schedule)
-  end
+  end)
 end
 
 local peak = { type = "number", required = true }
@@ -90,8 +90,8 @@ local function check_points(points)
   end
 end
 
---- piecewise { points = { { step, value }, ... }, smooth = false }: the value of the last point reached; with `smooth`, straight lines
---- between the points.
+--- piecewise { points = { { step, value }, ... }, smooth = false }: the value of the last point reached; with
+--- `smooth`, straight lines between the points.
 schedule.piecewise = define("piecewise", {
   points = { type = "table", required = true }, smooth = { type = "boolean", default = false },
 }, function(given)

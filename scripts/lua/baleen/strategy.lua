@@ -8,10 +8,9 @@ local Strategy = {
   end,
 }
 
-return function(name, given)
-  if type(name) ~= "string" then core.fail("strategy: the name is " .. core.describe(name) .. "; it must be a string") end
-  if given ~= nil and type(given) ~= "table" then
-    core.fail("strategy `" .. name .. "`: the options are " .. core.describe(given) .. "; they must be a table")
-  end
-  return setmetatable({ name = name, options = given or {}, where = core.where() }, Strategy)
-end
+return core.entry(function(name, given)
+  given = given or {}
+  options.expect("strategy: the name", name, "string")
+  options.expect("strategy `" .. name .. "`: the options", given, "table")
+  return setmetatable({ name = name, options = given, where = core.where() }, Strategy)
+end)

@@ -18,14 +18,20 @@ constexpr const char* kGpt = R"(nn.sequential {
 TEST_F(Layers, NameTheParametersOfAGptByTheirPaths) {
   auto script = loaded(job_of(kGpt));
   ASSERT_TRUE(script);
-  const std::vector<std::string> expected = {
-      "embedding.weight [16, 12]", "embedding.positions [8, 12]",
-      "blocks.0.attention_norm.gamma [12]", "blocks.0.attention_norm.beta [12]",
-      "blocks.0.attention.qkv.weight [12, 3, 3, 4]", "blocks.0.attention.qkv.bias [3, 3, 4]",
-      "blocks.0.attention.out.weight [3, 4, 12]", "blocks.0.attention.out.bias [12]",
-      "blocks.0.mlp_norm.gamma [12]", "blocks.0.mlp_norm.beta [12]",
-      "blocks.0.mlp.up.weight [12, 48]", "blocks.0.mlp.up.bias [48]",
-      "blocks.0.mlp.down.weight [48, 12]", "blocks.0.mlp.down.bias [12]"};
+  const std::vector<std::string> expected = {"embedding.weight [16, 12]",
+                                             "embedding.positions [8, 12]",
+                                             "blocks.0.attention_norm.gamma [12]",
+                                             "blocks.0.attention_norm.beta [12]",
+                                             "blocks.0.attention.qkv.weight [12, 3, 3, 4]",
+                                             "blocks.0.attention.qkv.bias [3, 3, 4]",
+                                             "blocks.0.attention.out.weight [3, 4, 12]",
+                                             "blocks.0.attention.out.bias [12]",
+                                             "blocks.0.mlp_norm.gamma [12]",
+                                             "blocks.0.mlp_norm.beta [12]",
+                                             "blocks.0.mlp.up.weight [12, 48]",
+                                             "blocks.0.mlp.up.bias [48]",
+                                             "blocks.0.mlp.down.weight [48, 12]",
+                                             "blocks.0.mlp.down.bias [12]"};
   const auto parameters = parameters_of(*script);
   ASSERT_EQ(parameters.size(), 2u + 2 * 12 + 3);
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(parameters[i], expected[i]);
@@ -170,12 +176,12 @@ TEST_F(Layers, GateTheMlpForSwiglu) {
 }
 
 TEST_F(Layers, NumberLayersOfOneKind) {
-  auto script = loaded(job_of(R"(nn.sequential { nn.embedding { vocab = 16, dim = 4 }, nn.linear { out = 5, bias = false },
+  auto script =
+      loaded(job_of(R"(nn.sequential { nn.embedding { vocab = 16, dim = 4 }, nn.linear { out = 5, bias = false },
     nn.relu {}, nn.linear { out = 5, bias = false }, nn.linear { name = "last", out = 16, bias = false } })"));
   ASSERT_TRUE(script);
-  EXPECT_EQ(parameters_of(*script),
-            (std::vector<std::string>{"embedding.weight [16, 4]", "linear.weight [4, 5]", "linear_2.weight [5, 5]",
-                                      "last.weight [5, 16]"}));
+  EXPECT_EQ(parameters_of(*script), (std::vector<std::string>{"embedding.weight [16, 4]", "linear.weight [4, 5]",
+                                                              "linear_2.weight [5, 5]", "last.weight [5, 16]"}));
 }
 
 TEST_F(Layers, ShareTheParametersOfALayerThatIsCalledTwice) {

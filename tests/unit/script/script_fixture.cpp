@@ -91,7 +91,8 @@ std::string ScriptTest::error_of(const std::string& text) {
   if (script) return "";
   std::string error = script.error().text();
   const std::string prefix = folder_.string() + "/";
-  for (std::size_t at = error.find(prefix); at != std::string::npos; at = error.find(prefix)) error.erase(at, prefix.size());
+  for (std::size_t at = error.find(prefix); at != std::string::npos; at = error.find(prefix))
+    error.erase(at, prefix.size());
   return error;
 }
 
@@ -100,13 +101,16 @@ std::string ScriptTest::job_of(const std::string& model, const std::string& more
 local nn, ops = baleen.nn, baleen.ops
 local corpus = baleen.data.fake {}
 return baleen.job { batch = 2, steps = 10, data = corpus, loss = nn.cross_entropy {},
-  optimizer = baleen.optimizer("o", { lr = 0.1 }), )" + more + R"(
-  model = )" + model + "\n}\n";
+  optimizer = baleen.optimizer("o", { lr = 0.1 }), )" +
+         more + R"(
+  model = )" +
+         model + "\n}\n";
 }
 
 std::vector<std::string> ScriptTest::parameters_of(Script& script) {
   std::vector<std::string> list;
-  for (const ParameterSpec& spec : script.job().parameters) list.push_back(spec.name + " " + to_string(spec.type.shape));
+  for (const ParameterSpec& spec : script.job().parameters)
+    list.push_back(spec.name + " " + to_string(spec.type.shape));
   return list;
 }
 

@@ -10,8 +10,8 @@
 
 namespace baleen::testing {
 
-/// Options `fields` = "tokens" (tokens and targets [context], vocabulary 16), "documents" (those and documents [context]) or "features"
-/// (features [4], label []); `context`, `held_out` (rows).
+/// Options `fields` = "tokens" (tokens and targets [context], vocabulary 16), "documents" (those and documents
+/// [context]) or "features" (features [4], label []); `context`, `held_out` (rows).
 class FakeData : public ScriptData {
  public:
   static Result<std::shared_ptr<ScriptData>> create(const MemberSpec& spec);

@@ -1,7 +1,9 @@
---- attention { heads, kv_heads = heads, causal = false, rotary = false, bias = true, documents, init }: self-attention over [batch, seq, dim].
+--- attention { heads, kv_heads = heads, causal = false, rotary = false, bias = true, documents, init }:
+--- self-attention over [batch, seq, dim].
 ---   kv_heads: fewer heads of keys and values than of queries, each shared by heads / kv_heads (arXiv 2305.13245)
 ---   rotary: true, or a rotary layer
----   documents: a field of the data, [batch, seq], that numbers documents; a token sees its own document only, and none where it is -1
+---   documents: a field of the data, [batch, seq], that numbers documents; a token sees its own document only, and
+---   none where it is -1
 local initializer = require "baleen.initializer"
 local layer = require "baleen.nn.layer"
 local linear = require "baleen.nn.linear"
@@ -11,19 +13,19 @@ local rotary = require "baleen.nn.rotary"
 local function setup(self)
   self.kv_heads = self.kv_heads or self.heads
   if self.heads % self.kv_heads ~= 0 then
-    self:fail(("attention: %d heads cannot share %d heads of keys and values; `heads` must be a multiple of `kv_heads`"):format(
+    self:fail(("%d heads cannot share %d heads of keys and values; give a multiple"):format(
       self.heads, self.kv_heads))
   end
   if self.rotary == true then self.rotary = rotary {} end
   if self.rotary and not layer.is(self.rotary) then
-    self:fail("attention: `rotary` must be true, false, or a layer rotary { ... }")
+    self:fail("`rotary` must be true, false, or a layer rotary { ... }")
   end
 end
 
 --- The linear layers, made at the first call, when the width is known.
 local function make_layers(self, dim)
   if dim % self.heads ~= 0 then
-    self:fail(("attention: a width of %d does not divide into %d heads"):format(dim, self.heads))
+    self:fail(("a width of %d does not divide into %d heads"):format(dim, self.heads))
   end
   local width = dim // self.heads
   local function project(name, out, axes)
@@ -68,7 +70,7 @@ return layer.define {
   },
   setup = setup,
   forward = function(self, x)
-    if x.rank ~= 3 then self:fail("attention needs [batch, seq, dim], and was given " .. tostring(x)) end
+    if x.rank ~= 3 then self:fail("the input must be [batch, seq, dim], and is " .. tostring(x)) end
     if not self.out then make_layers(self, x.shape[3]) end
     local q, k, v = queries_keys_values(self, x)
     if self.rotary then q, k = self.rotary(q), self.rotary(k) end

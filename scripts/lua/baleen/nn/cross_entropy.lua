@@ -1,5 +1,5 @@
---- cross_entropy { ignore_index, smoothing = 0 }: the loss of logits [..., classes] against class numbers [...] (from 0). Targets equal to
---- `ignore_index` do not count.
+--- cross_entropy { ignore_index, smoothing = 0 }: the loss of logits [..., classes] against class numbers [...]
+--- (from 0). Targets equal to `ignore_index` do not count.
 local layer = require "baleen.nn.layer"
 local ops = require "baleen.ops"
 

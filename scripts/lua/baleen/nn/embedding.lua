@@ -1,11 +1,12 @@
---- embedding { vocab, dim, positions, init }: a row of the table for each id; with `positions`, a learned vector for each place in the
---- sequence (the last dimension of the ids) is added.
+--- embedding { vocab, dim, positions, init }: a row of the table for each id; with `positions`, a learned vector
+--- for each place in the sequence (the last dimension of the ids) is added.
 local initializer = require "baleen.initializer"
 local layer = require "baleen.nn.layer"
 local ops = require "baleen.ops"
 
 local function positions_of(self, length)
-  local table = self:parameter("positions", { self.positions, self.dim }, { axes = { "seq", "embed" }, init = self.init })
+  local shape = { self.positions, self.dim }
+  local table = self:parameter("positions", shape, { axes = { "seq", "embed" }, init = self.init })
   if length > self.positions then
     self:fail(("the sequence has %d tokens, but `positions` is %d"):format(length, self.positions))
   end

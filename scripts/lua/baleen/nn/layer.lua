@@ -1,7 +1,8 @@
 --- What all layers share: options, a path that names their parameters, and where they stand in the script.
 ---
---- A layer's path is fixed by its first call: its name (or its kind's label) below the path of the layer that called it. A second layer
---- of one label in one place gets "_2". Called again, in the same graph or in another, it finds the same parameters.
+--- A layer's path is fixed by its first call: its name (or its kind's label) below the path of the layer that
+--- called it. A second layer of one label in one place gets "_2". Called again, in the same graph or in another, it
+--- finds the same parameters.
 local core = require "baleen.core"
 local initializer = require "baleen.initializer"
 local options = require "baleen.options"
@@ -23,7 +24,11 @@ local function choose_path(self)
   local path = joined(parent, self.name or self.label)
   local owner = owners[path]
   if owner and self.name then
-    core.fail(("two layers are called `%s`; give one of them another name"):format(path), self.where)
+    local advice = "give one of them another name"
+    if core.graph_name() ~= "train" then
+      advice = "make layers outside the model's function, so that all graphs share them"
+    end
+    core.fail(("two layers are called `%s`; %s"):format(path, advice), self.where)
   end
   local number = 1
   while owners[path] do
@@ -63,14 +68,15 @@ local function print_layer(self)
   return text .. " {\n" .. table.concat(lines, "\n") .. "\n}"
 end
 
---- A parameter of this layer. `given`: axes (a logical name or "" per dimension), init, inputs (how many make one output).
+--- A parameter of this layer. `given`: axes (a logical name or "" per dimension), init, inputs (how many make one
+--- output).
 function Methods.parameter(_, name, shape, given)
   return core.parameter(name, shape, given.axes or {}, initializer.resolve(given.init, given.inputs or 1))
 end
 
---- Fails with the layer's path and its place in the script.
+--- Fails with the layer's path (or its kind, where it has none) and its place in the script.
 function Methods.fail(self, message)
-  core.fail(message, self.where)
+  core.fail(core.path() == "" and self.kind .. ": " .. message or message, self.where)
 end
 
 function Methods.children()
@@ -83,8 +89,9 @@ function Methods.within(self, body)
   return body()
 end
 
---- Makes a constructor. `definition`: kind; label (the default name, else kind); options (rules of baleen.options); list (entries 1, 2, …
---- are the layers it holds); setup(self), run when one is made; forward(self, ...); and further methods.
+--- Makes a constructor. `definition`: kind; label (the default name, else kind); options (rules of baleen.options);
+--- list (entries 1, 2, … are the layers it holds); setup(self), run when one is made; forward(self, ...); and
+--- further methods.
 function layer.define(definition)
   local rules = { name = { type = "string" } }
   for name, rule in pairs(definition.options or {}) do rules[name] = rule end
@@ -93,7 +100,7 @@ function layer.define(definition)
     if name ~= "options" and name ~= "list" and name ~= "label" then methods[name] = value end
   end
   local meta = { __index = methods, __call = call, __tostring = print_layer }
-  return function(given)
+  return core.entry(function(given)
     local self = options.check(definition.kind, given, rules, definition.list)
     self.given = given or {}
     self.where = core.where()
@@ -103,7 +110,7 @@ function layer.define(definition)
     end
     if self.setup then self:setup() end
     return self
-  end
+  end)
 end
 
 --- Is it a layer?
@@ -142,8 +149,8 @@ function layer.stack(count)
   return saved
 end
 
---- The initialiser of a weight that ends a residual branch: in a stack of n blocks its deviation is divided by sqrt(2 n), so that the
---- stream does not grow with depth (GPT-2).
+--- The initialiser of a weight that ends a residual branch: in a stack of n blocks its deviation is divided by
+--- sqrt(2 n), so that the stream does not grow with depth (GPT-2).
 function layer.residual(init)
   if running.blocks == 0 then return init end
   return initializer.scaled(init, 1 / math.sqrt(2 * running.blocks))

@@ -1,4 +1,5 @@
---- layer_norm { epsilon = 1e-5, bias = true }: (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dimension.
+--- layer_norm { epsilon = 1e-5, bias = true }: (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last
+--- dimension.
 local initializer = require "baleen.initializer"
 local layer = require "baleen.nn.layer"
 local ops = require "baleen.ops"

@@ -20,15 +20,15 @@ end
 
 local function setup(self)
   if self.tied_to and (not layer.is(self.tied_to) or self.tied_to.kind ~= "embedding") then
-    self:fail("linear: `tied_to` must be an embedding")
+    self:fail("`tied_to` must be an embedding")
   end
-  if not self.out and not self.tied_to then self:fail("linear: option `out` is missing") end
+  if not self.out and not self.tied_to then self:fail("option `out` is missing") end
   if self.out and self.tied_to and self.out ~= self.tied_to.vocab then
-    self:fail(("linear: `out` is %s, but the embedding it is tied to has %d rows"):format(self.out, self.tied_to.vocab))
+    self:fail(("`out` is %s, but the embedding it is tied to has %d rows"):format(self.out, self.tied_to.vocab))
   end
   for _, extent in ipairs(list(self.out)) do
     if math.type(extent) ~= "integer" or extent < 1 then
-      self:fail(("linear: `out` holds %s; extents are integers from 1 on"):format(extent))
+      self:fail(("`out` holds %s; extents are integers from 1 on"):format(extent))
     end
   end
 end
@@ -62,7 +62,7 @@ return layer.define {
   setup = setup,
   forward = function(self, x)
     if x.rank < self.over then
-      self:fail(("linear over %d dimensions was given %s"):format(self.over, tostring(x)))
+      self:fail(("the input must have at least %d dimensions, and is %s"):format(self.over, tostring(x)))
     end
     local out = self.out and list(self.out) or { self.tied_to.vocab }
     local outer, inner = letters:sub(1, x.rank - self.over), letters:sub(x.rank - self.over + 1, x.rank)

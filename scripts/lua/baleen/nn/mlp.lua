@@ -1,9 +1,11 @@
---- mlp { hidden = 4 dim, activation = "gelu_tanh", bias = true, init }: down(activation(up(x))); with "swiglu" down(silu(gate(x)) up(x))
---- (arXiv 2002.05202).
+--- mlp { hidden = 4 dim, activation = "gelu_tanh", bias = true, init }: down(activation(up(x))); with "swiglu"
+--- down(silu(gate(x)) up(x)) (arXiv 2002.05202).
 local initializer = require "baleen.initializer"
 local layer = require "baleen.nn.layer"
 local linear = require "baleen.nn.linear"
 local ops = require "baleen.ops"
+
+local activations = { "gelu_tanh", "gelu", "relu", "silu", "swiglu" }
 
 --- The linear layers, made at the first call, when the width is known.
 local function make_layers(self, dim)
@@ -20,7 +22,7 @@ return layer.define {
   kind = "mlp",
   options = {
     hidden = { type = "integer", min = 1 },
-    activation = { type = "string", default = "gelu_tanh", choices = { "gelu_tanh", "gelu", "relu", "silu", "swiglu" } },
+    activation = { type = "string", default = "gelu_tanh", choices = activations },
     bias = { type = "boolean", default = true },
     init = { type = "table", default = initializer.normal(0.02) },
   },

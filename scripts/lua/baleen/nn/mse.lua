@@ -13,7 +13,7 @@ return layer.define {
   forward = function(self, prediction, target)
     local numbers = count(target.shape)
     if numbers ~= count(prediction.shape) then
-      self:fail(("mse: the prediction is %s and the target is %s"):format(tostring(prediction), tostring(target)))
+      self:fail(("the prediction is %s and the target is %s"):format(tostring(prediction), tostring(target)))
     end
     local difference = ops.reshape(prediction, target.shape) - target
     return ops.sum(difference * difference), numbers

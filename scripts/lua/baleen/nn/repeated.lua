@@ -1,5 +1,5 @@
---- repeated(n, make [, { name = "blocks" }]): n layers, make(1) to make(n), one after the other, called 0 to n - 1. Their ops carry the tag
---- `block`, so that strategies know where a block ends.
+--- repeated(n, make [, { name = "blocks" }]): n layers, make(1) to make(n), one after the other, called 0 to n - 1.
+--- Their ops carry the tag `block`, so that strategies know where a block ends.
 local core = require "baleen.core"
 local layer = require "baleen.nn.layer"
 
@@ -15,7 +15,7 @@ local construct = layer.define {
   end,
 }
 
-return function(count, make, options)
+return core.entry(function(count, make, options)
   if math.type(count) ~= "integer" or count < 1 then
     core.fail("repeated: the count is " .. core.describe(count) .. "; it must be an integer from 1 on")
   end
@@ -29,11 +29,13 @@ return function(count, make, options)
       core.fail(("repeated: the function gave %s for block %d; it must make a layer"):format(core.describe(block), i))
     end
     for j = 1, i - 1 do
-      if self[j] == block then core.fail("repeated: the function gave the same layer twice; make a new one at each call") end
+      if self[j] == block then
+        core.fail("repeated: the function gave the same layer twice; make a new one at each call")
+      end
     end
     block.name = tostring(i - 1)
     block.tags = { block = block.name }
     self[i] = block
   end
   return self
-end
+end)

@@ -6,7 +6,7 @@ return layer.define {
   kind = "residual",
   list = true,
   setup = function(self)
-    if #self ~= 1 or not options.callable(self[1]) then self:fail("residual: give exactly one layer (or function)") end
+    if #self ~= 1 or not options.callable(self[1]) then self:fail("give exactly one layer (or function)") end
   end,
   children = function(self) return self end,
   forward = function(self, x) return x + self[1](x) end,

@@ -1,5 +1,5 @@
---- rotary { base = 10000 }: turns the two halves of each head by angles that grow with the position (arXiv 2104.09864, in the form
---- "rotate half"). Input [batch, seq, heads, head_dim].
+--- rotary { base = 10000 }: turns the two halves of each head by angles that grow with the position (arXiv
+--- 2104.09864, in the form "rotate half"). Input [batch, seq, heads, head_dim].
 local layer = require "baleen.nn.layer"
 local ops = require "baleen.ops"
 
@@ -9,7 +9,7 @@ return layer.define {
   forward = function(self, x)
     local width = x.shape[x.rank]
     if x.rank ~= 4 or width % 2 ~= 0 then
-      self:fail("rotary positions need [batch, seq, heads, head_dim] with an even head_dim, and were given " .. tostring(x))
+      self:fail("the input must be [batch, seq, heads, head_dim] with an even head_dim, and is " .. tostring(x))
     end
     local half = width // 2
     -- One angle for each position and pair, shared by batch and heads.

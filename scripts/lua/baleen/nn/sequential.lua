@@ -7,10 +7,10 @@ return layer.define {
   kind = "sequential",
   list = true,
   setup = function(self)
-    if #self == 0 then self:fail("sequential: there are no layers in the list") end
+    if #self == 0 then self:fail("there are no layers in the list") end
     for i, child in ipairs(self) do
       if not options.callable(child) then
-        self:fail(("sequential: entry %d is %s; it must be a layer or a function"):format(i, core.describe(child)))
+        self:fail(("entry %d is %s; it must be a layer or a function"):format(i, core.describe(child)))
       end
     end
   end,

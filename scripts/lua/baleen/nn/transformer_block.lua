@@ -1,5 +1,6 @@
---- transformer_block { heads, dim, kv_heads, causal, rotary, documents, hidden, activation, norm = "layer", epsilon, dropout = 0, bias, init }:
---- x + attention(norm(x)), then x + mlp(norm(x)). `dim` is checked against the input; the other options are those of the parts.
+--- transformer_block { heads, dim, kv_heads, causal, rotary, documents, hidden, activation, norm = "layer",
+--- epsilon, dropout = 0, bias, init }: x + attention(norm(x)), then x + mlp(norm(x)). `dim` is checked against the
+--- input; the other options are those of the parts.
 local attention = require "baleen.nn.attention"
 local dropout = require "baleen.nn.dropout"
 local layer = require "baleen.nn.layer"
