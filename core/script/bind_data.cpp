@@ -19,7 +19,8 @@ struct Handle {
 
 Handle& handle_at(lua_State* L, int index) {
   auto** handle = static_cast<Handle**>(luaL_testudata(L, index, kType));
-  if (!handle || !*handle) throw ScriptError(invalid("the value is " + describe_value(L, index) + "; it must be a data set"));
+  if (!handle || !*handle)
+    throw ScriptError(invalid("the value is " + describe_value(L, index) + "; it must be a data set"));
   return **handle;
 }
 
@@ -33,8 +34,9 @@ int open_data(lua_State* L) {
   spec.where = arguments.text(3, "where");
   MemberOptions options = read_options(L, 2, "data `" + spec.name + "`", spec.where, 0);
   if (!options.schedules.empty())
-    throw ScriptError(invalid("data `" + spec.name + "`: option `" + options.schedules.begin()->first +
-                                  "` is a function; data takes none", spec.where));
+    throw ScriptError(invalid(
+        "data `" + spec.name + "`: option `" + options.schedules.begin()->first + "` is a function; data takes none",
+        spec.where));
   spec.options = std::move(options.values);
   auto handle = std::make_unique<Handle>(Handle{spec.name, unwrap((*factory)(spec))});
   auto** slot = static_cast<Handle**>(lua_newuserdatauv(L, sizeof(Handle*), 0));
@@ -92,16 +94,25 @@ int decode(lua_State* L) {
 int index_data(lua_State* L) {
   const baleen_dataset_info_t& info = handle_at(L, 1).data->info();
   const std::string key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  if (key == "vocab" || key == "classes") lua_pushinteger(L, info.classes);
-  else if (key == "rows") lua_pushinteger(L, info.rows[BALEEN_TRAIN]);
-  else if (key == "held_out_rows") lua_pushinteger(L, info.rows[BALEEN_HELD_OUT]);
-  else if (key == "fields") push_fields(L, info);
-  else if (key == "unit") lua_pushstring(L, info.unit);
-  else if (key == "summary") lua_pushstring(L, info.summary);
-  else if (key == "encode") lua_pushcfunction(L, &guarded<&encode>);
-  else if (key == "decode") lua_pushcfunction(L, &guarded<&decode>);
+  if (key == "vocab" || key == "classes")
+    lua_pushinteger(L, info.classes);
+  else if (key == "rows")
+    lua_pushinteger(L, info.rows[BALEEN_TRAIN]);
+  else if (key == "held_out_rows")
+    lua_pushinteger(L, info.rows[BALEEN_HELD_OUT]);
+  else if (key == "fields")
+    push_fields(L, info);
+  else if (key == "unit")
+    lua_pushstring(L, info.unit);
+  else if (key == "summary")
+    lua_pushstring(L, info.summary);
+  else if (key == "encode")
+    lua_pushcfunction(L, &guarded<&encode>);
+  else if (key == "decode")
+    lua_pushcfunction(L, &guarded<&decode>);
   else
-    throw ScriptError(invalid("a data set has no field `" + key + "`; it has vocab, classes, rows, held_out_rows, fields, "
+    throw ScriptError(invalid("a data set has no field `" + key +
+                              "`; it has vocab, classes, rows, held_out_rows, fields, "
                               "unit, summary, encode and decode"));
   return 1;
 }

@@ -1,5 +1,5 @@
-/// \file What a script needs from the run around it: its data and, while it trains, the run itself. The application implements
-/// both; no dependence on the runtime.
+/// \file What a script needs from the run around it: its data and, while it trains, the run itself. The application
+/// implements both; no dependence on the runtime.
 #pragma once
 #include <functional>
 #include <map>
@@ -40,7 +40,7 @@ class TrainingRun {
   virtual Result<Facts> evaluate(std::int64_t batches) = 0;
   virtual std::int64_t steps_done() const = 0;
   /// Logits [context, vocabulary] for exactly `context` tokens.
-  virtual Result<std::vector<float>> logits(const std::vector<std::int32_t>& tokens) = 0;
+  virtual Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) = 0;
   /// Writes all parameters to a file.
   virtual Status save(const std::string& path) = 0;
 };

@@ -61,7 +61,8 @@ int Script::Impl::describe(lua_State* L) {
   Impl& self = *static_cast<Impl*>(lua_touserdata(L, 1));
   const std::string returned = lua_gettop(L) < 2 ? "nothing" : describe_value(L, 2);
   if (!is_job(L, 2))
-    throw ScriptError(invalid("the script returns " + returned + "; its last line must be `return baleen.job { ... }`"));
+    throw ScriptError(
+        invalid("the script returns " + returned + "; its last line must be `return baleen.job { ... }`"));
   lua_settop(L, 2);
   self.described = read_job(L, 2, *self.state->description, self.options.generate);
   lua_getglobal(L, "require");
@@ -131,8 +132,10 @@ Status Script::train(TrainingRun& run) {
   const StackGuard guard(L);
   BALEEN_TRY(impl_->state->require("baleen.train"));
   impl_->job_table->push();
-  if (lua_getfield(L, -1, "loop") == LUA_TNIL) lua_pop(L, 1);
-  else lua_insert(L, -2), lua_remove(L, -3);
+  if (lua_getfield(L, -1, "loop") == LUA_TNIL)
+    lua_pop(L, 1);
+  else
+    lua_insert(L, -2), lua_remove(L, -3);
   push_run(L);
   return impl_->call_with_run(run, 2, 0);
 }

@@ -1,4 +1,5 @@
--- Runs first in every script's state: takes away files and binary chunks, and makes what is left the same on every rank.
+-- Runs first in every script's state: takes away files and binary chunks, and makes what is left the same on every
+-- rank.
 local seed = ...
 
 dofile, loadfile = nil, nil
