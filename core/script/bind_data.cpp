@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kType = "baleen.data";
 
 struct Handle {
-  std::string plugin;
+  MemberSpec spec;
+  std::uint64_t seed;
   std::shared_ptr<ScriptData> data;
 };
 
@@ -38,7 +39,8 @@ int open_data(lua_State* L) {
         "data `" + spec.name + "`: option `" + options.schedules.begin()->first + "` is a function; data takes none",
         spec.where));
   spec.options = std::move(options.values);
-  auto handle = std::make_unique<Handle>(Handle{spec.name, unwrap((*factory)(spec))});
+  const std::uint64_t seed = LuaState::of(L).options().seed;
+  auto handle = std::make_unique<Handle>(Handle{spec, seed, unwrap((*factory)(spec, seed))});
   auto** slot = static_cast<Handle**>(lua_newuserdatauv(L, sizeof(Handle*), 0));
   *slot = handle.release();
   luaL_setmetatable(L, kType);
@@ -119,13 +121,20 @@ int index_data(lua_State* L) {
 
 int print_data(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
-  push_text(L, "data `" + handle.plugin + "`: " + handle.data->info().summary);
+  push_text(L, "data `" + handle.spec.name + "`: " + handle.data->info().summary);
   return 1;
 }
 
 }  // namespace
 
-std::shared_ptr<ScriptData> data_at(lua_State* L, int index) { return handle_at(L, index).data; }
+std::shared_ptr<ScriptData> data_at(lua_State* L, int index, std::uint64_t seed) {
+  Handle& handle = handle_at(L, index);
+  if (handle.seed != seed) {
+    handle.data = unwrap((*LuaState::of(L).data)(handle.spec, seed));
+    handle.seed = seed;
+  }
+  return handle.data;
+}
 
 void bind_data(lua_State* L) {
   lua_pushcfunction(L, &guarded<&open_data>);
