@@ -78,7 +78,7 @@ void push_fields(lua_State* L, const baleen_dataset_info_t& info) {
 /// data:encode(text): ids.
 int encode(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
-  const std::string text = Arguments(L, "encode").text(2, "text");
+  const std::string text = Arguments(L, "encode").text(2, "string");
   const std::vector<std::int32_t> ids = unwrap(handle.data->encode(text));
   push_integers(L, std::vector<std::int64_t>(ids.begin(), ids.end()));
   return 1;
