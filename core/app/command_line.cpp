@@ -90,8 +90,10 @@ class Parser {
     add_run();
     add_generate();
     add_graph();
+    for (CLI::App* sub : {run_, generate_, graph_}) add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
-    doctor_ = subcommand("doctor", "Look at this machine and this installation: what is there, what is missing, how to get it");
+    doctor_ = subcommand("doctor",
+                         "Look at this machine and this installation: what is there, what is missing, how to get it");
   }
 
   Result<Command> parse(const std::vector<std::string>& all) {
@@ -129,7 +131,6 @@ class Parser {
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"fp32", "fp64"}));
     sub.footer("Words after `--` are the script's own: baleen.arg(\"NAME\") reads `-- --NAME VALUE`.");
-    add_flags(sub);
   }
 
   void add_run() {
@@ -154,7 +155,9 @@ class Parser {
         ->type_name("N")
         ->capture_default_str()
         ->check(count_check());
-    generate_->add_option("--temperature", generate_options_.temperature, "0 takes the likeliest token, 1 samples as learned")
+    generate_
+        ->add_option("--temperature", generate_options_.temperature,
+                     "0 takes the likeliest token, 1 samples as learned")
         ->type_name("X")
         ->capture_default_str()
         ->check(temperature_check());
@@ -223,7 +226,8 @@ class Parser {
     const CLI::App* sub = chosen();
     std::vector<std::string> known;
     if (!sub) {
-      for (const CLI::App* each : app_.get_subcommands([](const CLI::App*) { return true; })) known.push_back(each->get_name());
+      for (const CLI::App* each : app_.get_subcommands([](const CLI::App*) { return true; }))
+        known.push_back(each->get_name());
       const std::vector<std::string> left = app_.remaining();
       if (!left.empty()) return invalid(unknown_word("command", left.front(), known) + see_help());
       return {};
@@ -235,7 +239,8 @@ class Parser {
     if (left.empty()) return {};
     const std::string& first = left.front();
     const std::string word = first.substr(0, first.find('='));
-    if (!first.starts_with('-')) return invalid("unexpected `" + first + "`; a script's own words stand after `--`" + see_help());
+    if (!first.starts_with('-'))
+      return invalid("unexpected `" + first + "`; a script's own words stand after `--`" + see_help());
     const auto near = nearest(word, known);
     return invalid("unknown option `" + word + "`" + (near ? "; did you mean `" + *near + "`?" : "") + see_help());
   }
@@ -263,7 +268,9 @@ class Parser {
   }
 
   const std::vector<Descriptor>& plugins_;
-  CLI::App app_{"Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a plugin."};
+  CLI::App app_{
+      "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
+      "plugin."};
   CLI::App *run_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *list_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;

@@ -1,5 +1,5 @@
-/// \file The command line: words to plain structs (only CLI11 here). Two readings: an early one that finds what decides which plugins
-/// there are, and the full one, which knows the flags that those plugins contribute.
+/// \file The command line: words to plain structs (only CLI11 here). Two readings: an early one that finds what decides
+/// which plugins there are, and the full one, which knows the flags that those plugins contribute.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -30,7 +30,8 @@ using Command = std::variant<RunOptions, GenerateOptions, GraphOptions, PluginsO
 /// Reads only what EarlyOptions holds and overlooks all else. `words` are the arguments without the program's name.
 EarlyOptions parse_early(const std::vector<std::string>& words);
 
-/// Reads everything. `plugins` contribute a flag for each option that has a `cli` name. Errors are INVALID with the nearest known word.
+/// Reads everything. `plugins` contribute a flag for each option that has a `cli` name. Errors are INVALID with the
+/// nearest known word.
 Result<Command> parse_command_line(const std::vector<std::string>& words, const std::vector<Descriptor>& plugins);
 
 /// Name and version of the library underneath.

@@ -1,4 +1,5 @@
-/// \file The subcommands: what each one is told, and the functions that do it. Each returns the exit code of the process.
+/// \file The subcommands: what each one is told, and the functions that do it. Each returns the exit code of the
+/// process.
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -43,7 +43,8 @@ std::string compiler() {
 }
 
 void print_build() {
-  line("baleen", BALEEN_VERSION ", plugin ABI " + std::to_string(BALEEN_ABI_MAJOR) + "." + std::to_string(BALEEN_ABI_MINOR));
+  line("baleen",
+       BALEEN_VERSION ", plugin ABI " + std::to_string(BALEEN_ABI_MAJOR) + "." + std::to_string(BALEEN_ABI_MINOR));
   line("compiler", compiler());
   line("libraries", std::string(Log::library()) + ", " + std::string(manifest_library()) + ", " +
                         std::string(Plugin::library()) + ", " + std::string(command_line_library()));
@@ -55,11 +56,12 @@ void print_machine(const Machine& machine) {
   line("features", joined(machine.features));
   line("cores", std::to_string(machine.cores) + " usable");
   std::string memory = bytes(machine.memory_bytes) + ", " + bytes(machine.memory_free_bytes) + " free";
-  if (machine.memory_limit_bytes) memory += ", limited to " + bytes(machine.memory_limit_bytes) + " for this control group";
+  if (machine.memory_limit_bytes)
+    memory += ", limited to " + bytes(machine.memory_limit_bytes) + " for this control group";
   line("memory", memory);
   line("/dev/shm", bytes(machine.shared_bytes) + ", " + bytes(machine.shared_free_bytes) + " free");
-  line("huge pages", std::to_string(machine.huge_pages) + " reserved of " + std::to_string(machine.huge_page_bytes >> 20) +
-                         " MiB, transparent: " +
+  line("huge pages", std::to_string(machine.huge_pages) + " reserved of " +
+                         std::to_string(machine.huge_page_bytes >> 20) + " MiB, transparent: " +
                          (machine.transparent_huge_pages.empty() ? "unknown" : machine.transparent_huge_pages));
 }
 
@@ -76,7 +78,8 @@ std::set<std::string> try_plugins(const Registry& registry) {
     }
   }
   std::printf("\nplugins\n");
-  for (const Kind& kind : kinds()) std::printf("  %-10s %s\n", kind.name.data(), joined(registry.names(kind.name)).c_str());
+  for (const Kind& kind : kinds())
+    std::printf("  %-10s %s\n", kind.name.data(), joined(registry.names(kind.name)).c_str());
   for (const std::string& problem : problems) std::printf("  not usable: %s\n", problem.c_str());
   return usable;
 }
@@ -87,9 +90,10 @@ bool print_missing(const std::set<std::string>& usable) {
   for (const std::string kind : kNeeded) {
     if (usable.contains(kind)) continue;
     possible = false;
-    std::printf("missing: a usable plugin of kind %s. Those of Baleen are built with it (folder %s) and lie in %s; others are "
-                "found with --plugin-path FOLDER\n",
-                kind.c_str(), find_kind(kind)->folder.data(), install_folder().c_str());
+    std::printf(
+        "missing: a usable plugin of kind %s. Those of Baleen are built with it (folder %s) and lie in %s; others are "
+        "found with --plugin-path FOLDER\n",
+        kind.c_str(), find_kind(kind)->folder.data(), install_folder().c_str());
   }
   return possible;
 }
@@ -101,8 +105,9 @@ void print_advice(const std::set<std::string>& usable, const Machine& machine) {
   if (!usable.contains("monitor"))
     std::printf("advice: no monitor plugin, so a run is silent (folder %s)\n", find_kind("monitor")->folder.data());
   if (machine.shared_bytes < kLittleShared)
-    std::printf("advice: /dev/shm is small; several ranks on this host exchange data there. In Docker: --shm-size=2g; else: "
-                "mount -o remount,size=50%% /dev/shm\n");
+    std::printf(
+        "advice: /dev/shm is small; several ranks on this host exchange data there. In Docker: --shm-size=2g; else: "
+        "mount -o remount,size=50%% /dev/shm\n");
 }
 
 }  // namespace

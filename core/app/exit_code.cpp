@@ -20,7 +20,8 @@ int exit_code(baleen_status_t status) {
 int report(const Log& log, const Error& error) {
   const int code = exit_code(error.code);
   if (code == kOurBug) {
-    log.failure(error.text() + " (this is a bug of Baleen or of the plugin named; please report it with the lines below)");
+    log.failure(error.text() +
+                " (this is a bug of Baleen or of the plugin named; please report it with the lines below)");
   } else {
     log.failure(error.text());
   }

@@ -47,9 +47,9 @@ std::uint64_t number(const std::string& text) {
 
 /// Of all the flags of a processor, those that decide which kernels it runs.
 std::vector<std::string> chosen_features(const std::string& flags) {
-  static const std::vector<std::string> kKnown = {"sse4_2", "avx",         "f16c",        "fma",     "avx2",     "avx512f",
-                                                  "avx512vl", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd",
-                                                  "sve",    "bf16"};
+  static const std::vector<std::string> kKnown = {"sse4_2",   "avx",      "f16c",        "fma",         "avx2",
+                                                  "avx512f",  "avx512vl", "avx512_vnni", "avx512_bf16", "amx_bf16",
+                                                  "amx_int8", "asimd",    "sve",         "bf16"};
   std::vector<std::string> features;
   std::istringstream words(flags);
   for (std::string word; words >> word;)
@@ -73,7 +73,8 @@ std::string bracketed(const std::string& line) {
 
 Machine look_at_machine() {
   Machine machine;
-  if (utsname name{}; uname(&name) == 0) machine.system = std::string(name.sysname) + " " + name.release + " " + name.machine;
+  if (utsname name{}; uname(&name) == 0)
+    machine.system = std::string(name.sysname) + " " + name.release + " " + name.machine;
   auto processor = read_pairs("/proc/cpuinfo");
   machine.processor = processor["model name"];
   machine.features = chosen_features(processor["flags"] + " " + processor["Features"]);

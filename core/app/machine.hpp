@@ -1,4 +1,5 @@
-/// \file What this machine is, as `baleen doctor` tells it. Read from /proc and /sys; what cannot be read is empty or 0.
+/// \file What this machine is, as `baleen doctor` tells it. Read from /proc and /sys; what cannot be read is empty or
+/// 0.
 #pragma once
 #include <cstdint>
 #include <string>

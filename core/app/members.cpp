@@ -28,14 +28,16 @@ Result<Member> choose(const Registry& registry, std::string_view kind, const Man
   for (const PluginFlag& flag : flags) {
     if (flag.kind != kind) continue;
     if (flag.plugin != member.descriptor.name)
-      return invalid("belongs to " + flag.kind + " `" + flag.plugin + "`, but this run uses `" + member.descriptor.name + "`",
-                     flag.value.where);
+      return invalid(
+          "belongs to " + flag.kind + " `" + flag.plugin + "`, but this run uses `" + member.descriptor.name + "`",
+          flag.value.where);
     apply_flag(member, flag);
   }
   return member;
 }
 
-Member& member_of(std::vector<Member>& members, Descriptor descriptor, const std::string& where, const std::string& folder) {
+Member& member_of(std::vector<Member>& members, Descriptor descriptor, const std::string& where,
+                  const std::string& folder) {
   const auto same = [&](const Member& one) { return one.descriptor.name == descriptor.name; };
   const auto found = std::ranges::find_if(members, same);
   if (found != members.end()) return *found;
@@ -56,7 +58,8 @@ Result<Member> choose_transport(const Registry& registry, const Manifest& manife
   return choose(registry, "transport", manifest.transport, manifest.folder(), flags);
 }
 
-Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest, const PluginFlags& flags) {
+Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,
+                                            const PluginFlags& flags) {
   std::vector<Member> members;
   const std::string folder = manifest.folder();
   if (Result<Descriptor> best = registry.best("monitor")) members.push_back({*std::move(best), {}, {}, folder});

@@ -36,7 +36,8 @@ Result<Member> choose_compute(const Registry& registry, const Manifest& manifest
 /// As above, for runs of several ranks; also checks a transport that one rank does not need.
 Result<Member> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
 /// The best monitor unless switched off, those that the manifest switches on, and those whose flags were used. By name.
-Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
+Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,
+                                            const PluginFlags& flags);
 /// The strategies of the manifest's [[plan]], in order.
 Result<std::vector<Member>> choose_plan(const Registry& registry, const Manifest& manifest);
 

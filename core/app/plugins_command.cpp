@@ -27,7 +27,12 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
 
 void write_option(JsonWriter& json, const Option& option) {
   json.begin('{').key("name").value(option.name).key("type").value(option.type_name());
-  json.key("required").value(option.required()).key("per_group").value(option.per_group()).key("many").value(option.many());
+  json.key("required")
+      .value(option.required())
+      .key("per_group")
+      .value(option.per_group())
+      .key("many")
+      .value(option.many());
   if (option.has_range()) json.key("minimum").value(option.minimum).key("maximum").value(option.maximum);
   if (!option.required()) json.key("default").value(option.default_value);
   json.key("choices").begin('[');
@@ -75,7 +80,8 @@ void print(const Registry& registry, const std::vector<const Descriptor*>& shown
     std::printf("      %s, licence %s\n", one->file.c_str(), one->license.c_str());
     for (const Option& option : one->options) print_option(option);
   }
-  if (shown.empty()) std::printf("no plugins found in %s; name a folder with --plugin-path\n", install_folder().c_str());
+  if (shown.empty())
+    std::printf("no plugins found in %s; name a folder with --plugin-path\n", install_folder().c_str());
   if (with_options) return;
   for (const Registry::Rejected& one : registry.rejected()) std::printf("not used: %s\n", one.error.text().c_str());
 }

@@ -26,7 +26,8 @@ struct Prepared {
   std::string folder;                       ///< of the script, without a trailing '/'
 };
 
-/// Fails for a script that is not there, a member that is unknown, has bad options or does not open, and for several ranks.
+/// Fails for a script that is not there, a member that is unknown, has bad options or does not open, and for several
+/// ranks.
 Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup);
 
 }  // namespace baleen::app

@@ -56,8 +56,8 @@ Log Log::to_stderr(baleen_level_t level) {
 }
 
 std::string_view Log::library() {
-  static const std::string name = "spdlog " + std::to_string(SPDLOG_VER_MAJOR) + "." + std::to_string(SPDLOG_VER_MINOR) +
-                                  "." + std::to_string(SPDLOG_VER_PATCH);
+  static const std::string name = "spdlog " + std::to_string(SPDLOG_VER_MAJOR) + "." +
+                                  std::to_string(SPDLOG_VER_MINOR) + "." + std::to_string(SPDLOG_VER_PATCH);
   return name;
 }
 

@@ -67,8 +67,9 @@ Result<std::int64_t> as_count(const Entry& entry) {
   if (!entry.node->is_integer()) return wrong_type(entry, "a whole number");
   const std::int64_t count = *entry.node->value<std::int64_t>();
   if (count >= 1 && count <= kMostRanks) return count;
-  return invalid("`" + entry.key + "` must be from 1 to " + std::to_string(kMostRanks) + ", not " + std::to_string(count),
-                 entry.where);
+  return invalid(
+      "`" + entry.key + "` must be from 1 to " + std::to_string(kMostRanks) + ", not " + std::to_string(count),
+      entry.where);
 }
 
 /// An item of an array, as an entry of the array's name.
@@ -82,16 +83,25 @@ class Reader {
   explicit Reader(const fs::path& file) { out_.file = file; }
 
   Result<Manifest> read(const toml::table& root) {
-    static const std::vector<std::string> kKnown = {"cluster", "mesh", "compute", "transport", "monitors", "plugins", "plan"};
+    static const std::vector<std::string> kKnown = {"cluster",  "mesh",    "compute", "transport",
+                                                    "monitors", "plugins", "plan"};
     for (const Entry& entry : entries(root)) {
-      if (entry.key == "cluster") BALEEN_TRY(read_cluster(entry));
-      else if (entry.key == "mesh") BALEEN_TRY(read_mesh(entry));
-      else if (entry.key == "compute") BALEEN_TRY(read_member(entry, out_.compute));
-      else if (entry.key == "transport") BALEEN_TRY(read_member(entry, out_.transport));
-      else if (entry.key == "monitors") BALEEN_TRY(read_monitors(entry));
-      else if (entry.key == "plugins") BALEEN_TRY(read_plugins(entry));
-      else if (entry.key == "plan") BALEEN_TRY(read_plan(entry));
-      else return unknown_key(entry, kKnown);
+      if (entry.key == "cluster")
+        BALEEN_TRY(read_cluster(entry));
+      else if (entry.key == "mesh")
+        BALEEN_TRY(read_mesh(entry));
+      else if (entry.key == "compute")
+        BALEEN_TRY(read_member(entry, out_.compute));
+      else if (entry.key == "transport")
+        BALEEN_TRY(read_member(entry, out_.transport));
+      else if (entry.key == "monitors")
+        BALEEN_TRY(read_monitors(entry));
+      else if (entry.key == "plugins")
+        BALEEN_TRY(read_plugins(entry));
+      else if (entry.key == "plan")
+        BALEEN_TRY(read_plan(entry));
+      else
+        return unknown_key(entry, kKnown);
     }
     BALEEN_TRY(reconcile());
     return std::move(out_);
@@ -139,14 +149,17 @@ class Reader {
     has_mesh_ = true;
     std::optional<Entry> order;
     for (const Entry& entry : entries(*table)) {
-      if (entry.key == "order") order = entry;
-      else BALEEN_TRY(read_axis(entry, ""));
+      if (entry.key == "order")
+        order = entry;
+      else
+        BALEEN_TRY(read_axis(entry, ""));
     }
     if (order) return apply_order(*order);
     if (out_.mesh.size() < 2) return {};
     std::string example;
     for (const ManifestAxis& axis : out_.mesh) example += (example.empty() ? "\"" : ", \"") + axis.name + '"';
-    return invalid("a mesh of several axes needs `order`, outermost axis first, as in order = [" + example + "]", mesh.where);
+    return invalid("a mesh of several axes needs `order`, outermost axis first, as in order = [" + example + "]",
+                   mesh.where);
   }
 
   /// `tensor.row = 2` is a table in TOML and one axis here.
@@ -156,7 +169,8 @@ class Reader {
       for (const Entry& part : entries(*parts)) BALEEN_TRY(read_axis(part, name + "."));
       return {};
     }
-    if (name == kMicroAxis) return invalid("the axis `micro` is made by the plan; it cannot stand in a mesh", entry.key_where);
+    if (name == kMicroAxis)
+      return invalid("the axis `micro` is made by the plan; it cannot stand in a mesh", entry.key_where);
     BALEEN_TRY_ASSIGN(const std::int64_t size, as_count(entry));
     out_.mesh.push_back({name, size, entry.where});
     return {};
@@ -172,7 +186,8 @@ class Reader {
       BALEEN_TRY_ASSIGN(const std::string name, as_string(item));
       const auto axis = std::ranges::find(out_.mesh, name, &ManifestAxis::name);
       if (axis == out_.mesh.end()) return invalid(unknown_word("axis", name, known), item.where);
-      if (std::ranges::count(sorted, name, &ManifestAxis::name)) return invalid("axis `" + name + "` twice", item.where);
+      if (std::ranges::count(sorted, name, &ManifestAxis::name))
+        return invalid("axis `" + name + "` twice", item.where);
       sorted.push_back(*axis);
     }
     for (const ManifestAxis& axis : out_.mesh)
@@ -262,14 +277,16 @@ class Reader {
     std::int64_t product = 1;
     for (const ManifestAxis& axis : out_.mesh) {
       product *= axis.size;
-      if (product > kMostRanks) return invalid("the mesh has more than " + std::to_string(kMostRanks) + " ranks", axis.where);
+      if (product > kMostRanks)
+        return invalid("the mesh has more than " + std::to_string(kMostRanks) + " ranks", axis.where);
     }
     if (has_mesh_ && !has_hosts_) out_.hosts.front().ranks = product;
     if (product == out_.ranks()) return {};
     const std::string hosts = "the hosts have " + std::to_string(out_.ranks()) + " ranks";
     if (!has_mesh_)
       return invalid(hosts + ", but there is no [mesh]; name an axis of that size there", out_.hosts.front().where);
-    return invalid("the mesh has " + std::to_string(product) + " ranks, but " + hosts + "; make them equal", mesh_where_);
+    return invalid("the mesh has " + std::to_string(product) + " ranks, but " + hosts + "; make them equal",
+                   mesh_where_);
   }
 
   fs::path resolved(const std::string& path, const std::string& where) const {

@@ -68,8 +68,7 @@ Status apply_set(toml::table& root, const std::string& set) {
   }
   // Assigning keeps the old key's position, and messages must name the override.
   table->erase(words.back());
-  parsed.get(kValueKey)->visit(
-      [&](auto& node) { table->insert(toml::key(words.back(), source), std::move(node)); });
+  parsed.get(kValueKey)->visit([&](auto& node) { table->insert(toml::key(words.back(), source), std::move(node)); });
   return {};
 }
 

@@ -1,4 +1,5 @@
-/// \file A TOML document whose every key and value knows where it came from, a file or a `--set`. Private to this folder.
+/// \file A TOML document whose every key and value knows where it came from, a file or a `--set`. Private to this
+/// folder.
 #pragma once
 #include <toml++/toml.h>
 

@@ -36,7 +36,8 @@ Result<UserValue> from_array(const toml::array& array, const std::string& named,
     add_row(table, array);
     return UserValue{std::move(table), std::move(where)};
   }
-  if (!all_of(array, is_array)) return invalid(named + " mixes types; a list holds strings, numbers, or rows of numbers", where);
+  if (!all_of(array, is_array))
+    return invalid(named + " mixes types; a list holds strings, numbers, or rows of numbers", where);
   for (const toml::node& item : array) {
     const toml::array& row = *item.as_array();
     if (!all_of(row, is_number)) return invalid(named + " must hold rows of numbers", where);

@@ -10,7 +10,8 @@
 
 namespace baleen {
 
-/// A boolean, number, string, list of strings, or rows of numbers of one length. `name` is the key, `where` the value's place.
+/// A boolean, number, string, list of strings, or rows of numbers of one length. `name` is the key, `where` the value's
+/// place.
 Result<UserValue> to_user_value(const toml::node& node, std::string_view name, std::string where);
 
 /// "a string", "a table", ...: what `node` is, for messages.

@@ -109,9 +109,13 @@ Result<Values> gradient(Graph& graph, const Op& op, const Values& cotangents, co
   return build.finish(result);
 }
 
+/// With an addend no k may be cut: each part would add all of c.
 Iteration iteration(const Graph&, const Op& op) {
-  const Spec spec = spec_of(op);
+  Spec spec = spec_of(op);
   if (op.inputs.size() == 2) return {{spec.a, spec.b}, {spec.y}, {{0}, {1}}, {}};
+  for (auto* part : {&spec.a, &spec.b})
+    for (char& c : *part)
+      if (!holds(spec.y, c)) c = '.';
   return {{spec.a, spec.b, spec.y}, {spec.y}, {{0, 2}, {1, 2}}, {}};
 }
 

@@ -80,13 +80,16 @@ class Reader {
     const std::string theirs = version_text(record.abi_major, record.abi_minor);
     const std::string ours = version_text(BALEEN_ABI_MAJOR, BALEEN_ABI_MINOR);
     if (record.abi_major != BALEEN_ABI_MAJOR)
-      return invalid("built for plugin ABI " + theirs + ", but this Baleen has " + ours + std::string(kRebuild), file_.string());
+      return invalid("built for plugin ABI " + theirs + ", but this Baleen has " + ours + std::string(kRebuild),
+                     file_.string());
     if (record.abi_minor > BALEEN_ABI_MINOR)
-      return invalid("needs plugin ABI " + theirs + ", but this Baleen has " + ours + "; update Baleen", file_.string());
+      return invalid("needs plugin ABI " + theirs + ", but this Baleen has " + ours + "; update Baleen",
+                     file_.string());
     if (record.struct_size != sizeof(baleen_descriptor_t) || record.option_size != sizeof(baleen_option_t))
       return bad("sizes " + std::to_string(record.struct_size) + " and " + std::to_string(record.option_size) +
                  " are not those of ABI " + theirs + std::string(kRebuild));
-    if (note_.size() < sizeof(baleen_note_t)) return bad("the note has only " + std::to_string(note_.size()) + " bytes");
+    if (note_.size() < sizeof(baleen_note_t))
+      return bad("the note has only " + std::to_string(note_.size()) + " bytes");
     if (note_.size() > sizeof(baleen_note_t)) return bad("two descriptors in one library");
     return {};
   }
@@ -171,7 +174,8 @@ Result<Descriptor> parse_note(std::span<const std::byte> note, const std::filesy
 Result<Descriptor> read_descriptor(const std::filesystem::path& file) {
   BALEEN_TRY_ASSIGN(const auto note, read_elf_section(file, BALEEN_NOTE_SECTION));
   if (!note)
-    return invalid("no plugin of Baleen: it has no " BALEEN_NOTE_SECTION " note (see BALEEN_DESCRIPTOR in baleen/descriptor.h)",
+    return invalid("no plugin of Baleen: it has no " BALEEN_NOTE_SECTION
+                   " note (see BALEEN_DESCRIPTOR in baleen/descriptor.h)",
                    file.string());
   return parse_note(*note, file);
 }

@@ -10,8 +10,9 @@
 
 namespace baleen {
 
-/// The contents of section `name`; nothing where the library has no such section. The error says whether the file is missing,
-/// unreadable, empty, truncated, not ELF, not a shared library, or for another architecture than this program.
-Result<std::optional<std::vector<std::byte>>> read_elf_section(const std::filesystem::path& file, std::string_view name);
+/// The contents of section `name`; nothing where the library has no such section. The error says whether the file is
+/// missing, unreadable, empty, truncated, not ELF, not a shared library, or for another architecture than this program.
+Result<std::optional<std::vector<std::byte>>> read_elf_section(const std::filesystem::path& file,
+                                                               std::string_view name);
 
 }  // namespace baleen

@@ -8,7 +8,8 @@
 namespace baleen {
 namespace {
 
-/// Status and text travel apart through the ABI and meet again here. Per thread, because a plugin may fail on many at once.
+/// Status and text travel apart through the ABI and meet again here. Per thread, because a plugin may fail on many at
+/// once.
 std::string& failure_text() {
   thread_local std::string text;
   return text;

@@ -35,8 +35,8 @@ Status check_number(const Option& option, const UserValue& value) {
   if (option.type == BALEEN_OPTION_INT && number && !is_whole(*number)) return wrong_type(option, value, "an integer");
   const double given = as_number(value);
   if (!option.has_range() || (given >= option.minimum && given <= option.maximum)) return {};
-  return invalid(named(option) + " must be from " + number_text(option.minimum) + " to " +
-                     number_text(option.maximum) + ", not " + value.text(),
+  return invalid(named(option) + " must be from " + number_text(option.minimum) + " to " + number_text(option.maximum) +
+                     ", not " + value.text(),
                  value.where);
 }
 

@@ -10,11 +10,12 @@
 
 namespace baleen {
 
-/// Reads text (a default, a command line flag) as a value of the option's type, then checks it. Tables have no such text.
+/// Reads text (a default, a command line flag) as a value of the option's type, then checks it. Tables have no such
+/// text.
 Result<UserValue> parse_option_text(const Option& option, std::string_view text, std::string where);
 
-/// Checks type, range and choices. An integer stands for a number, a whole number for an integer, one string for a list, an
-/// empty list for an empty table.
+/// Checks type, range and choices. An integer stands for a number, a whole number for an integer, one string for a
+/// list, an empty list for an empty table.
 Status check_option(const Option& option, const UserValue& value);
 
 /// BOOL and INT as an integer, INT, FLOAT and SCHEDULE as a number, of a value that `check_option` accepts.

@@ -33,7 +33,9 @@ struct Plugin::Loaded {
   Status load();
   Status start();
   Status check_table() const;
-  Error error(const std::string& why) const { return invalid("plugin " + host.name() + " " + why, descriptor.file.string()); }
+  Error error(const std::string& why) const {
+    return invalid("plugin " + host.name() + " " + why, descriptor.file.string());
+  }
 
   Descriptor descriptor;
   HostTable host;
@@ -42,8 +44,8 @@ struct Plugin::Loaded {
   bool started = false;
 };
 
-/// Every library that was ever opened, for the life of the process: the ABI promises plugins that the host outlives them, and
-/// they are never unloaded. So this is never destroyed.
+/// Every library that was ever opened, for the life of the process: the ABI promises plugins that the host outlives
+/// them, and they are never unloaded. So this is never destroyed.
 struct PluginStore {
   std::mutex mutex;
   std::vector<std::unique_ptr<Plugin::Loaded>> opened;
@@ -95,7 +97,8 @@ Status Plugin::Loaded::check_table() const {
     void* function = nullptr;
     std::memcpy(&function, table.data() + (i + 1) * sizeof(void*), sizeof function);
     if (!function && !(kind.optional >> i & 1))
-      return error("left function " + std::to_string(i + 1) + " of its table empty (see baleen/" + descriptor.kind + ".h)");
+      return error("left function " + std::to_string(i + 1) + " of its table empty (see baleen/" + descriptor.kind +
+                   ".h)");
   }
   return {};
 }

@@ -105,8 +105,8 @@ Result<Descriptor> Registry::find(std::string_view kind, std::string_view name, 
     Result<Descriptor> named = read_descriptor(resolved(fs::path(name)));
     if (!named) return Error{named.error().code, named.error().text(), place};
     if (named->kind == kind) return named;
-    return invalid(std::string(name) + ": wrong kind: it is the " + named->kind + " plugin `" + named->name + "`, and a " +
-                       std::string(kind) + " plugin is needed here",
+    return invalid(std::string(name) + ": wrong kind: it is the " + named->kind + " plugin `" + named->name +
+                       "`, and a " + std::string(kind) + " plugin is needed here",
                    place);
   }
   for (const Descriptor& one : descriptors_)

@@ -13,7 +13,8 @@
 
 namespace baleen {
 
-/// Where to look: a folder or a library, and the place in the user's input that named it ("--plugin-path", "a.toml:3:9").
+/// Where to look: a folder or a library, and the place in the user's input that named it ("--plugin-path",
+/// "a.toml:3:9").
 struct PluginPlace {
   std::filesystem::path path;
   std::string where;
@@ -27,9 +28,9 @@ class Registry {
     Error error;
   };
 
-  /// Reads the descriptors of all `*.so` in `places`, in search order; a place is a folder or a library. A place that does not
-  /// exist and a library that was named itself but is bad are errors; bad libraries in folders are only `rejected`. Of two plugins of
-  /// one kind and name the first found wins, and the log says so.
+  /// Reads the descriptors of all `*.so` in `places`, in search order; a place is a folder or a library. A place that
+  /// does not exist and a library that was named itself but is bad are errors; bad libraries in folders are only
+  /// `rejected`. Of two plugins of one kind and name the first found wins, and the log says so.
   static Result<Registry> discover(std::span<const PluginPlace> places, Log log);
 
   /// Sorted by (kind, name).

@@ -54,7 +54,7 @@ Status check_group(const Descriptor& descriptor, const UserValues& group) {
 
 struct SettingsStorage::State {
   std::string folder;
-  std::deque<std::string> texts;    // a deque: what points into it stays where it is
+  std::deque<std::string> texts;  // a deque: what points into it stays where it is
   std::deque<NumberTable> tables;
   std::vector<baleen_setting_t> items;
   baleen_settings_t settings{};
@@ -106,7 +106,8 @@ Result<SettingsStorage> SettingsStorage::build(const Descriptor& descriptor, con
       if (Status status = check_option(option, *given); !status) return with_title(descriptor, status.error());
       state->add(option, given);
     } else if (option.required()) {
-      return invalid(title(descriptor) + ": option `" + option.name + "` is required (" + option.help + ")", context.where);
+      return invalid(title(descriptor) + ": option `" + option.name + "` is required (" + option.help + ")",
+                     context.where);
     } else if (option.type == BALEEN_OPTION_TABLE) {
       state->add(option, nullptr);
     } else {

@@ -22,9 +22,10 @@ class SettingsStorage {
     std::string where;   ///< the place of the whole choice, for a missing required option
   };
 
-  /// Checks `values` against the descriptor's options: unknown names (with the nearest known one), types, ranges, choices,
-  /// required ones. `group` overrides single options of a parameter group; only PER_GROUP options may stand there. Every error is
-  /// INVALID and begins with the value's own `where`. A SCHEDULE takes a number: for a user's function, its value at step 0.
+  /// Checks `values` against the descriptor's options: unknown names (with the nearest known one), types, ranges,
+  /// choices, required ones. `group` overrides single options of a parameter group; only PER_GROUP options may stand
+  /// there. Every error is INVALID and begins with the value's own `where`. A SCHEDULE takes a number: for a user's
+  /// function, its value at step 0.
   static Result<SettingsStorage> build(const Descriptor& descriptor, const UserValues& values, const Context& context,
                                        const UserValues& group = {});
 
@@ -36,7 +37,8 @@ class SettingsStorage {
   const baleen_settings_t* get() const;
   /// Null for an option that the schema lacks.
   const baleen_setting_t* find(std::string_view option) const;
-  /// Sets the graph value of a SCHEDULE option, before each call that is about another graph. False for any other option.
+  /// Sets the graph value of a SCHEDULE option, before each call that is about another graph. False for any other
+  /// option.
   bool set_value(std::string_view option, std::uint32_t value);
 
  private:

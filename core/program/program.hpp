@@ -1,5 +1,6 @@
 /// \file A program: kernels, offsets in one arena, segments and the schedule that calls them.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct PersistentBuffer {
 };
 struct PersistentLayout {
   std::vector<PersistentBuffer> buffers;
+  std::map<std::string, std::size_t> numbers;  ///< in `buffers`, by name
   std::uint64_t bytes = 0;
 
   const PersistentBuffer* find(const std::string& name) const;
@@ -34,12 +36,13 @@ enum class Guard : std::uint8_t { always, first, not_first, last };
 
 /// One launch. Addresses are resolved when the program is bound to arenas.
 struct Instruction {
-  enum class Kind : std::uint8_t { launch, copy, zero } kind = Kind::launch;
+  enum class Kind : std::uint8_t { launch, poison } kind = Kind::launch;
   Guard guard = Guard::always;
   void* kernel = nullptr;
-  std::uint32_t first_address = 0, address_count = 0;  ///< in Program's address table; copy: to, from
-  std::uint64_t bytes = 0;                             ///< copy, zero
-  OpId op = kNone;                                     ///< anchor, for spans and messages
+  std::uint32_t first_address = 0, address_count = 0;  ///< in the program's address table; the last is the scratch buffer
+  std::uint32_t per_micro = 0;                         ///< entries from one micro-batch's addresses to the next's
+  std::uint64_t bytes = 0;                             ///< poison: from the only address on
+  std::uint32_t label = 0;                             ///< in the program's table of names, for spans
 };
 
 struct Segment {
@@ -55,6 +58,12 @@ struct MemoryReport {
   std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
 };
 
+struct CompileOptions {
+  /// Fills every buffer with NaN bytes when its life ends (and all but the inputs at the start): a run that reads what it must
+  /// not shows it. For tests.
+  bool poison = false;
+};
+
 struct ProgramImpl;
 
 /// Compiled for one device; owns its kernels. Several programs share one work arena (they never run at once) and one
@@ -62,7 +71,9 @@ struct ProgramImpl;
 class Program {
  public:
   /// Lowers, forms regions, compiles kernels and lays out memory. Errors: an op the device lacks and that has no expansion.
-  static Result<Program> compile(ScheduledGraph scheduled, Device& device, const PersistentLayout& persistent);
+  /// Device must outlive the program.
+  static Result<Program> compile(ScheduledGraph scheduled, Device& device, const PersistentLayout& persistent,
+                                 const CompileOptions& options = {});
 
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
@@ -77,13 +88,15 @@ class Program {
 
   /// Fixes all addresses. Both arenas must outlive the program's runs.
   void bind(void* persistent_arena, void* work_arena);
+  /// The address of a port, once bound.
+  void* address(const Port& port) const;
 
-  /// A span per instruction is appended to `spans` (if not null) with times from `now` (nanoseconds).
   struct RunOptions {
     std::uint64_t seed = 0;
     std::uint64_t step = 0;
+    /// A span per launch is appended where it is not null. Launches are then waited for one by one.
     std::vector<struct SpanRecord>* spans = nullptr;
-    /// Nanoseconds spent per segment are added here by segment number where it is not null.
+    /// Nanoseconds spent per segment are added here by segment number where it is not null (as many as segments).
     std::vector<std::int64_t>* segment_ns = nullptr;
   };
   /// Runs the schedule on the stream and waits. [one thread]
@@ -94,7 +107,7 @@ class Program {
   std::unique_ptr<ProgramImpl> impl_;
 };
 
-/// An interval; `name` and `category` point into the program (valid as long as it lives).
+/// An interval of a run; `name` and `category` point into the program (valid as long as it lives).
 struct SpanRecord {
   const char* name;
   const char* category;

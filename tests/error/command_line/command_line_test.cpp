@@ -20,12 +20,15 @@ TEST(CommandLine, SuggestsTheNearestCommand) {
 }
 
 TEST(CommandLine, SuggestsTheNearestOption) {
-  expect_refused({"run", "x.lua", "--stpes", "3"}, "unknown option `--stpes`; did you mean `--steps`? (see `baleen run --help`)");
-  expect_refused({"run", "x.lua", "--stpes=3"}, "unknown option `--stpes`; did you mean `--steps`? (see `baleen run --help`)");
+  expect_refused({"run", "x.lua", "--stpes", "3"},
+                 "unknown option `--stpes`; did you mean `--steps`? (see `baleen run --help`)");
+  expect_refused({"run", "x.lua", "--stpes=3"},
+                 "unknown option `--stpes`; did you mean `--steps`? (see `baleen run --help`)");
 }
 
 TEST(CommandLine, RefusesLeftovers) {
-  expect_refused({"run", "x.lua", "y"}, "unexpected `y`; a script's own words stand after `--` (see `baleen run --help`)");
+  expect_refused({"run", "x.lua", "y"},
+                 "unexpected `y`; a script's own words stand after `--` (see `baleen run --help`)");
   expect_refused({"plugins", "--", "y"}, "`--` has no meaning for `baleen plugins`, which runs no script");
 }
 

@@ -65,8 +65,10 @@ TEST_F(BadFile, HasNoDescriptor) {
 }
 
 TEST_F(BadFile, HasADamagedDescriptor) {
-  expect_refused(patched_record(offsetof(baleen_descriptor_t, magic), "X"), "bad plugin descriptor: it does not begin as one");
-  expect_refused(patched_record(offsetof(baleen_descriptor_t, kind), "dat@"), "bad plugin descriptor: unknown kind `dat@`");
+  expect_refused(patched_record(offsetof(baleen_descriptor_t, magic), "X"),
+                 "bad plugin descriptor: it does not begin as one");
+  expect_refused(patched_record(offsetof(baleen_descriptor_t, kind), "dat@"),
+                 "bad plugin descriptor: unknown kind `dat@`");
 }
 
 TEST_F(BadFile, IsOnlyListedWhereItLiesInAFolder) {

@@ -36,7 +36,8 @@ TEST_F(BadStart, HasNoStartFunction) {
 }
 
 TEST_F(BadStart, Throws) {
-  expect_refused("throws", "plugin compute `throws` threw an exception out of `baleen_plugin_start`: the device is on fire");
+  expect_refused("throws",
+                 "plugin compute `throws` threw an exception out of `baleen_plugin_start`: the device is on fire");
 }
 
 TEST_F(BadStart, ThrowsWhatIsNoException) {

@@ -109,13 +109,15 @@ TEST(Manifest, RefusesValuesThatNoOptionTakes) {
 
 TEST(Manifest, NamesThePlaceOfASyntaxError) {
   EXPECT_TRUE(bad("[mesh\ndata = 2").starts_with("c.toml:1:")) << bad("[mesh\ndata = 2");
-  EXPECT_NE(bad("[mesh]\ndata = = 2").find("c.toml:2:8: syntax error: "), std::string::npos) << bad("[mesh]\ndata = = 2");
+  EXPECT_NE(bad("[mesh]\ndata = = 2").find("c.toml:2:8: syntax error: "), std::string::npos)
+      << bad("[mesh]\ndata = = 2");
 }
 
 TEST(Manifest, RefusesUnknownKeys) {
   EXPECT_EQ(bad("\n[tranport]\nplugin = \"x\""), "c.toml:2:2: unknown key `tranport`; did you mean `transport`?");
   EXPECT_EQ(bad("[cluster]\nhost = []"), "c.toml:2:1: unknown key `host`; did you mean `hosts`?");
-  EXPECT_EQ(bad("[cluster]\nhosts = [{ name = \"a\", rank = 2 }]"), "c.toml:2:24: unknown key `rank`; did you mean `ranks`?");
+  EXPECT_EQ(bad("[cluster]\nhosts = [{ name = \"a\", rank = 2 }]"),
+            "c.toml:2:24: unknown key `rank`; did you mean `ranks`?");
   EXPECT_EQ(bad("[plugins]\npath = []"), "c.toml:2:1: unknown key `path`; did you mean `paths`?");
 }
 
@@ -132,8 +134,10 @@ TEST(Manifest, RefusesWrongTypes) {
 TEST(Manifest, RefusesHostsThatMakeNoSense) {
   EXPECT_EQ(bad("[cluster]\nhosts = []"), "c.toml:2:9: `hosts` names no host");
   EXPECT_EQ(bad("[cluster]\nhosts = [{ ranks = 1 }]"), "c.toml:2:10: a host needs a `name`");
-  EXPECT_NE(bad("[cluster]\nhosts = [{ name = \"a\" }, { name = \"a\" }]").find("stands here twice"), std::string::npos);
-  EXPECT_NE(bad("[cluster]\nhosts = [{ name = \"a\", ranks = 0 }]").find("`ranks` must be from 1 to"), std::string::npos);
+  EXPECT_NE(bad("[cluster]\nhosts = [{ name = \"a\" }, { name = \"a\" }]").find("stands here twice"),
+            std::string::npos);
+  EXPECT_NE(bad("[cluster]\nhosts = [{ name = \"a\", ranks = 0 }]").find("`ranks` must be from 1 to"),
+            std::string::npos);
 }
 
 TEST(Manifest, WantsAnOrderForSeveralAxes) {
@@ -141,7 +145,8 @@ TEST(Manifest, WantsAnOrderForSeveralAxes) {
             "c.toml:1:1: a mesh of several axes needs `order`, outermost axis first, as in order = [\"a\", \"b\"]");
   EXPECT_EQ(bad("[mesh]\na = 2\nb = 2\norder = [\"a\"]"), "c.toml:4:9: `order` lacks the axis `b`");
   EXPECT_EQ(bad("[mesh]\na = 2\nb = 2\norder = [\"a\", \"b\", \"a\"]"), "c.toml:4:20: axis `a` twice");
-  EXPECT_EQ(bad("[mesh]\ndata = 2\nb = 2\norder = [\"dat\", \"b\"]"), "c.toml:4:10: unknown axis `dat`; did you mean `data`?");
+  EXPECT_EQ(bad("[mesh]\ndata = 2\nb = 2\norder = [\"dat\", \"b\"]"),
+            "c.toml:4:10: unknown axis `dat`; did you mean `data`?");
 }
 
 TEST(Manifest, KeepsTheVirtualAxisForThePlan) {

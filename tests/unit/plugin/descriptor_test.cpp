@@ -57,8 +57,7 @@ TEST(Descriptor, RefusesAnotherAbiBeforeAnythingElse) {
               d.name[0] = '\0';
             }),
             "built for plugin ABI 2.0, but this Baleen has 1.0; build it again against this Baleen's SDK");
-  EXPECT_EQ(refused([](auto& d) { d.abi_minor = 7; }),
-            "needs plugin ABI 1.7, but this Baleen has 1.0; update Baleen");
+  EXPECT_EQ(refused([](auto& d) { d.abi_minor = 7; }), "needs plugin ABI 1.7, but this Baleen has 1.0; update Baleen");
 }
 
 TEST(Descriptor, RefusesOtherSizes) {
@@ -86,7 +85,8 @@ TEST(Descriptor, RefusesStringsWithoutAnEnd) {
   const auto fill = [](auto& field) { std::memset(field, 'x', sizeof field); };
   EXPECT_NE(refused([&](auto& d) { fill(d.kind); }).find("kind is not terminated"), std::string::npos);
   EXPECT_NE(refused([&](auto& d) { fill(d.summary); }).find("summary is not terminated"), std::string::npos);
-  EXPECT_NE(refused([&](auto& d) { fill(d.options[0].help); }).find("`rate`: help is not terminated"), std::string::npos);
+  EXPECT_NE(refused([&](auto& d) { fill(d.options[0].help); }).find("`rate`: help is not terminated"),
+            std::string::npos);
   EXPECT_NE(refused([&](auto& d) { fill(d.options[1].name); }).find("name is not terminated"), std::string::npos);
 }
 
@@ -108,7 +108,8 @@ TEST(Descriptor, RefusesASchemaThatContradictsItself) {
   EXPECT_NE(option([](auto& o) { o.flags = 64; }).find("unknown flags 64"), std::string::npos);
   EXPECT_NE(option([](auto& o) { o.minimum = __builtin_nan(""); }).find("range is not a number"), std::string::npos);
   EXPECT_NE(option([](auto& o) { set(o.choices, "a|b"); }).find("only strings have choices"), std::string::npos);
-  EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_MANY; }).find("only strings can be a list"), std::string::npos);
+  EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_MANY; }).find("only strings can be a list"),
+            std::string::npos);
   EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_REQUIRED; }).find("yet it has a default"), std::string::npos);
   EXPECT_NE(option([](auto& o) { set(o.default_value, "2"); }).find("must be from 0 to 1, not 2"), std::string::npos);
   EXPECT_NE(option([](auto& o) { set(o.default_value, "one"); }).find("takes a number"), std::string::npos);

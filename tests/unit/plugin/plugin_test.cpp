@@ -72,9 +72,7 @@ TEST_F(OpenPlugin, KeepsFailuresPerThread) {
   EXPECT_EQ(plugin_.failure(BALEEN_IO).text(), "monitor `sample`: mine");
 }
 
-TEST_F(OpenPlugin, CannotInventAStatus) {
-  EXPECT_EQ(plugin_.failure(4711).code, BALEEN_INTERNAL);
-}
+TEST_F(OpenPlugin, CannotInventAStatus) { EXPECT_EQ(plugin_.failure(4711).code, BALEEN_INTERNAL); }
 
 TEST_F(OpenPlugin, HasNoUnknownPowers) {
   const baleen_host_t* host = plugin_.host();
@@ -90,8 +88,10 @@ TEST(OpenPluginLog, CarriesThePluginsName) {
   ASSERT_TRUE(plugin) << plugin.error().text();
   const auto settings = SettingsStorage::build(plugin->descriptor(), {{"path", {std::string("log"), ""}}}, {});
   void* monitor = nullptr;
-  ASSERT_TRUE(plugin->check((*plugin->table<baleen_monitor_t>("monitor"))->create(plugin->host(), settings->get(), &monitor)));
-  EXPECT_TRUE(log.recorded().back().ends_with("warning: monitor `sample`: a line of the plugin")) << log.recorded().back();
+  ASSERT_TRUE(
+      plugin->check((*plugin->table<baleen_monitor_t>("monitor"))->create(plugin->host(), settings->get(), &monitor)));
+  EXPECT_TRUE(log.recorded().back().ends_with("warning: monitor `sample`: a line of the plugin"))
+      << log.recorded().back();
   std::filesystem::remove(copy);
 }
 

@@ -112,8 +112,9 @@ TEST_F(FindPlugins, ReadsAnAbsolutePath) {
   const std::string file = folder_.write("x.so", member("data", "direct", 0));
   const Registry registry = discover({});
   EXPECT_EQ(registry.find("data", file)->name, "direct");
-  EXPECT_EQ(registry.find("monitor", file, "a.toml:1:1").error().text(),
-            "a.toml:1:1: " + file + ": wrong kind: it is the data plugin `direct`, and a monitor plugin is needed here");
+  EXPECT_EQ(
+      registry.find("monitor", file, "a.toml:1:1").error().text(),
+      "a.toml:1:1: " + file + ": wrong kind: it is the data plugin `direct`, and a monitor plugin is needed here");
 }
 
 TEST_F(FindPlugins, BlamesTheDamagedFileOfTheNamedMember) {

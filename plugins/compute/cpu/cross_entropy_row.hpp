@@ -1,0 +1,58 @@
+/// \file Cross entropy of one row of logits, shared by the plain op and the one fused with its matmul.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "ids.hpp"
+
+namespace baleen::cpu {
+
+/// Attributes of the op, and the row's formulas: loss = (1-e) nll + e mean(-log p), with label smoothing e.
+template <class T>
+class CrossEntropyRow {
+ public:
+  static constexpr std::int64_t kChunk = 2048;  ///< elements of scratch per thread
+
+  CrossEntropyRow(const Context& context, const Op& op, std::int64_t classes)
+      : f_(context.of<T>()), ignore_(op.integer("ignore_index", kNoIgnore)),
+        smoothing_(static_cast<T>(op.number("smoothing", 0.0))), classes_(classes) {}
+
+  std::int64_t ignore() const { return ignore_; }
+
+  T lse(const T* x, T* scratch) const {
+    const T peak = f_.max(x, classes_);
+    if (std::isinf(peak)) return peak;
+    T sum = 0;
+    for (std::int64_t i = 0; i < classes_; i += kChunk)
+      sum += f_.exp_shifted(scratch, x + i, peak, std::min(kChunk, classes_ - i));
+    return peak + std::log(sum);
+  }
+
+  T loss(const T* x, std::int64_t target, T lse) const {
+    if (target == ignore_) return T(0);
+    const T nll = lse - x[target];
+    if (smoothing_ == T(0)) return nll;
+    const T mean = f_.sum(x, classes_) / static_cast<T>(classes_);
+    return (T(1) - smoothing_) * nll + smoothing_ * (lse - mean);
+  }
+
+  /// dx may be x.
+  void grad(T* dx, const T* x, std::int64_t target, T lse, T dloss) const {
+    if (target == ignore_) {
+      std::fill_n(dx, classes_, T(0));
+      return;
+    }
+    f_.exp_shifted(dx, x, lse, classes_);
+    const T spread = smoothing_ / static_cast<T>(classes_);
+    for (std::int64_t i = 0; i < classes_; ++i) dx[i] = (dx[i] - spread) * dloss;
+    dx[target] -= (T(1) - smoothing_) * dloss;
+  }
+
+ private:
+  const RoutinesOf<T>& f_;
+  std::int64_t ignore_;
+  T smoothing_;
+  std::int64_t classes_;
+};
+
+}  // namespace baleen::cpu

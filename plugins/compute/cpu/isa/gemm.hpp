@@ -1,0 +1,77 @@
+/// \file The register-blocked product of small blocks that attention and the fp64 matmul are built from.
+///
+/// Included once per instruction set.
+#pragma once
+#include "vector.hpp"
+
+namespace baleen::cpu::BALEEN_CPU_ISA {
+
+#if defined(__AVX512F__)
+constexpr Index kBlockRows = 6, kBlockVectors = 4;  // 24 of 32 registers accumulate
+#elif defined(__AVX2__)
+constexpr Index kBlockRows = 3, kBlockVectors = 2;  // a 64-byte vector is two registers: 12 of 16
+#else
+constexpr Index kBlockRows = 2, kBlockVectors = 1;
+#endif
+
+/// c[kRows, kVectors * lanes] (+)= a b. Element (r, k) of a is a[r * a_row + k * a_column]; rows of b and c are
+/// contiguous.
+template <class T, Index kRows, Index kVectors>
+BALEEN_INLINE void multiply_tile(Index depth, const T* a, Index a_row, Index a_column, const T* b, Index b_row, T* c,
+                                 Index c_row, bool accumulate) {
+  Vector<T> sum[kRows][kVectors];
+#pragma GCC unroll 8
+  for (Index r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+    for (Index v = 0; v < kVectors; ++v)
+      sum[r][v] = accumulate ? load(c + r * c_row + v * kLanes<T>) : Vector<T>{};
+  for (Index k = 0; k < depth; ++k) {
+    Vector<T> row[kVectors];
+#pragma GCC unroll 8
+    for (Index v = 0; v < kVectors; ++v) row[v] = load(b + k * b_row + v * kLanes<T>);
+#pragma GCC unroll 8
+    for (Index r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+      for (Index v = 0; v < kVectors; ++v) sum[r][v] += a[r * a_row + k * a_column] * row[v];
+  }
+#pragma GCC unroll 8
+  for (Index r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+    for (Index v = 0; v < kVectors; ++v) store(c + r * c_row + v * kLanes<T>, sum[r][v]);
+}
+
+/// A column panel of kVectors vectors, all rows.
+template <class T, Index kVectors>
+void multiply_panel(Index rows, Index depth, const T* a, Index a_row, Index a_column, const T* b, Index b_row, T* c,
+                    Index c_row, bool accumulate) {
+  Index r = 0;
+  for (; r + kBlockRows <= rows; r += kBlockRows)
+    multiply_tile<T, kBlockRows, kVectors>(depth, a + r * a_row, a_row, a_column, b, b_row, c + r * c_row, c_row,
+                                           accumulate);
+  if constexpr (kBlockRows > 4)
+    for (; r + 4 <= rows; r += 4)
+      multiply_tile<T, 4, kVectors>(depth, a + r * a_row, a_row, a_column, b, b_row, c + r * c_row, c_row, accumulate);
+  if constexpr (kBlockRows > 2)
+    for (; r + 2 <= rows; r += 2)
+      multiply_tile<T, 2, kVectors>(depth, a + r * a_row, a_row, a_column, b, b_row, c + r * c_row, c_row, accumulate);
+  for (; r < rows; ++r)
+    multiply_tile<T, 1, kVectors>(depth, a + r * a_row, a_row, a_column, b, b_row, c + r * c_row, c_row, accumulate);
+}
+
+/// c[rows, columns] (+)= a[rows, depth] b[depth, columns]; columns is a multiple of the lanes. Each element's sum runs over
+/// k in ascending order, whatever the blocking.
+template <class T>
+void multiply(Index rows, Index columns, Index depth, const T* a, Index a_row, Index a_column, const T* b, Index b_row,
+              T* c, Index c_row, bool accumulate) {
+  constexpr Index kWidth = kBlockVectors * kLanes<T>;
+  Index j = 0;
+  for (; j + kWidth <= columns; j += kWidth)
+    multiply_panel<T, kBlockVectors>(rows, depth, a, a_row, a_column, b + j, b_row, c + j, c_row, accumulate);
+  if constexpr (kBlockVectors > 2)
+    for (; j + 2 * kLanes<T> <= columns; j += 2 * kLanes<T>)
+      multiply_panel<T, 2>(rows, depth, a, a_row, a_column, b + j, b_row, c + j, c_row, accumulate);
+  for (; j < columns; j += kLanes<T>)
+    multiply_panel<T, 1>(rows, depth, a, a_row, a_column, b + j, b_row, c + j, c_row, accumulate);
+}
+
+}  // namespace baleen::cpu::BALEEN_CPU_ISA

@@ -1,0 +1,100 @@
+/// \file The inner loops that exist once per instruction set, as tables of functions.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace baleen::cpu {
+
+using Index = std::int64_t;
+
+/// Queries and keys of one block of attention.
+constexpr Index kAttentionBlock = 64;
+
+/// out[i] = f(a[i], b[i], c[i]) for i < n; unused operands are null. out may equal any operand.
+template <class T>
+using TileOp = void (*)(T* out, const T* a, const T* b, const T* c, Index n);
+
+/// c[m,n] = a[m,k] b[k,n], all with any strides.
+struct GemmShape {
+  Index m, n, k;
+  Index a_row, a_column, b_row, b_column, c_row, c_column;
+};
+
+/// A sequence of rows of stride-1 elements inside a larger tensor.
+template <class T>
+struct Rows {
+  T* data;
+  Index stride;
+  T* at(Index row) const { return data + row * stride; }
+};
+
+/// What one attention call's heads share.
+struct AttentionShape {
+  Index queries, keys, width;
+  Index reach;   ///< query s sees keys t < s + reach (all of them where not causal)
+  double scale;
+};
+
+/// One head. The ids are null without a mask; a pair is seen only if its ids are equal and >= 0.
+template <class T>
+struct AttentionHead {
+  Rows<const T> q, k, v;
+  Rows<T> o;
+  Rows<T> lse;
+  Rows<const std::int32_t> ids_q, ids_k;
+};
+
+/// One head's gradient: `forward.o` and `forward.lse` are read. dk and dv are shared by the heads of a group.
+template <class T>
+struct AttentionGradHead {
+  AttentionHead<T> forward;
+  Rows<const T> d_o;
+  Rows<T> dq, dk, dv;
+};
+
+template <class T>
+struct RoutinesOf {
+  /// The loop of an expression's opcode, or null for opcodes that are not elementwise functions of operands.
+  TileOp<T> (*tile_op)(std::uint32_t opcode);
+  /// What an expression's UNIFORM and NORMAL give for the n elements from `element` of the global tensor.
+  void (*uniform)(T* out, std::uint64_t element, Index n, std::uint64_t key, std::uint64_t step);
+  void (*normal)(T* out, std::uint64_t element, Index n, std::uint64_t key, std::uint64_t step);
+  /// Pairwise sum; its order depends on n alone.
+  T (*sum)(const T* x, Index n);
+  T (*max)(const T* x, Index n);
+  /// out[i] = exp(x[i] - shift); returns the pairwise sum.
+  T (*exp_shifted)(T* out, const T* x, T shift, Index n);
+  /// Pairwise sum of a[i] * b[i].
+  T (*dot)(const T* a, const T* b, Index n);
+  /// acc[i] += factor * x[i]
+  void (*add_scaled)(T* acc, const T* x, T factor, Index n);
+  /// One row of layer norm (mean_out not null) or rms norm; beta may be null.
+  void (*norm_row)(T* y, const T* x, const T* gamma, const T* beta, T epsilon, Index n, T* rstd, T* mean);
+  /// One row of the gradient; adds to dgamma and, unless null, dbeta. `mean` is null for rms norm.
+  void (*norm_grad_row)(T* dx, const T* x, const T* gamma, const T* dy, T rstd, const T* mean, Index n, T* dgamma,
+                        T* dbeta);
+  /// c (+)= a b.
+  void (*gemm)(const GemmShape&, const T* a, const T* b, T* c, bool accumulate);
+  /// Elements of scratch that a call of the function below needs.
+  Index (*attention_scratch)(const AttentionShape&);
+  /// Writes o and lse of at most kAttentionBlock queries from `begin`.
+  void (*attention)(const AttentionShape&, const AttentionHead<T>&, Index begin, Index end, T* scratch);
+  Index (*attention_grad_scratch)(const AttentionShape&);
+  /// Writes dq; writes dk and dv, or adds to them.
+  void (*attention_grad)(const AttentionShape&, const AttentionGradHead<T>&, bool add, T* scratch);
+};
+
+struct Routines {
+  const char* name;
+  RoutinesOf<float> f32;
+  RoutinesOf<double> f64;
+};
+
+const Routines& routines_baseline();
+const Routines& routines_avx2();
+const Routines& routines_avx512();
+
+/// The best that this processor runs.
+const Routines& best_routines();
+
+}  // namespace baleen::cpu

@@ -1,0 +1,27 @@
+/// \file One instruction set's table.
+#include "tables.hpp"
+
+#define BALEEN_PASTE_(a, b) a##b
+#define BALEEN_PASTE(a, b) BALEEN_PASTE_(a, b)
+#define BALEEN_TEXT_(a) #a
+#define BALEEN_TEXT(a) BALEEN_TEXT_(a)
+
+namespace baleen::cpu {
+
+const Routines& BALEEN_PASTE(routines_, BALEEN_CPU_ISA)() {
+  static const Routines table = [] {
+    Routines r{};
+    r.name = BALEEN_TEXT(BALEEN_CPU_ISA);
+    BALEEN_CPU_ISA::fill_tile_ops(r);
+    BALEEN_CPU_ISA::fill_random(r);
+    BALEEN_CPU_ISA::fill_rows(r);
+    BALEEN_CPU_ISA::fill_norm(r);
+    BALEEN_CPU_ISA::fill_gemm(r);
+    BALEEN_CPU_ISA::fill_attention(r);
+    BALEEN_CPU_ISA::fill_attention_grad(r);
+    return r;
+  }();
+  return table;
+}
+
+}  // namespace baleen::cpu

@@ -1,0 +1,31 @@
+/// \file The makers of all kernels.
+#pragma once
+#include "kernel.hpp"
+
+namespace baleen::cpu {
+
+Result<std::unique_ptr<Kernel>> make_matmul(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_softmax(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_softmax_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_norm(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_norm_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_attention(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_attention_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_embedding(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_embedding_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_cross_entropy(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_cross_entropy_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_top_k(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_reshape(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_transpose(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_slice(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_concat(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_pad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_copy(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_accumulate(const Context&, const baleen_region_t&);
+
+}  // namespace baleen::cpu

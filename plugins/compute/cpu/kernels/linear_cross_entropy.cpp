@@ -1,0 +1,233 @@
+/// \file linear_cross_entropy and its gradient: logits exist for a bounded chunk of rows at a time.
+#include <cstring>
+
+#include "cross_entropy_row.hpp"
+#include "gemm.hpp"
+#include "kernels.hpp"
+#include "strided_copy.hpp"
+
+namespace baleen::cpu {
+namespace {
+
+constexpr std::int64_t kChunkBytes = std::int64_t{1} << 24;
+
+// Sizes and products that both directions share.
+template <class T>
+class Chunks {
+ public:
+  Chunks(const Operand& x, const Operand& w, bool transposed) : width(x.extent(x.rank() - 1)) {
+    classes = w.extent(transposed ? 0 : 1);
+    w_class = w.stride(transposed ? 0 : 1);
+    w_width = w.stride(transposed ? 1 : 0);
+    rows = width > 0 ? elements(x.tensor) / width : 0;
+    logit_stride = (classes + 15) / 16 * 16;
+    const std::int64_t fit = kChunkBytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(1, logit_stride);
+    chunk = std::max<std::int64_t>(1, std::min(rows, std::max<std::int64_t>(16, fit)));
+  }
+
+  /// logits[count, classes] = x w
+  Contraction logits(std::int64_t count) const {
+    return {{count, width, 0, logit_stride}, {classes, 0, w_class, 1}, {width, 1, w_width, 0}, {}, {}};
+  }
+  /// dx[count, width] = dlogits w^T
+  Contraction dx(std::int64_t count) const {
+    return {{count, logit_stride, 0, width}, {width, 0, w_width, 1}, {classes, 1, w_class, 0}, {}, {}};
+  }
+  /// dw[width, classes] += x^T dlogits
+  Contraction dw(std::int64_t count, std::int64_t dw_width, std::int64_t dw_class) const {
+    return {{width, 1, 0, dw_width}, {classes, 0, 1, dw_class}, {count, width, logit_stride, 0}, {}, {}};
+  }
+  std::uint64_t logit_bytes() const { return padded(static_cast<std::uint64_t>(chunk * logit_stride) * sizeof(T)); }
+  std::int64_t last() const { return rows % chunk; }
+
+  std::int64_t width, classes, rows, chunk, logit_stride, w_class, w_width;
+};
+
+constexpr std::uint64_t largest(std::initializer_list<std::uint64_t> values) { return std::max(values); }
+
+// One product for whole chunks and one for the shorter last one.
+struct Pair {
+  std::unique_ptr<Gemm> whole, last;
+  Gemm& of(bool is_last) const { return is_last ? *last : *whole; }
+  std::uint64_t bytes() const { return std::max(whole ? whole->scratch_bytes() : 0, last ? last->scratch_bytes() : 0); }
+};
+
+// x (and, backwards, dx) as one packed matrix: the tensor itself, or a copy in scratch.
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+  explicit PackedMatrix(const Operand& x) : direct_(contiguous(x.tensor)) {
+    if (direct_) return;
+    std::vector<std::int64_t> plain(x.rank());
+    std::int64_t stride = 1;
+    for (std::uint32_t i = x.rank(); i-- > 0; stride *= x.extent(i)) plain[i] = stride;
+    const std::size_t size = dtype_size(x.tensor.dtype);
+    in_ = StridedCopy(size, shape(x.tensor), plain, strides(x.tensor));
+    out_ = StridedCopy(size, shape(x.tensor), strides(x.tensor), plain);
+    bytes_ = padded(static_cast<std::uint64_t>(elements(x.tensor)) * size);
+  }
+  std::uint64_t bytes() const { return bytes_; }
+  void* fetch(const Threads& threads, void* tensor, void* scratch) const {
+    if (direct_) return tensor;
+    in_.run(threads, scratch, tensor);
+    return scratch;
+  }
+  void* target(void* tensor, void* scratch) const { return direct_ ? tensor : scratch; }
+  void finish(const Threads& threads, void* tensor, const void* scratch) const {
+    if (!direct_) out_.run(threads, tensor, scratch);
+  }
+
+ private:
+  bool direct_ = true;
+  StridedCopy in_, out_;
+  std::uint64_t bytes_ = 0;
+};
+
+template <class T>
+class LinearCrossEntropyKernel : public Kernel {
+ public:
+  LinearCrossEntropyKernel(const Context& context, const Source& source)
+      : context_(context), name_(source.op().name()), x_(source.in(0)), w_(source.in(1)), target_(source.in(2)),
+        loss_(source.out(0)), lse_(source.out(1)), chunks_(x_, w_, source.op().integer("transposed", 0) != 0),
+        row_(context, source.op(), chunks_.classes), rows_(leading_walk(x_.rank() - 1, {&target_, &loss_, &lse_})),
+        matrix_(x_) {
+    const auto make = [&](std::int64_t n) { return make_gemm(context, x_.tensor.dtype, chunks_.logits(n), false); };
+    logits_.whole = make(chunks_.chunk);
+    if (chunks_.last() > 0) logits_.last = make(chunks_.last());
+    row_bytes_ = static_cast<std::uint64_t>(row_.kChunk) * sizeof(T);
+    scratch_bytes = matrix_.bytes() + chunks_.logit_bytes() +
+                    row_bytes_ * static_cast<std::uint64_t>(context.threads.count()) + logits_.bytes();
+    flops = chunks_.logits(chunks_.rows).flops();
+  }
+
+  Status run(const baleen_launch_t& launch) override {
+    BALEEN_TRY(check_ids(name_, target_, rows_, 0, launch, chunks_.classes, row_.ignore()));
+    char* scratch = static_cast<char*>(launch.scratch);
+    const T* x = static_cast<const T*>(matrix_.fetch(context_.threads, x_.at<void>(launch), scratch));
+    T* logits = reinterpret_cast<T*>(scratch + matrix_.bytes());
+    char* row_scratch = scratch + matrix_.bytes() + chunks_.logit_bytes();
+    char* gemm_scratch = row_scratch + row_bytes_ * static_cast<std::uint64_t>(context_.threads.count());
+    for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk) {
+      const std::int64_t count = std::min(chunks_.chunk, chunks_.rows - first);
+      logits_.of(count < chunks_.chunk).run(x + first * chunks_.width, w_.at<void>(launch), logits, gemm_scratch);
+      context_.threads.pieces(count, rows_per_task(chunks_.classes, sizeof(T)),
+                              [&](std::int64_t begin, std::int64_t end, int thread) {
+        T* memory = reinterpret_cast<T*>(row_scratch + row_bytes_ * static_cast<std::uint64_t>(thread));
+        for (std::int64_t i = begin; i < end; ++i) one(launch, logits + i * chunks_.logit_stride, first + i, memory);
+      });
+    }
+    return {};
+  }
+
+ private:
+  void one(const baleen_launch_t& launch, const T* logits, std::int64_t row, T* memory) const {
+    const T lse = row_.lse(logits, memory);
+    lse_.at<T>(launch)[rows_.offset(2, row)] = lse;
+    loss_.at<T>(launch)[rows_.offset(1, row)] =
+        row_.loss(logits, target_.at<const std::int32_t>(launch)[rows_.offset(0, row)], lse);
+  }
+
+  const Context& context_;
+  std::string name_;
+  Operand x_, w_, target_, loss_, lse_;
+  Chunks<T> chunks_;
+  CrossEntropyRow<T> row_;
+  Walk rows_;
+  PackedMatrix matrix_;
+  Pair logits_;
+  std::uint64_t row_bytes_;
+};
+
+template <class T>
+class LinearCrossEntropyGradKernel : public Kernel {
+ public:
+  LinearCrossEntropyGradKernel(const Context& context, const Source& source)
+      : context_(context), name_(source.op().name()), x_(source.in(0)), w_(source.in(1)), target_(source.in(2)),
+        lse_(source.in(3)), dloss_(source.in(4)), dx_(source.out(0)), dw_(source.out(1)),
+        transposed_(source.op().integer("transposed", 0) != 0), chunks_(x_, w_, transposed_),
+        row_(context, source.op(), chunks_.classes), rows_(leading_walk(x_.rank() - 1, {&target_, &lse_, &dloss_})),
+        x_matrix_(x_), dx_matrix_(dx_) {
+    fill(logits_, dx_gemm_, dw_gemm_);
+    gemm_bytes_ = largest({logits_.bytes(), dx_gemm_.bytes(), dw_gemm_.bytes()});
+    scratch_bytes = x_matrix_.bytes() + dx_matrix_.bytes() + chunks_.logit_bytes() + gemm_bytes_;
+    flops = 3 * chunks_.logits(chunks_.rows).flops();
+    const std::vector<std::int64_t> nothing(dw_.rank());
+    clear_ = StridedCopy(sizeof(T), shape(dw_.tensor), strides(dw_.tensor), nothing);
+  }
+
+  Status run(const baleen_launch_t& launch) override {
+    BALEEN_TRY(check_ids(name_, target_, rows_, 0, launch, chunks_.classes, row_.ignore()));
+    char* scratch = static_cast<char*>(launch.scratch);
+    const T* x = static_cast<const T*>(x_matrix_.fetch(context_.threads, x_.at<void>(launch), scratch));
+    char* dx_scratch = scratch + x_matrix_.bytes();
+    T* dx = static_cast<T*>(dx_matrix_.target(dx_.at<void>(launch), dx_scratch));
+    T* logits = reinterpret_cast<T*>(dx_scratch + dx_matrix_.bytes());
+    char* gemm_scratch = reinterpret_cast<char*>(logits) + chunks_.logit_bytes();
+    constexpr std::uint64_t kZero = 0;
+    clear_.run(context_.threads, dw_.at<void>(launch), &kZero);
+    for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk) {
+      const std::int64_t count = std::min(chunks_.chunk, chunks_.rows - first);
+      const bool last = count < chunks_.chunk;
+      const T* part = x + first * chunks_.width;
+      logits_.of(last).run(part, w_.at<void>(launch), logits, gemm_scratch);
+      context_.threads.pieces(count, rows_per_task(chunks_.classes, sizeof(T)),
+                              [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t i = begin; i < end; ++i) one(launch, logits + i * chunks_.logit_stride, first + i);
+      });
+      dx_gemm_.of(last).run(logits, w_.at<void>(launch), dx + first * chunks_.width, gemm_scratch);
+      dw_gemm_.of(last).run(part, logits, dw_.at<void>(launch), gemm_scratch);
+    }
+    dx_matrix_.finish(context_.threads, dx_.at<void>(launch), dx_scratch);
+    return {};
+  }
+
+ private:
+  void fill(Pair& logits, Pair& dx, Pair& dw) const {
+    const std::int64_t dw_class = dw_.stride(transposed_ ? 0 : 1), dw_width = dw_.stride(transposed_ ? 1 : 0);
+    const baleen_dtype_t dtype = x_.tensor.dtype;
+    logits.whole = make_gemm(context_, dtype, chunks_.logits(chunks_.chunk), false);
+    dx.whole = make_gemm(context_, dtype, chunks_.dx(chunks_.chunk), false);
+    dw.whole = make_gemm(context_, dtype, chunks_.dw(chunks_.chunk, dw_width, dw_class), true);
+    if (chunks_.last() == 0) return;
+    logits.last = make_gemm(context_, dtype, chunks_.logits(chunks_.last()), false);
+    dx.last = make_gemm(context_, dtype, chunks_.dx(chunks_.last()), false);
+    dw.last = make_gemm(context_, dtype, chunks_.dw(chunks_.last(), dw_width, dw_class), true);
+  }
+
+  void one(const baleen_launch_t& launch, T* logits, std::int64_t row) const {
+    row_.grad(logits, logits, target_.at<const std::int32_t>(launch)[rows_.offset(0, row)],
+              lse_.at<const T>(launch)[rows_.offset(1, row)], dloss_.at<const T>(launch)[rows_.offset(2, row)]);
+  }
+
+  const Context& context_;
+  std::string name_;
+  Operand x_, w_, target_, lse_, dloss_, dx_, dw_;
+  bool transposed_;
+  Chunks<T> chunks_;
+  CrossEntropyRow<T> row_;
+  Walk rows_;
+  PackedMatrix x_matrix_, dx_matrix_;
+  Pair logits_, dx_gemm_, dw_gemm_;
+  StridedCopy clear_;
+  std::uint64_t gemm_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy(const Context& context, const baleen_region_t& region) {
+  const Source source(region);
+  BALEEN_TRY(check_id_type(source, source.in(2)));
+  return with_float(source.in(0).tensor.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
+    return std::make_unique<LinearCrossEntropyKernel<T>>(context, source);
+  });
+}
+
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_grad(const Context& context, const baleen_region_t& region) {
+  const Source source(region);
+  BALEEN_TRY(check_id_type(source, source.in(2)));
+  return with_float(source.in(0).tensor.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
+    return std::make_unique<LinearCrossEntropyGradKernel<T>>(context, source);
+  });
+}
+
+}  // namespace baleen::cpu

@@ -1,0 +1,165 @@
+/// \file reduce: sums and maxima over some dimensions, in an order that depends on the shape alone.
+#include <algorithm>
+#include <limits>
+
+#include "kernels.hpp"
+#include "partials.hpp"
+#include "walk.hpp"
+
+namespace baleen::cpu {
+namespace {
+
+template <class T>
+T larger(T a, T b) {
+  return a >= b || a != a ? a : b;  // a NaN stays
+}
+
+/// Where x's strides of the kept dimensions end and those of the reduced ones begin.
+struct Split {
+  Walk kept;     // operands: x, y
+  Walk reduced;  // operand: x
+};
+
+Split split(const Operand& x, const Operand& y, std::span<const std::int64_t> dims, bool keep) {
+  std::vector<std::int64_t> kept, reduced, kept_strides[2], reduced_strides[1];
+  std::uint32_t in_y = 0;
+  for (std::uint32_t d = 0; d < x.rank(); ++d) {
+    const bool gone = std::find(dims.begin(), dims.end(), d) != dims.end();
+    if (gone) {
+      reduced.push_back(x.extent(d));
+      reduced_strides[0].push_back(x.stride(d));
+    } else {
+      kept.push_back(x.extent(d));
+      kept_strides[0].push_back(x.stride(d));
+      kept_strides[1].push_back(y.stride(in_y));
+    }
+    if (!gone || keep) ++in_y;
+  }
+  return {Walk(kept, kept_strides), Walk(reduced, reduced_strides)};
+}
+
+template <class T>
+class ReduceKernel : public Kernel {
+ public:
+  ReduceKernel(const Context& context, const Operand& x, const Operand& y, Split split, bool is_max)
+      : context_(context), x_(x), y_(y), split_(std::move(split)), is_max_(is_max) {
+    by_columns_ = split_.kept.size() > 1 && split_.kept.inner_stride(0) == 1 &&
+                  !(split_.reduced.size() > 1 && split_.reduced.inner_stride(0) == 1);
+    partials_ = Partials(split_.reduced.size(), by_columns_ ? kBlockRows : kBlockElements, split_.kept.size());
+    thread_elements_ = by_columns_ ? kLevels * kColumns : kGather;
+    scratch_bytes = partials_.template bytes<T>() + static_cast<std::uint64_t>(context.threads.count()) *
+                                                        static_cast<std::uint64_t>(thread_elements_) * sizeof(T);
+  }
+
+  Status run(const baleen_launch_t& launch) override {
+    T* sums = static_cast<T*>(launch.scratch);
+    T* memory = sums + partials_.template bytes<T>() / sizeof(T);
+    const T* x = x_.at<const T>(launch);
+    const std::int64_t kept = split_.kept.size();
+    if (kept == 0) return {};
+    if (by_columns_) columns(x, sums, memory);
+    else rows(x, sums, memory);
+    partials_.combine(context_.threads, sums, [this](T a, T b) { return is_max_ ? larger(a, b) : a + b; });
+    T* y = y_.at<T>(launch);
+    for (std::int64_t i = 0; i < kept; ++i) y[split_.kept.offset(1, i)] = sums[i];
+    return {};
+  }
+
+ private:
+  static constexpr std::int64_t kBlockRows = 64, kBlockElements = 16384, kColumns = 512, kLevels = 24, kGather = 1024;
+  static constexpr std::int64_t kLeafRows = 16;
+
+  // The reduced dimensions hold the packed one: pairwise sums along it.
+  void rows(const T* x, T* sums, T* memory) const {
+    const std::int64_t length = partials_.end(0) - partials_.begin(0);
+    const std::int64_t together = std::max<std::int64_t>(1, kBlockElements / std::max<std::int64_t>(1, length));
+    const std::int64_t kept = split_.kept.size(), groups = (kept + together - 1) / together;
+    context_.threads.each(groups * partials_.blocks(), [&](std::int64_t task, int thread) {
+      const std::int64_t block = task / groups, first = task % groups * together;
+      for (std::int64_t i = first; i < std::min(kept, first + together); ++i)
+        sums[block * partials_.stride() + i] =
+            over(x + split_.kept.offset(0, i), partials_.begin(block), partials_.end(block), memory + thread * kGather);
+    });
+  }
+
+  T empty() const { return is_max_ ? -std::numeric_limits<T>::infinity() : T(0); }
+
+  // Positions [begin, end) of the reduced dimensions, halved until they lie within one packed stretch.
+  T over(const T* x, std::int64_t begin, std::int64_t end, T* gathered) const {
+    if (begin >= end) return empty();
+    const std::int64_t inner = split_.reduced.inner();
+    const std::int64_t first_row = begin / inner, last_row = (end - 1) / inner;
+    if (first_row != last_row) {
+      const std::int64_t middle = (first_row + (last_row - first_row + 1) / 2) * inner;
+      const T left = over(x, begin, middle, gathered), right = over(x, middle, end, gathered);
+      return is_max_ ? larger(left, right) : left + right;
+    }
+    const std::int64_t stride = split_.reduced.inner_stride(0);
+    const T* from = x + split_.reduced.offset(0, begin);
+    const RoutinesOf<T>& f = context_.of<T>();
+    if (stride == 1) return is_max_ ? f.max(from, end - begin) : f.sum(from, end - begin);
+    if (end - begin > kGather) {
+      const std::int64_t middle = begin + (end - begin) / 2;
+      const T left = over(x, begin, middle, gathered), right = over(x, middle, end, gathered);
+      return is_max_ ? larger(left, right) : left + right;
+    }
+    for (std::int64_t i = 0; i < end - begin; ++i) gathered[i] = from[i * stride];
+    return is_max_ ? f.max(gathered, end - begin) : f.sum(gathered, end - begin);
+  }
+
+  // The kept dimensions hold the packed one: rows of it are added, leaves of 16 rows combined as a tree.
+  void columns(const T* x, T* sums, T* memory) const {
+    const std::int64_t inner = split_.kept.inner(), pieces = (inner + kColumns - 1) / kColumns;
+    const std::int64_t outer = split_.kept.size() / inner;
+    context_.threads.each(outer * pieces * partials_.blocks(), [&](std::int64_t task, int thread) {
+      const std::int64_t block = task / (outer * pieces), rest = task % (outer * pieces);
+      const std::int64_t first = rest / pieces * inner + rest % pieces * kColumns;
+      const std::int64_t width = std::min(kColumns, inner - rest % pieces * kColumns);
+      T* levels = memory + thread * thread_elements_;
+      const T* result = tree(x + split_.kept.offset(0, first), partials_.begin(block), partials_.end(block), width, levels);
+      std::copy_n(result, width, sums + block * partials_.stride() + first);
+    });
+  }
+
+  // Returns levels[0], which holds the sum of rows [begin, end).
+  const T* tree(const T* x, std::int64_t begin, std::int64_t end, std::int64_t width, T* level) const {
+    if (end - begin <= kLeafRows) {
+      std::fill_n(level, width, empty());
+      for (std::int64_t row = begin; row < end; ++row) merge(level, x + split_.reduced.offset(0, row), width);
+      return level;
+    }
+    const std::int64_t half = ((end - begin) / 2 + kLeafRows - 1) / kLeafRows * kLeafRows;
+    tree(x, begin, begin + half, width, level);
+    merge(level, tree(x, begin + half, end, width, level + kColumns), width);
+    return level;
+  }
+  void merge(T* to, const T* from, std::int64_t width) const {
+    if (is_max_)
+      for (std::int64_t i = 0; i < width; ++i) to[i] = larger(to[i], from[i]);
+    else
+      context_.of<T>().add_scaled(to, from, T(1), width);
+  }
+
+  const Context& context_;
+  Operand x_, y_;
+  Split split_;
+  bool is_max_, by_columns_;
+  std::int64_t thread_elements_;
+  Partials partials_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const baleen_region_t& region) {
+  const Source source(region);
+  const std::string_view kind = source.op().text("kind");
+  if (kind != "sum" && kind != "max")
+    return invalid("reduce has no kind `" + std::string(kind) + "`; there are `sum` and `max`", std::string(source.op().name()));
+  const Operand x = source.in(0), y = source.out(0);
+  const bool keep = source.op().integer("keep", 0) != 0;
+  return with_float(x.tensor.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
+    return std::make_unique<ReduceKernel<T>>(context, x, y, split(x, y, source.op().integers("dims"), keep), kind == "max");
+  });
+}
+
+}  // namespace baleen::cpu

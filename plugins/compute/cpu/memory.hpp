@@ -1,0 +1,14 @@
+/// \file What the machine says about itself.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace baleen::cpu {
+
+/// Bytes this process could still get: the kernel's estimate, or less where a control group limits it.
+std::uint64_t available_memory();
+
+/// The processor's model name.
+std::string processor_name();
+
+}  // namespace baleen::cpu

@@ -1,0 +1,170 @@
+/// \file The kinds that have kernels, and the copies around those that need packed rows.
+#include "registry.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/kernels.hpp"
+#include "strided_copy.hpp"
+
+namespace baleen::cpu {
+namespace {
+
+struct Entry {
+  std::string_view kind;
+  Maker make;
+  bool packed_rows;  // the last dimension of every operand must have stride 1
+};
+
+constexpr std::array kEntries{
+    Entry{"matmul", make_matmul, false},
+    Entry{"pointwise", make_pointwise, false},
+    Entry{"reduce", make_reduce, false},
+    Entry{"softmax", make_softmax, true},
+    Entry{"softmax_grad", make_softmax_grad, true},
+    Entry{"norm", make_norm, true},
+    Entry{"norm_grad", make_norm_grad, true},
+    Entry{"attention", make_attention, true},
+    Entry{"attention_grad", make_attention_grad, true},
+    Entry{"embedding", make_embedding, true},
+    Entry{"embedding_grad", make_embedding_grad, true},
+    Entry{"cross_entropy", make_cross_entropy, true},
+    Entry{"cross_entropy_grad", make_cross_entropy_grad, true},
+    Entry{"linear_cross_entropy", make_linear_cross_entropy, true},
+    Entry{"linear_cross_entropy_grad", make_linear_cross_entropy_grad, true},
+    Entry{"top_k", make_top_k, true},
+    Entry{"reshape", make_reshape, false},
+    Entry{"transpose", make_transpose, false},
+    Entry{"slice", make_slice, false},
+    Entry{"concat", make_concat, false},
+    Entry{"pad", make_pad, false},
+    Entry{"copy", make_copy, false},
+    Entry{"accumulate", make_accumulate, false},
+};
+
+const Entry* find(const baleen_region_t& region) {
+  if (region.op_count != 1) return nullptr;
+  const std::string_view kind = view(region.ops[0].kind);
+  for (const Entry& entry : kEntries)
+    if (entry.kind == kind) return &entry;
+  return nullptr;
+}
+
+bool moves_only(std::string_view kind) {
+  return kind == "reshape" || kind == "transpose" || kind == "slice" || kind == "concat" || kind == "pad" ||
+         kind == "copy";
+}
+
+bool computable(baleen_dtype_t dtype) { return dtype == BALEEN_F32 || dtype == BALEEN_F64; }
+bool integral(baleen_dtype_t dtype) { return dtype == BALEEN_I32 || dtype == BALEEN_I64 || dtype == BALEEN_U8; }
+
+bool packed(const baleen_tensor_t& t) {
+  return t.rank == 0 || t.shape[t.rank - 1] <= 1 || t.stride[t.rank - 1] == 1 || elements(t) == 0;
+}
+
+// Copies in, computes on packed operands, copies out.
+class PackedKernel : public Kernel {
+ public:
+  PackedKernel(const Context& context, const baleen_region_t& region) : context_(context) {
+    tensors_.assign(region.tensors, region.tensors + region.tensor_count);
+    addresses_.resize(tensors_.size());
+    const Op op(region.ops[0]);
+    for (const std::uint32_t number : op.inputs()) pack(number, false);
+    for (const std::uint32_t number : op.outputs()) pack(number, true);
+  }
+
+  Status build(Maker make, const baleen_region_t& region) {
+    baleen_region_t inner = region;
+    inner.tensors = tensors_.data();
+    BALEEN_TRY_ASSIGN(inner_, make(context_, inner));
+    inner_scratch_ = copies_bytes_;
+    scratch_bytes = copies_bytes_ + inner_->scratch_bytes;
+    flops = inner_->flops;
+    // An alias holds between tensors that are themselves what the kernel sees.
+    for (const baleen_alias_t& alias : inner_->aliases)
+      if (!is_packed(alias.output) && !is_packed(alias.input)) aliases.push_back(alias);
+    return {};
+  }
+
+  Status run(const baleen_launch_t& launch) override {
+    char* scratch = static_cast<char*>(launch.scratch);
+    std::copy(launch.tensors, launch.tensors + addresses_.size(), addresses_.begin());
+    for (const Copy& copy : copies_) {
+      addresses_[copy.number] = scratch + copy.offset;
+      if (!copy.output) copy.in.run(context_.threads, addresses_[copy.number], launch.tensors[copy.number]);
+    }
+    baleen_launch_t inner = launch;
+    inner.tensors = addresses_.data();
+    inner.scratch = scratch + inner_scratch_;
+    BALEEN_TRY(inner_->run(inner));
+    for (const Copy& copy : copies_)
+      if (copy.output) copy.in.run(context_.threads, launch.tensors[copy.number], addresses_[copy.number]);
+    return {};
+  }
+
+ private:
+  struct Copy {
+    std::uint32_t number;
+    bool output;
+    std::uint64_t offset;
+    StridedCopy in;
+  };
+
+  bool is_packed(std::uint32_t number) const {
+    return std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.number == number; });
+  }
+
+  void pack(std::uint32_t number, bool output) {
+    baleen_tensor_t& t = tensors_[number];
+    if (packed(t) || is_packed(number)) return;
+    const baleen_tensor_t before = t;
+    std::int64_t stride = 1;
+    for (std::uint32_t i = t.rank; i-- > 0; stride *= t.shape[i]) t.stride[i] = stride;
+    const auto size = dtype_size(t.dtype);
+    copies_.push_back({number, output, copies_bytes_,
+                       output ? StridedCopy(size, shape(t), strides(before), strides(t))
+                              : StridedCopy(size, shape(t), strides(t), strides(before))});
+    copies_bytes_ += padded(static_cast<std::uint64_t>(elements(t)) * size);
+  }
+
+  const Context& context_;
+  std::vector<baleen_tensor_t> tensors_;
+  std::vector<void*> addresses_;
+  std::vector<Copy> copies_;
+  std::uint64_t copies_bytes_ = 0, inner_scratch_ = 0;
+  std::unique_ptr<Kernel> inner_;
+};
+
+}  // namespace
+
+std::uint32_t region_score(const baleen_region_t& region) {
+  const Entry* entry = find(region);
+  if (!entry) return 0;
+  const Op op(region.ops[0]);
+  const auto fits = [&](std::uint32_t number) {
+    const baleen_dtype_t dtype = region.tensors[number].dtype;
+    return moves_only(entry->kind) ? dtype_size(dtype) > 0 : computable(dtype) || integral(dtype);
+  };
+  const bool all = std::all_of(op.inputs().begin(), op.inputs().end(), fits) &&
+                   std::all_of(op.outputs().begin(), op.outputs().end(), fits);
+  return all ? 1 : 0;
+}
+
+Result<std::unique_ptr<Kernel>> make_kernel(const Context& context, const baleen_region_t& region) {
+  if (region_score(region) == 0)
+    return unsupported("the cpu device has no kernel for a region of " + std::to_string(region.op_count) +
+                           " ops beginning with `" +
+                           std::string(region.op_count ? view(region.ops[0].kind) : std::string_view("nothing")) + "`",
+                       std::string(region.op_count ? view(region.ops[0].name) : std::string_view()));
+  const Entry* entry = find(region);
+  const Op op(region.ops[0]);
+  const auto in_order = [&](std::uint32_t number) { return packed(region.tensors[number]); };
+  if (!entry->packed_rows || (std::all_of(op.inputs().begin(), op.inputs().end(), in_order) &&
+                              std::all_of(op.outputs().begin(), op.outputs().end(), in_order)))
+    return entry->make(context, region);
+  auto kernel = std::make_unique<PackedKernel>(context, region);
+  BALEEN_TRY(kernel->build(entry->make, region));
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+}  // namespace baleen::cpu

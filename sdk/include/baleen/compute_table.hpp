@@ -1,0 +1,111 @@
+/// \file From a C++ class to the C table of a compute plugin.
+#pragma once
+#include "baleen/compute.hpp"
+
+namespace baleen {
+
+/// The table of a class `Device` with these members (all may throw; nothing crosses the boundary):
+///   static Result<std::unique_ptr<Device>> create(const Host&, const Settings&);
+///   const Host& host() const;
+///   void info(baleen_device_info_t&) const;
+///   Result<void*> arena_create(baleen_arena_kind_t, std::uint64_t bytes);
+///   void arena_destroy(baleen_arena_kind_t, void* base, std::uint64_t bytes);
+///   std::uint32_t supports(const baleen_region_t&) const;
+///   Result<baleen_kernel_t> compile(const baleen_region_t&);
+///   void release(void* kernel);
+///   Status launch(void* kernel, const baleen_launch_t&);
+///   Result<void*> stream_create();
+///   void stream_destroy(void*);
+///   Status stream_wait(void* stream, baleen_event_t&, std::uint64_t);
+///   Status stream_signal(void* stream, baleen_event_t&, std::uint64_t);
+///   Status synchronize(void* stream);
+///   Status copy(void* stream, void* to, const void* from, std::uint64_t bytes);
+///   Status zero(void* stream, void* to, std::uint64_t bytes);
+///   const void* query(std::string_view name);
+template <class Device>
+class ComputeTable {
+ public:
+  static baleen_compute_t make() {
+    baleen_compute_t t{};
+    t.create = create;
+    t.destroy = [](void* d) { delete self(d); };
+    t.info = [](void* d, baleen_device_info_t* out) {
+      return guarded(d, [&](Device& device) -> Status { device.info(*out); return {}; });
+    };
+    t.arena_create = [](void* d, baleen_arena_kind_t kind, std::uint64_t bytes, void** base) {
+      return guarded(d, [&](Device& device) { return keep(device.arena_create(kind, bytes), base); });
+    };
+    t.arena_destroy = [](void* d, baleen_arena_kind_t kind, void* base, std::uint64_t bytes) {
+      self(d)->arena_destroy(kind, base, bytes);
+    };
+    t.compile = [](void* d, const baleen_region_t* region, baleen_kernel_t* out) {
+      return guarded(d, [&](Device& device) { return keep(device.compile(*region), out); });
+    };
+    t.release = [](void* d, void* kernel) { self(d)->release(kernel); };
+    t.supports = supports;
+    t.query = [](void* d, baleen_string_t name) { return self(d)->query(view(name)); };
+    add_streams(t);
+    return t;
+  }
+
+ private:
+  static Device* self(void* device) { return static_cast<Device*>(device); }
+
+  template <class Body>
+  static baleen_status_t guarded(void* device, Body&& body) noexcept {
+    return guard(self(device)->host(), [&] { return body(*self(device)); });
+  }
+  template <class T>
+  static Status keep(Result<T> result, T* out) {
+    if (!result) return std::move(result).error();
+    *out = *std::move(result);
+    return {};
+  }
+  static baleen_status_t create(const baleen_host_t* host, const baleen_settings_t* settings, void** device) {
+    const Host h(host);
+    return guard(h, [&]() -> Status {
+      auto made = Device::create(h, Settings(settings));
+      if (!made) return std::move(made).error();
+      *device = (*made).release();
+      return {};
+    });
+  }
+  static std::uint32_t supports(void* device, const baleen_region_t* region) {
+    try {
+      return self(device)->supports(*region);
+    } catch (...) {
+      return 0;  // a region that cannot even be read is not supported
+    }
+  }
+  static void add_streams(baleen_compute_t& t) {
+    t.launch = [](void* d, void* kernel, const baleen_launch_t* launch) {
+      return guarded(d, [&](Device& device) { return device.launch(kernel, *launch); });
+    };
+    t.stream_create = [](void* d, void** stream) {
+      return guarded(d, [&](Device& device) { return keep(device.stream_create(), stream); });
+    };
+    t.stream_destroy = [](void* d, void* stream) { self(d)->stream_destroy(stream); };
+    t.stream_wait = [](void* d, void* stream, baleen_event_t* event, std::uint64_t value) {
+      return guarded(d, [&](Device& device) { return device.stream_wait(stream, *event, value); });
+    };
+    t.stream_signal = [](void* d, void* stream, baleen_event_t* event, std::uint64_t value) {
+      return guarded(d, [&](Device& device) { return device.stream_signal(stream, *event, value); });
+    };
+    t.synchronize = [](void* d, void* stream) {
+      return guarded(d, [&](Device& device) { return device.synchronize(stream); });
+    };
+    t.copy = [](void* d, void* stream, void* to, const void* from, std::uint64_t bytes) {
+      return guarded(d, [&](Device& device) { return device.copy(stream, to, from, bytes); });
+    };
+    t.zero = [](void* d, void* stream, void* to, std::uint64_t bytes) {
+      return guarded(d, [&](Device& device) { return device.zero(stream, to, bytes); });
+    };
+  }
+};
+
+template <class Device>
+baleen_compute_t compute_table() {
+  return ComputeTable<Device>::make();
+}
+
+}  // namespace baleen
