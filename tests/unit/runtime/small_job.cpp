@@ -102,10 +102,13 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
 
   static int runs = 0;
   log_ = folder / ("log" + std::to_string(runs++) + ".jsonl");
-  std::vector<MonitorChoice> choices{{"jsonl", true, {{"path", {log_, "test"}}}, "test"}};
-  for (const std::string& name : registry_->names("monitor"))
-    if (name != "jsonl") choices.push_back({name, false, {}, "test"});
-  BALEEN_TRY_ASSIGN(monitors_, Monitors::create(*registry_, choices, folder.path()));
+  BALEEN_TRY_ASSIGN(const Descriptor monitor, registry_->find("monitor", "jsonl"));
+  BALEEN_TRY_ASSIGN(SettingsStorage monitor_settings,
+                    SettingsStorage::build(monitor, {{"path", {log_, "test"}}}, {0, folder.path(), "test"}));
+  BALEEN_TRY_ASSIGN(const Plugin monitor_plugin, registry_->open(monitor));
+  std::vector<OpenMonitor> chosen;
+  chosen.push_back({monitor_plugin, std::move(monitor_settings)});
+  BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), registry_->log()));
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_));
   BALEEN_TRY_ASSIGN(session, Session::create(std::move(plan), *device_, data, *monitors_, {100, options.batch, 7, options.dtype, {{"script", 0, "small"}}}));
   return {};
