@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kType = "baleen.data";
 
 struct Handle {
-  std::string plugin;
+  MemberSpec spec;
+  std::uint64_t seed;
   std::shared_ptr<ScriptData> data;
 };
 
@@ -38,7 +39,8 @@ int open_data(lua_State* L) {
         "data `" + spec.name + "`: option `" + options.schedules.begin()->first + "` is a function; data takes none",
         spec.where));
   spec.options = std::move(options.values);
-  auto handle = std::make_unique<Handle>(Handle{spec.name, unwrap((*factory)(spec))});
+  const std::uint64_t seed = LuaState::of(L).options().seed;
+  auto handle = std::make_unique<Handle>(Handle{spec, seed, unwrap((*factory)(spec, seed))});
   auto** slot = static_cast<Handle**>(lua_newuserdatauv(L, sizeof(Handle*), 0));
   *slot = handle.release();
   luaL_setmetatable(L, kType);
@@ -76,7 +78,7 @@ void push_fields(lua_State* L, const baleen_dataset_info_t& info) {
 /// data:encode(text): ids.
 int encode(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
-  const std::string text = Arguments(L, "encode").text(2, "text");
+  const std::string text = Arguments(L, "encode").text(2, "string");
   const std::vector<std::int32_t> ids = unwrap(handle.data->encode(text));
   push_integers(L, std::vector<std::int64_t>(ids.begin(), ids.end()));
   return 1;
@@ -119,13 +121,20 @@ int index_data(lua_State* L) {
 
 int print_data(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
-  push_text(L, "data `" + handle.plugin + "`: " + handle.data->info().summary);
+  push_text(L, "data `" + handle.spec.name + "`: " + handle.data->info().summary);
   return 1;
 }
 
 }  // namespace
 
-std::shared_ptr<ScriptData> data_at(lua_State* L, int index) { return handle_at(L, index).data; }
+std::shared_ptr<ScriptData> data_at(lua_State* L, int index, std::uint64_t seed) {
+  Handle& handle = handle_at(L, index);
+  if (handle.seed != seed) {
+    handle.data = unwrap((*LuaState::of(L).data)(handle.spec, seed));
+    handle.seed = seed;
+  }
+  return handle.data;
+}
 
 void bind_data(lua_State* L) {
   lua_pushcfunction(L, &guarded<&open_data>);

@@ -245,7 +245,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description, bool ge
   job.accumulate = fields.integer("accumulate");
   job.clip = fields.number("clip");
   job.dtype = description.dtype();
-  job.seed = LuaState::of(L).options().seed;
+  job.seed = static_cast<std::uint64_t>(fields.integer("seed"));
 
   lua_getfield(L, table, "optimizer");
   const Fields optimizer(L, -1);
@@ -259,7 +259,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description, bool ge
   });
 
   lua_getfield(L, table, "data");
-  result.data = data_at(L, -1);
+  result.data = data_at(L, -1, job.seed);
   lua_pop(L, 1);
   const baleen_dataset_info_t& info = result.data->info();
   GraphDescriber describer(L, table, description, info, job.batch);

@@ -25,8 +25,9 @@ class ScriptData {
   virtual Result<std::string> decode(std::span<const std::int32_t> ids) const = 0;
 };
 
-/// Opens the member of the data family that `spec` names. Called while the script runs.
-using DataFactory = std::function<Result<std::shared_ptr<ScriptData>>(const MemberSpec& spec)>;
+/// Opens the member of the data family that `spec` names. Called while the script runs; again with another seed where
+/// the job turns out to have one.
+using DataFactory = std::function<Result<std::shared_ptr<ScriptData>>(const MemberSpec& spec, std::uint64_t seed)>;
 
 /// What the training loop drives. [one thread]
 class TrainingRun {

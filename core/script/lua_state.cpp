@@ -12,6 +12,7 @@ namespace {
 constexpr int kInstructionsBetweenChecks = 10'000;
 constexpr int kTracedCalls = 10;
 constexpr const char* kLoaded = "baleen.loaded";
+constexpr const char* kSeedRandom = "baleen.seed_random";
 
 bool is_users(const char* chunk_name) { return chunk_name[0] == '@'; }
 
@@ -66,9 +67,16 @@ Result<std::shared_ptr<LuaState>> LuaState::create(Options options) {
   lua_pushcfunction(L, &guarded<&LuaState::run_require>);
   lua_setglobal(L, "require");
   BALEEN_TRY(state->load(state->options_.library / "baleen" / "sandbox.lua", "=baleen/sandbox.lua"));
-  lua_pushinteger(L, static_cast<lua_Integer>(state->options_.seed));
-  BALEEN_TRY(state->call(1, 0));
+  BALEEN_TRY(state->call(0, 1));
+  lua_setfield(L, LUA_REGISTRYINDEX, kSeedRandom);
+  BALEEN_TRY(state->seed_random(state->options_.seed));
   return state;
+}
+
+Status LuaState::seed_random(std::uint64_t seed) {
+  lua_getfield(state_, LUA_REGISTRYINDEX, kSeedRandom);
+  lua_pushinteger(state_, static_cast<lua_Integer>(seed));
+  return call(1, 0);
 }
 
 LuaState::~LuaState() {

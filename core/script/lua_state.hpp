@@ -24,7 +24,7 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   struct Options {
     std::filesystem::path library;  ///< the folder that holds `baleen/init.lua`
     std::filesystem::path folder;   ///< where `require` finds the script's own modules
-    std::uint64_t seed = 0;         ///< of math.random
+    std::uint64_t seed = 0;         ///< of math.random and of data, until the job says otherwise
     std::function<void(std::string_view line)> print;
   };
   /// Opens the safe part of the standard libraries and the library's own changes to them.
@@ -47,6 +47,9 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   Status require(const std::string& name);
   /// Makes the value on the top of the stack the module `name`, and pops it.
   void provide(const char* name);
+
+  /// math.random begins anew.
+  Status seed_random(std::uint64_t seed);
 
   /// Calls fail with "the script did not finish describing its model in N s" after this time; 0: no limit.
   void limit_time(std::chrono::milliseconds limit);

@@ -38,6 +38,10 @@ int open_modules(lua_State* L) {
     lua_pushinteger(L, *options.steps);
     lua_setfield(L, -2, "steps");
   }
+  if (options.seed) {
+    lua_pushinteger(L, static_cast<lua_Integer>(*options.seed));
+    lua_setfield(L, -2, "seed");
+  }
   state.provide("baleen.core");
   return 0;
 }
@@ -95,6 +99,7 @@ Status Script::Impl::load(const std::filesystem::path& file) {
 }
 
 Status Script::Impl::call_with_run(TrainingRun& run, int arguments, int results) {
+  BALEEN_TRY(state->seed_random(described.job.seed));
   state->run = &run;
   state->context = described.context;
   Status status = state->call(arguments, results);
@@ -110,7 +115,8 @@ Result<std::unique_ptr<Script>> Script::load(const std::filesystem::path& file, 
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   const ScriptOptions& given = impl->options;
-  BALEEN_TRY_ASSIGN(impl->state, LuaState::create({given.library, file.parent_path(), given.seed, given.print}));
+  BALEEN_TRY_ASSIGN(impl->state,
+                    LuaState::create({given.library, file.parent_path(), given.seed.value_or(0), given.print}));
   Description description(*given.ops, given.dtype);
   impl->state->description = &description;
   impl->state->data = &impl->options.data;

@@ -16,9 +16,9 @@
 namespace baleen {
 
 struct ScriptOptions {
-  const OpRegistry* ops = nullptr;  ///< outlives the job's graphs
-  std::filesystem::path library;    ///< the folder that holds `baleen/init.lua`
-  std::uint64_t seed = 0;
+  const OpRegistry* ops = nullptr;     ///< outlives the job's graphs
+  std::filesystem::path library;       ///< the folder that holds `baleen/init.lua`
+  std::optional<std::uint64_t> seed;   ///< instead of the job's
   baleen_dtype_t dtype = BALEEN_F32;   ///< BALEEN_F32 or BALEEN_F64
   std::vector<std::string> arguments;  ///< what stands after `--` on the command line
   std::optional<std::int64_t> steps;   ///< instead of the job's

@@ -11,6 +11,7 @@ local rules = {
   target = { type = "string" },                    -- the field that the loss is given; the last unless named
   batch = { type = "integer", required = true, min = 1 },
   steps = { type = "integer", required = true, min = 0 },
+  seed = { type = "integer", default = 0 },        -- of first values, dropout, the data's order, and math.random
   accumulate = { type = "integer", default = 1, min = 1 },
   clip = { type = "number", default = 0, min = 0 },
   optimizer = { type = "any", required = true },
@@ -58,7 +59,7 @@ end
 return core.entry(function(given)
   local job = options.check("job", given, rules)
   job.where = core.where()
-  job.steps = core.steps or job.steps
+  job.steps, job.seed = core.steps or job.steps, core.seed or job.seed
   job.evaluate = options.check("job: evaluate", job.evaluate, evaluate_rules)
   job.generate = job.generate and options.check("job: generate", job.generate, generate_rules)
   check_fields(job)

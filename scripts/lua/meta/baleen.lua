@@ -39,6 +39,7 @@ local baleen = {}
 ---@field target? string the field that the loss is given; the last unless named
 ---@field batch integer rows in a step
 ---@field steps integer
+---@field seed? integer of everything random
 ---@field accumulate? integer micro-batches in a step
 ---@field clip? number global norm of the gradient; 0: none
 ---@field optimizer baleen.optimizer

@@ -19,6 +19,21 @@ TEST_F(Jobs, HaveTheNumbersOfTheScript) {
   EXPECT_EQ(script->job().seed, 1u);
 }
 
+TEST_F(Jobs, TakeTheSeedOfTheCommandLineElseTheirOwn) {
+  std::vector<std::uint64_t> opened;
+  options_.data = [&](const MemberSpec& spec, std::uint64_t seed) {
+    opened.push_back(seed);
+    return FakeData::create(spec, seed);
+  };
+  EXPECT_EQ(loaded(job_of(kModel, "seed = 5,"))->job().seed, 1u);
+  EXPECT_EQ(opened, std::vector<std::uint64_t>{1});
+  opened.clear();
+  options_.seed.reset();
+  EXPECT_EQ(loaded(job_of(kModel, "seed = 5,"))->job().seed, 5u);
+  EXPECT_EQ(opened, (std::vector<std::uint64_t>{0, 5})) << "the job's seed is known only after its data was opened";
+  EXPECT_EQ(loaded(job_of(kModel))->job().seed, 0u);
+}
+
 TEST_F(Jobs, TakeTheStepsOfTheCommandLine) {
   options_.steps = 3;
   auto script = loaded(job_of(kModel));

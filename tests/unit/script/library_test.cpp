@@ -69,12 +69,12 @@ TEST_F(Library, ModulesLoadAlone) {
 }
 
 TEST_F(Library, ExamplesDescribeTheirJobs) {
-  options_.data = [](const MemberSpec& spec) {
+  options_.data = [](const MemberSpec& spec, std::uint64_t seed) {
     MemberSpec fake;
     fake.name = "fake";
     fake.options["fields"] = UserValue{std::string(spec.options.contains("rows") ? "features" : "tokens"), ""};
     if (spec.options.contains("context")) fake.options["context"] = spec.options.at("context");
-    return FakeData::create(fake);
+    return FakeData::create(fake, seed);
   };
   const fs::path examples = fs::path(BALEEN_SOURCE_DIR) / "examples";
   auto hello = Script::load(examples / "01_hello" / "train.lua", options_);

@@ -12,7 +12,7 @@ std::string job_with(const std::string& more) { return "local unused\n" + more; 
 
 TEST_F(Members, KeepTheTypesOfOptions) {
   MemberSpec seen;
-  options_.data = [&](const MemberSpec& spec) -> Result<std::shared_ptr<ScriptData>> {
+  options_.data = [&](const MemberSpec& spec, std::uint64_t) -> Result<std::shared_ptr<ScriptData>> {
     seen = spec;
     return invalid("seen");
   };

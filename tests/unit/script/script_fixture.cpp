@@ -19,7 +19,7 @@ void FakeData::add_field(const char* name, baleen_dtype_t dtype, std::vector<std
   if (shape.size() == 1 && dtype == BALEEN_I32) std::strcpy(field.axes[0], "seq");
 }
 
-Result<std::shared_ptr<ScriptData>> FakeData::create(const MemberSpec& spec) {
+Result<std::shared_ptr<ScriptData>> FakeData::create(const MemberSpec& spec, std::uint64_t) {
   if (spec.name != "fake") return invalid("there is no data plugin `" + spec.name + "`", spec.where);
   auto integer = [&](const char* name, std::int64_t fallback) {
     const auto found = spec.options.find(name);

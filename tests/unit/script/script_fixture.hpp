@@ -14,7 +14,7 @@ namespace baleen::testing {
 /// [context]) or "features" (features [4], label []); `context`, `held_out` (rows).
 class FakeData : public ScriptData {
  public:
-  static Result<std::shared_ptr<ScriptData>> create(const MemberSpec& spec);
+  static Result<std::shared_ptr<ScriptData>> create(const MemberSpec& spec, std::uint64_t seed);
   const baleen_dataset_info_t& info() const override { return info_; }
   /// 'a' is 0, 'b' is 1, …
   Result<std::vector<std::int32_t>> encode(std::string_view text) const override;
