@@ -90,7 +90,8 @@ class Placer {
       if (view.kind->name == "transpose") {
         Strides strides(slot.strides.size());
         const auto& permutation = view.attributes.integers("permutation");
-        for (std::size_t i = 0; i < strides.size(); ++i) strides[static_cast<std::size_t>(permutation[i])] = slot.strides[i];
+        for (std::size_t i = 0; i < strides.size(); ++i)
+          strides[static_cast<std::size_t>(permutation[i])] = slot.strides[i];
         slot.strides = std::move(strides);
       } else if (view.kind->name == "reshape") {
         auto strides = reshape_strides(value(x).shape, slot.strides, value(from).shape);
@@ -137,8 +138,10 @@ class Placer {
       case Means::kernel: break;
     }
     for (LowValue v : lowered.op.outputs) {
-      if (auto it = slots_.find(v); it != slots_.end()) place_in(v, it->second);
-      else own_storage(v);
+      if (auto it = slots_.find(v); it != slots_.end())
+        place_in(v, it->second);
+      else
+        own_storage(v);
     }
     return {};
   }
@@ -199,17 +202,22 @@ class Placer {
     own_storage(result);
     const std::uint32_t where = section == kNone ? section_ : section;
     const LowOp added = lowered_.add_op(std::move(op), Means::kernel, where);
-    if (section == kNone) order_.push_back(added);
-    else lowered_.sections[section].ops.push_back(added);
+    if (section == kNone)
+      order_.push_back(added);
+    else
+      lowered_.sections[section].ops.push_back(added);
     return result;
   }
 
   bool is_persistent(LowValue v) const { return lowered_.storage_of(v).kind == Storage::Kind::persistent; }
 
-  /// An output stays as it is until the end of the run: contiguous, and not the old value of something that is assigned.
+  /// An output stays as it is until the end of the run: contiguous, and not the old value of something that is
+  /// assigned.
   Status separate_outputs() {
     for (auto& [name, v] : lowered_.outputs) {
-      auto assigned = [&, out = v](const LoweredAssign& a) { return lowered_.root_of(a.target) == lowered_.root_of(out); };
+      auto assigned = [&, out = v](const LoweredAssign& a) {
+        return lowered_.root_of(a.target) == lowered_.root_of(out);
+      };
       const bool old = is_persistent(v) && std::any_of(lowered_.assigns.begin(), lowered_.assigns.end(), assigned);
       if (!old && is_contiguous(value(v).shape, value(v).view.strides)) continue;
       value(v).is_output = false;
@@ -227,8 +235,9 @@ class Placer {
       if (!value(assign.value).micro.whole())
         return internal("`" + assign.name + "` is assigned a value of one micro-batch");
       const LoweredValue& v = value(assign.value);
-      const bool own = lowered_.storage_of(assign.value).kind == Storage::Kind::work && lowered_.fills_storage(assign.value) &&
-                       v.producer != kNone && lowered_.ops[v.producer].means == Means::kernel;
+      const bool own = lowered_.storage_of(assign.value).kind == Storage::Kind::work &&
+                       lowered_.fills_storage(assign.value) && v.producer != kNone &&
+                       lowered_.ops[v.producer].means == Means::kernel;
       if (!own || !taken.emplace(lowered_.root_of(assign.value), assign.value).second) {
         const bool once = lowered_.sections[assign.section].loop < 0;
         assign.value = add_copy(assign.value, once ? assign.section : lowered_.closing_section());

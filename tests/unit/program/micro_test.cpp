@@ -77,7 +77,8 @@ TEST(Micro, WhatALoopReadsLivesUntilItsEnd) {
   ValueId h = m.matmul("bi,io->bo", x, softened);
   h = m.unary(BALEEN_X_SIN, m.unary(BALEEN_X_COS, h));
   m.output("y", m.sum(m.matmul("bi,io->bo", h, softened), {0, 1}));
-  for (const Powers& powers : {Powers{}, Powers{{"regions", "false"}}}) expect_as_reference(m.graph, TOY, powers, 3, 15);
+  for (const Powers& powers : {Powers{}, Powers{{"regions", "false"}}})
+    expect_as_reference(m.graph, TOY, powers, 3, 15);
 }
 
 /// Each micro-batch sees its rows of the batch through views of all sorts.
