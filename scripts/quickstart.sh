@@ -30,13 +30,9 @@ cmake --build build/release -j"$(nproc)" >>"$log" 2>&1 ||
 echo "Built in $((SECONDS - began)) s."
 
 baleen=build/release/bin/baleen
-model=build/quickstart.safetensors
+model=build/gpt.safetensors
 echo "Training examples/02_gpt ..."
 "$baleen" run examples/02_gpt/train.lua --save "$model" "$@" || fail "training failed (status $?); the reason is above"
 
-echo
-echo "Text the model writes after \`template <\`:"
-"$baleen" generate examples/02_gpt/train.lua --load "$model" --prompt 'template <' --tokens 400 --temperature 0.8 ||
-  fail "generating text failed (status $?); the reason is above"
 echo
 echo "The model's parameters are in $model. Run the tests with scripts/test.sh."

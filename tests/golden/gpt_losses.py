@@ -31,21 +31,21 @@ TOLERANCE = 1e-4
 NAMES = {
     "embedding.weight": "embedding",
     "embedding.positions": "positions",
-    "blocks.{i}.attention.norm.gamma": "blocks.{i}.attention_norm.weight",
-    "blocks.{i}.attention.norm.beta": "blocks.{i}.attention_norm.bias",
+    "blocks.{i}.attention_norm.gamma": "blocks.{i}.attention_norm.weight",
+    "blocks.{i}.attention_norm.beta": "blocks.{i}.attention_norm.bias",
     "blocks.{i}.attention.qkv.weight": "blocks.{i}.attention.qkv",
     "blocks.{i}.attention.qkv.bias": "blocks.{i}.attention.qkv_bias",
     "blocks.{i}.attention.out.weight": "blocks.{i}.attention.out",
     "blocks.{i}.attention.out.bias": "blocks.{i}.attention.out_bias",
-    "blocks.{i}.mlp.norm.gamma": "blocks.{i}.mlp_norm.weight",
-    "blocks.{i}.mlp.norm.beta": "blocks.{i}.mlp_norm.bias",
+    "blocks.{i}.mlp_norm.gamma": "blocks.{i}.mlp_norm.weight",
+    "blocks.{i}.mlp_norm.beta": "blocks.{i}.mlp_norm.bias",
     "blocks.{i}.mlp.up.weight": "blocks.{i}.mlp.up",
     "blocks.{i}.mlp.up.bias": "blocks.{i}.mlp.up_bias",
     "blocks.{i}.mlp.down.weight": "blocks.{i}.mlp.down",
     "blocks.{i}.mlp.down.bias": "blocks.{i}.mlp.down_bias",
     "norm.gamma": "norm.weight",
     "norm.beta": "norm.bias",
-    "output.weight": "output",
+    "head.weight": "output",
 }
 
 
@@ -74,7 +74,8 @@ def initial_parameters(baleen: str):
     """What Baleen starts gpt.lua from."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "initial.safetensors"
-        command = [baleen, "run", str(HERE / "gpt.lua"), "--steps", "0", "--save", str(path), "--", "--data", str(TEXT)]
+        command = [baleen, "run", str(HERE / "gpt.lua"), "--seed", "1", "--steps", "0", "--save", str(path),
+                   "--", "--data", str(TEXT)]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)} failed with status {done.returncode}:\n{done.stdout}")

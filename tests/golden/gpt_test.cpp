@@ -39,8 +39,8 @@ Losses logged_losses(const std::string& path) {
 
 TEST(Golden, TenLossesOfASmallGptAgreeWithPyTorch) {
   const TemporaryFolder folder;
-  const ProcessResult run = run_baleen(
-      {"run", kFolder + "/gpt.lua", "--log-json", folder / "log.jsonl", "--", "--data", kFolder + "/whales.txt"});
+  const ProcessResult run = run_baleen({"run", kFolder + "/gpt.lua", "--seed", "1", "--log-json", folder / "log.jsonl",
+                                        "--", "--data", kFolder + "/whales.txt"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const Losses expected = golden_losses(), actual = logged_losses(folder / "log.jsonl");
   ASSERT_EQ(expected.size(), 10u);

@@ -24,6 +24,7 @@ const std::vector<OwnWord>& own_words() {
       {"host", "core/", "the place where the program itself runs"},
       {"table", "core/plugin/descriptor.cpp", "a type of option"},
       {"table", "core/script/", "a type of Lua's"},
+      {"text", "core/script/bind_data.cpp", "what a method of a data set takes, where its message names it"},
   };
   return all;
 }

@@ -1,10 +1,9 @@
 #include "include_rules.hpp"
 
-#include <array>
 #include <map>
 #include <regex>
 #include <set>
-#include <string_view>
+#include <sstream>
 #include <vector>
 
 namespace baleen::structure {
@@ -33,10 +32,11 @@ const std::vector<Confined>& confined() {
 
 /// The i-th part of a path with '/', or "".
 std::string part(const std::string& path, int i) {
-  std::size_t begin = 0;
-  for (; i > 0 && begin != std::string::npos; --i)
-    begin = path.find('/', begin) == std::string::npos ? std::string::npos : path.find('/', begin) + 1;
-  return begin == std::string::npos ? "" : path.substr(begin, path.find('/', begin) - begin);
+  std::istringstream parts(path);
+  std::string found;
+  for (; i >= 0; --i)
+    if (!std::getline(parts, found, '/')) return "";
+  return found;
 }
 
 bool is_standard(const std::string& header) {
@@ -44,17 +44,19 @@ bool is_standard(const std::string& header) {
   static const std::set<std::string> c = {"assert.h", "ctype.h",   "dlfcn.h",  "elf.h",    "errno.h",
                                           "fcntl.h",  "float.h",   "limits.h", "math.h",   "signal.h",
                                           "stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h",
-                                          "stdlib.h", "string.h",  "time.h",   "unistd.h"};
+                                          "stdlib.h", "string.h",  "time.h",   "unistd.h", "linux/futex.h"};
   return std::regex_match(header, cpp) || std::regex_match(header, libc) || c.contains(header);
 }
 
-std::optional<std::string> core_violation(const std::string& file, const Include& include, bool is_sibling) {
+std::optional<std::string> core_violation(const std::string& file, const Include& include, bool is_own) {
   const std::string folder = part(file, 1);
   const auto own = kHeights.find(folder);
   if (own == kHeights.end()) return "core/" + folder + " has no place among the core's layers";
-  if (include.angled || include.path.starts_with("baleen/")) return {};
-  if (!include.path.starts_with("core/"))
-    return is_sibling ? "is a sibling by a relative path; write core/" + folder + "/..." : "is not in core or sdk";
+  if (include.path.starts_with("baleen/")) return {};
+  if (!include.path.starts_with("core/")) {
+    if (include.angled) return {};
+    return is_own ? "is a sibling by a relative path; write core/" + folder + "/..." : "is not in core or sdk";
+  }
   const std::string target = part(include.path, 1);
   const auto other = kHeights.find(target);
   if (other == kHeights.end()) return "core/" + target + " has no place among the core's layers";
@@ -74,7 +76,13 @@ bool may_see_core(const std::string& file) {
 
 }  // namespace
 
-std::optional<std::string> violation(const std::string& file, const Include& include, bool is_sibling) {
+std::string own_folder(const std::string& file) {
+  if (!is_member(file)) return file.substr(0, file.rfind('/'));
+  const std::string member = part(file, 0) + "/" + part(file, 1);
+  return part(file, 0) == "plugins" ? member + "/" + part(file, 2) : member;
+}
+
+std::optional<std::string> violation(const std::string& file, const Include& include, bool is_own) {
   const std::string& path = include.path;
   if (path.find("../") != std::string::npos) return "climbs out of its folder";
   for (const Confined& library : confined())
@@ -82,14 +90,14 @@ std::optional<std::string> violation(const std::string& file, const Include& inc
       return "only " + library.folder + " sees this library";
   const std::string top = part(file, 0);
   const bool of_sdk = path.starts_with("baleen/"), of_core = path.starts_with("core/");
-  if (top == "core") return core_violation(file, include, is_sibling);
+  if (top == "core") return core_violation(file, include, is_own);
   if (top == "sdk") {
-    if (include.angled ? is_standard(path) : (of_sdk || is_sibling)) return {};
+    if (include.angled ? is_standard(path) : (of_sdk || is_own)) return {};
     return "the SDK uses the C and C++ standard libraries alone";
   }
   if (is_member(file)) {
     if (of_core) return "a plugin sees the SDK only";
-    if (!include.angled && !of_sdk && !is_sibling) return "is neither the SDK's nor in the plugin's own folder";
+    if (!include.angled && !of_sdk && !is_own) return "is neither the SDK's nor in the plugin's own folder";
   }
   if (top == "tests" && of_core && !may_see_core(file))
     return "tests see the public surface; only those of kind unit and benchmarks see the core";

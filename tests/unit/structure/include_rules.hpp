@@ -7,8 +7,11 @@
 
 namespace baleen::structure {
 
-/// What is wrong with `include` in the file `file` (a path relative to the root of the tree, with '/'), if anything.
-/// `is_sibling` says whether a quoted path names a file that lies beside or below the including one.
-std::optional<std::string> violation(const std::string& file, const Include& include, bool is_sibling);
+/// The folder that a file may take for its own: a member's (plugins/data/text), else the one it lies in.
+std::string own_folder(const std::string& file);
+
+/// What is wrong with `include` in the file `file`, if anything. `is_own` says whether a quoted path names a file in
+/// its own folder. Paths are relative to the root of the tree, with '/'.
+std::optional<std::string> violation(const std::string& file, const Include& include, bool is_own);
 
 }  // namespace baleen::structure

@@ -8,8 +8,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool allowed(const std::string& file, const std::string& path, bool angled, bool is_sibling = false) {
-  return !violation(file, {path, angled, 1}, is_sibling);
+bool allowed(const std::string& file, const std::string& path, bool angled, bool is_own = false) {
+  return !violation(file, {path, angled, 1}, is_own);
+}
+
+/// Whether a quoted path names a file beside the including one, or in any folder of its own folder.
+bool names_own_file(const std::string& file, const Include& include) {
+  if (include.angled) return false;
+  const fs::path folder = fs::path(BALEEN_SOURCE_DIR) / own_folder(file);
+  if (fs::exists(folder / include.path)) return true;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_directory() && fs::exists(entry.path() / include.path)) return true;
+  return false;
 }
 
 TEST(Includes, TheTreeKeepsToTheRules) {
@@ -20,7 +30,7 @@ TEST(Includes, TheTreeKeepsToTheRules) {
       const std::string file = path.lexically_relative(root).generic_string();
       for (const Include& include : read_file(path).includes) {
         ++seen;
-        const auto wrong = violation(file, include, !include.angled && fs::exists(path.parent_path() / include.path));
+        const auto wrong = violation(file, include, names_own_file(file, include));
         EXPECT_FALSE(wrong) << file << ":" << include.line << ": includes " << include.path << ", which " << *wrong;
       }
     }
@@ -58,6 +68,7 @@ TEST(Includes, TheCoreIncludesDownwardsOnly) {
   EXPECT_TRUE(allowed("core/plan/plan.cpp", "core/graph/graph.hpp", false));
   EXPECT_TRUE(allowed("core/plan/plan.cpp", "core/plan/plan.hpp", false));
   EXPECT_FALSE(allowed("core/graph/graph.cpp", "core/plan/plan.hpp", false));
+  EXPECT_FALSE(allowed("core/graph/graph.cpp", "core/plan/plan.hpp", true));
   EXPECT_FALSE(allowed("core/manifest/manifest.cpp", "core/plugin/plugin.hpp", false)) << "neither is below the other";
   EXPECT_FALSE(allowed("core/log/log.cpp", "core/misc/misc.hpp", false)) << "a folder without a layer";
   EXPECT_FALSE(allowed("core/misc/misc.cpp", "core/log/log.hpp", false)) << "a folder without a layer";
@@ -83,6 +94,12 @@ TEST(Includes, APluginSeesTheSdkAndItself) {
   EXPECT_FALSE(allowed("optimizers/x/x.cpp", "core/log/log.hpp", true));
   EXPECT_FALSE(allowed("optimizers/x/x.cpp", "../y/parts.hpp", false, true));
   EXPECT_FALSE(allowed("transports/x/x.cpp", "plugins/data/y/y.hpp", false));
+}
+
+TEST(Includes, AMembersFolderIsItsOwnAtAnyDepth) {
+  EXPECT_EQ(own_folder("plugins/compute/x/kernels/y.cpp"), "plugins/compute/x");
+  EXPECT_EQ(own_folder("optimizers/x/y.cpp"), "optimizers/x");
+  EXPECT_EQ(own_folder("core/graph/y.cpp"), "core/graph");
 }
 
 TEST(Includes, TheSdkStandsOnTheStandardLibraries) {
