@@ -127,8 +127,8 @@ class Backward {
     return result;
   }
 
-  /// Where the terms are pads of pieces that tile one dimension (the gradients of slices: queries, keys and values), their
-  /// sum is the concatenation of the pieces. kNone where they are not.
+  /// Where the terms are pads of pieces that tile one dimension (the gradients of slices: queries, keys and values),
+  /// their sum is the concatenation of the pieces. kNone where they are not.
   Result<ValueId> join_pads(const std::vector<ValueId>& terms) {
     struct Piece {
       std::int64_t begin, end;

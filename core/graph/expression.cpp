@@ -99,16 +99,18 @@ std::optional<double> fold_unary(std::uint32_t opcode, double a) {
   }
   if (!exact(a)) return std::nullopt;
   switch (opcode) {
-    case BALEEN_X_SIGN: return a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0;
+    case BALEEN_X_SIGN:
+      return a != 0 ? std::optional(a > 0 ? 1.0 : -1.0) : std::nullopt;  // of -0 there are two opinions
     case BALEEN_X_FLOOR: return std::floor(a);
     case BALEEN_X_SQRT: return a >= 0 ? std::optional(std::sqrt(a)) : std::nullopt;
-    case BALEEN_X_RELU: return a > 0 ? a : 0.0;
+    case BALEEN_X_RELU: return a != 0 ? std::optional(a > 0 ? a : 0.0) : std::nullopt;
     case BALEEN_X_IS_FINITE: return 1.0;
     default: return std::nullopt;
   }
 }
 
-/// The value of a correctly rounded operation on two constants. An fp64 result that fp32 can hold is the fp32 result too.
+/// The value of a correctly rounded operation on two constants. An fp64 result that fp32 can hold is the fp32 result
+/// too.
 std::optional<double> fold_binary(std::uint32_t opcode, double a, double b) {
   if (!exact(a) || !exact(b)) return std::nullopt;
   switch (opcode) {
@@ -223,9 +225,8 @@ std::uint32_t Expression::input_count() const {
 }
 
 bool Expression::uses_random() const {
-  return std::any_of(code.begin(), code.end(), [](const auto& i) {
-    return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL;
-  });
+  return std::any_of(code.begin(), code.end(),
+                     [](const auto& i) { return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL; });
 }
 
 Status verify(const Expression& expression, const std::vector<std::int64_t>& results, std::uint32_t inputs) {
@@ -249,8 +250,8 @@ Status verify(const Expression& expression, const std::vector<std::int64_t>& res
   }
   for (std::int64_t result : results)
     if (result < 0 || result >= static_cast<std::int64_t>(expression.code.size()))
-      return invalid("result " + std::to_string(result) + " is none of the " +
-                     std::to_string(expression.code.size()) + " instructions");
+      return invalid("result " + std::to_string(result) + " is none of the " + std::to_string(expression.code.size()) +
+                     " instructions");
   return {};
 }
 

@@ -43,7 +43,8 @@ class Printer {
  public:
   explicit Printer(const Expression& expression) : code_(expression.code) {}
 
-  /// Instructions that are used more than once are named first ("t3 = exp(x0); "), or the text could be exponentially long.
+  /// Instructions that are used more than once are named first ("t3 = exp(x0); "), or the text could be exponentially
+  /// long.
   std::string print(std::uint32_t result) {
     std::vector<int> uses(code_.size(), 0);
     uses[result] = 1;

@@ -34,7 +34,8 @@ class Bytes {
 
 class Walk {
  public:
-  explicit Walk(const Graph& graph) : graph_(graph), values_(graph.value_count(), kNone), ops_(graph.op_count(), kNone) {}
+  explicit Walk(const Graph& graph)
+      : graph_(graph), values_(graph.value_count(), kNone), ops_(graph.op_count(), kNone) {}
 
   std::uint64_t run() {
     bytes_.number(std::uint64_t{graph_.mesh().axes.size()});

@@ -39,7 +39,8 @@ struct ValueType {
   std::vector<std::string> axes;  ///< logical axis per dimension; empty: none
 };
 
-/// A letter per dimension of every operand: equal letters run together. '.' is a dimension that may not be cut.
+/// A letter per dimension of every operand: equal letters run together. '.' is a dimension that may not be cut. The
+/// extents behind one letter may differ (grouped heads, a reshape's merged dimension): a cut divides every one of them.
 struct Iteration {
   std::vector<std::string> inputs, outputs;
   /// Sets of inputs in which the op is jointly linear ("pass partial").

@@ -39,27 +39,29 @@ std::string attribute_text(const Attribute& attribute) {
     const std::string list = join(*floats, number);
     return floats->size() == 1 ? list : "[" + list + "]";
   }
-  return quoted(std::get<std::string>(attribute));
+  if (const auto* text = std::get_if<std::string>(&attribute)) return quoted(*text);
+  const auto& expression = std::get<Expression>(attribute);
+  if (expression.code.empty()) return "\"\"";
+  return quoted(to_string(expression, {static_cast<std::int64_t>(expression.code.size()) - 1})[0]);
+}
+
+std::string dtypes_text(const std::vector<std::int64_t>& dtypes) {
+  return join(dtypes, [](std::int64_t d) { return std::string(dtype_name(static_cast<baleen_dtype_t>(d))); });
+}
+
+/// A `pointwise`'s expression says its results too.
+std::string pointwise_text(const Op& op) {
+  const auto texts = to_string(op.attributes.expression("expression"), op.attributes.integers("results"));
+  std::string text = " " + quoted(join(texts, [](const std::string& t) { return t; }));
+  if (op.attributes.has("shape")) text += " shape=" + to_string(op.attributes.integers("shape"));
+  if (op.attributes.has("dtype")) text += " dtype=" + dtypes_text(op.attributes.integers("dtype"));
+  return text;
 }
 
 std::string attributes_text(const Op& op) {
+  if (op.kind->has(kPointwise)) return pointwise_text(op);
   std::string text;
-  for (const auto& [name, attribute] : op.attributes) {
-    if (const auto* expression = std::get_if<Expression>(&attribute)) {
-      const auto results = op.attributes.has("results")
-                               ? op.attributes.integers("results")
-                               : std::vector{static_cast<std::int64_t>(expression->code.size()) - 1};
-      text += " " + name + "=" + quoted(join(to_string(*expression, results), [](const auto& s) { return s; }));
-    } else if (name == "results" && op.attributes.has("expression")) {
-      continue;  // said by the expression's texts
-    } else if (name == "dtype") {
-      text += " dtype=" + join(std::get<0>(attribute), [](std::int64_t d) {
-                return std::string(dtype_name(static_cast<baleen_dtype_t>(d)));
-              });
-    } else {
-      text += " " + name + "=" + attribute_text(attribute);
-    }
-  }
+  for (const auto& [name, attribute] : op.attributes) text += " " + name + "=" + attribute_text(attribute);
   return text;
 }
 
@@ -74,8 +76,7 @@ std::string line(const Graph& graph, const Op& op) {
   std::string text;
   if (!op.outputs.empty()) text = join(op.outputs, value_text) + " = ";
   text += op.kind->name + "(" + join(op.inputs, value_text) + ")" + attributes_text(op);
-  if (!op.outputs.empty())
-    text += " : " + join(op.outputs, [&](ValueId id) { return type_text(graph.value(id)); });
+  if (!op.outputs.empty()) text += " : " + join(op.outputs, [&](ValueId id) { return type_text(graph.value(id)); });
   for (const auto& [key, tag] : op.tags) text += " [" + key + "=" + tag + "]";
   if (!op.name.empty() || !op.where.empty()) text += "  #";
   if (!op.name.empty()) text += " " + op.name;
@@ -109,7 +110,8 @@ std::string print(const Graph& graph) {
     phase = op.phase;
     text += line(graph, op) + "\n";
   }
-  for (const GraphOutput& output : graph.outputs()) text += "return " + output.name + " = " + value_text(output.value) + "\n";
+  for (const GraphOutput& output : graph.outputs())
+    text += "return " + output.name + " = " + value_text(output.value) + "\n";
   return text;
 }
 
@@ -122,8 +124,8 @@ std::string print_dot(const Graph& graph) {
     text += "  " + node + " [label=" + quoted(label) + ", fillcolor=" + colour(op) + "];\n";
     for (ValueId input : op.inputs) {
       const Value& value = graph.value(input);
-      text += "  op" + std::to_string(value.producer) + " -> " + node + " [label=" +
-              quoted(value_text(input) + " " + type_text(value)) + "];\n";
+      text += "  op" + std::to_string(value.producer) + " -> " + node +
+              " [label=" + quoted(value_text(input) + " " + type_text(value)) + "];\n";
     }
   }
   for (const GraphOutput& output : graph.outputs()) {

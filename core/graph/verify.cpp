@@ -47,8 +47,10 @@ class Verifier {
     if (!op.kind) return fail(op, "it has no kind");
     if (graph_.registry().find(op.kind->name) != op.kind) return fail(op, "its kind is not of the graph's registry");
     if (!visited_.insert(op.id).second) return fail(op, "it stands twice in the order");
-    if (op.twin != kNone && op.twin >= graph_.op_count()) return fail(op, "its twin " + std::to_string(op.twin) + " does not exist");
-    if (is_source(op) && (!op.attributes.has("name") || !sources_.insert(op.kind->name + ":" + op.attributes.text("name")).second))
+    if (op.twin != kNone && op.twin >= graph_.op_count())
+      return fail(op, "its twin " + std::to_string(op.twin) + " does not exist");
+    if (is_source(op) &&
+        (!op.attributes.has("name") || !sources_.insert(op.kind->name + ":" + op.attributes.text("name")).second))
       return fail(op, "a source needs a name of its own");
     return {};
   }
@@ -85,7 +87,8 @@ class Verifier {
     auto types = op.kind->infer({op.attributes, std::move(inputs)});
     if (!types) return fail(op, types.error().message);
     if (types->size() != op.outputs.size())
-      return fail(op, "it has " + std::to_string(op.outputs.size()) + " results; its rule gives " + std::to_string(types->size()));
+      return fail(op, "it has " + std::to_string(op.outputs.size()) + " results; its rule gives " +
+                          std::to_string(types->size()));
     for (std::size_t i = 0; i < types->size(); ++i) {
       const Value& value = graph_.value(op.outputs[i]);
       if (value.dtype != (*types)[i].dtype || value.shape != (*types)[i].shape)
@@ -110,10 +113,11 @@ class Verifier {
     const Op& producer = graph_.op(value.producer);
     const auto& expected = users_[id];
     if (!std::equal(value.users.begin(), value.users.end(), expected.begin(), expected.end()))
-      return fail(producer, "the users of result " + value_text(id) + " are not the ops that read it, each once, ascending");
+      return fail(producer,
+                  "the users of result " + value_text(id) + " are not the ops that read it, each once, ascending");
     if (value.axes.size() != value.rank())
-      return fail(producer, "result " + value_text(id) + " has " + std::to_string(value.axes.size()) + " axis names for " +
-                                std::to_string(value.rank()) + " dimensions");
+      return fail(producer, "result " + value_text(id) + " has " + std::to_string(value.axes.size()) +
+                                " axis names for " + std::to_string(value.rank()) + " dimensions");
     if (value.layout.empty()) return {};
     if (value.layout.size() != graph_.mesh().axes.size())
       return fail(producer, "the layout of result " + value_text(id) + " has " + std::to_string(value.layout.size()) +
@@ -121,7 +125,8 @@ class Verifier {
     for (const Placement& p : value.layout) {
       const bool dimension = p.kind == Placement::Kind::shard || p.kind == Placement::Kind::shard_balanced;
       if (dimension && (p.argument < 0 || static_cast<std::size_t>(p.argument) >= value.rank()))
-        return fail(producer, "the layout of result " + value_text(id) + " cuts dimension " + std::to_string(p.argument));
+        return fail(producer,
+                    "the layout of result " + value_text(id) + " cuts dimension " + std::to_string(p.argument));
     }
     return {};
   }

@@ -4,8 +4,8 @@
 namespace baleen::ops {
 namespace {
 
-/// Heads are split into [groups, heads per group], so that one matmul serves grouped heads too. Letters: b batch, s query,
-/// t key, g group, r head within the group, e element.
+/// Heads are split into [groups, heads per group], so that one matmul serves grouped heads too. Letters: b batch, s
+/// query, t key, g group, r head within the group, e element.
 struct Attention {
   std::int64_t batch, queries, heads, width, keys, groups, per_group;
   bool causal, ids;
@@ -14,8 +14,11 @@ struct Attention {
 
 Attention describe(const Graph& graph, const Op& op, bool ids) {
   const Shape &q = graph.value(op.inputs[0]).shape, &k = graph.value(op.inputs[1]).shape;
-  return {q[0], q[1], q[2], q[3], k[1], k[2], q[2] / k[2], op.attributes.integer_or("causal", 0) != 0, ids,
-          op.attributes.number("scale")};
+  return {q[0],        q[1],
+          q[2],        q[3],
+          k[1],        k[2],
+          q[2] / k[2], op.attributes.integer_or("causal", 0) != 0,
+          ids,         op.attributes.number("scale")};
 }
 
 Shape grouped(const Attention& a) { return {a.batch, a.queries, a.groups, a.per_group, a.width}; }
@@ -70,16 +73,16 @@ Result<Values> expand_attention(Graph& graph, const Op& op) {
 
   Expression g;
   const auto total = g.input(1);
-  const auto share = g.select(g.binary(BALEEN_X_LT, g.constant(0), total),
-                              g.binary(BALEEN_X_DIV, g.input(0), total), g.constant(0));
+  const auto share =
+      g.select(g.binary(BALEEN_X_LT, g.constant(0), total), g.binary(BALEEN_X_DIV, g.input(0), total), g.constant(0));
   const ValueId weights = build.pointwise({powers, sum}, g, share);
   const ValueId o = build.matmul("bgrst,btge->bsgre", weights, op.inputs[2]);
 
   Expression h;
   const auto logarithm = h.unary(BALEEN_X_LOG, h.input(0));
   const ValueId lse = build.pointwise({sum, largest}, h, h.binary(BALEEN_X_ADD, logarithm, h.input(1)));
-  return build.finish({build.reshape(o, graph.value(op.outputs[0]).shape),
-                       build.reshape(lse, graph.value(op.outputs[1]).shape)});
+  return build.finish(
+      {build.reshape(o, graph.value(op.outputs[0]).shape), build.reshape(lse, graph.value(op.outputs[1]).shape)});
 }
 
 /// With p = exp(scale q k - lse) of the seen pairs and D = sum(do o): dv = p do, ds = scale p (do v - D), dq = ds k,

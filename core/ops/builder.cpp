@@ -35,7 +35,9 @@ ValueId Builder::binary(std::uint32_t opcode, ValueId a, ValueId b) {
   return failed() ? kNone : *made;
 }
 
-ValueId Builder::matmul(const std::string& spec, ValueId a, ValueId b) { return one("matmul", {a, b}, {{"spec", spec}}); }
+ValueId Builder::matmul(const std::string& spec, ValueId a, ValueId b) {
+  return one("matmul", {a, b}, {{"spec", spec}});
+}
 
 ValueId Builder::reduce(const std::string& kind, ValueId x, std::vector<std::int64_t> dims, bool keep) {
   if (dims.empty()) return x;

@@ -45,8 +45,8 @@ Result<Types> infer(const InferContext& context) {
 Result<Values> gradient(Graph& graph, const Op& op, const Values& cotangents, const std::vector<bool>&) {
   BALEEN_TRY(only_first_result("cross_entropy", "lse", cotangents));
   Builder build(graph);
-  const ValueId dx = build.one("cross_entropy_grad", {op.inputs[0], op.inputs[1], op.outputs[1], cotangents[0]},
-                               op.attributes);
+  const ValueId dx =
+      build.one("cross_entropy_grad", {op.inputs[0], op.inputs[1], op.outputs[1], cotangents[0]}, op.attributes);
   return build.finish({dx, kNone});
 }
 
@@ -76,8 +76,8 @@ Result<Values> expand(Graph& graph, const Op& op) {
   const ValueId powers = build.pointwise({x, largest}, power, power.unary(BALEEN_X_EXP, shifted));
   Expression log;
   const auto sum = log.unary(BALEEN_X_LOG, log.input(0));
-  const ValueId lse = build.pointwise({build.reduce_last("sum", powers), largest}, log,
-                                      log.binary(BALEEN_X_ADD, sum, log.input(1)));
+  const ValueId lse =
+      build.pointwise({build.reduce_last("sum", powers), largest}, log, log.binary(BALEEN_X_ADD, sum, log.input(1)));
   Expression pick;
   const auto hit = pick.binary(BALEEN_X_EQ, pick.input(1), pick.index(last));
   const auto picked = pick.select(hit, pick.input(0), pick.constant(0));
@@ -120,8 +120,7 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
   const auto hit = e.binary(BALEEN_X_EQ, target, e.index(static_cast<std::uint32_t>(whole.size()) - 1));
   auto slope = e.unary(BALEEN_X_EXP, e.binary(BALEEN_X_SUB, x, lse));
   slope = e.binary(BALEEN_X_SUB, slope, e.select(hit, e.constant(1 - smoothing), e.constant(0)));
-  if (smoothing > 0)
-    slope = e.binary(BALEEN_X_SUB, slope, e.constant(smoothing / static_cast<double>(whole.back())));
+  if (smoothing > 0) slope = e.binary(BALEEN_X_SUB, slope, e.constant(smoothing / static_cast<double>(whole.back())));
   const auto dx = unless_ignored(e, op.attributes, target, e.binary(BALEEN_X_MUL, dloss, slope));
   return build.finish({build.pointwise(
       {op.inputs[0], build.trail(op.inputs[1]), build.trail(op.inputs[2]), build.trail(op.inputs[3])}, e, dx)});

@@ -8,18 +8,17 @@ namespace {
 std::size_t dim_of(const Op& op) { return static_cast<std::size_t>(op.attributes.integer("dim")); }
 
 Result<Types> infer_slice(const InferContext& context) {
-  BALEEN_TRY(check_attributes("slice", context.attributes,
-                              {{"dim", AttributeType::integer},
-                               {"start", AttributeType::integer},
-                               {"length", AttributeType::integer}}));
+  BALEEN_TRY(check_attributes(
+      "slice", context.attributes,
+      {{"dim", AttributeType::integer}, {"start", AttributeType::integer}, {"length", AttributeType::integer}}));
   BALEEN_TRY(check_count("slice", context, 1, 1));
   ValueType y = context.inputs[0];
   const std::int64_t dim = context.attributes.integer("dim"), start = context.attributes.integer("start"),
                      length = context.attributes.integer("length");
   BALEEN_TRY(check_dim("slice", "dim", dim, {"the input", y}));
   auto& extent = y.shape[static_cast<std::size_t>(dim)];
-  if (start < 0 || length < 0 || start > extent - length)
-    return invalid("slice: [" + std::to_string(start) + ", " + std::to_string(start + length) + ") of dimension " +
+  if (start < 0 || length < 0 || length > extent || start > extent - length)
+    return invalid("slice: " + std::to_string(length) + " from " + std::to_string(start) + " of dimension " +
                    std::to_string(dim) + " reaches outside " + to_string(context.inputs[0].shape));
   extent = length;
   return Types{y};
@@ -27,8 +26,7 @@ Result<Types> infer_slice(const InferContext& context) {
 
 Result<Values> gradient_slice(Graph& graph, const Op& op, const Values& cotangents, const std::vector<bool>&) {
   const std::int64_t start = op.attributes.integer("start");
-  const std::int64_t after =
-      graph.value(op.inputs[0]).shape[dim_of(op)] - start - op.attributes.integer("length");
+  const std::int64_t after = graph.value(op.inputs[0]).shape[dim_of(op)] - start - op.attributes.integer("length");
   if (start == 0 && after == 0) return Values{cotangents[0]};
   Builder build(graph);
   return build.finish({build.one("pad", {cotangents[0]},
@@ -78,10 +76,9 @@ Result<Values> gradient_concat(Graph& graph, const Op& op, const Values& cotange
 }
 
 Result<Types> infer_pad(const InferContext& context) {
-  BALEEN_TRY(check_attributes("pad", context.attributes,
-                              {{"dim", AttributeType::integer},
-                               {"before", AttributeType::integer},
-                               {"after", AttributeType::integer}}));
+  BALEEN_TRY(check_attributes(
+      "pad", context.attributes,
+      {{"dim", AttributeType::integer}, {"before", AttributeType::integer}, {"after", AttributeType::integer}}));
   BALEEN_TRY(check_count("pad", context, 1, 1));
   ValueType y = context.inputs[0];
   const std::int64_t dim = context.attributes.integer("dim"), before = context.attributes.integer("before"),
@@ -90,17 +87,22 @@ Result<Types> infer_pad(const InferContext& context) {
   if (before < 0 || after < 0)
     return invalid("pad: `before` is " + std::to_string(before) + " and `after` is " + std::to_string(after) +
                    "; neither may be negative");
-  y.shape[static_cast<std::size_t>(dim)] += before + after;
+  auto& extent = y.shape[static_cast<std::size_t>(dim)];
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  if (before > kMost || after > kMost || extent > kMost)
+    return invalid("pad: " + std::to_string(before) + " before and " + std::to_string(after) + " after dimension " +
+                   std::to_string(dim) + " of " + to_string(y.shape) + " are too many");
+  extent += before + after;
+  BALEEN_TRY(check_extents("pad", y.shape));
   return Types{y};
 }
 
 Result<Values> gradient_pad(Graph& graph, const Op& op, const Values& cotangents, const std::vector<bool>&) {
   Builder build(graph);
-  return build.finish(
-      {build.one("slice", {cotangents[0]},
-                 {{"dim", Attributes::ints({op.attributes.integer("dim")})},
-                  {"start", Attributes::ints({op.attributes.integer("before")})},
-                  {"length", Attributes::ints({graph.value(op.inputs[0]).shape[dim_of(op)]})}})});
+  return build.finish({build.one("slice", {cotangents[0]},
+                                 {{"dim", Attributes::ints({op.attributes.integer("dim")})},
+                                  {"start", Attributes::ints({op.attributes.integer("before")})},
+                                  {"length", Attributes::ints({graph.value(op.inputs[0]).shape[dim_of(op)]})}})});
 }
 
 /// Every dimension but `dim` runs together; jointly linear in all inputs.

@@ -19,9 +19,8 @@ Result<Types> infer(const InferContext& context) {
     y.shape.push_back(table.shape[d]);
     y.axes.push_back(axis(table, d));
   }
-  if (y.shape.size() > BALEEN_MAX_RANK)
-    return invalid("embedding: rows of the table " + to_string(table.shape) + " for ids " + to_string(ids.shape) +
-                   " have more than " + std::to_string(BALEEN_MAX_RANK) + " dimensions");
+  BALEEN_TRY(check_extents(
+      "embedding: rows of the table " + to_string(table.shape) + " for ids " + to_string(ids.shape), y.shape));
   return Types{y};
 }
 
@@ -65,7 +64,8 @@ Result<Types> infer_grad(const InferContext& context) {
   const std::int64_t rows = context.attributes.integer("rows");
   if (rows < 1) return invalid("embedding_grad: `rows` is " + std::to_string(rows) + "; it must be positive");
   const std::size_t leading = ids.shape.size();
-  if (dy.shape.size() < leading || Shape(dy.shape.begin(), dy.shape.begin() + static_cast<std::ptrdiff_t>(leading)) != ids.shape)
+  if (dy.shape.size() < leading ||
+      Shape(dy.shape.begin(), dy.shape.begin() + static_cast<std::ptrdiff_t>(leading)) != ids.shape)
     return invalid("embedding_grad: dy " + to_string(dy.shape) + " does not begin with the shape of ids " +
                    to_string(ids.shape));
   ValueType table{dy.dtype, {rows}, {""}};
@@ -73,6 +73,7 @@ Result<Types> infer_grad(const InferContext& context) {
     table.shape.push_back(dy.shape[d]);
     table.axes.push_back(axis(dy, d));
   }
+  BALEEN_TRY(check_extents("embedding_grad", table.shape));
   return Types{table};
 }
 

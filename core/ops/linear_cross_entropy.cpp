@@ -84,7 +84,8 @@ Result<Values> expand(Graph& graph, const Op& op) {
 std::function<Cost(const Graph&, const Op&)> cost(double per_product) {
   return [per_product](const Graph& graph, const Op& op) {
     const Shape &x = graph.value(op.inputs[0]).shape, &w = graph.value(op.inputs[1]).shape;
-    const double rows = static_cast<double>(element_count(x)) / static_cast<double>(std::max<std::int64_t>(1, x.back()));
+    const double rows =
+        static_cast<double>(element_count(x)) / static_cast<double>(std::max<std::int64_t>(1, x.back()));
     return cost_of(graph, op, per_product * rows * static_cast<double>(element_count(w)));
   };
 }
@@ -113,8 +114,8 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
   const ValueId logits = build.matmul(s.x + "," + s.w + "->" + s.logits, x, w);
   const ValueId d = build.one("cross_entropy_grad", {logits, op.inputs[2], op.inputs[3], op.inputs[4]},
                               loss_attributes(op.attributes));
-  return build.finish({build.matmul(s.logits + "," + s.w + "->" + s.x, d, w),
-                       build.matmul(s.x + "," + s.logits + "->" + s.w, x, d)});
+  return build.finish(
+      {build.matmul(s.logits + "," + s.w + "->" + s.x, d, w), build.matmul(s.x + "," + s.logits + "->" + s.w, x, d)});
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 namespace baleen::ops {
 
 /// The attributes of all four kinds, and `more`.
-Status check_loss_attributes(const std::string& kind, const Attributes& attributes, std::vector<AttributeRule> more = {});
+Status check_loss_attributes(const std::string& kind, const Attributes& attributes,
+                             std::vector<AttributeRule> more = {});
 
 /// `ignore_index` and `smoothing` alone, to hand on.
 Attributes loss_attributes(const Attributes& attributes);

@@ -54,8 +54,9 @@ Result<std::map<char, std::int64_t>> extents(const std::string& text, const std:
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Shape& shape = inputs[i].shape;
     if (shape.size() != parts[i].size())
-      return invalid(what + "the " + ordinal(i) + " input " + to_string(shape) + " has " + std::to_string(shape.size()) +
-                     " dimensions, but \"" + parts[i] + "\" has " + std::to_string(parts[i].size()) + " letters");
+      return invalid(what + "the " + ordinal(i) + " input " + to_string(shape) + " has " +
+                     std::to_string(shape.size()) + " dimensions, but \"" + parts[i] + "\" has " +
+                     std::to_string(parts[i].size()) + " letters");
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const auto [it, fresh] = seen.try_emplace(parts[i][d], shape[d], i);
       if (!fresh && it->second.first != shape[d])
@@ -80,10 +81,6 @@ Result<Types> infer(const InferContext& context) {
   for (std::size_t i = 0; i < context.inputs.size(); ++i)
     operands.push_back({std::string("the ") + ordinal(i) + " input", context.inputs[i]});
   BALEEN_TRY(check_floats("matmul \"" + text + "\"", operands));
-  if (spec.y.size() > BALEEN_MAX_RANK)
-    return invalid("matmul \"" + text + "\": the result has " + std::to_string(spec.y.size()) +
-                   " dimensions; a tensor has at most " + std::to_string(BALEEN_MAX_RANK));
-
   ValueType y{context.inputs[0].dtype, {}, {}};
   for (char c : spec.y) {
     y.shape.push_back(extent.at(c));
@@ -92,6 +89,7 @@ Result<Types> infer(const InferContext& context) {
     if (name.empty() && holds(spec.b, c)) name = axis(context.inputs[1], spec.b.find(c));
     y.axes.push_back(name);
   }
+  BALEEN_TRY(check_extents("matmul \"" + text + "\"", y.shape));
   return Types{y};
 }
 
@@ -122,8 +120,7 @@ Iteration iteration(const Graph&, const Op& op) {
 Cost cost(const Graph& graph, const Op& op) {
   const Spec spec = spec_of(op);
   double products = 1;
-  for (std::size_t d = 0; d < spec.a.size(); ++d)
-    products *= static_cast<double>(graph.value(op.inputs[0]).shape[d]);
+  for (std::size_t d = 0; d < spec.a.size(); ++d) products *= static_cast<double>(graph.value(op.inputs[0]).shape[d]);
   for (std::size_t d = 0; d < spec.b.size(); ++d)
     if (!holds(spec.a, spec.b[d])) products *= static_cast<double>(graph.value(op.inputs[1]).shape[d]);
   return cost_of(graph, op, 2 * products);

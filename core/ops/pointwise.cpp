@@ -25,8 +25,6 @@ Result<Shape> result_shape(const InferContext& context) {
   std::size_t first = context.inputs.size();  // the input that gave the rank
   const bool given = context.attributes.has("shape");
   if (given) shape = context.attributes.integers("shape");
-  for (std::int64_t extent : shape)
-    if (extent < 0) return invalid(title(context) + ": `shape` " + to_string(shape) + " has a negative extent");
   for (std::size_t i = 0; i < context.inputs.size(); ++i) {
     const Shape& input = context.inputs[i].shape;
     if (input.empty()) continue;
@@ -49,9 +47,7 @@ Result<Shape> result_shape(const InferContext& context) {
       shape[d] = input[d];
     }
   }
-  if (shape.size() > BALEEN_MAX_RANK)
-    return invalid(title(context) + ": " + std::to_string(shape.size()) + " dimensions; a tensor has at most " +
-                   std::to_string(BALEEN_MAX_RANK));
+  BALEEN_TRY(check_extents(title(context), shape));
   return shape;
 }
 

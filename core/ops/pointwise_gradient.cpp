@@ -50,6 +50,20 @@ Derivative derivative_of(const Op& op, const Values& cotangents, std::uint32_t i
   return d;
 }
 
+/// The derivative as a value of the op's whole shape (which a cotangent, always among the operands, has) and of
+/// `dtype`.
+ValueId whole_gradient(const Graph& graph, Builder& build, const Derivative& d, baleen_dtype_t dtype) {
+  bool same = true;
+  for (ValueId operand : d.operands) {
+    const baleen_dtype_t own = graph.value(operand).dtype;
+    same = same && (own == dtype || !is_floating(own));
+  }
+  const auto& code = d.expression.code;
+  if (same && code.size() == 1 && code[0].opcode == BALEEN_X_INPUT) return d.operands[0];
+  return build.pointwise(d.operands, d.expression, static_cast<std::uint32_t>(d.result), {},
+                         same ? std::optional<baleen_dtype_t>() : dtype);
+}
+
 /// Sums `x`, of the op's whole shape, over the dimensions that the input lacks.
 ValueId sum_broadcast(Builder& build, ValueId x, const Shape& whole, const Shape& input) {
   if (input == whole) return x;
@@ -71,13 +85,7 @@ Result<Values> pointwise_gradient(Graph& graph, const Op& op, const Values& cota
     const ValueType input = graph.type(op.inputs[i]);
     Derivative d = derivative_of(op, cotangents, i);
     if (d.result < 0) continue;
-    const auto& code = d.expression.code;
-    const bool passed_on = code.size() == 1 && code[0].opcode == BALEEN_X_INPUT &&
-                           graph.value(d.operands[0]).dtype == input.dtype;
-    ValueId dx = passed_on ? d.operands[0]
-                           : build.pointwise(d.operands, d.expression, static_cast<std::uint32_t>(d.result), whole,
-                                             input.dtype);
-    result[i] = sum_broadcast(build, dx, whole, input.shape);
+    result[i] = sum_broadcast(build, whole_gradient(graph, build, d, input.dtype), whole, input.shape);
   }
   return build.finish(result);
 }

@@ -15,10 +15,9 @@ bool reduced(const Op& op, std::size_t dim) {
 bool keeps(const Op& op) { return op.attributes.integer_or("keep", 0) != 0; }
 
 Result<Types> infer(const InferContext& context) {
-  BALEEN_TRY(check_attributes("reduce", context.attributes,
-                              {{"kind", AttributeType::text},
-                               {"dims", AttributeType::integers},
-                               {"keep", AttributeType::integer, false}}));
+  BALEEN_TRY(check_attributes(
+      "reduce", context.attributes,
+      {{"kind", AttributeType::text}, {"dims", AttributeType::integers}, {"keep", AttributeType::integer, false}}));
   BALEEN_TRY(check_count("reduce", context, 1, 1));
   const ValueType& x = context.inputs[0];
   const std::string& kind = context.attributes.text("kind");

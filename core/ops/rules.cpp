@@ -104,6 +104,19 @@ Status check_dim(const std::string& kind, const std::string& attribute, std::int
                  " dimensions, counted from 0");
 }
 
+Status check_extents(const std::string& kind, const Shape& shape) {
+  if (shape.size() > BALEEN_MAX_RANK)
+    return invalid(kind + ": " + to_string(shape) + " has " + std::to_string(shape.size()) +
+                   " dimensions; a tensor has at most " + std::to_string(BALEEN_MAX_RANK));
+  std::int64_t count = 1;
+  for (std::int64_t extent : shape) {
+    if (extent < 0) return invalid(kind + ": " + to_string(shape) + " has a negative extent");
+    if (__builtin_mul_overflow(count, std::max<std::int64_t>(extent, 1), &count))
+      return invalid(kind + ": " + to_string(shape) + " has more elements than can be counted");
+  }
+  return {};
+}
+
 std::string describe(const ValueType& type) {
   return std::string(dtype_name(type.dtype)) + " " + to_string(type.shape);
 }
@@ -150,7 +163,8 @@ std::function<Cost(const Graph&, const Op&)> cost_per_element(double per_element
 Status only_first_result(const std::string& kind, const char* others, const std::vector<ValueId>& cotangents) {
   for (std::size_t i = 1; i < cotangents.size(); ++i)
     if (cotangents[i] != kNone)
-      return unsupported(kind + ": only its first result can be differentiated; the loss also depends on its " + others);
+      return unsupported(kind + ": only its first result can be differentiated; the loss also depends on its " +
+                         others);
   return {};
 }
 

@@ -42,11 +42,15 @@ Status check_shape(const std::string& kind, const Named& operand, const Shape& e
 /// 0 <= dim < rank.
 Status check_dim(const std::string& kind, const std::string& attribute, std::int64_t dim, const Named& operand);
 
+/// For shapes that attributes give: no negative extent, at most BALEEN_MAX_RANK of them, elements that 63 bits can
+/// count.
+Status check_extents(const std::string& kind, const Shape& shape);
+
 /// "fp32 [16, 128]".
 std::string describe(const ValueType& type);
 /// The logical axis of a dimension, "" if none.
 std::string axis(const ValueType& type, std::size_t dim);
-/// The type without its last dimension / without the listed ones.
+/// The type without its last dimension.
 ValueType without_last(const ValueType& type);
 ValueType same_but(const ValueType& type, baleen_dtype_t dtype);
 

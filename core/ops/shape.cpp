@@ -1,6 +1,4 @@
 /// \file `reshape` and `transpose`.
-#include <algorithm>
-
 #include "core/ops/builder.hpp"
 #include "core/ops/families.hpp"
 
@@ -8,8 +6,8 @@ namespace baleen::ops {
 namespace {
 
 /// Dimensions of two shapes with equal products that begin at the same element stride: where a dimension of the one
-/// (or the outermost of several) starts a block that a dimension of the other starts too. Cutting both in n equal parts,
-/// n dividing both extents, gives the same elements to each part.
+/// (or the outermost of several) starts a block that a dimension of the other starts too. Cutting both in n equal
+/// parts, n dividing both extents, gives the same elements to each part.
 struct Pair {
   std::size_t from, to;
 };
@@ -33,14 +31,10 @@ Result<Types> infer_reshape(const InferContext& context) {
   BALEEN_TRY(check_count("reshape", context, 1, 1));
   const ValueType& x = context.inputs[0];
   const Shape& shape = context.attributes.integers("shape");
-  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t n) { return n < 0; }))
-    return invalid("reshape: " + to_string(shape) + " has a negative extent");
+  BALEEN_TRY(check_extents("reshape", shape));
   if (element_count(shape) != element_count(x.shape))
     return invalid("reshape: " + to_string(x.shape) + " has " + std::to_string(element_count(x.shape)) +
                    " elements and " + to_string(shape) + " has " + std::to_string(element_count(shape)));
-  if (shape.size() > BALEEN_MAX_RANK)
-    return invalid("reshape: " + to_string(shape) + " has more than " + std::to_string(BALEEN_MAX_RANK) +
-                   " dimensions");
   ValueType y{x.dtype, shape, std::vector<std::string>(shape.size())};
   for (const Pair& pair : matching(x.shape, shape)) y.axes[pair.to] = axis(x, pair.from);
   return Types{y};
@@ -68,9 +62,9 @@ Result<Types> infer_transpose(const InferContext& context) {
   const ValueType& x = context.inputs[0];
   const auto& permutation = context.attributes.integers("permutation");
   if (permutation.size() != x.shape.size())
-    return invalid("transpose: `permutation` " + to_string(permutation) + " has " +
-                   std::to_string(permutation.size()) + " entries, but the input " + to_string(x.shape) + " has " +
-                   std::to_string(x.shape.size()) + " dimensions");
+    return invalid("transpose: `permutation` " + to_string(permutation) + " has " + std::to_string(permutation.size()) +
+                   " entries, but the input " + to_string(x.shape) + " has " + std::to_string(x.shape.size()) +
+                   " dimensions");
   std::vector<bool> seen(x.shape.size(), false);
   ValueType y{x.dtype, {}, {}};
   for (std::int64_t dim : permutation) {

@@ -1,5 +1,6 @@
 /// \file A compute plugin's device with RAII and C++ errors.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -47,6 +48,7 @@ class Arena {
   ~Arena();
 
   void* base() const { return base_; }
+  std::byte* at(std::uint64_t offset) const { return static_cast<std::byte*>(base_) + offset; }
   std::uint64_t bytes() const { return bytes_; }
 
  private:

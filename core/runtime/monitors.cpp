@@ -12,24 +12,6 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The choices with those that run by default, one per name.
-std::vector<MonitorChoice> all_choices(const Registry& plugins, const std::vector<MonitorChoice>& choices) {
-  std::vector<MonitorChoice> merged;
-  for (const Descriptor& d : plugins.descriptors())
-    if (d.kind == "monitor" && d.score >= 0) merged.push_back({d.name, true, {}, {}});
-  for (const MonitorChoice& choice : choices) {
-    auto it = std::find_if(merged.begin(), merged.end(), [&](const auto& m) { return m.name == choice.name; });
-    if (it == merged.end()) {
-      merged.push_back(choice);
-      continue;
-    }
-    it->on = choice.on;
-    it->where = choice.where;
-    for (const auto& [name, value] : choice.options) it->options.insert_or_assign(name, value);
-  }
-  return merged;
-}
-
 }  // namespace
 
 struct Monitors::Member {
@@ -47,22 +29,16 @@ struct Monitors::Member {
   }
 };
 
-Result<std::unique_ptr<Monitors>> Monitors::create(const Registry& plugins, const std::vector<MonitorChoice>& choices,
-                                                   const std::string& folder) {
+Result<std::unique_ptr<Monitors>> Monitors::create(std::vector<OpenMonitor> chosen, Log log) {
   std::vector<std::unique_ptr<Member>> members;
-  for (const MonitorChoice& choice : all_choices(plugins, choices)) {
-    if (!choice.on) continue;
-    BALEEN_TRY_ASSIGN(const Descriptor descriptor, plugins.find("monitor", choice.name, choice.where));
-    BALEEN_TRY_ASSIGN(SettingsStorage settings,
-                      SettingsStorage::build(descriptor, choice.options, {0, folder, choice.where}));
-    BALEEN_TRY_ASSIGN(Plugin plugin, plugins.open(descriptor));
-    auto member = std::make_unique<Member>(std::move(plugin), std::move(settings));
+  for (OpenMonitor& monitor : chosen) {
+    auto member = std::make_unique<Member>(monitor.plugin, std::move(monitor.settings));
     BALEEN_TRY_ASSIGN(member->table, member->plugin.table<baleen_monitor_t>("monitor"));
     BALEEN_TRY(member->plugin.check(
         member->table->create(member->plugin.host(), member->settings.get(), &member->monitor)));
     members.push_back(std::move(member));
   }
-  return std::unique_ptr<Monitors>(new Monitors(std::move(members), plugins.log()));
+  return std::unique_ptr<Monitors>(new Monitors(std::move(members), std::move(log)));
 }
 
 Monitors::Monitors(std::vector<std::unique_ptr<Member>> members, Log log)

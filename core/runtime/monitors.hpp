@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "baleen/monitor.h"
-#include "core/input/user_value.hpp"
-#include "core/plugin/registry.hpp"
+#include "core/plugin/plugin.hpp"
 #include "core/plugin/settings.hpp"
 
 namespace baleen {
@@ -23,12 +22,10 @@ struct Fact {
   std::string text;
 };
 
-/// What the user chose of one monitor, from the manifest or a flag.
-struct MonitorChoice {
-  std::string name;
-  bool on = true;
-  UserValues options;
-  std::string where;
+/// A monitor that was chosen: its library is open and its options are checked.
+struct OpenMonitor {
+  Plugin plugin;
+  SettingsStorage settings;
 };
 
 /// An interval as the program recorded it; names outlive the run.
@@ -41,10 +38,8 @@ struct MonitorSpan {
 
 class Monitors {
  public:
-  /// Opens every monitor whose score is not negative unless it is switched off, and every chosen one. Of two choices of
-  /// one monitor the options of the later stand above.
-  static Result<std::unique_ptr<Monitors>> create(const Registry& plugins, const std::vector<MonitorChoice>& choices,
-                                                  const std::string& folder);
+  /// Makes the monitors. `log` hears of a monitor that fails later, which ends nothing.
+  static Result<std::unique_ptr<Monitors>> create(std::vector<OpenMonitor> chosen, Log log);
   /// Tells all that is queued, then closes the monitors.
   ~Monitors();
   Monitors(const Monitors&) = delete;

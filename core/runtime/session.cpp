@@ -14,28 +14,6 @@ using Clock = std::chrono::steady_clock;
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
-/// An arena of a device.
-class Arena {
- public:
-  static Result<std::unique_ptr<Arena>> create(Device& device, std::uint64_t bytes) {
-    auto arena = std::unique_ptr<Arena>(new Arena(device, bytes));
-    BALEEN_TRY(device.check(device.table().arena_create(device.handle(), BALEEN_ARENA_PRIVATE, bytes, &arena->base_)));
-    return arena;
-  }
-  ~Arena() {
-    if (base_) device_.table().arena_destroy(device_.handle(), BALEEN_ARENA_PRIVATE, base_, bytes_);
-  }
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  std::byte* at(std::uint64_t offset) const { return static_cast<std::byte*>(base_) + offset; }
-
- private:
-  Arena(Device& device, std::uint64_t bytes) : device_(device), bytes_(bytes) {}
-  Device& device_;
-  std::uint64_t bytes_;
-  void* base_ = nullptr;
-};
-
 const Port* find_port(const std::vector<Port>& ports, const std::string& name) {
   for (const Port& port : ports)
     if (port.name == name) return &port;
@@ -53,7 +31,7 @@ struct Session::Impl {
   std::vector<ScalarSpec> scalars;
   std::optional<Program> initialize, train, evaluate, generate;
   std::map<std::string, std::uint64_t> planned;
-  std::unique_ptr<Arena> persistent_arena, work_arena;
+  Arena persistent_arena, work_arena;
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
   Facts last;
@@ -103,7 +81,7 @@ Status Session::Impl::allocate() {
   BALEEN_TRY_ASSIGN(persistent_arena, Arena::create(device, persistent.bytes));
   BALEEN_TRY_ASSIGN(work_arena, Arena::create(device, work));
   for (auto* p : {&initialize, &train, &evaluate, &generate})
-    if (*p) (*p)->bind(persistent_arena->at(0), work_arena->at(0));
+    if (*p) (*p)->bind(persistent_arena.base(), work_arena.base());
   segment_ns.assign(train->segments().size(), 0);
   return {};
 }
@@ -114,14 +92,14 @@ Status Session::Impl::put(const Program& program, const std::string& name, const
   if (port->bytes != size)
     return internal("input `" + name + "` takes " + std::to_string(port->bytes) + " bytes, not " + std::to_string(size));
   return device.check(
-      device.table().copy(device.handle(), device.stream(), work_arena->at(port->offset), bytes, size));
+      device.table().copy(device.handle(), device.stream(), work_arena.at(port->offset), bytes, size));
 }
 
 Result<std::vector<double>> Session::Impl::get(const Program& program, const std::string& name) {
   const Port* port = find_port(program.outputs(), name);
   if (!port) return internal("the program has no output `" + name + "`");
   std::vector<std::byte> bytes(port->bytes);
-  const auto* from = (port->persistent ? persistent_arena : work_arena)->at(port->offset);
+  const auto* from = (port->persistent ? persistent_arena : work_arena).at(port->offset);
   BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), bytes.data(), from, port->bytes)));
   BALEEN_TRY(device.check(device.table().synchronize(device.handle(), device.stream())));
   std::vector<double> numbers(bytes.size() / dtype_size(port->type.dtype));
@@ -364,7 +342,7 @@ Status Session::read_tensor(const std::string& name, void* data, std::uint64_t b
   if (!buffer) return invalid("no persistent tensor `" + name + "`");
   const Device& device = impl_->device;
   BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), data,
-                                              impl_->persistent_arena->at(buffer->offset), bytes)));
+                                              impl_->persistent_arena.at(buffer->offset), bytes)));
   return device.check(device.table().synchronize(device.handle(), device.stream()));
 }
 
@@ -373,7 +351,7 @@ Status Session::write_tensor(const std::string& name, const void* data, std::uin
   if (!buffer) return invalid("no persistent tensor `" + name + "`");
   const Device& device = impl_->device;
   BALEEN_TRY(device.check(
-      device.table().copy(device.handle(), device.stream(), impl_->persistent_arena->at(buffer->offset), data, bytes)));
+      device.table().copy(device.handle(), device.stream(), impl_->persistent_arena.at(buffer->offset), data, bytes)));
   return device.check(device.table().synchronize(device.handle(), device.stream()));
 }
 

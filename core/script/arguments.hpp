@@ -13,8 +13,8 @@ namespace baleen {
 /// A short text for a Lua value in a message: `a string ("x")`, `nil`, `a tensor`.
 std::string describe_value(lua_State* L, int index);
 
-/// The arguments of one call of the function `name`; missing ones are nil. Every getter throws a ScriptError that names function and
-/// argument.
+/// The arguments of one call of the function `name`; missing ones are nil. Every getter throws a ScriptError that
+/// names function and argument.
 class Arguments {
  public:
   Arguments(lua_State* L, std::string name) : L_(L), name_(std::move(name)) {}
@@ -46,7 +46,8 @@ class Arguments {
 
 /// The description that runs; throws where none does (in a callback of the training loop).
 Description& description_of(lua_State* L);
-/// The line of the script that a new op belongs to: the user's own code inside the present layer, else where the layer was made.
+/// The line of the script that a new op belongs to: the user's own code inside the present layer, else where the
+/// layer was made.
 std::string place_of_op(lua_State* L);
 
 /// "baleen.tensor" userdata.

@@ -13,13 +13,15 @@ namespace {
 constexpr const char* kType = "baleen.data";
 
 struct Handle {
-  std::string plugin;
+  MemberSpec spec;
+  std::uint64_t seed;
   std::shared_ptr<ScriptData> data;
 };
 
 Handle& handle_at(lua_State* L, int index) {
   auto** handle = static_cast<Handle**>(luaL_testudata(L, index, kType));
-  if (!handle || !*handle) throw ScriptError(invalid("the value is " + describe_value(L, index) + "; it must be a data set"));
+  if (!handle || !*handle)
+    throw ScriptError(invalid("the value is " + describe_value(L, index) + "; it must be a data set"));
   return **handle;
 }
 
@@ -33,10 +35,12 @@ int open_data(lua_State* L) {
   spec.where = arguments.text(3, "where");
   MemberOptions options = read_options(L, 2, "data `" + spec.name + "`", spec.where, 0);
   if (!options.schedules.empty())
-    throw ScriptError(invalid("data `" + spec.name + "`: option `" + options.schedules.begin()->first +
-                                  "` is a function; data takes none", spec.where));
+    throw ScriptError(invalid(
+        "data `" + spec.name + "`: option `" + options.schedules.begin()->first + "` is a function; data takes none",
+        spec.where));
   spec.options = std::move(options.values);
-  auto handle = std::make_unique<Handle>(Handle{spec.name, unwrap((*factory)(spec))});
+  const std::uint64_t seed = LuaState::of(L).options().seed;
+  auto handle = std::make_unique<Handle>(Handle{spec, seed, unwrap((*factory)(spec, seed))});
   auto** slot = static_cast<Handle**>(lua_newuserdatauv(L, sizeof(Handle*), 0));
   *slot = handle.release();
   luaL_setmetatable(L, kType);
@@ -74,7 +78,7 @@ void push_fields(lua_State* L, const baleen_dataset_info_t& info) {
 /// data:encode(text): ids.
 int encode(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
-  const std::string text = Arguments(L, "encode").text(2, "text");
+  const std::string text = Arguments(L, "encode").text(2, "string");
   const std::vector<std::int32_t> ids = unwrap(handle.data->encode(text));
   push_integers(L, std::vector<std::int64_t>(ids.begin(), ids.end()));
   return 1;
@@ -92,29 +96,45 @@ int decode(lua_State* L) {
 int index_data(lua_State* L) {
   const baleen_dataset_info_t& info = handle_at(L, 1).data->info();
   const std::string key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  if (key == "vocab" || key == "classes") lua_pushinteger(L, info.classes);
-  else if (key == "rows") lua_pushinteger(L, info.rows[BALEEN_TRAIN]);
-  else if (key == "held_out_rows") lua_pushinteger(L, info.rows[BALEEN_HELD_OUT]);
-  else if (key == "fields") push_fields(L, info);
-  else if (key == "unit") lua_pushstring(L, info.unit);
-  else if (key == "summary") lua_pushstring(L, info.summary);
-  else if (key == "encode") lua_pushcfunction(L, &guarded<&encode>);
-  else if (key == "decode") lua_pushcfunction(L, &guarded<&decode>);
+  if (key == "vocab" || key == "classes")
+    lua_pushinteger(L, info.classes);
+  else if (key == "rows")
+    lua_pushinteger(L, info.rows[BALEEN_TRAIN]);
+  else if (key == "held_out_rows")
+    lua_pushinteger(L, info.rows[BALEEN_HELD_OUT]);
+  else if (key == "fields")
+    push_fields(L, info);
+  else if (key == "unit")
+    lua_pushstring(L, info.unit);
+  else if (key == "summary")
+    lua_pushstring(L, info.summary);
+  else if (key == "encode")
+    lua_pushcfunction(L, &guarded<&encode>);
+  else if (key == "decode")
+    lua_pushcfunction(L, &guarded<&decode>);
   else
-    throw ScriptError(invalid("a data set has no field `" + key + "`; it has vocab, classes, rows, held_out_rows, fields, "
+    throw ScriptError(invalid("a data set has no field `" + key +
+                              "`; it has vocab, classes, rows, held_out_rows, fields, "
                               "unit, summary, encode and decode"));
   return 1;
 }
 
 int print_data(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
-  push_text(L, "data `" + handle.plugin + "`: " + handle.data->info().summary);
+  push_text(L, "data `" + handle.spec.name + "`: " + handle.data->info().summary);
   return 1;
 }
 
 }  // namespace
 
-std::shared_ptr<ScriptData> data_at(lua_State* L, int index) { return handle_at(L, index).data; }
+std::shared_ptr<ScriptData> data_at(lua_State* L, int index, std::uint64_t seed) {
+  Handle& handle = handle_at(L, index);
+  if (handle.seed != seed) {
+    handle.data = unwrap((*LuaState::of(L).data)(handle.spec, seed));
+    handle.seed = seed;
+  }
+  return handle.data;
+}
 
 void bind_data(lua_State* L) {
   lua_pushcfunction(L, &guarded<&open_data>);

@@ -10,7 +10,8 @@ namespace baleen {
 namespace {
 
 /// Appends an op of the kind and pushes its first `count` results.
-int push_op(lua_State* L, const std::string& kind, std::vector<ValueId> inputs, Attributes attributes, std::size_t count = 1) {
+int push_op(lua_State* L, const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
+            std::size_t count = 1) {
   auto results = description_of(L).append(kind, std::move(inputs), std::move(attributes), place_of_op(L));
   results.resize(count);
   push_tensors(L, results);
@@ -84,8 +85,8 @@ int matmul(lua_State* L) {
 }
 
 ValueId reduced(const Arguments& arguments, const std::string& kind, ValueId x, std::vector<std::int64_t> dims) {
-  Attributes attributes{{"kind", kind}, {"dims", Attributes::ints(std::move(dims))},
-                        {"keep", Attributes::ints({arguments.boolean(3)})}};
+  Attributes attributes{
+      {"kind", kind}, {"dims", Attributes::ints(std::move(dims))}, {"keep", Attributes::ints({arguments.boolean(3)})}};
   return description_of(arguments.lua()).append1("reduce", {x}, std::move(attributes), place_of_op(arguments.lua()));
 }
 
@@ -157,7 +158,8 @@ int attention(lua_State* L) {
     inputs.push_back(ids_q ? *ids_q : *ids_k);
     inputs.push_back(ids_k ? *ids_k : *ids_q);
   }
-  return push_op(L, "attention", inputs, {{"causal", Attributes::ints({causal})}, {"scale", Attributes::floats({scale})}});
+  return push_op(L, "attention", inputs,
+                 {{"causal", Attributes::ints({causal})}, {"scale", Attributes::floats({scale})}});
 }
 
 int embedding(lua_State* L) {
@@ -171,7 +173,8 @@ int cross_entropy(lua_State* L) {
   const std::vector<ValueId> inputs{arguments.tensor(1, "x"), arguments.tensor(2, "target")};
   OpOptions options(arguments, 3);
   Attributes attributes;
-  if (const auto ignored = options.integer("ignore_index")) attributes.set("ignore_index", Attributes::ints({*ignored}));
+  if (const auto ignored = options.integer("ignore_index"))
+    attributes.set("ignore_index", Attributes::ints({*ignored}));
   if (const double smoothing = options.number("smoothing", 0); smoothing != 0)
     attributes.set("smoothing", Attributes::floats({smoothing}));
   options.finish();
@@ -222,11 +225,13 @@ int slice(lua_State* L) {
   const std::int64_t first = arguments.integer(3, "first"), count = arguments.integer(4, "count");
   const std::int64_t extent = shape_of(L, x)[static_cast<std::size_t>(dim)];
   if (first < 1 || count < 1 || first - 1 + count > extent)
-    throw ScriptError(invalid("slice: " + std::to_string(count) + " from " + std::to_string(first) + " on are not in dimension " +
-                              std::to_string(dim + 1) + " of " + to_string(shape_of(L, x)) + ", which is " +
-                              std::to_string(extent) + " long"));
-  return push_op(L, "slice", {x}, {{"dim", Attributes::ints({dim})}, {"start", Attributes::ints({first - 1})},
-                                   {"length", Attributes::ints({count})}});
+    throw ScriptError(invalid("slice: " + std::to_string(count) + " from " + std::to_string(first) +
+                              " on are not in dimension " + std::to_string(dim + 1) + " of " +
+                              to_string(shape_of(L, x)) + ", which is " + std::to_string(extent) + " long"));
+  return push_op(L, "slice", {x},
+                 {{"dim", Attributes::ints({dim})},
+                  {"start", Attributes::ints({first - 1})},
+                  {"length", Attributes::ints({count})}});
 }
 
 /// concat({ x, ... }, dim)
@@ -241,9 +246,10 @@ int concat(lua_State* L) {
 int pad(lua_State* L) {
   const Arguments arguments(L, "pad");
   const ValueId x = arguments.tensor(1, "x");
-  return push_op(L, "pad", {x}, {{"dim", Attributes::ints({arguments.dimension(2, "dim", x)})},
-                                 {"before", Attributes::ints({arguments.integer(3, "before")})},
-                                 {"after", Attributes::ints({arguments.integer(4, "after")})}});
+  return push_op(L, "pad", {x},
+                 {{"dim", Attributes::ints({arguments.dimension(2, "dim", x)})},
+                  {"before", Attributes::ints({arguments.integer(3, "before")})},
+                  {"after", Attributes::ints({arguments.integer(4, "after")})}});
 }
 
 constexpr std::array<Function, 15> kFunctions = {{{"matmul", &guarded<&matmul>},

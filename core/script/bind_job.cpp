@@ -142,7 +142,9 @@ class GraphDescriber {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message) const { throw ScriptError(invalid(message, Fields(L_, job_).text("where"))); }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw ScriptError(invalid(message, Fields(L_, job_).text("where")));
+  }
 
   /// Pushes the library's function, the job, the graph's name and an empty table of inputs.
   void begin_call(const char* name) {
@@ -198,7 +200,8 @@ class GraphDescriber {
       fail("`" + name + "` has the shape " + to_string(graph.value(value).shape) +
            "; it must be a single number, a sum over the batch (use `sum`)");
     if (graph.value(value).dtype != description_.dtype())
-      fail("`" + name + "` is of type " + std::string(dtype_name(graph.value(value).dtype)) + "; convert it with `float`");
+      fail("`" + name + "` is of type " + std::string(dtype_name(graph.value(value).dtype)) +
+           "; convert it with `float`");
     return value;
   }
 
@@ -242,7 +245,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description, bool ge
   job.accumulate = fields.integer("accumulate");
   job.clip = fields.number("clip");
   job.dtype = description.dtype();
-  job.seed = LuaState::of(L).options().seed;
+  job.seed = static_cast<std::uint64_t>(fields.integer("seed"));
 
   lua_getfield(L, table, "optimizer");
   const Fields optimizer(L, -1);
@@ -251,10 +254,12 @@ DescribedJob read_job(lua_State* L, int index, Description& description, bool ge
     job.groups.push_back(read_group(group, job.optimizer.name, result.steps));
   });
   lua_pop(L, 1);
-  fields.each("plan", [&](const Fields& strategy) { job.strategies.push_back(read_member(strategy, "strategy", result.steps)); });
+  fields.each("plan", [&](const Fields& strategy) {
+    job.strategies.push_back(read_member(strategy, "strategy", result.steps));
+  });
 
   lua_getfield(L, table, "data");
-  result.data = data_at(L, -1);
+  result.data = data_at(L, -1, job.seed);
   lua_pop(L, 1);
   const baleen_dataset_info_t& info = result.data->info();
   GraphDescriber describer(L, table, description, info, job.batch);

@@ -15,6 +15,7 @@ int where(lua_State* L) {
 
 /// fail(message [, where]): the error begins with the layer's path.
 int fail(lua_State* L) {
+  lua_settop(L, 2);
   std::string message = luaL_tolstring(L, 1, nullptr);
   std::string place = lua_isstring(L, 2) ? lua_tostring(L, 2) : "";
   if (const Description* description = LuaState::of(L).description; description && description->scope()) {
@@ -32,6 +33,24 @@ int unknown(lua_State* L) {
   return 1;
 }
 
+/// The function under the C closure. Lua drops the frame of a user's `return f {}` when f is a Lua function and keeps
+/// it when f is one of ours; messages need that frame's line.
+int call_entry(lua_State* L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+/// entry(function): the same function, whose caller's line is known even where it is the last thing that the caller
+/// does.
+int entry(lua_State* L) {
+  if (!lua_isfunction(L, 1)) Arguments(L, "entry").refuse(1, "function", "a function");
+  lua_settop(L, 1);
+  lua_pushcclosure(L, &guarded<&call_entry>, 1);
+  return 1;
+}
+
 /// describe(value): for messages.
 int describe(lua_State* L) {
   push_text(L, describe_value(L, 1));
@@ -41,7 +60,8 @@ int describe(lua_State* L) {
 }  // namespace
 
 void bind_message(lua_State* L) {
-  set_functions(L, std::array<Function, 4>{{{"where", &guarded<&where>},
+  set_functions(L, std::array<Function, 5>{{{"where", &guarded<&where>},
+                                            {"entry", &guarded<&entry>},
                                             {"fail", &guarded<&fail>},
                                             {"unknown_word", &guarded<&unknown>},
                                             {"describe", &guarded<&describe>}}});

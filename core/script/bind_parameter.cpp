@@ -26,8 +26,10 @@ int leave(lua_State* L) {
   return 0;
 }
 
+/// path(): of the present layer; "" outside of all.
 int path(lua_State* L) {
-  push_text(L, description_of(L).path());
+  const Description* description = LuaState::of(L).description;
+  push_text(L, description ? description->path() : "");
   return 1;
 }
 
@@ -69,12 +71,15 @@ int parameter(lua_State* L) {
   spec.where = place_of_op(L);
   for (std::int64_t extent : spec.type.shape)
     if (extent < 1)
-      throw ScriptError(invalid(spec.name + ": a parameter cannot have the shape " + to_string(spec.type.shape), spec.where));
+      throw ScriptError(
+          invalid(spec.name + ": a parameter cannot have the shape " + to_string(spec.type.shape), spec.where));
   if (spec.type.shape.size() > BALEEN_MAX_RANK)
     throw ScriptError(invalid(spec.name + ": the shape " + to_string(spec.type.shape) + " has more than " +
-                                  std::to_string(BALEEN_MAX_RANK) + " dimensions", spec.where));
+                                  std::to_string(BALEEN_MAX_RANK) + " dimensions",
+                              spec.where));
   if (spec.type.axes.size() > spec.type.shape.size())
-    throw ScriptError(invalid(spec.name + ": there are more `axes` than dimensions in " + to_string(spec.type.shape), spec.where));
+    throw ScriptError(
+        invalid(spec.name + ": there are more `axes` than dimensions in " + to_string(spec.type.shape), spec.where));
   spec.type.axes.resize(spec.type.shape.size());
   push_tensor(L, description.parameter(std::move(spec)));
   return 1;

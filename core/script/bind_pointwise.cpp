@@ -31,7 +31,8 @@ std::uint32_t instruction_at(const Arguments& arguments, int index, const char* 
   const Term* term = to_term(L, index);
   if (term && term->serial == trace.serial) return term->instruction;
   if (is_tensor(L, index))
-    throw ScriptError(invalid(arguments.name() + ": a whole tensor inside a function of elements; pass it to `pointwise` too"));
+    throw ScriptError(
+        invalid(arguments.name() + ": a whole tensor inside a function of elements; pass it to `pointwise` too"));
   arguments.refuse(index, what, "a number or an argument of the function");
 }
 
@@ -113,7 +114,8 @@ int pointwise(lua_State* L) {
     luaL_checkstack(L, static_cast<int>(inputs.size()) + 4, "too many tensors");
     for (std::uint32_t i = 0; i < inputs.size(); ++i) push_term(L, trace.expression.input(i));
     lua_call(L, static_cast<int>(inputs.size()), LUA_MULTRET);
-    for (int i = base + 1; i <= lua_gettop(L); ++i) results.push_back(instruction_at(arguments, i, "result of f", trace));
+    for (int i = base + 1; i <= lua_gettop(L); ++i)
+      results.push_back(instruction_at(arguments, i, "result of f", trace));
     expression = std::move(trace.expression);
   }
   if (results.empty()) throw ScriptError(invalid("pointwise: the function of elements returns nothing"));
@@ -187,14 +189,15 @@ int to_float(lua_State* L) {
   const Arguments arguments(L, "float");
   Expression expression;
   const auto result = expression.input(0);
-  push_tensors(L, description_of(L).pointwise({arguments.tensor(1, "x")}, std::move(expression), {result}, {}, place_of_op(L)));
+  push_tensors(
+      L, description_of(L).pointwise({arguments.tensor(1, "x")}, std::move(expression), {result}, {}, place_of_op(L)));
   return 1;
 }
 
 void set_operators(lua_State* L) {
-  const std::pair<const char*, std::uint32_t> operators[] = {
-      {"__add", BALEEN_X_ADD}, {"__sub", BALEEN_X_SUB}, {"__mul", BALEEN_X_MUL},
-      {"__div", BALEEN_X_DIV}, {"__pow", BALEEN_X_POW}, {"__unm", BALEEN_X_NEG}};
+  const std::pair<const char*, std::uint32_t> operators[] = {{"__add", BALEEN_X_ADD}, {"__sub", BALEEN_X_SUB},
+                                                             {"__mul", BALEEN_X_MUL}, {"__div", BALEEN_X_DIV},
+                                                             {"__pow", BALEEN_X_POW}, {"__unm", BALEEN_X_NEG}};
   for (const auto& [name, opcode] : operators) {
     lua_pushinteger(L, opcode);
     lua_pushcclosure(L, &guarded<&apply_opcode>, 1);

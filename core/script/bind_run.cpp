@@ -57,11 +57,11 @@ int logits(lua_State* L) {
   const auto count = std::min<std::int64_t>(context, static_cast<std::int64_t>(all.size()));
   std::vector<std::int32_t> window(all.end() - count, all.end());
   window.resize(static_cast<std::size_t>(context), 0);  // causal: what follows is not seen
-  const std::vector<float> values = unwrap(run.logits(window));
+  const std::vector<double> values = unwrap(run.logits(window));
   const auto vocabulary = static_cast<std::int64_t>(values.size()) / context;
   lua_createtable(L, static_cast<int>(vocabulary), 0);
   for (std::int64_t i = 0; i < vocabulary; ++i) {
-    lua_pushnumber(L, static_cast<double>(values[static_cast<std::size_t>((count - 1) * vocabulary + i)]));
+    lua_pushnumber(L, values[static_cast<std::size_t>((count - 1) * vocabulary + i)]);
     lua_rawseti(L, -2, i + 1);
   }
   return 1;
@@ -75,11 +75,16 @@ int save(lua_State* L) {
 
 int index_run(lua_State* L) {
   const std::string key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  if (key == "step_count") lua_pushinteger(L, run_of(L).steps_done());
-  else if (key == "step") lua_pushcfunction(L, &guarded<&step>);
-  else if (key == "evaluate") lua_pushcfunction(L, &guarded<&evaluate>);
-  else if (key == "logits") lua_pushcfunction(L, &guarded<&logits>);
-  else if (key == "save") lua_pushcfunction(L, &guarded<&save>);
+  if (key == "step_count")
+    lua_pushinteger(L, run_of(L).steps_done());
+  else if (key == "step")
+    lua_pushcfunction(L, &guarded<&step>);
+  else if (key == "evaluate")
+    lua_pushcfunction(L, &guarded<&evaluate>);
+  else if (key == "logits")
+    lua_pushcfunction(L, &guarded<&logits>);
+  else if (key == "save")
+    lua_pushcfunction(L, &guarded<&save>);
   else
     throw ScriptError(invalid("a run has no `" + key + "`; it has step, step_count, evaluate, logits and save"));
   return 1;

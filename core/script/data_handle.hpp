@@ -7,7 +7,7 @@
 
 namespace baleen {
 
-/// Throws a ScriptError for any other value.
-std::shared_ptr<ScriptData> data_at(lua_State* L, int index);
+/// Opened again where it was opened with another seed. Throws a ScriptError for any other value.
+std::shared_ptr<ScriptData> data_at(lua_State* L, int index, std::uint64_t seed);
 
 }  // namespace baleen

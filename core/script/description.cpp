@@ -39,7 +39,8 @@ Graph Description::finish() {
 
 Graph& Description::graph() {
   if (!graph_)
-    throw ScriptError(invalid("tensors exist only while the job's model is described; call layers and ops inside the model"));
+    throw ScriptError(
+        invalid("tensors exist only while the job's model is described; call layers and ops inside the model"));
   return *graph_;
 }
 
@@ -58,8 +59,7 @@ std::vector<ValueId> Description::append(const std::string& kind, std::vector<Va
   const std::size_t before = target.op_count();
   std::vector<ValueId> results = unwrap(target.append(kind, std::move(inputs), std::move(attributes)));
   if (scope())
-    for (std::size_t id = before; id < target.op_count(); ++id)
-      target.op(static_cast<OpId>(id)).tags = scope()->tags;
+    for (std::size_t id = before; id < target.op_count(); ++id) target.op(static_cast<OpId>(id)).tags = scope()->tags;
   return results;
 }
 
@@ -100,6 +100,11 @@ ValueId Description::parameter(ParameterSpec spec) {
   const auto known = std::find_if(parameters_.begin(), parameters_.end(),
                                   [&](const ParameterSpec& other) { return other.name == spec.name; });
   if (known == parameters_.end()) {
+    if (name_ != "train")
+      throw ScriptError(invalid(spec.name + ": the train graph has no such parameter, and the " + name_ +
+                                    " graph asks for it; make layers outside the model's function, so that all graphs "
+                                    "share their parameters",
+                                spec.where));
     parameters_.push_back(spec);
   } else if (known->type.shape != spec.type.shape) {
     throw ScriptError(invalid(spec.name + ": the parameter has the shape " + to_string(known->type.shape) + " since " +

@@ -1,5 +1,5 @@
-/// \file What a script has described so far: the graph being built, the layer whose code runs, and the parameters that all graphs
-/// share. Knows nothing of Lua. Functions throw ScriptError.
+/// \file What a script has described so far: the graph being built, the layer whose code runs, and the parameters
+/// that all graphs share. Knows nothing of Lua. Functions throw ScriptError.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -48,9 +48,10 @@ class Description {
   /// Appends an op that stands at `where` in the script.
   std::vector<ValueId> append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
                               const std::string& where);
-  ValueId append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes, const std::string& where);
-  /// The results of an expression. Inputs of fewer dimensions are broadcast along leading ones; `shape` is needed without
-  /// inputs. Without floating inputs the result has the job's dtype.
+  ValueId append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
+                  const std::string& where);
+  /// The results of an expression. Inputs of fewer dimensions are broadcast along leading ones; `shape` is needed
+  /// without inputs. Without floating inputs the result has the job's dtype.
   std::vector<ValueId> pointwise(std::vector<ValueId> inputs, Expression expression, std::vector<std::int64_t> results,
                                  const std::optional<Shape>& shape, const std::string& where);
   /// The expression that a script's function over elements is writing; null where none runs.

@@ -1,5 +1,5 @@
-/// \file What a script needs from the run around it: its data and, while it trains, the run itself. The application implements
-/// both; no dependence on the runtime.
+/// \file What a script needs from the run around it: its data and, while it trains, the run itself. The application
+/// implements both; no dependence on the runtime.
 #pragma once
 #include <functional>
 #include <map>
@@ -25,8 +25,9 @@ class ScriptData {
   virtual Result<std::string> decode(std::span<const std::int32_t> ids) const = 0;
 };
 
-/// Opens the member of the data family that `spec` names. Called while the script runs.
-using DataFactory = std::function<Result<std::shared_ptr<ScriptData>>(const MemberSpec& spec)>;
+/// Opens the member of the data family that `spec` names. Called while the script runs; again with another seed where
+/// the job turns out to have one.
+using DataFactory = std::function<Result<std::shared_ptr<ScriptData>>(const MemberSpec& spec, std::uint64_t seed)>;
 
 /// What the training loop drives. [one thread]
 class TrainingRun {
@@ -40,7 +41,7 @@ class TrainingRun {
   virtual Result<Facts> evaluate(std::int64_t batches) = 0;
   virtual std::int64_t steps_done() const = 0;
   /// Logits [context, vocabulary] for exactly `context` tokens.
-  virtual Result<std::vector<float>> logits(const std::vector<std::int32_t>& tokens) = 0;
+  virtual Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) = 0;
   /// Writes all parameters to a file.
   virtual Status save(const std::string& path) = 0;
 };

@@ -16,8 +16,9 @@ struct DescribedJob {
   std::shared_ptr<ScriptData> data;
 };
 
-/// Reads the job at `index`, which `baleen.job` has made and checked, and describes its graphs: train, evaluate where rows are held out,
-/// generate where the job or `generate` asks for it. Runs inside a protected call; throws ScriptError.
+/// Reads the job at `index`, which `baleen.job` has made and checked, and describes its graphs: train, evaluate
+/// where rows are held out, generate where the job or `generate` asks for it. Runs inside a protected call; throws
+/// ScriptError.
 DescribedJob read_job(lua_State* L, int index, Description& description, bool generate);
 
 /// Adds `new_job` to the table on the top of the stack: it marks a table as a job.

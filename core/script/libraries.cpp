@@ -21,7 +21,7 @@ int print(lua_State* L) {
 }  // namespace
 
 void open_libraries(lua_State* L) {
-  const luaL_Reg libraries[] = {{LUA_GNAME, luaopen_base},       {LUA_TABLIBNAME, luaopen_table},
+  const luaL_Reg libraries[] = {{LUA_GNAME, luaopen_base},        {LUA_TABLIBNAME, luaopen_table},
                                 {LUA_STRLIBNAME, luaopen_string}, {LUA_MATHLIBNAME, luaopen_math},
                                 {LUA_UTF8LIBNAME, luaopen_utf8},  {LUA_COLIBNAME, luaopen_coroutine}};
   for (const luaL_Reg& library : libraries) {

@@ -12,6 +12,7 @@ namespace {
 constexpr int kInstructionsBetweenChecks = 10'000;
 constexpr int kTracedCalls = 10;
 constexpr const char* kLoaded = "baleen.loaded";
+constexpr const char* kSeedRandom = "baleen.seed_random";
 
 bool is_users(const char* chunk_name) { return chunk_name[0] == '@'; }
 
@@ -66,9 +67,16 @@ Result<std::shared_ptr<LuaState>> LuaState::create(Options options) {
   lua_pushcfunction(L, &guarded<&LuaState::run_require>);
   lua_setglobal(L, "require");
   BALEEN_TRY(state->load(state->options_.library / "baleen" / "sandbox.lua", "=baleen/sandbox.lua"));
-  lua_pushinteger(L, static_cast<lua_Integer>(state->options_.seed));
-  BALEEN_TRY(state->call(1, 0));
+  BALEEN_TRY(state->call(0, 1));
+  lua_setfield(L, LUA_REGISTRYINDEX, kSeedRandom);
+  BALEEN_TRY(state->seed_random(state->options_.seed));
   return state;
+}
+
+Status LuaState::seed_random(std::uint64_t seed) {
+  lua_getfield(state_, LUA_REGISTRYINDEX, kSeedRandom);
+  lua_pushinteger(state_, static_cast<lua_Integer>(seed));
+  return call(1, 0);
 }
 
 LuaState::~LuaState() {
@@ -77,7 +85,7 @@ LuaState::~LuaState() {
 
 Status LuaState::load(const std::filesystem::path& file, const std::string& chunk_name) {
   BALEEN_TRY_ASSIGN(std::string text, read_text(file));
-  if (text.starts_with("#!")) text.insert(0, "--");
+  if (text.starts_with("#!")) text[0] = text[1] = '-';
   const int status = luaL_loadbufferx(state_, text.data(), text.size(), chunk_name.c_str(), "t");
   if (status == LUA_OK) {
     lua_Debug activation{};
@@ -90,7 +98,8 @@ Status LuaState::load(const std::filesystem::path& file, const std::string& chun
   lua_pop(state_, 1);
   const std::size_t place = place_length(message);
   if (place == 0) return invalid(message, file.string());
-  return invalid(message.substr(place + 2), file.string() + message.substr(message.rfind(':', place - 1), place - message.rfind(':', place - 1)));
+  const std::size_t colon = message.rfind(':', place - 1);
+  return invalid(message.substr(place + 2), file.string() + message.substr(colon, place - colon));
 }
 
 Status LuaState::call(int arguments, int results) {
@@ -111,7 +120,8 @@ Status LuaState::call(int arguments, int results) {
 LuaState::Module LuaState::find_module(const std::string& name) const {
   for (char c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-')
-      throw ScriptError(invalid("require: `" + name + "` is no module name; use letters, digits, `_`, `-` and `.` for folders"));
+      throw ScriptError(
+          invalid("require: `" + name + "` is no module name; use letters, digits, `_`, `-` and `.` for folders"));
   if (name.empty() || name.starts_with('.') || name.find("..") != std::string::npos)
     throw ScriptError(invalid("require: `" + name + "` is no module name"));
   std::string path = name;
@@ -179,8 +189,10 @@ void LuaState::check_time(lua_State* L, lua_Debug*) {
   if (self.limit_.count() == 0 || std::chrono::steady_clock::now() < self.deadline_) return;
   // From now on every instruction fails, so that a script that catches the error does not go on.
   lua_sethook(L, &LuaState::check_time, LUA_MASKCOUNT, 1);
-  raise(L, Error{BALEEN_TIMEOUT, "the script did not finish describing its model in " + seconds_text(self.limit_) +
-                                     "; is there an endless loop?", {}});
+  raise(L, Error{BALEEN_TIMEOUT,
+                 "the script did not finish describing its model in " + seconds_text(self.limit_) +
+                     "; is there an endless loop?",
+                 {}});
 }
 
 // --- errors
@@ -191,7 +203,8 @@ LuaState::Place LuaState::place(lua_State* L) const {
   for (int level = 0; lua_getstack(L, level, &activation); ++level) {
     lua_getinfo(L, "Sl", &activation);
     if (!is_users(activation.source) || activation.currentline < 0) continue;
-    if (place.depth++ == 0) place.where = std::string(activation.source + 1) + ":" + std::to_string(activation.currentline);
+    if (place.depth++ == 0)
+      place.where = std::string(activation.source + 1) + ":" + std::to_string(activation.currentline);
   }
   return place;
 }
@@ -221,7 +234,9 @@ void LuaState::add_trace(lua_State* L, Error& error) const {
 }
 
 Error LuaState::error_of(const std::string& text, lua_State* L) const {
-  Error error = text == raised_text_ ? raised_ : located(text);
+  // Lua (coroutine.wrap) and scripts (error) put a place of their own before a text that they pass on.
+  const bool ours = !raised_text_.empty() && text.ends_with(raised_text_);
+  Error error = ours ? raised_ : located(text);
   if (error.where.empty()) error.where = place(L).where;
   if (error.message.find("\n  called from ") == std::string::npos) add_trace(L, error);
   return error;

@@ -1,5 +1,5 @@
-/// \file A Lua state that is safe to run a user's script in: no files, no binary chunks, no endless description, and
-/// errors that say where in the script they come from.
+/// \file A Lua state that is safe to run a user's script in: no files, no binary chunks, no endless description,
+/// and errors that say where in the script they come from.
 #pragma once
 #include <chrono>
 #include <exception>
@@ -24,7 +24,7 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   struct Options {
     std::filesystem::path library;  ///< the folder that holds `baleen/init.lua`
     std::filesystem::path folder;   ///< where `require` finds the script's own modules
-    std::uint64_t seed = 0;         ///< of math.random
+    std::uint64_t seed = 0;         ///< of math.random and of data, until the job says otherwise
     std::function<void(std::string_view line)> print;
   };
   /// Opens the safe part of the standard libraries and the library's own changes to them.
@@ -38,8 +38,8 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   static LuaState& of(lua_State* L) { return **static_cast<LuaState**>(lua_getextraspace(L)); }
   const Options& options() const { return options_; }
 
-  /// Pushes the chunk of a text file. `chunk_name` begins with '@' for the user's files, with '=' for the library's. The error is what
-  /// the file lacks, or the first syntax error.
+  /// Pushes the chunk of a text file. `chunk_name` begins with '@' for the user's files, with '=' for the
+  /// library's. The error is what the file lacks, or the first syntax error.
   Status load(const std::filesystem::path& file, const std::string& chunk_name);
   /// Calls the function below `arguments` values with a traceback. On failure nothing is pushed.
   Status call(int arguments, int results);
@@ -48,11 +48,14 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   /// Makes the value on the top of the stack the module `name`, and pops it.
   void provide(const char* name);
 
+  /// math.random begins anew.
+  Status seed_random(std::uint64_t seed);
+
   /// Calls fail with "the script did not finish describing its model in N s" after this time; 0: no limit.
   void limit_time(std::chrono::milliseconds limit);
 
-  /// "train.lua:12" of the innermost frame that stands in the user's files, and how many such frames there are. `level` of
-  /// the stack is the first that is looked at.
+  /// "train.lua:12" of the innermost frame that stands in the user's files, and how many such frames there are.
+  /// `level` of the stack is the first that is looked at.
   struct Place {
     std::string where;
     int depth = 0;

@@ -103,7 +103,8 @@ UserValue::Data read_value(lua_State* L, const std::string& what) {
     case LUA_TSTRING: return std::string(lua_tostring(L, -1), lua_rawlen(L, -1));
     case LUA_TTABLE: return ListReader(L, what).read();
     default:
-      throw ScriptError(invalid(what + " is " + describe_value(L, -1) + "; it must be a boolean, a number, a string, or a list"));
+      throw ScriptError(
+          invalid(what + " is " + describe_value(L, -1) + "; it must be a boolean, a number, a string, or a list"));
   }
 }
 
@@ -121,18 +122,21 @@ Schedule make_schedule(lua_State* L, const std::string& what, const std::string&
     const double value = lua_type(state, -1) == LUA_TNUMBER ? lua_tonumber(state, -1) : std::nan("");
     if (!std::isfinite(value))
       throw ScriptError(invalid(what + " gave " + describe_value(state, -1) + " at step " + std::to_string(step) +
-                                    "; a schedule must give a finite number", where));
+                                    "; a schedule must give a finite number",
+                                where));
     return value;
   };
 }
 
 }  // namespace
 
-MemberOptions read_options(lua_State* L, int index, const std::string& what, const std::string& where, std::int64_t steps) {
+MemberOptions read_options(lua_State* L, int index, const std::string& what, const std::string& where,
+                           std::int64_t steps) {
   MemberOptions options;
   if (lua_isnoneornil(L, index)) return options;
   if (!lua_istable(L, index))
-    throw ScriptError(invalid(what + ": the options are " + describe_value(L, index) + "; they must be a table", where));
+    throw ScriptError(
+        invalid(what + ": the options are " + describe_value(L, index) + "; they must be a table", where));
   const int table = lua_absindex(L, index);
   for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)

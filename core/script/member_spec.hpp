@@ -13,8 +13,10 @@ struct MemberOptions {
   std::map<std::string, Schedule> schedules;
 };
 
-/// Reads the options table at `index` (absent: none). `what` ("optimizer `x`") names the member in messages, `where` its place in the
-/// script. Functions become schedules of a run of `steps` steps; they throw ScriptError when they fail.
-MemberOptions read_options(lua_State* L, int index, const std::string& what, const std::string& where, std::int64_t steps);
+/// Reads the options table at `index` (absent: none). `what` ("optimizer `x`") names the member in messages,
+/// `where` its place in the script. Functions become schedules of a run of `steps` steps; they throw ScriptError
+/// when they fail.
+MemberOptions read_options(lua_State* L, int index, const std::string& what, const std::string& where,
+                           std::int64_t steps);
 
 }  // namespace baleen

@@ -38,6 +38,10 @@ int open_modules(lua_State* L) {
     lua_pushinteger(L, *options.steps);
     lua_setfield(L, -2, "steps");
   }
+  if (options.seed) {
+    lua_pushinteger(L, static_cast<lua_Integer>(*options.seed));
+    lua_setfield(L, -2, "seed");
+  }
   state.provide("baleen.core");
   return 0;
 }
@@ -61,7 +65,8 @@ int Script::Impl::describe(lua_State* L) {
   Impl& self = *static_cast<Impl*>(lua_touserdata(L, 1));
   const std::string returned = lua_gettop(L) < 2 ? "nothing" : describe_value(L, 2);
   if (!is_job(L, 2))
-    throw ScriptError(invalid("the script returns " + returned + "; its last line must be `return baleen.job { ... }`"));
+    throw ScriptError(
+        invalid("the script returns " + returned + "; its last line must be `return baleen.job { ... }`"));
   lua_settop(L, 2);
   self.described = read_job(L, 2, *self.state->description, self.options.generate);
   lua_getglobal(L, "require");
@@ -94,6 +99,7 @@ Status Script::Impl::load(const std::filesystem::path& file) {
 }
 
 Status Script::Impl::call_with_run(TrainingRun& run, int arguments, int results) {
+  BALEEN_TRY(state->seed_random(described.job.seed));
   state->run = &run;
   state->context = described.context;
   Status status = state->call(arguments, results);
@@ -109,7 +115,8 @@ Result<std::unique_ptr<Script>> Script::load(const std::filesystem::path& file, 
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   const ScriptOptions& given = impl->options;
-  BALEEN_TRY_ASSIGN(impl->state, LuaState::create({given.library, file.parent_path(), given.seed, given.print}));
+  BALEEN_TRY_ASSIGN(impl->state,
+                    LuaState::create({given.library, file.parent_path(), given.seed.value_or(0), given.print}));
   Description description(*given.ops, given.dtype);
   impl->state->description = &description;
   impl->state->data = &impl->options.data;
@@ -131,8 +138,10 @@ Status Script::train(TrainingRun& run) {
   const StackGuard guard(L);
   BALEEN_TRY(impl_->state->require("baleen.train"));
   impl_->job_table->push();
-  if (lua_getfield(L, -1, "loop") == LUA_TNIL) lua_pop(L, 1);
-  else lua_insert(L, -2), lua_remove(L, -3);
+  if (lua_getfield(L, -1, "loop") == LUA_TNIL)
+    lua_pop(L, 1);
+  else
+    lua_insert(L, -2), lua_remove(L, -3);
   push_run(L);
   return impl_->call_with_run(run, 2, 0);
 }

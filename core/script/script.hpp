@@ -16,20 +16,20 @@
 namespace baleen {
 
 struct ScriptOptions {
-  const OpRegistry* ops = nullptr;    ///< outlives the job's graphs
-  std::filesystem::path library;      ///< the folder that holds `baleen/init.lua`
-  std::uint64_t seed = 0;
-  baleen_dtype_t dtype = BALEEN_F32;  ///< BALEEN_F32 or BALEEN_F64
-  std::vector<std::string> arguments; ///< what stands after `--` on the command line
-  std::optional<std::int64_t> steps;  ///< instead of the job's
-  bool generate = false;              ///< describe the generate graph though the job does not ask for it
+  const OpRegistry* ops = nullptr;     ///< outlives the job's graphs
+  std::filesystem::path library;       ///< the folder that holds `baleen/init.lua`
+  std::optional<std::uint64_t> seed;   ///< instead of the job's
+  baleen_dtype_t dtype = BALEEN_F32;   ///< BALEEN_F32 or BALEEN_F64
+  std::vector<std::string> arguments;  ///< what stands after `--` on the command line
+  std::optional<std::int64_t> steps;   ///< instead of the job's
+  bool generate = false;               ///< describe the generate graph though the job does not ask for it
   DataFactory data;
   std::function<void(std::string_view line)> print;  ///< what the script prints; none: standard output
   std::chrono::milliseconds time_limit{30'000};      ///< for describing; 0: none
 };
 
 struct GenerateOptions {
-  std::string prompt;        ///< empty: the job's, or a line's end
+  std::string prompt;  ///< empty: the job's, or a line's end
   std::int64_t tokens = 200;
   double temperature = 0.8;  ///< 0: always the likeliest
 };
@@ -37,8 +37,8 @@ struct GenerateOptions {
 /// Owns the Lua state. Schedules of the job keep that state alive. [one thread]
 class Script {
  public:
-  /// Runs the file and describes every graph of its job. Errors are INVALID (or TIMEOUT, or what the data's member said) and begin with
-  /// file:line of the user's own code; calls that led there follow, a line each.
+  /// Runs the file and describes every graph of its job. Errors are INVALID (or TIMEOUT, or what the data's member
+  /// said) and begin with file:line of the user's own code; calls that led there follow, a line each.
   static Result<std::unique_ptr<Script>> load(const std::filesystem::path& file, ScriptOptions options);
   ~Script();
 

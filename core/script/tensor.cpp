@@ -91,7 +91,8 @@ void make_tensor_type(lua_State* L) {
   lua_pushvalue(L, -2);
   lua_pushcclosure(L, &guarded<&index_tensor>, 1);
   lua_setfield(L, -2, "__index");
-  set_functions(L, std::array<Function, 2>{{{"__tostring", &guarded<&print_tensor>}, {"__eq", &guarded<&same_tensor>}}});
+  set_functions(L,
+                std::array<Function, 2>{{{"__tostring", &guarded<&print_tensor>}, {"__eq", &guarded<&same_tensor>}}});
   lua_pushstring(L, "tensor");
   lua_setfield(L, -2, "__name");
   lua_pop(L, 1);

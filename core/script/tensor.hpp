@@ -18,7 +18,8 @@ const TensorHandle* to_tensor(lua_State* L, int index);
 /// Refuses a tensor of another graph; `what` names it in the message.
 ValueId value_of(lua_State* L, const TensorHandle& handle, const std::string& what);
 
-/// Makes the type. The table of ops, whose functions are the tensors' methods, is on the top of the stack and stays there.
+/// Makes the type. The table of ops, whose functions are the tensors' methods, is on the top of the stack and stays
+/// there.
 void make_tensor_type(lua_State* L);
 
 }  // namespace baleen

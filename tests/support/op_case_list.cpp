@@ -204,36 +204,44 @@ void add_contractions(std::vector<OpCase>& list) {
 }
 
 void add_simple(std::vector<OpCase>& list) {
-  list.insert(
-      list.end(),
-      {{"pointwise bias and scale", biased_gelu},
-       {"pointwise of two results", two_results},
-       {"pointwise to a shape", broadcast},
-       {"reduce sum", [](CaseBuilder& b) { return reduce(b, "sum", {1}, false); }},
-       {"reduce sum to a scalar", [](CaseBuilder& b) { return reduce(b, "sum", {0, 1, 2}, false); }},
-       {"reduce sum kept", [](CaseBuilder& b) { return reduce(b, "sum", {0, 2}, true); }},
-       {"reduce max", [](CaseBuilder& b) { return reduce(b, "max", {0, 2}, false); }},
-       {"reduce max kept", [](CaseBuilder& b) { return reduce(b, "max", {1}, true); }},
-       {"softmax", [](CaseBuilder& b) { return b.op("softmax", {b.normal(b.shape(3))}); }},
-       {"softmax_grad", softmax_grad},
-       {"embedding", embedding},
-       {"embedding_grad", embedding_grad},
-       {"top_k", top_k},
-       {"reshape to fewer dimensions", [](CaseBuilder& b) { return reshape(b, true); }},
-       {"reshape to more dimensions", [](CaseBuilder& b) { return reshape(b, false); }},
-       {"transpose",
-        [](CaseBuilder& b) {
-          return b.op("transpose", {b.normal(b.shape(3))}, {{"permutation", Attributes::ints({2, 0, 1})}});
-        }},
-       {"slice", slice},
-       {"concat", concat},
-       {"pad",
-        [](CaseBuilder& b) {
-          return b.op("pad", {b.normal(b.shape(3))}, {{"dim", one(1)}, {"before", one(2)}, {"after", one(1)}});
-        }},
-       {"copy", [](CaseBuilder& b) { return b.op("copy", {b.normal(b.shape(2))}); }},
-       {"accumulate", accumulate},
-       {"accumulate_micro", [](CaseBuilder& b) { return b.op("accumulate_micro", {b.normal(b.shape(2))}); }}});
+  list.insert(list.end(),
+              {{"pointwise bias and scale", biased_gelu},
+               {"pointwise of two results", two_results},
+               {"pointwise to a shape", broadcast},
+               {"reduce sum", [](CaseBuilder& b) { return reduce(b, "sum", {1}, false); }},
+               {"reduce sum to a scalar",
+                [](CaseBuilder& b) {
+                  return reduce(b, "sum", {0, 1, 2}, false);
+                }},
+               {"reduce sum kept",
+                [](CaseBuilder& b) {
+                  return reduce(b, "sum", {0, 2}, true);
+                }},
+               {"reduce max",
+                [](CaseBuilder& b) {
+                  return reduce(b, "max", {0, 2}, false);
+                }},
+               {"reduce max kept", [](CaseBuilder& b) { return reduce(b, "max", {1}, true); }},
+               {"softmax", [](CaseBuilder& b) { return b.op("softmax", {b.normal(b.shape(3))}); }},
+               {"softmax_grad", softmax_grad},
+               {"embedding", embedding},
+               {"embedding_grad", embedding_grad},
+               {"top_k", top_k},
+               {"reshape to fewer dimensions", [](CaseBuilder& b) { return reshape(b, true); }},
+               {"reshape to more dimensions", [](CaseBuilder& b) { return reshape(b, false); }},
+               {"transpose",
+                [](CaseBuilder& b) {
+                  return b.op("transpose", {b.normal(b.shape(3))}, {{"permutation", Attributes::ints({2, 0, 1})}});
+                }},
+               {"slice", slice},
+               {"concat", concat},
+               {"pad",
+                [](CaseBuilder& b) {
+                  return b.op("pad", {b.normal(b.shape(3))}, {{"dim", one(1)}, {"before", one(2)}, {"after", one(1)}});
+                }},
+               {"copy", [](CaseBuilder& b) { return b.op("copy", {b.normal(b.shape(2))}); }},
+               {"accumulate", accumulate},
+               {"accumulate_micro", [](CaseBuilder& b) { return b.op("accumulate_micro", {b.normal(b.shape(2))}); }}});
 }
 
 std::vector<OpCase> make_cases() {

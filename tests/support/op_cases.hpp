@@ -1,4 +1,5 @@
-/// \file One or more examples of every kind of op, with random shapes and numbers: what rules, expansions and kernels are tested on.
+/// \file One or more examples of every kind of op, with random shapes and numbers: what rules, expansions and kernels
+/// are tested on.
 #pragma once
 #include <map>
 #include <ostream>

@@ -12,10 +12,12 @@ class OptimizerRun {
   OptimizerRun(const PluginUnderTest<baleen_optimizer_t>& plugin, TestSettings& settings,
                std::vector<Tensor> parameters)
       : plugin_(plugin), settings_(settings), parameters_(std::move(parameters)) {
-    check(plugin_.table.create(plugin_.host->get(), settings_.get(), &optimizer_));
+    void* made = nullptr;
+    check(plugin_.table.create(plugin_.host->get(), settings_.get(), &made));
+    optimizer_ = {made, plugin_.table.destroy};  // destroyed even where `slots` refuses the settings
     baleen_slot_t slots[BALEEN_MAX_SLOTS];
     std::uint32_t count = 0;
-    check(plugin_.table.slots(optimizer_, settings_.get(), slots, &count));
+    check(plugin_.table.slots(optimizer_.get(), settings_.get(), slots, &count));
     for (const Tensor& parameter : parameters_) {
       slots_.emplace_back();
       for (std::uint32_t i = 0; i < count; ++i) {
@@ -25,7 +27,6 @@ class OptimizerRun {
       }
     }
   }
-  ~OptimizerRun() { plugin_.table.destroy(optimizer_); }
   OptimizerRun(const OptimizerRun&) = delete;
 
   /// One update with these gradients and rate. Throws what the plugin reported.
@@ -46,9 +47,9 @@ class OptimizerRun {
       updates[i].slots = slot_values[i].data();
       updates[i].settings = settings_.get();
     }
-    if (plugin_.table.begin) check(plugin_.table.begin(optimizer_, graph.get(), updates.data(), updates.size()));
+    if (plugin_.table.begin) check(plugin_.table.begin(optimizer_.get(), graph.get(), updates.data(), updates.size()));
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      check(plugin_.table.update(optimizer_, graph.get(), &updates[i]));
+      check(plugin_.table.update(optimizer_.get(), graph.get(), &updates[i]));
       parameters_[i] = graph[updates[i].new_parameter];
       for (std::size_t s = 0; s < slots_[i].size(); ++s) slots_[i][s] = graph[updates[i].new_slots[s]];
     }
@@ -68,7 +69,7 @@ class OptimizerRun {
   TestSettings& settings_;
   std::vector<Tensor> parameters_;
   std::vector<std::vector<Tensor>> slots_;
-  void* optimizer_ = nullptr;
+  std::unique_ptr<void, void (*)(void*)> optimizer_{nullptr, nullptr};
   std::int64_t count_ = 0;
 };
 

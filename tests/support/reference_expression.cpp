@@ -21,8 +21,8 @@ double random(const baleen_instruction_t& i, const Element& element) {
   const std::uint64_t site = (std::uint64_t{i.b} << 32) | i.a, key = element.seed ^ site;
   auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
   auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  const auto words = philox({low(element.number), high(element.number), low(element.step), high(element.step)},
-                            {low(key), high(key)});
+  const auto words =
+      philox({low(element.number), high(element.number), low(element.step), high(element.step)}, {low(key), high(key)});
   if (i.opcode == BALEEN_X_UNIFORM) return (words[0] >> 8) * 0x1p-24;
   const double u = ((words[0] >> 8) + 0.5) * 0x1p-24, v = (words[1] >> 8) * 0x1p-24;
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);

@@ -1,5 +1,5 @@
-/// \file Executes graphs in fp64, each kind by its definition in core/ops/README.md and by nothing else of the product: what
-/// passes, gradients, expansions and kernels are compared with.
+/// \file Executes graphs in fp64, each kind by its definition in core/ops/README.md and by nothing else of the product:
+/// what passes, gradients, expansions and kernels are compared with.
 #pragma once
 #include <map>
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace baleen::test {
 
-/// Numbers are doubles whatever the dtype (no rounding to fp32); integers are exact. `accumulate_micro` is the identity: the whole batch
-/// is one. Errors (an unknown kind, a missing source, an id outside a table) are thrown as std::runtime_error. Borrowed: the graph.
+/// Numbers are doubles whatever the dtype (no rounding to fp32); integers are exact. `accumulate_micro` is the
+/// identity: the whole batch is one. Errors (an unknown kind, a missing source, an id outside a table) are thrown as
+/// std::runtime_error. Borrowed: the graph.
 class ReferenceInterpreter {
  public:
   explicit ReferenceInterpreter(const Graph& graph, std::uint64_t seed = 0, std::uint64_t step = 0)

@@ -14,9 +14,17 @@ struct Problem {
   std::int64_t batch, queries, heads, width, keys, per_group;
 
   Problem(const Call& call, bool ids)
-      : q(call.in(0)), k(call.in(1)), v(call.in(2)), causal(call.op.attributes.integer_or("causal", 0) != 0),
-        scale(call.op.attributes.number("scale")), batch(q.shape[0]), queries(q.shape[1]), heads(q.shape[2]),
-        width(q.shape[3]), keys(k.shape[1]), per_group(heads / k.shape[2]) {
+      : q(call.in(0)),
+        k(call.in(1)),
+        v(call.in(2)),
+        causal(call.op.attributes.integer_or("causal", 0) != 0),
+        scale(call.op.attributes.number("scale")),
+        batch(q.shape[0]),
+        queries(q.shape[1]),
+        heads(q.shape[2]),
+        width(q.shape[3]),
+        keys(k.shape[1]),
+        per_group(heads / k.shape[2]) {
     if (ids) {
       ids_q = &call.in(3);
       ids_k = &call.in(4);

@@ -16,7 +16,8 @@ std::size_t dim_of(const Call& call) { return static_cast<std::size_t>(call.op.a
 void matmul(Call& call) {
   const std::string& spec = call.op.attributes.text("spec");
   const auto comma = spec.find(','), arrow = spec.find("->");
-  const std::string parts[] = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1), spec.substr(arrow + 2)};
+  const std::string parts[] = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1),
+                               spec.substr(arrow + 2)};
   std::string letters;
   Shape extents;
   for (int p = 0; p < 2; ++p)
@@ -118,7 +119,8 @@ void accumulate(Call& call) {
 
 void top_k(Call& call) {
   const Tensor& x = call.in(0);
-  const auto width = static_cast<std::size_t>(x.shape.back()), k = static_cast<std::size_t>(call.op.attributes.integer("k"));
+  const auto width = static_cast<std::size_t>(x.shape.back()),
+             k = static_cast<std::size_t>(call.op.attributes.integer("k"));
   for (std::size_t row = 0; row < x.size() / width; ++row) {
     std::vector<std::size_t> order(width);
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -49,8 +49,8 @@ void norm(Call& call) {
     for (std::size_t i = 0; i < rows.width; ++i) square += std::pow(x[r * rows.width + i] - mean, 2) / width;
     const double rstd = 1 / std::sqrt(square + call.op.attributes.number("epsilon"));
     for (std::size_t i = 0; i < rows.width; ++i)
-      call.out(0)[r * rows.width + i] = (x[r * rows.width + i] - mean) * rstd * call.in(1)[i] +
-                                        (call.inputs.size() > 2 ? call.in(2)[i] : 0);
+      call.out(0)[r * rows.width + i] =
+          (x[r * rows.width + i] - mean) * rstd * call.in(1)[i] + (call.inputs.size() > 2 ? call.in(2)[i] : 0);
     call.out(1)[r] = rstd;
     if (layer) call.out(2)[r] = mean;
   }
@@ -81,7 +81,8 @@ void norm_grad(Call& call) {
 
 std::size_t checked(double id, std::size_t rows) {
   if (id < 0 || id >= static_cast<double>(rows))
-    throw std::runtime_error("id " + std::to_string(static_cast<long>(id)) + " is outside [0, " + std::to_string(rows) + ")");
+    throw std::runtime_error("id " + std::to_string(static_cast<long>(id)) + " is outside [0, " + std::to_string(rows) +
+                             ")");
   return static_cast<std::size_t>(id);
 }
 
@@ -112,7 +113,8 @@ RowLoss row_loss(const Attributes& attributes, const double* x, std::size_t widt
   double sum = 0;
   for (std::size_t v = 0; v < width; ++v) sum += std::exp(x[v] - largest);
   result.lse = largest + std::log(sum);
-  if (attributes.has("ignore_index") && target == static_cast<double>(attributes.integer("ignore_index"))) return result;
+  if (attributes.has("ignore_index") && target == static_cast<double>(attributes.integer("ignore_index")))
+    return result;
   const std::size_t hit = checked(target, width);
   for (std::size_t v = 0; v < width; ++v) {
     const double weight = (v == hit ? 1 - smoothing : 0) + smoothing / static_cast<double>(width);
@@ -125,7 +127,8 @@ RowLoss row_loss(const Attributes& attributes, const double* x, std::size_t widt
 void cross_entropy(Call& call) {
   const Rows rows(call.in(0));
   for (std::size_t r = 0; r < rows.count; ++r) {
-    const RowLoss row = row_loss(call.op.attributes, call.in(0).data.data() + r * rows.width, rows.width, call.in(1)[r]);
+    const RowLoss row =
+        row_loss(call.op.attributes, call.in(0).data.data() + r * rows.width, rows.width, call.in(1)[r]);
     call.out(0)[r] = row.loss;
     call.out(1)[r] = row.lse;
   }
@@ -134,7 +137,8 @@ void cross_entropy(Call& call) {
 void cross_entropy_grad(Call& call) {
   const Rows rows(call.in(0));
   for (std::size_t r = 0; r < rows.count; ++r) {
-    const RowLoss row = row_loss(call.op.attributes, call.in(0).data.data() + r * rows.width, rows.width, call.in(1)[r]);
+    const RowLoss row =
+        row_loss(call.op.attributes, call.in(0).data.data() + r * rows.width, rows.width, call.in(1)[r]);
     for (std::size_t v = 0; v < rows.width; ++v) call.out(0)[r * rows.width + v] = call.in(3)[r] * row.slope[v];
   }
 }
@@ -146,7 +150,8 @@ struct Projection {
   std::size_t depth, width;
 
   explicit Projection(const Call& call)
-      : w(call.in(1)), transposed(call.op.attributes.integer_or("transposed", 0) != 0),
+      : w(call.in(1)),
+        transposed(call.op.attributes.integer_or("transposed", 0) != 0),
         depth(static_cast<std::size_t>(w.shape[transposed ? 1 : 0])),
         width(static_cast<std::size_t>(w.shape[transposed ? 0 : 1])) {}
 

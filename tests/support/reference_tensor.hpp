@@ -30,7 +30,8 @@ struct Tensor {
   Tensor() = default;
   explicit Tensor(Shape s) : shape(std::move(s)), data(static_cast<std::size_t>(element_count(shape)), 0.0) {}
   Tensor(Shape s, std::vector<double> d) : shape(std::move(s)), data(std::move(d)) {
-    if (static_cast<std::int64_t>(data.size()) != element_count(shape)) throw std::logic_error("a tensor of wrong size");
+    if (static_cast<std::int64_t>(data.size()) != element_count(shape))
+      throw std::logic_error("a tensor of wrong size");
   }
 
   double& at(const Coordinate& c) { return data[offset(c)]; }

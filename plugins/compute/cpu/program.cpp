@@ -66,8 +66,9 @@ class Compiler {
     return code_[i].opcode == BALEEN_X_CONSTANT || code_[i].opcode == BALEEN_X_STEP ||
            (code_[i].opcode == BALEEN_X_INPUT && inputs_[code_[i].a] == Access::kUniform);
   }
+  // An input that is also a result is copied first: storing another result may overwrite it.
   bool is_direct_input(std::uint32_t i) const {
-    return code_[i].opcode == BALEEN_X_INPUT && inputs_[code_[i].a] == Access::kDirect;
+    return code_[i].opcode == BALEEN_X_INPUT && inputs_[code_[i].a] == Access::kDirect && last_use_[i] != kForever;
   }
 
   void find_last_uses() {
@@ -91,8 +92,6 @@ class Compiler {
         for (std::uint32_t j = i + 1; j < code_.size(); ++j)
           for (int k = 0; last_use_[j] != kUnused && k < operand_count(code_[j].opcode); ++k)
             if (operand(code_[j], k) == i) last_read = std::max<std::int64_t>(last_read, j);
-        // A result that is an input is read when all is done.
-        if (last_use_[i] == kForever) last_read = kForever;
       } else {
         last_read = std::max<std::int64_t>(last_read, i);
       }

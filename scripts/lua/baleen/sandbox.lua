@@ -1,6 +1,5 @@
--- Runs first in every script's state: takes away files and binary chunks, and makes what is left the same on every rank.
-local seed = ...
-
+-- Runs first in every script's state: takes away files and binary chunks, and makes what is left the same on every
+-- rank. Returns the function that seeds math.random.
 dofile, loadfile = nil, nil
 string.dump = nil
 
@@ -11,7 +10,6 @@ function load(chunk, name, _, ...)
 end
 
 local random_seed = math.randomseed
-random_seed(seed)
 --- As in Lua, but a seed must be given: every rank draws the same numbers.
 function math.randomseed(number)
   if math.type(number) == nil then error("math.randomseed: give a number; every rank must draw the same", 2) end
@@ -55,3 +53,5 @@ function pairs(t)
     return key, value
   end, t, nil
 end
+
+return random_seed

@@ -42,7 +42,8 @@ std::vector<OpCase> expandable_cases() {
   return list;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Expansion, testing::ValuesIn(expandable_cases()), test::case_name<testing::TestParamInfo<OpCase>>);
+INSTANTIATE_TEST_SUITE_P(Kinds, Expansion, testing::ValuesIn(expandable_cases()),
+                         test::case_name<testing::TestParamInfo<OpCase>>);
 
 TEST(Expansion, EveryKindWithOneHasACase) {
   std::set<std::string> covered;
@@ -52,11 +53,12 @@ TEST(Expansion, EveryKindWithOneHasACase) {
 }
 
 TEST(Expansion, OfAttentionGivesZerosWhereAQuerySeesNothing) {
-  const OpCase example{"attention", [](test::CaseBuilder& b) {
-    const ValueId q = b.normal({1, 2, 1, 3}), k = b.normal({1, 2, 1, 3}), v = b.normal({1, 2, 1, 3});
-    return b.op("attention", {q, k, v, b.ids({1, 2}, -1, -1), b.ids({1, 2}, -1, -1)},
-                {{"scale", Attributes::floats({1})}});
-  }};
+  const OpCase example{
+      "attention", [](test::CaseBuilder& b) {
+        const ValueId q = b.normal({1, 2, 1, 3}), k = b.normal({1, 2, 1, 3}), v = b.normal({1, 2, 1, 3});
+        return b.op("attention", {q, k, v, b.ids({1, 2}, -1, -1), b.ids({1, 2}, -1, -1)},
+                    {{"scale", Attributes::floats({1})}});
+      }};
   const BuiltCase built(example, 1);
   Graph graph = built.graph;
   const auto results = *built.op.kind->expand(graph, built.op);
@@ -71,12 +73,13 @@ TEST(Fusion, OfALossOverAProjectionComputesTheSame) {
   for (const char* spec : {"bsd,dv->bsv", "bsd,vd->bsv"}) {
     SCOPED_TRACE(spec);
     const std::string text = spec;
-    const OpCase example{"cross_entropy", [text](test::CaseBuilder& b) {
-      const bool transposed = text[4] == 'v';
-      const ValueId x = b.normal({2, 3, 4}), w = b.normal(transposed ? Shape{5, 4} : Shape{4, 5});
-      const ValueId logits = b.append("matmul", {x, w}, {{"spec", text}})[0];
-      return b.op("cross_entropy", {logits, b.ids({2, 3}, -1, 4)}, {{"ignore_index", Attributes::ints({-1})}});
-    }};
+    const OpCase example{
+        "cross_entropy", [text](test::CaseBuilder& b) {
+          const bool transposed = text[4] == 'v';
+          const ValueId x = b.normal({2, 3, 4}), w = b.normal(transposed ? Shape{5, 4} : Shape{4, 5});
+          const ValueId logits = b.append("matmul", {x, w}, {{"spec", text}})[0];
+          return b.op("cross_entropy", {logits, b.ids({2, 3}, -1, 4)}, {{"ignore_index", Attributes::ints({-1})}});
+        }};
     const BuiltCase built(example, 7);
     Graph graph = built.graph;
     const auto fused = built.op.kind->fuse(graph, built.op);
@@ -92,11 +95,12 @@ TEST(Fusion, OfALossOverAProjectionComputesTheSame) {
 }
 
 TEST(Fusion, LeavesLogitsThatOthersReadAlone) {
-  const OpCase example{"cross_entropy", [](test::CaseBuilder& b) {
-    const ValueId logits = b.append("matmul", {b.normal({3, 4}), b.normal({4, 5})}, {{"spec", "sd,dv->sv"}})[0];
-    b.append("softmax", {logits});
-    return b.op("cross_entropy", {logits, b.ids({3}, 0, 4)});
-  }};
+  const OpCase example{
+      "cross_entropy", [](test::CaseBuilder& b) {
+        const ValueId logits = b.append("matmul", {b.normal({3, 4}), b.normal({4, 5})}, {{"spec", "sd,dv->sv"}})[0];
+        b.append("softmax", {logits});
+        return b.op("cross_entropy", {logits, b.ids({3}, 0, 4)});
+      }};
   const BuiltCase built(example, 7);
   Graph graph = built.graph;
   const auto fused = built.op.kind->fuse(graph, built.op);

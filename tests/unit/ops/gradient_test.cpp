@@ -116,7 +116,8 @@ std::vector<OpCase> differentiable_cases() {
   return list;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Gradient, testing::ValuesIn(differentiable_cases()), test::case_name<testing::TestParamInfo<OpCase>>);
+INSTANTIATE_TEST_SUITE_P(Kinds, Gradient, testing::ValuesIn(differentiable_cases()),
+                         test::case_name<testing::TestParamInfo<OpCase>>);
 
 TEST(Gradient, EveryKindWithARuleHasACase) {
   std::set<std::string> covered;
@@ -137,22 +138,23 @@ TEST(Gradient, OfEveryOpcodeAgreesWithFiniteDifferences) {
     if (operand_count(opcode) > 0 && opcode != BALEEN_X_ROUND) opcodes.insert(opcode);
   ASSERT_EQ(opcodes.size(), 33u);
   for (std::uint32_t opcode : opcodes) {
-    const OpCase example{opcode_name(opcode), [opcode](test::CaseBuilder& b) {
-      const Shape shape = b.shape(2);
-      auto operand = [&](const Shape& s) { return positive_operands(opcode) ? b.positive(s) : b.normal(s); };
-      std::vector<ValueId> inputs{operand(shape)};
-      Expression e;
-      std::uint32_t y = 0;
-      if (operand_count(opcode) == 1) {
-        y = e.unary(opcode, e.input(0));
-      } else {
-        inputs.push_back(operand({1, shape[1]}));
-        const auto x0 = e.input(0), x1 = e.input(1);
-        y = opcode == BALEEN_X_SELECT ? e.select(e.binary(BALEEN_X_LT, x0, x1), e.unary(BALEEN_X_SIN, x0), x1)
-                                      : e.binary(opcode, x0, x1);
-      }
-      return b.op("pointwise", inputs, {{"expression", e}, {"results", Attributes::ints({y})}});
-    }};
+    const OpCase example{
+        opcode_name(opcode), [opcode](test::CaseBuilder& b) {
+          const Shape shape = b.shape(2);
+          auto operand = [&](const Shape& s) { return positive_operands(opcode) ? b.positive(s) : b.normal(s); };
+          std::vector<ValueId> inputs{operand(shape)};
+          Expression e;
+          std::uint32_t y = 0;
+          if (operand_count(opcode) == 1) {
+            y = e.unary(opcode, e.input(0));
+          } else {
+            inputs.push_back(operand({1, shape[1]}));
+            const auto x0 = e.input(0), x1 = e.input(1);
+            y = opcode == BALEEN_X_SELECT ? e.select(e.binary(BALEEN_X_LT, x0, x1), e.unary(BALEEN_X_SIN, x0), x1)
+                                          : e.binary(opcode, x0, x1);
+          }
+          return b.op("pointwise", inputs, {{"expression", e}, {"results", Attributes::ints({y})}});
+        }};
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       SCOPED_TRACE(example.name + ", seed " + std::to_string(seed));
       BuiltCase built(example, seed);

@@ -1,6 +1,8 @@
 /// \file Shapes, dtypes and axes that the rules infer, and the messages for operands that do not fit.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "support/op_cases.hpp"
 
 namespace baleen {
@@ -8,8 +10,12 @@ namespace {
 
 class Infer : public testing::Test {
  protected:
-  ValueId f32(const Shape& shape, std::vector<std::string> axes = {}) { return source(BALEEN_F32, shape, std::move(axes)); }
-  ValueId i32(const Shape& shape, std::vector<std::string> axes = {}) { return source(BALEEN_I32, shape, std::move(axes)); }
+  ValueId f32(const Shape& shape, std::vector<std::string> axes = {}) {
+    return source(BALEEN_F32, shape, std::move(axes));
+  }
+  ValueId i32(const Shape& shape, std::vector<std::string> axes = {}) {
+    return source(BALEEN_I32, shape, std::move(axes));
+  }
 
   ValueId source(baleen_dtype_t dtype, const Shape& shape, std::vector<std::string> axes) {
     return *graph_.input("x" + std::to_string(count_++), {dtype, shape, std::move(axes)});
@@ -74,11 +80,13 @@ TEST_F(Infer, MatmulPassesTheAxesOn) {
 }
 
 TEST_F(Infer, PointwiseNamesTheDimensionAndBothShapes) {
-  EXPECT_EQ(pointwise_refusal({f32({16, 64}), f32({16, 32})}),
-            "pointwise x0 + x1: dimension 1 is 32 in x1 [16, 32] and 64 before it, in [16, 64]; extents must be equal or 1");
-  EXPECT_EQ(pointwise_refusal({f32({16, 64}), f32({64})}),
-            "pointwise x0 + x1: x0 [16, 64] has 2 dimensions and x1 [64] has 1; reshape to equal ranks (extents of 1 are "
-            "broadcast)");
+  EXPECT_EQ(
+      pointwise_refusal({f32({16, 64}), f32({16, 32})}),
+      "pointwise x0 + x1: dimension 1 is 32 in x1 [16, 32] and 64 before it, in [16, 64]; extents must be equal or 1");
+  EXPECT_EQ(
+      pointwise_refusal({f32({16, 64}), f32({64})}),
+      "pointwise x0 + x1: x0 [16, 64] has 2 dimensions and x1 [64] has 1; reshape to equal ranks (extents of 1 are "
+      "broadcast)");
   EXPECT_EQ(pointwise_refusal({i32({4})}),
             "pointwise x0: without floating inputs the attribute `dtype` must say the result's");
   EXPECT_EQ(pointwise_refusal({f32({4})}, {{"shape", Attributes::ints({5})}}),
@@ -119,8 +127,9 @@ TEST_F(Infer, ReduceChecksItsDimensions) {
 TEST_F(Infer, NormChecksTheLengthOfItsWeights) {
   const Attributes layer{{"kind", "layer"}, {"epsilon", Attributes::floats({1e-5})}};
   EXPECT_EQ(refusal("norm", {f32({2, 8}), f32({4})}, layer), "norm: gamma is [4]; with x [2, 8] it must be [8]");
-  EXPECT_EQ(refusal("norm", {f32({2, 8}), f32({8}), f32({8})}, {{"kind", "rms"}, {"epsilon", Attributes::floats({1e-5})}}),
-            "norm (rms) takes 2 inputs; it was given 3");
+  EXPECT_EQ(
+      refusal("norm", {f32({2, 8}), f32({8}), f32({8})}, {{"kind", "rms"}, {"epsilon", Attributes::floats({1e-5})}}),
+      "norm (rms) takes 2 inputs; it was given 3");
   EXPECT_EQ(refusal("norm", {f32({2, 8}), f32({8})}, {{"kind", "layer"}}),
             "norm: attribute `epsilon` is missing; it is a number");
   const auto made = append("norm", {f32({2, 5, 8}, {"batch", "seq", ""}), f32({8})}, layer);
@@ -171,7 +180,7 @@ TEST_F(Infer, ShapeOpsCheckTheirAttributes) {
   EXPECT_EQ(refusal("transpose", {x}, {{"permutation", Attributes::ints({0, 0, 1})}}),
             "transpose: dimension 0 stands twice in `permutation` [0, 0, 1]");
   EXPECT_EQ(refusal("slice", {x}, {{"dim", one(1)}, {"start", one(2)}, {"length", one(2)}}),
-            "slice: [2, 4) of dimension 1 reaches outside [2, 3, 4]");
+            "slice: 2 from 2 of dimension 1 reaches outside [2, 3, 4]");
   EXPECT_EQ(refusal("concat", {x, f32({2, 3, 5})}, {{"dim", one(0)}}),
             "concat along dimension 0: dimension 2 is 4 in the first input [2, 3, 4] and 5 in input 1 [2, 3, 5]");
   EXPECT_EQ(refusal("pad", {x}, {{"dim", one(0)}, {"before", one(-1)}, {"after", one(0)}}),
@@ -180,6 +189,16 @@ TEST_F(Infer, ShapeOpsCheckTheirAttributes) {
   EXPECT_EQ(axes(append("reshape", {x}, {{"shape", Attributes::ints({6, 1, 4})}})[0]), (Names{"batch", "", "ff"}));
   EXPECT_EQ(axes(append("transpose", {x}, {{"permutation", Attributes::ints({2, 0, 1})}})[0]),
             (Names{"ff", "batch", "seq"}));
+}
+
+TEST_F(Infer, ShapesThatNoMachineHoldsAreRefused) {
+  const std::int64_t huge = std::int64_t{1} << 62;
+  EXPECT_EQ(pointwise_refusal({f32({1, 1})}, {{"shape", Attributes::ints({huge, 4})}}),
+            "pointwise x0: [4611686018427387904, 4] has more elements than can be counted");
+  EXPECT_EQ(refusal("reshape", {f32({4})}, {{"shape", Attributes::ints({-2, -2})}}),
+            "reshape: [-2, -2] has a negative extent");
+  EXPECT_NE(refusal("pad", {f32({4})}, {{"dim", one(0)}, {"before", one(huge)}, {"after", one(huge)}}), "accepted");
+  EXPECT_NE(refusal("slice", {f32({4})}, {{"dim", one(0)}, {"start", one(huge)}, {"length", one(huge)}}), "accepted");
 }
 
 TEST_F(Infer, UnknownAndMistypedAttributesAreRefused) {
@@ -200,6 +219,80 @@ TEST_F(Infer, TheLayerIsNamedInTheMessage) {
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().text(),
             "train.lua:12: blocks.3.attention.qkv: softmax: the input [] must have at least 1 dimension");
+}
+
+/// An attribute of a random type and a small random content.
+Attribute random_attribute(std::mt19937_64& rng) {
+  auto number = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
+  switch (number(0, 3)) {
+    case 0: {
+      std::vector<std::int64_t> list(static_cast<std::size_t>(number(0, 4)));
+      for (auto& x : list) x = number(-2, 5);
+      return list;
+    }
+    case 1: return std::vector<double>(static_cast<std::size_t>(number(0, 2)), number(-2, 2) * 0.5);
+    case 2: {
+      const char* texts[] = {"sum", "max", "layer", "rms", "ab,bc->ac", "a,b->", ",->", "abcd,cdef->abef"};
+      return std::string(texts[number(0, 7)]);
+    }
+    default: {
+      Expression e;
+      for (int i = number(0, 4); i > 0; --i)
+        e.code.push_back({static_cast<std::uint32_t>(number(0, 100)), static_cast<std::uint32_t>(number(0, 3)),
+                          static_cast<std::uint32_t>(number(0, 3)), static_cast<std::uint32_t>(number(0, 3)), 1});
+      return e;
+    }
+  }
+}
+
+/// Changes one thing about operands or attributes that fit.
+void spoil(std::vector<ValueType>& inputs, Attributes& attributes, std::mt19937_64& rng) {
+  auto number = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
+  ValueType* one =
+      inputs.empty() ? nullptr : &inputs[static_cast<std::size_t>(number(0, static_cast<int>(inputs.size()) - 1))];
+  std::vector<std::string> names{"extra"};
+  for (const auto& [name, attribute] : attributes) names.push_back(name);
+  const std::string name = names[static_cast<std::size_t>(number(0, static_cast<int>(names.size()) - 1))];
+  switch (number(0, 7)) {
+    case 0: return attributes.erase(name);
+    case 1:
+    case 2: return attributes.set(name, random_attribute(rng));
+    case 3: return inputs.push_back({BALEEN_F64, {2, 2}, {}});
+    default: break;
+  }
+  if (!one) return;
+  switch (number(0, 3)) {
+    case 0: one->dtype = BALEEN_I32; break;
+    case 1: one->shape.push_back(2); break;
+    case 2:
+      if (!one->shape.empty()) one->shape.pop_back();
+      break;
+    default:
+      if (!one->shape.empty())
+        one->shape[static_cast<std::size_t>(number(0, static_cast<int>(one->shape.size()) - 1))] = number(0, 5);
+  }
+}
+
+TEST(InferFuzz, WhatNearlyFitsNeverMakesARuleThrow) {
+  std::mt19937_64 rng(20);
+  std::size_t accepted = 0, refused = 0;
+  for (const test::OpCase& example : test::op_cases()) {
+    const test::BuiltCase built(example, 5);
+    SCOPED_TRACE(example.name);
+    for (int round = 0; round < 300; ++round) {
+      Attributes attributes = built.op.attributes;
+      std::vector<ValueType> inputs;
+      for (ValueId id : built.op.inputs) inputs.push_back(built.graph.type(id));
+      for (int i = 0; i <= round % 3; ++i) spoil(inputs, attributes, rng);
+      ASSERT_NO_THROW({
+        auto types = built.op.kind->infer({attributes, inputs});
+        ++(types ? accepted : refused);
+        EXPECT_TRUE(types || types.error().message.find(built.op.kind->name) == 0) << types.error().message;
+      });
+    }
+  }
+  EXPECT_GT(accepted, 500u);
+  EXPECT_GT(refused, 5000u);
 }
 
 TEST(OpCost, CountsTheProductsOfAMatmulAndOfCausalAttention) {

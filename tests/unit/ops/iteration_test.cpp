@@ -1,4 +1,5 @@
-/// \file What `iteration` says of every kind, by doing it: cut along each letter, computed in parts, put together again.
+/// \file What `iteration` says of every kind, by doing it: cut along each letter, computed in parts, put together
+/// again.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -41,8 +42,8 @@ std::vector<Tensor> compute(const BuiltCase& built, const std::vector<Tensor>& i
   Graph graph(&test::builtin_ops());
   std::vector<ValueId> ids;
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    ids.push_back(*graph.input("x" + std::to_string(i),
-                               {built.graph.value(built.op.inputs[i]).dtype, inputs[i].shape, {}}));
+    ids.push_back(
+        *graph.input("x" + std::to_string(i), {built.graph.value(built.op.inputs[i]).dtype, inputs[i].shape, {}}));
   const auto results = graph.append(built.op.kind->name, ids, attributes);
   if (!results) throw std::runtime_error(results.error().text());
   test::ReferenceInterpreter interpreter(graph);
@@ -60,8 +61,7 @@ bool needs_global_indices(const Op& op, const Iteration& iteration, char letter)
   if (kind == "embedding") return letter == iteration.inputs[0][0];
   if (kind == "embedding_grad") return letter == iteration.outputs[0][0];
   if (kind == "cross_entropy_grad") return letter == iteration.outputs[0].back();
-  if (kind == "linear_cross_entropy_grad")
-    return iteration.outputs[1].find(letter) != std::string::npos;
+  if (kind == "linear_cross_entropy_grad") return iteration.outputs[1].find(letter) != std::string::npos;
   return false;
 }
 
@@ -157,7 +157,8 @@ TEST_P(IterationRule, PartsCutAlongALetterMakeTheWhole) {
       SCOPED_TRACE(GetParam().name + ", seed " + std::to_string(seed) + ", letter " + letter);
       const bool internal = std::any_of(iteration.internal.begin(), iteration.internal.end(),
                                         [&](const auto& i) { return i.letter == letter; });
-      if (internal || needs_global_indices(built.op, iteration, letter) || !divisible(built, iteration, letter)) continue;
+      if (internal || needs_global_indices(built.op, iteration, letter) || !divisible(built, iteration, letter))
+        continue;
       check_cut(built, iteration, letter);
     }
   }
@@ -173,7 +174,8 @@ TEST_P(IterationRule, LinearSetsAreLinear) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, IterationRule, testing::ValuesIn(test::op_cases()), test::case_name<testing::TestParamInfo<OpCase>>);
+INSTANTIATE_TEST_SUITE_P(Kinds, IterationRule, testing::ValuesIn(test::op_cases()),
+                         test::case_name<testing::TestParamInfo<OpCase>>);
 
 using Sets = std::vector<std::vector<std::uint32_t>>;
 

@@ -69,8 +69,9 @@ struct GeluTanh {
 struct GeluTanhGrad {
   template <class T>
   static BALEEN_INLINE T at(T x) {
-    // Beyond 12 the derivative is 0 or 1 to the last bit, and its factors would overflow.
-    const T c = x > T(12) ? T(12) : x < T(-12) ? T(-12) : x;
+    // Far out the derivative is 0 or 1 to the last bit, and its factors would overflow.
+    constexpr T kFar = sizeof(T) == 4 ? T(12) : T(40);
+    const T c = x > kFar ? kFar : x < -kFar ? -kFar : x;
     const T s = sigmoid_of(gelu_tanh_argument(c));
     const T slope = T(1.5957691216057307117597842397375) * (T(1) + T(0.134145) * (c * c));
     return s + c * s * sigmoid_of(-gelu_tanh_argument(c)) * slope;

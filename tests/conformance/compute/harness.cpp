@@ -1,0 +1,334 @@
+/// \file The host side of the suite.
+#include "conformance/compute/harness.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <sstream>
+
+namespace baleen::conformance {
+namespace {
+
+constexpr std::uint64_t kGuard = 256;  // bytes of poison around each tensor
+constexpr unsigned char kPoison = 0xff;  // four or eight of them are a NaN
+
+baleen_descriptor_t read_descriptor(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream all;
+  all << file.rdbuf();
+  const std::string bytes = all.str();
+  const std::uint64_t magic = BALEEN_DESCRIPTOR_MAGIC;
+  baleen_descriptor_t out{};
+  for (std::size_t at = 0; at + sizeof out <= bytes.size(); at += 4) {
+    if (std::memcmp(bytes.data() + at, &magic, sizeof magic) != 0) continue;
+    std::memcpy(&out, bytes.data() + at, sizeof out);
+    if (out.struct_size == sizeof out && std::string_view(out.kind) == "compute") return out;
+  }
+  throw std::runtime_error(path + " has no descriptor");
+}
+
+struct Placed {
+  baleen_dtype_t dtype;
+  Layout layout;
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+void write(char* base, const Placed& p, const Tensor& t) {
+  std::int64_t position = 0;
+  each_index(t.shape, [&](const Shape& index) {
+    std::int64_t element = 0;
+    for (std::size_t d = 0; d < index.size(); ++d) element += index[d] * p.layout.strides[d];
+    const double value = t[position++];
+    char* to = base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype);
+    if (p.dtype == BALEEN_F32) { const auto x = static_cast<float>(value); std::memcpy(to, &x, 4); }
+    else if (p.dtype == BALEEN_I32) { const auto x = static_cast<std::int32_t>(value); std::memcpy(to, &x, 4); }
+    else std::memcpy(to, &value, 8);
+  });
+}
+
+// Reads and poisons again, so that whatever else changed shows.
+void take(char* base, const Placed& p, Tensor& t) {
+  t.values.assign(static_cast<std::size_t>(count(t.shape)), 0.0);
+  std::int64_t position = 0;
+  each_index(t.shape, [&](const Shape& index) {
+    std::int64_t element = 0;
+    for (std::size_t d = 0; d < index.size(); ++d) element += index[d] * p.layout.strides[d];
+    char* from = base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype);
+    double value = 0;
+    if (p.dtype == BALEEN_F32) { float x; std::memcpy(&x, from, 4); value = static_cast<double>(x); }
+    else if (p.dtype == BALEEN_I32) { std::int32_t x; std::memcpy(&x, from, 4); value = x; }
+    else std::memcpy(&value, from, 8);
+    t[position++] = value;
+    std::memset(from, kPoison, dtype_size(p.dtype));
+  });
+}
+
+bool all_poison(const char* from, std::uint64_t bytes) {
+  return std::all_of(from, from + bytes, [](char c) { return static_cast<unsigned char>(c) == kPoison; });
+}
+
+baleen_tensor_t describe(const Tensor& t, const Placed& p, const RunOptions& options) {
+  baleen_tensor_t out{};
+  out.size = sizeof out;
+  out.dtype = p.dtype;
+  out.rank = static_cast<std::uint32_t>(t.shape.size());
+  const bool global = options.global_shape.size() == t.shape.size() && !t.shape.empty();
+  out.micro_dim = global ? options.micro_dim : -1;
+  for (std::size_t d = 0; d < t.shape.size(); ++d) {
+    out.shape[d] = t.shape[d];
+    out.stride[d] = p.layout.strides[d];
+    out.global_shape[d] = global ? options.global_shape[d] : t.shape[d];
+    if (!global || options.runs.empty()) continue;
+    out.runs[d] = options.runs[d].data();
+    out.run_count[d] = static_cast<std::uint32_t>(options.runs[d].size());
+  }
+  return out;
+}
+
+// Everything one run needs, in memory order: guard, tensor, guard, tensor, …, guard, scratch, guard.
+class Run {
+ public:
+  Run(Device& device, const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
+      baleen_dtype_t dtype, const RunOptions& options)
+      : device_(device), inputs_(inputs), outputs_(outputs), options_(options), attributes_(op.view()) {
+    for (const Tensor& t : inputs) place(t, dtype);
+    for (const Tensor& t : outputs) place(t, dtype);
+    for (std::size_t i = 0; i < placed_.size(); ++i) numbers_.push_back(static_cast<std::uint32_t>(i));
+    view_.size = sizeof view_;
+    view_.kind = abi(op.kind());
+    view_.name = abi("suite.op");
+    view_.inputs = numbers_.data();
+    view_.input_count = inputs.size();
+    view_.outputs = numbers_.data() + inputs.size();
+    view_.output_count = outputs.size();
+    view_.attributes = attributes_.data();
+    view_.attribute_count = attributes_.size();
+  }
+
+  baleen_status_t run() {
+    const baleen_compute_t& table = device_.table();
+    baleen_region_t region{sizeof region, &view_, 1, tensors_.data(), tensors_.size()};
+    EXPECT_GT(table.supports(device_.get(), &region), 0u) << view(view_.kind);
+    baleen_kernel_t kernel{};
+    kernel.size = sizeof kernel;
+    if (const auto status = table.compile(device_.get(), &region, &kernel); status != BALEEN_OK) return status;
+    const auto status = launch(kernel);
+    table.release(device_.get(), kernel.kernel);
+    return status;
+  }
+
+ private:
+  void place(const Tensor& t, baleen_dtype_t dtype) {
+    Placed p;
+    p.dtype = t.integer ? BALEEN_I32 : dtype;
+    p.layout = lay_out(t, options_.placement);
+    p.bytes = static_cast<std::uint64_t>(p.layout.extent) * dtype_size(p.dtype);
+    p.offset = next_;
+    next_ += (p.bytes + 63) / 64 * 64 + kGuard;
+    placed_.push_back(p);
+    tensors_.push_back(describe(t, p, options_));
+  }
+
+  // Two outputs never share an input's bytes.
+  void apply_aliases(const baleen_kernel_t& kernel, std::vector<void*>& addresses) {
+    std::vector<bool> output_done(placed_.size()), input_done(placed_.size());
+    for (std::uint64_t i = 0; i < kernel.alias_count; ++i) {
+      const auto [output, input] = kernel.aliases[i];
+      EXPECT_TRUE(same_layout(tensors_[output], tensors_[input]));
+      if (output_done[output] || input_done[input]) continue;
+      output_done[output] = input_done[input] = true;
+      addresses[output] = addresses[input];
+      placed_[output].offset = placed_[input].offset;
+    }
+  }
+
+  baleen_status_t launch(const baleen_kernel_t& kernel) {
+    const baleen_compute_t& table = device_.table();
+    const std::uint64_t scratch = next_, total = next_ + kernel.scratch_bytes + kGuard;
+    void* memory = nullptr;
+    EXPECT_EQ(table.arena_create(device_.get(), BALEEN_ARENA_PRIVATE, total, &memory), BALEEN_OK);
+    char* base = static_cast<char*>(memory);
+    std::memset(base, kPoison, total);
+    std::vector<void*> addresses;
+    for (std::size_t i = 0; i < placed_.size(); ++i) {
+      if (i < inputs_.size()) write(base, placed_[i], inputs_[i]);
+      addresses.push_back(base + placed_[i].offset);
+    }
+    if (options_.use_aliases) apply_aliases(kernel, addresses);
+    baleen_launch_t launch{sizeof launch, device_.stream(), addresses.data(), base + scratch,
+                           options_.seed, options_.step, options_.micro};
+    auto status = table.launch(device_.get(), kernel.kernel, &launch);
+    if (const auto later = table.synchronize(device_.get(), device_.stream()); status == BALEEN_OK) status = later;
+    if (status == BALEEN_OK) read(base, scratch, kernel.scratch_bytes);
+    table.arena_destroy(device_.get(), BALEEN_ARENA_PRIVATE, memory, total);
+    return status;
+  }
+
+  void read(char* base, std::uint64_t scratch, std::uint64_t scratch_bytes) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) take(base, placed_[inputs_.size() + i], outputs_[i]);
+    std::vector<Tensor> copies = inputs_;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const bool shared = std::any_of(placed_.begin() + static_cast<std::ptrdiff_t>(inputs_.size()), placed_.end(),
+                                      [&](const Placed& p) { return p.offset == placed_[i].offset; });
+      take(base, placed_[i], copies[i]);
+      EXPECT_TRUE(shared || same(copies[i], inputs_[i], placed_[i].dtype)) << "an input was written";
+    }
+    EXPECT_TRUE(all_poison(base, scratch)) << "memory beside the outputs' elements was written";
+    EXPECT_TRUE(all_poison(base + scratch + scratch_bytes, kGuard)) << "memory beyond the scratch was written";
+  }
+  static bool same(const Tensor& after, const Tensor& before, baleen_dtype_t dtype) {
+    if (!before.broadcast.empty()) return true;  // read and poisoned element by element: only the first is there
+    for (std::int64_t i = 0; i < after.size(); ++i) {
+      const double x = dtype == BALEEN_F32 ? static_cast<double>(static_cast<float>(before[i])) : before[i];
+      if (after[i] != x && !(std::isnan(after[i]) && std::isnan(x))) return false;
+    }
+    return true;
+  }
+
+  Device& device_;
+  const std::vector<Tensor>& inputs_;
+  std::vector<Tensor>& outputs_;
+  RunOptions options_;
+  std::vector<Placed> placed_;
+  std::vector<baleen_tensor_t> tensors_;
+  std::vector<std::uint32_t> numbers_;
+  std::vector<baleen_attribute_t> attributes_;
+  baleen_op_view_t view_{};
+  std::uint64_t next_ = kGuard;
+};
+
+baleen_setting_t setting_of(const baleen_option_t& option, const std::vector<std::pair<std::string, std::int64_t>>& given) {
+  baleen_setting_t out{};
+  out.name = abi(option.name);
+  out.type = option.type;
+  const std::string text = option.default_value;
+  out.text = {option.default_value, text.size()};
+  if (option.type == BALEEN_OPTION_BOOL) out.integer = text == "true";
+  if (option.type == BALEEN_OPTION_INT) out.integer = std::stoll(text);
+  if (option.type == BALEEN_OPTION_FLOAT) out.number = std::stod(text);
+  for (const auto& [name, value] : given)
+    if (name == option.name) out.integer = value;
+  return out;
+}
+
+}  // namespace
+
+OpSpec& OpSpec::integers(std::string name, std::vector<std::int64_t> values) {
+  attributes_.push_back({std::move(name), std::move(values)});
+  return *this;
+}
+OpSpec& OpSpec::number(std::string name, double value) {
+  attributes_.push_back({std::move(name), std::vector<double>{value}});
+  return *this;
+}
+OpSpec& OpSpec::text(std::string name, std::string value) {
+  attributes_.push_back({std::move(name), std::move(value)});
+  return *this;
+}
+OpSpec& OpSpec::expression(std::vector<baleen_instruction_t> code, std::vector<std::int64_t> results) {
+  attributes_.push_back({"expression", std::move(code)});
+  return integers("results", std::move(results));
+}
+std::vector<baleen_attribute_t> OpSpec::view() const {
+  std::vector<baleen_attribute_t> out;
+  for (const Attribute& a : attributes_)
+    std::visit([&](const auto& value) {
+      out.push_back({abi(a.name), static_cast<baleen_attribute_type_t>(a.value.index() + 1), 0, value.size(), value.data()});
+    }, a.value);
+  return out;
+}
+
+Plugin::Plugin(std::string path) : path_(std::move(path)), descriptor_(read_descriptor(path_)) {
+  host_.size = sizeof host_;
+  host_.self = this;
+  host_.log = [](void*, baleen_level_t, baleen_string_t) {};
+  host_.fail = [](void* self, baleen_status_t status, baleen_string_t text) {
+    static_cast<Plugin*>(self)->failure_ = std::string(view(text));
+    return status;
+  };
+  host_.query = [](void*, baleen_string_t) -> const void* { return nullptr; };
+  void* library = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw std::runtime_error(dlerror());
+  const auto start = reinterpret_cast<baleen_plugin_start_t>(dlsym(library, BALEEN_START_SYMBOL));
+  if (!start) throw std::runtime_error(path_ + " has no " BALEEN_START_SYMBOL);
+  table_.size = sizeof table_;
+  if (start(&host_, &table_) != BALEEN_OK) throw std::runtime_error(path_ + " did not start: " + failure_);
+}
+
+Device::Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>> options) : plugin_(plugin) {
+  std::vector<baleen_setting_t> items;
+  for (const baleen_option_t& option : plugin.descriptor().options)
+    if (option.name[0]) items.push_back(setting_of(option, options));
+  const baleen_settings_t settings{sizeof settings, items.size(), items.data(), 0, abi("/")};
+  if (table().create(&plugin.host(), &settings, &device_) != BALEEN_OK ||
+      table().stream_create(device_, &stream_) != BALEEN_OK)
+    throw std::runtime_error(plugin.last_failure());
+}
+Device::~Device() {
+  table().stream_destroy(device_, stream_);
+  table().destroy(device_);
+}
+
+baleen_status_t Device::run(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
+                            baleen_dtype_t dtype, const RunOptions& options) {
+  return Run(*this, op, inputs, outputs, dtype, options).run();
+}
+
+std::vector<std::string> plugin_paths() {
+  std::vector<std::string> out;
+  std::stringstream all(BALEEN_COMPUTE_PLUGINS);
+  for (std::string path; std::getline(all, path, ':');) out.push_back(path);
+  return out;
+}
+
+std::string case_name(const testing::TestParamInfo<std::tuple<std::string, baleen_dtype_t>>& info) {
+  std::string stem = std::filesystem::path(std::get<0>(info.param)).stem().string();
+  stem.erase(0, std::string("baleen_compute_").size());
+  return stem + "_" + std::string(dtype_name(std::get<1>(info.param)));
+}
+
+void ComputeTest::SetUp() {
+  static std::map<std::string, std::unique_ptr<Plugin>> opened;
+  auto& plugin = opened[std::get<0>(GetParam())];
+  if (!plugin) plugin = std::make_unique<Plugin>(std::get<0>(GetParam()));
+  plugin_ = plugin.get();
+  one_ = std::make_unique<Device>(*plugin_, std::vector<std::pair<std::string, std::int64_t>>{{"threads", 1}, {"pin", 0}});
+  two_ = std::make_unique<Device>(*plugin_, std::vector<std::pair<std::string, std::int64_t>>{{"threads", 2}, {"pin", 0}});
+}
+
+std::vector<Tensor> ComputeTest::run(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
+                                     RunOptions options) {
+  plugin_->clear_failure();
+  EXPECT_EQ(two_->run(op, inputs, outputs, dtype(), options), BALEEN_OK) << op.kind() << ": " << plugin_->last_failure();
+  return outputs;
+}
+
+void ComputeTest::expect(const OpSpec& op, const std::vector<Tensor>& inputs, const std::vector<Tensor>& wanted,
+                         double tolerance, bool same_bits, RunOptions options) {
+  for (const Placement placement : kPlacements)
+    for (const bool aliases : {false, true}) {
+      options.placement = placement;
+      options.use_aliases = aliases;
+      const std::vector<Tensor> got = run(op, inputs, wanted, options);
+      std::vector<Tensor> single = wanted;
+      ASSERT_EQ(one_->run(op, inputs, single, dtype(), options), BALEEN_OK);
+      for (std::size_t k = 0; k < wanted.size(); ++k)
+        for (std::int64_t i = 0; i < wanted[k].size(); ++i) {
+          const double w = wanted[k][i], g = got[k][i];
+          const bool close = std::isnan(w) ? std::isnan(g) : g == w || std::abs(g - w) <= tolerance * (1 + std::abs(w));
+          ASSERT_TRUE(close) << op.kind() << ", " << name(placement) << (aliases ? ", in place" : "") << ": output " << k
+                             << " element " << i << " is " << g << ", wanted " << w;
+          const bool equal = single[k][i] == g || (std::isnan(g) && std::isnan(single[k][i]));
+          ASSERT_TRUE(equal || !same_bits) << op.kind() << ", " << name(placement) << ": output " << k << " element " << i
+                               << " depends on the number of threads: " << single[k][i] << " and " << g;
+        }
+    }
+}
+
+}  // namespace baleen::conformance

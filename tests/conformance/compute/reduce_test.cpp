@@ -1,0 +1,73 @@
+/// \file reduce: sums and maxima over every choice of dimensions.
+#include <cmath>
+#include <limits>
+
+#include "conformance/compute/harness.hpp"
+#include "conformance/compute/reference.hpp"
+
+namespace baleen::conformance {
+namespace {
+
+class Reduce : public ComputeTest {
+ protected:
+  void check(const Tensor& x, const std::vector<std::int64_t>& dims) {
+    for (const bool keep : {false, true})
+      for (const bool is_max : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "keep " << keep << ", max " << is_max << ", dims " << testing::PrintToString(dims));
+        expect(OpSpec("reduce").integers("dims", dims).integer("keep", keep).text("kind", is_max ? "max" : "sum"), {x},
+               {reference::reduce(x, dims, keep, is_max)}, tolerance(3e-6 * std::sqrt(1.0 + static_cast<double>(x.size())), 1e-12));
+      }
+  }
+};
+
+TEST_P(Reduce, WorksOverEverySubsetOfDimensions) {
+  const Tensor x = random_tensor(random, {3, 5, 2, 7});
+  for (int subset = 0; subset < 16; ++subset) {
+    std::vector<std::int64_t> dims;
+    for (int d = 0; d < 4; ++d)
+      if (subset & (1 << d)) dims.push_back(d);
+    check(x, dims);
+  }
+}
+TEST_P(Reduce, WorksOnLongRowsAndColumns) {
+  check(random_tensor(random, {70001}), {0});
+  check(random_tensor(random, {3000, 37}), {0});
+  check(random_tensor(random, {3, 40000}), {1});
+  check(random_tensor(random, {5, 700, 9}), {1});
+}
+TEST_P(Reduce, OfNothingIsZeroOrMinusInfinity) {
+  check(zeros({3, 0}), {1});
+  check(zeros({0, 4}), {0});
+  check(zeros({0, 4}), {1});
+  check(zeros({0}), {0});
+}
+TEST_P(Reduce, ReadsBroadcastInput) {
+  Tensor x = random_tensor(random, {4, 6});
+  for (std::int64_t i = 0; i < 24; ++i) x[i] = x[i % 6];
+  x.broadcast = {true, false};
+  check(x, {0});
+  check(x, {1});
+}
+TEST_P(Reduce, SumsPairwise) {
+  // Ten million tenths in fp32: added one after the other the error is per cents, pairwise it is some ulps.
+  Tensor x = zeros({1 << 22});
+  for (double& v : x.values) v = static_cast<double>(0.1f);
+  const auto got = run(OpSpec("reduce").integers("dims", {0}).text("kind", "sum"), {x}, {zeros({})});
+  EXPECT_NEAR(got[0][0] / (static_cast<double>(0.1f) * (1 << 22)), 1.0, tolerance(1e-6, 1e-14));
+}
+TEST_P(Reduce, KeepsInfinitiesAndNan) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  Tensor x = random_tensor(random, {3, 40});
+  x[7] = -infinity;
+  x[45] = infinity;
+  x[100] = std::nan("");
+  Tensor peak = reference::reduce(x, {1}, false, true), sum = reference::reduce(x, {1}, false, false);
+  peak[2] = std::nan("");
+  expect(OpSpec("reduce").integers("dims", {1}).text("kind", "max"), {x}, {peak}, 0);
+  expect(OpSpec("reduce").integers("dims", {1}).text("kind", "sum"), {x}, {sum}, tolerance(1e-5, 1e-13));
+}
+
+BALEEN_COMPUTE_SUITE(Reduce);
+
+}  // namespace
+}  // namespace baleen::conformance

@@ -1,0 +1,70 @@
+/// \file Layouts and random values.
+#include "conformance/compute/tensor.hpp"
+
+namespace baleen::conformance {
+
+std::int64_t count(const Shape& shape) {
+  std::int64_t n = 1;
+  for (const std::int64_t extent : shape) n *= extent;
+  return n;
+}
+
+std::int64_t Tensor::at(const Shape& index) const {
+  std::int64_t position = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) position = position * shape[d] + index[d];
+  return position;
+}
+
+void each_index(const Shape& shape, const std::function<void(const Shape&)>& body) {
+  Shape index(shape.size(), 0);
+  for (std::int64_t left = count(shape); left > 0; --left) {
+    body(index);
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+Tensor zeros(Shape shape) {
+  const auto n = static_cast<std::size_t>(count(shape));
+  return {std::move(shape), std::vector<double>(n, 0.0)};
+}
+
+Tensor random_tensor(std::mt19937_64& random, Shape shape, double deviation, double mean) {
+  Tensor out = zeros(std::move(shape));
+  std::normal_distribution<double> draw(mean, deviation);
+  for (double& x : out.values) x = static_cast<double>(static_cast<float>(draw(random)));
+  return out;
+}
+
+Tensor random_ids(std::mt19937_64& random, Shape shape, int low, int high) {
+  Tensor out = zeros(std::move(shape));
+  out.integer = true;
+  std::uniform_int_distribution<int> draw(low, high);
+  for (double& x : out.values) x = draw(random);
+  return out;
+}
+
+const char* name(Placement placement) {
+  switch (placement) {
+    case Placement::kPacked: return "packed";
+    case Placement::kGaps: return "with gaps";
+    default: return "reversed";
+  }
+}
+
+Layout lay_out(const Tensor& tensor, Placement placement) {
+  const std::size_t rank = tensor.shape.size();
+  Layout out{Shape(rank, 0), 1};
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::size_t d = placement == Placement::kReversed ? i : rank - 1 - i;
+    if (!tensor.broadcast.empty() && tensor.broadcast[d]) continue;
+    out.strides[d] = out.extent;
+    out.extent *= tensor.shape[d];
+    if (placement == Placement::kGaps) out.extent += 3;
+  }
+  return out;
+}
+
+}  // namespace baleen::conformance
