@@ -32,11 +32,11 @@ bool reads_as(const std::string& text, Number& out) {
   return code == std::errc() && end == text.data() + text.size();
 }
 
-CLI::Validator count_check() {
-  const auto check = [](const std::string& text) -> std::string {
+CLI::Validator count_check(std::int64_t least) {
+  const auto check = [least](const std::string& text) -> std::string {
     std::int64_t count = 0;
-    if (reads_as(text, count) && count >= 1) return {};
-    return "must be a whole number of at least 1, not `" + text + "`";
+    if (reads_as(text, count) && count >= least) return {};
+    return "must be a whole number of at least " + std::to_string(least) + ", not `" + text + "`";
   };
   return CLI::Validator(check, "");
 }
@@ -136,9 +136,9 @@ class Parser {
   void add_run() {
     run_ = subcommand("run", "Train: run a script's job");
     add_script(*run_, run_options_);
-    run_->add_option("--steps", steps_, "Number of steps; stands above the script's")
+    run_->add_option("--steps", steps_, "Number of steps, 0 to leave all as it starts; stands above the script's")
         ->type_name("N")
-        ->check(count_check());
+        ->check(count_check(0));
     run_->add_option("--save", run_options_.save, "Write all parameters to this file at the end")->type_name("FILE");
     run_->add_option("--load", run_options_.load, "Read all parameters from this file at the start")->type_name("FILE");
     run_->add_flag("--print-passes", run_options_.print_passes, "Print the graph after each pass that changed it");
@@ -154,7 +154,7 @@ class Parser {
     generate_->add_option("--tokens", generate_options_.tokens, "How many tokens to write")
         ->type_name("N")
         ->capture_default_str()
-        ->check(count_check());
+        ->check(count_check(1));
     generate_
         ->add_option("--temperature", generate_options_.temperature,
                      "0 takes the likeliest token, 1 samples as learned")
