@@ -20,6 +20,7 @@ class MicroSharder {
       const Op& op = graph_.op(id);
       for (ValueId v : op.outputs) graph_.value(v).layout = {Placement::replicate()};
       BALEEN_TRY(op.inputs.empty() ? visit_source(op) : visit(id));
+      for (ValueId v : graph_.op(id).outputs) barriers_[v] = most_barriers(graph_.op(id).inputs);
     }
     for (const GraphOutput& output : std::vector(graph_.outputs())) {
       BALEEN_TRY_ASSIGN(const ValueId value, whole(output.value));
@@ -136,7 +137,24 @@ class MicroSharder {
     graph_.context() = {copy.phase, copy.twin, copy.name, copy.where};
     BALEEN_TRY_ASSIGN(const auto results, graph_.append(copy.kind->name, copy.inputs, std::move(attributes)));
     graph_.value(results[0]).layout = {Placement::shard(static_cast<int>(dim))};
+    barriers_[results[0]] = most_barriers(copy.inputs);
     return results[0];
+  }
+
+  /// How many loops must be over before a value is there.
+  int most_barriers(const std::vector<ValueId>& values) const {
+    int most = 0;
+    for (ValueId v : values)
+      if (auto it = barriers_.find(v); it != barriers_.end()) most = std::max(most, it->second);
+    return most;
+  }
+
+  /// Whether the other inputs are there in the loop that makes the partial ones. If not, passing partial would compute these
+  /// once more in a later loop (a gradient that is clipped by its own norm).
+  bool others_in_time(const Op& op) const {
+    std::vector<ValueId> partial, others;
+    for (ValueId v : op.inputs) (placement(v).is_partial() ? partial : others).push_back(v);
+    return most_barriers(others) <= most_barriers(partial);
   }
 
   /// No input is sharded, some are partial: pass partial where the op is linear in just these.
@@ -145,7 +163,7 @@ class MicroSharder {
     const Op& op = graph_.op(id);
     for (std::uint32_t i = 0; i < op.inputs.size(); ++i)
       if (placement(op.inputs[i]).is_partial()) partial.push_back(i);
-    if (op.kind->iteration) {
+    if (op.kind->iteration && others_in_time(op)) {
       for (auto set : op.kind->iteration(graph_, op).linear) {
         std::sort(set.begin(), set.end());
         if (set != partial) continue;
@@ -170,12 +188,14 @@ class MicroSharder {
     graph_.value(result).layout = {Placement::replicate()};
     graph_.value(result).role = graph_.value(v).role;
     whole_[v] = result;
+    barriers_[result] = most_barriers({v}) + 1;
     return result;
   }
 
   Graph& graph_;
   std::int64_t count_;
   std::map<ValueId, ValueId> whole_;
+  std::map<ValueId, int> barriers_;
 };
 
 }  // namespace

@@ -15,7 +15,8 @@ class Assembler {
   void run(bool poison) {
     lay_out();
     report();
-    for (const LoweredSection& section : lowered_.sections) program_.segments.push_back({section.name, section.loop, {}});
+    for (const LoweredSection& section : lowered_.sections)
+      program_.segments.push_back({section.name, section.loop, {}});
     if (poison) prepare_poison();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       for (const Launch& launch : steps_[s].launches) add_launch(s, launch);
@@ -56,8 +57,10 @@ class Assembler {
   AddressSource source_of(LowValue number) const {
     const LoweredValue& value = lowered_.values[number];
     const Storage& storage = lowered_.storage_of(number);
-    const std::uint64_t offset = storage.offset + static_cast<std::uint64_t>(value.view.offset) * dtype_size(value.dtype);
-    return {storage.kind == Storage::Kind::persistent ? AddressSource::Arena::persistent : AddressSource::Arena::work, offset};
+    const std::uint64_t offset =
+        storage.offset + static_cast<std::uint64_t>(value.view.offset) * dtype_size(value.dtype);
+    return {storage.kind == Storage::Kind::persistent ? AddressSource::Arena::persistent : AddressSource::Arena::work,
+            offset};
   }
 
   void add_launch(std::size_t step, const Launch& launch) {
@@ -67,9 +70,8 @@ class Assembler {
     instruction.first_address = static_cast<std::uint32_t>(program_.sources.size());
     instruction.address_count = static_cast<std::uint32_t>(launch.operands.size() + 1);
     instruction.label = label(steps_[step]);
-    const bool moves = std::any_of(launch.operands.begin(), launch.operands.end(), [&](LowValue v) {
-      return v != kNone && lowered_.values[v].view.micro_step != 0;
-    });
+    const bool moves = std::any_of(launch.operands.begin(), launch.operands.end(),
+                                   [&](LowValue v) { return v != kNone && lowered_.values[v].view.micro_step != 0; });
     instruction.per_micro = moves ? instruction.address_count : 0;
     const std::int64_t copies = moves ? lowered_.micro_batches : 1;
     for (std::int64_t micro = 0; micro < copies; ++micro) add_addresses(step, launch, micro);
@@ -81,7 +83,8 @@ class Assembler {
       AddressSource source;
       if (v != kNone) {
         source = source_of(v);
-        source.offset += static_cast<std::uint64_t>(micro * lowered_.values[v].view.micro_step) * dtype_size(lowered_.values[v].dtype);
+        source.offset += static_cast<std::uint64_t>(micro * lowered_.values[v].view.micro_step) *
+                         dtype_size(lowered_.values[v].dtype);
       }
       program_.sources.push_back(source);
     }
@@ -155,7 +158,8 @@ class Assembler {
 
   void add_ports() {
     for (LowValue v : lowered_.sources)
-      if (lowered_.storage_of(v).kind == Storage::Kind::input) program_.inputs.push_back(port(lowered_.values[v].name, v));
+      if (lowered_.storage_of(v).kind == Storage::Kind::input)
+        program_.inputs.push_back(port(lowered_.values[v].name, v));
     for (const auto& [name, v] : lowered_.outputs) program_.outputs.push_back(port(name, v));
   }
 

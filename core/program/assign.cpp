@@ -13,7 +13,8 @@ using StepNumber = std::size_t;
 /// Which step must come before which, within a section.
 class Order {
  public:
-  Order(const Lowered& lowered, const std::vector<Step>& steps) : lowered_(lowered), steps_(steps), after_(steps.size()) {
+  Order(const Lowered& lowered, const std::vector<Step>& steps)
+      : lowered_(lowered), steps_(steps), after_(steps.size()) {
     for (StepNumber s = 0; s < steps.size(); ++s)
       for (LowValue v : steps[s].writes) makers_[v] = s;
     for (StepNumber s = 0; s < steps.size(); ++s)
@@ -42,7 +43,9 @@ class Order {
     std::vector<std::size_t> missing(steps_.size(), 0);
     for (const auto& list : after_)
       for (StepNumber s : list) ++missing[s];
-    auto later = [&](StepNumber a, StepNumber b) { return std::pair(steps_[a].section, a) > std::pair(steps_[b].section, b); };
+    auto later = [&](StepNumber a, StepNumber b) {
+      return std::pair(steps_[a].section, a) > std::pair(steps_[b].section, b);
+    };
     std::priority_queue<StepNumber, std::vector<StepNumber>, decltype(later)> ready(later);
     for (StepNumber s = 0; s < steps_.size(); ++s)
       if (missing[s] == 0) ready.push(s);
@@ -85,8 +88,10 @@ class AssignResolver {
   Result<std::vector<Step>> run() {
     std::vector<const LoweredAssign*> copied;
     for (const LoweredAssign& assign : lowered_.assigns) {
-      if (direct_is_legal(assign)) make_direct(assign);
-      else copied.push_back(&assign);
+      if (direct_is_legal(assign))
+        make_direct(assign);
+      else
+        copied.push_back(&assign);
     }
     std::vector<Step> result;
     for (StepNumber s : order_.sorted()) result.push_back(std::move(steps_[s]));
@@ -96,8 +101,8 @@ class AssignResolver {
   }
 
  private:
-  /// Whether the step that makes the value may write it over the target: it runs once, and every reader of the old value comes
-  /// before it, or can.
+  /// Whether the step that makes the value may write it over the target: it runs once, and every reader of the old
+  /// value comes before it, or can.
   bool direct_is_legal(const LoweredAssign& assign) const {
     const StepNumber maker = order_.maker(assign.value);
     if (lowered_.sections[steps_[maker].section].loop >= 0) return false;

@@ -10,7 +10,8 @@
 
 namespace baleen {
 
-/// Owns a device made by a compute plugin, and one stream on it. Not copyable. Outlives the programs and arenas made on it.
+/// Owns a device made by a compute plugin, and one stream on it. Not copyable. Outlives the programs and arenas made on
+/// it.
 class Device {
  public:
   static Result<std::unique_ptr<Device>> create(Plugin plugin, const baleen_settings_t& settings);

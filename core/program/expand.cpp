@@ -30,19 +30,22 @@ Error OpEmitter::refuse(const Op& op, const std::string& why) const {
 }
 
 Result<LowValue> OpEmitter::add_value(const ResultSpec& spec, const std::string& where) {
-  LoweredValue value{spec.name, spec.type.dtype, spec.type.shape, spec.type.shape, spec.micro, spec.role, kNone, false, {}};
+  LoweredValue value{spec.name, spec.type.dtype, spec.type.shape, spec.type.shape, spec.micro, spec.role, kNone, false,
+                     {}};
   if (value.shape.size() > BALEEN_MAX_RANK)
     return unsupported("`" + spec.name + "` has " + std::to_string(value.shape.size()) + " dimensions", where);
   if (spec.micro.dim >= 0) {
     std::int64_t& extent = value.shape[static_cast<std::size_t>(spec.micro.dim)];
     if (extent % lowered_.micro_batches != 0)
-      return internal("`" + spec.name + "` " + to_string(spec.type.shape) + " cannot be cut evenly into micro-batches", where);
+      return internal("`" + spec.name + "` " + to_string(spec.type.shape) + " cannot be cut evenly into micro-batches",
+                      where);
     extent /= lowered_.micro_batches;
   }
   return lowered_.add_value(std::move(value));
 }
 
-Result<std::vector<LowValue>> OpEmitter::emit(Op op, const std::vector<ResultSpec>& results, std::uint32_t section, int depth) {
+Result<std::vector<LowValue>> OpEmitter::emit(Op op, const std::vector<ResultSpec>& results, std::uint32_t section,
+                                              int depth) {
   const std::size_t values_before = lowered_.values.size();
   for (const ResultSpec& spec : results) {
     BALEEN_TRY_ASSIGN(const LowValue value, add_value(spec, op.where));
@@ -60,8 +63,8 @@ Result<std::vector<LowValue>> OpEmitter::emit(Op op, const std::vector<ResultSpe
 }
 
 /// The kind's expansion is written down in a graph of its own, so that nothing merges with ops of other sections.
-Result<std::vector<LowValue>> OpEmitter::expand(const Op& op, const std::vector<ResultSpec>& results, std::uint32_t section,
-                                                int depth) {
+Result<std::vector<LowValue>> OpEmitter::expand(const Op& op, const std::vector<ResultSpec>& results,
+                                                std::uint32_t section, int depth) {
   if (!op.kind->expand) return refuse(op, "the op has no expansion into others; choose another device or layer");
   if (depth == kDeepest) return refuse(op, "its expansion does not end");
   Graph scratch(lowered_.registry);
@@ -86,8 +89,8 @@ Result<std::vector<LowValue>> OpEmitter::expand(const Op& op, const std::vector<
   return values;
 }
 
-Result<std::vector<LowValue>> OpEmitter::import(const Graph& scratch, const Op& original, const std::vector<ValueId>& wanted,
-                                                std::uint32_t section, int depth) {
+Result<std::vector<LowValue>> OpEmitter::import(const Graph& scratch, const Op& original,
+                                                const std::vector<ValueId>& wanted, std::uint32_t section, int depth) {
   std::unordered_map<ValueId, LowValue> map;
   for (OpId id : scratch.ops()) {
     const Op& from = scratch.op(id);
@@ -112,8 +115,8 @@ Result<std::vector<LowValue>> OpEmitter::import(const Graph& scratch, const Op& 
 }
 
 /// The rules by which the plan cut the graph, for the ops of an expansion.
-Result<std::vector<MicroPlacement>> OpEmitter::infer_micro(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,
-                                                           std::uint32_t section) {
+Result<std::vector<MicroPlacement>> OpEmitter::infer_micro(const Graph& scratch, const Op& op,
+                                                           std::vector<LowValue>& inputs, std::uint32_t section) {
   std::vector<MicroPlacement> results(op.outputs.size());
   auto micro = [&](std::size_t i) { return lowered_.values[inputs[i]].micro; };
   std::vector<std::uint32_t> partial;
@@ -122,22 +125,27 @@ Result<std::vector<MicroPlacement>> OpEmitter::infer_micro(const Graph& scratch,
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (micro(i).whole()) continue;
     if (!op.kind->iteration) return refuse(op, "its expansion mixes the batch");
-    if (micro(i).partial) partial.push_back(static_cast<std::uint32_t>(i));
-    else letter = letters.inputs[i][static_cast<std::size_t>(micro(i).dim)];
+    if (micro(i).partial)
+      partial.push_back(static_cast<std::uint32_t>(i));
+    else
+      letter = letters.inputs[i][static_cast<std::size_t>(micro(i).dim)];
   }
   if (letter == '.' || (letter != 0 && !partial.empty())) return refuse(op, "its expansion mixes the batch");
   if (letter != 0) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto dim = letters.inputs[i].find(letter);
-      const int cut = dim == std::string::npos || lowered_.values[inputs[i]].global[dim] == 1 ? -1 : static_cast<int>(dim);
+      const int cut =
+          dim == std::string::npos || lowered_.values[inputs[i]].global[dim] == 1 ? -1 : static_cast<int>(dim);
       if (micro(i).dim == cut) continue;
       if (micro(i).dim >= 0) return refuse(op, "its expansion mixes the batch");
       BALEEN_TRY_ASSIGN(inputs[i], in_pieces(inputs[i], cut, section));
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       const auto dim = letters.outputs[i].find(letter);
-      if (dim == std::string::npos) results[i].partial = true;
-      else results[i].dim = static_cast<int>(dim);
+      if (dim == std::string::npos)
+        results[i].partial = true;
+      else
+        results[i].dim = static_cast<int>(dim);
     }
   } else if (!partial.empty()) {
     for (auto set : letters.linear) {
@@ -156,7 +164,9 @@ Result<LowValue> OpEmitter::in_pieces(LowValue number, int dim, std::uint32_t se
     return internal("`" + value.name + "` is needed in pieces of the batch, and is no constant");
   Op op = lowered_.ops[value.producer].op;
   op.outputs.clear();
-  BALEEN_TRY_ASSIGN(const auto pieces, emit(std::move(op), {{value.name, {value.dtype, value.global, {}}, {dim, false}, value.role}}, section));
+  BALEEN_TRY_ASSIGN(
+      const auto pieces,
+      emit(std::move(op), {{value.name, {value.dtype, value.global, {}}, {dim, false}, value.role}}, section));
   return pieces[0];
 }
 

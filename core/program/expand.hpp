@@ -24,10 +24,12 @@ class OpEmitter {
   Result<LowValue> add_value(const ResultSpec& spec, const std::string& where);
 
   /// Appends `op` (its inputs numbers of lowered values, without outputs) to a section, or what it expands to.
-  Result<std::vector<LowValue>> emit(Op op, const std::vector<ResultSpec>& results, std::uint32_t section, int depth = 0);
+  Result<std::vector<LowValue>> emit(Op op, const std::vector<ResultSpec>& results, std::uint32_t section,
+                                     int depth = 0);
 
  private:
-  Result<std::vector<LowValue>> expand(const Op& op, const std::vector<ResultSpec>& results, std::uint32_t section, int depth);
+  Result<std::vector<LowValue>> expand(const Op& op, const std::vector<ResultSpec>& results, std::uint32_t section,
+                                       int depth);
   Result<std::vector<LowValue>> import(const Graph& scratch, const Op& original, const std::vector<ValueId>& wanted,
                                        std::uint32_t section, int depth);
   Result<std::vector<MicroPlacement>> infer_micro(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,

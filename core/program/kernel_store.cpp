@@ -25,7 +25,8 @@ Result<std::uint32_t> KernelStore::compile(const RegionView& region, const Op& a
     return fail(std::move(ok).error());
   CompiledKernel kernel{made.kernel, made.scratch_bytes, region.values(), {}};
   for (std::size_t i = 0; i < kernel.operands.size(); ++i)
-    if (!(region.tensors()[i].flags & (BALEEN_TENSOR_EXTERNAL_INPUT | BALEEN_TENSOR_OUTPUT))) kernel.operands[i] = kNone;
+    if (!(region.tensors()[i].flags & (BALEEN_TENSOR_EXTERNAL_INPUT | BALEEN_TENSOR_OUTPUT)))
+      kernel.operands[i] = kNone;
   for (std::uint64_t i = 0; i < made.alias_count; ++i)
     kernel.aliases.emplace_back(region.values()[made.aliases[i].output], region.values()[made.aliases[i].input]);
   kernels_.push_back(std::move(kernel));

@@ -13,8 +13,8 @@ namespace baleen {
 struct CompiledKernel {
   void* handle = nullptr;
   std::uint64_t scratch_bytes = 0;
-  std::vector<LowValue> operands;                         ///< per tensor; kNone where no address is needed
-  std::vector<std::pair<LowValue, LowValue>> aliases;     ///< output, input: may have the same bytes
+  std::vector<LowValue> operands;                      ///< per tensor; kNone where no address is needed
+  std::vector<std::pair<LowValue, LowValue>> aliases;  ///< output, input: may have the same bytes
 };
 
 /// Owns kernels and gives them back to the device, which must outlive this.

@@ -64,7 +64,8 @@ class LifetimeFinder {
       if (!planned(storage) || list.empty()) continue;
       Life& life = lives_[storage];
       const int loop = loops_[list[0]].loop;
-      const bool same = !outside[storage] && std::all_of(list.begin(), list.end(), [&](std::size_t s) { return loops_[s].loop == loop; });
+      const bool same = !outside[storage] &&
+                        std::all_of(list.begin(), list.end(), [&](std::size_t s) { return loops_[s].loop == loop; });
       if (same) life.loop = loop;
       for (std::size_t s : list) {
         const bool through = !same && loops_[s].loop >= 0;
@@ -98,10 +99,12 @@ class LifetimeFinder {
 
   bool may_share(std::size_t s, LowValue output, LowValue input) const {
     const std::uint32_t to = lowered_.root_of(input), from = lowered_.root_of(output);
-    if (lowered_.storages[to].kind != Storage::Kind::work || lowered_.storages[from].kind != Storage::Kind::work) return false;
+    if (lowered_.storages[to].kind != Storage::Kind::work || lowered_.storages[from].kind != Storage::Kind::work)
+      return false;
     if (!lowered_.fills_storage(output) || !lowered_.fills_storage(input)) return false;
     const LoweredValue &x = lowered_.values[input], &y = lowered_.values[output];
-    if (x.dtype != y.dtype || x.shape != y.shape || lowered_.storages[to].bytes != lowered_.storages[from].bytes) return false;
+    if (x.dtype != y.dtype || x.shape != y.shape || lowered_.storages[to].bytes != lowered_.storages[from].bytes)
+      return false;
     const Life &old = lives_[to], &made = lives_[from];
     if (old.last != position(s) || made.first != position(s)) return false;
     if (loops_[s].loop >= 0 && (old.loop != loops_[s].loop || made.loop != loops_[s].loop)) return false;
@@ -125,7 +128,8 @@ class LifetimeFinder {
     }
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       std::uint64_t scratch = 0;
-      for (const Launch& launch : steps_[s].launches) scratch = std::max(scratch, kernels_[launch.kernel].scratch_bytes);
+      for (const Launch& launch : steps_[s].launches)
+        scratch = std::max(scratch, kernels_[launch.kernel].scratch_bytes);
       result.scratch_of.push_back(scratch ? result.items.size() : kNone);
       if (scratch) result.items.push_back({kNone, {scratch, position(s), position(s)}, loops_[s].loop});
     }

@@ -57,7 +57,8 @@ class Lowerer {
     if (value.role == Role::parameter || value.role == Role::state) {
       const PersistentBuffer* buffer = persistent_.find(op.attributes.text("name"));
       if (!buffer || buffer->spec.type.dtype != value.dtype || buffer->spec.type.shape != value.shape)
-        return internal(op.kind->name + " `" + value.name + "` is not among the persistent tensors with this type", op.where);
+        return internal(op.kind->name + " `" + value.name + "` is not among the persistent tensors with this type",
+                        op.where);
     }
     BALEEN_TRY_ASSIGN(map_[id], emitter_.add_value(spec(id), op.where));
     result_.sources.push_back(map_[id]);
@@ -69,7 +70,8 @@ class Lowerer {
     Op lowered = op;
     lowered.outputs.clear();
     for (ValueId& v : lowered.inputs) {
-      if (map_[v] == kNone) return internal(op.name + " (" + op.kind->name + ") stands before an op that it needs", op.where);
+      if (map_[v] == kNone)
+        return internal(op.name + " (" + op.kind->name + ") stands before an op that it needs", op.where);
       v = map_[v];
     }
     if (op.kind->has(kStructural) && op.kind->has(kSideEffect)) {

@@ -1,4 +1,5 @@
-/// \file What a graph becomes before memory: ops that the device can run, on values with local shapes and views of storages.
+/// \file What a graph becomes before memory: ops that the device can run, on values with local shapes and views of
+/// storages.
 #pragma once
 #include <deque>
 #include <string>
@@ -46,8 +47,8 @@ struct Storage {
   std::uint64_t bytes = 0;
   Role role = Role::activation;
   std::string name;
-  std::uint64_t offset = 0;             ///< persistent: in its arena; others: in the work arena, once memory is planned
-  std::uint32_t merged_into = kNone;    ///< has the very bytes of that one
+  std::uint64_t offset = 0;           ///< persistent: in its arena; others: in the work arena, once memory is planned
+  std::uint32_t merged_into = kNone;  ///< has the very bytes of that one
 };
 
 /// How an op is carried out.

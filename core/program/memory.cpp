@@ -99,7 +99,9 @@ MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t ali
   std::tie(plan.peak_bytes, plan.peak_position) = peak(intervals, fit);
   plan.arena_bytes = UINT64_MAX;
   plan.offsets.resize(intervals.size());
-  auto good = [&] { return static_cast<double>(plan.arena_bytes) <= kGoodEnough * static_cast<double>(plan.peak_bytes); };
+  auto good = [&] {
+    return static_cast<double>(plan.arena_bytes) <= kGoodEnough * static_cast<double>(plan.peak_bytes);
+  };
   const std::uint64_t count = intervals.size();
   const std::uint64_t rounds = std::clamp<std::uint64_t>(kWork / (count * count + 1), 1, kMostRounds);
   std::vector<std::uint64_t> offsets(count);

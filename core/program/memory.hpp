@@ -18,7 +18,8 @@ struct MemoryPlan {
   std::int64_t peak_position = 0;
 };
 
-/// Finds offsets by first fit in several orders and keeps the best. Sizes count rounded up to `alignment`, a power of two.
+/// Finds offsets by first fit in several orders and keeps the best. Sizes count rounded up to `alignment`, a power of
+/// two.
 MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t alignment);
 
 constexpr std::uint64_t align_up(std::uint64_t bytes, std::uint64_t alignment) {

@@ -23,8 +23,8 @@ struct Region {
   std::vector<LowOp> ops;
   std::vector<LowValue> interior;  ///< produced and consumed inside
 };
-/// By last op. Contractions with their pointwise consumer and reductions with their pointwise producers where the device
-/// supports that, else single ops.
+/// By last op. Contractions with their pointwise consumer and reductions with their pointwise producers where the
+/// device supports that, else single ops.
 using Regions = std::map<LowOp, Region>;
 Regions form_regions(const Lowered& lowered, const Device& device);
 
@@ -47,8 +47,8 @@ struct Step {
 /// Compiles the regions' kernels. Steps in the order of the sections.
 Result<std::vector<Step>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels);
 
-/// Lets assigned values be computed right in their targets where no reader of the old value comes later (moving readers before the
-/// write where that is possible); appends copies for the others. Returns the steps in their final order.
+/// Lets assigned values be computed right in their targets where no reader of the old value comes later (moving readers
+/// before the write where that is possible); appends copies for the others. Returns the steps in their final order.
 Result<std::vector<Step>> resolve_assigns(Lowered& lowered, std::vector<Step> steps, KernelStore& kernels);
 
 /// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.

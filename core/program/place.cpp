@@ -7,11 +7,11 @@
 namespace baleen {
 namespace {
 
-/// Where in a concat's result one of its inputs lies.
+/// Where in a concat's result a value is to lie.
 struct Slot {
   LowValue whole = kNone;
-  std::size_t dim = 0;
-  std::int64_t start = 0;
+  std::int64_t offset = 0;
+  Strides strides;
 };
 
 /// Decides views and storages in the order of the ops, and rebuilds the sections with the copies that are needed.
@@ -59,36 +59,74 @@ class Placer {
     v.view = {storage, 0, 0, contiguous_strides(v.shape)};
   }
 
-  /// Which inputs of which concat can be written in place by the kernel that makes them.
+  /// Which values a kernel can compute where a concat wants them: its inputs, seen through reshapes and transposes.
   void find_slots() {
     const auto users = lowered_.users();
-    auto may_move = [&](LowValue x, const LoweredOp& concat) {
-      const LoweredValue& v = value(x);
-      if (v.producer == kNone || v.is_output) return false;
-      const LoweredOp& producer = lowered_.ops[v.producer];
-      if (producer.means != Means::kernel || producer.section != concat.section) return false;
-      for (const LoweredAssign& assign : lowered_.assigns)
-        if (assign.value == x) return false;
-      return std::none_of(users[x].begin(), users[x].end(),
-                          [&](LowOp user) { return lowered_.ops[user].means == Means::accumulate; });
-    };
     for (const LoweredOp& concat : lowered_.ops) {
       if (concat.means != Means::join) continue;
       const auto dim = static_cast<std::size_t>(concat.op.attributes.integer("dim"));
       std::int64_t start = 0;
       for (LowValue x : concat.op.inputs) {
-        const bool once = std::count(concat.op.inputs.begin(), concat.op.inputs.end(), x) == 1;
-        if (once && may_move(x, concat)) slots_.try_emplace(x, Slot{concat.op.outputs[0], dim, start});
+        Slot slot = slot_of(concat.op.outputs[0], dim, start);
         start += value(x).shape[dim];
+        if (std::count(concat.op.inputs.begin(), concat.op.inputs.end(), x) != 1) continue;
+        const LowValue base = look_through(x, slot);
+        if (base != kNone && may_move(base, concat, users[base])) slots_.try_emplace(base, std::move(slot));
       }
     }
   }
 
+  Slot slot_of(LowValue whole, std::size_t dim, std::int64_t start) {
+    Strides strides = contiguous_strides(value(whole).shape);
+    const std::int64_t offset = start * strides[dim];
+    return {whole, offset, std::move(strides)};
+  }
+
+  /// The value that `x` is a view of, with the strides that put `x` into `slot`; kNone where there are none.
+  LowValue look_through(LowValue x, Slot& slot) {
+    while (value(x).producer != kNone && lowered_.ops[value(x).producer].means == Means::view) {
+      const Op& view = lowered_.ops[value(x).producer].op;
+      const LowValue from = view.inputs[0];
+      if (view.kind->name == "transpose") {
+        Strides strides(slot.strides.size());
+        const auto& permutation = view.attributes.integers("permutation");
+        for (std::size_t i = 0; i < strides.size(); ++i)
+          strides[static_cast<std::size_t>(permutation[i])] = slot.strides[i];
+        slot.strides = std::move(strides);
+      } else if (view.kind->name == "reshape") {
+        auto strides = reshape_strides(value(x).shape, slot.strides, value(from).shape);
+        if (!strides) return kNone;
+        slot.strides = std::move(*strides);
+      } else {
+        return kNone;
+      }
+      x = from;
+    }
+    return x;
+  }
+
+  bool may_move(LowValue x, const LoweredOp& concat, const std::vector<LowOp>& users) {
+    const LoweredValue& v = value(x);
+    if (v.producer == kNone || v.is_output) return false;
+    const LoweredOp& producer = lowered_.ops[v.producer];
+    if (producer.means != Means::kernel || producer.section != concat.section) return false;
+    for (const LoweredAssign& assign : lowered_.assigns)
+      if (assign.value == x) return false;
+    return std::none_of(users.begin(), users.end(),
+                        [&](LowOp user) { return lowered_.ops[user].means == Means::accumulate; });
+  }
+
   void place_in(LowValue number, const Slot& slot) {
     if (value(slot.whole).view.storage == kNone) own_storage(slot.whole);
-    LoweredValue& v = value(number);
-    v.view = value(slot.whole).view;
-    v.view.offset += slot.start * v.view.strides[slot.dim];
+    value(number).view = {value(slot.whole).view.storage, slot.offset, 0, slot.strides};
+  }
+
+  bool lies_in(LowValue number, const Slot& slot) {
+    const LoweredValue& v = value(number);
+    if (v.view.storage != value(slot.whole).view.storage || v.view.offset != slot.offset) return false;
+    for (std::size_t d = 0; d < v.shape.size(); ++d)
+      if (v.shape[d] != 1 && v.view.strides[d] != slot.strides[d]) return false;
+    return true;
   }
 
   Status place_op(LowOp number) {
@@ -100,8 +138,10 @@ class Placer {
       case Means::kernel: break;
     }
     for (LowValue v : lowered.op.outputs) {
-      if (auto it = slots_.find(v); it != slots_.end()) place_in(v, it->second);
-      else own_storage(v);
+      if (auto it = slots_.find(v); it != slots_.end())
+        place_in(v, it->second);
+      else
+        own_storage(v);
     }
     return {};
   }
@@ -137,13 +177,11 @@ class Placer {
     const auto dim = static_cast<std::size_t>(lowered.op.attributes.integer("dim"));
     std::int64_t start = 0;
     for (LowValue& x : lowered.op.inputs) {
-      const std::int64_t extent = value(x).shape[dim];
-      const auto slot = slots_.find(x);
-      if (slot == slots_.end() || slot->second.whole != whole) {
-        x = add_copy(x, kNone);
-        place_in(x, {whole, dim, start});
-      }
-      start += extent;
+      const Slot slot = slot_of(whole, dim, start);
+      start += value(x).shape[dim];
+      if (lies_in(x, slot)) continue;
+      x = add_copy(x, kNone);
+      place_in(x, slot);
     }
     return {};
   }
@@ -164,17 +202,22 @@ class Placer {
     own_storage(result);
     const std::uint32_t where = section == kNone ? section_ : section;
     const LowOp added = lowered_.add_op(std::move(op), Means::kernel, where);
-    if (section == kNone) order_.push_back(added);
-    else lowered_.sections[section].ops.push_back(added);
+    if (section == kNone)
+      order_.push_back(added);
+    else
+      lowered_.sections[section].ops.push_back(added);
     return result;
   }
 
   bool is_persistent(LowValue v) const { return lowered_.storage_of(v).kind == Storage::Kind::persistent; }
 
-  /// An output stays as it is until the end of the run: contiguous, and not the old value of something that is assigned.
+  /// An output stays as it is until the end of the run: contiguous, and not the old value of something that is
+  /// assigned.
   Status separate_outputs() {
     for (auto& [name, v] : lowered_.outputs) {
-      auto assigned = [&, out = v](const LoweredAssign& a) { return lowered_.root_of(a.target) == lowered_.root_of(out); };
+      auto assigned = [&, out = v](const LoweredAssign& a) {
+        return lowered_.root_of(a.target) == lowered_.root_of(out);
+      };
       const bool old = is_persistent(v) && std::any_of(lowered_.assigns.begin(), lowered_.assigns.end(), assigned);
       if (!old && is_contiguous(value(v).shape, value(v).view.strides)) continue;
       value(v).is_output = false;
@@ -192,8 +235,9 @@ class Placer {
       if (!value(assign.value).micro.whole())
         return internal("`" + assign.name + "` is assigned a value of one micro-batch");
       const LoweredValue& v = value(assign.value);
-      const bool own = lowered_.storage_of(assign.value).kind == Storage::Kind::work && lowered_.fills_storage(assign.value) &&
-                       v.producer != kNone && lowered_.ops[v.producer].means == Means::kernel;
+      const bool own = lowered_.storage_of(assign.value).kind == Storage::Kind::work &&
+                       lowered_.fills_storage(assign.value) && v.producer != kNone &&
+                       lowered_.ops[v.producer].means == Means::kernel;
       if (!own || !taken.emplace(lowered_.root_of(assign.value), assign.value).second) {
         const bool once = lowered_.sections[assign.section].loop < 0;
         assign.value = add_copy(assign.value, once ? assign.section : lowered_.closing_section());

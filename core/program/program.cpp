@@ -16,7 +16,8 @@ const PersistentBuffer* PersistentLayout::find(const std::string& name) const {
 PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment) {
   PersistentLayout layout;
   for (const PersistentSpec& spec : specs) {
-    const std::uint64_t bytes = static_cast<std::uint64_t>(element_count(spec.type.shape)) * dtype_size(spec.type.dtype);
+    const std::uint64_t bytes =
+        static_cast<std::uint64_t>(element_count(spec.type.shape)) * dtype_size(spec.type.dtype);
     layout.numbers.emplace(spec.name, layout.buffers.size());
     layout.buffers.push_back({spec, layout.bytes, bytes});
     layout.bytes += align_up(bytes, alignment);
@@ -35,7 +36,8 @@ double flops_of(const ScheduledGraph& scheduled) {
 }
 
 std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// One run of a program.
@@ -70,8 +72,10 @@ class Runner {
     launch_.micro = static_cast<std::uint64_t>(micro);
     for (const Instruction& instruction : program_.segments[number].instructions) {
       if (!due(instruction.guard, micro, turns)) continue;
-      if (options_.spans) BALEEN_TRY(execute_timed(instruction));
-      else BALEEN_TRY(execute(instruction));
+      if (options_.spans)
+        BALEEN_TRY(execute_timed(instruction));
+      else
+        BALEEN_TRY(execute(instruction));
     }
     if (options_.segment_ns) {
       BALEEN_TRY(synchronize());
@@ -93,7 +97,8 @@ class Runner {
   Status execute(const Instruction& i) {
     void* const* addresses = program_.addresses.data() + i.first_address + i.per_micro * launch_.micro;
     if (i.kind == Instruction::Kind::poison) {
-      BALEEN_TRY(program_.device->check(table_.copy(device_, launch_.stream, addresses[0], program_.poison.data(), i.bytes)));
+      BALEEN_TRY(
+          program_.device->check(table_.copy(device_, launch_.stream, addresses[0], program_.poison.data(), i.bytes)));
       return {};
     }
     launch_.tensors = addresses;

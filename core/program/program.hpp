@@ -39,10 +39,11 @@ struct Instruction {
   enum class Kind : std::uint8_t { launch, poison } kind = Kind::launch;
   Guard guard = Guard::always;
   void* kernel = nullptr;
-  std::uint32_t first_address = 0, address_count = 0;  ///< in the program's address table; the last is the scratch buffer
-  std::uint32_t per_micro = 0;                         ///< entries from one micro-batch's addresses to the next's
-  std::uint64_t bytes = 0;                             ///< poison: from the only address on
-  std::uint32_t label = 0;                             ///< in the program's table of names, for spans
+  std::uint32_t first_address = 0,
+                address_count = 0;  ///< in the program's address table; the last is the scratch buffer
+  std::uint32_t per_micro = 0;      ///< entries from one micro-batch's addresses to the next's
+  std::uint64_t bytes = 0;          ///< poison: from the only address on
+  std::uint32_t label = 0;          ///< in the program's table of names, for spans
 };
 
 struct Segment {
@@ -53,14 +54,14 @@ struct Segment {
 
 /// Exact bytes of the work arena by what they are for, at the moment of the peak.
 struct MemoryReport {
-  std::uint64_t arena_bytes = 0;       ///< what will be allocated
-  std::uint64_t peak_bytes = 0;        ///< the most that is live at once
+  std::uint64_t arena_bytes = 0;                                          ///< what will be allocated
+  std::uint64_t peak_bytes = 0;                                           ///< the most that is live at once
   std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
 };
 
 struct CompileOptions {
-  /// Fills every buffer with NaN bytes when its life ends (and all but the inputs at the start): a run that reads what it must
-  /// not shows it. For tests.
+  /// Fills every buffer with NaN bytes when its life ends (and all but the inputs at the start): a run that reads what
+  /// it must not shows it. For tests.
   bool poison = false;
 };
 
@@ -70,8 +71,8 @@ struct ProgramImpl;
 /// persistent arena.
 class Program {
  public:
-  /// Lowers, forms regions, compiles kernels and lays out memory. Errors: an op the device lacks and that has no expansion.
-  /// Device must outlive the program.
+  /// Lowers, forms regions, compiles kernels and lays out memory. Errors: an op the device lacks and that has no
+  /// expansion. Device must outlive the program.
   static Result<Program> compile(ScheduledGraph scheduled, Device& device, const PersistentLayout& persistent,
                                  const CompileOptions& options = {});
 
@@ -80,7 +81,7 @@ class Program {
   ~Program();
 
   const MemoryReport& memory() const;
-  const std::vector<Port>& inputs() const;   ///< batch inputs and scalars
+  const std::vector<Port>& inputs() const;  ///< batch inputs and scalars
   const std::vector<Port>& outputs() const;
   const std::vector<Segment>& segments() const;
   const Graph& graph() const;

@@ -23,7 +23,8 @@ baleen_tensor_t tensor_of(const Lowered& lowered, LowValue number) {
 
 }  // namespace
 
-RegionView::RegionView(const Lowered& lowered, const std::vector<const Op*>& ops, const std::vector<LowValue>& interior) {
+RegionView::RegionView(const Lowered& lowered, const std::vector<const Op*>& ops,
+                       const std::vector<LowValue>& interior) {
   auto contains = [](const std::vector<LowValue>& list, LowValue v) {
     return std::find(list.begin(), list.end(), v) != list.end();
   };

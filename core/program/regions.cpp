@@ -36,7 +36,8 @@ class RegionFormer {
     const LoweredValue& value = lowered_.values[v];
     if (users_[v].size() != 1 || value.is_output || assigned_.contains(v)) return kNone;
     const LowOp user = users_[v][0];
-    return lowered_.ops[user].section == lowered_.ops[value.producer].section && kernel(user) && !taken_[user] ? user : kNone;
+    return lowered_.ops[user].section == lowered_.ops[value.producer].section && kernel(user) && !taken_[user] ? user
+                                                                                                               : kNone;
   }
 
   bool supports(const Region& region) const {
@@ -96,8 +97,6 @@ class RegionFormer {
 
 }  // namespace
 
-Regions form_regions(const Lowered& lowered, const Device& device) {
-  return RegionFormer(lowered, device).run();
-}
+Regions form_regions(const Lowered& lowered, const Device& device) { return RegionFormer(lowered, device).run(); }
 
 }  // namespace baleen

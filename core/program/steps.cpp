@@ -20,8 +20,10 @@ class StepBuilder {
     find_terms();
     for (const LoweredSection& section : lowered_.sections) {
       for (LowOp op : section.ops) {
-        if (auto it = regions_.find(op); it != regions_.end()) BALEEN_TRY(add_region(it->second));
-        else if (lowered_.ops[op].means == Means::accumulate && !joined_.contains(op)) BALEEN_TRY(add_accumulation(op));
+        if (auto it = regions_.find(op); it != regions_.end())
+          BALEEN_TRY(add_region(it->second));
+        else if (lowered_.ops[op].means == Means::accumulate && !joined_.contains(op))
+          BALEEN_TRY(add_accumulation(op));
       }
     }
     return std::move(steps_);
@@ -36,8 +38,8 @@ class StepBuilder {
       if (op(number).means != Means::accumulate) continue;
       const LowValue x = op(number).op.inputs[0];
       const LoweredValue& value = lowered_.values[x];
-      const bool joined = value.producer != kNone && op(value.producer).means == Means::kernel && users_[x].size() == 1 &&
-                          !value.is_output && lowered_.fills_storage(x);
+      const bool joined = value.producer != kNone && op(value.producer).means == Means::kernel &&
+                          users_[x].size() == 1 && !value.is_output && lowered_.fills_storage(x);
       if (!joined) continue;
       terms_[x] = op(number).op.outputs[0];
       joined_.insert(number);
@@ -63,14 +65,17 @@ class StepBuilder {
       if (view.tensors()[i].flags & BALEEN_TENSOR_EXTERNAL_INPUT) step.reads.push_back(view.values()[i]);
       if (view.tensors()[i].flags & BALEEN_TENSOR_OUTPUT) step.writes.push_back(view.values()[i]);
     }
-    if (terms.empty()) step.launches = {{Guard::always, kernel, kernels_[kernel].operands}};
-    else BALEEN_TRY(add_terms(step, kernel, ops, terms));
+    if (terms.empty())
+      step.launches = {{Guard::always, kernel, kernels_[kernel].operands}};
+    else
+      BALEEN_TRY(add_terms(step, kernel, ops, terms));
     steps_.push_back(std::move(step));
     return {};
   }
 
   /// The first micro-batch's results are the sums; later ones are added.
-  Status add_terms(Step& step, std::uint32_t kernel, const std::vector<const Op*>& ops, const std::vector<Term>& terms) {
+  Status add_terms(Step& step, std::uint32_t kernel, const std::vector<const Op*>& ops,
+                   const std::vector<Term>& terms) {
     step.in_place = false;
     std::vector<LowValue> first = kernels_[kernel].operands;
     for (const Term& t : terms) {
@@ -89,7 +94,8 @@ class StepBuilder {
 
   /// y = y + a·b needs no memory for the term.
   Result<bool> add_contraction(Step& step, const Op& contraction, const Term& term) {
-    if (!contraction.kind->has(kContraction) || contraction.inputs.size() != 2 || contraction.outputs.size() != 1) return false;
+    if (!contraction.kind->has(kContraction) || contraction.inputs.size() != 2 || contraction.outputs.size() != 1)
+      return false;
     Op adding = contraction;
     adding.inputs.push_back(term.sum);
     adding.outputs = {same_place(term.sum)};
@@ -111,7 +117,8 @@ class StepBuilder {
     adding.outputs = {same_place(term.sum)};
     BALEEN_TRY_ASSIGN(const std::uint32_t kernel, kernels_.compile(RegionView(lowered_, {&adding}), adding));
     if (!kernels_.may_alias(kernel, adding.outputs[0], term.sum))
-      return unsupported(cause.name + ": the device cannot `accumulate` in place, which gradient accumulation needs", cause.where);
+      return unsupported(cause.name + ": the device cannot `accumulate` in place, which gradient accumulation needs",
+                         cause.where);
     step.launches.push_back({Guard::not_first, kernel, kernels_[kernel].operands});
     return {};
   }

@@ -15,7 +15,8 @@ Strides contiguous_strides(const Shape& shape);
 /// Dimensions of extent 1 do not matter.
 bool is_contiguous(const Shape& shape, const Strides& strides);
 
-/// Strides under which the same memory has the shape `to`, in row-major order of elements; nothing where there are none.
+/// Strides under which the same memory has the shape `to`, in row-major order of elements; nothing where there are
+/// none.
 std::optional<Strides> reshape_strides(const Shape& from, const Strides& strides, const Shape& to);
 /// Result dimension i is dimension permutation[i].
 Strides transpose_strides(const Strides& strides, const std::vector<std::int64_t>& permutation);

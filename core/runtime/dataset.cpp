@@ -12,12 +12,12 @@ baleen_dtype_t field_dtype(const baleen_field_t& field, baleen_dtype_t dtype) {
 Result<std::shared_ptr<Dataset>> Dataset::create(const Registry& plugins, const MemberSpec& spec, std::uint64_t seed,
                                                  const std::string& folder) {
   BALEEN_TRY_ASSIGN(const Descriptor descriptor, plugins.find("data", spec.name, spec.where));
-  BALEEN_TRY_ASSIGN(SettingsStorage settings, SettingsStorage::build(descriptor, spec.options, {seed, folder, spec.where}));
+  BALEEN_TRY_ASSIGN(SettingsStorage settings,
+                    SettingsStorage::build(descriptor, spec.options, {seed, folder, spec.where}));
   BALEEN_TRY_ASSIGN(Plugin plugin, plugins.open(descriptor));
   auto data = std::shared_ptr<Dataset>(new Dataset(std::move(plugin), std::move(settings)));
   BALEEN_TRY_ASSIGN(data->table_, data->plugin_.table<baleen_data_t>("data"));
-  Status made = data->plugin_.check(
-      data->table_->create(data->plugin_.host(), data->settings_.get(), &data->dataset_));
+  Status made = data->plugin_.check(data->table_->create(data->plugin_.host(), data->settings_.get(), &data->dataset_));
   if (!made) return Error{made.error().code, made.error().message, spec.where};
   data->info_.size = sizeof(data->info_);
   BALEEN_TRY(data->plugin_.check(data->table_->info(data->dataset_, &data->info_)));
@@ -57,8 +57,7 @@ Result<Batch> Dataset::read(baleen_split_t split, std::int64_t first, std::int64
 Result<std::vector<std::int32_t>> Dataset::encode(const std::string& text) const {
   std::vector<std::int32_t> ids(text.size() + 1);
   for (;;) {
-    const std::int64_t count =
-        tokens_->encode(dataset_, abi(text), ids.data(), static_cast<std::int64_t>(ids.size()));
+    const std::int64_t count = tokens_->encode(dataset_, abi(text), ids.data(), static_cast<std::int64_t>(ids.size()));
     if (count < 0) return plugin_.failure(BALEEN_INVALID);
     const bool fits = count <= static_cast<std::int64_t>(ids.size());
     ids.resize(static_cast<std::size_t>(count));
@@ -78,8 +77,11 @@ Result<std::string> Dataset::decode(const std::vector<std::int32_t>& ids) const 
   }
 }
 
-BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, baleen_dtype_t dtype, std::int64_t first_row)
-    : data_(std::move(data)), batch_(batch), dtype_(dtype), position_(first_row), thread_([this, first_row] { work(first_row); }) {}
+BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, baleen_dtype_t dtype,
+                         std::int64_t first_row)
+    : data_(std::move(data)), batch_(batch), dtype_(dtype), position_(first_row), thread_([this, first_row] {
+        work(first_row);
+      }) {}
 
 BatchReader::~BatchReader() {
   {

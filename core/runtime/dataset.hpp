@@ -28,7 +28,8 @@ class Dataset {
 
   const baleen_dataset_info_t& info() const { return info_; }
 
-  /// Rows `first` … `first + count - 1` of a split's endless stream; fp32 fields are widened where `dtype` is fp64. [any thread]
+  /// Rows `first` … `first + count - 1` of a split's endless stream; fp32 fields are widened where `dtype` is fp64.
+  /// [any thread]
   Result<Batch> read(baleen_split_t split, std::int64_t first, std::int64_t count, baleen_dtype_t dtype) const;
 
   /// Whether text and ids can be turned into each other.

@@ -9,7 +9,8 @@ namespace baleen {
 namespace {
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -34,8 +35,8 @@ Result<std::unique_ptr<Monitors>> Monitors::create(std::vector<OpenMonitor> chos
   for (OpenMonitor& monitor : chosen) {
     auto member = std::make_unique<Member>(monitor.plugin, std::move(monitor.settings));
     BALEEN_TRY_ASSIGN(member->table, member->plugin.table<baleen_monitor_t>("monitor"));
-    BALEEN_TRY(member->plugin.check(
-        member->table->create(member->plugin.host(), member->settings.get(), &member->monitor)));
+    BALEEN_TRY(
+        member->plugin.check(member->table->create(member->plugin.host(), member->settings.get(), &member->monitor)));
     members.push_back(std::move(member));
   }
   return std::unique_ptr<Monitors>(new Monitors(std::move(members), std::move(log)));
@@ -92,8 +93,8 @@ void Monitors::tell(Member& member, const std::function<baleen_status_t(Member&)
   if (member.failed) return;
   if (Status status = member.plugin.check(call(member)); !status) {
     member.failed = true;
-    log_.warning("monitor `" + member.plugin.descriptor().name + "` failed and is told nothing more: " +
-                 status.error().text());
+    log_.warning("monitor `" + member.plugin.descriptor().name +
+                 "` failed and is told nothing more: " + status.error().text());
   }
 }
 
@@ -111,8 +112,7 @@ void Monitors::record(baleen_record_kind_t kind, std::int64_t step, std::int64_t
 void Monitors::spans(std::vector<MonitorSpan> spans) {
   enqueue([this, spans = std::move(spans)] {
     std::vector<baleen_span_t> list;
-    for (const MonitorSpan& s : spans)
-      list.push_back({abi(s.name), abi(s.category), s.begin, s.end, s.step, 0, 0});
+    for (const MonitorSpan& s : spans) list.push_back({abi(s.name), abi(s.category), s.begin, s.end, s.step, 0, 0});
     for (auto& member : members_)
       if (member->table->spans)
         tell(*member, [&](Member& m) { return m.table->spans(m.monitor, list.data(), list.size()); });

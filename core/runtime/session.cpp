@@ -90,9 +90,9 @@ Status Session::Impl::put(const Program& program, const std::string& name, const
   const Port* port = find_port(program.inputs(), name);
   if (!port) return {};  // the program does not read it
   if (port->bytes != size)
-    return internal("input `" + name + "` takes " + std::to_string(port->bytes) + " bytes, not " + std::to_string(size));
-  return device.check(
-      device.table().copy(device.handle(), device.stream(), work_arena.at(port->offset), bytes, size));
+    return internal("input `" + name + "` takes " + std::to_string(port->bytes) + " bytes, not " +
+                    std::to_string(size));
+  return device.check(device.table().copy(device.handle(), device.stream(), work_arena.at(port->offset), bytes, size));
 }
 
 Result<std::vector<double>> Session::Impl::get(const Program& program, const std::string& name) {
@@ -341,8 +341,8 @@ Status Session::read_tensor(const std::string& name, void* data, std::uint64_t b
   const PersistentBuffer* buffer = impl_->persistent.find(name);
   if (!buffer) return invalid("no persistent tensor `" + name + "`");
   const Device& device = impl_->device;
-  BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), data,
-                                              impl_->persistent_arena.at(buffer->offset), bytes)));
+  BALEEN_TRY(device.check(
+      device.table().copy(device.handle(), device.stream(), data, impl_->persistent_arena.at(buffer->offset), bytes)));
   return device.check(device.table().synchronize(device.handle(), device.stream()));
 }
 

@@ -26,8 +26,9 @@ using Facts = std::map<std::string, double>;
 /// What `baleen run` drives, mostly through the Lua training loop. [one thread]
 class Session {
  public:
-  /// Compiles the programs, refuses a plan that does not fit (BALEEN_NO_MEMORY, with the bytes by kind and what would help) before
-  /// anything is allocated, allocates, and runs the initialize program. Borrowed: `device` and `monitors` outlive the session.
+  /// Compiles the programs, refuses a plan that does not fit (BALEEN_NO_MEMORY, with the bytes by kind and what would
+  /// help) before anything is allocated, allocates, and runs the initialize program. Borrowed: `device` and `monitors`
+  /// outlive the session.
   static Result<std::unique_ptr<Session>> create(Plan plan, Device& device, std::shared_ptr<Dataset> data,
                                                  Monitors& monitors, SessionOptions options);
   ~Session();
@@ -58,8 +59,8 @@ class Session {
   Status read_tensor(const std::string& name, void* data, std::uint64_t bytes);
   Status write_tensor(const std::string& name, const void* data, std::uint64_t bytes);
 
-  /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device", and
-  /// "total", which is exactly what is allocated.
+  /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
+  /// and "total", which is exactly what is allocated.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
 
  private:

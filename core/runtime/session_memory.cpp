@@ -49,10 +49,12 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
   text.back() = '.';
   const std::uint64_t work = planned.at("inputs") + planned.at("activations") + planned.at("scratch");
   if (total - work > have)
-    text += " Parameters and optimizer alone do not fit: make the model smaller, or choose an optimizer with fewer slots";
+    text +=
+        " Parameters and optimizer alone do not fit: make the model smaller, or choose an optimizer with fewer slots";
   else if (batch / micro_batches > 1)
     text += " What would help: `accumulate` = " + std::to_string(std::min(batch, micro_batches * 2)) +
-            " or more (micro-batches of a batch of " + std::to_string(batch) + "), a smaller batch, or a shorter context";
+            " or more (micro-batches of a batch of " + std::to_string(batch) +
+            "), a smaller batch, or a shorter context";
   else
     text += " What would help: a shorter context, or a smaller model";
   return Error{BALEEN_NO_MEMORY, text, {}};

@@ -68,7 +68,8 @@ class Attention : public ComputeTest {
 
 TEST_P(Attention, OfAwkwardSizes) {
   for (const Sizes& s : {Sizes{1, 1, 1, 1, 1, 1}, {2, 5, 5, 3, 3, 4}, {1, 64, 64, 2, 2, 16}, {1, 65, 65, 1, 1, 32}, {2, 70, 70, 4, 2, 20},
-                         {1, 130, 130, 2, 1, 64}, {1, 3, 200, 2, 2, 7}, {1, 200, 3, 2, 2, 24}})
+                         {1, 130, 130, 2, 1, 64}, {1, 3, 200, 2, 2, 7}, {1, 200, 3, 2, 2, 24},
+                         {1, 100, 130, 1, 1, 16}, {2, 128, 138, 2, 1, 16}, {1, 130, 100, 1, 1, 16}})
     for (const bool causal : {false, true})
       for (const bool ids : {false, true}) check(s, causal, ids);
 }
@@ -95,7 +96,8 @@ TEST_P(Attention, GradientIsTheDifferenceQuotient) {
       for (const bool ids : {false, true}) check_gradient(s, causal, ids, true);
 }
 TEST_P(Attention, GradientOfSeveralBlocks) {
-  for (const Sizes& s : {Sizes{2, 70, 70, 4, 2, 20}, {1, 130, 130, 2, 1, 64}, {1, 3, 200, 2, 2, 16}, {1, 200, 3, 2, 2, 24}, {1, 129, 129, 2, 2, 32}})
+  for (const Sizes& s : {Sizes{2, 70, 70, 4, 2, 20}, {1, 130, 130, 2, 1, 64}, {1, 3, 200, 2, 2, 16}, {1, 200, 3, 2, 2, 24}, {1, 129, 129, 2, 2, 32},
+                         {1, 100, 130, 1, 1, 16}, {1, 128, 138, 2, 1, 16}, {1, 130, 100, 1, 1, 16}})
     for (const bool causal : {false, true})
       for (const bool ids : {false, true}) check_gradient(s, causal, ids, false);
 }

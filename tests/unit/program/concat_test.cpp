@@ -53,6 +53,26 @@ TEST(Concat, PartsAreReadByOthersToo) {
   expect_as_reference(m.graph, TOY, {}, 1, 24);
 }
 
+TEST(Concat, ComputedPartsAreSeenThroughReshapesAndTransposes) {
+  GraphMaker m;
+  const ValueId x = m.batch("x", {3, 4});
+  const ValueId a = m.reshape(m.unary(BALEEN_X_SIN, x), {3, 1, 4}), b = m.reshape(m.unary(BALEEN_X_COS, x), {3, 1, 4});
+  const ValueId c = m.reshape(m.transpose(m.unary(BALEEN_X_TANH, m.transpose(x, {1, 0})), {1, 0}), {3, 1, 4});
+  m.output("y", m.concat({a, b, c}, 1));
+  EXPECT_EQ(launches(m.graph), 3u);
+  expect_as_reference(m.graph, TOY, kSingle, 1, 26);
+}
+
+/// Pairs that lie three apart are rows of two, and no rows of four.
+TEST(Concat, APartWhoseReshapeIsNoViewThereIsCopied) {
+  GraphMaker m;
+  const ValueId x = m.batch("x", {3, 4});
+  const ValueId a = m.reshape(m.unary(BALEEN_X_SIN, x), {6, 2}), b = m.reshape(m.unary(BALEEN_X_COS, x), {6, 2});
+  m.output("y", m.concat({a, m.slice(b, 1, 0, 1)}, 1));
+  EXPECT_EQ(launches(m.graph), 4u);
+  expect_as_reference(m.graph, TOY, kSingle, 1, 27);
+}
+
 TEST(Concat, AReshapeOfATransposeIsCopiedFirst) {
   GraphMaker m;
   const ValueId x = m.batch("x", {3, 4});

@@ -30,7 +30,8 @@ ValueId GraphMaker::batch(const std::string& name, Shape shape, baleen_dtype_t d
   if (!axes.empty()) axes[0] = "batch";
   return take(graph.input(name, {dtype, std::move(shape), std::move(axes)}));
 }
-ValueId GraphMaker::op(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes, const std::string& name) {
+ValueId GraphMaker::op(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
+                       const std::string& name) {
   return take(graph.append1(kind, std::move(inputs), std::move(attributes), name));
 }
 std::vector<ValueId> GraphMaker::ops(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes) {
@@ -43,7 +44,9 @@ ValueId GraphMaker::scale(ValueId x, double factor) {
   const auto result = e.binary(BALEEN_X_MUL, e.input(0), e.constant(factor));
   return take(graph.pointwise({x}, std::move(e), result));
 }
-ValueId GraphMaker::matmul(const std::string& spec, ValueId a, ValueId b) { return op("matmul", {a, b}, {{"spec", spec}}, spec); }
+ValueId GraphMaker::matmul(const std::string& spec, ValueId a, ValueId b) {
+  return op("matmul", {a, b}, {{"spec", spec}}, spec);
+}
 ValueId GraphMaker::sum(ValueId x, std::vector<std::int64_t> dims) {
   return op("reduce", {x}, {{"kind", std::string("sum")}, {"dims", dims}, {"keep", Attributes::ints({0})}});
 }
@@ -51,7 +54,9 @@ ValueId GraphMaker::concat(std::vector<ValueId> parts, std::int64_t dim) {
   return op("concat", std::move(parts), {{"dim", Attributes::ints({dim})}});
 }
 ValueId GraphMaker::slice(ValueId x, std::int64_t dim, std::int64_t start, std::int64_t length) {
-  return op("slice", {x}, {{"dim", Attributes::ints({dim})}, {"start", Attributes::ints({start})}, {"length", Attributes::ints({length})}});
+  return op(
+      "slice", {x},
+      {{"dim", Attributes::ints({dim})}, {"start", Attributes::ints({start})}, {"length", Attributes::ints({length})}});
 }
 ValueId GraphMaker::reshape(ValueId x, Shape shape) { return op("reshape", {x}, {{"shape", shape}}); }
 ValueId GraphMaker::transpose(ValueId x, std::vector<std::int64_t> permutation) {
@@ -64,7 +69,8 @@ void GraphMaker::assign(ValueId target, ValueId value) {
 namespace {
 
 /// p' = p - 0.1 m', m' = 0.9 m + g, for every parameter.
-void append_momentum(GraphMaker& m, const std::vector<ValueId>& parameters, const std::vector<ValueId>& gradients, ValueId scale) {
+void append_momentum(GraphMaker& m, const std::vector<ValueId>& parameters, const std::vector<ValueId>& gradients,
+                     ValueId scale) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Value parameter = m.graph.value(parameters[i]);
     const ValueId slot = m.state(parameter.name + ".m", parameter.shape);
@@ -99,17 +105,22 @@ Graph training_graph(std::int64_t batch) {
   const ValueId heads = m.reshape(h, {batch, 4, 2, 3});
   const ValueId swapped = m.concat({m.slice(heads, 2, 1, 1), m.slice(heads, 2, 0, 1)}, 2);
   const ValueId logits = m.matmul("bshe,hev->bsv", m.binary(BALEEN_X_ADD, heads, swapped), w2);
-  const ValueId losses = m.ops("cross_entropy", {logits, target}, {{"ignore_index", Attributes::ints({2})}, {"smoothing", Attributes::floats({0.1})}})[0];
+  const ValueId losses = m.ops("cross_entropy", {logits, target},
+                               {{"ignore_index", Attributes::ints({2})}, {"smoothing", Attributes::floats({0.1})}})[0];
   const ValueId loss = m.sum(losses, {0, 1});
   Expression counted;
   const auto one = counted.binary(BALEEN_X_NE, counted.input(0), counted.constant(2));
-  const ValueId mask = m.op("pointwise", {target}, {{"expression", std::move(counted)}, {"results", Attributes::ints({one})}, {"dtype", Attributes::ints({BALEEN_F64})}});
+  const ValueId mask = m.op("pointwise", {target},
+                            {{"expression", std::move(counted)},
+                             {"results", Attributes::ints({one})},
+                             {"dtype", Attributes::ints({BALEEN_F64})}});
   const ValueId weight = m.sum(mask, {0, 1});
   m.output("loss", loss);
   m.output("weight", weight);
   m.graph.context().phase = Phase::backward;
   Expression inverse;
-  const auto seed = inverse.binary(BALEEN_X_DIV, inverse.constant(1), inverse.binary(BALEEN_X_MAX, inverse.input(0), inverse.constant(1)));
+  const auto seed = inverse.binary(BALEEN_X_DIV, inverse.constant(1),
+                                   inverse.binary(BALEEN_X_MAX, inverse.input(0), inverse.constant(1)));
   const ValueId cotangent = take(m.graph.pointwise({weight}, std::move(inverse), seed));
   const std::vector<ValueId> parameters{w1, b1, gain, w2};
   const auto gradients = take(differentiate(m.graph, loss, cotangent, parameters));
@@ -154,7 +165,9 @@ class RandomGraph {
   std::size_t below(std::size_t n) { return random_() % n; }
   ValueId any() { return pool_[below(pool_.size())]; }
   /// Prefers what was made last, so that chains grow.
-  ValueId recent() { return below(3) ? pool_[pool_.size() - 1 - below(std::min<std::size_t>(pool_.size(), 4))] : any(); }
+  ValueId recent() {
+    return below(3) ? pool_[pool_.size() - 1 - below(std::min<std::size_t>(pool_.size(), 4))] : any();
+  }
   std::size_t dim_of(ValueId x) { return below(m_.shape(x).size()); }
 
   ValueId like(ValueId x) {

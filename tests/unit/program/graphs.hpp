@@ -15,7 +15,8 @@ class GraphMaker {
   ValueId state(const std::string& name, Shape shape);
   /// With the logical axis "batch" on dimension 0, so that it can be cut.
   ValueId batch(const std::string& name, Shape shape, baleen_dtype_t dtype = BALEEN_F64);
-  ValueId op(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {}, const std::string& name = {});
+  ValueId op(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
+             const std::string& name = {});
   std::vector<ValueId> ops(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {});
   ValueId unary(std::uint32_t opcode, ValueId x);
   ValueId binary(std::uint32_t opcode, ValueId a, ValueId b);
@@ -34,8 +35,8 @@ class GraphMaker {
   Graph graph;
 };
 
-/// A network with dropout, norm, softmax loss, its gradients, a momentum update with clipping: all that a step of training has. Batch
-/// inputs "x" and "target".
+/// A network with dropout, norm, softmax loss, its gradients, a momentum update with clipping: all that a step of
+/// training has. Batch inputs "x" and "target".
 Graph training_graph(std::int64_t batch);
 
 /// Any ops in any order on small tensors, with assigns of all sorts.

@@ -43,6 +43,22 @@ TEST(Micro, AContractionThatTakesAnAddendNeedsNoMemoryForTheTerm) {
   for (const Powers& powers : {Powers{}, Powers{{"addend", "false"}}}) expect_as_reference(m.graph, TOY, powers, 3, 13);
 }
 
+/// The norm is there only after the loop; passing the gradient on in pieces would compute it twice.
+TEST(Micro, AGradientScaledByItsOwnNormIsComputedOnce) {
+  GraphMaker m;
+  const ValueId x = m.batch("x", {6, 5}), y = m.batch("y", {6, 7});
+  const ValueId gradient = m.matmul("bi,bo->io", x, y);
+  const ValueId norm = m.unary(BALEEN_X_SQRT, m.sum(m.binary(BALEEN_X_MUL, gradient, gradient), {0, 1}));
+  m.output("clipped", m.binary(BALEEN_X_MUL, gradient, norm));
+  const auto graph = scheduled(m.graph, 3);
+  ASSERT_TRUE(graph) << graph.error().text();
+  int contractions = 0;
+  for (const Section& section : graph->sections)
+    for (OpId op : section.ops) contractions += graph->graph.op(op).kind->has(kContraction);
+  EXPECT_EQ(contractions, 1);
+  expect_as_reference(m.graph, TOY, {}, 3, 17);
+}
+
 /// The term of the sum is read by another op of the loop as well.
 TEST(Micro, ATermThatOthersReadIsKeptApart) {
   GraphMaker m;
@@ -61,7 +77,8 @@ TEST(Micro, WhatALoopReadsLivesUntilItsEnd) {
   ValueId h = m.matmul("bi,io->bo", x, softened);
   h = m.unary(BALEEN_X_SIN, m.unary(BALEEN_X_COS, h));
   m.output("y", m.sum(m.matmul("bi,io->bo", h, softened), {0, 1}));
-  for (const Powers& powers : {Powers{}, Powers{{"regions", "false"}}}) expect_as_reference(m.graph, TOY, powers, 3, 15);
+  for (const Powers& powers : {Powers{}, Powers{{"regions", "false"}}})
+    expect_as_reference(m.graph, TOY, powers, 3, 15);
 }
 
 /// Each micro-batch sees its rows of the batch through views of all sorts.

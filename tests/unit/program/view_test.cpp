@@ -72,7 +72,8 @@ TEST(View, AViewIsFoundWhereverThereIsOne) {
     // Strides, if any, are the offsets of the elements one step along each dimension.
     const Strides steps = contiguous_strides(to);
     Strides candidate;
-    for (std::size_t d = 0; d < to.size(); ++d) candidate.push_back(to[d] == 1 ? 1 : all[static_cast<std::size_t>(steps[d])]);
+    for (std::size_t d = 0; d < to.size(); ++d)
+      candidate.push_back(to[d] == 1 ? 1 : all[static_cast<std::size_t>(steps[d])]);
     const bool exists = offsets(to, candidate) == all;
     EXPECT_EQ(reshape_strides(permuted, strides, to).has_value(), exists) << to_string(permuted) << to_string(to);
   }

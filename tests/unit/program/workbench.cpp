@@ -8,8 +8,8 @@
 #include "core/ops/ops.hpp"
 #include "core/plan/micro.hpp"
 #include "core/plugin/descriptor.hpp"
-#include "core/plugin/settings.hpp"
 #include "core/plugin/option_value.hpp"
+#include "core/plugin/settings.hpp"
 #include "support/reference_interpreter.hpp"
 
 namespace baleen::test {
@@ -23,9 +23,12 @@ void encode(const Numbers& numbers, baleen_dtype_t dtype, char* out) {
     const auto number = static_cast<float>(numbers[i]);
     const auto id = static_cast<std::int32_t>(numbers[i]);
     char* to = out + i * dtype_size(dtype);
-    if (dtype == BALEEN_F64) std::memcpy(to, &numbers[i], 8);
-    else if (dtype == BALEEN_F32) std::memcpy(to, &number, 4);
-    else std::memcpy(to, &id, 4);
+    if (dtype == BALEEN_F64)
+      std::memcpy(to, &numbers[i], 8);
+    else if (dtype == BALEEN_F32)
+      std::memcpy(to, &number, 4);
+    else
+      std::memcpy(to, &id, 4);
   }
 }
 
@@ -90,7 +93,8 @@ char* Workbench::Guarded::base() {
 
 void Workbench::Guarded::check() const {
   const char* begin = const_cast<Guarded*>(this)->base();
-  for (const char* p = memory.data(); p != begin; ++p) ASSERT_EQ(*p, kMark) << "written " << begin - p << " bytes before the arena";
+  for (const char* p = memory.data(); p != begin; ++p)
+    ASSERT_EQ(*p, kMark) << "written " << begin - p << " bytes before the arena";
   for (const char* p = begin + bytes; p != memory.data() + memory.size(); ++p)
     ASSERT_EQ(*p, kMark) << "written " << p - begin - static_cast<std::ptrdiff_t>(bytes) << " bytes after the arena";
 }
@@ -131,7 +135,8 @@ void Workbench::run(std::uint64_t seed, std::uint64_t step) {
 
 Numbers Workbench::output(const std::string& name) const {
   for (const Port& port : program_->outputs())
-    if (port.name == name) return decode(static_cast<const char*>(program_->address(port)), port.bytes, port.type.dtype);
+    if (port.name == name)
+      return decode(static_cast<const char*>(program_->address(port)), port.bytes, port.type.dtype);
   throw std::runtime_error("no output " + name);
 }
 

@@ -1,4 +1,5 @@
-/// \file Compiles a graph for a test device, runs it in memory between canaries, and compares with the reference interpreter.
+/// \file Compiles a graph for a test device, runs it in memory between canaries, and compares with the reference
+/// interpreter.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -57,8 +58,8 @@ class Workbench {
 /// Random numbers for every source of a graph (ids for int32 inputs, below `classes`), the same for a seed.
 std::map<std::string, Numbers> random_sources(const Graph& graph, std::uint64_t seed, std::int64_t classes = 3);
 
-/// Runs `graph` with the sources on the device and by the reference; all outputs and assigned values must agree. `steps` runs in a
-/// row, the second from what the first assigned.
+/// Runs `graph` with the sources on the device and by the reference; all outputs and assigned values must agree.
+/// `steps` runs in a row, the second from what the first assigned.
 void expect_as_reference(const Graph& graph, const std::string& file, const Powers& powers, std::int64_t micro_batches,
                          std::uint64_t seed, int steps = 2);
 

@@ -27,7 +27,8 @@ TEST(Monitors, AreToldEverythingInOrder) {
       {"\"finish\"", "\"loss\"", "\"held_out_loss\""}};
   ASSERT_EQ(lines.size(), expected.size());
   for (std::size_t i = 0; i < lines.size(); ++i)
-    for (const std::string& part : expected[i]) EXPECT_NE(lines[i].find(part), std::string::npos) << part << " in " << lines[i];
+    for (const std::string& part : expected[i])
+      EXPECT_NE(lines[i].find(part), std::string::npos) << part << " in " << lines[i];
 }
 
 }  // namespace

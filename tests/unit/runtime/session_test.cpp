@@ -10,8 +10,8 @@ namespace baleen::test {
 namespace {
 
 /// A session, or a failed test.
-#define MAKE_RUN(name, ...)        \
-  SmallRun name(__VA_ARGS__);           \
+#define MAKE_RUN(name, ...)   \
+  SmallRun name(__VA_ARGS__); \
   ASSERT_TRUE(name.status) << name.status.error().text()
 
 std::vector<double> losses(Session& session, int steps) {
@@ -76,7 +76,8 @@ TEST(Session, TheFirstUpdateIsTheClippedGradientTimesTheRate) {
   MAKE_RUN(run, folder);
   double squares = 0;
   std::map<std::string, std::vector<double>> before;
-  for (const char* name : {"embedding.table", "hidden.weight", "head.weight"}) before[name] = parameter(*run.session, name);
+  for (const char* name : {"embedding.table", "hidden.weight", "head.weight"})
+    before[name] = parameter(*run.session, name);
   const auto facts = run.session->step();
   ASSERT_TRUE(facts);
   for (const auto& [name, old] : before) {

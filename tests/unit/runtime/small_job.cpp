@@ -26,13 +26,16 @@ Result<ValueId> logits(Graph& graph, const std::vector<ParameterSpec>& parameter
     p.push_back(value);
   }
   BALEEN_TRY_ASSIGN(const ValueId embedded, graph.append1("embedding", {p[0], tokens}, {}, "embedding"));
-  BALEEN_TRY_ASSIGN(const ValueId hidden, graph.append1("matmul", {embedded, p[1]}, {{"spec", std::string("bsd,dh->bsh")}}, "hidden"));
+  BALEEN_TRY_ASSIGN(const ValueId hidden,
+                    graph.append1("matmul", {embedded, p[1]}, {{"spec", std::string("bsd,dh->bsh")}}, "hidden"));
   BALEEN_TRY_ASSIGN(const ValueId active, graph.unary(BALEEN_X_TANH, hidden));
   return graph.append1("matmul", {active, p[2]}, {{"spec", std::string("bsh,hv->bsv")}}, "head");
 }
 
 Result<ValueId> sum_all(Graph& graph, ValueId x) {
-  return graph.append1("reduce", {x}, {{"kind", std::string("sum")}, {"dims", Attributes::ints({0, 1})}, {"keep", Attributes::ints({0})}});
+  return graph.append1(
+      "reduce", {x},
+      {{"kind", std::string("sum")}, {"dims", Attributes::ints({0, 1})}, {"keep", Attributes::ints({0})}});
 }
 
 Result<Graph> loss_graph(const std::vector<ParameterSpec>& parameters, const JobOptions& options) {
@@ -45,7 +48,10 @@ Result<Graph> loss_graph(const std::vector<ParameterSpec>& parameters, const Job
   BALEEN_TRY_ASSIGN(const ValueId loss, sum_all(graph, losses[0]));
   Expression counted;
   const auto one = counted.binary(BALEEN_X_NE, counted.input(0), counted.constant(-1));
-  BALEEN_TRY_ASSIGN(const ValueId mask, graph.append1("pointwise", {targets}, {{"expression", std::move(counted)}, {"results", Attributes::ints({one})}, {"dtype", Attributes::ints({options.dtype})}}));
+  BALEEN_TRY_ASSIGN(const ValueId mask, graph.append1("pointwise", {targets},
+                                                      {{"expression", std::move(counted)},
+                                                       {"results", Attributes::ints({one})},
+                                                       {"dtype", Attributes::ints({options.dtype})}}));
   BALEEN_TRY_ASSIGN(const ValueId weight, sum_all(graph, mask));
   graph.set_output("loss", loss);
   graph.set_output("weight", weight);
@@ -66,7 +72,9 @@ Result<Job> make_job(const JobOptions& options) {
   generate.set_output("logits", x);
   job.generate = std::move(generate);
   job.optimizer = {"sgd", {{"lr", {options.lr, "test"}}, {"momentum", {0.9, "test"}}}, {}, "test"};
-  job.optimizer.schedules["lr"] = [lr = options.lr](std::int64_t step) { return lr / (1.0 + 0.01 * static_cast<double>(step)); };
+  job.optimizer.schedules["lr"] = [lr = options.lr](std::int64_t step) {
+    return lr / (1.0 + 0.01 * static_cast<double>(step));
+  };
   job.clip = 1;
   job.accumulate = options.accumulate;
   job.batch = options.batch;
@@ -91,12 +99,18 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   registry_ = std::make_unique<Registry>(std::move(found));
   BALEEN_TRY_ASSIGN(Job job, make_job(options));
   const std::string path = folder.write("corpus.txt", some_text());
-  const MemberSpec corpus{"text", {{"path", {path, "test"}}, {"tokenizer", {std::string("bytes"), "test"}}, {"context", {kContext, "test"}}}, {}, "test"};
+  const MemberSpec corpus{
+      "text",
+      {{"path", {path, "test"}}, {"tokenizer", {std::string("bytes"), "test"}}, {"context", {kContext, "test"}}},
+      {},
+      "test"};
   BALEEN_TRY_ASSIGN(auto data, Dataset::create(*registry_, corpus, job.seed, folder.path()));
 
   BALEEN_TRY_ASSIGN(const Descriptor descriptor, registry_->best("compute"));
-  const UserValues device_options{{"threads", {std::int64_t{1}, "test"}}, {"memory", {static_cast<std::int64_t>(std::stoll(options.memory)), "test"}}};
-  BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(descriptor, device_options, {job.seed, folder.path(), "test"}));
+  const UserValues device_options{{"threads", {std::int64_t{1}, "test"}},
+                                  {"memory", {static_cast<std::int64_t>(std::stoll(options.memory)), "test"}}};
+  BALEEN_TRY_ASSIGN(const SettingsStorage settings,
+                    SettingsStorage::build(descriptor, device_options, {job.seed, folder.path(), "test"}));
   BALEEN_TRY_ASSIGN(const Plugin plugin, registry_->open(descriptor));
   BALEEN_TRY_ASSIGN(device_, Device::create(plugin, *settings.get()));
 
@@ -110,7 +124,8 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   chosen.push_back({monitor_plugin, std::move(monitor_settings)});
   BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), registry_->log()));
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_));
-  BALEEN_TRY_ASSIGN(session, Session::create(std::move(plan), *device_, data, *monitors_, {100, options.batch, 7, options.dtype, {{"script", 0, "small"}}}));
+  BALEEN_TRY_ASSIGN(session, Session::create(std::move(plan), *device_, data, *monitors_,
+                                             {100, options.batch, 7, options.dtype, {{"script", 0, "small"}}}));
   return {};
 }
 

@@ -13,8 +13,8 @@ struct JobOptions {
   std::int64_t batch = 8;
   std::int64_t accumulate = 1;
   double lr = 0.5;
-  std::string memory = "0";   ///< MiB that the device says it has; "0": what there is
-  std::int64_t width = 12;    ///< of the hidden layer
+  std::string memory = "0";  ///< MiB that the device says it has; "0": what there is
+  std::int64_t width = 12;   ///< of the hidden layer
   baleen_dtype_t dtype = BALEEN_F64;
 };
 

@@ -1,5 +1,6 @@
 /// \file Attention by blocks with a running maximum (arXiv 2205.14135, 1805.02867): one block of queries of one head.
 #include "gemm.hpp"
+#include "pack.hpp"
 #include "tables.hpp"
 
 namespace baleen::cpu::BALEEN_CPU_ISA {
@@ -13,19 +14,22 @@ template <class T>
 struct Block {
   T* q;       // [width, kBlock], scaled
   T* scores;  // [kBlock, kBlock]
-  T* v;       // [kBlock, padded width], where the width is not a multiple of the lanes
+  T *k, *v;   // [kBlock or all keys, padded width]
   T* sum;     // [kBlock, padded width]
   T* peak;    // [kBlock]
   T* total;   // [kBlock]
   T* factor;  // [kBlock]
 };
 
-Index round_up(Index n, Index unit) { return (n + unit - 1) / unit * unit; }
+// How many keys are packed at a time.
+Index packed_keys(const AttentionShape& s) {
+  return s.keys * s.width <= kAttentionKept ? round_up(s.keys, kBlock) : kBlock;
+}
 
 template <class T>
 Index scratch(const AttentionShape& s) {
   const Index padded = round_up(s.width, kLanes<T>);
-  return round_up(s.width, kLanes<T>) * kBlock + kBlock * kBlock + 2 * kBlock * padded + 3 * kBlock;
+  return 2 * kBlock * padded + 2 * packed_keys(s) * padded + kBlock * kBlock + 3 * kBlock;
 }
 
 template <class T>
@@ -34,11 +38,12 @@ Block<T> lay_out(const AttentionShape& s, T* at) {
   Block<T> b{};
   b.q = at;
   b.scores = b.q + padded * kBlock;
-  b.v = b.scores + kBlock * kBlock;
-  b.sum = b.v + kBlock * padded;
+  b.sum = b.scores + kBlock * kBlock;
   b.peak = b.sum + kBlock * padded;
   b.total = b.peak + kBlock;
   b.factor = b.total + kBlock;
+  b.k = b.factor + kBlock;
+  b.v = b.k + packed_keys(s) * padded;
   return b;
 }
 
@@ -61,30 +66,47 @@ void hide_others(T* scores, const AttentionHead<T>& head, Index begin, Index row
 }
 
 // Scores become probabilities relative to the new peak; `factor` is what earlier sums must be multiplied by.
+template <class T, Index kVectors>
+void update_columns(const Block<T>& b, Index first, Index keys) {
+  const Vector<T> nothing = Vector<T>{} - static_cast<T>(__builtin_inf());
+  Vector<T> peak[kVectors], base[kVectors], total[kVectors];
+#pragma GCC unroll 4
+  for (Index v = 0; v < kVectors; ++v) peak[v] = load(b.peak + first + v * kLanes<T>);
+  for (Index j = 0; j < keys; ++j)
+#pragma GCC unroll 4
+    for (Index v = 0; v < kVectors; ++v) {
+      // A NaN among the scores may be passed over here; it stays among the probabilities.
+      const Vector<T> x = load(b.scores + j * kBlock + first + v * kLanes<T>);
+      peak[v] = peak[v] < x ? x : peak[v];
+    }
+#pragma GCC unroll 4
+  for (Index v = 0; v < kVectors; ++v) {
+    const Index at = first + v * kLanes<T>;
+    // A query that has seen nothing yet has no peak; any base will do, since every exponential is 0.
+    base[v] = peak[v] == nothing ? Vector<T>{} : peak[v];
+    const Vector<T> factor = exp_of_negative_lanes<T>(load(b.peak + at) - base[v]);
+    total[v] = load(b.total + at) * factor;
+    store(b.factor + at, factor);
+    store(b.peak + at, peak[v]);
+  }
+  for (Index j = 0; j < keys; ++j)
+#pragma GCC unroll 4
+    for (Index v = 0; v < kVectors; ++v) {
+      T* at = b.scores + j * kBlock + first + v * kLanes<T>;
+      const Vector<T> p = exp_of_negative_lanes<T>(load(at) - base[v]);
+      store(at, p);
+      total[v] += p;
+    }
+#pragma GCC unroll 4
+  for (Index v = 0; v < kVectors; ++v) store(b.total + first + v * kLanes<T>, total[v]);
+}
+
+// The columns are a multiple of the lanes.
 template <class T>
 void update_softmax(const Block<T>& b, Index columns, Index keys) {
-  alignas(64) T peak[kBlock], base[kBlock], total[kBlock];
-  for (Index i = 0; i < columns; ++i) peak[i] = b.peak[i];
-  for (Index j = 0; j < keys; ++j)
-    for (Index i = 0; i < columns; ++i) {
-      const T x = b.scores[j * kBlock + i];
-      peak[i] = peak[i] >= x || peak[i] != peak[i] ? peak[i] : x;
-    }
-  for (Index i = 0; i < columns; ++i) {
-    // A query that has seen nothing yet has no peak; any base will do, since every exponential is 0.
-    base[i] = peak[i] == -static_cast<T>(__builtin_inf()) ? T(0) : peak[i];
-    b.factor[i] = exp_of(b.peak[i] - base[i]);
-    b.peak[i] = peak[i];
-    total[i] = b.total[i] * b.factor[i];
-  }
-  for (Index j = 0; j < keys; ++j) {
-    T* row = b.scores + j * kBlock;
-#pragma GCC ivdep
-    for (Index i = 0; i < columns; ++i) row[i] = exp_of(row[i] - base[i]);
-#pragma GCC ivdep
-    for (Index i = 0; i < columns; ++i) total[i] += row[i];
-  }
-  for (Index i = 0; i < columns; ++i) b.total[i] = total[i];
+  Index i = 0;
+  for (; i + 4 * kLanes<T> <= columns; i += 4 * kLanes<T>) update_columns<T, 4>(b, i, keys);
+  for (; i < columns; i += kLanes<T>) update_columns<T, 1>(b, i, keys);
 }
 
 template <class T>
@@ -98,13 +120,7 @@ void rescale(const Block<T>& b, Index rows, Index padded) {
 template <class T>
 void load_queries(const AttentionShape& s, const AttentionHead<T>& head, const Block<T>& b, Index begin, Index rows,
                   Index columns, Index padded) {
-  const T scale = static_cast<T>(s.scale);
-  for (Index i = 0; i < rows; ++i) {
-    const T* row = head.q.at(begin + i);
-    for (Index e = 0; e < s.width; ++e) b.q[e * kBlock + i] = row[e] * scale;
-  }
-  for (Index e = 0; e < s.width; ++e)
-    for (Index i = rows; i < columns; ++i) b.q[e * kBlock + i] = T(0);
+  pack_transposed(b.q, kBlock, head.q, begin, rows, columns, s.width, static_cast<T>(s.scale));
   for (Index i = 0; i < columns; ++i) {
     b.peak[i] = -static_cast<T>(__builtin_inf());
     b.total[i] = T(0);
@@ -112,45 +128,94 @@ void load_queries(const AttentionShape& s, const AttentionHead<T>& head, const B
   for (Index i = 0; i < rows * padded; ++i) b.sum[i] = T(0);
 }
 
-template <class T>
-Rows<const T> padded_values(const AttentionShape& s, const AttentionHead<T>& head, const Block<T>& b, Index key,
-                            Index keys, Index padded) {
-  if (padded == s.width) return {head.v.at(key), head.v.stride};
-  for (Index j = 0; j < keys; ++j)
-    for (Index e = 0; e < padded; ++e) b.v[j * padded + e] = e < s.width ? head.v.at(key + j)[e] : T(0);
-  return {b.v, padded};
-}
-
+// `columns` rounds the rows up to the lanes.
 template <class T>
 void store_rows(const AttentionShape& s, const AttentionHead<T>& head, const Block<T>& b, Index begin, Index rows,
-                Index padded) {
+                Index columns) {
+  const Index padded = round_up(s.width, kLanes<T>);
+  alignas(64) T lse[kBlock];
+  for (Index i = 0; i < columns; ++i) lse[i] = b.total[i];
+  map(lse, lse, columns, [](auto x) { return log_of(x); });
   for (Index i = 0; i < rows; ++i) {
     const bool any = b.total[i] != T(0);
     const T factor = any ? T(1) / b.total[i] : T(0);
     T* out = head.o.at(begin + i);
     for (Index e = 0; e < s.width; ++e) out[e] = b.sum[i * padded + e] * factor;
-    *head.lse.at(begin + i) = any ? b.peak[i] + log_of(b.total[i]) : -static_cast<T>(__builtin_inf());
+    *head.lse.at(begin + i) = any ? b.peak[i] + lse[i] : -static_cast<T>(__builtin_inf());
   }
+}
+
+// Queries and keys of one product of blocks.
+struct Pair {
+  Index query, queries, key, keys;
+};
+
+// Under a causal mask half of a block on the diagonal is hidden; by halves of it, a quarter need not be computed: where
+// the first query sees one key at most, the first half of the queries sees nothing of the second half of the keys.
+// `visible` is how many keys of the block the first query sees.
+template <class T>
+void score(const AttentionShape& s, const Block<T>& b, const T* k, const Pair& at, Index columns, Index visible) {
+  constexpr Index kHalf = kBlock / 2;
+  const Index padded = round_up(s.width, kLanes<T>);
+  if (visible > 1 || at.keys <= kHalf || columns <= kHalf) {
+    multiply<T>(at.keys, columns, s.width, k, padded, 1, b.q, kBlock, b.scores, kBlock, false);
+    return;
+  }
+  multiply<T>(kHalf, columns, s.width, k, padded, 1, b.q, kBlock, b.scores, kBlock, false);
+  // Keys of the second half are seen by the second half of the queries alone.
+  multiply<T>(at.keys - kHalf, columns - kHalf, s.width, k + kHalf * padded, padded, 1, b.q + kHalf, kBlock,
+              b.scores + kHalf * kBlock + kHalf, kBlock, false);
+}
+
+template <class T>
+void add_values(const AttentionShape& s, const Block<T>& b, const T* v, const Pair& at, Index visible) {
+  constexpr Index kHalf = kBlock / 2;
+  const Index padded = round_up(s.width, kLanes<T>);
+  const auto add = [&](Index first, Index rows, Index keys) {
+    multiply<T>(rows, padded, keys, b.scores + first, 1, kBlock, v, padded, b.sum + first * padded, padded, true);
+  };
+  if (visible > 1 || at.keys <= kHalf || at.queries <= kHalf) return add(0, at.queries, at.keys);
+  add(0, kHalf, kHalf);
+  add(kHalf, at.queries - kHalf, at.keys);
+}
+
+template <class T>
+void attend(const AttentionShape& s, const AttentionHead<T>& head, const Block<T>& b, Index begin, Index rows, bool kept) {
+  const Index columns = round_up(rows, kLanes<T>), padded = round_up(s.width, kLanes<T>);
+  load_queries(s, head, b, begin, rows, columns, padded);
+  const Index seen = begin + rows - 1 + s.reach < s.keys ? begin + rows - 1 + s.reach : s.keys;
+  for (Index key = 0; key < seen; key += kBlock) {
+    const Pair at{begin, rows, key, seen - key < kBlock ? seen - key : kBlock};
+    const Index visible = begin + s.reach - key;
+    const T *k = kept ? b.k + key * padded : b.k, *v = kept ? b.v + key * padded : b.v;
+    if (!kept) {
+      pack(b.k, head.k, key, at.keys, s.width, padded);
+      pack(b.v, head.v, key, at.keys, s.width, padded);
+      const Index rest = seen - key - at.keys, next = rest < kBlock ? rest : kBlock;
+      prefetch(head.k, key + at.keys, next, s.width);
+      prefetch(head.v, key + at.keys, next, s.width);
+    }
+    score(s, b, k, at, columns, visible);
+    if (at.keys > visible) hide_future(b.scores, columns, at.keys, visible);
+    if (head.ids_q.data) hide_others(b.scores, head, begin, rows, key, at.keys);
+    update_softmax(b, columns, at.keys);
+    if (key > 0) rescale(b, rows, padded);
+    add_values(s, b, v, at, visible);
+  }
+  store_rows(s, head, b, begin, rows, columns);
 }
 
 template <class T>
 void attention(const AttentionShape& s, const AttentionHead<T>& head, Index begin, Index end, T* memory) {
   const Block<T> b = lay_out(s, memory);
-  const Index rows = end - begin, columns = round_up(rows, kLanes<T>), padded = round_up(s.width, kLanes<T>);
-  load_queries(s, head, b, begin, rows, columns, padded);
-  const Index seen = end - 1 + s.reach < s.keys ? end - 1 + s.reach : s.keys;
-  for (Index key = 0; key < seen; key += kBlock) {
-    const Index keys = seen - key < kBlock ? seen - key : kBlock;
-    multiply(keys, columns, s.width, head.k.at(key), head.k.stride, Index(1), b.q, kBlock, b.scores, kBlock, false);
-    if (key + keys > begin + s.reach) hide_future(b.scores, columns, keys, begin + s.reach - key);
-    if (head.ids_q.data) hide_others(b.scores, head, begin, rows, key, keys);
-    update_softmax(b, columns, keys);
-    if (key > 0) rescale(b, rows, padded);
-    const Rows<const T> v = padded_values(s, head, b, key, keys, padded);
-    multiply(rows, padded, keys, static_cast<const T*>(b.scores), Index(1), kBlock, v.data, v.stride, b.sum, padded,
-             true);
+  const bool kept = end - begin > kBlock;
+  if (kept) {
+    const Index padded = round_up(s.width, kLanes<T>);
+    pack(b.k, head.k, 0, s.keys, s.width, padded);
+    pack(b.v, head.v, 0, s.keys, s.width, padded);
   }
-  store_rows(s, head, b, begin, rows, padded);
+  for (Index query = begin; query < end; query += kBlock)
+    attend(s, head, b, query, end - query < kBlock ? end - query : kBlock, kept);
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 /// \file Attention's gradient by blocks, probabilities computed again from lse (arXiv 2205.14135, algorithm 4): one head.
 #include "gemm.hpp"
+#include "pack.hpp"
 #include "tables.hpp"
 
 namespace baleen::cpu::BALEEN_CPU_ISA {
@@ -7,26 +8,20 @@ namespace {
 
 constexpr Index kBlock = kAttentionBlock;
 
-Index round_up(Index n, Index unit) { return (n + unit - 1) / unit * unit; }
-
-// Memory of one head. What is marked * only exists where the width is not a multiple of the lanes; elsewhere the tensors
-// themselves are used.
+// Memory of one head; padded is the width rounded up to whole vectors.
 template <class T>
 struct Workspace {
-  T* k_turned;  // [width, kBlock], scaled
-  T* v_turned;  // [width, kBlock]
-  T* p;         // [kBlock queries, kBlock keys]
-  T* ds;        // like p
-  T* delta;     // [queries] sum over the width of o * do
-  T *q, *d_o, *dq;   // * [queries, padded]
-  T *k, *dk, *dv;    // * [kBlock, padded]
+  T *q, *d_o, *dq;                // [queries, padded]
+  T* delta;                       // [queries] sum over the width of o * do
+  T *k_transposed, *v_transposed;  // [width, kBlock]; k is scaled
+  T *k, *dk, *dv;                 // [kBlock, padded]
+  T *p, *ds;                      // [kBlock queries, kBlock keys]
 };
 
 template <class T>
 Index scratch(const AttentionShape& s) {
   const Index padded = round_up(s.width, kLanes<T>);
-  const Index common = 2 * padded * kBlock + 2 * kBlock * kBlock + round_up(s.queries, kLanes<T>);
-  return padded == s.width ? common : common + 3 * padded * (s.queries + kBlock);
+  return 3 * s.queries * padded + round_up(s.queries, kLanes<T>) + 5 * kBlock * padded + 2 * kBlock * kBlock;
 }
 
 template <class T>
@@ -38,46 +33,35 @@ Workspace<T> lay_out(const AttentionShape& s, T* at) {
     return taken;
   };
   Workspace<T> w{};
-  w.k_turned = take(padded * kBlock);
-  w.v_turned = take(padded * kBlock);
-  w.p = take(kBlock * kBlock);
-  w.ds = take(kBlock * kBlock);
-  w.delta = take(round_up(s.queries, kLanes<T>));
-  if (padded == s.width) return w;
   w.q = take(s.queries * padded);
   w.d_o = take(s.queries * padded);
   w.dq = take(s.queries * padded);
+  w.delta = take(round_up(s.queries, kLanes<T>));
+  w.k_transposed = take(kBlock * padded);
+  w.v_transposed = take(kBlock * padded);
   w.k = take(kBlock * padded);
   w.dk = take(kBlock * padded);
   w.dv = take(kBlock * padded);
+  w.p = take(kBlock * kBlock);
+  w.ds = take(kBlock * kBlock);
   return w;
 }
 
 template <class T>
-void turn(T* out, Rows<const T> in, Index first, Index count, Index columns, Index width, T scale) {
+void unpack(Rows<T> out, const T* in, Index first, Index count, Index width, Index padded, bool add) {
   for (Index j = 0; j < count; ++j) {
-    const T* row = in.at(first + j);
-    for (Index e = 0; e < width; ++e) out[e * kBlock + j] = row[e] * scale;
+    T* to = out.at(first + j);
+    const T* from = in + j * padded;
+    if (add)
+      for (Index e = 0; e < width; ++e) to[e] += from[e];
+    else
+      for (Index e = 0; e < width; ++e) to[e] = from[e];
   }
-  for (Index e = 0; e < width; ++e)
-    for (Index j = count; j < columns; ++j) out[e * kBlock + j] = T(0);
 }
 
 template <class T>
-Rows<const T> pad(T* out, Rows<const T> in, Index first, Index count, Index width, Index padded) {
-  if (width == padded) return {in.at(first), in.stride};
-  for (Index j = 0; j < count; ++j)
-    for (Index e = 0; e < padded; ++e) out[j * padded + e] = e < width ? in.at(first + j)[e] : T(0);
-  return {out, padded};
-}
-
-template <class T>
-void unpad(Rows<T> out, const T* in, Index first, Index count, Index width, Index padded, bool add) {
-  for (Index j = 0; j < count; ++j)
-    for (Index e = 0; e < width; ++e) {
-      T& to = out.at(first + j)[e];
-      to = add ? to + in[j * padded + e] : in[j * padded + e];
-    }
+void clear(T* out, Index count) {
+  for (Index i = 0; i < count; ++i) out[i] = T(0);
 }
 
 // A block of queries by a block of keys.
@@ -85,31 +69,36 @@ struct Pair {
   Index query, queries, key, keys;
 };
 
+// Scores of hidden pairs become -inf.
 template <class T>
-bool sees(const AttentionShape& s, const AttentionHead<T>& head, Index query, Index key) {
-  if (key >= query + s.reach) return false;
-  if (!head.ids_q.data) return true;
-  const std::int32_t id = *head.ids_q.at(query);
-  return id >= 0 && id == *head.ids_k.at(key);
+void hide(const AttentionShape& s, const AttentionHead<T>& head, T* scores, const Pair& at) {
+  const T hidden = -static_cast<T>(__builtin_inf());
+  for (Index i = 0; i < at.queries; ++i) {
+    const Index end = at.query + i + s.reach - at.key;
+    for (Index j = end > 0 ? end : 0; j < at.keys; ++j) scores[i * kBlock + j] = hidden;
+    if (!head.ids_q.data) continue;
+    const std::int32_t id = *head.ids_q.at(at.query + i);
+    for (Index j = 0; j < at.keys; ++j)
+      if (id < 0 || id != *head.ids_k.at(at.key + j)) scores[i * kBlock + j] = hidden;
+  }
 }
 
 // p and ds of one pair from scores (in p) and do v^T (in ds).
 template <class T>
 void differentiate(const AttentionShape& s, const AttentionHead<T>& head, const Workspace<T>& w, const Pair& at) {
   const T scale = static_cast<T>(s.scale);
-  const bool masked = head.ids_q.data || at.key + at.keys > at.query + s.reach;
+  if (head.ids_q.data || at.key + at.keys > at.query + s.reach) hide(s, head, w.p, at);
   for (Index i = 0; i < at.queries; ++i) {
     T *p = w.p + i * kBlock, *ds = w.ds + i * kBlock;
     const T lse = *head.lse.at(at.query + i), delta = w.delta[at.query + i];
     // Of a query that sees nothing lse is -inf; +inf makes its probabilities 0.
     const T base = lse == -static_cast<T>(__builtin_inf()) ? static_cast<T>(__builtin_inf()) : lse;
-    if (masked)
-      for (Index j = 0; j < at.keys; ++j)
-        if (!sees(s, head, at.query + i, at.key + j)) p[j] = -static_cast<T>(__builtin_inf());
-#pragma GCC ivdep
-    for (Index j = 0; j < at.keys; ++j) p[j] = exp_of(p[j] - base);
-#pragma GCC ivdep
-    for (Index j = 0; j < at.keys; ++j) ds[j] = p[j] * (ds[j] - delta) * scale;
+    // Beyond the last key the columns hold zeros, whose results nobody reads.
+    for (Index j = 0; j < at.keys; j += kLanes<T>) {
+      const Vector<T> probability = exp_of_negative_lanes<T>(load(p + j) - base);
+      store(p + j, probability);
+      store(ds + j, probability * (load(ds + j) - delta) * scale);
+    }
   }
 }
 
@@ -126,50 +115,84 @@ void compute_delta(const AttentionShape& s, const AttentionGradHead<T>& head, T*
   }
 }
 
+// The products of one pair of blocks. Where no query of the first half sees a key of the second (a block on a causal
+// diagonal), that quarter is left out.
 template <class T>
-void fill_rows(Rows<T> rows, Index count, Index width) {
-  for (Index i = 0; i < count; ++i)
-    for (Index e = 0; e < width; ++e) rows.at(i)[e] = T(0);
+class Products {
+ public:
+  Products(const AttentionShape& s, const Pair& at)
+      : at_(at), width_(s.width), padded_(round_up(s.width, kLanes<T>)),
+        quarter_(at.query + s.reach - at.key <= 1 && at.queries > kHalf && at.keys > kHalf) {}
+
+  // out[queries, keys] = rows[queries, width] columns[width, keys]
+  void scores(const T* rows, const T* columns, T* out) const {
+    const Index keys = round_up(at_.keys, kLanes<T>), top = quarter_ ? kHalf : 0;
+    if (quarter_) multiply<T>(kHalf, kHalf, width_, rows, padded_, 1, columns, kBlock, out, kBlock, false);
+    multiply<T>(at_.queries - top, keys, width_, rows + top * padded_, padded_, 1, columns, kBlock, out + top * kBlock,
+                kBlock, false);
+  }
+  // out[keys, width] += scores^T rows
+  void to_keys(const T* scores, const T* rows, T* out) const {
+    const Index keys = quarter_ ? kHalf : at_.keys;
+    multiply<T>(keys, padded_, at_.queries, scores, 1, kBlock, rows, padded_, out, padded_, true);
+    if (quarter_)
+      multiply<T>(at_.keys - kHalf, padded_, at_.queries - kHalf, scores + kHalf * kBlock + kHalf, 1, kBlock,
+                  rows + kHalf * padded_, padded_, out + kHalf * padded_, padded_, true);
+  }
+  // out[queries, width] += scores rows
+  void to_queries(const T* scores, const T* rows, T* out) const {
+    const Index top = quarter_ ? kHalf : 0;
+    if (quarter_) multiply<T>(kHalf, padded_, kHalf, scores, kBlock, 1, rows, padded_, out, padded_, true);
+    multiply<T>(at_.queries - top, padded_, at_.keys, scores + top * kBlock, kBlock, 1, rows, padded_,
+                out + top * padded_, padded_, true);
+  }
+
+ private:
+  static constexpr Index kHalf = kBlock / 2;
+  Pair at_;
+  Index width_, padded_;
+  bool quarter_;
+};
+
+// What one block of keys gives to dq, dk and dv through all queries that see it.
+template <class T>
+void add_block(const AttentionShape& s, const AttentionHead<T>& head, const Workspace<T>& w, Index key, Index keys) {
+  const Index padded = round_up(s.width, kLanes<T>);
+  const Index first = key >= s.reach ? (key - s.reach + 1) / kBlock * kBlock : 0;
+  for (Index query = first; query < s.queries; query += kBlock) {
+    const Pair at{query, s.queries - query < kBlock ? s.queries - query : kBlock, key, keys};
+    const T *q = w.q + query * padded, *d_o = w.d_o + query * padded;
+    const Products<T> products(s, at);
+    products.scores(q, w.k_transposed, w.p);
+    products.scores(d_o, w.v_transposed, w.ds);
+    differentiate(s, head, w, at);
+    products.to_keys(w.p, d_o, w.dv);
+    products.to_keys(w.ds, q, w.dk);
+    products.to_queries(w.ds, w.k, w.dq + query * padded);
+  }
 }
 
 template <class T>
 void attention_grad(const AttentionShape& s, const AttentionGradHead<T>& head, bool add, T* memory) {
   const Workspace<T> w = lay_out(s, memory);
-  const Index width = s.width, padded = round_up(width, kLanes<T>);
-  const bool direct = padded == width;
-  const Rows<const T> q = pad(w.q, head.forward.q, 0, s.queries, width, padded);
-  const Rows<const T> d_o = pad(w.d_o, head.d_o, 0, s.queries, width, padded);
-  const Rows<T> dq = direct ? head.dq : Rows<T>{w.dq, padded};
-  fill_rows(dq, s.queries, padded);
+  const Index padded = round_up(s.width, kLanes<T>);
+  pack(w.q, head.forward.q, 0, s.queries, s.width, padded);
+  pack(w.d_o, head.d_o, 0, s.queries, s.width, padded);
+  clear(w.dq, s.queries * padded);
   compute_delta(s, head, w.delta);
   for (Index key = 0; key < s.keys; key += kBlock) {
     const Index keys = s.keys - key < kBlock ? s.keys - key : kBlock, columns = round_up(keys, kLanes<T>);
-    turn(w.k_turned, head.forward.k, key, keys, columns, width, static_cast<T>(s.scale));
-    turn(w.v_turned, head.forward.v, key, keys, columns, width, T(1));
-    const Rows<const T> k = pad(w.k, head.forward.k, key, keys, width, padded);
-    const Rows<T> dk = direct ? Rows<T>{head.dk.at(key), head.dk.stride} : Rows<T>{w.dk, padded};
-    const Rows<T> dv = direct ? Rows<T>{head.dv.at(key), head.dv.stride} : Rows<T>{w.dv, padded};
-    if (!direct || !add) {
-      fill_rows(dk, keys, padded);
-      fill_rows(dv, keys, padded);
-    }
-    // The first query that sees this block's first key.
-    const Index first = key >= s.reach ? (key - s.reach + 1) / kBlock * kBlock : 0;
-    for (Index query = first; query < s.queries; query += kBlock) {
-      const Index queries = s.queries - query < kBlock ? s.queries - query : kBlock;
-      multiply(queries, columns, width, q.at(query), q.stride, Index(1), w.k_turned, kBlock, w.p, kBlock, false);
-      multiply(queries, columns, width, d_o.at(query), d_o.stride, Index(1), w.v_turned, kBlock, w.ds, kBlock, false);
-      differentiate(s, head.forward, w, {query, queries, key, keys});
-      multiply<T>(keys, padded, queries, w.p, 1, kBlock, d_o.at(query), d_o.stride, dv.data, dv.stride, true);
-      multiply<T>(keys, padded, queries, w.ds, 1, kBlock, q.at(query), q.stride, dk.data, dk.stride, true);
-      multiply<T>(queries, padded, keys, w.ds, kBlock, 1, k.data, k.stride, dq.at(query), dq.stride, true);
-    }
-    if (!direct) {
-      unpad(head.dk, w.dk, key, keys, width, padded, add);
-      unpad(head.dv, w.dv, key, keys, width, padded, add);
-    }
+    pack(w.k, head.forward.k, key, keys, s.width, padded);
+    const T scale = static_cast<T>(s.scale);
+    pack_transposed(w.k_transposed, kBlock, {w.k, padded}, 0, keys, columns, s.width, scale);
+    pack_transposed(w.v_transposed, kBlock, head.forward.v, key, keys, columns, s.width, T(1));
+    clear(w.dk, keys * padded);
+    clear(w.dv, keys * padded);
+    add_block(s, head.forward, w, key, keys);
+    unpack(head.dk, w.dk, key, keys, s.width, padded, add);
+    unpack(head.dv, w.dv, key, keys, s.width, padded, add);
   }
-  if (!direct) unpad(head.dq, w.dq, 0, s.queries, width, padded, false);
+  unpack(head.dq, w.dq, 0, s.queries, s.width, padded, false);
 }
 
 template <class T>

@@ -41,7 +41,7 @@ void norm_row(T* y, const T* x, const T* gamma, const T* beta, T epsilon, Index 
   const T count = static_cast<T>(n);
   const T mean = mean_out ? sum_terms<T>(Sum<T>{x}, 0, n) / count : T(0);
   const T variance = sum_terms<T>(SquaredDistance<T>{x, mean}, 0, n) / count;
-  const T rstd = T(1) / root(variance + epsilon);
+  const T rstd = T(1) / static_cast<T>(__builtin_sqrt(static_cast<double>(variance + epsilon)));
   if (mean_out) *mean_out = mean;
   *rstd_out = rstd;
   if (beta) {

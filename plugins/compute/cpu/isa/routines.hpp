@@ -9,6 +9,8 @@ using Index = std::int64_t;
 
 /// Queries and keys of one block of attention.
 constexpr Index kAttentionBlock = 64;
+/// Up to so many elements a head's keys are packed once for all its queries, which are then given in one call.
+constexpr Index kAttentionKept = 65536;
 
 /// out[i] = f(a[i], b[i], c[i]) for i < n; unused operands are null. out may equal any operand.
 template <class T>
@@ -77,7 +79,8 @@ struct RoutinesOf {
   void (*gemm)(const GemmShape&, const T* a, const T* b, T* c, bool accumulate);
   /// Elements of scratch that a call of the function below needs.
   Index (*attention_scratch)(const AttentionShape&);
-  /// Writes o and lse of at most kAttentionBlock queries from `begin`.
+  /// Writes o and lse of queries [begin, end), begin being a multiple of kAttentionBlock; more than one block of them only
+  /// where keys * width <= kAttentionKept.
   void (*attention)(const AttentionShape&, const AttentionHead<T>&, Index begin, Index end, T* scratch);
   Index (*attention_grad_scratch)(const AttentionShape&);
   /// Writes dq; writes dk and dv, or adds to them.

@@ -44,8 +44,7 @@ T max(const T* x, Index n) {
 
 template <class T>
 T exp_shifted(T* out, const T* x, T shift, Index n) {
-#pragma GCC ivdep
-  for (Index i = 0; i < n; ++i) out[i] = exp_of(x[i] - shift);
+  map(out, x, n, [shift](auto v) { return exp_of(v - shift); });
   return sum(out, n);
 }
 

@@ -1,7 +1,7 @@
 /// \file The inner loop of every elementwise opcode. Compiled without contraction: a fused expression gives the bits of
 /// an unfused one.
-#include "baleen/expression.h"
 #include "baleen/base.h"
+#include "baleen/expression.h"
 #include "math.hpp"
 #include "routines.hpp"
 #include "tables.hpp"
@@ -9,27 +9,30 @@
 namespace baleen::cpu::BALEEN_CPU_ISA {
 namespace {
 
-template <class T> constexpr T kLargest = sizeof(T) == 4 ? T(3.40282347e38f) : T(1.7976931348623157e308);
+BALEEN_INLINE float root(float x) { return __builtin_sqrtf(x); }
+BALEEN_INLINE double root(double x) { return __builtin_sqrt(x); }
+BALEEN_INLINE float floor_of(float x) { return __builtin_floorf(x); }
+BALEEN_INLINE double floor_of(double x) { return __builtin_floor(x); }
+BALEEN_INLINE float absolute(float x) { return __builtin_fabsf(x); }
+BALEEN_INLINE double absolute(double x) { return __builtin_fabs(x); }
+template <class T>
+constexpr T kLargest = sizeof(T) == 4 ? T(3.40282347e38f) : T(1.7976931348623157e308);
 
-#define BALEEN_FUNCTION(name, arguments, value)        \
-  struct name {                                        \
-    template <class T>                                 \
+// One element at a time, left to the compiler to vectorise.
+#define BALEEN_FUNCTION(name, arguments, value)           \
+  struct name {                                           \
+    template <class T>                                    \
     static BALEEN_INLINE T at arguments { return value; } \
   };
 
 BALEEN_FUNCTION(Neg, (T x), -x)
-BALEEN_FUNCTION(Abs, (T x), magnitude(x))
+BALEEN_FUNCTION(Abs, (T x), absolute(x))
 BALEEN_FUNCTION(Sign, (T x), x > T(0) ? T(1) : x < T(0) ? T(-1) : x)
+BALEEN_FUNCTION(Floor, (T x), floor_of(x))
 BALEEN_FUNCTION(Sqrt, (T x), root(x))
 BALEEN_FUNCTION(Rsqrt, (T x), T(1) / root(x))
-BALEEN_FUNCTION(Exp, (T x), exp_of(x))
-BALEEN_FUNCTION(Log, (T x), log_of(x))
-BALEEN_FUNCTION(Tanh, (T x), tanh_of(x))
-BALEEN_FUNCTION(Erf, (T x), erf_of(x))
-BALEEN_FUNCTION(Sigmoid, (T x), sigmoid_of(x))
 BALEEN_FUNCTION(Relu, (T x), x < T(0) ? T(0) : x)
-BALEEN_FUNCTION(Silu, (T x), x / (T(1) + exp_of(-x)))
-BALEEN_FUNCTION(IsFinite, (T x), magnitude(x) <= kLargest<T> ? T(1) : T(0))
+BALEEN_FUNCTION(IsFinite, (T x), absolute(x) <= kLargest<T> ? T(1) : T(0))
 BALEEN_FUNCTION(Add, (T a, T b), a + b)
 BALEEN_FUNCTION(Sub, (T a, T b), a - b)
 BALEEN_FUNCTION(Mul, (T a, T b), a * b)
@@ -41,48 +44,53 @@ BALEEN_FUNCTION(Less, (T a, T b), a < b ? T(1) : T(0))
 BALEEN_FUNCTION(LessEqual, (T a, T b), a <= b ? T(1) : T(0))
 BALEEN_FUNCTION(Equal, (T a, T b), a == b ? T(1) : T(0))
 BALEEN_FUNCTION(NotEqual, (T a, T b), a != b ? T(1) : T(0))
+
+// A register of fp32 or one fp64 at a time.
+BALEEN_FUNCTION(Exp, (T x), exp_of(x))
+BALEEN_FUNCTION(Log, (T x), log_of(x))
+BALEEN_FUNCTION(Tanh, (T x), tanh_of(x))
+BALEEN_FUNCTION(Erf, (T x), erf_of(x))
+BALEEN_FUNCTION(Sigmoid, (T x), sigmoid_of(x))
+BALEEN_FUNCTION(Silu, (T x), x / (1.0f + exp_of(-x)))
 BALEEN_FUNCTION(Gelu, (T x), x * normal_below(x, normal_tail(magnitude(x))))
 
-struct Floor {
-  static BALEEN_INLINE float at(float x) { return __builtin_floorf(x); }
-  static BALEEN_INLINE double at(double x) { return __builtin_floor(x); }
-};
 struct GeluGrad {
-  template <class T>
-  static BALEEN_INLINE T at(T x) {
-    const NormalTail<T> t = normal_tail(magnitude(x));
+  template <class X>
+  static BALEEN_INLINE X at(X x) {
+    const NormalTail<X> t = normal_tail(magnitude(x));
     return normal_below(x, t) + x * t.density;
   }
 };
 
 // tanh(u) = 2 sigmoid(2u) - 1, so x (1 + tanh u) / 2 = x sigmoid(2u): no cancellation for negative x.
-template <class T>
-BALEEN_INLINE T gelu_tanh_argument(T x) {
-  return T(1.5957691216057307117597842397375) * (x + T(0.044715) * (x * x * x));
+template <class X>
+BALEEN_INLINE X gelu_tanh_argument(X x) {
+  return Element<X>(1.5957691216057307117597842397375) * (x + Element<X>(0.044715) * (x * x * x));
 }
 struct GeluTanh {
-  template <class T>
-  static BALEEN_INLINE T at(T x) {
+  template <class X>
+  static BALEEN_INLINE X at(X x) {
     return x * sigmoid_of(gelu_tanh_argument(x));
   }
 };
 struct GeluTanhGrad {
-  template <class T>
-  static BALEEN_INLINE T at(T x) {
+  template <class X>
+  static BALEEN_INLINE X at(X x) {
     // Far out the derivative is 0 or 1 to the last bit, and its factors would overflow.
-    constexpr T kFar = sizeof(T) == 4 ? T(12) : T(40);
-    const T c = x > kFar ? kFar : x < -kFar ? -kFar : x;
-    const T s = sigmoid_of(gelu_tanh_argument(c));
-    const T slope = T(1.5957691216057307117597842397375) * (T(1) + T(0.134145) * (c * c));
+    constexpr Element<X> kFar = sizeof(Element<X>) == 4 ? 12 : 40;
+    const X high = X{} + kFar;
+    const X c = x > kFar ? high : x < -kFar ? -high : x;
+    const X s = sigmoid_of(gelu_tanh_argument(c));
+    const X slope = Element<X>(1.5957691216057307117597842397375) * (1.0f + Element<X>(0.134145) * (c * c));
     return s + c * s * sigmoid_of(-gelu_tanh_argument(c)) * slope;
   }
 };
 struct SiluGrad {
-  template <class T>
-  static BALEEN_INLINE T at(T x) {
-    const T s = sigmoid_of(x);
-    const T product = x * s * sigmoid_of(-x);
-    return s + (product == product || x != x ? product : T(0));  // inf * 0 at the far ends
+  template <class X>
+  static BALEEN_INLINE X at(X x) {
+    const X s = sigmoid_of(x), product = x * s * sigmoid_of(-x);
+    const X none = X{};
+    return s + (magnitude(x) > 200.0f ? none : product);  // no inf * 0 at the far ends
   }
 };
 
@@ -90,6 +98,10 @@ template <class T, class F>
 void unary(T* out, const T* a, const T*, const T*, Index n) {
 #pragma GCC ivdep
   for (Index i = 0; i < n; ++i) out[i] = F::at(a[i]);
+}
+template <class T, class F>
+void mapped(T* out, const T* a, const T*, const T*, Index n) {
+  map(out, a, n, [](auto x) { return F::at(x); });
 }
 template <class T, class F>
 void binary(T* out, const T* a, const T* b, const T*, Index n) {
@@ -118,12 +130,13 @@ void sine(float* out, const float* a, const float*, const float*, Index n) {
     float kept[kBlock];
     for (Index i = 0; i < count; ++i) kept[i] = a[begin + i];
     for (Index i = 0; i < count; ++i) {
-      const SineCosine both = sine_cosine(kept[i]);
+      const SineCosine both = sine_cosine(static_cast<double>(kept[i]));
       out[begin + i] = static_cast<float>(kSine ? both.sine : both.cosine);
     }
-    for (Index i = 0; i < count; ++i)
-      if (!(magnitude(kept[i]) < 1048576.0f))
-        out[begin + i] = static_cast<float>(kSine ? __builtin_sin(kept[i]) : __builtin_cos(kept[i]));
+    for (Index i = 0; i < count; ++i) {
+      const double x = static_cast<double>(kept[i]);
+      if (!(absolute(x) < 1048576.0)) out[begin + i] = static_cast<float>(kSine ? __builtin_sin(x) : __builtin_cos(x));
+    }
   }
 }
 
@@ -136,21 +149,21 @@ TileOp<T> find_unary(std::uint32_t opcode) {
     case BALEEN_X_FLOOR: return unary<T, Floor>;
     case BALEEN_X_SQRT: return unary<T, Sqrt>;
     case BALEEN_X_RSQRT: return unary<T, Rsqrt>;
-    case BALEEN_X_EXP: return unary<T, Exp>;
-    case BALEEN_X_LOG: return unary<T, Log>;
+    case BALEEN_X_EXP: return mapped<T, Exp>;
+    case BALEEN_X_LOG: return mapped<T, Log>;
     case BALEEN_X_SIN: return sine<true>;
     case BALEEN_X_COS: return sine<false>;
-    case BALEEN_X_TANH: return unary<T, Tanh>;
-    case BALEEN_X_ERF: return unary<T, Erf>;
-    case BALEEN_X_SIGMOID: return unary<T, Sigmoid>;
+    case BALEEN_X_TANH: return mapped<T, Tanh>;
+    case BALEEN_X_ERF: return mapped<T, Erf>;
+    case BALEEN_X_SIGMOID: return mapped<T, Sigmoid>;
     case BALEEN_X_RELU: return unary<T, Relu>;
-    case BALEEN_X_GELU: return unary<T, Gelu>;
-    case BALEEN_X_GELU_TANH: return unary<T, GeluTanh>;
-    case BALEEN_X_SILU: return unary<T, Silu>;
+    case BALEEN_X_GELU: return mapped<T, Gelu>;
+    case BALEEN_X_GELU_TANH: return mapped<T, GeluTanh>;
+    case BALEEN_X_SILU: return mapped<T, Silu>;
     case BALEEN_X_IS_FINITE: return unary<T, IsFinite>;
-    case BALEEN_X_GELU_GRAD: return unary<T, GeluGrad>;
-    case BALEEN_X_GELU_TANH_GRAD: return unary<T, GeluTanhGrad>;
-    case BALEEN_X_SILU_GRAD: return unary<T, SiluGrad>;
+    case BALEEN_X_GELU_GRAD: return mapped<T, GeluGrad>;
+    case BALEEN_X_GELU_TANH_GRAD: return mapped<T, GeluTanhGrad>;
+    case BALEEN_X_SILU_GRAD: return mapped<T, SiluGrad>;
     default: return nullptr;
   }
 }

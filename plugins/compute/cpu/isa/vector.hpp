@@ -33,6 +33,20 @@ BALEEN_INLINE void store(T* p, Vector<T> v) {
   *reinterpret_cast<typename VectorOf<T>::loose*>(p) = v;
 }
 
+/// function(register or fp64) of each lane.
+template <class T, class Function>
+BALEEN_INLINE Vector<T> map_lanes(Vector<T> x, const Function& function) {
+  if constexpr (sizeof(T) == 4 && kRegisterBytes == 64) return (Vector<T>)function((Floats)x);
+  alignas(64) T lanes[kLanes<T>];
+  store(lanes, x);
+  map(lanes, lanes, kLanes<T>, function);
+  return load(lanes);
+}
+template <class T>
+BALEEN_INLINE Vector<T> exp_of_negative_lanes(Vector<T> x) {
+  return map_lanes<T>(x, [](auto v) { return exp_of_negative(v); });
+}
+
 /// The lanes added as a balanced tree.
 template <class T>
 BALEEN_INLINE T sum_lanes(Vector<T> v) {

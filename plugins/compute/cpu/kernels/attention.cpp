@@ -76,13 +76,18 @@ class AttentionKernel : public Kernel {
   }
 
   Status run(const baleen_launch_t& launch) override {
-    const std::int64_t queries = common_.shape.queries, blocks = (queries + kAttentionBlock - 1) / kAttentionBlock;
-    context_.threads.each(common_.batch * common_.heads * blocks, [&](std::int64_t task, int thread) {
-      // The last blocks of a causal mask are the longest; they come first.
-      const std::int64_t begin = (blocks - 1 - task % blocks) * kAttentionBlock, bh = task / blocks;
+    const AttentionShape& shape = common_.shape;
+    const std::int64_t heads = common_.batch * common_.heads;
+    // Whole heads where there are enough of them and their keys fit the cache; the results are the same.
+    const bool whole = shape.keys * shape.width <= kAttentionKept && heads >= 2 * context_.threads.count();
+    const std::int64_t together = whole ? std::max(kAttentionBlock, shape.queries) : kAttentionBlock;
+    const std::int64_t parts = (shape.queries + together - 1) / together;
+    context_.threads.each(heads * parts, [&](std::int64_t task, int thread) {
+      // The last queries see most under a causal mask; they come first.
+      const std::int64_t begin = (parts - 1 - task % parts) * together, bh = task / parts;
       const auto head = common_.template head<T>(launch, bh / common_.heads, bh % common_.heads, o_, lse_);
       char* scratch = static_cast<char*>(launch.scratch) + static_cast<std::uint64_t>(thread) * thread_bytes_;
-      context_.of<T>().attention(common_.shape, head, begin, std::min(queries, begin + kAttentionBlock),
+      context_.of<T>().attention(shape, head, begin, std::min(shape.queries, begin + together),
                                  reinterpret_cast<T*>(scratch));
     });
     return {};

@@ -71,8 +71,9 @@ class PointwiseKernel : public Kernel {
   }
 
   Status build(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results) {
+    const std::int64_t wanted = wanted_tile(code);
     // Tiles of whole rows need operands without gaps between rows to be reached directly.
-    const bool rows = 2 * walk_.inner() < wanted_tile();
+    const bool rows = 2 * walk_.inner() < wanted;
     std::vector<Access> in, out;
     for (std::size_t i = 0; i < inputs_.size(); ++i) in.push_back(access(i, inputs_[i], rows));
     for (std::size_t i = 0; i < outputs_.size(); ++i) out.push_back(access(inputs_.size() + i, outputs_[i], rows));
@@ -80,7 +81,7 @@ class PointwiseKernel : public Kernel {
     functions_.clear();
     for (const Step& step : program_.steps)
       functions_.push_back(step.kind == Step::Kind::kFunction ? context_.of<T>().tile_op(step.opcode) : nullptr);
-    tiling_ = Tiling(walk_, wanted_tile());
+    tiling_ = Tiling(walk_, wanted);
     value_bytes_ = padded(code.size() * sizeof(T*));
     slot_elements_ = static_cast<std::int64_t>(padded(static_cast<std::uint64_t>(tiling_.tile) * sizeof(T)) / sizeof(T));
     thread_bytes_ = value_bytes_ + static_cast<std::uint64_t>(program_.slots * slot_elements_) * sizeof(T);
@@ -94,8 +95,10 @@ class PointwiseKernel : public Kernel {
       char* memory = static_cast<char*>(launch.scratch) + static_cast<std::uint64_t>(thread) * thread_bytes_;
       T** values = reinterpret_cast<T**>(memory);
       prepare(launch, values, reinterpret_cast<T*>(memory + value_bytes_));
-      for (std::int64_t tile = begin; tile < end; ++tile)
+      for (std::int64_t tile = begin; tile < end; ++tile) {
+        if (tile + 1 < end) prefetch(launch, tiling_.begin(tile + 1), tiling_.length(tile + 1, walk_.size()));
         compute(launch, values, tiling_.begin(tile), tiling_.length(tile, walk_.size()));
+      }
     });
     return {};
   }
@@ -103,7 +106,14 @@ class PointwiseKernel : public Kernel {
  private:
   static constexpr std::int64_t kTask = 16384;
 
-  static constexpr std::int64_t wanted_tile() { return 4096 / static_cast<std::int64_t>(sizeof(T)); }
+  // So that all that is alive in a tile stays in the nearest cache: operands, constants and some intermediates.
+  std::int64_t wanted_tile(std::span<const baleen_instruction_t> code) const {
+    constexpr std::int64_t kCacheBytes = 16384, kIntermediates = 3, kLeast = 256, kMost = 1024;
+    std::int64_t alive = kIntermediates + static_cast<std::int64_t>(outputs_.size());
+    for (const baleen_instruction_t& i : code) alive += i.opcode == BALEEN_X_INPUT || i.opcode == BALEEN_X_CONSTANT;
+    const std::int64_t fit = kCacheBytes / static_cast<std::int64_t>(sizeof(T)) / alive / 64 * 64;
+    return std::clamp(fit, kLeast, kMost);
+  }
 
   Access access(std::size_t operand, const Operand& x, bool rows) const {
     const bool is_output = operand >= inputs_.size();
@@ -124,6 +134,15 @@ class PointwiseKernel : public Kernel {
       T value;
       load_row(&value, launch.tensors[inputs_[u.input].number], inputs_[u.input].tensor.dtype, 1, 1);
       std::fill_n(values[u.value], tiling_.tile, value);
+    }
+  }
+
+  // The next tile comes from memory while this one is computed; the first function to touch it would wait otherwise.
+  void prefetch(const baleen_launch_t& launch, std::int64_t begin, std::int64_t count) const {
+    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+    for (const Program::InputValue& d : program_.direct_inputs) {
+      const T* from = inputs_[d.input].template at<const T>(launch) + walk_.offset(d.input, begin);
+      for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(from + i, 0, 3);
     }
   }
 

@@ -1,13 +1,13 @@
-/// \file A compute plugin for tests of programs: the reference definitions behind strided views, with powers that can be
-/// switched off one by one.
+/// \file A compute plugin for tests of programs: the reference definitions behind strided views, with powers that can
+/// be switched off one by one.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
+#include "baleen/compute.h"
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
-#include "baleen/compute.h"
 #include "core/graph/abi.hpp"
 #include "core/ops/ops.hpp"
 #include "support/reference_expression.hpp"
@@ -19,7 +19,8 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("aliases", BALEEN_OPTION_BOOL, 0, 1, 0, "true", "", "", "allows results in the bytes of inputs"),
     BALEEN_OPTION("addend", BALEEN_OPTION_BOOL, 0, 1, 0, "true", "", "", "contractions take a third input"),
     BALEEN_OPTION("lacks", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "", "kinds that it does not support, between commas"),
-    BALEEN_OPTION("scratch", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "", "bytes of scratch that each kernel scribbles on"),
+    BALEEN_OPTION("scratch", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
+                  "bytes of scratch that each kernel scribbles on"),
     BALEEN_OPTION("memory", BALEEN_OPTION_INT, 0, 0, 1e12, "1000000000", "", "", "bytes that may be planned for"));
 
 namespace baleen::test {
@@ -114,13 +115,15 @@ struct ToyDevice {
   void launch(const ToyKernel& kernel, const baleen_launch_t& launch) const {
     if (powers.scratch) std::memset(launch.scratch, 0xab, powers.scratch);
     std::vector<Tensor> values;
-    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) values.push_back(gather(kernel.tensors[t], launch.tensors[t]));
+    for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
+      values.push_back(gather(kernel.tensors[t], launch.tensors[t]));
     for (const Op& op : kernel.ops) run(kernel, op, values, launch);
     for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
       if (kernel.tensors[t].flags & BALEEN_TENSOR_OUTPUT) {
         const baleen_tensor_t& tensor = kernel.tensors[t];
         std::size_t n = 0;
-        for_each(shape_of(tensor), [&](const Coordinate& c) { store(tensor, launch.tensors[t], offset(tensor, c), values[t][n++]); });
+        for_each(shape_of(tensor),
+                 [&](const Coordinate& c) { store(tensor, launch.tensors[t], offset(tensor, c), values[t][n++]); });
       }
   }
 
@@ -145,7 +148,8 @@ struct ToyDevice {
   }
 
   /// The reference takes coordinates as they are; here they are of the whole batch.
-  static void run_pointwise(const ToyKernel& kernel, const Op& op, std::vector<Tensor>& values, const baleen_launch_t& launch) {
+  static void run_pointwise(const ToyKernel& kernel, const Op& op, std::vector<Tensor>& values,
+                            const baleen_launch_t& launch) {
     const baleen_tensor_t& y = kernel.tensors[op.outputs[0]];
     const Expression& expression = op.attributes.expression("expression");
     const auto& results = op.attributes.integers("results");
@@ -153,9 +157,11 @@ struct ToyDevice {
     for_each(shape_of(y), [&](const Coordinate& local) {
       Element element{local, 0, launch.seed, launch.step};
       if (y.micro_dim >= 0)
-        element.coordinate[static_cast<std::size_t>(y.micro_dim)] += static_cast<std::int64_t>(launch.micro) * y.shape[y.micro_dim];
+        element.coordinate[static_cast<std::size_t>(y.micro_dim)] +=
+            static_cast<std::int64_t>(launch.micro) * y.shape[y.micro_dim];
       for (std::size_t d = 0; d < local.size(); ++d)
-        element.number = element.number * static_cast<std::uint64_t>(y.global_shape[d]) + static_cast<std::uint64_t>(element.coordinate[d]);
+        element.number = element.number * static_cast<std::uint64_t>(y.global_shape[d]) +
+                         static_cast<std::uint64_t>(element.coordinate[d]);
       std::vector<double> inputs;
       for (auto t : op.inputs) {
         Coordinate c(local.begin(), local.begin() + static_cast<std::ptrdiff_t>(values[t].shape.size()));
@@ -180,8 +186,12 @@ baleen_status_t create(const baleen_host_t* host, const baleen_settings_t* setti
     const Settings s(settings);
     auto device = std::make_unique<ToyDevice>();
     device->host = Host(host);
-    device->powers = {s.boolean("regions"), s.boolean("aliases"), s.boolean("addend"), std::string(s.text("lacks")),
-                      static_cast<std::uint64_t>(s.integer("scratch")), static_cast<std::uint64_t>(s.integer("memory"))};
+    device->powers = {s.boolean("regions"),
+                      s.boolean("aliases"),
+                      s.boolean("addend"),
+                      std::string(s.text("lacks")),
+                      static_cast<std::uint64_t>(s.integer("scratch")),
+                      static_cast<std::uint64_t>(s.integer("memory"))};
     BALEEN_TRY(register_builtin_ops(device->registry));
     add_basic_kernels(device->kernels);
     add_network_kernels(device->kernels);
@@ -220,10 +230,12 @@ baleen_compute_t make_table() {
   baleen_compute_t t{};
   t.create = create;
   t.destroy = [](void* d) { delete &ToyDevice::of(d); };
-  t.supports = [](void* d, const baleen_region_t* region) -> std::uint32_t { return ToyDevice::of(d).supports(*region); };
+  t.supports = [](void* d, const baleen_region_t* region) -> std::uint32_t {
+    return ToyDevice::of(d).supports(*region);
+  };
   t.compile = [](void* d, const baleen_region_t* region, baleen_kernel_t* out) {
     return guarded(d, [&](ToyDevice& device) -> Status {
-      BALEEN_TRY_ASSIGN(ToyKernel* kernel, device.compile(*region));
+      BALEEN_TRY_ASSIGN(ToyKernel * kernel, device.compile(*region));
       *out = {sizeof(*out), kernel, device.powers.scratch, kernel->aliases.data(), kernel->aliases.size(), 0};
       return {};
     });
@@ -235,7 +247,10 @@ baleen_compute_t make_table() {
       return {};
     });
   };
-  t.stream_create = [](void*, void** stream) -> baleen_status_t { *stream = nullptr; return BALEEN_OK; };
+  t.stream_create = [](void*, void** stream) -> baleen_status_t {
+    *stream = nullptr;
+    return BALEEN_OK;
+  };
   t.stream_destroy = [](void*, void*) {};
   t.stream_wait = [](void*, void*, baleen_event_t*, std::uint64_t) -> baleen_status_t { return BALEEN_OK; };
   t.stream_signal = [](void*, void*, baleen_event_t*, std::uint64_t) -> baleen_status_t { return BALEEN_OK; };
