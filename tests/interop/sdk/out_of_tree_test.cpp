@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <sstream>
 
 #include "baleen/data.h"
@@ -130,6 +131,31 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
     descent.table.destroy(object);
   }
 
+  /// A classifier learns the out-of-tree data with the out-of-tree optimizer, through the whole program: the held-out loss of
+  /// two equally likely classes is ln 2, and the rings are far enough apart to get well under it.
+  void expect_training(const std::string& optimizer) const {
+    const std::string script = folder_.write("train.lua", R"(
+local baleen = require "baleen"
+local nn = baleen.nn
+local rings = baleen.data.rings { rows = 1024, noise = 0.05 }
+return baleen.job {
+  model = nn.sequential { nn.linear { out = 32, init = baleen.init.fan_in(2) }, nn.tanh {},
+                          nn.linear { out = rings.classes, init = baleen.init.fan_in(2) } },
+  loss = nn.cross_entropy {}, data = rings, batch = 32, steps = 400, seed = 1,
+  optimizer = baleen.optimizer(baleen.arg("optimizer", ""), { lr = 0.5 }),
+}
+)");
+    const std::string log = folder_ / (optimizer + ".jsonl");
+    const ProcessResult result = run_baleen({"run", script, "--plugin-path", build_, "--log-json", log, "--", "--optimizer", optimizer});
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+    std::ifstream lines(log);
+    double loss = 1e9;
+    for (std::string line; std::getline(lines, line);)
+      if (const auto at = line.find("\"held_out_loss\":"); at != std::string::npos)
+        loss = std::stod(line.substr(at + std::string("\"held_out_loss\":").size()));
+    EXPECT_LT(loss, 0.3) << result.out;
+  }
+
   const TemporaryFolder folder_;
   const std::string prefix_ = folder_ / "prefix", source_ = folder_ / "source", build_ = folder_ / "build";
 };
@@ -144,6 +170,7 @@ TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   expect_descent(plugin("optimizer", "descent_c"));
   expect_rings(plugin("data", "rings"));
   expect_caught_inside(plugin("data", "rings"), plugin("optimizer", "descent"));
+  for (const std::string optimizer : {"descent", "descent_c"}) expect_training(optimizer);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sdk, OutOfTree,
