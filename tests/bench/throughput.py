@@ -46,7 +46,7 @@ def peer_turn(peer: str, options):
                "--variant", variant, "--threads", str(options.threads), "--steps", str(options.steps + WARM_UP)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+        sys.exit(f"{' '.join(command)} failed with status {done.returncode}:\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])["milliseconds"][WARM_UP:]
 
 
