@@ -26,7 +26,8 @@ enum {
     BALEEN_OPTION_MANY = 1u << 2       /* a list of strings is accepted; reaches the plugin joined by '\n' */
 };
 
-/* One option. A `cli` name makes `baleen run --<cli> VALUE` set it; for a monitor this also switches the member on. */
+/* One option. A `cli` name makes `baleen run --<cli> VALUE` set it; for a monitor this also switches the member on. Only
+ * compute, transport and monitor plugins have flags, and not for TABLE options. A default must satisfy its own schema. */
 typedef struct baleen_option_t {
     char name[32];
     baleen_option_type_t type;

@@ -1,10 +1,10 @@
-/// \file Events in C++: signal and wait on the counter of event.h by atomics and a futex.
+/// \file Events in C++: signal and wait on the counter of event.h by atomics and a futex. By the compilers' builtins:
+/// libc++ 14 has no std::atomic_ref.
 #pragma once
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdint>
@@ -16,17 +16,17 @@ namespace baleen {
 
 /// The event's value now (acquire): what was written before the signal of that value is visible.
 inline std::uint64_t event_value(baleen_event_t& event) {
-  return std::atomic_ref<std::uint64_t>(event.value).load(std::memory_order_acquire);
+  return __atomic_load_n(&event.value, __ATOMIC_ACQUIRE);
 }
 
 /// Raises the event to `value` (release) and wakes all who wait. A lower value than the present one changes nothing.
 /// [any thread]
 inline void event_signal(baleen_event_t& event, std::uint64_t value) {
-  std::atomic_ref<std::uint64_t> counter(event.value);
-  std::uint64_t now = counter.load(std::memory_order_relaxed);
-  while (now < value && !counter.compare_exchange_weak(now, value, std::memory_order_seq_cst)) {
+  std::uint64_t now = __atomic_load_n(&event.value, __ATOMIC_RELAXED);
+  while (now < value &&
+         !__atomic_compare_exchange_n(&event.value, &now, value, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
   }
-  if (std::atomic_ref<std::uint32_t>(event.waiters).load(std::memory_order_seq_cst) != 0)
+  if (__atomic_load_n(&event.waiters, __ATOMIC_SEQ_CST) != 0)
     syscall(SYS_futex, &event.value, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
@@ -55,11 +55,10 @@ inline bool event_wait(baleen_event_t& event, std::uint64_t value, double second
     deadline.tv_sec += whole + deadline.tv_nsec / 1'000'000'000;
     deadline.tv_nsec %= 1'000'000'000;
   }
-  std::atomic_ref<std::uint32_t> waiters(event.waiters);
-  waiters.fetch_add(1, std::memory_order_seq_cst);
+  __atomic_fetch_add(&event.waiters, 1, __ATOMIC_SEQ_CST);
   bool reached = false;
   while (true) {
-    const std::uint64_t now = std::atomic_ref<std::uint64_t>(event.value).load(std::memory_order_seq_cst);
+    const std::uint64_t now = __atomic_load_n(&event.value, __ATOMIC_SEQ_CST);
     reached = now >= value;
     if (reached) break;
     // The low half of a little-endian counter is what sleeps; it changes with every signal but one in 2^32.
@@ -70,7 +69,7 @@ inline bool event_wait(baleen_event_t& event, std::uint64_t value, double second
       break;
     }
   }
-  waiters.fetch_sub(1, std::memory_order_relaxed);
+  __atomic_fetch_sub(&event.waiters, 1, __ATOMIC_RELAXED);
   return reached;
 }
 

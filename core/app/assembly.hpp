@@ -1,0 +1,64 @@
+/// \file From a prepared command to a running session: describe, plan, compile.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/app/prepare.hpp"
+#include "core/graph/op_kind.hpp"
+#include "core/plan/plan.hpp"
+#include "core/runtime/session.hpp"
+#include "core/script/script.hpp"
+
+namespace baleen::app {
+
+/// What a command asks of the script beside its options.
+struct Wishes {
+  std::optional<std::int64_t> steps;
+  bool generate = false;      ///< describe the generate graph though the job does not ask for it
+  bool print_passes = false;
+};
+
+/// A script that has described its job. The registry of ops outlives the job's graphs.
+struct Described {
+  std::unique_ptr<OpRegistry> ops;
+  std::shared_ptr<Dataset> data;
+  std::unique_ptr<Script> script;
+};
+
+Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
+                           const Wishes& wishes);
+
+/// Prints the graph after each pass on standard output, if asked to.
+PassObserver pass_observer(bool print);
+
+/// A described script with its session: what the training loop drives. Members are destroyed in the right order.
+class Run : public TrainingRun {
+ public:
+  static Result<std::unique_ptr<Run>> create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
+                                             const Wishes& wishes, bool with_monitors);
+
+  Script& script() { return *described_.script; }
+  Session& session() { return *session_; }
+
+  Result<Facts> step() override { return session_->step(); }
+  Result<Facts> evaluate(std::int64_t batches) override { return session_->evaluate(batches); }
+  std::int64_t steps_done() const override { return session_->steps_done(); }
+  Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) override {
+    return session_->logits(tokens);
+  }
+  Status save(const std::string& path) override;
+
+ private:
+  explicit Run(const Setup& setup) : setup_(setup) {}
+  Status open_monitors(const Prepared& prepared, std::uint64_t seed);
+
+  const Setup& setup_;
+  Described described_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Monitors> monitors_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace baleen::app

@@ -1,0 +1,63 @@
+/// \file The subcommands: what each one is told, and the functions that do it. Each returns the exit code of the
+/// process.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/app/members.hpp"
+#include "core/log/log.hpp"
+#include "core/manifest/manifest.hpp"
+#include "core/plugin/registry.hpp"
+
+namespace baleen::app {
+
+/// What every command starts with: plugins are found (no library is open yet), the manifest is read and overridden.
+struct Setup {
+  Log log;
+  Registry registry;
+  Manifest manifest;
+};
+
+/// What `run`, `generate` and `graph` share.
+struct ScriptOptions {
+  std::filesystem::path script;
+  std::vector<std::string> script_args;  ///< after `--`
+  std::optional<std::uint64_t> seed;     ///< stands above the script's
+  std::optional<std::string> dtype;      ///< "fp32" or "fp64"; stands above the script's
+  std::filesystem::path load;            ///< empty: none
+  PluginFlags flags;                     ///< of compute, transport and monitor plugins
+};
+
+struct RunOptions : ScriptOptions {
+  std::optional<std::int64_t> steps;  ///< stands above the script's
+  std::filesystem::path save;         ///< empty: none
+  bool print_passes = false;          ///< print the graph after every pass that changed it
+};
+
+struct GenerateOptions : ScriptOptions {
+  std::string prompt;
+  std::int64_t tokens = 200;
+  double temperature = 0.8;  ///< 0: always the likeliest token
+};
+
+struct GraphOptions : ScriptOptions {
+  std::string graph = "train";  ///< "train", "evaluate" or "generate"
+  bool dot = false;             ///< Graphviz instead of text
+  bool print_passes = false;
+};
+
+struct PluginsOptions {
+  std::vector<std::string> names;  ///< empty: all, without their options
+  bool json = false;
+};
+
+int run_command(const RunOptions& options, const Setup& setup);
+int generate_command(const GenerateOptions& options, const Setup& setup);
+int graph_command(const GraphOptions& options, const Setup& setup);
+int plugins_command(const PluginsOptions& options, const Setup& setup);
+int doctor_command(const Setup& setup);
+
+}  // namespace baleen::app

@@ -1,0 +1,53 @@
+/// \file `baleen graph`.
+#include <cstdio>
+#include <iostream>
+
+#include "core/app/assembly.hpp"
+#include "core/app/commands.hpp"
+#include "core/app/exit_code.hpp"
+
+namespace baleen::app {
+namespace {
+
+/// "37 ops, 14,208 parameters, 1.23 GFLOP": of one run of the graph, by the kinds' cost rules.
+std::string summary(const Graph& graph, const std::vector<PersistentSpec>& persistent) {
+  double flops = 0;
+  std::size_t ops = 0;
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (op.kind->has(kStructural)) continue;
+    ++ops;
+    if (op.kind->cost) flops += op.kind->cost(graph, op).flops;
+  }
+  std::int64_t parameters = 0;
+  for (const PersistentSpec& spec : persistent)
+    if (spec.role == Role::parameter) parameters += element_count(spec.type.shape);
+  char text[160];
+  std::snprintf(text, sizeof text, "%zu ops, %lld parameters, %.6g GFLOP", ops, static_cast<long long>(parameters),
+                flops * 1e-9);
+  return text;
+}
+
+Status graph(const GraphOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
+  const bool generate = options.graph == "generate";
+  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate, options.print_passes}));
+  BALEEN_TRY_ASSIGN(const Plan plan,
+                    make_plan(std::move(described.script->job()), setup.registry, pass_observer(options.print_passes)));
+  const std::optional<ScheduledGraph>& chosen = generate ? plan.generate : plan.evaluate;
+  if (options.graph != "train" && !chosen)
+    return invalid("the job has no " + options.graph + " graph", options.script.string());
+  const Graph& graph = options.graph == "train" ? plan.train.graph : chosen->graph;
+  std::cout << (options.dot ? print_dot(graph) : print(graph));
+  std::cout << (options.dot ? "// " : "# ") << options.graph << ": " << summary(graph, plan.persistent) << '\n';
+  return {};
+}
+
+}  // namespace
+
+int graph_command(const GraphOptions& options, const Setup& setup) {
+  const Status status = graph(options, setup);
+  return status ? kSuccess : report(setup.log, status.error());
+}
+
+}  // namespace baleen::app

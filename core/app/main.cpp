@@ -1,0 +1,76 @@
+/// \file The program `baleen`: finds plugins, reads the command line, runs one command. The last guard for exceptions.
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <vector>
+
+#include "core/app/command_line.hpp"
+#include "core/app/commands.hpp"
+#include "core/app/exit_code.hpp"
+
+namespace baleen::app {
+namespace {
+
+/// Plugins named by the user come first, so that they hide installed ones of the same name.
+std::vector<PluginPlace> plugin_places(const EarlyOptions& early, const Manifest& manifest) {
+  std::vector<PluginPlace> places;
+  for (const auto& path : early.plugin_paths) places.push_back({path, "--plugin-path"});
+  for (const ManifestPath& path : manifest.plugin_paths) places.push_back({path.path, path.where});
+  std::error_code code;
+  if (const auto installed = install_folder(); std::filesystem::is_directory(installed, code))
+    places.push_back({installed, {}});
+  return places;
+}
+
+Result<Setup> set_up(const EarlyOptions& early, const Log& log) {
+  BALEEN_TRY_ASSIGN(Manifest manifest, read_manifest(early.manifest, early.sets));
+  BALEEN_TRY_ASSIGN(Registry registry, Registry::discover(plugin_places(early, manifest), log));
+  return Setup{log, std::move(registry), std::move(manifest)};
+}
+
+int perform(const Command& command, const Setup& setup) {
+  return std::visit(
+      [&](const auto& options) {
+        using Options = std::decay_t<decltype(options)>;
+        if constexpr (std::is_same_v<Options, RunOptions>) return run_command(options, setup);
+        if constexpr (std::is_same_v<Options, GenerateOptions>) return generate_command(options, setup);
+        if constexpr (std::is_same_v<Options, GraphOptions>) return graph_command(options, setup);
+        if constexpr (std::is_same_v<Options, PluginsOptions>) return plugins_command(options, setup);
+        return doctor_command(setup);
+      },
+      command);
+}
+
+int run(const std::vector<std::string>& words, const Log& log) {
+  const EarlyOptions early = parse_early(words);
+  log.set_level(early.level);
+  const Result<Setup> setup = set_up(early, log);
+  const Result<Command> command =
+      parse_command_line(words, setup ? setup->registry.descriptors() : std::vector<Descriptor>());
+  // Help is shown whatever else is wrong; then the setup's error comes first, since flags depend on it.
+  if (const auto* text = command ? std::get_if<TextOnly>(&*command) : nullptr) {
+    std::fputs(text->text.c_str(), stdout);
+    return kSuccess;
+  }
+  if (!setup) return report(log, setup.error());
+  if (!command) return report(log, command.error());
+  return perform(*command, *setup);
+}
+
+}  // namespace
+}  // namespace baleen::app
+
+int main(int argc, char** argv) {
+  using namespace baleen;
+  const Log log = Log::to_stderr();
+  try {
+    return app::run(std::vector<std::string>(argv + 1, argv + argc), log);
+  } catch (const std::bad_alloc&) {
+    return app::report(log, Error{BALEEN_NO_MEMORY, "out of memory", {}});
+  } catch (const std::exception& e) {
+    return app::report(log, internal(std::string("unexpected exception: ") + e.what()));
+  }
+}

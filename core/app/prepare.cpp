@@ -1,0 +1,69 @@
+/// \file Checks in the order in which a user would want to hear of them.
+#include "core/app/prepare.hpp"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace baleen::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status check_options(const Member& member) {
+  // The seed changes no check; the real one is known when the script has run.
+  if (auto settings = member.settings(0); !settings) return std::move(settings).error();
+  return {};
+}
+
+Result<Opened> open(Member member, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(Plugin plugin, setup.registry.open(member.descriptor));
+  return Opened{std::move(member), plugin};
+}
+
+Result<std::vector<Opened>> open_all(std::vector<Member> members, const Setup& setup) {
+  std::vector<Opened> opened;
+  for (Member& member : members) {
+    BALEEN_TRY_ASSIGN(Opened one, open(std::move(member), setup));
+    opened.push_back(std::move(one));
+  }
+  return opened;
+}
+
+Status check_ranks(const Setup& setup, const ScriptOptions& options) {
+  const Manifest& manifest = setup.manifest;
+  if (manifest.ranks() > 1)
+    return unsupported("the manifest asks for " + std::to_string(manifest.ranks()) +
+                           " ranks; this version runs one. Leave out [mesh], or make its axes 1",
+                       manifest.hosts.front().where.empty() ? manifest.file.string() : manifest.hosts.front().where);
+  bool named = !manifest.transport.plugin.empty() || !manifest.transport.options.empty();
+  for (const PluginFlag& flag : options.flags) named = named || flag.kind == "transport";
+  if (!named) return {};
+  BALEEN_TRY_ASSIGN(const Member transport, choose_transport(setup.registry, manifest, options.flags));
+  return check_options(transport);
+}
+
+}  // namespace
+
+Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
+  std::error_code code;
+  if (!fs::exists(options.script, code)) return Error{BALEEN_NOT_FOUND, "no such script", options.script.string()};
+  if (!fs::is_regular_file(options.script, code)) return invalid("not a file", options.script.string());
+  BALEEN_TRY(check_ranks(setup, options));
+  BALEEN_TRY_ASSIGN(Member compute, choose_compute(setup.registry, setup.manifest, options.flags));
+  BALEEN_TRY_ASSIGN(std::vector<Member> monitors, choose_monitors(setup.registry, setup.manifest, options.flags));
+  BALEEN_TRY_ASSIGN(std::vector<Member> plan, choose_plan(setup.registry, setup.manifest));
+  BALEEN_TRY(check_options(compute));
+  for (const auto* members : {&monitors, &plan})
+    for (const Member& member : *members) BALEEN_TRY(check_options(member));
+
+  BALEEN_TRY_ASSIGN(Opened device, open(std::move(compute), setup));
+  Prepared prepared{std::move(device), {}, std::nullopt, fs::absolute(options.script, code).parent_path().string()};
+  BALEEN_TRY_ASSIGN(prepared.monitors, open_all(std::move(monitors), setup));
+  if (setup.manifest.plan) {
+    BALEEN_TRY_ASSIGN(prepared.plan, open_all(std::move(plan), setup));
+  }
+  return prepared;
+}
+
+}  // namespace baleen::app

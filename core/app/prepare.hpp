@@ -1,0 +1,33 @@
+/// \file What `run`, `generate` and `graph` do before the script: every choice is looked up,
+/// checked and opened before the first line of Lua.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baleen/result.hpp"
+#include "core/app/commands.hpp"
+#include "core/app/members.hpp"
+#include "core/plugin/plugin.hpp"
+
+namespace baleen::app {
+
+/// A chosen member whose library is open.
+struct Opened {
+  Member member;
+  Plugin plugin;
+};
+
+/// The members that the manifest and the command line choose; the script names the others.
+struct Prepared {
+  Opened compute;
+  std::vector<Opened> monitors;
+  std::optional<std::vector<Opened>> plan;  ///< stands above the script's
+  std::string folder;                       ///< of the script, without a trailing '/'
+};
+
+/// Fails for a script that is not there, a member that is unknown, has bad options or does not open, and for several
+/// ranks.
+Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup);
+
+}  // namespace baleen::app

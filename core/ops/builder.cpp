@@ -1,0 +1,78 @@
+/// \file Appending several ops in a row.
+#include "core/ops/builder.hpp"
+
+namespace baleen::ops {
+
+Values Builder::many(const std::string& kind, Values inputs, Attributes attributes, std::size_t count) {
+  Values none(count, kNone);
+  if (failed()) return none;
+  auto made = graph_.append(kind, std::move(inputs), std::move(attributes));
+  if (!made)
+    error_ = std::move(made).error();
+  else if (made->size() != count)
+    error_ = internal(kind + " has " + std::to_string(made->size()) + " results, not " + std::to_string(count));
+  return failed() ? none : *std::move(made);
+}
+
+ValueId Builder::one(const std::string& kind, Values inputs, Attributes attributes) {
+  return many(kind, std::move(inputs), std::move(attributes), 1)[0];
+}
+
+ValueId Builder::pointwise(Values inputs, Expression expression, std::uint32_t result, std::optional<Shape> shape,
+                           std::optional<baleen_dtype_t> dtype) {
+  std::vector<std::int64_t> results{result};
+  Expression pruned = prune(expression, results);
+  Attributes attributes{{"expression", std::move(pruned)}, {"results", Attributes::ints(results)}};
+  if (shape) attributes.set("shape", *shape);
+  if (dtype) attributes.set("dtype", Attributes::ints({*dtype}));
+  return one("pointwise", std::move(inputs), std::move(attributes));
+}
+
+ValueId Builder::binary(std::uint32_t opcode, ValueId a, ValueId b) {
+  if (failed()) return kNone;
+  auto made = graph_.binary(opcode, a, b);
+  if (!made) error_ = std::move(made).error();
+  return failed() ? kNone : *made;
+}
+
+ValueId Builder::matmul(const std::string& spec, ValueId a, ValueId b) {
+  return one("matmul", {a, b}, {{"spec", spec}});
+}
+
+ValueId Builder::reduce(const std::string& kind, ValueId x, std::vector<std::int64_t> dims, bool keep) {
+  if (dims.empty()) return x;
+  return one("reduce", {x},
+             {{"kind", kind}, {"dims", Attributes::ints(std::move(dims))}, {"keep", Attributes::ints({keep})}});
+}
+
+ValueId Builder::reduce_last(const std::string& kind, ValueId x) {
+  return reduce(kind, x, {static_cast<std::int64_t>(shape(x).size()) - 1}, true);
+}
+
+ValueId Builder::reshape(ValueId x, const Shape& to) {
+  if (failed() || shape(x) == to) return x;
+  return one("reshape", {x}, {{"shape", Attributes::ints(to)}});
+}
+
+ValueId Builder::lead(ValueId x, std::size_t count) {
+  Shape to = shape(x);
+  to.insert(to.begin(), count, 1);
+  return reshape(x, to);
+}
+
+ValueId Builder::trail(ValueId x, std::size_t count) {
+  Shape to = shape(x);
+  to.insert(to.end(), count, 1);
+  return reshape(x, to);
+}
+
+Shape Builder::shape(ValueId x) const { return failed() ? Shape{} : graph_.value(x).shape; }
+
+baleen_dtype_t Builder::dtype(ValueId x) const { return failed() ? BALEEN_F32 : graph_.value(x).dtype; }
+
+Result<Values> Builder::finish(Values results) const {
+  if (error_) return *error_;
+  return results;
+}
+
+}  // namespace baleen::ops

@@ -1,0 +1,21 @@
+/// \file What `cross_entropy` and `linear_cross_entropy` share.
+#pragma once
+#include "core/ops/builder.hpp"
+
+namespace baleen::ops {
+
+/// The attributes of all four kinds, and `more`.
+Status check_loss_attributes(const std::string& kind, const Attributes& attributes,
+                             std::vector<AttributeRule> more = {});
+
+/// `ignore_index` and `smoothing` alone, to hand on.
+Attributes loss_attributes(const Attributes& attributes);
+
+/// `operands`: target and further ones, each with the shape of x without its last dimension.
+Status check_loss_rows(const std::string& kind, const Named& x, const std::vector<Named>& operands);
+
+/// Numbers per row that a loss reduces inside when the vocabulary is cut: maximum, sum, the target's logit, and with
+/// smoothing the logits' sum.
+int loss_statistics(const Attributes& attributes);
+
+}  // namespace baleen::ops

@@ -1,0 +1,34 @@
+/// \file The phases that plan.cpp runs one after the other.
+#pragma once
+#include "core/plan/plan.hpp"
+
+namespace baleen {
+
+/// Replaces ops by the fused forms that their kinds offer (OpKind::fuse).
+Status fuse_kinds(Graph& graph);
+
+/// The loss's gradient with respect to the trainable parameters: d(sum/weight), in the order of `job.parameters`; kNone where frozen or
+/// not reached.
+Result<std::vector<ValueId>> differentiate_loss(Graph& graph, const Job& job);
+
+/// What the optimizer adds to a job beside its graph.
+struct UpdateResult {
+  std::vector<PersistentSpec> states;
+  std::vector<double> initial;  ///< of each state
+  std::vector<ScalarSpec> scalars;
+};
+
+/// Appends global norm, clipping, the optimizer's ops and the assigns. Output "gradient_norm" is added.
+Result<UpdateResult> append_update(Graph& graph, const Job& job, const std::vector<ValueId>& gradients,
+                                   const Registry& plugins);
+
+/// The graph that gives every persistent tensor its first value.
+Result<Graph> initialize_graph(const Job& job, const UpdateResult& update, const OpRegistry& registry);
+
+/// Which group a parameter belongs to: its number, or -1 for the optimizer's own options.
+int group_of(const Job& job, const std::string& parameter);
+
+/// '*' stands for any text, '?' for one character.
+bool matches(const std::string& pattern, const std::string& text);
+
+}  // namespace baleen

@@ -1,0 +1,55 @@
+/// \file From a job to graphs that are ready to be compiled: the phases of DESIGN 2.4.
+#pragma once
+#include <functional>
+
+#include "core/plan/job.hpp"
+#include "core/plugin/registry.hpp"
+
+namespace baleen {
+
+/// Ops that run together. Sections with one loop number (>= 0) that stand side by side run once per micro-batch, all of
+/// them for one micro-batch before the next; loop -1 runs once.
+struct Section {
+  std::string name;  ///< "forward", "backward", "update", …
+  int loop = -1;
+  std::vector<OpId> ops;
+};
+
+/// A graph with its order of execution. With micro-batches > 1 the mesh's innermost axis is `micro`; values have layouts;
+/// the structural op `accumulate_micro` (partial in the loop → whole after it) marks accumulation.
+struct ScheduledGraph {
+  Graph graph;
+  std::int64_t micro_batches = 1;
+  std::vector<Section> sections;
+};
+
+/// A persistent tensor: parameters and states, shared by all programs, in their order of creation.
+struct PersistentSpec {
+  std::string name;
+  ValueType type;
+  Role role = Role::parameter;
+  std::string category;  ///< "parameters", "optimizer", "control": for accounting and checkpoints
+};
+
+/// A scalar the host writes before each step.
+struct ScalarSpec {
+  std::string name;  ///< "lr", "lr/1", …
+  Schedule schedule;
+};
+
+struct Plan {
+  std::vector<PersistentSpec> persistent;
+  std::vector<ScalarSpec> scalars;  ///< of the train graph; "lr" is the first group's rate where the optimizer has one
+  ScheduledGraph initialize;        ///< fills every persistent tensor
+  ScheduledGraph train;             ///< outputs "loss", "weight", metrics, and "gradient_norm"
+  std::optional<ScheduledGraph> evaluate;
+  std::optional<ScheduledGraph> generate;
+};
+
+/// Called after each phase with its name and the graph, where it changed (for --print-passes).
+using PassObserver = std::function<void(const std::string& phase, const Graph& graph)>;
+
+/// Runs the phases. Verifies the graph after each. [plan time]
+Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer = {});
+
+}  // namespace baleen

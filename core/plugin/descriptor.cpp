@@ -1,0 +1,183 @@
+/// \file Checks a descriptor field by field before anything believes it.
+#include "core/plugin/descriptor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/input/nearest.hpp"
+#include "core/plugin/elf_note.hpp"
+#include "core/plugin/kinds.hpp"
+#include "core/plugin/option_value.hpp"
+
+namespace baleen {
+namespace {
+
+constexpr std::string_view kOwner = "Baleen";
+constexpr std::string_view kRebuild = "; build it again against this Baleen's SDK";
+
+std::string version_text(int major, int minor) { return std::to_string(major) + "." + std::to_string(minor); }
+
+/// Lower-case words joined by `joint`: names of options ('_') and flags ('-').
+bool is_word(std::string_view word, char joint) {
+  const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (word.empty() || !letter(word.front())) return false;
+  return std::ranges::all_of(word, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == joint; });
+}
+
+std::vector<std::string> split_choices(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t bar = std::min(text.find('|'), text.size());
+    words.emplace_back(text.substr(0, bar));
+    text.remove_prefix(std::min(bar + 1, text.size()));
+  }
+  return words;
+}
+
+/// Turns the raw record into a Descriptor; the first field that is wrong ends it.
+class Reader {
+ public:
+  Reader(std::span<const std::byte> note, const std::filesystem::path& file) : note_(note), file_(file) {}
+
+  Result<Descriptor> read() {
+    BALEEN_TRY(check_head());
+    std::memcpy(&raw_, note_.data() + offsetof(baleen_note_t, descriptor), sizeof raw_);
+    Descriptor out;
+    out.file = file_;
+    out.abi_major = raw_.abi_major;
+    out.abi_minor = raw_.abi_minor;
+    out.score = raw_.score;
+    BALEEN_TRY_ASSIGN(out.kind, text(raw_.kind, "kind"));
+    BALEEN_TRY_ASSIGN(out.name, text(raw_.name, "name"));
+    BALEEN_TRY_ASSIGN(out.version, text(raw_.version, "version"));
+    BALEEN_TRY_ASSIGN(out.license, text(raw_.license, "licence"));
+    BALEEN_TRY_ASSIGN(out.summary, text(raw_.summary, "summary"));
+    BALEEN_TRY_ASSIGN(out.extension, text(raw_.extension, "extension"));
+    if (!find_kind(out.kind)) return bad(unknown_word("kind", out.kind, kind_names()));
+    if (!is_word(out.name, '_')) return bad("name `" + out.name + "` is not a lower-case word");
+    for (const baleen_option_t& option : raw_.options) {
+      if (option.name[0] == '\0') break;
+      BALEEN_TRY(add_option(option, out));
+    }
+    return out;
+  }
+
+ private:
+  Error bad(const std::string& why) const { return invalid("bad plugin descriptor: " + why, file_.string()); }
+
+  /// All that must hold before the bytes are taken for a record. The version comes before the sizes: another major
+  /// version may have other sizes, and its number is what a user understands.
+  Status check_head() const {
+    baleen_note_t head{};
+    const std::size_t fixed = offsetof(baleen_note_t, descriptor) + offsetof(baleen_descriptor_t, score);
+    if (note_.size() < fixed) return bad("the note has only " + std::to_string(note_.size()) + " bytes");
+    std::memcpy(&head, note_.data(), fixed);
+    const bool owned = std::string_view(head.owner, strnlen(head.owner, sizeof head.owner)) == kOwner;
+    if (!owned || head.descriptor.magic != BALEEN_DESCRIPTOR_MAGIC) return bad("it does not begin as one");
+    const baleen_descriptor_t& record = head.descriptor;
+    const std::string theirs = version_text(record.abi_major, record.abi_minor);
+    const std::string ours = version_text(BALEEN_ABI_MAJOR, BALEEN_ABI_MINOR);
+    if (record.abi_major != BALEEN_ABI_MAJOR)
+      return invalid("built for plugin ABI " + theirs + ", but this Baleen has " + ours + std::string(kRebuild),
+                     file_.string());
+    if (record.abi_minor > BALEEN_ABI_MINOR)
+      return invalid("needs plugin ABI " + theirs + ", but this Baleen has " + ours + "; update Baleen",
+                     file_.string());
+    if (record.struct_size != sizeof(baleen_descriptor_t) || record.option_size != sizeof(baleen_option_t))
+      return bad("sizes " + std::to_string(record.struct_size) + " and " + std::to_string(record.option_size) +
+                 " are not those of ABI " + theirs + std::string(kRebuild));
+    if (note_.size() < sizeof(baleen_note_t))
+      return bad("the note has only " + std::to_string(note_.size()) + " bytes");
+    if (note_.size() > sizeof(baleen_note_t)) return bad("two descriptors in one library");
+    return {};
+  }
+
+  template <std::size_t N>
+  Result<std::string> text(const char (&field)[N], const std::string& what) const {
+    const std::size_t size = strnlen(field, N);
+    if (size == N) return bad(what + " is not terminated");
+    return std::string(field, size);
+  }
+
+  Status add_option(const baleen_option_t& raw, Descriptor& out) const {
+    Option option;
+    option.type = raw.type;
+    option.flags = raw.flags;
+    option.minimum = raw.minimum;
+    option.maximum = raw.maximum;
+    BALEEN_TRY_ASSIGN(option.name, text(raw.name, "an option's name"));
+    const std::string named = "option `" + option.name + "`: ";
+    BALEEN_TRY_ASSIGN(option.default_value, text(raw.default_value, named + "default"));
+    BALEEN_TRY_ASSIGN(const std::string choices, text(raw.choices, named + "list of choices"));
+    BALEEN_TRY_ASSIGN(option.cli, text(raw.cli, named + "flag"));
+    BALEEN_TRY_ASSIGN(option.help, text(raw.help, named + "help"));
+    option.choices = split_choices(choices);
+    if (!is_word(option.name, '_')) return bad(named + "its name is not a lower-case word");
+    if (out.find(option.name)) return bad(named + "declared twice");
+    if (Status status = check_schema(option, out.kind); !status) return bad(named + status.error().message);
+    out.options.push_back(std::move(option));
+    return {};
+  }
+
+  static Status check_schema(const Option& option, const std::string& kind) {
+    const bool is_string = option.type == BALEEN_OPTION_STRING;
+    const bool is_table = option.type == BALEEN_OPTION_TABLE;
+    if (option.type < BALEEN_OPTION_BOOL || option.type > BALEEN_OPTION_TABLE)
+      return invalid("unknown type " + std::to_string(option.type));
+    constexpr auto kFlags = BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PER_GROUP | BALEEN_OPTION_MANY;
+    if (option.flags & ~static_cast<unsigned>(kFlags)) return invalid("unknown flags " + std::to_string(option.flags));
+    if (std::isnan(option.minimum) || std::isnan(option.maximum)) return invalid("its range is not a number");
+    if (!option.choices.empty() && !is_string) return invalid("only strings have choices");
+    if (option.many() && !is_string) return invalid("only strings can be a list");
+    if (!option.cli.empty() && !is_word(option.cli, '-')) return invalid("flag `" + option.cli + "` is not a word");
+    if (!option.cli.empty() && (is_table || !find_kind(kind)->has_flags))
+      return invalid("it cannot be a flag of the command line");
+    if (option.required()) {
+      if (option.default_value.empty()) return {};
+      return invalid("required, and yet it has a default");
+    }
+    if (is_table && option.default_value.empty()) return {};
+    if (Result<UserValue> value = parse_option_text(option, option.default_value, ""); !value)
+      return invalid("its default does not hold: " + value.error().message);
+    return {};
+  }
+
+  std::span<const std::byte> note_;
+  const std::filesystem::path& file_;
+  baleen_descriptor_t raw_{};
+};
+
+}  // namespace
+
+std::string_view Option::type_name() const {
+  constexpr std::string_view kNames[] = {"?", "bool", "int", "float", "string", "schedule", "table"};
+  return kNames[type <= BALEEN_OPTION_TABLE ? type : 0];
+}
+
+const Option* Descriptor::find(std::string_view option) const {
+  const auto found = std::ranges::find(options, option, &Option::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> Descriptor::option_names() const {
+  std::vector<std::string> names;
+  for (const Option& option : options) names.push_back(option.name);
+  return names;
+}
+
+Result<Descriptor> parse_note(std::span<const std::byte> note, const std::filesystem::path& file) {
+  return Reader(note, file).read();
+}
+
+Result<Descriptor> read_descriptor(const std::filesystem::path& file) {
+  BALEEN_TRY_ASSIGN(const auto note, read_elf_section(file, BALEEN_NOTE_SECTION));
+  if (!note)
+    return invalid("no plugin of Baleen: it has no " BALEEN_NOTE_SECTION
+                   " note (see BALEEN_DESCRIPTOR in baleen/descriptor.h)",
+                   file.string());
+  return parse_note(*note, file);
+}
+
+}  // namespace baleen

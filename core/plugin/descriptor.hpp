@@ -1,0 +1,56 @@
+/// \file What a plugin says about itself, read from its file and checked without opening the library.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baleen/descriptor.h"
+#include "baleen/result.hpp"
+
+namespace baleen {
+
+/// One option of a plugin's schema.
+struct Option {
+  std::string name;
+  baleen_option_type_t type = 0;
+  baleen_option_flags_t flags = 0;
+  double minimum = 1;
+  double maximum = 0;
+  std::string default_value;
+  std::vector<std::string> choices;
+  std::string cli;
+  std::string help;
+
+  bool required() const { return flags & BALEEN_OPTION_REQUIRED; }
+  bool per_group() const { return flags & BALEEN_OPTION_PER_GROUP; }
+  bool many() const { return flags & BALEEN_OPTION_MANY; }
+  bool has_range() const { return minimum <= maximum; }
+  /// "bool", "int", "float", "string", "schedule", "table".
+  std::string_view type_name() const;
+};
+
+/// A plugin that was found. Plain data; the library need not be open.
+struct Descriptor {
+  std::filesystem::path file;
+  std::string kind, name, version, license, summary, extension;
+  int abi_major = 0;
+  int abi_minor = 0;
+  std::int32_t score = 0;
+  std::vector<Option> options;
+
+  const Option* find(std::string_view option) const;
+  std::vector<std::string> option_names() const;
+};
+
+/// Reads and checks the descriptor in `file`. Every kind of bad file has its own message: missing, truncated, not ELF,
+/// another architecture, no note, another ABI, a malformed schema. `where` of the error is the file.
+Result<Descriptor> read_descriptor(const std::filesystem::path& file);
+
+/// The same for the bytes of a note section. `file` is for messages.
+Result<Descriptor> parse_note(std::span<const std::byte> note, const std::filesystem::path& file);
+
+}  // namespace baleen

@@ -1,0 +1,34 @@
+/// \file The host table that a plugin gets: its voice in the log, and the text of its last failure.
+#pragma once
+#include <string>
+
+#include "baleen/host.h"
+#include "baleen/result.hpp"
+#include "core/log/log.hpp"
+
+namespace baleen {
+
+/// One per plugin, at a fixed address. `name` ("optimizer `x`") begins its log lines and errors.
+class HostTable {
+ public:
+  HostTable(std::string name, Log log);
+  HostTable(const HostTable&) = delete;
+  HostTable& operator=(const HostTable&) = delete;
+
+  const baleen_host_t* get() const { return &table_; }
+  const std::string& name() const { return name_; }
+
+  /// The Error for a call that returned `status` on this thread, with the text given to `fail`. Takes the text.
+  Error failure(baleen_status_t status) const;
+
+ private:
+  static void log_line(void* self, baleen_level_t level, baleen_string_t text);
+  static baleen_status_t keep_failure(void* self, baleen_status_t status, baleen_string_t text);
+  static const void* query(void* self, baleen_string_t name);
+
+  std::string name_;
+  Log log_;
+  baleen_host_t table_;
+};
+
+}  // namespace baleen

@@ -1,0 +1,180 @@
+#include <algorithm>
+
+#include "baleen/dtype.hpp"
+#include "core/program/passes.hpp"
+#include "core/program/program_impl.hpp"
+
+namespace baleen {
+namespace {
+
+class Assembler {
+ public:
+  Assembler(ProgramImpl& program, Lowered& lowered, const std::vector<Step>& steps, const Lifetimes& lifetimes)
+      : program_(program), lowered_(lowered), steps_(steps), lifetimes_(lifetimes) {}
+
+  void run(bool poison) {
+    lay_out();
+    report();
+    for (const LoweredSection& section : lowered_.sections)
+      program_.segments.push_back({section.name, section.loop, {}});
+    if (poison) prepare_poison();
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      for (const Launch& launch : steps_[s].launches) add_launch(s, launch);
+      if (poison) poison_after(s);
+    }
+    add_ports();
+  }
+
+ private:
+  void lay_out() {
+    std::vector<Interval> intervals;
+    for (const auto& item : lifetimes_.items) intervals.push_back(item.interval);
+    plan_ = plan_memory(intervals, program_.device->alignment());
+    for (std::size_t i = 0; i < intervals.size(); ++i)
+      if (const auto storage = lifetimes_.items[i].storage; storage != kNone)
+        lowered_.storages[storage].offset = plan_.offsets[i];
+  }
+
+  void report() {
+    MemoryReport& memory = program_.memory;
+    memory.arena_bytes = plan_.arena_bytes;
+    memory.peak_bytes = plan_.peak_bytes;
+    for (const auto& item : lifetimes_.items) {
+      if (item.interval.first > plan_.peak_position || item.interval.last < plan_.peak_position) continue;
+      kind_of(item) += align_up(item.interval.bytes, program_.device->alignment());
+    }
+  }
+
+  std::uint64_t& kind_of(const Lifetimes::Item& item) {
+    MemoryReport& memory = program_.memory;
+    if (item.storage == kNone) return memory.scratch;
+    const Storage& storage = lowered_.storages[item.storage];
+    if (storage.kind == Storage::Kind::input) return memory.inputs;
+    return storage.role == Role::gradient ? memory.gradients : memory.activations;
+  }
+
+  /// Offset of a value's first element in its arena.
+  AddressSource source_of(LowValue number) const {
+    const LoweredValue& value = lowered_.values[number];
+    const Storage& storage = lowered_.storage_of(number);
+    const std::uint64_t offset =
+        storage.offset + static_cast<std::uint64_t>(value.view.offset) * dtype_size(value.dtype);
+    return {storage.kind == Storage::Kind::persistent ? AddressSource::Arena::persistent : AddressSource::Arena::work,
+            offset};
+  }
+
+  void add_launch(std::size_t step, const Launch& launch) {
+    Instruction instruction;
+    instruction.guard = launch.guard;
+    instruction.kernel = program_.kernels[launch.kernel].handle;
+    instruction.first_address = static_cast<std::uint32_t>(program_.sources.size());
+    instruction.address_count = static_cast<std::uint32_t>(launch.operands.size() + 1);
+    instruction.label = label(steps_[step]);
+    const bool moves = std::any_of(launch.operands.begin(), launch.operands.end(),
+                                   [&](LowValue v) { return v != kNone && lowered_.values[v].view.micro_step != 0; });
+    instruction.per_micro = moves ? instruction.address_count : 0;
+    const std::int64_t copies = moves ? lowered_.micro_batches : 1;
+    for (std::int64_t micro = 0; micro < copies; ++micro) add_addresses(step, launch, micro);
+    segment(step).push_back(instruction);
+  }
+
+  void add_addresses(std::size_t step, const Launch& launch, std::int64_t micro) {
+    for (LowValue v : launch.operands) {
+      AddressSource source;
+      if (v != kNone) {
+        source = source_of(v);
+        source.offset += static_cast<std::uint64_t>(micro * lowered_.values[v].view.micro_step) *
+                         dtype_size(lowered_.values[v].dtype);
+      }
+      program_.sources.push_back(source);
+    }
+    const std::uint64_t scratch = lifetimes_.scratch_of[step];
+    program_.sources.push_back(scratch == kNone ? AddressSource{}
+                                                : AddressSource{AddressSource::Arena::work, plan_.offsets[scratch]});
+  }
+
+  std::uint32_t label(const Step& step) {
+    const Op& op = lowered_.ops[step.op].op;
+    program_.labels.push_back(op.name.empty() ? op.kind->name : op.name + " (" + op.kind->name + ")");
+    return static_cast<std::uint32_t>(program_.labels.size() - 1);
+  }
+
+  std::vector<Instruction>& segment(std::size_t step) { return program_.segments[steps_[step].section].instructions; }
+
+  // --- poison
+
+  void prepare_poison() {
+    std::uint64_t most = 0;
+    for (const auto& item : lifetimes_.items) most = std::max(most, item.interval.bytes);
+    program_.poison.assign(most, static_cast<char>(0xff));
+    if (steps_.empty()) return;
+    for (std::size_t i = 0; i < lifetimes_.items.size(); ++i)
+      if (lifetimes_.items[i].interval.first > 0 && !overlaps_input(i)) add_poison(0, i, Guard::first);
+  }
+
+  /// What is written before the run must not be poisoned at its start.
+  bool overlaps_input(std::size_t i) const {
+    for (std::size_t k = 0; k < lifetimes_.items.size(); ++k) {
+      const Interval& other = lifetimes_.items[k].interval;
+      if (other.first == 0 && plan_.offsets[k] < plan_.offsets[i] + lifetimes_.items[i].interval.bytes &&
+          plan_.offsets[i] < plan_.offsets[k] + other.bytes)
+        return true;
+    }
+    return false;
+  }
+
+  void poison_after(std::size_t step) {
+    for (std::size_t i = 0; i < lifetimes_.items.size(); ++i) {
+      const auto& item = lifetimes_.items[i];
+      if (item.interval.last != static_cast<std::int64_t>(step) + 1) continue;
+      const int loop = lowered_.sections[steps_[step].section].loop;
+      add_poison(step, i, loop >= 0 && item.loop != loop ? Guard::last : Guard::always);
+    }
+  }
+
+  void add_poison(std::size_t step, std::size_t item, Guard guard) {
+    if (lifetimes_.items[item].interval.bytes == 0) return;
+    Instruction instruction;
+    instruction.kind = Instruction::Kind::poison;
+    instruction.guard = guard;
+    instruction.bytes = lifetimes_.items[item].interval.bytes;
+    instruction.first_address = static_cast<std::uint32_t>(program_.sources.size());
+    instruction.address_count = 1;
+    program_.sources.push_back({AddressSource::Arena::work, plan_.offsets[item]});
+    segment(step).push_back(instruction);
+  }
+
+  // --- ports
+
+  Port port(const std::string& name, LowValue number) const {
+    const LoweredValue& value = lowered_.values[number];
+    const AddressSource source = source_of(number);
+    return {name,
+            {value.dtype, value.global, {}},
+            source.offset,
+            static_cast<std::uint64_t>(element_count(value.global)) * dtype_size(value.dtype),
+            source.arena == AddressSource::Arena::persistent};
+  }
+
+  void add_ports() {
+    for (LowValue v : lowered_.sources)
+      if (lowered_.storage_of(v).kind == Storage::Kind::input)
+        program_.inputs.push_back(port(lowered_.values[v].name, v));
+    for (const auto& [name, v] : lowered_.outputs) program_.outputs.push_back(port(name, v));
+  }
+
+  ProgramImpl& program_;
+  Lowered& lowered_;
+  const std::vector<Step>& steps_;
+  const Lifetimes& lifetimes_;
+  MemoryPlan plan_;
+};
+
+}  // namespace
+
+void assemble(ProgramImpl& program, Lowered& lowered, const std::vector<Step>& steps, const Lifetimes& lifetimes,
+              const CompileOptions& options) {
+  Assembler(program, lowered, steps, lifetimes).run(options.poison);
+}
+
+}  // namespace baleen

@@ -1,0 +1,49 @@
+#include "core/program/device.hpp"
+
+#include <bit>
+#include <utility>
+
+namespace baleen {
+
+Result<std::unique_ptr<Device>> Device::create(Plugin plugin, const baleen_settings_t& settings) {
+  BALEEN_TRY_ASSIGN(const baleen_compute_t* table, plugin.table<baleen_compute_t>("compute"));
+  std::unique_ptr<Device> device(new Device(plugin));
+  device->table_ = *table;
+  BALEEN_TRY(device->check(table->create(plugin.host(), &settings, &device->device_)));
+  device->info_.size = sizeof(device->info_);
+  BALEEN_TRY(device->check(table->info(device->device_, &device->info_)));
+  if (!std::has_single_bit(device->info_.alignment))
+    return internal("compute plugin `" + plugin.descriptor().name + "` wants arena offsets aligned to " +
+                    std::to_string(device->info_.alignment) + " bytes; it must be a power of two");
+  BALEEN_TRY(device->check(table->stream_create(device->device_, &device->stream_)));
+  return device;
+}
+
+Device::~Device() {
+  if (stream_) table_.stream_destroy(device_, stream_);
+  if (device_) table_.destroy(device_);
+}
+
+Result<Arena> Arena::create(Device& device, std::uint64_t bytes) {
+  Arena arena;
+  if (bytes == 0) return arena;
+  BALEEN_TRY(device.check(device.table().arena_create(device.handle(), BALEEN_ARENA_PRIVATE, bytes, &arena.base_)));
+  arena.device_ = &device;
+  arena.bytes_ = bytes;
+  return arena;
+}
+
+Arena::Arena(Arena&& other) noexcept { *this = std::move(other); }
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(base_, other.base_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Arena::~Arena() {
+  if (device_) device_->table().arena_destroy(device_->handle(), BALEEN_ARENA_PRIVATE, base_, bytes_);
+}
+
+}  // namespace baleen

@@ -1,0 +1,61 @@
+/// \file A compute plugin's device with RAII and C++ errors.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "baleen/compute.h"
+#include "baleen/result.hpp"
+#include "core/plugin/plugin.hpp"
+
+namespace baleen {
+
+/// Owns a device made by a compute plugin, and one stream on it. Not copyable. Outlives the programs and arenas made on
+/// it.
+class Device {
+ public:
+  static Result<std::unique_ptr<Device>> create(Plugin plugin, const baleen_settings_t& settings);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const baleen_compute_t& table() const { return table_; }
+  void* handle() const { return device_; }
+  const baleen_device_info_t& info() const { return info_; }
+  void* stream() const { return stream_; }
+  /// Of arena offsets; a power of two.
+  std::uint64_t alignment() const { return info_.alignment; }
+
+  /// Turns a status of this device into an Error with the text that the plugin gave on this thread.
+  Status check(baleen_status_t status) const { return plugin_.check(status); }
+
+ private:
+  explicit Device(Plugin plugin) : plugin_(plugin) {}
+  Plugin plugin_;
+  baleen_compute_t table_{};
+  baleen_device_info_t info_{};
+  void* device_ = nullptr;
+  void* stream_ = nullptr;
+};
+
+/// Zeroed device memory; empty for 0 bytes.
+class Arena {
+ public:
+  /// Fails with NO_MEMORY where the device has not got `bytes`.
+  static Result<Arena> create(Device& device, std::uint64_t bytes);
+  Arena() = default;
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  ~Arena();
+
+  void* base() const { return base_; }
+  std::byte* at(std::uint64_t offset) const { return static_cast<std::byte*>(base_) + offset; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  Device* device_ = nullptr;
+  void* base_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace baleen

@@ -1,0 +1,44 @@
+/// \file Adds ops to a lowered program: those that the device lacks are expanded into others.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/program/device.hpp"
+#include "core/program/lowered.hpp"
+
+namespace baleen {
+
+/// What a result is to be.
+struct ResultSpec {
+  std::string name;
+  ValueType type;
+  MicroPlacement micro;
+  Role role = Role::activation;
+};
+
+class OpEmitter {
+ public:
+  /// Borrows both.
+  OpEmitter(Lowered& lowered, const Device& device) : lowered_(lowered), device_(device) {}
+
+  Result<LowValue> add_value(const ResultSpec& spec, const std::string& where);
+
+  /// Appends `op` (its inputs numbers of lowered values, without outputs) to a section, or what it expands to.
+  Result<std::vector<LowValue>> emit(Op op, const std::vector<ResultSpec>& results, std::uint32_t section,
+                                     int depth = 0);
+
+ private:
+  Result<std::vector<LowValue>> expand(const Op& op, const std::vector<ResultSpec>& results, std::uint32_t section,
+                                       int depth);
+  Result<std::vector<LowValue>> import(const Graph& scratch, const Op& original, const std::vector<ValueId>& wanted,
+                                       std::uint32_t section, int depth);
+  Result<std::vector<MicroPlacement>> infer_micro(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,
+                                                  std::uint32_t section);
+  Result<LowValue> in_pieces(LowValue value, int dim, std::uint32_t section);
+  Error refuse(const Op& op, const std::string& why) const;
+
+  Lowered& lowered_;
+  const Device& device_;
+};
+
+}  // namespace baleen

@@ -1,0 +1,41 @@
+#include "core/program/kernel_store.hpp"
+
+#include <algorithm>
+
+namespace baleen {
+
+KernelStore::~KernelStore() {
+  for (const CompiledKernel& kernel : kernels_) device_->table().release(device_->handle(), kernel.handle);
+}
+
+bool KernelStore::supports(const RegionView& region) const {
+  return device_->table().supports(device_->handle(), region.get()) != 0;
+}
+
+Result<std::uint32_t> KernelStore::compile(const RegionView& region, const Op& anchor) {
+  auto fail = [&](Error error) {
+    error.message = anchor.name + " (" + anchor.kind->name + "): " + error.message;
+    if (error.where.empty()) error.where = anchor.where;
+    return error;
+  };
+  baleen_kernel_t made{};
+  made.size = sizeof(made);
+  if (!supports(region)) return fail(unsupported("the device has no kernel for this"));
+  if (Status ok = device_->check(device_->table().compile(device_->handle(), region.get(), &made)); !ok)
+    return fail(std::move(ok).error());
+  CompiledKernel kernel{made.kernel, made.scratch_bytes, region.values(), {}};
+  for (std::size_t i = 0; i < kernel.operands.size(); ++i)
+    if (!(region.tensors()[i].flags & (BALEEN_TENSOR_EXTERNAL_INPUT | BALEEN_TENSOR_OUTPUT)))
+      kernel.operands[i] = kNone;
+  for (std::uint64_t i = 0; i < made.alias_count; ++i)
+    kernel.aliases.emplace_back(region.values()[made.aliases[i].output], region.values()[made.aliases[i].input]);
+  kernels_.push_back(std::move(kernel));
+  return static_cast<std::uint32_t>(kernels_.size() - 1);
+}
+
+bool KernelStore::may_alias(std::uint32_t number, LowValue output, LowValue input) const {
+  const auto& aliases = kernels_[number].aliases;
+  return std::find(aliases.begin(), aliases.end(), std::pair{output, input}) != aliases.end();
+}
+
+}  // namespace baleen

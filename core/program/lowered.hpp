@@ -1,0 +1,111 @@
+/// \file What a graph becomes before memory: ops that the device can run, on values with local shapes and views of
+/// storages.
+#pragma once
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.hpp"
+#include "core/program/view.hpp"
+
+namespace baleen {
+
+/// Numbers in a Lowered. An op's `inputs` and `outputs` hold these, not the graph's.
+using LowValue = std::uint32_t;
+using LowOp = std::uint32_t;
+
+/// How a value lies on the axis `micro`.
+struct MicroPlacement {
+  int dim = -1;          ///< the dimension that is cut, or -1
+  bool partial = false;  ///< a term of a sum over the micro-batches
+  bool whole() const { return dim < 0 && !partial; }
+  friend bool operator==(const MicroPlacement&, const MicroPlacement&) = default;
+};
+
+/// Elements `offset` + micro-batch * `micro_step` + index · `strides` of a storage.
+struct View {
+  std::uint32_t storage = kNone;
+  std::int64_t offset = 0;
+  std::int64_t micro_step = 0;
+  Strides strides;
+};
+
+struct LoweredValue {
+  std::string name;
+  baleen_dtype_t dtype = BALEEN_F32;
+  Shape global;  ///< of the whole batch
+  Shape shape;   ///< of one micro-batch
+  MicroPlacement micro;
+  Role role = Role::activation;
+  LowOp producer = kNone;  ///< kNone: a source
+  bool is_output = false;  ///< of the program
+  View view;
+};
+
+struct Storage {
+  enum class Kind { work, input, persistent } kind = Kind::work;
+  std::uint64_t bytes = 0;
+  Role role = Role::activation;
+  std::string name;
+  std::uint64_t offset = 0;           ///< persistent: in its arena; others: in the work arena, once memory is planned
+  std::uint32_t merged_into = kNone;  ///< has the very bytes of that one
+};
+
+/// How an op is carried out.
+enum class Means {
+  kernel,
+  view,        ///< its result is a view of its input's storage
+  join,        ///< concat: its inputs lie in its result's storage
+  accumulate,  ///< accumulate_micro
+};
+
+struct LoweredOp {
+  Op op;
+  Means means = Means::kernel;
+  std::uint32_t section = 0;
+};
+
+struct LoweredSection {
+  std::string name;
+  int loop = -1;
+  std::vector<LowOp> ops;  ///< in order
+};
+
+/// `target`, a parameter or state, becomes `value` when every reader of the old value is done.
+struct LoweredAssign {
+  LowValue target = kNone, value = kNone;
+  std::uint32_t section = 0;
+  std::string name;
+};
+
+struct Lowered {
+  const OpRegistry* registry = nullptr;
+  std::int64_t micro_batches = 1;
+  std::vector<LoweredValue> values;
+  std::deque<LoweredOp> ops;
+  std::vector<LoweredSection> sections;
+  std::vector<LowValue> sources;  ///< parameters, states, inputs, scalars
+  std::vector<LoweredAssign> assigns;
+  std::vector<std::pair<std::string, LowValue>> outputs;
+  std::vector<Storage> storages;
+
+  /// The storage whose bytes a storage has.
+  std::uint32_t root(std::uint32_t storage) const;
+  std::uint32_t root_of(LowValue value) const { return root(values[value].view.storage); }
+  const Storage& storage_of(LowValue value) const { return storages[root_of(value)]; }
+  /// Whether a value takes up its own storage to the last element, in row-major order.
+  bool fills_storage(LowValue value) const;
+
+  LowValue add_value(LoweredValue value);
+  /// Appends to `ops`, not to a section. Sets the outputs' producer.
+  LowOp add_op(Op op, Means means, std::uint32_t section);
+  std::uint32_t add_storage(Storage storage);
+  std::uint64_t bytes(LowValue value) const;
+
+  /// The ops that read a value, in order; once per op.
+  std::vector<std::vector<LowOp>> users() const;
+  /// A section that runs once and comes last; appended where there is none.
+  std::uint32_t closing_section();
+};
+
+}  // namespace baleen

@@ -1,0 +1,67 @@
+/// \file The passes that program.cpp runs one after the other, from a scheduled graph to instructions.
+#pragma once
+#include <map>
+
+#include "core/plan/plan.hpp"
+#include "core/program/device.hpp"
+#include "core/program/kernel_store.hpp"
+#include "core/program/lowered.hpp"
+#include "core/program/memory.hpp"
+#include "core/program/program.hpp"
+
+namespace baleen {
+
+/// Sections of ops without views; what the device does not support is expanded into what it does.
+Result<Lowered> lower(const ScheduledGraph& scheduled, const Device& device, const PersistentLayout& persistent);
+
+/// Gives every value its view and storage: shape ops become views or copies, parts of a concat lie in its result, every
+/// assigned value and every output gets a contiguous storage of its own.
+Status place(Lowered& lowered, const PersistentLayout& persistent);
+
+/// Ops that one kernel computes. Stands where its last op stands.
+struct Region {
+  std::vector<LowOp> ops;
+  std::vector<LowValue> interior;  ///< produced and consumed inside
+};
+/// By last op. Contractions with their pointwise consumer and reductions with their pointwise producers where the
+/// device supports that, else single ops.
+using Regions = std::map<LowOp, Region>;
+Regions form_regions(const Lowered& lowered, const Device& device);
+
+/// One launch of a kernel with the values that its tensors are (kNone inside the region).
+struct Launch {
+  Guard guard = Guard::always;
+  std::uint32_t kernel = 0;
+  std::vector<LowValue> operands;
+};
+
+/// What happens at one position of the order: a region, with the accumulation of its results over micro-batches.
+struct Step {
+  OpId op = kNone;  ///< anchor; a number in Lowered::ops
+  std::uint32_t section = 0;
+  std::vector<LowValue> reads, writes;
+  std::vector<Launch> launches;
+  bool in_place = true;  ///< results may take the bytes of inputs that die here
+};
+
+/// Compiles the regions' kernels. Steps in the order of the sections.
+Result<std::vector<Step>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels);
+
+/// Lets assigned values be computed right in their targets where no reader of the old value comes later (moving readers
+/// before the write where that is possible); appends copies for the others. Returns the steps in their final order.
+Result<std::vector<Step>> resolve_assigns(Lowered& lowered, std::vector<Step> steps, KernelStore& kernels);
+
+/// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.
+struct Lifetimes {
+  struct Item {
+    std::uint32_t storage = kNone;  ///< kNone: scratch of a step
+    Interval interval;
+    int loop = -1;  ///< the loop inside which all of the life lies
+  };
+  std::vector<Item> items;
+  std::vector<std::uint64_t> scratch_of;  ///< per step: its item's number, or kNone
+};
+/// Lets results take the bytes of inputs that die, where the kernels allow that, and finds what is live when.
+Lifetimes find_lifetimes(Lowered& lowered, const std::vector<Step>& steps, const KernelStore& kernels);
+
+}  // namespace baleen

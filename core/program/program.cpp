@@ -1,0 +1,169 @@
+#include "core/program/program.hpp"
+
+#include <chrono>
+
+#include "baleen/dtype.hpp"
+#include "core/program/passes.hpp"
+#include "core/program/program_impl.hpp"
+
+namespace baleen {
+
+const PersistentBuffer* PersistentLayout::find(const std::string& name) const {
+  auto it = numbers.find(name);
+  return it == numbers.end() ? nullptr : &buffers[it->second];
+}
+
+PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment) {
+  PersistentLayout layout;
+  for (const PersistentSpec& spec : specs) {
+    const std::uint64_t bytes =
+        static_cast<std::uint64_t>(element_count(spec.type.shape)) * dtype_size(spec.type.dtype);
+    layout.numbers.emplace(spec.name, layout.buffers.size());
+    layout.buffers.push_back({spec, layout.bytes, bytes});
+    layout.bytes += align_up(bytes, alignment);
+  }
+  return layout;
+}
+
+namespace {
+
+double flops_of(const ScheduledGraph& scheduled) {
+  double flops = 0;
+  for (const Section& section : scheduled.sections)
+    for (OpId id : section.ops)
+      if (const Op& op = scheduled.graph.op(id); op.kind->cost) flops += op.kind->cost(scheduled.graph, op).flops;
+  return flops;
+}
+
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// One run of a program.
+class Runner {
+ public:
+  Runner(ProgramImpl& program, void* stream, const Program::RunOptions& options)
+      : program_(program), table_(program.device->table()), device_(program.device->handle()), options_(options) {
+    launch_.size = sizeof(launch_);
+    launch_.stream = stream;
+    launch_.seed = options.seed;
+    launch_.step = options.step;
+  }
+
+  Status run() {
+    const auto& segments = program_.segments;
+    for (std::size_t begin = 0; begin < segments.size();) {
+      std::size_t end = begin + 1;
+      while (segments[begin].loop >= 0 && end < segments.size() && segments[end].loop == segments[begin].loop) ++end;
+      const std::int64_t turns = segments[begin].loop >= 0 ? program_.scheduled.micro_batches : 1;
+      for (std::int64_t micro = 0; micro < turns; ++micro)
+        for (std::size_t s = begin; s < end; ++s) BALEEN_TRY(run_segment(s, micro, turns));
+      begin = end;
+    }
+    return synchronize();
+  }
+
+ private:
+  Status synchronize() { return program_.device->check(table_.synchronize(device_, launch_.stream)); }
+
+  Status run_segment(std::size_t number, std::int64_t micro, std::int64_t turns) {
+    const std::int64_t begin = options_.segment_ns ? now() : 0;
+    launch_.micro = static_cast<std::uint64_t>(micro);
+    for (const Instruction& instruction : program_.segments[number].instructions) {
+      if (!due(instruction.guard, micro, turns)) continue;
+      if (options_.spans)
+        BALEEN_TRY(execute_timed(instruction));
+      else
+        BALEEN_TRY(execute(instruction));
+    }
+    if (options_.segment_ns) {
+      BALEEN_TRY(synchronize());
+      (*options_.segment_ns)[number] += now() - begin;
+    }
+    return {};
+  }
+
+  static bool due(Guard guard, std::int64_t micro, std::int64_t turns) {
+    switch (guard) {
+      case Guard::always: return true;
+      case Guard::first: return micro == 0;
+      case Guard::not_first: return micro != 0;
+      case Guard::last: return micro == turns - 1;
+    }
+    return false;
+  }
+
+  Status execute(const Instruction& i) {
+    void* const* addresses = program_.addresses.data() + i.first_address + i.per_micro * launch_.micro;
+    if (i.kind == Instruction::Kind::poison) {
+      BALEEN_TRY(
+          program_.device->check(table_.copy(device_, launch_.stream, addresses[0], program_.poison.data(), i.bytes)));
+      return {};
+    }
+    launch_.tensors = addresses;
+    launch_.scratch = addresses[i.address_count - 1];
+    return program_.device->check(table_.launch(device_, i.kernel, &launch_));
+  }
+
+  Status execute_timed(const Instruction& i) {
+    const std::int64_t begin = now();
+    BALEEN_TRY(execute(i));
+    BALEEN_TRY(synchronize());
+    if (i.kind == Instruction::Kind::launch)
+      options_.spans->push_back({program_.labels[i.label].c_str(), "compute", begin, now()});
+    return {};
+  }
+
+  ProgramImpl& program_;
+  const baleen_compute_t& table_;
+  void* device_;
+  const Program::RunOptions& options_;
+  baleen_launch_t launch_{};
+};
+
+}  // namespace
+
+Program::Program(std::unique_ptr<ProgramImpl> impl) : impl_(std::move(impl)) {}
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+Result<Program> Program::compile(ScheduledGraph scheduled, Device& device, const PersistentLayout& persistent,
+                                 const CompileOptions& options) {
+  auto impl = std::make_unique<ProgramImpl>(std::move(scheduled), device);
+  impl->flops = flops_of(impl->scheduled);
+  BALEEN_TRY_ASSIGN(Lowered lowered, lower(impl->scheduled, device, persistent));
+  BALEEN_TRY(place(lowered, persistent));
+  const Regions regions = form_regions(lowered, device);
+  BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, impl->kernels));
+  BALEEN_TRY_ASSIGN(steps, resolve_assigns(lowered, std::move(steps), impl->kernels));
+  const Lifetimes lifetimes = find_lifetimes(lowered, steps, impl->kernels);
+  assemble(*impl, lowered, steps, lifetimes, options);
+  return Program(std::move(impl));
+}
+
+const MemoryReport& Program::memory() const { return impl_->memory; }
+const std::vector<Port>& Program::inputs() const { return impl_->inputs; }
+const std::vector<Port>& Program::outputs() const { return impl_->outputs; }
+const std::vector<Segment>& Program::segments() const { return impl_->segments; }
+const Graph& Program::graph() const { return impl_->scheduled.graph; }
+double Program::flops() const { return impl_->flops; }
+
+void Program::bind(void* persistent_arena, void* work_arena) {
+  impl_->persistent_base = persistent_arena;
+  impl_->work_base = work_arena;
+  impl_->addresses.clear();
+  for (const AddressSource& source : impl_->sources) {
+    char* base = static_cast<char*>(source.arena == AddressSource::Arena::persistent ? persistent_arena : work_arena);
+    impl_->addresses.push_back(source.arena == AddressSource::Arena::none ? nullptr : base + source.offset);
+  }
+}
+
+void* Program::address(const Port& port) const {
+  return static_cast<char*>(port.persistent ? impl_->persistent_base : impl_->work_base) + port.offset;
+}
+
+Status Program::run(void* stream, const RunOptions& options) { return Runner(*impl_, stream, options).run(); }
+
+}  // namespace baleen

@@ -1,0 +1,118 @@
+/// \file A program: kernels, offsets in one arena, segments and the schedule that calls them.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.hpp"
+#include "core/program/device.hpp"
+
+namespace baleen {
+
+/// Where the persistent buffers lie in the persistent arena; the same for all programs.
+struct PersistentBuffer {
+  PersistentSpec spec;
+  std::uint64_t offset = 0, bytes = 0;
+};
+struct PersistentLayout {
+  std::vector<PersistentBuffer> buffers;
+  std::map<std::string, std::size_t> numbers;  ///< in `buffers`, by name
+  std::uint64_t bytes = 0;
+
+  const PersistentBuffer* find(const std::string& name) const;
+};
+PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment);
+
+/// A tensor that the host writes before (inputs, scalars) or reads after (outputs) a run; an offset in the work arena.
+struct Port {
+  std::string name;
+  ValueType type;  ///< the whole batch
+  std::uint64_t offset = 0, bytes = 0;
+  bool persistent = false;  ///< the offset is in the persistent arena
+};
+
+enum class Guard : std::uint8_t { always, first, not_first, last };
+
+/// One launch. Addresses are resolved when the program is bound to arenas.
+struct Instruction {
+  enum class Kind : std::uint8_t { launch, poison } kind = Kind::launch;
+  Guard guard = Guard::always;
+  void* kernel = nullptr;
+  std::uint32_t first_address = 0,
+                address_count = 0;  ///< in the program's address table; the last is the scratch buffer
+  std::uint32_t per_micro = 0;      ///< entries from one micro-batch's addresses to the next's
+  std::uint64_t bytes = 0;          ///< poison: from the only address on
+  std::uint32_t label = 0;          ///< in the program's table of names, for spans
+};
+
+struct Segment {
+  std::string name;
+  int loop = -1;
+  std::vector<Instruction> instructions;
+};
+
+/// Exact bytes of the work arena by what they are for, at the moment of the peak.
+struct MemoryReport {
+  std::uint64_t arena_bytes = 0;                                          ///< what will be allocated
+  std::uint64_t peak_bytes = 0;                                           ///< the most that is live at once
+  std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
+};
+
+struct CompileOptions {
+  /// Fills every buffer with NaN bytes when its life ends (and all but the inputs at the start): a run that reads what
+  /// it must not shows it. For tests.
+  bool poison = false;
+};
+
+struct ProgramImpl;
+
+/// Compiled for one device; owns its kernels. Several programs share one work arena (they never run at once) and one
+/// persistent arena.
+class Program {
+ public:
+  /// Lowers, forms regions, compiles kernels and lays out memory. Errors: an op the device lacks and that has no
+  /// expansion. Device must outlive the program.
+  static Result<Program> compile(ScheduledGraph scheduled, Device& device, const PersistentLayout& persistent,
+                                 const CompileOptions& options = {});
+
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+  const MemoryReport& memory() const;
+  const std::vector<Port>& inputs() const;  ///< batch inputs and scalars
+  const std::vector<Port>& outputs() const;
+  const std::vector<Segment>& segments() const;
+  const Graph& graph() const;
+  double flops() const;  ///< of one run, by the kinds' cost rules
+
+  /// Fixes all addresses. Both arenas must outlive the program's runs.
+  void bind(void* persistent_arena, void* work_arena);
+  /// The address of a port, once bound.
+  void* address(const Port& port) const;
+
+  struct RunOptions {
+    std::uint64_t seed = 0;
+    std::uint64_t step = 0;
+    /// A span per launch is appended where it is not null. Launches are then waited for one by one.
+    std::vector<struct SpanRecord>* spans = nullptr;
+    /// Nanoseconds spent per segment are added here by segment number where it is not null (as many as segments).
+    std::vector<std::int64_t>* segment_ns = nullptr;
+  };
+  /// Runs the schedule on the stream and waits. [one thread]
+  Status run(void* stream, const RunOptions& options);
+
+ private:
+  explicit Program(std::unique_ptr<ProgramImpl> impl);
+  std::unique_ptr<ProgramImpl> impl_;
+};
+
+/// An interval of a run; `name` and `category` point into the program (valid as long as it lives).
+struct SpanRecord {
+  const char* name;
+  const char* category;
+  std::int64_t begin = 0, end = 0;  ///< std::chrono::steady_clock nanoseconds
+};
+
+}  // namespace baleen

@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <set>
+
+#include "core/program/passes.hpp"
+
+namespace baleen {
+namespace {
+
+/// A result of one micro-batch, and the sum that it is a term of.
+struct Term {
+  LowValue term = kNone, sum = kNone;
+};
+
+class StepBuilder {
+ public:
+  StepBuilder(Lowered& lowered, const Regions& regions, KernelStore& kernels)
+      : lowered_(lowered), regions_(regions), kernels_(kernels), users_(lowered.users()) {}
+
+  Result<std::vector<Step>> run() {
+    find_terms();
+    for (const LoweredSection& section : lowered_.sections) {
+      for (LowOp op : section.ops) {
+        if (auto it = regions_.find(op); it != regions_.end())
+          BALEEN_TRY(add_region(it->second));
+        else if (lowered_.ops[op].means == Means::accumulate && !joined_.contains(op))
+          BALEEN_TRY(add_accumulation(op));
+      }
+    }
+    return std::move(steps_);
+  }
+
+ private:
+  const LoweredOp& op(LowOp number) const { return lowered_.ops[number]; }
+
+  /// Terms that nobody else reads are added up by the step that makes them.
+  void find_terms() {
+    for (LowOp number = 0; number < lowered_.ops.size(); ++number) {
+      if (op(number).means != Means::accumulate) continue;
+      const LowValue x = op(number).op.inputs[0];
+      const LoweredValue& value = lowered_.values[x];
+      const bool joined = value.producer != kNone && op(value.producer).means == Means::kernel &&
+                          users_[x].size() == 1 && !value.is_output && lowered_.fills_storage(x);
+      if (!joined) continue;
+      terms_[x] = op(number).op.outputs[0];
+      joined_.insert(number);
+    }
+  }
+
+  Status add_region(const Region& region) {
+    Step step;
+    const auto named = std::find_if(region.ops.begin(), region.ops.end(),
+                                    [&](LowOp number) { return !op(number).op.kind->has(kPointwise); });
+    step.op = named == region.ops.end() ? region.ops.front() : *named;
+    step.section = op(step.op).section;
+    std::vector<const Op*> ops;
+    std::vector<Term> terms;
+    for (LowOp number : region.ops) {
+      ops.push_back(&op(number).op);
+      for (LowValue v : op(number).op.outputs)
+        if (auto it = terms_.find(v); it != terms_.end()) terms.push_back({v, it->second});
+    }
+    const RegionView view(lowered_, ops, region.interior);
+    BALEEN_TRY_ASSIGN(const std::uint32_t kernel, kernels_.compile(view, op(step.op).op));
+    for (std::size_t i = 0; i < view.values().size(); ++i) {
+      if (view.tensors()[i].flags & BALEEN_TENSOR_EXTERNAL_INPUT) step.reads.push_back(view.values()[i]);
+      if (view.tensors()[i].flags & BALEEN_TENSOR_OUTPUT) step.writes.push_back(view.values()[i]);
+    }
+    if (terms.empty())
+      step.launches = {{Guard::always, kernel, kernels_[kernel].operands}};
+    else
+      BALEEN_TRY(add_terms(step, kernel, ops, terms));
+    steps_.push_back(std::move(step));
+    return {};
+  }
+
+  /// The first micro-batch's results are the sums; later ones are added.
+  Status add_terms(Step& step, std::uint32_t kernel, const std::vector<const Op*>& ops,
+                   const std::vector<Term>& terms) {
+    step.in_place = false;
+    std::vector<LowValue> first = kernels_[kernel].operands;
+    for (const Term& t : terms) {
+      std::replace(first.begin(), first.end(), t.term, t.sum);
+      step.writes.push_back(t.sum);
+    }
+    step.launches = {{Guard::first, kernel, std::move(first)}};
+    if (ops.size() == 1 && terms.size() == 1) {
+      BALEEN_TRY_ASSIGN(const bool done, add_contraction(step, *ops[0], terms[0]));
+      if (done) return {};
+    }
+    step.launches.push_back({Guard::not_first, kernel, kernels_[kernel].operands});
+    for (const Term& t : terms) BALEEN_TRY(add_sum(step, t, *ops[0]));
+    return {};
+  }
+
+  /// y = y + a·b needs no memory for the term.
+  Result<bool> add_contraction(Step& step, const Op& contraction, const Term& term) {
+    if (!contraction.kind->has(kContraction) || contraction.inputs.size() != 2 || contraction.outputs.size() != 1)
+      return false;
+    Op adding = contraction;
+    adding.inputs.push_back(term.sum);
+    adding.outputs = {same_place(term.sum)};
+    const RegionView view(lowered_, {&adding});
+    if (!kernels_.supports(view)) return false;
+    BALEEN_TRY_ASSIGN(const std::uint32_t kernel, kernels_.compile(view, adding));
+    if (!kernels_.may_alias(kernel, adding.outputs[0], term.sum)) return false;
+    step.launches.push_back({Guard::not_first, kernel, kernels_[kernel].operands});
+    step.writes = {term.sum};
+    return true;
+  }
+
+  Status add_sum(Step& step, const Term& term, const Op& cause) {
+    Op adding;
+    adding.kind = lowered_.registry->find("accumulate");
+    adding.name = cause.name;
+    adding.where = cause.where;
+    adding.inputs = {term.sum, term.term};
+    adding.outputs = {same_place(term.sum)};
+    BALEEN_TRY_ASSIGN(const std::uint32_t kernel, kernels_.compile(RegionView(lowered_, {&adding}), adding));
+    if (!kernels_.may_alias(kernel, adding.outputs[0], term.sum))
+      return unsupported(cause.name + ": the device cannot `accumulate` in place, which gradient accumulation needs",
+                         cause.where);
+    step.launches.push_back({Guard::not_first, kernel, kernels_[kernel].operands});
+    return {};
+  }
+
+  /// A value with the very bytes of another.
+  LowValue same_place(LowValue v) { return lowered_.add_value(LoweredValue(lowered_.values[v])); }
+
+  /// For terms that others read too, or that are views.
+  Status add_accumulation(LowOp number) {
+    const Op& accumulate = op(number).op;
+    const Term term{accumulate.inputs[0], accumulate.outputs[0]};
+    Step step;
+    step.op = number;
+    step.section = op(number).section;
+    step.in_place = false;
+    step.reads = {term.term};
+    step.writes = {term.sum};
+    Op copy;
+    copy.kind = lowered_.registry->find("copy");
+    copy.name = accumulate.name;
+    copy.where = accumulate.where;
+    copy.inputs = {term.term};
+    copy.outputs = {term.sum};
+    BALEEN_TRY_ASSIGN(const std::uint32_t kernel, kernels_.compile(RegionView(lowered_, {&copy}), copy));
+    step.launches = {{Guard::first, kernel, kernels_[kernel].operands}};
+    BALEEN_TRY(add_sum(step, term, accumulate));
+    steps_.push_back(std::move(step));
+    return {};
+  }
+
+  Lowered& lowered_;
+  const Regions& regions_;
+  KernelStore& kernels_;
+  std::vector<std::vector<LowOp>> users_;
+  std::map<LowValue, LowValue> terms_;  ///< term to sum
+  std::set<LowOp> joined_;              ///< accumulations done by the step that makes the term
+  std::vector<Step> steps_;
+};
+
+}  // namespace
+
+Result<std::vector<Step>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels) {
+  return StepBuilder(lowered, regions, kernels).run();
+}
+
+}  // namespace baleen

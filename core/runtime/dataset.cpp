@@ -1,0 +1,116 @@
+#include "core/runtime/dataset.hpp"
+
+#include "baleen/dtype.hpp"
+#include "baleen/plugin.hpp"
+
+namespace baleen {
+
+baleen_dtype_t field_dtype(const baleen_field_t& field, baleen_dtype_t dtype) {
+  return field.dtype == BALEEN_F32 ? dtype : field.dtype;
+}
+
+Result<std::shared_ptr<Dataset>> Dataset::create(const Registry& plugins, const MemberSpec& spec, std::uint64_t seed,
+                                                 const std::string& folder) {
+  BALEEN_TRY_ASSIGN(const Descriptor descriptor, plugins.find("data", spec.name, spec.where));
+  BALEEN_TRY_ASSIGN(SettingsStorage settings,
+                    SettingsStorage::build(descriptor, spec.options, {seed, folder, spec.where}));
+  BALEEN_TRY_ASSIGN(Plugin plugin, plugins.open(descriptor));
+  auto data = std::shared_ptr<Dataset>(new Dataset(std::move(plugin), std::move(settings)));
+  BALEEN_TRY_ASSIGN(data->table_, data->plugin_.table<baleen_data_t>("data"));
+  Status made = data->plugin_.check(data->table_->create(data->plugin_.host(), data->settings_.get(), &data->dataset_));
+  if (!made) return Error{made.error().code, made.error().message, spec.where};
+  data->info_.size = sizeof(data->info_);
+  BALEEN_TRY(data->plugin_.check(data->table_->info(data->dataset_, &data->info_)));
+  if (data->table_->query)
+    data->tokens_ =
+        static_cast<const baleen_data_tokens_t*>(data->table_->query(data->dataset_, abi(BALEEN_DATA_TOKENS)));
+  return data;
+}
+
+Dataset::~Dataset() {
+  if (dataset_) table_->destroy(dataset_);
+}
+
+Result<Batch> Dataset::read(baleen_split_t split, std::int64_t first, std::int64_t count, baleen_dtype_t dtype) const {
+  Batch batch(info_.field_count);
+  std::vector<void*> buffers;
+  std::vector<std::size_t> elements;
+  for (std::uint32_t f = 0; f < info_.field_count; ++f) {
+    const baleen_field_t& field = info_.fields[f];
+    const Shape shape(field.shape, field.shape + field.rank);
+    elements.push_back(static_cast<std::size_t>(count * element_count(shape)));
+    batch[f].resize(elements[f] * dtype_size(field.dtype));
+    buffers.push_back(batch[f].data());
+  }
+  BALEEN_TRY(plugin_.check(table_->read(dataset_, split, first, count, buffers.data())));
+  for (std::uint32_t f = 0; f < info_.field_count; ++f) {
+    if (field_dtype(info_.fields[f], dtype) == info_.fields[f].dtype) continue;
+    std::vector<std::byte> wide(elements[f] * sizeof(double));
+    const auto* from = reinterpret_cast<const float*>(batch[f].data());
+    auto* to = reinterpret_cast<double*>(wide.data());
+    for (std::size_t i = 0; i < elements[f]; ++i) to[i] = static_cast<double>(from[i]);
+    batch[f] = std::move(wide);
+  }
+  return batch;
+}
+
+Result<std::vector<std::int32_t>> Dataset::encode(const std::string& text) const {
+  std::vector<std::int32_t> ids(text.size() + 1);
+  for (;;) {
+    const std::int64_t count = tokens_->encode(dataset_, abi(text), ids.data(), static_cast<std::int64_t>(ids.size()));
+    if (count < 0) return plugin_.failure(BALEEN_INVALID);
+    const bool fits = count <= static_cast<std::int64_t>(ids.size());
+    ids.resize(static_cast<std::size_t>(count));
+    if (fits) return ids;
+  }
+}
+
+Result<std::string> Dataset::decode(const std::vector<std::int32_t>& ids) const {
+  std::string text(ids.size() * 4, '\0');
+  for (;;) {
+    const std::int64_t count = tokens_->decode(dataset_, ids.data(), static_cast<std::int64_t>(ids.size()), text.data(),
+                                               static_cast<std::int64_t>(text.size()));
+    if (count < 0) return plugin_.failure(BALEEN_INVALID);
+    const bool fits = count <= static_cast<std::int64_t>(text.size());
+    text.resize(static_cast<std::size_t>(count));
+    if (fits) return text;
+  }
+}
+
+BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, baleen_dtype_t dtype,
+                         std::int64_t first_row)
+    : data_(std::move(data)), batch_(batch), dtype_(dtype), position_(first_row), thread_([this, first_row] {
+        work(first_row);
+      }) {}
+
+BatchReader::~BatchReader() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void BatchReader::work(std::int64_t row) {
+  for (;; row += batch_) {
+    auto read = std::make_unique<Result<Batch>>(data_->read(BALEEN_TRAIN, row, batch_, dtype_));
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stop_ || !ready_; });
+    if (stop_) return;
+    ready_ = std::move(read);
+    changed_.notify_all();
+  }
+}
+
+Result<Batch> BatchReader::next() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return ready_ != nullptr; });
+  Result<Batch> batch = std::move(*ready_);
+  ready_.reset();
+  if (batch) position_ += batch_;
+  changed_.notify_all();
+  return batch;
+}
+
+}  // namespace baleen

@@ -1,0 +1,81 @@
+/// \file A data set made by a data plugin, with C++ errors, and the thread that reads a batch ahead.
+#pragma once
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "baleen/data.h"
+#include "core/plan/job.hpp"
+#include "core/plugin/registry.hpp"
+#include "core/plugin/settings.hpp"
+
+namespace baleen {
+
+/// One batch in host memory: a buffer per field, rows side by side, in the dtypes of the job.
+using Batch = std::vector<std::vector<std::byte>>;
+
+class Dataset {
+ public:
+  /// Opens the member `spec.name` of kind "data". Fails with the plugin's reason (a missing or empty file, …).
+  static Result<std::shared_ptr<Dataset>> create(const Registry& plugins, const MemberSpec& spec, std::uint64_t seed,
+                                                 const std::string& folder);
+  ~Dataset();
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+
+  const baleen_dataset_info_t& info() const { return info_; }
+
+  /// Rows `first` … `first + count - 1` of a split's endless stream; fp32 fields are widened where `dtype` is fp64.
+  /// [any thread]
+  Result<Batch> read(baleen_split_t split, std::int64_t first, std::int64_t count, baleen_dtype_t dtype) const;
+
+  /// Whether text and ids can be turned into each other.
+  bool has_tokens() const { return tokens_ != nullptr; }
+  Result<std::vector<std::int32_t>> encode(const std::string& text) const;
+  Result<std::string> decode(const std::vector<std::int32_t>& ids) const;
+
+ private:
+  Dataset(Plugin plugin, SettingsStorage settings) : plugin_(std::move(plugin)), settings_(std::move(settings)) {}
+
+  Plugin plugin_;
+  SettingsStorage settings_;
+  const baleen_data_t* table_ = nullptr;
+  const baleen_data_tokens_t* tokens_ = nullptr;
+  void* dataset_ = nullptr;
+  baleen_dataset_info_t info_{};
+};
+
+/// The dtype of a field's values in a job of `dtype`.
+baleen_dtype_t field_dtype(const baleen_field_t& field, baleen_dtype_t dtype);
+
+/// Reads the train stream one batch ahead of its user, on a thread of its own.
+class BatchReader {
+ public:
+  BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, baleen_dtype_t dtype, std::int64_t first_row);
+  ~BatchReader();
+  BatchReader(const BatchReader&) = delete;
+  BatchReader& operator=(const BatchReader&) = delete;
+
+  /// The next batch; waits for it.
+  Result<Batch> next();
+  /// The row after the last batch handed out: the cursor to save.
+  std::int64_t position() const { return position_; }
+
+ private:
+  void work(std::int64_t row);
+
+  std::shared_ptr<Dataset> data_;
+  std::int64_t batch_;
+  baleen_dtype_t dtype_;
+  std::int64_t position_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<Result<Batch>> ready_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace baleen

@@ -1,0 +1,358 @@
+#include "core/runtime/session.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "baleen/dtype.hpp"
+#include "core/runtime/session_memory.hpp"
+
+namespace baleen {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+const Port* find_port(const std::vector<Port>& ports, const std::string& name) {
+  for (const Port& port : ports)
+    if (port.name == name) return &port;
+  return nullptr;
+}
+
+}  // namespace
+
+struct Session::Impl {
+  Device& device;
+  Monitors& monitors;
+  std::shared_ptr<Dataset> data;
+  SessionOptions options;
+  PersistentLayout persistent;
+  std::vector<ScalarSpec> scalars;
+  std::optional<Program> initialize, train, evaluate, generate;
+  std::map<std::string, std::uint64_t> planned;
+  Arena persistent_arena, work_arena;
+  std::unique_ptr<BatchReader> reader;
+  std::int64_t steps_done = 0;
+  Facts last;
+  std::vector<std::int64_t> segment_ns;
+  std::vector<SpanRecord> spans;
+  bool reported_not_finite = false;
+
+  Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
+
+  Status compile(Plan plan);
+  Status allocate();
+  Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
+  Result<std::vector<double>> get(const Program& program, const std::string& name);
+  Result<double> get_number(const Program& program, const std::string& name);
+  Status put_batch(const Program& program, const Batch& batch);
+  Status put_scalars();
+  Status run(Program& program, std::uint64_t step);
+  Result<Facts> means(const Program& program);
+  void add_times(Facts& facts, double step_ms, double data_ms);
+  void tell_spans();
+};
+
+Status Session::Impl::compile(Plan plan) {
+  persistent = lay_out(plan.persistent, device.info().alignment);
+  scalars = std::move(plan.scalars);
+  auto compile_one = [&](ScheduledGraph scheduled, std::optional<Program>& to) -> Status {
+    BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent));
+    to.emplace(std::move(program));
+    return {};
+  };
+  const std::int64_t micro_batches = plan.train.micro_batches;
+  BALEEN_TRY(compile_one(std::move(plan.initialize), initialize));
+  BALEEN_TRY(compile_one(std::move(plan.train), train));
+  if (plan.evaluate) BALEEN_TRY(compile_one(std::move(*plan.evaluate), evaluate));
+  if (plan.generate) BALEEN_TRY(compile_one(std::move(*plan.generate), generate));
+  std::vector<const Program*> programs;
+  for (const auto* p : {&initialize, &train, &evaluate, &generate})
+    if (*p) programs.push_back(&**p);
+  planned = plan_memory(persistent, programs, device);
+  return check_memory(planned, device, options.batch, micro_batches);
+}
+
+Status Session::Impl::allocate() {
+  std::uint64_t work = 0;
+  for (const auto* p : {&initialize, &train, &evaluate, &generate})
+    if (*p) work = std::max(work, (*p)->memory().arena_bytes);
+  BALEEN_TRY_ASSIGN(persistent_arena, Arena::create(device, persistent.bytes));
+  BALEEN_TRY_ASSIGN(work_arena, Arena::create(device, work));
+  for (auto* p : {&initialize, &train, &evaluate, &generate})
+    if (*p) (*p)->bind(persistent_arena.base(), work_arena.base());
+  segment_ns.assign(train->segments().size(), 0);
+  return {};
+}
+
+Status Session::Impl::put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size) {
+  const Port* port = find_port(program.inputs(), name);
+  if (!port) return {};  // the program does not read it
+  if (port->bytes != size)
+    return internal("input `" + name + "` takes " + std::to_string(port->bytes) + " bytes, not " +
+                    std::to_string(size));
+  return device.check(device.table().copy(device.handle(), device.stream(), work_arena.at(port->offset), bytes, size));
+}
+
+Result<std::vector<double>> Session::Impl::get(const Program& program, const std::string& name) {
+  const Port* port = find_port(program.outputs(), name);
+  if (!port) return internal("the program has no output `" + name + "`");
+  std::vector<std::byte> bytes(port->bytes);
+  const auto* from = (port->persistent ? persistent_arena : work_arena).at(port->offset);
+  BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), bytes.data(), from, port->bytes)));
+  BALEEN_TRY(device.check(device.table().synchronize(device.handle(), device.stream())));
+  std::vector<double> numbers(bytes.size() / dtype_size(port->type.dtype));
+  if (port->type.dtype == BALEEN_F64) {
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  } else {
+    const auto* floats = reinterpret_cast<const float*>(bytes.data());
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(floats[i]);
+  }
+  return numbers;
+}
+
+Result<double> Session::Impl::get_number(const Program& program, const std::string& name) {
+  BALEEN_TRY_ASSIGN(const auto numbers, get(program, name));
+  return numbers.at(0);
+}
+
+Status Session::Impl::put_batch(const Program& program, const Batch& batch) {
+  for (std::size_t f = 0; f < batch.size(); ++f)
+    BALEEN_TRY(put(program, data->info().fields[f].name, batch[f].data(), batch[f].size()));
+  // The batch is the caller's and may go before the stream gets to it.
+  return device.check(device.table().synchronize(device.handle(), device.stream()));
+}
+
+Status Session::Impl::put_scalars() {
+  for (const ScalarSpec& scalar : scalars) {
+    const double value = scalar.schedule(steps_done);
+    if (!std::isfinite(value))
+      return invalid("schedule `" + scalar.name + "` gives " + std::to_string(value) + " at step " +
+                     std::to_string(steps_done));
+    last[scalar.name] = value;
+    const float narrow = static_cast<float>(value);
+    if (options.dtype == BALEEN_F64)
+      BALEEN_TRY(put(*train, scalar.name, &value, sizeof value));
+    else
+      BALEEN_TRY(put(*train, scalar.name, &narrow, sizeof narrow));
+    BALEEN_TRY(device.check(device.table().synchronize(device.handle(), device.stream())));
+  }
+  return {};
+}
+
+Status Session::Impl::run(Program& program, std::uint64_t step) {
+  Program::RunOptions run_options;
+  run_options.seed = options.seed;
+  run_options.step = step;
+  if (monitors.wants_spans()) run_options.spans = &spans;
+  if (&program == &*train) run_options.segment_ns = &segment_ns;
+  return program.run(device.stream(), run_options);
+}
+
+/// "loss" and the metrics, each divided by its weight; the weights stay, for means over batches.
+Result<Facts> Session::Impl::means(const Program& program) {
+  Facts facts;
+  for (const Port& port : program.outputs()) {
+    const bool metric = port.name.starts_with("metric.") && !port.name.ends_with(".weight");
+    if (port.name != "loss" && !metric) continue;
+    BALEEN_TRY_ASSIGN(const double sum, get_number(program, port.name));
+    BALEEN_TRY_ASSIGN(const double weight, get_number(program, metric ? port.name + ".weight" : "weight"));
+    const std::string name = metric ? port.name.substr(7) : "loss";
+    facts[name] = weight == 0 ? 0 : sum / weight;
+    facts[name + ".weight"] = weight;
+  }
+  return facts;
+}
+
+void Session::Impl::add_times(Facts& facts, double step_ms, double data_ms) {
+  facts["step_ms"] = step_ms;
+  facts["data_ms"] = data_ms;
+  for (std::size_t i = 0; i < segment_ns.size(); ++i) {
+    facts[train->segments()[i].name + "_ms"] += static_cast<double>(segment_ns[i]) * 1e-6;
+    segment_ns[i] = 0;
+  }
+  const double seconds = step_ms * 1e-3;
+  facts["units_per_second"] = static_cast<double>(options.batch) * data->info().units_per_row / seconds;
+  facts["flops_per_second"] = train->flops() / seconds;
+  facts["memory_bytes"] = facts["memory_peak_bytes"] = static_cast<double>(planned.at("total"));
+}
+
+void Session::Impl::tell_spans() {
+  if (spans.empty()) return;
+  std::vector<MonitorSpan> list;
+  list.reserve(spans.size());
+  for (const SpanRecord& s : spans)
+    list.push_back({s.name, s.category, s.begin - monitors.start_ns(), s.end - monitors.start_ns(), steps_done});
+  spans.clear();
+  monitors.spans(std::move(list));
+}
+
+Session::Session() = default;
+Session::~Session() {
+  // Queued spans borrow their names from the programs.
+  if (impl_) impl_->monitors.drain();
+}
+
+Result<std::unique_ptr<Session>> Session::create(Plan plan, Device& device, std::shared_ptr<Dataset> data,
+                                                 Monitors& monitors, SessionOptions options) {
+  auto session = std::unique_ptr<Session>(new Session);
+  session->impl_ = std::make_unique<Impl>(device, monitors);
+  Impl& impl = *session->impl_;
+  impl.data = std::move(data);
+  impl.options = std::move(options);
+  BALEEN_TRY(impl.compile(std::move(plan)));
+  BALEEN_TRY(impl.allocate());
+  BALEEN_TRY(impl.run(*impl.initialize, 0));
+  impl.spans.clear();
+  return session;
+}
+
+void Session::start() {
+  std::vector<Fact> facts = impl_->options.start_facts;
+  double parameters = 0;
+  for (const PersistentBuffer& buffer : impl_->persistent.buffers)
+    if (buffer.spec.role == Role::parameter) parameters += static_cast<double>(element_count(buffer.spec.type.shape));
+  const baleen_dataset_info_t& info = impl_->data->info();
+  facts.push_back({"parameters", parameters, {}});
+  facts.push_back({"compute", 0, impl_->device.info().name});
+  facts.push_back({"threads", static_cast<double>(impl_->device.info().threads), {}});
+  facts.push_back({"dtype", 0, std::string(dtype_name(impl_->options.dtype))});
+  facts.push_back({"seed", static_cast<double>(impl_->options.seed), {}});
+  facts.push_back({"batch", static_cast<double>(impl_->options.batch), {}});
+  facts.push_back({"unit", 0, info.unit});
+  facts.push_back({"data", 0, info.summary});
+  facts.push_back({"planned_bytes", static_cast<double>(impl_->planned.at("total")), {}});
+  for (const auto& [kind, bytes] : impl_->planned)
+    if (kind != "total") facts.push_back({"planned_bytes." + kind, static_cast<double>(bytes), {}});
+  impl_->monitors.record(BALEEN_RECORD_START, impl_->steps_done, impl_->options.steps, std::move(facts));
+}
+
+Result<Facts> Session::step() {
+  Impl& impl = *impl_;
+  const auto begin = Clock::now();
+  if (!impl.reader)
+    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.options.dtype,
+                                                impl.steps_done * impl.options.batch);
+  BALEEN_TRY_ASSIGN(const Batch batch, impl.reader->next());
+  BALEEN_TRY(impl.put_batch(*impl.train, batch));
+  const double data_ms = milliseconds(Clock::now() - begin);
+  impl.last.clear();
+  BALEEN_TRY(impl.put_scalars());
+  BALEEN_TRY(impl.run(*impl.train, static_cast<std::uint64_t>(impl.steps_done)));
+  ++impl.steps_done;
+  BALEEN_TRY_ASSIGN(Facts facts, impl.means(*impl.train));
+  facts.merge(Facts(impl.last));
+  BALEEN_TRY_ASSIGN(facts["gradient_norm"], impl.get_number(*impl.train, "gradient_norm"));
+  facts["step"] = static_cast<double>(impl.steps_done);
+  impl.add_times(facts, milliseconds(Clock::now() - begin), data_ms);
+  impl.last = facts;
+  impl.tell_spans();
+  std::vector<Fact> told;
+  for (const auto& [name, number] : facts)
+    if (name != "step" && !name.ends_with(".weight")) told.push_back({name, number, {}});
+  impl.monitors.record(BALEEN_RECORD_STEP, impl.steps_done, impl.options.steps, std::move(told));
+  if (!std::isfinite(facts["loss"]) && !impl.reported_not_finite) {
+    impl.reported_not_finite = true;
+    note("the loss is not finite at step " + std::to_string(impl.steps_done) +
+         "; a lower learning rate, a longer warm-up or clipping may help");
+  }
+  return facts;
+}
+
+Result<Facts> Session::evaluate(std::int64_t batches) {
+  Impl& impl = *impl_;
+  if (!impl.evaluate) return invalid("the job has no evaluate graph");
+  const std::int64_t rows = impl.data->info().rows[BALEEN_HELD_OUT];
+  if (rows < impl.options.batch)
+    return invalid("the held-out part has " + std::to_string(rows) + " rows, fewer than a batch of " +
+                   std::to_string(impl.options.batch) + "; hold out more, or take a smaller batch");
+  // Whole batches only: a program's shapes are fixed, and a batch that wraps around would count rows twice.
+  const std::int64_t all = rows / impl.options.batch;
+  const std::int64_t count = batches > 0 ? std::min(batches, all) : all;
+  Facts sums, weights;
+  for (std::int64_t b = 0; b < count; ++b) {
+    // Spread evenly over the part where only some batches are read.
+    const std::int64_t row = b * all / count * impl.options.batch;
+    BALEEN_TRY_ASSIGN(const Batch batch, impl.data->read(BALEEN_HELD_OUT, row, impl.options.batch, impl.options.dtype));
+    BALEEN_TRY(impl.put_batch(*impl.evaluate, batch));
+    BALEEN_TRY(impl.run(*impl.evaluate, static_cast<std::uint64_t>(impl.steps_done)));
+    BALEEN_TRY_ASSIGN(const Facts facts, impl.means(*impl.evaluate));
+    for (const auto& [name, mean] : facts) {
+      if (name.ends_with(".weight")) continue;
+      const double weight = facts.at(name + ".weight");
+      sums[name] += mean * weight;
+      weights[name] += weight;
+    }
+  }
+  Facts result;
+  std::vector<Fact> told;
+  for (const auto& [name, sum] : sums) {
+    result["held_out_" + name] = weights[name] == 0 ? 0 : sum / weights[name];
+    told.push_back({"held_out_" + name, result["held_out_" + name], {}});
+  }
+  impl.tell_spans();
+  for (const auto& [name, number] : result) impl.last[name] = number;
+  impl.monitors.record(BALEEN_RECORD_EVALUATE, impl.steps_done, impl.options.steps, std::move(told));
+  return result;
+}
+
+Result<std::vector<double>> Session::logits(const std::vector<std::int32_t>& tokens) {
+  Impl& impl = *impl_;
+  if (!impl.generate) return invalid("the job has no generate graph: its model does not take tokens");
+  BALEEN_TRY(impl.put(*impl.generate, "tokens", tokens.data(), tokens.size() * sizeof(std::int32_t)));
+  BALEEN_TRY(impl.run(*impl.generate, static_cast<std::uint64_t>(impl.steps_done)));
+  impl.spans.clear();
+  return impl.get(*impl.generate, "logits");
+}
+
+std::int64_t Session::vocabulary() const {
+  if (!impl_->generate) return 0;
+  const Port* port = find_port(impl_->generate->outputs(), "logits");
+  return port ? port->type.shape.back() : 0;
+}
+
+std::int64_t Session::context() const {
+  if (!impl_->generate) return 0;
+  const Port* port = find_port(impl_->generate->inputs(), "tokens");
+  return port ? port->type.shape.back() : 0;
+}
+
+void Session::note(const std::string& message) {
+  impl_->monitors.record(BALEEN_RECORD_NOTE, impl_->steps_done, impl_->options.steps, {{"message", 0, message}});
+}
+
+void Session::finish() {
+  std::vector<Fact> facts{{"seconds", impl_->monitors.seconds(), {}}};
+  for (const auto& [name, number] : impl_->last)
+    if (name == "loss" || name.starts_with("held_out_")) facts.push_back({name, number, {}});
+  facts.push_back({"planned_bytes", static_cast<double>(impl_->planned.at("total")), {}});
+  impl_->monitors.record(BALEEN_RECORD_FINISH, impl_->steps_done, impl_->options.steps, std::move(facts));
+}
+
+std::int64_t Session::steps() const { return impl_->options.steps; }
+std::int64_t Session::steps_done() const { return impl_->steps_done; }
+std::int64_t Session::position() const { return impl_->reader ? impl_->reader->position() : 0; }
+const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
+const PersistentLayout& Session::persistent() const { return impl_->persistent; }
+const std::map<std::string, std::uint64_t>& Session::planned_bytes() const { return impl_->planned; }
+
+Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {
+  const PersistentBuffer* buffer = impl_->persistent.find(name);
+  if (!buffer) return invalid("no persistent tensor `" + name + "`");
+  const Device& device = impl_->device;
+  BALEEN_TRY(device.check(
+      device.table().copy(device.handle(), device.stream(), data, impl_->persistent_arena.at(buffer->offset), bytes)));
+  return device.check(device.table().synchronize(device.handle(), device.stream()));
+}
+
+Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {
+  const PersistentBuffer* buffer = impl_->persistent.find(name);
+  if (!buffer) return invalid("no persistent tensor `" + name + "`");
+  const Device& device = impl_->device;
+  BALEEN_TRY(device.check(
+      device.table().copy(device.handle(), device.stream(), impl_->persistent_arena.at(buffer->offset), data, bytes)));
+  return device.check(device.table().synchronize(device.handle(), device.stream()));
+}
+
+}  // namespace baleen

@@ -1,0 +1,72 @@
+/// \file A session: the arenas, the programs, the data and the monitors of one job on one rank.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/program/program.hpp"
+#include "core/runtime/dataset.hpp"
+#include "core/runtime/monitors.hpp"
+
+namespace baleen {
+
+struct SessionOptions {
+  std::int64_t steps = 0;
+  std::int64_t batch = 0;
+  std::uint64_t seed = 0;
+  baleen_dtype_t dtype = BALEEN_F32;
+  std::vector<Fact> start_facts;  ///< what the START record says beside the session's own facts
+};
+
+/// Facts by name, as monitors and `on_step` see them: "loss", "gradient_norm", "lr", "units_per_second", "step_ms", …
+using Facts = std::map<std::string, double>;
+
+/// What `baleen run` drives, mostly through the Lua training loop. [one thread]
+class Session {
+ public:
+  /// Compiles the programs, refuses a plan that does not fit (BALEEN_NO_MEMORY, with the bytes by kind and what would
+  /// help) before anything is allocated, allocates, and runs the initialize program. Borrowed: `device` and `monitors`
+  /// outlive the session.
+  static Result<std::unique_ptr<Session>> create(Plan plan, Device& device, std::shared_ptr<Dataset> data,
+                                                 Monitors& monitors, SessionOptions options);
+  ~Session();
+
+  /// Tells the monitors that the run begins.
+  void start();
+  /// One training step: the next batch, the schedules' values, the program. Facts have "step", the steps done.
+  Result<Facts> step();
+  /// Mean held-out loss and metrics over at most `batches` batches (0: the whole held-out part), told as EVALUATE.
+  Result<Facts> evaluate(std::int64_t batches);
+  /// Logits [context · vocabulary] of the generate program for exactly `context` tokens.
+  Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens);
+  /// Vocabulary and context of the generate program; 0 where there is none.
+  std::int64_t vocabulary() const;
+  std::int64_t context() const;
+  void note(const std::string& message);
+  /// Tells the monitors the closing summary.
+  void finish();
+
+  std::int64_t steps() const;
+  std::int64_t steps_done() const;
+  /// The row of the train stream after the last one trained on: the data's cursor.
+  std::int64_t position() const;
+  const std::shared_ptr<Dataset>& data() const;
+
+  /// Persistent tensors by name, to and from host memory (row-major, dtype as in the plan).
+  const PersistentLayout& persistent() const;
+  Status read_tensor(const std::string& name, void* data, std::uint64_t bytes);
+  Status write_tensor(const std::string& name, const void* data, std::uint64_t bytes);
+
+  /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
+  /// and "total", which is exactly what is allocated.
+  const std::map<std::string, std::uint64_t>& planned_bytes() const;
+
+ private:
+  Session();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace baleen

@@ -1,0 +1,28 @@
+/// \file An open safetensors file.
+#pragma once
+#include "baleen/checkpoint.hpp"
+#include "file.hpp"
+#include "header.hpp"
+
+namespace baleen::safetensors {
+
+/// Validated when opened; tensors of a dtype that Baleen lacks (BOOL, F8, ...) are left out of the list with a warning.
+class Reader : public CheckpointReader {
+ public:
+  static Result<std::unique_ptr<CheckpointReader>> open(const Host& host, std::string_view path);
+
+  const std::vector<StoredTensor>& tensors() const override { return tensors_; }
+  const Facts& facts() const override { return facts_; }
+  Status read(std::size_t number, std::span<std::byte> out) const override;
+
+ private:
+  void list(const Host& host, Header header, std::uint64_t buffer);
+
+  File file_;
+  std::string path_;
+  std::vector<StoredTensor> tensors_;
+  std::vector<std::uint64_t> places_;  // of each tensor, in the file
+  Facts facts_;
+};
+
+}  // namespace baleen::safetensors

@@ -1,0 +1,42 @@
+/// \file A column of a table: numbers or categories, from CSV fields or from Lua arrays.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baleen/plugin.hpp"
+#include "csv.hpp"
+
+namespace baleen::table {
+
+/// Numeric where every field that is there is a finite number; else categories, numbered in their names' order.
+struct Column {
+  std::string name;
+  bool numeric = true;
+  std::vector<double> numbers;           // numeric: a NaN is missing
+  std::vector<std::int32_t> categories;  // else: -1 is missing
+  std::vector<std::string> names;        // of the categories
+  std::string first_text;                // "`Private` (adult.csv:1)": why the column is not numeric
+  std::string first_missing;             // where the first missing field is; "" if none is
+
+  bool is_missing(std::size_t row) const;
+};
+
+/// Columns of equal length.
+struct Table {
+  std::vector<Column> columns;
+  std::size_t rows = 0;
+  std::string where;  // the file, or "rows"
+
+  /// The column of that name, or else of that number (from 1). Fails with the names there are.
+  Result<std::size_t> find(std::string_view name_or_number) const;
+};
+
+/// "auto": the first row is a header where none of its fields is a number and some field of the second is.
+Result<Table> table_from_csv(std::vector<CsvRow> rows, std::string_view header, const std::string& path);
+
+/// From the TABLE option; NaN is missing, an infinity an error.
+Result<Table> table_from_numbers(const baleen_setting_t& rows);
+
+}  // namespace baleen::table

@@ -1,0 +1,164 @@
+/// \file The data plugin `table`: rows of features and a label, from a CSV file or from Lua arrays.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "baleen/data.hpp"
+#include "baleen/permutation.hpp"
+#include "encoding.hpp"
+
+BALEEN_DESCRIPTOR(
+    "data", "table", "1.0.0", "Apache-2.0", "Rows of a CSV file or of Lua arrays, to classify or regress", 0, "csv",
+    BALEEN_OPTION("path", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "", "the CSV file; this or rows"),
+    BALEEN_OPTION("rows", BALEEN_OPTION_TABLE, 0, 1, 0, "", "", "", "the numbers themselves, row by row; this or path"),
+    BALEEN_OPTION("separator", BALEEN_OPTION_STRING, 0, 1, 0, "comma", "comma|semicolon|tab", "",
+                  "what stands between fields"),
+    BALEEN_OPTION("header", BALEEN_OPTION_STRING, 0, 1, 0, "auto", "auto|true|false", "",
+                  "the first row names the columns; auto: where it holds no number and the second does"),
+    BALEEN_OPTION("label", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "",
+                  "the column to predict, by name or number from 1; none: the last"),
+    BALEEN_OPTION("features", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+                  "the columns to predict from; none: all others"),
+    BALEEN_OPTION("task", BALEEN_OPTION_STRING, 0, 1, 0, "classify", "classify|regress", "",
+                  "classify: labels become class numbers; regress: they are numbers"),
+    BALEEN_OPTION("normalize", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
+                  "shift and scale numeric features to mean 0 and deviation 1 over the train part"),
+    BALEEN_OPTION("missing", BALEEN_OPTION_STRING, 0, 1, 0, "error", "error|mean|category", "",
+                  "an empty field, ? or NA: refuse; fill with mean or most frequent; fill and mark"),
+    BALEEN_OPTION("max_categories", BALEEN_OPTION_INT, 0, 2, 1 << 20, "256", "", "",
+                  "a text column with more is refused, as are more classes"),
+    BALEEN_OPTION("held_out", BALEEN_OPTION_FLOAT, 0, 0, 0.9, "0.2", "", "",
+                  "share of the rows kept back; which ones depends on their number alone"),
+    BALEEN_OPTION("shuffle", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "", "draw a new order for each epoch"));
+
+namespace baleen::table {
+namespace {
+
+/// Which rows are held out must not change with the job's seed, or runs could not be compared.
+constexpr std::uint64_t kSplitKey = 0x7461626c65;
+
+Result<Table> load(const Settings& settings) {
+  const std::string_view given = settings.text("path");
+  const baleen_setting_t& rows = settings.at("rows");
+  const bool has_rows = rows.rows > 0 && rows.columns > 0;
+  if (given.empty() == !has_rows)
+    return invalid(has_rows ? "table: give `path` or `rows`, not both"
+                            : "table: give `path`, a CSV file, or `rows`, a list of lists of numbers");
+  if (has_rows) return table_from_numbers(rows);
+  const std::string path = (std::filesystem::path(settings.folder()) / given).lexically_normal().string();
+  const std::string_view word = settings.text("separator");
+  BALEEN_TRY_ASSIGN(const std::string text, read_text_file(path));
+  BALEEN_TRY_ASSIGN(auto parsed, parse_csv(text, word == "tab" ? '\t' : word == "semicolon" ? ';' : ',', path));
+  return table_from_csv(std::move(parsed), settings.text("header"), path);
+}
+
+Result<EncodingOptions> choose(const Table& table, const Settings& settings) {
+  EncodingOptions options;
+  if (table.columns.size() < 2) return invalid("a table needs two columns: a feature and a label", table.where);
+  options.label = table.columns.size() - 1;
+  if (!settings.text("label").empty()) {
+    BALEEN_TRY_ASSIGN(options.label, table.find(settings.text("label")));
+  }
+  for (std::string_view name : settings.list("features")) {
+    BALEEN_TRY_ASSIGN(const std::size_t number, table.find(name));
+    if (number == options.label) return invalid("`features` names the label, `" + std::string(name) + "`", table.where);
+    if (std::find(options.features.begin(), options.features.end(), number) != options.features.end())
+      return invalid("`features` names `" + std::string(name) + "` twice", table.where);
+    options.features.push_back(number);
+  }
+  if (options.features.empty())
+    for (std::size_t i = 0; i < table.columns.size(); ++i)
+      if (i != options.label) options.features.push_back(i);
+  const std::string_view missing = settings.text("missing");
+  options.missing = missing == "mean" ? Missing::kMean : missing == "category" ? Missing::kCategory : Missing::kError;
+  options.classify = settings.text("task") == "classify";
+  options.normalize = settings.boolean("normalize");
+  options.max_categories = static_cast<std::size_t>(settings.integer("max_categories"));
+  return options;
+}
+
+/// The train rows, then the held-out ones, both in the table's order.
+std::vector<std::size_t> split(std::size_t rows, std::size_t held_out) {
+  const Permutation drawn(rows, kSplitKey);
+  std::vector<std::size_t> train, kept;
+  for (std::size_t row = 0; row < rows; ++row) (drawn(row) < held_out ? kept : train).push_back(row);
+  train.insert(train.end(), kept.begin(), kept.end());
+  return train;
+}
+
+class TableDataset : public Dataset {
+ public:
+  static Result<std::unique_ptr<TableDataset>> create(const Host&, const Settings& settings) {
+    BALEEN_TRY_ASSIGN(const Table table, load(settings));
+    BALEEN_TRY_ASSIGN(const EncodingOptions options, choose(table, settings));
+    const auto held_out =
+        static_cast<std::size_t>(std::floor(static_cast<double>(table.rows) * settings.number("held_out")));
+    auto dataset = std::make_unique<TableDataset>();
+    dataset->rows_[BALEEN_TRAIN] = static_cast<std::int64_t>(table.rows - held_out);
+    dataset->rows_[BALEEN_HELD_OUT] = static_cast<std::int64_t>(held_out);
+    BALEEN_TRY_ASSIGN(dataset->encoded_, encode(table, options, split(table.rows, held_out), table.rows - held_out));
+    dataset->classify_ = options.classify;
+    dataset->shuffle_ = settings.boolean("shuffle");
+    dataset->seed_ = settings.seed();
+    dataset->name_ = std::filesystem::path(table.where).filename().string();
+    return dataset;
+  }
+
+  Result<baleen_dataset_info_t> info() const override {
+    baleen_dataset_info_t info{};
+    info.size = sizeof(info);
+    info.field_count = 2;
+    info.fields[0] = make_field("features", BALEEN_F32, {static_cast<std::int64_t>(encoded_.width)}, {""});
+    info.fields[1] = make_field("label", classify_ ? BALEEN_I32 : BALEEN_F32, {}, {});
+    for (const baleen_split_t part : {BALEEN_TRAIN, BALEEN_HELD_OUT}) info.rows[part] = rows_[part];
+    info.classes = static_cast<std::int64_t>(encoded_.class_names.size());
+    info.units_per_row = 1;
+    copy_text(info.unit, "rows");
+    copy_text(info.summary, summary());
+    return info;
+  }
+
+  Status read(baleen_split_t part, std::int64_t first, std::int64_t count, void* const* buffers) const override {
+    if (rows_[part] == 0) return invalid("no row is held out; raise `held_out`");
+    auto* features = static_cast<float*>(buffers[0]);
+    const std::size_t width = encoded_.width;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::size_t row = row_at(part, first + i);
+      std::copy_n(encoded_.features.data() + row * width, width, features + static_cast<std::size_t>(i) * width);
+      if (classify_)
+        static_cast<std::int32_t*>(buffers[1])[i] = encoded_.classes[row];
+      else
+        static_cast<float*>(buffers[1])[i] = encoded_.targets[row];
+    }
+    return {};
+  }
+
+ private:
+  std::size_t row_at(baleen_split_t part, std::int64_t position) const {
+    const auto rows = static_cast<std::uint64_t>(rows_[part]), at = static_cast<std::uint64_t>(position);
+    if (part == BALEEN_HELD_OUT) return static_cast<std::size_t>(rows_[BALEEN_TRAIN]) + at % rows;
+    return shuffle_ ? Permutation(rows, mix_key(seed_, at / rows))(at % rows) : at % rows;
+  }
+
+  std::string summary() const {
+    std::string text = name_ + ": " + std::to_string(rows_[BALEEN_TRAIN]) + " train, " +
+                       std::to_string(rows_[BALEEN_HELD_OUT]) + " held-out rows; " + std::to_string(encoded_.width) +
+                       (encoded_.width == 1 ? " feature" : " features");
+    if (!classify_) return text + ", a number to predict";
+    text += ", " + std::to_string(encoded_.class_names.size()) + " classes: ";
+    for (std::size_t i = 0; i < encoded_.class_names.size(); ++i) text += (i ? ", " : "") + encoded_.class_names[i];
+    return text;
+  }
+
+  Encoded encoded_;
+  std::int64_t rows_[2] = {0, 0};
+  bool classify_ = true, shuffle_ = true;
+  std::uint64_t seed_ = 0;
+  std::string name_;
+};
+
+}  // namespace
+}  // namespace baleen::table
+
+BALEEN_DATA(baleen::table::TableDataset);

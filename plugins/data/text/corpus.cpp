@@ -1,0 +1,146 @@
+/// \file Corpus: which files, which of them are text, which part is held out.
+#include "corpus.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "files.hpp"
+
+namespace baleen::text {
+namespace {
+
+bool looks_binary(std::span<const std::byte> bytes) {
+  const auto head = bytes.first(std::min<std::size_t>(bytes.size(), 8192));
+  return std::find(head.begin(), head.end(), std::byte{0}) != head.end();
+}
+
+Result<Tokenizer> choose_tokenizer(std::string_view option, const std::vector<FoundFile>& files) {
+  if (option == "bytes") return Tokenizer::kBytes;
+  if (option == "chars") return Tokenizer::kChars;
+  if (option == "u16") return Tokenizer::kU16;
+  if (option == "llmc") return Tokenizer::kLlmc;
+  const auto is_bin = [](const FoundFile& file) { return file.path.ends_with(".bin"); };
+  if (!std::all_of(files.begin(), files.end(), is_bin)) return Tokenizer::kBytes;
+  BALEEN_TRY_ASSIGN(const FileBytes first, FileBytes::open(files.front().path));
+  return is_llmc(first.bytes()) ? Tokenizer::kLlmc : Tokenizer::kU16;
+}
+
+}  // namespace
+
+Result<Corpus> Corpus::load(const Settings& settings) {
+  Corpus corpus;
+  BALEEN_TRY(corpus.open_files(settings));
+  BALEEN_TRY(corpus.tokenize());
+  const bool by_file = settings.integer("held_out_every") > 0 || !settings.text("held_out_path").empty();
+  if (!by_file) BALEEN_TRY(corpus.split_by_fraction(settings.number("held_out")));
+  BALEEN_TRY(corpus.choose_vocabulary(settings.integer("vocab")));
+  return corpus;
+}
+
+Part Corpus::part(baleen_split_t split) const {
+  const std::int64_t train = streams_[BALEEN_TRAIN].size() - kept_back_;
+  if (split == BALEEN_TRAIN) return {&streams_[BALEEN_TRAIN], 0, train};
+  if (kept_back_ > 0) return {&streams_[BALEEN_TRAIN], train, kept_back_};
+  return {&streams_[BALEEN_HELD_OUT], 0, streams_[BALEEN_HELD_OUT].size()};
+}
+
+Status Corpus::open_files(const Settings& settings) {
+  const std::int64_t every = settings.integer("held_out_every");
+  const bool apart = !settings.text("held_out_path").empty();
+  if (every > 0 && apart) return invalid("give `held_out_every` or `held_out_path`, not both");
+  if (settings.list("path").empty()) return invalid("`path` is empty; name a file, a folder or a pattern");
+  // The held-out files come first, so that a folder of both trains on the others.
+  if (apart) BALEEN_TRY(add_text(settings, "held_out_path"));
+  BALEEN_TRY(add_text(settings, "path"));
+  if (every > 0) BALEEN_TRY(hold_out_every(every));
+  for (const File& file : files_) ++file_count_[file.held_out ? BALEEN_HELD_OUT : BALEEN_TRAIN];
+  if (file_count_[BALEEN_TRAIN] == 0) return invalid("every file is held out; none is left to train on");
+  return {};
+}
+
+Status Corpus::add_text(const Settings& settings, std::string_view option) {
+  const auto entries = settings.list(option), extensions = settings.list("extensions");
+  BALEEN_TRY_ASSIGN(const auto found, find_files(entries, settings.folder(), extensions));
+  // One tokenizer serves both parts: the first list decides.
+  if (files_.empty()) {
+    BALEEN_TRY_ASSIGN(tokenizer_, choose_tokenizer(settings.text("tokenizer"), found));
+  }
+  std::set<std::string, std::less<>> known;
+  for (const File& file : files_) known.insert(file.path);
+  const std::size_t before = files_.size();
+  for (const FoundFile& candidate : found) {
+    if (known.contains(candidate.path)) continue;
+    const bool tokens = is_token_file(tokenizer_);
+    if (tokens && !candidate.named && extensions.empty() && !candidate.path.ends_with(".bin")) continue;
+    BALEEN_TRY_ASSIGN(FileBytes contents, FileBytes::open(candidate.path));
+    if (contents.bytes().empty()) {
+      if (candidate.named) return invalid("the file is empty", candidate.path);
+      continue;
+    }
+    if (!tokens && !candidate.named && looks_binary(contents.bytes())) continue;
+    bytes_ += contents.bytes().size();
+    files_.push_back({candidate.path, std::move(contents), option == "held_out_path"});
+  }
+  if (files_.size() == before)
+    return invalid("none of the " + std::to_string(found.size()) +
+                       " files found is usable: they are empty, binary or " + "held out",
+                   std::string(entries.front()));
+  return {};
+}
+
+Status Corpus::hold_out_every(std::int64_t every) {
+  const auto count = static_cast<std::int64_t>(files_.size());
+  if (count < every)
+    return invalid("`held_out_every` = " + std::to_string(every) + " needs as many files; there are " +
+                   std::to_string(count) + ". `held_out` = 0.1 keeps back a part of the text instead");
+  for (std::int64_t i = every - 1; i < count; i += every) files_[static_cast<std::size_t>(i)].held_out = true;
+  return {};
+}
+
+Status Corpus::tokenize() {
+  if (tokenizer_ == Tokenizer::kChars) return tokenize_characters();
+  for (const File& file : files_) {
+    BALEEN_TRY_ASSIGN(const Run run, token_run(tokenizer_, file.contents.bytes(), file.path));
+    streams_[file.held_out ? BALEEN_HELD_OUT : BALEEN_TRAIN].append(run);
+  }
+  return {};
+}
+
+Status Corpus::tokenize_characters() {
+  for (const File& file : files_) BALEEN_TRY(alphabet_.add(file.contents.bytes(), file.path));
+  alphabet_.seal();
+  for (File& file : files_) {
+    BALEEN_TRY_ASSIGN(auto ids, alphabet_.encode(file.contents.bytes(), file.path));
+    const auto* data = reinterpret_cast<const std::byte*>(ids.data());
+    streams_[file.held_out ? BALEEN_HELD_OUT : BALEEN_TRAIN].append({data, static_cast<std::int64_t>(ids.size()), 4});
+    ids_.push_back(std::move(ids));
+    file.contents = {};
+  }
+  return {};
+}
+
+Status Corpus::split_by_fraction(double fraction) {
+  const std::int64_t size = streams_[BALEEN_TRAIN].size();
+  kept_back_ = static_cast<std::int64_t>(std::floor(static_cast<double>(size) * fraction));
+  return {};
+}
+
+Status Corpus::choose_vocabulary(std::int64_t wanted) {
+  std::int64_t needed = tokenizer_ == Tokenizer::kBytes ? 256 : alphabet_.size();
+  if (is_token_file(tokenizer_)) {
+    // A given size spares reading files of many gigabytes at the start; ids are then checked as they are read.
+    needed = wanted > 0 ? 0 : std::max(streams_[BALEEN_TRAIN].largest(), streams_[BALEEN_HELD_OUT].largest()) + 1;
+  }
+  if (needed > std::numeric_limits<std::int32_t>::max())
+    return invalid("a token's id is " + std::to_string(needed - 1) + ", beyond 32 bits; is it a token file?",
+                   files_.front().path);
+  if (wanted > 0 && wanted < needed)
+    return invalid("`vocab` = " + std::to_string(wanted) + " is too small for " + std::to_string(needed) + " " +
+                   std::string(tokenizer_name(tokenizer_)));
+  vocabulary_ = wanted > 0 ? wanted : needed;
+  return {};
+}
+
+}  // namespace baleen::text

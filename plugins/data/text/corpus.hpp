@@ -1,0 +1,61 @@
+/// \file The loaded text: two streams of tokens, train and held-out, over the files that hold them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "baleen/data.hpp"
+#include "file_bytes.hpp"
+#include "stream.hpp"
+#include "tokenizer.hpp"
+
+namespace baleen::text {
+
+/// A range of a stream.
+struct Part {
+  const Stream* stream = nullptr;
+  std::int64_t first = 0;
+  std::int64_t size = 0;
+};
+
+/// Immutable once loaded.
+class Corpus {
+ public:
+  /// Finds, opens, splits and tokenises what the plugin's options name.
+  static Result<Corpus> load(const Settings& settings);
+
+  Part part(baleen_split_t split) const;
+  Tokenizer tokenizer() const { return tokenizer_; }
+  const Alphabet& alphabet() const { return alphabet_; }
+  /// Ids are below this.
+  std::int64_t vocabulary() const { return vocabulary_; }
+  std::size_t file_count(baleen_split_t split) const { return file_count_[split]; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  struct File {
+    std::string path;
+    FileBytes contents;
+    bool held_out = false;
+  };
+
+  Status open_files(const Settings& settings);
+  Status add_text(const Settings& settings, std::string_view option);
+  Status hold_out_every(std::int64_t every);
+  Status tokenize();
+  Status tokenize_characters();
+  Status split_by_fraction(double fraction);
+  Status choose_vocabulary(std::int64_t wanted);
+
+  std::vector<File> files_;
+  std::vector<std::vector<std::uint32_t>> ids_;  // characters, one per file
+  Stream streams_[2];
+  std::int64_t kept_back_ = 0;  // tokens at the end of the train stream that are held out
+  Tokenizer tokenizer_ = Tokenizer::kBytes;
+  Alphabet alphabet_;
+  std::int64_t vocabulary_ = 0;
+  std::size_t file_count_[2] = {0, 0};
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace baleen::text

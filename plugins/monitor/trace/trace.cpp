@@ -1,0 +1,121 @@
+/// \file The monitor plugin `trace`: spans as a JSON array that Perfetto and chrome://tracing open. The array's closing
+/// bracket is optional in that format, so the file of a crashed run loads too.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "baleen/monitor.hpp"
+#include "baleen/output_file.hpp"
+
+BALEEN_DESCRIPTOR("monitor", "trace", "1.0.0", "Apache-2.0", "Spans as a trace file for Perfetto", -1, "",
+                  BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "", "trace",
+                                "the file to write; rank N > 0 writes NAME.rankN.EXT beside it"));
+
+namespace {
+
+using namespace baleen;
+using Json = nlohmann::ordered_json;
+
+/// The file of a rank: the path itself for rank 0.
+std::string path_of(const std::string& path, std::int32_t rank) {
+  if (rank == 0) return path;
+  std::filesystem::path name(path);
+  const std::string extension = name.extension().string();
+  return name.replace_extension(".rank" + std::to_string(rank) + extension).string();
+}
+
+class Trace : public Monitor {
+ public:
+  static constexpr bool kWantsSpans = true;
+
+  static Result<std::unique_ptr<Trace>> create(const Host&, const Settings& settings) {
+    auto monitor = std::make_unique<Trace>();
+    BALEEN_TRY_ASSIGN(monitor->file_, OutputFile::open(settings.text("path"), settings.folder()));
+    return monitor;
+  }
+  ~Trace() override {
+    // Nobody is left to tell of a failure, and without the bracket the file loads all the same.
+    if (started_) static_cast<void>(file_.write(pending_ + "\n]\n"));
+  }
+
+  Status record(const Record& record) override {
+    if (!started_) BALEEN_TRY(start(record.rank()));
+    const double now = 1e6 * record.seconds();
+    if (record.kind() == BALEEN_RECORD_NOTE) {
+      const auto* message = record.find("message");
+      const std::string text = message && is_text(*message) ? std::string(view(message->text)) : "note";
+      BALEEN_TRY(add(record.rank(),
+                     {{"ph", "i"}, {"s", "g"}, {"name", text}, {"ts", now}, {"pid", record.rank()}, {"tid", 0}}));
+      return flush();
+    }
+    if (record.kind() != BALEEN_RECORD_STEP) return {};
+    for (const char* name : {"loss", "units_per_second", "memory_bytes"}) {
+      const auto* fact = record.find(name);
+      if (!fact || is_text(*fact) || !std::isfinite(fact->number)) continue;
+      BALEEN_TRY(
+          add(record.rank(),
+              {{"ph", "C"}, {"name", name}, {"ts", now}, {"pid", record.rank()}, {"args", {{"value", fact->number}}}}));
+    }
+    return flush();
+  }
+
+  Status spans(std::span<const baleen_span_t> spans) override {
+    for (const baleen_span_t& span : spans) {
+      BALEEN_TRY(name_stream(span.rank, span.stream));
+      BALEEN_TRY(add(span.rank, {{"ph", "X"},
+                                 {"name", std::string(view(span.name))},
+                                 {"cat", std::string(view(span.category))},
+                                 {"ts", static_cast<double>(span.begin) / 1e3},
+                                 {"dur", static_cast<double>(span.end - span.begin) / 1e3},
+                                 {"pid", span.rank},
+                                 {"tid", span.stream},
+                                 {"args", {{"step", span.step}}}}));
+    }
+    return flush();
+  }
+
+ private:
+  Status start(std::int32_t rank) {
+    if (rank != 0) {
+      BALEEN_TRY_ASSIGN(file_, OutputFile::open(path_of(file_.path(), rank), {}));
+    }
+    BALEEN_TRY(file_.restart());
+    started_ = true;
+    pending_ = "[";
+    return {};
+  }
+
+  Status add(std::int32_t rank, const Json& event) {
+    if (!started_) BALEEN_TRY(start(rank));
+    pending_ += first_ ? "\n" : ",\n";
+    first_ = false;
+    pending_ += event.dump(-1, ' ', false, Json::error_handler_t::replace);
+    constexpr std::size_t kBlock = std::size_t{1} << 20;
+    return pending_.size() > kBlock ? flush() : Status{};
+  }
+
+  /// Names the process and the stream, the first time that each is seen.
+  Status name_stream(std::int32_t rank, std::int32_t stream) {
+    const auto name = [&](const char* what, const std::string& text) {
+      return add(rank, {{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", stream}, {"args", {{"name", text}}}});
+    };
+    if (ranks_.insert(rank).second) BALEEN_TRY(name("process_name", "rank " + std::to_string(rank)));
+    if (!streams_.insert({rank, stream}).second) return {};
+    return name("thread_name", "stream " + std::to_string(stream));
+  }
+
+  Status flush() {
+    const std::string text = std::exchange(pending_, {});
+    return file_.write(text);
+  }
+
+  OutputFile file_;
+  std::string pending_;
+  bool started_ = false, first_ = true;
+  std::set<std::int32_t> ranks_;
+  std::set<std::pair<std::int32_t, std::int32_t>> streams_;
+};
+
+}  // namespace
+
+BALEEN_MONITOR(Trace);

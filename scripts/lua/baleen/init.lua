@@ -1,0 +1,31 @@
+--- What `require "baleen"` gives to a script.
+local core = require "baleen.core"
+local schedule = require "baleen.schedule"
+
+local baleen = {
+  nn = require "baleen.nn",
+  ops = require "baleen.ops",
+  data = require "baleen.data",
+  init = require "baleen.initializer",
+  job = require "baleen.job",
+  optimizer = require "baleen.optimizer",
+  strategy = require "baleen.strategy",
+  schedule = schedule,
+  arg = core.entry(require("baleen.arg").get),
+}
+baleen.ops.where = baleen.ops.select
+
+for name, make in pairs(schedule) do
+  baleen[name] = make
+end
+
+--- Is the graph that is described now the one to be trained? (Dropout is off elsewhere.)
+function baleen.training()
+  return core.graph_name() == "train"
+end
+
+return setmetatable(baleen, {
+  __index = function(_, key)
+    core.fail("baleen has no `" .. tostring(key) .. "`")
+  end,
+})

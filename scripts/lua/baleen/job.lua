@@ -1,0 +1,76 @@
+--- job { model, loss, data, batch, steps, optimizer, ... }: checks what a script returns.
+local core = require "baleen.core"
+local options = require "baleen.options"
+
+local rules = {
+  model = { type = "function", required = true },  -- a layer, or a function of the input (and of all fields)
+  loss = { type = "function", required = true },   -- (output, target, fields) -> sum over the batch, weight
+  metrics = { type = "table", default = {} },      -- by name: (output, target, fields) -> sum, weight
+  data = { type = "any", required = true },
+  input = { type = "string" },                     -- the field that the model is given; the first unless named
+  target = { type = "string" },                    -- the field that the loss is given; the last unless named
+  batch = { type = "integer", required = true, min = 1 },
+  steps = { type = "integer", required = true, min = 0 },
+  seed = { type = "integer", default = 0 },        -- of first values, dropout, the data's order, and math.random
+  accumulate = { type = "integer", default = 1, min = 1 },
+  clip = { type = "number", default = 0, min = 0 },
+  optimizer = { type = "any", required = true },
+  plan = { type = "table", default = {} },
+  evaluate = { type = "table" },
+  generate = { type = "table" },
+  loop = { type = "function" },
+  on_step = { type = "function" },
+  on_evaluate = { type = "function" },
+}
+
+local evaluate_rules = {
+  every = { type = "integer", default = 0, min = 0 },    -- steps between evaluations; 0: only at the end
+  batches = { type = "integer", default = 0, min = 0 },  -- 0: the whole held-out part
+}
+
+local generate_rules = {
+  prompt = { type = "string", default = "\n" },
+  tokens = { type = "integer", default = 200, min = 1 },
+  temperature = { type = "number", default = 0.8, min = 0 },
+}
+
+local function check_made_by(name, value, maker)
+  if type(value) ~= "table" or not value.where then
+    core.fail(("job: `%s` is %s; make it with %s"):format(name, core.describe(value), maker))
+  end
+end
+
+local function check_fields(job)
+  if type(job.data) ~= "userdata" then
+    core.fail("job: `data` is " .. core.describe(job.data) .. "; make it with baleen.data.<plugin> { ... }")
+  end
+  local fields, names = job.data.fields, {}
+  for i, field in ipairs(fields) do names[i] = field.name end
+  job.input, job.target = job.input or names[1], job.target or names[#names]
+  for _, option in ipairs { "input", "target" } do
+    local found = false
+    for _, name in ipairs(names) do found = found or name == job[option] end
+    if not found then
+      core.fail(("job: `%s`: %s"):format(option, core.unknown_word("field", job[option], names)))
+    end
+  end
+end
+
+return core.entry(function(given)
+  local job = options.check("job", given, rules)
+  job.where = core.where()
+  job.steps, job.seed = core.steps or job.steps, core.seed or job.seed
+  job.evaluate = options.check("job: evaluate", job.evaluate, evaluate_rules)
+  job.generate = job.generate and options.check("job: generate", job.generate, generate_rules)
+  check_fields(job)
+  check_made_by("optimizer", job.optimizer, "baleen.optimizer(name, { ... })")
+  for _, strategy in ipairs(job.plan) do
+    check_made_by("plan", strategy, "baleen.strategy(name, { ... })")
+  end
+  for name, metric in pairs(job.metrics) do
+    if type(name) ~= "string" or not options.callable(metric) then
+      core.fail("job: `metrics` must give each a name and a function, as in { accuracy = baleen.nn.accuracy {} }")
+    end
+  end
+  return core.new_job(job)
+end)

@@ -1,0 +1,13 @@
+--- residual { layer }: x + layer(x).
+local layer = require "baleen.nn.layer"
+local options = require "baleen.options"
+
+return layer.define {
+  kind = "residual",
+  list = true,
+  setup = function(self)
+    if #self ~= 1 or not options.callable(self[1]) then self:fail("give exactly one layer (or function)") end
+  end,
+  children = function(self) return self end,
+  forward = function(self, x) return x + self[1](x) end,
+}

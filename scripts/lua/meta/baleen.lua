@@ -1,0 +1,173 @@
+---@meta baleen
+-- What editors (LuaLS) complete and check. Point `Lua.workspace.library` at this folder. Never run.
+
+---@class baleen
+---@field nn baleen.nn
+---@field ops baleen.ops
+---@field data baleen.data
+---@field init baleen.init
+---@field schedule baleen.schedules
+local baleen = {}
+
+---A function of the step (from 0) and of the job's number of steps; or a number.
+---@alias baleen.schedule number | fun(step: integer, steps: integer): number
+
+---@alias baleen.facts table<string, number>
+
+---@class baleen.group
+---@field match string | string[] patterns of parameter names: `*` any text, `?` one character
+---@field frozen? boolean these parameters are not trained
+---@field [string] any the optimizer's own options, for these parameters
+
+---@class baleen.job.evaluate
+---@field every? integer steps between evaluations; 0: only at the end
+---@field batches? integer 0: the whole held-out part
+
+---@class baleen.job.generate
+---@field prompt? string
+---@field tokens? integer
+---@field temperature? number 0: always the likeliest
+
+---@alias baleen.measure fun(output: baleen.tensor, target: baleen.tensor, fields: table): baleen.tensor, baleen.tensor | number
+
+---@class baleen.job.options
+---@field model baleen.layer | fun(input: baleen.tensor, fields: table<string, baleen.tensor>): baleen.tensor
+---@field loss baleen.measure returns a sum over the batch, and the weight to divide it by
+---@field metrics? table<string, baleen.measure>
+---@field data baleen.dataset
+---@field input? string the field that the model is given; the first unless named
+---@field target? string the field that the loss is given; the last unless named
+---@field batch integer rows in a step
+---@field steps integer
+---@field seed? integer of everything random
+---@field accumulate? integer micro-batches in a step
+---@field clip? number global norm of the gradient; 0: none
+---@field optimizer baleen.optimizer
+---@field plan? baleen.strategy[]
+---@field evaluate? baleen.job.evaluate
+---@field generate? baleen.job.generate text that the model writes at the end
+---@field loop? fun(job: baleen.job, run: baleen.run) instead of the library's train.lua
+---@field on_step? fun(facts: baleen.facts, run: baleen.run)
+---@field on_evaluate? fun(facts: baleen.facts, run: baleen.run)
+
+---@class baleen.job: baleen.job.options
+---@class baleen.optimizer
+---@class baleen.strategy
+
+---What a script returns.
+---@param options baleen.job.options
+---@return baleen.job
+function baleen.job(options) end
+
+---@param name string a plugin of kind optimizer
+---@param options? { groups?: baleen.group[], [string]: any }
+---@return baleen.optimizer
+function baleen.optimizer(name, options) end
+
+---@param name string a plugin of kind strategy
+---@param options? table<string, any>
+---@return baleen.strategy
+function baleen.strategy(name, options) end
+
+---An argument that stands after `--` on the command line. Without a default it must be given.
+---@generic T
+---@param name string
+---@param default? T
+---@return T
+function baleen.arg(name, default) end
+
+---Is the graph that is described now the one to be trained?
+---@return boolean
+function baleen.training() end
+
+---@class baleen.schedules
+---@field constant fun(options: { value: number }): baleen.schedule
+---@field linear fun(options: { peak: number, warmup?: integer, final?: number, steps?: integer }): baleen.schedule
+---@field cosine fun(options: { peak: number, warmup?: integer, final?: number, steps?: integer }): baleen.schedule
+---@field inverse_sqrt fun(options: { peak: number, warmup: integer }): baleen.schedule
+---@field warm_up fun(options: { to: baleen.schedule, warmup: integer }): baleen.schedule
+---@field piecewise fun(options: { points: number[][], smooth?: boolean }): baleen.schedule
+
+---@param options { value: number }
+---@return baleen.schedule
+function baleen.constant(options) end
+
+---@param options { peak: number, warmup?: integer, final?: number, steps?: integer }
+---@return baleen.schedule
+function baleen.linear(options) end
+
+---@param options { peak: number, warmup?: integer, final?: number, steps?: integer }
+---@return baleen.schedule
+function baleen.cosine(options) end
+
+---@param options { peak: number, warmup: integer }
+---@return baleen.schedule
+function baleen.inverse_sqrt(options) end
+
+---@param options { to: baleen.schedule, warmup: integer }
+---@return baleen.schedule
+function baleen.warm_up(options) end
+
+---@param options { points: number[][], smooth?: boolean }
+---@return baleen.schedule
+function baleen.piecewise(options) end
+
+---@class baleen.initializer
+
+---@class baleen.init
+---@field zeros baleen.initializer
+---@field ones baleen.initializer
+---@field constant fun(value: number): baleen.initializer
+---@field normal fun(deviation: number, mean?: number): baleen.initializer
+---@field uniform fun(low: number, high: number): baleen.initializer
+---@field fan_in fun(gain?: number): baleen.initializer deviation gain / sqrt(inputs)
+
+---`data.<plugin> { options }` opens a data set.
+---@class baleen.data
+---@field [string] fun(options: table<string, any>): baleen.dataset
+
+---@class baleen.field
+---@field name string
+---@field dtype string
+---@field shape integer[] of one row
+---@field axes string[]
+
+---@class baleen.dataset
+---@field vocab integer number of distinct ids
+---@field classes integer the same number
+---@field rows integer rows of the train part
+---@field held_out_rows integer
+---@field fields baleen.field[]
+---@field unit string
+---@field summary string
+local dataset = {}
+
+---@param text string
+---@return integer[]
+function dataset:encode(text) end
+
+---@param ids integer[]
+---@return string
+function dataset:decode(ids) end
+
+---What a training loop drives.
+---@class baleen.run
+---@field step_count integer steps done
+local run = {}
+
+---@return baleen.facts facts `step`, `loss`, `gradient_norm`, …
+function run:step() end
+
+---@param batches? integer
+---@return baleen.facts
+function run:evaluate(batches) end
+
+---Logits of the token that follows these.
+---@param tokens integer[]
+---@return number[]
+function run:logits(tokens) end
+
+---@param path string
+function run:save(path) end
+
+return baleen

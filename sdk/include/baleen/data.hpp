@@ -1,0 +1,135 @@
+/// \file A dataset as a C++ class: derive from Dataset (and Tokens, if it is text), then `BALEEN_DATA(Mine)`.
+#pragma once
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baleen/data.h"
+#include "baleen/plugin.hpp"
+
+namespace baleen {
+
+/// Base of a member. A member also has `static Result<std::unique_ptr<Member>> create(const Host&, const Settings&)`,
+/// which opens and checks everything.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual Result<baleen_dataset_info_t> info() const = 0;
+  /// Rows `first` ... `first + count - 1` of a split's endless stream into buffers[field]. [any thread]
+  virtual Status read(baleen_split_t split, std::int64_t first, std::int64_t count, void* const* buffers) const = 0;
+};
+
+/// What a dataset of text adds: the interface "baleen.data.tokens/1". [any thread]
+class Tokens {
+ public:
+  virtual ~Tokens() = default;
+  virtual Result<std::vector<std::int32_t>> encode(std::string_view text) const = 0;
+  virtual Result<std::string> decode(std::span<const std::int32_t> ids) const = 0;
+};
+
+/// Copies a text into a fixed array of the ABI; cuts what does not fit at a character's boundary.
+template <std::size_t N>
+void copy_text(char (&out)[N], std::string_view text) {
+  std::size_t size = std::min(text.size(), N - 1);
+  while (size < text.size() && size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
+  std::fill(std::copy_n(text.data(), size, out), out + N, '\0');
+}
+
+/// A field of every row: extents without the batch, and the logical axis of each ("" for none).
+inline baleen_field_t make_field(std::string_view name, baleen_dtype_t dtype, std::initializer_list<std::int64_t> shape,
+                                 std::initializer_list<std::string_view> axes) {
+  if (shape.size() != axes.size() || shape.size() > BALEEN_MAX_RANK)
+    throw std::invalid_argument("field `" + std::string(name) + "`: one axis per dimension, at most 8");
+  baleen_field_t field{};
+  copy_text(field.name, name);
+  field.dtype = dtype;
+  field.rank = static_cast<std::uint32_t>(shape.size());
+  std::copy(shape.begin(), shape.end(), field.shape);
+  for (std::size_t i = 0; i < axes.size(); ++i) copy_text(field.axes[i], axes.begin()[i]);
+  return field;
+}
+
+namespace detail {
+
+/// Copies as much as fits and returns the count needed.
+template <class Range, class T>
+std::int64_t copy_out(const Range& range, T* out, std::int64_t capacity) {
+  const auto size = static_cast<std::int64_t>(range.size());
+  std::copy_n(range.data(), static_cast<std::size_t>(std::clamp<std::int64_t>(capacity, 0, size)), out);
+  return size;
+}
+
+/// The tokens table of a member that derives from Tokens.
+inline const baleen_data_tokens_t* tokens_table() {
+  using Self = Instance<Dataset>;
+  static const baleen_data_tokens_t table = {
+      sizeof(baleen_data_tokens_t),
+      [](void* self, baleen_string_t text, std::int32_t* ids, std::int64_t capacity) -> std::int64_t {
+        std::int64_t needed = -1;
+        const auto status = guard(Self::of(self).host, [&]() -> Status {
+          BALEEN_TRY_ASSIGN(auto found, dynamic_cast<Tokens&>(*Self::of(self).member).encode(view(text)));
+          needed = copy_out(found, ids, capacity);
+          return {};
+        });
+        return status == BALEEN_OK ? needed : -1;
+      },
+      [](void* self, const std::int32_t* ids, std::int64_t count, char* text, std::int64_t capacity) -> std::int64_t {
+        std::int64_t needed = -1;
+        const auto status = guard(Self::of(self).host, [&]() -> Status {
+          const std::span<const std::int32_t> given(ids, static_cast<std::size_t>(count));
+          BALEEN_TRY_ASSIGN(auto found, dynamic_cast<Tokens&>(*Self::of(self).member).decode(given));
+          needed = copy_out(found, text, capacity);
+          return {};
+        });
+        return status == BALEEN_OK ? needed : -1;
+      }};
+  return &table;
+}
+
+inline Status read_rows(const Dataset& dataset, baleen_split_t split, std::int64_t first, std::int64_t count,
+                        void* const* buffers) {
+  if (split != BALEEN_TRAIN && split != BALEEN_HELD_OUT) return internal("no split " + std::to_string(split));
+  if (first < 0 || count < 0)
+    return internal("cannot read " + std::to_string(count) + " rows from position " + std::to_string(first));
+  if (count == 0) return {};
+  return dataset.read(split, first, count, buffers);
+}
+
+}  // namespace detail
+
+/// The C table of a member.
+template <class Member>
+baleen_data_t data_table() {
+  using Self = Instance<Dataset>;
+  baleen_data_t table{};
+  table.create = &create_instance<Dataset, Member>;
+  table.destroy = &Self::destroy;
+  table.info = [](void* self, baleen_dataset_info_t* out) {
+    return guard(Self::of(self).host, [&]() -> Status {
+      BALEEN_TRY_ASSIGN(auto info, Self::of(self).member->info());
+      fill_table(out, info);
+      return {};
+    });
+  };
+  table.read = [](void* self, baleen_split_t split, std::int64_t first, std::int64_t count, void* const* buffers) {
+    return guard(Self::of(self).host,
+                 [&] { return detail::read_rows(*Self::of(self).member, split, first, count, buffers); });
+  };
+  table.query = [](void*, baleen_string_t name) -> const void* {
+    if constexpr (std::is_base_of_v<Tokens, Member>) {
+      if (view(name) == BALEEN_DATA_TOKENS) return detail::tokens_table();
+    }
+    (void)name;
+    return nullptr;
+  };
+  return table;
+}
+
+}  // namespace baleen
+
+/// Exports `Member` (a baleen::Dataset) as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+#define BALEEN_DATA(Member) BALEEN_EXPORT_TABLE(baleen::data_table<Member>())

@@ -1,0 +1,52 @@
+"""PyTorch's side of throughput.py: trains the small GPT for some steps and prints their milliseconds as a JSON list.
+
+Usage: throughput_torch.py --variant eager|fused|compile [--threads 2] [--steps 30]
+eager: PyTorch's defaults; fused: AdamW(fused=True) besides; compile: torch.compile of the loss besides that.
+"""
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
+from gpt import Gpt, Recipe, Shape, Trainer  # noqa: E402
+
+SHAPE = Shape(layers=6, dim=384, heads=6, context=256, vocab=65)
+BATCH = 8
+
+
+def make_trainer(variant: str) -> Trainer:
+    """The small GPT, trained as the variant says."""
+    model = Gpt(SHAPE)
+    trainer = Trainer(model, Recipe(steps=1000, batch=BATCH, warmup=100))
+    if variant in ("fused", "compile"):
+        trainer.optimizer = torch.optim.AdamW(trainer.optimizer.param_groups, lr=1e-3, fused=True)
+    if variant == "compile":
+        model.loss = torch.compile(model.loss)
+    return trainer
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--variant", choices=("eager", "fused", "compile"), default="eager")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=30)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    trainer = make_trainer(options.variant)
+    ids = torch.randint(SHAPE.vocab, (200_000,))
+    milliseconds = []
+    for _ in range(options.steps):
+        began = time.perf_counter()
+        starts = torch.randint(len(ids) - SHAPE.context, (BATCH,)).tolist()
+        trainer.train(torch.stack([ids[s : s + SHAPE.context + 1] for s in starts]))
+        milliseconds.append((time.perf_counter() - began) * 1e3)
+    print(json.dumps({"torch": torch.__version__, "milliseconds": milliseconds}))
+
+
+if __name__ == "__main__":
+    main()

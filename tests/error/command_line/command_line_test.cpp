@@ -1,0 +1,70 @@
+/// \file Slips on the command line.
+#include <gtest/gtest.h>
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+void expect_refused(const std::vector<std::string>& words, const std::string& message) {
+  const ProcessResult result = run_baleen(words);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err, "error: " + message + "\n");
+}
+
+TEST(CommandLine, NeedsACommand) { expect_refused({}, "A subcommand is required (see `baleen --help`)"); }
+
+TEST(CommandLine, SuggestsTheNearestCommand) {
+  expect_refused({"rnu", "x.lua"}, "unknown command `rnu`; did you mean `run`? (see `baleen --help`)");
+}
+
+TEST(CommandLine, SuggestsTheNearestOption) {
+  expect_refused({"run", "x.lua", "--stpes", "3"},
+                 "unknown option `--stpes`; did you mean `--steps`? (see `baleen run --help`)");
+  expect_refused({"run", "x.lua", "--stpes=3"},
+                 "unknown option `--stpes`; did you mean `--steps`? (see `baleen run --help`)");
+}
+
+TEST(CommandLine, RefusesLeftovers) {
+  expect_refused({"run", "x.lua", "y"},
+                 "unexpected `y`; a script's own words stand after `--` (see `baleen run --help`)");
+  expect_refused({"plugins", "--", "y"}, "`--` has no meaning for `baleen plugins`, which runs no script");
+}
+
+TEST(CommandLine, NeedsAScript) {
+  expect_refused({"run"}, "SCRIPT is required (see `baleen run --help`)");
+  const TemporaryFolder folder;
+  expect_refused({"run", folder / "absent.lua"}, (folder / "absent.lua") + ": no such script");
+  expect_refused({"run", folder.path()}, folder.path() + ": not a file");
+}
+
+TEST(CommandLine, ChecksNumbers) {
+  for (const std::string bad : {"0", "-1", "abc", "1.5", "1x"})
+    expect_refused({"run", "x.lua", "--steps=" + bad},
+                   "--steps: must be a whole number of at least 1, not `" + bad + "` (see `baleen run --help`)");
+  expect_refused({"generate", "x.lua", "--load", "f", "--temperature=-1"},
+                 "--temperature: must be a number of at least 0, not `-1` (see `baleen generate --help`)");
+}
+
+TEST(CommandLine, HelpsWhateverElseIsWrong) {
+  const ProcessResult result = run_baleen({"run", "--manifest", "/absent.toml", "--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "");
+  EXPECT_NE(result.out.find("Usage: baleen run [OPTIONS] SCRIPT"), std::string::npos) << result.out;
+}
+
+TEST(CommandLine, TellsItsVersion) {
+  const ProcessResult result = run_baleen({"--version"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(result.out.starts_with("baleen ")) << result.out;
+}
+
+TEST(CommandLine, SuggestsTheNearestPlugin) {
+  const ProcessResult result = run_baleen({"plugins", "nobody_has_this_name"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(result.err.starts_with("error: unknown plugin `nobody_has_this_name`; ")) << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test

@@ -1,0 +1,69 @@
+/// \file Bad manifests, given to the program: one line with file, line, column, the bad value and the fix.
+#include <gtest/gtest.h>
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+class BadManifest : public testing::Test {
+ protected:
+  ProcessResult run(const std::string& text, std::vector<std::string> words = {}) {
+    words.insert(words.begin(), {"run", script_, "--manifest", folder_.write("c.toml", text)});
+    return run_baleen(words);
+  }
+  /// The one line on stderr, which begins with the manifest's path where `why` begins with ':'.
+  void expect_refused(const ProcessResult& result, const std::string& why) {
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.out, "");
+    const std::string place = why.starts_with(':') ? folder_ / "c.toml" : "";
+    EXPECT_TRUE(result.err.starts_with("error: " + place + why)) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  TemporaryFolder folder_;
+  const std::string script_ = folder_.write("job.lua", "error('the script must not be reached')\n");
+};
+
+TEST_F(BadManifest, IsMissing) {
+  const ProcessResult result = run_baleen({"run", script_, "--manifest", folder_ / "absent.toml"});
+  expect_refused(result, (folder_ / "absent.toml") + ": no such manifest");
+}
+
+TEST_F(BadManifest, HasASyntaxError) { expect_refused(run("[compute]\nplugin = \"x\n"), ":2:"); }
+
+TEST_F(BadManifest, HasAnUnknownSection) {
+  expect_refused(run("[cluster]\nhosts = [{ name = \"a\", ranks = 1 }]\n\n[tranport]\nplugin = \"x\"\n"),
+                 ":4:2: unknown key `tranport`; did you mean `transport`?");
+}
+
+TEST_F(BadManifest, HasAnUnknownKey) {
+  expect_refused(run("[cluster]\nhots = []\n"), ":2:1: unknown key `hots`; did you mean `hosts`?");
+}
+
+TEST_F(BadManifest, HasAWrongType) {
+  expect_refused(run("[mesh]\ndata = \"two\"\n"), ":2:8: `data` must be a whole number, not a string");
+}
+
+TEST_F(BadManifest, NamesAnUnknownPlugin) {
+  expect_refused(run("[compute]\nplugin = \"nobody\"\n"), ":2:10: unknown compute plugin `nobody`; ");
+  expect_refused(run("[compute]\nplugin = \"/nowhere/x.so\"\n"), ":2:10: /nowhere/x.so: no such file");
+}
+
+TEST_F(BadManifest, LacksTheOrderOfItsAxes) {
+  expect_refused(run("[mesh]\na = 1\nb = 1\n"), ":1:1: a mesh of several axes needs `order`");
+}
+
+TEST_F(BadManifest, AsksForMoreRanksThanThisVersionRuns) {
+  expect_refused(run("[mesh]\ndata = 2\n"), "");
+  EXPECT_NE(run("[mesh]\ndata = 2\n").err.find("asks for 2 ranks; this version runs one"), std::string::npos);
+}
+
+TEST_F(BadManifest, IsSpoiltByASet) {
+  expect_refused(run("", {"--set", "comptue.threads=2"}),
+                 "--set comptue.threads=2: unknown key `comptue`; did you mean `compute`?");
+  expect_refused(run("", {"--set", "mesh"}), "--set mesh: needs KEY=VALUE");
+}
+
+}  // namespace
+}  // namespace baleen::test

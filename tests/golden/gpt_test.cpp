@@ -1,0 +1,55 @@
+/// \file Ten losses of a small GPT agree with PyTorch's, from the same initial parameters (gpt_losses.py).
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+using Losses = std::map<std::int64_t, double>;  // by step, from 1
+constexpr double kTolerance = 1e-4;
+const std::string kFolder = std::string(BALEEN_SOURCE_DIR) + "/tests/golden";
+
+Losses golden_losses() {
+  Losses losses;
+  std::ifstream file(kFolder + "/gpt_losses.txt");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::int64_t step = 0;
+    std::istringstream(line) >> step >> losses[step];
+  }
+  return losses;
+}
+
+Losses logged_losses(const std::string& path) {
+  Losses losses;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto record = nlohmann::json::parse(line);
+    if (record.at("kind") == "step") losses[record.at("step")] = record.at("loss");
+  }
+  return losses;
+}
+
+TEST(Golden, TenLossesOfASmallGptAgreeWithPyTorch) {
+  const TemporaryFolder folder;
+  const ProcessResult run = run_baleen({"run", kFolder + "/gpt.lua", "--seed", "1", "--log-json", folder / "log.jsonl",
+                                        "--", "--data", kFolder + "/whales.txt"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Losses expected = golden_losses(), actual = logged_losses(folder / "log.jsonl");
+  ASSERT_EQ(expected.size(), 10u);
+  ASSERT_EQ(actual.size(), 10u) << run.out;
+  for (const auto& [step, loss] : expected) {
+    ASSERT_TRUE(actual.contains(step)) << "no record of step " << step;
+    EXPECT_NEAR(actual.at(step), loss, kTolerance) << "step " << step;
+  }
+}
+
+}  // namespace
+}  // namespace baleen::test

@@ -1,0 +1,182 @@
+/// \file Builds sdk/template as a stranger would, against the installed SDK alone and with each compiler, then uses
+/// what came out.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "baleen/data.h"
+#include "support/optimizer_run.hpp"
+#include "support/plugin_under_test.hpp"
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+struct Toolchain {
+  std::string name, c, cxx;
+  bool libcxx;
+};
+
+void PrintTo(const Toolchain& toolchain, std::ostream* out) { *out << toolchain.name; }
+
+ProcessResult run(const std::vector<std::string>& command) {
+  ProcessOptions options;
+  options.limit = std::chrono::minutes(5);
+  return run_process(command, options);
+}
+
+/// The installed SDK and the template built against it. A folder of its own, so nothing of the tree can leak in.
+class OutOfTree : public testing::TestWithParam<Toolchain> {
+ protected:
+  void SetUp() override {
+    if (const std::string missing = missing_tool(); !missing.empty()) GTEST_SKIP() << missing;
+    succeed({"cmake", "--install", BALEEN_BUILD_DIR, "--component", "sdk", "--prefix", prefix_});
+    ASSERT_FALSE(HasFatalFailure());
+    std::filesystem::copy(BALEEN_SOURCE_DIR "/sdk/template", source_);
+    succeed({"cmake", "-S", source_, "-B", build_, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_PREFIX_PATH=" + prefix_,
+             "-DCMAKE_C_COMPILER=" + GetParam().c, "-DCMAKE_CXX_COMPILER=" + GetParam().cxx,
+             "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",
+             std::string("-DMY_LIBCXX=") + (GetParam().libcxx ? "ON" : "OFF")});
+    ASSERT_FALSE(HasFatalFailure());
+    succeed({"cmake", "--build", build_});
+  }
+
+  /// Why this toolchain cannot be used here; empty where it can.
+  std::string missing_tool() const {
+    for (const std::string& tool : {std::string("cmake"), std::string("nm"), GetParam().c, GetParam().cxx})
+      if (run({tool, "--version"}).exit_code != 0) return "missing: " + tool;
+    if (!GetParam().libcxx) return {};
+    const std::string source = folder_.write("probe.cpp", "#include <string>\nstd::string probe() { return \"x\"; }\n");
+    const ProcessResult probe = run({GetParam().cxx, "-stdlib=libc++", "-nostdlib++", "-shared", "-fPIC", source, "-o",
+                                     folder_ / "probe.so", "-Wl,-Bstatic", "-lc++", "-lc++abi", "-Wl,-Bdynamic"});
+    return probe.exit_code == 0 ? "" : "missing: libc++ to link statically (Debian: libc++-dev libc++abi-dev)";
+  }
+
+  static void succeed(const std::vector<std::string>& command) {
+    const ProcessResult result = run(command);
+    ASSERT_EQ(result.exit_code, 0) << command[0] << " " << command[1] << "\n" << result.out << result.err;
+  }
+
+  std::string plugin(const std::string& kind, const std::string& name) const {
+    return build_ + "/baleen_" + kind + "_" + name + ".so";
+  }
+
+  void expect_listed() const {
+    const ProcessResult result = run_baleen({"plugins", "--plugin-path", build_});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    for (const std::string name : {"descent ", "descent_c ", "rings "})
+      EXPECT_NE(result.out.find("  " + name), std::string::npos) << name << "in\n" << result.out;
+    EXPECT_EQ(result.out.find("not used: " + build_), std::string::npos) << result.out;
+  }
+
+  static void expect_one_symbol(const std::string& file) {
+    const ProcessResult result = run({"nm", "-D", "--defined-only", file});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    std::istringstream lines(result.out);
+    std::vector<std::string> names;
+    for (std::string address, type, name; lines >> address >> type >> name;) names.push_back(name);
+    EXPECT_EQ(names, std::vector<std::string>{BALEEN_START_SYMBOL}) << file;
+  }
+
+  /// w - lr g, for two steps, by hand.
+  static void expect_descent(const std::string& file) {
+    const PluginUnderTest<baleen_optimizer_t> plugin(file);
+    TestSettings settings(plugin.descriptor);
+    OptimizerRun run(plugin, settings, {Tensor{{3}, {1, -2, 0.5}}});
+    run.step({{1, 2, -4}}, 0.5);
+    run.step({{1, 0, 1}}, 0.25);
+    EXPECT_EQ(run.parameter(), (std::vector<double>{0.25, -3, 2.25}));
+  }
+
+  static void expect_rings(const std::string& file) {
+    const PluginUnderTest<baleen_data_t> plugin(file);
+    TestSettings settings(plugin.descriptor);
+    settings.set("rows", 64).set("noise", 0.0);
+    void* dataset = nullptr;
+    ASSERT_EQ(plugin.table.create(plugin.host->get(), settings.get(), &dataset), BALEEN_OK) << plugin.host->failure();
+    std::vector<float> points(128), single(2);
+    std::vector<std::int32_t> labels(64), label(1);
+    void* const all[] = {points.data(), labels.data()};
+    ASSERT_EQ(plugin.table.read(dataset, BALEEN_TRAIN, 64, 64, all), BALEEN_OK);
+    void* const one[] = {single.data(), label.data()};
+    ASSERT_EQ(plugin.table.read(dataset, BALEEN_TRAIN, 64 + 17, 1, one), BALEEN_OK);
+    EXPECT_EQ(single, (std::vector<float>{points[34], points[35]}));
+    for (std::size_t i = 0; i < 64; ++i)
+      EXPECT_NEAR(std::hypot(points[2 * i], points[2 * i + 1]), 1 + labels[i], 1e-6) << i;
+    plugin.table.destroy(dataset);
+  }
+
+  /// Without settings the plugin's own code throws; the guard inside it catches, and only a status comes out.
+  static void expect_caught_inside(const std::string& data, const std::string& optimizer) {
+    const baleen_settings_t none = {sizeof none, 0, nullptr, 0, {"", 0}};
+    const PluginUnderTest<baleen_data_t> rings(data);
+    void* object = nullptr;
+    EXPECT_EQ(rings.table.create(rings.host->get(), &none, &object), BALEEN_INTERNAL);
+    EXPECT_TRUE(rings.host->failure().ends_with("` in the schema")) << rings.host->failure();
+    EXPECT_THROW(throw std::runtime_error("ours"), std::runtime_error);  // both runtimes live side by side
+
+    const PluginUnderTest<baleen_optimizer_t> descent(optimizer);
+    ASSERT_EQ(descent.table.create(descent.host->get(), &none, &object), BALEEN_OK);
+    FakeGraph graph(descent.host->get());
+    baleen_update_t update{};
+    update.size = sizeof update;
+    update.settings = &none;
+    update.parameter = graph.add(1.0);
+    update.gradient = graph.add(1.0);
+    EXPECT_EQ(descent.table.update(object, graph.get(), &update), BALEEN_INTERNAL);
+    EXPECT_EQ(descent.host->failure(), "no option `lr` in the schema");
+    descent.table.destroy(object);
+  }
+
+  /// A classifier learns the out-of-tree data with the out-of-tree optimizer, through the whole program: the held-out loss of
+  /// two equally likely classes is ln 2, and the rings are far enough apart to get well under it.
+  void expect_training(const std::string& optimizer) const {
+    const std::string script = folder_.write("train.lua", R"(
+local baleen = require "baleen"
+local nn = baleen.nn
+local rings = baleen.data.rings { rows = 1024, noise = 0.05 }
+return baleen.job {
+  model = nn.sequential { nn.linear { out = 32, init = baleen.init.fan_in(2) }, nn.tanh {},
+                          nn.linear { out = rings.classes, init = baleen.init.fan_in(2) } },
+  loss = nn.cross_entropy {}, data = rings, batch = 32, steps = 400, seed = 1,
+  optimizer = baleen.optimizer(baleen.arg("optimizer", ""), { lr = 0.5 }),
+}
+)");
+    const std::string log = folder_ / (optimizer + ".jsonl");
+    const ProcessResult result = run_baleen({"run", script, "--plugin-path", build_, "--log-json", log, "--", "--optimizer", optimizer});
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+    std::ifstream lines(log);
+    double loss = 1e9;
+    for (std::string line; std::getline(lines, line);)
+      if (const auto at = line.find("\"held_out_loss\":"); at != std::string::npos)
+        loss = std::stod(line.substr(at + std::string("\"held_out_loss\":").size()));
+    EXPECT_LT(loss, 0.3) << result.out;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string prefix_ = folder_ / "prefix", source_ = folder_ / "source", build_ = folder_ / "build";
+};
+
+TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
+  ASSERT_FALSE(HasFatalFailure());
+  expect_listed();
+  for (const std::string& file :
+       {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"), plugin("data", "rings")})
+    expect_one_symbol(file);
+  expect_descent(plugin("optimizer", "descent"));
+  expect_descent(plugin("optimizer", "descent_c"));
+  expect_rings(plugin("data", "rings"));
+  expect_caught_inside(plugin("data", "rings"), plugin("optimizer", "descent"));
+  for (const std::string optimizer : {"descent", "descent_c"}) expect_training(optimizer);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sdk, OutOfTree,
+                         testing::Values(Toolchain{"gcc", "gcc", "g++", false},
+                                         Toolchain{"clang_libcxx", "clang", "clang++", true}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace baleen::test

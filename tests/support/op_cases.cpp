@@ -1,0 +1,97 @@
+/// \file Building of random sources and ops for tests.
+#include "support/op_cases.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/ops/ops.hpp"
+
+namespace baleen::test {
+
+const OpRegistry& builtin_ops() {
+  static const OpRegistry registry = [] {
+    OpRegistry all;
+    if (auto status = register_builtin_ops(all); !status) throw std::runtime_error(status.error().text());
+    return all;
+  }();
+  return registry;
+}
+
+std::int64_t CaseBuilder::integer(std::int64_t low, std::int64_t high) {
+  return std::uniform_int_distribution<std::int64_t>(low, high)(rng_);
+}
+
+std::int64_t CaseBuilder::extent() { return even_ ? 2 * integer(1, 2) : integer(1, 4); }
+
+Shape CaseBuilder::shape(std::size_t rank) {
+  Shape result;
+  for (std::size_t d = 0; d < rank; ++d) result.push_back(extent());
+  return result;
+}
+
+ValueId CaseBuilder::source(const Shape& shape, baleen_dtype_t dtype, std::vector<double> numbers) {
+  const std::string name = "x" + std::to_string(data_.size());
+  data_[name] = std::move(numbers);
+  auto made = graph_.parameter(name, {dtype, shape, {}});
+  if (!made) throw std::runtime_error(made.error().text());
+  return *made;
+}
+
+ValueId CaseBuilder::normal(const Shape& shape) {
+  std::vector<double> numbers(static_cast<std::size_t>(element_count(shape)));
+  for (double& x : numbers) x = std::normal_distribution<double>()(rng_);
+  return source(shape, BALEEN_F64, std::move(numbers));
+}
+
+ValueId CaseBuilder::positive(const Shape& shape) {
+  std::vector<double> numbers(static_cast<std::size_t>(element_count(shape)));
+  for (double& x : numbers) x = std::uniform_real_distribution<double>(0.5, 2)(rng_);
+  return source(shape, BALEEN_F64, std::move(numbers));
+}
+
+ValueId CaseBuilder::distinct(const Shape& shape) {
+  std::vector<double> numbers(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.5 * static_cast<double>(i) - 2;
+  std::shuffle(numbers.begin(), numbers.end(), rng_);
+  return source(shape, BALEEN_F64, std::move(numbers));
+}
+
+ValueId CaseBuilder::ids(const Shape& shape, std::int64_t low, std::int64_t high) {
+  std::vector<double> numbers(static_cast<std::size_t>(element_count(shape)));
+  for (double& x : numbers) x = static_cast<double>(integer(low, high));
+  return source(shape, BALEEN_I32, std::move(numbers));
+}
+
+std::vector<ValueId> CaseBuilder::append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes) {
+  auto made = graph_.append(kind, std::move(inputs), std::move(attributes));
+  if (!made) throw std::runtime_error(made.error().text());
+  return *made;
+}
+
+OpId CaseBuilder::op(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes) {
+  return graph_.value(append(kind, std::move(inputs), std::move(attributes))[0]).producer;
+}
+
+BuiltCase::BuiltCase(const OpCase& op_case, std::uint64_t seed, bool even) {
+  CaseBuilder builder(graph, seed, even);
+  op = graph.op(op_case.build(builder));
+  data = builder.data();
+  ReferenceInterpreter interpreter(graph);
+  for (const auto& [name, numbers] : data) interpreter.set(name, numbers);
+  interpreter.run();
+  for (const auto* list : {&op.inputs, &op.outputs})
+    for (ValueId id : *list) values[id] = interpreter.value(id);
+}
+
+double difference(const Tensor& a, const Tensor& b) {
+  if (a.shape != b.shape) return INFINITY;
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    const double error = std::fabs(a[i] - b[i]) / (1 + std::fabs(b[i]));
+    worst = std::isnan(error) ? INFINITY : std::max(worst, error);
+  }
+  return worst;
+}
+
+}  // namespace baleen::test

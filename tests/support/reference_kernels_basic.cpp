@@ -1,0 +1,153 @@
+/// \file Definitions of matmul, pointwise, reduce, the shape ops and top_k.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "baleen/dtype.hpp"
+#include "support/reference_expression.hpp"
+#include "support/reference_kernels.hpp"
+
+namespace baleen::test {
+namespace {
+
+std::size_t dim_of(const Call& call) { return static_cast<std::size_t>(call.op.attributes.integer("dim")); }
+
+/// Sums over all letters at once: the extents of every letter span one big loop.
+void matmul(Call& call) {
+  const std::string& spec = call.op.attributes.text("spec");
+  const auto comma = spec.find(','), arrow = spec.find("->");
+  const std::string parts[] = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1),
+                               spec.substr(arrow + 2)};
+  std::string letters;
+  Shape extents;
+  for (int p = 0; p < 2; ++p)
+    for (std::size_t d = 0; d < parts[p].size(); ++d)
+      if (letters.find(parts[p][d]) == std::string::npos) {
+        letters += parts[p][d];
+        extents.push_back(call.in(static_cast<std::size_t>(p)).shape[d]);
+      }
+  auto pick = [&](const Coordinate& at, const std::string& part) {
+    Coordinate c;
+    for (char letter : part) c.push_back(at[letters.find(letter)]);
+    return c;
+  };
+  Tensor& y = call.out(0);
+  if (call.inputs.size() > 2) y = call.in(2);
+  for_each(extents, [&](const Coordinate& at) {
+    y.at(pick(at, parts[2])) += call.in(0).at(pick(at, parts[0])) * call.in(1).at(pick(at, parts[1]));
+  });
+}
+
+void pointwise(Call& call) {
+  const Expression& expression = call.op.attributes.expression("expression");
+  const auto& results = call.op.attributes.integers("results");
+  std::uint64_t number = 0;
+  for_each(call.out(0).shape, [&](const Coordinate& at) {
+    std::vector<double> inputs;
+    for (const Tensor* input : call.inputs) {
+      Coordinate c;
+      for (std::size_t d = 0; d < input->shape.size(); ++d) c.push_back(input->shape[d] == 1 ? 0 : at[d]);
+      inputs.push_back(input->at(c));
+    }
+    const auto values = evaluate(expression, inputs, {at, number++, call.seed, call.step});
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      const double value = values.at(static_cast<std::size_t>(results[r]));
+      call.out(r).at(at) = is_floating(call.dtypes[r]) ? value : rounded(value, call.dtypes[r]);
+    }
+  });
+}
+
+void reduce(Call& call) {
+  const Tensor& x = call.in(0);
+  const bool sum = call.op.attributes.text("kind") == "sum", keep = call.op.attributes.integer_or("keep", 0) != 0;
+  const auto& dims = call.op.attributes.integers("dims");
+  Tensor& y = call.out(0);
+  if (!sum) std::fill(y.data.begin(), y.data.end(), -INFINITY);
+  for_each(x.shape, [&](const Coordinate& at) {
+    Coordinate c;
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      const bool gone = std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(d)) != dims.end();
+      if (gone && keep) c.push_back(0);
+      if (!gone) c.push_back(at[d]);
+    }
+    y.at(c) = sum ? y.at(c) + x.at(at) : std::max(y.at(c), x.at(at));
+  });
+}
+
+void same_elements(Call& call) { call.out(0).data = call.in(0).data; }
+
+void transpose(Call& call) {
+  const auto& permutation = call.op.attributes.integers("permutation");
+  for_each(call.out(0).shape, [&](const Coordinate& at) {
+    Coordinate c(at.size());
+    for (std::size_t d = 0; d < at.size(); ++d) c[static_cast<std::size_t>(permutation[d])] = at[d];
+    call.out(0).at(at) = call.in(0).at(c);
+  });
+}
+
+void slice(Call& call) {
+  for_each(call.out(0).shape, [&](const Coordinate& at) {
+    Coordinate c = at;
+    c[dim_of(call)] += call.op.attributes.integer("start");
+    call.out(0).at(at) = call.in(0).at(c);
+  });
+}
+
+void concat(Call& call) {
+  std::int64_t start = 0;
+  for (const Tensor* input : call.inputs) {
+    for_each(input->shape, [&](const Coordinate& at) {
+      Coordinate c = at;
+      c[dim_of(call)] += start;
+      call.out(0).at(c) = input->at(at);
+    });
+    start += input->shape[dim_of(call)];
+  }
+}
+
+void pad(Call& call) {
+  for_each(call.in(0).shape, [&](const Coordinate& at) {
+    Coordinate c = at;
+    c[dim_of(call)] += call.op.attributes.integer("before");
+    call.out(0).at(c) = call.in(0).at(at);
+  });
+}
+
+void accumulate(Call& call) {
+  for (std::size_t i = 0; i < call.out(0).size(); ++i) call.out(0)[i] = call.in(0)[i] + call.in(1)[i];
+}
+
+void top_k(Call& call) {
+  const Tensor& x = call.in(0);
+  const auto width = static_cast<std::size_t>(x.shape.back()),
+             k = static_cast<std::size_t>(call.op.attributes.integer("k"));
+  for (std::size_t row = 0; row < x.size() / width; ++row) {
+    std::vector<std::size_t> order(width);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return x[row * width + a] > x[row * width + b]; });
+    for (std::size_t i = 0; i < k; ++i) {
+      call.out(0)[row * k + i] = x[row * width + order[i]];
+      call.out(1)[row * k + i] = static_cast<double>(order[i]);
+    }
+  }
+}
+
+}  // namespace
+
+void add_basic_kernels(std::map<std::string, Kernel>& kernels) {
+  kernels.insert({{"matmul", matmul},
+                  {"pointwise", pointwise},
+                  {"reduce", reduce},
+                  {"reshape", same_elements},
+                  {"copy", same_elements},
+                  {"accumulate_micro", same_elements},
+                  {"transpose", transpose},
+                  {"slice", slice},
+                  {"concat", concat},
+                  {"pad", pad},
+                  {"accumulate", accumulate},
+                  {"top_k", top_k}});
+}
+
+}  // namespace baleen::test

@@ -1,0 +1,83 @@
+/// \file Levels, rank prefix and the flight recorder.
+#include "core/log/log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace baleen {
+namespace {
+
+using testing::internal::CaptureStderr;
+using testing::internal::GetCapturedStderr;
+
+TEST(Log, ShowsLinesOfItsLevelAndAbove) {
+  CaptureStderr();
+  const Log log = Log::to_stderr(BALEEN_WARNING);
+  log.info("quiet");
+  log.warning("loud");
+  log.failure("louder");
+  EXPECT_EQ(GetCapturedStderr(), "warning: loud\nerror: louder\n");
+}
+
+TEST(Log, NamesTheRankAmongSeveral) {
+  CaptureStderr();
+  const Log log = Log::to_stderr();
+  log.set_rank(0, 1);
+  log.info("alone");
+  log.set_rank(3, 4);
+  log.info("one of four");
+  EXPECT_EQ(GetCapturedStderr(), "info: alone\n[rank 3] info: one of four\n");
+}
+
+TEST(Log, RecordsWhatItDoesNotShow) {
+  CaptureStderr();
+  const Log log = Log::to_stderr(BALEEN_FAILURE);
+  log.debug("a detail");
+  EXPECT_EQ(GetCapturedStderr(), "");
+  ASSERT_EQ(log.recorded().size(), 1u);
+  EXPECT_TRUE(log.recorded().front().ends_with("debug: a detail")) << log.recorded().front();
+}
+
+TEST(Log, RecordsOnlyTheLastLines) {
+  const Log log;
+  for (std::size_t i = 0; i < Log::kRecorded + 10; ++i) log.info("line " + std::to_string(i));
+  const auto lines = log.recorded();
+  ASSERT_EQ(lines.size(), Log::kRecorded);
+  EXPECT_TRUE(lines.front().ends_with("line 10")) << lines.front();
+  EXPECT_TRUE(lines.back().ends_with("line " + std::to_string(Log::kRecorded + 9))) << lines.back();
+}
+
+TEST(Log, DumpsTheRecorder) {
+  CaptureStderr();
+  const Log log;
+  log.debug("before the crash");
+  log.dump_recorded();
+  EXPECT_NE(GetCapturedStderr().find("debug: before the crash\n"), std::string::npos);
+}
+
+TEST(Log, TakesBracesAsText) {
+  const Log log;
+  log.info("{} {0} {name}");
+  EXPECT_TRUE(log.recorded().front().ends_with("{} {0} {name}")) << log.recorded().front();
+}
+
+TEST(Log, MayBeWrittenFromManyThreads) {
+  const Log log;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&log] {
+      for (int j = 0; j < 20; ++j) log.info("line");
+    });
+  threads.clear();
+  EXPECT_EQ(log.recorded().size(), 80u);
+}
+
+TEST(LogLevel, HasAName) {
+  EXPECT_EQ(level_from("warning"), BALEEN_WARNING);
+  EXPECT_EQ(level_from("loud"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace baleen

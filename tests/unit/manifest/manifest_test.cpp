@@ -1,0 +1,177 @@
+/// \file What manifests mean, and where their mistakes are.
+#include "core/manifest/manifest.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/temporary_folder.hpp"
+
+namespace baleen {
+namespace {
+
+Manifest good(std::string_view text) {
+  auto manifest = parse_manifest(text, "/etc/c.toml");
+  EXPECT_TRUE(manifest) << manifest.error().text();
+  return manifest ? *std::move(manifest) : Manifest();
+}
+
+std::string bad(std::string_view text) {
+  const auto manifest = parse_manifest(text, "c.toml");
+  if (manifest) return "accepted";
+  EXPECT_EQ(manifest.error().code, BALEEN_INVALID);
+  return manifest.error().text();
+}
+
+TEST(Manifest, IsOneRankHereWhereThereIsNone) {
+  const auto manifest = read_manifest({});
+  ASSERT_TRUE(manifest);
+  EXPECT_EQ(manifest->ranks(), 1);
+  EXPECT_EQ(manifest->hosts.at(0).name, "localhost");
+  EXPECT_TRUE(manifest->mesh.empty());
+  EXPECT_TRUE(manifest->compute.plugin.empty());
+  EXPECT_FALSE(manifest->plan);
+}
+
+TEST(Manifest, ReadsEverySection) {
+  const Manifest manifest = good(R"(
+[cluster]
+hosts = [{ name = "a", ranks = 4 }, { name = "b", ranks = 4 }]
+[mesh]
+data = 2
+tensor.row = 2
+pipeline = 2
+order = ["pipeline", "data", "tensor.row"]
+[compute]
+plugin = "device"
+threads = 2
+[transport]
+plugin = "./my.so"
+[monitors]
+bar = { width = 40 }
+file = true
+other = false
+[plugins]
+paths = ["mine", "/opt/x.so"]
+[[plan]]
+strategy = "split"
+stage = 2
+[[plan]]
+strategy = "again"
+)");
+  EXPECT_EQ(manifest.ranks(), 8);
+  ASSERT_EQ(manifest.mesh.size(), 3u);
+  EXPECT_EQ(manifest.mesh[0].name, "pipeline");
+  EXPECT_EQ(manifest.mesh[2].name, "tensor.row");
+  EXPECT_EQ(manifest.compute.plugin, "device");
+  EXPECT_EQ(manifest.compute.options.at("threads").data, UserValue::Data(std::int64_t{2}));
+  EXPECT_EQ(manifest.compute.options.at("threads").where, "/etc/c.toml:11:11");
+  EXPECT_EQ(manifest.transport.plugin, "/etc/my.so");
+  ASSERT_EQ(manifest.monitors.size(), 3u);
+  EXPECT_EQ(manifest.monitors[0].plugin, "bar");
+  EXPECT_EQ(manifest.monitors[0].options.count("width"), 1u);
+  EXPECT_TRUE(manifest.monitors[1].on);
+  EXPECT_FALSE(manifest.monitors[2].on);
+  ASSERT_EQ(manifest.plugin_paths.size(), 2u);
+  EXPECT_EQ(manifest.plugin_paths[0].path, "/etc/mine");
+  EXPECT_EQ(manifest.plugin_paths[1].path, "/opt/x.so");
+  EXPECT_EQ(manifest.plugin_paths[1].where, "/etc/c.toml:19:18");
+  ASSERT_TRUE(manifest.plan);
+  ASSERT_EQ(manifest.plan->size(), 2u);
+  EXPECT_EQ(manifest.plan->at(0).plugin, "split");
+  EXPECT_EQ(manifest.plan->at(0).options.count("stage"), 1u);
+  EXPECT_EQ(manifest.folder(), "/etc");
+}
+
+TEST(Manifest, ReadsValuesOfEveryType) {
+  const Manifest manifest = good(R"([compute]
+flag = true
+number = 0.5
+word = "w"
+words = ["a", "b"]
+row = [1, 2.5]
+rows = [[1, 2], [3, 4], [5, 6]]
+)");
+  const UserValues& options = manifest.compute.options;
+  EXPECT_EQ(options.at("flag").data, UserValue::Data(true));
+  EXPECT_EQ(options.at("number").data, UserValue::Data(0.5));
+  EXPECT_EQ(options.at("word").data, UserValue::Data(std::string("w")));
+  EXPECT_EQ(options.at("words").data, UserValue::Data(std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(options.at("row").data, UserValue::Data(NumberTable{{1, 2.5}, 1, 2}));
+  EXPECT_EQ(options.at("rows").data, UserValue::Data(NumberTable{{1, 2, 3, 4, 5, 6}, 3, 2}));
+}
+
+TEST(Manifest, RefusesValuesThatNoOptionTakes) {
+  EXPECT_EQ(bad("[compute]\nx = [[1, 2], [3]]"),
+            "c.toml:2:5: `x` has rows of 2 and of 1 numbers; all must be of one length");
+  EXPECT_NE(bad("[compute]\nx = [1, \"a\"]").find("`x` mixes types"), std::string::npos);
+  EXPECT_EQ(bad("[compute]\nx = { y = 1 }"), "c.toml:2:5: `x` is a table, which no option takes");
+  EXPECT_EQ(bad("[compute]\nx = 2024-01-01"), "c.toml:2:5: `x` is a date or time, which no option takes");
+}
+
+TEST(Manifest, NamesThePlaceOfASyntaxError) {
+  EXPECT_TRUE(bad("[mesh\ndata = 2").starts_with("c.toml:1:")) << bad("[mesh\ndata = 2");
+  EXPECT_NE(bad("[mesh]\ndata = = 2").find("c.toml:2:8: syntax error: "), std::string::npos)
+      << bad("[mesh]\ndata = = 2");
+}
+
+TEST(Manifest, RefusesUnknownKeys) {
+  EXPECT_EQ(bad("\n[tranport]\nplugin = \"x\""), "c.toml:2:2: unknown key `tranport`; did you mean `transport`?");
+  EXPECT_EQ(bad("[cluster]\nhost = []"), "c.toml:2:1: unknown key `host`; did you mean `hosts`?");
+  EXPECT_EQ(bad("[cluster]\nhosts = [{ name = \"a\", rank = 2 }]"),
+            "c.toml:2:24: unknown key `rank`; did you mean `ranks`?");
+  EXPECT_EQ(bad("[plugins]\npath = []"), "c.toml:2:1: unknown key `path`; did you mean `paths`?");
+}
+
+TEST(Manifest, RefusesWrongTypes) {
+  EXPECT_EQ(bad("compute = \"x\""), "c.toml:1:11: `compute` must be a table, not a string");
+  EXPECT_EQ(bad("[compute]\nplugin = 3"), "c.toml:2:10: `plugin` must be a string, not an integer");
+  EXPECT_EQ(bad("[mesh]\ndata = \"2\""), "c.toml:2:8: `data` must be a whole number, not a string");
+  EXPECT_EQ(bad("[mesh]\ndata = 2.0"), "c.toml:2:8: `data` must be a whole number, not a number");
+  EXPECT_EQ(bad("[monitors]\nx = 3"), "c.toml:2:5: `x` must be a table of options, true or false, not an integer");
+  EXPECT_EQ(bad("[cluster]\nhosts = \"a\""), "c.toml:2:9: `hosts` must be an array of hosts, not a string");
+  EXPECT_EQ(bad("plan = 3"), "c.toml:1:8: `plan` must be an array of tables, each [[plan]], not an integer");
+}
+
+TEST(Manifest, RefusesHostsThatMakeNoSense) {
+  EXPECT_EQ(bad("[cluster]\nhosts = []"), "c.toml:2:9: `hosts` names no host");
+  EXPECT_EQ(bad("[cluster]\nhosts = [{ ranks = 1 }]"), "c.toml:2:10: a host needs a `name`");
+  EXPECT_NE(bad("[cluster]\nhosts = [{ name = \"a\" }, { name = \"a\" }]").find("stands here twice"),
+            std::string::npos);
+  EXPECT_NE(bad("[cluster]\nhosts = [{ name = \"a\", ranks = 0 }]").find("`ranks` must be from 1 to"),
+            std::string::npos);
+}
+
+TEST(Manifest, WantsAnOrderForSeveralAxes) {
+  EXPECT_EQ(bad("[mesh]\na = 2\nb = 2"),
+            "c.toml:1:1: a mesh of several axes needs `order`, outermost axis first, as in order = [\"a\", \"b\"]");
+  EXPECT_EQ(bad("[mesh]\na = 2\nb = 2\norder = [\"a\"]"), "c.toml:4:9: `order` lacks the axis `b`");
+  EXPECT_EQ(bad("[mesh]\na = 2\nb = 2\norder = [\"a\", \"b\", \"a\"]"), "c.toml:4:20: axis `a` twice");
+  EXPECT_EQ(bad("[mesh]\ndata = 2\nb = 2\norder = [\"dat\", \"b\"]"),
+            "c.toml:4:10: unknown axis `dat`; did you mean `data`?");
+}
+
+TEST(Manifest, KeepsTheVirtualAxisForThePlan) {
+  EXPECT_NE(bad("[mesh]\nmicro = 2").find("the axis `micro` is made by the plan"), std::string::npos);
+}
+
+TEST(Manifest, LetsHostsAndMeshAgree) {
+  EXPECT_EQ(good("[mesh]\ndata = 4").ranks(), 4);
+  EXPECT_EQ(bad("[cluster]\nhosts = [{ name = \"a\", ranks = 3 }]\n[mesh]\ndata = 4"),
+            "c.toml:3:1: the mesh has 4 ranks, but the hosts have 3 ranks; make them equal");
+  EXPECT_EQ(bad("[cluster]\nhosts = [{ name = \"a\", ranks = 3 }]"),
+            "c.toml:2:10: the hosts have 3 ranks, but there is no [mesh]; name an axis of that size there");
+  EXPECT_NE(bad("[mesh]\na = 1000000\nb = 1000000\norder = [\"a\", \"b\"]").find("more than"), std::string::npos);
+}
+
+TEST(Manifest, IsReadFromAFile) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("c.toml", "[compute]\nplugin = \"x\"\n");
+  const auto manifest = read_manifest(file);
+  ASSERT_TRUE(manifest) << manifest.error().text();
+  EXPECT_EQ(manifest->compute.where, file + ":2:10");
+  EXPECT_EQ(manifest->folder(), folder.path());
+  EXPECT_EQ(read_manifest(folder / "absent.toml").error().text(), folder / "absent.toml" + ": no such manifest");
+  EXPECT_EQ(read_manifest(folder.path()).error().text(), folder.path() + ": not a file");
+}
+
+}  // namespace
+}  // namespace baleen

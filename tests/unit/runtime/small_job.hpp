@@ -1,0 +1,45 @@
+/// \file A little language model on a little text, with the tree's own plugins: what sessions are tested with.
+#pragma once
+#include <memory>
+
+#include "core/plan/job.hpp"
+#include "core/plugin/registry.hpp"
+#include "core/runtime/session.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+
+struct JobOptions {
+  std::int64_t batch = 8;
+  std::int64_t accumulate = 1;
+  double lr = 0.5;
+  std::string memory = "0";  ///< MiB that the device says it has; "0": what there is
+  std::int64_t width = 12;   ///< of the hidden layer
+  baleen_dtype_t dtype = BALEEN_F64;
+};
+
+/// A session with all that it borrows. Records go to `log`, a file of JSON lines.
+class SmallRun {
+ public:
+  explicit SmallRun(const TemporaryFolder& folder, const JobOptions& options = {});
+
+  /// Where the session could not be made.
+  Status status;
+  std::unique_ptr<Session> session;
+  const Registry& registry() const { return *registry_; }
+  /// Closes the monitors; the lines that they wrote.
+  std::vector<std::string> finish();
+
+ private:
+  Status make(const TemporaryFolder& folder, const JobOptions& options);
+
+  std::string log_;
+  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Monitors> monitors_;
+};
+
+/// Forty kilobytes of text that can be learnt.
+std::string some_text();
+
+}  // namespace baleen::test

@@ -1,0 +1,163 @@
+/// \file The training loop and the sampling loop, over a run that only counts.
+#include <cmath>
+
+#include "script_fixture.hpp"
+
+namespace baleen::testing {
+namespace {
+
+const std::string kModel = "nn.sequential { nn.embedding { vocab = 16, dim = 4 }, nn.linear { out = 16 } }";
+
+/// Writes down what is asked of it. The likeliest token after token t is t + 1.
+class CountingRun : public TrainingRun {
+ public:
+  Result<Facts> step() override {
+    if (steps_ == fail_at) return Error{BALEEN_IO, "the disk is gone", {}};
+    calls += "s";
+    return Facts{{"loss", 10.0 - static_cast<double>(steps_++)}};
+  }
+  Result<Facts> evaluate(std::int64_t batches) override {
+    calls += "e" + std::to_string(batches);
+    return Facts{{"loss", 0.5}};
+  }
+  std::int64_t steps_done() const override { return steps_; }
+  Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) override {
+    windows.push_back(tokens);
+    std::vector<double> values(tokens.size() * 16, 0.0);
+    for (std::size_t i = 0; i < tokens.size(); ++i) values[i * 16 + static_cast<std::size_t>((tokens[i] + 1) % 16)] = 3;
+    return values;
+  }
+  Status save(const std::string& path) override {
+    calls += "[" + path + "]";
+    return {};
+  }
+
+  std::string calls;
+  std::vector<std::vector<std::int32_t>> windows;
+  std::int64_t fail_at = -1;
+
+ private:
+  std::int64_t steps_ = 0;
+};
+
+class Loop : public ScriptTest {
+ protected:
+  /// What the loop of a job with these options does; the error where it fails.
+  std::string run_of(const std::string& options) {
+    auto script = loaded(job_of(kModel, options));
+    if (!script) return "";
+    const Status status = script->train(run_);
+    return status ? run_.calls : status.error().text();
+  }
+  CountingRun run_;
+};
+
+TEST_F(Loop, StepsAndEvaluatesAtTheEnd) { EXPECT_EQ(run_of("steps = 3,"), "ssse0"); }
+
+TEST_F(Loop, EvaluatesEveryFewSteps) {
+  EXPECT_EQ(run_of("steps = 5, evaluate = { every = 2, batches = 7 },"), "sse7sse7se7");
+}
+
+TEST_F(Loop, DoesNotEvaluateTwiceAtTheEnd) { EXPECT_EQ(run_of("steps = 4, evaluate = { every = 2 },"), "sse0sse0"); }
+
+TEST_F(Loop, TellsTheCallbacks) {
+  EXPECT_EQ(run_of(R"(steps = 2,
+    on_step = function(facts, run) print(facts.step, facts.loss, run.step_count) end,
+    on_evaluate = function(facts) print("held out", facts.loss) end,)"),
+            "sse0");
+  EXPECT_EQ(printed_, "1\t10.0\t1\n2\t9.0\t2\nheld out\t0.5\n");
+}
+
+TEST_F(Loop, RunsTheJobsOwn) {
+  EXPECT_EQ(run_of(R"(loop = function(job, run)
+    assert(job.batch == 2)
+    run:step()
+    run:save("model")
+    print(run)
+  end,)"),
+            "s[model]");
+  EXPECT_EQ(printed_, "run after 1 steps\n");
+}
+
+TEST_F(Loop, PassesFailuresOn) {
+  run_.fail_at = 1;
+  auto script = loaded(job_of(kModel));
+  const Status status = script->train(run_);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, BALEEN_IO);
+  EXPECT_EQ(status.error().message, "the disk is gone");
+}
+
+TEST_F(Loop, NamesTheLineOfACallbackThatFails) {
+  const std::string error = run_of("on_step = function() error('enough') end,");
+  EXPECT_EQ(error, (folder_ / "train.lua").string() + ":5: enough");
+}
+
+TEST_F(Loop, RefusesWhatARunDoesNotHave) {
+  EXPECT_EQ(
+      run_of("loop = function(_, run) run:stop() end,"),
+      (folder_ / "train.lua").string() + ":5: a run has no `stop`; it has step, step_count, evaluate, logits and save");
+  EXPECT_EQ(run_of("loop = function(_, run) run.step() end,"),
+            (folder_ / "train.lua").string() + ":5: the run's functions are called with a colon, as in run:step()");
+  EXPECT_EQ(
+      run_of("loop = function(_, run) run:logits { 1 } end,"),
+      (folder_ / "train.lua").string() + ":5: logits: the job has no generate graph; give the job `generate = {}`");
+}
+
+TEST_F(Loop, RefusesLayersWhileItTrains) {
+  const std::string error = run_of("on_step = function() nn.linear { out = 3 }(1) end,");
+  EXPECT_EQ(error, (folder_ / "train.lua").string() +
+                       ":5: linear: a layer can be called only while the job's model is described");
+}
+
+TEST_F(Loop, WritesASampleAtTheEnd) {
+  EXPECT_EQ(run_of("steps = 1, generate = { prompt = 'b', tokens = 3, temperature = 0 },"), "se0");
+  EXPECT_EQ(printed_, "bcde\n");
+}
+
+TEST_F(Loop, SlidesTheWindowOverTheContext) {
+  options_.generate = true;
+  auto script = loaded(job_of(kModel));
+  auto text = script->generate(run_, {"abcdefg", 3, 0});
+  ASSERT_TRUE(text) << text.error().text();
+  EXPECT_EQ(*text, "abcdefghij");
+  using Window = std::vector<std::int32_t>;
+  ASSERT_EQ(run_.windows.size(), 3u);
+  EXPECT_EQ(run_.windows[0], (Window{0, 1, 2, 3, 4, 5, 6, 0}));
+  EXPECT_EQ(run_.windows[1], (Window{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(run_.windows[2], (Window{1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+TEST_F(Loop, SamplesWithTheFrequenciesOfTheSoftmax) {
+  options_.generate = true;
+  auto script = loaded(job_of(kModel));
+  const int tokens = 4000;
+  auto text = script->generate(run_, {"a", tokens, 1.5});
+  ASSERT_TRUE(text) << text.error().text();
+  int successors = 0;
+  for (std::size_t i = 1; i < text->size(); ++i) successors += ((*text)[i - 1] - 'a' + 1) % 16 == (*text)[i] - 'a';
+  const double expected = std::exp(3 / 1.5) / (std::exp(3 / 1.5) + 15);
+  const double deviation = std::sqrt(expected * (1 - expected) / tokens);
+  EXPECT_NEAR(static_cast<double>(successors) / tokens, expected, 5 * deviation);
+}
+
+TEST_F(Loop, SamplesTheSameTextForASeed) {
+  options_.generate = true;
+  std::string texts[3];
+  for (int i = 0; i < 3; ++i) {
+    options_.seed = i == 2 ? 8 : 7;
+    texts[i] = *loaded(job_of(kModel))->generate(run_, {"a", 50, 1});
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+  EXPECT_NE(texts[0], texts[2]);
+}
+
+TEST_F(Loop, RefusesAnEmptyPrompt) {
+  auto script = loaded(job_of(kModel, "generate = { prompt = '' },"));
+  auto text = script->generate(run_, {"", 1, 0});
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().message, "logits: there must be at least one token before the next");
+}
+
+}  // namespace
+}  // namespace baleen::testing

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Each header compiles alone. Usage: headers_alone.sh FOLDER INCLUDE-PATH C-COMPILER CXX-COMPILER [compiler arguments]
+# A .h is compiled as C11 and as C++20, a .hpp as C++20. Exits with 77 (skipped) where a compiler is missing.
+set -euo pipefail
+
+folder=$(realpath "$1") include_path=$(realpath "$2") c_compiler=$3 cxx_compiler=$4
+shift 4
+for compiler in "$c_compiler" "$cxx_compiler"; do
+  command -v "$compiler" >/dev/null || { echo "skipped: there is no compiler \`$compiler\`"; exit 77; }
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+flags=(-fsyntax-only -Wall -Wextra -Wpedantic -Werror -I"$include_path")
+failed=0 count=0
+
+# compile COMPILER SUFFIX HEADER FLAGS...: a source with one line, that includes the header.
+compile() {
+  local compiler=$1 source=$work/alone.$2 header=$3
+  shift 3
+  printf '#include "%s"\n' "$header" >"$source"
+  "$compiler" "$@" "$source" || { echo "FAILED: $compiler $*: $header"; failed=$((failed + 1)); }
+  count=$((count + 1))
+}
+
+while IFS= read -r header; do
+  case "$header" in
+    *.h) compile "$c_compiler" c "$header" -std=c11 "${flags[@]}" ;;&
+    *) compile "$cxx_compiler" cpp "$header" -std=c++20 "${flags[@]}" "$@" ;;
+  esac
+done < <(find "$folder" -name '*.h' -o -name '*.hpp' | sort)
+
+echo "$count compilations, $failed failed"
+[ "$count" -gt 0 ] && [ "$failed" -eq 0 ]

@@ -1,0 +1,119 @@
+/// \file Bad input of the data plugin `table`: each mistake's message.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <limits>
+
+#include "support/dataset_run.hpp"
+#include "support/ordinary_user.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+using namespace baleen::test;
+
+class BadTable : public testing::Test {
+ protected:
+  PluginUnderTest<baleen_data_t> plugin{built_plugin("data", "table")};
+  TemporaryFolder folder;
+  TestSettings settings{plugin.descriptor, folder.path()};
+  const std::string path = folder / "t.csv";
+  std::string failure() { return failure_of(plugin, settings); }
+  std::string failure_with(const std::string& csv) {
+    settings.set("path", folder.write("t.csv", csv));
+    return failure();
+  }
+};
+
+TEST_F(BadTable, NeedsPathOrRows) {
+  EXPECT_EQ(failure(), "table: give `path`, a CSV file, or `rows`, a list of lists of numbers");
+  settings.set("path", "t.csv").set_table("rows", {1, 2}, 2);
+  EXPECT_EQ(failure(), "table: give `path` or `rows`, not both");
+}
+
+TEST_F(BadTable, NamesWhatItCannotOpen) {
+  settings.set("path", "nowhere.csv");
+  EXPECT_EQ(failure(), folder / "nowhere.csv" + ": cannot open: No such file or directory");
+  settings.set("path", ".");
+  EXPECT_TRUE(failure().ends_with("cannot read: Is a directory")) << failure();
+}
+
+TEST_F(BadTable, NamesAnUnreadableFile) {
+  settings.set("path", folder.write("t.csv", "1,2\n"));
+  ::chmod(folder.path().c_str(), 0755);
+  ::chmod(path.c_str(), 0);
+  const OrdinaryUser user;
+  if (!user.possible()) GTEST_SKIP() << "needs to run as an ordinary user";
+  EXPECT_EQ(failure(), path + ": cannot open: Permission denied");
+}
+
+TEST_F(BadTable, NamesAnEmptyFile) {
+  EXPECT_EQ(failure_with(""), path + ": the file is empty");
+  EXPECT_EQ(failure_with("\n\n"), path + ": the file has no rows");
+  settings.set("header", "true");
+  EXPECT_EQ(failure_with("a,b\n"), path + ": the file has a header, but no rows");
+}
+
+TEST_F(BadTable, NamesTheLineOfARaggedRow) {
+  EXPECT_EQ(failure_with("a,b,c\n1,2,3\n\n4,5\n"), path + ":4: the row has 2 fields, but the first has 3");
+}
+
+TEST_F(BadTable, NamesTheLineOfAnOpenQuote) {
+  EXPECT_EQ(failure_with("a,b\n1,\"x\n2,3\n"), path + ":2: a quote is opened and never closed");
+  EXPECT_EQ(failure_with("a,b\n1,\"x\"y\n"), path + ":2: text follows a closing quote");
+}
+
+TEST_F(BadTable, NamesAnUnknownColumnAndTheKnownOnes) {
+  settings.set("label", "colour");
+  EXPECT_EQ(failure_with("a,b\n1,2\n"), path + ": no column `colour`; the columns are `a`, `b`, or 1 to 2");
+  settings.set("label", "3");
+  EXPECT_EQ(failure_with("a,b\n1,2\n"), path + ": no column `3`; the columns are `a`, `b`, or 1 to 2");
+}
+
+TEST_F(BadTable, RefusesOneColumn) {
+  EXPECT_EQ(failure_with("1\n2\n"), path + ": a table needs two columns: a feature and a label");
+}
+
+TEST_F(BadTable, RefusesTheLabelOrARepeatAmongFeatures) {
+  settings.set("features", "a\nb");
+  EXPECT_EQ(failure_with("a,b\n1,2\n"), path + ": `features` names the label, `b`");
+  settings.set("features", "a\n1");
+  EXPECT_EQ(failure_with("a,b\n1,2\n"), path + ": `features` names `1` twice");
+}
+
+TEST_F(BadTable, NamesTheLineOfAMissingField) {
+  EXPECT_EQ(failure_with("a,b\n1,2\n,3\n"),
+            path + ":3: column `a` lacks a value; set `missing` = \"mean\" or \"category\" to fill it");
+  EXPECT_EQ(failure_with("a,b\nx,2\n5,3\n?,4\n"),
+            path + ":4: column `a` lacks a value; set `missing` = \"mean\" or \"category\" to fill it");
+  settings.set("missing", "mean");
+  EXPECT_EQ(failure_with("a,b\n1,2\n3,?\n"), path + ":3: the label column `b` lacks a value");
+}
+
+TEST_F(BadTable, NamesTheTextThatMakesANumericColumnCategories) {
+  std::string csv = "a,b\n";
+  for (int i = 0; i < 300; ++i) csv += (i == 40 ? std::string("4O") : std::to_string(i)) + ",1\n";
+  EXPECT_EQ(failure_with(csv),
+            path + ": column `a` is not numeric because of `4O` (" + path +
+                ":42), and as categories it has 300, above `max_categories` = 256; mend the value, or "
+                "leave the column out of `features`");
+}
+
+TEST_F(BadTable, RefusesTextToRegressAndNumbersToClassify) {
+  settings.set("task", "regress");
+  EXPECT_EQ(failure_with("a,b\n1,x\n"),
+            path + ": the label column `b` must be numeric for `task` = \"regress\", but holds `x` (" + path + ":2)");
+  settings.set("task", "classify").set("max_categories", 2);
+  EXPECT_EQ(
+      failure_with("1,1\n1,2\n1,3\n"),
+      path +
+          ": the label column `2` has 3 classes, above `max_categories` = 2; for a number to predict, set `task` = "
+          "\"regress\"");
+}
+
+TEST_F(BadTable, NamesTheRowOfAnInfinity) {
+  settings.set_table("rows", {1, 2, std::numeric_limits<double>::infinity(), 4}, 2);
+  EXPECT_EQ(failure(), "row 2: column 1 holds an infinity");
+}
+
+}  // namespace
