@@ -1,0 +1,98 @@
+/// \file What `baleen run` says of a wrong script: exit status 2, the user's own line first. Every single message is
+/// tested beside the script host (tests/unit/script); these show that they reach the user whole.
+#include <gtest/gtest.h>
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+class Scripts : public ::testing::Test {
+ protected:
+  /// `baleen run` of the text, and of the words after it.
+  ProcessResult run(const std::string& text, const std::vector<std::string>& words = {}) const {
+    std::vector<std::string> all{"run", folder_.write("train.lua", text)};
+    all.insert(all.end(), words.begin(), words.end());
+    return run_baleen(all);
+  }
+  void expect_refused(const std::string& text, const std::string& message, const std::vector<std::string>& words = {}) {
+    const ProcessResult result = run(text, words);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_EQ(result.err, "error: " + message + "\n");
+  }
+  std::string script() const { return folder_ / "train.lua"; }
+
+  const TemporaryFolder folder_;
+};
+
+/// A whole job over four points, with `model` from line 6 on.
+std::string job_with(const std::string& model) {
+  return R"(local baleen = require "baleen"
+local nn, ops = baleen.nn, baleen.ops
+local points = baleen.data.table { rows = { { 1, 2, 0 }, { 3, 4, 1 }, { 5, 6, 0 }, { 7, 8, 1 } }, held_out = 0 }
+return baleen.job { data = points, batch = 2, steps = 1, loss = nn.cross_entropy {},
+  optimizer = baleen.optimizer("sgd"), model =
+)" + model +
+         "\n}\n";
+}
+
+TEST_F(Scripts, SyntaxError) {
+  expect_refused("local x =\nreturn = 1\n", script() + ":2: unexpected symbol near 'return'");
+}
+
+TEST_F(Scripts, RuntimeErrorWithTheCallsThatLedThere) {
+  expect_refused("local function make()\n  return nil + 1\nend\nlocal x = make()\n",
+                 script() + ":2: attempt to perform arithmetic on a nil value\n  called from " + script() + ":4");
+}
+
+TEST_F(Scripts, NoJob) {
+  expect_refused("print 'hello'\n",
+                 script() + ": the script returns nothing; its last line must be `return baleen.job { ... }`");
+}
+
+TEST_F(Scripts, WrongShapesNameTheLayerAndBothShapes) {
+  expect_refused(job_with("nn.sequential { nn.residual { name = 'wide', nn.linear { out = 3 } } }"),
+                 script() +
+                     ":6: wide: pointwise x0 + x1: dimension 1 is 3 in x1 [2, 3] and 2 before it, in [2, 2]; "
+                     "extents must be equal or 1");
+}
+
+TEST_F(Scripts, UnknownOptionOfALayer) {
+  expect_refused(job_with("nn.linear { out = 2, bais = false }"),
+                 script() + ":6: linear: unknown option `bais`; did you mean `bias`?");
+}
+
+TEST_F(Scripts, UnknownDataPlugin) {
+  const ProcessResult result = run("local data = require('baleen').data\nlocal d = data.tabel {}\n");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find(script() + ":2: "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("did you mean `table`?"), std::string::npos) << result.err;
+}
+
+TEST_F(Scripts, UnknownOptionOfDataAndOptimizer) {
+  const ProcessResult data = run("local data = require('baleen').data\nlocal d = data.table { row = { { 1, 2 } } }\n");
+  EXPECT_NE(data.err.find(script() + ":2: data `table`: unknown option `row`; did you mean `rows`?"), std::string::npos)
+      << data.err;
+  std::string text = job_with("nn.linear { out = 2 }");
+  text.replace(text.find("\"sgd\""), 5, "\"sgd\", { momentumm = 0.9 }");
+  const ProcessResult optimizer = run(text);
+  EXPECT_NE(optimizer.err.find(script() + ":5: optimizer `sgd`: unknown option `momentumm`; did you mean `momentum`?"),
+            std::string::npos)
+      << optimizer.err;
+}
+
+TEST_F(Scripts, UnknownScriptArgument) {
+  std::string text = job_with("nn.linear { out = baleen.arg('width', 2) }");
+  expect_refused(text, "command line: unknown script argument `widht`; did you mean `width`?", {"--", "--widht", "3"});
+}
+
+TEST_F(Scripts, ACallbackThatFails) {
+  std::string text = job_with("nn.linear { out = 2 }, on_step = function()\n  error('enough')\nend");
+  const ProcessResult result = run(text);
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_NE(result.err.find("error: " + script() + ":7: enough"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test
