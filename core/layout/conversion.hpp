@@ -23,8 +23,8 @@ const char* to_string(Collective collective);
 /// Whether ranks talk.
 bool sends(Collective collective);
 
-/// The step for one axis, where the table has one: nothing for equal placements, and for those that go through replicate (shard →
-/// at, at → shard, and from one kind of partial to the other).
+/// The step for one axis, where the table has one: nothing for equal placements, and for those that go through
+/// replicate (shard → at, at → shard, and from one kind of partial to the other).
 std::optional<Collective> collective_between(const Placement& from, const Placement& to);
 
 /// One collective between two layouts that differ in `axes`.
@@ -32,16 +32,16 @@ struct Step {
   Collective collective = Collective::all_reduce;
   std::vector<int> axes;  ///< ascending; one, except where all_to_all changes a nesting
   Layout from, to;
-  /// Sent per rank, the mean over the group: (n−1)/n of what a rank holds without the axis (twice that for all_reduce, 1/n of it for
-  /// all_to_all, 1/n of the value for send).
+  /// Sent per rank, the mean over the group: (n−1)/n of what a rank holds without the axis (twice that for all_reduce,
+  /// 1/n of it for all_to_all, 1/n of the value for send).
   double bytes = 0;
 };
 
 /// Elements of a value of this shape on a rank, axis `axis` not counted as a cut: the mean over ranks.
 double mean_elements(const Shape& shape, const Layout& layout, const Mesh& mesh, int axis);
 
-/// Bytes of converting on one axis alone, whose placement goes from `from` to `to`, of a value with `elements` (mean_elements)
-/// elements of `element_bytes` bytes: the sum of the steps' where it takes two.
+/// Bytes of converting on one axis alone, whose placement goes from `from` to `to`, of a value with `elements`
+/// (mean_elements) elements of `element_bytes` bytes: the sum of the steps' where it takes two.
 double conversion_bytes(const Placement& from, const Placement& to, double elements, std::size_t element_bytes,
                         std::int64_t axis_size);
 

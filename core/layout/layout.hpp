@@ -41,7 +41,8 @@ struct Placement {
   enum class Kind { replicate, shard, shard_balanced, shard_flat, partial_sum, partial_max, at };
   Kind kind = Kind::replicate;
   int argument = 0;  ///< dimension (shard, shard_balanced) or coordinate (at)
-  /// Where several axes cut one dimension: an axis of smaller depth cuts first (is further out); among equals mesh order.
+  /// Where several axes cut one dimension: an axis of smaller depth cuts first (is further out); among equals mesh
+  /// order.
   int depth = 0;
 
   bool is_replicate() const { return kind == Kind::replicate; }
@@ -87,8 +88,8 @@ Layout with_placement(Layout layout, int axis, Placement placement);
 /// `layout` with the axes that cut `dim` in this order, outermost first; `order` names just these axes. Canonical.
 Layout with_order(Layout layout, int dim, const std::vector<int>& order);
 
-/// That a value of this shape may lie so: one placement per axis, dimensions that exist, coordinates on the axis, one kind of
-/// partial, canonical. The error says which axis and why.
+/// That a value of this shape may lie so: one placement per axis, dimensions that exist, coordinates on the axis, one
+/// kind of partial, canonical. The error says which axis and why.
 Status check(const Layout& layout, const Shape& shape, const Mesh& mesh);
 
 }  // namespace baleen

@@ -15,24 +15,24 @@ struct Run {
 using Runs = std::vector<Run>;
 
 std::int64_t length(const Runs& runs);
-/// Part `index` of `parts` of the listed indices: a block of ceil(n/parts), the last short or empty; or balanced, chunks r and
-/// 2 parts − 1 − r of ceil(n / 2 parts).
+/// Part `index` of `parts` of the listed indices: a block of ceil(n/parts), the last short or empty; or balanced,
+/// chunks r and 2 parts − 1 − r of ceil(n / 2 parts).
 Runs part_of(const Runs& runs, Placement::Kind kind, std::int64_t parts, std::int64_t index);
 /// Indices in both.
 Runs common(const Runs& a, const Runs& b);
 
 struct Piece {
-  bool held = true;              ///< false where another coordinate of an `at` axis has the value; the rest is then void
-  std::vector<Runs> dims;        ///< global indices of each dimension
-  std::optional<Run> flat;       ///< under shard_flat: which of the box's elements, row-major in local indices
+  bool held = true;         ///< false where another coordinate of an `at` axis has the value; the rest is then void
+  std::vector<Runs> dims;   ///< global indices of each dimension
+  std::optional<Run> flat;  ///< under shard_flat: which of the box's elements, row-major in local indices
 
   /// What the rank allocates: an extent per dimension; under shard_flat one dimension.
   Shape shape() const;
   std::int64_t elements() const;
 };
 
-/// What the rank at `at` holds of a tensor. Splits of one dimension nest in the layout's order, each cutting what the one
-/// outside it left.
+/// What the rank at `at` holds of a tensor. Splits of one dimension nest in the layout's order, each cutting what the
+/// one outside it left.
 Piece piece_of(const Shape& global, const Layout& layout, const Mesh& mesh, const Coordinates& at);
 
 /// The shape of that piece.

@@ -13,7 +13,8 @@ namespace baleen {
 /// A wish for a value's layout: axes without one stay as the value's op leaves them.
 struct Pin {
   std::vector<std::optional<Placement>> placements;  ///< per mesh axis
-  /// Convert in each micro-batch (an accumulation buffer that lies as the state does) rather than once, after accumulation.
+  /// Convert in each micro-batch (an accumulation buffer that lies as the state does) rather than once, after
+  /// accumulation.
   bool every_micro_batch = false;
 };
 /// A pin of every axis.
@@ -27,8 +28,8 @@ struct Offer {
   std::vector<int> axes;  ///< mesh axes it decides, ascending
   /// Per listed axis, a placement per input and per result.
   std::vector<std::vector<Placement>> inputs, outputs;
-  double bytes = 0;       ///< sent per rank, over its axes
-  bool only = false;      ///< the op has no other candidate on these axes
+  double bytes = 0;   ///< sent per rank, over its axes
+  bool only = false;  ///< the op has no other candidate on these axes
 };
 
 /// The values of one trained parameter.
@@ -65,8 +66,8 @@ struct Conversion {
   Layout from, to;
   std::vector<Step> steps;
   Phase phase = Phase::forward;
-  OpId user = kNone;             ///< the op that first needs it; kNone: a pin or an output
-  bool pin = false;              ///< every later user sees the copy in place of the value
+  OpId user = kNone;  ///< the op that first needs it; kNone: a pin or an output
+  bool pin = false;   ///< every later user sees the copy in place of the value
   bool every_micro_batch = false;
 };
 
@@ -85,8 +86,8 @@ struct OpPlacement {
 
 /// The answer. Lists by id are as long as the graph's.
 struct PlacedGraph {
-  std::vector<OpPlacement> ops;       ///< by op
-  std::vector<Layout> layouts;        ///< by value, as its op makes it
+  std::vector<OpPlacement> ops;         ///< by op
+  std::vector<Layout> layouts;          ///< by value, as its op makes it
   std::vector<Conversion> conversions;  ///< in the order in which they are first needed
   std::vector<InternalReduction> internal;
   std::vector<std::uint32_t> outputs;  ///< per graph output: the conversion that makes it whole; kNone: it is
