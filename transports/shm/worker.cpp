@@ -13,32 +13,36 @@
 namespace baleen::shm {
 namespace {
 
-// A short wait that stays awake: with a core for each rank by looking again at once, else by letting the others run.
+std::int64_t nanoseconds() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
+
+// A wait of at most `budget` nanoseconds that stays awake: with a core for each rank by looking again at once; then by
+// letting others run, for who is waited for may be queued for this very core.
 class Spinner {
  public:
-  explicit Spinner(bool spins) : spins_(spins), budget_(spins ? 20'000 : 50'000), begin_(now()) {}
+  Spinner(bool spins, std::int64_t budget) : looks_(spins ? 200 : 0), end_(nanoseconds() + budget) {}
 
   bool again() {
-    if (!spins_) {
-      sched_yield();
-      return now() - begin_ < budget_;
+    if (looks_ > 0) {
+      --looks_;
+      event_pause();
+      return true;
     }
-    event_pause();
-    return ++rounds_ % 64 != 0 || now() - begin_ < budget_;
+    sched_yield();
+    return nanoseconds() < end_;
   }
 
  private:
-  static std::int64_t now() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1'000'000'000 + t.tv_nsec;
-  }
-
-  const bool spins_;
-  const std::int64_t budget_;  // nanoseconds
-  const std::int64_t begin_;
-  unsigned rounds_ = 0;
+  int looks_;
+  const std::int64_t end_;
 };
+
+// To wait awake for as long as a hand-over to the thread and back takes is never much worse than either choice. Where
+// peers were later than that, they will be so again.
+constexpr std::int64_t kHandOver = 200'000, kShortly = 10'000;
 
 // Counts a sleeper for as long as it looks and sleeps, so that nothing happens unnoticed between the two.
 class Sleeper {
@@ -68,7 +72,7 @@ std::thread without_signals(auto body) {
 }  // namespace
 
 Worker::Worker(RankBoard& board, OrderCheck& order, Failure& failure, bool spins)
-    : board_(board), order_(order), failure_(failure), spins_(spins) {
+    : board_(board), order_(order), failure_(failure), spins_(spins), patience_(kHandOver) {
   parked_.reserve(BALEEN_MAX_OUTSTANDING);
   thread_ = without_signals([this] { work(); });
 }
@@ -113,17 +117,18 @@ Status Worker::start(const Operation& given) {
 bool Worker::run_now(Operation& operation) {
   begin(operation);
   if (operation.slot->channel) {
-    Spinner spinner(spins_);
+    Spinner spinner(spins_, kShortly);
     do {
       if (operation.slot->channel->poll(operation.ticket)) return true;
     } while (!failure_ && spinner.again());
     return false;
   }
   return advance(operation, [&] {
-    Spinner spinner(spins_);
-    do {
+    if (all_here(operation)) return true;
+    Spinner spinner(spins_, patience_.load(std::memory_order_relaxed));
+    while (!failure_ && spinner.again())
       if (all_here(operation)) return true;
-    } while (!failure_ && spinner.again());
+    operation.waits_since = nanoseconds();
     return false;
   });
 }
@@ -197,7 +202,7 @@ template <class Ready>
 bool Worker::wait(const Ready& ready, bool spin, const Operation& operation) {
   constexpr double kTick = 0.5;  // seconds between looks at what rings no bell
   if (spin) {
-    Spinner spinner(spins_);
+    Spinner spinner(spins_, kShortly);
     do {
       if (ready()) return true;
       if (failure_) return false;
@@ -234,7 +239,13 @@ bool Worker::run(Operation& operation) {
     poll_parked();
     return true;
   }
-  if (!advance(operation, [&] { return wait([&] { return all_here(operation); }, true, operation); })) return false;
+  const auto await = [&] {
+    if (!wait([&] { return all_here(operation); }, true, operation)) return false;
+    if (const std::int64_t since = std::exchange(operation.waits_since, 0))
+      patience_.store(nanoseconds() - since < kHandOver ? kHandOver : kShortly, std::memory_order_relaxed);
+    return true;
+  };
+  if (!advance(operation, await)) return false;
   finish(operation);
   return true;
 }

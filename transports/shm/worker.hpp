@@ -22,7 +22,8 @@ struct Operation {
   std::size_t step = 0;
   bool arrived = false;  // at the meeting that ends the step
   bool begun = false;
-  std::uint64_t ticket = 0;  // of a channel's end
+  std::uint64_t ticket = 0;      // of a channel's end
+  std::int64_t waits_since = 0;  // when its caller gave up waiting for the others, in nanoseconds
 };
 
 /// `start` comes from one thread at a time.
@@ -61,7 +62,8 @@ class Worker {
   std::atomic<std::uint64_t> head_{0}, tail_{0};
   // Queued, run or parked. While it is 0 the thread touches nothing, so `start` may run an operation itself.
   std::atomic<std::uint64_t> unfinished_{0};
-  std::vector<Operation> parked_;  // ends of channels that wait for their peers
+  std::atomic<std::int64_t> patience_;  // of `start` with peers that are not there yet, in nanoseconds
+  std::vector<Operation> parked_;       // ends of channels that wait for their peers
   std::atomic<bool> leaving_{false};
   std::thread thread_;
 };
