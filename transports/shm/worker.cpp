@@ -23,7 +23,7 @@ std::int64_t nanoseconds() {
 // letting others run, for who is waited for may be queued for this very core.
 class Spinner {
  public:
-  Spinner(bool spins, std::int64_t budget) : looks_(spins ? 200 : 0), end_(nanoseconds() + budget) {}
+  Spinner(bool spins, std::int64_t budget) : looks_(spins ? 200 : 0), budget_(budget) {}
 
   bool again() {
     if (looks_ > 0) {
@@ -31,13 +31,15 @@ class Spinner {
       event_pause();
       return true;
     }
+    if (end_ == 0) end_ = nanoseconds() + budget_;
     sched_yield();
     return nanoseconds() < end_;
   }
 
  private:
   int looks_;
-  const std::int64_t end_;
+  const std::int64_t budget_;
+  std::int64_t end_ = 0;
 };
 
 // To wait awake for as long as a hand-over to the thread and back takes is never much worse than either choice. Where
@@ -80,27 +82,33 @@ Worker::Worker(RankBoard& board, OrderCheck& order, Failure& failure, bool spins
 Worker::~Worker() {
   fail({BALEEN_PEER_LOST, "the transport was destroyed", {}});
   leaving_ = true;
-  ring(board_.bell);
+  wake();
   thread_.join();
 }
 
 void Worker::fail(Error error) {
   failure_.set(std::move(error));
-  ring(board_.bell);
+  wake();
 }
 
-Status Worker::start(const Operation& given) {
+void Worker::wake() {
+  ring(board_.bell);
+  ring(idle_);
+}
+
+Status Worker::start(Operation& operation) {
   if (failure_) return failure_.status();
   const std::uint64_t unfinished = unfinished_.load(std::memory_order_acquire);
   if (unfinished >= BALEEN_MAX_OUTSTANDING)
     return internal(std::to_string(unfinished) + " operations are unfinished; wait for some before starting more");
-  if (auto wrong = order_.note(*given.slot)) {
-    fail(*std::move(wrong));
-    return failure_.status();
+  if (order_.checked()) {
+    if (auto wrong = order_.note(*operation.slot)) {
+      fail(*std::move(wrong));
+      return failure_.status();
+    }
   }
-  Operation operation = given;
-  const bool now = !given.after || event_value(*given.after) >= given.after_value;
-  if (now && unfinished == 0 && given.slot->brief && run_now(operation)) {
+  const bool now = !operation.after || event_value(*operation.after) >= operation.after_value;
+  if (now && unfinished == 0 && operation.slot->brief && run_now(operation)) {
     if (operation.done) event_signal(*operation.done, operation.done_value);
     return {};
   }
@@ -108,7 +116,7 @@ Status Worker::start(const Operation& given) {
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   queue_[tail % queue_.size()] = operation;
   tail_.store(tail + 1, std::memory_order_seq_cst);
-  ring(board_.bell);
+  wake();
   return {};
 }
 
@@ -152,6 +160,7 @@ bool Worker::advance(Operation& operation, const Await& await) {
       operation.arrived = true;
     }
     if (!await()) return false;
+    operation.slot->group->wake_sleepers();
     operation.arrived = false;
   }
   return true;
@@ -209,9 +218,11 @@ bool Worker::wait(const Ready& ready, bool spin, const Operation& operation) {
       poll_parked();
     } while (spinner.again());
   }
-  const Sleeper sleeper(board_.bell);
+  // Peers ring for every meeting; who waits for none of them is not to be disturbed.
+  baleen_event_t& bell = operation.begun || !parked_.empty() ? board_.bell : idle_;
+  const Sleeper sleeper(bell);
   while (true) {
-    const std::uint64_t seen = event_value(board_.bell);
+    const std::uint64_t seen = event_value(bell);
     if (ready()) return true;
     if (failure_) return false;
     if (poll_parked()) continue;
@@ -222,9 +233,9 @@ bool Worker::wait(const Ready& ready, bool spin, const Operation& operation) {
       }
     }
     if (operation.after && !operation.begun)
-      event_sleep(*operation.after, operation.after_value, board_.bell, seen + 1, kTick);
+      event_sleep(*operation.after, operation.after_value, bell, seen + 1, kTick);
     else
-      event_sleep(board_.bell, seen + 1, kTick);
+      event_sleep(bell, seen + 1, kTick);
   }
 }
 
@@ -273,9 +284,9 @@ void Worker::work() {
     // Nothing runs any more. A start that was on its way still comes here to fail.
     drain();
     if (leaving_) return;
-    const Sleeper sleeper(board_.bell);
-    const std::uint64_t seen = event_value(board_.bell);
-    if (!something()) event_sleep(board_.bell, seen + 1, 1);
+    const Sleeper sleeper(idle_);
+    const std::uint64_t seen = event_value(idle_);
+    if (!something()) event_sleep(idle_, seen + 1, 1);
   }
 }
 

@@ -34,12 +34,14 @@ class Worker {
   /// Fails what is unfinished.
   ~Worker();
 
-  Status start(const Operation& operation);
+  /// `operation` is used up.
+  Status start(Operation& operation);
   /// Everything unfinished fails. [any thread]
   void fail(Error error);
 
  private:
   void work();
+  void wake();
   bool run(Operation& operation);
   void drain();
   bool run_now(Operation& operation);
@@ -54,6 +56,7 @@ class Worker {
   bool wait(const Ready& ready, bool spin, const Operation& operation);
 
   RankBoard& board_;
+  baleen_event_t idle_{};  // rung by this rank alone
   OrderCheck& order_;
   Failure& failure_;
   const bool spins_;
