@@ -2,6 +2,7 @@
 #include "core/launch/process.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -12,12 +13,14 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <string>
 
 #include "core/launch/file_handle.hpp"
 
 namespace baleen {
 namespace {
+
+constexpr int kStartMilliseconds = 2'000;
 
 /// Everything that the new process needs, made before fork: in the child only async-signal-safe calls are allowed.
 struct Child {
@@ -50,6 +53,16 @@ bool connect_streams(const ProcessStart& start) {
   _exit(127);
 }
 
+/// Whether the child reports that it can't become the program. Silence is no failure: it may have been stopped on the
+/// way, which the launcher's watch finds out.
+bool failed_within(int milliseconds, int report, int& why) {
+  pollfd ready{report, POLLIN, 0};
+  int count = 0;
+  do count = poll(&ready, 1, milliseconds);
+  while (count < 0 && errno == EINTR);
+  return count > 0 && read(report, &why, sizeof why) == static_cast<ssize_t>(sizeof why);
+}
+
 Error cannot_start(int why) {
   return {BALEEN_IO, std::string("cannot start a process for a rank: ") + std::strerror(why), {}};
 }
@@ -73,17 +86,15 @@ Result<pid_t> start_process(const ProcessStart& start) {
   if (process == 0) become(child);
   write_end.close();
   int why = 0;
-  ssize_t got = 0;
-  do got = read(read_end.get(), &why, sizeof why);
-  while (got < 0 && errno == EINTR);
-  if (got <= 0) return process;  // the program's start closed the other end
+  if (!failed_within(kStartMilliseconds, read_end.get(), why)) return process;
   waitpid(process, nullptr, 0);
   return cannot_start(why);
 }
 
 char process_state(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  std::getline(file, text);
   // The program's name comes before, in parentheses, and may itself hold any character.
   const std::size_t name_end = text.rfind(')');
   return name_end == std::string::npos || name_end + 2 >= text.size() ? '?' : text[name_end + 2];
