@@ -17,7 +17,7 @@ if(BALEEN_WARNINGS_AS_ERRORS)
   target_compile_options(baleen_options INTERFACE -Werror)
 endif()
 if(BALEEN_SANITIZE)
-  add_compile_options(-fsanitize=${BALEEN_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${BALEEN_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${BALEEN_SANITIZE})
 endif()
 

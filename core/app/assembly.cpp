@@ -1,8 +1,10 @@
+/// \file What a command needs of a job, made in the order of a run.
 #include "core/app/assembly.hpp"
 
 #include <filesystem>
 #include <iostream>
 
+#include "core/app/typed_paths.hpp"
 #include "core/ops/ops.hpp"
 #include "core/runtime/checkpoint.hpp"
 
@@ -51,7 +53,10 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   script.steps = wishes.steps;
   script.generate = wishes.generate;
   script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {
-    BALEEN_TRY_ASSIGN(auto data, Dataset::create(setup.registry, spec, seed, prepared.folder));
+    BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
+    MemberSpec anchored = spec;
+    anchor_typed_paths(anchored.options, descriptor, options.script_args);
+    BALEEN_TRY_ASSIGN(auto data, Dataset::create(setup.registry, anchored, seed, prepared.folder));
     return std::shared_ptr<ScriptData>(std::make_shared<DataForScript>(std::move(data)));
   };
   BALEEN_TRY_ASSIGN(described.script, Script::load(options.script, std::move(script)));

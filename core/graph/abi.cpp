@@ -129,7 +129,7 @@ baleen_status_t AbiGraph::read_value(ValueId id, baleen_value_info_t* out) {
   }
   layout_scratch_.clear();
   for (const Placement& p : value.layout)
-    layout_scratch_.push_back({static_cast<baleen_placement_kind_t>(p.kind), p.argument});
+    layout_scratch_.push_back({static_cast<baleen_placement_kind_t>(p.kind), p.argument, p.depth});
   out->layout = layout_scratch_.empty() ? nullptr : layout_scratch_.data();
   out->layout_count = layout_scratch_.size();
   out->users = value.users.data();
@@ -151,12 +151,14 @@ baleen_status_t AbiGraph::append(const baleen_op_view_t* spec, ValueId* outputs,
 
 baleen_status_t AbiGraph::set_layout(ValueId value, const baleen_placement_t* placements, std::uint64_t count) {
   if (value >= graph_.value_count()) return keep(invalid("set_layout: no such value"));
-  if (count != graph_.mesh().axes.size()) return keep(invalid("set_layout: one placement per mesh axis is needed"));
   Layout layout;
   for (std::uint64_t i = 0; i < count; ++i) {
     if (placements[i].kind < 0 || placements[i].kind > BALEEN_AT) return keep(invalid("set_layout: unknown placement"));
-    layout.push_back({static_cast<Placement::Kind>(placements[i].kind), placements[i].argument});
+    layout.push_back({static_cast<Placement::Kind>(placements[i].kind), placements[i].argument, placements[i].depth});
   }
+  layout = canonical(std::move(layout));
+  if (Status status = check(layout, graph_.value(value).shape, graph_.mesh()); !status)
+    return keep(invalid("set_layout: " + status.error().message));
   graph_.value(value).layout = std::move(layout);
   return BALEEN_OK;
 }

@@ -84,6 +84,7 @@ class Walk {
     for (const Placement& p : value.layout) {
       bytes_.number(static_cast<std::uint64_t>(p.kind));
       bytes_.number(std::int64_t{p.argument});
+      bytes_.number(std::int64_t{p.depth});
     }
   }
 

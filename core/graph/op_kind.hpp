@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kNone = BALEEN_NONE;
 
 /// What passes may ask of a kind instead of its name.
 enum Trait : std::uint32_t {
-  kStructural = 1u << 0,  ///< no kernel: parameter, input, state, scalar, assign
+  kStructural = 1u << 0,  ///< no kernel: parameter, input, state, scalar, assign, collectives
   kPure = 1u << 1,        ///< equal inputs and attributes give equal results: may be merged and dropped
   kPointwise = 1u << 2,   ///< carries an `expression`
   kView = 1u << 3,        ///< may be a view of its input's memory (reshape, transpose, slice)
@@ -30,6 +30,7 @@ enum Trait : std::uint32_t {
   kSideEffect = 1u << 6,  ///< kept though nobody uses a result (assign)
   kReduction = 1u << 7,   ///< a pointwise producer may be computed inside it
   kContraction = 1u << 8, ///< a pointwise consumer may be computed in its epilogue
+  kCollective = 1u << 9,  ///< ranks talk: becomes an operation of the transport
 };
 
 /// A result's type as a shape rule gives it.

@@ -5,10 +5,12 @@
 namespace baleen::ops {
 
 Status register_attention(OpRegistry& registry);
+Status register_collective(OpRegistry& registry);
 Status register_cross_entropy(OpRegistry& registry);
 Status register_cut(OpRegistry& registry);
 Status register_embedding(OpRegistry& registry);
 Status register_linear_cross_entropy(OpRegistry& registry);
+Status register_local_region(OpRegistry& registry);
 Status register_matmul(OpRegistry& registry);
 Status register_move(OpRegistry& registry);
 Status register_norm(OpRegistry& registry);

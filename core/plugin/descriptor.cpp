@@ -126,11 +126,13 @@ class Reader {
     const bool is_table = option.type == BALEEN_OPTION_TABLE;
     if (option.type < BALEEN_OPTION_BOOL || option.type > BALEEN_OPTION_TABLE)
       return invalid("unknown type " + std::to_string(option.type));
-    constexpr auto kFlags = BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PER_GROUP | BALEEN_OPTION_MANY;
+    constexpr auto kFlags =
+        BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PER_GROUP | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH;
     if (option.flags & ~static_cast<unsigned>(kFlags)) return invalid("unknown flags " + std::to_string(option.flags));
     if (std::isnan(option.minimum) || std::isnan(option.maximum)) return invalid("its range is not a number");
     if (!option.choices.empty() && !is_string) return invalid("only strings have choices");
     if (option.many() && !is_string) return invalid("only strings can be a list");
+    if (option.path() && !is_string) return invalid("only strings can be paths");
     if (!option.cli.empty() && !is_word(option.cli, '-')) return invalid("flag `" + option.cli + "` is not a word");
     if (!option.cli.empty() && (is_table || !find_kind(kind)->has_flags))
       return invalid("it cannot be a flag of the command line");

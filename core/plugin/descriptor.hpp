@@ -28,6 +28,7 @@ struct Option {
   bool required() const { return flags & BALEEN_OPTION_REQUIRED; }
   bool per_group() const { return flags & BALEEN_OPTION_PER_GROUP; }
   bool many() const { return flags & BALEEN_OPTION_MANY; }
+  bool path() const { return flags & BALEEN_OPTION_PATH; }
   bool has_range() const { return minimum <= maximum; }
   /// "bool", "int", "float", "string", "schedule", "table".
   std::string_view type_name() const;

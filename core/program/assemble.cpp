@@ -149,10 +149,11 @@ class Assembler {
   Port port(const std::string& name, LowValue number) const {
     const LoweredValue& value = lowered_.values[number];
     const AddressSource source = source_of(number);
+    const Shape shape = lowered_.step_shape(number);
     return {name,
-            {value.dtype, value.global, {}},
+            {value.dtype, shape, {}},
             source.offset,
-            static_cast<std::uint64_t>(element_count(value.global)) * dtype_size(value.dtype),
+            static_cast<std::uint64_t>(element_count(shape)) * dtype_size(value.dtype),
             source.arena == AddressSource::Arena::persistent};
   }
 

@@ -11,12 +11,18 @@ namespace {
 /// Lowers a whole scheduled graph.
 class Lowerer {
  public:
-  Lowerer(const ScheduledGraph& scheduled, const Device& device, const PersistentLayout& persistent)
+  Lowerer(const ScheduledGraph& scheduled, const Device& device, const PersistentLayout& persistent,
+          const Coordinates& at)
       : scheduled_(scheduled),
         graph_(scheduled.graph),
         persistent_(persistent),
         emitter_(result_, device),
-        map_(graph_.value_count(), kNone) {}
+        map_(graph_.value_count(), kNone) {
+    result_.mesh = graph_.mesh();
+    result_.at = at;
+    if (!result_.mesh.axes.empty() && is_virtual(result_.mesh.axes.front())) result_.at.insert(result_.at.begin(), 0);
+    result_.at.resize(result_.mesh.axes.size(), 0);
+  }
 
   Result<Lowered> run() {
     result_.registry = &graph_.registry();
@@ -30,8 +36,8 @@ class Lowerer {
     for (const GraphOutput& output : graph_.outputs()) {
       const LowValue value = map_[output.value];
       if (value == kNone) return internal("output `" + output.name + "` is computed in no section");
-      if (result_.values[value].micro.dim >= 0)
-        return internal("output `" + output.name + "` is cut into micro-batches");
+      if (!result_.values[value].layout.empty())
+        return internal("output `" + output.name + "` is not whole: " + to_string(result_.values[value].layout));
       result_.values[value].is_output = true;
       result_.outputs.emplace_back(output.name, value);
     }
@@ -39,16 +45,9 @@ class Lowerer {
   }
 
  private:
-  MicroPlacement micro_of(const Value& value) const {
-    const int axis = graph_.mesh().find(kMicroAxis);
-    if (axis < 0 || value.layout.empty()) return {};
-    const Placement& p = value.layout[static_cast<std::size_t>(axis)];
-    return {p.is_shard() ? p.argument : -1, p.is_partial()};
-  }
-
   ResultSpec spec(ValueId id) const {
     const Value& value = graph_.value(id);
-    return {value.name, graph_.type(id), micro_of(value), value.role};
+    return {value.name, graph_.type(id), is_whole(value.layout) ? Layout{} : value.layout, value.role};
   }
 
   Status add_source(const Op& op) {
@@ -95,8 +94,9 @@ class Lowerer {
 
 }  // namespace
 
-Result<Lowered> lower(const ScheduledGraph& scheduled, const Device& device, const PersistentLayout& persistent) {
-  return Lowerer(scheduled, device, persistent).run();
+Result<Lowered> lower(const ScheduledGraph& scheduled, const Device& device, const PersistentLayout& persistent,
+                      const Coordinates& at) {
+  return Lowerer(scheduled, device, persistent, at).run();
 }
 
 }  // namespace baleen

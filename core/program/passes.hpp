@@ -11,8 +11,10 @@
 
 namespace baleen {
 
-/// Sections of ops without views; what the device does not support is expanded into what it does.
-Result<Lowered> lower(const ScheduledGraph& scheduled, const Device& device, const PersistentLayout& persistent);
+/// Sections of ops without views, with the shapes of the rank at `at` (its coordinates on the mesh, `micro` left out); what the device
+/// does not support is expanded into what it does.
+Result<Lowered> lower(const ScheduledGraph& scheduled, const Device& device, const PersistentLayout& persistent,
+                      const Coordinates& at);
 
 /// Gives every value its view and storage: shape ops become views or copies, parts of a concat lie in its result, every
 /// assigned value and every output gets a contiguous storage of its own.

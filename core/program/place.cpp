@@ -41,12 +41,13 @@ class Placer {
   void place_source(LowValue number) {
     LoweredValue& v = value(number);
     Storage storage{Storage::Kind::input, 0, v.role, v.name, 0, kNone};
-    storage.bytes = static_cast<std::uint64_t>(element_count(v.global)) * dtype_size(v.dtype);
+    const Shape shape = lowered_.step_shape(number);
+    storage.bytes = static_cast<std::uint64_t>(element_count(shape)) * dtype_size(v.dtype);
     if (v.role == Role::parameter || v.role == Role::state) {
       storage.kind = Storage::Kind::persistent;
       storage.offset = persistent_.find(v.name)->offset;
     }
-    v.view = {lowered_.add_storage(std::move(storage)), 0, 0, contiguous_strides(v.global)};
+    v.view = {lowered_.add_storage(std::move(storage)), 0, 0, contiguous_strides(shape)};
     if (v.micro.dim >= 0) {
       const auto dim = static_cast<std::size_t>(v.micro.dim);
       v.view.micro_step = v.shape[dim] * v.view.strides[dim];

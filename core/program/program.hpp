@@ -27,7 +27,7 @@ PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t
 /// A tensor that the host writes before (inputs, scalars) or reads after (outputs) a run; an offset in the work arena.
 struct Port {
   std::string name;
-  ValueType type;  ///< the whole batch
+  ValueType type;  ///< what this rank holds, all micro-batches one after the other
   std::uint64_t offset = 0, bytes = 0;
   bool persistent = false;  ///< the offset is in the persistent arena
 };

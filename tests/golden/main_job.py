@@ -4,7 +4,7 @@ Usage: main_job.py [--seeds 1,2,3] [--threads 2] [--data /usr/include/c++] [--wr
 Every file under the folder in the byte order of its path (links to folders are not followed, hidden files and folders
 left out); the files number 20, 40, 60, ... are held out; each part is its files joined end to end. Training windows
 start anywhere in the training part. Two held-out losses, over windows of 128 tokens that follow each other: the mean
-over all of them, and over the first 64 batches of 16, which is what the example shows.
+over all batches of 16, and over 64 that are spread evenly over them, which is what the example shows.
 """
 import argparse
 import datetime
@@ -40,17 +40,19 @@ def windows_at(ids, starts, context):
 
 
 def held_out_loss(model, ids, batch, context, limit=None) -> float:
-    """Mean loss over the windows of `ids`, or over the first `limit` batches; whole batches only."""
-    count = (len(ids) - 1) // context // batch
-    count = count if limit is None else min(limit, count)
-    starts = range(0, count * batch * context, context)
+    """Mean loss over the windows of `ids`, or over `limit` batches spread evenly over them; whole batches only."""
+    every = (len(ids) - 1) // context // batch
+    count = every if limit is None else min(limit, every)
+    losses = []
     with torch.no_grad():
-        losses = [model.loss(windows_at(ids, starts[i : i + batch], context)) for i in range(0, len(starts), batch)]
+        for number in range(count):
+            first = number * every // count * batch
+            losses.append(model.loss(windows_at(ids, [context * row for row in range(first, first + batch)], context)))
     return float(torch.stack(losses).mean())
 
 
 def train(seed: int, recipe: Recipe, train_ids, held_out_ids, every: int):
-    """Trains from a seed, says how it goes, and returns the two held-out losses: over all, and over the first batches."""
+    """Trains from a seed, says how it goes, and returns the two held-out losses: over all, and as the example."""
     torch.manual_seed(seed)
     model = Gpt(SHAPE, seed)
     trainer = Trainer(model, recipe)
@@ -81,11 +83,11 @@ def main():
     torch.set_num_threads(options.threads)
     recipe = Recipe(steps=options.steps, batch=16, peak=options.peak, warmup=options.warmup, betas=(0.9, options.beta2))
     parts = read_parts(options.data)
-    lines = [f"# main_job.py: {recipe}", "# seed, held-out loss (nats per byte) over all and over the first 64 batches, date, PyTorch"]
+    lines = [f"# main_job.py: {recipe}", "# seed, held-out loss (nats per byte) over all batches and over the 64 of the example, date, PyTorch"]
     for seed in (int(s) for s in options.seeds.split(",")):
-        whole, first = train(seed, recipe, *parts, every=100)
-        lines.append(f"{seed} {whole:.4f} {first:.4f} {datetime.date.today()} {torch.__version__}")
-        print(f"seed {seed} held-out loss {whole:.4f}, of the first batches {first:.4f}", flush=True)
+        whole, spread = train(seed, recipe, *parts, every=100)
+        lines.append(f"{seed} {whole:.4f} {spread:.4f} {datetime.date.today()} {torch.__version__}")
+        print(f"seed {seed} held-out loss {whole:.4f}, of the batches of the example {spread:.4f}", flush=True)
     if options.write:
         options.write.write_text("\n".join(lines) + "\n")
 

@@ -10,7 +10,7 @@
 
 BALEEN_DESCRIPTOR(
     "data", "table", "1.0.0", "Apache-2.0", "Rows of a CSV file or of Lua arrays, to classify or regress", 0, "csv",
-    BALEEN_OPTION("path", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "", "the CSV file; this or rows"),
+    BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_PATH, 1, 0, "", "", "", "the CSV file; this or rows"),
     BALEEN_OPTION("rows", BALEEN_OPTION_TABLE, 0, 1, 0, "", "", "", "the numbers themselves, row by row; this or path"),
     BALEEN_OPTION("separator", BALEEN_OPTION_STRING, 0, 1, 0, "comma", "comma|semicolon|tab", "",
                   "what stands between fields"),

@@ -6,7 +6,7 @@
 
 BALEEN_DESCRIPTOR(
     "data", "text", "1.0.0", "Apache-2.0", "Text and token files, for next-token prediction", 0, "txt",
-    BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED | BALEEN_OPTION_MANY, 1, 0, "", "", "",
+    BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH, 1, 0, "", "", "",
                   "file, folder or pattern, or a list of them"),
     BALEEN_OPTION("tokenizer", BALEEN_OPTION_STRING, 0, 1, 0, "auto", "auto|bytes|chars|u16|llmc", "",
                   "what a token is; auto: token files where all names end in .bin, else bytes"),
@@ -15,7 +15,7 @@ BALEEN_DESCRIPTOR(
                   "share at the end that is kept back, unless whole files are (the next two)"),
     BALEEN_OPTION("held_out_every", BALEEN_OPTION_INT, 0, 0, 1 << 30, "0", "", "",
                   "every n-th file is kept back; 0: none"),
-    BALEEN_OPTION("held_out_path", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+    BALEEN_OPTION("held_out_path", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY | BALEEN_OPTION_PATH, 1, 0, "", "", "",
                   "files kept back, as in path; where path names them too they are not trained on"),
     BALEEN_OPTION("extensions", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
                   "endings of the files taken from folders and patterns, without dot; none: any"),

@@ -23,7 +23,8 @@ typedef uint32_t baleen_option_flags_t;
 enum {
     BALEEN_OPTION_REQUIRED = 1u << 0,
     BALEEN_OPTION_PER_GROUP = 1u << 1, /* a parameter group may override it (optimizers) */
-    BALEEN_OPTION_MANY = 1u << 2       /* a list of strings is accepted; reaches the plugin joined by '\n' */
+    BALEEN_OPTION_MANY = 1u << 2,      /* a list of strings is accepted; reaches the plugin joined by '\n' */
+    BALEEN_OPTION_PATH = 1u << 3       /* a string that names files: one that the user typed after `--` comes absolute */
 };
 
 /* One option. A `cli` name makes `baleen run --<cli> VALUE` set it; for a monitor this also switches the member on. Only

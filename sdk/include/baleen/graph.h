@@ -15,11 +15,14 @@ enum {
     BALEEN_AT = 6 /* argument: coordinate */
 };
 
-/* Along one mesh axis. A layout is one placement per axis, in mesh order, plus the order in which axes split a dimension. */
+/* Along one mesh axis. A layout is one placement per axis, in mesh order. Where several axes split one dimension, the one
+ * of smaller depth is further out, and among equals the one that comes first in the mesh. */
 typedef struct baleen_placement_t {
     baleen_placement_kind_t kind;
     int32_t argument;
+    int32_t depth; /* 0: mesh order */
 } baleen_placement_t;
+BALEEN_ASSERT_SIZE(baleen_placement_t, 12);
 
 typedef int32_t baleen_role_t;
 enum {

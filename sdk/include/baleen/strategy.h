@@ -1,11 +1,12 @@
-/* DRAFT. A parallel strategy: edits the graph and the schedule, phase by phase; every phase is optional. Leaves draft with
- * the many-rank issue, after data, ZeRO-3, SUMMA and 1F1B have been tried through it. */
+/* DRAFT. A parallel strategy: asks for layouts, edits the graph and orders its collectives, phase by phase; every phase is
+ * optional. Leaves draft when ZeRO-3, SUMMA, ring attention and 1F1B have been tried through it. */
 #pragma once
 #include "baleen/graph.h"
 #include "baleen/host.h"
 
 BALEEN_BEGIN
 
+/* An axis of the mesh; its number is its place, from the outermost. */
 typedef struct baleen_axis_t {
     baleen_string_t name;
     int64_t size;
@@ -13,36 +14,85 @@ typedef struct baleen_axis_t {
 
 typedef struct baleen_mesh_t {
     uint64_t size;
-    const baleen_axis_t* axes; /* outermost first */
+    const baleen_axis_t* axes;
     uint64_t count;
 } baleen_mesh_t;
 
-/* The schedule verbs of the last phase: orders, streams, fused buckets, what happens once per step, what is carried. */
+/* The values of one parameter that the job trains. */
+typedef struct baleen_trained_t {
+    uint64_t size;
+    baleen_value_t parameter;
+    baleen_value_t gradient; /* before clipping */
+    const baleen_value_t* states; /* the optimizer's slots; valid during the call */
+    uint64_t state_count;
+} baleen_trained_t;
+
+/* A further candidate for one op along `axes`. The strategy that offers it lowers it. */
+typedef struct baleen_offer_t {
+    uint64_t size;
+    baleen_op_t op;
+    uint32_t only; /* the op has no other candidate on these axes */
+    baleen_string_t name; /* a backward op takes the offer whose name its forward twin took */
+    const uint32_t* axes; /* mesh axes it decides, ascending */
+    uint64_t axis_count;
+    const baleen_placement_t* inputs;  /* axis by axis: a placement per input of the op */
+    const baleen_placement_t* outputs; /* axis by axis: a placement per result */
+    double bytes; /* sent per rank, over all its axes */
+} baleen_offer_t;
+
+/* The verbs of `place`. Mesh axes are numbers. What is not asked for stays: parameters and states replicated, other values as
+ * propagation finds them. A later strategy of the plan stands above an earlier one. */
+typedef struct baleen_placing_t {
+    uint64_t size;
+    void* self;
+    const baleen_mesh_t* mesh;
+    /* Dimensions with this logical axis may be cut along the mesh axis. */
+    baleen_status_t (*cut)(void* self, uint32_t axis, baleen_string_t logical_axis);
+    /* How forward and backward see a parameter. */
+    baleen_status_t (*use)(void* self, baleen_value_t parameter, uint32_t axis, baleen_placement_t placement);
+    /* How a parameter or state lies between steps. */
+    baleen_status_t (*store)(void* self, baleen_value_t value, uint32_t axis, baleen_placement_t placement);
+    /* How an input, an activation or a gradient lies. `every_micro_batch`: converted in each rather than after accumulation. */
+    baleen_status_t (*pin)(void* self, baleen_value_t value, uint32_t axis, baleen_placement_t placement,
+                           uint32_t every_micro_batch);
+    baleen_status_t (*offer)(void* self, const baleen_offer_t* offer);
+    uint64_t (*trained_count)(void* self);
+    baleen_status_t (*trained)(void* self, uint64_t number, baleen_trained_t* out);
+} baleen_placing_t;
+BALEEN_ASSERT_SIZE(baleen_placing_t, 80);
+
+/* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the attribute "axis": the
+ * names of their mesh axes, joined by ','. */
 typedef struct baleen_schedule_t {
     uint64_t size;
     void* self;
-    baleen_status_t (*after)(void* self, baleen_op_t op, baleen_op_t earlier);
-    baleen_status_t (*stream)(void* self, baleen_op_t op, uint32_t stream);
-    baleen_status_t (*coalesce)(void* self, const baleen_op_t* ops, uint64_t count);
-    baleen_status_t (*sink)(void* self, baleen_op_t op);
-    baleen_status_t (*carry)(void* self, baleen_value_t value);
+    const baleen_mesh_t* mesh;
+    /* Where an op stands in the order of execution. BALEEN_NONE for none. */
     uint32_t (*position)(void* self, baleen_op_t op);
-    uint64_t (*peak_bytes)(void* self, baleen_string_t place);
+    /* Bytes that one rank holds of a value: the most of any. */
+    uint64_t (*local_bytes)(void* self, baleen_value_t value);
+    /* Runs collectives of one kind, along the same axes, of one dtype, as one: it starts when the last is ready. They stand in order
+     * of position; none may depend on another. */
+    baleen_status_t (*coalesce)(void* self, const baleen_op_t* ops, uint64_t count);
 } baleen_schedule_t;
+BALEEN_ASSERT_SIZE(baleen_schedule_t, 48);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {
     uint64_t size;
+    /* `mesh` is the manifest's; it outlives the strategy. */
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
                               void** strategy);
     void (*destroy)(void* strategy);
+    /* Whether it works along a mesh axis. An axis that no strategy of the plan claims goes to the strategy of its name. */
+    uint32_t (*claims)(void* strategy, uint32_t axis);
     baleen_status_t (*tag)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*rewrite)(void* strategy, const baleen_graph_t* graph);
-    baleen_status_t (*place)(void* strategy, const baleen_graph_t* graph);
+    baleen_status_t (*place)(void* strategy, const baleen_graph_t* graph, const baleen_placing_t* placing);
     baleen_status_t (*recompute)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*lower)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*schedule)(void* strategy, const baleen_graph_t* graph, const baleen_schedule_t* schedule);
 } baleen_strategy_t;
-BALEEN_ASSERT_SIZE(baleen_strategy_t, 72);
+BALEEN_ASSERT_SIZE(baleen_strategy_t, 80);
 
 BALEEN_END

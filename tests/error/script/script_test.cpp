@@ -87,6 +87,20 @@ TEST_F(Scripts, UnknownScriptArgument) {
   expect_refused(text, "command line: unknown script argument `widht`; did you mean `width`?", {"--", "--widht", "3"});
 }
 
+TEST_F(Scripts, ATypedPathIsRelativeToTheWorkingFolder) {
+  const TemporaryFolder elsewhere;
+  elsewhere.write("points.csv", "1,2,0\n3,4,1\n5,6,0\n7,8,1\n");
+  std::string text = job_with("nn.linear { out = 2 }");
+  text.replace(text.find("{ rows"), text.find("held_out") - text.find("{ rows"),
+               "{ path = baleen.arg('data', 'absent.csv'), ");
+  const std::string script = folder_.write("train.lua", text);
+  ProcessOptions there;
+  there.folder = elsewhere.path();
+  EXPECT_EQ(run_baleen({"run", script, "--", "--data", "points.csv"}, there).err, "");
+  EXPECT_EQ(run_baleen({"run", script, "--", "--data=points.csv"}, there).exit_code, 0);
+  EXPECT_NE(run(text).err.find(folder_ / "absent.csv"), std::string::npos);  // a script's own path: beside the script
+}
+
 TEST_F(Scripts, ACallbackThatFails) {
   std::string text = job_with("nn.linear { out = 2 }, on_step = function()\n  error('enough')\nend");
   const ProcessResult result = run(text);

@@ -110,6 +110,7 @@ TEST(Descriptor, RefusesASchemaThatContradictsItself) {
   EXPECT_NE(option([](auto& o) { set(o.choices, "a|b"); }).find("only strings have choices"), std::string::npos);
   EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_MANY; }).find("only strings can be a list"),
             std::string::npos);
+  EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_PATH; }).find("only strings can be paths"), std::string::npos);
   EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_REQUIRED; }).find("yet it has a default"), std::string::npos);
   EXPECT_NE(option([](auto& o) { set(o.default_value, "2"); }).find("must be from 0 to 1, not 2"), std::string::npos);
   EXPECT_NE(option([](auto& o) { set(o.default_value, "one"); }).find("takes a number"), std::string::npos);

@@ -23,9 +23,6 @@ class SmallRun {
  public:
   explicit SmallRun(const TemporaryFolder& folder, const JobOptions& options = {});
 
-  /// Where the session could not be made.
-  Status status;
-  std::unique_ptr<Session> session;
   const Registry& registry() const { return *registry_; }
   /// Closes the monitors; the lines that they wrote.
   std::vector<std::string> finish();
@@ -37,6 +34,10 @@ class SmallRun {
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Monitors> monitors_;
+
+ public:
+  Status status;                     ///< where the session could not be made
+  std::unique_ptr<Session> session;  ///< last: it borrows all of the above
 };
 
 /// Forty kilobytes of text that can be learnt.

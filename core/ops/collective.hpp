@@ -1,0 +1,14 @@
+/// \file What the two forms of a collective share: between layouts of a global value, and inside a local region.
+#pragma once
+#include "core/layout/conversion.hpp"
+#include "core/ops/rules.hpp"
+
+namespace baleen::ops {
+
+/// The form for values of a local region, which have shapes and no layout: extents change where pieces are joined or
+/// cut.
+Result<Types> infer_local_collective(Collective collective, const InferContext& context);
+/// The dimensions that a collective of a local region joins or cuts may not be cut otherwise.
+Iteration iterate_local_collective(const Graph& graph, const Op& op);
+
+}  // namespace baleen::ops

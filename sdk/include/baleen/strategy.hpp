@@ -1,0 +1,175 @@
+/// \file A parallel strategy as a C++ class: derive from Strategy, then `BALEEN_STRATEGY(Mine)`. A draft, as strategy.h is.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "baleen/compute.hpp"
+#include "baleen/graph.hpp"
+#include "baleen/strategy.h"
+
+namespace baleen {
+
+/// The axes of the mesh, outermost first. A view.
+class MeshView {
+ public:
+  explicit MeshView(const baleen_mesh_t* mesh) : mesh_(mesh) {}
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(mesh_->count); }
+  std::string_view name(std::uint32_t axis) const { return view(mesh_->axes[axis].name); }
+  std::int64_t size(std::uint32_t axis) const { return mesh_->axes[axis].size; }
+  std::optional<std::uint32_t> find(std::string_view wanted) const {
+    for (std::uint32_t axis = 0; axis < count(); ++axis)
+      if (name(axis) == wanted) return axis;
+    return std::nullopt;
+  }
+
+ private:
+  const baleen_mesh_t* mesh_;
+};
+
+/// A graph in the hands of one phase. Every method throws Failed where the graph refuses.
+class GraphView {
+ public:
+  explicit GraphView(const baleen_graph_t* graph) : graph_(graph) {}
+
+  const baleen_graph_t* table() const { return graph_; }
+  std::uint32_t value_count() const { return graph_->value_count(graph_->self); }
+  std::uint32_t op_count() const { return graph_->op_count(graph_->self); }
+  /// Strings and arrays in it are valid until the graph changes.
+  baleen_value_info_t value(baleen_value_t id) const { return Value(graph_, id).info(); }
+  /// Nothing for a deleted op. Valid until the next call of `op`.
+  std::optional<Op> op(baleen_op_t id) {
+    view_.size = sizeof(view_);
+    const auto status = graph_->read_op(graph_->self, id, &view_);
+    if (status == BALEEN_NOT_FOUND) return std::nullopt;
+    if (status) throw Failed(status);
+    return Op(view_);
+  }
+  void set_tag(baleen_op_t id, std::string_view key, std::string_view text) {
+    if (const auto status = graph_->set_tag(graph_->self, id, abi(key), abi(text))) throw Failed(status);
+  }
+
+ private:
+  const baleen_graph_t* graph_;
+  baleen_op_view_t view_{};
+};
+
+inline baleen_placement_t replicate() { return {BALEEN_REPLICATE, 0, 0}; }
+inline baleen_placement_t shard(int dimension) { return {BALEEN_SHARD, dimension, 0}; }
+inline baleen_placement_t shard_balanced(int dimension) { return {BALEEN_SHARD_BALANCED, dimension, 0}; }
+inline baleen_placement_t shard_flat() { return {BALEEN_SHARD_FLAT, 0, 0}; }
+inline baleen_placement_t partial_sum() { return {BALEEN_PARTIAL_SUM, 0, 0}; }
+inline baleen_placement_t at(int coordinate) { return {BALEEN_AT, coordinate, 0}; }
+
+/// The verbs of `place` (strategy.h). Every method throws Failed where the core refuses.
+class Placing {
+ public:
+  explicit Placing(const baleen_placing_t* placing) : placing_(placing) {}
+
+  MeshView mesh() const { return MeshView(placing_->mesh); }
+  void cut(std::uint32_t axis, std::string_view logical_axis) {
+    check(placing_->cut(placing_->self, axis, abi(logical_axis)));
+  }
+  void use(baleen_value_t parameter, std::uint32_t axis, baleen_placement_t placement) {
+    check(placing_->use(placing_->self, parameter, axis, placement));
+  }
+  void store(baleen_value_t value, std::uint32_t axis, baleen_placement_t placement) {
+    check(placing_->store(placing_->self, value, axis, placement));
+  }
+  void pin(baleen_value_t value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch = false) {
+    check(placing_->pin(placing_->self, value, axis, placement, every_micro_batch ? 1 : 0));
+  }
+  void offer(const baleen_offer_t& offer) { check(placing_->offer(placing_->self, &offer)); }
+  /// In parameter order; the lists of states are valid during the call of `place`.
+  std::vector<baleen_trained_t> trained() const {
+    std::vector<baleen_trained_t> all(placing_->trained_count(placing_->self));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].size = sizeof(all[i]);
+      check(placing_->trained(placing_->self, i, &all[i]));
+    }
+    return all;
+  }
+
+ private:
+  static void check(baleen_status_t status) {
+    if (status) throw Failed(status);
+  }
+  const baleen_placing_t* placing_;
+};
+
+/// The verbs of `schedule` (strategy.h).
+class Scheduling {
+ public:
+  explicit Scheduling(const baleen_schedule_t* schedule) : schedule_(schedule) {}
+
+  MeshView mesh() const { return MeshView(schedule_->mesh); }
+  /// BALEEN_NONE for a deleted op.
+  std::uint32_t position(baleen_op_t op) const { return schedule_->position(schedule_->self, op); }
+  std::uint64_t local_bytes(baleen_value_t value) const { return schedule_->local_bytes(schedule_->self, value); }
+  void coalesce(std::span<const baleen_op_t> ops) {
+    if (const auto status = schedule_->coalesce(schedule_->self, ops.data(), ops.size())) throw Failed(status);
+  }
+
+ private:
+  const baleen_schedule_t* schedule_;
+};
+
+/// Base of a member. Called at plan time on one thread. A member also has
+/// `static Result<std::unique_ptr<Member>> create(const Host&, const Settings&, MeshView)`.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual bool claims(std::uint32_t axis) const = 0;
+  virtual Status tag(GraphView) { return {}; }
+  virtual Status rewrite(GraphView) { return {}; }
+  virtual Status place(GraphView, Placing) { return {}; }
+  virtual Status recompute(GraphView) { return {}; }
+  virtual Status lower(GraphView) { return {}; }
+  virtual Status schedule(GraphView, Scheduling) { return {}; }
+};
+
+/// The C table of a member.
+template <class Member>
+baleen_strategy_t strategy_table() {
+  using Self = Instance<Strategy>;
+  baleen_strategy_t table{};
+  table.create = [](const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
+                    void** out) {
+    return guard(Host(host), [&]() -> Status {
+      BALEEN_TRY_ASSIGN(auto member, Member::create(Host(host), Settings(settings), MeshView(mesh)));
+      *out = new Self{Host(host), std::move(member)};
+      return {};
+    });
+  };
+  table.destroy = &Self::destroy;
+  table.claims = [](void* self, std::uint32_t axis) -> std::uint32_t { return Self::of(self).member->claims(axis); };
+  table.tag = [](void* self, const baleen_graph_t* graph) {
+    return guard(Self::of(self).host, [&] { return Self::of(self).member->tag(GraphView(graph)); });
+  };
+  table.rewrite = [](void* self, const baleen_graph_t* graph) {
+    return guard(Self::of(self).host, [&] { return Self::of(self).member->rewrite(GraphView(graph)); });
+  };
+  table.place = [](void* self, const baleen_graph_t* graph, const baleen_placing_t* placing) {
+    return guard(Self::of(self).host,
+                 [&] { return Self::of(self).member->place(GraphView(graph), Placing(placing)); });
+  };
+  table.recompute = [](void* self, const baleen_graph_t* graph) {
+    return guard(Self::of(self).host, [&] { return Self::of(self).member->recompute(GraphView(graph)); });
+  };
+  table.lower = [](void* self, const baleen_graph_t* graph) {
+    return guard(Self::of(self).host, [&] { return Self::of(self).member->lower(GraphView(graph)); });
+  };
+  table.schedule = [](void* self, const baleen_graph_t* graph, const baleen_schedule_t* schedule) {
+    return guard(Self::of(self).host,
+                 [&] { return Self::of(self).member->schedule(GraphView(graph), Scheduling(schedule)); });
+  };
+  return table;
+}
+
+}  // namespace baleen
+
+/// Exports `Member` (a baleen::Strategy) as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+#define BALEEN_STRATEGY(Member) BALEEN_EXPORT_TABLE(baleen::strategy_table<Member>())
