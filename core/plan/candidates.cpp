@@ -58,7 +58,7 @@ bool Candidates::may_cut(const Op& op, const Letter& letter, int axis) const {
 }
 
 std::int64_t Candidates::parts(const Decided& decided, const Letter& letter, int axis) const {
-  std::int64_t parts = graph_.mesh().size(axis);
+  std::int64_t parts = graph_.mesh().size(axis) * (is_balanced(decided, letter, axis) ? 2 : 1);
   for (std::size_t i = 0; i < decided.chosen.size(); ++i) {
     const Choice& choice = decided.chosen[i].choice;
     if (choice.kind == Choice::Kind::shard && choice.letter == letter.name) parts *= graph_.mesh().axes[i].size;

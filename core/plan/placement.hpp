@@ -104,7 +104,8 @@ struct Transfer {
   double bytes = 0;  ///< sent per rank
   ValueId value = kNone;
 };
-/// Conversions in the order in which they are needed, then what ops send themselves; free steps are left out.
+/// Conversions in the order in which they are needed, then what ops send themselves; free steps are left out. `graph`
+/// is the one that was placed, before or after its conversions were inserted.
 std::vector<Transfer> transfers(const Graph& graph, const PlacementRequest& request, const PlacedGraph& placed);
 
 /// Transfers summed per phase, axis and kind.
