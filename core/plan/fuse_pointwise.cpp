@@ -1,3 +1,4 @@
+/// \file Joins neighbouring pointwise ops of a section, group by group, where this makes no cycle.
 #include "core/plan/fuse_pointwise.hpp"
 
 #include <algorithm>

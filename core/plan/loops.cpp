@@ -1,3 +1,4 @@
+/// \file Finds the loop of every op and orders the ops in sections.
 #include <algorithm>
 #include <limits>
 #include <set>

@@ -1,3 +1,4 @@
+/// \file Walks a graph once and decides what is cut along `micro`, what is partial and where it accumulates.
 #include "core/plan/micro.hpp"
 
 #include <algorithm>

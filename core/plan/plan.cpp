@@ -1,3 +1,4 @@
+/// \file Runs the phases in order and verifies the graph after each.
 #include "core/plan/plan.hpp"
 
 #include "core/plan/fuse_pointwise.hpp"

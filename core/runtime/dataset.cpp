@@ -1,3 +1,4 @@
+/// \file A data plugin's data set, and the thread that reads a batch ahead.
 #include "core/runtime/dataset.hpp"
 
 #include "baleen/dtype.hpp"
