@@ -100,15 +100,18 @@ void Workbench::Guarded::check() const {
 }
 
 Workbench::Workbench(const Graph& graph, std::unique_ptr<Device> device, std::int64_t micro_batches, bool poison)
+    : Workbench(take(test::scheduled(graph, micro_batches)), std::move(device), poison) {}
+
+Workbench::Workbench(ScheduledGraph scheduled, std::unique_ptr<Device> device, bool poison)
     : device_(std::move(device)) {
+  const Graph& graph = scheduled.graph;
   std::vector<PersistentSpec> specs;
   for (OpId id : graph.ops())
     for (ValueId v : graph.op(id).outputs)
       if (const Value& value = graph.value(v); value.role == Role::parameter || value.role == Role::state)
         specs.push_back({value.name, graph.type(v), value.role, "parameters"});
   layout_ = lay_out(specs, device_->alignment());
-  program_ = std::make_unique<Program>(
-      take(Program::compile(take(scheduled(graph, micro_batches)), *device_, layout_, {poison})));
+  program_ = std::make_unique<Program>(take(Program::compile(std::move(scheduled), *device_, layout_, {poison})));
   work_ = std::make_unique<Guarded>(program_->memory().arena_bytes);
   persistent_ = std::make_unique<Guarded>(layout_.bytes);
   program_->bind(persistent_->base(), work_->base());
