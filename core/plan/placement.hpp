@@ -101,7 +101,7 @@ struct Transfer {
   double bytes = 0;  ///< sent per rank
   ValueId value = kNone;
 };
-/// In graph order; free steps are left out.
+/// Conversions in the order in which they are needed, then what ops send themselves; free steps are left out.
 std::vector<Transfer> transfers(const Graph& graph, const PlacementRequest& request, const PlacedGraph& placed);
 
 /// Transfers summed per phase, axis and kind.

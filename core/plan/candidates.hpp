@@ -1,0 +1,49 @@
+/// \file What an op could do along one mesh axis (DESIGN 4): replicate, shard a letter, pass partial, or an offer.
+#pragma once
+#include "core/plan/op_letters.hpp"
+#include "core/plan/placement.hpp"
+
+namespace baleen {
+
+/// Operands' and results' placements on one axis.
+struct Candidate {
+  Choice choice;
+  std::vector<Placement> inputs, outputs;
+  const Iteration::Internal* internal = nullptr;  ///< the small reduction that sharding the letter needs
+  const Offer* offer = nullptr;
+  double bytes = 0;  ///< of the offer
+};
+
+/// What has been decided for an op, axis by axis.
+struct Decided {
+  const Op& op;
+  const OpLetters& letters;
+  const OpLetters* twin = nullptr;                    ///< the letters of its twin
+  const std::vector<Choice>* twin_choices = nullptr;  ///< null without a twin that was placed
+  std::vector<Candidate> chosen;                      ///< of the axes so far
+};
+
+/// Lists candidates. Borrowed: the request, whose offers the candidates point to.
+class Candidates {
+ public:
+  Candidates(const Graph& graph, const PlacementRequest& request);
+
+  /// In the order in which ties are broken among candidates of cost 0. Never empty.
+  std::vector<Candidate> list(const Decided& decided, int axis) const;
+
+  /// Why a letter is not among them; for messages.
+  std::string why_not(const Decided& decided, int axis, const Letter& letter) const;
+
+ private:
+  bool may_cut(const Op& op, const Letter& letter, int axis) const;
+  std::int64_t parts(const Decided& decided, const Letter& letter, int axis) const;
+  Candidate shard(const Decided& decided, const Letter& letter) const;
+  void add_offers(const Decided& decided, int axis, std::vector<Candidate>& list) const;
+  void keep_twin(const Decided& decided, int axis, std::vector<Candidate>& list) const;
+
+  const Graph& graph_;
+  const PlacementRequest& request_;
+  std::multimap<OpId, std::uint32_t> offers_;
+};
+
+}  // namespace baleen

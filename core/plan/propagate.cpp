@@ -1,0 +1,285 @@
+/// \file The walk over the graph: one choice per op and axis, conversions as they become necessary.
+#include "core/plan/propagate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "baleen/dtype.hpp"
+#include "core/plan/candidates.hpp"
+#include "core/plan/complete_request.hpp"
+#include "core/plan/split_nesting.hpp"
+#include "core/plan/value_copies.hpp"
+
+namespace baleen {
+namespace {
+
+const Placement& on(const Layout& layout, int axis) { return layout[static_cast<std::size_t>(axis)]; }
+
+class Propagator {
+ public:
+  Propagator(const Graph& graph, const PlacementRequest& request)
+      : graph_(graph),
+        request_(request),
+        candidates_(graph, request),
+        copies_(graph),
+        axes_(static_cast<int>(graph.mesh().axes.size())),
+        letters_(graph.op_count()),
+        strict_(graph.value_count(), 0) {
+    placed_.ops.resize(graph.op_count());
+    placed_.layouts.resize(graph.value_count());
+  }
+
+  Result<PlacedGraph> run() {
+    Phase phase = Phase::forward;
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (op.inputs.empty() && op.kind->has(kStructural)) {
+        start_source(op);
+        continue;
+      }
+      if (op.phase > phase) enter(phase = op.phase);
+      if (op.kind->has(kSideEffect) && op.kind->has(kStructural))
+        store(op);
+      else
+        BALEEN_TRY(visit(op));
+    }
+    for (const GraphOutput& output : graph_.outputs()) {
+      const Layout whole(static_cast<std::size_t>(axes_), Placement::replicate());
+      placed_.outputs.push_back(copies_.convert(output.value, whole, graph_.producer(output.value)->phase, kNone));
+    }
+    placed_.conversions = copies_.take();
+    return std::move(placed_);
+  }
+
+ private:
+  void enter(Phase phase) {
+    copies_.forget_gathered();
+    if (phase != Phase::update) return;
+    for (const auto& [parameter, used] : request_.used)
+      if (copies_.known(parameter)) copies_.end_use(parameter);
+    std::fill(strict_.begin(), strict_.end(), char{0});
+  }
+
+  void start_source(const Op& op) {
+    const ValueId v = op.outputs[0];
+    Layout layout(static_cast<std::size_t>(axes_), Placement::replicate());
+    if (auto pin = request_.pins.find(v); pin != request_.pins.end())
+      for (int a = 0; a < axes_; ++a)
+        if (const auto& wish = pin->second.placements[static_cast<std::size_t>(a)])
+          layout = with_placement(std::move(layout), a, *wish);
+    if (auto stored = request_.stored.find(v); stored != request_.stored.end()) layout = stored->second;
+    auto used = request_.used.find(v);
+    copies_.start(v, layout, used == request_.used.end() ? layout : used->second);
+    strict_[v] = graph_.value(v).role == Role::parameter;
+    placed_.layouts[v] = layout;
+    placed_.ops[op.id] = {std::vector<Choice>(static_cast<std::size_t>(axes_)), {}, {layout}, {}};
+  }
+
+  /// An assigned value lies as its target does.
+  void store(const Op& op) {
+    const Layout& target = placed_.layouts[op.inputs[0]];
+    OpPlacement& placed = placed_.ops[op.id];
+    placed.choices.resize(static_cast<std::size_t>(axes_));
+    placed.inputs = {target, target};
+    placed.copies = {kNone, copies_.convert(op.inputs[1], target, op.phase, op.id)};
+  }
+
+  Status visit(const Op& op) {
+    letters_[op.id] = letters_of(graph_, op);
+    Decided decided{op, letters_[op.id], nullptr, nullptr, {}};
+    if (op.twin != kNone && !placed_.ops[op.twin].choices.empty()) {
+      decided.twin = &letters_[op.twin];
+      decided.twin_choices = &placed_.ops[op.twin].choices;
+    }
+    for (int axis = 0; axis < axes_; ++axis) {
+      BALEEN_TRY_ASSIGN(Candidate best, choose(decided, axis));
+      decided.chosen.push_back(std::move(best));
+    }
+    OpPlacement& placed = placed_.ops[op.id];
+    SplitNesting nesting(graph_.mesh(), decided,
+                         [&](std::size_t input, const Layout& layout) { return nesting_cost(op, input, layout); });
+    nesting.run(placed);
+    for (const Candidate& candidate : decided.chosen) placed.choices.push_back(candidate.choice);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i)
+      placed.copies.push_back(copies_.convert(op.inputs[i], placed.inputs[i], op.phase, op.id));
+    record_internal(decided);
+    finish(op, placed);
+    return {};
+  }
+
+  Result<Candidate> choose(const Decided& decided, int axis) {
+    std::vector<Candidate> list =
+        graph_.mesh().size(axis) == 1 ? std::vector{whole(decided.op)} : candidates_.list(decided, axis);
+    const Candidate* best = nullptr;
+    double least = 0;
+    for (const Candidate& candidate : list) {
+      if (!reads_parameters_as_used(decided, candidate, axis)) continue;
+      const double cost = cost_of(decided, candidate, axis);
+      if (best && !better(candidate, cost, *best, least)) continue;
+      best = &candidate;
+      least = cost;
+    }
+    if (!best) return nothing_fits(decided, axis);
+    return *best;
+  }
+
+  static Candidate whole(const Op& op) {
+    return {{}, std::vector<Placement>(op.inputs.size()), std::vector<Placement>(op.outputs.size()), nullptr, nullptr,
+            0};
+  }
+
+  /// Rule 4. At equal cost above 0 a shard wins; otherwise the earlier in the list.
+  static bool better(const Candidate& candidate, double cost, const Candidate& best, double least) {
+    constexpr double kSame = 1e-6;
+    if (std::abs(cost - least) > kSame) return cost < least;
+    if (least <= kSame) return false;
+    return candidate.choice.kind == Choice::Kind::shard && best.choice.kind != Choice::Kind::shard;
+  }
+
+  /// Rule 2.
+  bool reads_parameters_as_used(const Decided& decided, const Candidate& candidate, int axis) const {
+    const auto& outputs = decided.letters.iteration.outputs;
+    const bool kept = candidate.choice.kind == Choice::Kind::shard &&
+                      std::any_of(outputs.begin(), outputs.end(), [&](const std::string& letters) {
+                        return letters.find(candidate.choice.letter) != std::string::npos;
+                      });
+    for (std::size_t i = 0; i < decided.op.inputs.size(); ++i) {
+      const ValueId v = decided.op.inputs[i];
+      if (!strict_[v]) continue;
+      const Placement &have = on(copies_.layout(v), axis), &want = candidate.inputs[i];
+      if (have.same_kind(want) || (have.is_at() && want.is_at())) continue;
+      if (!(have.is_replicate() && want.cut() && kept)) return false;
+    }
+    return true;
+  }
+
+  double cost_of(const Decided& decided, const Candidate& candidate, int axis) const {
+    double cost = candidate.bytes;
+    for (std::size_t i = 0; i < decided.op.inputs.size(); ++i)
+      cost += copies_.charge(decided.op.inputs[i], axis, candidate.inputs[i]);
+    if (candidate.offer && candidate.offer->axes.front() == axis)  // a joint candidate is priced once, for all its axes
+      for (std::size_t k = 1; k < candidate.offer->axes.size(); ++k)
+        for (std::size_t i = 0; i < decided.op.inputs.size(); ++i)
+          cost += copies_.charge(decided.op.inputs[i], candidate.offer->axes[k], candidate.offer->inputs[k][i]);
+    if (candidate.internal) cost += internal_bytes(decided, *candidate.internal, axis, axis);
+    for (std::size_t i = 0; i < decided.op.outputs.size(); ++i)
+      if (candidate.outputs[i].is_partial()) cost += resolving(decided, i, axis);
+    return cost;
+  }
+
+  /// Bytes of an all-reduce, over `axis`, of what is left of `elements` under the cuts of result `output` so far.
+  double resolving(const Decided& decided, std::size_t output, int axis) const {
+    const Value& value = graph_.value(decided.op.outputs[output]);
+    double elements = static_cast<double>(element_count(value.shape));
+    for (std::size_t j = 0; j < decided.chosen.size(); ++j)
+      if (decided.chosen[j].outputs[output].cut()) elements /= static_cast<double>(graph_.mesh().axes[j].size);
+    return conversion_bytes(Placement::partial(), Placement::replicate(), elements, dtype_size(value.dtype),
+                            graph_.mesh().size(axis));
+  }
+
+  /// Bytes of the small all-reduce inside an op, where the axes before `until` are decided.
+  double internal_bytes(const Decided& decided, const Iteration::Internal& internal, int axis, int until) const {
+    double elements = internal.count;
+    for (char c : internal.over)
+      if (const Letter* letter = decided.letters.find(c)) elements *= static_cast<double>(letter->extents[0]);
+    for (int j = 0; j < until; ++j) {
+      const Choice& choice = decided.chosen[static_cast<std::size_t>(j)].choice;
+      if (j == axis || choice.kind != Choice::Kind::shard) continue;
+      if (internal.over.find(choice.letter) != std::string::npos)
+        elements /= static_cast<double>(graph_.mesh().size(j));
+    }
+    return conversion_bytes(Placement::partial(), Placement::replicate(), elements,
+                            dtype_size(graph_.value(decided.op.outputs[0]).dtype), graph_.mesh().size(axis));
+  }
+
+  void record_internal(const Decided& decided) {
+    for (int a = 0; a < axes_; ++a)
+      if (const auto* internal = decided.chosen[static_cast<std::size_t>(a)].internal)
+        placed_.internal.push_back({decided.op.id, a, internal_bytes(decided, *internal, a, axes_)});
+  }
+
+  /// What a nesting of splits costs for one operand; more than anything where a parameter is used otherwise.
+  double nesting_cost(const Op& op, std::size_t input, const Layout& layout) const {
+    const ValueId v = op.inputs[input];
+    if (strict_[v])
+      for (int a = 0; a < axes_; ++a)
+        if (on(copies_.layout(v), a).cut() && on(copies_.layout(v), a) != on(layout, a)) return INFINITY;
+    return copies_.bytes(v, layout);
+  }
+
+  /// A parameter seen through a view or a cast is still that parameter.
+  bool is_view_of_parameter(const Op& op) const {
+    return op.phase != Phase::update && op.inputs.size() == 1 && op.outputs.size() == 1 && strict_[op.inputs[0]] &&
+           (op.kind->has(kView) || op.kind->has(kPointwise));
+  }
+
+  void finish(const Op& op, const OpPlacement& placed) {
+    const bool view = is_view_of_parameter(op);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const ValueId v = op.outputs[i];
+      placed_.layouts[v] = placed.outputs[i];
+      copies_.start(v, placed.outputs[i]);
+      strict_[v] = view;
+      auto pin = request_.pins.find(v);
+      if (pin == request_.pins.end()) continue;
+      Layout want = placed.outputs[i];
+      for (int a = 0; a < axes_; ++a)
+        if (const auto& wish = pin->second.placements[static_cast<std::size_t>(a)];
+            wish && !wish->same_kind(on(want, a)))
+          want = with_placement(std::move(want), a, *wish);
+      want = with_wished_depths(std::move(want), pin->second);
+      if (want != placed.outputs[i]) copies_.pin(v, want, op.phase, pin->second.every_micro_batch);
+    }
+  }
+
+  /// Where a pin says how splits nest.
+  Layout with_wished_depths(Layout layout, const Pin& pin) const {
+    for (int a = 0; a < axes_; ++a)
+      if (!pin.placements[static_cast<std::size_t>(a)]) return layout;
+    for (int a = 0; a < axes_; ++a) layout[static_cast<std::size_t>(a)] = *pin.placements[static_cast<std::size_t>(a)];
+    return canonical(std::move(layout));
+  }
+
+  Error nothing_fits(const Decided& decided, int axis) const {
+    const std::string& name = graph_.mesh().axes[static_cast<std::size_t>(axis)].name;
+    std::string text =
+        decided.op.name + " (" + decided.op.kind->name + "): no way to run along the mesh axis `" + name + "`";
+    for (std::size_t i = 0; i < decided.op.inputs.size(); ++i) {
+      const ValueId v = decided.op.inputs[i];
+      const Placement have = strict_[v] ? on(copies_.layout(v), axis) : Placement::replicate();
+      if (have.is_replicate()) continue;
+      text += "; parameter `" + graph_.value(v).name + "` " + to_string(graph_.value(v).shape) + " is used as " +
+              to_string(have);
+      const auto dim = have.cut();
+      const std::string& operand = decided.letters.iteration.inputs[i];
+      if (!dim || *dim < 0 || static_cast<std::size_t>(*dim) >= operand.size()) continue;
+      const Letter* letter = decided.letters.find(operand[static_cast<std::size_t>(*dim)]);
+      if (!letter) {
+        text += ", a dimension along which this op cannot be cut";
+      } else if (const std::string why = candidates_.why_not(decided, axis, *letter); !why.empty()) {
+        text += ", and " + why;
+      }
+    }
+    text += ". Let the strategy of `" + name +
+            "` allow the logical axis, use the parameter in another layout, or offer this op a candidate";
+    return unsupported(std::move(text), decided.op.where);
+  }
+
+  const Graph& graph_;
+  const PlacementRequest& request_;
+  Candidates candidates_;
+  ValueCopies copies_;
+  int axes_;
+  std::vector<OpLetters> letters_;  ///< by op
+  std::vector<char> strict_;        ///< by value: a parameter, or a view of one (rule 2)
+  PlacedGraph placed_;
+};
+
+}  // namespace
+
+Result<PlacedGraph> propagate(const Graph& graph, const PlacementRequest& request) {
+  BALEEN_TRY_ASSIGN(const PlacementRequest whole, complete_request(graph, request));
+  return Propagator(graph, whole).run();
+}
+
+}  // namespace baleen
