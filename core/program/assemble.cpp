@@ -202,7 +202,26 @@ class Assembler {
             {value.dtype, shape, {}},
             source.offset,
             static_cast<std::uint64_t>(element_count(shape)) * dtype_size(value.dtype),
-            source.arena == AddressSource::Arena::persistent};
+            source.arena == AddressSource::Arena::persistent,
+            rows_of(value),
+            whole_rows(value)};
+  }
+
+  std::vector<RowRange> rows_of(const LoweredValue& value) const {
+    if (value.global.empty()) return {};
+    if (value.runs.empty()) return {{0, value.global[0]}};
+    const bool cut = value.micro.dim == 0;
+    std::vector<RowRange> rows;
+    for (std::int64_t micro = 0; micro < (cut ? lowered_.micro_batches : 1); ++micro)
+      for (const baleen_run_t& run : value.runs[0])
+        rows.push_back({run.global + micro * value.global[0] / lowered_.micro_batches, run.length});
+    return rows;
+  }
+
+  static bool whole_rows(const LoweredValue& value) {
+    for (std::size_t d = 1; d < value.global.size(); ++d)
+      if (value.shape[d] != value.global[d]) return false;
+    return true;
   }
 
   void add_ports() {

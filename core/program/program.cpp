@@ -6,6 +6,7 @@
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
+#include "core/layout/piece.hpp"
 #include "core/program/passes.hpp"
 #include "core/program/program_impl.hpp"
 
@@ -16,11 +17,13 @@ const PersistentBuffer* PersistentLayout::find(const std::string& name) const {
   return it == numbers.end() ? nullptr : &buffers[it->second];
 }
 
-PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment) {
+PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment, const Mesh& mesh,
+                         const Coordinates& at) {
   PersistentLayout layout;
   for (const PersistentSpec& spec : specs) {
-    const std::uint64_t bytes =
-        static_cast<std::uint64_t>(element_count(spec.type.shape)) * dtype_size(spec.type.dtype);
+    const Shape& global = spec.type.shape;
+    const Shape shape = spec.layout.empty() ? global : local_shape(global, spec.layout, mesh, at);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(element_count(shape)) * dtype_size(spec.type.dtype);
     layout.numbers.emplace(spec.name, layout.buffers.size());
     layout.buffers.push_back({spec, layout.bytes, bytes});
     layout.bytes += align_up(bytes, alignment);
@@ -223,6 +226,16 @@ void* Program::address(const Port& port) const {
 }
 
 bool Program::communicates() const { return !impl_->calls.empty(); }
+
+bool Program::shares_persistent() const {
+  const auto persistent = [&](std::uint32_t address) {
+    return impl_->sources[address].arena == AddressSource::Arena::persistent;
+  };
+  for (const ProgramCall& call : impl_->calls)
+    for (const ProgramCall::Entry& e : call.entries)
+      if (persistent(e.input) || persistent(e.output)) return true;
+  return false;
+}
 
 Status Program::connect(Communicator& communicator) {
   impl_->communicator = &communicator;

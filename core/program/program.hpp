@@ -23,7 +23,15 @@ struct PersistentLayout {
 
   const PersistentBuffer* find(const std::string& name) const;
 };
-PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment);
+/// Bytes are those of the rank at `at`.
+PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment, const Mesh& mesh = {},
+                         const Coordinates& at = {});
+
+/// Rows first … first + count - 1 of the whole batch.
+struct RowRange {
+  std::int64_t first = 0, count = 0;
+  friend bool operator==(const RowRange&, const RowRange&) = default;
+};
 
 /// A tensor that the host writes before (inputs, scalars) or reads after (outputs) a run; an offset in the work arena.
 struct Port {
@@ -31,6 +39,8 @@ struct Port {
   ValueType type;  ///< what this rank holds, all micro-batches one after the other
   std::uint64_t offset = 0, bytes = 0;
   bool persistent = false;  ///< the offset is in the persistent arena
+  std::vector<RowRange> rows = {};  ///< of dimension 0, in the order in which they lie here
+  bool whole_rows = true;           ///< no other dimension is cut
 };
 
 enum class Guard : std::uint8_t { always, first, not_first, last };
@@ -101,6 +111,8 @@ class Program {
   void bind(void* persistent_arena, void* work_arena);
   /// Whether it calls a transport.
   bool communicates() const;
+  /// Whether its calls touch the persistent arena; they always may touch the work arena.
+  bool shares_persistent() const;
   /// Prepares its calls: collective over the ranks, in the same order of programs on each. Once, after `bind`; the communicator must
   /// outlive the program's runs. A program that does not communicate needs none.
   Status connect(Communicator& communicator);
