@@ -22,7 +22,7 @@ class MicroSharder {
   Status run() {
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
-      for (ValueId v : op.outputs) put_front(v, Placement::replicate());
+      for (ValueId v : op.outputs) graph_.value(v).layout.resize(graph_.mesh().axes.size());
       BALEEN_TRY(op.inputs.empty() ? visit_source(op) : visit(id));
       for (ValueId v : graph_.op(id).outputs) barriers_[v] = most_barriers(graph_.op(id).inputs);
     }
@@ -43,13 +43,18 @@ class MicroSharder {
   }
 
  private:
-  const Placement& placement(ValueId v) const { return graph_.value(v).layout[0]; }
-  void place(ValueId v, Placement p) { graph_.value(v).layout[0] = p; }
-  /// The other axes keep their placements; none stands for all replicated.
-  void put_front(ValueId v, Placement p) {
+  const Placement& placement(ValueId v) const { return graph_.value(v).layout.back(); }
+  /// Cuts before the other axes do.
+  void place(ValueId v, Placement p) {
     Layout& layout = graph_.value(v).layout;
-    layout.resize(graph_.mesh().axes.size() - 1);
-    layout.insert(layout.begin(), p);
+    layout.back() = p;
+    layout = canonical(std::move(layout));
+    if (!p.is_shard()) return;
+    std::vector<int> order = split_order(layout, p.argument);
+    const int micro = static_cast<int>(layout.size()) - 1;
+    std::erase(order, micro);
+    order.insert(order.begin(), micro);
+    layout = with_order(std::move(layout), p.argument, order);
   }
   /// A new value that lies as `like` does, but for `micro`.
   void place_like(ValueId v, ValueId like, Placement p) {
@@ -230,7 +235,7 @@ class MicroSharder {
 Status shard_micro(Graph& graph, std::int64_t micro_batches) {
   if (micro_batches == 1) return {};
   Mesh mesh = graph.mesh();
-  mesh.axes.insert(mesh.axes.begin(), {kMicroAxis, micro_batches});
+  mesh.axes.push_back({kMicroAxis, micro_batches});
   graph.set_mesh(std::move(mesh));
   // Values keep their numbers, so what a walk over a copy finds holds for the graph itself.
   Graph draft = graph;

@@ -79,7 +79,8 @@ class Data : public Strategy {
     for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
       const auto op = graph.op(id);
       if (!op || op->kind() != "all_reduce") continue;
-      if (op->text("axis") != scheduling.mesh().name(axis_)) continue;
+      const auto axes = op->integers("axes");
+      if (axes.size() != 1 || axes[0] != axis_) continue;
       const baleen_value_t input = op->inputs()[0];
       const baleen_value_info_t value = graph.value(input);
       if (value.role != BALEEN_ROLE_GRADIENT) continue;
