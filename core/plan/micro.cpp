@@ -1,7 +1,9 @@
+/// \file Walks a graph once and decides what is cut along `micro`, what is partial and where it accumulates.
 #include "core/plan/micro.hpp"
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace baleen {
 namespace {
@@ -13,7 +15,9 @@ bool is_batch_input(const Value& value) {
 /// Walks the graph once in topological order and decides each value's placement on `micro`.
 class MicroSharder {
  public:
-  MicroSharder(Graph& graph, std::int64_t count) : graph_(graph), count_(count) {}
+  /// `needed_whole`: partial values that are accumulated in any case, as an earlier walk found.
+  MicroSharder(Graph& graph, std::int64_t count, std::set<ValueId> needed_whole = {})
+      : graph_(graph), count_(count), needed_whole_(std::move(needed_whole)) {}
 
   Status run() {
     for (OpId id : graph_.ops()) {
@@ -29,6 +33,13 @@ class MicroSharder {
       graph_.set_output(output.name, value);
     }
     return graph_.normalise();
+  }
+
+  /// The partial values that the walk accumulated.
+  std::set<ValueId> accumulated() const {
+    std::set<ValueId> result;
+    for (const auto& [partial, whole] : whole_) result.insert(partial);
+    return result;
   }
 
  private:
@@ -174,13 +185,16 @@ class MicroSharder {
     return most_barriers(others) <= most_barriers(partial);
   }
 
-  /// No input is sharded, some are partial: pass partial where the op is linear in just these.
+  /// No input is sharded, some are partial: pass partial where the op is linear in just these. Not where one of them is
+  /// accumulated anyway: the result would need an accumulator of its own.
   Status pass_or_resolve(OpId id) {
     std::vector<std::uint32_t> partial;
     const Op& op = graph_.op(id);
     for (std::uint32_t i = 0; i < op.inputs.size(); ++i)
       if (placement(op.inputs[i]).is_partial()) partial.push_back(i);
-    if (op.kind->iteration && others_in_time(op)) {
+    const bool accumulated = std::any_of(partial.begin(), partial.end(),
+                                         [&](std::uint32_t i) { return needed_whole_.contains(op.inputs[i]); });
+    if (op.kind->iteration && !accumulated && others_in_time(op)) {
       for (auto set : op.kind->iteration(graph_, op).linear) {
         std::sort(set.begin(), set.end());
         if (set != partial) continue;
@@ -211,6 +225,7 @@ class MicroSharder {
 
   Graph& graph_;
   std::int64_t count_;
+  std::set<ValueId> needed_whole_;
   std::map<ValueId, ValueId> whole_;
   std::map<ValueId, int> barriers_;
 };
@@ -222,7 +237,11 @@ Status shard_micro(Graph& graph, std::int64_t micro_batches) {
   Mesh mesh = graph.mesh();
   mesh.axes.push_back({kMicroAxis, micro_batches});
   graph.set_mesh(std::move(mesh));
-  return MicroSharder(graph, micro_batches).run();
+  // Values keep their numbers, so what a walk over a copy finds holds for the graph itself.
+  Graph draft = graph;
+  MicroSharder first(draft, micro_batches);
+  BALEEN_TRY(first.run());
+  return MicroSharder(graph, micro_batches, first.accumulated()).run();
 }
 
 }  // namespace baleen

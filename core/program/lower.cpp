@@ -1,3 +1,4 @@
+/// \file From a scheduled graph to ops on local values.
 #include <algorithm>
 
 #include "baleen/dtype.hpp"

@@ -1,3 +1,4 @@
+/// \file Runs the passes of a compilation, and the compiled program.
 #include "core/program/program.hpp"
 
 #include <algorithm>
