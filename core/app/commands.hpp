@@ -32,6 +32,7 @@ struct ScriptOptions {
   std::optional<std::string> dtype;      ///< "fp32" or "fp64"; stands above the script's
   std::filesystem::path load;            ///< empty: none
   PluginFlags flags;                     ///< of compute, transport and monitor plugins
+  bool checked = false;                  ///< compare every collective with the other ranks'
 };
 
 struct RunOptions : ScriptOptions {

@@ -1,6 +1,8 @@
 /// \file Checks in the order in which a user would want to hear of them.
 #include "core/app/prepare.hpp"
 
+#include "core/app/ranks.hpp"
+
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -65,7 +67,13 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
     for (const Member& member : *members) BALEEN_TRY(check_options(member));
 
   BALEEN_TRY_ASSIGN(Opened device, open(std::move(compute), setup));
-  Prepared prepared{std::move(device), {}, std::nullopt, fs::absolute(options.script, code).parent_path().string()};
+  Prepared prepared{std::move(device), {}, std::nullopt, std::nullopt, {},
+                    fs::absolute(options.script, code).parent_path().string()};
+  if (setup.manifest.ranks() > 1) {
+    BALEEN_TRY_ASSIGN(prepared.mesh, mesh_of(setup.manifest));
+    BALEEN_TRY_ASSIGN(Member transport, choose_transport(setup.registry, setup.manifest, options.flags));
+    BALEEN_TRY_ASSIGN(prepared.transport, open(std::move(transport), setup));
+  }
   BALEEN_TRY_ASSIGN(prepared.monitors, open_all(std::move(monitors), setup));
   if (setup.manifest.plan) {
     BALEEN_TRY_ASSIGN(prepared.plan, open_all(std::move(plan), setup));

@@ -8,6 +8,7 @@
 #include "baleen/result.hpp"
 #include "core/app/commands.hpp"
 #include "core/app/members.hpp"
+#include "core/layout/layout.hpp"
 #include "core/plugin/plugin.hpp"
 
 namespace baleen::app {
@@ -23,6 +24,8 @@ struct Prepared {
   Opened compute;
   std::vector<Opened> monitors;
   std::optional<std::vector<Opened>> plan;  ///< stands above the script's
+  std::optional<Opened> transport;          ///< with several ranks
+  Mesh mesh;                                ///< without axes: one rank
   std::string folder;                       ///< of the script, without a trailing '/'
 };
 

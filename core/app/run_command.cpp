@@ -21,7 +21,6 @@ Status run(const RunOptions& options, const Setup& setup) {
 }  // namespace
 
 int run_command(const RunOptions& options, const Setup& setup) {
-  if (const Status one = refuse_ranks(setup); !one) return report(setup.log, one.error(), setup.link);
   if (starts_ranks(setup)) return launch_run(options, setup);
   return conclude(setup.log, run(options, setup), setup.link);
 }

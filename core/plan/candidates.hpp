@@ -2,6 +2,7 @@
 #pragma once
 #include "core/plan/op_letters.hpp"
 #include "core/plan/placement.hpp"
+#include "core/plan/value_copies.hpp"
 
 namespace baleen {
 
@@ -23,10 +24,10 @@ struct Decided {
   std::vector<Candidate> chosen;                      ///< of the axes so far
 };
 
-/// Lists candidates. Borrowed: the request, whose offers the candidates point to.
+/// Lists candidates. Borrowed: the request, whose offers the candidates point to, and the values' copies so far.
 class Candidates {
  public:
-  Candidates(const Graph& graph, const PlacementRequest& request);
+  Candidates(const Graph& graph, const PlacementRequest& request, const ValueCopies& copies);
 
   /// In the order in which ties are broken among candidates of cost 0. Never empty.
   std::vector<Candidate> list(const Decided& decided, int axis) const;
@@ -37,12 +38,14 @@ class Candidates {
  private:
   bool may_cut(const Op& op, const Letter& letter, int axis) const;
   std::int64_t parts(const Decided& decided, const Letter& letter, int axis) const;
-  Candidate shard(const Decided& decided, const Letter& letter) const;
+  bool is_balanced(const Decided& decided, const Letter& letter, int axis) const;
+  Candidate shard(const Decided& decided, const Letter& letter, int axis) const;
   void add_offers(const Decided& decided, int axis, std::vector<Candidate>& list) const;
   void keep_twin(const Decided& decided, int axis, std::vector<Candidate>& list) const;
 
   const Graph& graph_;
   const PlacementRequest& request_;
+  const ValueCopies& copies_;
   std::multimap<OpId, std::uint32_t> offers_;
 };
 

@@ -34,6 +34,17 @@ const Letter* OpLetters::find(char name) const {
   return it == letters.end() ? nullptr : &*it;
 }
 
+bool OpLetters::is_elementwise() const {
+  std::string all;
+  for (const auto* operands : {&iteration.inputs, &iteration.outputs})
+    for (const std::string& letters : *operands) {
+      if (letters.empty()) continue;
+      if (letters.find('.') != std::string::npos || (!all.empty() && letters != all)) return false;
+      all = letters;
+    }
+  return !all.empty() && iteration.internal.empty();
+}
+
 std::string OpLetters::describe(const Letter& letter) {
   std::string text = letter.axes.empty() ? std::string(1, letter.name) : letter.axes[0];
   for (std::size_t i = 0; i < letter.extents.size(); ++i) text += (i ? ", " : " (") + std::to_string(letter.extents[i]);

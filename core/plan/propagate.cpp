@@ -20,8 +20,8 @@ class Propagator {
   Propagator(const Graph& graph, const PlacementRequest& request)
       : graph_(graph),
         request_(request),
-        candidates_(graph, request),
         copies_(graph),
+        candidates_(graph, request, copies_),
         axes_(static_cast<int>(graph.mesh().axes.size())),
         letters_(graph.op_count()),
         strict_(graph.value_count(), 0) {
@@ -267,8 +267,8 @@ class Propagator {
 
   const Graph& graph_;
   const PlacementRequest& request_;
-  Candidates candidates_;
   ValueCopies copies_;
+  Candidates candidates_;
   int axes_;
   std::vector<OpLetters> letters_;  ///< by op
   std::vector<char> strict_;        ///< by value: a parameter, or a view of one (rule 2)
