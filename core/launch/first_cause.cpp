@@ -93,8 +93,10 @@ std::vector<std::string> FirstCause::consequences() const {
   if (!any()) return lines;
   const Event& cause = first();
   const std::vector<int> named = alike(cause);
-  for (const Event& event : events_)
-    if (!std::ranges::count(named, event.rank)) lines.push_back("a consequence: " + text(event));
+  for (const Event& event : events_) {
+    const std::string line = "a consequence: " + text(event);
+    if (!std::ranges::count(named, event.rank) && !std::ranges::count(lines, line)) lines.push_back(line);
+  }
   return lines;
 }
 

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -131,6 +132,8 @@ void Job::reap(RankProcess& rank, Clock::time_point now) {
   if (!status) return;
   serve(rank, now);  // its last words may have come after we looked
   rank.finish_output(out_, err_);
+  // Rank 0 may have been cut off within a line of its terminal, such as a progress bar.
+  if (rank.place().rank == 0 && WIFSIGNALED(*status) && isatty(STDERR_FILENO)) err_.add("\n");
   if (!rank.was_killed()) judge_end(rank, *status);
   answer(store_.leave(rank.place().rank));
 }

@@ -20,6 +20,7 @@ struct OwnWord {
 };
 const std::vector<OwnWord>& own_words() {
   static const std::vector<OwnWord> all = {
+      {"cpu", "core/launch/cpu_sets.cpp", "the system's folder of processors"},
       {"data", "core/", "the kind of plugin, the job's field, a mesh axis"},
       {"host", "core/", "the place where the program itself runs"},
       {"table", "core/plugin/descriptor.cpp", "a type of option"},
