@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/app/prepare.hpp"
+#include "core/app/ranks.hpp"
 #include "core/graph/op_kind.hpp"
 #include "core/plan/plan.hpp"
 #include "core/runtime/session.hpp"
@@ -54,7 +55,10 @@ class Run : public TrainingRun {
   explicit Run(const Setup& setup) : setup_(setup) {}
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
 
+  bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
+
   const Setup& setup_;
+  std::unique_ptr<Ranks> ranks_;  ///< null with one rank
   Described described_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Monitors> monitors_;

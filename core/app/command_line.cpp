@@ -142,6 +142,7 @@ class Parser {
     run_->add_option("--save", run_options_.save, "Write all parameters to this file at the end")->type_name("FILE");
     run_->add_option("--load", run_options_.load, "Read all parameters from this file at the start")->type_name("FILE");
     run_->add_flag("--print-passes", run_options_.print_passes, "Print the graph after each pass that changed it");
+    run_->add_flag("--checked", run_options_.checked, "Compare every collective with the other ranks'; slower");
   }
 
   void add_generate() {

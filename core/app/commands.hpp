@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/app/members.hpp"
+#include "core/launch/rank_link.hpp"
 #include "core/log/log.hpp"
 #include "core/manifest/manifest.hpp"
 #include "core/plugin/registry.hpp"
@@ -19,6 +20,8 @@ struct Setup {
   Log log;
   Registry registry;
   Manifest manifest;
+  std::vector<std::string> command;  ///< of this process: the program's name as the user wrote it, then its arguments
+  RankLink* link = nullptr;          ///< borrowed; null unless a launcher started this process as a rank
 };
 
 /// What `run`, `generate` and `graph` share.
@@ -29,6 +32,7 @@ struct ScriptOptions {
   std::optional<std::string> dtype;      ///< "fp32" or "fp64"; stands above the script's
   std::filesystem::path load;            ///< empty: none
   PluginFlags flags;                     ///< of compute, transport and monitor plugins
+  bool checked = false;                  ///< compare every collective with the other ranks'
 };
 
 struct RunOptions : ScriptOptions {

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostRanks = 1 << 20;
-constexpr std::string_view kMicroAxis = "micro";  // the virtual innermost axis of micro-batches
+constexpr std::string_view kMicroAxis = "micro";  // the virtual axis of micro-batches
 
 /// A key with its value, and the places of both.
 struct Entry {

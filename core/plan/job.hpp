@@ -61,6 +61,7 @@ struct Job {
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
   std::vector<MemberSpec> strategies;  ///< plan order
+  Mesh mesh;                           ///< the manifest's; without axes: one rank
 };
 
 }  // namespace baleen

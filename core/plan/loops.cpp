@@ -14,7 +14,7 @@ constexpr int kUnset = std::numeric_limits<int>::max();
 /// Position r of an op that runs once means: before loop r. A value that is accumulated in loop r is there from position r + 1 on.
 class LoopScheduler {
  public:
-  explicit LoopScheduler(Graph& graph) : graph_(graph) {}
+  explicit LoopScheduler(Graph& graph) : graph_(graph), micro_(graph.mesh().find(kMicroAxis)) {}
 
   Status run() {
     find_earliest();
@@ -29,7 +29,7 @@ class LoopScheduler {
  private:
   bool cut(ValueId v) const {
     const Layout& layout = graph_.value(v).layout;
-    return !layout.empty() && !layout.back().is_replicate();
+    return micro_ >= 0 && !layout.empty() && !layout[static_cast<std::size_t>(micro_)].is_replicate();
   }
   bool per_micro(const Op& op) const {
     if (op.inputs.empty() && op.kind->has(kStructural)) return false;
@@ -98,6 +98,7 @@ class LoopScheduler {
   }
 
   Graph& graph_;
+  int micro_;  ///< the axis, or -1
   std::vector<int> latest_;
   int last_ = 0;  ///< number of the last loop
 };

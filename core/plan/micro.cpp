@@ -18,7 +18,7 @@ class MicroSharder {
   Status run() {
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
-      for (ValueId v : op.outputs) graph_.value(v).layout = {Placement::replicate()};
+      for (ValueId v : op.outputs) put_front(v, Placement::replicate());
       BALEEN_TRY(op.inputs.empty() ? visit_source(op) : visit(id));
       for (ValueId v : graph_.op(id).outputs) barriers_[v] = most_barriers(graph_.op(id).inputs);
     }
@@ -33,6 +33,18 @@ class MicroSharder {
 
  private:
   const Placement& placement(ValueId v) const { return graph_.value(v).layout[0]; }
+  void place(ValueId v, Placement p) { graph_.value(v).layout[0] = p; }
+  /// The other axes keep their placements; none stands for all replicated.
+  void put_front(ValueId v, Placement p) {
+    Layout& layout = graph_.value(v).layout;
+    layout.resize(graph_.mesh().axes.size() - 1);
+    layout.insert(layout.begin(), p);
+  }
+  /// A new value that lies as `like` does, but for `micro`.
+  void place_like(ValueId v, ValueId like, Placement p) {
+    graph_.value(v).layout = graph_.value(like).layout;
+    place(v, p);
+  }
 
   Error refuse(const Op& op, const std::string& why) const {
     return unsupported(op.name + " (" + op.kind->name + ") " + why + ": the batch cannot be cut into micro-batches here",
@@ -47,7 +59,7 @@ class MicroSharder {
                      " does not divide into " + std::to_string(count_) + " micro-batches; take a batch of " +
                      std::to_string((value.shape[0] / count_ + 1) * count_) + ", or accumulate over " +
                      std::to_string(nearest_divisor(value.shape[0])));
-    value.layout = {Placement::shard(0)};
+    place(value.id, Placement::shard(0));
     return {};
   }
 
@@ -86,8 +98,8 @@ class MicroSharder {
     const Op& now = graph_.op(id);
     for (std::size_t i = 0; i < now.outputs.size(); ++i) {
       const auto dim = letters.outputs[i].find(letter);
-      graph_.value(now.outputs[i]).layout = {dim == std::string::npos ? Placement::partial()
-                                                                       : Placement::shard(static_cast<int>(dim))};
+      place(now.outputs[i],
+            dim == std::string::npos ? Placement::partial() : Placement::shard(static_cast<int>(dim)));
     }
     return {};
   }
@@ -136,7 +148,7 @@ class MicroSharder {
     attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(dim)}));
     graph_.context() = {copy.phase, copy.twin, copy.name, copy.where};
     BALEEN_TRY_ASSIGN(const auto results, graph_.append(copy.kind->name, copy.inputs, std::move(attributes)));
-    graph_.value(results[0]).layout = {Placement::shard(static_cast<int>(dim))};
+    place_like(results[0], v, Placement::shard(static_cast<int>(dim)));
     barriers_[results[0]] = most_barriers(copy.inputs);
     return results[0];
   }
@@ -167,7 +179,7 @@ class MicroSharder {
       for (auto set : op.kind->iteration(graph_, op).linear) {
         std::sort(set.begin(), set.end());
         if (set != partial) continue;
-        for (ValueId v : op.outputs) graph_.value(v).layout = {Placement::partial()};
+        for (ValueId v : op.outputs) place(v, Placement::partial());
         return {};
       }
     }
@@ -185,7 +197,7 @@ class MicroSharder {
     const Op* producer = graph_.producer(v);
     graph_.context() = {producer->phase, kNone, producer->name, producer->where};
     BALEEN_TRY_ASSIGN(const ValueId result, graph_.append1("accumulate_micro", {v}));
-    graph_.value(result).layout = {Placement::replicate()};
+    place_like(result, v, Placement::replicate());
     graph_.value(result).role = graph_.value(v).role;
     whole_[v] = result;
     barriers_[result] = most_barriers({v}) + 1;
@@ -203,7 +215,7 @@ class MicroSharder {
 Status shard_micro(Graph& graph, std::int64_t micro_batches) {
   if (micro_batches == 1) return {};
   Mesh mesh = graph.mesh();
-  mesh.axes.push_back({kMicroAxis, micro_batches});
+  mesh.axes.insert(mesh.axes.begin(), {kMicroAxis, micro_batches});
   graph.set_mesh(std::move(mesh));
   return MicroSharder(graph, micro_batches).run();
 }

@@ -1,5 +1,6 @@
 /// \file The phases that plan.cpp runs one after the other.
 #pragma once
+#include "core/plan/placement.hpp"
 #include "core/plan/plan.hpp"
 
 namespace baleen {
@@ -16,6 +17,7 @@ struct UpdateResult {
   std::vector<PersistentSpec> states;
   std::vector<double> initial;  ///< of each state
   std::vector<ScalarSpec> scalars;
+  std::vector<TrainedParameter> trained;  ///< with the gradients as the loss gave them
 };
 
 /// Appends global norm, clipping, the optimizer's ops and the assigns. Output "gradient_norm" is added.
@@ -24,6 +26,9 @@ Result<UpdateResult> append_update(Graph& graph, const Job& job, const std::vect
 
 /// The graph that gives every persistent tensor its first value.
 Result<Graph> initialize_graph(const Job& job, const UpdateResult& update, const OpRegistry& registry);
+
+/// A rank's part of a value that it computes whole is computed alone where that needs no more than scalars: random masks, fills.
+Status cut_producers(Graph& graph);
 
 /// Which group a parameter belongs to: its number, or -1 for the optimizer's own options.
 int group_of(const Job& job, const std::string& parameter);

@@ -1,8 +1,12 @@
+/// \file Runs the phases in order and verifies the graph after each.
 #include "core/plan/plan.hpp"
 
+#include "core/plan/convert.hpp"
 #include "core/plan/fuse_pointwise.hpp"
 #include "core/plan/micro.hpp"
 #include "core/plan/passes.hpp"
+#include "core/plan/propagate.hpp"
+#include "core/plan/strategies.hpp"
 
 namespace baleen {
 namespace {
@@ -39,30 +43,71 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
   return scheduled;
 }
 
-Status check_strategies(const Job& job, const Registry& plugins) {
-  for (const MemberSpec& strategy : job.strategies) {
-    BALEEN_TRY_ASSIGN(const Descriptor found, plugins.find("strategy", strategy.name, strategy.where));
-    return unsupported("strategy `" + found.name + "` needs several ranks, and this run has one", strategy.where);
+/// The phases that one graph of a job goes through after it is complete.
+class Placer {
+ public:
+  Placer(const Job& job, Strategies& strategies) : job_(job), strategies_(strategies) {}
+
+  /// Layouts and conversions of a graph that is cut over the mesh.
+  Status place(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
+    if (job_.mesh.axes.empty()) return {};
+    graph.remove_dead();
+    graph.set_mesh(job_.mesh);
+    request_ = {};
+    request_.trained = std::move(trained);
+    BALEEN_TRY(strategies_.place(graph, request_));
+    BALEEN_TRY(phases.after("place", graph));
+    BALEEN_TRY_ASSIGN(const PlacedGraph placed, propagate(graph, request_));
+    BALEEN_TRY(insert_conversions(graph, request_, placed));
+    BALEEN_TRY(cut_producers(graph));
+    graph.remove_dead();
+    BALEEN_TRY(verify_layouts(graph));
+    BALEEN_TRY(phases.after("propagate", graph));
+    BALEEN_TRY(strategies_.recompute(graph));
+    BALEEN_TRY(phases.after("recompute", graph));
+    BALEEN_TRY(strategies_.lower(graph));
+    BALEEN_TRY(phases.after("lower", graph));
+    BALEEN_TRY(strategies_.schedule(graph));
+    return phases.after("schedule", graph);
   }
-  return {};
-}
+
+  /// How a persistent tensor of the last placed graph is stored.
+  Layout stored(const Graph& graph, const std::string& name) const {
+    for (const auto& [value, layout] : request_.stored)
+      if (graph.value(value).name == name) return is_whole(layout) ? Layout{} : layout;
+    for (const auto& [value, layout] : request_.used)
+      if (graph.value(value).name == name) return is_whole(layout) ? Layout{} : layout;
+    return {};
+  }
+
+ private:
+  const Job& job_;
+  Strategies& strategies_;
+  PlacementRequest request_;
+};
 
 }  // namespace
 
 Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer) {
-  BALEEN_TRY(check_strategies(job, plugins));
+  BALEEN_TRY_ASSIGN(Strategies strategies, Strategies::open(job, job.mesh, plugins));
+  Placer placer(job, strategies);
   Plan plan;
+  plan.mesh = job.mesh;
   Phases train("train", observer);
   BALEEN_TRY(train.after("describe", job.train));
+  BALEEN_TRY(strategies.tag(job.train));
+  BALEEN_TRY(strategies.rewrite(job.train));
   BALEEN_TRY(fuse_kinds(job.train));
   BALEEN_TRY(train.after("rewrite", job.train));
   BALEEN_TRY_ASSIGN(const auto gradients, differentiate_loss(job.train, job));
   BALEEN_TRY(train.after("differentiate", job.train));
   BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, gradients, plugins));
   BALEEN_TRY(train.after("update", job.train));
+  BALEEN_TRY(placer.place(job.train, std::move(update.trained), train));
 
   for (const ParameterSpec& p : job.parameters) plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
   plan.persistent.insert(plan.persistent.end(), update.states.begin(), update.states.end());
+  for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(job.train, spec.name);
 
   Phases initialize("initialize", observer);
   BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, job.train.registry()));
@@ -76,7 +121,9 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
     Phases phases(name, observer);
     BALEEN_TRY(fuse_kinds(**graph));
     BALEEN_TRY(phases.after("rewrite", **graph));
-    const std::int64_t micro = result == &plan.evaluate ? job.accumulate : 1;
+    const bool batched = result == &plan.evaluate;  // generation is of one row: every rank computes it
+    if (batched) BALEEN_TRY(placer.place(**graph, {}, phases));
+    const std::int64_t micro = batched ? job.accumulate : 1;
     BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule(std::move(**graph), micro, phases));
     *result = std::move(scheduled);
   }

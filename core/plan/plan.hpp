@@ -15,7 +15,7 @@ struct Section {
   std::vector<OpId> ops;
 };
 
-/// A graph with its order of execution. With micro-batches > 1 the mesh's innermost axis is `micro`; values have layouts;
+/// A graph with its order of execution. With micro-batches > 1 the mesh's first axis is `micro`; values have layouts;
 /// the structural op `accumulate_micro` (partial in the loop → whole after it) marks accumulation.
 struct ScheduledGraph {
   Graph graph;
@@ -29,6 +29,7 @@ struct PersistentSpec {
   ValueType type;
   Role role = Role::parameter;
   std::string category;  ///< "parameters", "optimizer", "control": for accounting and checkpoints
+  Layout layout = {};    ///< how ranks store it, on the job's mesh; empty: each has the whole
 };
 
 /// A scalar the host writes before each step.
@@ -38,6 +39,7 @@ struct ScalarSpec {
 };
 
 struct Plan {
+  Mesh mesh;
   std::vector<PersistentSpec> persistent;
   std::vector<ScalarSpec> scalars;  ///< of the train graph; "lr" is the first group's rate where the optimizer has one
   ScheduledGraph initialize;        ///< fills every persistent tensor

@@ -71,10 +71,16 @@ class Updater {
 
   Result<UpdateResult> run(std::vector<ValueId> gradients) {
     graph_.context() = {Phase::update, kNone, "optimizer", {}};
+    const std::vector<ValueId> unclipped = gradients;
     BALEEN_TRY(clip(gradients));
     BALEEN_TRY(open());
     BALEEN_TRY_ASSIGN(count_, add_state("optimizer.updates", {job_.dtype, {}, {}}, 0, "control"));
     BALEEN_TRY(make_updates(gradients));
+    for (std::size_t i = 0, next = 0; i < unclipped.size(); ++i) {
+      if (unclipped[i] == kNone) continue;
+      BALEEN_TRY_ASSIGN(const ValueId parameter, graph_.parameter(job_.parameters[i].name, job_.parameters[i].type));
+      result_.trained.push_back({parameter, unclipped[i], slot_values_[next++]});
+    }
     BALEEN_TRY(call_plugin());
     Expression next;
     const auto sum = next.binary(BALEEN_X_ADD, next.input(0), next.constant(1));

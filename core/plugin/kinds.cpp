@@ -23,6 +23,10 @@ constexpr std::uint64_t kStrategyPhases =
     bit(offsetof(baleen_strategy_t, place)) | bit(offsetof(baleen_strategy_t, recompute)) |
     bit(offsetof(baleen_strategy_t, lower)) | bit(offsetof(baleen_strategy_t, schedule));
 
+constexpr std::uint64_t kTransportMemory =
+    bit(offsetof(baleen_transport_t, allocate)) | bit(offsetof(baleen_transport_t, release)) |
+    bit(offsetof(baleen_transport_t, register_arena)) | bit(offsetof(baleen_transport_t, unregister_arena));
+
 constexpr std::array<Kind, 7> kKinds = {{
     {"compute", sizeof(baleen_compute_t), bit(offsetof(baleen_compute_t, query)), true, "plugins/compute"},
     {"optimizer", sizeof(baleen_optimizer_t), bit(offsetof(baleen_optimizer_t, begin)), false, "optimizers"},
@@ -30,7 +34,8 @@ constexpr std::array<Kind, 7> kKinds = {{
     {"monitor", sizeof(baleen_monitor_t), bit(offsetof(baleen_monitor_t, spans)), true, "plugins/monitor"},
     {"checkpoint", sizeof(baleen_checkpoint_t), 0, false, "plugins/checkpoint"},
     {"strategy", sizeof(baleen_strategy_t), kStrategyPhases, false, "strategies"},
-    {"transport", sizeof(baleen_transport_t), bit(offsetof(baleen_transport_t, query)), true, "transports"},
+    {"transport", sizeof(baleen_transport_t), kTransportMemory | bit(offsetof(baleen_transport_t, query)), true,
+     "transports"},
 }};
 
 }  // namespace

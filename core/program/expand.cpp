@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "baleen/dtype.hpp"
+#include "core/layout/piece.hpp"
 #include "core/program/region_view.hpp"
 
 namespace baleen {
@@ -13,6 +14,7 @@ namespace {
 constexpr int kDeepest = 8;
 
 Means means_of(const OpKind& kind) {
+  if (kind.has(kCollective)) return Means::collective;
   if (kind.has(kStructural)) return Means::accumulate;
   if (kind.has(kView)) return Means::view;
   return kind.name == "concat" ? Means::join : Means::kernel;
@@ -30,16 +32,30 @@ Error OpEmitter::refuse(const Op& op, const std::string& why) const {
 }
 
 Result<LowValue> OpEmitter::add_value(const ResultSpec& spec, const std::string& where) {
-  LoweredValue value{spec.name, spec.type.dtype, spec.type.shape, spec.type.shape, spec.micro, spec.role, kNone, false,
-                     {}};
+  LoweredValue value;
+  value.name = spec.name;
+  value.dtype = spec.type.dtype;
+  value.global = value.shape = spec.type.shape;
+  value.layout = spec.layout;
+  value.role = spec.role;
   if (value.shape.size() > BALEEN_MAX_RANK)
     return unsupported("`" + spec.name + "` has " + std::to_string(value.shape.size()) + " dimensions", where);
-  if (spec.micro.dim >= 0) {
-    std::int64_t& extent = value.shape[static_cast<std::size_t>(spec.micro.dim)];
-    if (extent % lowered_.micro_batches != 0)
-      return internal("`" + spec.name + "` " + to_string(spec.type.shape) + " cannot be cut evenly into micro-batches",
-                      where);
-    extent /= lowered_.micro_batches;
+  if (is_whole(spec.layout)) return lowered_.add_value(std::move(value));
+  const int micro = lowered_.mesh.find(kMicroAxis);
+  if (micro >= 0) {
+    const Placement& p = spec.layout[static_cast<std::size_t>(micro)];
+    value.micro = {p.is_shard() ? p.argument : -1, p.is_partial()};
+  }
+  const Piece piece = piece_of(value.global, spec.layout, lowered_.mesh, lowered_.at);
+  if (piece.flat) return unsupported("`" + spec.name + "` is cut flat, and an op reads it so", where);
+  value.shape = piece.shape();
+  for (std::size_t d = 0; d < value.shape.size(); ++d) {
+    auto& runs = value.runs.emplace_back();
+    std::int64_t local = 0;
+    for (const Run& run : piece.dims[d]) {
+      runs.push_back({local, run.begin, run.length()});
+      local += run.length();
+    }
   }
   return lowered_.add_value(std::move(value));
 }
@@ -51,7 +67,11 @@ Result<std::vector<LowValue>> OpEmitter::emit(Op op, const std::vector<ResultSpe
     BALEEN_TRY_ASSIGN(const LowValue value, add_value(spec, op.where));
     op.outputs.push_back(value);
   }
-  const Means means = means_of(*op.kind);
+  const auto none = [&](LowValue v) { return element_count(lowered_.values[v].shape) == 0; };
+  const bool empty = std::any_of(op.inputs.begin(), op.inputs.end(), none) ||
+                     std::any_of(op.outputs.begin(), op.outputs.end(), none);
+  const Means natural = means_of(*op.kind);
+  const Means means = empty && natural != Means::collective && natural != Means::accumulate ? Means::empty : natural;
   if (means == Means::kernel && !device_.table().supports(device_.handle(), RegionView(lowered_, {&op}).get())) {
     lowered_.values.resize(values_before);
     op.outputs.clear();
@@ -83,7 +103,7 @@ Result<std::vector<LowValue>> OpEmitter::expand(const Op& op, const std::vector<
   BALEEN_TRY_ASSIGN(const auto values, import(scratch, op, expanded, section, depth));
   for (std::size_t i = 0; i < values.size(); ++i) {
     LoweredValue& value = lowered_.values[values[i]];
-    if (value.micro != results[i].micro) return refuse(op, "its expansion cannot be cut into micro-batches");
+    if (value.layout != results[i].layout) return refuse(op, "its expansion cannot be cut as the op is");
     if (value.producer != kNone && value.role == Role::activation) value.role = results[i].role;
   }
   return values;
@@ -102,10 +122,15 @@ Result<std::vector<LowValue>> OpEmitter::import(const Graph& scratch, const Op& 
     op.twin = original.twin;
     op.outputs.clear();
     for (ValueId& v : op.inputs) v = map.at(v);
-    BALEEN_TRY_ASSIGN(const auto micro, infer_micro(scratch, from, op.inputs, section));
+    std::vector<Layout> layouts(from.outputs.size());
+    for (std::size_t axis = 0; axis < lowered_.mesh.axes.size(); ++axis) {
+      BALEEN_TRY_ASSIGN(const auto placements, infer_axis(scratch, from, op.inputs, axis, section));
+      for (std::size_t i = 0; i < layouts.size(); ++i) layouts[i].push_back(placements[i]);
+    }
     std::vector<ResultSpec> specs;
     for (std::size_t i = 0; i < from.outputs.size(); ++i)
-      specs.push_back({from.name, scratch.type(from.outputs[i]), micro[i], Role::activation});
+      specs.push_back({from.name, scratch.type(from.outputs[i]), is_whole(layouts[i]) ? Layout{} : layouts[i],
+                       Role::activation});
     BALEEN_TRY_ASSIGN(const auto values, emit(std::move(op), specs, section, depth + 1));
     for (std::size_t i = 0; i < values.size(); ++i) map[from.outputs[i]] = values[i];
   }
@@ -114,59 +139,68 @@ Result<std::vector<LowValue>> OpEmitter::import(const Graph& scratch, const Op& 
   return results;
 }
 
-/// The rules by which the plan cut the graph, for the ops of an expansion.
-Result<std::vector<MicroPlacement>> OpEmitter::infer_micro(const Graph& scratch, const Op& op,
-                                                           std::vector<LowValue>& inputs, std::uint32_t section) {
-  std::vector<MicroPlacement> results(op.outputs.size());
-  auto micro = [&](std::size_t i) { return lowered_.values[inputs[i]].micro; };
+Placement OpEmitter::placement(LowValue value, std::size_t axis) const {
+  const Layout& layout = lowered_.values[value].layout;
+  return layout.empty() ? Placement::replicate() : layout[axis];
+}
+
+/// The rules by which the plan cut the graph, for the ops of an expansion and one axis.
+Result<std::vector<Placement>> OpEmitter::infer_axis(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,
+                                                     std::size_t axis, std::uint32_t section) {
+  std::vector<Placement> results(op.outputs.size());
   std::vector<std::uint32_t> partial;
   char letter = 0;
+  Placement shard;
   const Iteration letters = op.kind->iteration ? op.kind->iteration(scratch, op) : Iteration{};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (micro(i).whole()) continue;
+    const Placement p = placement(inputs[i], axis);
+    if (p.is_replicate()) continue;
     if (!op.kind->iteration) return refuse(op, "its expansion mixes the batch");
-    if (micro(i).partial)
+    if (p.is_partial()) {
       partial.push_back(static_cast<std::uint32_t>(i));
-    else
-      letter = letters.inputs[i][static_cast<std::size_t>(micro(i).dim)];
+    } else {
+      letter = letters.inputs[i][static_cast<std::size_t>(p.argument)];
+      shard = p;
+    }
   }
   if (letter == '.' || (letter != 0 && !partial.empty())) return refuse(op, "its expansion mixes the batch");
   if (letter != 0) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto dim = letters.inputs[i].find(letter);
-      const int cut =
-          dim == std::string::npos || lowered_.values[inputs[i]].global[dim] == 1 ? -1 : static_cast<int>(dim);
-      if (micro(i).dim == cut) continue;
-      if (micro(i).dim >= 0) return refuse(op, "its expansion mixes the batch");
-      BALEEN_TRY_ASSIGN(inputs[i], in_pieces(inputs[i], cut, section));
+      const bool cut = dim != std::string::npos && lowered_.values[inputs[i]].global[dim] != 1;
+      const Placement now = placement(inputs[i], axis);
+      if (cut == now.is_shard() && (!cut || now.argument == static_cast<int>(dim))) continue;
+      if (now.is_shard()) return refuse(op, "its expansion mixes the batch");
+      BALEEN_TRY_ASSIGN(inputs[i], in_pieces(inputs[i], static_cast<int>(dim), axis, section));
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       const auto dim = letters.outputs[i].find(letter);
-      if (dim == std::string::npos)
-        results[i].partial = true;
-      else
-        results[i].dim = static_cast<int>(dim);
+      results[i] = shard;
+      results[i].argument = static_cast<int>(dim);
+      if (dim == std::string::npos) results[i] = Placement::partial();
     }
   } else if (!partial.empty()) {
     for (auto set : letters.linear) {
       std::sort(set.begin(), set.end());
-      if (set == partial) return std::vector<MicroPlacement>(results.size(), {-1, true});
+      if (set == partial) return std::vector<Placement>(results.size(), Placement::partial());
     }
-    return refuse(op, "its expansion needs a value of all micro-batches at once");
+    return refuse(op, "its expansion needs a whole value where there are terms of it");
   }
   return results;
 }
 
-/// A copy of a whole constant that is computed per micro-batch.
-Result<LowValue> OpEmitter::in_pieces(LowValue number, int dim, std::uint32_t section) {
+/// A copy of a whole constant of which each rank, or micro-batch, computes its part.
+Result<LowValue> OpEmitter::in_pieces(LowValue number, int dim, std::size_t axis, std::uint32_t section) {
   const LoweredValue value = lowered_.values[number];
   if (value.producer == kNone || !lowered_.ops[value.producer].op.inputs.empty())
-    return internal("`" + value.name + "` is needed in pieces of the batch, and is no constant");
+    return internal("`" + value.name + "` is needed in pieces, and is no constant");
   Op op = lowered_.ops[value.producer].op;
   op.outputs.clear();
-  BALEEN_TRY_ASSIGN(
-      const auto pieces,
-      emit(std::move(op), {{value.name, {value.dtype, value.global, {}}, {dim, false}, value.role}}, section));
+  Layout layout = value.layout;
+  layout.resize(lowered_.mesh.axes.size());
+  layout[axis] = Placement::shard(dim);
+  BALEEN_TRY_ASSIGN(const auto pieces,
+                    emit(std::move(op), {{value.name, {value.dtype, value.global, {}}, layout, value.role}}, section));
   return pieces[0];
 }
 

@@ -11,8 +11,8 @@ namespace baleen {
 /// What a result is to be.
 struct ResultSpec {
   std::string name;
-  ValueType type;
-  MicroPlacement micro;
+  ValueType type;  ///< global
+  Layout layout;   ///< on the graph's mesh; empty: whole
   Role role = Role::activation;
 };
 
@@ -32,9 +32,10 @@ class OpEmitter {
                                        int depth);
   Result<std::vector<LowValue>> import(const Graph& scratch, const Op& original, const std::vector<ValueId>& wanted,
                                        std::uint32_t section, int depth);
-  Result<std::vector<MicroPlacement>> infer_micro(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,
-                                                  std::uint32_t section);
-  Result<LowValue> in_pieces(LowValue value, int dim, std::uint32_t section);
+  Result<std::vector<Placement>> infer_axis(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,
+                                            std::size_t axis, std::uint32_t section);
+  Result<LowValue> in_pieces(LowValue value, int dim, std::size_t axis, std::uint32_t section);
+  Placement placement(LowValue value, std::size_t axis) const;
   Error refuse(const Op& op, const std::string& why) const;
 
   Lowered& lowered_;

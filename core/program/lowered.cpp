@@ -21,6 +21,12 @@ std::uint64_t Lowered::bytes(LowValue value) const {
   return static_cast<std::uint64_t>(element_count(values[value].shape)) * dtype_size(values[value].dtype);
 }
 
+Shape Lowered::step_shape(LowValue value) const {
+  Shape shape = values[value].shape;
+  if (const int dim = values[value].micro.dim; dim >= 0) shape[static_cast<std::size_t>(dim)] *= micro_batches;
+  return shape;
+}
+
 LowValue Lowered::add_value(LoweredValue value) {
   values.push_back(std::move(value));
   return static_cast<LowValue>(values.size() - 1);

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "baleen/compute.h"
 #include "core/graph/graph.hpp"
+#include "core/layout/mesh.hpp"
 #include "core/program/view.hpp"
 
 namespace baleen {
@@ -33,9 +35,11 @@ struct View {
 struct LoweredValue {
   std::string name;
   baleen_dtype_t dtype = BALEEN_F32;
-  Shape global;  ///< of the whole batch
-  Shape shape;   ///< of one micro-batch
+  Shape global;  ///< of the whole batch, on all ranks
+  Shape shape;   ///< this rank's, of one micro-batch
+  Layout layout; ///< on the graph's mesh; empty: whole
   MicroPlacement micro;
+  std::vector<std::vector<baleen_run_t>> runs;  ///< per dimension the global indices of micro-batch 0; empty: all
   Role role = Role::activation;
   LowOp producer = kNone;  ///< kNone: a source
   bool is_output = false;  ///< of the program
@@ -57,6 +61,8 @@ enum class Means {
   view,        ///< its result is a view of its input's storage
   join,        ///< concat: its inputs lie in its result's storage
   accumulate,  ///< accumulate_micro
+  collective,  ///< by the transport
+  empty,       ///< some operand has no elements on this rank: results are sums of nothing
 };
 
 struct LoweredOp {
@@ -80,6 +86,8 @@ struct LoweredAssign {
 
 struct Lowered {
   const OpRegistry* registry = nullptr;
+  Mesh mesh;       ///< the graph's
+  Coordinates at;  ///< this rank's place in it; 0 along `micro`
   std::int64_t micro_batches = 1;
   std::vector<LoweredValue> values;
   std::deque<LoweredOp> ops;
@@ -101,6 +109,8 @@ struct Lowered {
   LowOp add_op(Op op, Means means, std::uint32_t section);
   std::uint32_t add_storage(Storage storage);
   std::uint64_t bytes(LowValue value) const;
+  /// The shape of all micro-batches one after the other.
+  Shape step_shape(LowValue value) const;
 
   /// The ops that read a value, in order; once per op.
   std::vector<std::vector<LowOp>> users() const;

@@ -41,12 +41,13 @@ class Placer {
   void place_source(LowValue number) {
     LoweredValue& v = value(number);
     Storage storage{Storage::Kind::input, 0, v.role, v.name, 0, kNone};
-    storage.bytes = static_cast<std::uint64_t>(element_count(v.global)) * dtype_size(v.dtype);
+    const Shape shape = lowered_.step_shape(number);
+    storage.bytes = static_cast<std::uint64_t>(element_count(shape)) * dtype_size(v.dtype);
     if (v.role == Role::parameter || v.role == Role::state) {
       storage.kind = Storage::Kind::persistent;
       storage.offset = persistent_.find(v.name)->offset;
     }
-    v.view = {lowered_.add_storage(std::move(storage)), 0, 0, contiguous_strides(v.global)};
+    v.view = {lowered_.add_storage(std::move(storage)), 0, 0, contiguous_strides(shape)};
     if (v.micro.dim >= 0) {
       const auto dim = static_cast<std::size_t>(v.micro.dim);
       v.view.micro_step = v.shape[dim] * v.view.strides[dim];
@@ -135,7 +136,9 @@ class Placer {
       case Means::view: return place_view(lowered);
       case Means::join: return place_join(lowered);
       case Means::accumulate: own_storage(lowered.op.outputs[0]); return {};
-      case Means::kernel: break;
+      case Means::collective: make_contiguous(lowered); break;
+      case Means::kernel:
+      case Means::empty: break;
     }
     for (LowValue v : lowered.op.outputs) {
       if (auto it = slots_.find(v); it != slots_.end())
@@ -144,6 +147,12 @@ class Placer {
         own_storage(v);
     }
     return {};
+  }
+
+  /// What the transport reads is one stretch of memory, the same in each micro-batch.
+  void make_contiguous(LoweredOp& lowered) {
+    for (LowValue& v : lowered.op.inputs)
+      if (value(v).view.micro_step != 0 || !is_contiguous(value(v).shape, value(v).view.strides)) v = add_copy(v, kNone);
   }
 
   Status place_view(LoweredOp& lowered) {
@@ -201,7 +210,8 @@ class Placer {
     const LowValue result = op.outputs[0];
     own_storage(result);
     const std::uint32_t where = section == kNone ? section_ : section;
-    const LowOp added = lowered_.add_op(std::move(op), Means::kernel, where);
+    const Means means = element_count(x.shape) == 0 ? Means::empty : Means::kernel;
+    const LowOp added = lowered_.add_op(std::move(op), means, where);
     if (section == kNone)
       order_.push_back(added);
     else

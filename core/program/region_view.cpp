@@ -16,6 +16,12 @@ baleen_tensor_t tensor_of(const Lowered& lowered, LowValue number) {
   std::copy(value.shape.begin(), value.shape.end(), tensor.shape);
   std::copy(strides.begin(), strides.end(), tensor.stride);
   std::copy(value.global.begin(), value.global.end(), tensor.global_shape);
+  if (value.micro.dim >= 0)
+    tensor.micro_step = value.global[static_cast<std::size_t>(value.micro.dim)] / lowered.micro_batches;
+  for (std::size_t d = 0; d < value.runs.size(); ++d) {
+    tensor.runs[d] = value.runs[d].data();
+    tensor.run_count[d] = static_cast<std::uint32_t>(value.runs[d].size());
+  }
   if (value.view.storage != kNone && lowered.storage_of(number).kind == Storage::Kind::persistent)
     tensor.flags |= BALEEN_TENSOR_PERSISTENT;
   return tensor;

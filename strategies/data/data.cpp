@@ -1,5 +1,6 @@
 /// \file The strategy `data`: every rank has the whole model and a part of the batch; gradients are summed in buckets, each as
 /// soon as its last gradient is ready, while the rest of the backward pass goes on (Li et al., arXiv 2006.15704, section 3).
+#include <algorithm>
 #include <string>
 
 #include "baleen/strategy.hpp"
@@ -78,8 +79,7 @@ class Data : public Strategy {
     for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
       const auto op = graph.op(id);
       if (!op || op->kind() != "all_reduce") continue;
-      const auto axes = op->integers("axes");
-      if (axes.size() != 1 || axes[0] != axis_) continue;
+      if (op->text("axis") != scheduling.mesh().name(axis_)) continue;
       const baleen_value_t input = op->inputs()[0];
       const baleen_value_info_t value = graph.value(input);
       if (value.role != BALEEN_ROLE_GRADIENT) continue;
@@ -95,4 +95,4 @@ class Data : public Strategy {
 }  // namespace
 }  // namespace baleen::data_parallel
 
-BALEEN_STRATEGY(baleen::data_parallel::Data)
+BALEEN_STRATEGY(baleen::data_parallel::Data);

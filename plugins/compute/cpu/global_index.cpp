@@ -3,7 +3,7 @@
 
 namespace baleen::cpu {
 
-GlobalIndex::GlobalIndex(const baleen_tensor_t& tensor) : micro_dim_(tensor.micro_dim) {
+GlobalIndex::GlobalIndex(const baleen_tensor_t& tensor) : micro_dim_(tensor.micro_dim), micro_step_(tensor.micro_step) {
   for (std::uint32_t d = 0; d < tensor.rank; ++d) {
     shape_.push_back(tensor.shape[d]);
     global_shape_.push_back(tensor.global_shape[d]);
@@ -24,7 +24,7 @@ std::int64_t GlobalIndex::stretch(std::int64_t position, std::int64_t most, std:
       if (d + 1 == shape_.size() && run.local + run.length - local < count) count = run.local + run.length - local;
     }
     if (static_cast<std::int32_t>(d) == micro_dim_)
-      coordinates[d] += static_cast<std::int64_t>(micro) * shape_[d];
+      coordinates[d] += static_cast<std::int64_t>(micro) * micro_step_;
   }
   return count;
 }

@@ -36,6 +36,7 @@ class GlobalIndex {
   std::vector<std::int64_t> shape_, global_shape_;
   std::vector<std::vector<baleen_run_t>> runs_;
   std::int32_t micro_dim_ = -1;
+  std::int64_t micro_step_ = 0;
 };
 
 }  // namespace baleen::cpu

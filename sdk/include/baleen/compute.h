@@ -36,8 +36,9 @@ typedef struct baleen_tensor_t {
     int64_t shape[BALEEN_MAX_RANK];
     int64_t stride[BALEEN_MAX_RANK];
     int64_t global_shape[BALEEN_MAX_RANK];
+    int64_t micro_step; /* global indices from one micro-batch to the next, along micro_dim */
     /* Per dimension the global indices held here, micro-batch 0; along micro_dim a later micro-batch m adds
-     * m * shape[micro_dim]. run_count 0 means one run from 0. */
+     * m * micro_step. run_count 0 means one run from 0. */
     const baleen_run_t* runs[BALEEN_MAX_RANK];
     uint32_t run_count[BALEEN_MAX_RANK];
 } baleen_tensor_t;

@@ -15,4 +15,7 @@ typedef struct baleen_event_t {
 } baleen_event_t;
 BALEEN_ASSERT_SIZE(baleen_event_t, 32);
 
+/* What the event of a failed operation is raised to, so that nobody waits for ever; the signaller's `check` tells why. */
+#define BALEEN_EVENT_FAILED UINT64_MAX
+
 BALEEN_END

@@ -15,9 +15,7 @@
 namespace baleen {
 
 /// The event's value now (acquire): what was written before the signal of that value is visible.
-inline std::uint64_t event_value(baleen_event_t& event) {
-  return __atomic_load_n(&event.value, __ATOMIC_ACQUIRE);
-}
+inline std::uint64_t event_value(baleen_event_t& event) { return __atomic_load_n(&event.value, __ATOMIC_ACQUIRE); }
 
 /// Raises the event to `value` (release) and wakes all who wait. A lower value than the present one changes nothing.
 /// [any thread]
@@ -71,6 +69,39 @@ inline bool event_wait(baleen_event_t& event, std::uint64_t value, double second
   }
   __atomic_fetch_sub(&event.waiters, 1, __ATOMIC_RELAXED);
   return reached;
+}
+
+/// Sleeps until one of two events has reached its value, or `seconds` (not negative) are over. May return earlier, so
+/// callers loop. [any thread]
+inline void event_sleep(baleen_event_t& a, std::uint64_t value_a, baleen_event_t& b, std::uint64_t value_b,
+                        double seconds) {
+  struct Word {  // struct futex_waitv of Linux 5.16, which older headers lack
+    std::uint64_t value, address;
+    std::uint32_t flags, reserved;
+  };
+  constexpr long kWaitMany = 449;
+  constexpr std::uint32_t kWord32 = 2;
+  timespec deadline{};
+  clock_gettime(CLOCK_MONOTONIC, &deadline);
+  const auto nanoseconds = deadline.tv_nsec + static_cast<std::int64_t>(seconds * 1e9);
+  deadline.tv_sec += nanoseconds / 1'000'000'000;
+  deadline.tv_nsec = nanoseconds % 1'000'000'000;
+
+  __atomic_fetch_add(&a.waiters, 1, __ATOMIC_SEQ_CST);
+  __atomic_fetch_add(&b.waiters, 1, __ATOMIC_SEQ_CST);
+  const std::uint64_t now_a = __atomic_load_n(&a.value, __ATOMIC_SEQ_CST);
+  const std::uint64_t now_b = __atomic_load_n(&b.value, __ATOMIC_SEQ_CST);
+  if (now_a < value_a && now_b < value_b) {
+    const Word words[] = {{static_cast<std::uint32_t>(now_a), reinterpret_cast<std::uint64_t>(&a.value), kWord32, 0},
+                          {static_cast<std::uint32_t>(now_b), reinterpret_cast<std::uint64_t>(&b.value), kWord32, 0}};
+    if (syscall(kWaitMany, words, 2, 0, &deadline, CLOCK_MONOTONIC) < 0 && errno != EAGAIN && errno != EINTR &&
+        errno != ETIMEDOUT) {
+      const timespec nap{0, 500'000};  // a kernel that waits for one word only: look at the other now and then
+      syscall(SYS_futex, &a.value, FUTEX_WAIT, static_cast<std::uint32_t>(now_a), &nap, nullptr, 0);
+    }
+  }
+  __atomic_fetch_sub(&b.waiters, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_sub(&a.waiters, 1, __ATOMIC_RELAXED);
 }
 
 }  // namespace baleen

@@ -61,8 +61,8 @@ typedef struct baleen_placing_t {
 } baleen_placing_t;
 BALEEN_ASSERT_SIZE(baleen_placing_t, 80);
 
-/* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the attribute "axes"
- * (mesh axes, ascending). */
+/* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the attribute "axis": the
+ * names of their mesh axes, joined by ','. */
 typedef struct baleen_schedule_t {
     uint64_t size;
     void* self;

@@ -57,12 +57,12 @@ class GraphView {
   baleen_op_view_t view_{};
 };
 
-inline baleen_placement_t replicate() { return {BALEEN_REPLICATE, 0}; }
-inline baleen_placement_t shard(int dimension) { return {BALEEN_SHARD, dimension}; }
-inline baleen_placement_t shard_balanced(int dimension) { return {BALEEN_SHARD_BALANCED, dimension}; }
-inline baleen_placement_t shard_flat() { return {BALEEN_SHARD_FLAT, 0}; }
-inline baleen_placement_t partial_sum() { return {BALEEN_PARTIAL_SUM, 0}; }
-inline baleen_placement_t at(int coordinate) { return {BALEEN_AT, coordinate}; }
+inline baleen_placement_t replicate() { return {BALEEN_REPLICATE, 0, 0}; }
+inline baleen_placement_t shard(int dimension) { return {BALEEN_SHARD, dimension, 0}; }
+inline baleen_placement_t shard_balanced(int dimension) { return {BALEEN_SHARD_BALANCED, dimension, 0}; }
+inline baleen_placement_t shard_flat() { return {BALEEN_SHARD_FLAT, 0, 0}; }
+inline baleen_placement_t partial_sum() { return {BALEEN_PARTIAL_SUM, 0, 0}; }
+inline baleen_placement_t at(int coordinate) { return {BALEEN_AT, coordinate, 0}; }
 
 /// The verbs of `place` (strategy.h). Every method throws Failed where the core refuses.
 class Placing {

@@ -1,5 +1,5 @@
-/* DRAFT. A transport: collectives over groups of ranks. Two steps: `prepare` at plan time, on every rank in one order, exchanges
- * addresses and compares arguments; `start` at run time enqueues. Leaves draft with the many-rank issue. */
+/* A transport: collectives over groups of ranks. Two steps: `prepare` at plan time, on every member in one order, exchanges
+ * addresses and compares arguments; `start` at run time only enqueues. */
 #pragma once
 #include "baleen/event.h"
 #include "baleen/host.h"
@@ -8,64 +8,120 @@ BALEEN_BEGIN
 
 typedef int32_t baleen_collective_t;
 enum {
-    BALEEN_ALL_REDUCE = 1, BALEEN_REDUCE_SCATTER, BALEEN_ALL_GATHER, BALEEN_BROADCAST, BALEEN_REDUCE,
-    BALEEN_ALL_TO_ALL, BALEEN_PERMUTE, BALEEN_SEND, BALEEN_RECEIVE, BALEEN_BARRIER
+    BALEEN_ALL_REDUCE = 1,     /* everyone's input, reduced, is everyone's output */
+    BALEEN_REDUCE_SCATTER = 2, /* everyone's input, reduced; member r's output is block r */
+    BALEEN_ALL_GATHER = 3,     /* member r's input is block r of everyone's output */
+    BALEEN_BROADCAST = 4,      /* the root's input is everyone's output (the root's output may be null) */
+    BALEEN_REDUCE = 5,         /* everyone's input, reduced, is the root's output */
+    BALEEN_ALL_TO_ALL = 6,     /* a piece from everyone to everyone; pieces lie in the order of members */
+    BALEEN_PERMUTE = 7,        /* member r's input is the output of member destinations[r] */
+    BALEEN_SEND = 8,           /* input to the member `root`, which prepares the matching RECEIVE */
+    BALEEN_RECEIVE = 9,
+    BALEEN_BARRIER = 10        /* done when everyone has started it; no entries */
 };
 
 typedef int32_t baleen_reduction_t;
-enum { BALEEN_SUM = 1, BALEEN_MAXIMUM = 2 };
+enum { BALEEN_SUM = 1, BALEEN_MAXIMUM = 2 }; /* maximum: NaN wins. Integers wrap. */
 
-/* Contiguous memory inside a registered arena. A collective takes a list of them, so a bucket is a list. */
-typedef struct baleen_buffer_t {
-    void* data;
-    uint64_t count; /* elements */
-} baleen_buffer_t;
+/* One contiguous tensor of a collective. A collective takes a list of them, so a bucket is a list and nothing is copied to
+ * form it. Only pointers may differ between members, and `sends`, `receives`. A pointer with nothing behind it may be null.
+ * In place: input == output; where one side is a block: the block's place in the other. Otherwise they do not overlap.
+ * Not in place: ALL_TO_ALL. */
+typedef struct baleen_collective_entry_t {
+    const void* input;
+    void* output;
+    uint64_t count; /* elements of the larger side */
+    uint64_t block; /* REDUCE_SCATTER, ALL_GATHER: member r holds [r * block, min(count, (r + 1) * block)): the last may be
+                       short or empty. ALL_TO_ALL without `sends`: elements from each to each; count = block * members. */
+    const uint64_t* sends;    /* ALL_TO_ALL: elements to each member, or null; then count and block are 0 */
+    const uint64_t* receives; /* ALL_TO_ALL: elements from each member; with `sends` */
+} baleen_collective_entry_t;
+BALEEN_ASSERT_SIZE(baleen_collective_entry_t, 48);
 
+/* Borrowed for the call; the tensors it points to live as long as the slot. */
 typedef struct baleen_collective_spec_t {
     uint64_t size;
     baleen_collective_t op;
-    baleen_reduction_t reduction;
-    baleen_dtype_t dtype;
-    int32_t root; /* broadcast, reduce: rank in the group; permute, send, receive: the peer */
-    const baleen_buffer_t* inputs;
-    uint64_t input_count;
-    const baleen_buffer_t* outputs;
-    uint64_t output_count;
+    baleen_reduction_t reduction; /* ALL_REDUCE, REDUCE_SCATTER, REDUCE; else 0. bf16 and fp16 accumulate in fp32 */
+    baleen_dtype_t dtype;         /* of all entries */
+    int32_t root;                 /* BROADCAST, REDUCE: the root's place in the group; SEND, RECEIVE: the peer's; else 0 */
+    const baleen_collective_entry_t* entries;
+    uint64_t entry_count;
+    const int32_t* destinations; /* PERMUTE: per member the place in the group it sends to, or -1; no two alike */
+    /* Not 0: each element is summed as a balanced binary tree over the members' order, whatever the algorithm, the list, the
+     * position or the transport: sum(lo, hi) = sum(lo, m) + sum(m, hi), m = lo + ceil((hi - lo) / 2). */
     uint32_t deterministic;
     uint32_t reserved;
     baleen_string_t where; /* place in the script, for messages */
 } baleen_collective_spec_t;
+BALEEN_ASSERT_SIZE(baleen_collective_spec_t, 72);
 
-/* How ranks meet before there is a transport: a small blocking store, given by the launcher. */
+/* How ranks meet before there is a transport: a small store, given by the host. Serves one `create`; keys are the
+ * transport's own. [any thread] */
 typedef struct baleen_rendezvous_t {
     uint64_t size;
     void* self;
     int32_t rank, ranks;
     baleen_status_t (*put)(void* self, baleen_string_t key, baleen_string_t value);
-    /* Waits; returns bytes needed, writes at most `capacity`; -1 after `fail`. */
+    /* Waits until the key is there; returns the bytes of its value and writes as many as `capacity` allows. -1 after `fail`:
+     * the run is over (the host wakes all who wait when a rank is lost). */
     int64_t (*get)(void* self, baleen_string_t key, char* value, uint64_t capacity);
 } baleen_rendezvous_t;
+BALEEN_ASSERT_SIZE(baleen_rendezvous_t, 40);
 
-/* The table of kind "transport". */
+typedef uint32_t baleen_transport_flags_t;
+enum {
+    /* Every start is compared with the other members': a collective started in another order (so of another kind or size) is
+     * named on both sides within 3 seconds, instead of hanging or corrupting. A member may check without being asked. */
+    BALEEN_TRANSPORT_CHECKED = 1u << 0
+};
+
+/* The table of kind "transport". Calls on one transport come from one thread at a time, except where [any thread].
+ * create, group_create and prepare wait for the other members; nothing else does.
+ *
+ * Failure: when an operation fails (another order, `abort`), the `done` of every unfinished operation goes to
+ * BALEEN_EVENT_FAILED, so that no waiter hangs; `check` and every later call tell the first reason.
+ *
+ * Bytes that a member of n sends, per entry of c elements of s bytes (`collective_bytes` of collective.hpp computes them):
+ *   all_reduce 2 (n-1) c s / n, rounded down · reduce_scatter all blocks but its own · all_gather (n-1) times its block
+ *   broadcast (n-1) c s at the root · reduce c s but at the root · all_to_all its pieces to others · permute c s if to another
+ *   send c s · receive, barrier 0.
+ */
 typedef struct baleen_transport_t {
     uint64_t size;
+    /* Collective over all ranks of the rendezvous, which outlives the call only. */
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings,
-                              const baleen_rendezvous_t* rendezvous, void** transport);
+                              const baleen_rendezvous_t* rendezvous, baleen_transport_flags_t flags, void** transport);
+    /* Frees groups, slots and memory. What is unfinished fails first; peers that wait for this rank fail. */
     void (*destroy)(void* transport);
-    /* Memory of the transport's own that peers map (shared memory); UNSUPPORTED: the compute plugin's arena is registered. */
+    /* Zeroed memory of the transport's own that peers reach without copies: a plan's collectives work in it. Page aligned.
+     * Both null: the compute plugin's arenas are registered instead. Buffers elsewhere work too, slower. */
     baleen_status_t (*allocate)(void* transport, uint64_t bytes, void** base);
+    void (*release)(void* transport, void* base); /* no slot that touches it is started any more, on any rank */
+    /* Makes memory of another's known, until unregistered. Both null: nothing is gained by it. */
     baleen_status_t (*register_arena)(void* transport, void* base, uint64_t bytes);
-    /* Collective over the group's members; `ranks` ascending. */
+    void (*unregister_arena)(void* transport, void* base);
+    /* Collective over the members; `ranks` ascending. Groups are created by all their members in one global order. */
     baleen_status_t (*group_create)(void* transport, const int32_t* ranks, uint64_t count, void** group);
-    void (*group_destroy)(void* transport, void* group);
+    void (*group_destroy)(void* transport, void* group); /* with its slots; none is unfinished */
+    /* Collective over the members (SEND, RECEIVE: over the two), in one order. Arguments that disagree are an error on each
+     * of them that names both sides. The slot lives as long as its group and may be started any number of times. */
     baleen_status_t (*prepare)(void* transport, void* group, const baleen_collective_spec_t* spec, void** slot);
-    /* Enqueues: begins when `after` reaches `after_value`, then signals `done`. Allocates nothing. */
+    /* Enqueues: begins when `after` (null: at once) has reached `after_value`, then raises `done` (may be null) to
+     * `done_value`. Allocates nothing. Operations of a rank begin in the order of their starts; a SEND or RECEIVE that waits
+     * for its peer holds up no later operation. Where nothing has to be waited for, a short one may be done within the call.
+     * At most BALEEN_MAX_OUTSTANDING are unfinished at a time. The events live until then, in this process. */
     baleen_status_t (*start)(void* transport, void* slot, baleen_event_t* after, uint64_t after_value,
                              baleen_event_t* done, uint64_t done_value);
-    /* All blocked calls on this rank return BALEEN_PEER_LOST. [any thread] */
+    /* OK, or the first failure of an operation. [any thread] */
+    baleen_status_t (*check)(void* transport);
+    /* The run is over: all blocked calls on this rank, and all later ones, fail with BALEEN_PEER_LOST and the reason.
+     * [any thread] */
     void (*abort)(void* transport, baleen_string_t reason);
     const void* (*query)(void* transport, baleen_string_t name);
 } baleen_transport_t;
-BALEEN_ASSERT_SIZE(baleen_transport_t, 88);
+BALEEN_ASSERT_SIZE(baleen_transport_t, 112);
+
+#define BALEEN_MAX_OUTSTANDING 1024
 
 BALEEN_END

@@ -158,7 +158,7 @@ struct ToyDevice {
       Element element{local, 0, launch.seed, launch.step};
       if (y.micro_dim >= 0)
         element.coordinate[static_cast<std::size_t>(y.micro_dim)] +=
-            static_cast<std::int64_t>(launch.micro) * y.shape[y.micro_dim];
+            static_cast<std::int64_t>(launch.micro) * y.micro_step;
       for (std::size_t d = 0; d < local.size(); ++d)
         element.number = element.number * static_cast<std::uint64_t>(y.global_shape[d]) +
                          static_cast<std::uint64_t>(element.coordinate[d]);

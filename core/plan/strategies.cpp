@@ -1,0 +1,157 @@
+/// \file Calls strategies through the ABI.
+#include "core/plan/strategies.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "baleen/plugin.hpp"
+#include "baleen/strategy.h"
+#include "core/graph/abi.hpp"
+#include "core/input/nearest.hpp"
+#include "core/plan/strategy_verbs.hpp"
+#include "core/plugin/settings.hpp"
+
+namespace baleen {
+namespace {
+
+/// One opened strategy.
+struct Member {
+  Member(Plugin opened, std::string member_name) : plugin(opened), name(std::move(member_name)) {}
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+  ~Member() {
+    if (self) table->destroy(self);
+  }
+
+  Plugin plugin;
+  std::string name, where;
+  const baleen_strategy_t* table = nullptr;
+  void* self = nullptr;
+};
+
+using GraphPhase = baleen_status_t (*baleen_strategy_t::*)(void*, const baleen_graph_t*);
+
+Error no_state(const std::string& name) {
+  return unsupported("state `" + name + "`: a strategy cannot add states; optimizers can");
+}
+
+}  // namespace
+
+struct Strategies::Impl {
+  Mesh mesh;
+  std::vector<baleen_axis_t> axes;
+  baleen_mesh_t abi_mesh{};
+  std::deque<Member> members;
+
+  Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
+  Status claim(const Job& job, const Registry& plugins);
+  bool claimed(std::uint32_t axis) const;
+
+  /// Calls one strategy on a copy of the graph; the copy takes the graph's place where all went well.
+  template <class Call>
+  Status on(Member& member, Graph& graph, const char* phase, Call&& call) {
+    Graph copy = graph;
+    AbiGraph abi_graph(copy, [](const std::string& name, const ValueType&, double) -> Result<ValueId> {
+      return no_state(name);
+    });
+    Status result = call(abi_graph.table(), copy);
+    if (!abi_graph.status()) result = abi_graph.status().error();
+    if (!result)
+      return Error{result.error().code, "strategy `" + member.name + "`, " + phase + ": " + result.error().message,
+                   result.error().where.empty() ? member.where : result.error().where};
+    BALEEN_TRY(copy.normalise());
+    graph = std::move(copy);
+    return {};
+  }
+
+  Status edit(Graph& graph, const char* phase, GraphPhase function) {
+    for (Member& member : members) {
+      if (!(member.table->*function)) continue;
+      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, Graph&) {
+        return member.plugin.check((member.table->*function)(member.self, view));
+      }));
+    }
+    return {};
+  }
+};
+
+Status Strategies::Impl::open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed) {
+  BALEEN_TRY_ASSIGN(const Descriptor descriptor, plugins.find("strategy", spec.name, spec.where));
+  BALEEN_TRY_ASSIGN(SettingsStorage settings, SettingsStorage::build(descriptor, spec.options, {seed, "", spec.where}));
+  BALEEN_TRY_ASSIGN(Plugin plugin, plugins.open(descriptor));
+  Member& member = members.emplace_back(plugin, descriptor.name);
+  member.where = spec.where;
+  BALEEN_TRY_ASSIGN(member.table, plugin.table<baleen_strategy_t>("strategy"));
+  Status made = plugin.check(member.table->create(plugin.host(), settings.get(), &abi_mesh, &member.self));
+  if (!made) return Error{made.error().code, made.error().message, spec.where};
+  return {};
+}
+
+bool Strategies::Impl::claimed(std::uint32_t axis) const {
+  return std::any_of(members.begin(), members.end(),
+                     [&](const Member& m) { return m.table->claims(m.self, axis) != 0; });
+}
+
+Status Strategies::Impl::claim(const Job& job, const Registry& plugins) {
+  for (std::uint32_t axis = 0; axis < axes.size(); ++axis) {
+    if (claimed(axis) || mesh.axes[axis].size == 1) continue;
+    const std::string& name = mesh.axes[axis].name;
+    const MemberSpec spec{name, {}, {}, "mesh." + name};
+    if (!plugins.find("strategy", name, spec.where))
+      return invalid("mesh axis `" + name + "` has " + std::to_string(mesh.axes[axis].size) +
+                         " ranks, and no strategy of the plan works along it; add one to the plan, or make the axis 1",
+                     spec.where);
+    BALEEN_TRY(open(spec, plugins, job.seed));
+    if (!claimed(axis))
+      return invalid("strategy `" + name + "` does not work along the mesh axis of its name; add one to the plan that does",
+                     spec.where);
+  }
+  return {};
+}
+
+Result<Strategies> Strategies::open(const Job& job, const Mesh& mesh, const Registry& plugins) {
+  auto impl = std::make_unique<Impl>();
+  impl->mesh = mesh;
+  for (const MeshAxis& axis : impl->mesh.axes) impl->axes.push_back({abi(axis.name), axis.size});
+  impl->abi_mesh = {sizeof(baleen_mesh_t), impl->axes.data(), impl->axes.size()};
+  for (const MemberSpec& spec : job.strategies) BALEEN_TRY(impl->open(spec, plugins, job.seed));
+  BALEEN_TRY(impl->claim(job, plugins));
+  return Strategies(std::move(impl));
+}
+
+Strategies::Strategies(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Strategies::Strategies(Strategies&&) noexcept = default;
+Strategies::~Strategies() = default;
+
+bool Strategies::empty() const { return impl_->members.empty(); }
+Status Strategies::tag(Graph& graph) { return impl_->edit(graph, "tag", &baleen_strategy_t::tag); }
+Status Strategies::rewrite(Graph& graph) { return impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite); }
+Status Strategies::recompute(Graph& graph) { return impl_->edit(graph, "recompute", &baleen_strategy_t::recompute); }
+Status Strategies::lower(Graph& graph) { return impl_->edit(graph, "lower", &baleen_strategy_t::lower); }
+
+Status Strategies::place(Graph& graph, PlacementRequest& request) {
+  request.cuts.resize(impl_->mesh.axes.size());
+  for (Member& member : impl_->members) {
+    if (!member.table->place) continue;
+    BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) {
+      PlacingVerbs verbs(copy, request, impl_->abi_mesh, member.name);
+      const baleen_status_t status = member.table->place(member.self, view, verbs.table());
+      return verbs.status() ? member.plugin.check(status) : verbs.status();
+    }));
+  }
+  return {};
+}
+
+Status Strategies::schedule(Graph& graph) {
+  for (Member& member : impl_->members) {
+    if (!member.table->schedule) continue;
+    BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, Graph& copy) {
+      ScheduleVerbs verbs(copy, impl_->abi_mesh);
+      const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
+      return verbs.status() ? member.plugin.check(status) : verbs.status();
+    }));
+  }
+  return {};
+}
+
+}  // namespace baleen

@@ -1,0 +1,41 @@
+/// \file The strategies of a plan, opened, with the phases that they take part in.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/placement.hpp"
+#include "core/plan/plan.hpp"
+#include "core/plugin/registry.hpp"
+
+namespace baleen {
+
+/// The job's strategies in plan order, then, for each mesh axis that none of them claims, the strategy of the axis's name.
+/// Owns their instances. [plan time, one thread]
+class Strategies {
+ public:
+  /// Errors: a strategy that is unknown or refuses its options or the mesh; a claimed axis that is claimed twice by one name; an axis
+  /// of more than one rank that nobody claims.
+  static Result<Strategies> open(const Job& job, const Mesh& mesh, const Registry& plugins);
+
+  Strategies(Strategies&&) noexcept;
+  ~Strategies();
+
+  bool empty() const;
+  /// The phases that edit a graph as it is. A phase that fails leaves the graph as it was.
+  Status tag(Graph& graph);
+  Status rewrite(Graph& graph);
+  Status recompute(Graph& graph);
+  Status lower(Graph& graph);
+  /// What they ask for. `trained` is filled by the caller and stays.
+  Status place(Graph& graph, PlacementRequest& request);
+  /// Marks collectives that run as one with the tag "bucket".
+  Status schedule(Graph& graph);
+
+ private:
+  struct Impl;
+  explicit Strategies(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace baleen

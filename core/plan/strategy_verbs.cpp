@@ -1,0 +1,179 @@
+/// \file Checks what strategies ask for and keeps it.
+#include "core/plan/strategy_verbs.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <set>
+
+#include "baleen/dtype.hpp"
+#include "baleen/plugin.hpp"
+#include "core/layout/piece.hpp"
+
+namespace baleen {
+namespace {
+
+template <class Verb>
+baleen_status_t guarded(Status& first, Verb&& verb) {
+  Status status;
+  try {
+    status = verb();
+  } catch (const std::exception& e) {
+    status = internal(e.what());
+  }
+  if (status) return BALEEN_OK;
+  const baleen_status_t code = status.error().code;
+  if (first) first = std::move(status);
+  return code;
+}
+
+}  // namespace
+
+PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, const baleen_mesh_t& mesh,
+                           std::string strategy)
+    : graph_(graph), request_(request), mesh_(mesh), strategy_(std::move(strategy)) {
+  table_.size = sizeof(table_);
+  table_.self = this;
+  table_.mesh = &mesh_;
+  table_.cut = [](void* p, std::uint32_t axis, baleen_string_t name) {
+    return self(p).run([&] { return self(p).cut(axis, std::string(view(name))); });
+  };
+  table_.use = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
+    return self(p).run([&] { return self(p).lay(self(p).request_.used, value, axis, placement); });
+  };
+  table_.store = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
+    return self(p).run([&] { return self(p).lay(self(p).request_.stored, value, axis, placement); });
+  };
+  table_.pin = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement, std::uint32_t every) {
+    return self(p).run([&] { return self(p).pin(value, axis, placement, every != 0); });
+  };
+  table_.offer = [](void* p, const baleen_offer_t* offer) { return self(p).run([&] { return self(p).offer(*offer); }); };
+  table_.trained_count = [](void* p) { return static_cast<std::uint64_t>(self(p).request_.trained.size()); };
+  table_.trained = [](void* p, std::uint64_t number, baleen_trained_t* out) -> baleen_status_t {
+    const auto& all = self(p).request_.trained;
+    if (number >= all.size()) return BALEEN_NOT_FOUND;
+    const TrainedParameter& one = all[number];
+    *out = {sizeof(*out), one.parameter, one.gradient, one.states.data(), one.states.size()};
+    return BALEEN_OK;
+  };
+}
+
+template <class Verb>
+baleen_status_t PlacingVerbs::run(Verb&& verb) {
+  return guarded(status_, verb);
+}
+
+Status PlacingVerbs::check_axis(std::uint32_t axis) const {
+  if (axis < mesh_.count) return {};
+  return invalid("the mesh has no axis number " + std::to_string(axis));
+}
+
+Status PlacingVerbs::check_value(ValueId value) const {
+  if (value < graph_.value_count()) return {};
+  return invalid("there is no value number " + std::to_string(value));
+}
+
+Result<Placement> PlacingVerbs::checked(baleen_placement_t placement, ValueId value, std::uint32_t axis) const {
+  BALEEN_TRY(check_axis(axis));
+  BALEEN_TRY(check_value(value));
+  if (placement.kind < BALEEN_REPLICATE || placement.kind > BALEEN_AT)
+    return invalid("unknown placement " + std::to_string(placement.kind));
+  const Placement result{static_cast<Placement::Kind>(placement.kind), placement.argument, placement.depth};
+  Layout layout(mesh_.count);
+  layout[axis] = result;
+  Status fits = check(canonical(layout), graph_.value(value).shape, graph_.mesh());
+  if (!fits) return invalid("`" + graph_.value(value).name + "`: " + fits.error().message);
+  return result;
+}
+
+Status PlacingVerbs::cut(std::uint32_t axis, const std::string& logical_axis) {
+  BALEEN_TRY(check_axis(axis));
+  auto& cuts = request_.cuts[axis];
+  if (std::find(cuts.begin(), cuts.end(), logical_axis) == cuts.end()) cuts.push_back(logical_axis);
+  return {};
+}
+
+Status PlacingVerbs::lay(std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
+                         baleen_placement_t placement) {
+  BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
+  auto [it, is_new] = layouts.try_emplace(value, Layout(mesh_.count));
+  it->second = with_placement(it->second, static_cast<int>(axis), wanted);
+  return {};
+}
+
+Status PlacingVerbs::pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch) {
+  BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
+  Pin& pin = request_.pins[value];
+  pin.placements.resize(mesh_.count);
+  pin.placements[axis] = wanted;
+  pin.every_micro_batch |= every_micro_batch;
+  return {};
+}
+
+Status PlacingVerbs::offer(const baleen_offer_t& offer) {
+  if (offer.op >= graph_.op_count() || !graph_.op(offer.op).live)
+    return invalid("there is no op number " + std::to_string(offer.op));
+  const Op& op = graph_.op(offer.op);
+  Offer result{offer.op, std::string(view(offer.name)), strategy_, {}, {}, {}, offer.bytes, offer.only != 0};
+  const auto placements = [](const baleen_placement_t* first, std::size_t count) {
+    std::vector<Placement> list;
+    for (std::size_t i = 0; i < count; ++i)
+      list.push_back({static_cast<Placement::Kind>(first[i].kind), first[i].argument, first[i].depth});
+    return list;
+  };
+  for (std::uint64_t i = 0; i < offer.axis_count; ++i) {
+    BALEEN_TRY(check_axis(offer.axes[i]));
+    result.axes.push_back(static_cast<int>(offer.axes[i]));
+    result.inputs.push_back(placements(offer.inputs + i * op.inputs.size(), op.inputs.size()));
+    result.outputs.push_back(placements(offer.outputs + i * op.outputs.size(), op.outputs.size()));
+  }
+  request_.offers.push_back(std::move(result));
+  return {};
+}
+
+ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh) : graph_(graph) {
+  positions_.assign(graph.op_count(), kNone);
+  std::uint32_t position = 0;
+  for (OpId id : graph.ops()) {
+    positions_[id] = position++;
+    // Another strategy may have scheduled before.
+    if (graph.op(id).tags.contains(kBucketTag)) ++buckets_;
+  }
+  table_.size = sizeof(table_);
+  table_.self = this;
+  table_.mesh = &mesh;
+  table_.position = [](void* p, OpId op) -> std::uint32_t {
+    return op < self(p).positions_.size() ? self(p).positions_[op] : kNone;
+  };
+  table_.local_bytes = [](void* p, ValueId value) { return self(p).local_bytes(value); };
+  table_.coalesce = [](void* p, const OpId* ops, std::uint64_t count) {
+    return guarded(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
+  };
+}
+
+std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {
+  if (id >= graph_.value_count()) return 0;
+  const Value& value = graph_.value(id);
+  const Shape local = value.layout.empty() ? value.shape : local_shape(value.shape, value.layout, graph_.mesh());
+  return static_cast<std::uint64_t>(element_count(local)) * dtype_size(value.dtype);
+}
+
+Status ScheduleVerbs::coalesce(const std::vector<OpId>& ops) {
+  std::set<OpId> seen;
+  for (OpId id : ops) {
+    if (id >= graph_.op_count() || !graph_.op(id).live) return invalid("there is no op number " + std::to_string(id));
+    const Op &op = graph_.op(id), &first = graph_.op(ops.front());
+    if (!op.kind->has(kCollective)) return invalid("`" + op.kind->name + "` is no collective and cannot be coalesced");
+    const auto dtype = [&](const Op& o) { return graph_.value(o.inputs[0]).dtype; };
+    if (op.kind != first.kind || op.attributes.text("axis") != first.attributes.text("axis") ||
+        dtype(op) != dtype(first))
+      return invalid("collectives of different kinds, axes or dtypes cannot run as one");
+    if (!seen.insert(id).second) return invalid("an op stands twice in one bucket");
+    if (op.tags.contains(kBucketTag)) return invalid("an op stands in two buckets");
+  }
+  if (ops.size() < 2) return {};
+  ++buckets_;
+  for (OpId id : ops) graph_.op(id).tags[kBucketTag] = std::to_string(buckets_);
+  return {};
+}
+
+}  // namespace baleen

@@ -1,0 +1,66 @@
+/// \file What a strategy may do in `place` and in `schedule`: the tables of strategy.h over the plan's own data.
+#pragma once
+#include <vector>
+
+#include "baleen/strategy.h"
+#include "core/plan/placement.hpp"
+
+namespace baleen {
+
+/// Collectives that run as one have the same text in this tag.
+inline constexpr const char* kBucketTag = "bucket";
+
+/// Writes one strategy's wishes into a request. Borrows all; lives during one call of the strategy.
+class PlacingVerbs {
+ public:
+  PlacingVerbs(const Graph& graph, PlacementRequest& request, const baleen_mesh_t& mesh, std::string strategy);
+  PlacingVerbs(const PlacingVerbs&) = delete;
+  PlacingVerbs& operator=(const PlacingVerbs&) = delete;
+
+  const baleen_placing_t* table() const { return &table_; }
+  /// The first verb that was refused, if any.
+  const Status& status() const { return status_; }
+
+ private:
+  template <class Verb>
+  baleen_status_t run(Verb&& verb);
+  Status cut(std::uint32_t axis, const std::string& logical_axis);
+  Status lay(std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis, baleen_placement_t placement);
+  Status pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch);
+  Status offer(const baleen_offer_t& offer);
+  Status check_axis(std::uint32_t axis) const;
+  Status check_value(ValueId value) const;
+  Result<Placement> checked(baleen_placement_t placement, ValueId value, std::uint32_t axis) const;
+  static PlacingVerbs& self(void* pointer) { return *static_cast<PlacingVerbs*>(pointer); }
+
+  const Graph& graph_;
+  PlacementRequest& request_;
+  const baleen_mesh_t& mesh_;
+  std::string strategy_;
+  baleen_placing_t table_{};
+  Status status_;
+};
+
+/// Orders and joins collectives of a graph. As above.
+class ScheduleVerbs {
+ public:
+  ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh);
+  ScheduleVerbs(const ScheduleVerbs&) = delete;
+  ScheduleVerbs& operator=(const ScheduleVerbs&) = delete;
+
+  const baleen_schedule_t* table() const { return &table_; }
+  const Status& status() const { return status_; }
+
+ private:
+  Status coalesce(const std::vector<OpId>& ops);
+  std::uint64_t local_bytes(ValueId value) const;
+  static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
+
+  Graph& graph_;
+  std::vector<std::uint32_t> positions_;
+  int buckets_ = 0;
+  baleen_schedule_t table_{};
+  Status status_;
+};
+
+}  // namespace baleen

@@ -1,0 +1,109 @@
+/// \file A collective's arguments as C++ values: who holds which elements, what is refused, what two members must agree
+/// on.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baleen/dtype.hpp"
+#include "baleen/plugin.hpp"
+#include "baleen/transport.h"
+
+namespace baleen {
+
+constexpr std::string_view collective_name(baleen_collective_t op) {
+  constexpr std::string_view names[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
+                                        "all_to_all", "permute",        "send",       "receive",   "barrier"};
+  return op >= BALEEN_ALL_REDUCE && op <= BALEEN_BARRIER ? names[op - 1] : "?";
+}
+constexpr bool is_reducing(baleen_collective_t op) {
+  return op == BALEEN_ALL_REDUCE || op == BALEEN_REDUCE_SCATTER || op == BALEEN_REDUCE;
+}
+constexpr bool is_pairwise(baleen_collective_t op) { return op == BALEEN_SEND || op == BALEEN_RECEIVE; }
+
+/// Where the left half of the balanced tree over [low, high) ends.
+constexpr std::size_t tree_middle(std::size_t low, std::size_t high) { return low + (high - low + 1) / 2; }
+
+/// Elements [begin, end) of an entry.
+struct ElementRange {
+  std::uint64_t begin = 0, end = 0;
+  std::uint64_t size() const { return end - begin; }
+};
+
+/// An entry that owns its lists.
+struct CollectiveEntry {
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::uint64_t count = 0, block = 0;
+  std::vector<std::uint64_t> sends, receives;
+
+  /// What member `r` holds of the scattered side.
+  ElementRange block_of(std::size_t r) const { return {std::min(count, r * block), std::min(count, (r + 1) * block)}; }
+};
+
+/// One member's view of a collective: its place among `members`, and an owned copy of its spec.
+struct Collective {
+  baleen_collective_t op = BALEEN_BARRIER;
+  baleen_reduction_t reduction = 0;
+  baleen_dtype_t dtype = BALEEN_U8;
+  bool deterministic = false;
+  std::size_t root = 0, place = 0, members = 1;
+  std::vector<CollectiveEntry> entries;
+  std::vector<std::int32_t> destinations;
+  std::string where;
+
+  /// Refuses what this member alone can see to be wrong.
+  static Result<Collective> make(const baleen_collective_spec_t& spec, std::size_t place, std::size_t members);
+
+  std::size_t width() const { return dtype_size(dtype); }
+  /// Elements to `to` (ALL_TO_ALL).
+  std::uint64_t sends(const CollectiveEntry& e, std::size_t to) const {
+    return e.sends.empty() ? e.block : e.sends[to];
+  }
+  std::uint64_t receives(const CollectiveEntry& e, std::size_t from) const {
+    return e.receives.empty() ? e.block : e.receives[from];
+  }
+  /// The member whose input this one receives (PERMUTE), or -1.
+  std::int32_t source() const {
+    const auto found = std::find(destinations.begin(), destinations.end(), static_cast<std::int32_t>(place));
+    return found == destinations.end() ? -1 : static_cast<std::int32_t>(found - destinations.begin());
+  }
+  /// Elements that this member reads from `e.input`, and writes to `e.output`.
+  std::uint64_t input_count(const CollectiveEntry& e) const;
+  std::uint64_t output_count(const CollectiveEntry& e) const;
+  /// "all_reduce of 10 fp32 at train.lua:9".
+  std::string text() const;
+};
+
+/// Bytes that this member sends when the collective runs once, by the table in transport.h.
+std::uint64_t collective_bytes(const Collective& collective);
+
+/// What one rank brings to a call that its group makes together.
+struct Proposal {
+  std::int32_t rank = 0;
+  std::uint64_t number = 0;              ///< the proposer's own; all use the first member's for a new group
+  std::vector<std::int32_t> ranks;       ///< of the group
+  std::vector<std::int32_t> present;     ///< who makes the call: the group, or a pair of it
+  std::optional<Collective> collective;  ///< of `prepare`; none: `group_create`
+  std::string refusal;                   ///< why this rank cannot go on; or empty
+
+  std::string text() const;
+};
+
+/// The proposal of `group_create`. Refuses ranks that are not ascending or lack the caller.
+Result<Proposal> propose(std::int32_t rank, std::int32_t ranks, std::vector<std::int32_t> group, std::uint64_t number);
+/// The proposal of `prepare`. An error only where it is not known whom to tell.
+Result<Proposal> propose(std::int32_t rank, const std::vector<std::int32_t>& group,
+                         const baleen_collective_spec_t& spec);
+
+/// What is wrong with the proposals of all who are present, in the same words whichever rank asks: a refusal, or the
+/// first two that disagree, "rank 1 prepares all_gather of 12 fp32 at a.lua:9 where rank 0 prepares all_reduce of 10
+/// fp32 at ...".
+Status agree(const std::vector<Proposal>& proposals);
+
+}  // namespace baleen
+
+#include "baleen/collective_inline.hpp"

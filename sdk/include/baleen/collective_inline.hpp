@@ -1,0 +1,245 @@
+/// \file The bodies of collective.hpp.
+#pragma once
+#include <functional>
+
+#include "baleen/collective.hpp"
+
+namespace baleen {
+
+inline std::uint64_t Collective::input_count(const CollectiveEntry& e) const {
+  std::uint64_t all = 0;
+  switch (op) {
+    case BALEEN_ALL_GATHER: return e.block_of(place).size();
+    case BALEEN_BROADCAST: return place == root ? e.count : 0;
+    case BALEEN_PERMUTE: return destinations[place] >= 0 ? e.count : 0;
+    case BALEEN_RECEIVE:
+    case BALEEN_BARRIER: return 0;
+    case BALEEN_ALL_TO_ALL:
+      for (std::size_t to = 0; to < members; ++to) all += sends(e, to);
+      return all;
+    default: return e.count;
+  }
+}
+
+inline std::uint64_t Collective::output_count(const CollectiveEntry& e) const {
+  std::uint64_t all = 0;
+  switch (op) {
+    case BALEEN_REDUCE_SCATTER: return e.block_of(place).size();
+    case BALEEN_REDUCE: return place == root ? e.count : 0;
+    case BALEEN_BROADCAST: return place == root && !e.output ? 0 : e.count;
+    case BALEEN_PERMUTE: return source() >= 0 ? e.count : 0;
+    case BALEEN_SEND:
+    case BALEEN_BARRIER: return 0;
+    case BALEEN_ALL_TO_ALL:
+      for (std::size_t from = 0; from < members; ++from) all += receives(e, from);
+      return all;
+    default: return e.count;
+  }
+}
+
+inline std::string Collective::text() const {
+  std::string text(collective_name(op));
+  if (op != BALEEN_BARRIER) {
+    std::uint64_t all = 0;
+    for (const CollectiveEntry& e : entries) all += std::max({e.count, input_count(e), output_count(e)});
+    text += " of " + std::to_string(all) + " " + std::string(dtype_name(dtype));
+    if (entries.size() != 1) text += " in " + std::to_string(entries.size()) + " buffers";
+  }
+  return where.empty() ? text : text + " at " + where;
+}
+
+inline std::uint64_t collective_bytes(const Collective& c) {
+  const std::uint64_t others = c.members - 1;
+  std::uint64_t all = 0;
+  for (const CollectiveEntry& e : c.entries) {
+    const std::uint64_t bytes = e.count * c.width();
+    switch (c.op) {
+      // Divided first: 2 (n-1) c s may not fit where c s does.
+      case BALEEN_ALL_REDUCE:
+        all += 2 * others * (bytes / c.members) + 2 * others * (bytes % c.members) / c.members;
+        break;
+      case BALEEN_REDUCE_SCATTER: all += bytes - e.block_of(c.place).size() * c.width(); break;
+      case BALEEN_ALL_GATHER: all += others * e.block_of(c.place).size() * c.width(); break;
+      case BALEEN_BROADCAST: all += c.place == c.root ? others * bytes : 0; break;
+      case BALEEN_REDUCE: all += c.place == c.root ? 0 : bytes; break;
+      case BALEEN_ALL_TO_ALL: all += (c.input_count(e) - c.sends(e, c.place)) * c.width(); break;
+      case BALEEN_PERMUTE: {
+        const std::int32_t to = c.destinations[c.place];
+        all += to >= 0 && to != static_cast<std::int32_t>(c.place) ? bytes : 0;
+        break;
+      }
+      case BALEEN_SEND: all += bytes; break;
+      default: break;
+    }
+  }
+  return all;
+}
+
+namespace detail {
+
+inline Status check_entry(const Collective& c, const CollectiveEntry& e, const std::string& name) {
+  const auto wrong = [&](const std::string& what) { return invalid(c.text() + ": " + name + " " + what); };
+  if ((c.op == BALEEN_REDUCE_SCATTER || c.op == BALEEN_ALL_GATHER) && e.block * c.members < e.count)
+    return wrong("has blocks of " + std::to_string(e.block) + ", too small for " + std::to_string(e.count) +
+                 " elements on " + std::to_string(c.members) + " members");
+  if (c.op == BALEEN_ALL_TO_ALL && e.sends.empty() && e.count != e.block * c.members)
+    return wrong("has a count of " + std::to_string(e.count) +
+                 ", not block * members = " + std::to_string(e.block * c.members));
+  const std::uint64_t in = c.input_count(e) * c.width(), out = c.output_count(e) * c.width();
+  if (in && !e.input) return wrong("has no input");
+  if (out && !e.output) return wrong("has no output");
+  if (!in || !out) return {};
+  const auto* from = static_cast<const char*>(e.input);
+  const auto* to = static_cast<const char*>(e.output);
+  if (from + in <= to || to + out <= from) return {};
+  const std::uint64_t skipped = e.block_of(c.place).begin * c.width();
+  const char* in_place = c.op == BALEEN_REDUCE_SCATTER ? from + skipped : from;
+  if (c.op == BALEEN_ALL_GATHER ? to + skipped == from : c.op != BALEEN_ALL_TO_ALL && to == in_place) return {};
+  return wrong(c.op == BALEEN_ALL_TO_ALL ? "has an output that overlaps its input; all_to_all does not work in place"
+                                         : "has an output that overlaps its input without being in place");
+}
+
+inline Status check_destinations(const Collective& c) {
+  for (std::size_t i = 0; i < c.members; ++i) {
+    const std::int32_t to = c.destinations[i];
+    const bool twice = std::find(c.destinations.begin(), c.destinations.begin() + static_cast<std::ptrdiff_t>(i), to) !=
+                       c.destinations.begin() + static_cast<std::ptrdiff_t>(i);
+    if (to < -1 || to >= static_cast<std::int32_t>(c.members) || (to >= 0 && twice))
+      return invalid(c.text() + ": member " + std::to_string(i) + " sends to member " + std::to_string(to) +
+                     (twice ? ", which another sends to" : ", which is not in the group"));
+  }
+  return {};
+}
+
+}  // namespace detail
+
+inline Result<Collective> Collective::make(const baleen_collective_spec_t& spec, std::size_t place,
+                                           std::size_t members) {
+  Collective c;
+  c.where = view(spec.where);
+  c.place = place;
+  c.members = members;
+  if (collective_name(spec.op) == "?")
+    return invalid("no collective has the number " + std::to_string(spec.op), c.where);
+  c.op = spec.op;
+  c.deterministic = spec.deterministic != 0;
+  if (c.op == BALEEN_BARRIER) return c;
+  c.dtype = spec.dtype;
+  if (c.width() == 0) return invalid("no dtype has the number " + std::to_string(spec.dtype), c.where);
+  if (is_reducing(c.op)) c.reduction = spec.reduction;
+  if (is_reducing(c.op) && c.reduction != BALEEN_SUM && c.reduction != BALEEN_MAXIMUM)
+    return invalid("no reduction has the number " + std::to_string(spec.reduction), c.where);
+  if (c.op == BALEEN_BROADCAST || c.op == BALEEN_REDUCE || is_pairwise(c.op)) {
+    if (spec.root < 0 || static_cast<std::size_t>(spec.root) >= members ||
+        (is_pairwise(c.op) && static_cast<std::size_t>(spec.root) == place))
+      return invalid(std::string(collective_name(c.op)) + ": the root or peer " + std::to_string(spec.root) +
+                         " is not another member of the group of " + std::to_string(members),
+                     c.where);
+    c.root = static_cast<std::size_t>(spec.root);
+  }
+  if (c.op == BALEEN_PERMUTE) {
+    if (!spec.destinations) return invalid("permute: no destinations", c.where);
+    c.destinations.assign(spec.destinations, spec.destinations + members);
+    BALEEN_TRY(detail::check_destinations(c));
+  }
+  for (std::uint64_t i = 0; i < spec.entry_count; ++i) {
+    const baleen_collective_entry_t& given = spec.entries[i];
+    CollectiveEntry e{given.input, given.output, given.count, given.block, {}, {}};
+    if (c.op == BALEEN_ALL_TO_ALL && (given.sends || given.receives)) {
+      if (!given.sends || !given.receives) return invalid("all_to_all: one of sends and receives is missing", c.where);
+      e.sends.assign(given.sends, given.sends + members);
+      e.receives.assign(given.receives, given.receives + members);
+    }
+    c.entries.push_back(std::move(e));
+  }
+  for (std::size_t i = 0; i < c.entries.size(); ++i)
+    BALEEN_TRY(detail::check_entry(c, c.entries[i], "buffer " + std::to_string(i)));
+  return c;
+}
+
+namespace detail {
+
+/// What differs, as "buffer 1 has 4 elements, not 6" (a's first), or nothing.
+inline std::string difference(const Collective& a, const Collective& b) {
+  const auto numbers = [](const std::string& what, auto x, auto y) {
+    return what + " " + std::to_string(x) + ", not " + std::to_string(y);
+  };
+  const bool pair = is_pairwise(a.op);
+  if (pair ? a.op == b.op || !is_pairwise(b.op) : a.op != b.op) return "another operation";
+  if (pair ? a.root != b.place || b.root != a.place : a.root != b.root) return numbers("root", a.root, b.root);
+  if (a.dtype != b.dtype) return "another dtype";
+  if (a.reduction != b.reduction) return "another reduction";
+  if (a.deterministic != b.deterministic) return "deterministic on one only";
+  if (a.destinations != b.destinations) return "other destinations";
+  if (a.entries.size() != b.entries.size()) return numbers("buffers", a.entries.size(), b.entries.size());
+  for (std::size_t i = 0; i < a.entries.size(); ++i) {
+    const CollectiveEntry &x = a.entries[i], &y = b.entries[i];
+    const std::string name = "buffer " + std::to_string(i) + " has ";
+    if (x.count != y.count) return numbers(name + "elements", x.count, y.count);
+    if (x.block != y.block) return numbers(name + "a block of", x.block, y.block);
+    if (a.op != BALEEN_ALL_TO_ALL) continue;
+    const std::uint64_t sent = a.sends(x, b.place), got = b.receives(y, a.place);
+    if (sent != got)
+      return name + std::to_string(sent) + " to send where " + std::to_string(got) + " are to be received";
+    const std::uint64_t back = b.sends(y, a.place), taken = a.receives(x, b.place);
+    if (back != taken)
+      return name + std::to_string(taken) + " to receive where " + std::to_string(back) + " are to be sent";
+  }
+  return {};
+}
+
+}  // namespace detail
+
+inline std::string Proposal::text() const {
+  const std::string name = "rank " + std::to_string(rank);
+  if (collective) return name + " prepares " + collective->text();
+  if (!refusal.empty()) return name + " prepares a collective";
+  std::string list;
+  for (const std::int32_t member : ranks) list += (list.empty() ? "" : ", ") + std::to_string(member);
+  return name + " creates a group of " + list;
+}
+
+inline Result<Proposal> propose(std::int32_t rank, std::int32_t ranks, std::vector<std::int32_t> group,
+                                std::uint64_t number) {
+  Proposal mine{rank, number, group, group, {}, {}};
+  if (std::adjacent_find(group.begin(), group.end(), std::greater_equal<>()) != group.end() ||
+      std::find(group.begin(), group.end(), rank) == group.end() || group.front() < 0 || group.back() >= ranks)
+    return invalid(mine.text() + ": a group is an ascending list of the " + std::to_string(ranks) +
+                   " ranks that holds the caller");
+  return mine;
+}
+
+inline Result<Proposal> propose(std::int32_t rank, const std::vector<std::int32_t>& group,
+                                const baleen_collective_spec_t& spec) {
+  const auto place = static_cast<std::size_t>(std::find(group.begin(), group.end(), rank) - group.begin());
+  Proposal mine{rank, 0, group, group, {}, {}};
+  Result<Collective> made = Collective::make(spec, place, group.size());
+  if (is_pairwise(spec.op)) {
+    const bool known = spec.root >= 0 && static_cast<std::size_t>(spec.root) < group.size() && group[spec.root] != rank;
+    if (!known) return std::move(made).error();
+    mine.present = {std::min(rank, group[spec.root]), std::max(rank, group[spec.root])};
+  }
+  if (made)
+    mine.collective = *std::move(made);
+  else
+    mine.refusal = made.error().text();
+  return mine;
+}
+
+inline Status agree(const std::vector<Proposal>& proposals) {
+  for (const Proposal& p : proposals)
+    if (!p.refusal.empty()) return invalid("rank " + std::to_string(p.rank) + " refuses: " + p.refusal);
+  for (std::size_t j = 1; j < proposals.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      const Proposal &a = proposals[j], &b = proposals[i];
+      const bool alike = a.collective.has_value() == b.collective.has_value() && a.ranks == b.ranks;
+      const std::string why = !alike         ? "another group"
+                              : a.collective ? detail::difference(*a.collective, *b.collective)
+                                             : "";
+      if (!alike || !why.empty()) return invalid(a.text() + " where " + b.text() + " (" + why + ")");
+    }
+  }
+  return {};
+}
+
+}  // namespace baleen

@@ -1,0 +1,136 @@
+/// \file A transport as a C++ class: derive from Transport, then `BALEEN_TRANSPORT(Mine)`.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baleen/plugin.hpp"
+#include "baleen/transport.h"
+
+namespace baleen {
+
+/// The host's store with C++ manners; borrowed, valid during `create`. A failure has its text already: it throws
+/// Failed.
+class Rendezvous {
+ public:
+  explicit Rendezvous(const baleen_rendezvous_t* rendezvous) : rendezvous_(rendezvous) {}
+
+  std::int32_t rank() const { return rendezvous_->rank; }
+  std::int32_t ranks() const { return rendezvous_->ranks; }
+  void put(std::string_view key, std::string_view value) const {
+    if (const auto status = rendezvous_->put(rendezvous_->self, abi(key), abi(value)); status != BALEEN_OK)
+      throw Failed(status);
+  }
+  /// Waits for the key.
+  std::string get(std::string_view key) const {
+    std::string value(256, '\0');
+    while (true) {
+      const std::int64_t bytes = rendezvous_->get(rendezvous_->self, abi(key), value.data(), value.size());
+      if (bytes < 0) throw Failed(BALEEN_PEER_LOST);
+      const bool whole = static_cast<std::uint64_t>(bytes) <= value.size();
+      value.resize(static_cast<std::size_t>(bytes));
+      if (whole) return value;
+    }
+  }
+
+ private:
+  const baleen_rendezvous_t* rendezvous_;
+};
+
+/// Base of a member; the contracts stand in transport.h. Its destructor is `destroy`. A member also has
+/// `static Result<std::unique_ptr<Member>> create(const Host&, const Settings&, const Rendezvous&,
+/// baleen_transport_flags_t)`. Groups and slots are handles that the member makes and owns.
+class Transport {
+ public:
+  /// A member that sets this true has no memory of its own; `allocate` and `release` are then never called.
+  static constexpr bool kRegisters = false;
+
+  virtual ~Transport() = default;
+  virtual Result<void*> allocate(std::uint64_t bytes) = 0;
+  virtual void release(void* base) = 0;
+  /// Only where kRegisters.
+  virtual Status register_arena(void* base, std::uint64_t bytes) {
+    (void)base, (void)bytes;
+    return {};
+  }
+  virtual void unregister_arena(void* base) { (void)base; }
+  virtual Result<void*> group_create(std::vector<std::int32_t> ranks) = 0;
+  virtual void group_destroy(void* group) = 0;
+  virtual Result<void*> prepare(void* group, const baleen_collective_spec_t& spec) = 0;
+  virtual Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                       std::uint64_t done_value) = 0;
+  virtual Status check() = 0;
+  virtual void abort(std::string_view reason) = 0;
+  virtual const void* query(std::string_view name) {
+    (void)name;
+    return nullptr;
+  }
+};
+
+namespace detail {
+
+template <class T>
+Status keep(Result<T> result, T* out) {
+  if (!result) return std::move(result).error();
+  *out = *std::move(result);
+  return {};
+}
+
+template <class Member>
+void add_memory(baleen_transport_t& table) {
+  using Self = Instance<Transport>;
+  if constexpr (Member::kRegisters) {
+    table.register_arena = [](void* self, void* base, std::uint64_t bytes) {
+      return guard(Self::of(self).host, [&] { return Self::of(self).member->register_arena(base, bytes); });
+    };
+    table.unregister_arena = [](void* self, void* base) { Self::of(self).member->unregister_arena(base); };
+  } else {
+    table.allocate = [](void* self, std::uint64_t bytes, void** base) {
+      return guard(Self::of(self).host, [&] { return keep(Self::of(self).member->allocate(bytes), base); });
+    };
+    table.release = [](void* self, void* base) { Self::of(self).member->release(base); };
+  }
+}
+
+}  // namespace detail
+
+/// The C table of a member.
+template <class Member>
+baleen_transport_t transport_table() {
+  using Self = Instance<Transport>;
+  baleen_transport_t table{};
+  table.create = [](const baleen_host_t* host, const baleen_settings_t* settings, const baleen_rendezvous_t* rendezvous,
+                    baleen_transport_flags_t flags, void** out) {
+    return guard(Host(host), [&]() -> Status {
+      BALEEN_TRY_ASSIGN(auto member, Member::create(Host(host), Settings(settings), Rendezvous(rendezvous), flags));
+      *out = new Self{Host(host), std::move(member)};
+      return {};
+    });
+  };
+  table.destroy = &Self::destroy;
+  detail::add_memory<Member>(table);
+  table.group_create = [](void* self, const std::int32_t* ranks, std::uint64_t count, void** group) {
+    return guard(Self::of(self).host, [&] {
+      return detail::keep(Self::of(self).member->group_create({ranks, ranks + count}), group);
+    });
+  };
+  table.group_destroy = [](void* self, void* group) { Self::of(self).member->group_destroy(group); };
+  table.prepare = [](void* self, void* group, const baleen_collective_spec_t* spec, void** slot) {
+    return guard(Self::of(self).host, [&] { return detail::keep(Self::of(self).member->prepare(group, *spec), slot); });
+  };
+  table.start = [](void* self, void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                   std::uint64_t done_value) {
+    return guard(Self::of(self).host,
+                 [&] { return Self::of(self).member->start(slot, after, after_value, done, done_value); });
+  };
+  table.check = [](void* self) { return guard(Self::of(self).host, [&] { return Self::of(self).member->check(); }); };
+  table.abort = [](void* self, baleen_string_t reason) { Self::of(self).member->abort(view(reason)); };
+  table.query = [](void* self, baleen_string_t name) { return Self::of(self).member->query(view(name)); };
+  return table;
+}
+
+}  // namespace baleen
+
+/// Exports `Member` (a baleen::Transport) as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+#define BALEEN_TRANSPORT(Member) BALEEN_EXPORT_TABLE(baleen::transport_table<Member>())

@@ -1,0 +1,202 @@
+/// \file One mutex guards all; collectives run outside it.
+#include "hub.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "execute.hpp"
+
+namespace baleen::loopback {
+
+namespace {
+
+// Both sides get the same words.
+Error another_order(const Slot& a, const Slot& b) {
+  const auto side = [](const Slot& slot) {
+    return "rank " + std::to_string(slot.ranks[slot.collective.place]) + " starts " + slot.collective.text();
+  };
+  return invalid(side(a) + " where " + side(b));
+}
+
+}  // namespace
+
+Hub::Hub(std::int32_t ranks) : ranks_(static_cast<std::size_t>(ranks)), users_(static_cast<std::size_t>(ranks)) {}
+
+Result<std::uint64_t> Hub::meet(const Proposal& mine) {
+  std::unique_lock lock(mutex_);
+  for (const std::int32_t rank : mine.present)
+    if (rank != mine.rank) letters_[{mine.rank, rank}].push_back(mine);
+  changed_.notify_all();
+  std::vector<Proposal> all;
+  for (const std::int32_t rank : mine.present) {
+    if (rank == mine.rank) {
+      all.push_back(mine);
+      continue;
+    }
+    auto& box = letters_[{rank, mine.rank}];
+    const Rank &me = ranks_[static_cast<std::size_t>(mine.rank)], &peer = ranks_[static_cast<std::size_t>(rank)];
+    changed_.wait(lock, [&] { return !box.empty() || me.over || peer.gone; });
+    if (box.empty())
+      return Error{
+          BALEEN_PEER_LOST, mine.text() + ": " + (me.over ? me.why : "rank " + std::to_string(rank) + " has left"), {}};
+    all.push_back(std::move(box.front()));
+    box.pop_front();
+  }
+  BALEEN_TRY(agree(all));
+  return all.front().number;
+}
+
+Hub::Key Hub::key_of(const Operation& operation) {
+  const Collective& c = operation.slot->collective;
+  if (!is_pairwise(c.op)) return {operation.slot->group, 0, 0, operation.sequence};
+  const std::size_t from = c.op == BALEEN_SEND ? c.place : c.root, to = c.op == BALEEN_SEND ? c.root : c.place;
+  return {operation.slot->group, from * c.members + to + 1, operation.slot->number, operation.sequence};
+}
+
+std::size_t Hub::rank_of(const Operation& operation) {
+  return static_cast<std::size_t>(operation.slot->ranks[operation.slot->collective.place]);
+}
+
+void Hub::finish(const std::vector<Operation>& operations, const Status& outcome) {
+  std::vector<std::size_t> ranks;  // noted first: once finished, the slots may go
+  for (const Operation& operation : operations) ranks.push_back(rank_of(operation));
+  for (const Operation& operation : operations) operation.finish(outcome);
+  std::lock_guard lock(mutex_);
+  for (const std::size_t rank : ranks) --ranks_[rank].running;
+  changed_.notify_all();
+}
+
+void Hub::post(Operation operation) {
+  Station complete;
+  {
+    std::unique_lock lock(mutex_);
+    const Slot& slot = *operation.slot;
+    const Collective& c = slot.collective;
+    const bool pair = is_pairwise(c.op);
+    if (const Rank& me = ranks_[rank_of(operation)]; me.over) {
+      const Error error{BALEEN_PEER_LOST, me.why, {}};
+      lock.unlock();
+      return operation.finish(error);
+    }
+    for (const std::int32_t other : pair ? std::vector{slot.ranks[c.root]} : slot.ranks) {
+      if (!ranks_[static_cast<std::size_t>(other)].gone) continue;
+      lock.unlock();
+      return operation.finish(
+          Error{BALEEN_PEER_LOST, "rank " + std::to_string(other) + " has left before " + c.text(), {}});
+    }
+    const Key key = key_of(operation);
+    Station& station = stations_[key];
+    station.members.resize(pair ? 2 : c.members);
+    station.members[pair ? (c.op == BALEEN_SEND ? 0 : 1) : c.place] = std::move(operation);
+    if (++station.present < station.members.size()) return;
+    complete = std::move(station);
+    stations_.erase(key);
+    for (const Operation& member : complete.members) ++ranks_[rank_of(member)].running;
+  }
+  run(complete.members);
+}
+
+void Hub::run(const std::vector<Operation>& operations) {
+  Status outcome;
+  std::vector<const Collective*> members;
+  const Slot& first = *operations[0].slot;
+  for (const Operation& operation : operations) {
+    const Slot& slot = *operation.slot;
+    members.push_back(&slot.collective);
+    if (outcome && slot.number != first.number) outcome = another_order(slot, first);
+  }
+  if (outcome) execute(members);
+  finish(operations, outcome);
+}
+
+bool Hub::check_order(const Slot& slot) {
+  if (is_pairwise(slot.collective.op)) return true;
+  const std::int32_t rank = slot.ranks[slot.collective.place];
+  std::unique_lock lock(mutex_);
+  for (const std::int32_t other : slot.ranks) {
+    if (other == rank) continue;
+    auto& theirs = starts_[{other, rank}];
+    if (theirs.empty()) {
+      starts_[{rank, other}].push_back(&slot);
+      continue;
+    }
+    const Slot& their = *theirs.front();
+    theirs.pop_front();
+    if (their.group == slot.group && their.number == slot.number) continue;
+    const Error error = another_order(slot, their);
+    Rank &me = ranks_[static_cast<std::size_t>(rank)], &peer = ranks_[static_cast<std::size_t>(other)];
+    ++peer.running;  // so that it does not go meanwhile
+    lock.unlock();
+    me.tell(error);
+    peer.tell(error);
+    lock.lock();
+    --peer.running;
+    changed_.notify_all();
+    return false;
+  }
+  return true;
+}
+
+std::vector<Operation> Hub::take_those_who_wait_for(std::int32_t rank) {
+  std::vector<Operation> taken;
+  for (auto it = stations_.begin(); it != stations_.end();) {
+    Station& station = it->second;
+    const auto waits = [&](const Operation& member) {
+      if (!member.slot) return false;
+      const auto& ranks = member.slot->ranks;
+      const Collective& c = member.slot->collective;
+      return is_pairwise(c.op) ? ranks[c.root] == rank : std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+    };
+    if (!std::any_of(station.members.begin(), station.members.end(), waits)) {
+      ++it;
+      continue;
+    }
+    for (Operation& member : station.members) {
+      if (!member.slot) continue;
+      ++ranks_[rank_of(member)].running;
+      taken.push_back(std::move(member));
+    }
+    it = stations_.erase(it);
+  }
+  return taken;
+}
+
+void Hub::withdraw(std::int32_t rank, const Error& error, bool for_good) {
+  std::vector<Operation> own, others;
+  {
+    std::lock_guard lock(mutex_);
+    Rank& me = ranks_[static_cast<std::size_t>(rank)];
+    if (!me.over) me.why = error.message;
+    me.over = true;
+    me.gone = me.gone || for_good;
+    for (auto& [key, station] : stations_) {
+      for (Operation& member : station.members) {
+        if (!member.slot || rank_of(member) != static_cast<std::size_t>(rank)) continue;
+        ++me.running;
+        own.push_back(std::exchange(member, {}));
+        --station.present;
+      }
+    }
+    if (for_good) others = take_those_who_wait_for(rank);
+  }
+  changed_.notify_all();
+  finish(own, error);
+  finish(others, Error{BALEEN_PEER_LOST, "rank " + std::to_string(rank) + " has left", {}});
+  if (!for_good) return;
+  std::unique_lock lock(mutex_);
+  Rank& me = ranks_[static_cast<std::size_t>(rank)];
+  changed_.wait(lock, [&] { return me.running == 0; });
+  std::erase_if(starts_, [&](const auto& pair) { return pair.first.first == rank; });
+}
+
+void Hub::on_failure(std::int32_t rank, std::function<void(const Error&)> tell) {
+  std::lock_guard lock(mutex_);
+  ranks_[static_cast<std::size_t>(rank)].tell = std::move(tell);
+}
+
+bool Hub::forget() {
+  std::lock_guard lock(mutex_);
+  return --users_ == 0;
+}
+
+}  // namespace baleen::loopback
