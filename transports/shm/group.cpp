@@ -10,11 +10,13 @@ constexpr std::uint64_t kSlots = std::uint64_t{1} << Arrival::kSlotBits;
 
 void Group::arrive(const Slot& slot) {
   ++meeting;
-  // Sequentially consistent, as the look at who sleeps: either the sleeper sees this arrival or this member sees the
-  // sleeper.
-  member(place).arrivals[meeting % 2].word.store(meeting * kSlots + slot.number, std::memory_order_seq_cst);
-  std::size_t who = 0;
-  if (attendance(slot, who) == Attendance::kIncomplete) return;  // a later one rings
+  member(place).arrivals[meeting % 2].word.store(meeting * kSlots + slot.number, std::memory_order_release);
+}
+
+void Group::wake_sleepers() const {
+  // Either a sleeper, who counted itself before its last look, saw this member's arrival, or this member sees the
+  // count.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::size_t at = 0; at < boards.size(); ++at)
     if (at != place) ring(boards[at]->bell);
 }

@@ -44,6 +44,9 @@ struct Group {
 
   /// Comes to the next meeting.
   void arrive(const Slot& slot);
+  /// After a meeting: everyone who took part rings for those who fell asleep in it. So who arrives need not wait for
+  /// its arrival to be seen before it looks for the others.
+  void wake_sleepers() const;
   /// Who is there. Where not all are, `who` is one that is missing; where one came for another slot, it is that one.
   Attendance attendance(const Slot& slot, std::size_t& who) const;
   /// The slot's number that a member came for.

@@ -17,6 +17,7 @@ class OrderCheck {
  public:
   OrderCheck(bool checked, std::int32_t rank, std::vector<RankBoard*> boards);
 
+  bool checked() const { return checked_; }
   /// A slot that was prepared.
   void learn(const Slot& slot);
   /// A slot is started. An error where a peer has already started another one in its place; that peer is woken.

@@ -7,7 +7,8 @@
 namespace baleen::shm {
 namespace {
 
-constexpr std::uint64_t kBriefBytes = 1 << 20;  // up to here an operation may be run by its caller
+// Up to here an operation may be run by its caller: it takes no longer than handing it over does.
+constexpr std::uint64_t kBriefBytes = 1 << 20, kBriefDirectBytes = 4 << 20;
 
 std::uint64_t bytes_of(const std::vector<ChannelEnd::Piece>& pieces) {
   std::uint64_t bytes = 0;
@@ -56,14 +57,15 @@ Status SharedMemoryTransport::compile(Slot& slot, const Meeting& meeting, const 
   const std::vector<Peer> peers = peers_of(*slot.group, meeting, mine);
   const Compilation c{peers, mine.place};
   const std::uint64_t largest = largest_stream(c);
-  slot.brief = largest <= kBriefBytes;
+  const bool direct = in_reach(c);
+  slot.brief = largest <= (direct ? kBriefDirectBytes : kBriefBytes);
   if (largest == 0) {
     slot.programs[0].end_step(true);
   } else if (largest <= kMailBytes) {
     slot.by_parity = true;
     slot.programs = {compile_mail(c, 0), compile_mail(c, 1)};
   } else {
-    slot.programs[0] = in_reach(c) ? compile_direct(c) : compile_staged(c);
+    slot.programs[0] = direct ? compile_direct(c) : compile_staged(c);
   }
   return {};
 }

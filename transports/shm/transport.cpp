@@ -2,18 +2,19 @@
 #include "transport.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 
 namespace baleen::shm {
 namespace {
 
-std::int32_t usable_cores() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
-  return static_cast<std::int32_t>(std::thread::hardware_concurrency());
+// Whether the ranks together may use a core each, wherever the launcher has put them.
+bool has_core_each(const std::vector<RankBoard*>& boards) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (const RankBoard* board : boards) CPU_OR(&all, &all, &board->cores);
+  return static_cast<std::size_t>(CPU_COUNT(&all)) >= boards.size();
 }
 
 }  // namespace
@@ -30,13 +31,15 @@ Result<std::unique_ptr<SharedMemoryTransport>> SharedMemoryTransport::create(con
   BALEEN_TRY(made->share_boards(checked));
   made->order_ = std::make_unique<OrderCheck>(checked, made->mesh_->rank(), made->boards_);
   made->worker_ = std::make_unique<Worker>(*made->boards_[static_cast<std::size_t>(rendezvous.rank())], *made->order_,
-                                           made->failure_, usable_cores() >= rendezvous.ranks());
+                                           made->failure_, has_core_each(made->boards_));
   return made;
 }
 
 Status SharedMemoryTransport::share_boards(bool checked) {
   const auto ranks = static_cast<std::size_t>(mesh_->ranks());
   BALEEN_TRY_ASSIGN(memory_, SharedMemory::create(RankBoard::bytes(checked ? ranks : 0), "a rank's staging area"));
+  // Of the process: some library may have pinned this thread.
+  sched_getaffinity(getpid(), sizeof(cpu_set_t), &reinterpret_cast<RankBoard*>(memory_.base())->cores);
   std::map<std::int32_t, Message> outgoing;
   for (std::int32_t rank = 0; rank < mesh_->ranks(); ++rank)
     if (rank != mesh_->rank()) outgoing[rank] = {std::to_string(memory_.bytes()), {memory_.file()}, {}};

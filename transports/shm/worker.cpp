@@ -13,32 +13,38 @@
 namespace baleen::shm {
 namespace {
 
-// A short wait that stays awake: with a core for each rank by looking again at once, else by letting the others run.
+std::int64_t nanoseconds() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
+
+// A wait of at most `budget` nanoseconds that stays awake: with a core for each rank by looking again at once; then by
+// letting others run, for who is waited for may be queued for this very core.
 class Spinner {
  public:
-  explicit Spinner(bool spins) : spins_(spins), budget_(spins ? 20'000 : 50'000), begin_(now()) {}
+  Spinner(bool spins, std::int64_t budget) : looks_(spins ? 200 : 0), budget_(budget) {}
 
   bool again() {
-    if (!spins_) {
-      sched_yield();
-      return now() - begin_ < budget_;
+    if (looks_ > 0) {
+      --looks_;
+      event_pause();
+      return true;
     }
-    event_pause();
-    return ++rounds_ % 64 != 0 || now() - begin_ < budget_;
+    if (end_ == 0) end_ = nanoseconds() + budget_;
+    sched_yield();
+    return nanoseconds() < end_;
   }
 
  private:
-  static std::int64_t now() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1'000'000'000 + t.tv_nsec;
-  }
-
-  const bool spins_;
-  const std::int64_t budget_;  // nanoseconds
-  const std::int64_t begin_;
-  unsigned rounds_ = 0;
+  int looks_;
+  const std::int64_t budget_;
+  std::int64_t end_ = 0;
 };
+
+// To wait awake for as long as a hand-over to the thread and back takes is never much worse than either choice. Where
+// peers were later than that, they will be so again.
+constexpr std::int64_t kHandOver = 200'000, kShortly = 10'000;
 
 // Counts a sleeper for as long as it looks and sleeps, so that nothing happens unnoticed between the two.
 class Sleeper {
@@ -68,7 +74,7 @@ std::thread without_signals(auto body) {
 }  // namespace
 
 Worker::Worker(RankBoard& board, OrderCheck& order, Failure& failure, bool spins)
-    : board_(board), order_(order), failure_(failure), spins_(spins) {
+    : board_(board), order_(order), failure_(failure), spins_(spins), patience_(kHandOver) {
   parked_.reserve(BALEEN_MAX_OUTSTANDING);
   thread_ = without_signals([this] { work(); });
 }
@@ -76,27 +82,33 @@ Worker::Worker(RankBoard& board, OrderCheck& order, Failure& failure, bool spins
 Worker::~Worker() {
   fail({BALEEN_PEER_LOST, "the transport was destroyed", {}});
   leaving_ = true;
-  ring(board_.bell);
+  wake();
   thread_.join();
 }
 
 void Worker::fail(Error error) {
   failure_.set(std::move(error));
-  ring(board_.bell);
+  wake();
 }
 
-Status Worker::start(const Operation& given) {
+void Worker::wake() {
+  ring(board_.bell);
+  ring(idle_);
+}
+
+Status Worker::start(Operation& operation) {
   if (failure_) return failure_.status();
   const std::uint64_t unfinished = unfinished_.load(std::memory_order_acquire);
   if (unfinished >= BALEEN_MAX_OUTSTANDING)
     return internal(std::to_string(unfinished) + " operations are unfinished; wait for some before starting more");
-  if (auto wrong = order_.note(*given.slot)) {
-    fail(*std::move(wrong));
-    return failure_.status();
+  if (order_.checked()) {
+    if (auto wrong = order_.note(*operation.slot)) {
+      fail(*std::move(wrong));
+      return failure_.status();
+    }
   }
-  Operation operation = given;
-  const bool now = !given.after || event_value(*given.after) >= given.after_value;
-  if (now && unfinished == 0 && given.slot->brief && run_now(operation)) {
+  const bool now = !operation.after || event_value(*operation.after) >= operation.after_value;
+  if (now && unfinished == 0 && operation.slot->brief && run_now(operation)) {
     if (operation.done) event_signal(*operation.done, operation.done_value);
     return {};
   }
@@ -104,7 +116,7 @@ Status Worker::start(const Operation& given) {
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   queue_[tail % queue_.size()] = operation;
   tail_.store(tail + 1, std::memory_order_seq_cst);
-  ring(board_.bell);
+  wake();
   return {};
 }
 
@@ -113,17 +125,18 @@ Status Worker::start(const Operation& given) {
 bool Worker::run_now(Operation& operation) {
   begin(operation);
   if (operation.slot->channel) {
-    Spinner spinner(spins_);
+    Spinner spinner(spins_, kShortly);
     do {
       if (operation.slot->channel->poll(operation.ticket)) return true;
     } while (!failure_ && spinner.again());
     return false;
   }
   return advance(operation, [&] {
-    Spinner spinner(spins_);
-    do {
+    if (all_here(operation)) return true;
+    Spinner spinner(spins_, patience_.load(std::memory_order_relaxed));
+    while (!failure_ && spinner.again())
       if (all_here(operation)) return true;
-    } while (!failure_ && spinner.again());
+    operation.waits_since = nanoseconds();
     return false;
   });
 }
@@ -147,6 +160,7 @@ bool Worker::advance(Operation& operation, const Await& await) {
       operation.arrived = true;
     }
     if (!await()) return false;
+    operation.slot->group->wake_sleepers();
     operation.arrived = false;
   }
   return true;
@@ -197,16 +211,18 @@ template <class Ready>
 bool Worker::wait(const Ready& ready, bool spin, const Operation& operation) {
   constexpr double kTick = 0.5;  // seconds between looks at what rings no bell
   if (spin) {
-    Spinner spinner(spins_);
+    Spinner spinner(spins_, kShortly);
     do {
       if (ready()) return true;
       if (failure_) return false;
       poll_parked();
     } while (spinner.again());
   }
-  const Sleeper sleeper(board_.bell);
+  // Peers ring for every meeting; who waits for none of them is not to be disturbed.
+  baleen_event_t& bell = operation.begun || !parked_.empty() ? board_.bell : idle_;
+  const Sleeper sleeper(bell);
   while (true) {
-    const std::uint64_t seen = event_value(board_.bell);
+    const std::uint64_t seen = event_value(bell);
     if (ready()) return true;
     if (failure_) return false;
     if (poll_parked()) continue;
@@ -217,9 +233,9 @@ bool Worker::wait(const Ready& ready, bool spin, const Operation& operation) {
       }
     }
     if (operation.after && !operation.begun)
-      event_sleep(*operation.after, operation.after_value, board_.bell, seen + 1, kTick);
+      event_sleep(*operation.after, operation.after_value, bell, seen + 1, kTick);
     else
-      event_sleep(board_.bell, seen + 1, kTick);
+      event_sleep(bell, seen + 1, kTick);
   }
 }
 
@@ -234,7 +250,13 @@ bool Worker::run(Operation& operation) {
     poll_parked();
     return true;
   }
-  if (!advance(operation, [&] { return wait([&] { return all_here(operation); }, true, operation); })) return false;
+  const auto await = [&] {
+    if (!wait([&] { return all_here(operation); }, true, operation)) return false;
+    if (const std::int64_t since = std::exchange(operation.waits_since, 0))
+      patience_.store(nanoseconds() - since < kHandOver ? kHandOver : kShortly, std::memory_order_relaxed);
+    return true;
+  };
+  if (!advance(operation, await)) return false;
   finish(operation);
   return true;
 }
@@ -262,9 +284,9 @@ void Worker::work() {
     // Nothing runs any more. A start that was on its way still comes here to fail.
     drain();
     if (leaving_) return;
-    const Sleeper sleeper(board_.bell);
-    const std::uint64_t seen = event_value(board_.bell);
-    if (!something()) event_sleep(board_.bell, seen + 1, 1);
+    const Sleeper sleeper(idle_);
+    const std::uint64_t seen = event_value(idle_);
+    if (!something()) event_sleep(idle_, seen + 1, 1);
   }
 }
 

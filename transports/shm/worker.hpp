@@ -22,7 +22,8 @@ struct Operation {
   std::size_t step = 0;
   bool arrived = false;  // at the meeting that ends the step
   bool begun = false;
-  std::uint64_t ticket = 0;  // of a channel's end
+  std::uint64_t ticket = 0;      // of a channel's end
+  std::int64_t waits_since = 0;  // when its caller gave up waiting for the others, in nanoseconds
 };
 
 /// `start` comes from one thread at a time.
@@ -33,12 +34,14 @@ class Worker {
   /// Fails what is unfinished.
   ~Worker();
 
-  Status start(const Operation& operation);
+  /// `operation` is used up.
+  Status start(Operation& operation);
   /// Everything unfinished fails. [any thread]
   void fail(Error error);
 
  private:
   void work();
+  void wake();
   bool run(Operation& operation);
   void drain();
   bool run_now(Operation& operation);
@@ -53,6 +56,7 @@ class Worker {
   bool wait(const Ready& ready, bool spin, const Operation& operation);
 
   RankBoard& board_;
+  baleen_event_t idle_{};  // rung by this rank alone
   OrderCheck& order_;
   Failure& failure_;
   const bool spins_;
@@ -61,7 +65,8 @@ class Worker {
   std::atomic<std::uint64_t> head_{0}, tail_{0};
   // Queued, run or parked. While it is 0 the thread touches nothing, so `start` may run an operation itself.
   std::atomic<std::uint64_t> unfinished_{0};
-  std::vector<Operation> parked_;  // ends of channels that wait for their peers
+  std::atomic<std::int64_t> patience_;  // of `start` with peers that are not there yet, in nanoseconds
+  std::vector<Operation> parked_;       // ends of channels that wait for their peers
   std::atomic<bool> leaving_{false};
   std::thread thread_;
 };

@@ -103,7 +103,7 @@ inline void event_sleep(baleen_event_t& a, std::uint64_t value_a, baleen_event_t
 /// Waits until the event has reached `value`: spins for some microseconds, then sleeps. A negative `seconds` waits for
 /// ever; otherwise false means that the time is over. [any thread]
 inline bool event_wait(baleen_event_t& event, std::uint64_t value, double seconds = -1) {
-  constexpr int kSpins = 2000;
+  constexpr int kSpins = 200;
   for (int spin = 0; spin < kSpins; ++spin) {
     if (event_value(event) >= value) return true;
     event_pause();
