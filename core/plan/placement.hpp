@@ -94,6 +94,7 @@ struct PlacedGraph {
   std::vector<Conversion> conversions;  ///< in the order in which they are first needed
   std::vector<InternalReduction> internal;
   std::vector<std::uint32_t> outputs;  ///< per graph output: the conversion that makes it whole; kNone: it is
+  std::uint64_t candidates = 0;        ///< how many were priced: the work it was
 };
 
 /// One collective that a plan runs in a step (of one micro-batch, where it stands in a loop).

@@ -113,6 +113,7 @@ class Propagator {
         graph_.mesh().size(axis) == 1 ? std::vector{whole(decided.op)} : candidates_.list(decided, axis);
     const Candidate* best = nullptr;
     double least = 0;
+    placed_.candidates += list.size();
     for (const Candidate& candidate : list) {
       if (!reads_parameters_as_used(decided, candidate, axis)) continue;
       const double cost = cost_of(decided, candidate, axis);

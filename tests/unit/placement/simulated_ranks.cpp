@@ -10,17 +10,6 @@
 namespace baleen::test {
 namespace {
 
-const std::map<std::string, Kernel>& kernels() {
-  static const std::map<std::string, Kernel> all = [] {
-    std::map<std::string, Kernel> list;
-    add_basic_kernels(list);
-    add_network_kernels(list);
-    add_attention_kernels(list);
-    return list;
-  }();
-  return all;
-}
-
 bool is_conversion(const Op& op) { return op.kind->has(kStructural) && op.attributes.has("from"); }
 
 bool in(const Runs& runs, std::int64_t index) {
@@ -28,6 +17,19 @@ bool in(const Runs& runs, std::int64_t index) {
 }
 
 }  // namespace
+
+Kernel reference_kernel(const std::string& kind) {
+  static const std::map<std::string, Kernel> all = [] {
+    std::map<std::string, Kernel> list;
+    add_basic_kernels(list);
+    add_network_kernels(list);
+    add_attention_kernels(list);
+    return list;
+  }();
+  const auto it = all.find(kind);
+  if (it == all.end()) throw std::runtime_error("the reference lacks " + kind);
+  return it->second;
+}
 
 SimulatedRanks::SimulatedRanks(const Graph& graph)
     : graph_(graph), ranks_(static_cast<std::size_t>(rank_count(graph.mesh()))) {}
@@ -63,6 +65,7 @@ Tensor SimulatedRanks::masked(ValueId v, std::size_t rank, const Tensor& whole) 
 void SimulatedRanks::run() {
   values_.clear();
   assigned_.clear();
+  local_.clear();
   for (OpId id : graph_.ops()) run(graph_.op(id));
 }
 
@@ -73,6 +76,8 @@ void SimulatedRanks::run(const Op& op) {
     const ValueId v = op.outputs[0];
     const Tensor whole(graph_.value(v).shape, sources_.at(op.attributes.text("name")));
     for (std::size_t rank = 0; rank < ranks_; ++rank) values_[v].push_back(masked(v, rank, whole));
+  } else if (is_local(op)) {
+    run_local(op);
   } else if (is_conversion(op)) {
     Pieces pieces;
     for (std::size_t rank = 0; rank < ranks_; ++rank) pieces.push_back(converted(op, rank));
@@ -152,8 +157,7 @@ Tensor SimulatedRanks::operand(const Op& op, std::size_t input, std::size_t rank
 }
 
 void SimulatedRanks::run_kernel(const Op& op) {
-  const auto kernel = kernels().find(op.kind->name);
-  if (kernel == kernels().end()) throw std::runtime_error("the reference lacks " + op.kind->name);
+  const Kernel kernel = reference_kernel(op.kind->name);
   const std::vector<int> whole_axes = internal_axes(op);
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     Call call{op, {}, {}, {}, 0, 0};
@@ -164,7 +168,7 @@ void SimulatedRanks::run_kernel(const Op& op) {
       call.outputs.emplace_back(graph_.value(y).shape);
       call.dtypes.push_back(graph_.value(y).dtype);
     }
-    kernel->second(call);
+    kernel(call);
     for (std::size_t i = 0; i < op.outputs.size(); ++i)
       values_[op.outputs[i]].push_back(masked(op.outputs[i], rank, call.outputs[i]));
   }

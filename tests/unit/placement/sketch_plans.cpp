@@ -160,7 +160,8 @@ class Maker {
         if (text.substr(begin, end - begin) == travels)
           moved = static_cast<double>(element_count(graph().value((*ids)[i]).shape));
     }
-    return {id, "summa", "", {axis(name)}, {placements("in")}, {placements("out")}, 4 * (q - 1) * moved / q / q, true};
+    return {id,  "summa", "tensor", {axis(name)}, {placements("in")}, {placements("out")}, 4 * (q - 1) * moved / q / q,
+            true};
   }
 
   SketchPlan plan_;
