@@ -30,7 +30,7 @@ Result<Mesh> mesh_of(const Manifest& manifest) {
   for (const ManifestAxis& axis : manifest.mesh) {
     product *= axis.size;
     sizes += (sizes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
-    if (axis.size > 1) mesh.axes.push_back({axis.name, axis.size});
+    mesh.axes.push_back({axis.name, axis.size});
   }
   if (product == manifest.ranks()) return mesh;
   const std::string where = manifest.mesh.empty() ? manifest.hosts.front().where : manifest.mesh.front().where;

@@ -10,7 +10,7 @@
 
 namespace baleen::app {
 
-/// The manifest's mesh, without the axes of one rank. Fails where its product is not the number of ranks.
+/// The manifest's mesh. Fails where its product is not the number of ranks.
 Result<Mesh> mesh_of(const Manifest& manifest);
 
 /// This process's connection to the other ranks. Destroyed after all that communicates.

@@ -1,3 +1,4 @@
+/// \file What an op could do along one mesh axis, from its letters and the strategies' offers.
 #include "core/plan/candidates.hpp"
 
 #include <algorithm>
@@ -49,6 +50,19 @@ Candidate of_offer(const Offer& offer, std::uint32_t index, int axis) {
 Candidates::Candidates(const Graph& graph, const PlacementRequest& request, const ValueCopies& copies)
     : graph_(graph), request_(request), copies_(copies) {
   for (std::uint32_t i = 0; i < request.offers.size(); ++i) offers_.emplace(request.offers[i].op, i);
+  balanced_.resize(graph.mesh().axes.size());
+  for (int axis = 0; axis < static_cast<int>(balanced_.size()); ++axis) {
+    const auto at = static_cast<std::size_t>(axis);
+    for (const auto& [value, pin] : request.pins)
+      if (pin.placements[at]) note_balanced(value, axis, *pin.placements[at]);
+    for (const auto& [value, layout] : request.used) note_balanced(value, axis, layout[at]);
+  }
+}
+
+void Candidates::note_balanced(ValueId value, int axis, const Placement& placement) {
+  if (placement.kind != Placement::Kind::shard_balanced) return;
+  const std::string& name = graph_.value(value).axes[static_cast<std::size_t>(placement.argument)];
+  if (!name.empty()) balanced_[static_cast<std::size_t>(axis)].insert(name);
 }
 
 bool Candidates::may_cut(const Op& op, const Letter& letter, int axis) const {
@@ -66,8 +80,10 @@ std::int64_t Candidates::parts(const Decided& decided, const Letter& letter, int
   return parts;
 }
 
-/// A letter is cut in balanced chunks where an operand that holds it is.
+/// A letter is cut in balanced chunks where its logical axis is in some pin, or an operand that holds it is.
 bool Candidates::is_balanced(const Decided& decided, const Letter& letter, int axis) const {
+  for (const std::string& name : balanced_[static_cast<std::size_t>(axis)])
+    if (letter.has_axis(name)) return true;
   for (std::size_t i = 0; i < decided.op.inputs.size(); ++i) {
     const auto dim = decided.letters.iteration.inputs[i].find(letter.name);
     if (dim == std::string::npos) continue;
@@ -132,7 +148,7 @@ void Candidates::add_offers(const Decided& decided, int axis, std::vector<Candid
 }
 
 void Candidates::keep_twin(const Decided& decided, int axis, std::vector<Candidate>& list) const {
-  if (!decided.twin_choices) return;
+  if (!decided.twin_choices || decided.op.kind->has(kView)) return;
   const Choice& twin = (*decided.twin_choices)[static_cast<std::size_t>(axis)];
   auto follows = [&](const Candidate& c) {
     switch (twin.kind) {

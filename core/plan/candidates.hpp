@@ -1,5 +1,7 @@
 /// \file What an op could do along one mesh axis (DESIGN 4): replicate, shard a letter, pass partial, or an offer.
 #pragma once
+#include <set>
+
 #include "core/plan/op_letters.hpp"
 #include "core/plan/placement.hpp"
 #include "core/plan/value_copies.hpp"
@@ -36,6 +38,7 @@ class Candidates {
   std::string why_not(const Decided& decided, int axis, const Letter& letter) const;
 
  private:
+  void note_balanced(ValueId value, int axis, const Placement& placement);
   bool may_cut(const Op& op, const Letter& letter, int axis) const;
   std::int64_t parts(const Decided& decided, const Letter& letter, int axis) const;
   bool is_balanced(const Decided& decided, const Letter& letter, int axis) const;
@@ -47,6 +50,7 @@ class Candidates {
   const PlacementRequest& request_;
   const ValueCopies& copies_;
   std::multimap<OpId, std::uint32_t> offers_;
+  std::vector<std::set<std::string>> balanced_;  ///< per mesh axis: logical axes that it cuts in balanced chunks
 };
 
 }  // namespace baleen

@@ -48,6 +48,7 @@ struct alignas(kLine) StartLog {
 struct alignas(kLine) RankBoard {
   baleen_event_t bell;
   alignas(kLine) std::atomic<std::uint32_t> left;
+  std::array<char, 1024> why;  ///< it left, ending with a zero; empty where it had come to its end
 
   static constexpr std::size_t kHead = 4096;
   std::byte* half(std::size_t number) { return reinterpret_cast<std::byte*>(this) + kHead + number * kSegmentBytes; }

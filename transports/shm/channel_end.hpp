@@ -25,8 +25,7 @@ class ChannelEnd {
   std::uint64_t take_ticket() { return tickets_++; }
   /// Goes on with the operation whose turn it is. True when that one is finished.
   bool poll(std::uint64_t ticket);
-  /// Nothing more can come from there, or go.
-  bool peer_left() const { return peer_.left.load(std::memory_order_acquire) != 0; }
+  const RankBoard& peer() const { return peer_; }
   std::uint64_t bytes() const { return bytes_; }
 
  private:

@@ -42,7 +42,7 @@ Status SharedMemoryTransport::share_boards(bool checked) {
     if (rank != mesh_->rank()) outgoing[rank] = {std::to_string(memory_.bytes()), {memory_.file()}, {}};
   BALEEN_TRY_ASSIGN(auto arrived, mesh_->exchange(std::move(outgoing), "creating the transport"));
   theirs_.resize(ranks);
-  boards_.resize(ranks);
+  std::vector<RankBoard*> boards;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const auto found = arrived.find(static_cast<std::int32_t>(rank));
     if (found != arrived.end()) {
@@ -53,17 +53,20 @@ Status SharedMemoryTransport::share_boards(bool checked) {
       BALEEN_TRY_ASSIGN(theirs_[rank], SharedMemory::map(message.arrived[0], memory_.bytes()));
     }
     const SharedMemory& memory = found == arrived.end() ? memory_ : theirs_[rank];
-    boards_[rank] = reinterpret_cast<RankBoard*>(memory.base());
+    boards.push_back(reinterpret_cast<RankBoard*>(memory.base()));
   }
+  boards_ = std::move(boards);
   return {};
 }
 
 SharedMemoryTransport::~SharedMemoryTransport() {
+  const Status before = failure_.status();
   worker_.reset();
   if (boards_.empty()) return;  // `create` failed
-  boards_[static_cast<std::size_t>(mesh_->rank())]->left = 1;
-  for (RankBoard* board : boards_)
-    if (board) ring(board->bell);
+  RankBoard& mine = *boards_[static_cast<std::size_t>(mesh_->rank())];
+  if (!before) before.error().text().copy(mine.why.data(), mine.why.size() - 1);
+  mine.left.store(1, std::memory_order_release);
+  for (RankBoard* board : boards_) ring(board->bell);
 }
 
 Result<void*> SharedMemoryTransport::allocate(std::uint64_t bytes) {

@@ -51,6 +51,11 @@ class Sleeper {
   baleen_event_t& bell_;
 };
 
+Error has_left(const std::string& who, const RankBoard& board, const Slot& slot) {
+  const std::string why = board.why.data();
+  return {BALEEN_PEER_LOST, who + " has left before " + slot.text + (why.empty() ? "" : " (because: " + why + ")"), {}};
+}
+
 std::thread without_signals(auto body) {
   sigset_t all, before;
   sigfillset(&all);
@@ -159,7 +164,8 @@ bool Worker::all_here(const Operation& operation) {
   if (group.boards[who]->left.load(std::memory_order_acquire) == 0) return false;
   const std::size_t gone = who;
   if (group.attendance(slot, who) != Attendance::kIncomplete || who != gone) return false;  // came first, then left
-  fail({BALEEN_PEER_LOST, "rank " + std::to_string(group.ranks[gone]) + " has left before " + slot.text, {}});
+  auto wrong = order_.verify(slot);                                                         // perhaps why it left
+  fail(wrong ? *std::move(wrong) : has_left("rank " + std::to_string(group.ranks[gone]), *group.boards[gone], slot));
   return false;
 }
 
@@ -168,7 +174,7 @@ bool Worker::poll_parked() {
   bool progress = false;
   for (std::size_t i = 0; i < parked_.size();) {
     ChannelEnd& end = *parked_[i].slot->channel;
-    const bool left = end.peer_left();
+    const bool left = end.peer().left.load(std::memory_order_acquire) != 0;
     if (end.poll(parked_[i].ticket)) {
       const Operation finished = parked_[i];
       parked_.erase(parked_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -177,7 +183,7 @@ bool Worker::poll_parked() {
       continue;
     }
     if (left) {
-      fail({BALEEN_PEER_LOST, "the other side has left before " + parked_[i].slot->text, {}});
+      fail(has_left("the other side", end.peer(), *parked_[i].slot));
       break;
     }
     ++i;

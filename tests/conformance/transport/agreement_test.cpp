@@ -20,12 +20,13 @@ class Agreement : public TransportSuite {
       baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_F32, 0,         &entry,
                                     1,           nullptr,           1,          0,          abi(where)};
       const baleen_collective_spec_t good = spec;
+      const baleen_collective_entry_t good_entry = entry;
       change(rank.rank, spec, entry);
       try {
         rank.prepare(world, spec);
       } catch (const std::runtime_error& e) {
         for (const std::string& part : parts) expect_contains(e.what(), part);
-        entry.count = 10;
+        entry = good_entry;
         rank.run(rank.prepare(world, good));  // nothing is broken by it
         return;
       }
