@@ -45,7 +45,7 @@ Result<std::unique_ptr<Ranks>> Ranks::connect(const ScriptOptions& options, cons
   auto ranks = std::unique_ptr<Ranks>(new Ranks(*setup.link));
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, transport.member.settings(options.seed.value_or(0)));
   const baleen_host_t* host = transport.plugin.host();
-  ranks->rendezvous_ = std::make_unique<Rendezvous>(
+  ranks->rendezvous_ = std::make_unique<RendezvousTable>(
       *setup.link, [host](const Error& error) { host->fail(host->self, error.code, abi(error.text())); });
   Communicator::Options communicator;
   communicator.checked = options.checked;

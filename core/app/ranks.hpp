@@ -5,7 +5,7 @@
 
 #include "core/app/prepare.hpp"
 #include "core/graph/graph.hpp"
-#include "core/launch/rendezvous.hpp"
+#include "core/launch/rendezvous_table.hpp"
 #include "core/program/communicator.hpp"
 
 namespace baleen::app {
@@ -31,7 +31,7 @@ class Ranks {
   explicit Ranks(RankLink& link) : link_(link) {}
 
   RankLink& link_;
-  std::unique_ptr<Rendezvous> rendezvous_;
+  std::unique_ptr<RendezvousTable> rendezvous_;
   std::unique_ptr<Communicator> communicator_;
   std::optional<AbortWatch> watch_;
 };

@@ -84,6 +84,7 @@ Outcome FirstCause::outcome() const {
   Error error = cause.failure.error;
   if (static_cast<int>(alike(cause).size()) < ranks_) error = {error.code, text(cause), {}};
   outcome.status = std::move(error);
+  outcome.recorded = cause.failure.recorded;
   if (const auto code = exit_codes_.find(cause.rank); code != exit_codes_.end()) outcome.exit_code = code->second;
   return outcome;
 }

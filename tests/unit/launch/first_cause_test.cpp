@@ -29,6 +29,16 @@ TEST(FirstCause, NamesTheRankWithWhatItDid) {
   EXPECT_EQ(cause.outcome().status.error().code, BALEEN_INVALID);
 }
 
+TEST(FirstCause, BringsTheRecordOfItsRankAlone) {
+  FirstCause cause(3, "localhost");
+  for (const int rank : {2, 1}) {
+    Failure failure = own("fails on rank " + std::to_string(rank));
+    failure.recorded.push_back("of rank " + std::to_string(rank));
+    cause.failed(rank, failure);
+  }
+  EXPECT_EQ(cause.outcome().recorded, std::vector<std::string>{"of rank 2"});
+}
+
 TEST(FirstCause, NamesAHostThatIsNotThisOne) {
   FirstCause cause(3, "node7");
   cause.killed(2, SIGKILL, {});

@@ -51,16 +51,23 @@ TEST(Wire, CarriesPlacesMomentsAndFailures) {
   EXPECT_EQ(*place_from(to_bytes(place)), place);
   const Moment moment{12, "backward", 77, 2};
   EXPECT_EQ(*moment_from(to_bytes(moment)), moment);
-  const Failure failure{invalid("bad value", "train.lua:3:5"), moment};
+  Failure failure;
+  failure.error = invalid("bad value", "train.lua:3:5");
+  failure.moment = moment;
+  failure.recorded = {"one line", "", "another"};
   const auto got = failure_from(to_bytes(failure));
   ASSERT_TRUE(got);
   EXPECT_EQ(got->error.code, BALEEN_INVALID);
   EXPECT_EQ(got->error.text(), "train.lua:3:5: bad value");
   EXPECT_EQ(got->moment, moment);
+  EXPECT_EQ(got->recorded, failure.recorded);
 }
 
 TEST(Wire, RefusesHalfAFailure) {
-  const std::string bytes = to_bytes(Failure{invalid("bad value", "here"), {}});
+  Failure failure;
+  failure.error = invalid("bad value", "here");
+  failure.recorded = {"a line"};
+  const std::string bytes = to_bytes(failure);
   for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(failure_from(bytes.substr(0, size))) << size;
   EXPECT_FALSE(failure_from(bytes + "x"));
 }

@@ -1,5 +1,5 @@
 /// \file The table that transports get, over a RankLink.
-#include "core/launch/rendezvous.hpp"
+#include "core/launch/rendezvous_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,12 +12,12 @@ namespace {
 
 baleen_string_t borrowed(const std::string& text) { return {text.data(), text.size()}; }
 
-class ARendezvous : public testing::Test {
+class ARendezvousTable : public testing::Test {
  protected:
   FakeLauncher launcher;
   std::unique_ptr<RankLink> link = launcher.link();
   Error failure;
-  Rendezvous rendezvous{*link, [this](const Error& error) { failure = error; }};
+  RendezvousTable rendezvous{*link, [this](const Error& error) { failure = error; }};
   const baleen_rendezvous_t& table = *rendezvous.get();
 
   std::int64_t get(const std::string& key, std::string& value, std::uint64_t capacity, const Message& reply) {
@@ -30,13 +30,13 @@ class ARendezvous : public testing::Test {
   }
 };
 
-TEST_F(ARendezvous, KnowsTheRanks) {
+TEST_F(ARendezvousTable, KnowsTheRanks) {
   EXPECT_EQ(table.size, sizeof(baleen_rendezvous_t));
   EXPECT_EQ(table.rank, 1);
   EXPECT_EQ(table.ranks, 4);
 }
 
-TEST_F(ARendezvous, PutsBytes) {
+TEST_F(ARendezvousTable, PutsBytes) {
   const std::string bytes("a\0b", 3);
   auto status = std::async([&] { return table.put(table.self, borrowed("key"), borrowed(bytes)); });
   const Message asked = launcher.hear(MessageKind::put);
@@ -45,7 +45,7 @@ TEST_F(ARendezvous, PutsBytes) {
   EXPECT_EQ(status.get(), BALEEN_OK);
 }
 
-TEST_F(ARendezvous, GetsAsMuchAsFitsAndTellsTheSize) {
+TEST_F(ARendezvousTable, GetsAsMuchAsFitsAndTellsTheSize) {
   std::string value;
   const Message reply{MessageKind::reply, 0, BALEEN_OK, {}, "seven.."};
   EXPECT_EQ(get("a", value, 10, reply), 7);
@@ -55,7 +55,7 @@ TEST_F(ARendezvous, GetsAsMuchAsFitsAndTellsTheSize) {
   EXPECT_EQ(get("c", value, 0, reply), 7);
 }
 
-TEST_F(ARendezvous, KeepsTheReasonOfAFailure) {
+TEST_F(ARendezvousTable, KeepsTheReasonOfAFailure) {
   std::string value;
   EXPECT_EQ(get("key", value, 3, {MessageKind::abort, 0, BALEEN_PEER_LOST, {}, "rank 3 is gone"}), -1);
   EXPECT_EQ(failure.message, "rank 3 is gone");
