@@ -52,6 +52,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   script.arguments = options.script_args;
   script.steps = wishes.steps;
   script.generate = wishes.generate;
+  if (wishes.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
   script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {
     BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
     MemberSpec anchored = spec;
@@ -83,12 +84,20 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   auto run = std::unique_ptr<Run>(new Run(setup));
   BALEEN_TRY_ASSIGN(run->described_, describe(options, setup, prepared, wishes));
   Job& job = run->script().job();
-  const SessionOptions session{run->script().steps(), job.batch, job.seed, job.dtype,
-                               {{"script", 0, options.script.string()}}};
+  SessionOptions session{run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
+  if (setup.link && prepared.transport && !wishes.alone) {
+    job.mesh = prepared.mesh;
+    BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, prepared.mesh));
+    BALEEN_TRY(run->ranks_->compare(job.train));
+    session.communicator = &run->ranks_->communicator();
+    session.local_ranks = run->ranks_->place().local_ranks;
+    session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
+    session.start_facts.push_back({"transport", 0, prepared.transport->member.descriptor.name});
+  }
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, pass_observer(wishes.print_passes)));
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
-  if (!with_monitors) prepared.monitors.clear();
+  if (!with_monitors || !run->speaks()) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
   BALEEN_TRY_ASSIGN(run->session_, Session::create(std::move(plan), *run->device_, run->described_.data,
                                                    *run->monitors_, session));
@@ -108,6 +117,7 @@ Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
 }
 
 Status Run::save(const std::string& path) {
+  if (!speaks()) return {};
   return save_parameters(*session_, setup_.registry, path,
                          {{"steps", std::to_string(session_->steps_done())},
                           {"data_position", std::to_string(session_->position())}});

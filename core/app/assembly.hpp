@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/app/prepare.hpp"
+#include "core/app/ranks.hpp"
 #include "core/graph/op_kind.hpp"
 #include "core/plan/plan.hpp"
 #include "core/runtime/session.hpp"
@@ -18,6 +19,8 @@ struct Wishes {
   std::optional<std::int64_t> steps;
   bool generate = false;      ///< describe the generate graph though the job does not ask for it
   bool print_passes = false;
+  bool silent = false;        ///< what the script prints is not shown
+  bool alone = false;         ///< one rank, whatever the manifest says
 };
 
 /// A script that has described its job. The registry of ops outlives the job's graphs.
@@ -54,7 +57,10 @@ class Run : public TrainingRun {
   explicit Run(const Setup& setup) : setup_(setup) {}
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
 
+  bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
+
   const Setup& setup_;
+  std::unique_ptr<Ranks> ranks_;  ///< null with one rank
   Described described_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Monitors> monitors_;

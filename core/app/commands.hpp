@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/app/members.hpp"
+#include "core/launch/rank_link.hpp"
 #include "core/log/log.hpp"
 #include "core/manifest/manifest.hpp"
 #include "core/plugin/registry.hpp"
@@ -19,6 +20,8 @@ struct Setup {
   Log log;
   Registry registry;
   Manifest manifest;
+  std::vector<std::string> command;  ///< of this process: the program's name as the user wrote it, then its arguments
+  RankLink* link = nullptr;          ///< borrowed; null unless a launcher started this process as a rank
 };
 
 /// What `run`, `generate` and `graph` share.
@@ -29,12 +32,17 @@ struct ScriptOptions {
   std::optional<std::string> dtype;      ///< "fp32" or "fp64"; stands above the script's
   std::filesystem::path load;            ///< empty: none
   PluginFlags flags;                     ///< of compute, transport and monitor plugins
+  bool checked = false;                  ///< compare every collective with the other ranks'
 };
 
 struct RunOptions : ScriptOptions {
   std::optional<std::int64_t> steps;  ///< stands above the script's
   std::filesystem::path save;         ///< empty: none
   bool print_passes = false;          ///< print the graph after every pass that changed it
+};
+
+struct VerifyOptions : ScriptOptions {
+  std::int64_t steps = 20;
 };
 
 struct GenerateOptions : ScriptOptions {
@@ -55,6 +63,7 @@ struct PluginsOptions {
 };
 
 int run_command(const RunOptions& options, const Setup& setup);
+int verify_command(const VerifyOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
 int graph_command(const GraphOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);

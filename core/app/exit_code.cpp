@@ -17,16 +17,21 @@ int exit_code(baleen_status_t status) {
   }
 }
 
-int report(const Log& log, const Error& error) {
+int report(const Log& log, const Error& error, RankLink* link) {
   const int code = exit_code(error.code);
-  if (code == kOurBug) {
-    log.failure(error.text() +
-                " (this is a bug of Baleen or of the plugin named; please report it with the lines below)");
-  } else {
-    log.failure(error.text());
+  if (link) {
+    link->fail(error, code == kOurBug ? log.recorded() : std::vector<std::string>());
+    return code;
   }
+  log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
   if (code == kOurBug || code == kLostPeer) log.dump_recorded();
   return code;
+}
+
+int conclude(const Log& log, const Status& status, RankLink* link) {
+  if (!status) return report(log, status.error(), link);
+  if (link) link->finish();
+  return kSuccess;
 }
 
 }  // namespace baleen::app

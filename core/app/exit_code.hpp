@@ -1,6 +1,7 @@
 /// \file How a command ends: the exit code that scripts see, and the one line that people see.
 #pragma once
 #include "baleen/result.hpp"
+#include "core/launch/rank_link.hpp"
 #include "core/log/log.hpp"
 
 namespace baleen::app {
@@ -13,7 +14,15 @@ constexpr int kOurBug = 70;
 
 int exit_code(baleen_status_t status);
 
+/// How a line about our own bug goes on.
+constexpr const char* kPleaseReport =
+    " (this is a bug of Baleen or of the plugin named; please report it with the lines below)";
+
 /// Writes the error as one line; after our own bug and a lost peer the flight recorder too. Returns the exit code.
-int report(const Log& log, const Error& error);
+/// A rank (`link` is not null) writes nothing and tells its launcher, which shows the first cause once for all ranks.
+int report(const Log& log, const Error& error, RankLink* link = nullptr);
+
+/// The same for a command that may have succeeded; a rank says that it is done.
+int conclude(const Log& log, const Status& status, RankLink* link);
 
 }  // namespace baleen::app

@@ -9,6 +9,7 @@ namespace baleen::app {
 namespace {
 
 Status generate(const GenerateOptions& options, const Setup& setup) {
+  BALEEN_TRY(refuse_ranks(setup));
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), {{}, true, false}, false));
   BALEEN_TRY_ASSIGN(const std::string text,

@@ -29,6 +29,7 @@ std::string summary(const Graph& graph, const std::vector<PersistentSpec>& persi
 }
 
 Status graph(const GraphOptions& options, const Setup& setup) {
+  BALEEN_TRY(refuse_ranks(setup));
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
   const bool generate = options.graph == "generate";
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate, options.print_passes}));

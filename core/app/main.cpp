@@ -1,7 +1,10 @@
 /// \file The program `baleen`: finds plugins, reads the command line, runs one command. The last guard for exceptions.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <memory>
+#include <new>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -25,10 +28,10 @@ std::vector<PluginPlace> plugin_places(const EarlyOptions& early, const Manifest
   return places;
 }
 
-Result<Setup> set_up(const EarlyOptions& early, const Log& log) {
+Result<Setup> set_up(const EarlyOptions& early, const Log& log, std::vector<std::string> command, RankLink* link) {
   BALEEN_TRY_ASSIGN(Manifest manifest, read_manifest(early.manifest, early.sets));
   BALEEN_TRY_ASSIGN(Registry registry, Registry::discover(plugin_places(early, manifest), log));
-  return Setup{log, std::move(registry), std::move(manifest)};
+  return Setup{log, std::move(registry), std::move(manifest), std::move(command), link};
 }
 
 int perform(const Command& command, const Setup& setup) {
@@ -36,6 +39,7 @@ int perform(const Command& command, const Setup& setup) {
       [&](const auto& options) {
         using Options = std::decay_t<decltype(options)>;
         if constexpr (std::is_same_v<Options, RunOptions>) return run_command(options, setup);
+        if constexpr (std::is_same_v<Options, VerifyOptions>) return verify_command(options, setup);
         if constexpr (std::is_same_v<Options, GenerateOptions>) return generate_command(options, setup);
         if constexpr (std::is_same_v<Options, GraphOptions>) return graph_command(options, setup);
         if constexpr (std::is_same_v<Options, PluginsOptions>) return plugins_command(options, setup);
@@ -44,10 +48,12 @@ int perform(const Command& command, const Setup& setup) {
       command);
 }
 
-int run(const std::vector<std::string>& words, const Log& log) {
+int run(const std::string& program, const std::vector<std::string>& words, const Log& log, RankLink* link) {
   const EarlyOptions early = parse_early(words);
   log.set_level(early.level);
-  const Result<Setup> setup = set_up(early, log);
+  std::vector<std::string> all = {program};
+  all.insert(all.end(), words.begin(), words.end());
+  const Result<Setup> setup = set_up(early, log, std::move(all), link);
   const Result<Command> command =
       parse_command_line(words, setup ? setup->registry.descriptors() : std::vector<Descriptor>());
   // Help is shown whatever else is wrong; then the setup's error comes first, since flags depend on it.
@@ -55,8 +61,8 @@ int run(const std::vector<std::string>& words, const Log& log) {
     std::fputs(text->text.c_str(), stdout);
     return kSuccess;
   }
-  if (!setup) return report(log, setup.error());
-  if (!command) return report(log, command.error());
+  if (!setup) return report(log, setup.error(), link);
+  if (!command) return report(log, command.error(), link);
   return perform(*command, *setup);
 }
 
@@ -66,11 +72,18 @@ int run(const std::vector<std::string>& words, const Log& log) {
 int main(int argc, char** argv) {
   using namespace baleen;
   const Log log = Log::to_stderr();
+  std::unique_ptr<RankLink> link;
   try {
-    return app::run(std::vector<std::string>(argv + 1, argv + argc), log);
+    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    auto inherited = RankLink::inherited(words);
+    if (!inherited) return app::report(log, inherited.error());
+    link = *std::move(inherited);
+    // Rank 0 shares its terminal with the launcher: a coloured line must not be written in parts.
+    if (link) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
+    return app::run(argc > 0 ? argv[0] : "baleen", words, log, link.get());
   } catch (const std::bad_alloc&) {
-    return app::report(log, Error{BALEEN_NO_MEMORY, "out of memory", {}});
+    return app::report(log, Error{BALEEN_NO_MEMORY, "out of memory", {}}, link.get());
   } catch (const std::exception& e) {
-    return app::report(log, internal(std::string("unexpected exception: ") + e.what()));
+    return app::report(log, internal(std::string("unexpected exception: ") + e.what()), link.get());
   }
 }

@@ -1,9 +1,13 @@
 /// \file Checks in the order in which a user would want to hear of them.
 #include "core/app/prepare.hpp"
 
+#include "core/app/ranks.hpp"
+
 #include <filesystem>
 #include <system_error>
 #include <utility>
+
+#include "core/app/launch_run.hpp"
 
 namespace baleen::app {
 namespace {
@@ -30,13 +34,9 @@ Result<std::vector<Opened>> open_all(std::vector<Member> members, const Setup& s
   return opened;
 }
 
-Status check_ranks(const Setup& setup, const ScriptOptions& options) {
+Status check_transport(const Setup& setup, const ScriptOptions& options) {
   const Manifest& manifest = setup.manifest;
-  if (manifest.ranks() > 1)
-    return unsupported("the manifest asks for " + std::to_string(manifest.ranks()) +
-                           " ranks; this version runs one. Leave out [mesh], or make its axes 1",
-                       manifest.hosts.front().where.empty() ? manifest.file.string() : manifest.hosts.front().where);
-  bool named = !manifest.transport.plugin.empty() || !manifest.transport.options.empty();
+  bool named = manifest.ranks() > 1 || !manifest.transport.plugin.empty() || !manifest.transport.options.empty();
   for (const PluginFlag& flag : options.flags) named = named || flag.kind == "transport";
   if (!named) return {};
   BALEEN_TRY_ASSIGN(const Member transport, choose_transport(setup.registry, manifest, options.flags));
@@ -45,12 +45,21 @@ Status check_ranks(const Setup& setup, const ScriptOptions& options) {
 
 }  // namespace
 
+Status refuse_ranks(const Setup& setup) {
+  const Manifest& manifest = setup.manifest;
+  if (manifest.ranks() == 1) return {};
+  return unsupported("the manifest asks for " + std::to_string(manifest.ranks()) +
+                         " ranks; this version runs one. Leave out [mesh], or make its axes 1",
+                     manifest.hosts.front().where.empty() ? manifest.file.string() : manifest.hosts.front().where);
+}
+
 Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
   std::error_code code;
   if (!fs::exists(options.script, code)) return Error{BALEEN_NOT_FOUND, "no such script", options.script.string()};
   if (!fs::is_regular_file(options.script, code)) return invalid("not a file", options.script.string());
-  BALEEN_TRY(check_ranks(setup, options));
+  BALEEN_TRY(check_transport(setup, options));
   BALEEN_TRY_ASSIGN(Member compute, choose_compute(setup.registry, setup.manifest, options.flags));
+  share_threads(compute, setup);
   BALEEN_TRY_ASSIGN(std::vector<Member> monitors, choose_monitors(setup.registry, setup.manifest, options.flags));
   BALEEN_TRY_ASSIGN(std::vector<Member> plan, choose_plan(setup.registry, setup.manifest));
   BALEEN_TRY(check_options(compute));
@@ -58,7 +67,13 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
     for (const Member& member : *members) BALEEN_TRY(check_options(member));
 
   BALEEN_TRY_ASSIGN(Opened device, open(std::move(compute), setup));
-  Prepared prepared{std::move(device), {}, std::nullopt, fs::absolute(options.script, code).parent_path().string()};
+  Prepared prepared{std::move(device), {}, std::nullopt, std::nullopt, {},
+                    fs::absolute(options.script, code).parent_path().string()};
+  if (setup.manifest.ranks() > 1) {
+    BALEEN_TRY_ASSIGN(prepared.mesh, mesh_of(setup.manifest));
+    BALEEN_TRY_ASSIGN(Member transport, choose_transport(setup.registry, setup.manifest, options.flags));
+    BALEEN_TRY_ASSIGN(prepared.transport, open(std::move(transport), setup));
+  }
   BALEEN_TRY_ASSIGN(prepared.monitors, open_all(std::move(monitors), setup));
   if (setup.manifest.plan) {
     BALEEN_TRY_ASSIGN(prepared.plan, open_all(std::move(plan), setup));

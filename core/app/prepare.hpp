@@ -8,6 +8,7 @@
 #include "baleen/result.hpp"
 #include "core/app/commands.hpp"
 #include "core/app/members.hpp"
+#include "core/layout/layout.hpp"
 #include "core/plugin/plugin.hpp"
 
 namespace baleen::app {
@@ -23,11 +24,15 @@ struct Prepared {
   Opened compute;
   std::vector<Opened> monitors;
   std::optional<std::vector<Opened>> plan;  ///< stands above the script's
+  std::optional<Opened> transport;          ///< with several ranks
+  Mesh mesh;                                ///< without axes: one rank
   std::string folder;                       ///< of the script, without a trailing '/'
 };
 
-/// Fails for a script that is not there, a member that is unknown, has bad options or does not open, and for several
-/// ranks.
+/// UNSUPPORTED where the manifest has several ranks: for commands that run one.
+Status refuse_ranks(const Setup& setup);
+
+/// Fails for a script that is not there, a member that is unknown, has bad options or does not open.
 Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup);
 
 }  // namespace baleen::app

@@ -2,6 +2,7 @@
 #include "core/app/assembly.hpp"
 #include "core/app/commands.hpp"
 #include "core/app/exit_code.hpp"
+#include "core/app/launch_run.hpp"
 
 namespace baleen::app {
 namespace {
@@ -20,8 +21,8 @@ Status run(const RunOptions& options, const Setup& setup) {
 }  // namespace
 
 int run_command(const RunOptions& options, const Setup& setup) {
-  const Status status = run(options, setup);
-  return status ? kSuccess : report(setup.log, status.error());
+  if (starts_ranks(setup)) return launch_run(options, setup);
+  return conclude(setup.log, run(options, setup), setup.link);
 }
 
 }  // namespace baleen::app

@@ -1,3 +1,4 @@
+/// \file Building, reading and changing a graph; equal pure ops are merged as they are appended.
 #include "core/graph/graph.hpp"
 
 #include <algorithm>
@@ -329,6 +330,21 @@ Status Graph::normalise() {
   }
   if (order.size() != live) return internal("the graph has a cycle");
   order_ = std::move(order);
+  return {};
+}
+
+Status Graph::reorder(const std::vector<OpId>& order) {
+  std::vector<char> placed(ops_.size(), 0);
+  for (OpId id : order) {
+    if (id >= ops_.size() || !ops_[id].live || placed[id])
+      return internal("the new order lists op " + std::to_string(id) + ", which is not there or stands in it already");
+    for (ValueId input : ops_[id].inputs)
+      if (!placed[values_[input].producer])
+        return internal("the new order puts op " + std::to_string(id) + " before an op that it reads");
+    placed[id] = 1;
+  }
+  if (order.size() != ops().size()) return internal("the new order leaves ops out");
+  order_ = order;
   return {};
 }
 

@@ -119,6 +119,8 @@ class Graph {
   void remove_dead();
   /// Restores topological order after redirects (stable: keeps the present order where it can).
   Status normalise();
+  /// Puts the ops in this order: all live ones, each after what it reads.
+  Status reorder(const std::vector<OpId>& order);
   void erase(OpId op);
 
  private:

@@ -2,15 +2,12 @@
 #include "core/ops/collective.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/ops/families.hpp"
 
 namespace baleen::ops {
 namespace {
-
-std::size_t count_names(const std::string& axes) {
-  return 1 + static_cast<std::size_t>(std::count(axes.begin(), axes.end(), ','));
-}
 
 Status check_dimension(const std::string& kind, const Placement& p, const ValueType& x) {
   const auto dim = p.cut();
@@ -29,19 +26,19 @@ bool renests(const Layout& from, const Layout& to) {
 Result<Types> infer_conversion(Collective collective, const InferContext& context) {
   const std::string kind = to_string(collective);
   BALEEN_TRY(check_attributes(kind, context.attributes,
-                              {{"axis", AttributeType::text},
+                              {{"axes", AttributeType::integers},
                                {"from", AttributeType::text},
                                {"to", AttributeType::text},
                                {"every_micro_batch", AttributeType::integer, false}}));
   BALEEN_TRY(check_count(kind, context, 1, 1));
-  const std::string &axes = context.attributes.text("axis"), &before = context.attributes.text("from"),
-                    &after = context.attributes.text("to");
+  const std::string &before = context.attributes.text("from"), &after = context.attributes.text("to");
   BALEEN_TRY_ASSIGN(const Layout from, parse_layout(before));
   BALEEN_TRY_ASSIGN(const Layout to, parse_layout(after));
-  const std::size_t count = count_names(axes);
-  if (axes.empty() || from.size() != count || to.size() != count)
+  BALEEN_TRY(check_mesh_axes(kind, context.attributes));
+  const std::size_t count = context.attributes.integers("axes").size();
+  if (from.size() != count || to.size() != count)
     return invalid(kind + ": `from` \"" + before + "\" and `to` \"" + after +
-                   "\" must have one placement for each mesh axis in `axis` \"" + axes + "\"");
+                   "\" must have one placement for each of the " + std::to_string(count) + " mesh axes in `axes`");
   for (const Layout* layout : {&from, &to})
     for (const Placement& p : *layout) BALEEN_TRY(check_dimension(kind, p, context.inputs[0]));
   const bool fits = count == 1 ? collective_between(from[0], to[0]) == collective
@@ -83,6 +80,13 @@ OpKind kind_of(Collective collective) {
 }
 
 }  // namespace
+
+Status check_mesh_axes(const std::string& kind, const Attributes& attributes) {
+  const auto& axes = attributes.integers("axes");
+  const bool ascending = std::adjacent_find(axes.begin(), axes.end(), std::greater_equal<>()) == axes.end();
+  if (!axes.empty() && axes[0] >= 0 && ascending) return {};
+  return invalid(kind + ": `axes` is " + to_string(axes) + "; it lists numbers of mesh axes, ascending");
+}
 
 Status register_collective(OpRegistry& registry) {
   for (int c = 0; c <= static_cast<int>(Collective::take_at); ++c)

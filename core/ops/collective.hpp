@@ -5,6 +5,9 @@
 
 namespace baleen::ops {
 
+/// `axes` lists one or more mesh axes, ascending.
+Status check_mesh_axes(const std::string& kind, const Attributes& attributes);
+
 /// The form for values of a local region, which have shapes and no layout: extents change where pieces are joined or
 /// cut.
 Result<Types> infer_local_collective(Collective collective, const InferContext& context);

@@ -11,7 +11,7 @@ namespace {
 constexpr AttributeType kInteger = AttributeType::integer;
 
 std::vector<AttributeRule> local_rules(Collective collective) {
-  std::vector<AttributeRule> rules{{"axis", AttributeType::text}};
+  std::vector<AttributeRule> rules{{"axes", AttributeType::integers}};
   switch (collective) {
     case Collective::all_reduce: rules.push_back({"reduction", AttributeType::text, false}); break;
     case Collective::reduce:
@@ -28,7 +28,8 @@ std::vector<AttributeRule> local_rules(Collective collective) {
 
 Status check_size(const std::string& kind, const Attributes& attributes) {
   if (attributes.integer("size") >= 1) return {};
-  return invalid(kind + ": `size` is " + std::to_string(attributes.integer("size")) + "; it is the mesh axis' size");
+  return invalid(kind + ": `size` is " + std::to_string(attributes.integer("size")) +
+                 "; it is how many ranks take part");
 }
 
 /// `dim` of `y` holds the pieces of all ranks.
@@ -53,7 +54,8 @@ Status divide(const std::string& kind, const std::string& attribute, const Infer
 }
 
 Result<Types> infer_permute(const InferContext& context) {
-  BALEEN_TRY(check_attributes("permute", context.attributes, {{"axis", AttributeType::text}, {"shift", kInteger}}));
+  BALEEN_TRY(check_attributes("permute", context.attributes, {{"axes", AttributeType::integers}, {"shift", kInteger}}));
+  BALEEN_TRY(check_mesh_axes("permute", context.attributes));
   BALEEN_TRY(check_count("permute", context, 1, 1));
   return Types{context.inputs[0]};
 }
@@ -91,7 +93,10 @@ Result<Types> infer_from_local(const InferContext& context) {
 }
 
 Result<Types> infer_axis_index(const InferContext& context) {
-  BALEEN_TRY(check_attributes("axis_index", context.attributes, {{"axis", AttributeType::text}}));
+  BALEEN_TRY(check_attributes("axis_index", context.attributes, {{"axes", AttributeType::integers}}));
+  BALEEN_TRY(check_mesh_axes("axis_index", context.attributes));
+  if (context.attributes.integers("axes").size() != 1)
+    return invalid("axis_index: `axes` is " + to_string(context.attributes.integers("axes")) + "; it is one mesh axis");
   BALEEN_TRY(check_count("axis_index", context, 0, 0));
   return Types{{BALEEN_I32, {}, {}}};
 }
@@ -114,6 +119,7 @@ Result<Types> infer_local_collective(Collective collective, const InferContext& 
   if (rules.size() == 1)
     return invalid(kind + " stands between layouts alone: it needs the attributes `from` and `to`");
   BALEEN_TRY(check_attributes(kind, context.attributes, rules));
+  BALEEN_TRY(check_mesh_axes(kind, context.attributes));
   BALEEN_TRY(check_count(kind, context, 1, 1));
   ValueType y = context.inputs[0];
   if (context.attributes.has("size")) BALEEN_TRY(check_size(kind, context.attributes));

@@ -1,3 +1,4 @@
+/// \file What an op could do along one mesh axis, from its letters and the strategies' offers.
 #include "core/plan/candidates.hpp"
 
 #include <algorithm>
@@ -5,13 +6,25 @@
 namespace baleen {
 namespace {
 
-std::vector<Placement> placed(const std::vector<std::string>& operands, char letter, const Placement& without) {
+std::vector<Placement> placed(const std::vector<std::string>& operands, char letter, bool balanced,
+                              const Placement& without) {
   std::vector<Placement> result;
   for (const std::string& operand : operands) {
     const auto dim = operand.find(letter);
-    result.push_back(dim == std::string::npos ? without : Placement::shard(static_cast<int>(dim)));
+    const int d = static_cast<int>(dim);
+    result.push_back(dim == std::string::npos ? without : balanced ? Placement::balanced(d) : Placement::shard(d));
   }
   return result;
+}
+
+/// Every tensor is cut flat; scalar results are sums over the elements.
+Candidate flat(const Decided& decided) {
+  Candidate candidate{{Choice::Kind::shard, kAllLetters, 0}, {}, {}, nullptr, nullptr, 0};
+  for (const std::string& letters : decided.letters.iteration.inputs)
+    candidate.inputs.push_back(letters.empty() ? Placement::replicate() : Placement::flat());
+  for (const std::string& letters : decided.letters.iteration.outputs)
+    candidate.outputs.push_back(letters.empty() ? Placement::partial() : Placement::flat());
+  return candidate;
 }
 
 /// Ops of the update, and sums of cotangents, work on any shard that their operands have.
@@ -34,8 +47,22 @@ Candidate of_offer(const Offer& offer, std::uint32_t index, int axis) {
 
 }  // namespace
 
-Candidates::Candidates(const Graph& graph, const PlacementRequest& request) : graph_(graph), request_(request) {
+Candidates::Candidates(const Graph& graph, const PlacementRequest& request, const ValueCopies& copies)
+    : graph_(graph), request_(request), copies_(copies) {
   for (std::uint32_t i = 0; i < request.offers.size(); ++i) offers_.emplace(request.offers[i].op, i);
+  balanced_.resize(graph.mesh().axes.size());
+  for (int axis = 0; axis < static_cast<int>(balanced_.size()); ++axis) {
+    const auto at = static_cast<std::size_t>(axis);
+    for (const auto& [value, pin] : request.pins)
+      if (pin.placements[at]) note_balanced(value, axis, *pin.placements[at]);
+    for (const auto& [value, layout] : request.used) note_balanced(value, axis, layout[at]);
+  }
+}
+
+void Candidates::note_balanced(ValueId value, int axis, const Placement& placement) {
+  if (placement.kind != Placement::Kind::shard_balanced) return;
+  const std::string& name = graph_.value(value).axes[static_cast<std::size_t>(placement.argument)];
+  if (!name.empty()) balanced_[static_cast<std::size_t>(axis)].insert(name);
 }
 
 bool Candidates::may_cut(const Op& op, const Letter& letter, int axis) const {
@@ -45,7 +72,7 @@ bool Candidates::may_cut(const Op& op, const Letter& letter, int axis) const {
 }
 
 std::int64_t Candidates::parts(const Decided& decided, const Letter& letter, int axis) const {
-  std::int64_t parts = graph_.mesh().size(axis);
+  std::int64_t parts = graph_.mesh().size(axis) * (is_balanced(decided, letter, axis) ? 2 : 1);
   for (std::size_t i = 0; i < decided.chosen.size(); ++i) {
     const Choice& choice = decided.chosen[i].choice;
     if (choice.kind == Choice::Kind::shard && choice.letter == letter.name) parts *= graph_.mesh().axes[i].size;
@@ -53,14 +80,28 @@ std::int64_t Candidates::parts(const Decided& decided, const Letter& letter, int
   return parts;
 }
 
-Candidate Candidates::shard(const Decided& decided, const Letter& letter) const {
+/// A letter is cut in balanced chunks where its logical axis is in some pin, or an operand that holds it is.
+bool Candidates::is_balanced(const Decided& decided, const Letter& letter, int axis) const {
+  for (const std::string& name : balanced_[static_cast<std::size_t>(axis)])
+    if (letter.has_axis(name)) return true;
+  for (std::size_t i = 0; i < decided.op.inputs.size(); ++i) {
+    const auto dim = decided.letters.iteration.inputs[i].find(letter.name);
+    if (dim == std::string::npos) continue;
+    const Placement& own = copies_.layout(decided.op.inputs[i])[static_cast<std::size_t>(axis)];
+    if (own.same_kind(Placement::balanced(static_cast<int>(dim)))) return true;
+  }
+  return false;
+}
+
+Candidate Candidates::shard(const Decided& decided, const Letter& letter, int axis) const {
   const Iteration& iteration = decided.letters.iteration;
   Candidate candidate{{Choice::Kind::shard, letter.name, 0}, {}, {}, nullptr, nullptr, 0};
   for (const auto& internal : iteration.internal)
     if (internal.letter == letter.name) candidate.internal = &internal;
-  candidate.inputs = placed(iteration.inputs, letter.name, Placement::replicate());
-  candidate.outputs =
-      placed(iteration.outputs, letter.name, candidate.internal ? Placement::replicate() : Placement::partial());
+  const bool balanced = is_balanced(decided, letter, axis);
+  candidate.inputs = placed(iteration.inputs, letter.name, balanced, Placement::replicate());
+  candidate.outputs = placed(iteration.outputs, letter.name, balanced,
+                             candidate.internal ? Placement::replicate() : Placement::partial());
   return candidate;
 }
 
@@ -81,7 +122,8 @@ std::vector<Candidate> Candidates::list(const Decided& decided, int axis) const 
       {{}, whole, std::vector<Placement>(outputs, Placement::replicate()), nullptr, nullptr, 0}};
   for (const Letter& letter : decided.letters.letters)
     if (may_cut(decided.op, letter, axis) && letter.divides(parts(decided, letter, axis)))
-      plain.push_back(shard(decided, letter));
+      plain.push_back(shard(decided, letter, axis));
+  if (is_free(decided.op) && decided.letters.is_elementwise()) plain.push_back(flat(decided));
   const auto& linear = decided.letters.iteration.linear;
   for (std::uint32_t s = 0; s < linear.size(); ++s) {
     Candidate pass{{Choice::Kind::partial, 0, s},
@@ -106,7 +148,7 @@ void Candidates::add_offers(const Decided& decided, int axis, std::vector<Candid
 }
 
 void Candidates::keep_twin(const Decided& decided, int axis, std::vector<Candidate>& list) const {
-  if (!decided.twin_choices) return;
+  if (!decided.twin_choices || decided.op.kind->has(kView)) return;
   const Choice& twin = (*decided.twin_choices)[static_cast<std::size_t>(axis)];
   auto follows = [&](const Candidate& c) {
     switch (twin.kind) {

@@ -1,7 +1,10 @@
 /// \file What an op could do along one mesh axis (DESIGN 4): replicate, shard a letter, pass partial, or an offer.
 #pragma once
+#include <set>
+
 #include "core/plan/op_letters.hpp"
 #include "core/plan/placement.hpp"
+#include "core/plan/value_copies.hpp"
 
 namespace baleen {
 
@@ -23,10 +26,10 @@ struct Decided {
   std::vector<Candidate> chosen;                      ///< of the axes so far
 };
 
-/// Lists candidates. Borrowed: the request, whose offers the candidates point to.
+/// Lists candidates. Borrowed: the request, whose offers the candidates point to, and the values' copies so far.
 class Candidates {
  public:
-  Candidates(const Graph& graph, const PlacementRequest& request);
+  Candidates(const Graph& graph, const PlacementRequest& request, const ValueCopies& copies);
 
   /// In the order in which ties are broken among candidates of cost 0. Never empty.
   std::vector<Candidate> list(const Decided& decided, int axis) const;
@@ -35,15 +38,19 @@ class Candidates {
   std::string why_not(const Decided& decided, int axis, const Letter& letter) const;
 
  private:
+  void note_balanced(ValueId value, int axis, const Placement& placement);
   bool may_cut(const Op& op, const Letter& letter, int axis) const;
   std::int64_t parts(const Decided& decided, const Letter& letter, int axis) const;
-  Candidate shard(const Decided& decided, const Letter& letter) const;
+  bool is_balanced(const Decided& decided, const Letter& letter, int axis) const;
+  Candidate shard(const Decided& decided, const Letter& letter, int axis) const;
   void add_offers(const Decided& decided, int axis, std::vector<Candidate>& list) const;
   void keep_twin(const Decided& decided, int axis, std::vector<Candidate>& list) const;
 
   const Graph& graph_;
   const PlacementRequest& request_;
+  const ValueCopies& copies_;
   std::multimap<OpId, std::uint32_t> offers_;
+  std::vector<std::set<std::string>> balanced_;  ///< per mesh axis: logical axes that it cuts in balanced chunks
 };
 
 }  // namespace baleen

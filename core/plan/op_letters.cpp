@@ -1,3 +1,4 @@
+/// \file Reads an op's letters with what they stand for.
 #include "core/plan/op_letters.hpp"
 
 #include <algorithm>
@@ -32,6 +33,17 @@ bool Letter::divides(std::int64_t parts) const {
 const Letter* OpLetters::find(char name) const {
   auto it = std::find_if(letters.begin(), letters.end(), [&](const Letter& l) { return l.name == name; });
   return it == letters.end() ? nullptr : &*it;
+}
+
+bool OpLetters::is_elementwise() const {
+  std::string all;
+  for (const auto* operands : {&iteration.inputs, &iteration.outputs})
+    for (const std::string& letters : *operands) {
+      if (letters.empty()) continue;
+      if (letters.find('.') != std::string::npos || (!all.empty() && letters != all)) return false;
+      all = letters;
+    }
+  return !all.empty() && iteration.internal.empty();
 }
 
 std::string OpLetters::describe(const Letter& letter) {

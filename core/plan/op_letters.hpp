@@ -24,6 +24,9 @@ struct OpLetters {
   std::vector<Letter> letters;  ///< in order of appearance: results first
 
   const Letter* find(char name) const;
+  /// Whether the op works element by element: each operand has all letters, in one order, or is a scalar. Then it may
+  /// be cut flat, and scalar results are partial.
+  bool is_elementwise() const;
   /// "heads (6, 2)": the logical axis, else the letter, and the extents.
   static std::string describe(const Letter& letter);
 };

@@ -44,7 +44,8 @@ std::vector<Transfer> transfers(const Graph& graph, const PlacementRequest& requ
     const Op& op = graph.op(internal.op);
     list.push_back({op.phase, axis_names(graph, {internal.axis}), "internal", internal.bytes, op.outputs[0]});
   }
-  for (OpId id : graph.ops()) add_offers(graph, request, placed, graph.op(id), list);
+  for (OpId id : graph.ops())
+    if (id < placed.ops.size()) add_offers(graph, request, placed, graph.op(id), list);
   return list;
 }
 

@@ -49,11 +49,14 @@ struct PlacementRequest {
   std::vector<TrainedParameter> trained;  ///< their gradients are pinned to their states' layout (rule 6)
 };
 
+/// In place of a letter: every operand of full shape is cut flat.
+inline constexpr char kAllLetters = '*';
+
 /// What an op does along one mesh axis.
 struct Choice {
   enum class Kind { replicate, shard, partial, offer };
   Kind kind = Kind::replicate;
-  char letter = 0;          ///< shard: of the op's iteration
+  char letter = 0;          ///< shard: of the op's iteration; kAllLetters: all dimensions as one
   std::uint32_t index = 0;  ///< partial: which linear set; offer: which of the request's
 
   friend bool operator==(const Choice&, const Choice&) = default;
@@ -91,6 +94,7 @@ struct PlacedGraph {
   std::vector<Conversion> conversions;  ///< in the order in which they are first needed
   std::vector<InternalReduction> internal;
   std::vector<std::uint32_t> outputs;  ///< per graph output: the conversion that makes it whole; kNone: it is
+  std::uint64_t candidates = 0;        ///< how many were priced: the work it was
 };
 
 /// One collective that a plan runs in a step (of one micro-batch, where it stands in a loop).
@@ -101,7 +105,8 @@ struct Transfer {
   double bytes = 0;  ///< sent per rank
   ValueId value = kNone;
 };
-/// Conversions in the order in which they are needed, then what ops send themselves; free steps are left out.
+/// Conversions in the order in which they are needed, then what ops send themselves; free steps are left out. `graph`
+/// is the one that was placed, before or after its conversions were inserted.
 std::vector<Transfer> transfers(const Graph& graph, const PlacementRequest& request, const PlacedGraph& placed);
 
 /// Transfers summed per phase, axis and kind.

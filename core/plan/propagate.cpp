@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "baleen/dtype.hpp"
 #include "core/plan/candidates.hpp"
@@ -20,8 +21,8 @@ class Propagator {
   Propagator(const Graph& graph, const PlacementRequest& request)
       : graph_(graph),
         request_(request),
-        candidates_(graph, request),
         copies_(graph),
+        candidates_(graph, request, copies_),
         axes_(static_cast<int>(graph.mesh().axes.size())),
         letters_(graph.op_count()),
         strict_(graph.value_count(), 0) {
@@ -112,6 +113,7 @@ class Propagator {
         graph_.mesh().size(axis) == 1 ? std::vector{whole(decided.op)} : candidates_.list(decided, axis);
     const Candidate* best = nullptr;
     double least = 0;
+    placed_.candidates += list.size();
     for (const Candidate& candidate : list) {
       if (!reads_parameters_as_used(decided, candidate, axis)) continue;
       const double cost = cost_of(decided, candidate, axis);
@@ -161,41 +163,62 @@ class Propagator {
       for (std::size_t k = 1; k < candidate.offer->axes.size(); ++k)
         for (std::size_t i = 0; i < decided.op.inputs.size(); ++i)
           cost += copies_.charge(decided.op.inputs[i], candidate.offer->axes[k], candidate.offer->inputs[k][i]);
-    if (candidate.internal) cost += internal_bytes(decided, *candidate.internal, axis, axis);
+    if (candidate.internal) cost += internal_bytes(decided, *candidate.internal, axis);
+    if (decided.op.kind->has(kView)) return cost;  // a view of a partial value costs nothing that the value does not
     for (std::size_t i = 0; i < decided.op.outputs.size(); ++i)
       if (candidate.outputs[i].is_partial()) cost += resolving(decided, i, axis);
     return cost;
   }
 
-  /// Bytes of an all-reduce, over `axis`, of what is left of `elements` under the cuts of result `output` so far.
+  /// Bytes of an all-reduce over `axis` of what a rank has of result `output`.
   double resolving(const Decided& decided, std::size_t output, int axis) const {
     const Value& value = graph_.value(decided.op.outputs[output]);
-    double elements = static_cast<double>(element_count(value.shape));
-    for (std::size_t j = 0; j < decided.chosen.size(); ++j)
-      if (decided.chosen[j].outputs[output].cut()) elements /= static_cast<double>(graph_.mesh().axes[j].size);
+    const double elements = elements_on_rank(
+        decided, decided.letters.iteration.outputs[output], static_cast<double>(element_count(value.shape)), axis,
+        [&](const Candidate& chosen) { return chosen.outputs[output].cut().has_value(); });
     return conversion_bytes(Placement::partial(), Placement::replicate(), elements, dtype_size(value.dtype),
                             graph_.mesh().size(axis));
   }
 
-  /// Bytes of the small all-reduce inside an op, where the axes before `until` are decided.
-  double internal_bytes(const Decided& decided, const Iteration::Internal& internal, int axis, int until) const {
+  /// Bytes of the small all-reduce inside an op.
+  double internal_bytes(const Decided& decided, const Iteration::Internal& internal, int axis) const {
     double elements = internal.count;
     for (char c : internal.over)
       if (const Letter* letter = decided.letters.find(c)) elements *= static_cast<double>(letter->extents[0]);
-    for (int j = 0; j < until; ++j) {
-      const Choice& choice = decided.chosen[static_cast<std::size_t>(j)].choice;
-      if (j == axis || choice.kind != Choice::Kind::shard) continue;
-      if (internal.over.find(choice.letter) != std::string::npos)
-        elements /= static_cast<double>(graph_.mesh().size(j));
-    }
+    elements = elements_on_rank(decided, internal.over, elements, axis, [&](const Candidate& chosen) {
+      return chosen.choice.kind == Choice::Kind::shard && internal.over.find(chosen.choice.letter) != std::string::npos;
+    });
     return conversion_bytes(Placement::partial(), Placement::replicate(), elements,
                             dtype_size(graph_.value(decided.op.outputs[0]).dtype), graph_.mesh().size(axis));
+  }
+
+  /// `elements` of something with these letters, divided by each axis other than `axis` that cuts it: as `cut` says of
+  /// what was decided, or, where an axis is still to be decided, as the inputs lie by now.
+  double elements_on_rank(const Decided& decided, const std::string& letters, double elements, int axis,
+                          const std::function<bool(const Candidate&)>& cut) const {
+    for (int j = 0; j < axes_; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      if (j != axis && (at < decided.chosen.size() ? cut(decided.chosen[at]) : cut_by_inputs(decided, letters, j)))
+        elements /= static_cast<double>(graph_.mesh().size(j));
+    }
+    return elements;
+  }
+
+  bool cut_by_inputs(const Decided& decided, const std::string& letters, int axis) const {
+    for (std::size_t i = 0; i < decided.op.inputs.size(); ++i) {
+      const auto dim = on(copies_.layout(decided.op.inputs[i]), axis).cut();
+      if (!dim || letters.empty()) continue;
+      const char letter =
+          *dim == kFlat ? kAllLetters : decided.letters.iteration.inputs[i][static_cast<std::size_t>(*dim)];
+      if (letter == kAllLetters || (letter != '.' && letters.find(letter) != std::string::npos)) return true;
+    }
+    return false;
   }
 
   void record_internal(const Decided& decided) {
     for (int a = 0; a < axes_; ++a)
       if (const auto* internal = decided.chosen[static_cast<std::size_t>(a)].internal)
-        placed_.internal.push_back({decided.op.id, a, internal_bytes(decided, *internal, a, axes_)});
+        placed_.internal.push_back({decided.op.id, a, internal_bytes(decided, *internal, a)});
   }
 
   /// What a nesting of splits costs for one operand; more than anything where a parameter is used otherwise.
@@ -267,8 +290,8 @@ class Propagator {
 
   const Graph& graph_;
   const PlacementRequest& request_;
-  Candidates candidates_;
   ValueCopies copies_;
+  Candidates candidates_;
   int axes_;
   std::vector<OpLetters> letters_;  ///< by op
   std::vector<char> strict_;        ///< by value: a parameter, or a view of one (rule 2)

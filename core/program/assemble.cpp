@@ -1,3 +1,4 @@
+/// \file From steps and offsets to the finished program: instructions, address table, ports, memory report.
 #include <algorithm>
 
 #include "baleen/dtype.hpp"
@@ -9,7 +10,7 @@ namespace {
 
 class Assembler {
  public:
-  Assembler(ProgramImpl& program, Lowered& lowered, const std::vector<Step>& steps, const Lifetimes& lifetimes)
+  Assembler(ProgramImpl& program, Lowered& lowered, const std::vector<ProgramStep>& steps, const Lifetimes& lifetimes)
       : program_(program), lowered_(lowered), steps_(steps), lifetimes_(lifetimes) {}
 
   void run(bool poison) {
@@ -19,6 +20,9 @@ class Assembler {
       program_.segments.push_back({section.name, section.loop, {}});
     if (poison) prepare_poison();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
+      for (LowValue v : steps_[s].zeros) add_zero(s, v);
+      if (steps_[s].call) add_begin(s);
+      if (steps_[s].wait_for != kNone) add_wait(s);
       for (const Launch& launch : steps_[s].launches) add_launch(s, launch);
       if (poison) poison_after(s);
     }
@@ -93,7 +97,51 @@ class Assembler {
                                                 : AddressSource{AddressSource::Arena::work, plan_.offsets[scratch]});
   }
 
-  std::uint32_t label(const Step& step) {
+  void add_zero(std::size_t step, LowValue v) {
+    Instruction instruction;
+    instruction.kind = Instruction::Kind::zero;
+    instruction.bytes = lowered_.bytes(v);
+    instruction.first_address = address_of(v);
+    instruction.address_count = 1;
+    segment(step).push_back(instruction);
+  }
+
+  /// Its place in the address table.
+  std::uint32_t address_of(LowValue v) {
+    program_.sources.push_back(source_of(v));
+    return static_cast<std::uint32_t>(program_.sources.size() - 1);
+  }
+
+  void add_begin(std::size_t s) {
+    const ProgramStep& step = steps_[s];
+    const CollectiveCall& call = *step.call;
+    if (program_.calls.size() <= step.call_number) program_.calls.resize(step.call_number + 1);
+    ProgramCall& made = program_.calls[step.call_number];
+    made.op = call.op;
+    made.reduction = call.reduction;
+    made.dtype = call.dtype;
+    made.root = call.root;
+    made.axes = call.axes;
+    made.where = call.where;
+    for (const CallEntry& t : call.entries)
+      made.entries.push_back({address_of(t.input), address_of(t.output), t.count, t.block});
+    const bool each = lowered_.sections[step.section].loop >= 0 && step.guard == Guard::always;
+    made.runs = each ? static_cast<std::uint64_t>(lowered_.micro_batches) : 1;
+    add_call(s, Instruction::Kind::begin, step.call_number);
+  }
+
+  void add_wait(std::size_t s) { add_call(s, Instruction::Kind::wait, steps_[s].wait_for); }
+
+  void add_call(std::size_t s, Instruction::Kind kind, std::uint32_t number) {
+    Instruction instruction;
+    instruction.kind = kind;
+    instruction.guard = steps_[s].guard;
+    instruction.call = number;
+    instruction.label = label(steps_[s]);
+    segment(s).push_back(instruction);
+  }
+
+  std::uint32_t label(const ProgramStep& step) {
     const Op& op = lowered_.ops[step.op].op;
     program_.labels.push_back(op.name.empty() ? op.kind->name : op.name + " (" + op.kind->name + ")");
     return static_cast<std::uint32_t>(program_.labels.size() - 1);
@@ -154,7 +202,26 @@ class Assembler {
             {value.dtype, shape, {}},
             source.offset,
             static_cast<std::uint64_t>(element_count(shape)) * dtype_size(value.dtype),
-            source.arena == AddressSource::Arena::persistent};
+            source.arena == AddressSource::Arena::persistent,
+            rows_of(value),
+            whole_rows(value)};
+  }
+
+  std::vector<RowRange> rows_of(const LoweredValue& value) const {
+    if (value.global.empty()) return {};
+    if (value.runs.empty()) return {{0, value.global[0]}};
+    const bool cut = value.micro.dim == 0;
+    std::vector<RowRange> rows;
+    for (std::int64_t micro = 0; micro < (cut ? lowered_.micro_batches : 1); ++micro)
+      for (const baleen_run_t& run : value.runs[0])
+        rows.push_back({run.global + micro * value.global[0] / lowered_.micro_batches, run.length});
+    return rows;
+  }
+
+  static bool whole_rows(const LoweredValue& value) {
+    for (std::size_t d = 1; d < value.global.size(); ++d)
+      if (value.shape[d] != value.global[d]) return false;
+    return true;
   }
 
   void add_ports() {
@@ -166,14 +233,14 @@ class Assembler {
 
   ProgramImpl& program_;
   Lowered& lowered_;
-  const std::vector<Step>& steps_;
+  const std::vector<ProgramStep>& steps_;
   const Lifetimes& lifetimes_;
   MemoryPlan plan_;
 };
 
 }  // namespace
 
-void assemble(ProgramImpl& program, Lowered& lowered, const std::vector<Step>& steps, const Lifetimes& lifetimes,
+void assemble(ProgramImpl& program, Lowered& lowered, const std::vector<ProgramStep>& steps, const Lifetimes& lifetimes,
               const CompileOptions& options) {
   Assembler(program, lowered, steps, lifetimes).run(options.poison);
 }

@@ -13,7 +13,7 @@ using StepNumber = std::size_t;
 /// Which step must come before which, within a section.
 class Order {
  public:
-  Order(const Lowered& lowered, const std::vector<Step>& steps)
+  Order(const Lowered& lowered, const std::vector<ProgramStep>& steps)
       : lowered_(lowered), steps_(steps), after_(steps.size()) {
     for (StepNumber s = 0; s < steps.size(); ++s)
       for (LowValue v : steps[s].writes) makers_[v] = s;
@@ -71,21 +71,21 @@ class Order {
   }
 
   const Lowered& lowered_;
-  const std::vector<Step>& steps_;
+  const std::vector<ProgramStep>& steps_;
   std::map<LowValue, StepNumber> makers_;
   std::vector<std::set<StepNumber>> after_;
 };
 
 class AssignResolver {
  public:
-  AssignResolver(Lowered& lowered, std::vector<Step> steps, KernelStore& kernels)
+  AssignResolver(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels)
       : lowered_(lowered), kernels_(kernels), steps_(std::move(steps)), order_(lowered, steps_) {
     for (StepNumber s = 0; s < steps_.size(); ++s)
       for (LowValue v : steps_[s].reads)
         if (lowered_.storage_of(v).kind == Storage::Kind::persistent) readers_[lowered_.root_of(v)].insert(s);
   }
 
-  Result<std::vector<Step>> run() {
+  Result<std::vector<ProgramStep>> run() {
     std::vector<const LoweredAssign*> copied;
     for (const LoweredAssign& assign : lowered_.assigns) {
       if (direct_is_legal(assign))
@@ -93,7 +93,7 @@ class AssignResolver {
       else
         copied.push_back(&assign);
     }
-    std::vector<Step> result;
+    std::vector<ProgramStep> result;
     for (StepNumber s : order_.sorted()) result.push_back(std::move(steps_[s]));
     if (result.size() != steps_.size()) return internal("the steps of a program depend on each other in a circle");
     for (const LoweredAssign* assign : copied) BALEEN_TRY(append_copy(*assign, result));
@@ -116,7 +116,7 @@ class AssignResolver {
   }
 
   /// The maker reads the old value itself: only as the target as a whole, and its kernel allows it.
-  bool reads_in_place(const Step& step, const LoweredAssign& assign) const {
+  bool reads_in_place(const ProgramStep& step, const LoweredAssign& assign) const {
     const std::uint32_t target = lowered_.root_of(assign.target);
     LowValue read = kNone;
     for (LowValue v : step.reads) {
@@ -137,14 +137,14 @@ class AssignResolver {
   }
 
   /// The value goes into its target when everything else is done.
-  Status append_copy(const LoweredAssign& assign, std::vector<Step>& steps) {
+  Status append_copy(const LoweredAssign& assign, std::vector<ProgramStep>& steps) {
     Op copy;
     copy.kind = lowered_.registry->find("copy");
     copy.name = assign.name;
     copy.inputs = {assign.value};
     copy.outputs = {lowered_.add_value(LoweredValue(lowered_.values[assign.target]))};
     BALEEN_TRY_ASSIGN(const std::uint32_t kernel, kernels_.compile(RegionView(lowered_, {&copy}), copy));
-    Step step;
+    ProgramStep step;
     step.section = lowered_.closing_section();
     step.reads = copy.inputs;
     step.writes = copy.outputs;
@@ -157,14 +157,14 @@ class AssignResolver {
 
   Lowered& lowered_;
   KernelStore& kernels_;
-  std::vector<Step> steps_;
+  std::vector<ProgramStep> steps_;
   Order order_;
   std::map<std::uint32_t, std::set<StepNumber>> readers_;  ///< of the old values, by persistent storage
 };
 
 }  // namespace
 
-Result<std::vector<Step>> resolve_assigns(Lowered& lowered, std::vector<Step> steps, KernelStore& kernels) {
+Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels) {
   return AssignResolver(lowered, std::move(steps), kernels).run();
 }
 

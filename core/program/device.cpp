@@ -1,3 +1,4 @@
+/// \file The calls of a compute plugin's device and the owners of its arenas.
 #include "core/program/device.hpp"
 
 #include <bit>
@@ -33,17 +34,41 @@ Result<Arena> Arena::create(Device& device, std::uint64_t bytes) {
   return arena;
 }
 
+Result<Arena> Arena::create_shared(Device& device, Communicator& communicator, std::uint64_t bytes) {
+  if (bytes == 0) return Arena();
+  if (communicator.allocates()) {
+    Arena arena;
+    BALEEN_TRY_ASSIGN(arena.base_, communicator.allocate(bytes));
+    arena.communicator_ = &communicator;
+    arena.bytes_ = bytes;
+    return arena;
+  }
+  Arena arena;
+  BALEEN_TRY(device.check(device.table().arena_create(device.handle(), BALEEN_ARENA_SHARED, bytes, &arena.base_)));
+  arena.device_ = &device;
+  arena.kind_ = BALEEN_ARENA_SHARED;
+  arena.bytes_ = bytes;
+  if (!communicator.registers()) return arena;
+  BALEEN_TRY(communicator.add_arena(arena.base_, bytes));
+  arena.communicator_ = &communicator;
+  return arena;
+}
+
 Arena::Arena(Arena&& other) noexcept { *this = std::move(other); }
 
 Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(device_, other.device_);
+  std::swap(communicator_, other.communicator_);
+  std::swap(kind_, other.kind_);
   std::swap(base_, other.base_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }
 
 Arena::~Arena() {
-  if (device_) device_->table().arena_destroy(device_->handle(), BALEEN_ARENA_PRIVATE, base_, bytes_);
+  if (communicator_ && device_) communicator_->remove_arena(base_);
+  if (communicator_ && !device_) communicator_->release(base_);
+  if (device_) device_->table().arena_destroy(device_->handle(), kind_, base_, bytes_);
 }
 
 }  // namespace baleen

@@ -7,6 +7,7 @@
 #include "baleen/compute.h"
 #include "baleen/result.hpp"
 #include "core/plugin/plugin.hpp"
+#include "core/program/communicator.hpp"
 
 namespace baleen {
 
@@ -43,6 +44,8 @@ class Arena {
  public:
   /// Fails with NO_MEMORY where the device has not got `bytes`.
   static Result<Arena> create(Device& device, std::uint64_t bytes);
+  /// For collectives too: the transport's own memory where it has such, else the device's, made known to the transport.
+  static Result<Arena> create_shared(Device& device, Communicator& communicator, std::uint64_t bytes);
   Arena() = default;
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
@@ -53,8 +56,10 @@ class Arena {
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  Device* device_ = nullptr;
+  Device* device_ = nullptr;              ///< whose memory it is
+  Communicator* communicator_ = nullptr;  ///< whose memory it is, if not the device's; or that knows it
   void* base_ = nullptr;
+  baleen_arena_kind_t kind_ = BALEEN_ARENA_PRIVATE;
   std::uint64_t bytes_ = 0;
 };
 

@@ -1,3 +1,4 @@
+/// \file Adds ops to a lowered program: as they are, or expanded where the device lacks the kind.
 #include "core/program/expand.hpp"
 
 #include <algorithm>
@@ -67,7 +68,11 @@ Result<std::vector<LowValue>> OpEmitter::emit(Op op, const std::vector<ResultSpe
     BALEEN_TRY_ASSIGN(const LowValue value, add_value(spec, op.where));
     op.outputs.push_back(value);
   }
-  const Means means = means_of(*op.kind);
+  const auto none = [&](LowValue v) { return element_count(lowered_.values[v].shape) == 0; };
+  const bool empty = std::any_of(op.inputs.begin(), op.inputs.end(), none) ||
+                     std::any_of(op.outputs.begin(), op.outputs.end(), none);
+  const Means natural = means_of(*op.kind);
+  const Means means = empty && natural != Means::collective && natural != Means::accumulate ? Means::empty : natural;
   if (means == Means::kernel && !device_.table().supports(device_.handle(), RegionView(lowered_, {&op}).get())) {
     lowered_.values.resize(values_before);
     op.outputs.clear();

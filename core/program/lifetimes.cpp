@@ -1,3 +1,4 @@
+/// \file When each storage is live, loops included, and which results take the bytes of inputs that die.
 #include <algorithm>
 
 #include "core/program/passes.hpp"
@@ -13,7 +14,7 @@ struct LoopRange {
 
 class LifetimeFinder {
  public:
-  LifetimeFinder(Lowered& lowered, const std::vector<Step>& steps, const KernelStore& kernels)
+  LifetimeFinder(Lowered& lowered, const std::vector<ProgramStep>& steps, const KernelStore& kernels)
       : lowered_(lowered), steps_(steps), kernels_(kernels), lives_(lowered.storages.size()) {}
 
   Lifetimes run() {
@@ -33,7 +34,7 @@ class LifetimeFinder {
 
   static std::int64_t position(std::size_t step) { return static_cast<std::int64_t>(step) + 1; }
   std::int64_t end() const { return position(steps_.size()); }
-  int loop_of(const Step& step) const { return lowered_.sections[step.section].loop; }
+  int loop_of(const ProgramStep& step) const { return lowered_.sections[step.section].loop; }
 
   void find_loops() {
     loops_.resize(steps_.size());
@@ -86,7 +87,7 @@ class LifetimeFinder {
 
   /// Only where the one launch of the step allows it.
   void reuse_inputs(std::size_t s) {
-    const Step& step = steps_[s];
+    const ProgramStep& step = steps_[s];
     for (const auto& [output, input] : kernels_[step.launches[0].kernel].aliases) {
       const std::uint32_t to = lowered_.root_of(input), from = lowered_.root_of(output);
       if (to == from || !may_share(s, output, input)) continue;
@@ -112,7 +113,7 @@ class LifetimeFinder {
   }
 
   /// No other value of the step has the storage's bytes.
-  bool touches_once(const Step& step, std::uint32_t storage, LowValue value) const {
+  bool touches_once(const ProgramStep& step, std::uint32_t storage, LowValue value) const {
     for (const auto* list : {&step.reads, &step.writes})
       for (LowValue v : *list)
         if (v != value && lowered_.root_of(v) == storage) return false;
@@ -137,7 +138,7 @@ class LifetimeFinder {
   }
 
   Lowered& lowered_;
-  const std::vector<Step>& steps_;
+  const std::vector<ProgramStep>& steps_;
   const KernelStore& kernels_;
   std::vector<Life> lives_;  ///< by root storage
   std::vector<LoopRange> loops_;
@@ -145,7 +146,7 @@ class LifetimeFinder {
 
 }  // namespace
 
-Lifetimes find_lifetimes(Lowered& lowered, const std::vector<Step>& steps, const KernelStore& kernels) {
+Lifetimes find_lifetimes(Lowered& lowered, const std::vector<ProgramStep>& steps, const KernelStore& kernels) {
   return LifetimeFinder(lowered, steps, kernels).run();
 }
 

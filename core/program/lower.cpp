@@ -1,6 +1,9 @@
+/// \file From a scheduled graph to ops on local values.
 #include <algorithm>
 
 #include "baleen/dtype.hpp"
+#include "core/layout/conversion.hpp"
+#include "core/layout/piece.hpp"
 #include "core/program/expand.hpp"
 #include "core/program/passes.hpp"
 #include "core/program/region_view.hpp"
@@ -20,7 +23,6 @@ class Lowerer {
         map_(graph_.value_count(), kNone) {
     result_.mesh = graph_.mesh();
     result_.at = at;
-    if (!result_.mesh.axes.empty() && is_virtual(result_.mesh.axes.front())) result_.at.insert(result_.at.begin(), 0);
     result_.at.resize(result_.mesh.axes.size(), 0);
   }
 
@@ -77,10 +79,70 @@ class Lowerer {
       result_.assigns.push_back({lowered.inputs[0], lowered.inputs[1], section, op.name});
       return {};
     }
+    if (op.kind->has(kStructural) && op.attributes.has("from") && !op.kind->has(kCollective))
+      return add_free(op, lowered.inputs[0], section);
+    if (op.tags.contains("owner"))
+      return unsupported(op.name + " (" + op.kind->name + ") took an offer of strategy `" + op.tags.at("owner") +
+                             "`, which did not lower it",
+                         op.where);
     std::vector<ResultSpec> specs;
     for (ValueId v : op.outputs) specs.push_back(spec(v));
     BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(lowered), specs, section));
     for (std::size_t i = 0; i < values.size(); ++i) map_[op.outputs[i]] = values[i];
+    return {};
+  }
+
+  /// A conversion between layouts without traffic.
+  Status add_free(const Op& op, LowValue from, std::uint32_t section) {
+    const Layout to = *parse_layout(op.attributes.text("to"));
+    if (to.size() != 1 || op.kind->name == std::string(to_string(Collective::take_at)))
+      return unsupported(op.name + ": `" + op.kind->name + "` is not carried out yet", op.where);
+    if (op.kind->name == std::string(to_string(Collective::take_shard))) return take_shard(op, from, to[0], section);
+    const std::int64_t axis = op.attributes.integers("axes")[0];
+    const bool keeps = result_.at[static_cast<std::size_t>(axis)] == 0;
+    Op made;
+    made.kind = result_.registry->find(keeps ? "copy" : "pointwise");
+    made.name = op.name;
+    made.where = op.where;
+    if (keeps) {
+      made.inputs = {from};
+    } else {
+      Expression zero;
+      const auto result = zero.constant(0);
+      made.attributes.set("expression", std::move(zero));
+      made.attributes.set("results", Attributes::ints({static_cast<std::int64_t>(result)}));
+      made.attributes.set("shape", std::vector<std::int64_t>(result_.values[from].shape));
+      made.attributes.set("dtype", Attributes::ints({result_.values[from].dtype}));
+    }
+    return emit_for(op, std::move(made), section);
+  }
+
+  /// The rank's block of a value that it has whole, as a view.
+  Status take_shard(const Op& op, LowValue from, const Placement& to, std::uint32_t section) {
+    const Value& y = graph_.value(op.outputs[0]);
+    const Piece before = piece_of(y.shape, result_.values[from].layout.empty()
+                                               ? Layout(result_.mesh.axes.size())
+                                               : result_.values[from].layout, result_.mesh, result_.at);
+    const Piece after = piece_of(y.shape, y.layout, result_.mesh, result_.at);
+    const auto dim = to.cut();
+    if (!dim || *dim == kFlat || to.kind != Placement::Kind::shard)
+      return unsupported(op.name + ": `take_shard` to " + to_string(to) + " is not carried out yet", op.where);
+    const auto d = static_cast<std::size_t>(*dim);
+    Op made;
+    made.kind = result_.registry->find("slice");
+    made.name = op.name;
+    made.where = op.where;
+    made.inputs = {from};
+    const std::int64_t start = after.dims[d].empty() ? 0 : after.dims[d].front().begin - before.dims[d].front().begin;
+    made.attributes.set("dim", Attributes::ints({*dim}));
+    made.attributes.set("start", Attributes::ints({start}));
+    made.attributes.set("length", Attributes::ints({length(after.dims[d])}));
+    return emit_for(op, std::move(made), section);
+  }
+
+  Status emit_for(const Op& op, Op made, std::uint32_t section) {
+    BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(made), {spec(op.outputs[0])}, section));
+    map_[op.outputs[0]] = values[0];
     return {};
   }
 

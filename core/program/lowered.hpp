@@ -62,6 +62,7 @@ enum class Means {
   join,        ///< concat: its inputs lie in its result's storage
   accumulate,  ///< accumulate_micro
   collective,  ///< by the transport
+  empty,       ///< some operand has no elements on this rank: results are sums of nothing
 };
 
 struct LoweredOp {

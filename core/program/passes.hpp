@@ -1,6 +1,7 @@
 /// \file The passes that program.cpp runs one after the other, from a scheduled graph to instructions.
 #pragma once
 #include <map>
+#include <optional>
 
 #include "core/plan/plan.hpp"
 #include "core/program/device.hpp"
@@ -37,21 +38,53 @@ struct Launch {
   std::vector<LowValue> operands;
 };
 
-/// What happens at one position of the order: a region, with the accumulation of its results over micro-batches.
-struct Step {
+/// One tensor of a collective.
+struct CallEntry {
+  LowValue input = kNone, output = kNone;
+  std::uint64_t count = 0;  ///< elements of the larger side
+  std::uint64_t block = 0;  ///< elements of a full part, where one side is a part
+};
+
+/// A call of the transport; several are one bucket.
+struct CollectiveCall {
+  baleen_collective_t op = 0;
+  baleen_reduction_t reduction = 0;
+  baleen_dtype_t dtype = 0;
+  std::int32_t root = 0;
+  std::vector<std::string> axes;
+  std::vector<CallEntry> entries;
+  std::string bucket;  ///< alike: run as one; empty: alone
+  std::string where;
+};
+
+/// What happens at one position of the order: a region, with the accumulation of its results over micro-batches; or a call of the
+/// transport, which begins in one step and is over in another.
+struct ProgramStep {
   OpId op = kNone;  ///< anchor; a number in Lowered::ops
   std::uint32_t section = 0;
   std::vector<LowValue> reads, writes;
   std::vector<Launch> launches;
   bool in_place = true;  ///< results may take the bytes of inputs that die here
+  std::vector<LowValue> zeros;             ///< results to fill with zeros
+  std::optional<CollectiveCall> call;      ///< begins here
+  std::uint32_t wait_for = kNone;          ///< the number of the call that is over here
+  std::uint32_t call_number = kNone;       ///< of `call`, in the order of beginning
+  Guard guard = Guard::always;             ///< of `call` and `wait_for`
 };
 
+/// The transport's arguments for a collective op between layouts. Fails on those that it cannot carry out without moving elements first.
+Result<CollectiveCall> call_of(const Lowered& lowered, const Op& op);
+
 /// Compiles the regions' kernels. Steps in the order of the sections.
-Result<std::vector<Step>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels);
+Result<std::vector<ProgramStep>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels);
 
 /// Lets assigned values be computed right in their targets where no reader of the old value comes later (moving readers
 /// before the write where that is possible); appends copies for the others. Returns the steps in their final order.
-Result<std::vector<Step>> resolve_assigns(Lowered& lowered, std::vector<Step> steps, KernelStore& kernels);
+Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels);
+
+/// Joins calls that are one bucket, lets each begin as soon as its last input is made, and appends the steps in which they are over: before
+/// the first reader, else at the end. All ranks come to the same order.
+Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps);
 
 /// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.
 struct Lifetimes {
@@ -64,6 +97,6 @@ struct Lifetimes {
   std::vector<std::uint64_t> scratch_of;  ///< per step: its item's number, or kNone
 };
 /// Lets results take the bytes of inputs that die, where the kernels allow that, and finds what is live when.
-Lifetimes find_lifetimes(Lowered& lowered, const std::vector<Step>& steps, const KernelStore& kernels);
+Lifetimes find_lifetimes(Lowered& lowered, const std::vector<ProgramStep>& steps, const KernelStore& kernels);
 
 }  // namespace baleen

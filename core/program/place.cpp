@@ -1,3 +1,4 @@
+/// \file Which results are views of others, which parts of a concat are computed in place, and the copies left over.
 #include <algorithm>
 #include <map>
 
@@ -136,7 +137,9 @@ class Placer {
       case Means::view: return place_view(lowered);
       case Means::join: return place_join(lowered);
       case Means::accumulate: own_storage(lowered.op.outputs[0]); return {};
-      case Means::kernel: break;
+      case Means::collective: make_contiguous(lowered); break;
+      case Means::kernel:
+      case Means::empty: break;
     }
     for (LowValue v : lowered.op.outputs) {
       if (auto it = slots_.find(v); it != slots_.end())
@@ -145,6 +148,12 @@ class Placer {
         own_storage(v);
     }
     return {};
+  }
+
+  /// What the transport reads is one stretch of memory, the same in each micro-batch.
+  void make_contiguous(LoweredOp& lowered) {
+    for (LowValue& v : lowered.op.inputs)
+      if (value(v).view.micro_step != 0 || !is_contiguous(value(v).shape, value(v).view.strides)) v = add_copy(v, kNone);
   }
 
   Status place_view(LoweredOp& lowered) {
@@ -202,7 +211,8 @@ class Placer {
     const LowValue result = op.outputs[0];
     own_storage(result);
     const std::uint32_t where = section == kNone ? section_ : section;
-    const LowOp added = lowered_.add_op(std::move(op), Means::kernel, where);
+    const Means means = element_count(x.shape) == 0 ? Means::empty : Means::kernel;
+    const LowOp added = lowered_.add_op(std::move(op), means, where);
     if (section == kNone)
       order_.push_back(added);
     else

@@ -1,8 +1,12 @@
+/// \file Runs the passes of a compilation, and the compiled program.
 #include "core/program/program.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "baleen/dtype.hpp"
+#include "baleen/plugin.hpp"
+#include "core/layout/piece.hpp"
 #include "core/program/passes.hpp"
 #include "core/program/program_impl.hpp"
 
@@ -13,11 +17,13 @@ const PersistentBuffer* PersistentLayout::find(const std::string& name) const {
   return it == numbers.end() ? nullptr : &buffers[it->second];
 }
 
-PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment) {
+PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment, const Mesh& mesh,
+                         const Coordinates& at) {
   PersistentLayout layout;
   for (const PersistentSpec& spec : specs) {
-    const std::uint64_t bytes =
-        static_cast<std::uint64_t>(element_count(spec.type.shape)) * dtype_size(spec.type.dtype);
+    const Shape& global = spec.type.shape;
+    const Shape shape = spec.layout.empty() ? global : local_shape(global, spec.layout, mesh, at);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(element_count(shape)) * dtype_size(spec.type.dtype);
     layout.numbers.emplace(spec.name, layout.buffers.size());
     layout.buffers.push_back({spec, layout.bytes, bytes});
     layout.bytes += align_up(bytes, alignment);
@@ -38,6 +44,41 @@ double flops_of(const ScheduledGraph& scheduled) {
 std::int64_t now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+const char* call_name(baleen_collective_t op) {
+  switch (op) {
+    case BALEEN_ALL_REDUCE: return "all_reduce";
+    case BALEEN_REDUCE_SCATTER: return "reduce_scatter";
+    case BALEEN_ALL_GATHER: return "all_gather";
+    case BALEEN_BROADCAST: return "broadcast";
+    case BALEEN_REDUCE: return "reduce";
+    default: return "collective";
+  }
+}
+
+/// What this rank sends in one such call, by transport.h's formulas.
+std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordinates& at) {
+  std::uint64_t members = 1, place = 0;
+  for (const std::string& axis : call.axes) {
+    const auto number = static_cast<std::size_t>(mesh.find(axis));
+    members *= static_cast<std::uint64_t>(mesh.axes[number].size);
+    place = place * static_cast<std::uint64_t>(mesh.axes[number].size) +
+            static_cast<std::uint64_t>(at.empty() ? 0 : at[number]);
+  }
+  std::uint64_t elements = 0;
+  for (const ProgramCall::Entry& e : call.entries) {
+    const std::uint64_t own = std::min(e.count, (place + 1) * e.block) - std::min(e.count, place * e.block);
+    const bool root = static_cast<std::uint64_t>(call.root) == place;
+    switch (call.op) {
+      case BALEEN_ALL_REDUCE: elements += 2 * (members - 1) * e.count / members; break;
+      case BALEEN_REDUCE_SCATTER: elements += e.count - own; break;
+      case BALEEN_ALL_GATHER: elements += (members - 1) * own; break;
+      case BALEEN_BROADCAST: elements += root ? (members - 1) * e.count : 0; break;
+      default: elements += root ? 0 : e.count;
+    }
+  }
+  return elements * dtype_size(call.dtype);
 }
 
 /// One run of a program.
@@ -101,17 +142,34 @@ class Runner {
           program_.device->check(table_.copy(device_, launch_.stream, addresses[0], program_.poison.data(), i.bytes)));
       return {};
     }
+    if (i.kind == Instruction::Kind::zero)
+      return program_.device->check(table_.zero(device_, launch_.stream, addresses[0], i.bytes));
+    if (i.kind == Instruction::Kind::begin) return begin(program_.calls[i.call]);
+    if (i.kind == Instruction::Kind::wait) return wait(program_.calls[i.call]);
     launch_.tensors = addresses;
     launch_.scratch = addresses[i.address_count - 1];
     return program_.device->check(table_.launch(device_, i.kernel, &launch_));
+  }
+
+  /// The call begins when the stream has come to this point.
+  Status begin(ProgramCall& call) {
+    BALEEN_TRY(program_.device->check(
+        table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
+    return program_.communicator->start(call.slot, &program_.issued, program_.issues, call.done.get(), ++call.begun);
+  }
+
+  Status wait(ProgramCall& call) {
+    BALEEN_TRY(program_.device->check(table_.stream_wait(device_, launch_.stream, call.done.get(), call.begun)));
+    return program_.communicator->check();
   }
 
   Status execute_timed(const Instruction& i) {
     const std::int64_t begin = now();
     BALEEN_TRY(execute(i));
     BALEEN_TRY(synchronize());
-    if (i.kind == Instruction::Kind::launch)
-      options_.spans->push_back({program_.labels[i.label].c_str(), "compute", begin, now()});
+    if (i.kind == Instruction::Kind::launch || i.kind == Instruction::Kind::wait)
+      options_.spans->push_back({program_.labels[i.label].c_str(),
+                                 i.kind == Instruction::Kind::wait ? "wait" : "compute", begin, now()});
     return {};
   }
 
@@ -133,11 +191,13 @@ Result<Program> Program::compile(ScheduledGraph scheduled, Device& device, const
                                  const CompileOptions& options) {
   auto impl = std::make_unique<ProgramImpl>(std::move(scheduled), device);
   impl->flops = flops_of(impl->scheduled);
-  BALEEN_TRY_ASSIGN(Lowered lowered, lower(impl->scheduled, device, persistent));
+  impl->at = options.at;
+  BALEEN_TRY_ASSIGN(Lowered lowered, lower(impl->scheduled, device, persistent, options.at));
   BALEEN_TRY(place(lowered, persistent));
   const Regions regions = form_regions(lowered, device);
   BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, impl->kernels));
   BALEEN_TRY_ASSIGN(steps, resolve_assigns(lowered, std::move(steps), impl->kernels));
+  BALEEN_TRY_ASSIGN(steps, schedule_calls(lowered, std::move(steps)));
   const Lifetimes lifetimes = find_lifetimes(lowered, steps, impl->kernels);
   assemble(*impl, lowered, steps, lifetimes, options);
   return Program(std::move(impl));
@@ -162,6 +222,57 @@ void Program::bind(void* persistent_arena, void* work_arena) {
 
 void* Program::address(const Port& port) const {
   return static_cast<char*>(port.persistent ? impl_->persistent_base : impl_->work_base) + port.offset;
+}
+
+bool Program::communicates() const { return !impl_->calls.empty(); }
+
+bool Program::shares_persistent() const {
+  const auto persistent = [&](std::uint32_t address) {
+    return impl_->sources[address].arena == AddressSource::Arena::persistent;
+  };
+  for (const ProgramCall& call : impl_->calls)
+    for (const ProgramCall::Entry& e : call.entries)
+      if (persistent(e.input) || persistent(e.output)) return true;
+  return false;
+}
+
+Status Program::connect(Communicator& communicator) {
+  impl_->communicator = &communicator;
+  impl_->issued.size = sizeof(baleen_event_t);
+  for (ProgramCall& call : impl_->calls) {
+    std::vector<baleen_collective_entry_t> entries;
+    for (const ProgramCall::Entry& e : call.entries)
+      entries.push_back({impl_->addresses[e.input], impl_->addresses[e.output], e.count, e.block, nullptr, nullptr});
+    baleen_collective_spec_t spec{};
+    spec.size = sizeof(spec);
+    spec.op = call.op;
+    spec.reduction = call.reduction;
+    spec.dtype = call.dtype;
+    spec.root = call.root;
+    spec.entries = entries.data();
+    spec.entry_count = entries.size();
+    spec.deterministic = 1;
+    spec.where = abi(call.where);
+    call.done->size = sizeof(baleen_event_t);
+    BALEEN_TRY_ASSIGN(call.slot, communicator.prepare(call.axes, spec));
+  }
+  return {};
+}
+
+std::vector<Traffic> Program::traffic() const {
+  std::map<std::pair<std::string, std::string>, Traffic> rows;
+  for (const ProgramCall& call : impl_->calls) {
+    std::string axes;
+    for (const std::string& axis : call.axes) axes += (axes.empty() ? "" : "+") + axis;
+    Traffic& row = rows[{call_name(call.op), axes}];
+    row.kind = call_name(call.op);
+    row.axes = axes;
+    row.calls += call.runs;
+    row.bytes += call.runs * bytes_sent(call, graph().mesh(), impl_->at);
+  }
+  std::vector<Traffic> result;
+  for (auto& [key, row] : rows) result.push_back(std::move(row));
+  return result;
 }
 
 Status Program::run(void* stream, const RunOptions& options) { return Runner(*impl_, stream, options).run(); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/plan/plan.hpp"
+#include "core/program/communicator.hpp"
 #include "core/program/device.hpp"
 
 namespace baleen {
@@ -22,7 +23,15 @@ struct PersistentLayout {
 
   const PersistentBuffer* find(const std::string& name) const;
 };
-PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment);
+/// Bytes are those of the rank at `at`.
+PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment, const Mesh& mesh = {},
+                         const Coordinates& at = {});
+
+/// Rows first … first + count - 1 of the whole batch.
+struct RowRange {
+  std::int64_t first = 0, count = 0;
+  friend bool operator==(const RowRange&, const RowRange&) = default;
+};
 
 /// A tensor that the host writes before (inputs, scalars) or reads after (outputs) a run; an offset in the work arena.
 struct Port {
@@ -30,19 +39,22 @@ struct Port {
   ValueType type;  ///< what this rank holds, all micro-batches one after the other
   std::uint64_t offset = 0, bytes = 0;
   bool persistent = false;  ///< the offset is in the persistent arena
+  std::vector<RowRange> rows = {};  ///< of dimension 0, in the order in which they lie here
+  bool whole_rows = true;           ///< no other dimension is cut
 };
 
 enum class Guard : std::uint8_t { always, first, not_first, last };
 
 /// One launch. Addresses are resolved when the program is bound to arenas.
 struct Instruction {
-  enum class Kind : std::uint8_t { launch, poison } kind = Kind::launch;
+  enum class Kind : std::uint8_t { launch, poison, zero, begin, wait } kind = Kind::launch;
   Guard guard = Guard::always;
   void* kernel = nullptr;
   std::uint32_t first_address = 0,
                 address_count = 0;  ///< in the program's address table; the last is the scratch buffer
   std::uint32_t per_micro = 0;      ///< entries from one micro-batch's addresses to the next's
-  std::uint64_t bytes = 0;          ///< poison: from the only address on
+  std::uint64_t bytes = 0;          ///< poison, zero: from the only address on
+  std::uint32_t call = 0;           ///< begin, wait: which of the program's calls of the transport
   std::uint32_t label = 0;          ///< in the program's table of names, for spans
 };
 
@@ -59,7 +71,15 @@ struct MemoryReport {
   std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
 };
 
+/// What a program sends per run, of one kind along one set of axes.
+struct Traffic {
+  std::string kind, axes;  ///< "all_reduce", "data"
+  std::uint64_t calls = 0, bytes = 0;  ///< bytes that this rank sends
+};
+
 struct CompileOptions {
+  /// This rank's coordinates on the graph's mesh (without `micro`).
+  Coordinates at;
   /// Fills every buffer with NaN bytes when its life ends (and all but the inputs at the start): a run that reads what
   /// it must not shows it. For tests.
   bool poison = false;
@@ -89,6 +109,15 @@ class Program {
 
   /// Fixes all addresses. Both arenas must outlive the program's runs.
   void bind(void* persistent_arena, void* work_arena);
+  /// Whether it calls a transport.
+  bool communicates() const;
+  /// Whether its calls touch the persistent arena; they always may touch the work arena.
+  bool shares_persistent() const;
+  /// Prepares its calls: collective over the ranks, in the same order of programs on each. Once, after `bind`; the communicator must
+  /// outlive the program's runs. A program that does not communicate needs none.
+  Status connect(Communicator& communicator);
+  /// Per run, by kind and axes.
+  std::vector<Traffic> traffic() const;
   /// The address of a port, once bound.
   void* address(const Port& port) const;
 

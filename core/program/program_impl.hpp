@@ -13,6 +13,25 @@ struct AddressSource {
   std::uint64_t offset = 0;
 };
 
+/// A call of the transport, prepared by `connect`.
+struct ProgramCall {
+  baleen_collective_t op = 0;
+  baleen_reduction_t reduction = 0;
+  baleen_dtype_t dtype = 0;
+  std::int32_t root = 0;
+  std::vector<std::string> axes;
+  struct Entry {
+    std::uint32_t input = 0, output = 0;  ///< in the address table
+    std::uint64_t count = 0, block = 0;
+  };
+  std::vector<Entry> entries;
+  std::string where;
+  std::uint64_t runs = 1;  ///< per run of the program
+  void* slot = nullptr;
+  std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();
+  std::uint64_t begun = 0;  ///< times; the value of `done` when the last is over
+};
+
 struct ProgramImpl {
   ProgramImpl(ScheduledGraph graph, Device& on) : scheduled(std::move(graph)), device(&on), kernels(on) {}
 
@@ -24,6 +43,11 @@ struct ProgramImpl {
   std::vector<AddressSource> sources;
   std::vector<void*> addresses;  ///< as `sources`, once bound
   std::vector<Port> inputs, outputs;
+  std::vector<ProgramCall> calls;
+  Coordinates at;
+  Communicator* communicator = nullptr;
+  baleen_event_t issued{};     ///< what the stream has done, for calls that begin after it
+  std::uint64_t issues = 0;
   MemoryReport memory;
   double flops = 0;
   std::vector<char> poison;  ///< as many NaN bytes as the largest buffer has
@@ -32,11 +56,11 @@ struct ProgramImpl {
 };
 
 struct Lowered;
-struct Step;
+struct ProgramStep;
 struct Lifetimes;
 
 /// Lays out the work arena and writes instructions, addresses, ports and the memory report into `program`.
-void assemble(ProgramImpl& program, Lowered& lowered, const std::vector<Step>& steps, const Lifetimes& lifetimes,
+void assemble(ProgramImpl& program, Lowered& lowered, const std::vector<ProgramStep>& steps, const Lifetimes& lifetimes,
               const CompileOptions& options);
 
 }  // namespace baleen

@@ -1,3 +1,4 @@
+/// \file Regions to launches of kernels, with the sums over micro-batches.
 #include <algorithm>
 #include <set>
 
@@ -16,7 +17,7 @@ class StepBuilder {
   StepBuilder(Lowered& lowered, const Regions& regions, KernelStore& kernels)
       : lowered_(lowered), regions_(regions), kernels_(kernels), users_(lowered.users()) {}
 
-  Result<std::vector<Step>> run() {
+  Result<std::vector<ProgramStep>> run() {
     find_terms();
     for (const LoweredSection& section : lowered_.sections) {
       for (LowOp op : section.ops) {
@@ -24,6 +25,10 @@ class StepBuilder {
           BALEEN_TRY(add_region(it->second));
         else if (lowered_.ops[op].means == Means::accumulate && !joined_.contains(op))
           BALEEN_TRY(add_accumulation(op));
+        else if (lowered_.ops[op].means == Means::collective)
+          BALEEN_TRY(add_call(op));
+        else if (lowered_.ops[op].means == Means::empty)
+          add_empty(op);
       }
     }
     return std::move(steps_);
@@ -46,8 +51,32 @@ class StepBuilder {
     }
   }
 
+  ProgramStep step_of(LowOp number) const {
+    ProgramStep step;
+    step.op = number;
+    step.section = op(number).section;
+    step.in_place = false;
+    step.reads = op(number).op.inputs;
+    step.writes = op(number).op.outputs;
+    return step;
+  }
+
+  Status add_call(LowOp number) {
+    ProgramStep step = step_of(number);
+    BALEEN_TRY_ASSIGN(step.call, call_of(lowered_, op(number).op));
+    steps_.push_back(std::move(step));
+    return {};
+  }
+
+  void add_empty(LowOp number) {
+    ProgramStep step = step_of(number);
+    for (LowValue v : step.writes)
+      if (element_count(lowered_.values[v].shape) > 0) step.zeros.push_back(v);
+    steps_.push_back(std::move(step));
+  }
+
   Status add_region(const Region& region) {
-    Step step;
+    ProgramStep step;
     const auto named = std::find_if(region.ops.begin(), region.ops.end(),
                                     [&](LowOp number) { return !op(number).op.kind->has(kPointwise); });
     step.op = named == region.ops.end() ? region.ops.front() : *named;
@@ -74,7 +103,7 @@ class StepBuilder {
   }
 
   /// The first micro-batch's results are the sums; later ones are added.
-  Status add_terms(Step& step, std::uint32_t kernel, const std::vector<const Op*>& ops,
+  Status add_terms(ProgramStep& step, std::uint32_t kernel, const std::vector<const Op*>& ops,
                    const std::vector<Term>& terms) {
     step.in_place = false;
     std::vector<LowValue> first = kernels_[kernel].operands;
@@ -93,7 +122,7 @@ class StepBuilder {
   }
 
   /// y = y + a·b needs no memory for the term.
-  Result<bool> add_contraction(Step& step, const Op& contraction, const Term& term) {
+  Result<bool> add_contraction(ProgramStep& step, const Op& contraction, const Term& term) {
     if (!contraction.kind->has(kContraction) || contraction.inputs.size() != 2 || contraction.outputs.size() != 1)
       return false;
     Op adding = contraction;
@@ -108,7 +137,7 @@ class StepBuilder {
     return true;
   }
 
-  Status add_sum(Step& step, const Term& term, const Op& cause) {
+  Status add_sum(ProgramStep& step, const Term& term, const Op& cause) {
     Op adding;
     adding.kind = lowered_.registry->find("accumulate");
     adding.name = cause.name;
@@ -130,7 +159,7 @@ class StepBuilder {
   Status add_accumulation(LowOp number) {
     const Op& accumulate = op(number).op;
     const Term term{accumulate.inputs[0], accumulate.outputs[0]};
-    Step step;
+    ProgramStep step;
     step.op = number;
     step.section = op(number).section;
     step.in_place = false;
@@ -155,12 +184,12 @@ class StepBuilder {
   std::vector<std::vector<LowOp>> users_;
   std::map<LowValue, LowValue> terms_;  ///< term to sum
   std::set<LowOp> joined_;              ///< accumulations done by the step that makes the term
-  std::vector<Step> steps_;
+  std::vector<ProgramStep> steps_;
 };
 
 }  // namespace
 
-Result<std::vector<Step>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels) {
+Result<std::vector<ProgramStep>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels) {
   return StepBuilder(lowered, regions, kernels).run();
 }
 

@@ -1,3 +1,4 @@
+/// \file Reads rows through a data plugin.
 #include "core/runtime/dataset.hpp"
 
 #include "baleen/dtype.hpp"
@@ -54,6 +55,17 @@ Result<Batch> Dataset::read(baleen_split_t split, std::int64_t first, std::int64
   return batch;
 }
 
+Result<Batch> Dataset::read(baleen_split_t split, std::int64_t first, const std::vector<RowRange>& rows,
+                            baleen_dtype_t dtype) const {
+  if (rows.size() == 1) return read(split, first + rows[0].first, rows[0].count, dtype);
+  Batch batch(info_.field_count);
+  for (const RowRange& range : rows) {
+    BALEEN_TRY_ASSIGN(const Batch part, read(split, first + range.first, range.count, dtype));
+    for (std::size_t f = 0; f < batch.size(); ++f) batch[f].insert(batch[f].end(), part[f].begin(), part[f].end());
+  }
+  return batch;
+}
+
 Result<std::vector<std::int32_t>> Dataset::encode(const std::string& text) const {
   std::vector<std::int32_t> ids(text.size() + 1);
   for (;;) {
@@ -77,9 +89,9 @@ Result<std::string> Dataset::decode(const std::vector<std::int32_t>& ids) const 
   }
 }
 
-BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, baleen_dtype_t dtype,
-                         std::int64_t first_row)
-    : data_(std::move(data)), batch_(batch), dtype_(dtype), position_(first_row), thread_([this, first_row] {
+BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, std::vector<RowRange> rows,
+                         baleen_dtype_t dtype, std::int64_t first_row)
+    : data_(std::move(data)), batch_(batch), rows_(std::move(rows)), dtype_(dtype), position_(first_row), thread_([this, first_row] {
         work(first_row);
       }) {}
 
@@ -94,7 +106,7 @@ BatchReader::~BatchReader() {
 
 void BatchReader::work(std::int64_t row) {
   for (;; row += batch_) {
-    auto read = std::make_unique<Result<Batch>>(data_->read(BALEEN_TRAIN, row, batch_, dtype_));
+    auto read = std::make_unique<Result<Batch>>(data_->read(BALEEN_TRAIN, row, rows_, dtype_));
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return stop_ || !ready_; });
     if (stop_) return;

@@ -11,6 +11,7 @@
 #include "core/plan/job.hpp"
 #include "core/plugin/registry.hpp"
 #include "core/plugin/settings.hpp"
+#include "core/program/program.hpp"
 
 namespace baleen {
 
@@ -31,6 +32,10 @@ class Dataset {
   /// Rows `first` … `first + count - 1` of a split's endless stream; fp32 fields are widened where `dtype` is fp64.
   /// [any thread]
   Result<Batch> read(baleen_split_t split, std::int64_t first, std::int64_t count, baleen_dtype_t dtype) const;
+
+  /// The rows of several ranges, counted from `first`, side by side.
+  Result<Batch> read(baleen_split_t split, std::int64_t first, const std::vector<RowRange>& rows,
+                     baleen_dtype_t dtype) const;
 
   /// Whether text and ids can be turned into each other.
   bool has_tokens() const { return tokens_ != nullptr; }
@@ -54,7 +59,9 @@ baleen_dtype_t field_dtype(const baleen_field_t& field, baleen_dtype_t dtype);
 /// Reads the train stream one batch ahead of its user, on a thread of its own.
 class BatchReader {
  public:
-  BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, baleen_dtype_t dtype, std::int64_t first_row);
+  /// `rows` are this rank's of a batch of `batch` rows.
+  BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, std::vector<RowRange> rows, baleen_dtype_t dtype,
+              std::int64_t first_row);
   ~BatchReader();
   BatchReader(const BatchReader&) = delete;
   BatchReader& operator=(const BatchReader&) = delete;
@@ -69,6 +76,7 @@ class BatchReader {
 
   std::shared_ptr<Dataset> data_;
   std::int64_t batch_;
+  std::vector<RowRange> rows_;
   baleen_dtype_t dtype_;
   std::int64_t position_;
   std::mutex mutex_;

@@ -1,3 +1,4 @@
+/// \file Compiles a plan's programs and runs its steps, evaluations and generation.
 #include "core/runtime/session.hpp"
 
 #include <chrono>
@@ -32,6 +33,7 @@ struct Session::Impl {
   std::optional<Program> initialize, train, evaluate, generate;
   std::map<std::string, std::uint64_t> planned;
   Arena persistent_arena, work_arena;
+  std::vector<RowRange> train_rows, evaluate_rows;  ///< this rank's of each batch
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
   Facts last;
@@ -42,6 +44,7 @@ struct Session::Impl {
   Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
 
   Status compile(Plan plan);
+  Result<std::vector<RowRange>> rows_of(const Program& program) const;
   Status allocate();
   Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
   Result<std::vector<double>> get(const Program& program, const std::string& name);
@@ -55,10 +58,12 @@ struct Session::Impl {
 };
 
 Status Session::Impl::compile(Plan plan) {
-  persistent = lay_out(plan.persistent, device.info().alignment);
+  CompileOptions compile_options;
+  if (options.communicator) compile_options.at = options.communicator->at();
+  persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, compile_options.at);
   scalars = std::move(plan.scalars);
   auto compile_one = [&](ScheduledGraph scheduled, std::optional<Program>& to) -> Status {
-    BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent));
+    BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent, compile_options));
     to.emplace(std::move(program));
     return {};
   };
@@ -71,17 +76,52 @@ Status Session::Impl::compile(Plan plan) {
   for (const auto* p : {&initialize, &train, &evaluate, &generate})
     if (*p) programs.push_back(&**p);
   planned = plan_memory(persistent, programs, device);
-  return check_memory(planned, device, options.batch, micro_batches);
+  BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
+  BALEEN_TRY_ASSIGN(train_rows, rows_of(*train));
+  if (evaluate) {
+    BALEEN_TRY_ASSIGN(evaluate_rows, rows_of(*evaluate));
+  }
+  return {};
+}
+
+/// Which rows of a batch the program reads on this rank.
+Result<std::vector<RowRange>> Session::Impl::rows_of(const Program& program) const {
+  const Port* first = nullptr;
+  for (std::uint32_t f = 0; f < data->info().field_count; ++f) {
+    const Port* port = find_port(program.inputs(), data->info().fields[f].name);
+    if (!port) continue;
+    if (!port->whole_rows)
+      return unsupported("input `" + port->name + "` is cut within its rows, which data is not read for yet");
+    if (first && first->rows != port->rows)
+      return unsupported("inputs `" + first->name + "` and `" + port->name + "` are cut differently");
+    first = port;
+  }
+  if (first) return first->rows;
+  return std::vector<RowRange>{{0, options.batch}};
 }
 
 Status Session::Impl::allocate() {
   std::uint64_t work = 0;
   for (const auto* p : {&initialize, &train, &evaluate, &generate})
     if (*p) work = std::max(work, (*p)->memory().arena_bytes);
-  BALEEN_TRY_ASSIGN(persistent_arena, Arena::create(device, persistent.bytes));
-  BALEEN_TRY_ASSIGN(work_arena, Arena::create(device, work));
-  for (auto* p : {&initialize, &train, &evaluate, &generate})
-    if (*p) (*p)->bind(persistent_arena.base(), work_arena.base());
+  std::vector<Program*> programs;
+  bool share_work = false, share_persistent = false;
+  for (auto* p : {&initialize, &train, &evaluate, &generate}) {
+    if (!*p) continue;
+    programs.push_back(&**p);
+    share_work |= (*p)->communicates();
+    share_persistent |= (*p)->shares_persistent();
+  }
+  if (share_work && !options.communicator) return internal("a plan with collectives, and no transport");
+  const auto arena = [&](bool shared, std::uint64_t bytes) {
+    return shared ? Arena::create_shared(device, *options.communicator, bytes) : Arena::create(device, bytes);
+  };
+  BALEEN_TRY_ASSIGN(persistent_arena, arena(share_persistent, persistent.bytes));
+  BALEEN_TRY_ASSIGN(work_arena, arena(share_work, work));
+  for (Program* program : programs) {
+    program->bind(persistent_arena.base(), work_arena.base());
+    if (options.communicator) BALEEN_TRY(program->connect(*options.communicator));
+  }
   segment_ns.assign(train->segments().size(), 0);
   return {};
 }
@@ -223,16 +263,20 @@ void Session::start() {
   facts.push_back({"unit", 0, info.unit});
   facts.push_back({"data", 0, info.summary});
   facts.push_back({"planned_bytes", static_cast<double>(impl_->planned.at("total")), {}});
+  for (const Traffic& t : traffic())
+    facts.push_back({"sent_bytes." + t.kind + "." + t.axes, static_cast<double>(t.bytes), {}});
   for (const auto& [kind, bytes] : impl_->planned)
     if (kind != "total") facts.push_back({"planned_bytes." + kind, static_cast<double>(bytes), {}});
   impl_->monitors.record(BALEEN_RECORD_START, impl_->steps_done, impl_->options.steps, std::move(facts));
 }
 
+std::vector<Traffic> Session::traffic() const { return impl_->train->traffic(); }
+
 Result<Facts> Session::step() {
   Impl& impl = *impl_;
   const auto begin = Clock::now();
   if (!impl.reader)
-    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.options.dtype,
+    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.train_rows, impl.options.dtype,
                                                 impl.steps_done * impl.options.batch);
   BALEEN_TRY_ASSIGN(const Batch batch, impl.reader->next());
   BALEEN_TRY(impl.put_batch(*impl.train, batch));
@@ -274,7 +318,7 @@ Result<Facts> Session::evaluate(std::int64_t batches) {
   for (std::int64_t b = 0; b < count; ++b) {
     // Spread evenly over the part where only some batches are read.
     const std::int64_t row = b * all / count * impl.options.batch;
-    BALEEN_TRY_ASSIGN(const Batch batch, impl.data->read(BALEEN_HELD_OUT, row, impl.options.batch, impl.options.dtype));
+    BALEEN_TRY_ASSIGN(const Batch batch, impl.data->read(BALEEN_HELD_OUT, row, impl.evaluate_rows, impl.options.dtype));
     BALEEN_TRY(impl.put_batch(*impl.evaluate, batch));
     BALEEN_TRY(impl.run(*impl.evaluate, static_cast<std::uint64_t>(impl.steps_done)));
     BALEEN_TRY_ASSIGN(const Facts facts, impl.means(*impl.evaluate));

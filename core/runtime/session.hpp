@@ -18,6 +18,8 @@ struct SessionOptions {
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
   std::vector<Fact> start_facts;  ///< what the START record says beside the session's own facts
+  Communicator* communicator = nullptr;  ///< with several ranks; borrowed, outlives the session
+  std::int64_t local_ranks = 1;          ///< that share this host's memory
 };
 
 /// Facts by name, as monitors and `on_step` see them: "loss", "gradient_norm", "lr", "units_per_second", "step_ms", …
@@ -62,6 +64,8 @@ class Session {
   /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
   /// and "total", which is exactly what is allocated.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
+  /// What one training step sends, by kind and mesh axes.
+  std::vector<Traffic> traffic() const;
 
  private:
   Session();

@@ -1,3 +1,4 @@
+/// \file Adds up what a session will allocate and refuses what does not fit.
 #include "core/runtime/session_memory.hpp"
 
 #include <algorithm>
@@ -38,12 +39,14 @@ std::map<std::string, std::uint64_t> plan_memory(const PersistentLayout& persist
   return planned;
 }
 
-Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t batch,
-                    std::int64_t micro_batches) {
-  const std::uint64_t total = planned.at("total"), have = device.info().memory_bytes;
+Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t local_ranks,
+                    std::int64_t batch, std::int64_t micro_batches) {
+  const std::uint64_t total = planned.at("total");
+  const std::uint64_t have = device.info().memory_bytes / static_cast<std::uint64_t>(local_ranks);
   if (total <= have) return {};
   std::string text = "the plan needs " + bytes_text(total) + " (" + std::to_string(total) + " bytes) and device `" +
-                     device.info().name + "` has " + bytes_text(have) + ":";
+                     device.info().name + "` has " + bytes_text(have) +
+                     (local_ranks > 1 ? " for each of its " + std::to_string(local_ranks) + " ranks:" : ":");
   for (const auto& [kind, bytes] : planned)
     if (kind != "total" && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
   text.back() = '.';

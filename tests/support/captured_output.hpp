@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace baleen::test {
 
@@ -64,6 +65,8 @@ class FakeTerminal {
     const winsize size{24, static_cast<unsigned short>(columns), 0, 0};
     ::ioctl(master_, TIOCSWINSZ, &size);
   }
+  /// As if a person had pressed these keys.
+  void type(std::string_view keys) { [[maybe_unused]] const auto got = ::write(master_, keys.data(), keys.size()); }
   /// What was written since the last call.
   std::string text() {
     std::string all;

@@ -239,6 +239,10 @@ void add_simple(std::vector<OpCase>& list) {
                 [](CaseBuilder& b) {
                   return b.op("pad", {b.normal(b.shape(3))}, {{"dim", one(1)}, {"before", one(2)}, {"after", one(1)}});
                 }},
+               {"axis_index",
+                [](CaseBuilder& b) {
+                  return b.op("axis_index", {}, {{"axes", one(0)}});
+                }},
                {"copy", [](CaseBuilder& b) { return b.op("copy", {b.normal(b.shape(2))}); }},
                {"accumulate", accumulate},
                {"accumulate_micro", [](CaseBuilder& b) { return b.op("accumulate_micro", {b.normal(b.shape(2))}); }}});

@@ -100,26 +100,30 @@ void embedding_grad(Call& call) {
     for (std::size_t i = 0; i < width; ++i) call.out(0)[checked(ids[n], rows) * width + i] += dy[n * width + i];
 }
 
-/// One row's loss and log-sum-exp; `slope` receives d(loss)/d(logit).
+double log_sum_exp(const double* x, std::size_t width) {
+  const double largest = *std::max_element(x, x + width);
+  double sum = 0;
+  for (std::size_t v = 0; v < width; ++v) sum += std::exp(x[v] - largest);
+  return largest + std::log(sum);
+}
+
+/// One row's loss; `slope` receives d(loss)/d(logit).
 struct RowLoss {
-  double loss = 0, lse = 0;
+  double loss = 0;
   std::vector<double> slope;
 };
 
-RowLoss row_loss(const Attributes& attributes, const double* x, std::size_t width, double target) {
+RowLoss row_loss(const Attributes& attributes, const double* x, std::size_t width, double target, double lse) {
   RowLoss result;
   result.slope.assign(width, 0);
-  const double largest = *std::max_element(x, x + width), smoothing = attributes.number_or("smoothing", 0);
-  double sum = 0;
-  for (std::size_t v = 0; v < width; ++v) sum += std::exp(x[v] - largest);
-  result.lse = largest + std::log(sum);
+  const double smoothing = attributes.number_or("smoothing", 0);
   if (attributes.has("ignore_index") && target == static_cast<double>(attributes.integer("ignore_index")))
     return result;
   const std::size_t hit = checked(target, width);
   for (std::size_t v = 0; v < width; ++v) {
     const double weight = (v == hit ? 1 - smoothing : 0) + smoothing / static_cast<double>(width);
-    result.loss -= weight * (x[v] - result.lse);
-    result.slope[v] = std::exp(x[v] - result.lse) - weight;
+    result.loss -= weight * (x[v] - lse);
+    result.slope[v] = std::exp(x[v] - lse) - weight;
   }
   return result;
 }
@@ -127,18 +131,17 @@ RowLoss row_loss(const Attributes& attributes, const double* x, std::size_t widt
 void cross_entropy(Call& call) {
   const Rows rows(call.in(0));
   for (std::size_t r = 0; r < rows.count; ++r) {
-    const RowLoss row =
-        row_loss(call.op.attributes, call.in(0).data.data() + r * rows.width, rows.width, call.in(1)[r]);
-    call.out(0)[r] = row.loss;
-    call.out(1)[r] = row.lse;
+    const double* x = call.in(0).data.data() + r * rows.width;
+    call.out(1)[r] = log_sum_exp(x, rows.width);
+    call.out(0)[r] = row_loss(call.op.attributes, x, rows.width, call.in(1)[r], call.out(1)[r]).loss;
   }
 }
 
 void cross_entropy_grad(Call& call) {
   const Rows rows(call.in(0));
   for (std::size_t r = 0; r < rows.count; ++r) {
-    const RowLoss row =
-        row_loss(call.op.attributes, call.in(0).data.data() + r * rows.width, rows.width, call.in(1)[r]);
+    const double* x = call.in(0).data.data() + r * rows.width;
+    const RowLoss row = row_loss(call.op.attributes, x, rows.width, call.in(1)[r], call.in(2)[r]);
     for (std::size_t v = 0; v < rows.width; ++v) call.out(0)[r * rows.width + v] = call.in(3)[r] * row.slope[v];
   }
 }
@@ -170,9 +173,8 @@ void linear_cross_entropy(Call& call) {
   const Projection projection(call);
   for (std::size_t r = 0; r < rows.count; ++r) {
     const auto logits = projection.logits(call.in(0).data.data() + r * rows.width);
-    const RowLoss row = row_loss(call.op.attributes, logits.data(), logits.size(), call.in(2)[r]);
-    call.out(0)[r] = row.loss;
-    call.out(1)[r] = row.lse;
+    call.out(1)[r] = log_sum_exp(logits.data(), logits.size());
+    call.out(0)[r] = row_loss(call.op.attributes, logits.data(), logits.size(), call.in(2)[r], call.out(1)[r]).loss;
   }
 }
 
@@ -182,7 +184,7 @@ void linear_cross_entropy_grad(Call& call) {
   for (std::size_t r = 0; r < rows.count; ++r) {
     const double* x = call.in(0).data.data() + r * rows.width;
     const auto logits = p.logits(x);
-    const RowLoss row = row_loss(call.op.attributes, logits.data(), logits.size(), call.in(2)[r]);
+    const RowLoss row = row_loss(call.op.attributes, logits.data(), logits.size(), call.in(2)[r], call.in(3)[r]);
     for (std::size_t v = 0; v < p.width; ++v)
       for (std::size_t d = 0; d < p.depth; ++d) {
         const double slope = call.in(4)[r] * row.slope[v];

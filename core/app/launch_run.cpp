@@ -1,0 +1,79 @@
+/// \file From a manifest to a launch, and back to an exit code.
+#include "core/app/launch_run.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "core/app/exit_code.hpp"
+#include "core/app/prepare.hpp"
+#include "core/launch/rank_link.hpp"
+
+namespace baleen::app {
+namespace {
+
+constexpr const char* kThreads = "threads";
+
+bool has_threads(const Member& member) {
+  const Option* option = member.descriptor.find(kThreads);
+  return option && option->type == BALEEN_OPTION_INT;
+}
+
+/// What the user asks for; 0 where that is left to us.
+int threads_asked(const Member& compute) {
+  const auto value = compute.options.find(kThreads);
+  if (!has_threads(compute) || value == compute.options.end()) return 0;
+  const auto* count = std::get_if<std::int64_t>(&value->second.data);
+  return count ? static_cast<int>(*count) : 0;
+}
+
+/// The one host of the manifest.
+Result<ManifestHost> this_host(const Manifest& manifest) {
+  if (manifest.hosts.size() == 1) return manifest.hosts.front();
+  return unsupported("the manifest has " + std::to_string(manifest.hosts.size()) +
+                         " hosts; this version runs the ranks of one. Give one host more `ranks` instead",
+                     manifest.hosts[1].where);
+}
+
+Result<LaunchOptions> plan_launch(const ScriptOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
+  BALEEN_TRY_ASSIGN(const ManifestHost host, this_host(setup.manifest));
+  LaunchOptions launch;
+  launch.command = setup.command;
+  launch.ranks = static_cast<int>(host.ranks);
+  launch.host = host.name;
+  launch.threads = threads_asked(prepared.compute.member);
+  launch.log = setup.log;
+  return launch;
+}
+
+}  // namespace
+
+bool starts_ranks(const Setup& setup) { return setup.manifest.ranks() > 1 && !setup.link; }
+
+int launch_run(const ScriptOptions& options, const Setup& setup) {
+  const Result<LaunchOptions> plan = plan_launch(options, setup);
+  return plan ? report(setup.log, launch(*plan)) : report(setup.log, plan.error());
+}
+
+void share_threads(Member& compute, const Setup& setup) {
+  if (!setup.link || !has_threads(compute) || threads_asked(compute) > 0) return;
+  const std::int64_t threads = setup.link->place().threads;
+  compute.options.insert_or_assign(kThreads, UserValue{threads, "the launcher"});
+}
+
+int report(const Log& log, const Outcome& outcome) {
+  if (outcome.signal) {
+    std::fflush(nullptr);
+    std::signal(outcome.signal, SIG_DFL);
+    std::raise(outcome.signal);
+  }
+  if (outcome.status) return kSuccess;
+  const Error& error = outcome.status.error();
+  const int code = outcome.exit_code > 0 ? outcome.exit_code : exit_code(error.code);
+  log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
+  if (code == kOurBug) Log::dump(outcome.recorded.empty() ? log.recorded() : outcome.recorded);
+  return code;
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,24 @@
+/// \file `baleen run` over several ranks: which process starts them, what they are told, and how their end is told.
+#pragma once
+#include "baleen/result.hpp"
+#include "core/app/commands.hpp"
+#include "core/launch/launcher.hpp"
+
+namespace baleen::app {
+
+/// Whether this process is to start the ranks: the manifest has several, and no launcher started this process as one.
+bool starts_ranks(const Setup& setup);
+
+/// Checks all that is known before the script runs (the script is there; members, options, plugins), then starts the
+/// manifest's ranks with this process's own command and waits for them. Returns the exit code.
+int launch_run(const ScriptOptions& options, const Setup& setup);
+
+/// In a rank: unless the user gives the compute plugin a number of threads, its option `threads`, where it has one, is
+/// the rank's share of the host's processors.
+void share_threads(Member& compute, const Setup& setup);
+
+/// Says in one line how the ranks ended; returns the exit code. Where a signal ended them all, it ends this process
+/// too.
+int report(const Log& log, const Outcome& outcome);
+
+}  // namespace baleen::app

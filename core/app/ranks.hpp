@@ -1,0 +1,39 @@
+/// \file What a run of several ranks needs beside a run of one: the mesh, the transport, and the news of lost peers.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "core/app/prepare.hpp"
+#include "core/graph/graph.hpp"
+#include "core/launch/rendezvous_table.hpp"
+#include "core/program/communicator.hpp"
+
+namespace baleen::app {
+
+/// The manifest's mesh. Fails where its product is not the number of ranks.
+Result<Mesh> mesh_of(const Manifest& manifest);
+
+/// This process's connection to the other ranks. Destroyed after all that communicates.
+class Ranks {
+ public:
+  /// Collective: connects the ranks of `link` by the chosen transport.
+  static Result<std::unique_ptr<Ranks>> connect(const ScriptOptions& options, const Setup& setup, const Opened& transport,
+                                                Mesh mesh);
+  ~Ranks();
+
+  Communicator& communicator() { return *communicator_; }
+  const Place& place() const { return link_.place(); }
+
+  /// That every rank described this graph; else names the first line in which a rank's differs from rank 0's.
+  Status compare(const Graph& graph);
+
+ private:
+  explicit Ranks(RankLink& link) : link_(link) {}
+
+  RankLink& link_;
+  std::unique_ptr<RendezvousTable> rendezvous_;
+  std::unique_ptr<Communicator> communicator_;
+  std::optional<AbortWatch> watch_;
+};
+
+}  // namespace baleen::app

@@ -1,0 +1,26 @@
+/// \file How the ranks of one host share its processors.
+#pragma once
+#include <vector>
+
+namespace baleen {
+
+/// A logical processor and the core that it belongs to.
+struct Cpu {
+  int number = 0;
+  int package = 0;
+  int core = 0;
+};
+
+/// Those that this process may use. Where the system doesn't tell, every processor is a core of its own.
+std::vector<Cpu> usable_cpus();
+
+struct CpuShares {
+  int threads = 1;                     ///< of each rank
+  std::vector<std::vector<int>> sets;  ///< of each rank; empty: ranks move freely
+};
+
+/// Disjoint sets of neighbours (siblings of a core, then cores of a package together) where there are enough for
+/// `ranks` times `threads`; otherwise none. `threads` 0: as many as the processors allow, at least one.
+CpuShares share_cpus(std::vector<Cpu> cpus, int ranks, int threads);
+
+}  // namespace baleen

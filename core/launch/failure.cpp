@@ -1,0 +1,30 @@
+/// \file Failures in words.
+#include "core/launch/failure.hpp"
+
+#include <csignal>
+#include <cstring>
+
+namespace baleen {
+
+std::string Moment::text() const {
+  std::string out;
+  const auto add = [&](const std::string& part) { out += (out.empty() ? "" : ", ") + part; };
+  if (step >= 0) add("step " + std::to_string(step));
+  if (!phase.empty()) add(phase);
+  if (collective >= 0) add("collective " + std::to_string(collective));
+  if (peer >= 0) add("peer " + std::to_string(peer));
+  return out;
+}
+
+std::string rank_list(std::span<const int> ranks) {
+  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) out += (i ? ", " : "") + std::to_string(ranks[i]);
+  return out;
+}
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+}  // namespace baleen

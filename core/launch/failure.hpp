@@ -1,0 +1,36 @@
+/// \file What ended a rank, and how far it had come: what one rank tells the launcher.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "baleen/result.hpp"
+
+namespace baleen {
+
+/// How far a rank had come. Negative numbers and an empty phase: not known, or not begun.
+struct Moment {
+  std::int64_t step = -1;
+  std::string phase;
+  std::int64_t collective = -1;  ///< number of the collective that failed
+  int peer = -1;                 ///< the other rank that it concerns
+
+  /// "step 12, backward, collective 7, peer 2", with what is known.
+  std::string text() const;
+  bool operator==(const Moment&) const = default;
+};
+
+struct Failure {
+  Error error;
+  Moment moment;
+  std::vector<std::string> recorded = {};  ///< the last lines of the rank's log, if they help
+};
+
+/// "rank 3" or "ranks 1, 3, 5".
+std::string rank_list(std::span<const int> ranks);
+
+/// "SIGKILL", or "signal 64" where it has no name.
+std::string signal_name(int signal);
+
+}  // namespace baleen

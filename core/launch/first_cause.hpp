@@ -1,0 +1,61 @@
+/// \file Finds the one thing to tell when a job fails: what came first, told apart from what followed from it.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/launch/failure.hpp"
+
+namespace baleen {
+
+/// How a job ended.
+struct Outcome {
+  Status status;  ///< or the first cause, its message naming the ranks; where all ranks failed alike, none
+  std::vector<std::string> recorded = {};  ///< the last lines of the log of the rank that failed first, if it sent them
+  int exit_code = -1;  ///< of the process that the cause is about, where it ended with one of its own
+  int signal = 0;      ///< the launcher was told to end by this signal, and the ranks did; `status` is good then
+};
+
+/// Collects what happened, in the order in which it became known. A rank's "peer lost" is a consequence as long as
+/// anything else happened.
+class FirstCause {
+ public:
+  FirstCause(int ranks, std::string host) : ranks_(ranks), host_(std::move(host)) {}
+
+  /// The rank said so itself.
+  void failed(int rank, Failure failure);
+  /// Its process was killed by a signal; `moment` is what it said last. Programming errors (SIGSEGV, ...) are INTERNAL.
+  void killed(int rank, int signal, Moment moment);
+  /// Its process exited. With 0, that is a failure only before the rank said that it is done.
+  void exited(int rank, int code, Moment moment);
+  /// It ended by a signal that the launcher passed on.
+  void told_to_end(int rank, int signal);
+  /// The launcher judges so: silence, no start, ...
+  void judged(int rank, Error error, Moment moment);
+
+  bool any() const { return !events_.empty(); }
+  /// Why the others are told to stop; needs any().
+  std::string reason() const;
+  Outcome outcome() const;
+  /// What followed, a line each, for those who look closer.
+  std::vector<std::string> consequences() const;
+
+ private:
+  struct Event {
+    int rank;
+    Failure failure;
+    bool lost_peer = false;  ///< says that another rank ended
+    int signal = 0;          ///< told to end
+  };
+  const Event& first() const;
+  std::vector<int> alike(const Event& event) const;
+  std::string text(const Event& event) const;
+
+  int ranks_;
+  std::string host_;
+  std::vector<Event> events_;
+  std::map<int, int> exit_codes_;
+};
+
+}  // namespace baleen

@@ -1,0 +1,168 @@
+/// \file Packing and unpacking: whole numbers of eight bytes, texts behind their length.
+#include "core/launch/wire.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace baleen {
+namespace {
+
+constexpr std::size_t kNumber = sizeof(std::int64_t);
+constexpr std::int64_t kLongest = std::int64_t{1} << 30;
+
+class Packer {
+ public:
+  Packer& number(std::int64_t value) {
+    out_.append(reinterpret_cast<const char*>(&value), kNumber);
+    return *this;
+  }
+  Packer& text(std::string_view value) {
+    number(static_cast<std::int64_t>(value.size()));
+    out_ += value;
+    return *this;
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+/// Reads in the order of writing. Past the end everything is 0 or empty, and `check` fails.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
+
+  template <class Number = std::int64_t>
+  Number number() {
+    std::int64_t value = 0;
+    if (bytes_.size() < kNumber) {
+      broken_ = true;
+      return Number{};
+    }
+    std::memcpy(&value, bytes_.data(), kNumber);
+    bytes_.remove_prefix(kNumber);
+    return static_cast<Number>(value);
+  }
+  std::string text() {
+    const auto size = number<std::uint64_t>();
+    if (size > bytes_.size()) {
+      broken_ = true;
+      return {};
+    }
+    std::string value(bytes_.substr(0, size));
+    bytes_.remove_prefix(size);
+    return value;
+  }
+  /// Whether there is more to read.
+  bool has_more() const { return !broken_ && !bytes_.empty(); }
+  Status check() const {
+    if (broken_ || !bytes_.empty()) return internal("a message on the control channel is malformed");
+    return {};
+  }
+
+ private:
+  std::string_view bytes_;
+  bool broken_ = false;
+};
+
+Moment take_moment(Unpacker& from) {
+  Moment moment;
+  moment.step = from.number();
+  moment.phase = from.text();
+  moment.collective = from.number();
+  moment.peer = from.number<int>();
+  return moment;
+}
+
+}  // namespace
+
+std::string to_frame(const Message& message) {
+  const std::string body = Packer()
+                               .number(static_cast<std::int64_t>(message.kind))
+                               .number(message.request)
+                               .number(message.code)
+                               .text(message.key)
+                               .text(message.value)
+                               .take();
+  return Packer().text(body).take();
+}
+
+Result<std::optional<Message>> Frames::next() {
+  const std::string_view left = std::string_view(bytes_).substr(read_);
+  if (left.size() < kNumber) return std::optional<Message>();
+  const auto size = Unpacker(left.substr(0, kNumber)).number();
+  if (size < 0 || size > kLongest) return internal("the control channel carries no messages of this program");
+  if (left.size() - kNumber < static_cast<std::size_t>(size)) return std::optional<Message>();
+
+  Unpacker from(left.substr(kNumber, static_cast<std::size_t>(size)));
+  Message message;
+  message.kind = from.number<MessageKind>();
+  message.request = from.number<std::uint32_t>();
+  message.code = from.number<baleen_status_t>();
+  message.key = from.text();
+  message.value = from.text();
+  BALEEN_TRY(from.check());
+  read_ += kNumber + static_cast<std::size_t>(size);
+  if (read_ == bytes_.size()) {
+    bytes_.clear();
+    read_ = 0;
+  }
+  return std::optional<Message>(std::move(message));
+}
+
+std::string to_bytes(const Place& place) {
+  return Packer()
+      .number(place.rank)
+      .number(place.ranks)
+      .number(place.local_rank)
+      .number(place.local_ranks)
+      .text(place.host)
+      .number(place.threads)
+      .take();
+}
+
+Result<Place> place_from(std::string_view bytes) {
+  Unpacker from(bytes);
+  Place place;
+  place.rank = from.number<int>();
+  place.ranks = from.number<int>();
+  place.local_rank = from.number<int>();
+  place.local_ranks = from.number<int>();
+  place.host = from.text();
+  place.threads = from.number<int>();
+  BALEEN_TRY(from.check());
+  return place;
+}
+
+std::string to_bytes(const Moment& moment) {
+  return Packer().number(moment.step).text(moment.phase).number(moment.collective).number(moment.peer).take();
+}
+
+Result<Moment> moment_from(std::string_view bytes) {
+  Unpacker from(bytes);
+  Moment moment = take_moment(from);
+  BALEEN_TRY(from.check());
+  return moment;
+}
+
+std::string to_bytes(const Failure& failure) {
+  Packer packer;
+  packer.number(failure.error.code).text(failure.error.message).text(failure.error.where);
+  packer.number(static_cast<std::int64_t>(failure.recorded.size()));
+  for (const std::string& line : failure.recorded) packer.text(line);
+  return packer.take() + to_bytes(failure.moment);
+}
+
+Result<Failure> failure_from(std::string_view bytes) {
+  Unpacker from(bytes);
+  Failure failure;
+  failure.error.code = from.number<baleen_status_t>();
+  failure.error.message = from.text();
+  failure.error.where = from.text();
+  for (auto lines = from.number(); lines > 0 && from.has_more(); --lines) failure.recorded.push_back(from.text());
+  failure.moment = take_moment(from);
+  BALEEN_TRY(from.check());
+  return failure;
+}
+
+}  // namespace baleen

@@ -1,0 +1,61 @@
+/// \file Groups from the mesh; everything else is the transport's.
+#include "core/program/communicator.hpp"
+
+#include "baleen/plugin.hpp"
+
+namespace baleen {
+
+Communicator::Communicator(Plugin plugin, Mesh mesh, std::int64_t rank)
+    : plugin_(plugin), mesh_(std::move(mesh)), rank_(rank), at_(coordinates(mesh_, rank)) {}
+
+Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const baleen_settings_t& settings,
+                                                           const baleen_rendezvous_t& rendezvous, Mesh mesh,
+                                                           Options options) {
+  if (rank_count(mesh) != rendezvous.ranks)
+    return internal("a mesh of " + std::to_string(rank_count(mesh)) + " ranks and a rendezvous of " +
+                    std::to_string(rendezvous.ranks));
+  BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
+  std::unique_ptr<Communicator> made(new Communicator(plugin, std::move(mesh), rendezvous.rank));
+  made->table_ = *table;
+  const baleen_transport_flags_t flags = options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
+  BALEEN_TRY(plugin.check(table->create(plugin.host(), &settings, &rendezvous, flags, &made->transport_)));
+  return made;
+}
+
+Communicator::~Communicator() {
+  if (!transport_) return;
+  for (const auto& [ranks, group] : groups_) table_.group_destroy(transport_, group);
+  table_.destroy(transport_);
+}
+
+Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec) {
+  std::vector<int> numbers;
+  for (const std::string& axis : axes) {
+    const int number = mesh_.find(axis);
+    if (number < 0) return internal("a collective along `" + axis + "`, which the mesh lacks");
+    numbers.push_back(number);
+  }
+  const std::vector<std::int64_t> members = group(mesh_, rank_, numbers);
+  auto found = groups_.find(members);
+  if (found == groups_.end()) {
+    const std::vector<std::int32_t> ranks(members.begin(), members.end());
+    void* made = nullptr;
+    BALEEN_TRY(plugin_.check(table_.group_create(transport_, ranks.data(), ranks.size(), &made)));
+    found = groups_.emplace(members, made).first;
+  }
+  void* slot = nullptr;
+  BALEEN_TRY(plugin_.check(table_.prepare(transport_, found->second, &spec, &slot)));
+  return slot;
+}
+
+void Communicator::abort(const std::string& reason) {
+  if (transport_) table_.abort(transport_, abi(reason));
+}
+
+Result<void*> Communicator::allocate(std::uint64_t bytes) {
+  void* base = nullptr;
+  BALEEN_TRY(plugin_.check(table_.allocate(transport_, bytes, &base)));
+  return base;
+}
+
+}  // namespace baleen

@@ -1,0 +1,69 @@
+/// \file A transport plugin's instance with RAII and C++ errors, on the ranks of a mesh.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "baleen/transport.h"
+#include "core/layout/mesh.hpp"
+#include "core/plugin/plugin.hpp"
+
+namespace baleen {
+
+/// What one rank needs to talk to the others. Not copyable. Outlives the programs and arenas made on it.
+class Communicator {
+ public:
+  struct Options {
+    bool checked = false;
+  };
+
+  /// Collective over all ranks of the mesh: connects them through `rendezvous`, whose rank is this one's.
+  static Result<std::unique_ptr<Communicator>> create(Plugin plugin, const baleen_settings_t& settings,
+                                                      const baleen_rendezvous_t& rendezvous, Mesh mesh,
+                                                      Options options);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  std::int64_t rank() const { return rank_; }
+  std::int64_t ranks() const { return rank_count(mesh_); }
+  const Mesh& mesh() const { return mesh_; }
+  /// This rank's coordinates.
+  const Coordinates& at() const { return at_; }
+
+  /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for: all ranks
+  /// ask in one order.
+  Result<void*> prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec);
+  Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+               std::uint64_t done_value) {
+    return plugin_.check(table_.start(transport_, slot, after, after_value, done, done_value));
+  }
+  /// OK, or why an operation failed.
+  Status check() { return plugin_.check(table_.check(transport_)); }
+  /// Wakes all blocked calls of this rank with BALEEN_PEER_LOST. [any thread]
+  void abort(const std::string& reason);
+
+  /// Whether it has memory of its own for arenas.
+  bool allocates() const { return table_.allocate != nullptr; }
+  Result<void*> allocate(std::uint64_t bytes);
+  void release(void* base) { table_.release(transport_, base); }
+  bool registers() const { return table_.register_arena != nullptr; }
+  Status add_arena(void* base, std::uint64_t bytes) {
+    return plugin_.check(table_.register_arena(transport_, base, bytes));
+  }
+  void remove_arena(void* base) { table_.unregister_arena(transport_, base); }
+
+ private:
+  Communicator(Plugin plugin, Mesh mesh, std::int64_t rank);
+
+  Plugin plugin_;
+  baleen_transport_t table_{};
+  void* transport_ = nullptr;
+  Mesh mesh_;
+  std::int64_t rank_;
+  Coordinates at_;
+  std::map<std::vector<std::int64_t>, void*> groups_;
+};
+
+}  // namespace baleen

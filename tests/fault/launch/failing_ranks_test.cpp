@@ -1,0 +1,155 @@
+/// \file Ranks that fail, die, stop or turn deaf: who is named, how soon, and what is left.
+#include <csignal>
+
+#include "rank_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+/// A job that works for ever, once all its ranks do.
+class Working {
+ public:
+  explicit Working(std::vector<std::string> words) : job(rank_program(prepared(std::move(words)))) {
+    EXPECT_TRUE(job.prints("pid ", 3)) << job.err();
+  }
+  void kill_rank(int rank, int signal) {
+    start_ = steady_clock::now();
+    ASSERT_EQ(::kill(process_of(job.out(), rank), signal), 0);
+  }
+  /// Waits for the end, and that nothing is left; the promise is about the time from kill_rank.
+  std::optional<int> ends_within(steady_clock::duration promise) {
+    const auto code = job.ends();
+    EXPECT_TRUE(holds_within(seconds(60), [&] { return job.processes().empty(); }));
+    EXPECT_LT(steady_clock::now() - start_, promise);
+    return code;
+  }
+
+  RunningJob job;
+
+ private:
+  static std::vector<std::string> prepared(std::vector<std::string> words) {
+    words.insert(words.begin(), "3");
+    words.insert(words.end(), {"*:barrier:all", "*:pid"});
+    words.insert(words.end(), "*:work");
+    return words;
+  }
+  steady_clock::time_point start_;
+};
+
+class EachRank : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, EachRank, testing::Values(0, 1, 2));
+
+TEST_P(EachRank, IsNamedWhenItIsKilled) {
+  Working work({});
+  work.kill_rank(GetParam(), SIGKILL);
+  EXPECT_EQ(work.ends_within(seconds(3)), 4);
+  const Lines lines = lines_of(work.job.err());
+  ASSERT_EQ(lines.size(), 1u) << work.job.err();
+  EXPECT_TRUE(lines[0].starts_with("error: rank " + std::to_string(GetParam()))) << lines[0];
+  EXPECT_NE(lines[0].find(": killed by SIGKILL"), std::string::npos) << lines[0];
+}
+
+TEST_P(EachRank, IsNamedWhenItIsStopped) {
+  Working work({});
+  work.kill_rank(GetParam(), SIGSTOP);
+  EXPECT_EQ(work.ends_within(seconds(5)), 4);
+  const Lines lines = lines_of(work.job.err());
+  ASSERT_EQ(lines.size(), 1u) << work.job.err();
+  EXPECT_TRUE(lines[0].starts_with("error: rank " + std::to_string(GetParam()))) << lines[0];
+  EXPECT_NE(lines[0].find("stopped by a signal"), std::string::npos) << lines[0];
+}
+
+TEST_P(EachRank, MayPauseForASecond) {
+  RunningJob job(rank_program({"3", "*:pid", "*:work:3000"}));
+  ASSERT_TRUE(job.prints("pid ", 3)) << job.err();
+  const pid_t process = process_of(job.out(), GetParam());
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  std::this_thread::sleep_for(seconds(1));
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  EXPECT_EQ(job.ends(), 0) << job.err();
+  EXPECT_EQ(job.err(), "");
+}
+
+TEST(FailingRanks, DieWithTheLauncher) {
+  RunningJob job(rank_program({"3", "*:pid", "0:naps", "1:sleep:600000", "2:raise:19"}));
+  ASSERT_TRUE(job.prints("pid ", 3)) << job.err();
+  EXPECT_EQ(job.processes().size(), 4u);
+  job.kill(SIGKILL);
+  EXPECT_EQ(job.ends(), 128 + SIGKILL);
+  EXPECT_TRUE(holds_within(seconds(60), [&] { return job.processes().empty(); }));
+}
+
+TEST(FailingRanks, OutliveALauncherThatPauses) {
+  RunningJob job(rank_program({"3", "*:pid", "*:work:1000"}));
+  ASSERT_TRUE(job.prints("pid ", 3)) << job.err();
+  job.kill(SIGSTOP);
+  std::this_thread::sleep_for(seconds(4));  // longer than the silence it would allow a rank
+  job.kill(SIGCONT);
+  EXPECT_EQ(job.ends(), 0) << job.err();
+  EXPECT_EQ(job.err(), "");
+}
+
+void expect_ending(const std::vector<std::string>& words, int code, const std::string& message) {
+  const ProcessResult result = run_ranks(words);
+  EXPECT_EQ(result.exit_code, code) << words.back();
+  EXPECT_EQ(result.err, "error: " + message + "\n");
+}
+
+TEST(FailingRanks, GiveTheLauncherTheirExitCode) {
+  expect_ending({"3", "1:exit:7", "*:work"}, 7, "rank 1: ended with exit code 7 without saying why");
+  expect_ending({"3", "1:exit:70", "*:naps"}, 70, "rank 1: ended with exit code 70 without saying why");
+}
+
+TEST(FailingRanks, HaveFailedWhenTheyLeaveTooEarly) {
+  expect_ending({"3", "2:exit:0", "*:work"}, 70, "rank 2: ended with exit code 0 before its work was done");
+}
+
+TEST(FailingRanks, AreNamedWithTheirOwnError) {
+  expect_ending({"3", "2:fail:bad value", "*:work"}, 2, "rank 2: script.lua:3:5: bad value");
+  expect_ending({"3", "0:at:12", "0:bug:impossible", "*:work"}, 70, "rank 0, step 12, backward: impossible");
+}
+
+TEST(FailingRanks, SayACommonErrorOnce) {
+  expect_ending({"4", "*:fail:bad value"}, 2, "script.lua:3:5: bad value");
+  expect_ending({"4", "2:sleep:300", "*:fail:bad value"}, 2, "script.lua:3:5: bad value");
+  expect_ending({"4", "0:naps", "2:naps", "*:fail:bad value"}, 2, "ranks 1, 3: script.lua:3:5: bad value");
+}
+
+TEST(FailingRanks, AreToldApartFromThoseWhoLostAPeer) {
+  // Rank 0 notices first, and says so first; rank 1 is the reason.
+  expect_ending({"3", "0:lost", "1:sleep:200", "1:bug:the reason", "*:naps"}, 70, "rank 1: the reason");
+}
+
+TEST(FailingRanks, HaveSaidHowFarTheyCame) {
+  expect_ending({"3", "1:at:7", "1:sleep:2000", "1:raise:15", "*:naps"}, 4,
+                "rank 1, step 7, backward: killed by SIGTERM");
+}
+
+TEST(FailingRanks, AreOursWhenTheyCrash) {
+  expect_ending({"3", "1:raise:11", "*:work"}, 70, "rank 1: crashed: killed by SIGSEGV");
+  expect_ending({"3", "1:raise:6", "*:work"}, 70, "rank 1: crashed: killed by SIGABRT");
+}
+
+TEST(FailingRanks, AreKilledWhenTheyDoNotListen) {
+  const auto start = steady_clock::now();
+  expect_ending({"3", "1:fail:bad", "2:sleep:600000", "*:naps"}, 2, "rank 1: script.lua:3:5: bad");
+  EXPECT_LT(steady_clock::now() - start, seconds(60));
+}
+
+TEST(FailingRanks, AreFoundWhenTheyCloseTheChannel) {
+  expect_ending({"2", "leaving=300", "grace=200", "1:close", "1:sleep:600000", "*:naps"}, 70,
+                "rank 1: closed its control channel and went on");
+}
+
+TEST(FailingRanks, AreFoundWhenStoppedWhileTheOthersEnd) {
+  // Rank 0 loses patience before the launcher does; the stopped rank is still the one to name.
+  const ProcessResult result = run_ranks({"2", "stopped=60000", "grace=300", "1:raise:19", "0:sleep:300", "0:lost"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_TRUE(result.err.starts_with("error: rank 1: stopped by a signal")) << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test
