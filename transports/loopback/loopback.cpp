@@ -182,15 +182,20 @@ class Loopback : public Transport {
     }
   }
 
+  // Until the event has reached the value, or the transport has failed.
+  void await(baleen_event_t& event, std::uint64_t value) {
+    while (true) {
+      const std::uint64_t bell = event_prepare_sleep(bell_), word = event_prepare_sleep(event);
+      if (word >> 1 >= value || !check()) return;
+      event_sleep(event, word, bell_, bell, nullptr);
+    }
+  }
+
   void work() {
     while (const std::optional<Started> started = take()) {
       Slot& slot = *started->slot;
       if (checked_ && check()) hub_.check_order(slot);
-      while (started->after && event_value(*started->after) < started->after_value) {
-        const std::uint64_t seen = event_value(bell_);
-        if (!check()) break;
-        event_sleep(*started->after, started->after_value, bell_, seen + 1, 10);
-      }
+      if (started->after) await(*started->after, started->after_value);
       if (const Status status = check(); !status) {
         finish(*started, status);
         continue;

@@ -20,9 +20,10 @@ constexpr std::size_t kSegmentBytes = 256 << 10;  ///< of the staging area's hal
 constexpr std::size_t kChannelBytes = 128 << 10;  ///< of a channel's halves
 constexpr std::size_t kLogEntries = 1024;
 
-/// Counted up by who changes something that the rank may wait for.
+/// Wakes who sleeps on a bell, after something it may wait for has changed.
 inline void ring(baleen_event_t& bell) {
-  if (__atomic_load_n(&bell.waiters, __ATOMIC_SEQ_CST) != 0) event_signal(bell, event_value(bell) + 1);
+  const std::uint64_t word = __atomic_load_n(&bell.word, __ATOMIC_SEQ_CST);
+  if (word & 1) event_signal(bell, (word >> 1) + 1);
 }
 
 /// A member's arrival at a meeting: its number, and the number of the slot that it is about.

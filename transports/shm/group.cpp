@@ -16,7 +16,11 @@ void Group::arrive(const Slot& slot) {
 void Group::wake_sleepers() const {
   // Either a sleeper, who counted itself before its last look, saw this member's arrival, or this member sees the
   // count.
+#if defined(__SANITIZE_THREAD__)  // knows no fences
+  member(place).arrivals[meeting % 2].word.fetch_add(0, std::memory_order_seq_cst);
+#else
   std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
   for (std::size_t at = 0; at < boards.size(); ++at)
     if (at != place) ring(boards[at]->bell);
 }

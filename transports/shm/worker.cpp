@@ -46,17 +46,6 @@ class Spinner {
 // peers were later than that, they will be so again.
 constexpr std::int64_t kHandOver = 200'000, kShortly = 10'000;
 
-// Counts a sleeper for as long as it looks and sleeps, so that nothing happens unnoticed between the two.
-class Sleeper {
- public:
-  explicit Sleeper(baleen_event_t& bell) : bell_(bell) { __atomic_fetch_add(&bell_.waiters, 1, __ATOMIC_SEQ_CST); }
-  ~Sleeper() { __atomic_fetch_sub(&bell_.waiters, 1, __ATOMIC_RELAXED); }
-  Sleeper(const Sleeper&) = delete;
-
- private:
-  baleen_event_t& bell_;
-};
-
 Error has_left(const std::string& who, const RankBoard& board, const Slot& slot) {
   const std::string why = board.why.data();
   return {BALEEN_PEER_LOST, who + " has left before " + slot.text + (why.empty() ? "" : " (because: " + why + ")"), {}};
@@ -220,9 +209,8 @@ bool Worker::wait(const Ready& ready, bool spin, const Operation& operation) {
   }
   // Peers ring for every meeting; who waits for none of them is not to be disturbed.
   baleen_event_t& bell = operation.begun || !parked_.empty() ? board_.bell : idle_;
-  const Sleeper sleeper(bell);
   while (true) {
-    const std::uint64_t seen = event_value(bell);
+    const std::uint64_t word = event_prepare_sleep(bell);
     if (ready()) return true;
     if (failure_) return false;
     if (poll_parked()) continue;
@@ -232,10 +220,13 @@ bool Worker::wait(const Ready& ready, bool spin, const Operation& operation) {
         return false;
       }
     }
-    if (operation.after && !operation.begun)
-      event_sleep(*operation.after, operation.after_value, bell, seen + 1, kTick);
-    else
-      event_sleep(bell, seen + 1, kTick);
+    const timespec tick = event_deadline(kTick);
+    if (!operation.after || operation.begun) {
+      event_sleep(bell, word, &tick);
+      continue;
+    }
+    const std::uint64_t after_word = event_prepare_sleep(*operation.after);
+    if (after_word >> 1 < operation.after_value) event_sleep(*operation.after, after_word, bell, word, &tick);
   }
 }
 
@@ -284,9 +275,8 @@ void Worker::work() {
     // Nothing runs any more. A start that was on its way still comes here to fail.
     drain();
     if (leaving_) return;
-    const Sleeper sleeper(idle_);
-    const std::uint64_t seen = event_value(idle_);
-    if (!something()) event_sleep(idle_, seen + 1, 1);
+    const std::uint64_t word = event_prepare_sleep(idle_);
+    if (!something()) event_sleep(idle_, word, nullptr);
   }
 }
 
