@@ -2,6 +2,8 @@
 /// rank.
 #include <gtest/gtest.h>
 
+#include <iostream>
+
 #include "core/plan/convert.hpp"
 #include "core/plan/propagate.hpp"
 #include "gpt_graph.hpp"
@@ -24,6 +26,7 @@ struct Plan {
   bool cut_residuals = false;  ///< along `tensor`, by sequence
   bool balanced = false;       ///< along `sequence`
   bool every_micro_batch = false;
+  bool cut_width = false;  ///< residuals along `tensor`, by width, with whole weights
 };
 
 void PrintTo(const Plan& plan, std::ostream* out) { *out << plan.name; }
@@ -58,6 +61,11 @@ class Request {
   }
 
   void tensor(int axis, std::vector<std::string>& cuts) {
+    if (plan_.cut_width) {
+      cuts = {"embed"};
+      pin_all(gpt_.residuals, axis, Placement::shard(2));
+      return;
+    }
     cuts = {"heads", "ff", "vocab"};
     static const std::map<std::string, int> dims{{"embedding", 0}, {"head", 1},     {"qkv", 2}, {"q", 1},
                                                  {"kv", 2},        {"qkv_bias", 1}, {"out", 0}, {"up", 1},
@@ -87,43 +95,76 @@ class Request {
   PlacementRequest request_;
 };
 
-class SimulatedPlan : public testing::TestWithParam<Plan> {};
+class SimulatedPlan : public testing::TestWithParam<Plan> {
+ protected:
+  void SetUp() override {
+    gpt_.graph.set_mesh({GetParam().axes});
+    graph_ = gpt_.graph;
+    const PlacementRequest request = Request(GetParam(), gpt_).make();
+    const auto placed = propagate(graph_, request);
+    ASSERT_TRUE(placed) << placed.error().text();
+    traffic_ = traffic(transfers(graph_, request, *placed));
+    const Status inserted = insert_conversions(graph_, request, *placed);
+    ASSERT_TRUE(inserted) << inserted.error().text();
+  }
+
+  void expect_sound() {
+    const Status sound = verify(graph_);
+    ASSERT_TRUE(sound) << sound.error().text();
+    const Status laid_out = verify_layouts(graph_);
+    ASSERT_TRUE(laid_out) << laid_out.error().text();
+  }
+
+  /// Every value that is still there, the outputs, and all that is assigned.
+  void expect_parity() {
+    test::ReferenceInterpreter one(gpt_.graph);
+    test::SimulatedRanks ranks(graph_);
+    for (const auto& [name, numbers] : gpt_.data) one.set(name, numbers), ranks.set(name, numbers);
+    one.run();
+    ranks.run();
+    talks_inside_ = ranks.talks_inside();
+    for (OpId id : gpt_.graph.ops()) {
+      if (!graph_.op(id).live) continue;
+      for (ValueId v : graph_.op(id).outputs)
+        if (!has_maxima(graph_.value(v).layout)) {
+          ASSERT_LT(test::difference(ranks.whole(v), one.value(v)), 1e-12)
+              << "%" << v << " of " << graph_.op(id).kind->name << " " << graph_.op(id).name << " in "
+              << to_string(graph_.value(v).layout);
+        }
+    }
+    for (const GraphOutput& output : graph_.outputs()) {
+      EXPECT_TRUE(is_whole(graph_.value(output.value).layout)) << output.name;
+      EXPECT_LT(test::difference(ranks.whole(output.value), one.output(output.name)), 1e-12) << output.name;
+    }
+    const auto assigned = ranks.assigned();
+    ASSERT_EQ(assigned.size(), 2 * gpt_.trained.size());
+    for (const auto& [name, tensor] : assigned)
+      EXPECT_LT(test::difference(tensor, one.assigned().at(name)), 1e-12) << name;
+  }
+
+  static bool has_maxima(const Layout& layout) {
+    return std::any_of(layout.begin(), layout.end(), [](const Placement& p) { return p == Placement::partial_max(); });
+  }
+
+  GptGraph gpt_{GetParam().model};
+  Graph graph_;
+  std::vector<TrafficRow> traffic_;
+  int talks_inside_ = 0;
+};
 
 TEST_P(SimulatedPlan, ComputesWhatOneRankComputes) {
-  GptGraph gpt(GetParam().model);
-  test::ReferenceInterpreter one(gpt.graph);
-  for (const auto& [name, numbers] : gpt.data) one.set(name, numbers);
-  one.run();
+  expect_sound();
+  expect_parity();
+  if (HasFailure()) std::cout << print(graph_) << to_string(traffic_);
+}
 
-  Graph graph = gpt.graph;
-  graph.set_mesh({GetParam().axes});
-  gpt.graph.set_mesh({GetParam().axes});
-  const PlacementRequest request = Request(GetParam(), gpt).make();
-  const auto placed = propagate(graph, request);
-  ASSERT_TRUE(placed) << placed.error().text();
-  const Status inserted = insert_conversions(graph, request, *placed);
-  ASSERT_TRUE(inserted) << inserted.error().text();
-  const Status sound = verify(graph);
-  ASSERT_TRUE(sound) << sound.error().text();
-  const Status laid_out = verify_layouts(graph);
-  ASSERT_TRUE(laid_out) << laid_out.error().text();
-
-  test::SimulatedRanks ranks(graph);
-  for (const auto& [name, numbers] : gpt.data) ranks.set(name, numbers);
-  ranks.run();
-  for (OpId id : gpt.graph.ops())
-    for (ValueId v : gpt.graph.op(id).outputs)
-      ASSERT_LT(test::difference(ranks.whole(v), one.value(v)), 1e-12)
-          << "%" << v << " of " << gpt.graph.op(id).kind->name << " " << gpt.graph.op(id).name << " in "
-          << to_string(graph.value(v).layout);
-  for (const GraphOutput& output : graph.outputs())
-    EXPECT_TRUE(is_whole(graph.value(output.value).layout)) << output.name;
-  const auto assigned = ranks.assigned();
-  ASSERT_EQ(assigned.size(), 2 * gpt.trained.size());
-  for (const auto& [name, tensor] : assigned)
-    EXPECT_LT(test::difference(tensor, one.assigned().at(name)), 1e-12) << name;
-  if (HasFailure())
-    std::printf("%s\n%s", print(graph).c_str(), to_string(traffic(transfers(graph, request, *placed))).c_str());
+TEST_P(SimulatedPlan, ComputesTheSameWithInternalReductionsLowered) {
+  const Status lowered = lower_internal_reductions(graph_);
+  ASSERT_TRUE(lowered) << lowered.error().text();
+  expect_sound();
+  expect_parity();
+  EXPECT_EQ(talks_inside_, 0) << "an op still reduces a dimension that is cut";
+  if (HasFailure()) std::cout << print(graph_) << to_string(traffic_);
 }
 
 std::vector<Plan> plans() {
@@ -167,6 +208,8 @@ std::vector<Plan> plans() {
           {"data_tensor_zero3", {d2, t2}, {}, 3},
           {"data_sequence_tensor", {d2, s2, t2}, {}},
           {"data_sequence_tensor_zero3", {d2, s2, t2}, fused, 3},
+          {"width_cut", {t4}, {}, 0, false, false, false, false, true},
+          {"width_cut_rms", {d2, t2}, grouped, 0, false, false, false, false, true},
           {"an_axis_of_one", {{"data", 1}, t2, {"sequence", 1}}, {}, 3}};
 }
 
