@@ -52,7 +52,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   script.arguments = options.script_args;
   script.steps = wishes.steps;
   script.generate = wishes.generate;
-  if (setup.link && setup.link->place().rank != 0) script.print = [](std::string_view) {};
+  if (wishes.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
   script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {
     BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
     MemberSpec anchored = spec;
@@ -85,7 +85,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   BALEEN_TRY_ASSIGN(run->described_, describe(options, setup, prepared, wishes));
   Job& job = run->script().job();
   SessionOptions session{run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
-  if (setup.link && prepared.transport) {
+  if (setup.link && prepared.transport && !wishes.alone) {
     job.mesh = prepared.mesh;
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, prepared.mesh));
     BALEEN_TRY(run->ranks_->compare(job.train));

@@ -88,9 +88,10 @@ class Parser {
     app_.footer(kFooter);
     app_.set_version_flag("--version", std::string("baleen " BALEEN_VERSION));
     add_run();
+    add_verify();
     add_generate();
     add_graph();
-    for (CLI::App* sub : {run_, generate_, graph_}) add_flags(*sub);  // last: our own words are taken by then
+    for (CLI::App* sub : {run_, verify_, generate_, graph_}) add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     doctor_ = subcommand("doctor",
                          "Look at this machine and this installation: what is there, what is missing, how to get it");
@@ -143,6 +144,13 @@ class Parser {
     run_->add_option("--load", run_options_.load, "Read all parameters from this file at the start")->type_name("FILE");
     run_->add_flag("--print-passes", run_options_.print_passes, "Print the graph after each pass that changed it");
     run_->add_flag("--checked", run_options_.checked, "Compare every collective with the other ranks'; slower");
+  }
+
+  void add_verify() {
+    verify_ = subcommand("verify", "Check that the manifest's ranks compute what one rank computes");
+    add_script(*verify_, verify_options_);
+    verify_->add_option("--steps", steps_, "Number of steps to compare [20]")->type_name("N")->check(count_check(1));
+    verify_->add_flag("--checked", verify_options_.checked, "Compare every collective with the other ranks'; slower");
   }
 
   void add_generate() {
@@ -253,6 +261,11 @@ class Parser {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
       return with_script(run_options_);
     }
+    if (chosen() == verify_) {
+      if (!verify_->get_option("--steps")->empty()) verify_options_.steps = steps_;
+      verify_options_.dtype = "fp64";
+      return with_script(verify_options_);
+    }
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
     if (chosen() == list_) return Command(plugins_options_);
@@ -272,9 +285,10 @@ class Parser {
   CLI::App app_{
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
-  CLI::App *run_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *list_ = nullptr, *doctor_ = nullptr;
+  CLI::App *run_ = nullptr, *verify_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *list_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
+  VerifyOptions verify_options_;
   GenerateOptions generate_options_;
   GraphOptions graph_options_;
   PluginsOptions plugins_options_;

@@ -41,6 +41,10 @@ struct RunOptions : ScriptOptions {
   bool print_passes = false;          ///< print the graph after every pass that changed it
 };
 
+struct VerifyOptions : ScriptOptions {
+  std::int64_t steps = 20;
+};
+
 struct GenerateOptions : ScriptOptions {
   std::string prompt;
   std::int64_t tokens = 200;
@@ -59,6 +63,7 @@ struct PluginsOptions {
 };
 
 int run_command(const RunOptions& options, const Setup& setup);
+int verify_command(const VerifyOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
 int graph_command(const GraphOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);

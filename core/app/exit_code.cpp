@@ -20,13 +20,11 @@ int exit_code(baleen_status_t status) {
 int report(const Log& log, const Error& error, RankLink* link) {
   const int code = exit_code(error.code);
   if (link) {
-    link->fail(error);
-  } else if (code == kOurBug) {
-    log.failure(error.text() + kPleaseReport + " with the lines below)");
-  } else {
-    log.failure(error.text());
+    link->fail(error, code == kOurBug ? log.recorded() : std::vector<std::string>());
+    return code;
   }
-  if (code == kOurBug || (code == kLostPeer && !link)) log.dump_recorded();
+  log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
+  if (code == kOurBug || code == kLostPeer) log.dump_recorded();
   return code;
 }
 

@@ -15,11 +15,11 @@ constexpr int kOurBug = 70;
 int exit_code(baleen_status_t status);
 
 /// How a line about our own bug goes on.
-constexpr const char* kPleaseReport = " (this is a bug of Baleen or of the plugin named; please report it";
+constexpr const char* kPleaseReport =
+    " (this is a bug of Baleen or of the plugin named; please report it with the lines below)";
 
 /// Writes the error as one line; after our own bug and a lost peer the flight recorder too. Returns the exit code.
-/// A rank (`link` is not null) tells its launcher instead, which shows the first cause once for all ranks; it writes nothing
-/// but, after our own bug, its flight recorder.
+/// A rank (`link` is not null) writes nothing and tells its launcher, which shows the first cause once for all ranks.
 int report(const Log& log, const Error& error, RankLink* link = nullptr);
 
 /// The same for a command that may have succeeded; a rank says that it is done.

@@ -71,8 +71,8 @@ int report(const Log& log, const Outcome& outcome) {
   if (outcome.status) return kSuccess;
   const Error& error = outcome.status.error();
   const int code = outcome.exit_code > 0 ? outcome.exit_code : exit_code(error.code);
-  // What the ranks recorded, they have written themselves.
-  log.failure(error.text() + (code == kOurBug ? std::string(kPleaseReport) + ")" : ""));
+  log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
+  if (code == kOurBug) Log::dump(outcome.recorded.empty() ? log.recorded() : outcome.recorded);
   return code;
 }
 

@@ -39,6 +39,7 @@ int perform(const Command& command, const Setup& setup) {
       [&](const auto& options) {
         using Options = std::decay_t<decltype(options)>;
         if constexpr (std::is_same_v<Options, RunOptions>) return run_command(options, setup);
+        if constexpr (std::is_same_v<Options, VerifyOptions>) return verify_command(options, setup);
         if constexpr (std::is_same_v<Options, GenerateOptions>) return generate_command(options, setup);
         if constexpr (std::is_same_v<Options, GraphOptions>) return graph_command(options, setup);
         if constexpr (std::is_same_v<Options, PluginsOptions>) return plugins_command(options, setup);

@@ -30,7 +30,7 @@ Result<Mesh> mesh_of(const Manifest& manifest) {
   for (const ManifestAxis& axis : manifest.mesh) {
     product *= axis.size;
     sizes += (sizes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
-    if (axis.size > 1) mesh.axes.push_back({axis.name, axis.size});
+    mesh.axes.push_back({axis.name, axis.size});
   }
   if (product == manifest.ranks()) return mesh;
   const std::string where = manifest.mesh.empty() ? manifest.hosts.front().where : manifest.mesh.front().where;
@@ -45,7 +45,7 @@ Result<std::unique_ptr<Ranks>> Ranks::connect(const ScriptOptions& options, cons
   auto ranks = std::unique_ptr<Ranks>(new Ranks(*setup.link));
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, transport.member.settings(options.seed.value_or(0)));
   const baleen_host_t* host = transport.plugin.host();
-  ranks->rendezvous_ = std::make_unique<Rendezvous>(
+  ranks->rendezvous_ = std::make_unique<RendezvousTable>(
       *setup.link, [host](const Error& error) { host->fail(host->self, error.code, abi(error.text())); });
   Communicator::Options communicator;
   communicator.checked = options.checked;

@@ -5,12 +5,12 @@
 
 #include "core/app/prepare.hpp"
 #include "core/graph/graph.hpp"
-#include "core/launch/rendezvous.hpp"
+#include "core/launch/rendezvous_table.hpp"
 #include "core/program/communicator.hpp"
 
 namespace baleen::app {
 
-/// The manifest's mesh, without the axes of one rank. Fails where its product is not the number of ranks.
+/// The manifest's mesh. Fails where its product is not the number of ranks.
 Result<Mesh> mesh_of(const Manifest& manifest);
 
 /// This process's connection to the other ranks. Destroyed after all that communicates.
@@ -31,7 +31,7 @@ class Ranks {
   explicit Ranks(RankLink& link) : link_(link) {}
 
   RankLink& link_;
-  std::unique_ptr<Rendezvous> rendezvous_;
+  std::unique_ptr<RendezvousTable> rendezvous_;
   std::unique_ptr<Communicator> communicator_;
   std::optional<AbortWatch> watch_;
 };

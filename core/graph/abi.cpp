@@ -1,3 +1,4 @@
+/// \file Ops, attributes and layouts to and from the C ABI, and the graph's verbs as a plugin calls them.
 #include "core/graph/abi.hpp"
 
 #include <exception>

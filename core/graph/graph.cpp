@@ -1,3 +1,4 @@
+/// \file Building, reading and changing a graph; equal pure ops are merged as they are appended.
 #include "core/graph/graph.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// \file The registry of kinds.
 #include "core/graph/op_kind.hpp"
 
 namespace baleen {

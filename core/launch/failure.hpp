@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "baleen/result.hpp"
 
@@ -23,6 +24,7 @@ struct Moment {
 struct Failure {
   Error error;
   Moment moment;
+  std::vector<std::string> recorded = {};  ///< the last lines of the rank's log, if they help
 };
 
 /// "rank 3" or "ranks 1, 3, 5".

@@ -84,6 +84,7 @@ Outcome FirstCause::outcome() const {
   Error error = cause.failure.error;
   if (static_cast<int>(alike(cause).size()) < ranks_) error = {error.code, text(cause), {}};
   outcome.status = std::move(error);
+  outcome.recorded = cause.failure.recorded;
   if (const auto code = exit_codes_.find(cause.rank); code != exit_codes_.end()) outcome.exit_code = code->second;
   return outcome;
 }
@@ -93,8 +94,10 @@ std::vector<std::string> FirstCause::consequences() const {
   if (!any()) return lines;
   const Event& cause = first();
   const std::vector<int> named = alike(cause);
-  for (const Event& event : events_)
-    if (!std::ranges::count(named, event.rank)) lines.push_back("a consequence: " + text(event));
+  for (const Event& event : events_) {
+    const std::string line = "a consequence: " + text(event);
+    if (!std::ranges::count(named, event.rank) && !std::ranges::count(lines, line)) lines.push_back(line);
+  }
   return lines;
 }
 

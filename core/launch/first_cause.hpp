@@ -11,7 +11,8 @@ namespace baleen {
 
 /// How a job ended.
 struct Outcome {
-  Status status;       ///< or the first cause, its message naming the ranks; where all ranks failed alike, none
+  Status status;  ///< or the first cause, its message naming the ranks; where all ranks failed alike, none
+  std::vector<std::string> recorded = {};  ///< the last lines of the log of the rank that failed first, if it sent them
   int exit_code = -1;  ///< of the process that the cause is about, where it ended with one of its own
   int signal = 0;      ///< the launcher was told to end by this signal, and the ranks did; `status` is good then
 };

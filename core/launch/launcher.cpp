@@ -1,14 +1,14 @@
 /// \file The launcher's door.
 #include "core/launch/launcher.hpp"
 
-#include "core/launch/job.hpp"
+#include "core/launch/supervisor.hpp"
 
 namespace baleen {
 
 Outcome launch(const LaunchOptions& options) {
-  Job job(options);
-  if (Status status = job.start(); !status) return {status.error()};
-  return job.run();
+  Supervisor supervisor(options);
+  if (Status status = supervisor.start(); !status) return {status.error(), {}, -1, 0};
+  return supervisor.run();
 }
 
 }  // namespace baleen

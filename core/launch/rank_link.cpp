@@ -248,7 +248,9 @@ void RankLink::at(std::int64_t step, const char* phase) {
   impl_->phase.store(phase, std::memory_order_relaxed);
 }
 
-void RankLink::fail(const Error& error) { fail(Failure{error, impl_->moment()}); }
+void RankLink::fail(const Error& error, std::vector<std::string> recorded) {
+  fail(Failure{error, impl_->moment(), std::move(recorded)});
+}
 
 void RankLink::fail(const Failure& failure) { impl_->send({MessageKind::fail, 0, BALEEN_OK, {}, to_bytes(failure)}); }
 

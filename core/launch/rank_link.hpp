@@ -46,7 +46,7 @@ class RankLink {
   void at(std::int64_t step, const char* phase);
   /// Says why this rank is about to end. The launcher shows it: the rank itself stays silent. BALEEN_PEER_LOST counts
   /// as a consequence of what another rank will say.
-  void fail(const Error& error);
+  void fail(const Error& error, std::vector<std::string> recorded = {});
   void fail(const Failure& failure);
   /// The work is complete. A process that ends without having said so has failed.
   void finish();

@@ -53,6 +53,8 @@ class Unpacker {
     bytes_.remove_prefix(size);
     return value;
   }
+  /// Whether there is more to read.
+  bool has_more() const { return !broken_ && !bytes_.empty(); }
   Status check() const {
     if (broken_ || !bytes_.empty()) return internal("a message on the control channel is malformed");
     return {};
@@ -144,8 +146,11 @@ Result<Moment> moment_from(std::string_view bytes) {
 }
 
 std::string to_bytes(const Failure& failure) {
-  return Packer().number(failure.error.code).text(failure.error.message).text(failure.error.where).take() +
-         to_bytes(failure.moment);
+  Packer packer;
+  packer.number(failure.error.code).text(failure.error.message).text(failure.error.where);
+  packer.number(static_cast<std::int64_t>(failure.recorded.size()));
+  for (const std::string& line : failure.recorded) packer.text(line);
+  return packer.take() + to_bytes(failure.moment);
 }
 
 Result<Failure> failure_from(std::string_view bytes) {
@@ -154,6 +159,7 @@ Result<Failure> failure_from(std::string_view bytes) {
   failure.error.code = from.number<baleen_status_t>();
   failure.error.message = from.text();
   failure.error.where = from.text();
+  for (auto lines = from.number(); lines > 0 && from.has_more(); --lines) failure.recorded.push_back(from.text());
   failure.moment = take_moment(from);
   BALEEN_TRY(from.check());
   return failure;

@@ -16,7 +16,7 @@ std::int64_t element_count(const Shape& shape);
 /// "[16, 128]".
 std::string to_string(const Shape& shape);
 
-/// A named axis of the mesh. `micro`, always the first, is virtual: its coordinates are the micro-batches of one step.
+/// A named axis of the mesh. `micro`, always the last, is virtual: its coordinates are the micro-batches of one step.
 struct MeshAxis {
   std::string name;
   std::int64_t size = 1;

@@ -80,9 +80,9 @@ std::vector<std::string> Log::recorded() const {
   return lines;
 }
 
-void Log::dump_recorded() const {
+void Log::dump(std::span<const std::string> lines) {
   std::fputs("---- flight recorder: the last lines of the log ----\n", stderr);
-  for (const std::string& line : recorded()) std::fprintf(stderr, "%s\n", line.c_str());
+  for (const std::string& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
   std::fputs("---- end of flight recorder ----\n", stderr);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,9 @@ class Log {
   /// The last lines, oldest first, each with time, level and rank, whether they were shown or not.
   std::vector<std::string> recorded() const;
   /// Writes them to stderr between two marks.
-  void dump_recorded() const;
+  void dump_recorded() const { dump(recorded()); }
+  /// The same for lines of another process's log.
+  static void dump(std::span<const std::string> lines);
 
  private:
   struct State;

@@ -1,3 +1,4 @@
+/// \file What an op could do along one mesh axis, from its letters and the strategies' offers.
 #include "core/plan/candidates.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// \file Checks a placement request and fills in what it leaves open.
 #include "core/plan/complete_request.hpp"
 
 #include <algorithm>

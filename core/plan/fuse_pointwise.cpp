@@ -1,3 +1,4 @@
+/// \file Joins neighbouring pointwise ops of a section, group by group, where this makes no cycle.
 #include "core/plan/fuse_pointwise.hpp"
 
 #include <algorithm>
@@ -159,7 +160,7 @@ class SectionFuser {
     attributes.set("shape", shape.shape);
     attributes.set("dtype", Attributes::ints({shape.dtype}));
     graph_.context() = {last.phase, last.twin, last.name, last.where};
-    BALEEN_TRY_ASSIGN(const auto made, graph_.append("pointwise", std::move(inputs), std::move(attributes)));
+    BALEEN_TRY_ASSIGN(const auto made, append_apart(std::move(inputs), std::move(attributes)));
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Value old = graph_.value(results[i]);
       Value& now = graph_.value(made[i]);
@@ -171,6 +172,15 @@ class SectionFuser {
     }
     for (std::size_t m : members_[g]) graph_.erase(ops_[m]);
     return graph_.value(made[0]).producer;
+  }
+
+  /// A new op even where an equal one is there: it stands in another section (a chain that two loops compute).
+  Result<std::vector<ValueId>> append_apart(std::vector<ValueId> inputs, Attributes attributes) {
+    const std::size_t before = graph_.value_count();
+    BALEEN_TRY_ASSIGN(auto made, graph_.append("pointwise", inputs, attributes));
+    if (made[0] >= before) return made;
+    attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(graph_.op_count())}));
+    return graph_.append("pointwise", std::move(inputs), std::move(attributes));
   }
 
   Graph& graph_;

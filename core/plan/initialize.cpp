@@ -1,3 +1,4 @@
+/// \file The graph that gives parameters and states their first values.
 #include "core/plan/passes.hpp"
 
 namespace baleen {

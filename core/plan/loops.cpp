@@ -1,3 +1,4 @@
+/// \file Finds the loop of every op and orders the ops in sections.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -80,7 +81,11 @@ class LoopScheduler {
   Status clone_for(OpId id, int loop) {
     const Op original = graph_.op(id);
     Attributes attributes = original.attributes;
-    attributes.set("copy", Attributes::ints({loop}));
+    // Behind what the original has, which may itself be a copy: equal marks would merge the two.
+    std::vector<std::int64_t> mark;
+    if (attributes.has("copy")) mark = attributes.integers("copy");
+    mark.push_back(loop);
+    attributes.set("copy", std::move(mark));
     graph_.context() = {original.phase, original.twin, original.name, original.where};
     BALEEN_TRY_ASSIGN(const auto copies, graph_.append(original.kind->name, original.inputs, std::move(attributes)));
     latest_.resize(graph_.op_count(), loop);

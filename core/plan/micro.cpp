@@ -1,7 +1,9 @@
+/// \file Walks a graph once and decides what is cut along `micro`, what is partial and where it accumulates.
 #include "core/plan/micro.hpp"
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace baleen {
 namespace {
@@ -13,12 +15,14 @@ bool is_batch_input(const Value& value) {
 /// Walks the graph once in topological order and decides each value's placement on `micro`.
 class MicroSharder {
  public:
-  MicroSharder(Graph& graph, std::int64_t count) : graph_(graph), count_(count) {}
+  /// `needed_whole`: partial values that are accumulated in any case, as an earlier walk found.
+  MicroSharder(Graph& graph, std::int64_t count, std::set<ValueId> needed_whole = {})
+      : graph_(graph), count_(count), needed_whole_(std::move(needed_whole)) {}
 
   Status run() {
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
-      for (ValueId v : op.outputs) put_front(v, Placement::replicate());
+      for (ValueId v : op.outputs) graph_.value(v).layout.resize(graph_.mesh().axes.size());
       BALEEN_TRY(op.inputs.empty() ? visit_source(op) : visit(id));
       for (ValueId v : graph_.op(id).outputs) barriers_[v] = most_barriers(graph_.op(id).inputs);
     }
@@ -31,14 +35,26 @@ class MicroSharder {
     return graph_.normalise();
   }
 
+  /// The partial values that the walk accumulated.
+  std::set<ValueId> accumulated() const {
+    std::set<ValueId> result;
+    for (const auto& [partial, whole] : whole_) result.insert(partial);
+    return result;
+  }
+
  private:
-  const Placement& placement(ValueId v) const { return graph_.value(v).layout[0]; }
-  void place(ValueId v, Placement p) { graph_.value(v).layout[0] = p; }
-  /// The other axes keep their placements; none stands for all replicated.
-  void put_front(ValueId v, Placement p) {
+  const Placement& placement(ValueId v) const { return graph_.value(v).layout.back(); }
+  /// Cuts before the other axes do.
+  void place(ValueId v, Placement p) {
     Layout& layout = graph_.value(v).layout;
-    layout.resize(graph_.mesh().axes.size() - 1);
-    layout.insert(layout.begin(), p);
+    layout.back() = p;
+    layout = canonical(std::move(layout));
+    if (!p.is_shard()) return;
+    std::vector<int> order = split_order(layout, p.argument);
+    const int micro = static_cast<int>(layout.size()) - 1;
+    std::erase(order, micro);
+    order.insert(order.begin(), micro);
+    layout = with_order(std::move(layout), p.argument, order);
   }
   /// A new value that lies as `like` does, but for `micro`.
   void place_like(ValueId v, ValueId like, Placement p) {
@@ -169,13 +185,16 @@ class MicroSharder {
     return most_barriers(others) <= most_barriers(partial);
   }
 
-  /// No input is sharded, some are partial: pass partial where the op is linear in just these.
+  /// No input is sharded, some are partial: pass partial where the op is linear in just these. Not where one of them is
+  /// accumulated anyway: the result would need an accumulator of its own.
   Status pass_or_resolve(OpId id) {
     std::vector<std::uint32_t> partial;
     const Op& op = graph_.op(id);
     for (std::uint32_t i = 0; i < op.inputs.size(); ++i)
       if (placement(op.inputs[i]).is_partial()) partial.push_back(i);
-    if (op.kind->iteration && others_in_time(op)) {
+    const bool accumulated = std::any_of(partial.begin(), partial.end(),
+                                         [&](std::uint32_t i) { return needed_whole_.contains(op.inputs[i]); });
+    if (op.kind->iteration && !accumulated && others_in_time(op)) {
       for (auto set : op.kind->iteration(graph_, op).linear) {
         std::sort(set.begin(), set.end());
         if (set != partial) continue;
@@ -206,6 +225,7 @@ class MicroSharder {
 
   Graph& graph_;
   std::int64_t count_;
+  std::set<ValueId> needed_whole_;
   std::map<ValueId, ValueId> whole_;
   std::map<ValueId, int> barriers_;
 };
@@ -215,9 +235,13 @@ class MicroSharder {
 Status shard_micro(Graph& graph, std::int64_t micro_batches) {
   if (micro_batches == 1) return {};
   Mesh mesh = graph.mesh();
-  mesh.axes.insert(mesh.axes.begin(), {kMicroAxis, micro_batches});
+  mesh.axes.push_back({kMicroAxis, micro_batches});
   graph.set_mesh(std::move(mesh));
-  return MicroSharder(graph, micro_batches).run();
+  // Values keep their numbers, so what a walk over a copy finds holds for the graph itself.
+  Graph draft = graph;
+  MicroSharder first(draft, micro_batches);
+  BALEEN_TRY(first.run());
+  return MicroSharder(graph, micro_batches, first.accumulated()).run();
 }
 
 }  // namespace baleen

@@ -1,3 +1,4 @@
+/// \file Reads an op's letters with what they stand for.
 #include "core/plan/op_letters.hpp"
 
 #include <algorithm>

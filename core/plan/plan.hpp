@@ -15,7 +15,7 @@ struct Section {
   std::vector<OpId> ops;
 };
 
-/// A graph with its order of execution. With micro-batches > 1 the mesh's first axis is `micro`; values have layouts;
+/// A graph with its order of execution. With micro-batches > 1 the mesh's last axis is `micro`; values have layouts;
 /// the structural op `accumulate_micro` (partial in the loop → whole after it) marks accumulation.
 struct ScheduledGraph {
   Graph graph;

@@ -1,3 +1,4 @@
+/// \file Replaces ops by the fused forms that their kinds offer.
 #include "core/plan/passes.hpp"
 
 namespace baleen {

@@ -1,3 +1,4 @@
+/// \file In which order the splits of one letter by several axes nest.
 #include "core/plan/split_nesting.hpp"
 
 #include <algorithm>

@@ -164,7 +164,7 @@ Status ScheduleVerbs::coalesce(const std::vector<OpId>& ops) {
     const Op &op = graph_.op(id), &first = graph_.op(ops.front());
     if (!op.kind->has(kCollective)) return invalid("`" + op.kind->name + "` is no collective and cannot be coalesced");
     const auto dtype = [&](const Op& o) { return graph_.value(o.inputs[0]).dtype; };
-    if (op.kind != first.kind || op.attributes.text("axis") != first.attributes.text("axis") ||
+    if (op.kind != first.kind || op.attributes.integers("axes") != first.attributes.integers("axes") ||
         dtype(op) != dtype(first))
       return invalid("collectives of different kinds, axes or dtypes cannot run as one");
     if (!seen.insert(id).second) return invalid("an op stands twice in one bucket");

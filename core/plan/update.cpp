@@ -1,3 +1,4 @@
+/// \file The gradient of the loss, its norm and clipping, and what the optimizer does with it.
 #include <algorithm>
 #include <deque>
 #include <numeric>

@@ -1,3 +1,4 @@
+/// \file Finds or makes the copy of a value in a wanted layout.
 #include "core/plan/value_copies.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// \file From steps and offsets to the finished program: instructions, address table, ports, memory report.
 #include <algorithm>
 
 #include "baleen/dtype.hpp"

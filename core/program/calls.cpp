@@ -10,13 +10,9 @@
 namespace baleen {
 namespace {
 
-std::vector<std::string> names_of(const std::string& axes) {
+std::vector<std::string> names_of(const Mesh& mesh, const std::vector<std::int64_t>& axes) {
   std::vector<std::string> names;
-  for (std::size_t begin = 0; begin <= axes.size();) {
-    const std::size_t end = std::min(axes.find(',', begin), axes.size());
-    names.push_back(axes.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (std::int64_t axis : axes) names.push_back(mesh.axes[static_cast<std::size_t>(axis)].name);
   return names;
 }
 
@@ -30,8 +26,10 @@ std::uint64_t block_elements(const LoweredValue& whole, std::size_t dim, std::in
   return static_cast<std::uint64_t>((whole.shape[dim] + parts - 1) / parts * inner);
 }
 
-Error not_yet(const Op& op) {
-  return unsupported(op.name + ": `" + op.kind->name + "` along " + op.attributes.text("axis") + " from " +
+Error not_yet(const Mesh& mesh, const Op& op) {
+  std::string axes;
+  for (const std::string& name : names_of(mesh, op.attributes.integers("axes"))) axes += (axes.empty() ? "`" : ", `") + name + "`";
+  return unsupported(op.name + ": `" + op.kind->name + "` along " + axes + " from " +
                          op.attributes.text("from") + " to " + op.attributes.text("to") +
                          " is not carried out yet; shards of the outermost dimension are",
                      op.where);
@@ -41,11 +39,11 @@ Error not_yet(const Op& op) {
 Status add_blocks(const Lowered& lowered, const Op& op, const Placement& cut, LowValue whole, CollectiveCall& call) {
   const int axis = lowered.mesh.find(call.axes[0]);
   const auto dim = cut.cut();
-  if (call.axes.size() != 1 || !dim || *dim == kFlat || cut.kind != Placement::Kind::shard) return not_yet(op);
+  if (call.axes.size() != 1 || !dim || *dim == kFlat || cut.kind != Placement::Kind::shard) return not_yet(lowered.mesh, op);
   CallEntry& entry = call.entries[0];
   entry.block = block_elements(lowered.values[whole], static_cast<std::size_t>(*dim), lowered.mesh.size(axis));
   entry.count = static_cast<std::uint64_t>(element_count(lowered.values[whole].shape));
-  if (entry.block == 0 && entry.count > 0) return not_yet(op);
+  if (entry.block == 0 && entry.count > 0) return not_yet(lowered.mesh, op);
   return {};
 }
 
@@ -53,13 +51,13 @@ Status add_blocks(const Lowered& lowered, const Op& op, const Placement& cut, Lo
 
 Result<CollectiveCall> call_of(const Lowered& lowered, const Op& op) {
   CollectiveCall call;
-  call.axes = names_of(op.attributes.text("axis"));
+  call.axes = names_of(lowered.mesh, op.attributes.integers("axes"));
   call.where = op.where.empty() ? op.name : op.where + " (" + op.name + ")";
   if (auto tag = op.tags.find("bucket"); tag != op.tags.end()) call.bucket = tag->second;
   const LowValue x = op.inputs[0], y = op.outputs[0];
   call.dtype = lowered.values[x].dtype;
   call.entries = {{x, y, static_cast<std::uint64_t>(element_count(lowered.values[x].shape)), 0}};
-  if (!op.attributes.has("from")) return not_yet(op);
+  if (!op.attributes.has("from")) return not_yet(lowered.mesh, op);
   const Layout from = *parse_layout(op.attributes.text("from")), to = *parse_layout(op.attributes.text("to"));
   const std::string& kind = op.kind->name;
   call.reduction = from[0].kind == Placement::Kind::partial_max ? BALEEN_MAXIMUM : BALEEN_SUM;
@@ -80,7 +78,7 @@ Result<CollectiveCall> call_of(const Lowered& lowered, const Op& op) {
     call.root = from[0].argument;
     call.reduction = 0;
   } else {
-    return not_yet(op);
+    return not_yet(lowered.mesh, op);
   }
   return call;
 }

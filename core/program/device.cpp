@@ -1,3 +1,4 @@
+/// \file The calls of a compute plugin's device and the owners of its arenas.
 #include "core/program/device.hpp"
 
 #include <bit>

@@ -1,3 +1,4 @@
+/// \file Adds ops to a lowered program: as they are, or expanded where the device lacks the kind.
 #include "core/program/expand.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// \file Has the device compile regions, and owns the kernels.
 #include "core/program/kernel_store.hpp"
 
 #include <algorithm>

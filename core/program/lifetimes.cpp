@@ -1,3 +1,4 @@
+/// \file When each storage is live, loops included, and which results take the bytes of inputs that die.
 #include <algorithm>
 
 #include "core/program/passes.hpp"

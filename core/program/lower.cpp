@@ -1,3 +1,4 @@
+/// \file From a scheduled graph to ops on local values.
 #include <algorithm>
 
 #include "baleen/dtype.hpp"
@@ -22,7 +23,6 @@ class Lowerer {
         map_(graph_.value_count(), kNone) {
     result_.mesh = graph_.mesh();
     result_.at = at;
-    if (!result_.mesh.axes.empty() && is_virtual(result_.mesh.axes.front())) result_.at.insert(result_.at.begin(), 0);
     result_.at.resize(result_.mesh.axes.size(), 0);
   }
 
@@ -95,12 +95,11 @@ class Lowerer {
   /// A conversion between layouts without traffic.
   Status add_free(const Op& op, LowValue from, std::uint32_t section) {
     const Layout to = *parse_layout(op.attributes.text("to"));
-    const std::string& axis = op.attributes.text("axis");
     if (to.size() != 1 || op.kind->name == std::string(to_string(Collective::take_at)))
       return unsupported(op.name + ": `" + op.kind->name + "` is not carried out yet", op.where);
     if (op.kind->name == std::string(to_string(Collective::take_shard))) return take_shard(op, from, to[0], section);
-    const int number = result_.mesh.find(axis);
-    const bool keeps = result_.at[static_cast<std::size_t>(number)] == 0;
+    const std::int64_t axis = op.attributes.integers("axes")[0];
+    const bool keeps = result_.at[static_cast<std::size_t>(axis)] == 0;
     Op made;
     made.kind = result_.registry->find(keeps ? "copy" : "pointwise");
     made.name = op.name;

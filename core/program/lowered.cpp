@@ -1,3 +1,4 @@
+/// \file Making and reading values, views and storages of a lowered program.
 #include "core/program/lowered.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// \file Packs intervals into one arena: first fit from several orders, then rounds of improvement.
 #include "core/program/memory.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+/// \file Which results are views of others, which parts of a concat are computed in place, and the copies left over.
 #include <algorithm>
 #include <map>
 

@@ -1,3 +1,4 @@
+/// \file Runs the passes of a compilation, and the compiled program.
 #include "core/program/program.hpp"
 
 #include <algorithm>
@@ -59,12 +60,11 @@ const char* call_name(baleen_collective_t op) {
 /// What this rank sends in one such call, by transport.h's formulas.
 std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordinates& at) {
   std::uint64_t members = 1, place = 0;
-  const std::size_t first = !mesh.axes.empty() && is_virtual(mesh.axes.front()) ? 1 : 0;
   for (const std::string& axis : call.axes) {
     const auto number = static_cast<std::size_t>(mesh.find(axis));
     members *= static_cast<std::uint64_t>(mesh.axes[number].size);
     place = place * static_cast<std::uint64_t>(mesh.axes[number].size) +
-            static_cast<std::uint64_t>(at.empty() ? 0 : at[number - first]);
+            static_cast<std::uint64_t>(at.empty() ? 0 : at[number]);
   }
   std::uint64_t elements = 0;
   for (const ProgramCall::Entry& e : call.entries) {

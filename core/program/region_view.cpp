@@ -1,3 +1,4 @@
+/// \file Fills the view of a region that a device is shown.
 #include "core/program/region_view.hpp"
 
 #include <algorithm>

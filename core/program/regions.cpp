@@ -1,3 +1,4 @@
+/// \file Which ops one kernel computes together.
 #include <algorithm>
 #include <set>
 

@@ -1,3 +1,4 @@
+/// \file Regions to launches of kernels, with the sums over micro-batches.
 #include <algorithm>
 #include <set>
 

@@ -1,3 +1,4 @@
+/// \file Strides of reshapes, transposes and slices, and when they need a copy.
 #include "core/program/view.hpp"
 
 namespace baleen {

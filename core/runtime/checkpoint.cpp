@@ -1,3 +1,4 @@
+/// \file Parameters to and from a file, by the plugin that the file's ending chooses.
 #include "core/runtime/checkpoint.hpp"
 
 #include <algorithm>

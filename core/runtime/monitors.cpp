@@ -1,3 +1,4 @@
+/// \file The queue of events and the thread that hands them to the monitors.
 #include "core/runtime/monitors.hpp"
 
 #include <algorithm>

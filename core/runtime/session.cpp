@@ -1,3 +1,4 @@
+/// \file Compiles a plan's programs and runs its steps, evaluations and generation.
 #include "core/runtime/session.hpp"
 
 #include <chrono>

@@ -1,3 +1,4 @@
+/// \file Adds up what a session will allocate and refuses what does not fit.
 #include "core/runtime/session_memory.hpp"
 
 #include <algorithm>

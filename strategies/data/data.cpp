@@ -18,9 +18,10 @@ class Data : public Strategy {
   static Result<std::unique_ptr<Data>> create(const Host&, const Settings& settings, MeshView mesh) {
     const std::string name(settings.text("axis"));
     const auto axis = mesh.find(name);
-    if (!axis) return invalid("strategy `data` works along the mesh axis `" + name + "`, and the mesh has none; " + fix(mesh));
+    if (!axis && mesh.count() > 0)
+      return invalid("strategy `data` works along the mesh axis `" + name + "`, and the mesh has none; " + fix(mesh));
     const double bytes = settings.number("bucket_mb") * 1048576.0;
-    return std::make_unique<Data>(*axis, static_cast<std::uint64_t>(bytes));
+    return std::make_unique<Data>(axis.value_or(kNoAxis), static_cast<std::uint64_t>(bytes));
   }
 
   Data(std::uint32_t axis, std::uint64_t bucket_bytes) : axis_(axis), bucket_bytes_(bucket_bytes) {}
@@ -28,6 +29,7 @@ class Data : public Strategy {
   bool claims(std::uint32_t axis) const override { return axis == axis_; }
 
   Status place(GraphView graph, Placing placing) override {
+    if (placing.mesh().size(axis_) == 1) return {};
     placing.cut(axis_, "batch");
     for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
       const baleen_value_info_t value = graph.value(id);
@@ -59,6 +61,9 @@ class Data : public Strategy {
   }
 
  private:
+  /// One rank has no mesh: there is nothing to do.
+  static constexpr std::uint32_t kNoAxis = 0xffffffffu;
+
   struct Reduction {
     baleen_op_t op;
     std::uint32_t position;
@@ -79,7 +84,8 @@ class Data : public Strategy {
     for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
       const auto op = graph.op(id);
       if (!op || op->kind() != "all_reduce") continue;
-      if (op->text("axis") != scheduling.mesh().name(axis_)) continue;
+      const auto axes = op->integers("axes");
+      if (axes.size() != 1 || axes[0] != axis_) continue;
       const baleen_value_t input = op->inputs()[0];
       const baleen_value_info_t value = graph.value(input);
       if (value.role != BALEEN_ROLE_GRADIENT) continue;

@@ -15,7 +15,8 @@ Error another_order(const Slot& a, const Slot& b) {
   const auto side = [](const Slot& slot) {
     return "rank " + std::to_string(slot.ranks[slot.collective.place]) + " starts " + slot.collective.text();
   };
-  return invalid(side(a) + " where " + side(b));
+  return invalid(a.ranks[a.collective.place] > b.ranks[b.collective.place] ? side(a) + " where " + side(b)
+                                                                           : side(b) + " where " + side(a));
 }
 
 }  // namespace
@@ -36,14 +37,16 @@ Result<std::uint64_t> Hub::meet(const Proposal& mine) {
     auto& box = letters_[{rank, mine.rank}];
     const Rank &me = ranks_[static_cast<std::size_t>(mine.rank)], &peer = ranks_[static_cast<std::size_t>(rank)];
     changed_.wait(lock, [&] { return !box.empty() || me.over || peer.gone; });
-    if (box.empty())
-      return Error{
-          BALEEN_PEER_LOST, mine.text() + ": " + (me.over ? me.why : "rank " + std::to_string(rank) + " has left"), {}};
+    if (box.empty()) return Error{BALEEN_PEER_LOST, mine.text() + ": " + (me.over ? me.why : left_text(rank)), {}};
     all.push_back(std::move(box.front()));
     box.pop_front();
   }
   BALEEN_TRY(agree(all));
   return all.front().number;
+}
+
+std::string Hub::left_text(std::int32_t rank) const {
+  return "rank " + std::to_string(rank) + " has left (" + ranks_[static_cast<std::size_t>(rank)].why + ")";
 }
 
 Hub::Key Hub::key_of(const Operation& operation) {
@@ -66,33 +69,34 @@ void Hub::finish(const std::vector<Operation>& operations, const Status& outcome
   changed_.notify_all();
 }
 
-void Hub::post(Operation operation) {
-  Station complete;
-  {
-    std::unique_lock lock(mutex_);
-    const Slot& slot = *operation.slot;
-    const Collective& c = slot.collective;
-    const bool pair = is_pairwise(c.op);
-    if (const Rank& me = ranks_[rank_of(operation)]; me.over) {
-      const Error error{BALEEN_PEER_LOST, me.why, {}};
-      lock.unlock();
-      return operation.finish(error);
-    }
-    for (const std::int32_t other : pair ? std::vector{slot.ranks[c.root]} : slot.ranks) {
-      if (!ranks_[static_cast<std::size_t>(other)].gone) continue;
-      lock.unlock();
-      return operation.finish(
-          Error{BALEEN_PEER_LOST, "rank " + std::to_string(other) + " has left before " + c.text(), {}});
-    }
-    const Key key = key_of(operation);
-    Station& station = stations_[key];
-    station.members.resize(pair ? 2 : c.members);
-    station.members[pair ? (c.op == BALEEN_SEND ? 0 : 1) : c.place] = std::move(operation);
-    if (++station.present < station.members.size()) return;
-    complete = std::move(station);
-    stations_.erase(key);
-    for (const Operation& member : complete.members) ++ranks_[rank_of(member)].running;
+Status Hub::hope_for(const Operation& operation) const {
+  const Collective& c = operation.slot->collective;
+  if (const Rank& me = ranks_[rank_of(operation)]; me.over) return Error{BALEEN_PEER_LOST, me.why, {}};
+  for (std::size_t other = 0; other < c.members; ++other) {
+    const std::int32_t rank = operation.slot->ranks[other];
+    if (ranks_[static_cast<std::size_t>(rank)].gone && (!is_pairwise(c.op) || other == c.root))
+      return Error{BALEEN_PEER_LOST, left_text(rank) + ", before " + c.text(), {}};
   }
+  return {};
+}
+
+void Hub::post(Operation operation) {
+  std::unique_lock lock(mutex_);
+  if (const Status hope = hope_for(operation); !hope) {
+    lock.unlock();
+    return operation.finish(hope);
+  }
+  const Collective& c = operation.slot->collective;
+  const bool pair = is_pairwise(c.op);
+  const Key key = key_of(operation);
+  Station& station = stations_[key];
+  station.members.resize(pair ? 2 : c.members);
+  station.members[pair ? (c.op == BALEEN_SEND ? 0 : 1) : c.place] = std::move(operation);
+  if (++station.present < station.members.size()) return;
+  const Station complete = std::move(station);
+  stations_.erase(key);
+  for (const Operation& member : complete.members) ++ranks_[rank_of(member)].running;
+  lock.unlock();
   run(complete.members);
 }
 
@@ -124,13 +128,12 @@ bool Hub::check_order(const Slot& slot) {
     theirs.pop_front();
     if (their.group == slot.group && their.number == slot.number) continue;
     const Error error = another_order(slot, their);
-    Rank &me = ranks_[static_cast<std::size_t>(rank)], &peer = ranks_[static_cast<std::size_t>(other)];
-    ++peer.running;  // so that it does not go meanwhile
+    const std::size_t sides[] = {static_cast<std::size_t>(rank), static_cast<std::size_t>(other)};
+    for (const std::size_t side : sides) ++ranks_[side].running;  // neither goes before both are told
     lock.unlock();
-    me.tell(error);
-    peer.tell(error);
+    for (const std::size_t side : sides) ranks_[side].tell(error);
     lock.lock();
-    --peer.running;
+    for (const std::size_t side : sides) --ranks_[side].running;
     changed_.notify_all();
     return false;
   }
@@ -161,14 +164,13 @@ std::vector<Operation> Hub::take_those_who_wait_for(std::int32_t rank) {
   return taken;
 }
 
-void Hub::withdraw(std::int32_t rank, const Error& error, bool for_good) {
-  std::vector<Operation> own, others;
+void Hub::withdraw(std::int32_t rank, const Error& error) {
+  std::vector<Operation> own;
   {
     std::lock_guard lock(mutex_);
     Rank& me = ranks_[static_cast<std::size_t>(rank)];
     if (!me.over) me.why = error.message;
     me.over = true;
-    me.gone = me.gone || for_good;
     for (auto& [key, station] : stations_) {
       for (Operation& member : station.members) {
         if (!member.slot || rank_of(member) != static_cast<std::size_t>(rank)) continue;
@@ -177,16 +179,22 @@ void Hub::withdraw(std::int32_t rank, const Error& error, bool for_good) {
         --station.present;
       }
     }
-    if (for_good) others = take_those_who_wait_for(rank);
   }
   changed_.notify_all();
   finish(own, error);
-  finish(others, Error{BALEEN_PEER_LOST, "rank " + std::to_string(rank) + " has left", {}});
-  if (!for_good) return;
+}
+
+void Hub::leave(std::int32_t rank) {
   std::unique_lock lock(mutex_);
   Rank& me = ranks_[static_cast<std::size_t>(rank)];
   changed_.wait(lock, [&] { return me.running == 0; });
+  me.gone = true;
   std::erase_if(starts_, [&](const auto& pair) { return pair.first.first == rank; });
+  const std::vector<Operation> others = take_those_who_wait_for(rank);
+  const Error error{BALEEN_PEER_LOST, left_text(rank), {}};
+  lock.unlock();
+  changed_.notify_all();
+  finish(others, error);
 }
 
 void Hub::on_failure(std::int32_t rank, std::function<void(const Error&)> tell) {

@@ -41,9 +41,10 @@ class Hub {
   void post(Operation operation);
   /// Checked mode: the collectives that two ranks share begin in one order. False after both were told otherwise.
   bool check_order(const Slot& slot);
-  /// The rank is over: wakes its `meet`, fails its operations with `error`, waits for those that run. Where it goes for
-  /// good, others that wait for it fail too.
-  void withdraw(std::int32_t rank, const Error& error, bool for_good);
+  /// The rank is over: wakes its `meet`, fails its operations.
+  void withdraw(std::int32_t rank, const Error& error);
+  /// After `withdraw`: no call into the rank runs or begins any more; others that wait for it fail.
+  void leave(std::int32_t rank);
   /// How the rank learns that it disagrees with another in checked mode.
   void on_failure(std::int32_t rank, std::function<void(const Error&)> tell);
   /// The last of the ranks frees the hub.
@@ -62,8 +63,11 @@ class Hub {
     std::function<void(const Error&)> tell;
   };
 
+  std::string left_text(std::int32_t rank) const;
   static Key key_of(const Operation& operation);
   static std::size_t rank_of(const Operation& operation);
+  // An error where the operation's members cannot all come any more.
+  Status hope_for(const Operation& operation) const;
   // Of operations that were counted as running.
   void run(const std::vector<Operation>& operations);
   void finish(const std::vector<Operation>& operations, const Status& outcome);

@@ -62,14 +62,14 @@ class Loopback : public Transport {
   }
 
   ~Loopback() override {
-    fail(Error{BALEEN_PEER_LOST, "rank " + std::to_string(rank_) + " has left", {}});
+    fail(Error{BALEEN_PEER_LOST, "its transport was destroyed", {}});
     {
       std::lock_guard lock(mutex_);
       leaving_ = true;
     }
     ring();
     worker_.join();
-    hub_.withdraw(rank_, failure_, true);
+    hub_.leave(rank_);
     for (const auto& [base, bytes] : arenas_) munmap(base, bytes);
     if (hub_.forget()) delete &hub_;
   }
@@ -157,7 +157,7 @@ class Loopback : public Transport {
       failure_ = error;
     }
     ring();
-    hub_.withdraw(rank_, error, false);
+    hub_.withdraw(rank_, error);
   }
 
   void finish(const Started& started, const Status& outcome) {

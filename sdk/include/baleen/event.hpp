@@ -37,42 +37,43 @@ inline void event_pause() {
 #endif
 }
 
-/// Waits until the event has reached `value`: spins for some microseconds, then sleeps. A negative `seconds` waits for
-/// ever; otherwise false means that the time is over. [any thread]
-inline bool event_wait(baleen_event_t& event, std::uint64_t value, double seconds = -1) {
-  constexpr int kSpins = 2000;
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (event_value(event) >= value) return true;
-    event_pause();
-  }
+namespace detail {
+
+/// `seconds` from now on the monotonic clock.
+inline timespec event_deadline(double seconds) {
   timespec deadline{};
-  if (seconds >= 0) {
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    const auto whole = static_cast<std::int64_t>(seconds);
-    deadline.tv_nsec += static_cast<long>((seconds - static_cast<double>(whole)) * 1e9);
-    deadline.tv_sec += whole + deadline.tv_nsec / 1'000'000'000;
-    deadline.tv_nsec %= 1'000'000'000;
-  }
-  __atomic_fetch_add(&event.waiters, 1, __ATOMIC_SEQ_CST);
-  bool reached = false;
-  while (true) {
-    const std::uint64_t now = __atomic_load_n(&event.value, __ATOMIC_SEQ_CST);
-    reached = now >= value;
-    if (reached) break;
-    // The low half of a little-endian counter is what sleeps; it changes with every signal but one in 2^32.
-    const long slept = syscall(SYS_futex, &event.value, FUTEX_WAIT_BITSET, static_cast<std::uint32_t>(now),
-                               seconds >= 0 ? &deadline : nullptr, nullptr, FUTEX_BITSET_MATCH_ANY);
-    if (slept != 0 && errno == ETIMEDOUT) {
-      reached = event_value(event) >= value;
-      break;
-    }
-  }
-  __atomic_fetch_sub(&event.waiters, 1, __ATOMIC_RELAXED);
-  return reached;
+  clock_gettime(CLOCK_MONOTONIC, &deadline);
+  const auto whole = static_cast<std::int64_t>(seconds);
+  deadline.tv_nsec += static_cast<long>((seconds - static_cast<double>(whole)) * 1e9);
+  deadline.tv_sec += whole + deadline.tv_nsec / 1'000'000'000;
+  deadline.tv_nsec %= 1'000'000'000;
+  return deadline;
 }
 
-/// Sleeps until one of two events has reached its value, or `seconds` (not negative) are over. May return earlier, so
-/// callers loop. [any thread]
+/// Sleeps once, where the value is not reached; false when the deadline (may be null) is over.
+inline bool event_sleep_until(baleen_event_t& event, std::uint64_t value, const timespec* deadline) {
+  __atomic_fetch_add(&event.waiters, 1, __ATOMIC_SEQ_CST);
+  const std::uint64_t now = __atomic_load_n(&event.value, __ATOMIC_SEQ_CST);
+  bool in_time = true;
+  // The low half of a little-endian counter is what sleeps; it changes with every signal but one in 2^32.
+  if (now < value)
+    in_time = syscall(SYS_futex, &event.value, FUTEX_WAIT_BITSET, static_cast<std::uint32_t>(now), deadline, nullptr,
+                      FUTEX_BITSET_MATCH_ANY) == 0 ||
+              errno != ETIMEDOUT;
+  __atomic_fetch_sub(&event.waiters, 1, __ATOMIC_RELAXED);
+  return in_time;
+}
+
+}  // namespace detail
+
+/// Sleeps until the event has reached `value` or `seconds` (not negative) are over. May return earlier, so callers loop.
+/// The event may lie in memory that processes share. [any thread]
+inline void event_sleep(baleen_event_t& event, std::uint64_t value, double seconds) {
+  const timespec deadline = detail::event_deadline(seconds);
+  detail::event_sleep_until(event, value, &deadline);
+}
+
+/// As above, for two events: until one of them has reached its value.
 inline void event_sleep(baleen_event_t& a, std::uint64_t value_a, baleen_event_t& b, std::uint64_t value_b,
                         double seconds) {
   struct Word {  // struct futex_waitv of Linux 5.16, which older headers lack
@@ -81,12 +82,7 @@ inline void event_sleep(baleen_event_t& a, std::uint64_t value_a, baleen_event_t
   };
   constexpr long kWaitMany = 449;
   constexpr std::uint32_t kWord32 = 2;
-  timespec deadline{};
-  clock_gettime(CLOCK_MONOTONIC, &deadline);
-  const auto nanoseconds = deadline.tv_nsec + static_cast<std::int64_t>(seconds * 1e9);
-  deadline.tv_sec += nanoseconds / 1'000'000'000;
-  deadline.tv_nsec = nanoseconds % 1'000'000'000;
-
+  const timespec deadline = detail::event_deadline(seconds);
   __atomic_fetch_add(&a.waiters, 1, __ATOMIC_SEQ_CST);
   __atomic_fetch_add(&b.waiters, 1, __ATOMIC_SEQ_CST);
   const std::uint64_t now_a = __atomic_load_n(&a.value, __ATOMIC_SEQ_CST);
@@ -102,6 +98,21 @@ inline void event_sleep(baleen_event_t& a, std::uint64_t value_a, baleen_event_t
   }
   __atomic_fetch_sub(&b.waiters, 1, __ATOMIC_RELAXED);
   __atomic_fetch_sub(&a.waiters, 1, __ATOMIC_RELAXED);
+}
+
+/// Waits until the event has reached `value`: spins for some microseconds, then sleeps. A negative `seconds` waits for
+/// ever; otherwise false means that the time is over. [any thread]
+inline bool event_wait(baleen_event_t& event, std::uint64_t value, double seconds = -1) {
+  constexpr int kSpins = 200;
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (event_value(event) >= value) return true;
+    event_pause();
+  }
+  const timespec deadline = detail::event_deadline(seconds < 0 ? 0 : seconds);
+  bool in_time = true;
+  while (in_time && event_value(event) < value)
+    in_time = detail::event_sleep_until(event, value, seconds < 0 ? nullptr : &deadline);
+  return event_value(event) >= value;
 }
 
 }  // namespace baleen

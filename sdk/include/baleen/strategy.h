@@ -61,8 +61,8 @@ typedef struct baleen_placing_t {
 } baleen_placing_t;
 BALEEN_ASSERT_SIZE(baleen_placing_t, 80);
 
-/* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the attribute "axis": the
- * names of their mesh axes, joined by ','. */
+/* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the attribute "axes": the
+ * numbers of their mesh axes, ascending. */
 typedef struct baleen_schedule_t {
     uint64_t size;
     void* self;

@@ -135,6 +135,15 @@ TEST(Launch, LeavesTheTerminalToRank0) {
   EXPECT_TRUE(text.starts_with("a terminal\r\n") || text.ends_with("\na terminal\r\n")) << text;
 }
 
+TEST(Launch, BeginsALineWhereRank0WasCutOff) {
+  FakeTerminal terminal(80);
+  RunningJob job(rank_program({"2", "0:half:a bar", "0:raise:9", "*:naps"}), {terminal.descriptor(), ""});
+  EXPECT_EQ(job.ends(), 4);
+  const std::string text = terminal.text();
+  EXPECT_TRUE(text.starts_with("a bar\r\n")) << text;
+  EXPECT_NE(text.find("rank 0: killed by SIGKILL"), std::string::npos) << text;
+}
+
 TEST(Launch, GoesOnWhenNobodyReads) {
   const ProcessResult result = run_process(
       {"bash", "-c", "set -o pipefail; \"$0\" 2 1:lines:20000 '*:barrier:b' | head -1", rank_program({}).front()});

@@ -100,7 +100,11 @@ void Workbench::Guarded::check() const {
 }
 
 Workbench::Workbench(const Graph& graph, std::unique_ptr<Device> device, std::int64_t micro_batches, bool poison)
+    : Workbench(take(test::scheduled(graph, micro_batches)), std::move(device), poison) {}
+
+Workbench::Workbench(ScheduledGraph scheduled, std::unique_ptr<Device> device, bool poison)
     : device_(std::move(device)) {
+  const Graph& graph = scheduled.graph;
   std::vector<PersistentSpec> specs;
   for (OpId id : graph.ops())
     for (ValueId v : graph.op(id).outputs)
@@ -108,7 +112,7 @@ Workbench::Workbench(const Graph& graph, std::unique_ptr<Device> device, std::in
         specs.push_back({value.name, graph.type(v), value.role, "parameters"});
   layout_ = lay_out(specs, device_->alignment());
   program_ = std::make_unique<Program>(
-      take(Program::compile(take(scheduled(graph, micro_batches)), *device_, layout_, {poison})));
+      take(Program::compile(std::move(scheduled), *device_, layout_, {.at = {}, .poison = poison})));
   work_ = std::make_unique<Guarded>(program_->memory().arena_bytes);
   persistent_ = std::make_unique<Guarded>(layout_.bytes);
   program_->bind(persistent_->base(), work_->base());

@@ -1,5 +1,5 @@
 /// \file From C strings to requests.
-#include "core/launch/rendezvous.hpp"
+#include "core/launch/rendezvous_table.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -12,20 +12,20 @@ std::string text(baleen_string_t from) { return from.size ? std::string(from.dat
 
 }  // namespace
 
-Rendezvous::Rendezvous(RankLink& link, std::function<void(const Error&)> fail)
+RendezvousTable::RendezvousTable(RankLink& link, std::function<void(const Error&)> fail)
     : link_(link), fail_(std::move(fail)), table_{sizeof table_,      this, link.place().rank,
                                                   link.place().ranks, put,  get_value} {}
 
-baleen_status_t Rendezvous::put(void* self, baleen_string_t key, baleen_string_t value) {
-  const auto& rendezvous = *static_cast<Rendezvous*>(self);
+baleen_status_t RendezvousTable::put(void* self, baleen_string_t key, baleen_string_t value) {
+  const auto& rendezvous = *static_cast<RendezvousTable*>(self);
   const Status status = rendezvous.link_.put(text(key), text(value));
   if (status) return BALEEN_OK;
   rendezvous.fail_(status.error());
   return status.error().code;
 }
 
-std::int64_t Rendezvous::get_value(void* self, baleen_string_t key, char* value, std::uint64_t capacity) {
-  const auto& rendezvous = *static_cast<Rendezvous*>(self);
+std::int64_t RendezvousTable::get_value(void* self, baleen_string_t key, char* value, std::uint64_t capacity) {
+  const auto& rendezvous = *static_cast<RendezvousTable*>(self);
   const Result<std::string> found = rendezvous.link_.get(text(key));
   if (!found) {
     rendezvous.fail_(found.error());

@@ -15,9 +15,9 @@
 namespace baleen {
 
 /// See `launch`. Destroyed early, it kills the ranks. [one thread]
-class Job {
+class Supervisor {
  public:
-  explicit Job(const LaunchOptions& options);
+  explicit Supervisor(const LaunchOptions& options);
   Status start();
   Outcome run();
 

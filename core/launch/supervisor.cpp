@@ -1,8 +1,9 @@
 /// \file What the launcher does each time that something happens.
-#include "core/launch/job.hpp"
+#include "core/launch/supervisor.hpp"
 
 #include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -23,7 +24,7 @@ Error stopped(Clock::duration silence) {
 
 }  // namespace
 
-Job::Job(const LaunchOptions& options)
+Supervisor::Supervisor(const LaunchOptions& options)
     : options_(options),
       out_(STDOUT_FILENO),
       err_(STDERR_FILENO),
@@ -31,7 +32,7 @@ Job::Job(const LaunchOptions& options)
       cause_(options.ranks, options.host),
       last_turn_(Clock::now()) {}
 
-Status Job::start() {
+Status Supervisor::start() {
   BALEEN_TRY_ASSIGN(signals_, Signals::open());
   const CpuShares shares = share_cpus(usable_cpus(), options_.ranks, options_.threads);
   for (int rank = 0; rank < options_.ranks; ++rank) {
@@ -46,7 +47,7 @@ Status Job::start() {
   return {};
 }
 
-Outcome Job::run() {
+Outcome Supervisor::run() {
   while (!is_over()) {
     wait();
     const Clock::time_point now = Clock::now();
@@ -59,11 +60,11 @@ Outcome Job::run() {
   return cause_.outcome();
 }
 
-bool Job::is_over() const {
+bool Supervisor::is_over() const {
   return out_.empty() && err_.empty() && std::ranges::none_of(ranks_, &RankProcess::is_running);
 }
 
-void Job::wait() {
+void Supervisor::wait() {
   std::vector<pollfd> all = {{signals_->descriptor(), POLLIN, 0},
                              {out_.empty() ? -1 : out_.descriptor(), POLLOUT, 0},
                              {err_.empty() ? -1 : err_.descriptor(), POLLOUT, 0}};
@@ -77,7 +78,7 @@ void Job::wait() {
   err_ready_ = all[2].revents != 0;
 }
 
-void Job::turn(Clock::time_point now) {
+void Supervisor::turn(Clock::time_point now) {
   if (std::exchange(out_ready_, false)) out_.flush();
   if (std::exchange(err_ready_, false)) err_.flush();
   take_signals();
@@ -92,7 +93,7 @@ void Job::turn(Clock::time_point now) {
   watch_ending(now);
 }
 
-void Job::take_signals() {
+void Supervisor::take_signals() {
   for (const Arrived& arrived : signals_->take()) {
     if (!Signals::is_passed_on(arrived.signal)) continue;
     passed_on_.insert(arrived.signal);
@@ -101,13 +102,13 @@ void Job::take_signals() {
   }
 }
 
-void Job::serve(RankProcess& rank, Clock::time_point now) {
+void Supervisor::serve(RankProcess& rank, Clock::time_point now) {
   auto messages = rank.receive(now);
   if (!messages) return condemn(rank, messages.error());
   for (Message& message : *messages) serve(rank, message);
 }
 
-void Job::serve(RankProcess& rank, Message& message) {
+void Supervisor::serve(RankProcess& rank, Message& message) {
   const int number = rank.place().rank;
   switch (message.kind) {
     case MessageKind::put: return answer(store_.put(number, message.request, message.key, std::move(message.value)));
@@ -121,21 +122,23 @@ void Job::serve(RankProcess& rank, Message& message) {
   }
 }
 
-void Job::answer(const Store::Answers& answers) {
+void Supervisor::answer(const Store::Answers& answers) {
   for (const Store::Answer& each : answers)
     ranks_[static_cast<std::size_t>(each.rank)]->send({MessageKind::reply, each.request, each.code, {}, each.value});
 }
 
-void Job::reap(RankProcess& rank, Clock::time_point now) {
+void Supervisor::reap(RankProcess& rank, Clock::time_point now) {
   const auto status = rank.take_end();
   if (!status) return;
   serve(rank, now);  // its last words may have come after we looked
   rank.finish_output(out_, err_);
+  // Rank 0 may have been cut off within a line of its terminal, such as a progress bar.
+  if (rank.place().rank == 0 && WIFSIGNALED(*status) && isatty(STDERR_FILENO)) err_.add("\n");
   if (!rank.was_killed()) judge_end(rank, *status);
   answer(store_.leave(rank.place().rank));
 }
 
-void Job::judge_end(RankProcess& rank, int status) {
+void Supervisor::judge_end(RankProcess& rank, int status) {
   const int number = rank.place().rank;
   if (WIFEXITED(status)) {
     if (WEXITSTATUS(status) != 0 || !rank.done) cause_.exited(number, WEXITSTATUS(status), rank.moment());
@@ -146,12 +149,12 @@ void Job::judge_end(RankProcess& rank, int status) {
   }
 }
 
-void Job::condemn(RankProcess& rank, Error error) {
+void Supervisor::condemn(RankProcess& rank, Error error) {
   cause_.judged(rank.place().rank, std::move(error), rank.moment());
   rank.kill();
 }
 
-void Job::watch(RankProcess& rank, Clock::time_point now) {
+void Supervisor::watch(RankProcess& rank, Clock::time_point now) {
   if (!rank.is_running() || rank.was_killed()) return;
   const Patience& patience = options_.patience;
   const Clock::duration silence = now - rank.last_heard();
@@ -168,7 +171,7 @@ void Job::watch(RankProcess& rank, Clock::time_point now) {
   }
 }
 
-void Job::watch_leaving(RankProcess& rank, Clock::duration silence) {
+void Supervisor::watch_leaving(RankProcess& rank, Clock::duration silence) {
   if (silence < options_.patience.leaving) return;
   if (!rank.done) return condemn(rank, internal("closed its control channel and went on"));
   options_.log.warning("rank " + std::to_string(rank.place().rank) + " was done but did not end for " +
@@ -176,7 +179,7 @@ void Job::watch_leaving(RankProcess& rank, Clock::duration silence) {
   rank.kill();
 }
 
-void Job::watch_rendezvous(Clock::time_point now) {
+void Supervisor::watch_rendezvous(Clock::time_point now) {
   const auto wait = store_.oldest_wait();
   if (!wait || cause_.any()) return watched_.reset();
   if (!watched_ || watched_->wait != *wait) watched_ = {*wait, now, options_.patience.remind};
@@ -190,7 +193,7 @@ void Job::watch_rendezvous(Clock::time_point now) {
   watched_->remind_after *= 2;
 }
 
-void Job::watch_ending(Clock::time_point now) {
+void Supervisor::watch_ending(Clock::time_point now) {
   if (!cause_.any()) return;
   if (!kill_at_) {
     kill_at_ = now + options_.patience.grace;

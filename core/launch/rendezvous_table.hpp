@@ -8,12 +8,12 @@
 namespace baleen {
 
 /// A RankLink behind the table that transports get.
-class Rendezvous {
+class RendezvousTable {
  public:
   /// Borrows both: they outlive this object, and this object every transport that was made with it. `fail` keeps the
   /// reason of a failure for the core, as baleen_host_t::fail does. [any thread]
-  Rendezvous(RankLink& link, std::function<void(const Error&)> fail);
-  Rendezvous(const Rendezvous&) = delete;
+  RendezvousTable(RankLink& link, std::function<void(const Error&)> fail);
+  RendezvousTable(const RendezvousTable&) = delete;
 
   const baleen_rendezvous_t* get() const { return &table_; }
 

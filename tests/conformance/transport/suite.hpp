@@ -1,0 +1,101 @@
+/// \file The parameters of the suite: every transport that was built, with ranks as threads and, where it can, as
+/// processes.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <limits>
+
+#include <string>
+#include <vector>
+
+#include "exchange.hpp"
+
+namespace baleen::conformance {
+
+using test::As;
+using test::expect;
+using test::expect_contains;
+using test::Rank;
+
+struct Member {
+  std::string name;
+  As as = As::kThreads;
+};
+
+/// A transport says "transport/threads" here by refusing processes at `create`.
+inline bool joins_processes(const test::TransportPlugin& plugin) {
+  return test::run_ranks(plugin, As::kProcesses, 2, [](Rank&) {}).empty();
+}
+
+inline std::vector<Member> members() {
+  std::vector<Member> all;
+  for (const std::string& name : test::built_members("transport"))
+    for (const As as : {As::kThreads, As::kProcesses}) all.push_back({name, as});
+  return all;
+}
+
+class TransportSuite : public testing::TestWithParam<Member> {
+ protected:
+  void SetUp() override {
+    if (GetParam().as == As::kProcesses && !joins_processes(plugin))
+      GTEST_SKIP() << GetParam().name << " joins threads of one process only";
+  }
+  void run(std::int32_t ranks, const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0) {
+    EXPECT_EQ(test::run_ranks(plugin, GetParam().as, ranks, body, flags), "");
+  }
+  test::TransportPlugin plugin{test::built_plugin("transport", GetParam().name)};
+};
+
+#define BALEEN_TRANSPORT_SUITE(Suite)                                                           \
+  INSTANTIATE_TEST_SUITE_P(Members, Suite, testing::ValuesIn(members()), [](const auto& info) { \
+    return info.param.name + (info.param.as == As::kThreads ? "_threads" : "_processes");       \
+  })
+
+inline constexpr baleen_dtype_t kDtypes[] = {BALEEN_F32, BALEEN_F64, BALEEN_F16, BALEEN_BF16,
+                                             BALEEN_I32, BALEEN_I64, BALEEN_U8};
+
+/// A case of `op` with buffers of these counts; blocks with short and empty tails, uneven pieces.
+inline Case case_of(baleen_collective_t op, baleen_dtype_t dtype, std::size_t members,
+                    const std::vector<std::uint64_t>& counts, std::uint64_t seed) {
+  Case c{op, dtype, BALEEN_SUM, members, seed % members, {}, {}, seed};
+  for (const std::uint64_t count : counts) {
+    Buffer buffer{count};
+    if (op == BALEEN_REDUCE_SCATTER || op == BALEEN_ALL_GATHER)
+      buffer.block = (count + members - 1) / members + (count % 5 == 0 ? count / 7 : 0);
+    if (op == BALEEN_ALL_TO_ALL) {
+      const bool even = count % 2 == 0;
+      buffer.block = even ? count : 0;
+      buffer.count = even ? count * members : 0;
+      for (std::size_t from = 0; from < members; ++from) {
+        buffer.pieces.emplace_back();
+        for (std::size_t to = 0; to < members; ++to)
+          buffer.pieces.back().push_back(even ? count : count * ((from * 3 + to * 5 + seed) % 4) / 3);
+      }
+    }
+    c.buffers.push_back(std::move(buffer));
+  }
+  if (op == BALEEN_PERMUTE)
+    for (std::size_t from = 0; from < members; ++from) {
+      const bool silent = seed % 3 == 1 && from == seed % members;
+      c.destinations.push_back(silent ? -1 : static_cast<std::int32_t>((from + seed) % members));
+    }
+  return c;
+}
+
+inline constexpr baleen_collective_t kCollectives[] = {BALEEN_ALL_REDUCE, BALEEN_REDUCE_SCATTER, BALEEN_ALL_GATHER,
+                                                       BALEEN_BROADCAST,  BALEEN_REDUCE,         BALEEN_ALL_TO_ALL,
+                                                       BALEEN_PERMUTE};
+
+/// An arena for cases of up to so many bytes; zeroed, as the contract says.
+inline std::byte* arena_of(Rank& rank, std::uint64_t bytes) {
+  auto* arena = static_cast<std::byte*>(rank.allocate(bytes));
+  expect(reinterpret_cast<std::uintptr_t>(arena) % 64 == 0, "an arena is not aligned to 64 bytes");
+  for (std::uint64_t i = 0; i < bytes; ++i)
+    if (arena[i] != std::byte{0}) throw std::runtime_error("an arena is not zeroed");
+  return arena;
+}
+
+}  // namespace baleen::conformance

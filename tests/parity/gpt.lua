@@ -1,0 +1,21 @@
+-- A small GPT whose knobs are arguments, for parity: dropout, masked tokens, accumulation, clipping, tied weights.
+local baleen = require "baleen"
+local nn, data = baleen.nn, baleen.data
+
+local corpus = data.text { path = baleen.arg("data"), tokenizer = "bytes", context = 12, held_out = 0.2 }
+local dropout, masked = baleen.arg("dropout", 0.0), baleen.arg("masked", -1)
+
+local model = nn.sequential {
+  nn.embedding { vocab = corpus.vocab, dim = 24, positions = 12 },
+  nn.repeated(2, function() return nn.transformer_block { dim = 24, heads = 3, causal = true, dropout = dropout } end),
+  nn.layer_norm {},
+  nn.linear { name = "head", out = corpus.vocab, bias = false, axes = { "vocab" } },
+}
+
+return baleen.job {
+  model = model, loss = nn.cross_entropy { ignore_index = masked >= 0 and masked or nil }, data = corpus,
+  batch = baleen.arg("batch", 8), steps = 20, clip = baleen.arg("clip", 0.0), accumulate = baleen.arg("accumulate", 1),
+  optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), { lr = baleen.cosine { peak = 1e-2, warmup = 3 } }),
+  plan = { baleen.strategy("data", { bucket_mb = baleen.arg("bucket_mb", 4) }) },
+  evaluate = { every = 10, batches = 2 },
+}

@@ -1,0 +1,72 @@
+/// \file What lies in memory that ranks share.
+#pragma once
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "baleen/event.hpp"
+
+namespace baleen::shm {
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+
+constexpr std::size_t kLine = 128;                ///< two cache lines: processors fetch them in pairs
+constexpr std::size_t kTinyBytes = 56;            ///< travel in the line of the flag
+constexpr std::size_t kMailBytes = 8 << 10;       ///< largest part of a rank that goes through the mail
+constexpr std::size_t kSegmentBytes = 256 << 10;  ///< of the staging area's halves
+constexpr std::size_t kChannelBytes = 128 << 10;  ///< of a channel's halves
+constexpr std::size_t kLogEntries = 1024;
+
+/// Counted up by who changes something that the rank may wait for.
+inline void ring(baleen_event_t& bell) {
+  if (__atomic_load_n(&bell.waiters, __ATOMIC_SEQ_CST) != 0) event_signal(bell, event_value(bell) + 1);
+}
+
+/// A member's arrival at a meeting: its number, and the number of the slot that it is about.
+struct alignas(kLine) Arrival {
+  static constexpr unsigned kSlotBits = 24;
+  std::atomic<std::uint64_t> word;
+  std::byte tiny[kTinyBytes];
+};
+static_assert(sizeof(Arrival) == kLine);
+
+/// One per member in a group's memory. Meetings alternate between the two of each: who arrives at meeting m + 2 knows
+/// that all were at m + 1, so that all are done with what was shown at m.
+struct MemberBoard {
+  std::array<Arrival, 2> arrivals;
+  std::array<std::array<std::byte, kMailBytes>, 2> mail;
+};
+
+/// Starts of collectives that a rank shares with one other, in checked mode.
+struct alignas(kLine) StartLog {
+  std::atomic<std::uint64_t> count;
+  std::array<std::atomic<std::uint64_t>, kLogEntries> slots;
+};
+
+/// At the head of each rank's own memory; then the staging halves; then, in checked mode, a StartLog per rank.
+struct alignas(kLine) RankBoard {
+  baleen_event_t bell;
+  cpu_set_t cores;  ///< that the rank may use
+  alignas(kLine) std::atomic<std::uint32_t> left;
+  std::array<char, 1024> why;  ///< it left, ending with a zero; empty where it had come to its end
+
+  static constexpr std::size_t kHead = 4096;
+  std::byte* half(std::size_t number) { return reinterpret_cast<std::byte*>(this) + kHead + number * kSegmentBytes; }
+  StartLog& log(std::size_t rank) { return reinterpret_cast<StartLog*>(half(2))[rank]; }
+  static std::size_t bytes(std::size_t logs) { return kHead + 2 * kSegmentBytes + logs * sizeof(StartLog); }
+};
+static_assert(sizeof(RankBoard) <= RankBoard::kHead);
+
+/// From a sender to a receiver: how many segments were shown and taken, ever.
+struct ChannelBoard {
+  struct alignas(kLine) Count {
+    std::atomic<std::uint64_t> value;
+  };
+  Count shown, taken;
+  std::array<std::array<std::byte, kChannelBytes>, 2> halves;
+};
+
+}  // namespace baleen::shm

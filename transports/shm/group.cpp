@@ -1,0 +1,39 @@
+/// \file Meetings.
+#include "group.hpp"
+
+namespace baleen::shm {
+namespace {
+
+constexpr std::uint64_t kSlots = std::uint64_t{1} << Arrival::kSlotBits;
+
+}  // namespace
+
+void Group::arrive(const Slot& slot) {
+  ++meeting;
+  member(place).arrivals[meeting % 2].word.store(meeting * kSlots + slot.number, std::memory_order_release);
+}
+
+void Group::wake_sleepers() const {
+  // Either a sleeper, who counted itself before its last look, saw this member's arrival, or this member sees the
+  // count.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (std::size_t at = 0; at < boards.size(); ++at)
+    if (at != place) ring(boards[at]->bell);
+}
+
+Attendance Group::attendance(const Slot& slot, std::size_t& who) const {
+  const std::uint64_t expected = meeting * kSlots + slot.number;
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    const std::uint64_t word = member(at).arrivals[meeting % 2].word.load(std::memory_order_seq_cst);
+    if (word == expected) continue;
+    who = at;
+    return word / kSlots == meeting ? Attendance::kDisagrees : Attendance::kIncomplete;
+  }
+  return Attendance::kComplete;
+}
+
+std::uint64_t Group::came_for(std::size_t at) const {
+  return member(at).arrivals[meeting % 2].word.load(std::memory_order_relaxed) % kSlots;
+}
+
+}  // namespace baleen::shm
