@@ -45,8 +45,14 @@ class Run : public TrainingRun {
   Script& script() { return *described_.script; }
   Session& session() { return *session_; }
 
-  Result<Facts> step() override { return session_->step(); }
-  Result<Facts> evaluate(std::int64_t batches) override { return session_->evaluate(batches); }
+  Result<Facts> step() override {
+    tell_launcher("training");
+    return session_->step();
+  }
+  Result<Facts> evaluate(std::int64_t batches) override {
+    tell_launcher("evaluating");
+    return session_->evaluate(batches);
+  }
   std::int64_t steps_done() const override { return session_->steps_done(); }
   Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) override {
     return session_->logits(tokens);
@@ -57,6 +63,10 @@ class Run : public TrainingRun {
   explicit Run(const Setup& setup) : setup_(setup) {}
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
 
+  /// How far this rank is, for the line about its end.
+  void tell_launcher(const char* phase) {
+    if (setup_.link) setup_.link->at(session_->steps_done() + 1, phase);
+  }
   bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
 
   const Setup& setup_;

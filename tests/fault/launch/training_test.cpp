@@ -1,0 +1,131 @@
+/// \file `baleen run` on several ranks: mistakes are told once, lost ranks are named, nothing is left behind.
+#include <sched.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "rank_job.hpp"
+#include "support/temporary_folder.hpp"
+#include "training_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr int kRanks = 3;
+constexpr int kForEver = 1'000'000'000;
+
+/// The process of a rank, by the name it gives itself.
+pid_t find_rank(const RunningJob& job, int rank) {
+  for (const pid_t process : job.processes()) {
+    std::string name;
+    std::getline(std::ifstream("/proc/" + std::to_string(process) + "/comm"), name);
+    if (name == "baleen rank " + std::to_string(rank)) return process;
+  }
+  return -1;
+}
+
+class Training : public testing::TestWithParam<int> {
+ protected:
+  RunningJob job{training(kRanks, kForEver)};
+  std::set<std::string> memory_before = shared_memory_names();
+
+  void SetUp() override { ASSERT_TRUE(job.prints("step 1/")) << job.err(); }
+  /// Sends the signal to a rank (-1: to the launcher); the promise is about the time until everything has ended.
+  void expect_end(int rank, int signal, int code, steady_clock::duration promise) {
+    const pid_t victim = rank < 0 ? job.leader() : find_rank(job, rank);
+    ASSERT_GT(victim, 0);
+    const auto start = steady_clock::now();
+    ASSERT_EQ(::kill(victim, signal), 0);
+    EXPECT_EQ(job.ends(), code) << job.err();
+    EXPECT_TRUE(holds_within(seconds(60), [&] { return job.processes().empty(); })) << "an orphan is left";
+    EXPECT_LT(steady_clock::now() - start, promise);
+    for (const std::string& name : shared_memory_names())
+      EXPECT_TRUE(memory_before.contains(name) || name.find("baleen") == std::string::npos) << name;
+  }
+  void expect_one_line(const std::string& start, const std::string& part) {
+    const Lines lines = lines_of(job.err());
+    ASSERT_EQ(lines.size(), 1u) << job.err();
+    EXPECT_TRUE(lines[0].starts_with(start)) << lines[0];
+    EXPECT_NE(lines[0].find(part), std::string::npos) << lines[0];
+  }
+};
+INSTANTIATE_TEST_SUITE_P(OfRank, Training, testing::Values(0, 1, 2));
+
+TEST_P(Training, EndsWhenARankIsKilled) {
+  expect_end(GetParam(), SIGKILL, 4, seconds(3));
+  expect_one_line("error: rank " + std::to_string(GetParam()), ": killed by SIGKILL");
+}
+
+TEST_P(Training, EndsWhenARankIsStopped) {
+  expect_end(GetParam(), SIGSTOP, 4, seconds(5));
+  expect_one_line("error: rank " + std::to_string(GetParam()), ": stopped by a signal");
+}
+
+TEST_P(Training, GoesOnWhenARankPauses) {
+  const pid_t process = find_rank(job, GetParam());
+  ASSERT_GT(process, 0);
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  std::this_thread::sleep_for(seconds(1));
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  std::this_thread::sleep_for(seconds(3));  // longer than the silence that is allowed
+  EXPECT_EQ(job.err(), "");
+  expect_end(-1, SIGTERM, 128 + SIGTERM, seconds(60));
+  EXPECT_EQ(job.err(), "");
+}
+
+TEST_F(Training, EndsWithItsLauncher) { expect_end(-1, SIGKILL, 128 + SIGKILL, seconds(60)); }
+
+TEST_F(Training, EndsByASignalAsOneProcessDoes) {
+  expect_end(-1, SIGINT, 128 + SIGINT, seconds(60));
+  EXPECT_EQ(job.err(), "");
+}
+
+class ScriptOnRanks : public testing::Test {
+ protected:
+  TemporaryFolder folder;
+
+  void expect_refused(const std::string& script, int code, const std::string& message) {
+    const ProcessResult result = run_process(baleen_run(folder.write("train.lua", script), kRanks));
+    EXPECT_EQ(result.exit_code, code);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err, "error: " + message + "\n");
+  }
+};
+
+TEST_F(ScriptOnRanks, SaysItsMistakeOnce) {
+  expect_refused("local x = 1\nerror('no such luck')\n", 2, (folder / "train.lua") + ":2: no such luck");
+  expect_refused("local x = = 1\n", 2, (folder / "train.lua") + ":1: unexpected symbol near '='");
+}
+
+TEST_F(ScriptOnRanks, IsMissedBeforeAnyRankStarts) {
+  const ProcessResult result = run_process(baleen_run(folder / "absent.lua", kRanks));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err, "error: " + (folder / "absent.lua") + ": no such script\n");
+}
+
+TEST_F(ScriptOnRanks, RunsOnOneHostOnly) {
+  auto command = baleen_run(folder.write("train.lua", ""), 2);
+  command.insert(command.end(), {"--set", "cluster.hosts=[{name=\"a\",ranks=1},{name=\"b\",ranks=1}]"});
+  const ProcessResult result = run_process(command);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("the manifest has 2 hosts; this version runs the ranks of one"), std::string::npos)
+      << result.err;
+}
+
+TEST(ThreadsOfRanks, AreTheirShareOrTheUsersNumber) {
+  cpu_set_t mine;
+  ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
+  const std::string share = std::to_string(std::max(1, CPU_COUNT(&mine) / 2));
+  const ProcessResult ours = run_process(training(2, 0));
+  EXPECT_NE(ours.out.find("threads           " + share + "\n"), std::string::npos) << ours.out << ours.err;
+  auto command = training(2, 0);
+  command.insert(command.end(), {"--set", "compute.threads=3"});
+  const ProcessResult theirs = run_process(command);
+  EXPECT_NE(theirs.out.find("threads           3\n"), std::string::npos) << theirs.out << theirs.err;
+}
+
+}  // namespace
+}  // namespace baleen::test
