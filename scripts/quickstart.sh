@@ -4,7 +4,7 @@ set -euo pipefail
 
 if [ "${1:-}" = -h ] || [ "${1:-}" = --help ]; then
   echo "Usage: scripts/quickstart.sh [arguments of \`baleen run\`] [-- --data PATH]"
-  echo "Builds Baleen into build/release and trains examples/02_gpt on the C++ headers of this machine, or on PATH."
+  echo "Builds Baleen into build/release and trains examples/02_gpt on two ranks, on the C++ headers of this machine or on PATH."
   exit 0
 fi
 
@@ -31,8 +31,15 @@ echo "Built in $((SECONDS - began)) s."
 
 baleen=build/release/bin/baleen
 model=build/gpt.safetensors
-echo "Training examples/02_gpt ..."
-"$baleen" run examples/02_gpt/train.lua --save "$model" "$@" || fail "training failed (status $?); the reason is above"
+cluster=(--manifest examples/clusters/two.toml)
+for word in "$@"; do
+  case "$word" in
+    -m | --manifest | --manifest=*) cluster=() ;;
+    --) break ;;
+  esac
+done
+echo "Training examples/02_gpt${cluster[*]:+ on two ranks} ..."
+"$baleen" run examples/02_gpt/train.lua ${cluster[@]+"${cluster[@]}"} --save "$model" "$@" || fail "training failed (status $?); the reason is above"
 
 echo
 echo "The model's parameters are in $model. Run the tests with scripts/test.sh."

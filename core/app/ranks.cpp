@@ -62,12 +62,12 @@ Status Ranks::compare(const Graph& graph) {
   const std::string text = print(graph);
   BALEEN_TRY(link_.put("graph.hash." + rank, mine));
   if (place().rank == 0) {
-    BALEEN_TRY(link_.put("graph.text", text));
+    BALEEN_TRY(link_.put("graph.lines", text));
     return {};
   }
   BALEEN_TRY_ASSIGN(const std::string first, link_.get("graph.hash.0"));
   if (first == mine) return {};
-  BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("graph.text"));
+  BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("graph.lines"));
   return invalid("rank " + rank + " describes another model than rank 0: " + first_difference(text, theirs) +
                  "; a script must do the same on every rank");
 }

@@ -1,4 +1,5 @@
 /// \file `baleen run`.
+#include "core/app/accounting.hpp"
 #include "core/app/assembly.hpp"
 #include "core/app/commands.hpp"
 #include "core/app/exit_code.hpp"
@@ -14,7 +15,8 @@ Status run(const RunOptions& options, const Setup& setup) {
   run->session().start();
   BALEEN_TRY(run->script().train(*run));
   if (!options.save.empty()) BALEEN_TRY(run->save(options.save.string()));
-  run->session().finish();
+  BALEEN_TRY_ASSIGN(auto facts, account(run->session(), setup.link));
+  run->session().finish(std::move(facts));
   return {};
 }
 

@@ -1,6 +1,8 @@
 /// \file Writes a placed graph's conversions into the graph.
 #include "core/plan/convert.hpp"
 
+#include "core/plan/append_step.hpp"
+
 namespace baleen {
 namespace {
 
@@ -70,27 +72,14 @@ class Converter {
     const Role role = conversion.pin ? original.role : Role::copy;
     graph_.context() = {conversion.phase, kNone, producer.name, producer.where};
     for (const Step& step : conversion.steps) {
-      BALEEN_TRY_ASSIGN(value, append(value, step, conversion.every_micro_batch));
-      graph_.value(value).layout = step.to;
+      const std::size_t before = graph_.op_count();
+      BALEEN_TRY_ASSIGN(value, append_step(graph_, value, step, conversion.every_micro_batch));
+      if (graph_.op_count() == before) continue;  // an output that an op gathered already
       graph_.value(value).role = role;
+      order_.push_back(graph_.value(value).producer);
     }
     results_[number] = value;
     return {};
-  }
-
-  Result<ValueId> append(ValueId value, const Step& step, bool every_micro_batch) {
-    std::vector<std::int64_t> axes;
-    Layout from, to;
-    for (int axis : step.axes) {
-      axes.push_back(axis);
-      from.push_back(step.from[static_cast<std::size_t>(axis)]);
-      to.push_back(step.to[static_cast<std::size_t>(axis)]);
-    }
-    Attributes attributes{{"axes", std::move(axes)}, {"from", to_string(from)}, {"to", to_string(to)}};
-    if (every_micro_batch) attributes.set("every_micro_batch", Attributes::ints({1}));
-    BALEEN_TRY_ASSIGN(const ValueId made, graph_.append1(to_string(step.collective), {value}, std::move(attributes)));
-    order_.push_back(graph_.value(made).producer);
-    return made;
   }
 
   Graph& graph_;

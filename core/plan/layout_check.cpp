@@ -8,6 +8,8 @@
 namespace baleen {
 namespace {
 
+bool is_maximum(const Op& op) { return op.kind->name == "reduce" && op.attributes.text("kind") == "max"; }
+
 bool is_conversion(const Op& op) { return op.kind->has(kStructural) && op.attributes.has("from"); }
 
 class LayoutChecker {
@@ -175,8 +177,12 @@ class LayoutChecker {
       return true;
     };
     auto cut_so = [&](const Placement& cut) {
+      auto makes = [&](const Placement& without) {
+        return all_lie(op.outputs, letters.iteration.outputs, cut, without);
+      };
       return all_lie(op.inputs, letters.iteration.inputs, cut, Placement::replicate()) &&
-             all_lie(op.outputs, letters.iteration.outputs, cut, whole ? Placement::replicate() : Placement::partial());
+             (whole ? makes(Placement::replicate()) || (is_maximum(op) && makes(Placement::partial_max()))
+                    : makes(Placement::partial()));
     };
     return cut_so(Placement::shard(0)) || cut_so(Placement::balanced(0));
   }

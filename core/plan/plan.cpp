@@ -59,6 +59,7 @@ class Placer {
     BALEEN_TRY(phases.after("place", graph));
     BALEEN_TRY_ASSIGN(const PlacedGraph placed, propagate(graph, request_));
     BALEEN_TRY(insert_conversions(graph, request_, placed));
+    BALEEN_TRY(lower_internal_reductions(graph));
     BALEEN_TRY(cut_producers(graph));
     graph.remove_dead();
     BALEEN_TRY(verify_layouts(graph));

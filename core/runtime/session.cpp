@@ -366,11 +366,14 @@ void Session::note(const std::string& message) {
   impl_->monitors.record(BALEEN_RECORD_NOTE, impl_->steps_done, impl_->options.steps, {{"message", 0, message}});
 }
 
-void Session::finish() {
+std::uint64_t Session::allocated_bytes() const { return impl_->persistent_arena.bytes() + impl_->work_arena.bytes(); }
+
+void Session::finish(std::vector<Fact> more) {
   std::vector<Fact> facts{{"seconds", impl_->monitors.seconds(), {}}};
   for (const auto& [name, number] : impl_->last)
     if (name == "loss" || name.starts_with("held_out_")) facts.push_back({name, number, {}});
   facts.push_back({"planned_bytes", static_cast<double>(impl_->planned.at("total")), {}});
+  facts.insert(facts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   impl_->monitors.record(BALEEN_RECORD_FINISH, impl_->steps_done, impl_->options.steps, std::move(facts));
 }
 

@@ -47,8 +47,8 @@ class Session {
   std::int64_t vocabulary() const;
   std::int64_t context() const;
   void note(const std::string& message);
-  /// Tells the monitors the closing summary.
-  void finish();
+  /// Tells the monitors the closing summary, `more` at its end.
+  void finish(std::vector<Fact> more = {});
 
   std::int64_t steps() const;
   std::int64_t steps_done() const;
@@ -64,6 +64,8 @@ class Session {
   /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
   /// and "total", which is exactly what is allocated.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
+  /// Bytes of the arenas.
+  std::uint64_t allocated_bytes() const;
   /// What one training step sends, by kind and mesh axes.
   std::vector<Traffic> traffic() const;
 

@@ -132,6 +132,8 @@ void Console::print_line(const std::string& line) {
 void Console::print_facts(const Record& record) {
   std::string lines;
   for (const baleen_fact_t& fact : record.facts()) {
+    // Numbers of single ranks are for programs; people get them as the text "rank 0".
+    if (view(fact.name).starts_with("rank.")) continue;
     const std::string_view name = view(fact.name);
     if (name == "unit") continue;  // shown with the throughput
     const std::string label = name == "units_per_second" ? unit_ + " per second" : label_of(fact);

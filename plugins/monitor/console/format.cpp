@@ -86,7 +86,8 @@ std::string label_of(const baleen_fact_t& fact) {
 std::string text_of(const baleen_fact_t& fact) {
   if (is_text(fact)) return std::string(view(fact.text));
   const std::string_view name = view(fact.name);
-  if (name.ends_with("_bytes") || name == "bytes") return bytes_text(fact.number);
+  // "planned_bytes.parameters" is one kind of the bytes.
+  if (name.ends_with("_bytes") || name == "bytes" || name.find("_bytes.") != name.npos) return bytes_text(fact.number);
   if (name.ends_with("_ms")) return milliseconds_text(fact.number) + " ms";
   if (name == "seconds" || name.ends_with("_seconds")) return duration_text(fact.number);
   if (name.ends_with("_per_second") || name == "parameters" || name == "flops") return count_text(fact.number);

@@ -80,6 +80,7 @@ baleen_tensor_t describe(const Tensor& t, const Placed& p, const RunOptions& opt
   out.rank = static_cast<std::uint32_t>(t.shape.size());
   const bool global = options.global_shape.size() == t.shape.size() && !t.shape.empty();
   out.micro_dim = global ? options.micro_dim : -1;
+  out.micro_step = global ? options.micro_step : 0;
   for (std::size_t d = 0; d < t.shape.size(); ++d) {
     out.shape[d] = t.shape[d];
     out.stride[d] = p.layout.strides[d];

@@ -40,6 +40,7 @@ struct RunOptions {
   bool use_aliases = false;  ///< outputs take the bytes of inputs wherever the kernel allows it
   std::uint64_t seed = 0, step = 0, micro = 0;
   std::int32_t micro_dim = -1;
+  std::int64_t micro_step = 0;
   Shape global_shape;  ///< of every tensor with as many dimensions; empty: the local one
   std::vector<std::vector<baleen_run_t>> runs;  ///< per dimension, likewise
 };

@@ -187,6 +187,7 @@ TEST_P(Random, CountsElementsInTheGlobalTensor) {
   options.global_shape = {40, 7, 50};
   options.runs = {{{0, 4, 2}, {2, 10, 1}}, {{0, 0, 7}}, {{0, 3, 2}, {2, 20, 3}}};
   options.micro_dim = 0;
+  options.micro_step = 3;
   options.micro = 1;
   options.seed = 77;
   const std::int64_t rows[] = {4 + 3, 5 + 3, 10 + 3}, columns[] = {3, 4, 20, 21, 22};

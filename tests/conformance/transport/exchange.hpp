@@ -17,7 +17,7 @@ class Exchange {
  public:
   /// `arena`: memory that the transport allocated, of at least `arena_bytes(c)`. Prepares: all members make theirs.
   Exchange(test::Rank& rank, void* group, std::size_t place, const Case& c, Memory memory, bool in_place,
-           std::byte* arena, const std::string& where = "case.lua:1");
+           std::byte* arena, std::shared_ptr<const Answer> answer = nullptr);
 
   static std::uint64_t arena_bytes(const Case& c);
   void* slot() const { return slot_; }
@@ -34,10 +34,11 @@ class Exchange {
   };
   std::byte* take(std::uint64_t bytes, bool shared);
   void place_buffers(Memory memory, bool in_place);
-  void prepare(test::Rank& rank, void* group, const std::string& where);
+  void prepare(test::Rank& rank, void* group);
 
   const Case case_;
   const std::size_t place_;
+  const std::shared_ptr<const Answer> answer_;
   std::vector<Side> inputs_, outputs_;
   std::vector<Bytes> private_;
   std::vector<std::pair<std::byte*, std::uint64_t>> taken_;
@@ -47,7 +48,7 @@ class Exchange {
 
 /// Prepares, fills, runs and verifies on all ranks of a group; `times` over.
 void run_case(test::Rank& rank, void* group, std::size_t place, const Case& c, Memory memory, bool in_place,
-              std::byte* arena, int times = 2);
+              std::byte* arena, int times = 2, std::shared_ptr<const Answer> answer = nullptr);
 
 /// "all_reduce fp32 x4, in place" for messages.
 std::string name_of(const Case& c);

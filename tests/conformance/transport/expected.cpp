@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include <random>
 
 namespace baleen::conformance {
 namespace {
@@ -103,6 +101,14 @@ Bytes part(const Bytes& whole, std::uint64_t begin, std::uint64_t end) {
   return {whole.begin() + static_cast<std::ptrdiff_t>(begin), whole.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
+// splitmix64 (Steele, Lea and Flood, 2014).
+std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t z = state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
 void append(Bytes& to, const Bytes& more) { to.insert(to.end(), more.begin(), more.end()); }
 
 }  // namespace
@@ -137,11 +143,10 @@ std::uint64_t Case::got(std::size_t buffer, std::size_t member) const {
 }
 
 Bytes input_of(const Case& c, std::size_t buffer, std::size_t member) {
-  std::seed_seq seed{c.seed, std::uint64_t{buffer}, std::uint64_t{member}};
-  std::mt19937_64 random(seed);
+  std::uint64_t state = (c.seed * 64 + buffer) * 64 + member;
   Bytes out(c.given(buffer, member) * c.width());
   for (std::size_t at = 0; at < out.size(); at += c.width()) {
-    const std::uint64_t bits = random();
+    const std::uint64_t bits = next_random(state);
     // Of many sizes, so that another order of adding shows.
     const double value =
         std::ldexp(static_cast<double>(static_cast<std::int64_t>(bits)) / 9.3e18, static_cast<int>(bits % 9));
@@ -181,6 +186,13 @@ Bytes expected_of(const Case& c, std::size_t buffer, std::size_t member) {
       }
       return out;
     default: return out;
+  }
+}
+
+Answer::Answer(const Case& c, std::size_t member) {
+  for (std::size_t b = 0; b < c.buffers.size(); ++b) {
+    inputs.push_back(input_of(c, b, member));
+    outputs.push_back(expected_of(c, b, member));
   }
 }
 

@@ -38,4 +38,10 @@ Bytes input_of(const Case& c, std::size_t buffer, std::size_t member);
 /// The output that a member must have.
 Bytes expected_of(const Case& c, std::size_t buffer, std::size_t member);
 
+/// Both of one member, for all buffers.
+struct Answer {
+  Answer(const Case& c, std::size_t member);
+  std::vector<Bytes> inputs, outputs;
+};
+
 }  // namespace baleen::conformance

@@ -54,9 +54,9 @@ TEST_F(BadManifest, LacksTheOrderOfItsAxes) {
   expect_refused(run("[mesh]\na = 1\nb = 1\n"), ":1:1: a mesh of several axes needs `order`");
 }
 
-TEST_F(BadManifest, AsksForMoreRanksThanThisVersionRuns) {
-  expect_refused(run("[mesh]\ndata = 2\n"), "");
-  EXPECT_NE(run("[mesh]\ndata = 2\n").err.find("asks for 2 ranks; this version runs one"), std::string::npos);
+TEST_F(BadManifest, HasAMeshThatIsNotItsRanks) {
+  expect_refused(run("[cluster]\nhosts = [{ name = \"localhost\", ranks = 4 }]\n[mesh]\ndata = 2\n"),
+                 ":3:1: the mesh has 2 ranks, but the hosts have 4 ranks; make them equal");
 }
 
 TEST_F(BadManifest, IsSpoiltByASet) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/graph/autodiff.hpp"
+#include "placement_fixture.hpp"
 #include "sketch_graph.hpp"
 #include "support/op_cases.hpp"
 
@@ -12,51 +13,7 @@ namespace {
 
 const MeshAxis kData{"data", 2}, kTensor{"tensor", 4};
 
-class Propagate : public testing::Test {
- protected:
-  void mesh(std::vector<MeshAxis> axes) {
-    graph_.set_mesh({std::move(axes)});
-    request_.cuts.resize(graph_.mesh().axes.size());
-  }
-  ValueId input(const Shape& shape, std::vector<std::string> axes) {
-    return *graph_.input("x" + std::to_string(count_++), {BALEEN_F32, shape, std::move(axes)});
-  }
-  ValueId parameter(const std::string& name, const Shape& shape, std::vector<std::string> axes = {}) {
-    return *graph_.parameter(name, {BALEEN_F32, shape, std::move(axes)});
-  }
-  ValueId matmul(const std::string& spec, ValueId a, ValueId b, const std::string& name = "layer") {
-    return *graph_.append1("matmul", {a, b}, {{"spec", spec}}, name);
-  }
-  ValueId add(ValueId a, ValueId b) { return *graph_.binary(BALEEN_X_ADD, a, b); }
-  ValueId gelu(ValueId a) { return *graph_.unary(BALEEN_X_GELU, a); }
-
-  void use(ValueId parameter, const char* layout) { request_.used[parameter] = *parse_layout(layout); }
-  void pin(ValueId value, const char* layout) { request_.pins[value] = pin_to(*parse_layout(layout)); }
-
-  PlacedGraph place() {
-    auto placed = propagate(graph_, request_);
-    EXPECT_TRUE(placed) << placed.error().text();
-    return placed ? *placed : PlacedGraph{};
-  }
-  std::string refusal() {
-    const auto placed = propagate(graph_, request_);
-    return placed ? "accepted" : placed.error().message;
-  }
-  std::string layout(const PlacedGraph& placed, ValueId v) { return to_string(placed.layouts.at(v)); }
-  std::string traffic_of(const PlacedGraph& placed) { return to_string(traffic(transfers(graph_, request_, placed))); }
-  /// "all_gather" of each conversion, in order; free ones too.
-  std::string conversions(const PlacedGraph& placed) {
-    std::string text;
-    for (const Conversion& conversion : placed.conversions)
-      for (const Step& step : conversion.steps)
-        text += (text.empty() ? "" : ", ") + std::string(to_string(step.collective));
-    return text;
-  }
-
-  Graph graph_{&test::builtin_ops()};
-  PlacementRequest request_;
-  int count_ = 0;
-};
+using Propagate = test::PlacementFixture;
 
 TEST_F(Propagate, OnlyAllowedLogicalAxesAreCut) {
   mesh({kData});
@@ -294,83 +251,6 @@ TEST_F(Propagate, AnAxisOfOneChangesNothing) {
   const PlacedGraph placed = place();
   EXPECT_EQ(layout(placed, y), "R");
   EXPECT_EQ(conversions(placed), "");
-}
-
-/// A matmul with one offered candidate.
-class PropagateOffer : public Propagate {
- protected:
-  void SetUp() override {
-    mesh({{"row", 2}, {"col", 2}});
-    x_ = input({8, 8}, {"", ""});
-    w_ = parameter("w", {8, 8});
-    y_ = matmul("mk,kn->mn", x_, w_);
-    pin(x_, "S0,S1");
-    use(w_, "S0,S1");
-    offer_ = {graph_.value(y_).producer,
-              "summa",
-              "tensor",
-              {0, 1},
-              {{Placement::shard(0), Placement::shard(0)}, {Placement::shard(1), Placement::shard(1)}},
-              {{Placement::shard(0)}, {Placement::shard(1)}},
-              64,
-              false};
-  }
-  ValueId x_ = kNone, w_ = kNone, y_ = kNone;
-  Offer offer_;
-};
-
-TEST_F(PropagateOffer, IsTakenOnAllItsAxesWhereNothingElseFits) {
-  EXPECT_NE(refusal(), "accepted") << "the parameter is cut and no letter is allowed";
-  request_.offers = {offer_};
-  const PlacedGraph placed = place();
-  EXPECT_EQ(layout(placed, y_), "S0,S1");
-  EXPECT_EQ(traffic_of(placed), "forward row+col summa: 1, bytes 64\n");
-}
-
-TEST_F(PropagateOffer, IsLeftWhereItIsDearer) {
-  use(w_, "R,R");
-  pin(x_, "R,R");
-  request_.offers = {offer_};
-  EXPECT_EQ(layout(place(), y_), "R,R");
-  request_.offers[0].only = true;
-  EXPECT_EQ(
-      refusal(),
-      "layer (matmul): no way to run along the mesh axis `row`. Let the strategy of `row` allow the logical axis, "
-      "use the parameter in another layout, or offer this op a candidate");
-}
-
-TEST_F(PropagateOffer, IsTakenByTheBackwardOpsOfItsTwin) {
-  graph_.context() = {Phase::backward, graph_.value(y_).producer, "layer.grad", {}};
-  const ValueId d = input({8, 8}, {"", ""}), dx = matmul("mn,kn->mk", d, w_);
-  request_.offers = {offer_, offer_};
-  request_.offers[1].op = graph_.value(dx).producer;
-  request_.offers[1].bytes = 1e9;
-  pin(d, "S0,S1");
-  EXPECT_EQ(place().ops[graph_.value(dx).producer].choices[0].kind, Choice::Kind::offer);
-}
-
-TEST_F(PropagateOffer, MustPlaceEveryOperand) {
-  offer_.inputs[1].pop_back();
-  request_.offers = {offer_};
-  EXPECT_EQ(refusal(), "the candidate `summa` of `tensor` for layer must place every operand and every result");
-}
-
-TEST_F(PropagateOffer, StagesAreOffersThatNobodyNeedsToLower) {
-  mesh({{"pipeline", 2}});
-  request_ = {};
-  request_.cuts.resize(1);
-  const ValueId first = gelu(x_), second = gelu(first);
-  auto stage = [&](ValueId v, int at) {
-    const Op& op = graph_.op(graph_.value(v).producer);
-    return Offer{op.id, "stage", "", {0}, {std::vector(op.inputs.size(), Placement::at(at))}, {{Placement::at(at)}},
-                 0,     true};
-  };
-  use(w_, "@0");
-  pin(x_, "@0");
-  request_.offers = {stage(y_, 0), stage(first, 0), stage(second, 1)};
-  const PlacedGraph placed = place();
-  EXPECT_EQ(layout(placed, second), "@1");
-  EXPECT_EQ(conversions(placed), "send");
 }
 
 TEST_F(Propagate, RefusesLayoutsThatDoNotFit) {

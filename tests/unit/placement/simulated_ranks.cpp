@@ -66,6 +66,7 @@ void SimulatedRanks::run() {
   values_.clear();
   assigned_.clear();
   local_.clear();
+  talks_inside_ = 0;
   for (OpId id : graph_.ops()) run(graph_.op(id));
 }
 
@@ -121,7 +122,8 @@ double SimulatedRanks::element(const Op& op, const std::vector<std::int64_t>& me
     if (!mask(x, rank)[i]) continue;
     ++holders;
     if (!before.is_partial()) return piece[i];
-    sum += piece[i];
+    const bool max = before == Placement::partial_max();
+    sum = max && holders > 1 ? std::max(sum, piece[i]) : sum + piece[i];
   }
   if (op.kind->name == "take_partial") return sum;
   if (holders != (before.is_partial() ? members.size() : 1))
@@ -140,7 +142,9 @@ std::vector<int> SimulatedRanks::internal_axes(const Op& op) const {
       for (std::size_t d = 0; d < iteration.inputs[i].size(); ++d)
         if (iteration.inputs[i][d] == internal.letter)
           for (int axis : split_order(graph_.value(op.inputs[i]).layout, static_cast<int>(d)))
-            if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+            if (graph_.value(op.outputs[0]).layout[static_cast<std::size_t>(axis)] != Placement::partial_max() &&
+                std::find(axes.begin(), axes.end(), axis) == axes.end())
+              axes.push_back(axis);
   return axes;
 }
 
@@ -159,6 +163,7 @@ Tensor SimulatedRanks::operand(const Op& op, std::size_t input, std::size_t rank
 void SimulatedRanks::run_kernel(const Op& op) {
   const Kernel kernel = reference_kernel(op.kind->name);
   const std::vector<int> whole_axes = internal_axes(op);
+  talks_inside_ += !whole_axes.empty();
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     Call call{op, {}, {}, {}, 0, 0};
     std::vector<Tensor> inputs;

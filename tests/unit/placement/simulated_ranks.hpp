@@ -23,6 +23,8 @@ class SimulatedRanks {
 
   /// A value put together from the ranks that hold it, partial ones summed; throws where replicas differ.
   Tensor whole(ValueId v) const;
+  /// How many ops of the last run talked to other ranks inside, because they reduce a dimension that is cut.
+  int talks_inside() const { return talks_inside_; }
   /// What parameters and states are assigned, by name.
   std::map<std::string, Tensor> assigned() const;
 
@@ -48,6 +50,7 @@ class SimulatedRanks {
   std::map<ValueId, Pieces> values_;
   std::map<std::string, ValueId> assigned_;
   std::map<ValueId, bool> local_;
+  int talks_inside_ = 0;
   mutable std::map<std::pair<ValueId, std::size_t>, std::vector<char>> masks_;
 };
 

@@ -1,0 +1,85 @@
+/// \file Candidates that strategies offer: joint ones, only ones, stages.
+#include "placement_fixture.hpp"
+
+namespace baleen {
+namespace {
+
+/// A matmul with one offered candidate.
+class PropagateOffer : public test::PlacementFixture {
+ protected:
+  void SetUp() override {
+    mesh({{"row", 2}, {"col", 2}});
+    x_ = input({8, 8}, {"", ""});
+    w_ = parameter("w", {8, 8});
+    y_ = matmul("mk,kn->mn", x_, w_);
+    pin(x_, "S0,S1");
+    use(w_, "S0,S1");
+    offer_ = {graph_.value(y_).producer,
+              "summa",
+              "tensor",
+              {0, 1},
+              {{Placement::shard(0), Placement::shard(0)}, {Placement::shard(1), Placement::shard(1)}},
+              {{Placement::shard(0)}, {Placement::shard(1)}},
+              64,
+              false};
+  }
+  ValueId x_ = kNone, w_ = kNone, y_ = kNone;
+  Offer offer_;
+};
+
+TEST_F(PropagateOffer, IsTakenOnAllItsAxesWhereNothingElseFits) {
+  EXPECT_NE(refusal(), "accepted") << "the parameter is cut and no letter is allowed";
+  request_.offers = {offer_};
+  const PlacedGraph placed = place();
+  EXPECT_EQ(layout(placed, y_), "S0,S1");
+  EXPECT_EQ(traffic_of(placed), "forward row+col summa: 1, bytes 64\n");
+}
+
+TEST_F(PropagateOffer, IsLeftWhereItIsDearer) {
+  use(w_, "R,R");
+  pin(x_, "R,R");
+  request_.offers = {offer_};
+  EXPECT_EQ(layout(place(), y_), "R,R");
+  request_.offers[0].only = true;
+  EXPECT_EQ(
+      refusal(),
+      "layer (matmul): no way to run along the mesh axis `row`. Let the strategy of `row` allow the logical axis, "
+      "use the parameter in another layout, or offer this op a candidate");
+}
+
+TEST_F(PropagateOffer, IsTakenByTheBackwardOpsOfItsTwin) {
+  graph_.context() = {Phase::backward, graph_.value(y_).producer, "layer.grad", {}};
+  const ValueId d = input({8, 8}, {"", ""}), dx = matmul("mn,kn->mk", d, w_);
+  request_.offers = {offer_, offer_};
+  request_.offers[1].op = graph_.value(dx).producer;
+  request_.offers[1].bytes = 1e9;
+  pin(d, "S0,S1");
+  EXPECT_EQ(place().ops[graph_.value(dx).producer].choices[0].kind, Choice::Kind::offer);
+}
+
+TEST_F(PropagateOffer, MustPlaceEveryOperand) {
+  offer_.inputs[1].pop_back();
+  request_.offers = {offer_};
+  EXPECT_EQ(refusal(), "the candidate `summa` of `tensor` for layer must place every operand and every result");
+}
+
+TEST_F(PropagateOffer, StagesAreOffersThatNobodyNeedsToLower) {
+  mesh({{"pipeline", 2}});
+  request_ = {};
+  request_.cuts.resize(1);
+  const ValueId first = gelu(x_), second = gelu(first);
+  auto stage = [&](ValueId v, int at) {
+    const Op& op = graph_.op(graph_.value(v).producer);
+    return Offer{op.id, "stage", "", {0}, {std::vector(op.inputs.size(), Placement::at(at))}, {{Placement::at(at)}},
+                 0,     true};
+  };
+  use(w_, "@0");
+  pin(x_, "@0");
+  request_.offers = {stage(y_, 0), stage(first, 0), stage(second, 1)};
+  const PlacedGraph placed = place();
+  EXPECT_EQ(layout(placed, second), "@1");
+  EXPECT_EQ(conversions(placed), "send");
+}
+
+}  // namespace
+}  // namespace baleen
