@@ -1,8 +1,6 @@
 /// \file From C strings to requests.
 #include "core/launch/rendezvous_table.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace baleen {
@@ -31,7 +29,7 @@ std::int64_t RendezvousTable::get_value(void* self, baleen_string_t key, char* v
     rendezvous.fail_(found.error());
     return -1;
   }
-  if (const auto size = std::min<std::uint64_t>(capacity, found->size())) std::memcpy(value, found->data(), size);
+  if (capacity > 0) found->copy(value, capacity);
   return static_cast<std::int64_t>(found->size());
 }
 

@@ -8,8 +8,8 @@
 
 namespace baleen {
 
-Store::Answers Store::put(int rank, std::uint32_t request, const std::string& key, std::string value) {
-  const auto [at, fresh] = values_.try_emplace(key, std::move(value));
+Store::Answers Store::put(int rank, std::uint32_t request, const std::string& key, const std::string& value) {
+  const auto [at, fresh] = values_.try_emplace(key, value);
   if (!fresh) return {{rank, request, BALEEN_INVALID, "rendezvous: the key `" + key + "` is already set"}};
   Answers answers = {{rank, request}};
   if (const auto waiting = getting_.extract(key))

@@ -27,7 +27,7 @@ class Store {
   explicit Store(int ranks) : ranks_(ranks) {}
 
   /// A key is set once: a second time is INVALID.
-  Answers put(int rank, std::uint32_t request, const std::string& key, std::string value);
+  Answers put(int rank, std::uint32_t request, const std::string& key, const std::string& value);
   Answers get(int rank, std::uint32_t request, const std::string& key);
   /// Answers everyone when the last rank comes; the name may be used again after that.
   Answers barrier(int rank, std::uint32_t request, const std::string& key);

@@ -111,7 +111,7 @@ void Supervisor::serve(RankProcess& rank, Clock::time_point now) {
 void Supervisor::serve(RankProcess& rank, Message& message) {
   const int number = rank.place().rank;
   switch (message.kind) {
-    case MessageKind::put: return answer(store_.put(number, message.request, message.key, std::move(message.value)));
+    case MessageKind::put: return answer(store_.put(number, message.request, message.key, message.value));
     case MessageKind::get: return answer(store_.get(number, message.request, message.key));
     case MessageKind::barrier: return answer(store_.barrier(number, message.request, message.key));
     case MessageKind::done: rank.done = true; return answer(store_.leave(number));
