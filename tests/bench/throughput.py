@@ -4,7 +4,7 @@ Usage: throughput.py [--baleen build/release/bin/baleen] [--peer VARIANT@PYTHON]
 A peer is a variant of throughput_torch.py and a Python that has PyTorch, such as eager@python3 (the default; the Python
 is the one BALEEN_PYTHON names, if it does) or fused@/opt/venv/bin/python. Each turn is a process of its own; a step is
 all of forward, backward, clipping and AdamW, and the batch's reading; the first 5 steps of a turn are left out.
---without-baleen measures the peers alone.
+--ranks N also runs Baleen on N ranks that share the threads. --without-baleen measures the peers alone.
 """
 import argparse
 import json
@@ -30,11 +30,12 @@ def write_text(path: Path):
     path.write_text(alphabet + "".join(random.Random(1).choices(alphabet, k=200_000)))
 
 
-def baleen_turn(options, folder: Path):
+def baleen_turn(options, folder: Path, ranks: int = 1):
     """Milliseconds of Baleen's steps, as its records are apart."""
     log = folder / "log.jsonl"
+    cluster = ["--set", f"mesh.data={ranks}"] if ranks > 1 else []
     run(run_command(options.baleen, HERE / "small_gpt.lua", "--steps", options.steps + WARM_UP, "--log-json", log,
-                    "--set", f"compute.threads={options.threads}", "--", "--data", folder / "text.txt"))
+                    "--set", f"compute.threads={options.threads // ranks}", *cluster, "--", "--data", folder / "text.txt"))
     elapsed = [record["elapsed"] for record in records(log, "step")]
     return [(after - before) * 1e3 for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1 :]
 
@@ -57,6 +58,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=15)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--without-baleen", action="store_true")
     options = parser.parse_args()
     options.peer = options.peer or ["eager"]
@@ -66,6 +68,8 @@ def arguments():
 def measure(options, folder: Path):
     """All steps' milliseconds of each side, taken in turn."""
     turns = {} if options.without_baleen else {"baleen": lambda: baleen_turn(options, folder)}
+    if options.ranks > 1:
+        turns[f"baleen on {options.ranks} ranks"] = lambda: baleen_turn(options, folder, options.ranks)
     turns.update({peer: lambda peer=peer: peer_turn(peer, options) for peer in options.peer})
     taken = {name: [] for name in turns}
     for number in range(options.rounds):
@@ -84,8 +88,9 @@ def main():
     print(f"small GPT, {options.threads} threads, {options.rounds} rounds of {options.steps} steps:")
     speeds = {name: TOKENS * 1e3 / statistics.median(steps) for name, steps in taken.items()}
     for name, speed in speeds.items():
-        ratio = f", baleen is {speeds['baleen'] / speed:.2f} times as fast" if name != "baleen" and "baleen" in speeds else ""
-        print(f"  {name}: {speed:.0f} tokens/s{ratio}")
+        others = [other for other in speeds if other.startswith("baleen") and other != name]
+        ratios = "".join(f", {other} is {speeds[other] / speed:.2f} times as fast" for other in others)
+        print(f"  {name}: {speed:.0f} tokens/s{ratios}")
 
 
 if __name__ == "__main__":

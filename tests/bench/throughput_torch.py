@@ -1,10 +1,12 @@
 """PyTorch's side of throughput.py: trains the small GPT for some steps and prints their milliseconds as a JSON list.
 
-Usage: throughput_torch.py --variant eager|fused|compile [--threads 2] [--steps 30]
-eager: PyTorch's defaults; fused: AdamW(fused=True) besides; compile: torch.compile of the loss besides that.
+Usage: throughput_torch.py --variant eager|fused|compile|ddp [--threads 2] [--steps 30]
+eager: PyTorch's defaults; fused: AdamW(fused=True) besides; compile: torch.compile of the loss besides that; ddp: as many
+processes as threads, of one thread each, that share the batch: DistributedDataParallel over Gloo, eager.
 """
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -29,22 +31,56 @@ def make_trainer(variant: str) -> Trainer:
     return trainer
 
 
+def train(trainer: Trainer, rows: int, steps: int):
+    """Milliseconds of the steps, `rows` rows of the batch each."""
+    ids = torch.randint(SHAPE.vocab, (200_000,))
+    milliseconds = []
+    for _ in range(steps):
+        began = time.perf_counter()
+        starts = torch.randint(len(ids) - SHAPE.context, (rows,)).tolist()
+        trainer.train(torch.stack([ids[s : s + SHAPE.context + 1] for s in starts]))
+        milliseconds.append((time.perf_counter() - began) * 1e3)
+    return milliseconds
+
+
+class Loss(torch.nn.Module):
+    """A model's loss as the forward pass that DistributedDataParallel wraps."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        self.of = model.loss
+
+    def forward(self, windows):
+        return self.of(windows)
+
+
+def ddp_rank(rank: int, ranks: int, steps: int):
+    """One process of `ddp`; rank 0 prints."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29533")
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=ranks)
+    torch.manual_seed(1)
+    trainer = make_trainer("eager")
+    trainer.model.loss = torch.nn.parallel.DistributedDataParallel(Loss(trainer.model))
+    milliseconds = train(trainer, BATCH // ranks, steps)
+    if rank == 0:
+        print(json.dumps({"torch": torch.__version__, "milliseconds": milliseconds}), flush=True)
+    torch.distributed.destroy_process_group()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--variant", choices=("eager", "fused", "compile"), default="eager")
+    parser.add_argument("--variant", choices=("eager", "fused", "compile", "ddp"), default="eager")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=30)
     options = parser.parse_args()
+    if options.variant == "ddp":
+        torch.multiprocessing.spawn(ddp_rank, args=(options.threads, options.steps), nprocs=options.threads)
+        return
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    trainer = make_trainer(options.variant)
-    ids = torch.randint(SHAPE.vocab, (200_000,))
-    milliseconds = []
-    for _ in range(options.steps):
-        began = time.perf_counter()
-        starts = torch.randint(len(ids) - SHAPE.context, (BATCH,)).tolist()
-        trainer.train(torch.stack([ids[s : s + SHAPE.context + 1] for s in starts]))
-        milliseconds.append((time.perf_counter() - began) * 1e3)
+    milliseconds = train(make_trainer(options.variant), BATCH, options.steps)
     print(json.dumps({"torch": torch.__version__, "milliseconds": milliseconds}))
 
 
