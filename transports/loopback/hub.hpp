@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "baleen/collective.hpp"
+#include "baleen/proposal.hpp"
 
 namespace baleen::loopback {
 

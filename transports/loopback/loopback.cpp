@@ -101,6 +101,7 @@ class Loopback : public Transport {
     return static_cast<void*>(groups_.back().get());
   }
   void group_destroy(void* group) override {
+    settle();
     std::erase_if(groups_, [&](const auto& mine) { return mine.get() == group; });
   }
 
@@ -148,6 +149,17 @@ class Loopback : public Transport {
   // The worker has something to look at.
   void ring() { event_signal(bell_, event_value(bell_) + 1); }
 
+  // Until nothing is unfinished; what is, fails first.
+  void settle() {
+    const auto unfinished = [&] {
+      std::lock_guard lock(mutex_);
+      return unfinished_ > 0;
+    };
+    if (!unfinished()) return;
+    fail(internal("a group was destroyed while operations of this rank were unfinished"));
+    while (unfinished()) std::this_thread::yield();
+  }
+
   // The first failure is kept; everything unfinished fails with it.
   void fail(const Error& error) {
     {
@@ -162,11 +174,9 @@ class Loopback : public Transport {
 
   void finish(const Started& started, const Status& outcome) {
     if (!outcome) fail(outcome.error());
-    {
-      std::lock_guard lock(mutex_);
-      --unfinished_;
-    }
     if (started.done) event_signal(*started.done, outcome ? started.done_value : BALEEN_EVENT_FAILED);
+    std::lock_guard lock(mutex_);
+    --unfinished_;
   }
 
   // The next operation, or none: then the transport goes.

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "baleen/collective.hpp"
+#include "baleen/proposal.hpp"
 
 namespace baleen::shm {
 

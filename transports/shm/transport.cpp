@@ -173,6 +173,7 @@ Result<void*> SharedMemoryTransport::group_create(std::vector<std::int32_t> rank
 }
 
 void SharedMemoryTransport::group_destroy(void* group) {
+  worker_->settle();
   std::erase_if(groups_, [&](const auto& mine) { return mine.get() == group; });
 }
 

@@ -80,6 +80,12 @@ void Worker::fail(Error error) {
   wake();
 }
 
+void Worker::settle() {
+  if (unfinished_.load(std::memory_order_acquire) == 0) return;
+  fail(internal("a group was destroyed while operations of this rank were unfinished"));
+  while (unfinished_.load(std::memory_order_acquire) != 0) sched_yield();
+}
+
 void Worker::wake() {
   ring(board_.bell);
   ring(idle_);
@@ -253,8 +259,14 @@ bool Worker::run(Operation& operation) {
 }
 
 void Worker::finish(const Operation& operation) {
+  if (failure_) {  // last of all the count, which `settle` waits for
+    if (operation.done) event_signal(*operation.done, BALEEN_EVENT_FAILED);
+    unfinished_.fetch_sub(1, std::memory_order_release);
+    return;
+  }
+  // First of all the count, so that who sees the event finds the thread idle.
   unfinished_.fetch_sub(1, std::memory_order_release);
-  if (operation.done) event_signal(*operation.done, failure_ ? BALEEN_EVENT_FAILED : operation.done_value);
+  if (operation.done) event_signal(*operation.done, operation.done_value);
 }
 
 void Worker::drain() {

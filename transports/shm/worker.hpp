@@ -36,6 +36,8 @@ class Worker {
 
   /// `operation` is used up.
   Status start(Operation& operation);
+  /// Returns when nothing is unfinished; what is, fails first.
+  void settle();
   /// Everything unfinished fails. [any thread]
   void fail(Error error);
 

@@ -3,7 +3,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,29 +79,6 @@ struct Collective {
 
 /// Bytes that this member sends when the collective runs once, by the table in transport.h.
 std::uint64_t collective_bytes(const Collective& collective);
-
-/// What one rank brings to a call that its group makes together.
-struct Proposal {
-  std::int32_t rank = 0;
-  std::uint64_t number = 0;              ///< the proposer's own; all use the first member's for a new group
-  std::vector<std::int32_t> ranks;       ///< of the group
-  std::vector<std::int32_t> present;     ///< who makes the call: the group, or a pair of it
-  std::optional<Collective> collective;  ///< of `prepare`; none: `group_create`
-  std::string refusal;                   ///< why this rank cannot go on; or empty
-
-  std::string text() const;
-};
-
-/// The proposal of `group_create`. Refuses ranks that are not ascending or lack the caller.
-Result<Proposal> propose(std::int32_t rank, std::int32_t ranks, std::vector<std::int32_t> group, std::uint64_t number);
-/// The proposal of `prepare`. An error only where it is not known whom to tell.
-Result<Proposal> propose(std::int32_t rank, const std::vector<std::int32_t>& group,
-                         const baleen_collective_spec_t& spec);
-
-/// What is wrong with the proposals of all who are present, in the same words whichever rank asks: a refusal, or the
-/// first two that disagree, "rank 1 prepares all_gather of 12 fp32 at a.lua:9 where rank 0 prepares all_reduce of 10
-/// fp32 at ...".
-Status agree(const std::vector<Proposal>& proposals);
 
 }  // namespace baleen
 

@@ -103,7 +103,7 @@ typedef struct baleen_transport_t {
     void (*unregister_arena)(void* transport, void* base);
     /* Collective over the members; `ranks` ascending. Groups are created by all their members in one global order. */
     baleen_status_t (*group_create)(void* transport, const int32_t* ranks, uint64_t count, void** group);
-    void (*group_destroy)(void* transport, void* group); /* with its slots; none is unfinished */
+    void (*group_destroy)(void* transport, void* group); /* with its slots; what is unfinished fails */
     /* Collective over the members (SEND, RECEIVE: over the two), in one order. Arguments that disagree are an error on each
      * of them that names both sides. The slot lives as long as its group and may be started any number of times. */
     baleen_status_t (*prepare)(void* transport, void* group, const baleen_collective_spec_t* spec, void** slot);

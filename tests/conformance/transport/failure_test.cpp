@@ -96,6 +96,24 @@ TEST_P(Failure, AbortWakesPrepareAndGroupCreate) {
   }
 }
 
+// As when an exception unwinds a run: nobody waits for the operations, and their events go with the stack.
+TEST_P(Failure, AGroupMayGoWithUnfinishedOperations) {
+  for (const std::uint64_t count : {4ull, 40'000ull}) {
+    run(2, [&](Rank& rank) {
+      void* world = rank.world();
+      std::vector<float> data(count);
+      const baleen_collective_entry_t entry{data.data(), data.data(), count, 0, nullptr, nullptr};
+      void* slot = rank.prepare(world, sum_of(entry));
+      if (rank.rank == 1) return void(usleep(300'000));
+      baleen_event_t never{}, done{};
+      rank.start(slot, nullptr, 0, &done, 1);
+      rank.start(slot, &never, 1, &done, 2);
+      rank.table.group_destroy(rank.get(), world);
+      expect(event_value(done) == BALEEN_EVENT_FAILED, "what was unfinished has not failed");
+    });
+  }
+}
+
 TEST_P(Failure, ARankThatLeavesIsNamed) {
   for (const std::uint64_t count : {4ull, 40'000ull}) {
     run(3, [&](Rank& rank) {
