@@ -1,5 +1,6 @@
 #include "unit/runtime/small_job.hpp"
 
+#include <atomic>
 #include <fstream>
 
 #include "core/ops/ops.hpp"
@@ -114,7 +115,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   BALEEN_TRY_ASSIGN(const Plugin plugin, registry_->open(descriptor));
   BALEEN_TRY_ASSIGN(device_, Device::create(plugin, *settings.get()));
 
-  static int runs = 0;
+  static std::atomic<int> runs = 0;
   log_ = folder / ("log" + std::to_string(runs++) + ".jsonl");
   BALEEN_TRY_ASSIGN(const Descriptor monitor, registry_->find("monitor", "jsonl"));
   BALEEN_TRY_ASSIGN(SettingsStorage monitor_settings,
@@ -123,9 +124,24 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   std::vector<OpenMonitor> chosen;
   chosen.push_back({monitor_plugin, std::move(monitor_settings)});
   BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), registry_->log()));
+  SessionOptions session_options{100, options.batch, 7, options.dtype, {{"script", 0, "small"}}};
+  if (options.rendezvous) {
+    job.mesh.axes = {{"data", options.rendezvous->ranks}};
+    job.strategies = {{"data", {{"bucket_mb", {options.bucket_mb, "test"}}}, {}, "test"}};
+    BALEEN_TRY(connect(options, job.mesh));
+    session_options.communicator = communicator_.get();
+  }
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_));
-  BALEEN_TRY_ASSIGN(session, Session::create(std::move(plan), *device_, data, *monitors_,
-                                             {100, options.batch, 7, options.dtype, {{"script", 0, "small"}}}));
+  BALEEN_TRY_ASSIGN(session, Session::create(std::move(plan), *device_, data, *monitors_, session_options));
+  return {};
+}
+
+Status SmallRun::connect(const JobOptions& options, const Mesh& mesh) {
+  BALEEN_TRY_ASSIGN(const Descriptor descriptor, registry_->find("transport", options.transport));
+  BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(descriptor, {}, {7, "", "test"}));
+  BALEEN_TRY_ASSIGN(const Plugin plugin, registry_->open(descriptor));
+  BALEEN_TRY_ASSIGN(communicator_,
+                    Communicator::create(plugin, *settings.get(), *options.rendezvous, mesh, {true}));
   return {};
 }
 

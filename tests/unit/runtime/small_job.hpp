@@ -16,6 +16,9 @@ struct JobOptions {
   std::string memory = "0";  ///< MiB that the device says it has; "0": what there is
   std::int64_t width = 12;   ///< of the hidden layer
   baleen_dtype_t dtype = BALEEN_F64;
+  std::string transport = {};                       ///< with several ranks: the member
+  const baleen_rendezvous_t* rendezvous = nullptr;  ///< of this rank
+  double bucket_mb = 4;
 };
 
 /// A session with all that it borrows. Records go to `log`, a file of JSON lines.
@@ -29,10 +32,12 @@ class SmallRun {
 
  private:
   Status make(const TemporaryFolder& folder, const JobOptions& options);
+  Status connect(const JobOptions& options, const Mesh& mesh);
 
   std::string log_;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<Monitors> monitors_;
 
  public:

@@ -1,0 +1,116 @@
+/// \file Sessions of several ranks in one process: threads over the reference transport, and over shared memory.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "support/ranks.hpp"
+#include "unit/runtime/small_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+/// What a run came to on one rank.
+struct Outcome {
+  std::vector<double> losses;
+  std::vector<std::vector<double>> parameters;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+Outcome outcome_of(SmallRun& run, int steps) {
+  if (!run.status) throw std::runtime_error(run.status.error().text());
+  Outcome outcome;
+  for (int i = 0; i < steps; ++i) {
+    const auto facts = run.session->step();
+    if (!facts) throw std::runtime_error(facts.error().text());
+    outcome.losses.push_back(facts->at("loss"));
+  }
+  for (const PersistentBuffer& buffer : run.session->persistent().buffers) {
+    std::vector<double>& values = outcome.parameters.emplace_back(buffer.bytes / sizeof(double));
+    const Status read = run.session->read_tensor(buffer.spec.name, values.data(), buffer.bytes);
+    if (!read) throw std::runtime_error(read.error().text());
+  }
+  return outcome;
+}
+
+/// The same job on `ranks` threads; an outcome per rank.
+std::vector<Outcome> on_ranks(std::int32_t ranks, const std::string& transport, JobOptions options, int steps) {
+  SharedRendezvous rendezvous;
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
+  const std::string failures = run_bodies(As::kThreads, ranks, [&](std::int32_t rank) {
+    const TemporaryFolder folder;
+    const baleen_rendezvous_t own = rendezvous.of(rank, ranks);
+    JobOptions mine = options;
+    mine.transport = transport;
+    mine.rendezvous = &own;
+    SmallRun run(folder, mine);
+    outcomes[static_cast<std::size_t>(rank)] = outcome_of(run, steps);
+  });
+  EXPECT_EQ(failures, "");
+  return outcomes;
+}
+
+Outcome on_one(const JobOptions& options, int steps) {
+  const TemporaryFolder folder;
+  SmallRun run(folder, options);
+  return outcome_of(run, steps);
+}
+
+void expect_near(const Outcome& a, const Outcome& b) {
+  ASSERT_EQ(a.losses.size(), b.losses.size());
+  for (std::size_t i = 0; i < a.losses.size(); ++i) EXPECT_NEAR(a.losses[i], b.losses[i], 1e-10 * std::abs(b.losses[i]));
+  for (std::size_t p = 0; p < b.parameters.size(); ++p) {
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < b.parameters[p].size(); ++i) {
+      difference += std::pow(a.parameters[p][i] - b.parameters[p][i], 2);
+      norm += std::pow(b.parameters[p][i], 2);
+    }
+    const double limit = 1e-8 * std::sqrt(norm) + 1e-12 * std::sqrt(static_cast<double>(b.parameters[p].size()));
+    EXPECT_LE(std::sqrt(difference), limit);
+  }
+}
+
+TEST(Ranks, ComputeWhatOneRankComputes) {
+  for (const std::int64_t accumulate : {1, 2}) {
+    JobOptions options;
+    options.accumulate = accumulate;
+    const Outcome one = on_one(options, 6);
+    for (const std::int32_t ranks : {2, 3}) {
+      const auto many = on_ranks(ranks, "loopback", options, 6);
+      for (const Outcome& outcome : many) EXPECT_EQ(outcome, many[0]);  // every rank has the same bits
+      expect_near(many[0], one);
+    }
+  }
+}
+
+TEST(Ranks, BucketsAndTransportsChangeNoBit) {
+  JobOptions options;
+  const auto whole = on_ranks(3, "loopback", options, 4);
+  options.bucket_mb = 0;
+  EXPECT_EQ(on_ranks(3, "loopback", options, 4), whole);
+  options.bucket_mb = 0.001;
+  EXPECT_EQ(on_ranks(3, "shm", options, 4), whole);
+}
+
+TEST(Ranks, SendWhatTheFormulaSays) {
+  SharedRendezvous rendezvous;
+  EXPECT_EQ(run_bodies(As::kThreads, 2, [&](std::int32_t rank) {
+              const TemporaryFolder folder;
+              const baleen_rendezvous_t own = rendezvous.of(rank, 2);
+              JobOptions options;
+              options.transport = "loopback";
+              options.rendezvous = &own;
+              SmallRun run(folder, options);
+              if (!run.status) throw std::runtime_error(run.status.error().text());
+              std::uint64_t gradients = 0;  // 2 (n - 1) / n of every gradient, and of the loss and its weight
+              for (const PersistentBuffer& buffer : run.session->persistent().buffers)
+                if (buffer.spec.role == Role::parameter) gradients += buffer.bytes;
+              const std::vector<Traffic> traffic = run.session->traffic();
+              expect(traffic.size() == 1 && traffic[0].kind == "all_reduce" && traffic[0].axes == "data", "one kind");
+              expect(traffic[0].bytes == gradients + 2 * sizeof(double), std::to_string(traffic[0].bytes));
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace baleen::test
