@@ -34,6 +34,7 @@ class Data : public Strategy {
     for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
       const baleen_value_info_t value = graph.value(id);
       if (value.role != BALEEN_ROLE_INPUT || value.rank == 0 || view(value.axes[0]) != "batch") continue;
+      if (value.shape[0] < placing.mesh().size(axis_)) return too_few(value.shape[0], placing.mesh());
       placing.pin(id, axis_, shard(0));
     }
     return {};
@@ -70,6 +71,12 @@ class Data : public Strategy {
     std::uint64_t bytes;
     baleen_dtype_t dtype;
   };
+
+  Error too_few(std::int64_t rows, MeshView mesh) const {
+    const std::string ranks = std::to_string(mesh.size(axis_));
+    return invalid("a batch of " + std::to_string(rows) + " rows cannot feed the " + ranks + " ranks along `" +
+                   std::string(mesh.name(axis_)) + "`; take a batch of " + ranks + " or more, or fewer ranks");
+  }
 
   static std::string fix(MeshView mesh) {
     std::string names;
