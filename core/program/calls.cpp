@@ -3,83 +3,23 @@
 #include <map>
 #include <set>
 
-#include "core/layout/conversion.hpp"
-#include "core/layout/piece.hpp"
 #include "core/program/passes.hpp"
 
 namespace baleen {
-namespace {
-
-std::vector<std::string> names_of(const Mesh& mesh, const std::vector<std::int64_t>& axes) {
-  std::vector<std::string> names;
-  for (std::int64_t axis : axes) names.push_back(mesh.axes[static_cast<std::size_t>(axis)].name);
-  return names;
-}
-
-/// Elements of a full block of a value that is cut along its outermost dimension of more than one element; 0 where blocks do not lie one
-/// after the other.
-std::uint64_t block_elements(const LoweredValue& whole, std::size_t dim, std::int64_t parts) {
-  for (std::size_t d = 0; d < dim; ++d)
-    if (whole.shape[d] != 1) return 0;
-  std::int64_t inner = 1;
-  for (std::size_t d = dim + 1; d < whole.shape.size(); ++d) inner *= whole.shape[d];
-  return static_cast<std::uint64_t>((whole.shape[dim] + parts - 1) / parts * inner);
-}
-
-Error not_yet(const Mesh& mesh, const Op& op) {
-  std::string axes;
-  for (const std::string& name : names_of(mesh, op.attributes.integers("axes"))) axes += (axes.empty() ? "`" : ", `") + name + "`";
-  return unsupported(op.name + ": `" + op.kind->name + "` along " + axes + " from " +
-                         op.attributes.text("from") + " to " + op.attributes.text("to") +
-                         " is not carried out yet; shards of the outermost dimension are",
-                     op.where);
-}
-
-/// Arguments of the two kinds in which one side is a block of the other.
-Status add_blocks(const Lowered& lowered, const Op& op, const Placement& cut, LowValue whole, CollectiveCall& call) {
-  const int axis = lowered.mesh.find(call.axes[0]);
-  const auto dim = cut.cut();
-  if (call.axes.size() != 1 || !dim || *dim == kFlat || cut.kind != Placement::Kind::shard) return not_yet(lowered.mesh, op);
-  CallEntry& entry = call.entries[0];
-  entry.block = block_elements(lowered.values[whole], static_cast<std::size_t>(*dim), lowered.mesh.size(axis));
-  entry.count = static_cast<std::uint64_t>(element_count(lowered.values[whole].shape));
-  if (entry.block == 0 && entry.count > 0) return not_yet(lowered.mesh, op);
-  return {};
-}
-
-}  // namespace
-
-Result<CollectiveCall> call_of(const Lowered& lowered, const Op& op) {
+CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op) {
   CollectiveCall call;
-  call.axes = names_of(lowered.mesh, op.attributes.integers("axes"));
-  call.where = op.where.empty() ? op.name : op.where + " (" + op.name + ")";
-  if (auto tag = op.tags.find("bucket"); tag != op.tags.end()) call.bucket = tag->second;
-  const LowValue x = op.inputs[0], y = op.outputs[0];
-  call.dtype = lowered.values[x].dtype;
-  call.entries = {{x, y, static_cast<std::uint64_t>(element_count(lowered.values[x].shape)), 0}};
-  if (!op.attributes.has("from")) return not_yet(lowered.mesh, op);
-  const Layout from = *parse_layout(op.attributes.text("from")), to = *parse_layout(op.attributes.text("to"));
-  const std::string& kind = op.kind->name;
-  call.reduction = from[0].kind == Placement::Kind::partial_max ? BALEEN_MAXIMUM : BALEEN_SUM;
-  if (kind == to_string(Collective::all_reduce)) {
-    call.op = BALEEN_ALL_REDUCE;
-  } else if (kind == to_string(Collective::reduce_scatter)) {
-    call.op = BALEEN_REDUCE_SCATTER;
-    BALEEN_TRY(add_blocks(lowered, op, to[0], x, call));
-  } else if (kind == to_string(Collective::all_gather)) {
-    call.op = BALEEN_ALL_GATHER;
-    call.reduction = 0;
-    BALEEN_TRY(add_blocks(lowered, op, from[0], y, call));
-  } else if (kind == to_string(Collective::reduce)) {
-    call.op = BALEEN_REDUCE;
-    call.root = to[0].argument;
-  } else if (kind == to_string(Collective::broadcast)) {
-    call.op = BALEEN_BROADCAST;
-    call.root = from[0].argument;
-    call.reduction = 0;
-  } else {
-    return not_yet(lowered.mesh, op);
-  }
+  const Wire& wire = *op.wire;
+  call.op = wire.op;
+  call.reduction = wire.reduction;
+  call.root = wire.root;
+  for (int axis : wire.axes) call.axes.push_back(lowered.mesh.axes[static_cast<std::size_t>(axis)].name);
+  call.destinations = wire.destinations;
+  call.where = op.op.where.empty() ? op.op.name : op.op.where + " (" + op.op.name + ")";
+  if (auto tag = op.op.tags.find("bucket"); tag != op.op.tags.end()) call.bucket = tag->second;
+  const LowValue x = op.op.inputs.empty() ? kNone : op.op.inputs[0];
+  const LowValue y = op.op.outputs.empty() ? kNone : op.op.outputs[0];
+  call.dtype = lowered.values[x == kNone ? y : x].dtype;
+  call.entries = {{x, y, wire.count, wire.block, wire.sends, wire.receives}};
   return call;
 }
 

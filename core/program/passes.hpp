@@ -43,6 +43,7 @@ struct CallEntry {
   LowValue input = kNone, output = kNone;
   std::uint64_t count = 0;  ///< elements of the larger side
   std::uint64_t block = 0;  ///< elements of a full part, where one side is a part
+  std::vector<std::uint64_t> sends = {}, receives = {};  ///< all_to_all: elements to and from each member
 };
 
 /// A call of the transport; several are one bucket.
@@ -53,6 +54,7 @@ struct CollectiveCall {
   std::int32_t root = 0;
   std::vector<std::string> axes;
   std::vector<CallEntry> entries;
+  std::vector<std::int32_t> destinations;  ///< permute
   std::string bucket;  ///< alike: run as one; empty: alone
   std::string where;
 };
@@ -72,8 +74,8 @@ struct ProgramStep {
   Guard guard = Guard::always;             ///< of `call` and `wait_for`
 };
 
-/// The transport's arguments for a collective op between layouts. Fails on those that it cannot carry out without moving elements first.
-Result<CollectiveCall> call_of(const Lowered& lowered, const Op& op);
+/// The transport's arguments for a collective op.
+CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op);
 
 /// Compiles the regions' kernels. Steps in the order of the sections.
 Result<std::vector<ProgramStep>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels);

@@ -43,7 +43,7 @@ class Placer {
     LoweredValue& v = value(number);
     Storage storage{Storage::Kind::input, 0, v.role, v.name, 0, kNone};
     const Shape shape = lowered_.step_shape(number);
-    storage.bytes = static_cast<std::uint64_t>(element_count(shape)) * dtype_size(v.dtype);
+    storage.bytes = v.held ? static_cast<std::uint64_t>(element_count(shape)) * dtype_size(v.dtype) : 0;
     if (v.role == Role::parameter || v.role == Role::state) {
       storage.kind = Storage::Kind::persistent;
       storage.offset = persistent_.find(v.name)->offset;
@@ -211,7 +211,7 @@ class Placer {
     const LowValue result = op.outputs[0];
     own_storage(result);
     const std::uint32_t where = section == kNone ? section_ : section;
-    const Means means = element_count(x.shape) == 0 ? Means::empty : Means::kernel;
+    const Means means = lowered_.elements(from) == 0 ? Means::empty : Means::kernel;
     const LowOp added = lowered_.add_op(std::move(op), means, where);
     if (section == kNone)
       order_.push_back(added);

@@ -7,6 +7,7 @@
 
 #include "baleen/dtype.hpp"
 #include "core/runtime/session_memory.hpp"
+#include "core/runtime/shards.hpp"
 
 namespace baleen {
 namespace {
@@ -33,6 +34,7 @@ struct Session::Impl {
   std::optional<Program> initialize, train, evaluate, generate;
   std::map<std::string, std::uint64_t> planned;
   Arena persistent_arena, work_arena;
+  std::unique_ptr<ShardGather> gather;  ///< made when it is first needed
   std::vector<RowRange> train_rows, evaluate_rows;  ///< this rank's of each batch
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
@@ -55,6 +57,9 @@ struct Session::Impl {
   Result<Facts> means(const Program& program);
   void add_times(Facts& facts, double step_ms, double data_ms);
   void tell_spans();
+  Status copy(void* to, const void* from, std::uint64_t bytes);
+  /// The tensor of this name, of which the caller has `bytes` for the whole.
+  Result<const PersistentBuffer*> tensor(const std::string& name, std::uint64_t bytes) const;
 };
 
 Status Session::Impl::compile(Plan plan) {
@@ -384,22 +389,43 @@ const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }
 const std::map<std::string, std::uint64_t>& Session::planned_bytes() const { return impl_->planned; }
 
-Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {
-  const PersistentBuffer* buffer = impl_->persistent.find(name);
-  if (!buffer) return invalid("no persistent tensor `" + name + "`");
-  const Device& device = impl_->device;
-  BALEEN_TRY(device.check(
-      device.table().copy(device.handle(), device.stream(), data, impl_->persistent_arena.at(buffer->offset), bytes)));
+Status Session::Impl::copy(void* to, const void* from, std::uint64_t bytes) {
+  BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), to, from, bytes)));
   return device.check(device.table().synchronize(device.handle(), device.stream()));
 }
 
-Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {
-  const PersistentBuffer* buffer = impl_->persistent.find(name);
+Result<const PersistentBuffer*> Session::Impl::tensor(const std::string& name, std::uint64_t bytes) const {
+  const PersistentBuffer* buffer = persistent.find(name);
   if (!buffer) return invalid("no persistent tensor `" + name + "`");
-  const Device& device = impl_->device;
-  BALEEN_TRY(device.check(
-      device.table().copy(device.handle(), device.stream(), impl_->persistent_arena.at(buffer->offset), data, bytes)));
-  return device.check(device.table().synchronize(device.handle(), device.stream()));
+  const ValueType& type = buffer->spec.type;
+  const std::uint64_t whole = static_cast<std::uint64_t>(element_count(type.shape)) * dtype_size(type.dtype);
+  if (bytes == whole) return buffer;
+  return internal("`" + name + "` has " + std::to_string(whole) + " bytes, not " + std::to_string(bytes));
+}
+
+Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {
+  BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
+  const void* stored = impl_->persistent_arena.at(buffer->offset);
+  if (buffer->spec.layout.empty()) return impl_->copy(data, stored, bytes);
+  std::vector<std::byte> own(buffer->bytes);
+  BALEEN_TRY(impl_->copy(own.data(), stored, own.size()));
+  if (!impl_->gather) {
+    BALEEN_TRY_ASSIGN(impl_->gather, ShardGather::create(*impl_->options.communicator));
+  }
+  const ValueType& type = buffer->spec.type;
+  return impl_->gather->run(type.shape, buffer->spec.layout, dtype_size(type.dtype), own, static_cast<std::byte*>(data));
+}
+
+Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {
+  BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
+  void* stored = impl_->persistent_arena.at(buffer->offset);
+  if (buffer->spec.layout.empty()) return impl_->copy(stored, data, bytes);
+  const Communicator& ranks = *impl_->options.communicator;
+  const ValueType& type = buffer->spec.type;
+  std::vector<std::byte> own(buffer->bytes);
+  cut_out(type.shape, piece_of(type.shape, buffer->spec.layout, ranks.mesh(), ranks.at()), dtype_size(type.dtype),
+          static_cast<const std::byte*>(data), own.data());
+  return impl_->copy(stored, own.data(), own.size());
 }
 
 }  // namespace baleen
