@@ -199,6 +199,7 @@ class Placer {
   /// Appends `copy` of a value to the order; its result has a storage of its own.
   LowValue add_copy(LowValue from, std::uint32_t section) {
     const LoweredValue& x = value(from);
+    const Means means = element_count(x.shape) == 0 ? Means::empty : Means::kernel;
     LoweredValue y = x;
     y.is_output = false;
     y.producer = kNone;
@@ -211,7 +212,6 @@ class Placer {
     const LowValue result = op.outputs[0];
     own_storage(result);
     const std::uint32_t where = section == kNone ? section_ : section;
-    const Means means = lowered_.elements(from) == 0 ? Means::empty : Means::kernel;
     const LowOp added = lowered_.add_op(std::move(op), means, where);
     if (section == kNone)
       order_.push_back(added);

@@ -62,6 +62,7 @@ std::size_t Hub::rank_of(const Operation& operation) {
 
 void Hub::finish(const std::vector<Operation>& operations, const Status& outcome) {
   std::vector<std::size_t> ranks;  // noted first: once finished, the slots may go
+  ranks.reserve(operations.size());
   for (const Operation& operation : operations) ranks.push_back(rank_of(operation));
   for (const Operation& operation : operations) operation.finish(outcome);
   std::lock_guard lock(mutex_);

@@ -50,8 +50,8 @@ struct alignas(kLine) StartLog {
 /// At the head of each rank's own memory; then the staging halves; then, in checked mode, a StartLog per rank.
 struct alignas(kLine) RankBoard {
   baleen_event_t bell;
-  cpu_set_t cores;  ///< that the rank may use
-  alignas(kLine) std::atomic<std::uint32_t> left;
+  alignas(kLine) cpu_set_t cores;  ///< that the rank may use
+  std::atomic<std::uint32_t> left;
   std::array<char, 1024> why;  ///< it left, ending with a zero; empty where it had come to its end
 
   static constexpr std::size_t kHead = 4096;

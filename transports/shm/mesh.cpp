@@ -119,9 +119,10 @@ void Mesh::wake() {
   [[maybe_unused]] const auto written = write(woken_.get(), &one, sizeof one);
 }
 
-Result<std::map<std::int32_t, Message>> Mesh::exchange(std::map<std::int32_t, Message> outgoing,
+Result<std::map<std::int32_t, Message>> Mesh::exchange(std::map<std::int32_t, Message>&& outgoing,
                                                        const std::string& what) {
   std::vector<Conversation> conversations;
+  conversations.reserve(outgoing.size());
   for (auto& [rank, message] : outgoing)
     conversations.emplace_back(rank, sockets_[static_cast<std::size_t>(rank)].get(), std::move(message));
   std::vector<pollfd> ends(conversations.size() + 1);

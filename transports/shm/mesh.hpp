@@ -25,7 +25,7 @@ class Mesh {
   static Result<std::unique_ptr<Mesh>> join(const Rendezvous& rendezvous);
 
   /// Sends each of these ranks its message and returns theirs. `what` this rank does, for messages.
-  Result<std::map<std::int32_t, Message>> exchange(std::map<std::int32_t, Message> outgoing, const std::string& what);
+  Result<std::map<std::int32_t, Message>> exchange(std::map<std::int32_t, Message>&& outgoing, const std::string& what);
   /// Makes the present and every later exchange fail with BALEEN_PEER_LOST. [any thread]
   void wake();
 

@@ -77,4 +77,11 @@ int run(int count, char** words) {
 }  // namespace
 }  // namespace baleen::bench
 
-int main(int count, char** words) { return baleen::bench::run(count, words); }
+int main(int count, char** words) {
+  try {
+    return baleen::bench::run(count, words);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}

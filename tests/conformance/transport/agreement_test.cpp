@@ -121,16 +121,36 @@ TEST_P(Agreement, APairMustMatch) {
   });
 }
 
-TEST_P(Agreement, GroupsMustMatch) {
-  run(3, [](Rank& rank) {
+TEST_P(Agreement, AGroupWhereAnotherPrepares) {
+  run(2, [](Rank& rank) {
+    void* world = rank.world();
+    std::vector<float> data(8);
+    const baleen_collective_entry_t entry{data.data(), data.data(), 8, 0, nullptr, nullptr};
     try {
-      rank.group(rank.rank == 1 ? std::vector{0, 1, 2} : std::vector{0, 1, 2});
-      rank.group(rank.rank == 2 ? std::vector{1, 2} : rank.rank == 1 ? std::vector{1, 2} : std::vector{0});
-      rank.group({0, 2, 1});
+      if (rank.rank == 0)
+        rank.group({0, 1});
+      else
+        rank.prepare(world, {sizeof(baleen_collective_spec_t), BALEEN_BROADCAST, 0, BALEEN_F32, 0, &entry, 1, nullptr,
+                             1, 0, abi("a.lua:2")});
     } catch (const std::runtime_error& e) {
-      return expect_contains(e.what(), "creates a group of 0, 2, 1: a group is an ascending list");
+      return expect_contains(e.what(),
+                             "rank 1 prepares broadcast of 8 fp32 at a.lua:2 where rank 0 creates a group of 0, 1");
     }
-    throw std::runtime_error("a list out of order was accepted");
+    throw std::runtime_error("nothing was noticed");
+  });
+}
+
+TEST_P(Agreement, AGroupOutOfOrderIsRefused) {
+  run(3, [](Rank& rank) {
+    for (const std::vector<std::int32_t>& list : {std::vector<std::int32_t>{0, 2, 1}, {0, 1, 2, 3}, {}}) {
+      try {
+        rank.group(list);
+      } catch (const std::runtime_error& e) {
+        expect_contains(e.what(), "a group is an ascending list of the 3 ranks that holds the caller");
+        continue;
+      }
+      throw std::runtime_error("it was accepted");
+    }
   });
 }
 

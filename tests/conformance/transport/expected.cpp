@@ -73,6 +73,7 @@ Bytes reduced(const std::vector<Bytes>& inputs, std::size_t width, baleen_reduct
   Bytes out(inputs[0].size());
   for (std::size_t at = 0; at < out.size(); at += width) {
     std::vector<decltype(Type::get(nullptr))> values;
+    values.reserve(inputs.size());
     for (const Bytes& input : inputs) values.push_back(Type::get(input.data() + at));
     Type::put(out.data() + at, tree(values.data(), values.size(), reduction));
   }

@@ -12,7 +12,7 @@ TEST_P(Large, TwoGibibytesAndOneInPlace) {
     void* world = rank.world();
     auto* data = static_cast<std::uint8_t*>(rank.allocate(kCount));
     const auto value = [](std::uint64_t i, std::int32_t of) {
-      return static_cast<std::uint8_t>(i * 37 + (i >> 29) + of * 101);
+      return static_cast<std::uint8_t>(i * 37 + (i >> 29) + static_cast<std::uint64_t>(of) * 101);
     };
     for (std::uint64_t i = 0; i < kCount; ++i) data[i] = value(i, rank.rank);
     const baleen_collective_entry_t entry{data, data, kCount, 0, nullptr, nullptr};
