@@ -114,6 +114,7 @@ class Placer {
   Status convert(Graph& graph, const PlacementRequest& request) {
     BALEEN_TRY_ASSIGN(const PlacedGraph placed, propagate(graph, request));
     BALEEN_TRY(insert_conversions(graph, request, placed));
+    BALEEN_TRY(lower_internal_reductions(graph));
     BALEEN_TRY(cut_producers(graph));
     graph.remove_dead();
     return verify_layouts(graph);
