@@ -25,8 +25,9 @@ CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op) {
 
 namespace {
 
-/// Which collective ops run as one call, in the order in which the calls begin: that of the ops, so that it is the same on all ranks
-/// whatever kernels they have. A bucket stands where its last member stands, or where a member's result is first needed.
+/// Which collective ops run as one call, in the order in which the calls begin: that of the ops, so that it is the same
+/// on all ranks whatever kernels they have. A bucket stands where its last member stands, or where a member's result is
+/// first needed.
 class CallOrder {
  public:
   explicit CallOrder(const Lowered& lowered) : lowered_(lowered) {
@@ -183,7 +184,7 @@ class CallScheduler {
 
   /// An all-reduce whose input nobody else reads works in place.
   void share(const CollectiveCall& call, const CallEntry& entry) {
-    if (call.op != BALEEN_ALL_REDUCE) return;
+    if (call.op != BALEEN_ALL_REDUCE || entry.output == kNone) return;
     const std::uint32_t from = lowered_.root_of(entry.output), to = lowered_.root_of(entry.input);
     const LoweredValue& x = lowered_.values[entry.input];
     const bool alone = users_[entry.input].size() == 1 && !x.is_output && written_.contains(entry.input) &&
@@ -228,9 +229,9 @@ class CallScheduler {
   std::vector<std::vector<LowOp>> users_;
   std::set<LowValue> written_;  ///< by steps
   std::vector<Call> calls_;
-  std::uint32_t next_ = 0;                                 ///< the first that has not begun
-  std::map<LowValue, std::uint32_t> maker_;                ///< calls by their results
-  std::map<LowValue, std::vector<std::uint32_t>> wanting_; ///< calls by what their inputs wait for
+  std::uint32_t next_ = 0;                                  ///< the first that has not begun
+  std::map<LowValue, std::uint32_t> maker_;                 ///< calls by their results
+  std::map<LowValue, std::vector<std::uint32_t>> wanting_;  ///< calls by what their inputs wait for
 };
 
 }  // namespace

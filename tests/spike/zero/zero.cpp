@@ -1,8 +1,10 @@
-/// \file ZeRO-3 (Rajbhandari et al., arXiv 1910.02054) as a strategy, to try the interface: parameters and optimizer states are
-/// stored in flat shards; parameters are gathered for use in forward and again in backward, gradients reduce-scattered.
+/// \file ZeRO-3 (Rajbhandari et al., arXiv 1910.02054) as a strategy, to try the interface: parameters and optimizer
+/// states are stored in flat shards; parameters are gathered for use in forward and again in backward, gradients
+/// reduce-scattered.
 #include "baleen/strategy.hpp"
 
-BALEEN_DESCRIPTOR("strategy", "zero_spike", "1.0.0", "Apache-2.0", "Parameters, gradients and states in flat shards", 0, "",
+BALEEN_DESCRIPTOR("strategy", "zero_spike", "1.0.0", "Apache-2.0", "Parameters, gradients and states in flat shards", 0,
+                  "",
                   BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "data", "", "", "the mesh axis to work along"));
 
 namespace baleen::zero_spike {

@@ -15,7 +15,8 @@ std::string manifest(int ranks) {
          "\n[[plan]]\nstrategy = \"zero_spike\"\n";
 }
 
-ProcessResult run(std::vector<std::string> words, const std::string& script, const std::vector<std::string>& arguments) {
+ProcessResult run(std::vector<std::string> words, const std::string& script,
+                  const std::vector<std::string>& arguments) {
   words.insert(words.begin() + 1, BALEEN_SOURCE_DIR "/tests/parity/" + script + ".lua");
   words.insert(words.end(), {"--plugin-path", kPlugins, "--"});
   if (script == "gpt") words.insert(words.end(), {"--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
