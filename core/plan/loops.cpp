@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/plan/micro.hpp"
+#include "core/plan/strategy_verbs.hpp"
 
 namespace baleen {
 namespace {
@@ -12,7 +13,8 @@ constexpr int kUnset = std::numeric_limits<int>::max();
 
 /// Finds for every op the loop it runs in, or between which loops it runs once.
 ///
-/// Position r of an op that runs once means: before loop r. A value that is accumulated in loop r is there from position r + 1 on.
+/// Position r of an op that runs once means: before loop r. A value that is accumulated in loop r is there from
+/// position r + 1 on.
 class LoopScheduler {
  public:
   explicit LoopScheduler(Graph& graph) : graph_(graph), micro_(graph.mesh().find(kMicroAxis)) {}
@@ -34,6 +36,7 @@ class LoopScheduler {
   }
   bool per_micro(const Op& op) const {
     if (op.inputs.empty() && op.kind->has(kStructural)) return false;
+    if (micro_ >= 0 && op.tags.contains(kEachTag)) return true;
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return cut(v); }) ||
            std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return cut(v); });
   }
@@ -57,8 +60,7 @@ class LoopScheduler {
       const Op& op = graph_.op(*it);
       int latest = kUnset;
       for (ValueId v : op.outputs)
-        for (OpId user : graph_.value(v).users)
-          latest = std::min(latest, latest_[user] - (accumulates(op) ? 1 : 0));
+        for (OpId user : graph_.value(v).users) latest = std::min(latest, latest_[user] - (accumulates(op) ? 1 : 0));
       if (latest == kUnset) latest = per_micro(op) ? last_ : last_ + 1;
       latest_[*it] = per_micro(op) ? std::min(latest, last_) : latest;
     }
@@ -89,6 +91,7 @@ class LoopScheduler {
     graph_.context() = {original.phase, original.twin, original.name, original.where};
     BALEEN_TRY_ASSIGN(const auto copies, graph_.append(original.kind->name, original.inputs, std::move(attributes)));
     latest_.resize(graph_.op_count(), loop);
+    graph_.op(graph_.value(copies[0]).producer).tags = tags_of_copy(original, loop);
     for (std::size_t i = 0; i < copies.size(); ++i) {
       graph_.value(copies[i]).layout = graph_.value(original.outputs[i]).layout;
       graph_.value(copies[i]).role = graph_.value(original.outputs[i]).role;
@@ -100,6 +103,13 @@ class LoopScheduler {
       }
     }
     return {};
+  }
+
+  /// Copies in one loop run as one where the originals do.
+  static std::map<std::string, std::string> tags_of_copy(const Op& original, int loop) {
+    std::map<std::string, std::string> tags = original.tags;
+    if (auto bucket = tags.find(kBucketTag); bucket != tags.end()) bucket->second += "/" + std::to_string(loop);
+    return tags;
   }
 
   Graph& graph_;
