@@ -29,7 +29,8 @@ inline Status check_ids(const std::string& name, const Operand& ids, const Walk&
 class HeldIds {
  public:
   HeldIds(const Operand& operand, std::uint32_t dim)
-      : count_(operand.extent(dim)), runs_(operand.tensor.runs[dim], operand.tensor.runs[dim] + operand.tensor.run_count[dim]) {
+      : count_(operand.extent(dim)),
+        runs_(operand.tensor.runs[dim], operand.tensor.runs[dim] + operand.tensor.run_count[dim]) {
     if (runs_.empty())
       runs_.push_back({0, 0, count_});
     else
