@@ -20,6 +20,7 @@ class LoopScheduler {
   explicit LoopScheduler(Graph& graph) : graph_(graph), micro_(graph.mesh().find(kMicroAxis)) {}
 
   Status run() {
+    find_each();
     find_earliest();
     find_latest();
     return split_shared();
@@ -36,11 +37,25 @@ class LoopScheduler {
   }
   bool per_micro(const Op& op) const {
     if (op.inputs.empty() && op.kind->has(kStructural)) return false;
-    if (micro_ >= 0 && op.tags.contains(kEachTag)) return true;
+    if (each_.contains(op.id)) return true;
+    return is_cut(op);
+  }
+  bool is_cut(const Op& op) const {
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return cut(v); }) ||
            std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return cut(v); });
   }
   bool accumulates(const Op& op) const { return op.kind->name == "accumulate_micro"; }
+
+  /// What strategies want in every micro-batch, and all that is computed from it alone.
+  void find_each() {
+    if (micro_ < 0) return;
+    const auto is_each = [&](ValueId v) { return each_.contains(graph_.value(v).producer); };
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (is_cut(op)) continue;
+      if (op.tags.contains(kEachTag) || std::any_of(op.inputs.begin(), op.inputs.end(), is_each)) each_.insert(id);
+    }
+  }
 
   void find_earliest() {
     std::vector<int> there(graph_.value_count(), 0);
@@ -91,6 +106,7 @@ class LoopScheduler {
     graph_.context() = {original.phase, original.twin, original.name, original.where};
     BALEEN_TRY_ASSIGN(const auto copies, graph_.append(original.kind->name, original.inputs, std::move(attributes)));
     latest_.resize(graph_.op_count(), loop);
+    if (each_.contains(id)) each_.insert(graph_.value(copies[0]).producer);
     graph_.op(graph_.value(copies[0]).producer).tags = tags_of_copy(original, loop);
     for (std::size_t i = 0; i < copies.size(); ++i) {
       graph_.value(copies[i]).layout = graph_.value(original.outputs[i]).layout;
@@ -114,6 +130,7 @@ class LoopScheduler {
 
   Graph& graph_;
   int micro_;  ///< the axis, or -1
+  std::set<OpId> each_;
   std::vector<int> latest_;
   int last_ = 0;  ///< number of the last loop
 };
