@@ -1,5 +1,5 @@
-/// \file With model states in shards, N ranks compute what one rank computes: `baleen verify`, in fp64, over stages, meshes and
-/// what a step may hold.
+/// \file With model states in shards, N ranks compute what one rank computes: `baleen verify`, in fp64, over stages,
+/// meshes and what a step may hold.
 #include <gtest/gtest.h>
 
 #include "parity/parity_run.hpp"
@@ -27,8 +27,7 @@ class ZeroParity : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ZeroParity, RanksComputeWhatOneRankComputes) {
   const Case& c = GetParam();
-  const std::string plan =
-      "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(c.stage) + "\n" + c.options;
+  const std::string plan = "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(c.stage) + "\n" + c.options;
   const ProcessResult result = run_parity({"verify", "--checked"}, c.script, manifest_of(c.mesh, plan), c.arguments);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_NE(result.out.find("20 steps in fp64"), std::string::npos) << result.out;
