@@ -88,7 +88,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (setup.link && prepared.transport && !wishes.alone) {
     job.mesh = prepared.mesh;
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, prepared.mesh));
-    BALEEN_TRY(run->ranks_->compare(job.train));
+    BALEEN_TRY(run->ranks_->compare(job, session.steps));
     session.communicator = &run->ranks_->communicator();
     session.local_ranks = run->ranks_->place().local_ranks;
     session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
