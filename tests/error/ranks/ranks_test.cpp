@@ -64,5 +64,35 @@ TEST_F(Ranks, TooLittleSharedMemory) {
 
 TEST_F(Ranks, AScriptErrorIsSaidOnce) { expect_refused(run(3, script("batch = 'many'")), "`batch` is "); }
 
+TEST_F(Ranks, AreDrawnInTheGraph) {
+  const std::string job = script("batch = 4");
+  const ProcessResult one = run_baleen({"graph", job}), two = run_baleen({"graph", job, "--set", "mesh.data=2"});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(one.out.find("all_reduce"), std::string::npos) << one.out;
+  EXPECT_NE(two.out.find("all_reduce"), std::string::npos) << two.out;
+  EXPECT_NE(two.out.find("GFLOP, on 2 ranks (data 2)\n"), std::string::npos) << two.out;
+  expect_refused(run_baleen({"graph", job, "--set", "mesh.data=5"}), "a batch of 4 rows cannot feed the 5 ranks");
+}
+
+TEST_F(Ranks, AreOneWhereTextIsGenerated) {
+  const std::string gpt = BALEEN_SOURCE_DIR "/tests/parity/gpt.lua", model = folder_ / "gpt.safetensors";
+  const std::vector<std::string> data{"--", "--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"};
+  const auto with_data = [&](std::vector<std::string> words) {
+    words.insert(words.end(), data.begin(), data.end());
+    return run_baleen(words);
+  };
+  ASSERT_EQ(with_data({"run", gpt, "--set", "mesh.data=2", "--steps", "1", "--save", model}).exit_code, 0);
+  const std::vector<std::string> words{"generate", gpt, "--load", model, "--prompt", "whale", "--tokens", "8"};
+  const ProcessResult alone = with_data(words);
+  std::vector<std::string> with_ranks = words;
+  with_ranks.insert(with_ranks.end(), {"--set", "mesh.data=2"});
+  const ProcessResult noted = with_data(with_ranks);
+  EXPECT_EQ(noted.exit_code, 0) << noted.err;
+  EXPECT_EQ(noted.out, alone.out);
+  EXPECT_EQ(alone.err, "");
+  EXPECT_EQ(noted.err, "info: generate runs on one rank; the manifest's 2 are for training\n");
+}
+
 }  // namespace
 }  // namespace baleen::test
