@@ -75,7 +75,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
 PassObserver pass_observer(bool print) {
   if (!print) return {};
   return [](const std::string& phase, const Graph& graph) {
-    std::cout << "--- " << phase << " ---\n" << baleen::print(graph) << '\n';
+    std::cout << "--- " << phase << " ---\n" << baleen::print(graph) << '\n' << std::flush;  // monitors write past it
   };
 }
 
@@ -84,7 +84,8 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   auto run = std::unique_ptr<Run>(new Run(setup));
   BALEEN_TRY_ASSIGN(run->described_, describe(options, setup, prepared, wishes));
   Job& job = run->script().job();
-  SessionOptions session{run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
+  SessionOptions session{
+      run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
   if (setup.link && prepared.transport && !wishes.alone) {
     job.mesh = prepared.mesh;
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, prepared.mesh));
@@ -94,15 +95,15 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
     session.start_facts.push_back({"transport", 0, prepared.transport->member.descriptor.name});
   }
-  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, pass_observer(wishes.print_passes)));
+  const PassObserver observer = pass_observer(wishes.print_passes && run->speaks());
+  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
   if (!with_monitors || !run->speaks()) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
-  BALEEN_TRY_ASSIGN(run->session_, Session::create(std::move(plan), *run->device_, run->described_.data,
-                                                   *run->monitors_, session));
-  if (!options.load.empty())
-    BALEEN_TRY(load_parameters(*run->session_, setup.registry, options.load.string()));
+  BALEEN_TRY_ASSIGN(run->session_,
+                    Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
+  if (!options.load.empty()) BALEEN_TRY(load_parameters(*run->session_, setup.registry, options.load.string()));
   return run;
 }
 
@@ -118,9 +119,9 @@ Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
 
 Status Run::save(const std::string& path) {
   if (!speaks()) return {};
-  return save_parameters(*session_, setup_.registry, path,
-                         {{"steps", std::to_string(session_->steps_done())},
-                          {"data_position", std::to_string(session_->position())}});
+  return save_parameters(
+      *session_, setup_.registry, path,
+      {{"steps", std::to_string(session_->steps_done())}, {"data_position", std::to_string(session_->position())}});
 }
 
 }  // namespace baleen::app

@@ -75,6 +75,19 @@ TEST_F(Ranks, AreDrawnInTheGraph) {
   expect_refused(run_baleen({"graph", job, "--set", "mesh.data=5"}), "a batch of 4 rows cannot feed the 5 ranks");
 }
 
+TEST_F(Ranks, PrintTheirPassesOnce) {
+  const std::string job = script("batch = 4");
+  const ProcessResult graph = run_baleen({"graph", job, "--set", "mesh.data=2", "--print-passes"});
+  const ProcessResult trained = run(2, job, {"--print-passes"});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  const std::string passes = graph.out.substr(0, graph.out.rfind("\n\n"));  // before the graph itself
+  EXPECT_NE(passes.find("all_reduce"), std::string::npos) << passes;
+  const std::size_t first = trained.out.find(passes);
+  EXPECT_NE(first, std::string::npos) << trained.out;
+  EXPECT_EQ(trained.out.find("---", first + passes.size()), std::string::npos) << trained.out;
+  EXPECT_EQ(trained.out.find("1: ---"), std::string::npos) << trained.out;
+}
+
 TEST_F(Ranks, AreOneWhereTextIsGenerated) {
   const std::string gpt = BALEEN_SOURCE_DIR "/tests/parity/gpt.lua", model = folder_ / "gpt.safetensors";
   const std::vector<std::string> data{"--", "--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"};
