@@ -16,6 +16,12 @@ std::string Moment::text() const {
   return out;
 }
 
+Moment common(const Moment& a, const Moment& b) {
+  const Moment nothing;
+  return {a.step == b.step ? a.step : nothing.step, a.phase == b.phase ? a.phase : nothing.phase,
+          a.collective == b.collective ? a.collective : nothing.collective, a.peer == b.peer ? a.peer : nothing.peer};
+}
+
 std::string rank_list(std::span<const int> ranks) {
   std::string out = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size(); ++i) out += (i ? ", " : "") + std::to_string(ranks[i]);

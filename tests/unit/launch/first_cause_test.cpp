@@ -29,6 +29,13 @@ TEST(FirstCause, NamesTheRankWithWhatItDid) {
   EXPECT_EQ(cause.outcome().status.error().code, BALEEN_INVALID);
 }
 
+TEST(FirstCause, TellsHowFarAllWereWhoFailedAlike) {
+  FirstCause cause(2, "localhost");
+  cause.failed(1, {invalid("bad value", "a.lua:1:2"), {12, "training", 7, -1}});
+  cause.failed(0, {invalid("bad value", "a.lua:1:2"), {12, "evaluating", 7, -1}});
+  EXPECT_EQ(told(cause), "step 12, collective 7: a.lua:1:2: bad value");
+}
+
 TEST(FirstCause, BringsTheRecordOfItsRankAlone) {
   FirstCause cause(3, "localhost");
   for (const int rank : {2, 1}) {
