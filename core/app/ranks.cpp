@@ -101,11 +101,11 @@ Status Ranks::compare(const Job& job, std::int64_t steps) {
   const std::string mine = facts + hashes_of(job);
   if (place().rank == 0) {
     BALEEN_TRY(link_.put("job", mine));
-    return link_.put("job.text", text);
+    return link_.put("job.lines", text);
   }
   BALEEN_TRY_ASSIGN(const std::string first, link_.get("job"));
   if (first == mine) return {};
-  BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("job.text"));
+  BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("job.lines"));
   return invalid("rank " + rank + " describes another job than rank 0: " + first_difference(text, theirs) +
                  "; a script must do the same on every rank");
 }

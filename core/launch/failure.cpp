@@ -11,7 +11,7 @@ std::string Moment::text() const {
   const auto add = [&](const std::string& part) { out += (out.empty() ? "" : ", ") + part; };
   if (step >= 0) add("step " + std::to_string(step));
   if (!phase.empty()) add(phase);
-  if (collective >= 0) add("collective " + std::to_string(collective));
+  if (collective >= 0) add("collective " + std::to_string(collective) + " begun");
   if (peer >= 0) add("peer " + std::to_string(peer));
   return out;
 }

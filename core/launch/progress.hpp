@@ -23,7 +23,7 @@ class Progress {
   std::optional<Clock::time_point> stalled_since() const;
   /// Who has begun the fewest; the first of several.
   int last() const;
-  /// "waiting for rank 1 (step 5, training, collective 16): others have begun collective 17".
+  /// "waiting for rank 1 (step 5, training, collective 16 begun): others have begun collective 17".
   std::string text() const;
 
  private:

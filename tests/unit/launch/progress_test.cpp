@@ -29,7 +29,8 @@ TEST(Progress, StallsFromTheLastMoveOn) {
     for (int rank = 0; rank < 3; ++rank) progress.see(rank, at(rank == 1 ? 7 : 8), kStart + seconds(beat));
   EXPECT_EQ(progress.stalled_since(), kStart + seconds(2));
   EXPECT_EQ(progress.last(), 1);
-  EXPECT_EQ(progress.text(), "waiting for rank 1 (step 5, training, collective 7): others have begun collective 8");
+  EXPECT_EQ(progress.text(),
+            "waiting for rank 1 (step 5, training, collective 7 begun): others have begun collective 8");
 }
 
 TEST(Progress, BeginsAnewWithAnyMove) {
