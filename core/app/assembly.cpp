@@ -107,6 +107,11 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   return run;
 }
 
+Status Run::train(TrainingRun& driven) {
+  BALEEN_TRY(script().train(driven));
+  return ranks_ ? ranks_->meet_at_end() : Status();
+}
+
 Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
   std::vector<OpenMonitor> chosen;
   for (const Opened& monitor : prepared.monitors) {

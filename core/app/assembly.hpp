@@ -58,6 +58,8 @@ class Run : public TrainingRun {
     return session_->logits(tokens);
   }
   Status save(const std::string& path) override;
+  /// Runs the script's training. With several ranks: until all have come to its end.
+  Status train(TrainingRun& driven);
 
  private:
   explicit Run(const Setup& setup) : setup_(setup) {}

@@ -24,6 +24,9 @@ class Ranks {
   Communicator& communicator() { return *communicator_; }
   const Place& place() const { return link_.place(); }
 
+  /// Waits until all ranks have come to the end of the script's training; names a rank that is still within it.
+  Status meet_at_end() { return communicator_->meet_at_end(); }
+
   /// That every rank described this job; else names the first thing in which a rank's differs from rank 0's. What ranks
   /// do alike (programs, collectives, the default loop) follows from it.
   Status compare(const Job& job, std::int64_t steps);

@@ -44,26 +44,43 @@ TEST_F(UnevenRanks, OneJoinsCollectivesOtherwise) {
   }
 }
 
-/// Both programs are alike; the order in which they run is not.
-TEST_F(UnevenRanks, OneRunsAnotherProgram) {
-  const std::string loop =
-      "batch = 6, loop = function(job, run)\n"
-      "  run:step()\n"
-      "  print('apart')\n"
-      "  if points.rows > 40 then run:evaluate(1) else run:step() end\n"
-      "end";
-  std::vector<std::string> words = on_ranks(2, odd("rows", loop), {"--checked"});
-  words.insert(words.begin(), BALEEN_BUILD_DIR "/bin/baleen");
-  RunningJob job(words);
-  ASSERT_TRUE(job.prints("apart\n")) << job.err();
-  const auto start = std::chrono::steady_clock::now();
-  const auto code = job.ends();
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
-  EXPECT_EQ(code, 2);
-  EXPECT_TRUE(holds_within(std::chrono::seconds(10), [&] { return job.processes().empty(); })) << "an orphan is left";
-  EXPECT_EQ(std::count(job.err().begin(), job.err().end(), '\n'), 1) << job.err();
-  EXPECT_NE(job.err().find("rank 1 starts all_reduce of "), std::string::npos) << job.err();
-  EXPECT_NE(job.err().find(" where rank 0 starts all_reduce of "), std::string::npos) << job.err();
+/// The plans are alike; how the script drives them is not. Checked or not, so that nothing waits for ever.
+class RanksApart : public UnevenRanks, public testing::WithParamInterface<const char*> {
+ protected:
+  /// One step together, and then what only the odd rank does, and what the other does.
+  void expect_named(const std::string& odd_one, const std::string& other, const std::vector<std::string>& sides) {
+    std::vector<std::string> words = on_ranks(2,
+                                              odd("rows",
+                                                  "batch = 6, loop = function(job, run)\n"
+                                                  "  run:step()\n"
+                                                  "  print('apart')\n"
+                                                  "  if points.rows > 40 then " +
+                                                      odd_one + " else " + other + " end\nend"),
+                                              {});
+    if (*GetParam()) words.push_back(GetParam());
+    words.insert(words.begin(), BALEEN_BUILD_DIR "/bin/baleen");
+    RunningJob job(words);
+    ASSERT_TRUE(job.prints("apart\n")) << job.err();
+    const auto start = std::chrono::steady_clock::now();
+    const auto code = job.ends();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+    EXPECT_EQ(code, 2);
+    EXPECT_TRUE(holds_within(std::chrono::seconds(10), [&] { return job.processes().empty(); })) << "an orphan is left";
+    EXPECT_EQ(std::count(job.err().begin(), job.err().end(), '\n'), 1) << job.err();
+    EXPECT_NE(job.err().find("rank 1 starts "), std::string::npos) << job.err();
+    EXPECT_NE(job.err().find(" where rank 0 starts "), std::string::npos) << job.err();
+    for (const std::string& side : sides) EXPECT_NE(job.err().find(side), std::string::npos) << job.err();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(CheckedOrNot, RanksApart, testing::Values("", "--checked"));
+
+TEST_P(RanksApart, ByAnotherProgram) {
+  expect_named("run:evaluate(1)", "run:step()",
+               {"step 2", "all_reduce of 1 fp32", "(loss), number 1 of `train`", "number 1 of `evaluate`"});
+}
+
+TEST_P(RanksApart, ByAnEarlyEnd) {
+  expect_named("return", "run:step()", {"starts barrier at the end of the script", "(loss), number 1 of `train`"});
 }
 
 }  // namespace
