@@ -160,7 +160,7 @@ Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches) {
   ScheduledGraph result{std::move(graph), micro_batches, {}};
   for (auto& [key, ops] : sections) {
     const auto& [position, loops, phase] = key;
-    result.sections.push_back({section_name(phase), loops ? position : -1, std::move(ops)});
+    result.sections.push_back({section_name(phase), phase, loops ? position : -1, std::move(ops)});
   }
   return result;
 }

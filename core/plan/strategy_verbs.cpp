@@ -132,7 +132,10 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
   return {};
 }
 
-ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh) : graph_(graph) {
+ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
+                             std::vector<TurnOrder>& turns)
+    : graph_(graph), turns_(turns) {
+  table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
   positions_.assign(graph.op_count(), kNone);
   std::uint32_t position = 0;
   for (OpId id : graph.ops()) {
@@ -152,6 +155,10 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh) : graph_(g
   };
   table_.begin_before = [](void* p, OpId op, OpId other) {
     return guarded(self(p).status_, [&] { return self(p).begin_before(op, other); });
+  };
+  table_.turns = [](void* p, std::uint32_t axis, std::int64_t coordinate, const baleen_turn_t* turns,
+                    std::uint64_t count) {
+    return guarded(self(p).status_, [&] { return self(p).take_turns(axis, coordinate, {turns, turns + count}); });
   };
   table_.every_micro_batch = [](void* p, OpId op) {
     return guarded(self(p).status_, [&] { return self(p).every_micro_batch(op); });
@@ -179,6 +186,27 @@ Status ScheduleVerbs::begin_before(OpId op, OpId other) {
 Status ScheduleVerbs::every_micro_batch(OpId op) {
   BALEEN_TRY(check_op(op));
   graph_.op(op).tags[kEachTag] = "";
+  return {};
+}
+
+Status ScheduleVerbs::take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns) {
+  if (axis >= table_.mesh->count || coordinate < 0 || coordinate >= table_.mesh->axes[axis].size)
+    return invalid("there is no coordinate " + std::to_string(coordinate) + " on axis number " + std::to_string(axis));
+  TurnOrder order{static_cast<int>(axis), coordinate, {}};
+  std::uint64_t next[2] = {0, 0};
+  for (const baleen_turn_t& turn : turns) {
+    if (turn.part != BALEEN_PART_FORWARD && turn.part != BALEEN_PART_BACKWARD)
+      return invalid("micro-batches have no part number " + std::to_string(turn.part));
+    const bool backward = turn.part == BALEEN_PART_BACKWARD;
+    if (turn.micro_batch != next[turn.part]++ || (backward && next[1] > next[0]))
+      return invalid("turn " + std::to_string(order.turns.size() + 1) + " is of micro-batch " +
+                     std::to_string(turn.micro_batch) + ", out of order");
+    order.turns.push_back({backward ? Phase::backward : Phase::forward, turn.micro_batch});
+  }
+  if (next[0] != table_.micro_batches || next[1] != table_.micro_batches)
+    return invalid("a list of turns has " + std::to_string(next[0]) + " forward and " + std::to_string(next[1]) +
+                   " backward parts of " + std::to_string(table_.micro_batches) + " micro-batches");
+  turns_.push_back(std::move(order));
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include "baleen/strategy.h"
 #include "core/plan/placement.hpp"
+#include "core/plan/plan.hpp"
 
 namespace baleen {
 
@@ -48,7 +49,7 @@ class PlacingVerbs {
 /// Orders and joins collectives of a graph. As above.
 class ScheduleVerbs {
  public:
-  ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh);
+  ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
   ScheduleVerbs(const ScheduleVerbs&) = delete;
   ScheduleVerbs& operator=(const ScheduleVerbs&) = delete;
 
@@ -61,11 +62,13 @@ class ScheduleVerbs {
   Status begin_before(OpId op, OpId other);
   Status every_micro_batch(OpId op);
   Status check_op(OpId op) const;
+  Status take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns);
   Status coalesce(const std::vector<OpId>& ops);
   std::uint64_t local_bytes(ValueId value) const;
   static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
 
   Graph& graph_;
+  std::vector<TurnOrder>& turns_;
   std::vector<std::uint32_t> positions_;
   std::map<OpId, std::vector<OpId>> moves_;  ///< what goes before an op
   int buckets_ = 0;

@@ -31,8 +31,8 @@ class CallScheduler {
     }
     reached_ = std::numeric_limits<std::size_t>::max();
     begin_ready();
+    leave_section();
     if (next_ != calls_.size()) return internal("a collective never begins");
-    leave_loop();
     section_ = lowered_.closing_section();
     for (std::uint32_t number = 0; number < calls_.size(); ++number) finish_call(number);
     return std::move(result_);
@@ -44,11 +44,12 @@ class CallScheduler {
     std::set<LowValue> missing;        ///< what its inputs still wait for
     std::vector<LowValue> reads, writes;
     OpId op = kNone;
-    std::size_t place = 0;  ///< of its last op in the order of ops
-    bool waits = false;     ///< begins in its place, no sooner
-    int own_loop = -1;      ///< in which its ops stand
-    int ready_loop = -1;    ///< in which the last of its inputs is made
-    int loop = -1;          ///< in which it begins
+    std::size_t place = 0;      ///< of its last op in the order of ops
+    bool waits = false;         ///< begins in its place, no sooner
+    std::uint32_t section = 0;  ///< of its ops
+    int own_loop = -1;          ///< in which its ops stand
+    int ready_loop = -1;        ///< in which the last of its inputs is made
+    int loop = -1;              ///< in which it begins
     bool over = false;
   };
 
@@ -79,7 +80,8 @@ class CallScheduler {
       for (LowOp op : ops) {
         call.place = std::max(call.place, place_.at(op));
         call.waits |= lowered_.ops[op].op.tags.contains(kBeginHereTag);
-        call.own_loop = loop_of(lowered_.ops[op].section);
+        call.section = lowered_.ops[op].section;
+        call.own_loop = loop_of(call.section);
         const ProgramStep& step = steps_[step_of.at(op)];
         call.members.push_back(step_of.at(op));
         for (LowValue v : step.reads) sources_of(v, call.missing);
@@ -94,14 +96,30 @@ class CallScheduler {
 
   /// The next step is `step`.
   void enter(const ProgramStep& step) {
-    if (loop_of(step.section) != loop_of(section_)) leave_loop();
+    const bool leaves =
+        loop_of(step.section) != loop_of(section_) || (lowered_.turns_in(section_) && step.section != section_);
+    if (leaves) leave_section();
+    if (step.section != section_) section_begin_ = result_.size();
     section_ = step.section;
     if (auto place = place_.find(step.op); place != place_.end()) reached_ = std::max(reached_, place->second);
   }
 
-  /// What begins in each micro-batch is over in it.
-  void leave_loop() {
-    for (std::uint32_t number : std::exchange(open_in_loop_, {})) finish_call(number);
+  /// What begins in each micro-batch is over in it; but where micro-batches take turns, what is sent only is waited for
+  /// in the next turn, since the receiver may want something first.
+  void leave_section() {
+    for (std::uint32_t number : std::exchange(open_in_loop_, {})) {
+      if (lowered_.turns_in(section_) && calls_[number].writes.empty())
+        finish_late(number);
+      else
+        finish_call(number);
+    }
+  }
+
+  void finish_late(std::uint32_t number) {
+    ProgramStep wait = wait_of(number);
+    wait.guard = Guard::not_first;
+    wait.late = true;
+    result_.insert(result_.begin() + static_cast<std::ptrdiff_t>(section_begin_), std::move(wait));
   }
 
   void made(const std::vector<LowValue>& values) {
@@ -120,6 +138,7 @@ class CallScheduler {
   /// A call of a loop begins in it, any other as soon as it can if it may.
   bool in_place(const Call& call) const {
     if (call.waits && reached_ < call.place) return false;
+    if (lowered_.turns.loop >= 0 && call.own_loop == lowered_.turns.loop) return section_ == call.section;
     return call.own_loop < 0 || loop_of(section_) == call.own_loop;
   }
 
@@ -184,6 +203,14 @@ class CallScheduler {
     Call& call = calls_[number];
     if (call.over) return;
     call.over = true;
+    ProgramStep wait = wait_of(number);
+    if (loop_of(section_) >= 0 && loop_of(section_) != call.loop) wait.guard = Guard::first;
+    result_.push_back(std::move(wait));
+    made(call.writes);
+  }
+
+  ProgramStep wait_of(std::uint32_t number) const {
+    const Call& call = calls_[number];
     ProgramStep wait;
     wait.op = call.op;
     wait.section = section_;
@@ -191,9 +218,7 @@ class CallScheduler {
     wait.reads = call.reads;
     wait.reads.insert(wait.reads.end(), call.writes.begin(), call.writes.end());
     wait.wait_for = number;
-    if (loop_of(section_) >= 0 && loop_of(section_) != call.loop) wait.guard = Guard::first;
-    result_.push_back(std::move(wait));
-    made(call.writes);
+    return wait;
   }
 
   Lowered& lowered_;
@@ -203,6 +228,7 @@ class CallScheduler {
   std::map<LowOp, std::size_t> place_;  ///< in the order of ops
   std::uint32_t section_ = 0;           ///< where steps are appended
   std::size_t reached_ = 0;             ///< the place of the step that comes next
+  std::size_t section_begin_ = 0;       ///< the first step of the section, in result_
   std::vector<std::uint32_t> open_in_loop_;
   std::vector<Call> calls_;
   std::uint32_t next_ = 0;                                  ///< the first that has not begun

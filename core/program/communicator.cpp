@@ -51,7 +51,7 @@ Communicator::~Communicator() {
   table_.destroy(transport_);
 }
 
-Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec) {
+Result<void*> Communicator::group_along(const std::vector<std::string>& axes) {
   std::vector<int> numbers;
   for (const std::string& axis : axes) {
     const int number = mesh_.find(axis);
@@ -66,8 +66,19 @@ Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const 
     BALEEN_TRY(plugin_.check(table_.group_create(transport_, ranks.data(), ranks.size(), &made)));
     found = groups_.emplace(members, made).first;
   }
+  return found->second;
+}
+
+Status Communicator::meet(const std::vector<std::string>& axes) {
+  BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
+  static_cast<void>(group);
+  return {};
+}
+
+Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec) {
+  BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
   void* slot = nullptr;
-  BALEEN_TRY(plugin_.check(table_.prepare(transport_, found->second, &spec, &slot)));
+  BALEEN_TRY(plugin_.check(table_.prepare(transport_, group, &spec, &slot)));
   return slot;
 }
 

@@ -37,6 +37,8 @@ class Communicator {
 
   /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for:
   /// all ranks ask in one order.
+  /// The same without a collective: ranks that have none along these axes take part in making the group.
+  Status meet(const std::vector<std::string>& axes);
   Result<void*> prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec);
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value) {
@@ -64,6 +66,7 @@ class Communicator {
  private:
   Communicator(Plugin plugin, Mesh mesh, std::int64_t rank);
   Status prepare_end();
+  Result<void*> group_along(const std::vector<std::string>& axes);
 
   Plugin plugin_;
   baleen_transport_t table_{};

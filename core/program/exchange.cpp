@@ -2,7 +2,6 @@
 #include "core/program/exchange.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace baleen {
@@ -82,6 +81,8 @@ Exchange::Exchange(Lowered& lowered, OpEmitter& emitter, const Op& op, std::uint
       }
     group_ = std::move(more);
   }
+  if (std::find(lowered.groups.begin(), lowered.groups.end(), axes_) == lowered.groups.end())
+    lowered.groups.push_back(axes_);
   place_ = static_cast<std::size_t>(std::find(group_.begin(), group_.end(), lowered.at) - group_.begin());
 }
 
@@ -115,7 +116,7 @@ Result<LowValue> Exchange::convert(Collective collective, LowValue x, const Layo
   const auto held = [](const Piece& piece) { return piece.held; };
   if (std::none_of(both.before.begin(), both.before.end(), held) &&
       std::none_of(both.after.begin(), both.after.end(), held))
-    return elsewhere(collective, x, from[axis], to);
+    return packer_.zeros(to);  // another coordinate of an axis that takes no part has the value
   switch (collective) {
     case Collective::all_reduce: {
       Wire call = wire(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
@@ -133,24 +134,6 @@ Result<LowValue> Exchange::convert(Collective collective, LowValue x, const Layo
     case Collective::take_at: return both.after[place_].held ? packer_.finish(x, to) : packer_.zeros(to);
   }
   return refuse("no such conversion");
-}
-
-/// Another coordinate of an axis that takes no part has the value: its group's call of nothing keeps the ranks' calls
-/// in one order.
-Result<LowValue> Exchange::elsewhere(Collective collective, LowValue x, const Placement& from, const ResultSpec& to) {
-  static const std::map<Collective, baleen_collective_t> calls{
-      {Collective::all_reduce, BALEEN_ALL_REDUCE}, {Collective::reduce_scatter, BALEEN_REDUCE_SCATTER},
-      {Collective::all_gather, BALEEN_ALL_GATHER}, {Collective::all_to_all, BALEEN_ALL_TO_ALL},
-      {Collective::reduce, BALEEN_REDUCE},         {Collective::broadcast, BALEEN_BROADCAST},
-      {Collective::send, BALEEN_PERMUTE}};
-  if (const auto op = calls.find(collective); op != calls.end()) {
-    Wire call = wire(op->second);
-    if (from.is_partial()) call.reduction = reduction_of(from);
-    if (call.op == BALEEN_ALL_TO_ALL) call.sends = call.receives = std::vector<std::uint64_t>(group_.size(), 0);
-    if (call.op == BALEEN_PERMUTE) call.destinations.assign(group_.size(), -1);
-    packer_.give(std::move(call), x);
-  }
-  return packer_.zeros(to);
 }
 
 Result<LowValue> Exchange::gather_rows(LowValue x, std::int64_t rows) {
@@ -380,12 +363,12 @@ Result<LowValue> Exchange::broadcast(LowValue x, std::int64_t root, const Result
 
 Result<LowValue> Exchange::send(LowValue x, const Sides& sides, const ResultSpec& to) {
   const auto axis = static_cast<std::size_t>(axes_[0]);
-  const int source = sides.from[axis].argument, target = sides.to[axis].argument;
-  Wire call = wire(BALEEN_PERMUTE,
+  const int source = sides.from[axis].argument, target = sides.to[axis].argument, place = static_cast<int>(place_);
+  if (place != source && place != target) return packer_.zeros(to);
+  Wire call = wire(place == source ? BALEEN_SEND : BALEEN_RECEIVE,
                    static_cast<std::uint64_t>(element_count(sides.before[static_cast<std::size_t>(source)].shape())));
-  call.destinations.assign(group_.size(), -1);
-  call.destinations[static_cast<std::size_t>(source)] = target;
-  if (static_cast<int>(place_) == target) return packer_.call(std::move(call), kNone, to);
+  call.root = place == source ? target : source;
+  if (place == target) return packer_.call(std::move(call), kNone, to);
   packer_.give(std::move(call), x);
   return packer_.zeros(to);
 }

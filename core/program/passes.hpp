@@ -17,6 +17,9 @@ namespace baleen {
 Result<Lowered> lower(const ScheduledGraph& scheduled, const Device& device, const PersistentLayout& persistent,
                       const Coordinates& at);
 
+/// Takes over the order of micro-batches that strategies want for this rank.
+Status take_turns(const ScheduledGraph& scheduled, Lowered& lowered);
+
 /// Gives every value its view and storage: shape ops become views or copies, parts of a concat lie in its result, every
 /// assigned value and every output gets a contiguous storage of its own.
 Status place(Lowered& lowered, const PersistentLayout& persistent);
@@ -72,6 +75,7 @@ struct ProgramStep {
   std::uint32_t wait_for = kNone;      ///< the number of the call that is over here
   std::uint32_t call_number = kNone;   ///< of `call`, in the order of beginning
   Guard guard = Guard::always;         ///< of `call` and `wait_for`
+  bool late = false;                   ///< `wait_for` began in the turn before: what it reads must last until then
 };
 
 /// The transport's arguments for a collective op.
