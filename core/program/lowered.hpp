@@ -55,10 +55,10 @@ struct Storage {
   std::uint64_t bytes = 0;
   Role role = Role::activation;
   std::string name;
-  std::int64_t copies = 1;            ///< micro-batch m has number m % copies
-  std::uint64_t copy_bytes = 0;       ///< from one copy to the next
   std::uint64_t offset = 0;           ///< persistent: in its arena; others: in the work arena, once memory is planned
   std::uint32_t merged_into = kNone;  ///< has the very bytes of that one
+  std::int64_t copies = 1;            ///< micro-batch m has number m % copies
+  std::uint64_t copy_bytes = 0;       ///< from one copy to the next
 };
 
 /// How an op is carried out.
