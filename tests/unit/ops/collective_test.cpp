@@ -99,11 +99,11 @@ TEST_F(CollectiveOps, ALocalRegionHasEqualParts) {
             "axis_index: `axes` is [0, 1]; it is one mesh axis");
 }
 
-TEST_F(CollectiveOps, MicroBatchesMayCutWhatTheCollectiveDoesNot) {
+TEST_F(CollectiveOps, MicroBatchesMayCutAllButFlatShards) {
   const ValueId x = input({6, 4});
   EXPECT_EQ(iteration(op("all_reduce", x, between("P", "R"))).inputs[0], "ab");
-  EXPECT_EQ(iteration(op("all_gather", x, between("S0", "R"))).inputs[0], ".b");
-  EXPECT_EQ(iteration(op("all_to_all", x, between("S0", "S1"))).inputs[0], "..");
+  EXPECT_EQ(iteration(op("all_gather", x, between("S0", "R"))).inputs[0], "ab");
+  EXPECT_EQ(iteration(op("all_to_all", x, between("S0", "S1"))).inputs[0], "ab");
   EXPECT_EQ(iteration(op("take_shard", x, between("R", "F"))).inputs[0], "..");
   EXPECT_EQ(iteration(op("all_gather", x, {{"axes", one(0)}, {"dim", one(1)}, {"size", one(2)}})).inputs[0], "a.");
 }
