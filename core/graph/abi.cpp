@@ -80,6 +80,9 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
     auto& graph = self(p).graph_;
     if (from >= graph.value_count() || to >= graph.value_count()) return self(p).keep(invalid("redirect: no such value"));
     Status status = graph.redirect(from, to, except);
+    // What stands in a gradient's place is one.
+    if (graph.value(from).role == Role::gradient && graph.value(to).role == Role::activation)
+      graph.value(to).role = Role::gradient;
     return status ? BALEEN_OK : self(p).keep(status.error());
   };
   table_.set_layout = [](void* p, ValueId value, const baleen_placement_t* placements, std::uint64_t count) {
@@ -96,6 +99,29 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
     auto made = self(p).add_state_(std::string(view(name)), {dtype, Shape(shape, shape + rank), {}}, initial);
     if (!made) return self(p).keep(made.error());
     *out = *made;
+    return static_cast<baleen_status_t>(BALEEN_OK);
+  };
+  add_context_verbs();
+}
+
+void AbiGraph::add_context_verbs() {
+  table_.read_op_info = [](void* p, OpId id, baleen_op_info_t* out) -> baleen_status_t {
+    const Graph& graph = self(p).graph_;
+    if (id >= graph.op_count() || !graph.op(id).live) return BALEEN_NOT_FOUND;
+    *out = {sizeof(*out), static_cast<baleen_phase_t>(graph.op(id).phase), graph.op(id).twin};
+    return BALEEN_OK;
+  };
+  table_.tag = [](void* p, OpId id, baleen_string_t key) -> baleen_string_t {
+    const Graph& graph = self(p).graph_;
+    if (id >= graph.op_count() || !graph.op(id).live) return abi("");
+    const auto found = graph.op(id).tags.find(std::string(view(key)));
+    return abi(found == graph.op(id).tags.end() ? std::string_view() : std::string_view(found->second));
+  };
+  table_.follow = [](void* p, OpId id) {
+    Graph& graph = self(p).graph_;
+    if (id >= graph.op_count() || !graph.op(id).live) return self(p).keep(invalid("follow: no such op"));
+    const Op& op = graph.op(id);
+    graph.context() = {op.phase, op.twin, op.name, op.where};
     return static_cast<baleen_status_t>(BALEEN_OK);
   };
 }

@@ -1,6 +1,5 @@
 /// \file Where calls of the transport begin and where they are over.
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -29,8 +28,7 @@ class CallScheduler {
       made(writes);
       begin_ready();
     }
-    reached_ = std::numeric_limits<std::size_t>::max();
-    begin_ready();
+    enter_section(static_cast<std::uint32_t>(lowered_.sections.size()) - 1);
     leave_section();
     if (next_ != calls_.size()) return internal("a collective never begins");
     section_ = lowered_.closing_section();
@@ -96,17 +94,31 @@ class CallScheduler {
 
   /// The next step is `step`.
   void enter(const ProgramStep& step) {
-    const bool leaves =
-        loop_of(step.section) != loop_of(section_) || (lowered_.turns_in(section_) && step.section != section_);
-    if (leaves) leave_section();
-    if (step.section != section_) section_begin_ = result_.size();
-    section_ = step.section;
+    enter_section(step.section);
     if (auto place = place_.find(step.op); place != place_.end()) reached_ = std::max(reached_, place->second);
+  }
+
+  /// Some of those before it may have nothing but calls.
+  void enter_section(std::uint32_t section) {
+    while (section_ < section) {
+      leave_section();
+      ++section_;
+      section_begin_ = result_.size();
+      if (section_ < section) begin_section();
+    }
+  }
+
+  void begin_section() {
+    for (LowOp op : lowered_.sections[section_].ops) reached_ = std::max(reached_, place_.at(op));
+    begin_ready();
   }
 
   /// What begins in each micro-batch is over in it; but where micro-batches take turns, what is sent only is waited for
   /// in the next turn, since the receiver may want something first.
   void leave_section() {
+    begin_section();
+    const int next = section_ + 1 < lowered_.sections.size() ? loop_of(section_ + 1) : -1;
+    if (next == loop_of(section_) && !lowered_.turns_in(section_)) return;
     for (std::uint32_t number : std::exchange(open_in_loop_, {})) {
       if (lowered_.turns_in(section_) && calls_[number].writes.empty())
         finish_late(number);
