@@ -106,6 +106,7 @@ class CallScheduler {
     OpId op = kNone;
     int loop = -1;  ///< in which it begins
     bool each_micro = false;
+    Guard guard = Guard::always;
     bool over = false;
   };
 
@@ -195,6 +196,7 @@ class CallScheduler {
     call.each_micro = own >= 0;
     if (call.loop >= 0 && own < 0)  // it begins in a loop that its op does not stand in
       start.guard = entering_ ? Guard::first : Guard::last;
+    call.guard = start.guard;
     start.call_number = number;
     result_.push_back(std::move(start));
   }
@@ -236,7 +238,7 @@ class CallScheduler {
     wait.reads = call.reads;
     wait.reads.insert(wait.reads.end(), call.writes.begin(), call.writes.end());
     wait.wait_for = number;
-    if (loop_of(section) >= 0 && loop_of(section) != call.loop) wait.guard = Guard::first;
+    if (loop_of(section) >= 0) wait.guard = loop_of(section) == call.loop ? call.guard : Guard::first;
     result_.push_back(std::move(wait));
     made(call.writes);
   }
