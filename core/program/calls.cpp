@@ -48,6 +48,7 @@ class CallScheduler {
     int own_loop = -1;          ///< in which its ops stand
     int ready_loop = -1;        ///< in which the last of its inputs is made
     int loop = -1;              ///< in which it begins
+    Guard guard = Guard::always;  ///< of its beginning
     bool over = false;
   };
 
@@ -177,6 +178,7 @@ class CallScheduler {
     call.op = start.op;
     const bool visits = call.loop >= 0 && call.loop != call.own_loop;  // a loop that its op does not stand in
     if (visits) start.guard = call.ready_loop == call.loop ? Guard::last : Guard::first;
+    call.guard = start.guard;
     start.call_number = number;
     result_.push_back(std::move(start));
     if (call.loop >= 0 && !visits) open_in_loop_.push_back(number);
@@ -216,7 +218,7 @@ class CallScheduler {
     if (call.over) return;
     call.over = true;
     ProgramStep wait = wait_of(number);
-    if (loop_of(section_) >= 0 && loop_of(section_) != call.loop) wait.guard = Guard::first;
+    if (loop_of(section_) >= 0) wait.guard = loop_of(section_) == call.loop ? call.guard : Guard::first;
     result_.push_back(std::move(wait));
     made(call.writes);
   }

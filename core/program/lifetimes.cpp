@@ -61,6 +61,11 @@ class LifetimeFinder {
     for (std::uint32_t storage = 0; storage < touches.size(); ++storage)
       outside[storage] = lowered_.storages[storage].kind == Storage::Kind::input;
     for (const auto& [name, v] : lowered_.outputs) outside[lowered_.root_of(v)] = 1;
+    // A call that a loop makes once, for what stands before or behind it: sums over micro-batches, parameters that all read.
+    for (const ProgramStep& step : steps_)
+      for (const auto* list : {&step.reads, &step.writes})
+        for (LowValue v : *list)
+          if (step.guard != Guard::always && !step.late) outside[lowered_.root_of(v)] = 1;
     for (std::uint32_t storage = 0; storage < touches.size(); ++storage) {
       const auto& list = touches[storage];
       if (!planned(storage) || list.empty()) continue;
