@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "baleen/dtype.hpp"
+#include "core/runtime/batch_share.hpp"
 #include "core/runtime/session_memory.hpp"
 #include "core/runtime/shards.hpp"
 
@@ -35,7 +36,7 @@ struct Session::Impl {
   std::map<std::string, std::uint64_t> planned;
   Arena persistent_arena, work_arena;
   std::unique_ptr<ShardGather> gather;  ///< made when it is first needed
-  std::vector<RowRange> train_rows, evaluate_rows;  ///< this rank's of each batch
+  BatchShare train_share, evaluate_share;
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
   Facts last;
@@ -46,12 +47,11 @@ struct Session::Impl {
   Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
 
   Status compile(Plan plan);
-  Result<std::vector<RowRange>> rows_of(const Program& program) const;
   Status allocate();
   Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
   Result<std::vector<double>> get(const Program& program, const std::string& name);
   Result<double> get_number(const Program& program, const std::string& name);
-  Status put_batch(const Program& program, const Batch& batch);
+  Status put_batch(const Program& program, const BatchShare& share, Batch rows);
   Status put_scalars();
   Status run(Program& program, std::uint64_t step);
   Result<Facts> means(const Program& program);
@@ -82,27 +82,11 @@ Status Session::Impl::compile(Plan plan) {
     if (*p) programs.push_back(&**p);
   planned = plan_memory(persistent, programs, device);
   BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
-  BALEEN_TRY_ASSIGN(train_rows, rows_of(*train));
+  BALEEN_TRY_ASSIGN(train_share, BatchShare::create(*train, data->info(), options.batch));
   if (evaluate) {
-    BALEEN_TRY_ASSIGN(evaluate_rows, rows_of(*evaluate));
+    BALEEN_TRY_ASSIGN(evaluate_share, BatchShare::create(*evaluate, data->info(), options.batch));
   }
   return {};
-}
-
-/// Which rows of a batch the program reads on this rank.
-Result<std::vector<RowRange>> Session::Impl::rows_of(const Program& program) const {
-  const Port* first = nullptr;
-  for (std::uint32_t f = 0; f < data->info().field_count; ++f) {
-    const Port* port = find_port(program.inputs(), data->info().fields[f].name);
-    if (!port) continue;
-    if (!port->whole_rows)
-      return unsupported("input `" + port->name + "` is cut within its rows, which data is not read for yet");
-    if (first && first->rows != port->rows)
-      return unsupported("inputs `" + first->name + "` and `" + port->name + "` are cut differently");
-    first = port;
-  }
-  if (first) return first->rows;
-  return std::vector<RowRange>{{0, options.batch}};
 }
 
 Status Session::Impl::allocate() {
@@ -162,7 +146,8 @@ Result<double> Session::Impl::get_number(const Program& program, const std::stri
   return numbers.at(0);
 }
 
-Status Session::Impl::put_batch(const Program& program, const Batch& batch) {
+Status Session::Impl::put_batch(const Program& program, const BatchShare& share, Batch rows) {
+  const Batch batch = share.cut(std::move(rows));
   for (std::size_t f = 0; f < batch.size(); ++f)
     BALEEN_TRY(put(program, data->info().fields[f].name, batch[f].data(), batch[f].size()));
   // The batch is the caller's and may go before the stream gets to it.
@@ -281,10 +266,10 @@ Result<Facts> Session::step() {
   Impl& impl = *impl_;
   const auto begin = Clock::now();
   if (!impl.reader)
-    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.train_rows, impl.options.dtype,
+    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.train_share.rows(), impl.options.dtype,
                                                 impl.steps_done * impl.options.batch);
-  BALEEN_TRY_ASSIGN(const Batch batch, impl.reader->next());
-  BALEEN_TRY(impl.put_batch(*impl.train, batch));
+  BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next());
+  BALEEN_TRY(impl.put_batch(*impl.train, impl.train_share, std::move(batch)));
   const double data_ms = milliseconds(Clock::now() - begin);
   impl.last.clear();
   BALEEN_TRY(impl.put_scalars());
@@ -323,8 +308,8 @@ Result<Facts> Session::evaluate(std::int64_t batches) {
   for (std::int64_t b = 0; b < count; ++b) {
     // Spread evenly over the part where only some batches are read.
     const std::int64_t row = b * all / count * impl.options.batch;
-    BALEEN_TRY_ASSIGN(const Batch batch, impl.data->read(BALEEN_HELD_OUT, row, impl.evaluate_rows, impl.options.dtype));
-    BALEEN_TRY(impl.put_batch(*impl.evaluate, batch));
+    BALEEN_TRY_ASSIGN(Batch batch, impl.data->read(BALEEN_HELD_OUT, row, impl.evaluate_share.rows(), impl.options.dtype));
+    BALEEN_TRY(impl.put_batch(*impl.evaluate, impl.evaluate_share, std::move(batch)));
     BALEEN_TRY(impl.run(*impl.evaluate, static_cast<std::uint64_t>(impl.steps_done)));
     BALEEN_TRY_ASSIGN(const Facts facts, impl.means(*impl.evaluate));
     for (const auto& [name, mean] : facts) {

@@ -1,4 +1,5 @@
-/// \file Offers attention, as its only candidate, its heads in shards; propagation turns the sequence into heads and back.
+/// \file Offers attention, as its only candidate, its heads in shards; propagation turns the sequence into heads and
+/// back.
 #include "ulysses.hpp"
 
 #include <algorithm>
