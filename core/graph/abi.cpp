@@ -98,6 +98,29 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
     *out = *made;
     return static_cast<baleen_status_t>(BALEEN_OK);
   };
+  add_context_verbs();
+}
+
+void AbiGraph::add_context_verbs() {
+  table_.read_op_info = [](void* p, OpId id, baleen_op_info_t* out) -> baleen_status_t {
+    const Graph& graph = self(p).graph_;
+    if (id >= graph.op_count() || !graph.op(id).live) return BALEEN_NOT_FOUND;
+    *out = {sizeof(*out), static_cast<baleen_phase_t>(graph.op(id).phase), graph.op(id).twin};
+    return BALEEN_OK;
+  };
+  table_.tag = [](void* p, OpId id, baleen_string_t key) -> baleen_string_t {
+    const Graph& graph = self(p).graph_;
+    if (id >= graph.op_count() || !graph.op(id).live) return abi("");
+    const auto found = graph.op(id).tags.find(std::string(view(key)));
+    return abi(found == graph.op(id).tags.end() ? std::string_view() : std::string_view(found->second));
+  };
+  table_.follow = [](void* p, OpId id) {
+    Graph& graph = self(p).graph_;
+    if (id >= graph.op_count() || !graph.op(id).live) return self(p).keep(invalid("follow: no such op"));
+    const Op& op = graph.op(id);
+    graph.context() = {op.phase, op.twin, op.name, op.where};
+    return static_cast<baleen_status_t>(BALEEN_OK);
+  };
 }
 
 baleen_status_t AbiGraph::keep(Error error) {

@@ -43,6 +43,7 @@ class AbiGraph {
   const Status& status() const { return status_; }
 
  private:
+  void add_context_verbs();
   baleen_status_t keep(Error error);
   baleen_status_t read_op(OpId id, baleen_op_view_t* out);
   baleen_status_t read_value(ValueId id, baleen_value_info_t* out);

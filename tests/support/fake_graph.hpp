@@ -184,6 +184,9 @@ class FakeGraph {
                            nullptr,
                            nullptr,
                            nullptr,
+                           nullptr,
+                           nullptr,
+                           nullptr,
                            nullptr};
 };
 

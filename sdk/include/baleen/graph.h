@@ -45,6 +45,17 @@ typedef struct baleen_value_info_t {
     uint64_t user_count;
 } baleen_value_info_t;
 
+typedef int32_t baleen_phase_t;
+enum { BALEEN_PHASE_FORWARD = 0, BALEEN_PHASE_BACKWARD, BALEEN_PHASE_UPDATE };
+
+/* What an op is beside its kind and operands. */
+typedef struct baleen_op_info_t {
+    uint64_t size;
+    baleen_phase_t phase;
+    baleen_op_t twin; /* the forward op that a backward op belongs to, or BALEEN_NONE */
+} baleen_op_info_t;
+BALEEN_ASSERT_SIZE(baleen_op_info_t, 16);
+
 /* A graph in the hands of one call of a plugin. [one thread, the duration of the call] Strings and arrays that come
  * back are valid until the graph changes. A call that returns a failure undoes all that the plugin's call changed. */
 typedef struct baleen_graph_t {
@@ -64,7 +75,12 @@ typedef struct baleen_graph_t {
     /* A persistent state that belongs to the job: saved in checkpoints, filled with `initial` at the start. */
     baleen_status_t (*add_state)(void* self, baleen_string_t name, baleen_dtype_t dtype, uint32_t rank,
                                  const int64_t* shape, double initial, baleen_value_t* out);
+    baleen_status_t (*read_op_info)(void* self, baleen_op_t op, baleen_op_info_t* out);
+    /* "" where the op has no such tag. */
+    baleen_string_t (*tag)(void* self, baleen_op_t op, baleen_string_t key);
+    /* What is appended from here on belongs with `op`: its phase, its twin, its place in the script. */
+    baleen_status_t (*follow)(void* self, baleen_op_t op);
 } baleen_graph_t;
-BALEEN_ASSERT_SIZE(baleen_graph_t, 88);
+BALEEN_ASSERT_SIZE(baleen_graph_t, 112);
 
 BALEEN_END
