@@ -1,4 +1,4 @@
-/// \file Local regions: `to_local`, `from_local`, `axis_index`, `permute`, and the collectives between them. Values
+/// \file Local regions: `to_local`, `from_local`, `axis_index`, `permute`, `after`, and the collectives between them. Values
 /// inside have the shape of a rank's piece and no global meaning.
 #include <algorithm>
 
@@ -101,6 +101,18 @@ Result<Types> infer_axis_index(const InferContext& context) {
   return Types{{BALEEN_I32, {}, {}}};
 }
 
+Result<Types> infer_after(const InferContext& context) {
+  BALEEN_TRY(check_attributes("after", context.attributes, {}));
+  BALEEN_TRY(check_count("after", context, 2, 2));
+  BALEEN_TRY(check_rank("after", {"the value that is waited for", context.inputs[1]}, context.inputs[0].shape.size()));
+  return Types{context.inputs[0]};
+}
+
+Iteration iterate_after(const Graph& graph, const Op& op) {
+  const std::string all = letters(graph.value(op.inputs[0]).rank());
+  return {{all, all}, {all}, {}, {}};
+}
+
 OpKind kind_of(const char* name, std::uint32_t traits, Result<Types> (*infer)(const InferContext&)) {
   OpKind kind;
   kind.name = name;
@@ -152,6 +164,9 @@ Status register_local_region(OpRegistry& registry) {
   BALEEN_TRY(registry.add(kind_of("permute", kStructural | kCollective, infer_permute)));
   BALEEN_TRY(registry.add(kind_of("to_local", kStructural, infer_to_local)));
   BALEEN_TRY(registry.add(kind_of("from_local", kStructural, infer_from_local)));
+  OpKind after = kind_of("after", kView, infer_after);
+  after.iteration = iterate_after;
+  BALEEN_TRY(registry.add(std::move(after)));
   OpKind index = kind_of("axis_index", kCheap, infer_axis_index);
   index.iteration = [](const Graph&, const Op&) { return Iteration{{}, {""}, {}, {}}; };
   return registry.add(std::move(index));

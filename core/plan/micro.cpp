@@ -114,10 +114,20 @@ class MicroSharder {
     const Op& now = graph_.op(id);
     for (std::size_t i = 0; i < now.outputs.size(); ++i) {
       const auto dim = letters.outputs[i].find(letter);
+      if (dim != std::string::npos) BALEEN_TRY(check_part(now, graph_.value(now.outputs[i]).shape[dim]));
       place(now.outputs[i],
             dim == std::string::npos ? Placement::partial() : Placement::shard(static_cast<int>(dim)));
     }
     return {};
+  }
+
+  /// Values of a local region have a rank's part of the batch, which is cut further.
+  Status check_part(const Op& op, std::int64_t rows) const {
+    if (rows % count_ == 0) return {};
+    return invalid(op.name + " (" + op.kind->name + "): a rank's part of the batch, " + std::to_string(rows) +
+                       " rows, does not divide into " + std::to_string(count_) +
+                       " micro-batches; take a batch that divides by ranks times micro-batches",
+                   op.where);
   }
 
   Result<char> cut_letter(const Op& op, const Iteration& letters) const {

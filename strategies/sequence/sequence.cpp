@@ -1,12 +1,13 @@
 /// \file The strategy `sequence`: the tokens of each sequence are cut over ranks.
 #include <string>
 
+#include "ring.hpp"
 #include "ulysses.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "sequence", "1.0.0", "Apache-2.0", "The tokens of each sequence cut over ranks", 0, "",
                   BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "sequence", "", "",
                                 "the mesh axis to work along"),
-                  BALEEN_OPTION("mode", BALEEN_OPTION_STRING, 0, 1, 0, "ulysses", "ulysses", "",
+                  BALEEN_OPTION("mode", BALEEN_OPTION_STRING, 0, 1, 0, "ulysses", "ulysses|ring", "",
                                 "how attention sees the tokens of other ranks"));
 
 namespace baleen::sequence_parallel {
@@ -22,7 +23,7 @@ class Sequence : public Strategy {
                      "`, and the mesh has none; add it to [mesh], or name another with its option `axis`");
     auto made = std::make_unique<Sequence>();
     if (axis) made->axis_ = *axis;
-    if (axis && mesh.size(*axis) > 1) made->mode_ = std::make_unique<Ulysses>(*axis, mesh);
+    if (axis && mesh.size(*axis) > 1) made->mode_ = mode_of(settings.text("mode"), *axis, mesh);
     return made;
   }
 
@@ -32,6 +33,11 @@ class Sequence : public Strategy {
   Status lower(GraphView graph) override { return mode_ ? mode_->lower(graph) : Status(); }
 
  private:
+  static std::unique_ptr<Mode> mode_of(std::string_view name, std::uint32_t axis, MeshView mesh) {
+    if (name == "ring") return std::make_unique<Ring>(axis, mesh);
+    return std::make_unique<Ulysses>(axis, mesh);
+  }
+
   /// One rank has no mesh: there is nothing to do.
   static constexpr std::uint32_t kNoAxis = 0xffffffffu;
 

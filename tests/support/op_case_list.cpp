@@ -243,6 +243,10 @@ void add_simple(std::vector<OpCase>& list) {
                 [](CaseBuilder& b) {
                   return b.op("axis_index", {}, {{"axes", one(0)}});
                 }},
+               {"after",
+                [](CaseBuilder& b) {
+                  return b.op("after", {b.normal(b.shape(2)), b.normal(b.shape(2))});
+                }},
                {"copy", [](CaseBuilder& b) { return b.op("copy", {b.normal(b.shape(2))}); }},
                {"accumulate", accumulate},
                {"accumulate_micro", [](CaseBuilder& b) { return b.op("accumulate_micro", {b.normal(b.shape(2))}); }}});
