@@ -71,6 +71,8 @@ Status Ulysses::place(GraphView graph, Placing placing) {
     const std::int64_t heads = graph.value(op->inputs()[0]).shape[2], groups = graph.value(op->inputs()[1]).shape[2];
     BALEEN_TRY(check_heads(op->name(), heads, groups, mesh_.size(axis_), "`" + std::string(mesh_.name(axis_)) + "`"));
     offer_heads(*op, id, placing);
+    if (op->kind() == "attention_grad")  // back to the sequence before anything else is done with them
+      for (const baleen_value_t gradient : op->outputs()) placing.pin(gradient, axis_, shard(1));
   }
   return {};
 }
