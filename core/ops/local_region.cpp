@@ -1,5 +1,5 @@
-/// \file Local regions: `to_local`, `from_local`, `axis_index`, `permute`, `after`, and the collectives between them. Values
-/// inside have the shape of a rank's piece and no global meaning.
+/// \file Local regions: `to_local`, `from_local`, `axis_index`, `permute`, `after`, and the collectives between them.
+/// Values inside have the shape of a rank's piece and no global meaning.
 #include <algorithm>
 
 #include "core/ops/collective.hpp"
@@ -104,13 +104,15 @@ Result<Types> infer_axis_index(const InferContext& context) {
 Result<Types> infer_after(const InferContext& context) {
   BALEEN_TRY(check_attributes("after", context.attributes, {}));
   BALEEN_TRY(check_count("after", context, 2, 2));
-  BALEEN_TRY(check_rank("after", {"the value that is waited for", context.inputs[1]}, context.inputs[0].shape.size()));
   return Types{context.inputs[0]};
 }
 
+/// What is cut into micro-batches has the batch first, on both sides.
 Iteration iterate_after(const Graph& graph, const Op& op) {
   const std::string all = letters(graph.value(op.inputs[0]).rank());
-  return {{all, all}, {all}, {}, {}};
+  std::string other(graph.value(op.inputs[1]).rank(), '.');
+  if (!all.empty() && !other.empty()) other[0] = all[0];
+  return {{all, other}, {all}, {}, {}};
 }
 
 OpKind kind_of(const char* name, std::uint32_t traits, Result<Types> (*infer)(const InferContext&)) {

@@ -63,8 +63,8 @@ class MicroSharder {
   }
 
   Error refuse(const Op& op, const std::string& why) const {
-    return unsupported(op.name + " (" + op.kind->name + ") " + why + ": the batch cannot be cut into micro-batches here",
-                       op.where);
+    return unsupported(
+        op.name + " (" + op.kind->name + ") " + why + ": the batch cannot be cut into micro-batches here", op.where);
   }
 
   Status visit_source(const Op& op) {
@@ -115,8 +115,7 @@ class MicroSharder {
     for (std::size_t i = 0; i < now.outputs.size(); ++i) {
       const auto dim = letters.outputs[i].find(letter);
       if (dim != std::string::npos) BALEEN_TRY(check_part(now, graph_.value(now.outputs[i]).shape[dim]));
-      place(now.outputs[i],
-            dim == std::string::npos ? Placement::partial() : Placement::shard(static_cast<int>(dim)));
+      place(now.outputs[i], dim == std::string::npos ? Placement::partial() : Placement::shard(static_cast<int>(dim)));
     }
     return {};
   }
@@ -187,8 +186,8 @@ class MicroSharder {
     return most;
   }
 
-  /// Whether the other inputs are there in the loop that makes the partial ones. If not, passing partial would compute these
-  /// once more in a later loop (a gradient that is clipped by its own norm).
+  /// Whether the other inputs are there in the loop that makes the partial ones. If not, passing partial would compute
+  /// these once more in a later loop (a gradient that is clipped by its own norm).
   bool others_in_time(const Op& op) const {
     std::vector<ValueId> partial, others;
     for (ValueId v : op.inputs) (placement(v).is_partial() ? partial : others).push_back(v);

@@ -97,8 +97,10 @@ void Region::close(Value local, baleen_value_t whole) {
   check(graph_->redirect(graph_->self, whole, closed.id(), BALEEN_NONE));
 }
 
-Value Region::from_neighbour(Value x, Value begun_after) {
-  return from_neighbour(append("after", {x, begun_after}, {}));
+Value Region::after(Value x, std::initializer_list<Value> others) {
+  for (const Value& other : others)
+    if (other) x = append("after", {x, other}, {});
+  return x;
 }
 
 Value Region::from_neighbour(Value x) { return append("permute", {x}, {{"axes", {axis_}}, {"shift", {1}}}); }

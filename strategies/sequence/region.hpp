@@ -28,10 +28,11 @@ class Region {
   /// `local` is what each rank holds of the result `whole` of the op; its users read that from here on.
   void close(Value local, baleen_value_t whole);
 
-  /// From the rank before, around the ring. It begins only when `begun_after` is there, so that no more pieces are on
-  /// their way than there is work to hide them.
-  Value from_neighbour(Value x, Value begun_after);
+  /// From the rank before, around the ring.
   Value from_neighbour(Value x);
+  /// `x`, whose readers begin only when `others` are there: so that no more pieces are on their way, and no more results
+  /// live, than there is work for.
+  Value after(Value x, std::initializer_list<Value> others);
   /// This rank's coordinate, a scalar.
   Value coordinate();
   /// `then` on ranks from coordinate `first` on, `otherwise` on those before; one of them is a value.

@@ -18,11 +18,9 @@ constexpr double kNothing = -1e30;
 struct Keys {
   Value k, v, ids;  ///< ids: none, or the documents
 
-  Keys along_ring(Region& region, Value begun_after) const {
-    const auto move = [&](Value x) {
-      return begun_after ? region.from_neighbour(x, begun_after) : region.from_neighbour(x);
-    };
-    return {move(k), move(v), ids ? region.from_neighbour(ids) : Value()};
+  Keys along_ring(Region& region, std::initializer_list<Value> begun_after) const {
+    const auto move = [&](Value x) { return region.from_neighbour(region.after(x, begun_after)); };
+    return {move(k), move(v), ids ? move(ids) : Value()};
   }
 };
 
@@ -35,11 +33,11 @@ struct Halves {
       high.push_back(x ? region.slice(x, 1, length, length) : Value());
     }
   }
-  /// The low halves on ranks from `first` on, the high ones before.
-  std::vector<Value> from_rank_on(Region& region, std::int64_t first) const {
+  /// The low halves on ranks from `first` on, the high ones before; chosen when `wanted` is there.
+  std::vector<Value> from_rank_on(Region& region, std::int64_t first, Value wanted) const {
     std::vector<Value> chosen;
     for (std::size_t i = 0; i < low.size(); ++i)
-      chosen.push_back(low[i] ? region.from_rank_on(first, low[i], high[i]) : Value());
+      chosen.push_back(low[i] ? region.from_rank_on(first, region.after(low[i], {wanted}), high[i]) : Value());
     return chosen;
   }
   std::vector<Value> low, high;
@@ -47,6 +45,8 @@ struct Halves {
 
 /// Attention to some of the keys: o [b, s, h, e], and lse as a column [b, s, h, 1].
 struct Part {
+  /// What is merged with it when `keys` are there is not joined with what was merged before: that would wait for more.
+  Part apart(Region& region, Value keys) const { return {region.after(o, {keys}), region.after(lse, {keys})}; }
   Value o, lse;
 };
 
@@ -83,11 +83,17 @@ class Forward {
     return {made[0], region_.reshape(turned, {info.shape[0], info.shape[1], info.shape[2], 1})};
   }
 
+  // The keys of the next step leave when the attention of the step before is done, and go on beside that of this one.
+  // What was merged two steps ago is awaited too, so that no step's results wait for the end.
+
   Part wholes(Value q, Value ids_q, Part sum, Keys keys) {
+    Value latest = sum.o, older;
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
-      Keys next;
-      if (step + 1 < region_.ranks()) next = keys.along_ring(region_, sum.o);
-      sum = merge(sum, block(q, ids_q, keys, false));
+      const Keys next = step + 1 < region_.ranks() ? keys.along_ring(region_, {latest, older}) : Keys();
+      const Part made = block(q, ids_q, keys, false);
+      latest = made.o;
+      older = sum.o;
+      sum = merge(sum.apart(region_, keys.k), made);
       keys = next;
     }
     return sum;
@@ -96,14 +102,17 @@ class Forward {
   Part halves(Value q, Value ids_q, const Part& own, Keys keys) {
     const Halves queries(region_, {q, ids_q}), parts(region_, {own.o, own.lse});
     Part low{parts.low[0], parts.low[1]}, high{parts.high[0], parts.high[1]};
+    Value latest = own.o, older_low, older_high;
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
-      Keys next;
-      if (step + 1 < region_.ranks()) next = keys.along_ring(region_, high.o);
+      const Keys next = step + 1 < region_.ranks() ? keys.along_ring(region_, {latest, older_low, older_high}) : Keys();
+      older_low = low.o, older_high = high.o;
       const Halves theirs(region_, {keys.k, keys.v, keys.ids});
-      const Keys first{theirs.low[0], theirs.low[1], theirs.low[2]};
-      high = merge(high, block(queries.high[0], queries.high[1], first, false));
-      const std::vector<Value> mine = queries.from_rank_on(region_, step), other = theirs.from_rank_on(region_, step);
+      low = low.apart(region_, keys.k), high = high.apart(region_, keys.k);
+      high = merge(high, block(queries.high[0], queries.high[1], {theirs.low[0], theirs.low[1], theirs.low[2]}, false));
+      const std::vector<Value> mine = queries.from_rank_on(region_, step, keys.k),
+                               other = theirs.from_rank_on(region_, step, keys.k);
       const Part second = block(mine[0], mine[1], {other[0], other[1], other[2]}, false);
+      latest = second.o;
       const Part merged = merge(choose(region_, step, low, high), second);
       low = choose(region_, step, merged, low);
       high = choose(region_, step, high, merged);
@@ -134,19 +143,21 @@ class Backward {
   Backward(Region& region, double scale, bool causal) : region_(region), scale_(scale), causal_(causal) {}
 
   Gradients run(const Queries& queries, Keys keys) {
-    Keys next = keys.along_ring(region_, {});
+    Keys next = keys.along_ring(region_, {queries.d});
     const Gradients own = block(queries, keys, causal_);
     dq_ = own.q;
+    latest_ = own.v;
     Gradients travelling;  // of the keys at hand, by all ranks that had them after their owner
-    Value begun_after = own.q;
+    Value older_dq, older_dv;
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
       keys = next;
-      if (step + 1 < region_.ranks()) next = keys.along_ring(region_, begun_after);
+      if (step + 1 < region_.ranks()) next = keys.along_ring(region_, {latest_, older_dq, older_dv});
+      older_dq = dq_, older_dv = travelling.v;
+      dq_ = region_.after(dq_, {keys.k});
       Gradients made = causal_ ? halves(queries, keys, step) : wholes(queries, keys);
       if (travelling.k)
         made = {made.q, region_.from_neighbour(travelling.k) + made.k, region_.from_neighbour(travelling.v) + made.v};
       travelling = made;
-      begun_after = made.v;
     }
     return {dq_, own.k + region_.from_neighbour(travelling.k), own.v + region_.from_neighbour(travelling.v)};
   }
@@ -162,6 +173,7 @@ class Backward {
 
   Gradients wholes(const Queries& queries, const Keys& keys) {
     const Gradients made = block(queries, keys, false);
+    latest_ = made.v;
     dq_ = dq_ + made.q;
     return made;
   }
@@ -169,9 +181,10 @@ class Backward {
   Gradients halves(const Queries& queries, const Keys& keys, std::int64_t step) {
     const Halves mine(region_, queries.list()), theirs(region_, {keys.k, keys.v, keys.ids});
     const Gradients first = block(Queries::of(mine.high), {theirs.low[0], theirs.low[1], theirs.low[2]}, false);
-    const std::vector<Value> keys_chosen = theirs.from_rank_on(region_, step);
-    const Gradients second =
-        block(Queries::of(mine.from_rank_on(region_, step)), {keys_chosen[0], keys_chosen[1], keys_chosen[2]}, false);
+    const std::vector<Value> keys_chosen = theirs.from_rank_on(region_, step, keys.k);
+    const Gradients second = block(Queries::of(mine.from_rank_on(region_, step, keys.k)),
+                                   {keys_chosen[0], keys_chosen[1], keys_chosen[2]}, false);
+    latest_ = second.v;
     const auto low = [&](Value x) { return region_.from_rank_on(step, x, 0.0); };
     const auto high = [&](Value x) { return region_.from_rank_on(step, 0.0, x); };
     dq_ = dq_ + region_.concat({low(second.q), first.q + high(second.q)}, 1);
@@ -183,7 +196,7 @@ class Backward {
   Region& region_;
   double scale_;
   bool causal_;
-  Value dq_;
+  Value dq_, latest_;  ///< latest_: of the last block
 };
 
 /// [b, s, h, 1] to and from attention's [b, h, s].

@@ -7,7 +7,8 @@ local corpus = data.text { path = baleen.arg("data"), tokenizer = "bytes", conte
 local dropout, masked = baleen.arg("dropout", 0.0), baleen.arg("masked", -1)
 local dim, heads, norm = baleen.arg("dim", 24), baleen.arg("heads", 3), baleen.arg("norm", "layer")
 local block = {
-  dim = dim, heads = heads, kv_heads = baleen.arg("kv_heads", heads), hidden = baleen.arg("hidden", 4 * dim), causal = true,
+  dim = dim, heads = heads, kv_heads = baleen.arg("kv_heads", heads), hidden = baleen.arg("hidden", 4 * dim),
+  causal = not baleen.arg("bidirectional", false), documents = baleen.arg("documents", false) and "tokens" or nil,
   dropout = dropout, norm = norm, activation = baleen.arg("activation", "gelu_tanh"), rotary = baleen.arg("rotary", false),
 }
 

@@ -245,7 +245,7 @@ void add_simple(std::vector<OpCase>& list) {
                 }},
                {"after",
                 [](CaseBuilder& b) {
-                  return b.op("after", {b.normal(b.shape(2)), b.normal(b.shape(2))});
+                  return b.op("after", {b.normal({4, 3}), b.normal({4, 2, 5})});
                 }},
                {"copy", [](CaseBuilder& b) { return b.op("copy", {b.normal(b.shape(2))}); }},
                {"accumulate", accumulate},
