@@ -6,6 +6,7 @@
 
 #include "core/app/typed_paths.hpp"
 #include "core/ops/ops.hpp"
+#include "core/plan/strategies.hpp"
 #include "core/runtime/checkpoint.hpp"
 
 namespace baleen::app {
@@ -86,8 +87,8 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   Job& job = run->script().job();
   SessionOptions session{run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
   if (setup.link && prepared.transport && !wishes.alone) {
-    job.mesh = prepared.mesh;
-    BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, prepared.mesh));
+    BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
+    BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));
     BALEEN_TRY(run->ranks_->compare(job.train));
     session.communicator = &run->ranks_->communicator();
     session.local_ranks = run->ranks_->place().local_ranks;

@@ -333,6 +333,31 @@ Status Graph::normalise() {
   return {};
 }
 
+Status Graph::order_by_need(const std::vector<OpId>& old) {
+  std::vector<char> seen(ops_.size(), 0);
+  std::vector<OpId> order, waiting;
+  // A stack instead of recursion: graphs are deep. An op is placed when it is met the second time.
+  const auto place = [&](OpId first) {
+    waiting.push_back(first);
+    while (!waiting.empty()) {
+      const OpId id = waiting.back();
+      if (seen[id] == 0 && ops_[id].live) {
+        seen[id] = 1;
+        const auto& inputs = ops_[id].inputs;
+        for (auto it = inputs.rbegin(); it != inputs.rend(); ++it)
+          if (const OpId producer = values_[*it].producer; seen[producer] == 0) waiting.push_back(producer);
+        continue;
+      }
+      waiting.pop_back();
+      if (seen[id] == 1) order.push_back(id);
+      seen[id] = 2;
+    }
+  };
+  for (OpId id : old) place(id);
+  for (OpId id : order_) place(id);
+  return reorder(order);
+}
+
 Status Graph::reorder(const std::vector<OpId>& order) {
   std::vector<char> placed(ops_.size(), 0);
   for (OpId id : order) {

@@ -119,6 +119,9 @@ class Graph {
   void remove_dead();
   /// Restores topological order after redirects (stable: keeps the present order where it can).
   Status normalise();
+  /// Puts the ops of `old` in that order as far as what they read allows, and each other op right before the first that
+  /// needs it.
+  Status order_by_need(const std::vector<OpId>& old);
   /// Puts the ops in this order: all live ones, each after what it reads.
   Status reorder(const std::vector<OpId>& order);
   void erase(OpId op);

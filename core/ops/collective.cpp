@@ -47,17 +47,13 @@ Result<Types> infer_conversion(Collective collective, const InferContext& contex
   return Types{context.inputs[0]};
 }
 
-/// A dimension that the conversion cuts or joins stays in one piece otherwise.
+/// A cut further out, as into micro-batches, is a cut of what the conversion cuts or joins; but flat shards are of all dimensions.
 Iteration iterate_conversion(const Graph& graph, const Op& op) {
   std::string all = letters(graph.value(op.inputs[0]).rank());
   for (const char* side : {"from", "to"}) {
     const Layout layout = *parse_layout(op.attributes.text(side));
-    for (const Placement& p : layout) {
-      if (p.cut() == kFlat)
-        all.assign(all.size(), '.');
-      else if (p.cut())
-        all[static_cast<std::size_t>(*p.cut())] = '.';
-    }
+    for (const Placement& p : layout)
+      if (p.cut() == kFlat) all.assign(all.size(), '.');
   }
   Iteration result{{all}, {all}, {}, {}};
   if (op.attributes.integer_or("every_micro_batch", 0) != 0) result.linear = {{0}};

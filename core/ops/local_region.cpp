@@ -1,6 +1,7 @@
-/// \file Local regions: `to_local`, `from_local`, `axis_index`, `permute`, `after`, and the collectives between them.
-/// Values inside have the shape of a rank's piece and no global meaning.
+/// \file Local regions: `to_local`, `from_local`, `axis_index`, `permute`, `after`, `pick`, and the collectives between
+/// them. Values inside have the shape of a rank's piece and no global meaning.
 #include <algorithm>
+#include <numeric>
 
 #include "core/ops/collective.hpp"
 #include "core/ops/families.hpp"
@@ -73,9 +74,8 @@ Result<Types> infer_to_local(const InferContext& context) {
   y.shape = context.attributes.integers("shape");
   BALEEN_TRY(check_rank("to_local", {"`shape`", y}, whole.size()));
   for (std::size_t d = 0; d < whole.size(); ++d)
-    if (y.shape[d] < 1 || whole[d] % y.shape[d] != 0)
-      return invalid("to_local: `shape` " + to_string(y.shape) + " is no equal part of " + to_string(whole) +
-                     "; every rank of a local region has a piece of one shape");
+    if (y.shape[d] < 1 || y.shape[d] > whole[d])
+      return invalid("to_local: `shape` " + to_string(y.shape) + " is no part of " + to_string(whole));
   return Types{y};
 }
 
@@ -90,6 +90,23 @@ Result<Types> infer_from_local(const InferContext& context) {
   if (auto layout = parse_layout(context.attributes.text("layout")); !layout)
     return invalid("from_local: `layout`: " + layout.error().message);
   return Types{y};
+}
+
+Result<Types> infer_pick(const InferContext& context) {
+  BALEEN_TRY(check_attributes("pick", context.attributes, {{"axes", AttributeType::integers}}));
+  BALEEN_TRY(check_mesh_axes("pick", context.attributes));
+  if (context.attributes.integers("axes").size() != 1) return invalid("pick: `axes` is one mesh axis");
+  const Named first{"the first input", context.inputs[0]};
+  for (const ValueType& input : context.inputs)
+    BALEEN_TRY(check_shape("pick", {"an input", input}, first.type.shape, first));
+  return Types{context.inputs[0]};
+}
+
+Iteration iterate_pick(const Graph& graph, const Op& op) {
+  const std::string all = letters(graph.value(op.outputs[0]).rank());
+  std::vector<std::uint32_t> together(op.inputs.size());
+  std::iota(together.begin(), together.end(), 0u);
+  return {std::vector<std::string>(op.inputs.size(), all), {all}, {std::move(together)}, {}};
 }
 
 Result<Types> infer_axis_index(const InferContext& context) {
@@ -169,6 +186,9 @@ Status register_local_region(OpRegistry& registry) {
   OpKind after = kind_of("after", kView, infer_after);
   after.iteration = iterate_after;
   BALEEN_TRY(registry.add(std::move(after)));
+  OpKind pick = kind_of("pick", kCheap, infer_pick);
+  pick.iteration = iterate_pick;
+  BALEEN_TRY(registry.add(std::move(pick)));
   OpKind index = kind_of("axis_index", kCheap, infer_axis_index);
   index.iteration = [](const Graph&, const Op&) { return Iteration{{}, {""}, {}, {}}; };
   return registry.add(std::move(index));

@@ -68,7 +68,9 @@ void Candidates::note_balanced(ValueId value, int axis, const Placement& placeme
 bool Candidates::may_cut(const Op& op, const Letter& letter, int axis) const {
   if (is_free(op)) return true;
   const auto& cuts = request_.cuts[static_cast<std::size_t>(axis)];
-  return std::any_of(cuts.begin(), cuts.end(), [&](const std::string& name) { return letter.has_axis(name); });
+  return std::any_of(cuts.begin(), cuts.end(), [&](const std::string& name) {
+    return name.empty() ? letter.axes.empty() : letter.has_axis(name);
+  });
 }
 
 std::int64_t Candidates::parts(const Decided& decided, const Letter& letter, int axis) const {

@@ -23,7 +23,7 @@ class InternalLowerer {
       changed = true;
     }
     if (!changed) return {};
-    BALEEN_TRY(order_by_need(order));
+    BALEEN_TRY(graph_.order_by_need(order));
     graph_.remove_dead();
     return {};
   }
@@ -159,21 +159,6 @@ class InternalLowerer {
       BALEEN_TRY_ASSIGN(v, append_step(graph_, v, step, false));
     }
     return v;
-  }
-
-  /// The old order, each new op before the first that reads it.
-  Status order_by_need(const std::vector<OpId>& old) {
-    std::vector<char> placed(graph_.op_count(), 0);
-    std::vector<OpId> order;
-    auto place = [&](auto&& self, OpId id) -> void {
-      if (placed[id] || !graph_.op(id).live) return;
-      placed[id] = 1;
-      for (ValueId v : graph_.op(id).inputs) self(self, graph_.value(v).producer);
-      order.push_back(id);
-    };
-    for (OpId id : old) place(place, id);
-    for (OpId id : graph_.ops()) place(place, id);
-    return graph_.reorder(order);
   }
 
   Graph& graph_;

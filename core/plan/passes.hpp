@@ -5,7 +5,10 @@
 
 namespace baleen {
 
-/// Replaces ops by the fused forms that their kinds offer (OpKind::fuse).
+/// An op with this tag stays what it is.
+inline constexpr const char* kApartTag = "apart";
+
+/// Replaces ops by the fused forms that their kinds offer (OpKind::fuse), unless a strategy set them apart.
 Status fuse_kinds(Graph& graph);
 
 /// The loss's gradient with respect to the trainable parameters: d(sum/weight), in the order of `job.parameters`; kNone where frozen or

@@ -95,7 +95,7 @@ class Placer {
     PlacementRequest request;
     const bool first = !trained.empty();
     request.trained = std::move(trained);
-    BALEEN_TRY(strategies_.place(graph, request));
+    BALEEN_TRY(strategies_.place(graph, request, job_.accumulate));
     BALEEN_TRY(phases.after("place", graph));
     if (!first) keep_stored(graph, request);
     BALEEN_TRY_ASSIGN(request, complete_request(graph, std::move(request)));
@@ -171,9 +171,13 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
                                      std::tuple{"generate", &job.generate, &plan.generate}}) {
     if (!*graph) continue;
     Phases phases(name, observer);
+    const bool batched = result == &plan.evaluate;  // generation is of one row: every rank computes it
+    if (batched) {
+      BALEEN_TRY(strategies.tag(**graph));
+      BALEEN_TRY(strategies.rewrite(**graph));
+    }
     BALEEN_TRY(fuse_kinds(**graph));
     BALEEN_TRY(phases.after("rewrite", **graph));
-    const bool batched = result == &plan.evaluate;  // generation is of one row: every rank computes it
     BALEEN_TRY(batched ? placer.place_alike(**graph, phases) : placer.place_whole(**graph, phases));
     const std::int64_t micro = batched ? job.accumulate : 1;
     BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule(std::move(**graph), micro, phases));

@@ -59,7 +59,7 @@ struct Strategies::Impl {
     if (!result)
       return Error{result.error().code, "strategy `" + member.name + "`, " + phase + ": " + result.error().message,
                    result.error().where.empty() ? member.where : result.error().where};
-    BALEEN_TRY(copy.normalise());
+    BALEEN_TRY(copy.order_by_need(graph.ops()));
     graph = std::move(copy);
     return {};
   }
@@ -129,12 +129,12 @@ Status Strategies::rewrite(Graph& graph) { return impl_->edit(graph, "rewrite", 
 Status Strategies::recompute(Graph& graph) { return impl_->edit(graph, "recompute", &baleen_strategy_t::recompute); }
 Status Strategies::lower(Graph& graph) { return impl_->edit(graph, "lower", &baleen_strategy_t::lower); }
 
-Status Strategies::place(Graph& graph, PlacementRequest& request) {
+Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches) {
   request.cuts.resize(impl_->mesh.axes.size());
   for (Member& member : impl_->members) {
     if (!member.table->place) continue;
     BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) {
-      PlacingVerbs verbs(copy, request, impl_->abi_mesh, member.name);
+      PlacingVerbs verbs(copy, request, impl_->abi_mesh, member.name, micro_batches);
       const baleen_status_t status = member.table->place(member.self, view, verbs.table());
       return verbs.status() ? member.plugin.check(status) : verbs.status();
     }));

@@ -29,11 +29,12 @@ baleen_status_t guarded(Status& first, Verb&& verb) {
 }  // namespace
 
 PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, const baleen_mesh_t& mesh,
-                           std::string strategy)
+                           std::string strategy, std::int64_t micro_batches)
     : graph_(graph), request_(request), mesh_(mesh), strategy_(std::move(strategy)) {
   table_.size = sizeof(table_);
   table_.self = this;
   table_.mesh = &mesh_;
+  table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
   table_.cut = [](void* p, std::uint32_t axis, baleen_string_t name) {
     return self(p).run([&] { return self(p).cut(axis, std::string(view(name))); });
   };

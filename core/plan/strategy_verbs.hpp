@@ -13,7 +13,8 @@ inline constexpr const char* kBucketTag = "bucket";
 /// Writes one strategy's wishes into a request. Borrows all; lives during one call of the strategy.
 class PlacingVerbs {
  public:
-  PlacingVerbs(const Graph& graph, PlacementRequest& request, const baleen_mesh_t& mesh, std::string strategy);
+  PlacingVerbs(const Graph& graph, PlacementRequest& request, const baleen_mesh_t& mesh, std::string strategy,
+               std::int64_t micro_batches);
   PlacingVerbs(const PlacingVerbs&) = delete;
   PlacingVerbs& operator=(const PlacingVerbs&) = delete;
 

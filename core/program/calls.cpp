@@ -82,15 +82,16 @@ class CallScheduler {
 
   Result<std::vector<ProgramStep>> run() {
     collect();
-    begin_ready();
     for (ProgramStep& step : steps_) {
       if (step.call) continue;
+      enter(step.section);
       for (LowValue v : step.reads) BALEEN_TRY(finish(v, step.section));
       const std::vector<LowValue> writes = step.writes;
       result_.push_back(std::move(step));
       made(writes);
       begin_ready();
     }
+    for (std::uint32_t section = section_; section < lowered_.sections.size(); ++section) enter(section);
     if (next_ != calls_.size()) return internal("a collective never begins");
     for (std::uint32_t number = 0; number < calls_.size(); ++number)
       if (!calls_[number].over) finish_call(number, lowered_.closing_section());
@@ -104,6 +105,7 @@ class CallScheduler {
     std::vector<LowValue> reads, writes;
     OpId op = kNone;
     int loop = -1;  ///< in which it begins
+    bool each_micro = false;
     bool over = false;
   };
 
@@ -141,14 +143,31 @@ class CallScheduler {
     }
   }
 
+  /// What begins in each micro-batch is over in it.
+  void enter(std::uint32_t section) {
+    if (section != section_ && loop_of(section) != loop_of(section_))
+      for (std::uint32_t number = 0; number < next_; ++number)
+        if (!calls_[number].over && calls_[number].each_micro) finish_call(number, section_);
+    section_ = section;
+    entering_ = true;
+    begin_ready();
+    entering_ = false;
+  }
+
   void made(const std::vector<LowValue>& values) {
     for (LowValue v : values)
       for (std::uint32_t call : wanting_[v]) calls_[call].missing.erase(v);
   }
 
-  /// The next calls, as long as all that they read is made.
+  /// The next calls, as long as all that they read is made. A call of each micro-batch begins in its own loop, though a rank that
+  /// only receives could begin it before.
   void begin_ready() {
-    while (next_ < calls_.size() && inputs_made(calls_[next_])) begin(next_++);
+    while (next_ < calls_.size() && inputs_made(calls_[next_]) && in_place(calls_[next_])) begin(next_++);
+  }
+
+  bool in_place(const Call& call) const {
+    const int own = loop_of(steps_[call.members[0]].section);
+    return own < 0 || own == loop_of(section_);
   }
 
   /// An input that an earlier call makes is made when that call has begun: it is waited for right before.
@@ -165,7 +184,7 @@ class CallScheduler {
     for (std::size_t i = 1; i < call.members.size(); ++i)
       start.call->entries.push_back(steps_[call.members[i]].call->entries[0]);
     const int own = loop_of(start.section);
-    start.section = result_.empty() ? 0 : result_.back().section;
+    start.section = section_;
     for (LowValue v : std::set(call.missing))
       if (maker_.contains(v)) finish_call(maker_.at(v), start.section);
     start.reads = call.reads;
@@ -173,12 +192,11 @@ class CallScheduler {
     for (const CallEntry& entry : start.call->entries) share(*start.call, entry);
     call.loop = loop_of(start.section);
     call.op = start.op;
-    const bool visits = call.loop >= 0 && call.loop != own;  // a loop that its op does not stand in
-    if (visits) start.guard = result_.empty() ? Guard::first : Guard::last;
+    call.each_micro = own >= 0;
+    if (call.loop >= 0 && own < 0)  // it begins in a loop that its op does not stand in
+      start.guard = entering_ ? Guard::first : Guard::last;
     start.call_number = number;
     result_.push_back(std::move(start));
-    // What begins in each micro-batch is over in it.
-    if (call.loop >= 0 && !visits) finish_call(number, result_.back().section);
   }
 
   /// An all-reduce whose input nobody else reads works in place.
@@ -229,6 +247,8 @@ class CallScheduler {
   std::set<LowValue> written_;  ///< by steps
   std::vector<Call> calls_;
   std::uint32_t next_ = 0;                                 ///< the first that has not begun
+  std::uint32_t section_ = 0;                              ///< in which the next step stands
+  bool entering_ = false;                                  ///< it is the first of its section
   std::map<LowValue, std::uint32_t> maker_;                ///< calls by their results
   std::map<LowValue, std::vector<std::uint32_t>> wanting_; ///< calls by what their inputs wait for
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "baleen/dtype.hpp"
+#include "core/layout/piece.hpp"
 #include "core/program/exchange.hpp"
 #include "core/program/passes.hpp"
 #include "core/program/region_view.hpp"
@@ -41,10 +42,29 @@ class Lowerer {
       result_.values[value].is_output = true;
       result_.outputs.emplace_back(output.name, value);
     }
+    drop_unread();
     return std::move(result_);
   }
 
  private:
+  /// What a rank computes only to pass over it: zeros in place of what others have.
+  void drop_unread() {
+    std::vector<char> read(result_.values.size(), 0);
+    for (const auto& [name, value] : result_.outputs) read[value] = 1;
+    for (const LoweredAssign& assign : result_.assigns) read[assign.target] = read[assign.value] = 1;
+    for (auto section = result_.sections.rbegin(); section != result_.sections.rend(); ++section) {
+      std::vector<LowOp> kept;
+      for (auto it = section->ops.rbegin(); it != section->ops.rend(); ++it) {
+        const LoweredOp& op = result_.ops[*it];
+        const auto is_read = [&](LowValue v) { return read[v] != 0; };
+        if (op.means != Means::collective && std::none_of(op.op.outputs.begin(), op.op.outputs.end(), is_read)) continue;
+        for (LowValue v : op.op.inputs) read[v] = 1;
+        kept.push_back(*it);
+      }
+      section->ops.assign(kept.rbegin(), kept.rend());
+    }
+  }
+
   ResultSpec spec(ValueId id) const {
     const Value& value = graph_.value(id);
     return {value.name, graph_.type(id), is_whole(value.layout) ? Layout{} : value.layout, value.role};
@@ -82,6 +102,7 @@ class Lowerer {
       return add_exchange(op, lowered.inputs[0], section);
     if (op.kind->name == "to_local" || op.kind->name == "from_local") return add_border(op, lowered.inputs[0], section);
     if (op.kind->name == "axis_index") return add_index(op, section);
+    if (op.kind->name == "pick") return add_pick(op, lowered.inputs, section);
     if (op.tags.contains("owner"))
       return unsupported(op.name + " (" + op.kind->name + ") took an offer of strategy `" + op.tags.at("owner") +
                              "`, which did not lower it",
@@ -111,15 +132,34 @@ class Lowerer {
     return {};
   }
 
-  /// The elements stay where they are; from here on they have another shape.
+  /// From here on the elements have another shape: one that is alike on all ranks, with zeros where this one's piece ends, or
+  /// that of the piece.
   Status add_border(const Op& op, LowValue x, std::uint32_t section) {
     Packer packer(result_, emitter_, op, section);
-    BALEEN_TRY_ASSIGN(const LowValue y, packer.finish(x, spec(op.outputs[0])));
-    if (result_.values[y].shape != result_.values[x].shape)
-      return internal(op.name + " (" + op.kind->name + "): a piece of " + to_string(result_.values[x].shape) +
-                          " here, and of " + to_string(result_.values[y].shape) + " there",
-                      op.where);
-    map_[op.outputs[0]] = y;
+    const ResultSpec to = spec(op.outputs[0]);
+    Shape wanted = to.type.shape;
+    if (!to.layout.empty()) wanted = local_shape(wanted, to.layout, result_.mesh, result_.at);
+    for (std::size_t d = 0; d < wanted.size(); ++d) {
+      const std::int64_t missing = wanted[d] - packer.shape(x)[d];
+      if (missing > 0) {
+        Shape shape = packer.shape(x);
+        shape[d] = missing;
+        BALEEN_TRY_ASSIGN(const LowValue zeros, packer.zeros(result_.values[x].dtype, shape));
+        BALEEN_TRY_ASSIGN(x, packer.concat({x, zeros}, d));
+      } else {
+        BALEEN_TRY_ASSIGN(x, packer.slice(x, d, {0, wanted[d]}));
+      }
+    }
+    BALEEN_TRY_ASSIGN(map_[op.outputs[0]], packer.finish(x, to));
+    return {};
+  }
+
+  Status add_pick(const Op& op, const std::vector<LowValue>& inputs, std::uint32_t section) {
+    const auto own = static_cast<std::size_t>(result_.at[static_cast<std::size_t>(op.attributes.integers("axes")[0])]);
+    if (own >= inputs.size())
+      return internal(op.name + " (pick): there is nothing for coordinate " + std::to_string(own), op.where);
+    Packer packer(result_, emitter_, op, section);
+    BALEEN_TRY_ASSIGN(map_[op.outputs[0]], packer.finish(inputs[own], spec(op.outputs[0])));
     return {};
   }
 

@@ -75,4 +75,16 @@ Status check_inner(GraphView graph, std::int64_t ranks, std::string_view axis) {
   return {};
 }
 
+bool is_batch(const baleen_value_info_t& value) { return value.rank > 0 && view(value.axes[0]) == "batch"; }
+
+Status check_batch(GraphView graph, std::int64_t parts, std::string_view what) {
+  for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+    const baleen_value_info_t value = graph.value(id);
+    if (value.role != BALEEN_ROLE_INPUT || !is_batch(value) || value.shape[0] >= parts) continue;
+    return invalid("a batch of " + text(value.shape[0]) + " rows cannot feed the " + text(parts) + " " +
+                   std::string(what) + "; take a batch of " + text(parts) + " or more, or fewer ranks");
+  }
+  return {};
+}
+
 }  // namespace baleen::tensor_parallel

@@ -14,4 +14,10 @@ std::optional<int> inner_dimension(const baleen_value_info_t& value);
 /// grouped attention divide: a rank needs the keys and values of its own queries. `axis` is for messages.
 Status check_inner(GraphView graph, std::int64_t ranks, std::string_view axis);
 
+/// That each of `parts` parts of the batch has a row. `what` says what the parts are, "rows of the grid".
+Status check_batch(GraphView graph, std::int64_t parts, std::string_view what);
+
+/// A value whose first dimension is the batch.
+bool is_batch(const baleen_value_info_t& value);
+
 }  // namespace baleen::tensor_parallel

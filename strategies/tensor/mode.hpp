@@ -8,6 +8,7 @@ namespace baleen::tensor_parallel {
 class Mode {
  public:
   virtual ~Mode() = default;
+  virtual Status rewrite(GraphView) { return {}; }
   virtual Status place(GraphView graph, Placing placing) = 0;
   virtual Status lower(GraphView) { return {}; }
 };

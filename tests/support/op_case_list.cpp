@@ -247,6 +247,11 @@ void add_simple(std::vector<OpCase>& list) {
                 [](CaseBuilder& b) {
                   return b.op("after", {b.normal({4, 3}), b.normal({4, 2, 5})});
                 }},
+               {"pick",
+                [](CaseBuilder& b) {
+                  const Shape shape = b.shape(2);
+                  return b.op("pick", {b.normal(shape), b.normal(shape)}, {{"axes", one(0)}});
+                }},
                {"copy", [](CaseBuilder& b) { return b.op("copy", {b.normal(b.shape(2))}); }},
                {"accumulate", accumulate},
                {"accumulate_micro", [](CaseBuilder& b) { return b.op("accumulate_micro", {b.normal(b.shape(2))}); }}});

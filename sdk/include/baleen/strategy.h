@@ -4,6 +4,8 @@
 #include "baleen/graph.h"
 #include "baleen/host.h"
 
+#define BALEEN_MAX_SPLIT 4
+
 BALEEN_BEGIN
 
 /* An axis of the mesh; its number is its place, from the outermost. */
@@ -17,6 +19,14 @@ typedef struct baleen_mesh_t {
     const baleen_axis_t* axes;
     uint64_t count;
 } baleen_mesh_t;
+
+/* How one axis of the mesh becomes several, outermost first; the product of the parts' sizes is the axis's. */
+typedef struct baleen_axis_split_t {
+    uint64_t size;
+    uint32_t axis;
+    uint32_t count; /* of parts; 0: no axis is split */
+    baleen_axis_t parts[BALEEN_MAX_SPLIT]; /* the part `row` of `tensor` is called `tensor.row`; names are static */
+} baleen_axis_split_t;
 
 /* The values of one parameter that the job trains. */
 typedef struct baleen_trained_t {
@@ -48,7 +58,8 @@ typedef struct baleen_placing_t {
     uint64_t size;
     void* self;
     const baleen_mesh_t* mesh;
-    /* Dimensions with this logical axis may be cut along the mesh axis. */
+    uint64_t micro_batches; /* into which each step's batch is cut */
+    /* Dimensions with this logical axis may be cut along the mesh axis; "": those without one. */
     baleen_status_t (*cut)(void* self, uint32_t axis, baleen_string_t logical_axis);
     /* How forward and backward see a parameter. */
     baleen_status_t (*use)(void* self, baleen_value_t parameter, uint32_t axis, baleen_placement_t placement);
@@ -61,7 +72,7 @@ typedef struct baleen_placing_t {
     uint64_t (*trained_count)(void* self);
     baleen_status_t (*trained)(void* self, uint64_t number, baleen_trained_t* out);
 } baleen_placing_t;
-BALEEN_ASSERT_SIZE(baleen_placing_t, 80);
+BALEEN_ASSERT_SIZE(baleen_placing_t, 88);
 
 /* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the attribute "axes": the
  * numbers of their mesh axes, ascending. */
@@ -82,12 +93,17 @@ BALEEN_ASSERT_SIZE(baleen_schedule_t, 48);
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {
     uint64_t size;
-    /* `mesh` is the manifest's; it outlives the strategy. */
+    /* Optional; before any strategy is created. `mesh` is the manifest's, as earlier strategies of the plan have split it. Ranks keep
+     * their numbers. A strategy that stands in no plan and works along the axis of its name is not asked. */
+    baleen_status_t (*split)(const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
+                             baleen_axis_split_t* out);
+    /* `mesh` has all splits; it outlives the strategy. */
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
                               void** strategy);
     void (*destroy)(void* strategy);
     /* Whether it works along a mesh axis. An axis that no strategy of the plan claims goes to the strategy of its name. */
     uint32_t (*claims)(void* strategy, uint32_t axis);
+    /* `tag` and `rewrite` see forward graphs. An op with the tag "apart" is not replaced by a fused form that its kind offers. */
     baleen_status_t (*tag)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*rewrite)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*place)(void* strategy, const baleen_graph_t* graph, const baleen_placing_t* placing);
@@ -95,6 +111,6 @@ typedef struct baleen_strategy_t {
     baleen_status_t (*lower)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*schedule)(void* strategy, const baleen_graph_t* graph, const baleen_schedule_t* schedule);
 } baleen_strategy_t;
-BALEEN_ASSERT_SIZE(baleen_strategy_t, 80);
+BALEEN_ASSERT_SIZE(baleen_strategy_t, 88);
 
 BALEEN_END

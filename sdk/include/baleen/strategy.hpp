@@ -4,10 +4,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "baleen/compute.hpp"
-#include "baleen/graph.hpp"
+#include "baleen/graph_view.hpp"
 #include "baleen/strategy.h"
 
 namespace baleen {
@@ -30,39 +30,11 @@ class MeshView {
   const baleen_mesh_t* mesh_;
 };
 
-/// A graph in the hands of one phase. Every method throws Failed where the graph refuses.
-class GraphView {
- public:
-  explicit GraphView(const baleen_graph_t* graph) : graph_(graph) {}
-
-  const baleen_graph_t* table() const { return graph_; }
-  std::uint32_t value_count() const { return graph_->value_count(graph_->self); }
-  std::uint32_t op_count() const { return graph_->op_count(graph_->self); }
-  /// Strings and arrays in it are valid until the graph changes.
-  baleen_value_info_t value(baleen_value_t id) const { return Value(graph_, id).info(); }
-  /// Nothing for a deleted op. Valid until the next call of `op`.
-  std::optional<Op> op(baleen_op_t id) {
-    view_.size = sizeof(view_);
-    const auto status = graph_->read_op(graph_->self, id, &view_);
-    if (status == BALEEN_NOT_FOUND) return std::nullopt;
-    if (status) throw Failed(status);
-    return Op(view_);
-  }
-  void set_tag(baleen_op_t id, std::string_view key, std::string_view text) {
-    if (const auto status = graph_->set_tag(graph_->self, id, abi(key), abi(text))) throw Failed(status);
-  }
-
- private:
-  const baleen_graph_t* graph_;
-  baleen_op_view_t view_{};
+/// What a member's `split` answers: the parts of an axis, outermost first, under static names.
+struct AxisSplit {
+  std::uint32_t axis = 0;
+  std::vector<std::pair<std::string_view, std::int64_t>> parts;  ///< at most BALEEN_MAX_SPLIT
 };
-
-inline baleen_placement_t replicate() { return {BALEEN_REPLICATE, 0, 0}; }
-inline baleen_placement_t shard(int dimension) { return {BALEEN_SHARD, dimension, 0}; }
-inline baleen_placement_t shard_balanced(int dimension) { return {BALEEN_SHARD_BALANCED, dimension, 0}; }
-inline baleen_placement_t shard_flat() { return {BALEEN_SHARD_FLAT, 0, 0}; }
-inline baleen_placement_t partial_sum() { return {BALEEN_PARTIAL_SUM, 0, 0}; }
-inline baleen_placement_t at(int coordinate) { return {BALEEN_AT, coordinate, 0}; }
 
 /// The verbs of `place` (strategy.h). Every method throws Failed where the core refuses.
 class Placing {
@@ -70,6 +42,7 @@ class Placing {
   explicit Placing(const baleen_placing_t* placing) : placing_(placing) {}
 
   MeshView mesh() const { return MeshView(placing_->mesh); }
+  std::int64_t micro_batches() const { return static_cast<std::int64_t>(placing_->micro_batches); }
   void cut(std::uint32_t axis, std::string_view logical_axis) {
     check(placing_->cut(placing_->self, axis, abi(logical_axis)));
   }
@@ -118,7 +91,8 @@ class Scheduling {
 };
 
 /// Base of a member. Called at plan time on one thread. A member also has
-/// `static Result<std::unique_ptr<Member>> create(const Host&, const Settings&, MeshView)`.
+/// `static Result<std::unique_ptr<Member>> create(const Host&, const Settings&, MeshView)`, and may have
+/// `static Result<std::optional<AxisSplit>> split(const Host&, const Settings&, MeshView)`.
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -131,11 +105,30 @@ class Strategy {
   virtual Status schedule(GraphView, Scheduling) { return {}; }
 };
 
+namespace detail {
+
+template <class Member>
+baleen_status_t split_axis(const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
+                           baleen_axis_split_t* out) {
+  return guard(Host(host), [&]() -> Status {
+    BALEEN_TRY_ASSIGN(const std::optional<AxisSplit> split,
+                      Member::split(Host(host), Settings(settings), MeshView(mesh)));
+    if (!split) return {};
+    if (split->parts.size() > BALEEN_MAX_SPLIT) return internal("an axis may be split into at most 4 parts");
+    out->axis = split->axis;
+    for (const auto& [name, size] : split->parts) out->parts[out->count++] = {abi(name), size};
+    return {};
+  });
+}
+
+}  // namespace detail
+
 /// The C table of a member.
 template <class Member>
 baleen_strategy_t strategy_table() {
   using Self = Instance<Strategy>;
   baleen_strategy_t table{};
+  if constexpr (requires { &Member::split; }) table.split = &detail::split_axis<Member>;
   table.create = [](const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
                     void** out) {
     return guard(Host(host), [&]() -> Status {

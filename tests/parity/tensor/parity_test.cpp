@@ -66,6 +66,36 @@ std::vector<Case> one_dimensional() {
   return all;
 }
 
+/// Sizes that no side divides: 13 rows, widths of 17, 3, 11 and 5, 33 columns, three heads.
+std::vector<Case> squares() {
+  const MeshAxes grid{{"tensor", 4}};
+  const std::vector<std::string> uneven{"heads=6", "kv_heads=2", "norm=rms", "activation=swiglu", "hidden=33"};
+  return {{"2d", grid, "mlp", {}},
+          {"2d", grid, "mlp", {"batch=26", "accumulate=2", "clip=0.1"}},
+          {"2d", grid, "gpt", {}},
+          {"2d", grid, "gpt", kEverything},
+          {"2d", grid, "gpt", with(uneven, {"batch=5"})},
+          {"2d", grid, "gpt", with(uneven, {"batch=6", "accumulate=2", "rotary"})},
+          {"2d", {{"tensor", 9}}, "gpt", {}},
+          {"2d", {{"data", 2}, {"tensor", 4}}, "gpt", kEverything},
+          {"2d", {{"tensor", 4}, {"data", 2}}, "gpt", with(kEverything, {"batch=10"})},
+          {"2d", {{"data", 2}, {"tensor", 4}}, "mlp", {"batch=9"}}};
+}
+
+std::vector<Case> stacked_squares() {
+  const MeshAxes two{{"tensor", 8}};
+  const std::string depth = "depth = 2\n";
+  return {
+      {"2.5d", two, "mlp", {}, depth},
+      {"2.5d", two, "mlp", {"batch=26", "accumulate=2", "clip=0.1"}, depth},
+      {"2.5d", two, "gpt", {}, depth},
+      {"2.5d", two, "gpt", kEverything, depth},
+      {"2.5d", two, "gpt", {"heads=6", "kv_heads=2", "norm=rms", "activation=swiglu", "hidden=33", "batch=5"}, depth},
+      {"2.5d", {{"tensor", 4}}, "gpt", {}, "depth = 1\n"}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Square, TensorParity, ::testing::ValuesIn(squares()), name_of);
+INSTANTIATE_TEST_SUITE_P(StackedSquares, TensorParity, ::testing::ValuesIn(stacked_squares()), name_of);
 INSTANTIATE_TEST_SUITE_P(OneDimensional, TensorParity, ::testing::ValuesIn(one_dimensional()), name_of);
 
 }  // namespace

@@ -75,6 +75,7 @@ TEST_F(CollectiveOps, InALocalRegionPiecesAreJoinedAndCut) {
   EXPECT_EQ(made("to_local", {x}, {{"shape", Attributes::ints({3, 4})}}), "[3, 4]");
   EXPECT_EQ(made("from_local", {x}, {{"shape", Attributes::ints({12, 4})}, {"layout", text("S0,R")}}), "[12, 4]");
   EXPECT_EQ(made("axis_index", {}, {{"axes", one(1)}}), "[]");
+  EXPECT_EQ(made("pick", {x, x}, {{"axes", one(1)}}), "[6, 4]");
 }
 
 TEST_F(CollectiveOps, ALocalRegionHasEqualParts) {
@@ -83,8 +84,8 @@ TEST_F(CollectiveOps, ALocalRegionHasEqualParts) {
       made("reduce_scatter", {x}, {{"axes", one(0)}, {"dim", one(1)}, {"size", one(3)}}),
       "reduce_scatter: dimension 1 of [6, 4] does not divide by 3, and a local region has equal parts; pad it first");
   EXPECT_EQ(
-      made("to_local", {x}, {{"shape", Attributes::ints({4, 4})}}),
-      "to_local: `shape` [4, 4] is no equal part of [6, 4]; every rank of a local region has a piece of one shape");
+      made("to_local", {x}, {{"shape", Attributes::ints({7, 4})}}),
+      "to_local: `shape` [7, 4] is no part of [6, 4]");
   EXPECT_EQ(made("all_to_all", {x}, {{"axes", one(0)}, {"from_dim", one(1)}, {"to_dim", one(1)}, {"size", one(2)}}),
             "all_to_all: `from_dim` and `to_dim` are both 1; it joins one and cuts the other");
   EXPECT_EQ(made("take_shard", {x}, {{"axes", one(0)}}),
@@ -98,11 +99,11 @@ TEST_F(CollectiveOps, ALocalRegionHasEqualParts) {
             "axis_index: `axes` is [0, 1]; it is one mesh axis");
 }
 
-TEST_F(CollectiveOps, MicroBatchesMayCutWhatTheCollectiveDoesNot) {
+TEST_F(CollectiveOps, MicroBatchesMayCutAllButFlatShards) {
   const ValueId x = input({6, 4});
   EXPECT_EQ(iteration(op("all_reduce", x, between("P", "R"))).inputs[0], "ab");
-  EXPECT_EQ(iteration(op("all_gather", x, between("S0", "R"))).inputs[0], ".b");
-  EXPECT_EQ(iteration(op("all_to_all", x, between("S0", "S1"))).inputs[0], "..");
+  EXPECT_EQ(iteration(op("all_gather", x, between("S0", "R"))).inputs[0], "ab");
+  EXPECT_EQ(iteration(op("all_to_all", x, between("S0", "S1"))).inputs[0], "ab");
   EXPECT_EQ(iteration(op("take_shard", x, between("R", "F"))).inputs[0], "..");
   EXPECT_EQ(iteration(op("all_gather", x, {{"axes", one(0)}, {"dim", one(1)}, {"size", one(2)}})).inputs[0], "a.");
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/layout/piece.hpp"
 #include "simulated_ranks.hpp"
 #include "support/reference_kernels.hpp"
 
@@ -43,6 +44,15 @@ Tensor summed(const std::vector<const Tensor*>& parts, bool max) {
     for (std::size_t i = 0; i < sum.size(); ++i)
       sum[i] = max ? std::max(sum[i], (*parts[p])[i]) : sum[i] + (*parts[p])[i];
   return sum;
+}
+
+/// The global index of a local one.
+std::int64_t index_in(const Runs& runs, std::int64_t local) {
+  for (const Run& run : runs) {
+    if (local < run.length()) return run.begin + local;
+    local -= run.length();
+  }
+  throw std::out_of_range("a rank does not hold this");
 }
 
 std::size_t dim_of(const Op& op, const char* name) { return static_cast<std::size_t>(op.attributes.integer(name)); }
@@ -87,13 +97,17 @@ Tensor SimulatedRanks::local_result(const Op& op, std::size_t rank) const {
     result[0] = static_cast<double>(at[static_cast<std::size_t>(op.attributes.integer("axes"))]);
   } else if (op.kind->name == "to_local" || op.kind->name == "from_local") {
     const bool open = op.kind->name == "to_local";
-    const std::vector<char>& held = mask(open ? op.inputs[0] : y.id, rank);
+    const Value& whole = open ? graph_.value(op.inputs[0]) : y;
+    const Piece piece = piece_of(whole.shape, whole.layout, graph_.mesh(), at);
     const Tensor& from = values_.at(op.inputs[0])[rank];
-    for (std::size_t global = 0, local = 0; global < held.size(); ++global) {
-      if (!held[global]) continue;
-      result[open ? local : global] = from[open ? global : local];
-      ++local;
-    }
+    for_each(piece.shape(), [&](const Coordinate& local) {  // what is behind the piece stays zero
+      Coordinate global = local;
+      for (std::size_t d = 0; d < local.size(); ++d) global[d] = index_in(piece.dims[d], local[d]);
+      result.at(open ? local : global) = from.at(open ? global : local);
+    });
+  } else if (op.kind->name == "pick") {
+    const auto own = static_cast<std::size_t>(at[static_cast<std::size_t>(op.attributes.integer("axes"))]);
+    result = values_.at(op.inputs[own])[rank];
   } else if (op.kind->has(kCollective)) {
     std::vector<int> axes;
     for (std::int64_t axis : op.attributes.integers("axes")) axes.push_back(static_cast<int>(axis));

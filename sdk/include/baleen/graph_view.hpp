@@ -1,0 +1,129 @@
+/// \file A graph as strategies read and edit it: ops with their attributes, layouts, and the verbs of graph.h as
+/// methods.
+#pragma once
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baleen/compute.hpp"
+#include "baleen/graph.hpp"
+
+namespace baleen {
+
+/// Attributes of an op to be appended. Owns what it lists.
+class AttributeList {
+ public:
+  AttributeList& integer(std::string_view name, std::int64_t value) { return integers(name, {value}); }
+  AttributeList& integers(std::string_view name, std::vector<std::int64_t> values) {
+    items_.push_back({std::string(name), std::move(values), {}, true});
+    return *this;
+  }
+  AttributeList& text(std::string_view name, std::string_view value) {
+    items_.push_back({std::string(name), {}, std::string(value), false});
+    return *this;
+  }
+  /// Valid as long as this.
+  std::vector<baleen_attribute_t> list() const {
+    std::vector<baleen_attribute_t> all;
+    for (const Item& item : items_) {
+      if (item.is_integers)
+        all.push_back({abi(item.name), BALEEN_ATTRIBUTE_INTS, 0, item.integers.size(), item.integers.data()});
+      else
+        all.push_back({abi(item.name), BALEEN_ATTRIBUTE_STRING, 0, item.text.size(), item.text.data()});
+    }
+    return all;
+  }
+
+ private:
+  struct Item {
+    std::string name;
+    std::vector<std::int64_t> integers;
+    std::string text;
+    bool is_integers;
+  };
+  std::deque<Item> items_;
+};
+
+inline baleen_placement_t replicate() { return {BALEEN_REPLICATE, 0, 0}; }
+inline baleen_placement_t shard(int dimension) { return {BALEEN_SHARD, dimension, 0}; }
+inline baleen_placement_t shard_balanced(int dimension) { return {BALEEN_SHARD_BALANCED, dimension, 0}; }
+inline baleen_placement_t shard_flat() { return {BALEEN_SHARD_FLAT, 0, 0}; }
+inline baleen_placement_t partial_sum() { return {BALEEN_PARTIAL_SUM, 0, 0}; }
+inline baleen_placement_t at(int coordinate) { return {BALEEN_AT, coordinate, 0}; }
+
+/// As the attribute "layout" of `from_local` has it: "S0,R,P".
+inline std::string layout_text(std::span<const baleen_placement_t> layout) {
+  std::string text;
+  for (const baleen_placement_t& p : layout) {
+    constexpr const char* kNames[] = {"R", "S", "B", "F", "P", "Pmax", "@"};
+    text += (text.empty() ? "" : ",") + std::string(kNames[p.kind]);
+    if (p.kind == BALEEN_SHARD || p.kind == BALEEN_SHARD_BALANCED || p.kind == BALEEN_AT)
+      text += std::to_string(p.argument);
+    if (p.depth > 0) text += "." + std::to_string(p.depth);
+  }
+  return text;
+}
+
+/// A graph in the hands of one phase. Every method throws Failed where the graph refuses.
+class GraphView {
+ public:
+  explicit GraphView(const baleen_graph_t* graph) : graph_(graph) {}
+
+  const baleen_graph_t* table() const { return graph_; }
+  std::uint32_t value_count() const { return graph_->value_count(graph_->self); }
+  std::uint32_t op_count() const { return graph_->op_count(graph_->self); }
+  /// Strings and arrays in it are valid until the graph changes.
+  baleen_value_info_t value(baleen_value_t id) const { return Value(graph_, id).info(); }
+  /// Nothing for a deleted op. Valid until the next call of `op`.
+  std::optional<Op> op(baleen_op_t id) {
+    view_.size = sizeof(view_);
+    const auto status = graph_->read_op(graph_->self, id, &view_);
+    if (status == BALEEN_NOT_FOUND) return std::nullopt;
+    if (status) throw Failed(status);
+    return Op(view_);
+  }
+  baleen_op_info_t info(baleen_op_t id) const {
+    baleen_op_info_t info{};
+    info.size = sizeof(info);
+    check(graph_->read_op_info(graph_->self, id, &info));
+    return info;
+  }
+  /// "" where the op has no such tag. Valid until the graph changes.
+  std::string_view tag(baleen_op_t id, std::string_view key) const {
+    return baleen::view(graph_->tag(graph_->self, id, abi(key)));
+  }
+  void set_tag(baleen_op_t id, std::string_view key, std::string_view text) {
+    check(graph_->set_tag(graph_->self, id, abi(key), abi(text)));
+  }
+
+  /// What is appended from here on belongs with `op`: its phase, its twin, its place in the script.
+  void follow(baleen_op_t op) { check(graph_->follow(graph_->self, op)); }
+  /// Appends an op of one result.
+  baleen_value_t append(std::string_view kind, std::initializer_list<baleen_value_t> inputs,
+                        const AttributeList& attributes = {}) {
+    return append(kind, std::span<const baleen_value_t>(inputs.begin(), inputs.size()), attributes);
+  }
+  baleen_value_t append(std::string_view kind, std::span<const baleen_value_t> inputs,
+                        const AttributeList& attributes) {
+    const std::vector<baleen_attribute_t> list = attributes.list();
+    return baleen::append(graph_, kind, inputs, list).id();
+  }
+  /// All users of `from` use `to` instead.
+  void redirect(baleen_value_t from, baleen_value_t to) {
+    check(graph_->redirect(graph_->self, from, to, BALEEN_NONE));
+  }
+  void set_layout(baleen_value_t value, std::span<const baleen_placement_t> layout) {
+    check(graph_->set_layout(graph_->self, value, layout.data(), layout.size()));
+  }
+
+ private:
+  static void check(baleen_status_t status) {
+    if (status) throw Failed(status);
+  }
+
+  const baleen_graph_t* graph_;
+  baleen_op_view_t view_{};
+};
+
+}  // namespace baleen

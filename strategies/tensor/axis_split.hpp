@@ -1,0 +1,20 @@
+/// \file How a mode cuts its mesh axis into several: a grid, grids one behind the other, a cube.
+#pragma once
+#include "baleen/strategy.hpp"
+
+namespace baleen::tensor_parallel {
+
+/// What the options ask for.
+struct Shape {
+  std::string axis, mode;
+  std::int64_t depth = 0;  ///< 0: not given
+
+  /// Errors: a depth without the mode that has one, or the mode without it.
+  static Result<Shape> of(const Settings& settings);
+};
+
+/// The parts of the axis; nothing for 1d, and where one rank has all. Fails where the ranks are no square or cube, with
+/// the nearest numbers that are.
+Result<std::optional<AxisSplit>> split(const Shape& shape, MeshView mesh);
+
+}  // namespace baleen::tensor_parallel

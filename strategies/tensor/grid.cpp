@@ -1,0 +1,156 @@
+/// \file Says how operands lie on the grid and offers SUMMA for products with weights, in the forward pass and for both
+/// gradients.
+#include "grid.hpp"
+
+#include <algorithm>
+
+#include "cut_check.hpp"
+#include "summa.hpp"
+
+namespace baleen::tensor_parallel {
+namespace {
+
+constexpr const char* kSumma = "summa";
+
+/// An operand's letters that row and col cut.
+struct OnGrid {
+  char row, col;
+};
+
+std::vector<baleen_placement_t> placements(const std::vector<std::string>& operands,
+                                           const std::map<std::string, OnGrid>& on_grid, char OnGrid::*axis) {
+  std::vector<baleen_placement_t> list;
+  for (const std::string& letters : operands)
+    list.push_back(shard(static_cast<int>(letters.find(on_grid.at(letters).*axis))));
+  return list;
+}
+
+}  // namespace
+
+Status Grid::rewrite(GraphView graph) {
+  // A loss fused with its projection has no product to offer for.
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id)
+    if (const auto op = graph.op(id); op && op->kind() == "cross_entropy") graph.set_tag(id, "apart", "");
+  return {};
+}
+
+Status Grid::check(GraphView graph) const {
+  BALEEN_TRY(check_inner(graph, mesh_.size(col_), mesh_.name(col_)));
+  const std::int64_t parts = mesh_.size(row_) * (depth_ ? mesh_.size(*depth_) : 1);
+  return check_batch(graph, parts, "rows of the grid");
+}
+
+Status Grid::place(GraphView graph, Placing placing) {
+  micro_batches_ = placing.micro_batches();
+  BALEEN_TRY(check(graph));
+  placing.cut(row_, "batch");
+  placing.cut(row_, "vocab");
+  if (depth_) placing.cut(*depth_, "batch");
+  for (const char* name : {"embed", "heads", "ff", "vocab", ""}) placing.cut(col_, name);
+  pin_inputs(graph, placing);
+  Cuts cuts;
+  cut_tables(graph, placing, cuts);
+  cut_weights(graph, placing, cuts);
+  cut_others(graph, placing, cuts);
+  return {};
+}
+
+void Grid::pin_inputs(GraphView graph, Placing& placing) const {
+  for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+    const baleen_value_info_t value = graph.value(id);
+    if (value.role != BALEEN_ROLE_INPUT || !is_batch(value)) continue;
+    if (depth_) placing.pin(id, *depth_, shard(0));
+    placing.pin(id, row_, shard(0));
+  }
+}
+
+void Grid::use(Placing& placing, baleen_value_t parameter, Cut cut, Cuts& cuts) const {
+  if (!cuts.try_emplace(parameter, cut).second) return;
+  placing.use(parameter, row_, shard(cut.row));
+  placing.use(parameter, col_, shard(cut.col));
+}
+
+void Grid::cut_tables(GraphView graph, Placing& placing, Cuts& cuts) const {
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+    const auto op = graph.op(id);
+    if (!op || op->kind() != "embedding") continue;
+    const baleen_value_t result = op->outputs()[0], table = op->inputs()[0];
+    const baleen_value_info_t value = graph.value(table);
+    if (value.role != BALEEN_ROLE_PARAMETER || value.rank != 2 || value.shape[0] < 2 || value.shape[1] < 2) continue;
+    use(placing, table, {0, 1}, cuts);
+    const baleen_value_info_t rows = graph.value(result);
+    if (!is_batch(rows)) continue;
+    placing.pin(result, row_, shard(0));
+    placing.pin(result, col_, shard(static_cast<int>(rows.rank) - 1));
+  }
+}
+
+void Grid::cut_weights(GraphView graph, Placing& placing, Cuts& cuts) const {
+  for (const Product& product : products(graph)) {
+    const baleen_value_info_t weight = graph.value(product.parameter);
+    if (!cuts.contains(product.parameter)) {
+      const auto inner = dimension_to_cut(weight, product.w(), product.inner);
+      const auto column = dimension_to_cut(weight, product.w(), product.columns);
+      if (!inner || !column) continue;
+      use(placing, product.parameter, {*inner, *column}, cuts);
+    }
+    offer(graph, placing, product, cuts.at(product.parameter));
+  }
+}
+
+void Grid::cut_others(GraphView graph, Placing& placing, const Cuts& cuts) const {
+  for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+    const baleen_value_info_t value = graph.value(id);
+    if (value.role != BALEEN_ROLE_PARAMETER || value.rank == 0 || cuts.contains(id) || value.user_count == 0) continue;
+    const std::string all = std::string("abcdefgh").substr(0, value.rank);
+    // A weight that is too small to be cut in both directions stays whole.
+    const bool multiplied = std::any_of(value.users, value.users + value.user_count, [&](baleen_op_t user) {
+      const auto op = graph.op(user);
+      return op && op->kind() == "matmul";
+    });
+    if (const auto dim = dimension_to_cut(value, all, all); dim && !multiplied) placing.use(id, col_, shard(*dim));
+  }
+}
+
+void Grid::offer(GraphView graph, Placing& placing, const Product& product, Cut cut) const {
+  const auto letter = [&](int dim) { return product.w()[static_cast<std::size_t>(dim)]; };
+  const bool upright = product.inner.find(letter(cut.row)) != std::string::npos;
+  const char inner = letter(upright ? cut.row : cut.col), column = letter(upright ? cut.col : cut.row);
+  if (product.inner.find(inner) == std::string::npos || product.columns.find(column) == std::string::npos) return;
+  const baleen_value_t x = graph.op(product.op)->inputs()[1 - product.weight];
+  const char row = batch_letter(graph.value(x), product.x(), product.rows);
+  const std::map<std::string, OnGrid> on_grid{{product.x(), {row, inner}},
+                                              {product.letters.result, {row, column}},
+                                              {product.w(), {letter(cut.row), letter(cut.col)}}};
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+    const auto op = graph.op(id);
+    if (!op || op->kind() != "matmul" || (id != product.op && graph.info(id).twin != product.op)) continue;
+    const Letters letters(op->text("spec"));
+    const std::vector<std::string> inputs{letters.inputs[0], letters.inputs[1]}, result{letters.result};
+    auto in = placements(inputs, on_grid, &OnGrid::row), out = placements(result, on_grid, &OnGrid::row);
+    for (const auto& more : placements(inputs, on_grid, &OnGrid::col)) in.push_back(more);
+    for (const auto& more : placements(result, on_grid, &OnGrid::col)) out.push_back(more);
+    const std::uint32_t axes[] = {row_, col_};
+    baleen_offer_t made{};
+    made.size = sizeof(made);
+    made.op = id;
+    made.only = 1;
+    made.name = abi(kSumma);
+    made.axes = axes;
+    made.axis_count = 2;
+    made.inputs = in.data();
+    made.outputs = out.data();
+    made.bytes = summa_bytes(graph, id, letter(cut.row), mesh_.size(row_));
+    placing.offer(made);
+  }
+}
+
+Status Grid::lower(GraphView graph) {
+  const std::uint32_t count = graph.op_count();
+  for (baleen_op_t id = 0; id < count; ++id)
+    if (graph.op(id) && graph.tag(id, "owner") == "tensor" && graph.tag(id, "offer") == kSumma)
+      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}));
+  return {};
+}
+
+}  // namespace baleen::tensor_parallel

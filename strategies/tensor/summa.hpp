@@ -1,0 +1,25 @@
+/// \file A product on a square grid of ranks, block by block.
+#pragma once
+#include "baleen/strategy.hpp"
+
+namespace baleen::tensor_parallel {
+
+/// Where products run.
+struct SummaGrid {
+  MeshView mesh;
+  std::uint32_t row, col;      ///< its axes, of one size
+  std::int64_t micro_batches;  ///< into which a step's batch is cut
+
+  std::int64_t side() const { return mesh.size(row); }
+};
+
+/// Bytes that a rank sends for a matmul: two of its three operands hold the letter `travels`, which `row` cuts in one
+/// and `col` in the other; a rank's block of each goes to side - 1 others, or is summed from them.
+double summa_bytes(GraphView graph, baleen_op_t matmul, char travels, std::int64_t side);
+
+/// Puts a local region in place of a matmul whose operands and result are cut along both axes. Each step takes one
+/// block of the letter that row cuts in one operand and col in another: an input's block is broadcast to those who need
+/// it, a result's is summed where it belongs. The third operand stays where it is.
+Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid);
+
+}  // namespace baleen::tensor_parallel
