@@ -8,6 +8,8 @@ namespace baleen::sequence_parallel {
 class Mode {
  public:
   virtual ~Mode() = default;
+  /// Whether the mesh axis is this strategy's own.
+  virtual bool claims_axis() const { return true; }
   virtual Status place(GraphView graph, Placing placing) = 0;
   virtual Status lower(GraphView) { return {}; }
 };

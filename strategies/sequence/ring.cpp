@@ -21,12 +21,25 @@ bool any_causal(GraphView graph) {
   return false;
 }
 
-/// Queries and keys of one sequence: what a causal mask means for cut ones.
-Status check_square(const Op& op, std::int64_t queries, std::int64_t keys) {
-  if (queries == keys || !is_causal(op)) return {};
-  return unsupported(std::string(op.name()) + ": causal attention of " + std::to_string(queries) + " queries to " +
-                     std::to_string(keys) +
-                     " keys; mode = \"ring\" takes as many keys as queries. Take mode = \"ulysses\"");
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+/// Queries and keys of one sequence, in equal parts: what a mask means for parts of it.
+Status check_sequence(const Op& op, std::int64_t queries, std::int64_t keys, bool balanced, std::int64_t ranks,
+                      std::string_view axis) {
+  const std::string name(op.name());
+  if (queries != keys && is_causal(op))
+    return unsupported(name + ": causal attention of " + text(queries) + " queries to " + text(keys) +
+                       " keys; mode = \"ring\" takes as many keys as queries. Take mode = \"ulysses\"");
+  const std::int64_t parts = ranks * (balanced ? 2 : 1);
+  for (const std::int64_t tokens : {queries, keys}) {
+    if (tokens % parts == 0) continue;
+    const std::int64_t less = tokens / parts * parts;
+    return invalid(name + ": `seq` = " + text(tokens) + " does not divide into " + text(parts) + " equal parts, " +
+                   (balanced ? "two" : "one") + " for each of the " + text(ranks) + " ranks along `" +
+                   std::string(axis) + "`; make it " + (less > 0 ? text(less) + " or " : "") + text(less + parts) +
+                   ", or take mode = \"ulysses\"");
+  }
+  return {};
 }
 
 double bytes(const baleen_value_info_t& value) {
@@ -40,12 +53,14 @@ double bytes(const baleen_value_info_t& value) {
 Ring::Ring(std::uint32_t axis, MeshView mesh) : axis_(axis), mesh_(mesh) {}
 
 Status Ring::place(GraphView graph, Placing placing) {
+  micro_batches_ = placing.micro_batches();
   const bool balanced = any_causal(graph);
   BALEEN_TRY(cut_inputs(graph, placing, axis_, balanced));
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
     if (!op || !is_attention(*op)) continue;
-    BALEEN_TRY(check_square(*op, graph.value(op->inputs()[0]).shape[1], graph.value(op->inputs()[1]).shape[1]));
+    const std::int64_t queries = graph.value(op->inputs()[0]).shape[1], keys = graph.value(op->inputs()[1]).shape[1];
+    BALEEN_TRY(check_sequence(*op, queries, keys, balanced, mesh_.size(axis_), mesh_.name(axis_)));
     offer(graph, *op, id, balanced, placing);
   }
   return {};
@@ -71,16 +86,30 @@ void Ring::offer(GraphView& graph, const Op& op, baleen_op_t id, bool balanced, 
   placing.offer(offer);
 }
 
+/// What other axes do with the operands.
+Status Ring::check_layouts(GraphView graph, const Op& op) const {
+  const baleen_value_info_t keys = graph.value(op.inputs()[1]);
+  const std::int64_t groups = keys.shape[2];
+  const baleen_value_info_t queries = graph.value(op.inputs()[0]);
+  const std::string name(op.name());
+  if (ranks_that_cut(queries, mesh_, 1) != mesh_.size(axis_))
+    return unsupported(name + ": another mesh axis than `" + std::string(mesh_.name(axis_)) +
+                       "` cuts its sequence too; one ring at a time");
+  const std::int64_t ranks = ranks_that_cut(queries, mesh_, 2), heads = queries.shape[2];
+  if (heads == groups || (heads % ranks == 0 && groups % ranks == 0)) return {};
+  return invalid(name + ": " + text(heads) + " heads that share " + text(groups) +
+                 " of keys and values cannot be cut over " + text(ranks) +
+                 " ranks: both must divide, so that each rank has the keys of its queries");
+}
+
 Status Ring::lower(GraphView graph) {
   const std::uint32_t count = graph.op_count();
   for (baleen_op_t id = 0; id < count; ++id) {
     const auto op = graph.op(id);
     if (!op || !is_attention(*op)) continue;
-    const baleen_graph_t* table = graph.table();
-    if (view(table->tag(table->self, id, abi("offer"))) != kOffer) continue;
-    BALEEN_TRY(check_even(op->name(), graph.value(op->inputs()[0]), mesh_));
-    BALEEN_TRY(check_even(op->name(), graph.value(op->inputs()[1]), mesh_));
-    lower_ring_attention(graph, mesh_, axis_, id);
+    if (graph.tag(id, "offer") != kOffer) continue;
+    BALEEN_TRY(check_layouts(graph, *op));
+    lower_ring_attention(graph, {mesh_, axis_, micro_batches_}, id);
   }
   return {};
 }

@@ -13,10 +13,12 @@ class Ring : public Mode {
   Status lower(GraphView graph) override;
 
  private:
+  Status check_layouts(GraphView graph, const Op& op) const;
   void offer(GraphView& graph, const Op& op, baleen_op_t id, bool balanced, Placing& placing) const;
 
   std::uint32_t axis_;
   MeshView mesh_;
+  std::int64_t micro_batches_ = 1;
 };
 
 }  // namespace baleen::sequence_parallel

@@ -6,8 +6,6 @@
 /// high half of j. Two whole blocks on every rank, of the same sizes.
 #include "ring_attention.hpp"
 
-#include "region.hpp"
-
 namespace baleen::sequence_parallel {
 namespace {
 
@@ -185,8 +183,8 @@ class Backward {
     const Gradients second = block(Queries::of(mine.from_rank_on(region_, step, keys.k)),
                                    {keys_chosen[0], keys_chosen[1], keys_chosen[2]}, false);
     latest_ = second.v;
-    const auto low = [&](Value x) { return region_.from_rank_on(step, x, 0.0); };
-    const auto high = [&](Value x) { return region_.from_rank_on(step, 0.0, x); };
+    const auto low = [&](Value x) { return region_.or_zero(step, x, false); };
+    const auto high = [&](Value x) { return region_.or_zero(step, x, true); };
     dq_ = dq_ + region_.concat({low(second.q), first.q + high(second.q)}, 1);
     return {{},
             region_.concat({first.k + low(second.k), high(second.k)}, 1),
@@ -207,14 +205,14 @@ Value to_rows(Region& region, Value column) {
 
 }  // namespace
 
-void lower_ring_attention(GraphView graph, MeshView mesh, std::uint32_t axis, baleen_op_t id) {
+void lower_ring_attention(GraphView graph, const RingOfRanks& ring, baleen_op_t id) {
   const Op op = *graph.op(id);
   const bool grad = op.kind() == "attention_grad", causal = op.integer("causal", 0) != 0;
   const double scale = op.number("scale");
   // The op's lists are valid until the graph changes.
   const std::vector<baleen_value_t> inputs(op.inputs().begin(), op.inputs().end());
   const std::vector<baleen_value_t> outputs(op.outputs().begin(), op.outputs().end());
-  Region region(graph, mesh, axis, id);
+  Region region(graph, ring, id);
   std::vector<Value> local;
   for (const baleen_value_t input : inputs) local.push_back(region.open(input));
   const bool ids = inputs.size() == (grad ? 8 : 5);
