@@ -146,11 +146,11 @@ class Backward {
     dq_ = own.q;
     latest_ = own.v;
     Gradients travelling;  // of the keys at hand, by all ranks that had them after their owner
-    Value older_dq, older_dv;
+    Value older_dq, older_dk, older_dv;
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
       keys = next;
-      if (step + 1 < region_.ranks()) next = keys.along_ring(region_, {latest_, older_dq, older_dv});
-      older_dq = dq_, older_dv = travelling.v;
+      if (step + 1 < region_.ranks()) next = keys.along_ring(region_, {latest_, older_dq, older_dk, older_dv});
+      older_dq = dq_, older_dk = travelling.k, older_dv = travelling.v;
       dq_ = region_.after(dq_, {keys.k});
       Gradients made = causal_ ? halves(queries, keys, step) : wholes(queries, keys);
       if (travelling.k)
