@@ -28,10 +28,15 @@ TEST_P(SequenceParity, RanksComputeWhatOneRankComputes) {
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
 
+PlanEntry on(PlanEntry entry, const std::string& axis) {
+  entry.options += "axis = \"" + axis + "\"\n";
+  return entry;
+}
+
 const std::vector<std::string> kEverything{"tied",        "accumulate=2", "clip=0.5",
                                            "dropout=0.2", "masked=101",   "optimizer=lamb"};
-const std::vector<std::string> kGrouped{"heads=6",    "kv_heads=2",        "dim=36",   "rotary",
-                                        "norm=rms",   "activation=swiglu", "hidden=33"};
+const std::vector<std::string> kGrouped{"heads=6",  "kv_heads=2",        "dim=36",   "rotary",
+                                        "norm=rms", "activation=swiglu", "hidden=33"};
 
 std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -67,6 +72,22 @@ std::vector<Case> rings() {
   };
 }
 
+/// On the ranks of the strategy `tensor`, which the axis brings along.
+std::vector<Case> around_tensor() {
+  const PlanEntry tensor{"tensor"};
+  return {
+      {"OnTwo", {{"tensor", 2}}, {megatron(), tensor}},
+      {"OnTwoByNameOfTheAxis", {{"tensor", 2}}, {megatron()}, with(kEverything, {"heads=4"})},
+      {"OnThree", {{"tensor", 3}}, {tensor, megatron()}, with(kEverything, {"context=13"})},
+      {"OnFour",
+       {{"tensor", 4}},
+       {megatron()},
+       {"heads=8", "kv_heads=4", "norm=rms", "activation=swiglu", "hidden=33"}},
+      {"WithData", {{"data", 2}, {"tensor", 2}}, {megatron()}, kEverything},
+      {"WithDataOnEight", {{"data", 2}, {"tensor", 4}}, {megatron()}, with(kEverything, {"heads=4"})},
+  };
+}
+
 std::vector<Case> mixes() {
   const PlanEntry data{"data"}, tensor{"tensor"};
   return {
@@ -76,15 +97,42 @@ std::vector<Case> mixes() {
       {"DataInRing", {{"sequence", 2}, {"data", 2}}, {data, ring()}, {"clip=1"}},
       {"UlyssesTensor", {{"sequence", 2}, {"tensor", 2}}, {ulysses(), tensor}, with(kEverything, {"heads=4"})},
       {"TensorUlysses", {{"tensor", 2}, {"sequence", 2}}, {tensor, ulysses()}, {"heads=6", "context=13"}},
+      {"UnevenHeadsRingTensor", {{"tensor", 2}, {"sequence", 2}}, {tensor, ring()}, {"heads=3"}},
+      {"RingDataUneven", {{"data", 3}, {"sequence", 2}}, {ring()}, {"batch=10"}},
+      {"RingDataUnevenMicroBatches", {{"data", 2}, {"sequence", 2}}, {ring()}, with(kEverything, {"batch=6"})},
       {"RingTensor", {{"sequence", 2}, {"tensor", 2}}, {ring(), tensor}, with(kEverything, {"heads=4"})},
       {"TensorRingGrouped", {{"tensor", 2}, {"sequence", 2}}, {tensor, ring()}, kGrouped},
       {"UlyssesTensorData", {{"data", 2}, {"sequence", 2}, {"tensor", 2}}, {ulysses(), tensor}, {"heads=4"}},
-      {"RingTensorData", {{"data", 2}, {"sequence", 2}, {"tensor", 2}}, {ring(), tensor}, with(kEverything, {"heads=4"})},
+      {"UlyssesMegatron",
+       {{"data", 2}, {"sequence", 2}, {"tensor", 2}},
+       {ulysses(), megatron()},
+       with(kEverything, {"heads=4"})},
+      {"RingMegatron",
+       {{"data", 2}, {"sequence", 2}, {"tensor", 2}},
+       {ring(), megatron()},
+       with(kEverything, {"heads=4"})},
+      {"UlyssesInRing",
+       {{"ring", 2}, {"sequence", 4}},
+       {on(ring(), "ring"), ulysses()},
+       with(kEverything, {"heads=4", "context=16"})},
+      {"RingInUlysses",
+       {{"sequence", 2}, {"ring", 4}},
+       {ulysses(), on(ring(), "ring")},
+       {"heads=4", "context=16", "documents"}},
+      {"UlyssesTwice",
+       {{"sequence", 2}, {"more", 2}},
+       {ulysses(), on(ulysses(), "more")},
+       with(kEverything, {"heads=4", "context=13"})},
+      {"RingTensorData",
+       {{"data", 2}, {"sequence", 2}, {"tensor", 2}},
+       {ring(), tensor},
+       with(kEverything, {"heads=4"})},
   };
 }
 
 INSTANTIATE_TEST_SUITE_P(Ulysses, SequenceParity, ::testing::ValuesIn(all_to_all()), name_of);
 INSTANTIATE_TEST_SUITE_P(Ring, SequenceParity, ::testing::ValuesIn(rings()), name_of);
+INSTANTIATE_TEST_SUITE_P(Megatron, SequenceParity, ::testing::ValuesIn(around_tensor()), name_of);
 INSTANTIATE_TEST_SUITE_P(Mixes, SequenceParity, ::testing::ValuesIn(mixes()), name_of);
 
 }  // namespace

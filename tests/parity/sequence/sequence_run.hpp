@@ -20,6 +20,8 @@ using PlanEntries = std::vector<PlanEntry>;
 inline PlanEntry ring() { return {"sequence", "mode = \"ring\"\n"}; }
 inline PlanEntry ulysses() { return {"sequence", "mode = \"ulysses\"\n"}; }
 
+inline PlanEntry megatron() { return {"sequence", "mode = \"megatron\"\n"}; }
+
 inline std::string sequence_manifest(const MeshAxes& axes, const PlanEntries& plan) {
   int ranks = 1;
   std::string sizes, order, entries;

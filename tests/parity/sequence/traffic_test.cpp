@@ -24,8 +24,7 @@ TEST(SequenceTraffic, OfARing) {
   for (const int ranks : {2, 3, 4})
     for (const auto& own : sent(ring(), ranks))
       EXPECT_EQ(own.at("permute.sequence"), of_layers(6.0 * (ranks - 1) / ranks)) << ranks;
-  for (const auto& own : sent(ring(), 2, {"kv_heads=1"}))
-    EXPECT_EQ(own.at("permute.sequence"), of_layers(6.0 / 2 / 4));
+  for (const auto& own : sent(ring(), 2, {"kv_heads=1"})) EXPECT_EQ(own.at("permute.sequence"), of_layers(6.0 / 2 / 4));
 }
 
 /// Queries, keys, values and results change from tokens to heads or back, and so do their gradients: twice
@@ -36,6 +35,22 @@ TEST(SequenceTraffic, OfAllToAll) {
       EXPECT_EQ(own.at("all_to_all.sequence"), of_layers(8.0 * (ranks - 1) / ranks / ranks)) << ranks;
   for (const auto& own : sent(ulysses(), 2, {"kv_heads=2"}))
     EXPECT_EQ(own.at("all_to_all.sequence"), of_layers(6.0 / 2 / 2));
+}
+
+/// Megatron's: two reduce-scatters and two all-gathers of b·s·h in each layer forward and backward, and two all-gathers
+/// more in backward, of what the column products read and only shards of which are kept: 10 (t - 1) / t · b·s·h. Behind
+/// the embedding a reduce-scatter and its all-gather in backward; before the head an all-gather forward, and again
+/// backward with a reduce-scatter.
+TEST(SequenceTraffic, AroundTensorParallelLayersIsMegatrons) {
+  for (const int ranks : {2, 4}) {
+    const double unit = 1.0 * (ranks - 1) / ranks * kBatch * kSequence * kHidden * kBytes;
+    const auto all = facts_of_ranks("sent_bytes.", {{"tensor", ranks}}, {megatron()}, {"context=48", "heads=4"});
+    for (const auto& own : all) {
+      EXPECT_EQ(own.at("reduce_scatter.tensor"), unit * (4 * kLayers + 2)) << ranks;
+      const double positions = 1.0 * (ranks - 1) / ranks * kSequence * kHidden * kBytes;
+      EXPECT_EQ(own.at("all_gather.tensor"), unit * (6 * kLayers + 3) + positions) << ranks;
+    }
+  }
 }
 
 /// Beside attention, ranks only sum gradients and the loss. Of the positions each has the gradients of its own rows.
