@@ -1,5 +1,5 @@
-/// \file Local regions: `to_local`, `from_local`, `axis_index`, `permute`, `pick`, and the collectives between them.
-/// Values inside have the shape of a rank's piece and no global meaning.
+/// \file Local regions: `to_local`, `from_local`, `axis_index`, `permute`, `after`, `pick`, and the collectives between
+/// them. Values inside have the shape of a rank's piece and no global meaning.
 #include <algorithm>
 #include <numeric>
 
@@ -118,6 +118,20 @@ Result<Types> infer_axis_index(const InferContext& context) {
   return Types{{BALEEN_I32, {}, {}}};
 }
 
+Result<Types> infer_after(const InferContext& context) {
+  BALEEN_TRY(check_attributes("after", context.attributes, {}));
+  BALEEN_TRY(check_count("after", context, 2, 2));
+  return Types{context.inputs[0]};
+}
+
+/// What is cut into micro-batches has the batch first, on both sides.
+Iteration iterate_after(const Graph& graph, const Op& op) {
+  const std::string all = letters(graph.value(op.inputs[0]).rank());
+  std::string other(graph.value(op.inputs[1]).rank(), '.');
+  if (!all.empty() && !other.empty()) other[0] = all[0];
+  return {{all, other}, {all}, {}, {}};
+}
+
 OpKind kind_of(const char* name, std::uint32_t traits, Result<Types> (*infer)(const InferContext&)) {
   OpKind kind;
   kind.name = name;
@@ -169,6 +183,9 @@ Status register_local_region(OpRegistry& registry) {
   BALEEN_TRY(registry.add(kind_of("permute", kStructural | kCollective, infer_permute)));
   BALEEN_TRY(registry.add(kind_of("to_local", kStructural, infer_to_local)));
   BALEEN_TRY(registry.add(kind_of("from_local", kStructural, infer_from_local)));
+  OpKind after = kind_of("after", kView, infer_after);
+  after.iteration = iterate_after;
+  BALEEN_TRY(registry.add(std::move(after)));
   OpKind pick = kind_of("pick", kCheap, infer_pick);
   pick.iteration = iterate_pick;
   BALEEN_TRY(registry.add(std::move(pick)));

@@ -63,8 +63,8 @@ class MicroSharder {
   }
 
   Error refuse(const Op& op, const std::string& why) const {
-    return unsupported(op.name + " (" + op.kind->name + ") " + why + ": the batch cannot be cut into micro-batches here",
-                       op.where);
+    return unsupported(
+        op.name + " (" + op.kind->name + ") " + why + ": the batch cannot be cut into micro-batches here", op.where);
   }
 
   Status visit_source(const Op& op) {
@@ -114,10 +114,19 @@ class MicroSharder {
     const Op& now = graph_.op(id);
     for (std::size_t i = 0; i < now.outputs.size(); ++i) {
       const auto dim = letters.outputs[i].find(letter);
-      place(now.outputs[i],
-            dim == std::string::npos ? Placement::partial() : Placement::shard(static_cast<int>(dim)));
+      if (dim != std::string::npos) BALEEN_TRY(check_part(now, graph_.value(now.outputs[i]).shape[dim]));
+      place(now.outputs[i], dim == std::string::npos ? Placement::partial() : Placement::shard(static_cast<int>(dim)));
     }
     return {};
+  }
+
+  /// Values of a local region have a rank's part of the batch, which is cut further.
+  Status check_part(const Op& op, std::int64_t rows) const {
+    if (rows % count_ == 0) return {};
+    return invalid(op.name + " (" + op.kind->name + "): a rank's part of the batch, " + std::to_string(rows) +
+                       " rows, does not divide into " + std::to_string(count_) +
+                       " micro-batches; take a batch that divides by ranks times micro-batches",
+                   op.where);
   }
 
   Result<char> cut_letter(const Op& op, const Iteration& letters) const {
@@ -177,8 +186,8 @@ class MicroSharder {
     return most;
   }
 
-  /// Whether the other inputs are there in the loop that makes the partial ones. If not, passing partial would compute these
-  /// once more in a later loop (a gradient that is clipped by its own norm).
+  /// Whether the other inputs are there in the loop that makes the partial ones. If not, passing partial would compute
+  /// these once more in a later loop (a gradient that is clipped by its own norm).
   bool others_in_time(const Op& op) const {
     std::vector<ValueId> partial, others;
     for (ValueId v : op.inputs) (placement(v).is_partial() ? partial : others).push_back(v);

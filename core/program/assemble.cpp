@@ -218,7 +218,7 @@ class Assembler {
             value.held ? static_cast<std::uint64_t>(element_count(shape)) * dtype_size(value.dtype) : 0,
             source.arena == AddressSource::Arena::persistent,
             rows_of(value),
-            whole_rows(value)};
+            within_rows(value)};
   }
 
   std::vector<RowRange> rows_of(const LoweredValue& value) const {
@@ -232,10 +232,17 @@ class Assembler {
     return rows;
   }
 
-  static bool whole_rows(const LoweredValue& value) {
-    for (std::size_t d = 1; d < value.global.size(); ++d)
-      if (value.shape[d] != value.global[d]) return false;
-    return true;
+  static std::vector<Runs> within_rows(const LoweredValue& value) {
+    std::vector<Runs> within;
+    for (std::size_t d = 1; d < value.global.size(); ++d) {
+      Runs& runs = within.emplace_back();
+      if (value.runs.empty()) {
+        if (value.global[d] > 0) runs = {{0, value.global[d]}};
+        continue;
+      }
+      for (const baleen_run_t& run : value.runs[d]) runs.push_back({run.global, run.global + run.length});
+    }
+    return within;
   }
 
   void add_ports() {

@@ -51,6 +51,19 @@ class LifetimeFinder {
 
   bool planned(std::uint32_t storage) const { return lowered_.storages[storage].kind != Storage::Kind::persistent; }
 
+  /// What one micro-batch leaves to the next, though all that touch it may stand inside of the loop: sums, which a call in
+  /// the last micro-batch may already read, and what a call that a loop makes once reads and brings.
+  std::vector<std::uint32_t> kept_in_loops() const {
+    std::vector<std::uint32_t> kept;
+    for (const LoweredOp& op : lowered_.ops)
+      if (op.means == Means::accumulate) kept.push_back(lowered_.root_of(op.op.outputs[0]));
+    for (const ProgramStep& step : steps_)
+      if (step.guard != Guard::always && !step.late)
+        for (const auto* list : {&step.reads, &step.writes})
+          for (LowValue v : *list) kept.push_back(lowered_.root_of(v));
+    return kept;
+  }
+
   /// A storage that is touched inside and outside of a loop lives through all of the loop.
   void find_lives() {
     std::vector<std::vector<std::size_t>> touches(lowered_.storages.size());
@@ -61,11 +74,7 @@ class LifetimeFinder {
     for (std::uint32_t storage = 0; storage < touches.size(); ++storage)
       outside[storage] = lowered_.storages[storage].kind == Storage::Kind::input;
     for (const auto& [name, v] : lowered_.outputs) outside[lowered_.root_of(v)] = 1;
-    // A call that a loop makes once, for what stands before or behind it: sums over micro-batches, parameters that all read.
-    for (const ProgramStep& step : steps_)
-      for (const auto* list : {&step.reads, &step.writes})
-        for (LowValue v : *list)
-          if (step.guard != Guard::always && !step.late) outside[lowered_.root_of(v)] = 1;
+    for (std::uint32_t storage : kept_in_loops()) outside[storage] = 1;
     for (std::uint32_t storage = 0; storage < touches.size(); ++storage) {
       const auto& list = touches[storage];
       if (!planned(storage) || list.empty()) continue;

@@ -175,7 +175,7 @@ class Placer {
         return place_view(lowered);
       }
       view.strides = std::move(*strides);
-    } else {
+    } else if (kind != "after") {
       return internal("`" + kind + "` claims to be a view, but no rule says which", op.where);
     }
     value(op.outputs[0]).view = std::move(view);

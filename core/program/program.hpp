@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/layout/piece.hpp"
 #include "core/plan/plan.hpp"
 #include "core/program/communicator.hpp"
 #include "core/program/device.hpp"
@@ -40,7 +41,7 @@ struct Port {
   std::uint64_t offset = 0, bytes = 0;
   bool persistent = false;          ///< the offset is in the persistent arena
   std::vector<RowRange> rows = {};  ///< of dimension 0, in the order in which they lie here
-  bool whole_rows = true;           ///< no other dimension is cut
+  std::vector<Runs> within = {};    ///< the global indices of each other dimension
 };
 
 enum class Guard : std::uint8_t { always, first, not_first, last };

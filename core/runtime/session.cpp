@@ -47,7 +47,8 @@ Result<double> Session::Impl::get_number(const Program& program, const std::stri
   return numbers.at(0);
 }
 
-Status Session::Impl::put_batch(const Program& program, const Batch& batch) {
+Status Session::Impl::put_batch(const Program& program, const BatchShare& share, Batch rows) {
+  const Batch batch = share.cut(std::move(rows));
   for (std::size_t f = 0; f < batch.size(); ++f)
     BALEEN_TRY(put(program, data->info().fields[f].name, batch[f].data(), batch[f].size()));
   // The batch is the caller's and may go before the stream gets to it.
@@ -166,10 +167,10 @@ Result<Facts> Session::step() {
   Impl& impl = *impl_;
   const auto begin = Clock::now();
   if (!impl.reader)
-    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.train_rows, impl.options.dtype,
+    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.train_share.rows(), impl.options.dtype,
                                                 impl.steps_done * impl.options.batch);
-  BALEEN_TRY_ASSIGN(const Batch batch, impl.reader->next());
-  BALEEN_TRY(impl.put_batch(*impl.train, batch));
+  BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next());
+  BALEEN_TRY(impl.put_batch(*impl.train, impl.train_share, std::move(batch)));
   const double data_ms = milliseconds(Clock::now() - begin);
   impl.last.clear();
   BALEEN_TRY(impl.put_scalars());
@@ -208,8 +209,8 @@ Result<Facts> Session::evaluate(std::int64_t batches) {
   for (std::int64_t b = 0; b < count; ++b) {
     // Spread evenly over the part where only some batches are read.
     const std::int64_t row = b * all / count * impl.options.batch;
-    BALEEN_TRY_ASSIGN(const Batch batch, impl.data->read(BALEEN_HELD_OUT, row, impl.evaluate_rows, impl.options.dtype));
-    BALEEN_TRY(impl.put_batch(*impl.evaluate, batch));
+    BALEEN_TRY_ASSIGN(Batch batch, impl.data->read(BALEEN_HELD_OUT, row, impl.evaluate_share.rows(), impl.options.dtype));
+    BALEEN_TRY(impl.put_batch(*impl.evaluate, impl.evaluate_share, std::move(batch)));
     BALEEN_TRY(impl.run(*impl.evaluate, static_cast<std::uint64_t>(impl.steps_done)));
     BALEEN_TRY_ASSIGN(const Facts facts, impl.means(*impl.evaluate));
     for (const auto& [name, mean] : facts) {

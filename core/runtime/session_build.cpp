@@ -23,27 +23,11 @@ Status Session::Impl::compile(Plan plan) {
     if (*p) programs.push_back(&**p);
   planned = plan_memory(persistent, programs, device);
   BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
-  BALEEN_TRY_ASSIGN(train_rows, rows_of(*train));
+  BALEEN_TRY_ASSIGN(train_share, BatchShare::create(*train, data->info(), options.batch));
   if (evaluate) {
-    BALEEN_TRY_ASSIGN(evaluate_rows, rows_of(*evaluate));
+    BALEEN_TRY_ASSIGN(evaluate_share, BatchShare::create(*evaluate, data->info(), options.batch));
   }
   return {};
-}
-
-/// Which rows of a batch the program reads on this rank.
-Result<std::vector<RowRange>> Session::Impl::rows_of(const Program& program) const {
-  const Port* first = nullptr;
-  for (std::uint32_t f = 0; f < data->info().field_count; ++f) {
-    const Port* port = find_port(program.inputs(), data->info().fields[f].name);
-    if (!port) continue;
-    if (!port->whole_rows)
-      return unsupported("input `" + port->name + "` is cut within its rows, which data is not read for yet");
-    if (first && first->rows != port->rows)
-      return unsupported("inputs `" + first->name + "` and `" + port->name + "` are cut differently");
-    first = port;
-  }
-  if (first) return first->rows;
-  return std::vector<RowRange>{{0, options.batch}};
 }
 
 Status Session::Impl::allocate() {

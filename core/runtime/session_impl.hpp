@@ -1,5 +1,6 @@
 /// \file A session's parts, shared by the files that implement it.
 #pragma once
+#include "core/runtime/batch_share.hpp"
 #include "core/runtime/session.hpp"
 #include "core/runtime/session_memory.hpp"
 #include "core/runtime/shards.hpp"
@@ -24,7 +25,7 @@ struct Session::Impl {
   std::map<std::string, std::uint64_t> planned;
   Arena persistent_arena, work_arena;
   std::unique_ptr<ShardGather> gather;              ///< made when it is first needed
-  std::vector<RowRange> train_rows, evaluate_rows;  ///< this rank's of each batch
+  BatchShare train_share, evaluate_share;
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
   Facts last;
@@ -35,12 +36,11 @@ struct Session::Impl {
   Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
 
   Status compile(Plan plan);
-  Result<std::vector<RowRange>> rows_of(const Program& program) const;
   Status allocate();
   Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
   Result<std::vector<double>> get(const Program& program, const std::string& name);
   Result<double> get_number(const Program& program, const std::string& name);
-  Status put_batch(const Program& program, const Batch& batch);
+  Status put_batch(const Program& program, const BatchShare& share, Batch rows);
   Status put_scalars();
   Status run(Program& program, std::uint64_t step);
   Result<Facts> means(const Program& program);

@@ -2,15 +2,17 @@
 local baleen = require "baleen"
 local nn, data = baleen.nn, baleen.data
 
-local corpus = data.text { path = baleen.arg("data"), tokenizer = "bytes", context = 12, held_out = 0.2 }
+local context = baleen.arg("context", 12)
+local corpus = data.text { path = baleen.arg("data"), tokenizer = "bytes", context = context, held_out = 0.2 }
 local dropout, masked = baleen.arg("dropout", 0.0), baleen.arg("masked", -1)
 local dim, heads, norm = baleen.arg("dim", 24), baleen.arg("heads", 3), baleen.arg("norm", "layer")
 local block = {
-  dim = dim, heads = heads, kv_heads = baleen.arg("kv_heads", heads), hidden = baleen.arg("hidden", 4 * dim), causal = true,
+  dim = dim, heads = heads, kv_heads = baleen.arg("kv_heads", heads), hidden = baleen.arg("hidden", 4 * dim),
+  causal = not baleen.arg("bidirectional", false), documents = baleen.arg("documents", false) and "tokens" or nil,
   dropout = dropout, norm = norm, activation = baleen.arg("activation", "gelu_tanh"), rotary = baleen.arg("rotary", false),
 }
 
-local embedding = nn.embedding { vocab = corpus.vocab, dim = dim, positions = 12 }
+local embedding = nn.embedding { vocab = corpus.vocab, dim = dim, positions = context }
 local model = nn.sequential {
   embedding,
   nn.repeated(2, function() return nn.transformer_block(block) end),

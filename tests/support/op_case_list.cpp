@@ -243,6 +243,10 @@ void add_simple(std::vector<OpCase>& list) {
                 [](CaseBuilder& b) {
                   return b.op("axis_index", {}, {{"axes", one(0)}});
                 }},
+               {"after",
+                [](CaseBuilder& b) {
+                  return b.op("after", {b.normal({4, 3}), b.normal({4, 2, 5})});
+                }},
                {"pick",
                 [](CaseBuilder& b) {
                   const Shape shape = b.shape(2);

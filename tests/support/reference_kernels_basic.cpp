@@ -144,6 +144,7 @@ void add_basic_kernels(std::map<std::string, Kernel>& kernels) {
                   {"reduce", reduce},
                   {"reshape", same_elements},
                   {"copy", same_elements},
+                  {"after", same_elements},
                   {"axis_index", axis_index},
                   {"pick", same_elements},
                   {"accumulate_micro", same_elements},

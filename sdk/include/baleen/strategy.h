@@ -37,11 +37,13 @@ typedef struct baleen_trained_t {
     uint64_t state_count;
 } baleen_trained_t;
 
-/* A further candidate for one op along `axes`. The strategy that offers it lowers it. */
+/* A further candidate for one op along `axes`. The strategy that offers it lowers it, unless the op runs on the pieces as it stands. */
 typedef struct baleen_offer_t {
     uint64_t size;
     baleen_op_t op;
     uint32_t only; /* the op has no other candidate on these axes */
+    uint32_t as_it_stands; /* nobody lowers it */
+    uint32_t reserved;
     baleen_string_t name; /* a backward op takes the offer whose name its forward twin took */
     const uint32_t* axes; /* mesh axes it decides, ascending */
     uint64_t axis_count;

@@ -1,0 +1,55 @@
+/// \file The strategy `sequence`: the tokens of each sequence are cut over ranks.
+#include <string>
+
+#include "megatron.hpp"
+#include "ring.hpp"
+#include "ulysses.hpp"
+
+BALEEN_DESCRIPTOR("strategy", "sequence", "1.0.0", "Apache-2.0", "The tokens of each sequence cut over ranks", 0, "",
+                  BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "",
+                                "the mesh axis to work along; default `sequence`, in mode megatron `tensor`"),
+                  BALEEN_OPTION("mode", BALEEN_OPTION_STRING, 0, 1, 0, "ulysses", "ulysses|ring|megatron", "",
+                                "how attention sees other ranks' tokens"));
+
+namespace baleen::sequence_parallel {
+namespace {
+
+class Sequence : public Strategy {
+ public:
+  static Result<std::unique_ptr<Sequence>> create(const Host&, const Settings& settings, MeshView mesh) {
+    const std::string_view mode = settings.text("mode");
+    std::string name(settings.text("axis"));
+    if (name.empty()) name = mode == "megatron" ? "tensor" : "sequence";
+    const auto axis = mesh.find(name);
+    if (!axis && mesh.count() > 0)
+      return invalid("strategy `sequence` works along the mesh axis `" + name +
+                     "`, and the mesh has none; add it to [mesh], or name another with its option `axis`");
+    auto made = std::make_unique<Sequence>();
+    if (axis) made->axis_ = *axis;
+    if (axis && mesh.size(*axis) > 1) made->mode_ = mode_of(mode, *axis, mesh);
+    return made;
+  }
+
+  bool claims(std::uint32_t axis) const override { return axis == axis_ && (!mode_ || mode_->claims_axis()); }
+
+  Status place(GraphView graph, Placing placing) override { return mode_ ? mode_->place(graph, placing) : Status(); }
+  Status lower(GraphView graph) override { return mode_ ? mode_->lower(graph) : Status(); }
+
+ private:
+  static std::unique_ptr<Mode> mode_of(std::string_view name, std::uint32_t axis, MeshView mesh) {
+    if (name == "ring") return std::make_unique<Ring>(axis, mesh);
+    if (name == "megatron") return std::make_unique<Megatron>(axis);
+    return std::make_unique<Ulysses>(axis, mesh);
+  }
+
+  /// One rank has no mesh: there is nothing to do.
+  static constexpr std::uint32_t kNoAxis = 0xffffffffu;
+
+  std::uint32_t axis_ = kNoAxis;
+  std::unique_ptr<Mode> mode_;  ///< none where one rank has all
+};
+
+}  // namespace
+}  // namespace baleen::sequence_parallel
+
+BALEEN_STRATEGY(baleen::sequence_parallel::Sequence);

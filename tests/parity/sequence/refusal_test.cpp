@@ -1,0 +1,84 @@
+/// \file What `sequence` refuses before the first step, with the nearest that works.
+#include <gtest/gtest.h>
+
+#include "sequence_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+struct Refusal {
+  std::string name;
+  MeshAxes mesh;
+  PlanEntries plan;
+  std::vector<std::string> arguments;
+  std::vector<std::string> says;
+};
+
+void PrintTo(const Refusal& r, std::ostream* out) { *out << r.name; }
+
+class SequenceRefusal : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(SequenceRefusal, SaysWhatAndOffersTheNearest) {
+  const Refusal& r = GetParam();
+  const ProcessResult result = run_gpt({"run", "--steps", "1"}, sequence_manifest(r.mesh, r.plan), r.arguments);
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  for (const std::string& words : r.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+}
+
+std::vector<Refusal> refusals() {
+  return {
+      {"TooFewHeads",
+       {{"sequence", 4}},
+       {ulysses()},
+       {"heads=3"},
+       {"blocks.0.attention: 3 heads cannot be shared by the 4 ranks along `sequence`", "take 4 heads, 3 ranks",
+        "mode = \"ring\""}},
+      {"GroupsOfHeads",
+       {{"sequence", 4}},
+       {ulysses()},
+       {"heads=12", "kv_heads=6"},
+       {"12 heads that share 6 of keys and values", "heads = 16 and kv_heads = 8", "3 ranks", "mode = \"ring\""}},
+      {"HeadsThatTwoAxesShare",
+       {{"tensor", 2}, {"sequence", 2}},
+       {{"tensor"}, ulysses()},
+       {"heads=3"},
+       {"3 heads cannot be shared by the 4 ranks along `tensor` and `sequence`"}},
+      {"ChunksOfARing",
+       {{"sequence", 4}},
+       {ring()},
+       {},
+       {"blocks.0.attention: `seq` = 12 does not divide into 8 equal parts, two for each of the 4 ranks",
+        "make it 8 or 16", "mode = \"ulysses\""}},
+      {"TwoRings",
+       {{"sequence", 2}, {"more", 2}},
+       {ring(), {"sequence", "mode = \"ring\"\naxis = \"more\"\n"}},
+       {"context=16"},
+       {"blocks.0.attention: another mesh axis than `sequence` cuts its sequence too"}},
+      {"MegatronWithoutTensor",
+       {{"data", 2}},
+       {megatron()},
+       {},
+       {"works along the mesh axis `tensor`, and the mesh has none"}},
+      {"NoSuchAxis",
+       {{"sequence", 2}},
+       {{"sequence", "axis = \"tokens\"\n"}},
+       {},
+       {"works along the mesh axis `tokens`, and the mesh has none", "option `axis`"}},
+      {"NoSuchMode", {{"sequence", 2}}, {{"sequence", "mode = \"rings\"\n"}}, {}, {"mode", "ring"}},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SequenceRefusal, ::testing::ValuesIn(refusals()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(SequenceRefusal, DataWithoutSequences) {
+  const TemporaryFolder folder;
+  const ProcessResult result =
+      run_baleen({"run", BALEEN_SOURCE_DIR "/tests/parity/mlp.lua", "--steps", "1", "--manifest",
+                  folder.write("ranks.toml", sequence_manifest({{"sequence", 2}}, {ulysses()}))});
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  EXPECT_NE(result.err.find("no field of the data has the logical axis `seq`"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test
