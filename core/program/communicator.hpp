@@ -43,6 +43,8 @@ class Communicator {
     if (begins_) begins_(++begun_);
     return plugin_.check(table_.start(transport_, slot, after, after_value, done, done_value));
   }
+  /// Collective over all ranks, once and before any other call.
+  Status prepare_end();
   /// Waits until all ranks have come to the end of the script. Where one is still within it and waits for the others,
   /// all fail with the names of both places.
   Status meet_at_end();
@@ -63,7 +65,6 @@ class Communicator {
 
  private:
   Communicator(Plugin plugin, Mesh mesh, std::int64_t rank);
-  Status prepare_end();
 
   Plugin plugin_;
   baleen_transport_t table_{};

@@ -66,8 +66,10 @@ typedef struct baleen_rendezvous_t {
     /* Waits until the key is there; returns the bytes of its value and writes as many as `capacity` allows. -1 after `fail`:
      * the run is over (the host wakes all who wait when a rank is lost). */
     int64_t (*get)(void* self, baleen_string_t key, char* value, uint64_t capacity);
+    /* Not 0: the run is over. A `create` that waits for a peer by other means than `get` looks here, several times a second. */
+    int32_t (*over)(void* self);
 } baleen_rendezvous_t;
-BALEEN_ASSERT_SIZE(baleen_rendezvous_t, 40);
+BALEEN_ASSERT_SIZE(baleen_rendezvous_t, 48);
 
 typedef uint32_t baleen_transport_flags_t;
 enum {
