@@ -123,10 +123,10 @@ Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
 }
 
 Status Run::save(const std::string& path) {
-  if (!speaks()) return {};
   return save_parameters(
       *session_, setup_.registry, path,
-      {{"steps", std::to_string(session_->steps_done())}, {"data_position", std::to_string(session_->position())}});
+      {{"steps", std::to_string(session_->steps_done())}, {"data_position", std::to_string(session_->position())}},
+      speaks());
 }
 
 }  // namespace baleen::app

@@ -47,11 +47,11 @@ class Recorder : public TrainingRun {
 Result<std::vector<double>> read_numbers(Session& session, const PersistentBuffer& buffer) {
   std::vector<double> numbers(static_cast<std::size_t>(element_count(buffer.spec.type.shape)));
   if (buffer.spec.type.dtype == BALEEN_F64) {
-    BALEEN_TRY(session.read_tensor(buffer.spec.name, numbers.data(), buffer.bytes));
+    BALEEN_TRY(session.read_tensor(buffer.spec.name, numbers.data(), numbers.size() * sizeof(double)));
     return numbers;
   }
   std::vector<float> narrow(numbers.size());
-  BALEEN_TRY(session.read_tensor(buffer.spec.name, narrow.data(), buffer.bytes));
+  BALEEN_TRY(session.read_tensor(buffer.spec.name, narrow.data(), narrow.size() * sizeof(float)));
   std::copy(narrow.begin(), narrow.end(), numbers.begin());
   return numbers;
 }

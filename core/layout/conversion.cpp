@@ -24,6 +24,12 @@ const char* to_string(Collective collective) {
   return "?";
 }
 
+std::optional<Collective> collective_named(const std::string& name) {
+  for (int c = 0; c <= static_cast<int>(Collective::take_at); ++c)
+    if (name == to_string(static_cast<Collective>(c))) return static_cast<Collective>(c);
+  return std::nullopt;
+}
+
 bool sends(Collective collective) { return collective < Collective::take_shard; }
 
 std::optional<Collective> collective_between(const Placement& from, const Placement& to) {

@@ -20,6 +20,8 @@ enum class Collective {
 
 /// Also the name of the op.
 const char* to_string(Collective collective);
+/// The way back.
+std::optional<Collective> collective_named(const std::string& name);
 /// Whether ranks talk.
 bool sends(Collective collective);
 

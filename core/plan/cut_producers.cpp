@@ -7,10 +7,11 @@
 namespace baleen {
 namespace {
 
-/// Whether the op's inputs hold nothing along a dimension, so that a part along it needs no part of them.
-bool is_flat_along(const Graph& graph, const Op& op, std::size_t dim) {
+/// Whether the op's inputs hold nothing along a dimension (kFlat: along any), so that a part along it needs no part of
+/// them.
+bool is_flat_along(const Graph& graph, const Op& op, int dim) {
   return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) {
-    return graph.value(v).rank() == 0 || graph.value(v).shape[dim] == 1;
+    return graph.value(v).rank() == 0 || (dim != kFlat && graph.value(v).shape[static_cast<std::size_t>(dim)] == 1);
   });
 }
 
@@ -21,7 +22,7 @@ bool may_cut(const Graph& graph, const Op& take) {
   for (std::size_t axis = 0; axis < after.size(); ++axis) {
     if (before[axis] == after[axis]) continue;
     const auto dim = after[axis].cut();
-    if (!dim || *dim == kFlat || !is_flat_along(graph, *producer, static_cast<std::size_t>(*dim))) return false;
+    if (!dim || !is_flat_along(graph, *producer, *dim)) return false;
   }
   return true;
 }

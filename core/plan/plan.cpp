@@ -1,6 +1,7 @@
 /// \file Runs the phases in order and verifies the graph after each.
 #include "core/plan/plan.hpp"
 
+#include "core/plan/complete_request.hpp"
 #include "core/plan/convert.hpp"
 #include "core/plan/fuse_pointwise.hpp"
 #include "core/plan/micro.hpp"
@@ -43,48 +44,97 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
   return scheduled;
 }
 
+/// How persistent tensors lie between programs, by name.
+using StoredLayouts = std::map<std::string, Layout>;
+
 /// The phases that one graph of a job goes through after it is complete.
 class Placer {
  public:
   Placer(const Job& job, Strategies& strategies) : job_(job), strategies_(strategies) {}
 
-  /// Layouts and conversions of a graph that is cut over the mesh.
-  Status place(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
-    if (job_.mesh.axes.empty()) return {};
+  bool has_mesh() const { return !job_.mesh.axes.empty(); }
+
+  /// Layouts and conversions of the train graph, as the strategies want it; and from it how all programs find the
+  /// persistent tensors.
+  Status place_first(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
+    if (!has_mesh()) return {};
+    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, std::move(trained), phases));
+    for (const auto& [value, layout] : request.stored)
+      if (!is_whole(layout)) stored_[graph.value(value).name] = layout;
+    return {};
+  }
+
+  /// A further graph that strategies cut as they cut the first.
+  Status place_alike(Graph& graph, Phases& phases) {
+    if (!has_mesh()) return {};
+    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, {}, phases));
+    return {};
+  }
+
+  /// A graph that every rank computes as a whole, out of tensors that it may have a piece of.
+  Status place_whole(Graph& graph, Phases& phases) {
+    if (stored_.empty()) return {};
     graph.remove_dead();
     graph.set_mesh(job_.mesh);
-    request_ = {};
-    request_.trained = std::move(trained);
-    BALEEN_TRY(strategies_.place(graph, request_));
-    BALEEN_TRY(phases.after("place", graph));
-    BALEEN_TRY_ASSIGN(const PlacedGraph placed, propagate(graph, request_));
-    BALEEN_TRY(insert_conversions(graph, request_, placed));
-    BALEEN_TRY(lower_internal_reductions(graph));
-    BALEEN_TRY(cut_producers(graph));
+    PlacementRequest request;
+    keep_stored(graph, request);
+    BALEEN_TRY(convert(graph, request));
+    return phases.after("propagate", graph);
+  }
+
+  /// How a persistent tensor is stored.
+  Layout stored(const std::string& name) const {
+    const auto found = stored_.find(name);
+    return found == stored_.end() ? Layout{} : found->second;
+  }
+
+ private:
+  Result<PlacementRequest> place(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
     graph.remove_dead();
-    BALEEN_TRY(verify_layouts(graph));
+    graph.set_mesh(job_.mesh);
+    PlacementRequest request;
+    const bool first = !trained.empty();
+    request.trained = std::move(trained);
+    BALEEN_TRY(strategies_.place(graph, request));
+    BALEEN_TRY(phases.after("place", graph));
+    if (!first) keep_stored(graph, request);
+    BALEEN_TRY_ASSIGN(request, complete_request(graph, std::move(request)));
+    BALEEN_TRY(convert(graph, request));
     BALEEN_TRY(phases.after("propagate", graph));
     BALEEN_TRY(strategies_.recompute(graph));
     BALEEN_TRY(phases.after("recompute", graph));
     BALEEN_TRY(strategies_.lower(graph));
+    BALEEN_TRY(verify_layouts(graph));
     BALEEN_TRY(phases.after("lower", graph));
     BALEEN_TRY(strategies_.schedule(graph));
-    return phases.after("schedule", graph);
+    BALEEN_TRY(phases.after("schedule", graph));
+    return request;
   }
 
-  /// How a persistent tensor of the last placed graph is stored.
-  Layout stored(const Graph& graph, const std::string& name) const {
-    for (const auto& [value, layout] : request_.stored)
-      if (graph.value(value).name == name) return is_whole(layout) ? Layout{} : layout;
-    for (const auto& [value, layout] : request_.used)
-      if (graph.value(value).name == name) return is_whole(layout) ? Layout{} : layout;
-    return {};
+  Status convert(Graph& graph, const PlacementRequest& request) {
+    BALEEN_TRY_ASSIGN(const PlacedGraph placed, propagate(graph, request));
+    BALEEN_TRY(insert_conversions(graph, request, placed));
+    BALEEN_TRY(lower_internal_reductions(graph));
+    BALEEN_TRY(cut_producers(graph));
+    graph.remove_dead();
+    return verify_layouts(graph);
   }
 
- private:
+  /// Persistent tensors lie in every graph as in the first.
+  void keep_stored(const Graph& graph, PlacementRequest& request) const {
+    const Layout whole(graph.mesh().axes.size());
+    for (OpId id : graph.ops()) {
+      if (graph.op(id).outputs.size() != 1 || !graph.op(id).inputs.empty()) continue;
+      const Value& value = graph.value(graph.op(id).outputs[0]);
+      if (value.role != Role::parameter && value.role != Role::state) continue;
+      const auto found = stored_.find(value.name);
+      request.stored[value.id] = found == stored_.end() ? whole : found->second;
+    }
+  }
+
   const Job& job_;
   Strategies& strategies_;
-  PlacementRequest request_;
+  StoredLayouts stored_;
 };
 
 }  // namespace
@@ -104,26 +154,28 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY(train.after("differentiate", job.train));
   BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, gradients, plugins));
   BALEEN_TRY(train.after("update", job.train));
-  BALEEN_TRY(placer.place(job.train, std::move(update.trained), train));
+  BALEEN_TRY(placer.place_first(job.train, std::move(update.trained), train));
 
-  for (const ParameterSpec& p : job.parameters) plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
+  for (const ParameterSpec& p : job.parameters)
+    plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
   plan.persistent.insert(plan.persistent.end(), update.states.begin(), update.states.end());
-  for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(job.train, spec.name);
+  for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(spec.name);
 
   Phases initialize("initialize", observer);
   BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, job.train.registry()));
+  BALEEN_TRY(placer.place_whole(initial, initialize));
   BALEEN_TRY_ASSIGN(plan.initialize, schedule(std::move(initial), 1, initialize));
   plan.scalars = std::move(update.scalars);
   BALEEN_TRY_ASSIGN(plan.train, schedule(std::move(job.train), job.accumulate, train));
 
-  for (auto [name, graph, result] : {std::tuple{"evaluate", &job.evaluate, &plan.evaluate},
-                                     std::tuple{"generate", &job.generate, &plan.generate}}) {
+  for (auto [name, graph, result] :
+       {std::tuple{"evaluate", &job.evaluate, &plan.evaluate}, std::tuple{"generate", &job.generate, &plan.generate}}) {
     if (!*graph) continue;
     Phases phases(name, observer);
     BALEEN_TRY(fuse_kinds(**graph));
     BALEEN_TRY(phases.after("rewrite", **graph));
     const bool batched = result == &plan.evaluate;  // generation is of one row: every rank computes it
-    if (batched) BALEEN_TRY(placer.place(**graph, {}, phases));
+    BALEEN_TRY(batched ? placer.place_alike(**graph, phases) : placer.place_whole(**graph, phases));
     const std::int64_t micro = batched ? job.accumulate : 1;
     BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule(std::move(**graph), micro, phases));
     *result = std::move(scheduled);

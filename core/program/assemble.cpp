@@ -106,9 +106,9 @@ class Assembler {
     segment(step).push_back(instruction);
   }
 
-  /// Its place in the address table.
+  /// Its place in the address table; kNone is a null address.
   std::uint32_t address_of(LowValue v) {
-    program_.sources.push_back(source_of(v));
+    program_.sources.push_back(v == kNone ? AddressSource{} : source_of(v));
     return static_cast<std::uint32_t>(program_.sources.size() - 1);
   }
 
@@ -124,7 +124,8 @@ class Assembler {
     made.axes = call.axes;
     made.where = call.where;
     for (const CallEntry& t : call.entries)
-      made.entries.push_back({address_of(t.input), address_of(t.output), t.count, t.block});
+      made.entries.push_back({address_of(t.input), address_of(t.output), t.count, t.block, t.sends, t.receives});
+    made.destinations = call.destinations;
     const bool each = lowered_.sections[step.section].loop >= 0 && step.guard == Guard::always;
     made.runs = each ? static_cast<std::uint64_t>(lowered_.micro_batches) : 1;
     add_call(s, Instruction::Kind::begin, step.call_number);
@@ -201,7 +202,7 @@ class Assembler {
     return {name,
             {value.dtype, shape, {}},
             source.offset,
-            static_cast<std::uint64_t>(element_count(shape)) * dtype_size(value.dtype),
+            value.held ? static_cast<std::uint64_t>(element_count(shape)) * dtype_size(value.dtype) : 0,
             source.arena == AddressSource::Arena::persistent,
             rows_of(value),
             whole_rows(value)};

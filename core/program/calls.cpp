@@ -1,138 +1,14 @@
-/// \file Collectives as calls of the transport: their arguments, their order, where they begin and where they are over.
+/// \file Where calls of the transport begin and where they are over.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
-#include "core/layout/conversion.hpp"
-#include "core/layout/piece.hpp"
+#include "core/plan/strategy_verbs.hpp"
 #include "core/program/passes.hpp"
 
 namespace baleen {
 namespace {
-
-std::vector<std::string> names_of(const Mesh& mesh, const std::vector<std::int64_t>& axes) {
-  std::vector<std::string> names;
-  for (std::int64_t axis : axes) names.push_back(mesh.axes[static_cast<std::size_t>(axis)].name);
-  return names;
-}
-
-/// Elements of a full block of a value that is cut along its outermost dimension of more than one element; 0 where blocks do not lie one
-/// after the other.
-std::uint64_t block_elements(const LoweredValue& whole, std::size_t dim, std::int64_t parts) {
-  for (std::size_t d = 0; d < dim; ++d)
-    if (whole.shape[d] != 1) return 0;
-  std::int64_t inner = 1;
-  for (std::size_t d = dim + 1; d < whole.shape.size(); ++d) inner *= whole.shape[d];
-  return static_cast<std::uint64_t>((whole.shape[dim] + parts - 1) / parts * inner);
-}
-
-Error not_yet(const Mesh& mesh, const Op& op) {
-  std::string axes;
-  for (const std::string& name : names_of(mesh, op.attributes.integers("axes"))) axes += (axes.empty() ? "`" : ", `") + name + "`";
-  return unsupported(op.name + ": `" + op.kind->name + "` along " + axes + " from " +
-                         op.attributes.text("from") + " to " + op.attributes.text("to") +
-                         " is not carried out yet; shards of the outermost dimension are",
-                     op.where);
-}
-
-/// Arguments of the two kinds in which one side is a block of the other.
-Status add_blocks(const Lowered& lowered, const Op& op, const Placement& cut, LowValue whole, CollectiveCall& call) {
-  const int axis = lowered.mesh.find(call.axes[0]);
-  const auto dim = cut.cut();
-  if (call.axes.size() != 1 || !dim || *dim == kFlat || cut.kind != Placement::Kind::shard) return not_yet(lowered.mesh, op);
-  CallEntry& entry = call.entries[0];
-  entry.block = block_elements(lowered.values[whole], static_cast<std::size_t>(*dim), lowered.mesh.size(axis));
-  entry.count = static_cast<std::uint64_t>(element_count(lowered.values[whole].shape));
-  if (entry.block == 0 && entry.count > 0) return not_yet(lowered.mesh, op);
-  return {};
-}
-
-}  // namespace
-
-Result<CollectiveCall> call_of(const Lowered& lowered, const Op& op) {
-  CollectiveCall call;
-  call.axes = names_of(lowered.mesh, op.attributes.integers("axes"));
-  call.where = op.where.empty() ? op.name : op.where + " (" + op.name + ")";
-  if (auto tag = op.tags.find("bucket"); tag != op.tags.end()) call.bucket = tag->second;
-  const LowValue x = op.inputs[0], y = op.outputs[0];
-  call.dtype = lowered.values[x].dtype;
-  call.entries = {{x, y, static_cast<std::uint64_t>(element_count(lowered.values[x].shape)), 0}};
-  if (!op.attributes.has("from")) return not_yet(lowered.mesh, op);
-  const Layout from = *parse_layout(op.attributes.text("from")), to = *parse_layout(op.attributes.text("to"));
-  const std::string& kind = op.kind->name;
-  call.reduction = from[0].kind == Placement::Kind::partial_max ? BALEEN_MAXIMUM : BALEEN_SUM;
-  if (kind == to_string(Collective::all_reduce)) {
-    call.op = BALEEN_ALL_REDUCE;
-  } else if (kind == to_string(Collective::reduce_scatter)) {
-    call.op = BALEEN_REDUCE_SCATTER;
-    BALEEN_TRY(add_blocks(lowered, op, to[0], x, call));
-  } else if (kind == to_string(Collective::all_gather)) {
-    call.op = BALEEN_ALL_GATHER;
-    call.reduction = 0;
-    BALEEN_TRY(add_blocks(lowered, op, from[0], y, call));
-  } else if (kind == to_string(Collective::reduce)) {
-    call.op = BALEEN_REDUCE;
-    call.root = to[0].argument;
-  } else if (kind == to_string(Collective::broadcast)) {
-    call.op = BALEEN_BROADCAST;
-    call.root = from[0].argument;
-    call.reduction = 0;
-  } else {
-    return not_yet(lowered.mesh, op);
-  }
-  return call;
-}
-
-namespace {
-
-/// Which collective ops run as one call, in the order in which the calls begin: that of the ops, so that it is the same on all ranks
-/// whatever kernels they have. A bucket stands where its last member stands, or where a member's result is first needed.
-class CallOrder {
- public:
-  explicit CallOrder(const Lowered& lowered) : lowered_(lowered) {
-    for (const LoweredSection& section : lowered.sections)
-      for (LowOp op : section.ops)
-        if (const auto bucket = bucket_of(op)) ++open_[*bucket];
-  }
-
-  std::vector<std::vector<LowOp>> run() {
-    for (const LoweredSection& section : lowered_.sections)
-      for (LowOp number : section.ops) visit(number);
-    return std::move(calls_);
-  }
-
- private:
-  std::optional<std::string> bucket_of(LowOp number) const {
-    const LoweredOp& op = lowered_.ops[number];
-    if (op.means != Means::collective) return std::nullopt;
-    const auto tag = op.op.tags.find("bucket");
-    return tag == op.op.tags.end() ? std::nullopt : std::optional(tag->second);
-  }
-
-  void visit(LowOp number) {
-    for (LowValue v : lowered_.ops[number].op.inputs)
-      if (auto made = bucket_making_.find(v); made != bucket_making_.end()) close(made->second);
-    if (lowered_.ops[number].means != Means::collective) return;
-    const auto bucket = bucket_of(number);
-    if (!bucket) {
-      calls_.push_back({number});
-      return;
-    }
-    waiting_[*bucket].push_back(number);
-    for (LowValue v : lowered_.ops[number].op.outputs) bucket_making_[v] = *bucket;
-    if (--open_[*bucket] == 0) close(*bucket);
-  }
-
-  void close(const std::string& bucket) {
-    if (auto members = std::exchange(waiting_[bucket], {}); !members.empty()) calls_.push_back(std::move(members));
-  }
-
-  const Lowered& lowered_;
-  std::map<std::string, std::size_t> open_;  ///< members still to come
-  std::map<std::string, std::vector<LowOp>> waiting_;
-  std::map<LowValue, std::string> bucket_making_;
-  std::vector<std::vector<LowOp>> calls_;
-};
 
 /// Weaves the calls into the steps.
 class CallScheduler {
@@ -145,15 +21,20 @@ class CallScheduler {
     begin_ready();
     for (ProgramStep& step : steps_) {
       if (step.call) continue;
-      for (LowValue v : step.reads) BALEEN_TRY(finish(v, step.section));
+      enter(step);
+      begin_ready();
+      for (LowValue v : step.reads) BALEEN_TRY(finish(v));
       const std::vector<LowValue> writes = step.writes;
       result_.push_back(std::move(step));
       made(writes);
       begin_ready();
     }
+    reached_ = std::numeric_limits<std::size_t>::max();
+    begin_ready();
     if (next_ != calls_.size()) return internal("a collective never begins");
-    for (std::uint32_t number = 0; number < calls_.size(); ++number)
-      if (!calls_[number].over) finish_call(number, lowered_.closing_section());
+    leave_loop();
+    section_ = lowered_.closing_section();
+    for (std::uint32_t number = 0; number < calls_.size(); ++number) finish_call(number);
     return std::move(result_);
   }
 
@@ -163,7 +44,11 @@ class CallScheduler {
     std::set<LowValue> missing;        ///< what its inputs still wait for
     std::vector<LowValue> reads, writes;
     OpId op = kNone;
-    int loop = -1;  ///< in which it begins
+    std::size_t place = 0;  ///< of its last op in the order of ops
+    bool waits = false;     ///< begins in its place, no sooner
+    int own_loop = -1;      ///< in which its ops stand
+    int ready_loop = -1;    ///< in which the last of its inputs is made
+    int loop = -1;          ///< in which it begins
     bool over = false;
   };
 
@@ -186,9 +71,15 @@ class CallScheduler {
       written_.insert(steps_[s].writes.begin(), steps_[s].writes.end());
       if (steps_[s].call) step_of[steps_[s].op] = s;
     }
-    for (const std::vector<LowOp>& ops : CallOrder(lowered_).run()) {
+    std::size_t place = 0;
+    for (const LoweredSection& section : lowered_.sections)
+      for (LowOp op : section.ops) place_[op] = ++place;
+    for (const std::vector<LowOp>& ops : order_calls(lowered_)) {
       Call call;
       for (LowOp op : ops) {
+        call.place = std::max(call.place, place_.at(op));
+        call.waits |= lowered_.ops[op].op.tags.contains(kBeginHereTag);
+        call.own_loop = loop_of(lowered_.ops[op].section);
         const ProgramStep& step = steps_[step_of.at(op)];
         call.members.push_back(step_of.at(op));
         for (LowValue v : step.reads) sources_of(v, call.missing);
@@ -201,14 +92,35 @@ class CallScheduler {
     }
   }
 
-  void made(const std::vector<LowValue>& values) {
-    for (LowValue v : values)
-      for (std::uint32_t call : wanting_[v]) calls_[call].missing.erase(v);
+  /// The next step is `step`.
+  void enter(const ProgramStep& step) {
+    if (loop_of(step.section) != loop_of(section_)) leave_loop();
+    section_ = step.section;
+    if (auto place = place_.find(step.op); place != place_.end()) reached_ = std::max(reached_, place->second);
   }
 
-  /// The next calls, as long as all that they read is made.
+  /// What begins in each micro-batch is over in it.
+  void leave_loop() {
+    for (std::uint32_t number : std::exchange(open_in_loop_, {})) finish_call(number);
+  }
+
+  void made(const std::vector<LowValue>& values) {
+    for (LowValue v : values)
+      for (std::uint32_t call : wanting_[v]) {
+        calls_[call].missing.erase(v);
+        calls_[call].ready_loop = loop_of(section_);
+      }
+  }
+
+  /// The next calls, as long as all that they read is made and their place is come.
   void begin_ready() {
-    while (next_ < calls_.size() && inputs_made(calls_[next_])) begin(next_++);
+    while (next_ < calls_.size() && inputs_made(calls_[next_]) && in_place(calls_[next_])) begin(next_++);
+  }
+
+  /// A call of a loop begins in it, any other as soon as it can if it may.
+  bool in_place(const Call& call) const {
+    if (call.waits && reached_ < call.place) return false;
+    return call.own_loop < 0 || loop_of(section_) == call.own_loop;
   }
 
   /// An input that an earlier call makes is made when that call has begun: it is waited for right before.
@@ -224,26 +136,24 @@ class CallScheduler {
     ProgramStep start = std::move(steps_[call.members[0]]);
     for (std::size_t i = 1; i < call.members.size(); ++i)
       start.call->entries.push_back(steps_[call.members[i]].call->entries[0]);
-    const int own = loop_of(start.section);
-    start.section = result_.empty() ? 0 : result_.back().section;
+    start.section = section_;
     for (LowValue v : std::set(call.missing))
-      if (maker_.contains(v)) finish_call(maker_.at(v), start.section);
+      if (maker_.contains(v)) finish_call(maker_.at(v));
     start.reads = call.reads;
     start.writes = call.writes;
     for (const CallEntry& entry : start.call->entries) share(*start.call, entry);
-    call.loop = loop_of(start.section);
+    call.loop = loop_of(section_);
     call.op = start.op;
-    const bool visits = call.loop >= 0 && call.loop != own;  // a loop that its op does not stand in
-    if (visits) start.guard = result_.empty() ? Guard::first : Guard::last;
+    const bool visits = call.loop >= 0 && call.loop != call.own_loop;  // a loop that its op does not stand in
+    if (visits) start.guard = call.ready_loop == call.loop ? Guard::last : Guard::first;
     start.call_number = number;
     result_.push_back(std::move(start));
-    // What begins in each micro-batch is over in it.
-    if (call.loop >= 0 && !visits) finish_call(number, result_.back().section);
+    if (call.loop >= 0 && !visits) open_in_loop_.push_back(number);
   }
 
   /// An all-reduce whose input nobody else reads works in place.
   void share(const CollectiveCall& call, const CallEntry& entry) {
-    if (call.op != BALEEN_ALL_REDUCE) return;
+    if (call.op != BALEEN_ALL_REDUCE || entry.output == kNone) return;
     const std::uint32_t from = lowered_.root_of(entry.output), to = lowered_.root_of(entry.input);
     const LoweredValue& x = lowered_.values[entry.input];
     const bool alone = users_[entry.input].size() == 1 && !x.is_output && written_.contains(entry.input) &&
@@ -253,32 +163,35 @@ class CallScheduler {
     if (alone && from != to) lowered_.storages[from].merged_into = to;
   }
 
-  /// Sees to it that `v` is there before a reader in `section`.
-  Status finish(LowValue v, std::uint32_t section) {
+  /// Sees to it that `v` is there before a reader.
+  Status finish(LowValue v) {
     std::set<LowValue> sources;
     sources_of(v, sources);
     for (LowValue source : sources) {
       const auto maker = maker_.find(source);
       if (maker == maker_.end()) continue;
-      if (maker->second >= next_)
-        return internal("the collective of `" + lowered_.values[source].name + "` is needed before it can begin");
-      finish_call(maker->second, section);
+      while (maker->second >= next_) {
+        if (!inputs_made(calls_[next_]))
+          return internal("the collective of `" + lowered_.values[source].name + "` is needed before it can begin");
+        begin(next_++);
+      }
+      finish_call(maker->second);
     }
     return {};
   }
 
-  void finish_call(std::uint32_t number, std::uint32_t section) {
+  void finish_call(std::uint32_t number) {
     Call& call = calls_[number];
     if (call.over) return;
     call.over = true;
     ProgramStep wait;
     wait.op = call.op;
-    wait.section = section;
+    wait.section = section_;
     wait.in_place = false;
     wait.reads = call.reads;
     wait.reads.insert(wait.reads.end(), call.writes.begin(), call.writes.end());
     wait.wait_for = number;
-    if (loop_of(section) >= 0 && loop_of(section) != call.loop) wait.guard = Guard::first;
+    if (loop_of(section_) >= 0 && loop_of(section_) != call.loop) wait.guard = Guard::first;
     result_.push_back(std::move(wait));
     made(call.writes);
   }
@@ -286,11 +199,15 @@ class CallScheduler {
   Lowered& lowered_;
   std::vector<ProgramStep> steps_, result_;
   std::vector<std::vector<LowOp>> users_;
-  std::set<LowValue> written_;  ///< by steps
+  std::set<LowValue> written_;          ///< by steps
+  std::map<LowOp, std::size_t> place_;  ///< in the order of ops
+  std::uint32_t section_ = 0;           ///< where steps are appended
+  std::size_t reached_ = 0;             ///< the place of the step that comes next
+  std::vector<std::uint32_t> open_in_loop_;
   std::vector<Call> calls_;
-  std::uint32_t next_ = 0;                                 ///< the first that has not begun
-  std::map<LowValue, std::uint32_t> maker_;                ///< calls by their results
-  std::map<LowValue, std::vector<std::uint32_t>> wanting_; ///< calls by what their inputs wait for
+  std::uint32_t next_ = 0;                                  ///< the first that has not begun
+  std::map<LowValue, std::uint32_t> maker_;                 ///< calls by their results
+  std::map<LowValue, std::vector<std::uint32_t>> wanting_;  ///< calls by what their inputs wait for
 };
 
 }  // namespace

@@ -48,8 +48,12 @@ Result<LowValue> OpEmitter::add_value(const ResultSpec& spec, const std::string&
     value.micro = {p.is_shard() ? p.argument : -1, p.is_partial()};
   }
   const Piece piece = piece_of(value.global, spec.layout, lowered_.mesh, lowered_.at);
-  if (piece.flat) return unsupported("`" + spec.name + "` is cut flat, and an op reads it so", where);
   value.shape = piece.shape();
+  value.held = piece.held;
+  if (piece.flat) {
+    set_flat(value, piece);
+    return lowered_.add_value(std::move(value));
+  }
   for (std::size_t d = 0; d < value.shape.size(); ++d) {
     auto& runs = value.runs.emplace_back();
     std::int64_t local = 0;
@@ -61,6 +65,47 @@ Result<LowValue> OpEmitter::add_value(const ResultSpec& spec, const std::string&
   return lowered_.add_value(std::move(value));
 }
 
+/// Of a value that is cut flat an op sees one dimension, of all elements in row-major order.
+void OpEmitter::set_flat(LoweredValue& value, const Piece& piece) const {
+  std::int64_t box = 1;
+  for (const Runs& runs : piece.dims) box *= length(runs);
+  value.indexed = box == element_count(value.global);
+  value.global = {box};
+  value.runs = {{{0, piece.flat->begin, piece.flat->length()}}};
+}
+
+namespace {
+
+bool is_flat(const LoweredValue& value) {
+  return std::any_of(value.layout.begin(), value.layout.end(),
+                     [](const Placement& p) { return p.kind == Placement::Kind::shard_flat; });
+}
+
+bool draws_numbers(const Op& op) {
+  if (!op.kind->has(kPointwise)) return false;
+  const Expression& e = op.attributes.expression("expression");
+  return std::any_of(e.code.begin(), e.code.end(),
+                     [](const auto& i) { return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL; });
+}
+
+}  // namespace
+
+/// Attributes that name dimensions or shapes, where operands have one dimension in their place.
+Status OpEmitter::flatten(Op& op) const {
+  const LoweredValue* flat = nullptr;
+  for (const auto* list : {&op.inputs, &op.outputs})
+    for (LowValue v : *list)
+      if (is_flat(lowered_.values[v])) flat = &lowered_.values[v];
+  if (!flat) return {};
+  if (!flat->indexed && draws_numbers(op))
+    return unsupported("`" + flat->name + "` is cut flat beneath other cuts, and random numbers need its indices",
+                       op.where);
+  if (op.kind->name == "reduce") op.attributes.set("dims", Attributes::ints({0}));
+  if (op.kind->has(kPointwise) && op.attributes.has("shape"))
+    op.attributes.set("shape", std::vector<std::int64_t>(flat->global));
+  return {};
+}
+
 Result<std::vector<LowValue>> OpEmitter::emit(Op op, const std::vector<ResultSpec>& results, std::uint32_t section,
                                               int depth) {
   const std::size_t values_before = lowered_.values.size();
@@ -68,11 +113,13 @@ Result<std::vector<LowValue>> OpEmitter::emit(Op op, const std::vector<ResultSpe
     BALEEN_TRY_ASSIGN(const LowValue value, add_value(spec, op.where));
     op.outputs.push_back(value);
   }
-  const auto none = [&](LowValue v) { return element_count(lowered_.values[v].shape) == 0; };
-  const bool empty = std::any_of(op.inputs.begin(), op.inputs.end(), none) ||
-                     std::any_of(op.outputs.begin(), op.outputs.end(), none);
+  BALEEN_TRY(flatten(op));
+  const auto none = [&](LowValue v) { return lowered_.elements(v) == 0; };
+  const bool makes_none = std::any_of(op.outputs.begin(), op.outputs.end(), none);
+  const bool empty = makes_none || std::any_of(op.inputs.begin(), op.inputs.end(), none);
   const Means natural = means_of(*op.kind);
-  const Means means = empty && natural != Means::collective && natural != Means::accumulate ? Means::empty : natural;
+  const bool skipped = natural == Means::accumulate ? makes_none : empty && natural != Means::collective;
+  const Means means = skipped ? Means::empty : natural;
   if (means == Means::kernel && !device_.table().supports(device_.handle(), RegionView(lowered_, {&op}).get())) {
     lowered_.values.resize(values_before);
     op.outputs.clear();
@@ -130,8 +177,8 @@ Result<std::vector<LowValue>> OpEmitter::import(const Graph& scratch, const Op& 
     }
     std::vector<ResultSpec> specs;
     for (std::size_t i = 0; i < from.outputs.size(); ++i)
-      specs.push_back({from.name, scratch.type(from.outputs[i]), is_whole(layouts[i]) ? Layout{} : layouts[i],
-                       Role::activation});
+      specs.push_back(
+          {from.name, scratch.type(from.outputs[i]), is_whole(layouts[i]) ? Layout{} : layouts[i], Role::activation});
     BALEEN_TRY_ASSIGN(const auto values, emit(std::move(op), specs, section, depth + 1));
     for (std::size_t i = 0; i < values.size(); ++i) map[from.outputs[i]] = values[i];
   }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/layout/piece.hpp"
 #include "core/program/device.hpp"
 #include "core/program/lowered.hpp"
 
@@ -35,6 +36,8 @@ class OpEmitter {
   Result<std::vector<Placement>> infer_axis(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,
                                             std::size_t axis, std::uint32_t section);
   Result<LowValue> in_pieces(LowValue value, int dim, std::size_t axis, std::uint32_t section);
+  void set_flat(LoweredValue& value, const Piece& piece) const;
+  Status flatten(Op& op) const;
   Placement placement(LowValue value, std::size_t axis) const;
   Error refuse(const Op& op, const std::string& why) const;
 

@@ -2,9 +2,7 @@
 #include <algorithm>
 
 #include "baleen/dtype.hpp"
-#include "core/layout/conversion.hpp"
-#include "core/layout/piece.hpp"
-#include "core/program/expand.hpp"
+#include "core/program/exchange.hpp"
 #include "core/program/passes.hpp"
 #include "core/program/region_view.hpp"
 
@@ -76,11 +74,14 @@ class Lowerer {
       v = map_[v];
     }
     if (op.kind->has(kStructural) && op.kind->has(kSideEffect)) {
-      result_.assigns.push_back({lowered.inputs[0], lowered.inputs[1], section, op.name});
+      if (result_.elements(lowered.inputs[0]) > 0)
+        result_.assigns.push_back({lowered.inputs[0], lowered.inputs[1], section, op.name});
       return {};
     }
-    if (op.kind->has(kStructural) && op.attributes.has("from") && !op.kind->has(kCollective))
-      return add_free(op, lowered.inputs[0], section);
+    if (op.kind->has(kCollective) || (op.kind->has(kStructural) && op.attributes.has("from")))
+      return add_exchange(op, lowered.inputs[0], section);
+    if (op.kind->name == "to_local" || op.kind->name == "from_local") return add_border(op, lowered.inputs[0], section);
+    if (op.kind->name == "axis_index") return add_index(op, section);
     if (op.tags.contains("owner"))
       return unsupported(op.name + " (" + op.kind->name + ") took an offer of strategy `" + op.tags.at("owner") +
                              "`, which did not lower it",
@@ -92,55 +93,48 @@ class Lowerer {
     return {};
   }
 
-  /// A conversion between layouts without traffic.
-  Status add_free(const Op& op, LowValue from, std::uint32_t section) {
-    const Layout to = *parse_layout(op.attributes.text("to"));
-    if (to.size() != 1 || op.kind->name == std::string(to_string(Collective::take_at)))
-      return unsupported(op.name + ": `" + op.kind->name + "` is not carried out yet", op.where);
-    if (op.kind->name == std::string(to_string(Collective::take_shard))) return take_shard(op, from, to[0], section);
-    const std::int64_t axis = op.attributes.integers("axes")[0];
-    const bool keeps = result_.at[static_cast<std::size_t>(axis)] == 0;
-    Op made;
-    made.kind = result_.registry->find(keeps ? "copy" : "pointwise");
-    made.name = op.name;
-    made.where = op.where;
-    if (keeps) {
-      made.inputs = {from};
-    } else {
-      Expression zero;
-      const auto result = zero.constant(0);
-      made.attributes.set("expression", std::move(zero));
-      made.attributes.set("results", Attributes::ints({static_cast<std::int64_t>(result)}));
-      made.attributes.set("shape", std::vector<std::int64_t>(result_.values[from].shape));
-      made.attributes.set("dtype", Attributes::ints({result_.values[from].dtype}));
+  Layout layout_of(LowValue v) const {
+    const Layout& layout = result_.values[v].layout;
+    return layout.empty() ? Layout(result_.mesh.axes.size()) : layout;
+  }
+
+  /// A conversion between layouts, or a collective of a local region.
+  Status add_exchange(const Op& op, LowValue x, std::uint32_t section) {
+    Exchange exchange(result_, emitter_, op, section);
+    const ResultSpec to = spec(op.outputs[0]);
+    if (!op.attributes.has("from")) {
+      BALEEN_TRY_ASSIGN(map_[op.outputs[0]], exchange.in_region(x, to));
+      return {};
     }
-    return emit_for(op, std::move(made), section);
+    const Collective collective = *collective_named(op.kind->name);
+    BALEEN_TRY_ASSIGN(map_[op.outputs[0]], exchange.convert(collective, x, layout_of(x), to));
+    return {};
   }
 
-  /// The rank's block of a value that it has whole, as a view.
-  Status take_shard(const Op& op, LowValue from, const Placement& to, std::uint32_t section) {
-    const Value& y = graph_.value(op.outputs[0]);
-    const Piece before = piece_of(y.shape, result_.values[from].layout.empty()
-                                               ? Layout(result_.mesh.axes.size())
-                                               : result_.values[from].layout, result_.mesh, result_.at);
-    const Piece after = piece_of(y.shape, y.layout, result_.mesh, result_.at);
-    const auto dim = to.cut();
-    if (!dim || *dim == kFlat || to.kind != Placement::Kind::shard)
-      return unsupported(op.name + ": `take_shard` to " + to_string(to) + " is not carried out yet", op.where);
-    const auto d = static_cast<std::size_t>(*dim);
+  /// The elements stay where they are; from here on they have another shape.
+  Status add_border(const Op& op, LowValue x, std::uint32_t section) {
+    Packer packer(result_, emitter_, op, section);
+    BALEEN_TRY_ASSIGN(const LowValue y, packer.finish(x, spec(op.outputs[0])));
+    if (result_.values[y].shape != result_.values[x].shape)
+      return internal(op.name + " (" + op.kind->name + "): a piece of " + to_string(result_.values[x].shape) +
+                          " here, and of " + to_string(result_.values[y].shape) + " there",
+                      op.where);
+    map_[op.outputs[0]] = y;
+    return {};
+  }
+
+  Status add_index(const Op& op, std::uint32_t section) {
     Op made;
-    made.kind = result_.registry->find("slice");
+    made.kind = result_.registry->find("pointwise");
     made.name = op.name;
     made.where = op.where;
-    made.inputs = {from};
-    const std::int64_t start = after.dims[d].empty() ? 0 : after.dims[d].front().begin - before.dims[d].front().begin;
-    made.attributes.set("dim", Attributes::ints({*dim}));
-    made.attributes.set("start", Attributes::ints({start}));
-    made.attributes.set("length", Attributes::ints({length(after.dims[d])}));
-    return emit_for(op, std::move(made), section);
-  }
-
-  Status emit_for(const Op& op, Op made, std::uint32_t section) {
+    Expression expression;
+    const auto axis = static_cast<std::size_t>(op.attributes.integers("axes")[0]);
+    const auto result = expression.constant(static_cast<double>(result_.at[axis]));
+    made.attributes.set("expression", std::move(expression));
+    made.attributes.set("results", Attributes::ints({static_cast<std::int64_t>(result)}));
+    made.attributes.set("shape", Attributes::ints({}));
+    made.attributes.set("dtype", Attributes::ints({BALEEN_I32}));
     BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(made), {spec(op.outputs[0])}, section));
     map_[op.outputs[0]] = values[0];
     return {};

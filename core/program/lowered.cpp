@@ -18,8 +18,12 @@ bool Lowered::fills_storage(LowValue number) const {
          bytes(number) == storages[value.view.storage].bytes;
 }
 
+std::int64_t Lowered::elements(LowValue value) const {
+  return values[value].held ? element_count(values[value].shape) : 0;
+}
+
 std::uint64_t Lowered::bytes(LowValue value) const {
-  return static_cast<std::uint64_t>(element_count(values[value].shape)) * dtype_size(values[value].dtype);
+  return static_cast<std::uint64_t>(elements(value)) * dtype_size(values[value].dtype);
 }
 
 Shape Lowered::step_shape(LowValue value) const {
@@ -36,7 +40,7 @@ LowValue Lowered::add_value(LoweredValue value) {
 LowOp Lowered::add_op(Op op, Means means, std::uint32_t section) {
   const auto number = static_cast<LowOp>(ops.size());
   for (LowValue v : op.outputs) values[v].producer = number;
-  ops.push_back({std::move(op), means, section});
+  ops.push_back({std::move(op), means, section, {}});
   return number;
 }
 

@@ -2,10 +2,12 @@
 /// storages.
 #pragma once
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "baleen/compute.h"
+#include "baleen/transport.h"
 #include "core/graph/graph.hpp"
 #include "core/layout/mesh.hpp"
 #include "core/program/view.hpp"
@@ -35,11 +37,13 @@ struct View {
 struct LoweredValue {
   std::string name;
   baleen_dtype_t dtype = BALEEN_F32;
-  Shape global;  ///< of the whole batch, on all ranks
-  Shape shape;   ///< this rank's, of one micro-batch
-  Layout layout; ///< on the graph's mesh; empty: whole
+  Shape global;   ///< of the whole batch, on all ranks
+  Shape shape;    ///< this rank's, of one micro-batch
+  Layout layout;  ///< on the graph's mesh; empty: whole
   MicroPlacement micro;
   std::vector<std::vector<baleen_run_t>> runs;  ///< per dimension the global indices of micro-batch 0; empty: all
+  bool held = true;     ///< false: another coordinate of an axis has it, and there are no elements here
+  bool indexed = true;  ///< `runs` (or the shape) tell the global index of each element
   Role role = Role::activation;
   LowOp producer = kNone;  ///< kNone: a source
   bool is_output = false;  ///< of the program
@@ -65,10 +69,23 @@ enum class Means {
   empty,       ///< some operand has no elements on this rank: results are sums of nothing
 };
 
+/// What a collective asks of the transport: transport.h's terms, for one entry. Without input or output of the op the
+/// pointer is null.
+struct Wire {
+  baleen_collective_t op = 0;
+  baleen_reduction_t reduction = 0;
+  std::int32_t root = 0;
+  std::vector<int> axes;
+  std::uint64_t count = 0, block = 0;
+  std::vector<std::uint64_t> sends = {}, receives = {};
+  std::vector<std::int32_t> destinations = {};
+};
+
 struct LoweredOp {
   Op op;
   Means means = Means::kernel;
   std::uint32_t section = 0;
+  std::optional<Wire> wire = {};  ///< of a collective
 };
 
 struct LoweredSection {
@@ -108,6 +125,8 @@ struct Lowered {
   /// Appends to `ops`, not to a section. Sets the outputs' producer.
   LowOp add_op(Op op, Means means, std::uint32_t section);
   std::uint32_t add_storage(Storage storage);
+  /// On this rank, of one micro-batch.
+  std::int64_t elements(LowValue value) const;
   std::uint64_t bytes(LowValue value) const;
   /// The shape of all micro-batches one after the other.
   Shape step_shape(LowValue value) const;

@@ -43,7 +43,7 @@ class Placer {
     LoweredValue& v = value(number);
     Storage storage{Storage::Kind::input, 0, v.role, v.name, 0, kNone};
     const Shape shape = lowered_.step_shape(number);
-    storage.bytes = static_cast<std::uint64_t>(element_count(shape)) * dtype_size(v.dtype);
+    storage.bytes = v.held ? static_cast<std::uint64_t>(element_count(shape)) * dtype_size(v.dtype) : 0;
     if (v.role == Role::parameter || v.role == Role::state) {
       storage.kind = Storage::Kind::persistent;
       storage.offset = persistent_.find(v.name)->offset;
@@ -153,7 +153,8 @@ class Placer {
   /// What the transport reads is one stretch of memory, the same in each micro-batch.
   void make_contiguous(LoweredOp& lowered) {
     for (LowValue& v : lowered.op.inputs)
-      if (value(v).view.micro_step != 0 || !is_contiguous(value(v).shape, value(v).view.strides)) v = add_copy(v, kNone);
+      if (value(v).view.micro_step != 0 || !is_contiguous(value(v).shape, value(v).view.strides))
+        v = add_copy(v, kNone);
   }
 
   Status place_view(LoweredOp& lowered) {

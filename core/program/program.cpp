@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
+#include "baleen/collective.hpp"
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "core/layout/piece.hpp"
@@ -22,8 +24,9 @@ PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t
   PersistentLayout layout;
   for (const PersistentSpec& spec : specs) {
     const Shape& global = spec.type.shape;
-    const Shape shape = spec.layout.empty() ? global : local_shape(global, spec.layout, mesh, at);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(element_count(shape)) * dtype_size(spec.type.dtype);
+    const std::int64_t elements =
+        spec.layout.empty() ? element_count(global) : piece_of(global, spec.layout, mesh, at).elements();
+    const std::uint64_t bytes = static_cast<std::uint64_t>(elements) * dtype_size(spec.type.dtype);
     layout.numbers.emplace(spec.name, layout.buffers.size());
     layout.buffers.push_back({spec, layout.bytes, bytes});
     layout.bytes += align_up(bytes, alignment);
@@ -46,17 +49,6 @@ std::int64_t now() {
       .count();
 }
 
-const char* call_name(baleen_collective_t op) {
-  switch (op) {
-    case BALEEN_ALL_REDUCE: return "all_reduce";
-    case BALEEN_REDUCE_SCATTER: return "reduce_scatter";
-    case BALEEN_ALL_GATHER: return "all_gather";
-    case BALEEN_BROADCAST: return "broadcast";
-    case BALEEN_REDUCE: return "reduce";
-    default: return "collective";
-  }
-}
-
 /// What this rank sends in one such call, by transport.h's formulas.
 std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordinates& at) {
   std::uint64_t members = 1, place = 0;
@@ -75,6 +67,14 @@ std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordi
       case BALEEN_REDUCE_SCATTER: elements += e.count - own; break;
       case BALEEN_ALL_GATHER: elements += (members - 1) * own; break;
       case BALEEN_BROADCAST: elements += root ? (members - 1) * e.count : 0; break;
+      case BALEEN_ALL_TO_ALL:
+        elements += std::accumulate(e.sends.begin(), e.sends.end(), std::uint64_t{0}) - e.sends[place];
+        break;
+      case BALEEN_PERMUTE: {
+        const std::int32_t to = call.destinations[place];
+        elements += to < 0 || static_cast<std::uint64_t>(to) == place ? 0 : e.count;
+        break;
+      }
       default: elements += root ? 0 : e.count;
     }
   }
@@ -153,8 +153,8 @@ class Runner {
 
   /// The call begins when the stream has come to this point.
   Status begin(ProgramCall& call) {
-    BALEEN_TRY(program_.device->check(
-        table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
+    BALEEN_TRY(
+        program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
     return program_.communicator->start(call.slot, &program_.issued, program_.issues, call.done.get(), ++call.begun);
   }
 
@@ -168,8 +168,8 @@ class Runner {
     BALEEN_TRY(execute(i));
     BALEEN_TRY(synchronize());
     if (i.kind == Instruction::Kind::launch || i.kind == Instruction::Kind::wait)
-      options_.spans->push_back({program_.labels[i.label].c_str(),
-                                 i.kind == Instruction::Kind::wait ? "wait" : "compute", begin, now()});
+      options_.spans->push_back(
+          {program_.labels[i.label].c_str(), i.kind == Instruction::Kind::wait ? "wait" : "compute", begin, now()});
     return {};
   }
 
@@ -242,8 +242,10 @@ Status Program::connect(Communicator& communicator, const std::string& name) {
   for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
     ProgramCall& call = impl_->calls[number];
     std::vector<baleen_collective_entry_t> entries;
+    const auto list = [](const std::vector<std::uint64_t>& counts) { return counts.empty() ? nullptr : counts.data(); };
     for (const ProgramCall::Entry& e : call.entries)
-      entries.push_back({impl_->addresses[e.input], impl_->addresses[e.output], e.count, e.block, nullptr, nullptr});
+      entries.push_back(
+          {impl_->addresses[e.input], impl_->addresses[e.output], e.count, e.block, list(e.sends), list(e.receives)});
     baleen_collective_spec_t spec{};
     spec.size = sizeof(spec);
     spec.op = call.op;
@@ -252,6 +254,7 @@ Status Program::connect(Communicator& communicator, const std::string& name) {
     spec.root = call.root;
     spec.entries = entries.data();
     spec.entry_count = entries.size();
+    spec.destinations = call.destinations.empty() ? nullptr : call.destinations.data();
     spec.deterministic = 1;
     const std::string where = call.where + ", number " + std::to_string(number + 1) + " of `" + name + "`";
     spec.where = abi(where);
@@ -266,8 +269,8 @@ std::vector<Traffic> Program::traffic() const {
   for (const ProgramCall& call : impl_->calls) {
     std::string axes;
     for (const std::string& axis : call.axes) axes += (axes.empty() ? "" : "+") + axis;
-    Traffic& row = rows[{call_name(call.op), axes}];
-    row.kind = call_name(call.op);
+    Traffic& row = rows[{std::string(collective_name(call.op)), axes}];
+    row.kind = collective_name(call.op);
     row.axes = axes;
     row.calls += call.runs;
     row.bytes += call.runs * bytes_sent(call, graph().mesh(), impl_->at);

@@ -23,8 +23,10 @@ struct ProgramCall {
   struct Entry {
     std::uint32_t input = 0, output = 0;  ///< in the address table
     std::uint64_t count = 0, block = 0;
+    std::vector<std::uint64_t> sends, receives;
   };
   std::vector<Entry> entries;
+  std::vector<std::int32_t> destinations;
   std::string where;
   std::uint64_t runs = 1;  ///< per run of the program
   void* slot = nullptr;
@@ -46,7 +48,7 @@ struct ProgramImpl {
   std::vector<ProgramCall> calls;
   Coordinates at;
   Communicator* communicator = nullptr;
-  baleen_event_t issued{};     ///< what the stream has done, for calls that begin after it
+  baleen_event_t issued{};  ///< what the stream has done, for calls that begin after it
   std::uint64_t issues = 0;
   MemoryReport memory;
   double flops = 0;

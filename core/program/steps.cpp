@@ -26,7 +26,7 @@ class StepBuilder {
         else if (lowered_.ops[op].means == Means::accumulate && !joined_.contains(op))
           BALEEN_TRY(add_accumulation(op));
         else if (lowered_.ops[op].means == Means::collective)
-          BALEEN_TRY(add_call(op));
+          add_call(op);
         else if (lowered_.ops[op].means == Means::empty)
           add_empty(op);
       }
@@ -61,17 +61,16 @@ class StepBuilder {
     return step;
   }
 
-  Status add_call(LowOp number) {
+  void add_call(LowOp number) {
     ProgramStep step = step_of(number);
-    BALEEN_TRY_ASSIGN(step.call, call_of(lowered_, op(number).op));
+    step.call = call_of(lowered_, op(number));
     steps_.push_back(std::move(step));
-    return {};
   }
 
   void add_empty(LowOp number) {
     ProgramStep step = step_of(number);
     for (LowValue v : step.writes)
-      if (element_count(lowered_.values[v].shape) > 0) step.zeros.push_back(v);
+      if (lowered_.elements(v) > 0) step.zeros.push_back(v);
     steps_.push_back(std::move(step));
   }
 

@@ -131,13 +131,17 @@ class Reader {
 }  // namespace
 
 Status save_parameters(Session& session, const Registry& plugins, const std::string& path,
-                       const std::map<std::string, std::string>& facts) {
+                       const std::map<std::string, std::string>& facts, bool writes) {
   BALEEN_TRY_ASSIGN(const Format format, format_of(plugins, path));
   std::vector<std::vector<std::byte>> contents;
   std::vector<baleen_named_tensor_t> tensors;
   for (const PersistentBuffer* buffer : parameters(session)) {
     contents.emplace_back(element_count(buffer->spec.type.shape) * dtype_size(buffer->spec.type.dtype));
     BALEEN_TRY(session.read_tensor(buffer->spec.name, contents.back().data(), contents.back().size()));
+    if (!writes) {
+      contents.pop_back();
+      continue;
+    }
     baleen_named_tensor_t tensor{};
     tensor.name = abi(buffer->spec.name);
     tensor.dtype = buffer->spec.type.dtype;
@@ -147,6 +151,7 @@ Status save_parameters(Session& session, const Registry& plugins, const std::str
     tensor.data = contents.back().data();
     tensors.push_back(tensor);
   }
+  if (!writes) return {};
   std::vector<baleen_string_t> pairs;
   for (const auto& [name, text] : facts) {
     pairs.push_back(abi(name));

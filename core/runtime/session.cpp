@@ -1,12 +1,11 @@
-/// \file Compiles a plan's programs and runs its steps, evaluations and generation.
-#include "core/runtime/session.hpp"
+/// \file Runs steps, evaluations and generation.
+#include "core/runtime/session_impl.hpp"
 
 #include <chrono>
 #include <cmath>
 #include <cstring>
 
 #include "baleen/dtype.hpp"
-#include "core/runtime/session_memory.hpp"
 
 namespace baleen {
 namespace {
@@ -15,118 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
-const Port* find_port(const std::vector<Port>& ports, const std::string& name) {
-  for (const Port& port : ports)
-    if (port.name == name) return &port;
-  return nullptr;
-}
-
 }  // namespace
-
-struct Session::Impl {
-  Device& device;
-  Monitors& monitors;
-  std::shared_ptr<Dataset> data;
-  SessionOptions options;
-  PersistentLayout persistent;
-  std::vector<ScalarSpec> scalars;
-  std::optional<Program> initialize, train, evaluate, generate;
-  std::map<std::string, std::uint64_t> planned;
-  Arena persistent_arena, work_arena;
-  std::vector<RowRange> train_rows, evaluate_rows;  ///< this rank's of each batch
-  std::unique_ptr<BatchReader> reader;
-  std::int64_t steps_done = 0;
-  Facts last;
-  std::vector<std::int64_t> segment_ns;
-  std::vector<SpanRecord> spans;
-  bool reported_not_finite = false;
-
-  Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
-
-  Status compile(Plan plan);
-  Result<std::vector<RowRange>> rows_of(const Program& program) const;
-  Status allocate();
-  Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
-  Result<std::vector<double>> get(const Program& program, const std::string& name);
-  Result<double> get_number(const Program& program, const std::string& name);
-  Status put_batch(const Program& program, const Batch& batch);
-  Status put_scalars();
-  Status run(Program& program, std::uint64_t step);
-  Result<Facts> means(const Program& program);
-  void add_times(Facts& facts, double step_ms, double data_ms);
-  void tell_spans();
-};
-
-Status Session::Impl::compile(Plan plan) {
-  CompileOptions compile_options;
-  if (options.communicator) compile_options.at = options.communicator->at();
-  persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, compile_options.at);
-  scalars = std::move(plan.scalars);
-  auto compile_one = [&](ScheduledGraph scheduled, std::optional<Program>& to) -> Status {
-    BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent, compile_options));
-    to.emplace(std::move(program));
-    return {};
-  };
-  const std::int64_t micro_batches = plan.train.micro_batches;
-  BALEEN_TRY(compile_one(std::move(plan.initialize), initialize));
-  BALEEN_TRY(compile_one(std::move(plan.train), train));
-  if (plan.evaluate) BALEEN_TRY(compile_one(std::move(*plan.evaluate), evaluate));
-  if (plan.generate) BALEEN_TRY(compile_one(std::move(*plan.generate), generate));
-  std::vector<const Program*> programs;
-  for (const auto* p : {&initialize, &train, &evaluate, &generate})
-    if (*p) programs.push_back(&**p);
-  planned = plan_memory(persistent, programs, device);
-  BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
-  BALEEN_TRY_ASSIGN(train_rows, rows_of(*train));
-  if (evaluate) {
-    BALEEN_TRY_ASSIGN(evaluate_rows, rows_of(*evaluate));
-  }
-  return {};
-}
-
-/// Which rows of a batch the program reads on this rank.
-Result<std::vector<RowRange>> Session::Impl::rows_of(const Program& program) const {
-  const Port* first = nullptr;
-  for (std::uint32_t f = 0; f < data->info().field_count; ++f) {
-    const Port* port = find_port(program.inputs(), data->info().fields[f].name);
-    if (!port) continue;
-    if (!port->whole_rows)
-      return unsupported("input `" + port->name + "` is cut within its rows, which data is not read for yet");
-    if (first && first->rows != port->rows)
-      return unsupported("inputs `" + first->name + "` and `" + port->name + "` are cut differently");
-    first = port;
-  }
-  if (first) return first->rows;
-  return std::vector<RowRange>{{0, options.batch}};
-}
-
-Status Session::Impl::allocate() {
-  std::uint64_t work = 0;
-  for (const auto* p : {&initialize, &train, &evaluate, &generate})
-    if (*p) work = std::max(work, (*p)->memory().arena_bytes);
-  using Named = std::pair<std::optional<Program>*, const char*>;
-  std::vector<std::pair<Program*, const char*>> programs;
-  bool share_work = false, share_persistent = false;
-  for (const auto& [p, name] : {Named(&initialize, "initialize"), Named(&train, "train"), Named(&evaluate, "evaluate"),
-                                Named(&generate, "generate")}) {
-    if (!*p) continue;
-    programs.emplace_back(&**p, name);
-    share_work |= (*p)->communicates();
-    share_persistent |= (*p)->shares_persistent();
-  }
-  if (share_work && !options.communicator) return internal("a plan with collectives, and no transport");
-  const auto arena = [&](bool shared, std::uint64_t bytes) {
-    return shared ? Arena::create_shared(device, *options.communicator, bytes) : Arena::create(device, bytes);
-  };
-  BALEEN_TRY_ASSIGN(persistent_arena, arena(share_persistent, persistent.bytes));
-  BALEEN_TRY_ASSIGN(work_arena, arena(share_work, work));
-  for (const auto& [program, name] : programs) {
-    program->bind(persistent_arena.base(), work_arena.base());
-    if (options.communicator) BALEEN_TRY(program->connect(*options.communicator, name));
-  }
-  segment_ns.assign(train->segments().size(), 0);
-  return {};
-}
 
 Status Session::Impl::put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size) {
   const Port* port = find_port(program.inputs(), name);
@@ -386,22 +274,44 @@ const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }
 const std::map<std::string, std::uint64_t>& Session::planned_bytes() const { return impl_->planned; }
 
-Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {
-  const PersistentBuffer* buffer = impl_->persistent.find(name);
-  if (!buffer) return invalid("no persistent tensor `" + name + "`");
-  const Device& device = impl_->device;
-  BALEEN_TRY(device.check(
-      device.table().copy(device.handle(), device.stream(), data, impl_->persistent_arena.at(buffer->offset), bytes)));
+Status Session::Impl::copy(void* to, const void* from, std::uint64_t bytes) {
+  BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), to, from, bytes)));
   return device.check(device.table().synchronize(device.handle(), device.stream()));
 }
 
-Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {
-  const PersistentBuffer* buffer = impl_->persistent.find(name);
+Result<const PersistentBuffer*> Session::Impl::tensor(const std::string& name, std::uint64_t bytes) const {
+  const PersistentBuffer* buffer = persistent.find(name);
   if (!buffer) return invalid("no persistent tensor `" + name + "`");
-  const Device& device = impl_->device;
-  BALEEN_TRY(device.check(
-      device.table().copy(device.handle(), device.stream(), impl_->persistent_arena.at(buffer->offset), data, bytes)));
-  return device.check(device.table().synchronize(device.handle(), device.stream()));
+  const ValueType& type = buffer->spec.type;
+  const std::uint64_t whole = static_cast<std::uint64_t>(element_count(type.shape)) * dtype_size(type.dtype);
+  if (bytes == whole) return buffer;
+  return internal("`" + name + "` has " + std::to_string(whole) + " bytes, not " + std::to_string(bytes));
+}
+
+Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {
+  BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
+  const void* stored = impl_->persistent_arena.at(buffer->offset);
+  if (buffer->spec.layout.empty()) return impl_->copy(data, stored, bytes);
+  std::vector<std::byte> own(buffer->bytes);
+  BALEEN_TRY(impl_->copy(own.data(), stored, own.size()));
+  if (!impl_->gather) {
+    BALEEN_TRY_ASSIGN(impl_->gather, ShardGather::create(*impl_->options.communicator));
+  }
+  const ValueType& type = buffer->spec.type;
+  return impl_->gather->run(type.shape, buffer->spec.layout, dtype_size(type.dtype), own,
+                            static_cast<std::byte*>(data));
+}
+
+Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {
+  BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
+  void* stored = impl_->persistent_arena.at(buffer->offset);
+  if (buffer->spec.layout.empty()) return impl_->copy(stored, data, bytes);
+  const Communicator& ranks = *impl_->options.communicator;
+  const ValueType& type = buffer->spec.type;
+  std::vector<std::byte> own(buffer->bytes);
+  cut_out(type.shape, piece_of(type.shape, buffer->spec.layout, ranks.mesh(), ranks.at()), dtype_size(type.dtype),
+          static_cast<const std::byte*>(data), own.data());
+  return impl_->copy(stored, own.data(), own.size());
 }
 
 }  // namespace baleen

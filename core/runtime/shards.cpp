@@ -1,0 +1,120 @@
+/// \file Pieces of persistent tensors in host memory.
+#include "core/runtime/shards.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "baleen/event.hpp"
+#include "baleen/plugin.hpp"
+
+namespace baleen {
+namespace {
+
+/// Of each rank, per call.
+constexpr std::size_t kPartBytes = std::size_t{1} << 20;
+
+/// The offset in the whole of each row of the piece's box (all dimensions but the last).
+std::vector<std::int64_t> row_offsets(const Shape& global, const std::vector<Runs>& dims) {
+  std::vector<std::int64_t> offsets{0};
+  for (std::size_t d = 0; d + 1 < dims.size(); ++d) {
+    std::vector<std::int64_t> next;
+    for (const std::int64_t offset : offsets)
+      for (const Run& run : dims[d])
+        for (std::int64_t i = run.begin; i < run.end; ++i) next.push_back((offset + i) * global[d + 1]);
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+}  // namespace
+
+std::vector<PieceRun> runs_of(const Shape& global, const Piece& piece) {
+  if (!piece.held) return {};
+  const std::vector<Runs> dims = piece.dims.empty() ? std::vector<Runs>{{{0, 1}}} : piece.dims;
+  const std::int64_t first = piece.flat ? piece.flat->begin : 0;
+  const std::int64_t last = piece.flat ? piece.flat->end : std::numeric_limits<std::int64_t>::max();
+  std::vector<PieceRun> result;
+  std::int64_t in_box = 0;
+  for (const std::int64_t row : row_offsets(global, dims))
+    for (const Run& run : dims.back()) {
+      const std::int64_t from = std::max(first, in_box), to = std::min(last, in_box + run.length());
+      if (from < to) result.push_back({row + run.begin + from - in_box, from - first, to - from});
+      in_box += run.length();
+    }
+  return result;
+}
+
+void cut_out(const Shape& global, const Piece& piece, std::size_t element_bytes, const std::byte* whole,
+             std::byte* own) {
+  for (const PieceRun& run : runs_of(global, piece))
+    std::memcpy(own + static_cast<std::size_t>(run.in_piece) * element_bytes,
+                whole + static_cast<std::size_t>(run.in_whole) * element_bytes,
+                static_cast<std::size_t>(run.count) * element_bytes);
+}
+
+void put_in(const Shape& global, const Piece& piece, std::size_t element_bytes, const std::byte* own,
+            std::byte* whole) {
+  for (const PieceRun& run : runs_of(global, piece))
+    std::memcpy(whole + static_cast<std::size_t>(run.in_whole) * element_bytes,
+                own + static_cast<std::size_t>(run.in_piece) * element_bytes,
+                static_cast<std::size_t>(run.count) * element_bytes);
+}
+
+ShardGather::ShardGather(Communicator& communicator)
+    : communicator_(communicator), staging_(kPartBytes * static_cast<std::size_t>(communicator.ranks())) {
+  done_.size = sizeof(done_);
+}
+
+Result<std::unique_ptr<ShardGather>> ShardGather::create(Communicator& communicator) {
+  std::unique_ptr<ShardGather> made(new ShardGather(communicator));
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : communicator.mesh().axes) axes.push_back(axis.name);
+  baleen_collective_entry_t entry{};
+  entry.input = made->staging_.data() + kPartBytes * static_cast<std::size_t>(communicator.rank());
+  entry.output = made->staging_.data();
+  entry.count = made->staging_.size();
+  entry.block = kPartBytes;
+  baleen_collective_spec_t spec{};
+  spec.size = sizeof(spec);
+  spec.op = BALEEN_ALL_GATHER;
+  spec.dtype = BALEEN_U8;
+  spec.entries = &entry;
+  spec.entry_count = 1;
+  spec.where = abi(std::string_view("reading persistent tensors"));
+  BALEEN_TRY_ASSIGN(made->slot_, communicator.prepare(axes, spec));
+  return made;
+}
+
+Status ShardGather::exchange() {
+  BALEEN_TRY(communicator_.start(slot_, nullptr, 0, &done_, ++begun_));
+  event_wait(done_, begun_);
+  return communicator_.check();
+}
+
+Status ShardGather::run(const Shape& global, const Layout& layout, std::size_t element_bytes,
+                        const std::vector<std::byte>& own, std::byte* whole) {
+  const Mesh& mesh = communicator_.mesh();
+  std::vector<Piece> pieces;
+  std::size_t most = 0;
+  for (std::int64_t rank = 0; rank < communicator_.ranks(); ++rank) {
+    pieces.push_back(piece_of(global, layout, mesh, coordinates(mesh, rank)));
+    most = std::max(most, static_cast<std::size_t>(pieces.back().elements()) * element_bytes);
+  }
+  std::vector<std::vector<std::byte>> contents(pieces.size());
+  for (std::size_t begin = 0; begin < most; begin += kPartBytes) {
+    std::byte* mine = staging_.data() + kPartBytes * static_cast<std::size_t>(communicator_.rank());
+    if (begin < own.size()) std::memcpy(mine, own.data() + begin, std::min(kPartBytes, own.size() - begin));
+    BALEEN_TRY(exchange());
+    for (std::size_t rank = 0; rank < pieces.size(); ++rank) {
+      const std::size_t bytes = static_cast<std::size_t>(pieces[rank].elements()) * element_bytes;
+      const std::byte* part = staging_.data() + kPartBytes * rank;
+      if (begin < bytes) contents[rank].insert(contents[rank].end(), part, part + std::min(kPartBytes, bytes - begin));
+    }
+  }
+  for (std::size_t rank = 0; rank < pieces.size(); ++rank)
+    put_in(global, pieces[rank], element_bytes, contents[rank].data(), whole);
+  return {};
+}
+
+}  // namespace baleen
