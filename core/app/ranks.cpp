@@ -92,6 +92,7 @@ Result<std::unique_ptr<Ranks>> Ranks::connect(const ScriptOptions& options, cons
                     Communicator::create(transport.plugin, *settings.get(), *ranks->rendezvous_->get(), std::move(mesh),
                                          communicator));
   ranks->watch_.emplace(*setup.link, [raw = ranks->communicator_.get()](const std::string& why) { raw->abort(why); });
+  BALEEN_TRY(ranks->communicator_->prepare_end());
   return ranks;
 }
 

@@ -21,7 +21,6 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const 
   const baleen_transport_flags_t flags =
       options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
   BALEEN_TRY(plugin.check(table->create(plugin.host(), &settings, &rendezvous, flags, &made->transport_)));
-  BALEEN_TRY(made->prepare_end());
   made->begins_ = std::move(options.begins);
   return made;
 }

@@ -45,6 +45,8 @@ class Communicator {
     if (begins_) begins_(++begun_);
     return plugin_.check(table_.start(transport_, slot, after, after_value, done, done_value));
   }
+  /// Collective over all ranks, once and before any other call.
+  Status prepare_end();
   /// Waits until all ranks have come to the end of the script. Where one is still within it and waits for the others,
   /// all fail with the names of both places.
   Status meet_at_end();
@@ -65,7 +67,6 @@ class Communicator {
 
  private:
   Communicator(Plugin plugin, Mesh mesh, std::int64_t rank);
-  Status prepare_end();
   Result<void*> group_along(const std::vector<std::string>& axes);
 
   Plugin plugin_;

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <numeric>
 
-#include "baleen/collective.hpp"
+#include "baleen/collective_name.hpp"
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "core/layout/piece.hpp"

@@ -1,5 +1,6 @@
-/// \file The strategy `data`: every rank has the whole model and a part of the batch; gradients are summed in buckets, each as
-/// soon as its last gradient is ready, while the rest of the backward pass goes on (Li et al., arXiv 2006.15704, section 3).
+/// \file The strategy `data`: every rank has the whole model and a part of the batch; gradients are summed in buckets,
+/// each as soon as its last gradient is ready, while the rest of the backward pass goes on (Li et al., arXiv
+/// 2006.15704, section 3).
 #include <string>
 
 #include "baleen/strategy_tools.hpp"

@@ -1,12 +1,17 @@
 /// \file A data set that is not alike on all ranks: the odd one gets another answer than the others.
+#include <unistd.h>
+
+#include <csignal>
+
 #include "baleen/data.hpp"
 #include "mark.hpp"
 
 BALEEN_DESCRIPTOR("data", "odd", "1.0.0", "Apache-2.0", "Rows that one rank sees otherwise", 0, "",
                   BALEEN_OPTION("mark", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "", "",
                                 "a file; who makes it is the odd one"),
-                  BALEEN_OPTION("how", BALEEN_OPTION_STRING, 0, 1, 0, "classes", "fails|classes|rows|held_out", "",
-                                "the odd one fails, or has more of these, or none held out"));
+                  BALEEN_OPTION("how", BALEEN_OPTION_STRING, 0, 1, 0, "classes",
+                                "fails|dies|stops|classes|rows|held_out", "",
+                                "the odd one fails, dies, stops, has more of these, or none held out"));
 
 namespace baleen::test {
 namespace {
@@ -17,6 +22,8 @@ class Odd : public Dataset {
     const bool odd = first_to_make(settings.text("mark"));
     const std::string_view how = settings.text("how");
     if (odd && how == "fails") return invalid("this rank has no data");
+    if (odd && how == "dies") kill(getpid(), SIGKILL);
+    if (odd && how == "stops") kill(getpid(), SIGSTOP);
     const auto more = [&](const char* what, std::int64_t by) { return odd && how == what ? by : 0; };
     return std::make_unique<Odd>(4 + more("classes", 1), 40 + more("rows", 8), 8 - more("held_out", 8));
   }

@@ -17,6 +17,21 @@ class UnevenRanks : public Ranks {
 
 TEST_F(UnevenRanks, OneFailsInTheScript) { expect_refused(run(3, odd("fails")), "this rank has no data"); }
 
+/// While the others connect.
+TEST_F(UnevenRanks, OneDiesOrStopsInTheScript) {
+  const std::vector<std::pair<std::string, std::string>> ends{{"dies", ": killed by SIGKILL"},
+                                                              {"stops", ": stopped by a signal"}};
+  for (const auto& [how, said] : ends) {
+    const TemporaryFolder folder;
+    const std::string data = "odd { mark = '" + (folder / "mark") + "', how = '" + how + "' }";
+    const auto start = std::chrono::steady_clock::now();
+    const ProcessResult result = run(3, script("batch = 6", data));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(how == "dies" ? 3 : 5));
+    expect_refused(result, said, 4);
+    EXPECT_TRUE(result.err.starts_with("error: rank ")) << result.err;
+  }
+}
+
 TEST_F(UnevenRanks, OneDescribesAnotherModel) {
   const ProcessResult result = run(2, odd("classes"));
   expect_refused(result, "rank 1 describes another job than rank 0: `train graph, op ");
