@@ -17,12 +17,16 @@ namespace baleen::test {
 
 using TransportPlugin = PluginUnderTest<baleen_transport_t>;
 
+/// Options of a plugin by name, as a user would write them.
+using RankOptions = std::vector<std::pair<std::string, std::string>>;
+
 /// A rank that has joined; throws what the plugin reported. Its own host, so that reasons do not mix.
 class Rank {
  public:
   Rank(const TransportPlugin& plugin, SharedRendezvous& rendezvous, std::int32_t rank, std::int32_t ranks,
-       baleen_transport_flags_t flags = 0)
+       baleen_transport_flags_t flags = 0, const RankOptions& options = {})
       : table(plugin.table), rank(rank), ranks(ranks), settings_(plugin.descriptor) {
+    for (const auto& [name, text] : options) settings_.set(name, text);
     const baleen_rendezvous_t view = rendezvous.of(rank, ranks);
     check(table.create(host_.get(), settings_.get(), &view, flags, &transport_));
   }

@@ -1,5 +1,5 @@
-/// \file The parameters of the suite: every transport that was built, with ranks as threads and, where it can, as
-/// processes.
+/// \file The parameters of the suite: every transport that was built and the one that tests wrap around another, with ranks as
+/// threads and, where it can, as processes.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using test::expect_contains;
 using test::Rank;
 
 struct Member {
-  std::string name;
+  std::string name, path;
   As as = As::kThreads;
 };
 
@@ -33,7 +33,8 @@ inline bool joins_processes(const test::TransportPlugin& plugin) {
 inline std::vector<Member> members() {
   std::vector<Member> all;
   for (const std::string& name : test::built_members("transport"))
-    for (const As as : {As::kThreads, As::kProcesses}) all.push_back({name, as});
+    for (const As as : {As::kThreads, As::kProcesses}) all.push_back({name, test::built_plugin("transport", name), as});
+  all.push_back({"paced", BALEEN_PACED_PLUGIN, As::kProcesses});
   return all;
 }
 
@@ -46,7 +47,7 @@ class TransportSuite : public testing::TestWithParam<Member> {
   void run(std::int32_t ranks, const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0) {
     EXPECT_EQ(test::run_ranks(plugin, GetParam().as, ranks, body, flags), "");
   }
-  test::TransportPlugin plugin{test::built_plugin("transport", GetParam().name)};
+  test::TransportPlugin plugin{GetParam().path};
 };
 
 #define BALEEN_TRANSPORT_SUITE(Suite)                                                           \
