@@ -77,6 +77,9 @@ struct ProgramStep {
 /// The transport's arguments for a collective op.
 CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op);
 
+/// The collective ops that run as one call each, in the order in which the calls begin.
+std::vector<std::vector<LowOp>> order_calls(const Lowered& lowered);
+
 /// Compiles the regions' kernels. Steps in the order of the sections.
 Result<std::vector<ProgramStep>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels);
 
@@ -85,8 +88,9 @@ Result<std::vector<ProgramStep>> build_steps(Lowered& lowered, const Regions& re
 Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<ProgramStep> steps,
                                                  KernelStore& kernels);
 
-/// Joins calls that are one bucket, lets each begin as soon as its last input is made, and appends the steps in which
-/// they are over: before the first reader, else at the end. All ranks come to the same order.
+/// Joins calls that are one bucket, lets each begin as soon as its last input is made (or in its place, where a
+/// strategy wants that), and appends the steps in which they are over: before the first reader, else at the end (of the
+/// loop's turn). All ranks come to the same order.
 Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps);
 
 /// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.

@@ -236,10 +236,11 @@ bool Program::shares_persistent() const {
   return false;
 }
 
-Status Program::connect(Communicator& communicator) {
+Status Program::connect(Communicator& communicator, const std::string& name) {
   impl_->communicator = &communicator;
   impl_->issued.size = sizeof(baleen_event_t);
-  for (ProgramCall& call : impl_->calls) {
+  for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
+    ProgramCall& call = impl_->calls[number];
     std::vector<baleen_collective_entry_t> entries;
     const auto list = [](const std::vector<std::uint64_t>& counts) { return counts.empty() ? nullptr : counts.data(); };
     for (const ProgramCall::Entry& e : call.entries)
@@ -255,7 +256,8 @@ Status Program::connect(Communicator& communicator) {
     spec.entry_count = entries.size();
     spec.destinations = call.destinations.empty() ? nullptr : call.destinations.data();
     spec.deterministic = 1;
-    spec.where = abi(call.where);
+    const std::string where = call.where + ", number " + std::to_string(number + 1) + " of `" + name + "`";
+    spec.where = abi(where);
     call.done->size = sizeof(baleen_event_t);
     BALEEN_TRY_ASSIGN(call.slot, communicator.prepare(call.axes, spec));
   }

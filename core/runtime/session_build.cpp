@@ -50,11 +50,13 @@ Status Session::Impl::allocate() {
   std::uint64_t work = 0;
   for (const auto* p : {&initialize, &train, &evaluate, &generate})
     if (*p) work = std::max(work, (*p)->memory().arena_bytes);
-  std::vector<Program*> programs;
+  using Named = std::pair<std::optional<Program>*, const char*>;
+  std::vector<std::pair<Program*, const char*>> programs;
   bool share_work = false, share_persistent = false;
-  for (auto* p : {&initialize, &train, &evaluate, &generate}) {
+  for (const auto& [p, name] : {Named(&initialize, "initialize"), Named(&train, "train"), Named(&evaluate, "evaluate"),
+                                Named(&generate, "generate")}) {
     if (!*p) continue;
-    programs.push_back(&**p);
+    programs.emplace_back(&**p, name);
     share_work |= (*p)->communicates();
     share_persistent |= (*p)->shares_persistent();
   }
@@ -64,9 +66,9 @@ Status Session::Impl::allocate() {
   };
   BALEEN_TRY_ASSIGN(persistent_arena, arena(share_persistent, persistent.bytes));
   BALEEN_TRY_ASSIGN(work_arena, arena(share_work, work));
-  for (Program* program : programs) {
+  for (const auto& [program, name] : programs) {
     program->bind(persistent_arena.base(), work_arena.base());
-    if (options.communicator) BALEEN_TRY(program->connect(*options.communicator));
+    if (options.communicator) BALEEN_TRY(program->connect(*options.communicator, name));
   }
   segment_ns.assign(train->segments().size(), 0);
   return {};

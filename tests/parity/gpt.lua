@@ -1,15 +1,22 @@
--- A small GPT whose knobs are arguments, for parity: dropout, masked tokens, accumulation, clipping, tied weights.
+-- A small GPT whose knobs are arguments, for parity: dropout, masked tokens, accumulation, clipping, tied weights, heads.
 local baleen = require "baleen"
 local nn, data = baleen.nn, baleen.data
 
 local corpus = data.text { path = baleen.arg("data"), tokenizer = "bytes", context = 12, held_out = 0.2 }
 local dropout, masked = baleen.arg("dropout", 0.0), baleen.arg("masked", -1)
+local dim, heads, norm = baleen.arg("dim", 24), baleen.arg("heads", 3), baleen.arg("norm", "layer")
+local block = {
+  dim = dim, heads = heads, kv_heads = baleen.arg("kv_heads", heads), hidden = baleen.arg("hidden", 4 * dim), causal = true,
+  dropout = dropout, norm = norm, activation = baleen.arg("activation", "gelu_tanh"), rotary = baleen.arg("rotary", false),
+}
 
+local embedding = nn.embedding { vocab = corpus.vocab, dim = dim, positions = 12 }
 local model = nn.sequential {
-  nn.embedding { vocab = corpus.vocab, dim = 24, positions = 12 },
-  nn.repeated(2, function() return nn.transformer_block { dim = 24, heads = 3, causal = true, dropout = dropout } end),
-  nn.layer_norm {},
-  nn.linear { name = "head", out = corpus.vocab, bias = false, axes = { "vocab" } },
+  embedding,
+  nn.repeated(2, function() return nn.transformer_block(block) end),
+  norm == "layer" and nn.layer_norm {} or nn.rms_norm {},
+  baleen.arg("tied", false) and nn.tied(embedding)
+    or nn.linear { name = "head", out = corpus.vocab, bias = false, axes = { "vocab" } },
 }
 
 return baleen.job {

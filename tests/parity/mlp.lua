@@ -6,7 +6,11 @@ local rows = {}
 for i = 1, 101 do rows[i] = { math.random(), math.random(), math.random(), i % 5 } end
 local points = baleen.data.table { rows = rows, held_out = 0.3 }
 
-local model = nn.sequential { nn.linear { out = 17 }, nn.tanh {}, nn.linear { out = 3 }, nn.tanh {}, nn.linear { out = points.classes } }
+local inner = baleen.arg("inner", "")  -- the logical axis of the inner widths
+local model = nn.sequential {
+  nn.linear { out = 17, axes = { inner } }, nn.tanh {}, nn.linear { out = 3 }, nn.tanh {},
+  nn.linear { out = 11, axes = { inner } }, nn.tanh {}, nn.linear { out = points.classes },
+}
 
 return baleen.job {
   model = model, loss = nn.cross_entropy {}, metrics = { accuracy = nn.accuracy {} }, data = points,

@@ -13,11 +13,14 @@ class CrossEntropyRow {
  public:
   static constexpr std::int64_t kChunk = 2048;  ///< elements of scratch per thread
 
-  CrossEntropyRow(const Context& context, const Op& op, std::int64_t classes)
+  /// The classes are dimension `dim` of `operand`, or this rank's part of them: enough for the gradient.
+  CrossEntropyRow(const Context& context, const Op& op, const Operand& operand, std::uint32_t dim)
       : f_(context.of<T>()), ignore_(op.integer("ignore_index", kNoIgnore)),
-        smoothing_(static_cast<T>(op.number("smoothing", 0.0))), classes_(classes) {}
+        smoothing_(static_cast<T>(op.number("smoothing", 0.0))), classes_(operand.extent(dim)), held_(operand, dim) {}
 
   std::int64_t ignore() const { return ignore_; }
+  /// Over all ranks: targets are below.
+  std::int64_t all_classes() const { return held_.count(); }
 
   T lse(const T* x, T* scratch) const {
     const T peak = f_.max(x, classes_);
@@ -43,9 +46,9 @@ class CrossEntropyRow {
       return;
     }
     f_.exp_shifted(dx, x, lse, classes_);
-    const T spread = smoothing_ / static_cast<T>(classes_);
+    const T spread = smoothing_ / static_cast<T>(held_.count());
     for (std::int64_t i = 0; i < classes_; ++i) dx[i] = (dx[i] - spread) * dloss;
-    dx[target] -= (T(1) - smoothing_) * dloss;
+    if (const std::int64_t at = held_.find(target); at >= 0) dx[at] -= (T(1) - smoothing_) * dloss;
   }
 
  private:
@@ -53,6 +56,7 @@ class CrossEntropyRow {
   std::int64_t ignore_;
   T smoothing_;
   std::int64_t classes_;
+  HeldIds held_;
 };
 
 }  // namespace baleen::cpu

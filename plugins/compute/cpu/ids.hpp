@@ -1,7 +1,8 @@
-/// \file Numbers that select rows: checked before anything is computed from them.
+/// \file Numbers that select rows: checked before anything is computed from them, and found where a rank holds a part.
 #pragma once
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "rows.hpp"
 
@@ -23,6 +24,32 @@ inline Status check_ids(const std::string& name, const Operand& ids, const Walk&
   }
   return {};
 }
+
+/// The global ids that select along a dimension of which this rank may hold a part.
+class HeldIds {
+ public:
+  HeldIds(const Operand& operand, std::uint32_t dim)
+      : count_(operand.extent(dim)),
+        runs_(operand.tensor.runs[dim], operand.tensor.runs[dim] + operand.tensor.run_count[dim]) {
+    if (runs_.empty())
+      runs_.push_back({0, 0, count_});
+    else
+      count_ = operand.tensor.global_shape[dim];
+  }
+
+  /// Over all ranks.
+  std::int64_t count() const { return count_; }
+  /// Where it stands here; negative where another rank holds it.
+  std::int64_t find(std::int64_t id) const {
+    for (const baleen_run_t& run : runs_)
+      if (id >= run.global && id < run.global + run.length) return run.local + id - run.global;
+    return -1;
+  }
+
+ private:
+  std::int64_t count_;
+  std::vector<baleen_run_t> runs_;
+};
 
 /// The dtype of ids.
 inline Status check_id_type(const Source& source, const Operand& ids) {

@@ -67,6 +67,57 @@ TEST_P(CrossEntropy, GradientIsTheDifferenceQuotient) {
     expect(spec("cross_entropy_grad", c), {x, t, reference::cross_entropy(x, t, kIgnore, c.smoothing)[1], dloss}, {dx}, tolerance(3e-6, 1e-9));
   }
 }
+/// Columns `held` of a matrix.
+Tensor columns(const Tensor& whole, const std::vector<std::int64_t>& held) {
+  const std::int64_t width = whole.shape.back(), rows = whole.size() / width;
+  Tensor part = zeros({rows, static_cast<std::int64_t>(held.size())});
+  for (std::int64_t i = 0; i < part.size(); ++i)
+    part[i] = whole[i / part.shape[1] * width + held[static_cast<std::size_t>(i % part.shape[1])]];
+  return part;
+}
+
+/// Classes 1, 2 and 5 of seven, and the other four: what two ranks hold.
+struct Part {
+  std::vector<std::int64_t> classes;
+  std::vector<baleen_run_t> runs;
+};
+const std::vector<Part>& parts() {
+  static const std::vector<Part> both{{{1, 2, 5}, {{0, 1, 2}, {2, 5, 1}}}, {{0, 3, 4, 6}, {{0, 0, 1}, {1, 3, 2}, {3, 6, 1}}}};
+  return both;
+}
+
+TEST_P(CrossEntropy, GradientOfSomeClassesIsThatOfAllThere) {
+  const Case c{{6}, 1, 7, true, false, 0.1};
+  const Tensor x = random_tensor(random, {6, 7}), t = targets(c), dloss = random_tensor(random, {6});
+  const Tensor lse = reference::cross_entropy(x, t, kIgnore, c.smoothing)[1];
+  const Tensor whole = run(spec("cross_entropy_grad", c), {x, t, lse, dloss}, {x})[0];
+  for (const Part& part : parts()) {
+    RunOptions options;
+    options.global_shape = {6, 7};
+    options.runs = {{{0, 0, 6}}, part.runs};
+    expect(spec("cross_entropy_grad", c), {columns(x, part.classes), t, lse, dloss}, {columns(whole, part.classes)},
+           tolerance(1e-6, 1e-15), true, options);
+  }
+}
+TEST_P(CrossEntropy, FusedGradientsOfPartsAddUp) {
+  const Case c{{2, 3}, 4, 7, true, false, 0.1};
+  const Tensor x = random_tensor(random, {2, 3, 4}), w = random_tensor(random, {4, 7}), t = targets(c);
+  const Tensor dloss = random_tensor(random, c.rows);
+  const Tensor lse = reference::cross_entropy(reference::logits(x, w, false), t, kIgnore, c.smoothing)[1];
+  const OpSpec op = spec("linear_cross_entropy_grad", c);
+  const std::vector<Tensor> whole = run(op, {x, w, t, lse, dloss}, {x, w});
+  Tensor sum = zeros(x.shape);
+  for (const Part& part : parts()) {
+    RunOptions options;
+    options.global_shape = {4, 7};
+    options.runs = {{{0, 0, 4}}, part.runs};
+    const Tensor own = columns(w, part.classes), wanted = columns(whole[1], part.classes);
+    const std::vector<Tensor> got = run(op, {x, own, t, lse, dloss}, {x, own}, options);
+    for (std::int64_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[1][i], wanted[i], tolerance(1e-5, 1e-13)) << i;
+    for (std::int64_t i = 0; i < sum.size(); ++i) sum[i] += got[0][i];
+  }
+  for (std::int64_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(sum[i], whole[0][i], tolerance(1e-5, 1e-13)) << i;
+}
 TEST_P(CrossEntropy, FusedWithItsMatmul) {
   for (const Case& c : cases()) {
     const Tensor x = random_tensor(random, with(c.rows, c.width)), t = targets(c);

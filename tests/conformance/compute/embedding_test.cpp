@@ -28,6 +28,26 @@ TEST_P(Embedding, GradientAddsRowsInOrder) {
     expect(OpSpec("embedding_grad").integer("rows", table[0]), {i, dy}, {wanted}, 0);
   }
 }
+/// A rank that has rows 2, 3 and 7 of nine gives zeros for the others, and takes no gradient of theirs.
+TEST_P(Embedding, PassesOverIdsOfRowsThatAnotherRankHolds) {
+  RunOptions options;
+  options.global_shape = {9, 5};
+  options.runs = {{{0, 2, 2}, {2, 7, 1}}, {{0, 0, 5}}};
+  const Tensor part = random_tensor(random, {3, 5}), ids = random_ids(random, {4, 10}, 0, 8);
+  Tensor whole = zeros({9, 5});
+  const std::int64_t rows[] = {2, 3, 7};
+  for (std::int64_t r = 0; r < 3; ++r)
+    for (std::int64_t e = 0; e < 5; ++e) whole[rows[r] * 5 + e] = part[r * 5 + e];
+  expect(OpSpec("embedding"), {part, ids}, {reference::embedding(whole, ids)}, 0, true, options);
+
+  Tensor wanted = zeros({3, 5}), dy = zeros({4, 10, 5});
+  for (std::int64_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<double>(i % 7);  // sums are exact in every order
+  for (std::int64_t p = 0; p < ids.size(); ++p)
+    for (std::int64_t r = 0; r < 3; ++r)
+      for (std::int64_t e = 0; e < 5 && static_cast<std::int64_t>(ids[p]) == rows[r]; ++e)
+        wanted[r * 5 + e] += dy[p * 5 + e];
+  expect(OpSpec("embedding_grad").integer("rows", 9), {ids, dy}, {wanted}, 0, true, options);
+}
 TEST_P(Embedding, NamesTheOpAndTheIdThatIsOutside) {
   for (const double bad : {-1.0, 5.0}) {
     Tensor ids = random_ids(random, {6}, 0, 4);

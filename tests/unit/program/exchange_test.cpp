@@ -107,7 +107,7 @@ Numbers run_rank(const Graph& graph, Communicator& communicator) {
   if (!program) throw std::runtime_error(program.error().text());
   auto arena = Arena::create_shared(*device, communicator, program->memory().arena_bytes);
   program->bind(nullptr, arena->base());
-  if (auto status = program->connect(communicator); !status) throw std::runtime_error(status.error().text());
+  if (auto status = program->connect(communicator, "test"); !status) throw std::runtime_error(status.error().text());
   for (const Port& port : program->inputs()) {
     const Numbers numbers = numbers_for(port.type.shape);
     std::memcpy(program->address(port), numbers.data(), port.bytes);

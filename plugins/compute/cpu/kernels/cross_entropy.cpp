@@ -10,14 +10,14 @@ class CrossEntropyKernel : public Kernel {
  public:
   CrossEntropyKernel(const Context& context, const Source& source)
       : context_(context), name_(source.op().name()), x_(source.in(0)), target_(source.in(1)), loss_(source.out(0)),
-        lse_(source.out(1)), row_(context, source.op(), x_.extent(x_.rank() - 1)),
+        lse_(source.out(1)), row_(context, source.op(), x_, x_.rank() - 1),
         rows_(leading_walk(x_.rank() - 1, {&x_, &target_, &loss_, &lse_})) {
     scratch_bytes = static_cast<std::uint64_t>(context.threads.count() * row_.kChunk) * sizeof(T);
   }
 
   Status run(const baleen_launch_t& launch) override {
     const std::int64_t classes = x_.extent(x_.rank() - 1);
-    BALEEN_TRY(check_ids(name_, target_, rows_, 1, launch, classes, row_.ignore()));
+    BALEEN_TRY(check_ids(name_, target_, rows_, 1, launch, row_.all_classes(), row_.ignore()));
     context_.threads.pieces(rows_.size(), rows_per_task(classes, sizeof(T)),
                             [&](std::int64_t begin, std::int64_t end, int thread) {
       T* scratch = static_cast<T*>(launch.scratch) + thread * row_.kChunk;
@@ -45,14 +45,14 @@ class CrossEntropyGradKernel : public Kernel {
  public:
   CrossEntropyGradKernel(const Context& context, const Source& source)
       : context_(context), name_(source.op().name()), x_(source.in(0)), target_(source.in(1)), lse_(source.in(2)),
-        dloss_(source.in(3)), dx_(source.out(0)), row_(context, source.op(), x_.extent(x_.rank() - 1)),
+        dloss_(source.in(3)), dx_(source.out(0)), row_(context, source.op(), x_, x_.rank() - 1),
         rows_(leading_walk(x_.rank() - 1, {&x_, &target_, &lse_, &dloss_, &dx_})) {
     if (same_layout(dx_.tensor, x_.tensor)) aliases.push_back({dx_.number, x_.number});
   }
 
   Status run(const baleen_launch_t& launch) override {
     const std::int64_t classes = x_.extent(x_.rank() - 1);
-    BALEEN_TRY(check_ids(name_, target_, rows_, 1, launch, classes, row_.ignore()));
+    BALEEN_TRY(check_ids(name_, target_, rows_, 1, launch, row_.all_classes(), row_.ignore()));
     context_.threads.pieces(rows_.size(), rows_per_task(classes, sizeof(T)),
                             [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t i = begin; i < end; ++i)

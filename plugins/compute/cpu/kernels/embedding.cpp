@@ -1,4 +1,5 @@
-/// \file embedding and its gradient, whose sums run in ascending position whatever the threads.
+/// \file embedding and its gradient, whose sums run in ascending position whatever the threads. A rank that holds some rows
+/// of the table passes over the ids of others.
 #include <algorithm>
 
 #include "ids.hpp"
@@ -31,19 +32,25 @@ class EmbeddingKernel : public Kernel {
  public:
   explicit EmbeddingKernel(const Context& context, const Source& source)
       : context_(context), name_(source.op().name()), table_(source.in(0)), ids_(source.in(1)), y_(source.out(0)),
-        layout_(table_, ids_, y_) {}
+        rows_(table_, 0), layout_(table_, ids_, y_) {}
 
   Status run(const baleen_launch_t& launch) override {
-    BALEEN_TRY(check_ids(name_, ids_, layout_.leading, 0, launch, table_.extent(0)));
+    BALEEN_TRY(check_ids(name_, ids_, layout_.leading, 0, launch, rows_.count()));
     const std::int32_t* ids = ids_.at<const std::int32_t>(launch);
     const Layout& l = layout_;
     context_.threads.pieces(l.leading.size(), rows_per_task(l.row.size(), sizeof(T)),
                             [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const T* from = table_.at<const T>(launch) + ids[l.leading.offset(0, i)] * table_.stride(0);
+        const std::int64_t row = rows_.find(ids[l.leading.offset(0, i)]);
+        const T* from = table_.at<const T>(launch) + row * table_.stride(0);
         T* to = y_.at<T>(launch) + l.leading.offset(1, i);
-        for (std::int64_t s = 0; s < l.stretches; ++s)
-          std::copy_n(from + l.row.offset(0, s * l.width), l.width, to + l.row.offset(1, s * l.width));
+        for (std::int64_t s = 0; s < l.stretches; ++s) {
+          T* stretch = to + l.row.offset(1, s * l.width);
+          if (row < 0)
+            std::fill_n(stretch, l.width, T(0));
+          else
+            std::copy_n(from + l.row.offset(0, s * l.width), l.width, stretch);
+        }
       }
     });
     return {};
@@ -53,6 +60,7 @@ class EmbeddingKernel : public Kernel {
   const Context& context_;
   std::string name_;
   Operand table_, ids_, y_;
+  HeldIds rows_;
   Layout layout_;
 };
 
@@ -61,11 +69,11 @@ class EmbeddingGradKernel : public Kernel {
  public:
   explicit EmbeddingGradKernel(const Context& context, const Source& source)
       : context_(context), name_(source.op().name()), ids_(source.in(0)), dy_(source.in(1)), dtable_(source.out(0)),
-        layout_(dtable_, ids_, dy_) {}
+        rows_(dtable_, 0), layout_(dtable_, ids_, dy_) {}
 
   // Each task owns some columns of the whole table.
   Status run(const baleen_launch_t& launch) override {
-    BALEEN_TRY(check_ids(name_, ids_, layout_.leading, 0, launch, dtable_.extent(0)));
+    BALEEN_TRY(check_ids(name_, ids_, layout_.leading, 0, launch, rows_.count()));
     const std::int32_t* ids = ids_.at<const std::int32_t>(launch);
     const Layout& l = layout_;
     const std::int64_t pieces = (l.width + kColumns - 1) / kColumns;
@@ -76,8 +84,8 @@ class EmbeddingGradKernel : public Kernel {
       const T* dy = dy_.at<const T>(launch) + l.row.offset(1, position);
       for (std::int64_t v = 0; v < dtable_.extent(0); ++v) std::fill_n(table + v * dtable_.stride(0), width, T(0));
       for (std::int64_t i = 0; i < l.leading.size(); ++i)
-        context_.of<T>().add_scaled(table + ids[l.leading.offset(0, i)] * dtable_.stride(0),
-                                    dy + l.leading.offset(1, i), T(1), width);
+        if (const std::int64_t row = rows_.find(ids[l.leading.offset(0, i)]); row >= 0)
+          context_.of<T>().add_scaled(table + row * dtable_.stride(0), dy + l.leading.offset(1, i), T(1), width);
     });
     return {};
   }
@@ -88,6 +96,7 @@ class EmbeddingGradKernel : public Kernel {
   const Context& context_;
   std::string name_;
   Operand ids_, dy_, dtable_;
+  HeldIds rows_;
   Layout layout_;
 };
 

@@ -15,10 +15,11 @@ constexpr std::int64_t kChunkBytes = std::int64_t{1} << 24;
 template <class T>
 class Chunks {
  public:
-  Chunks(const Operand& x, const Operand& w, bool transposed) : width(x.extent(x.rank() - 1)) {
-    classes = w.extent(transposed ? 0 : 1);
-    w_class = w.stride(transposed ? 0 : 1);
-    w_width = w.stride(transposed ? 1 : 0);
+  Chunks(const Operand& x, const Operand& w, bool transposed)
+      : class_dim(transposed ? 0 : 1), width(x.extent(x.rank() - 1)) {
+    classes = w.extent(class_dim);
+    w_class = w.stride(class_dim);
+    w_width = w.stride(1 - class_dim);
     rows = width > 0 ? elements(x.tensor) / width : 0;
     logit_stride = (classes + 15) / 16 * 16;
     const std::int64_t fit = kChunkBytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(1, logit_stride);
@@ -40,6 +41,7 @@ class Chunks {
   std::uint64_t logit_bytes() const { return padded(static_cast<std::uint64_t>(chunk * logit_stride) * sizeof(T)); }
   std::int64_t last() const { return rows % chunk; }
 
+  std::uint32_t class_dim;
   std::int64_t width, classes, rows, chunk, logit_stride, w_class, w_width;
 };
 
@@ -89,7 +91,7 @@ class LinearCrossEntropyKernel : public Kernel {
   LinearCrossEntropyKernel(const Context& context, const Source& source)
       : context_(context), name_(source.op().name()), x_(source.in(0)), w_(source.in(1)), target_(source.in(2)),
         loss_(source.out(0)), lse_(source.out(1)), chunks_(x_, w_, source.op().integer("transposed", 0) != 0),
-        row_(context, source.op(), chunks_.classes), rows_(leading_walk(x_.rank() - 1, {&target_, &loss_, &lse_})),
+        row_(context, source.op(), w_, chunks_.class_dim), rows_(leading_walk(x_.rank() - 1, {&target_, &loss_, &lse_})),
         matrix_(x_) {
     const auto make = [&](std::int64_t n) { return make_gemm(context, x_.tensor.dtype, chunks_.logits(n), false); };
     logits_.whole = make(chunks_.chunk);
@@ -101,7 +103,7 @@ class LinearCrossEntropyKernel : public Kernel {
   }
 
   Status run(const baleen_launch_t& launch) override {
-    BALEEN_TRY(check_ids(name_, target_, rows_, 0, launch, chunks_.classes, row_.ignore()));
+    BALEEN_TRY(check_ids(name_, target_, rows_, 0, launch, row_.all_classes(), row_.ignore()));
     char* scratch = static_cast<char*>(launch.scratch);
     const T* x = static_cast<const T*>(matrix_.fetch(context_.threads, x_.at<void>(launch), scratch));
     T* logits = reinterpret_cast<T*>(scratch + matrix_.bytes());
@@ -145,7 +147,7 @@ class LinearCrossEntropyGradKernel : public Kernel {
       : context_(context), name_(source.op().name()), x_(source.in(0)), w_(source.in(1)), target_(source.in(2)),
         lse_(source.in(3)), dloss_(source.in(4)), dx_(source.out(0)), dw_(source.out(1)),
         transposed_(source.op().integer("transposed", 0) != 0), chunks_(x_, w_, transposed_),
-        row_(context, source.op(), chunks_.classes), rows_(leading_walk(x_.rank() - 1, {&target_, &lse_, &dloss_})),
+        row_(context, source.op(), w_, chunks_.class_dim), rows_(leading_walk(x_.rank() - 1, {&target_, &lse_, &dloss_})),
         x_matrix_(x_), dx_matrix_(dx_) {
     fill(logits_, dx_gemm_, dw_gemm_);
     gemm_bytes_ = largest({logits_.bytes(), dx_gemm_.bytes(), dw_gemm_.bytes()});
@@ -156,7 +158,7 @@ class LinearCrossEntropyGradKernel : public Kernel {
   }
 
   Status run(const baleen_launch_t& launch) override {
-    BALEEN_TRY(check_ids(name_, target_, rows_, 0, launch, chunks_.classes, row_.ignore()));
+    BALEEN_TRY(check_ids(name_, target_, rows_, 0, launch, row_.all_classes(), row_.ignore()));
     char* scratch = static_cast<char*>(launch.scratch);
     const T* x = static_cast<const T*>(x_matrix_.fetch(context_.threads, x_.at<void>(launch), scratch));
     char* dx_scratch = scratch + x_matrix_.bytes();

@@ -1,0 +1,31 @@
+/// \file Says which dimension of each parameter is cut; propagation does the rest: the first of a pair of products
+/// makes a cut result, the second a partial one, which is summed.
+#include "columns_rows.hpp"
+
+#include <string>
+
+#include "cut_check.hpp"
+
+namespace baleen::tensor_parallel {
+
+Status ColumnsRows::place(GraphView graph, Placing placing) {
+  const std::string_view name = placing.mesh().name(axis_);
+  BALEEN_TRY(check_inner(graph, placing.mesh().size(axis_), name));
+  for (const char* inner : {"heads", "ff", "vocab"}) placing.cut(axis_, inner);
+  bool any = false;
+  for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+    const baleen_value_info_t value = graph.value(id);
+    if (value.role != BALEEN_ROLE_PARAMETER) continue;
+    const auto dim = inner_dimension(value);
+    if (!dim) continue;
+    placing.use(id, axis_, shard(*dim));
+    any = true;
+  }
+  if (any) return {};
+  return invalid("no parameter has the logical axis `heads`, `ff` or `vocab`, so there is nothing to cut along `" +
+                 std::string(name) +
+                 "`; name the inner dimension of each pair of linear layers, as in nn.linear { out = "
+                 "64, axes = { \"ff\" } }, or take mode = \"2d\"");
+}
+
+}  // namespace baleen::tensor_parallel

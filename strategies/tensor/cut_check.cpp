@@ -1,0 +1,78 @@
+/// \file Refuses what ranks cannot share, with the nearest that they can.
+#include "cut_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace baleen::tensor_parallel {
+namespace {
+
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+std::int64_t greatest_common_divisor(std::int64_t a, std::int64_t b) {
+  return b == 0 ? a : greatest_common_divisor(b, a % b);
+}
+
+/// The divisor of `number` next to `wanted`, the smaller of two.
+std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted) {
+  std::int64_t best = 1;
+  for (std::int64_t d = 1; d <= number; ++d)
+    if (number % d == 0 && std::abs(d - wanted) < std::abs(best - wanted)) best = d;
+  return best;
+}
+
+Error too_few(const baleen_value_info_t& value, int dim, std::int64_t ranks, std::string_view axis) {
+  const std::string name(view(value.axes[dim])), extent = text(value.shape[dim]);
+  return invalid("parameter `" + std::string(view(value.name)) + "` has `" + name + "` = " + extent +
+                 ", which cannot be cut over the " + text(ranks) + " ranks along `" + std::string(axis) + "`; make `" +
+                 name + "` " + text(ranks) + " or more, or `" + std::string(axis) + "` " + extent + " or less");
+}
+
+/// `number` rounded to a multiple of `ranks`, at least one.
+std::int64_t nearest_multiple(std::int64_t number, std::int64_t ranks) {
+  return std::max<std::int64_t>(1, (number + ranks / 2) / ranks) * ranks;
+}
+
+Status check_groups(std::string_view name, std::int64_t heads, std::int64_t groups, std::int64_t ranks,
+                    std::string_view axis) {
+  if (heads == groups || (heads % ranks == 0 && groups % ranks == 0)) return {};
+  const std::int64_t group_count = nearest_multiple(groups, ranks);
+  const std::int64_t head_count = std::max<std::int64_t>(1, (heads + group_count / 2) / group_count) * group_count;
+  return invalid(std::string(name) + ": " + text(heads) + " heads that share " + text(groups) +
+                 " of keys and values cannot be cut over the " + text(ranks) + " ranks along `" + std::string(axis) +
+                 "`: both must divide, so that each rank has the keys of its queries; take heads = " +
+                 text(head_count) + " and kv_heads = " + text(group_count) + ", or make `" + std::string(axis) + "` " +
+                 text(nearest_divisor(greatest_common_divisor(heads, groups), ranks)));
+}
+
+}  // namespace
+
+bool is_inner(std::string_view logical_axis) {
+  constexpr std::array<std::string_view, 3> kInner{"heads", "ff", "vocab"};
+  return std::find(kInner.begin(), kInner.end(), logical_axis) != kInner.end();
+}
+
+std::optional<int> inner_dimension(const baleen_value_info_t& value) {
+  for (std::uint32_t dim = 0; dim < value.rank; ++dim)
+    if (is_inner(view(value.axes[dim]))) return static_cast<int>(dim);
+  return std::nullopt;
+}
+
+Status check_inner(GraphView graph, std::int64_t ranks, std::string_view axis) {
+  for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+    const baleen_value_info_t value = graph.value(id);
+    if (value.role != BALEEN_ROLE_PARAMETER) continue;
+    const auto dim = inner_dimension(value);
+    if (dim && value.shape[*dim] < ranks) return too_few(value, *dim, ranks, axis);
+  }
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+    const auto op = graph.op(id);
+    if (!op || op->kind() != "attention") continue;
+    const std::int64_t heads = graph.value(op->inputs()[0]).shape[2], groups = graph.value(op->inputs()[1]).shape[2];
+    BALEEN_TRY(check_groups(op->name(), heads, groups, ranks, axis));
+  }
+  return {};
+}
+
+}  // namespace baleen::tensor_parallel

@@ -1,0 +1,72 @@
+/// \file With layers cut over ranks, N ranks compute what one rank computes: `baleen verify`, in fp64, over modes,
+/// meshes and what a step may hold.
+#include <gtest/gtest.h>
+
+#include "tensor_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+struct Case {
+  std::string mode;
+  MeshAxes mesh;
+  std::string script;
+  std::vector<std::string> arguments;
+  std::string more = {};  ///< lines of the manifest behind the plan's entry
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.mode << " " << c.script; }
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.mode;
+  for (const auto& [axis, size] : info.param.mesh) name += "_" + axis + std::to_string(size);
+  name += "_" + info.param.script;
+  for (const std::string& word : info.param.arguments) name += "_" + word;
+  std::string clean;
+  for (char c : name) clean += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return clean;
+}
+
+class TensorParity : public ::testing::TestWithParam<Case> {};
+
+TEST_P(TensorParity, RanksComputeWhatOneRankComputes) {
+  const Case& c = GetParam();
+  const std::string manifest = tensor_manifest(c.mesh, "mode = \"" + c.mode + "\"\n" + c.more);
+  const ProcessResult result = run_tensor({"verify", "--checked"}, c.script, manifest, c.arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_NE(result.out.find("20 steps in fp64"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
+}
+
+const std::vector<std::string> kEverything{"tied",        "accumulate=2", "clip=0.5",
+                                           "dropout=0.2", "masked=101",   "optimizer=lamb"};
+
+std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// Three heads, 96 wide, on two ranks: blocks of two and one.
+std::vector<Case> one_dimensional() {
+  std::vector<Case> all;
+  for (int ranks : {2, 3, 4, 8}) {
+    const std::string heads = "heads=" + std::to_string(ranks == 8 ? 8 : ranks == 4 ? 4 : 3);
+    all.push_back({"1d", {{"tensor", ranks}}, "gpt", {heads}});
+    all.push_back({"1d", {{"tensor", ranks}}, "gpt", with({heads}, kEverything)});
+    all.push_back({"1d", {{"tensor", ranks}}, "mlp", {"inner=ff"}});
+  }
+  all.push_back({"1d", {{"tensor", 4}}, "mlp", {"inner=ff", "batch=26", "accumulate=2", "clip=0.1"}});
+  all.push_back(
+      {"1d", {{"tensor", 2}}, "gpt", {"heads=6", "kv_heads=2", "norm=rms", "activation=swiglu", "hidden=33"}});
+  all.push_back({"1d", {{"tensor", 4}}, "gpt", {"heads=12", "kv_heads=4", "rotary", "hidden=10"}});
+  all.push_back({"1d", {{"data", 2}, {"tensor", 2}}, "gpt", kEverything});
+  all.push_back({"1d", {{"tensor", 2}, {"data", 2}}, "gpt", kEverything});
+  all.push_back({"1d", {{"data", 2}, {"tensor", 4}}, "gpt", with({"heads=4", "batch=10"}, {"accumulate=2", "clip=1"})});
+  all.push_back({"1d", {{"data", 4}, {"tensor", 2}}, "mlp", {"inner=ff", "batch=9"}});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(OneDimensional, TensorParity, ::testing::ValuesIn(one_dimensional()), name_of);
+
+}  // namespace
+}  // namespace baleen::test
