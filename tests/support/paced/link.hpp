@@ -17,7 +17,8 @@ class Link {
   using Clock = std::chrono::steady_clock;
 
   struct Transfer {
-    baleen_event_t* carried = nullptr;  ///< reaches `carried_value` when the wrapped transport is done; lives as long as the link
+    /// Reaches `carried_value` when the wrapped transport is done. Lives as long as the link.
+    baleen_event_t* carried = nullptr;
     std::uint64_t carried_value = 0;
     Clock::duration time{};  ///< that it holds the link
     bool may_wait = false;   ///< a SEND or RECEIVE: others may overtake it until it is carried out

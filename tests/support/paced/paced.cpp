@@ -1,5 +1,5 @@
-/// \file The transport `paced`: another transport behind a link of limited bandwidth. The wrapped one exchanges the data; a
-/// transfer is over when its bytes would have passed.
+/// \file The transport `paced`: another transport behind a link of limited bandwidth. The wrapped one exchanges the
+/// data; a transfer is over when its bytes would have passed.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -10,11 +10,12 @@
 #include "baleen/transport.hpp"
 #include "link.hpp"
 
-BALEEN_DESCRIPTOR("transport", "paced", "1.0.0", "Apache-2.0", "another transport at a given bandwidth, for tests", -1, "",
-                  BALEEN_OPTION("bandwidth", BALEEN_OPTION_FLOAT, 0, 0, 1e15, "0", "", "",
-                                "bytes per second that each rank sends; 0: no limit"),
-                  BALEEN_OPTION("wraps", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "",
-                                "the file of a transport with memory of its own and no options; default: shm of this build"));
+BALEEN_DESCRIPTOR(
+    "transport", "paced", "1.0.0", "Apache-2.0", "another transport at a given bandwidth, for tests", -1, "",
+    BALEEN_OPTION("bandwidth", BALEEN_OPTION_FLOAT, 0, 0, 1e15, "0", "", "",
+                  "bytes per second that each rank sends; 0: no limit"),
+    BALEEN_OPTION("wraps", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "",
+                  "the file of a transport with memory of its own and no options; default: shm of this build"));
 
 namespace baleen::paced {
 namespace {
@@ -109,8 +110,8 @@ class Paced : public Transport {
     if (bandwidth_ > 0) {
       constexpr double kLongest = 1e6;
       const double seconds = static_cast<double>(bytes_of(std::move(collective))) / bandwidth_;
-      slot.time = std::chrono::duration_cast<Link::Clock::duration>(
-          std::chrono::duration<double>(std::min(seconds, kLongest)));
+      const std::chrono::duration<double> time(std::min(seconds, kLongest));
+      slot.time = std::chrono::duration_cast<Link::Clock::duration>(time);
     }
     return &slot;
   }
@@ -140,7 +141,8 @@ class Paced : public Transport {
   void* const wrapped_;
   const std::int32_t rank_;
   const double bandwidth_;
-  std::deque<Group> groups_;  // addresses stay, and all of them live as long as the link, whose thread looks at the slots
+  // Addresses stay, and all live as long as the link, whose thread looks at the slots.
+  std::deque<Group> groups_;
   std::deque<Slot> slots_;
   Link link_;
 };

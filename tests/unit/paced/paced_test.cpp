@@ -1,5 +1,5 @@
-/// \file The test transport `paced`: a transfer lasts as long as its bytes need, and whoever waits for it sleeps. (That it is a
-/// transport like any other is the conformance suite's to say.)
+/// \file The test transport `paced`: a transfer lasts as long as its bytes need, and whoever waits for it sleeps. (That
+/// it is a transport like any other is the conformance suite's to say.)
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -25,8 +25,8 @@ struct Transfer {
   explicit Transfer(Rank& rank, void* group, baleen_collective_t op, std::uint64_t count)
       : data(count, 1.0F), entry{data.data(), data.data(), count, 0, nullptr, nullptr} {
     const bool pair = is_pair(op);
-    const baleen_collective_spec_t spec{sizeof spec, op, pair ? 0 : BALEEN_SUM, BALEEN_F32, pair ? 1 - rank.rank : 0,
-                                        &entry, 1, nullptr, 1, 0, {}};
+    const baleen_collective_spec_t spec{
+        sizeof spec, op, pair ? 0 : BALEEN_SUM, BALEEN_F32, pair ? 1 - rank.rank : 0, &entry, 1, nullptr, 1, 0, {}};
     slot = rank.prepare(group, spec);
   }
   static bool is_pair(baleen_collective_t op) { return op == BALEEN_SEND || op == BALEEN_RECEIVE; }
