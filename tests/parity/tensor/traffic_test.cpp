@@ -53,5 +53,62 @@ TEST(TensorTraffic, InOneDimensionIsTheSameInMicroBatches) {
   for (std::size_t rank = 0; rank < 2; ++rank) EXPECT_EQ(whole[rank], cut[rank]);
 }
 
+/// Two layers of tests/parity/linear.lua: M x K times K x N.
+struct Linear {
+  double m, k, n;
+  bool input_gradient;  ///< the first layer's input is data, and has none
+};
+const std::vector<Linear>& layers() {
+  static const std::vector<Linear> both{{24, 16, 32, false}, {24, 32, 8, true}};
+  return both;
+}
+
+double sum_of(const std::map<std::string, double>& rows, const std::vector<std::string>& kinds) {
+  double sum = 0;
+  for (const auto& [name, bytes] : rows)
+    for (const std::string& kind : kinds)
+      if (name.starts_with(kind + ".")) sum += bytes;
+  return sum;
+}
+
+/// A second layer's partial results are summed forward; the norm of all gradients is one number more.
+TEST(TensorTraffic, OfLinearLayersInOneDimension) {
+  for (int t : {2, 4})
+    for (const auto& own : sent("linear", tensor_manifest({{"tensor", t}}, plan("1d")), t, {})) {
+      const double share = 2.0 * (t - 1) / t * kBytes;
+      EXPECT_NEAR(sum_of(own, {"all_reduce"}), share * layers()[1].m * layers()[1].n, 2 * kBytes);
+      EXPECT_EQ(own.size(), 1u);
+    }
+}
+
+/// 3 (q - 1) (M K / d + K N) / q² in blocks, a third less without dX, and 2 (d - 1) / d · K N / q² for the weights'
+/// gradients.
+TEST(TensorTraffic, OfLinearLayersOnSquares) {
+  for (const auto& [side, depth] : {std::pair{2, 1}, std::pair{4, 1}, std::pair{2, 2}}) {
+    const double q = side, d = depth;
+    double blocks = 0, gradients = 0;
+    for (const Linear& l : layers()) {
+      blocks += (l.input_gradient ? 3 : 2) * (q - 1) * (l.m * l.k / d + l.k * l.n) / (q * q) * kBytes;
+      gradients += 2 * (d - 1) / d * l.k * l.n / (q * q) * kBytes;
+    }
+    const std::string manifest =
+        tensor_manifest({{"tensor", side * side * depth}}, depth > 1 ? plan("2.5d") + "depth = 2\n" : plan("2d"));
+    for (const auto& own : sent("linear", manifest, side * side * depth, {})) {
+      EXPECT_EQ(sum_of(own, {"broadcast", "reduce"}), blocks) << side;
+      if (depth > 1) {
+        EXPECT_NEAR(own.at("all_reduce.tensor.depth"), gradients, 2 * kBytes);
+      }
+    }
+  }
+}
+
+/// (q - 1) (3 M K + 3 K N + 2 M N) / q³, operands gathered again in backward; without dX 2 M K + 2 K N + 2 M N.
+TEST(TensorTraffic, OfLinearLayersOnACube) {
+  double elements = 0;
+  for (const Linear& l : layers()) elements += (l.input_gradient ? 3 : 2) * (l.m * l.k + l.k * l.n) + 2 * l.m * l.n;
+  for (const auto& own : sent("linear", tensor_manifest({{"tensor", 8}}, plan("3d")), 8, {}))
+    EXPECT_EQ(sum_of(own, {"all_gather", "reduce_scatter"}), elements / 8 * kBytes);
+}
+
 }  // namespace
 }  // namespace baleen::test
