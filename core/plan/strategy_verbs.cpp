@@ -149,6 +149,9 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh) : graph_(g
   table_.coalesce = [](void* p, const OpId* ops, std::uint64_t count) {
     return guarded(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
   };
+  table_.after = [](void* p, OpId op, OpId earlier) {
+    return guarded(self(p).status_, [&] { return self(p).after(op, earlier); });
+  };
 }
 
 std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {
@@ -158,12 +161,27 @@ std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {
   return static_cast<std::uint64_t>(element_count(local)) * dtype_size(value.dtype);
 }
 
+Status ScheduleVerbs::check_collective(OpId id) const {
+  if (id >= graph_.op_count() || !graph_.op(id).live) return invalid("there is no op number " + std::to_string(id));
+  const Op& op = graph_.op(id);
+  if (!op.kind->has(kCollective)) return invalid("`" + op.kind->name + "` is no collective: it runs where it stands");
+  return {};
+}
+
+Status ScheduleVerbs::after(OpId op, OpId earlier) {
+  BALEEN_TRY(check_collective(op));
+  if (earlier >= graph_.op_count() || positions_[earlier] >= positions_[op])
+    return invalid("op number " + std::to_string(earlier) + " does not stand before number " + std::to_string(op) +
+                   ", which is to begin after it");
+  graph_.op(op).tags[kAfterTag] += " " + std::to_string(earlier);
+  return {};
+}
+
 Status ScheduleVerbs::coalesce(const std::vector<OpId>& ops) {
   std::set<OpId> seen;
   for (OpId id : ops) {
-    if (id >= graph_.op_count() || !graph_.op(id).live) return invalid("there is no op number " + std::to_string(id));
+    BALEEN_TRY(check_collective(id));
     const Op &op = graph_.op(id), &first = graph_.op(ops.front());
-    if (!op.kind->has(kCollective)) return invalid("`" + op.kind->name + "` is no collective and cannot be coalesced");
     const auto dtype = [&](const Op& o) { return graph_.value(o.inputs[0]).dtype; };
     if (op.kind != first.kind || op.attributes.integers("axes") != first.attributes.integers("axes") ||
         dtype(op) != dtype(first))

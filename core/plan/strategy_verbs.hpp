@@ -9,6 +9,8 @@ namespace baleen {
 
 /// Collectives that run as one have the same text in this tag.
 inline constexpr const char* kBucketTag = "bucket";
+/// A collective does not begin before the ops whose numbers are in this tag are done; one number behind each space.
+inline constexpr const char* kAfterTag = "after";
 
 /// Writes one strategy's wishes into a request. Borrows all; lives during one call of the strategy.
 class PlacingVerbs {
@@ -54,6 +56,8 @@ class ScheduleVerbs {
 
  private:
   Status coalesce(const std::vector<OpId>& ops);
+  Status after(OpId op, OpId earlier);
+  Status check_collective(OpId op) const;
   std::uint64_t local_bytes(ValueId value) const;
   static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
 

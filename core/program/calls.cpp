@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "core/program/passes.hpp"
 
@@ -135,6 +136,7 @@ class CallScheduler {
         const ProgramStep& step = steps_[step_of.at(op)];
         call.members.push_back(step_of.at(op));
         for (LowValue v : step.reads) sources_of(v, call.missing);
+        add_earlier(lowered_.ops[op].op, call);
         for (LowValue v : step.writes) maker_[v] = static_cast<std::uint32_t>(calls_.size());
         call.reads.insert(call.reads.end(), step.reads.begin(), step.reads.end());
         call.writes.insert(call.writes.end(), step.writes.begin(), step.writes.end());
@@ -142,6 +144,19 @@ class CallScheduler {
       for (LowValue v : call.missing) wanting_[v].push_back(static_cast<std::uint32_t>(calls_.size()));
       calls_.push_back(std::move(call));
     }
+  }
+
+  /// What a strategy wants done before the call begins. Not read by it: it may be gone by the time that the call is over.
+  void add_earlier(const Op& op, Call& call) {
+    const auto tag = op.tags.find("after");
+    if (tag == op.tags.end()) return;
+    if (made_by_.empty())
+      for (const LoweredOp& other : lowered_.ops)
+        if (other.op.id != kNone) made_by_.emplace(other.op.id, &other);
+    std::istringstream numbers(tag->second);
+    for (OpId number = 0; numbers >> number;)
+      if (const auto it = made_by_.find(number); it != made_by_.end())
+        for (LowValue v : it->second->op.outputs) sources_of(v, call.missing);
   }
 
   /// What begins in each micro-batch is over in it.
@@ -251,6 +266,7 @@ class CallScheduler {
   std::uint32_t next_ = 0;                                 ///< the first that has not begun
   std::uint32_t section_ = 0;                              ///< in which the next step stands
   bool entering_ = false;                                  ///< it is the first of its section
+  std::map<OpId, const LoweredOp*> made_by_;               ///< by the graph's number; filled when first asked for
   std::map<LowValue, std::uint32_t> maker_;                ///< calls by their results
   std::map<LowValue, std::vector<std::uint32_t>> wanting_; ///< calls by what their inputs wait for
 };

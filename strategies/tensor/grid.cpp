@@ -144,10 +144,21 @@ void Grid::offer(GraphView graph, Placing& placing, const Product& product, Cut 
 }
 
 Status Grid::lower(GraphView graph) {
+  steps_.clear();
   const std::uint32_t count = graph.op_count();
   for (baleen_op_t id = 0; id < count; ++id)
     if (graph.op(id) && graph.tag(id, "owner") == "tensor" && graph.tag(id, "offer") == kSumma)
-      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}));
+      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}, steps_));
+  return {};
+}
+
+Status Grid::schedule(GraphView graph, Scheduling scheduling) {
+  for (const SummaStep& step : steps_) {
+    const baleen_op_t broadcast = graph.value(step.broadcast).producer, earlier = graph.value(step.earlier).producer;
+    // Products that share an operand share its broadcasts, which stand before the first.
+    if (scheduling.position(broadcast) == BALEEN_NONE || scheduling.position(earlier) >= scheduling.position(broadcast)) continue;
+    scheduling.after(broadcast, earlier);
+  }
   return {};
 }
 

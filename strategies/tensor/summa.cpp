@@ -34,7 +34,8 @@ struct Operand {
 
 class Lowering {
  public:
-  Lowering(const GraphView& graph, baleen_op_t id, const SummaGrid& grid) : graph_(graph), grid_(grid) {
+  Lowering(const GraphView& graph, baleen_op_t id, const SummaGrid& grid, std::vector<SummaStep>& steps)
+      : graph_(graph), grid_(grid), steps_(steps) {
     const auto op = graph_.op(id);
     name_ = op->name();
     spec_ = op->text("spec");
@@ -88,7 +89,10 @@ class Lowering {
   baleen_value_t product(std::int64_t block) {
     std::vector<baleen_value_t> inputs = locals_;
     for (std::size_t i = 0; i < 2; ++i)
-      if (operands_[i].holds(travels_)) inputs[i] = collective("broadcast", inputs[i], axis_of(operands_[i]), block);
+      if (operands_[i].holds(travels_)) {
+        inputs[i] = collective("broadcast", inputs[i], axis_of(operands_[i]), block);
+        if (block >= 2) steps_.push_back({inputs[i], done_[static_cast<std::size_t>(block - 2)]});
+      }
     return graph_.append("matmul", inputs, AttributeList().text("spec", spec_));
   }
 
@@ -98,22 +102,26 @@ class Lowering {
 
   /// The result stays: products of all blocks add up.
   baleen_value_t sum() {
-    baleen_value_t total = product(0);
+    done_.push_back(product(0));
     for (std::int64_t block = 1; block < grid_.side(); ++block)
-      total = graph_.append("accumulate", {total, product(block)});
-    return total;
+      done_.push_back(graph_.append("accumulate", {done_.back(), product(block)}));
+    return done_.back();
   }
 
   /// An input stays: the product of each block is a term of what one rank of the row or column has.
   baleen_value_t placed_sums() {
     std::vector<baleen_value_t> sums;
-    for (std::int64_t block = 0; block < grid_.side(); ++block)
-      sums.push_back(collective("reduce_to", product(block), axis_of(result()), block));
+    for (std::int64_t block = 0; block < grid_.side(); ++block) {
+      done_.push_back(product(block));
+      sums.push_back(collective("reduce_to", done_.back(), axis_of(result()), block));
+    }
     return graph_.append("pick", sums, AttributeList().integer("axes", axis_of(result())));
   }
 
   GraphView graph_;
   SummaGrid grid_;
+  std::vector<SummaStep>& steps_;
+  std::vector<baleen_value_t> done_;  ///< what is there when a block's product is
   std::string name_, spec_;
   std::vector<Operand> operands_;  ///< two inputs and the result
   std::vector<baleen_value_t> locals_;
@@ -138,9 +146,9 @@ double summa_bytes(GraphView graph, baleen_op_t matmul, char travels, std::int64
   return bytes;
 }
 
-Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid) {
+Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, std::vector<SummaStep>& steps) {
   graph.follow(matmul);
-  return Lowering(graph, matmul, grid).run();
+  return Lowering(graph, matmul, grid, steps).run();
 }
 
 }  // namespace baleen::tensor_parallel

@@ -85,6 +85,10 @@ class Scheduling {
   void coalesce(std::span<const baleen_op_t> ops) {
     if (const auto status = schedule_->coalesce(schedule_->self, ops.data(), ops.size())) throw Failed(status);
   }
+  /// The collective `op` begins no earlier than when `earlier` is done.
+  void after(baleen_op_t op, baleen_op_t earlier) {
+    if (const auto status = schedule_->after(schedule_->self, op, earlier)) throw Failed(status);
+  }
 
  private:
   const baleen_schedule_t* schedule_;
