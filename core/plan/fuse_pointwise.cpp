@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "baleen/dtype.hpp"
 
@@ -38,8 +39,10 @@ class SectionFuser {
     std::vector<OpId> result;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       auto it = replaced.find(group_[i]);
-      if (it == replaced.end()) result.push_back(ops_[i]);
-      else if (members_[group_[i]].back() == i) result.push_back(it->second);
+      if (it == replaced.end())
+        result.push_back(ops_[i]);
+      else if (members_[group_[i]].back() == i)
+        result.push_back(it->second);
     }
     return result;
   }
@@ -51,8 +54,7 @@ class SectionFuser {
     const Op& op = graph_.op(ops_[i]);
     const baleen_dtype_t dtype = first_result(i).dtype;
     auto fits = [&](ValueId v) { return !is_floating(graph_.value(v).dtype) || graph_.value(v).dtype == dtype; };
-    return (dtype == BALEEN_F32 || dtype == BALEEN_F64) &&
-           std::all_of(op.inputs.begin(), op.inputs.end(), fits) &&
+    return (dtype == BALEEN_F32 || dtype == BALEEN_F64) && std::all_of(op.inputs.begin(), op.inputs.end(), fits) &&
            std::all_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return graph_.value(v).dtype == dtype; });
   }
 
@@ -87,7 +89,8 @@ class SectionFuser {
     return operands <= kMaxOperands && instructions <= kMaxInstructions;
   }
 
-  /// Is there a path from group a to group b through a third op of this section? (Sections are ordered, so no path leaves it.)
+  /// Is there a path from group a to group b through a third op of this section? (Sections are ordered, so no path
+  /// leaves it.)
   bool reaches_around(std::size_t a, std::size_t b) const {
     const std::size_t floor = members_[a].front();
     std::vector<char> seen(ops_.size(), 0);
@@ -152,8 +155,8 @@ class SectionFuser {
     return install(g, std::move(fused), std::move(inputs), results, std::move(numbers));
   }
 
-  Result<OpId> install(std::size_t g, Expression fused, std::vector<ValueId> inputs, const std::vector<ValueId>& results,
-                       std::vector<std::int64_t> numbers) {
+  Result<OpId> install(std::size_t g, Expression fused, std::vector<ValueId> inputs,
+                       const std::vector<ValueId>& results, std::vector<std::int64_t> numbers) {
     const Op last = graph_.op(ops_[members_[g].back()]);
     Attributes attributes{{"expression", prune(fused, numbers)}, {"results", numbers}};
     const Value& shape = graph_.value(last.outputs[0]);
@@ -190,6 +193,31 @@ class SectionFuser {
   std::map<OpId, std::size_t> index_;
 };
 
+/// The ops of a section, each after what it reads, else as they stand: a joined op where its last part stood. Where it
+/// were last of all, results would wait long to be summed up, and collectives that read such sums would begin late.
+std::vector<OpId> by_need(const Graph& graph, const std::vector<OpId>& ops) {
+  std::map<OpId, std::size_t> index;
+  for (std::size_t i = 0; i < ops.size(); ++i) index[ops[i]] = i;
+  std::vector<std::set<std::size_t>> users(ops.size());
+  std::vector<std::size_t> missing(ops.size(), 0);
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    for (ValueId v : graph.op(ops[i]).inputs)
+      if (auto producer = index.find(graph.value(v).producer); producer != index.end())
+        if (users[producer->second].insert(i).second) ++missing[i];
+  std::set<std::size_t> ready;
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    if (missing[i] == 0) ready.insert(i);
+  std::vector<OpId> order;
+  while (!ready.empty()) {
+    const std::size_t next = *ready.begin();
+    ready.erase(ready.begin());
+    order.push_back(ops[next]);
+    for (std::size_t user : users[next])
+      if (--missing[user] == 0) ready.insert(user);
+  }
+  return order;
+}
+
 }  // namespace
 
 Status fuse_pointwise(ScheduledGraph& scheduled) {
@@ -197,12 +225,7 @@ Status fuse_pointwise(ScheduledGraph& scheduled) {
     BALEEN_TRY_ASSIGN(section.ops, SectionFuser(scheduled.graph, section.ops).run());
   }
   BALEEN_TRY(scheduled.graph.normalise());
-  // Fusing moves ops: each section follows the graph's order again.
-  std::vector<std::size_t> position(scheduled.graph.op_count(), 0);
-  const std::vector<OpId> order = scheduled.graph.ops();
-  for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = i;
-  for (Section& section : scheduled.sections)
-    std::sort(section.ops.begin(), section.ops.end(), [&](OpId a, OpId b) { return position[a] < position[b]; });
+  for (Section& section : scheduled.sections) section.ops = by_need(scheduled.graph, section.ops);
   return {};
 }
 

@@ -156,7 +156,8 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY(train.after("update", job.train));
   BALEEN_TRY(placer.place_first(job.train, std::move(update.trained), train));
 
-  for (const ParameterSpec& p : job.parameters) plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
+  for (const ParameterSpec& p : job.parameters)
+    plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
   plan.persistent.insert(plan.persistent.end(), update.states.begin(), update.states.end());
   for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(spec.name);
 
@@ -167,8 +168,8 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   plan.scalars = std::move(update.scalars);
   BALEEN_TRY_ASSIGN(plan.train, schedule(std::move(job.train), job.accumulate, train));
 
-  for (auto [name, graph, result] : {std::tuple{"evaluate", &job.evaluate, &plan.evaluate},
-                                     std::tuple{"generate", &job.generate, &plan.generate}}) {
+  for (auto [name, graph, result] :
+       {std::tuple{"evaluate", &job.evaluate, &plan.evaluate}, std::tuple{"generate", &job.generate, &plan.generate}}) {
     if (!*graph) continue;
     Phases phases(name, observer);
     const bool batched = result == &plan.evaluate;  // generation is of one row: every rank computes it

@@ -145,10 +145,12 @@ Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t m
 Status Strategies::schedule(Graph& graph) {
   for (Member& member : impl_->members) {
     if (!member.table->schedule) continue;
-    BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, Graph& copy) {
+    BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, Graph& copy) -> Status {
       ScheduleVerbs verbs(copy, impl_->abi_mesh);
       const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
-      return verbs.status() ? member.plugin.check(status) : verbs.status();
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      return verbs.apply();
     }));
   }
   return {};

@@ -47,7 +47,9 @@ PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, const 
   table_.pin = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement, std::uint32_t every) {
     return self(p).run([&] { return self(p).pin(value, axis, placement, every != 0); });
   };
-  table_.offer = [](void* p, const baleen_offer_t* offer) { return self(p).run([&] { return self(p).offer(*offer); }); };
+  table_.offer = [](void* p, const baleen_offer_t* offer) {
+    return self(p).run([&] { return self(p).offer(*offer); });
+  };
   table_.trained_count = [](void* p) { return static_cast<std::uint64_t>(self(p).request_.trained.size()); };
   table_.trained = [](void* p, std::uint64_t number, baleen_trained_t* out) -> baleen_status_t {
     const auto& all = self(p).request_.trained;
@@ -149,9 +151,60 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh) : graph_(g
   table_.coalesce = [](void* p, const OpId* ops, std::uint64_t count) {
     return guarded(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
   };
-  table_.after = [](void* p, OpId op, OpId earlier) {
-    return guarded(self(p).status_, [&] { return self(p).after(op, earlier); });
+  table_.begin_before = [](void* p, OpId op, OpId other) {
+    return guarded(self(p).status_, [&] { return self(p).begin_before(op, other); });
   };
+  table_.every_micro_batch = [](void* p, OpId op) {
+    return guarded(self(p).status_, [&] { return self(p).every_micro_batch(op); });
+  };
+}
+
+Status ScheduleVerbs::check_op(OpId op) const {
+  if (op < graph_.op_count() && graph_.op(op).live) return {};
+  return invalid("there is no op number " + std::to_string(op));
+}
+
+Status ScheduleVerbs::begin_before(OpId op, OpId other) {
+  BALEEN_TRY(check_collective(op));
+  BALEEN_TRY(check_op(other));
+  for (const auto& [place, moved] : moves_)
+    if (std::find(moved.begin(), moved.end(), op) != moved.end()) return invalid("an op begins in two places");
+  moves_[other].push_back(op);
+  graph_.op(op).tags[kBeginHereTag] = "";
+  graph_.op(op).phase = graph_.op(other).phase;
+  return {};
+}
+
+Status ScheduleVerbs::every_micro_batch(OpId op) {
+  BALEEN_TRY(check_op(op));
+  graph_.op(op).tags[kEachTag] = "";
+  return {};
+}
+
+Status ScheduleVerbs::apply() {
+  if (moves_.empty()) return {};
+  std::set<OpId> moved;
+  for (const auto& [place, ops] : moves_) moved.insert(ops.begin(), ops.end());
+  for (const auto& [place, ops] : moves_)
+    if (moved.contains(place)) return invalid("an op begins before another that moves itself");
+  const std::vector<OpId> ops = graph_.ops();
+  // Sources are there from the beginning: what reads them only may begin anywhere.
+  const auto is_source = [&](OpId id) { return graph_.op(id).inputs.empty() && graph_.op(id).kind->has(kStructural); };
+  std::vector<OpId> order;
+  std::copy_if(ops.begin(), ops.end(), std::back_inserter(order), is_source);
+  for (OpId id : ops) {
+    if (moved.contains(id) || is_source(id)) continue;
+    if (auto before = moves_.find(id); before != moves_.end())
+      order.insert(order.end(), before->second.begin(), before->second.end());
+    order.push_back(id);
+  }
+  for (const auto& [place, before] : moves_)
+    if (is_source(place)) return invalid("an op begins before a source of the graph");
+  Status status = graph_.reorder(order);
+  if (!status)
+    return invalid("a collective begins before its operands are made or after its result is read: " +
+                   status.error().message);
+  return {};
 }
 
 std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {
@@ -162,19 +215,9 @@ std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {
 }
 
 Status ScheduleVerbs::check_collective(OpId id) const {
-  if (id >= graph_.op_count() || !graph_.op(id).live) return invalid("there is no op number " + std::to_string(id));
-  const Op& op = graph_.op(id);
-  if (!op.kind->has(kCollective)) return invalid("`" + op.kind->name + "` is no collective: it runs where it stands");
-  return {};
-}
-
-Status ScheduleVerbs::after(OpId op, OpId earlier) {
-  BALEEN_TRY(check_collective(op));
-  if (earlier >= graph_.op_count() || positions_[earlier] >= positions_[op])
-    return invalid("op number " + std::to_string(earlier) + " does not stand before number " + std::to_string(op) +
-                   ", which is to begin after it");
-  graph_.op(op).tags[kAfterTag] += " " + std::to_string(earlier);
-  return {};
+  BALEEN_TRY(check_op(id));
+  if (graph_.op(id).kind->has(kCollective)) return {};
+  return invalid("`" + graph_.op(id).kind->name + "` is no collective and begins nowhere");
 }
 
 Status ScheduleVerbs::coalesce(const std::vector<OpId>& ops) {

@@ -9,8 +9,10 @@ namespace baleen {
 
 /// Collectives that run as one have the same text in this tag.
 inline constexpr const char* kBucketTag = "bucket";
-/// A collective does not begin before the ops whose numbers are in this tag are done; one number behind each space.
-inline constexpr const char* kAfterTag = "after";
+/// A collective with it begins where it stands.
+inline constexpr const char* kBeginHereTag = "begin_here";
+/// An op with it runs in every micro-batch, though it is the same in all.
+inline constexpr const char* kEachTag = "every_micro_batch";
 
 /// Writes one strategy's wishes into a request. Borrows all; lives during one call of the strategy.
 class PlacingVerbs {
@@ -53,16 +55,21 @@ class ScheduleVerbs {
 
   const baleen_schedule_t* table() const { return &table_; }
   const Status& status() const { return status_; }
+  /// Moves ops to where they were told to begin. Once, after the strategy's call.
+  Status apply();
 
  private:
+  Status begin_before(OpId op, OpId other);
+  Status every_micro_batch(OpId op);
+  Status check_op(OpId op) const;
   Status coalesce(const std::vector<OpId>& ops);
-  Status after(OpId op, OpId earlier);
   Status check_collective(OpId op) const;
   std::uint64_t local_bytes(ValueId value) const;
   static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
 
   Graph& graph_;
   std::vector<std::uint32_t> positions_;
+  std::map<OpId, std::vector<OpId>> moves_;  ///< what goes before an op
   int buckets_ = 0;
   baleen_schedule_t table_{};
   Status status_;

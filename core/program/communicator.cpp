@@ -1,6 +1,7 @@
 /// \file Groups from the mesh; everything else is the transport's.
 #include "core/program/communicator.hpp"
 
+#include "baleen/event.hpp"
 #include "baleen/plugin.hpp"
 
 namespace baleen {
@@ -17,9 +18,31 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const 
   BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
   std::unique_ptr<Communicator> made(new Communicator(plugin, std::move(mesh), rendezvous.rank));
   made->table_ = *table;
-  const baleen_transport_flags_t flags = options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
+  const baleen_transport_flags_t flags =
+      options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
   BALEEN_TRY(plugin.check(table->create(plugin.host(), &settings, &rendezvous, flags, &made->transport_)));
+  BALEEN_TRY(made->prepare_end());
+  made->begins_ = std::move(options.begins);
   return made;
+}
+
+Status Communicator::prepare_end() {
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh_.axes) axes.push_back(axis.name);
+  baleen_collective_spec_t spec{};
+  spec.size = sizeof spec;
+  spec.op = BALEEN_BARRIER;
+  spec.where = abi("the end of the script");
+  BALEEN_TRY_ASSIGN(end_, prepare(axes, spec));
+  return {};
+}
+
+Status Communicator::meet_at_end() {
+  baleen_event_t done{};
+  done.size = sizeof done;
+  BALEEN_TRY(start(end_, nullptr, 0, &done, 1));
+  event_wait(done, 1);
+  return check();
 }
 
 Communicator::~Communicator() {

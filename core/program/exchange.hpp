@@ -28,6 +28,7 @@ class Exchange {
 
   Wire wire(baleen_collective_t op, std::uint64_t count = 0, std::uint64_t block = 0) const;
   std::int64_t members() const { return static_cast<std::int64_t>(group_.size()); }
+  Result<LowValue> elsewhere(Collective collective, LowValue x, const Placement& from, const ResultSpec& to);
   /// Parts of the outermost dimension, joined or summed up and cut.
   Result<LowValue> gather_rows(LowValue x, std::int64_t rows);
   Result<LowValue> scatter_rows(LowValue x, baleen_reduction_t reduction);

@@ -37,9 +37,9 @@ struct View {
 struct LoweredValue {
   std::string name;
   baleen_dtype_t dtype = BALEEN_F32;
-  Shape global;  ///< of the whole batch, on all ranks
-  Shape shape;   ///< this rank's, of one micro-batch
-  Layout layout; ///< on the graph's mesh; empty: whole
+  Shape global;   ///< of the whole batch, on all ranks
+  Shape shape;    ///< this rank's, of one micro-batch
+  Layout layout;  ///< on the graph's mesh; empty: whole
   MicroPlacement micro;
   std::vector<std::vector<baleen_run_t>> runs;  ///< per dimension the global indices of micro-batch 0; empty: all
   bool held = true;     ///< false: another coordinate of an axis has it, and there are no elements here

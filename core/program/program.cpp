@@ -67,7 +67,9 @@ std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordi
       case BALEEN_REDUCE_SCATTER: elements += e.count - own; break;
       case BALEEN_ALL_GATHER: elements += (members - 1) * own; break;
       case BALEEN_BROADCAST: elements += root ? (members - 1) * e.count : 0; break;
-      case BALEEN_ALL_TO_ALL: elements += std::accumulate(e.sends.begin(), e.sends.end(), std::uint64_t{0}) - e.sends[place]; break;
+      case BALEEN_ALL_TO_ALL:
+        elements += std::accumulate(e.sends.begin(), e.sends.end(), std::uint64_t{0}) - e.sends[place];
+        break;
       case BALEEN_PERMUTE: {
         const std::int32_t to = call.destinations[place];
         elements += to < 0 || static_cast<std::uint64_t>(to) == place ? 0 : e.count;
@@ -151,8 +153,8 @@ class Runner {
 
   /// The call begins when the stream has come to this point.
   Status begin(ProgramCall& call) {
-    BALEEN_TRY(program_.device->check(
-        table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
+    BALEEN_TRY(
+        program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
     return program_.communicator->start(call.slot, &program_.issued, program_.issues, call.done.get(), ++call.begun);
   }
 
@@ -166,8 +168,8 @@ class Runner {
     BALEEN_TRY(execute(i));
     BALEEN_TRY(synchronize());
     if (i.kind == Instruction::Kind::launch || i.kind == Instruction::Kind::wait)
-      options_.spans->push_back({program_.labels[i.label].c_str(),
-                                 i.kind == Instruction::Kind::wait ? "wait" : "compute", begin, now()});
+      options_.spans->push_back(
+          {program_.labels[i.label].c_str(), i.kind == Instruction::Kind::wait ? "wait" : "compute", begin, now()});
     return {};
   }
 
@@ -234,15 +236,16 @@ bool Program::shares_persistent() const {
   return false;
 }
 
-Status Program::connect(Communicator& communicator) {
+Status Program::connect(Communicator& communicator, const std::string& name) {
   impl_->communicator = &communicator;
   impl_->issued.size = sizeof(baleen_event_t);
-  for (ProgramCall& call : impl_->calls) {
+  for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
+    ProgramCall& call = impl_->calls[number];
     std::vector<baleen_collective_entry_t> entries;
     const auto list = [](const std::vector<std::uint64_t>& counts) { return counts.empty() ? nullptr : counts.data(); };
     for (const ProgramCall::Entry& e : call.entries)
-      entries.push_back({impl_->addresses[e.input], impl_->addresses[e.output], e.count, e.block, list(e.sends),
-                         list(e.receives)});
+      entries.push_back(
+          {impl_->addresses[e.input], impl_->addresses[e.output], e.count, e.block, list(e.sends), list(e.receives)});
     baleen_collective_spec_t spec{};
     spec.size = sizeof(spec);
     spec.op = call.op;
@@ -253,7 +256,8 @@ Status Program::connect(Communicator& communicator) {
     spec.entry_count = entries.size();
     spec.destinations = call.destinations.empty() ? nullptr : call.destinations.data();
     spec.deterministic = 1;
-    spec.where = abi(call.where);
+    const std::string where = call.where + ", number " + std::to_string(number + 1) + " of `" + name + "`";
+    spec.where = abi(where);
     call.done->size = sizeof(baleen_event_t);
     BALEEN_TRY_ASSIGN(call.slot, communicator.prepare(call.axes, spec));
   }

@@ -114,8 +114,8 @@ class Program {
   /// Whether its calls touch the persistent arena; they always may touch the work arena.
   bool shares_persistent() const;
   /// Prepares its calls: collective over the ranks, in the same order of programs on each. Once, after `bind`; the communicator must
-  /// outlive the program's runs. A program that does not communicate needs none.
-  Status connect(Communicator& communicator);
+  /// outlive the program's runs. A program that does not communicate needs none. `name` is the program's, for messages.
+  Status connect(Communicator& communicator, const std::string& name);
   /// Per run, by kind and axes.
   std::vector<Traffic> traffic() const;
   /// The address of a port, once bound.

@@ -48,7 +48,7 @@ struct ProgramImpl {
   std::vector<ProgramCall> calls;
   Coordinates at;
   Communicator* communicator = nullptr;
-  baleen_event_t issued{};     ///< what the stream has done, for calls that begin after it
+  baleen_event_t issued{};  ///< what the stream has done, for calls that begin after it
   std::uint64_t issues = 0;
   MemoryReport memory;
   double flops = 0;

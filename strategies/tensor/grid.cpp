@@ -152,12 +152,22 @@ Status Grid::lower(GraphView graph) {
   return {};
 }
 
+/// Block k + 1 leaves right before the product of block k, no sooner: a rank has two blocks at a time. A weight's
+/// blocks are the same for all micro-batches, and are sent in each rather than kept.
 Status Grid::schedule(GraphView graph, Scheduling scheduling) {
+  std::map<baleen_op_t, baleen_op_t>
+      behind;  // products that share an operand share its blocks, which leave for the first
   for (const SummaStep& step : steps_) {
-    const baleen_op_t broadcast = graph.value(step.broadcast).producer, earlier = graph.value(step.earlier).producer;
-    // Products that share an operand share its broadcasts, which stand before the first.
-    if (scheduling.position(broadcast) == BALEEN_NONE || scheduling.position(earlier) >= scheduling.position(broadcast)) continue;
-    scheduling.after(broadcast, earlier);
+    const baleen_op_t product = graph.value(step.product).producer;
+    if (scheduling.position(product) == BALEEN_NONE) continue;
+    for (const baleen_value_t block : step.broadcasts) {
+      const auto [it, fresh] = behind.try_emplace(graph.value(block).producer, product);
+      if (!fresh && scheduling.position(product) < scheduling.position(it->second)) it->second = product;
+    }
+  }
+  for (const auto& [broadcast, product] : behind) {
+    scheduling.begin_before(broadcast, product);
+    scheduling.every_micro_batch(broadcast);
   }
   return {};
 }

@@ -89,11 +89,13 @@ class Lowering {
   baleen_value_t product(std::int64_t block) {
     std::vector<baleen_value_t> inputs = locals_;
     for (std::size_t i = 0; i < 2; ++i)
-      if (operands_[i].holds(travels_)) {
-        inputs[i] = collective("broadcast", inputs[i], axis_of(operands_[i]), block);
-        if (block >= 2) steps_.push_back({inputs[i], done_[static_cast<std::size_t>(block - 2)]});
-      }
-    return graph_.append("matmul", inputs, AttributeList().text("spec", spec_));
+      if (operands_[i].holds(travels_)) inputs[i] = collective("broadcast", inputs[i], axis_of(operands_[i]), block);
+    const baleen_value_t made = graph_.append("matmul", inputs, AttributeList().text("spec", spec_));
+    std::vector<baleen_value_t> broadcasts;
+    for (std::size_t i = 0; i < 2; ++i)
+      if (operands_[i].holds(travels_)) broadcasts.push_back(inputs[i]);
+    steps_.push_back({std::move(broadcasts), block == 0 ? made : last_});
+    return last_ = made;
   }
 
   baleen_value_t collective(std::string_view kind, baleen_value_t x, std::uint32_t axis, std::int64_t root) {
@@ -102,26 +104,24 @@ class Lowering {
 
   /// The result stays: products of all blocks add up.
   baleen_value_t sum() {
-    done_.push_back(product(0));
+    baleen_value_t total = product(0);
     for (std::int64_t block = 1; block < grid_.side(); ++block)
-      done_.push_back(graph_.append("accumulate", {done_.back(), product(block)}));
-    return done_.back();
+      total = graph_.append("accumulate", {total, product(block)});
+    return total;
   }
 
   /// An input stays: the product of each block is a term of what one rank of the row or column has.
   baleen_value_t placed_sums() {
     std::vector<baleen_value_t> sums;
-    for (std::int64_t block = 0; block < grid_.side(); ++block) {
-      done_.push_back(product(block));
-      sums.push_back(collective("reduce_to", done_.back(), axis_of(result()), block));
-    }
+    for (std::int64_t block = 0; block < grid_.side(); ++block)
+      sums.push_back(collective("reduce_to", product(block), axis_of(result()), block));
     return graph_.append("pick", sums, AttributeList().integer("axes", axis_of(result())));
   }
 
   GraphView graph_;
   SummaGrid grid_;
   std::vector<SummaStep>& steps_;
-  std::vector<baleen_value_t> done_;  ///< what is there when a block's product is
+  baleen_value_t last_ = BALEEN_NONE;  ///< the product of the block before
   std::string name_, spec_;
   std::vector<Operand> operands_;  ///< two inputs and the result
   std::vector<baleen_value_t> locals_;

@@ -85,11 +85,13 @@ typedef struct baleen_schedule_t {
     /* Runs collectives of one kind, along the same axes, of one dtype, as one: it starts when the last is ready. They stand in order
      * of position; none may depend on another. */
     baleen_status_t (*coalesce)(void* self, const baleen_op_t* ops, uint64_t count);
-    /* A collective begins as soon as what it reads is made, and is over before its result is read: `op`, which is one, begins no
-     * earlier than when `earlier`, which stands before it, is done. Bounds what is in flight. */
-    baleen_status_t (*after)(void* self, baleen_op_t op, baleen_op_t earlier);
+    /* A collective begins right before `other`, rather than as soon as its operands are made; it stands there from then on, and belongs to
+     * its phase. Its operands must be made before, its users come after. Those that run as one go to one place. */
+    baleen_status_t (*begin_before)(void* self, baleen_op_t op, baleen_op_t other);
+    /* An op that is the same for all micro-batches runs in each of them, rather than once per step: its result is not kept between. */
+    baleen_status_t (*every_micro_batch)(void* self, baleen_op_t op);
 } baleen_schedule_t;
-BALEEN_ASSERT_SIZE(baleen_schedule_t, 56);
+BALEEN_ASSERT_SIZE(baleen_schedule_t, 64);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {

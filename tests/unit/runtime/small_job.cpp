@@ -126,8 +126,10 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), registry_->log()));
   SessionOptions session_options{100, options.batch, 7, options.dtype, {{"script", 0, "small"}}};
   if (options.rendezvous) {
-    job.mesh.axes = {{"data", options.rendezvous->ranks}};
-    job.strategies = {{"data", {{"bucket_mb", {options.bucket_mb, "test"}}}, {}, "test"}};
+    job.mesh = options.mesh;
+    if (job.mesh.axes.empty()) job.mesh.axes = {{"data", options.rendezvous->ranks}};
+    job.strategies = options.strategies;
+    if (job.strategies.empty()) job.strategies = {{"data", {{"bucket_mb", {options.bucket_mb, "test"}}}, {}, "test"}};
     BALEEN_TRY(connect(options, job.mesh));
     session_options.communicator = communicator_.get();
   }
@@ -140,8 +142,7 @@ Status SmallRun::connect(const JobOptions& options, const Mesh& mesh) {
   BALEEN_TRY_ASSIGN(const Descriptor descriptor, registry_->find("transport", options.transport));
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(descriptor, {}, {7, "", "test"}));
   BALEEN_TRY_ASSIGN(const Plugin plugin, registry_->open(descriptor));
-  BALEEN_TRY_ASSIGN(communicator_,
-                    Communicator::create(plugin, *settings.get(), *options.rendezvous, mesh, {true}));
+  BALEEN_TRY_ASSIGN(communicator_, Communicator::create(plugin, *settings.get(), *options.rendezvous, mesh, {true}));
   return {};
 }
 

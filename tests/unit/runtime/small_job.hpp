@@ -19,6 +19,8 @@ struct JobOptions {
   std::string transport = {};                       ///< with several ranks: the member
   const baleen_rendezvous_t* rendezvous = nullptr;  ///< of this rank
   double bucket_mb = 4;
+  Mesh mesh = {};                           ///< with several ranks; else one axis `data`
+  std::vector<MemberSpec> strategies = {};  ///< with several ranks; else `data`
 };
 
 /// A session with all that it borrows. Records go to `log`, a file of JSON lines.
