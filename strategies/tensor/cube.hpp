@@ -20,6 +20,8 @@ class Cube : public Mode {
 
   Status rewrite(GraphView graph) override;
   Status place(GraphView graph, Placing placing) override;
+  /// What is gathered of weights is not kept from one micro-batch to the next.
+  Status schedule(GraphView graph, Scheduling scheduling) override;
 
  private:
   class Walk;
