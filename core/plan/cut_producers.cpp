@@ -16,6 +16,20 @@ bool is_flat_along(const Graph& graph, const Op& op, int dim) {
   });
 }
 
+bool draws_numbers(const Op& op) {
+  const auto& code = op.attributes.expression("expression").code;
+  return std::any_of(code.begin(), code.end(), [](const baleen_instruction_t& i) {
+    return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL;
+  });
+}
+
+/// Elements of a flat shard beneath other cuts have no global index that a kernel could tell.
+bool hides_indices(const Layout& layout) {
+  const auto flat = [](const Placement& p) { return p.cut() == kFlat; };
+  const auto cut = [](const Placement& p) { return p.cut().has_value(); };
+  return std::any_of(layout.begin(), layout.end(), flat) && std::count_if(layout.begin(), layout.end(), cut) > 1;
+}
+
 bool moves_parts(const Op& op) {
   const auto is = [&](Collective collective) { return op.kind->name == to_string(collective); };
   return op.attributes.has("from") &&
@@ -26,6 +40,7 @@ bool may_cut(const Graph& graph, const Op& conversion) {
   const Op* producer = graph.producer(conversion.inputs[0]);
   if (!producer || !producer->kind->has(kPointwise) || producer->outputs.size() != 1) return false;
   const Layout &before = graph.value(conversion.inputs[0]).layout, &after = graph.value(conversion.outputs[0]).layout;
+  if (hides_indices(after) && draws_numbers(*producer)) return false;
   for (std::size_t axis = 0; axis < after.size(); ++axis) {
     if (before[axis] == after[axis]) continue;
     for (const Placement& p : {before[axis], after[axis]})

@@ -106,6 +106,24 @@ std::vector<Case> cubes() {
           {"3d", {{"tensor", 8}, {"data", 2}}, "gpt", with(kEverything, {"batch=16"})}};
 }
 
+#ifdef WITH_ZERO
+/// States, and parameters, of a rank's part cut once more over `data`.
+std::vector<Case> with_zero() {
+  std::vector<Case> all;
+  for (const auto& [mode, ranks] : {std::pair{"1d", 2}, std::pair{"2d", 4}, std::pair{"3d", 8}})
+    for (int stage : {1, 3})
+      all.push_back({mode,
+                     {{"data", 2}, {"tensor", ranks}},
+                     "gpt",
+                     with(kEverything, {"batch=16"}),
+                     "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(stage) + "\n"});
+  return all;
+}
+std::string name_with_stage(const ::testing::TestParamInfo<Case>& info) {
+  return name_of(info) + "_stage_" + info.param.more[info.param.more.size() - 2];
+}
+INSTANTIATE_TEST_SUITE_P(WithZero, TensorParity, ::testing::ValuesIn(with_zero()), name_with_stage);
+#endif
 INSTANTIATE_TEST_SUITE_P(Cube, TensorParity, ::testing::ValuesIn(cubes()), name_of);
 INSTANTIATE_TEST_SUITE_P(Square, TensorParity, ::testing::ValuesIn(squares()), name_of);
 INSTANTIATE_TEST_SUITE_P(StackedSquares, TensorParity, ::testing::ValuesIn(stacked_squares()), name_of);

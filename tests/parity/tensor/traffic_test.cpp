@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <tuple>
 
 #include "tensor_run.hpp"
 
@@ -11,9 +12,10 @@ namespace {
 /// Sizes of tests/parity/gpt.lua.
 constexpr double kLayers = 2, kBatch = 8, kSequence = 12, kHidden = 24, kBytes = 4;
 
-/// Bytes that each rank sent in one step, by "kind.axis".
-std::vector<std::map<std::string, double>> sent(const std::string& script, const std::string& manifest, int ranks,
-                                                const std::vector<std::string>& arguments) {
+/// Numbers of each rank after one step whose names begin with `what`, by the rest of their names.
+std::vector<std::map<std::string, double>> facts(const std::string& what, const std::string& script,
+                                                 const std::string& manifest, int ranks,
+                                                 const std::vector<std::string>& arguments) {
   const TemporaryFolder folder;
   const std::string log = folder / "log.jsonl";
   const ProcessResult result = run_tensor({"run", "--steps", "1", "--log-json", log}, script, manifest, arguments);
@@ -21,13 +23,19 @@ std::vector<std::map<std::string, double>> sent(const std::string& script, const
   const std::string whole = read_file(log);
   std::vector<std::map<std::string, double>> all(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::string key = "\"rank." + std::to_string(rank) + ".sent_bytes.";
+    const std::string key = "\"rank." + std::to_string(rank) + "." + what + ".";
     for (std::size_t at = whole.find(key); at != std::string::npos; at = whole.find(key, at + 1)) {
       const std::size_t name = at + key.size(), end = whole.find('"', name);
       all[static_cast<std::size_t>(rank)][whole.substr(name, end - name)] = std::stod(whole.substr(end + 2));
     }
   }
   return all;
+}
+
+/// Bytes that each rank sent in one step, by "kind.axis".
+std::vector<std::map<std::string, double>> sent(const std::string& script, const std::string& manifest, int ranks,
+                                                const std::vector<std::string>& arguments) {
+  return facts("sent_bytes", script, manifest, ranks, arguments);
 }
 
 std::string plan(const std::string& mode) { return "mode = \"" + mode + "\"\n"; }
@@ -100,6 +108,18 @@ TEST(TensorTraffic, OfLinearLayersOnSquares) {
       }
     }
   }
+}
+
+/// Weights are 1/t, 1/q² and 1/q³ on each rank, with their states.
+TEST(TensorMemory, OfWeightsIsTheirShareExactly) {
+  const double whole = (16 * 32 + 32 * 8) * kBytes;
+  const std::tuple<std::string, int, int> modes[] = {
+      {plan("1d"), 4, 4}, {plan("2d"), 4, 4}, {plan("2.5d") + "depth = 2\n", 8, 4}, {plan("3d"), 8, 8}};
+  for (const auto& [options, ranks, parts] : modes)
+    for (const auto& own : facts("planned_bytes", "linear", tensor_manifest({{"tensor", ranks}}, options), ranks, {})) {
+      EXPECT_EQ(own.at("parameters"), whole / parts) << options;
+      EXPECT_EQ(own.at("optimizer"), whole / parts) << options;
+    }
 }
 
 /// (q - 1) (3 M K + 3 K N + 2 M N) / q³, operands gathered again in backward; without dX 2 M K + 2 K N + 2 M N.
