@@ -19,6 +19,8 @@ struct JobOptions {
   std::string transport = {};                       ///< with several ranks: the member
   const baleen_rendezvous_t* rendezvous = nullptr;  ///< of this rank
   double bucket_mb = 4;
+  bool attention = false;     ///< between embedding and hidden layer, causal, of two heads
+  std::string sequence = {};  ///< with several ranks: the mode in which they share sequences, in place of batches
 };
 
 /// A session with all that it borrows. Records go to `log`, a file of JSON lines.
