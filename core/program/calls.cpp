@@ -25,8 +25,9 @@ CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op) {
 
 namespace {
 
-/// Which collective ops run as one call, in the order in which the calls begin: that of the ops, so that it is the same on all ranks
-/// whatever kernels they have. A bucket stands where its last member stands, or where a member's result is first needed.
+/// Which collective ops run as one call, in the order in which the calls begin: that of the ops, so that it is the same
+/// on all ranks whatever kernels they have. A bucket stands where its last member stands, or where a member's result is
+/// first needed.
 class CallOrder {
  public:
   explicit CallOrder(const Lowered& lowered) : lowered_(lowered) {
@@ -119,7 +120,9 @@ class CallScheduler {
     }
     const LowOp producer = lowered_.values[v].producer;
     if (producer == kNone) return;
-    for (LowValue input : lowered_.ops[producer].op.inputs) sources_of(input, found);
+    const Op& op = lowered_.ops[producer].op;
+    const bool only_begun = op.attributes.has("begun") && op.attributes.integer("begun") != 0;
+    for (LowValue input : only_begun ? std::vector{op.inputs[0]} : op.inputs) sources_of(input, found);
   }
 
   void collect() {
@@ -159,8 +162,8 @@ class CallScheduler {
       for (std::uint32_t call : wanting_[v]) calls_[call].missing.erase(v);
   }
 
-  /// The next calls, as long as all that they read is made. A call of each micro-batch begins in its own loop, though a rank that
-  /// only receives could begin it before.
+  /// The next calls, as long as all that they read is made. A call of each micro-batch begins in its own loop, though a
+  /// rank that only receives could begin it before.
   void begin_ready() {
     while (next_ < calls_.size() && inputs_made(calls_[next_]) && in_place(calls_[next_])) begin(next_++);
   }
@@ -246,11 +249,11 @@ class CallScheduler {
   std::vector<std::vector<LowOp>> users_;
   std::set<LowValue> written_;  ///< by steps
   std::vector<Call> calls_;
-  std::uint32_t next_ = 0;                                 ///< the first that has not begun
-  std::uint32_t section_ = 0;                              ///< in which the next step stands
-  bool entering_ = false;                                  ///< it is the first of its section
-  std::map<LowValue, std::uint32_t> maker_;                ///< calls by their results
-  std::map<LowValue, std::vector<std::uint32_t>> wanting_; ///< calls by what their inputs wait for
+  std::uint32_t next_ = 0;                                  ///< the first that has not begun
+  std::uint32_t section_ = 0;                               ///< in which the next step stands
+  bool entering_ = false;                                   ///< it is the first of its section
+  std::map<LowValue, std::uint32_t> maker_;                 ///< calls by their results
+  std::map<LowValue, std::vector<std::uint32_t>> wanting_;  ///< calls by what their inputs wait for
 };
 
 }  // namespace
