@@ -76,7 +76,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
 PassObserver pass_observer(bool print) {
   if (!print) return {};
   return [](const std::string& phase, const Graph& graph) {
-    std::cout << "--- " << phase << " ---\n" << baleen::print(graph) << '\n';
+    std::cout << "--- " << phase << " ---\n" << baleen::print(graph) << '\n' << std::flush;  // monitors write past it
   };
 }
 
@@ -85,26 +85,32 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   auto run = std::unique_ptr<Run>(new Run(setup));
   BALEEN_TRY_ASSIGN(run->described_, describe(options, setup, prepared, wishes));
   Job& job = run->script().job();
-  SessionOptions session{run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
+  SessionOptions session{
+      run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
   if (setup.link && prepared.transport && !wishes.alone) {
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));
-    BALEEN_TRY(run->ranks_->compare(job.train));
+    BALEEN_TRY(run->ranks_->compare(job, session.steps));
     session.communicator = &run->ranks_->communicator();
     session.local_ranks = run->ranks_->place().local_ranks;
     session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
     session.start_facts.push_back({"transport", 0, prepared.transport->member.descriptor.name});
   }
-  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, pass_observer(wishes.print_passes)));
+  const PassObserver observer = pass_observer(wishes.print_passes && run->speaks());
+  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
   if (!with_monitors || !run->speaks()) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
-  BALEEN_TRY_ASSIGN(run->session_, Session::create(std::move(plan), *run->device_, run->described_.data,
-                                                   *run->monitors_, session));
-  if (!options.load.empty())
-    BALEEN_TRY(load_parameters(*run->session_, setup.registry, options.load.string()));
+  BALEEN_TRY_ASSIGN(run->session_,
+                    Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
+  if (!options.load.empty()) BALEEN_TRY(load_parameters(*run->session_, setup.registry, options.load.string()));
   return run;
+}
+
+Status Run::train(TrainingRun& driven) {
+  BALEEN_TRY(script().train(driven));
+  return ranks_ ? ranks_->meet_at_end() : Status();
 }
 
 Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
@@ -118,10 +124,10 @@ Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
 }
 
 Status Run::save(const std::string& path) {
-  return save_parameters(*session_, setup_.registry, path,
-                         {{"steps", std::to_string(session_->steps_done())},
-                          {"data_position", std::to_string(session_->position())}},
-                         speaks());
+  return save_parameters(
+      *session_, setup_.registry, path,
+      {{"steps", std::to_string(session_->steps_done())}, {"data_position", std::to_string(session_->position())}},
+      speaks());
 }
 
 }  // namespace baleen::app

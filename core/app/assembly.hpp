@@ -17,10 +17,10 @@ namespace baleen::app {
 /// What a command asks of the script beside its options.
 struct Wishes {
   std::optional<std::int64_t> steps;
-  bool generate = false;      ///< describe the generate graph though the job does not ask for it
+  bool generate = false;  ///< describe the generate graph though the job does not ask for it
   bool print_passes = false;
-  bool silent = false;        ///< what the script prints is not shown
-  bool alone = false;         ///< one rank, whatever the manifest says
+  bool silent = false;  ///< what the script prints is not shown
+  bool alone = false;   ///< one rank, whatever the manifest says
 };
 
 /// A script that has described its job. The registry of ops outlives the job's graphs.
@@ -58,6 +58,8 @@ class Run : public TrainingRun {
     return session_->logits(tokens);
   }
   Status save(const std::string& path) override;
+  /// Runs the script's training. With several ranks: until all have come to its end.
+  Status train(TrainingRun& driven);
 
  private:
   explicit Run(const Setup& setup) : setup_(setup) {}

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/app/command_line.hpp"
@@ -104,9 +105,14 @@ void print_advice(const std::set<std::string>& usable, const Machine& machine) {
                 find_kind("checkpoint")->folder.data());
   if (!usable.contains("monitor"))
     std::printf("advice: no monitor plugin, so a run is silent (folder %s)\n", find_kind("monitor")->folder.data());
+  for (const auto& [kind, what] :
+       {std::pair{"transport", "ranks cannot exchange data"}, std::pair{"strategy", "work cannot be split over ranks"}})
+    if (!usable.contains(kind))
+      std::printf("advice: no %s plugin, so %s: a run has one rank (folder %s)\n", kind, what,
+                  find_kind(kind)->folder.data());
   if (machine.shared_bytes < kLittleShared)
     std::printf(
-        "advice: /dev/shm is small; several ranks on this host exchange data there. In Docker: --shm-size=2g; else: "
+        "advice: /dev/shm is small; ranks on one host may exchange data there. In Docker: --shm-size=2g; else: "
         "mount -o remount,size=50%% /dev/shm\n");
 }
 

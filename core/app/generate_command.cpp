@@ -9,9 +9,11 @@ namespace baleen::app {
 namespace {
 
 Status generate(const GenerateOptions& options, const Setup& setup) {
-  BALEEN_TRY(refuse_ranks(setup));
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), {{}, true, false}, false));
+  if (setup.manifest.ranks() > 1)
+    setup.log.info("generate runs on one rank; the manifest's " + std::to_string(setup.manifest.ranks()) +
+                   " are for training");
   BALEEN_TRY_ASSIGN(const std::string text,
                     run->script().generate(*run, {options.prompt, options.tokens, options.temperature}));
   std::cout << text << '\n';

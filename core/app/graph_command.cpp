@@ -9,7 +9,16 @@
 namespace baleen::app {
 namespace {
 
-/// "37 ops, 14,208 parameters, 1.23 GFLOP": of one run of the graph, by the kinds' cost rules.
+/// ", on 4 ranks (data 2 x tensor 2)"; empty for one rank.
+std::string ranks_text(const Mesh& mesh) {
+  if (rank_count(mesh) == 1) return "";
+  std::string axes;
+  for (const MeshAxis& axis : mesh.axes)
+    axes += (axes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
+  return ", on " + std::to_string(rank_count(mesh)) + " ranks (" + axes + ")";
+}
+
+/// "37 ops, 14,208 parameters, 1.23 GFLOP": of one run of the graph on all ranks together, by the kinds' cost rules.
 std::string summary(const Graph& graph, const std::vector<PersistentSpec>& persistent) {
   double flops = 0;
   std::size_t ops = 0;
@@ -29,10 +38,10 @@ std::string summary(const Graph& graph, const std::vector<PersistentSpec>& persi
 }
 
 Status graph(const GraphOptions& options, const Setup& setup) {
-  BALEEN_TRY(refuse_ranks(setup));
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
   const bool generate = options.graph == "generate";
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate, options.print_passes}));
+  described.script->job().mesh = prepared.mesh;
   BALEEN_TRY_ASSIGN(const Plan plan,
                     make_plan(std::move(described.script->job()), setup.registry, pass_observer(options.print_passes)));
   const std::optional<ScheduledGraph>& chosen = generate ? plan.generate : plan.evaluate;
@@ -40,7 +49,8 @@ Status graph(const GraphOptions& options, const Setup& setup) {
     return invalid("the job has no " + options.graph + " graph", options.script.string());
   const Graph& graph = options.graph == "train" ? plan.train.graph : chosen->graph;
   std::cout << (options.dot ? print_dot(graph) : print(graph));
-  std::cout << (options.dot ? "// " : "# ") << options.graph << ": " << summary(graph, plan.persistent) << '\n';
+  std::cout << (options.dot ? "// " : "# ") << options.graph << ": " << summary(graph, plan.persistent)
+            << ranks_text(plan.mesh) << '\n';
   return {};
 }
 

@@ -45,14 +45,6 @@ Status check_transport(const Setup& setup, const ScriptOptions& options) {
 
 }  // namespace
 
-Status refuse_ranks(const Setup& setup) {
-  const Manifest& manifest = setup.manifest;
-  if (manifest.ranks() == 1) return {};
-  return unsupported("the manifest asks for " + std::to_string(manifest.ranks()) +
-                         " ranks; this version runs one. Leave out [mesh], or make its axes 1",
-                     manifest.hosts.front().where.empty() ? manifest.file.string() : manifest.hosts.front().where);
-}
-
 Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
   std::error_code code;
   if (!fs::exists(options.script, code)) return Error{BALEEN_NOT_FOUND, "no such script", options.script.string()};

@@ -29,9 +29,6 @@ struct Prepared {
   std::string folder;                       ///< of the script, without a trailing '/'
 };
 
-/// UNSUPPORTED where the manifest has several ranks: for commands that run one.
-Status refuse_ranks(const Setup& setup);
-
 /// Fails for a script that is not there, a member that is unknown, has bad options or does not open.
 Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup);
 

@@ -1,23 +1,61 @@
 /// \file Connects a rank.
 #include "core/app/ranks.hpp"
 
+#include <array>
 #include <sstream>
+#include <utility>
 
 #include "baleen/plugin.hpp"
 
 namespace baleen::app {
 namespace {
 
-/// The first line in which two texts differ: "line 7: `a` here, `b` on rank 0".
+using NamedGraph = std::pair<const char*, const Graph*>;
+
+/// The graphs that a script describes; null where it has none.
+std::array<NamedGraph, 3> graphs_of(const Job& job) {
+  return {NamedGraph{"train", &job.train}, NamedGraph{"evaluate", job.evaluate ? &*job.evaluate : nullptr},
+          NamedGraph{"generate", job.generate ? &*job.generate : nullptr}};
+}
+
+/// What a job is beside its graphs, a line each.
+std::string facts_of(const Job& job, std::int64_t steps) {
+  std::ostringstream text;
+  text.precision(17);
+  text << "steps = " << steps << "\nbatch = " << job.batch << "\naccumulate = " << job.accumulate
+       << "\nseed = " << job.seed << "\nclip = " << job.clip << "\noptimizer = " << job.optimizer.name << '\n';
+  for (const auto& [name, graph] : graphs_of(job))
+    text << "the " << name << " graph is " << (graph ? "there" : "missing") << '\n';
+  return text.str();
+}
+
+std::string hashes_of(const Job& job) {
+  std::string text;
+  for (const auto& [name, graph] : graphs_of(job)) text += graph ? std::to_string(hash(*graph)) + '\n' : "none\n";
+  return text;
+}
+
+/// One line per op, with its graph and number.
+std::string ops_of(const Job& job) {
+  std::string text;
+  for (const auto& [name, graph] : graphs_of(job)) {
+    std::istringstream lines(graph ? print(*graph) : "");
+    int number = 0;
+    for (std::string line; std::getline(lines, line);)
+      text += std::string(name) + " graph, op " + std::to_string(++number) + ": " + line + '\n';
+  }
+  return text;
+}
+
+/// The first line in which two texts differ: "`a` here and `b` on rank 0".
 std::string first_difference(const std::string& mine, const std::string& theirs) {
   std::istringstream a(mine), b(theirs);
-  for (int number = 1;; ++number) {
+  while (true) {
     std::string x, y;
     const bool more_x = static_cast<bool>(std::getline(a, x)), more_y = static_cast<bool>(std::getline(b, y));
-    if (!more_x && !more_y) return "no line differs, only what is not printed";
+    if (!more_x && !more_y) return "only in what is not printed";
     if (x != y || more_x != more_y)
-      return "op " + std::to_string(number) + " is `" + (more_x ? x : "missing") + "` here and `" +
-             (more_y ? y : "missing") + "` on rank 0";
+      return "`" + (more_x ? x : "nothing more") + "` here and `" + (more_y ? y : "nothing more") + "` on rank 0";
   }
 }
 
@@ -49,26 +87,28 @@ Result<std::unique_ptr<Ranks>> Ranks::connect(const ScriptOptions& options, cons
       *setup.link, [host](const Error& error) { host->fail(host->self, error.code, abi(error.text())); });
   Communicator::Options communicator;
   communicator.checked = options.checked;
-  BALEEN_TRY_ASSIGN(ranks->communicator_, Communicator::create(transport.plugin, *settings.get(), *ranks->rendezvous_->get(),
-                                                               std::move(mesh), communicator));
+  communicator.begins = [&link = *setup.link](std::int64_t number) { link.begins(number); };
+  BALEEN_TRY_ASSIGN(ranks->communicator_,
+                    Communicator::create(transport.plugin, *settings.get(), *ranks->rendezvous_->get(), std::move(mesh),
+                                         communicator));
   ranks->watch_.emplace(*setup.link, [raw = ranks->communicator_.get()](const std::string& why) { raw->abort(why); });
+  BALEEN_TRY(ranks->communicator_->prepare_end());
   return ranks;
 }
 
 Ranks::~Ranks() { watch_.reset(); }
 
-Status Ranks::compare(const Graph& graph) {
-  const std::string rank = std::to_string(place().rank), mine = std::to_string(hash(graph));
-  const std::string text = print(graph);
-  BALEEN_TRY(link_.put("graph.hash." + rank, mine));
+Status Ranks::compare(const Job& job, std::int64_t steps) {
+  const std::string rank = std::to_string(place().rank), facts = facts_of(job, steps), text = facts + ops_of(job);
+  const std::string mine = facts + hashes_of(job);
   if (place().rank == 0) {
-    BALEEN_TRY(link_.put("graph.lines", text));
-    return {};
+    BALEEN_TRY(link_.put("job", mine));
+    return link_.put("job.lines", text);
   }
-  BALEEN_TRY_ASSIGN(const std::string first, link_.get("graph.hash.0"));
+  BALEEN_TRY_ASSIGN(const std::string first, link_.get("job"));
   if (first == mine) return {};
-  BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("graph.lines"));
-  return invalid("rank " + rank + " describes another model than rank 0: " + first_difference(text, theirs) +
+  BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("job.lines"));
+  return invalid("rank " + rank + " describes another job than rank 0: " + first_difference(text, theirs) +
                  "; a script must do the same on every rank");
 }
 

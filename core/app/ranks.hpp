@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "core/app/prepare.hpp"
-#include "core/graph/graph.hpp"
 #include "core/launch/rendezvous_table.hpp"
+#include "core/plan/job.hpp"
 #include "core/program/communicator.hpp"
 
 namespace baleen::app {
@@ -17,15 +17,19 @@ Result<Mesh> mesh_of(const Manifest& manifest);
 class Ranks {
  public:
   /// Collective: connects the ranks of `link` by the chosen transport.
-  static Result<std::unique_ptr<Ranks>> connect(const ScriptOptions& options, const Setup& setup, const Opened& transport,
-                                                Mesh mesh);
+  static Result<std::unique_ptr<Ranks>> connect(const ScriptOptions& options, const Setup& setup,
+                                                const Opened& transport, Mesh mesh);
   ~Ranks();
 
   Communicator& communicator() { return *communicator_; }
   const Place& place() const { return link_.place(); }
 
-  /// That every rank described this graph; else names the first line in which a rank's differs from rank 0's.
-  Status compare(const Graph& graph);
+  /// Waits until all ranks have come to the end of the script's training; names a rank that is still within it.
+  Status meet_at_end() { return communicator_->meet_at_end(); }
+
+  /// That every rank described this job; else names the first thing in which a rank's differs from rank 0's. What ranks
+  /// do alike (programs, collectives, the default loop) follows from it.
+  Status compare(const Job& job, std::int64_t steps);
 
  private:
   explicit Ranks(RankLink& link) : link_(link) {}

@@ -13,7 +13,7 @@ Status run(const RunOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared),
                                                 {options.steps, false, options.print_passes}, true));
   run->session().start();
-  BALEEN_TRY(run->script().train(*run));
+  BALEEN_TRY(run->train(*run));
   if (!options.save.empty()) BALEEN_TRY(run->save(options.save.string()));
   BALEEN_TRY_ASSIGN(auto facts, account(run->session(), setup.link));
   run->session().finish(std::move(facts));

@@ -1,5 +1,5 @@
-/// \file Paths that a user typed on the command line mean what they mean in the shell: relative to the working folder, though a
-/// script's own paths are relative to the script.
+/// \file Paths that a user typed on the command line mean what they mean in the shell: relative to the working folder,
+/// though a script's own paths are relative to the script.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace baleen::app {
 
-/// Makes each relative value of a PATH option absolute where it stands among the script's arguments, either alone or behind the '='
-/// of `--name=value`. Other values stay as they are.
+/// Makes each relative value of a PATH option absolute where it stands among the script's arguments, either alone or
+/// behind the '=' of `--name=value`. Other values stay as they are.
 void anchor_typed_paths(UserValues& values, const Descriptor& descriptor, const std::vector<std::string>& script_args);
 
 }  // namespace baleen::app

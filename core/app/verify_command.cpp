@@ -64,7 +64,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, bool alo
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), wishes, false));
   Record result;
   Recorder recorder(*run, result);
-  BALEEN_TRY(run->script().train(recorder));
+  BALEEN_TRY(run->train(recorder));
   for (const PersistentBuffer& buffer : run->session().persistent().buffers) {
     if (buffer.spec.role != Role::parameter) continue;
     BALEEN_TRY_ASSIGN(auto numbers, read_numbers(run->session(), buffer));

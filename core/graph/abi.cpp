@@ -58,7 +58,7 @@ void AbiOp::assign(const Op& op, std::vector<std::uint32_t> input_numbers, std::
   inputs = std::move(input_numbers);
   outputs = std::move(output_numbers);
   attributes = abi_attributes(op.attributes);
-  view = {sizeof(view),   abi(op.kind->name), abi(op.name),      inputs.data(),     inputs.size(),
+  view = {sizeof(view),   abi(op.kind->name), abi(op.name),      inputs.data(),    inputs.size(),
           outputs.data(), outputs.size(),     attributes.data(), attributes.size()};
 }
 
@@ -78,7 +78,8 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
   };
   table_.redirect = [](void* p, ValueId from, ValueId to, OpId except) {
     auto& graph = self(p).graph_;
-    if (from >= graph.value_count() || to >= graph.value_count()) return self(p).keep(invalid("redirect: no such value"));
+    if (from >= graph.value_count() || to >= graph.value_count())
+      return self(p).keep(invalid("redirect: no such value"));
     Status status = graph.redirect(from, to, except);
     // What stands in a gradient's place is one.
     if (graph.value(from).role == Role::gradient && graph.value(to).role == Role::activation)

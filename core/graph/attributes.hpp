@@ -11,8 +11,8 @@ namespace baleen {
 
 using Attribute = std::variant<std::vector<std::int64_t>, std::vector<double>, std::string, Expression>;
 
-/// Ordered by name, so that printing and hashing are stable. A getter throws std::out_of_range-like logic errors only for
-/// our own bugs: kinds check their attributes in `infer`.
+/// Ordered by name, so that printing and hashing are stable. A getter throws std::out_of_range-like logic errors only
+/// for our own bugs: kinds check their attributes in `infer`.
 class Attributes {
  public:
   Attributes() = default;
@@ -25,7 +25,9 @@ class Attributes {
   std::int64_t integer_or(const std::string& name, std::int64_t fallback) const {
     return has(name) ? integer(name) : fallback;
   }
-  const std::vector<std::int64_t>& integers(const std::string& name) const { return get<std::vector<std::int64_t>>(name); }
+  const std::vector<std::int64_t>& integers(const std::string& name) const {
+    return get<std::vector<std::int64_t>>(name);
+  }
   double number(const std::string& name) const { return get<std::vector<double>>(name).at(0); }
   double number_or(const std::string& name, double fallback) const { return has(name) ? number(name) : fallback; }
   const std::string& text(const std::string& name) const { return get<std::string>(name); }

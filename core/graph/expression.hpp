@@ -13,7 +13,8 @@ namespace baleen {
 struct Expression {
   std::vector<baleen_instruction_t> code;
 
-  /// Append an instruction (or find an equal one) and return its number. Constants are folded where that changes no bit.
+  /// Append an instruction (or find an equal one) and return its number. Constants are folded where that changes no
+  /// bit.
   std::uint32_t input(std::uint32_t number);
   std::uint32_t constant(double value);
   std::uint32_t index(std::uint32_t dimension);

@@ -26,7 +26,7 @@ struct Value {
   std::uint32_t result = 0;  ///< which of the producer's results
   Layout layout;             ///< empty before `place`
   std::string place = "device";
-  std::vector<OpId> users;   ///< each live user once, ascending
+  std::vector<OpId> users;  ///< each live user once, ascending
 
   std::size_t rank() const { return shape.size(); }
 };
@@ -50,21 +50,23 @@ struct GraphOutput {
   ValueId value;
 };
 
-/// Ops are kept in a topological order; `append` puts an op at its end. Copyable: passes work on a copy and a failed one is
-/// thrown away.
+/// Ops are kept in a topological order; `append` puts an op at its end. Copyable: passes work on a copy and a failed
+/// one is thrown away.
 class Graph {
  public:
   explicit Graph(const OpRegistry* registry = nullptr) : registry_(registry) {}
 
   // --- building
-  /// Values without inputs. The name is unique per kind of source: asking again gives the same value (types must agree).
+  /// Values without inputs. The name is unique per kind of source: asking again gives the same value (types must
+  /// agree).
   Result<ValueId> parameter(const std::string& name, const ValueType& type);
   Result<ValueId> state(const std::string& name, const ValueType& type);
   Result<ValueId> input(const std::string& name, const ValueType& type);
   /// A number the host writes before each step.
   Result<ValueId> scalar(const std::string& name, baleen_dtype_t dtype);
 
-  /// Appends an op; results as the kind's rule infers. Equal pure ops of one phase are merged. The error names the layer.
+  /// Appends an op; results as the kind's rule infers. Equal pure ops of one phase are merged. The error names the
+  /// layer.
   Result<std::vector<ValueId>> append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
                                       const std::string& name = {});
   /// As above for kinds of one result.
@@ -95,7 +97,7 @@ class Graph {
   Op& op(OpId id) { return ops_[id]; }
   const Value& value(ValueId id) const { return values_[id]; }
   Value& value(ValueId id) { return values_[id]; }
-  std::size_t op_count() const { return ops_.size(); }        ///< ids below; some may be dead
+  std::size_t op_count() const { return ops_.size(); }  ///< ids below; some may be dead
   std::size_t value_count() const { return values_.size(); }
   /// Live ops in topological order.
   std::vector<OpId> ops() const;

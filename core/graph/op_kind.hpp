@@ -21,16 +21,16 @@ inline constexpr std::uint32_t kNone = BALEEN_NONE;
 
 /// What passes may ask of a kind instead of its name.
 enum Trait : std::uint32_t {
-  kStructural = 1u << 0,  ///< no kernel: parameter, input, state, scalar, assign, collectives
-  kPure = 1u << 1,        ///< equal inputs and attributes give equal results: may be merged and dropped
-  kPointwise = 1u << 2,   ///< carries an `expression`
-  kView = 1u << 3,        ///< may be a view of its input's memory (reshape, transpose, slice)
-  kCheap = 1u << 4,       ///< worth computing again rather than keeping
-  kSensitive = 1u << 5,   ///< wants fp32 under mixed precision (norms, softmax, losses)
-  kSideEffect = 1u << 6,  ///< kept though nobody uses a result (assign)
-  kReduction = 1u << 7,   ///< a pointwise producer may be computed inside it
-  kContraction = 1u << 8, ///< a pointwise consumer may be computed in its epilogue
-  kCollective = 1u << 9,  ///< ranks talk: becomes an operation of the transport
+  kStructural = 1u << 0,   ///< no kernel: parameter, input, state, scalar, assign, collectives
+  kPure = 1u << 1,         ///< equal inputs and attributes give equal results: may be merged and dropped
+  kPointwise = 1u << 2,    ///< carries an `expression`
+  kView = 1u << 3,         ///< may be a view of its input's memory (reshape, transpose, slice)
+  kCheap = 1u << 4,        ///< worth computing again rather than keeping
+  kSensitive = 1u << 5,    ///< wants fp32 under mixed precision (norms, softmax, losses)
+  kSideEffect = 1u << 6,   ///< kept though nobody uses a result (assign)
+  kReduction = 1u << 7,    ///< a pointwise producer may be computed inside it
+  kContraction = 1u << 8,  ///< a pointwise consumer may be computed in its epilogue
+  kCollective = 1u << 9,   ///< ranks talk: becomes an operation of the transport
 };
 
 /// A result's type as a shape rule gives it.
@@ -89,8 +89,8 @@ struct OpKind {
   /// The same results from other ops, or null.
   std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> expand;
 
-  /// A better form of `op` given what made its inputs (a loss over a projection becomes the fused loss): its results, or
-  /// an empty list where there is none. May be null. [before differentiation]
+  /// A better form of `op` given what made its inputs (a loss over a projection becomes the fused loss): its results,
+  /// or an empty list where there is none. May be null. [before differentiation]
   std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> fuse;
 
   bool has(Trait trait) const { return (traits & trait) != 0; }

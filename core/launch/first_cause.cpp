@@ -54,23 +54,28 @@ const FirstCause::Event& FirstCause::first() const {
   return primary == events_.end() ? events_.front() : *primary;
 }
 
-std::vector<int> FirstCause::alike(const Event& event) const {
-  std::vector<int> ranks;
+FirstCause::Alike FirstCause::alike(const Event& event) const {
+  Alike alike{{}, event.failure.moment};
   for (const Event& other : events_) {
     const Error &a = event.failure.error, &b = other.failure.error;
-    if (a.code == b.code && a.message == b.message && a.where == b.where) ranks.push_back(other.rank);
+    if (a.code != b.code || a.message != b.message || a.where != b.where) continue;
+    alike.ranks.push_back(other.rank);
+    alike.moment = common(alike.moment, other.failure.moment);
   }
-  std::ranges::sort(ranks);
-  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  return ranks;
+  std::ranges::sort(alike.ranks);
+  alike.ranks.erase(std::unique(alike.ranks.begin(), alike.ranks.end()), alike.ranks.end());
+  return alike;
 }
 
 std::string FirstCause::text(const Event& event) const {
-  const std::vector<int> ranks = alike(event);
-  std::string text = rank_list(ranks);
-  if (host_ != "localhost") text += " on " + host_;
-  const std::string moment = ranks.size() == 1 ? event.failure.moment.text() : "";
-  return text + (moment.empty() ? "" : ", " + moment) + ": " + event.failure.error.text();
+  const auto [ranks, common_moment] = alike(event);
+  std::string text;
+  if (static_cast<int>(ranks.size()) < ranks_) {
+    text = rank_list(ranks);
+    if (host_ != "localhost") text += " on " + host_;
+  }
+  if (const std::string moment = common_moment.text(); !moment.empty()) text += (text.empty() ? "" : ", ") + moment;
+  return text + (text.empty() ? "" : ": ") + event.failure.error.text();
 }
 
 std::string FirstCause::reason() const { return text(first()); }
@@ -81,9 +86,9 @@ Outcome FirstCause::outcome() const {
   const Event& cause = first();
   outcome.signal = cause.signal;
   if (cause.signal) return outcome;
-  Error error = cause.failure.error;
-  if (static_cast<int>(alike(cause).size()) < ranks_) error = {error.code, text(cause), {}};
-  outcome.status = std::move(error);
+  const Error& own = cause.failure.error;
+  const std::string told = text(cause);
+  outcome.status = told == own.text() ? own : Error{own.code, told, {}};
   outcome.recorded = cause.failure.recorded;
   if (const auto code = exit_codes_.find(cause.rank); code != exit_codes_.end()) outcome.exit_code = code->second;
   return outcome;
@@ -93,7 +98,7 @@ std::vector<std::string> FirstCause::consequences() const {
   std::vector<std::string> lines;
   if (!any()) return lines;
   const Event& cause = first();
-  const std::vector<int> named = alike(cause);
+  const std::vector<int> named = alike(cause).ranks;
   for (const Event& event : events_) {
     const std::string line = "a consequence: " + text(event);
     if (!std::ranges::count(named, event.rank) && !std::ranges::count(lines, line)) lines.push_back(line);

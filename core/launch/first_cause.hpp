@@ -11,7 +11,7 @@ namespace baleen {
 
 /// How a job ended.
 struct Outcome {
-  Status status;  ///< or the first cause, its message naming the ranks; where all ranks failed alike, none
+  Status status;  ///< or the first cause, its message naming the ranks (none where all failed alike) and the moment
   std::vector<std::string> recorded = {};  ///< the last lines of the log of the rank that failed first, if it sent them
   int exit_code = -1;  ///< of the process that the cause is about, where it ended with one of its own
   int signal = 0;      ///< the launcher was told to end by this signal, and the ranks did; `status` is good then
@@ -49,7 +49,12 @@ class FirstCause {
     int signal = 0;          ///< told to end
   };
   const Event& first() const;
-  std::vector<int> alike(const Event& event) const;
+  /// The ranks that failed in the same way, and how far all of them had come.
+  struct Alike {
+    std::vector<int> ranks;
+    Moment moment;
+  };
+  Alike alike(const Event& event) const;
   std::string text(const Event& event) const;
 
   int ranks_;

@@ -17,7 +17,9 @@ struct Patience {
   Time grace{1'500};      ///< from the word that a peer is lost to being killed
   Time leaving{10'000};   ///< from a rank's last word to its end
   Time remind{5'000};     ///< from the first wait at the rendezvous to naming those who are missing; then twice, ...
-  Time give_up{600'000};  ///< longest wait at the rendezvous
+  Time stalled{
+      30'000};  ///< without a new collective while ranks have begun unequally many, to saying so; then twice, ...
+  Time give_up{600'000};  ///< longest wait at the rendezvous, and longest stall
 
   /// Between two heartbeats.
   static constexpr Time kBeat{200};

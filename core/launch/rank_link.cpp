@@ -73,9 +73,10 @@ struct RankLink::Impl {
 
   std::atomic<std::int64_t> step{-1};
   std::atomic<const char*> phase{""};
+  std::atomic<std::int64_t> collective{-1};
   std::thread thread;
 
-  Moment moment() const { return {step.load(), phase.load(), -1, -1}; }
+  Moment moment() const { return {step.load(), phase.load(), collective.load(), -1}; }
   bool send_bytes(std::string_view bytes, int flags);
   void send(const Message& message);
   void beat();
@@ -247,6 +248,8 @@ void RankLink::at(std::int64_t step, const char* phase) {
   impl_->step.store(step, std::memory_order_relaxed);
   impl_->phase.store(phase, std::memory_order_relaxed);
 }
+
+void RankLink::begins(std::int64_t collective) { impl_->collective.store(collective, std::memory_order_relaxed); }
 
 void RankLink::fail(const Error& error, std::vector<std::string> recorded) {
   fail(Failure{error, impl_->moment(), std::move(recorded)});

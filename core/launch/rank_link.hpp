@@ -44,6 +44,9 @@ class RankLink {
   /// How far this rank is: told with each heartbeat, so that its launcher knows should it die. Locks and allocates
   /// nothing; `phase` outlives the link.
   void at(std::int64_t step, const char* phase);
+  /// As `at`: this rank begins its collective of that number, counted from 1. Ranks that differ in it for long are
+  /// named by the launcher.
+  void begins(std::int64_t collective);
   /// Says why this rank is about to end. The launcher shows it: the rank itself stays silent. BALEEN_PEER_LOST counts
   /// as a consequence of what another rank will say.
   void fail(const Error& error, std::vector<std::string> recorded = {});

@@ -11,8 +11,8 @@ std::string text(baleen_string_t from) { return from.size ? std::string(from.dat
 }  // namespace
 
 RendezvousTable::RendezvousTable(RankLink& link, std::function<void(const Error&)> fail)
-    : link_(link), fail_(std::move(fail)), table_{sizeof table_,      this, link.place().rank,
-                                                  link.place().ranks, put,  get_value} {}
+    : link_(link), fail_(std::move(fail)), table_{sizeof table_, this, link.place().rank, link.place().ranks, put,
+                                                  get_value,     over} {}
 
 baleen_status_t RendezvousTable::put(void* self, baleen_string_t key, baleen_string_t value) {
   const auto& rendezvous = *static_cast<RendezvousTable*>(self);
@@ -21,6 +21,8 @@ baleen_status_t RendezvousTable::put(void* self, baleen_string_t key, baleen_str
   rendezvous.fail_(status.error());
   return status.error().code;
 }
+
+std::int32_t RendezvousTable::over(void* self) { return static_cast<RendezvousTable*>(self)->link_.state() ? 0 : 1; }
 
 std::int64_t RendezvousTable::get_value(void* self, baleen_string_t key, char* value, std::uint64_t capacity) {
   const auto& rendezvous = *static_cast<RendezvousTable*>(self);

@@ -19,6 +19,7 @@ class RendezvousTable {
 
  private:
   static baleen_status_t put(void* self, baleen_string_t key, baleen_string_t value);
+  static std::int32_t over(void* self);
   static std::int64_t get_value(void* self, baleen_string_t key, char* value, std::uint64_t capacity);
 
   RankLink& link_;

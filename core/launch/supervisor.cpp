@@ -30,7 +30,8 @@ Supervisor::Supervisor(const LaunchOptions& options)
       err_(STDERR_FILENO),
       store_(options.ranks),
       cause_(options.ranks, options.host),
-      last_turn_(Clock::now()) {}
+      last_turn_(Clock::now()),
+      progress_(options.ranks, last_turn_) {}
 
 Status Supervisor::start() {
   BALEEN_TRY_ASSIGN(signals_, Signals::open());
@@ -51,8 +52,10 @@ Outcome Supervisor::run() {
   while (!is_over()) {
     wait();
     const Clock::time_point now = Clock::now();
-    if (now - last_turn_ > kOwnPause)
+    if (now - last_turn_ > kOwnPause) {
       for (const auto& rank : ranks_) rank->forgive(now);
+      progress_.forgive(now);
+    }
     last_turn_ = now;
     turn(now);
   }
@@ -90,6 +93,7 @@ void Supervisor::turn(Clock::time_point now) {
     watch(*rank, now);
   }
   watch_rendezvous(now);
+  watch_progress(now);
   watch_ending(now);
 }
 
@@ -191,6 +195,27 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
   if (waited < watched_->remind_after) return;
   options_.log.warning(store_.waiting_text() + " (" + seconds_text(waited) + ")");
   watched_->remind_after *= 2;
+}
+
+/// Nothing tells a rank that computes for long from one that never comes back; the limit is as that of the rendezvous.
+void Supervisor::watch_progress(Clock::time_point now) {
+  bool held = false;
+  for (const auto& rank : ranks_) {
+    progress_.see(rank->place().rank, rank->moment(), now);
+    held = held || rank->debugger_seen;
+  }
+  const auto since = progress_.stalled_since();
+  const Patience& patience = options_.patience;
+  if (!since || held || cause_.any() || now - *since < patience.stalled) return remind_of_stall_after_.reset();
+  const Clock::duration stall = now - *since;
+  if (stall >= patience.give_up) {
+    const int rank = progress_.last();
+    const std::string text = "gave up after " + seconds_text(stall) + " without a collective: " + progress_.text();
+    return cause_.judged(rank, {BALEEN_TIMEOUT, text, {}}, {});
+  }
+  if (stall < remind_of_stall_after_.value_or(patience.stalled)) return;
+  options_.log.warning(progress_.text() + " (" + seconds_text(stall) + ")");
+  remind_of_stall_after_ = stall * 2;
 }
 
 void Supervisor::watch_ending(Clock::time_point now) {

@@ -8,6 +8,7 @@
 
 #include "core/launch/launcher.hpp"
 #include "core/launch/output.hpp"
+#include "core/launch/progress.hpp"
 #include "core/launch/rank_process.hpp"
 #include "core/launch/signals.hpp"
 #include "core/launch/store.hpp"
@@ -36,6 +37,7 @@ class Supervisor {
   void watch_leaving(RankProcess& rank, Clock::duration silence);
   void condemn(RankProcess& rank, Error error);
   void watch_rendezvous(Clock::time_point now);
+  void watch_progress(Clock::time_point now);
   void watch_ending(Clock::time_point now);
 
   const LaunchOptions& options_;
@@ -56,6 +58,9 @@ class Supervisor {
     Clock::duration remind_after;
   };
   std::optional<Watched> watched_;
+
+  Progress progress_;
+  std::optional<Clock::duration> remind_of_stall_after_;  ///< once reminded
 };
 
 }  // namespace baleen

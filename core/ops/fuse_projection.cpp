@@ -36,7 +36,8 @@ bool is_output(const Graph& graph, ValueId value) {
 Result<std::vector<ValueId>> fuse_projection(Graph& graph, const Op& op) {
   const ValueId logits = op.inputs[0];
   const Op* projection = graph.producer(logits);
-  if (!projection || projection->kind->name != "matmul" || projection->inputs.size() != 2) return std::vector<ValueId>{};
+  if (!projection || projection->kind->name != "matmul" || projection->inputs.size() != 2)
+    return std::vector<ValueId>{};
   if (graph.value(logits).users.size() != 1 || is_output(graph, logits)) return std::vector<ValueId>{};
   const Spec spec(projection->attributes.text("spec"));
   if (!spec.is_projection()) return std::vector<ValueId>{};

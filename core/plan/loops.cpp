@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/plan/micro.hpp"
+#include "core/plan/strategy_verbs.hpp"
 
 namespace baleen {
 namespace {
@@ -12,12 +13,14 @@ constexpr int kUnset = std::numeric_limits<int>::max();
 
 /// Finds for every op the loop it runs in, or between which loops it runs once.
 ///
-/// Position r of an op that runs once means: before loop r. A value that is accumulated in loop r is there from position r + 1 on.
+/// Position r of an op that runs once means: before loop r. A value that is accumulated in loop r is there from
+/// position r + 1 on.
 class LoopScheduler {
  public:
   explicit LoopScheduler(Graph& graph) : graph_(graph), micro_(graph.mesh().find(kMicroAxis)) {}
 
   Status run() {
+    find_each();
     find_earliest();
     find_latest();
     return split_shared();
@@ -34,10 +37,25 @@ class LoopScheduler {
   }
   bool per_micro(const Op& op) const {
     if (op.inputs.empty() && op.kind->has(kStructural)) return false;
+    if (each_.contains(op.id)) return true;
+    return is_cut(op);
+  }
+  bool is_cut(const Op& op) const {
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return cut(v); }) ||
            std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return cut(v); });
   }
   bool accumulates(const Op& op) const { return op.kind->name == "accumulate_micro"; }
+
+  /// What strategies want in every micro-batch, and all that is computed from it alone.
+  void find_each() {
+    if (micro_ < 0) return;
+    const auto is_each = [&](ValueId v) { return each_.contains(graph_.value(v).producer); };
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (is_cut(op)) continue;
+      if (op.tags.contains(kEachTag) || std::any_of(op.inputs.begin(), op.inputs.end(), is_each)) each_.insert(id);
+    }
+  }
 
   void find_earliest() {
     std::vector<int> there(graph_.value_count(), 0);
@@ -57,8 +75,7 @@ class LoopScheduler {
       const Op& op = graph_.op(*it);
       int latest = kUnset;
       for (ValueId v : op.outputs)
-        for (OpId user : graph_.value(v).users)
-          latest = std::min(latest, latest_[user] - (accumulates(op) ? 1 : 0));
+        for (OpId user : graph_.value(v).users) latest = std::min(latest, latest_[user] - (accumulates(op) ? 1 : 0));
       if (latest == kUnset) latest = per_micro(op) ? last_ : last_ + 1;
       latest_[*it] = per_micro(op) ? std::min(latest, last_) : latest;
     }
@@ -89,6 +106,8 @@ class LoopScheduler {
     graph_.context() = {original.phase, original.twin, original.name, original.where};
     BALEEN_TRY_ASSIGN(const auto copies, graph_.append(original.kind->name, original.inputs, std::move(attributes)));
     latest_.resize(graph_.op_count(), loop);
+    if (each_.contains(id)) each_.insert(graph_.value(copies[0]).producer);
+    graph_.op(graph_.value(copies[0]).producer).tags = tags_of_copy(original, loop);
     for (std::size_t i = 0; i < copies.size(); ++i) {
       graph_.value(copies[i]).layout = graph_.value(original.outputs[i]).layout;
       graph_.value(copies[i]).role = graph_.value(original.outputs[i]).role;
@@ -102,8 +121,16 @@ class LoopScheduler {
     return {};
   }
 
+  /// Copies in one loop run as one where the originals do.
+  static std::map<std::string, std::string> tags_of_copy(const Op& original, int loop) {
+    std::map<std::string, std::string> tags = original.tags;
+    if (auto bucket = tags.find(kBucketTag); bucket != tags.end()) bucket->second += "/" + std::to_string(loop);
+    return tags;
+  }
+
   Graph& graph_;
   int micro_;  ///< the axis, or -1
+  std::set<OpId> each_;
   std::vector<int> latest_;
   int last_ = 0;  ///< number of the last loop
 };
@@ -133,7 +160,7 @@ Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches) {
   ScheduledGraph result{std::move(graph), micro_batches, {}};
   for (auto& [key, ops] : sections) {
     const auto& [position, loops, phase] = key;
-    result.sections.push_back({section_name(phase), loops ? position : -1, std::move(ops)});
+    result.sections.push_back({section_name(phase), phase, loops ? position : -1, std::move(ops)});
   }
   return result;
 }

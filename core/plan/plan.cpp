@@ -34,13 +34,15 @@ class Phases {
 };
 
 /// From a complete graph to sections: micro-batches, loops, pointwise fusion.
-Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases& phases) {
+Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases& phases,
+                                std::vector<TurnOrder> turns = {}) {
   graph.remove_dead();
   BALEEN_TRY(shard_micro(graph, micro_batches));
   BALEEN_TRY(phases.after("micro-batches", graph));
   BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule_loops(std::move(graph), micro_batches));
   BALEEN_TRY(fuse_pointwise(scheduled));
   BALEEN_TRY(phases.after("fuse pointwise", scheduled.graph));
+  scheduled.turns = std::move(turns);
   return scheduled;
 }
 
@@ -82,6 +84,9 @@ class Placer {
     return phases.after("propagate", graph);
   }
 
+  /// The order of micro-batches in the graph that was placed last.
+  std::vector<TurnOrder> take_turns() { return std::exchange(turns_, {}); }
+
   /// How a persistent tensor is stored.
   Layout stored(const std::string& name) const {
     const auto found = stored_.find(name);
@@ -106,7 +111,8 @@ class Placer {
     BALEEN_TRY(strategies_.lower(graph));
     BALEEN_TRY(verify_layouts(graph));
     BALEEN_TRY(phases.after("lower", graph));
-    BALEEN_TRY(strategies_.schedule(graph));
+    turns_.clear();
+    BALEEN_TRY(strategies_.schedule(graph, job_.accumulate, turns_));
     BALEEN_TRY(phases.after("schedule", graph));
     return request;
   }
@@ -135,6 +141,7 @@ class Placer {
   const Job& job_;
   Strategies& strategies_;
   StoredLayouts stored_;
+  std::vector<TurnOrder> turns_;
 };
 
 }  // namespace
@@ -155,8 +162,10 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, gradients, plugins));
   BALEEN_TRY(train.after("update", job.train));
   BALEEN_TRY(placer.place_first(job.train, std::move(update.trained), train));
+  const std::vector<TurnOrder> train_turns = placer.take_turns();
 
-  for (const ParameterSpec& p : job.parameters) plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
+  for (const ParameterSpec& p : job.parameters)
+    plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
   plan.persistent.insert(plan.persistent.end(), update.states.begin(), update.states.end());
   for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(spec.name);
 
@@ -165,10 +174,10 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY(placer.place_whole(initial, initialize));
   BALEEN_TRY_ASSIGN(plan.initialize, schedule(std::move(initial), 1, initialize));
   plan.scalars = std::move(update.scalars);
-  BALEEN_TRY_ASSIGN(plan.train, schedule(std::move(job.train), job.accumulate, train));
+  BALEEN_TRY_ASSIGN(plan.train, schedule(std::move(job.train), job.accumulate, train, train_turns));
 
-  for (auto [name, graph, result] : {std::tuple{"evaluate", &job.evaluate, &plan.evaluate},
-                                     std::tuple{"generate", &job.generate, &plan.generate}}) {
+  for (auto [name, graph, result] :
+       {std::tuple{"evaluate", &job.evaluate, &plan.evaluate}, std::tuple{"generate", &job.generate, &plan.generate}}) {
     if (!*graph) continue;
     Phases phases(name, observer);
     const bool batched = result == &plan.evaluate;  // generation is of one row: every rank computes it
@@ -180,7 +189,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
     BALEEN_TRY(phases.after("rewrite", **graph));
     BALEEN_TRY(batched ? placer.place_alike(**graph, phases) : placer.place_whole(**graph, phases));
     const std::int64_t micro = batched ? job.accumulate : 1;
-    BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule(std::move(**graph), micro, phases));
+    BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule(std::move(**graph), micro, phases, placer.take_turns()));
     *result = std::move(scheduled);
   }
   return plan;

@@ -11,8 +11,21 @@ namespace baleen {
 /// them for one micro-batch before the next; loop -1 runs once.
 struct Section {
   std::string name;  ///< "forward", "backward", "update", …
+  Phase phase = Phase::forward;
   int loop = -1;
   std::vector<OpId> ops;
+};
+
+/// In which order the ranks at one coordinate of a mesh axis do the parts of their micro-batches, where a strategy
+/// wants another order than all parts of one before the next.
+struct TurnOrder {
+  struct Turn {
+    Phase part = Phase::forward;
+    std::int64_t micro_batch = 0;
+  };
+  int axis = 0;
+  std::int64_t coordinate = 0;
+  std::vector<Turn> turns;
 };
 
 /// A graph with its order of execution. With micro-batches > 1 the mesh's last axis is `micro`; values have layouts;
@@ -21,6 +34,7 @@ struct ScheduledGraph {
   Graph graph;
   std::int64_t micro_batches = 1;
   std::vector<Section> sections;
+  std::vector<TurnOrder> turns = {};
 };
 
 /// A persistent tensor: parameters and states, shared by all programs, in their order of creation.

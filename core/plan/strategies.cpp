@@ -51,9 +51,8 @@ struct Strategies::Impl {
   template <class Call>
   Status on(Member& member, Graph& graph, const char* phase, Call&& call) {
     Graph copy = graph;
-    AbiGraph abi_graph(copy, [](const std::string& name, const ValueType&, double) -> Result<ValueId> {
-      return no_state(name);
-    });
+    AbiGraph abi_graph(
+        copy, [](const std::string& name, const ValueType&, double) -> Result<ValueId> { return no_state(name); });
     Status result = call(abi_graph.table(), copy);
     if (!abi_graph.status()) result = abi_graph.status().error();
     if (!result)
@@ -103,8 +102,9 @@ Status Strategies::Impl::claim(const Job& job, const Registry& plugins) {
                      spec.where);
     BALEEN_TRY(open(spec, plugins, job.seed));
     if (!claimed(axis))
-      return invalid("strategy `" + name + "` does not work along the mesh axis of its name; add one to the plan that does",
-                     spec.where);
+      return invalid(
+          "strategy `" + name + "` does not work along the mesh axis of its name; add one to the plan that does",
+          spec.where);
   }
   return {};
 }
@@ -142,13 +142,15 @@ Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t m
   return {};
 }
 
-Status Strategies::schedule(Graph& graph) {
+Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns) {
   for (Member& member : impl_->members) {
     if (!member.table->schedule) continue;
-    BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, Graph& copy) {
-      ScheduleVerbs verbs(copy, impl_->abi_mesh);
+    BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, Graph& copy) -> Status {
+      ScheduleVerbs verbs(copy, impl_->abi_mesh, micro_batches, turns);
       const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
-      return verbs.status() ? member.plugin.check(status) : verbs.status();
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      return verbs.apply();
     }));
   }
   return {};

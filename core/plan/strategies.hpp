@@ -10,17 +10,16 @@
 
 namespace baleen {
 
-/// The mesh with those axes split that strategies of the job's plan work on in several parts: `tensor` into `tensor.row` and
-/// `tensor.col`. Ranks keep their numbers.
+/// The mesh with those axes split that strategies of the job's plan work on in several parts: `tensor` into
+/// `tensor.row` and `tensor.col`. Ranks keep their numbers.
 Result<Mesh> split_mesh(const Job& job, Mesh mesh, const Registry& plugins);
 
-/// The job's strategies in plan order, then, for each mesh axis that none of them claims, the strategy of the axis's name.
-/// Owns their instances. [plan time, one thread]
+/// The job's strategies in plan order, then, for each mesh axis that none of them claims, the strategy of the axis's
+/// name. Owns their instances. [plan time, one thread]
 class Strategies {
  public:
-  /// Errors: a strategy that is unknown or refuses its options or the mesh; a claimed axis that is claimed twice by one name; an axis
-  /// of more than one rank that nobody claims.
-  /// `mesh` is split.
+  /// Errors: a strategy that is unknown or refuses its options or the mesh; a claimed axis that is claimed twice by one
+  /// name; an axis of more than one rank that nobody claims. `mesh` is split.
   static Result<Strategies> open(const Job& job, const Mesh& mesh, const Registry& plugins);
 
   Strategies(Strategies&&) noexcept;
@@ -34,8 +33,8 @@ class Strategies {
   Status lower(Graph& graph);
   /// What they ask for. `trained` is filled by the caller and stays.
   Status place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches);
-  /// Marks collectives that run as one with the tag "bucket".
-  Status schedule(Graph& graph);
+  /// Marks collectives that run as one, and where they begin, with tags; adds orders of micro-batches to `turns`.
+  Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
 
  private:
   struct Impl;

@@ -47,7 +47,9 @@ PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, const 
   table_.pin = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement, std::uint32_t every) {
     return self(p).run([&] { return self(p).pin(value, axis, placement, every != 0); });
   };
-  table_.offer = [](void* p, const baleen_offer_t* offer) { return self(p).run([&] { return self(p).offer(*offer); }); };
+  table_.offer = [](void* p, const baleen_offer_t* offer) {
+    return self(p).run([&] { return self(p).offer(*offer); });
+  };
   table_.trained_count = [](void* p) { return static_cast<std::uint64_t>(self(p).request_.trained.size()); };
   table_.trained = [](void* p, std::uint64_t number, baleen_trained_t* out) -> baleen_status_t {
     const auto& all = self(p).request_.trained;
@@ -132,7 +134,10 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
   return {};
 }
 
-ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh) : graph_(graph) {
+ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
+                             std::vector<TurnOrder>& turns)
+    : graph_(graph), turns_(turns) {
+  table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
   positions_.assign(graph.op_count(), kNone);
   std::uint32_t position = 0;
   for (OpId id : graph.ops()) {
@@ -150,6 +155,87 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh) : graph_(g
   table_.coalesce = [](void* p, const OpId* ops, std::uint64_t count) {
     return guarded(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
   };
+  table_.begin_before = [](void* p, OpId op, OpId other) {
+    return guarded(self(p).status_, [&] { return self(p).begin_before(op, other); });
+  };
+  table_.turns = [](void* p, std::uint32_t axis, std::int64_t coordinate, const baleen_turn_t* turns,
+                    std::uint64_t count) {
+    return guarded(self(p).status_, [&] { return self(p).take_turns(axis, coordinate, {turns, turns + count}); });
+  };
+  table_.every_micro_batch = [](void* p, OpId op) {
+    return guarded(self(p).status_, [&] { return self(p).every_micro_batch(op); });
+  };
+}
+
+Status ScheduleVerbs::check_op(OpId op) const {
+  if (op < graph_.op_count() && graph_.op(op).live) return {};
+  return invalid("there is no op number " + std::to_string(op));
+}
+
+Status ScheduleVerbs::begin_before(OpId op, OpId other) {
+  BALEEN_TRY(check_op(op));
+  BALEEN_TRY(check_op(other));
+  if (!graph_.op(op).kind->has(kCollective))
+    return invalid("`" + graph_.op(op).kind->name + "` is no collective and begins nowhere");
+  for (const auto& [place, moved] : moves_)
+    if (std::find(moved.begin(), moved.end(), op) != moved.end()) return invalid("an op begins in two places");
+  moves_[other].push_back(op);
+  graph_.op(op).tags[kBeginHereTag] = "";
+  graph_.op(op).phase = graph_.op(other).phase;
+  return {};
+}
+
+Status ScheduleVerbs::every_micro_batch(OpId op) {
+  BALEEN_TRY(check_op(op));
+  graph_.op(op).tags[kEachTag] = "";
+  return {};
+}
+
+Status ScheduleVerbs::take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns) {
+  if (axis >= table_.mesh->count || coordinate < 0 || coordinate >= table_.mesh->axes[axis].size)
+    return invalid("there is no coordinate " + std::to_string(coordinate) + " on axis number " + std::to_string(axis));
+  TurnOrder order{static_cast<int>(axis), coordinate, {}};
+  std::uint64_t next[2] = {0, 0};
+  for (const baleen_turn_t& turn : turns) {
+    if (turn.part != BALEEN_PART_FORWARD && turn.part != BALEEN_PART_BACKWARD)
+      return invalid("micro-batches have no part number " + std::to_string(turn.part));
+    const bool backward = turn.part == BALEEN_PART_BACKWARD;
+    if (turn.micro_batch != next[turn.part]++ || (backward && next[1] > next[0]))
+      return invalid("turn " + std::to_string(order.turns.size() + 1) + " is of micro-batch " +
+                     std::to_string(turn.micro_batch) + ", out of order");
+    order.turns.push_back({backward ? Phase::backward : Phase::forward, turn.micro_batch});
+  }
+  if (next[0] != table_.micro_batches || next[1] != table_.micro_batches)
+    return invalid("a list of turns has " + std::to_string(next[0]) + " forward and " + std::to_string(next[1]) +
+                   " backward parts of " + std::to_string(table_.micro_batches) + " micro-batches");
+  turns_.push_back(std::move(order));
+  return {};
+}
+
+Status ScheduleVerbs::apply() {
+  if (moves_.empty()) return {};
+  std::set<OpId> moved;
+  for (const auto& [place, ops] : moves_) moved.insert(ops.begin(), ops.end());
+  for (const auto& [place, ops] : moves_)
+    if (moved.contains(place)) return invalid("an op begins before another that moves itself");
+  const std::vector<OpId> ops = graph_.ops();
+  // Sources are there from the beginning: what reads them only may begin anywhere.
+  const auto is_source = [&](OpId id) { return graph_.op(id).inputs.empty() && graph_.op(id).kind->has(kStructural); };
+  std::vector<OpId> order;
+  std::copy_if(ops.begin(), ops.end(), std::back_inserter(order), is_source);
+  for (OpId id : ops) {
+    if (moved.contains(id) || is_source(id)) continue;
+    if (auto before = moves_.find(id); before != moves_.end())
+      order.insert(order.end(), before->second.begin(), before->second.end());
+    order.push_back(id);
+  }
+  for (const auto& [place, before] : moves_)
+    if (is_source(place)) return invalid("an op begins before a source of the graph");
+  Status status = graph_.reorder(order);
+  if (!status)
+    return invalid("a collective begins before its operands are made or after its result is read: " +
+                   status.error().message);
+  return {};
 }
 
 std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {

@@ -4,11 +4,16 @@
 
 #include "baleen/strategy.h"
 #include "core/plan/placement.hpp"
+#include "core/plan/plan.hpp"
 
 namespace baleen {
 
 /// Collectives that run as one have the same text in this tag.
 inline constexpr const char* kBucketTag = "bucket";
+/// A collective with it begins where it stands.
+inline constexpr const char* kBeginHereTag = "begin_here";
+/// An op with it runs in every micro-batch, though it is the same in all.
+inline constexpr const char* kEachTag = "every_micro_batch";
 
 /// Writes one strategy's wishes into a request. Borrows all; lives during one call of the strategy.
 class PlacingVerbs {
@@ -45,20 +50,28 @@ class PlacingVerbs {
 /// Orders and joins collectives of a graph. As above.
 class ScheduleVerbs {
  public:
-  ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh);
+  ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
   ScheduleVerbs(const ScheduleVerbs&) = delete;
   ScheduleVerbs& operator=(const ScheduleVerbs&) = delete;
 
   const baleen_schedule_t* table() const { return &table_; }
   const Status& status() const { return status_; }
+  /// Moves ops to where they were told to begin. Once, after the strategy's call.
+  Status apply();
 
  private:
+  Status begin_before(OpId op, OpId other);
+  Status every_micro_batch(OpId op);
+  Status check_op(OpId op) const;
+  Status take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns);
   Status coalesce(const std::vector<OpId>& ops);
   std::uint64_t local_bytes(ValueId value) const;
   static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
 
   Graph& graph_;
+  std::vector<TurnOrder>& turns_;
   std::vector<std::uint32_t> positions_;
+  std::map<OpId, std::vector<OpId>> moves_;  ///< what goes before an op
   int buckets_ = 0;
   baleen_schedule_t table_{};
   Status status_;

@@ -18,6 +18,13 @@ class Assembler {
     report();
     for (const LoweredSection& section : lowered_.sections)
       program_.segments.push_back({section.name, section.loop, {}});
+    for (const LoweredTurns::Turn& turn : lowered_.turns.turns)
+      program_.turns.push_back({turn.section, turn.micro_batch});
+    program_.turned_loop = lowered_.turns.loop;
+    for (const std::vector<int>& axes : lowered_.groups) {
+      auto& names = program_.groups.emplace_back();
+      for (const int axis : axes) names.push_back(lowered_.mesh.axes[static_cast<std::size_t>(axis)].name);
+    }
     if (poison) prepare_poison();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       for (LowValue v : steps_[s].zeros) add_zero(s, v);
@@ -57,12 +64,20 @@ class Assembler {
     return storage.role == Role::gradient ? memory.gradients : memory.activations;
   }
 
-  /// Offset of a value's first element in its arena.
-  AddressSource source_of(LowValue number) const {
+  /// Whether its address depends on the micro-batch.
+  bool moves(LowValue v) const {
+    return v != kNone && (lowered_.values[v].view.micro_step != 0 || lowered_.storage_of(v).copies > 1);
+  }
+
+  /// Offset of a value's first element in its arena; kNone is a null address.
+  AddressSource source_of(LowValue number, std::int64_t micro = 0) const {
+    if (number == kNone) return {};
     const LoweredValue& value = lowered_.values[number];
     const Storage& storage = lowered_.storage_of(number);
-    const std::uint64_t offset =
-        storage.offset + static_cast<std::uint64_t>(value.view.offset) * dtype_size(value.dtype);
+    const std::int64_t element = value.view.offset + micro * value.view.micro_step;
+    const std::uint64_t offset = storage.offset +
+                                 static_cast<std::uint64_t>(micro % storage.copies) * storage.copy_bytes +
+                                 static_cast<std::uint64_t>(element) * dtype_size(value.dtype);
     return {storage.kind == Storage::Kind::persistent ? AddressSource::Arena::persistent : AddressSource::Arena::work,
             offset};
   }
@@ -74,24 +89,15 @@ class Assembler {
     instruction.first_address = static_cast<std::uint32_t>(program_.sources.size());
     instruction.address_count = static_cast<std::uint32_t>(launch.operands.size() + 1);
     instruction.label = label(steps_[step]);
-    const bool moves = std::any_of(launch.operands.begin(), launch.operands.end(),
-                                   [&](LowValue v) { return v != kNone && lowered_.values[v].view.micro_step != 0; });
-    instruction.per_micro = moves ? instruction.address_count : 0;
-    const std::int64_t copies = moves ? lowered_.micro_batches : 1;
+    const bool move = std::any_of(launch.operands.begin(), launch.operands.end(), [&](LowValue v) { return moves(v); });
+    instruction.per_micro = move ? instruction.address_count : 0;
+    const std::int64_t copies = move ? lowered_.micro_batches : 1;
     for (std::int64_t micro = 0; micro < copies; ++micro) add_addresses(step, launch, micro);
     segment(step).push_back(instruction);
   }
 
   void add_addresses(std::size_t step, const Launch& launch, std::int64_t micro) {
-    for (LowValue v : launch.operands) {
-      AddressSource source;
-      if (v != kNone) {
-        source = source_of(v);
-        source.offset += static_cast<std::uint64_t>(micro * lowered_.values[v].view.micro_step) *
-                         dtype_size(lowered_.values[v].dtype);
-      }
-      program_.sources.push_back(source);
-    }
+    for (LowValue v : launch.operands) program_.sources.push_back(source_of(v, micro));
     const std::uint64_t scratch = lifetimes_.scratch_of[step];
     program_.sources.push_back(scratch == kNone ? AddressSource{}
                                                 : AddressSource{AddressSource::Arena::work, plan_.offsets[scratch]});
@@ -101,14 +107,16 @@ class Assembler {
     Instruction instruction;
     instruction.kind = Instruction::Kind::zero;
     instruction.bytes = lowered_.bytes(v);
-    instruction.first_address = address_of(v);
     instruction.address_count = 1;
+    instruction.per_micro = moves(v) ? 1 : 0;
+    instruction.first_address = address_of(v, 0);
+    for (std::int64_t micro = 1; moves(v) && micro < lowered_.micro_batches; ++micro) address_of(v, micro);
     segment(step).push_back(instruction);
   }
 
-  /// Its place in the address table; kNone is a null address.
-  std::uint32_t address_of(LowValue v) {
-    program_.sources.push_back(v == kNone ? AddressSource{} : source_of(v));
+  /// Its place in the address table.
+  std::uint32_t address_of(LowValue v, std::int64_t micro) {
+    program_.sources.push_back(source_of(v, micro));
     return static_cast<std::uint32_t>(program_.sources.size() - 1);
   }
 
@@ -123,8 +131,13 @@ class Assembler {
     made.root = call.root;
     made.axes = call.axes;
     made.where = call.where;
-    for (const CallEntry& t : call.entries)
-      made.entries.push_back({address_of(t.input), address_of(t.output), t.count, t.block, t.sends, t.receives});
+    const bool move = std::any_of(call.entries.begin(), call.entries.end(),
+                                  [&](const CallEntry& t) { return moves(t.input) || moves(t.output); });
+    made.slots.resize(move ? static_cast<std::size_t>(lowered_.turns.in_flight) : 1);
+    for (std::int64_t copy = 0; copy < static_cast<std::int64_t>(made.slots.size()); ++copy)
+      for (const CallEntry& t : call.entries)
+        made.entries.push_back(
+            {address_of(t.input, copy), address_of(t.output, copy), t.count, t.block, t.sends, t.receives});
     made.destinations = call.destinations;
     const bool each = lowered_.sections[step.section].loop >= 0 && step.guard == Guard::always;
     made.runs = each ? static_cast<std::uint64_t>(lowered_.micro_batches) : 1;

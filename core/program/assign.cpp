@@ -164,7 +164,8 @@ class AssignResolver {
 
 }  // namespace
 
-Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels) {
+Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<ProgramStep> steps,
+                                                 KernelStore& kernels) {
   return AssignResolver(lowered, std::move(steps), kernels).run();
 }
 

@@ -1,79 +1,13 @@
-/// \file Collectives as calls of the transport: their arguments, their order, where they begin and where they are over.
+/// \file Where calls of the transport begin and where they are over.
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "core/plan/strategy_verbs.hpp"
 #include "core/program/passes.hpp"
 
 namespace baleen {
-CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op) {
-  CollectiveCall call;
-  const Wire& wire = *op.wire;
-  call.op = wire.op;
-  call.reduction = wire.reduction;
-  call.root = wire.root;
-  for (int axis : wire.axes) call.axes.push_back(lowered.mesh.axes[static_cast<std::size_t>(axis)].name);
-  call.destinations = wire.destinations;
-  call.where = op.op.where.empty() ? op.op.name : op.op.where + " (" + op.op.name + ")";
-  if (auto tag = op.op.tags.find("bucket"); tag != op.op.tags.end()) call.bucket = tag->second;
-  const LowValue x = op.op.inputs.empty() ? kNone : op.op.inputs[0];
-  const LowValue y = op.op.outputs.empty() ? kNone : op.op.outputs[0];
-  call.dtype = lowered.values[x == kNone ? y : x].dtype;
-  call.entries = {{x, y, wire.count, wire.block, wire.sends, wire.receives}};
-  return call;
-}
-
 namespace {
-
-/// Which collective ops run as one call, in the order in which the calls begin: that of the ops, so that it is the same
-/// on all ranks whatever kernels they have. A bucket stands where its last member stands, or where a member's result is
-/// first needed.
-class CallOrder {
- public:
-  explicit CallOrder(const Lowered& lowered) : lowered_(lowered) {
-    for (const LoweredSection& section : lowered.sections)
-      for (LowOp op : section.ops)
-        if (const auto bucket = bucket_of(op)) ++open_[*bucket];
-  }
-
-  std::vector<std::vector<LowOp>> run() {
-    for (const LoweredSection& section : lowered_.sections)
-      for (LowOp number : section.ops) visit(number);
-    return std::move(calls_);
-  }
-
- private:
-  std::optional<std::string> bucket_of(LowOp number) const {
-    const LoweredOp& op = lowered_.ops[number];
-    if (op.means != Means::collective) return std::nullopt;
-    const auto tag = op.op.tags.find("bucket");
-    return tag == op.op.tags.end() ? std::nullopt : std::optional(tag->second);
-  }
-
-  void visit(LowOp number) {
-    for (LowValue v : lowered_.ops[number].op.inputs)
-      if (auto made = bucket_making_.find(v); made != bucket_making_.end()) close(made->second);
-    if (lowered_.ops[number].means != Means::collective) return;
-    const auto bucket = bucket_of(number);
-    if (!bucket) {
-      calls_.push_back({number});
-      return;
-    }
-    waiting_[*bucket].push_back(number);
-    for (LowValue v : lowered_.ops[number].op.outputs) bucket_making_[v] = *bucket;
-    if (--open_[*bucket] == 0) close(*bucket);
-  }
-
-  void close(const std::string& bucket) {
-    if (auto members = std::exchange(waiting_[bucket], {}); !members.empty()) calls_.push_back(std::move(members));
-  }
-
-  const Lowered& lowered_;
-  std::map<std::string, std::size_t> open_;  ///< members still to come
-  std::map<std::string, std::vector<LowOp>> waiting_;
-  std::map<LowValue, std::string> bucket_making_;
-  std::vector<std::vector<LowOp>> calls_;
-};
 
 /// Weaves the calls into the steps.
 class CallScheduler {
@@ -83,19 +17,22 @@ class CallScheduler {
 
   Result<std::vector<ProgramStep>> run() {
     collect();
+    begin_ready();
     for (ProgramStep& step : steps_) {
       if (step.call) continue;
-      enter(step.section);
-      for (LowValue v : step.reads) BALEEN_TRY(finish(v, step.section));
+      enter(step);
+      begin_ready();
+      for (LowValue v : step.reads) BALEEN_TRY(finish(v));
       const std::vector<LowValue> writes = step.writes;
       result_.push_back(std::move(step));
       made(writes);
       begin_ready();
     }
-    for (std::uint32_t section = section_; section < lowered_.sections.size(); ++section) enter(section);
+    enter_section(static_cast<std::uint32_t>(lowered_.sections.size()) - 1);
+    leave_section();
     if (next_ != calls_.size()) return internal("a collective never begins");
-    for (std::uint32_t number = 0; number < calls_.size(); ++number)
-      if (!calls_[number].over) finish_call(number, lowered_.closing_section());
+    section_ = lowered_.closing_section();
+    for (std::uint32_t number = 0; number < calls_.size(); ++number) finish_call(number);
     return std::move(result_);
   }
 
@@ -105,8 +42,13 @@ class CallScheduler {
     std::set<LowValue> missing;        ///< what its inputs still wait for
     std::vector<LowValue> reads, writes;
     OpId op = kNone;
-    int loop = -1;  ///< in which it begins
-    bool each_micro = false;
+    std::size_t place = 0;      ///< of its last op in the order of ops
+    bool waits = false;         ///< begins in its place, no sooner
+    std::uint32_t section = 0;  ///< of its ops
+    int own_loop = -1;          ///< in which its ops stand
+    int ready_loop = -1;        ///< in which the last of its inputs is made
+    int loop = -1;              ///< in which it begins
+    Guard guard = Guard::always;  ///< of its beginning
     bool over = false;
   };
 
@@ -131,9 +73,16 @@ class CallScheduler {
       written_.insert(steps_[s].writes.begin(), steps_[s].writes.end());
       if (steps_[s].call) step_of[steps_[s].op] = s;
     }
-    for (const std::vector<LowOp>& ops : CallOrder(lowered_).run()) {
+    std::size_t place = 0;
+    for (const LoweredSection& section : lowered_.sections)
+      for (LowOp op : section.ops) place_[op] = ++place;
+    for (const std::vector<LowOp>& ops : order_calls(lowered_)) {
       Call call;
       for (LowOp op : ops) {
+        call.place = std::max(call.place, place_.at(op));
+        call.waits |= lowered_.ops[op].op.tags.contains(kBeginHereTag);
+        call.section = lowered_.ops[op].section;
+        call.own_loop = loop_of(call.section);
         const ProgramStep& step = steps_[step_of.at(op)];
         call.members.push_back(step_of.at(op));
         for (LowValue v : step.reads) sources_of(v, call.missing);
@@ -146,31 +95,66 @@ class CallScheduler {
     }
   }
 
-  /// What begins in each micro-batch is over in it.
-  void enter(std::uint32_t section) {
-    if (section != section_ && loop_of(section) != loop_of(section_))
-      for (std::uint32_t number = 0; number < next_; ++number)
-        if (!calls_[number].over && calls_[number].each_micro) finish_call(number, section_);
-    section_ = section;
-    entering_ = true;
+  /// The next step is `step`.
+  void enter(const ProgramStep& step) {
+    enter_section(step.section);
+    if (auto place = place_.find(step.op); place != place_.end()) reached_ = std::max(reached_, place->second);
+  }
+
+  /// Some of those before it may have nothing but calls.
+  void enter_section(std::uint32_t section) {
+    while (section_ < section) {
+      leave_section();
+      ++section_;
+      section_begin_ = result_.size();
+      if (section_ < section) begin_section();
+    }
+  }
+
+  void begin_section() {
+    for (LowOp op : lowered_.sections[section_].ops) reached_ = std::max(reached_, place_.at(op));
     begin_ready();
-    entering_ = false;
+  }
+
+  /// What begins in each micro-batch is over in it; but where micro-batches take turns, what is sent only is waited for
+  /// in the next turn, since the receiver may want something first.
+  void leave_section() {
+    begin_section();
+    const int next = section_ + 1 < lowered_.sections.size() ? loop_of(section_ + 1) : -1;
+    if (next == loop_of(section_) && !lowered_.turns_in(section_)) return;
+    for (std::uint32_t number : std::exchange(open_in_loop_, {})) {
+      if (lowered_.turns_in(section_) && calls_[number].writes.empty())
+        finish_late(number);
+      else
+        finish_call(number);
+    }
+  }
+
+  void finish_late(std::uint32_t number) {
+    ProgramStep wait = wait_of(number);
+    wait.guard = Guard::not_first;
+    wait.late = true;
+    result_.insert(result_.begin() + static_cast<std::ptrdiff_t>(section_begin_), std::move(wait));
   }
 
   void made(const std::vector<LowValue>& values) {
     for (LowValue v : values)
-      for (std::uint32_t call : wanting_[v]) calls_[call].missing.erase(v);
+      for (std::uint32_t call : wanting_[v]) {
+        calls_[call].missing.erase(v);
+        calls_[call].ready_loop = loop_of(section_);
+      }
   }
 
-  /// The next calls, as long as all that they read is made. A call of each micro-batch begins in its own loop, though a
-  /// rank that only receives could begin it before.
+  /// The next calls, as long as all that they read is made and their place is come.
   void begin_ready() {
     while (next_ < calls_.size() && inputs_made(calls_[next_]) && in_place(calls_[next_])) begin(next_++);
   }
 
+  /// A call of a loop begins in it, any other as soon as it can if it may.
   bool in_place(const Call& call) const {
-    const int own = loop_of(steps_[call.members[0]].section);
-    return own < 0 || own == loop_of(section_);
+    if (call.waits && reached_ < call.place) return false;
+    if (lowered_.turns.loop >= 0 && call.own_loop == lowered_.turns.loop) return section_ == call.section;
+    return call.own_loop < 0 || loop_of(section_) == call.own_loop;
   }
 
   /// An input that an earlier call makes is made when that call has begun: it is waited for right before.
@@ -186,25 +170,25 @@ class CallScheduler {
     ProgramStep start = std::move(steps_[call.members[0]]);
     for (std::size_t i = 1; i < call.members.size(); ++i)
       start.call->entries.push_back(steps_[call.members[i]].call->entries[0]);
-    const int own = loop_of(start.section);
     start.section = section_;
     for (LowValue v : std::set(call.missing))
-      if (maker_.contains(v)) finish_call(maker_.at(v), start.section);
+      if (maker_.contains(v)) finish_call(maker_.at(v));
     start.reads = call.reads;
     start.writes = call.writes;
     for (const CallEntry& entry : start.call->entries) share(*start.call, entry);
-    call.loop = loop_of(start.section);
+    call.loop = loop_of(section_);
     call.op = start.op;
-    call.each_micro = own >= 0;
-    if (call.loop >= 0 && own < 0)  // it begins in a loop that its op does not stand in
-      start.guard = entering_ ? Guard::first : Guard::last;
+    const bool visits = call.loop >= 0 && call.loop != call.own_loop;  // a loop that its op does not stand in
+    if (visits) start.guard = call.ready_loop == call.loop ? Guard::last : Guard::first;
+    call.guard = start.guard;
     start.call_number = number;
     result_.push_back(std::move(start));
+    if (call.loop >= 0 && !visits) open_in_loop_.push_back(number);
   }
 
   /// An all-reduce whose input nobody else reads works in place.
   void share(const CollectiveCall& call, const CallEntry& entry) {
-    if (call.op != BALEEN_ALL_REDUCE) return;
+    if (call.op != BALEEN_ALL_REDUCE || entry.output == kNone) return;
     const std::uint32_t from = lowered_.root_of(entry.output), to = lowered_.root_of(entry.input);
     const LoweredValue& x = lowered_.values[entry.input];
     const bool alone = users_[entry.input].size() == 1 && !x.is_output && written_.contains(entry.input) &&
@@ -214,44 +198,56 @@ class CallScheduler {
     if (alone && from != to) lowered_.storages[from].merged_into = to;
   }
 
-  /// Sees to it that `v` is there before a reader in `section`.
-  Status finish(LowValue v, std::uint32_t section) {
+  /// Sees to it that `v` is there before a reader.
+  Status finish(LowValue v) {
     std::set<LowValue> sources;
     sources_of(v, sources);
     for (LowValue source : sources) {
       const auto maker = maker_.find(source);
       if (maker == maker_.end()) continue;
-      if (maker->second >= next_)
-        return internal("the collective of `" + lowered_.values[source].name + "` is needed before it can begin");
-      finish_call(maker->second, section);
+      while (maker->second >= next_) {
+        if (!inputs_made(calls_[next_]))
+          return internal("the collective of `" + lowered_.values[source].name + "` is needed before it can begin");
+        begin(next_++);
+      }
+      finish_call(maker->second);
     }
     return {};
   }
 
-  void finish_call(std::uint32_t number, std::uint32_t section) {
+  void finish_call(std::uint32_t number) {
     Call& call = calls_[number];
     if (call.over) return;
     call.over = true;
+    ProgramStep wait = wait_of(number);
+    if (loop_of(section_) >= 0) wait.guard = loop_of(section_) == call.loop ? call.guard : Guard::first;
+    result_.push_back(std::move(wait));
+    made(call.writes);
+  }
+
+  ProgramStep wait_of(std::uint32_t number) const {
+    const Call& call = calls_[number];
     ProgramStep wait;
     wait.op = call.op;
-    wait.section = section;
+    wait.section = section_;
     wait.in_place = false;
     wait.reads = call.reads;
     wait.reads.insert(wait.reads.end(), call.writes.begin(), call.writes.end());
     wait.wait_for = number;
-    if (loop_of(section) >= 0 && loop_of(section) != call.loop) wait.guard = Guard::first;
-    result_.push_back(std::move(wait));
-    made(call.writes);
+    return wait;
   }
 
   Lowered& lowered_;
   std::vector<ProgramStep> steps_, result_;
   std::vector<std::vector<LowOp>> users_;
-  std::set<LowValue> written_;  ///< by steps
+  std::set<LowValue> written_;          ///< by steps
+  std::map<LowOp, std::size_t> place_;  ///< in the order of ops
+  std::uint32_t section_ = 0;           ///< where steps are appended
+  std::size_t reached_ = 0;             ///< the place of the step that comes next
+  std::size_t section_begin_ = 0;       ///< the first step of the section, in result_
+  std::vector<std::uint32_t> open_in_loop_;
   std::vector<Call> calls_;
   std::uint32_t next_ = 0;                                  ///< the first that has not begun
-  std::uint32_t section_ = 0;                               ///< in which the next step stands
-  bool entering_ = false;                                   ///< it is the first of its section
   std::map<LowValue, std::uint32_t> maker_;                 ///< calls by their results
   std::map<LowValue, std::vector<std::uint32_t>> wanting_;  ///< calls by what their inputs wait for
 };

@@ -1,6 +1,7 @@
 /// \file Groups from the mesh; everything else is the transport's.
 #include "core/program/communicator.hpp"
 
+#include "baleen/event.hpp"
 #include "baleen/plugin.hpp"
 
 namespace baleen {
@@ -17,9 +18,30 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const 
   BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
   std::unique_ptr<Communicator> made(new Communicator(plugin, std::move(mesh), rendezvous.rank));
   made->table_ = *table;
-  const baleen_transport_flags_t flags = options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
+  const baleen_transport_flags_t flags =
+      options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
   BALEEN_TRY(plugin.check(table->create(plugin.host(), &settings, &rendezvous, flags, &made->transport_)));
+  made->begins_ = std::move(options.begins);
   return made;
+}
+
+Status Communicator::prepare_end() {
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh_.axes) axes.push_back(axis.name);
+  baleen_collective_spec_t spec{};
+  spec.size = sizeof spec;
+  spec.op = BALEEN_BARRIER;
+  spec.where = abi("the end of the script");
+  BALEEN_TRY_ASSIGN(end_, prepare(axes, spec));
+  return {};
+}
+
+Status Communicator::meet_at_end() {
+  baleen_event_t done{};
+  done.size = sizeof done;
+  BALEEN_TRY(start(end_, nullptr, 0, &done, 1));
+  event_wait(done, 1);
+  return check();
 }
 
 Communicator::~Communicator() {
@@ -28,7 +50,7 @@ Communicator::~Communicator() {
   table_.destroy(transport_);
 }
 
-Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec) {
+Result<void*> Communicator::group_along(const std::vector<std::string>& axes) {
   std::vector<int> numbers;
   for (const std::string& axis : axes) {
     const int number = mesh_.find(axis);
@@ -43,8 +65,19 @@ Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const 
     BALEEN_TRY(plugin_.check(table_.group_create(transport_, ranks.data(), ranks.size(), &made)));
     found = groups_.emplace(members, made).first;
   }
+  return found->second;
+}
+
+Status Communicator::meet(const std::vector<std::string>& axes) {
+  BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
+  static_cast<void>(group);
+  return {};
+}
+
+Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec) {
+  BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
   void* slot = nullptr;
-  BALEEN_TRY(plugin_.check(table_.prepare(transport_, found->second, &spec, &slot)));
+  BALEEN_TRY(plugin_.check(table_.prepare(transport_, group, &spec, &slot)));
   return slot;
 }
 

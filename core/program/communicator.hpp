@@ -1,5 +1,6 @@
 /// \file A transport plugin's instance with RAII and C++ errors, on the ranks of a mesh.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,8 @@ class Communicator {
  public:
   struct Options {
     bool checked = false;
+    /// Told the number of each collective that this rank begins, from 1.
+    std::function<void(std::int64_t number)> begins = {};
   };
 
   /// Collective over all ranks of the mesh: connects them through `rendezvous`, whose rank is this one's.
@@ -32,13 +35,21 @@ class Communicator {
   /// This rank's coordinates.
   const Coordinates& at() const { return at_; }
 
-  /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for: all ranks
-  /// ask in one order.
+  /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for:
+  /// all ranks ask in one order.
+  /// The same without a collective: ranks that have none along these axes take part in making the group.
+  Status meet(const std::vector<std::string>& axes);
   Result<void*> prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec);
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value) {
+    if (begins_) begins_(++begun_);
     return plugin_.check(table_.start(transport_, slot, after, after_value, done, done_value));
   }
+  /// Collective over all ranks, once and before any other call.
+  Status prepare_end();
+  /// Waits until all ranks have come to the end of the script. Where one is still within it and waits for the others,
+  /// all fail with the names of both places.
+  Status meet_at_end();
   /// OK, or why an operation failed.
   Status check() { return plugin_.check(table_.check(transport_)); }
   /// Wakes all blocked calls of this rank with BALEEN_PEER_LOST. [any thread]
@@ -56,6 +67,7 @@ class Communicator {
 
  private:
   Communicator(Plugin plugin, Mesh mesh, std::int64_t rank);
+  Result<void*> group_along(const std::vector<std::string>& axes);
 
   Plugin plugin_;
   baleen_transport_t table_{};
@@ -64,6 +76,9 @@ class Communicator {
   std::int64_t rank_;
   Coordinates at_;
   std::map<std::vector<std::int64_t>, void*> groups_;
+  std::function<void(std::int64_t)> begins_;
+  std::int64_t begun_ = 0;
+  void* end_ = nullptr;  ///< the slot of a barrier
 };
 
 }  // namespace baleen

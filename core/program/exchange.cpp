@@ -12,7 +12,8 @@ std::vector<Stretch> positions(const Runs& all, const Runs& listed) {
   std::vector<Stretch> result;
   std::int64_t before = 0;
   for (const Run& run : all) {
-    for (const Run& wanted : common({run}, listed)) result.push_back({before + wanted.begin - run.begin, wanted.length()});
+    for (const Run& wanted : common({run}, listed))
+      result.push_back({before + wanted.begin - run.begin, wanted.length()});
     before += run.length();
   }
   return result;
@@ -80,6 +81,8 @@ Exchange::Exchange(Lowered& lowered, OpEmitter& emitter, const Op& op, std::uint
       }
     group_ = std::move(more);
   }
+  if (std::find(lowered.groups.begin(), lowered.groups.end(), axes_) == lowered.groups.end())
+    lowered.groups.push_back(axes_);
   place_ = static_cast<std::size_t>(std::find(group_.begin(), group_.end(), lowered.at) - group_.begin());
 }
 
@@ -110,6 +113,10 @@ Result<LowValue> Exchange::convert(Collective collective, LowValue x, const Layo
   target.resize(lowered_.mesh.axes.size());
   const Sides both = sides(to.type.shape, from, target);
   const auto axis = static_cast<std::size_t>(axes_[0]);
+  const auto held = [](const Piece& piece) { return piece.held; };
+  if (std::none_of(both.before.begin(), both.before.end(), held) &&
+      std::none_of(both.after.begin(), both.after.end(), held))
+    return packer_.zeros(to);  // another coordinate of an axis that takes no part has the value
   switch (collective) {
     case Collective::all_reduce: {
       Wire call = wire(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
@@ -145,7 +152,8 @@ Result<LowValue> Exchange::scatter_rows(LowValue x, baleen_reduction_t reduction
   const std::int64_t row = rows > 0 ? element_count(shape) / rows : 0;
   const auto place = static_cast<std::int64_t>(place_);
   shape[0] = std::min(rows, (place + 1) * most) - std::min(rows, place * most);
-  Wire call = wire(BALEEN_REDUCE_SCATTER, static_cast<std::uint64_t>(rows * row), static_cast<std::uint64_t>(most * row));
+  Wire call =
+      wire(BALEEN_REDUCE_SCATTER, static_cast<std::uint64_t>(rows * row), static_cast<std::uint64_t>(most * row));
   call.reduction = reduction;
   return packer_.call(std::move(call), x, std::move(shape));
 }
@@ -168,8 +176,8 @@ Result<LowValue> Exchange::all_gather(LowValue x, const Sides& sides, const Resu
     for (const Piece& piece : sides.before) indices.push_back(piece.dims[dim]);
     std::vector<Stretch> order;
     for (const Part& part : parts_of(indices))
-      order.push_back({static_cast<std::int64_t>(part.member) * length(indices[0]) + part.stretch.offset,
-                       part.stretch.length});
+      order.push_back(
+          {static_cast<std::int64_t>(part.member) * length(indices[0]) + part.stretch.offset, part.stretch.length});
     BALEEN_TRY_ASSIGN(rows, packer_.select(rows, 0, order));
   }
   BALEEN_TRY_ASSIGN(const LowValue whole, packer_.from_front(rows, dim));
@@ -197,7 +205,8 @@ Result<LowValue> Exchange::reduce_scatter(LowValue x, const Sides& sides, const 
   if (balanced) {
     std::vector<Stretch> order;
     for (const Piece& piece : sides.after)
-      for (const Stretch& stretch : positions(sides.before[place_].dims[dim], piece.dims[dim])) order.push_back(stretch);
+      for (const Stretch& stretch : positions(sides.before[place_].dims[dim], piece.dims[dim]))
+        order.push_back(stretch);
     BALEEN_TRY_ASSIGN(rows, packer_.select(rows, 0, order));
   }
   BALEEN_TRY_ASSIGN(rows, scatter_rows(rows, reduction));
@@ -304,9 +313,8 @@ Result<LowValue> Exchange::take_partial(LowValue x, const Sides& sides, const Re
     return keeps ? packer_.finish(x, to) : packer_.zeros(to);
   }
   const bool flat = before.flat.has_value();
-  if (flat && after.flat) return refuse("flat shards along several axes do not become terms of a sum");
   const std::size_t dim = flat ? 0 : static_cast<std::size_t>(*from.cut());
-  const Runs all = flat ? Runs{{0, element_count(after.shape())}} : after.dims[dim];
+  const Runs all = after.flat ? Runs{*after.flat} : flat ? Runs{{0, element_count(after.shape())}} : after.dims[dim];
   const Runs own = flat ? dims_of(before)[0] : before.dims[dim];
   std::vector<LowValue> parts;
   std::int64_t done = 0, taken = 0;
@@ -325,8 +333,9 @@ Result<LowValue> Exchange::take_partial(LowValue x, const Sides& sides, const Re
     done = stretch.offset + stretch.length;
   }
   if (done < length(all)) BALEEN_TRY(pad(length(all) - done));
+  if (parts.empty()) return packer_.zeros(to);  // there is nothing of it here
   BALEEN_TRY_ASSIGN(LowValue whole, packer_.concat(parts, dim));
-  if (flat) {
+  if (flat && !after.flat) {
     BALEEN_TRY_ASSIGN(whole, packer_.reshape(whole, after.shape()));
   }
   return packer_.finish(whole, to);
@@ -354,11 +363,12 @@ Result<LowValue> Exchange::broadcast(LowValue x, std::int64_t root, const Result
 
 Result<LowValue> Exchange::send(LowValue x, const Sides& sides, const ResultSpec& to) {
   const auto axis = static_cast<std::size_t>(axes_[0]);
-  const int source = sides.from[axis].argument, target = sides.to[axis].argument;
-  Wire call = wire(BALEEN_PERMUTE, static_cast<std::uint64_t>(element_count(sides.before[place_].shape())));
-  call.destinations.assign(group_.size(), -1);
-  call.destinations[static_cast<std::size_t>(source)] = target;
-  if (static_cast<int>(place_) == target) return packer_.call(std::move(call), kNone, to);
+  const int source = sides.from[axis].argument, target = sides.to[axis].argument, place = static_cast<int>(place_);
+  if (place != source && place != target) return packer_.zeros(to);
+  Wire call = wire(place == source ? BALEEN_SEND : BALEEN_RECEIVE,
+                   static_cast<std::uint64_t>(element_count(sides.before[static_cast<std::size_t>(source)].shape())));
+  call.root = place == source ? target : source;
+  if (place == target) return packer_.call(std::move(call), kNone, to);
   packer_.give(std::move(call), x);
   return packer_.zeros(to);
 }

@@ -84,7 +84,8 @@ bool is_flat(const LoweredValue& value) {
 bool draws_numbers(const Op& op) {
   if (!op.kind->has(kPointwise)) return false;
   const Expression& e = op.attributes.expression("expression");
-  return std::any_of(e.code.begin(), e.code.end(), [](const auto& i) { return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL; });
+  return std::any_of(e.code.begin(), e.code.end(),
+                     [](const auto& i) { return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL; });
 }
 
 }  // namespace
@@ -97,7 +98,8 @@ Status OpEmitter::flatten(Op& op) const {
       if (is_flat(lowered_.values[v])) flat = &lowered_.values[v];
   if (!flat) return {};
   if (!flat->indexed && draws_numbers(op))
-    return unsupported("`" + flat->name + "` is cut flat beneath other cuts, and random numbers need its indices", op.where);
+    return unsupported("`" + flat->name + "` is cut flat beneath other cuts, and random numbers need its indices",
+                       op.where);
   if (op.kind->name == "reduce") op.attributes.set("dims", Attributes::ints({0}));
   if (op.kind->has(kPointwise) && op.attributes.has("shape"))
     op.attributes.set("shape", std::vector<std::int64_t>(flat->global));
@@ -175,8 +177,8 @@ Result<std::vector<LowValue>> OpEmitter::import(const Graph& scratch, const Op& 
     }
     std::vector<ResultSpec> specs;
     for (std::size_t i = 0; i < from.outputs.size(); ++i)
-      specs.push_back({from.name, scratch.type(from.outputs[i]), is_whole(layouts[i]) ? Layout{} : layouts[i],
-                       Role::activation});
+      specs.push_back(
+          {from.name, scratch.type(from.outputs[i]), is_whole(layouts[i]) ? Layout{} : layouts[i], Role::activation});
     BALEEN_TRY_ASSIGN(const auto values, emit(std::move(op), specs, section, depth + 1));
     for (std::size_t i = 0; i < values.size(); ++i) map[from.outputs[i]] = values[i];
   }

@@ -28,7 +28,8 @@ class LifetimeFinder {
  private:
   struct Life {
     std::int64_t first = -1, last = -1;
-    int loop = -1;  ///< inside which all accesses lie
+    int loop = -1;         ///< inside which all accesses lie
+    bool crosses = false;  ///< from one part of a micro-batch to another, which does not come next
     bool used() const { return first >= 0; }
   };
 
@@ -51,14 +52,15 @@ class LifetimeFinder {
   bool planned(std::uint32_t storage) const { return lowered_.storages[storage].kind != Storage::Kind::persistent; }
 
   /// What one micro-batch leaves to the next, though all that touch it may stand inside of the loop: sums, which a call in
-  /// the last micro-batch may already read, and what a call brings in the first.
+  /// the last micro-batch may already read, and what a call that a loop makes once reads and brings.
   std::vector<std::uint32_t> kept_in_loops() const {
     std::vector<std::uint32_t> kept;
     for (const LoweredOp& op : lowered_.ops)
       if (op.means == Means::accumulate) kept.push_back(lowered_.root_of(op.op.outputs[0]));
     for (const ProgramStep& step : steps_)
-      if (step.call && step.guard == Guard::first)
-        for (LowValue v : step.writes) kept.push_back(lowered_.root_of(v));
+      if (step.guard != Guard::always && !step.late)
+        for (const auto* list : {&step.reads, &step.writes})
+          for (LowValue v : *list) kept.push_back(lowered_.root_of(v));
     return kept;
   }
 
@@ -81,6 +83,10 @@ class LifetimeFinder {
       const bool same = !outside[storage] &&
                         std::all_of(list.begin(), list.end(), [&](std::size_t s) { return loops_[s].loop == loop; });
       if (same) life.loop = loop;
+      if (same && lowered_.turns.loop == loop && loop >= 0)
+        life.crosses = std::any_of(list.begin(), list.end(), [&](std::size_t s) {
+          return steps_[s].late || steps_[s].section != steps_[list[0]].section;
+        });
       for (std::size_t s : list) {
         const bool through = !same && loops_[s].loop >= 0;
         extend(life, through ? loops_[s].first : position(s));
@@ -107,6 +113,7 @@ class LifetimeFinder {
       lowered_.storages[from].merged_into = to;
       lives_[to].last = lives_[from].last;
       if (lives_[from].loop != lives_[to].loop) lives_[to].loop = -1;
+      lives_[to].crosses |= lives_[from].crosses;
       lives_[from] = {};
     }
   }
@@ -133,11 +140,24 @@ class LifetimeFinder {
     return true;
   }
 
-  Lifetimes collect() const {
+  /// What crosses lives through the whole loop, once per micro-batch on its way.
+  void multiply(std::uint32_t number, Life life, Lifetimes& result) {
+    const auto inside =
+        std::find_if(loops_.begin(), loops_.end(), [&](const LoopRange& l) { return l.loop == life.loop; });
+    Storage& storage = lowered_.storages[number];
+    storage.copies = lowered_.turns.in_flight;
+    storage.copy_bytes = align_up(storage.bytes, lowered_.alignment);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(storage.copies) * storage.copy_bytes;
+    result.items.push_back({number, {bytes, inside->first, inside->last}, -1});
+  }
+
+  Lifetimes collect() {
     Lifetimes result;
     for (std::uint32_t storage = 0; storage < lives_.size(); ++storage) {
       const Life& life = lives_[storage];
-      if (life.used() && planned(storage))
+      if (life.used() && planned(storage) && life.crosses)
+        multiply(storage, life, result);
+      else if (life.used() && planned(storage))
         result.items.push_back({storage, {lowered_.storages[storage].bytes, life.first, life.last}, life.loop});
     }
     for (std::size_t s = 0; s < steps_.size(); ++s) {

@@ -21,6 +21,7 @@ class Lowerer {
         emitter_(result_, device),
         map_(graph_.value_count(), kNone) {
     result_.mesh = graph_.mesh();
+    result_.alignment = device.alignment();
     result_.at = at;
     result_.at.resize(result_.mesh.axes.size(), 0);
   }
@@ -28,10 +29,11 @@ class Lowerer {
   Result<Lowered> run() {
     result_.registry = &graph_.registry();
     result_.micro_batches = scheduled_.micro_batches;
+
     for (OpId id : graph_.ops())
       if (const Op& op = graph_.op(id); op.inputs.empty() && op.kind->has(kStructural)) BALEEN_TRY(add_source(op));
     for (const Section& section : scheduled_.sections) {
-      result_.sections.push_back({section.name, section.loop, {}});
+      result_.sections.push_back({section.name, section.phase, section.loop, {}});
       for (OpId id : section.ops) BALEEN_TRY(add_op(graph_.op(id)));
     }
     for (const GraphOutput& output : graph_.outputs()) {

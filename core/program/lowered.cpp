@@ -59,7 +59,7 @@ std::vector<std::vector<LowOp>> Lowered::users() const {
 }
 
 std::uint32_t Lowered::closing_section() {
-  if (sections.empty() || sections.back().loop >= 0) sections.push_back({"update", -1, {}});
+  if (sections.empty() || sections.back().loop >= 0) sections.push_back({"update", Phase::update, -1, {}});
   return static_cast<std::uint32_t>(sections.size() - 1);
 }
 

@@ -37,9 +37,9 @@ struct View {
 struct LoweredValue {
   std::string name;
   baleen_dtype_t dtype = BALEEN_F32;
-  Shape global;  ///< of the whole batch, on all ranks
-  Shape shape;   ///< this rank's, of one micro-batch
-  Layout layout; ///< on the graph's mesh; empty: whole
+  Shape global;   ///< of the whole batch, on all ranks
+  Shape shape;    ///< this rank's, of one micro-batch
+  Layout layout;  ///< on the graph's mesh; empty: whole
   MicroPlacement micro;
   std::vector<std::vector<baleen_run_t>> runs;  ///< per dimension the global indices of micro-batch 0; empty: all
   bool held = true;     ///< false: another coordinate of an axis has it, and there are no elements here
@@ -57,6 +57,8 @@ struct Storage {
   std::string name;
   std::uint64_t offset = 0;           ///< persistent: in its arena; others: in the work arena, once memory is planned
   std::uint32_t merged_into = kNone;  ///< has the very bytes of that one
+  std::int64_t copies = 1;            ///< micro-batch m has number m % copies
+  std::uint64_t copy_bytes = 0;       ///< from one copy to the next
 };
 
 /// How an op is carried out.
@@ -90,8 +92,20 @@ struct LoweredOp {
 
 struct LoweredSection {
   std::string name;
+  Phase phase = Phase::forward;
   int loop = -1;
   std::vector<LowOp> ops;  ///< in order
+};
+
+/// The parts of micro-batches in an order of the rank's own.
+struct LoweredTurns {
+  int loop = -1;  ///< in which; -1: none
+  struct Turn {
+    std::uint32_t section = 0;
+    std::int64_t micro_batch = 0;
+  };
+  std::vector<Turn> turns;
+  std::int64_t in_flight = 1;  ///< the most micro-batches that have begun and are not over
 };
 
 /// `target`, a parameter or state, becomes `value` when every reader of the old value is done.
@@ -109,7 +123,10 @@ struct Lowered {
   std::vector<LoweredValue> values;
   std::deque<LoweredOp> ops;
   std::vector<LoweredSection> sections;
-  std::vector<LowValue> sources;  ///< parameters, states, inputs, scalars
+  LoweredTurns turns;
+  std::vector<std::vector<int>> groups;  ///< axes along which some rank talks, in one order on all ranks
+  std::uint64_t alignment = 1;           ///< of offsets
+  std::vector<LowValue> sources;         ///< parameters, states, inputs, scalars
   std::vector<LoweredAssign> assigns;
   std::vector<std::pair<std::string, LowValue>> outputs;
   std::vector<Storage> storages;
@@ -125,6 +142,7 @@ struct Lowered {
   /// Appends to `ops`, not to a section. Sets the outputs' producer.
   LowOp add_op(Op op, Means means, std::uint32_t section);
   std::uint32_t add_storage(Storage storage);
+  bool turns_in(std::uint32_t section) const { return turns.loop >= 0 && sections[section].loop == turns.loop; }
   /// On this rank, of one micro-batch.
   std::int64_t elements(LowValue value) const;
   std::uint64_t bytes(LowValue value) const;

@@ -12,10 +12,13 @@
 
 namespace baleen {
 
-/// Sections of ops without views, with the shapes of the rank at `at` (its coordinates on the mesh, `micro` left out); what the device
-/// does not support is expanded into what it does.
+/// Sections of ops without views, with the shapes of the rank at `at` (its coordinates on the mesh, `micro` left out);
+/// what the device does not support is expanded into what it does.
 Result<Lowered> lower(const ScheduledGraph& scheduled, const Device& device, const PersistentLayout& persistent,
                       const Coordinates& at);
+
+/// Takes over the order of micro-batches that strategies want for this rank.
+Status take_turns(const ScheduledGraph& scheduled, Lowered& lowered);
 
 /// Gives every value its view and storage: shape ops become views or copies, parts of a concat lie in its result, every
 /// assigned value and every output gets a contiguous storage of its own.
@@ -41,8 +44,8 @@ struct Launch {
 /// One tensor of a collective.
 struct CallEntry {
   LowValue input = kNone, output = kNone;
-  std::uint64_t count = 0;  ///< elements of the larger side
-  std::uint64_t block = 0;  ///< elements of a full part, where one side is a part
+  std::uint64_t count = 0;                               ///< elements of the larger side
+  std::uint64_t block = 0;                               ///< elements of a full part, where one side is a part
   std::vector<std::uint64_t> sends = {}, receives = {};  ///< all_to_all: elements to and from each member
 };
 
@@ -55,37 +58,43 @@ struct CollectiveCall {
   std::vector<std::string> axes;
   std::vector<CallEntry> entries;
   std::vector<std::int32_t> destinations;  ///< permute
-  std::string bucket;  ///< alike: run as one; empty: alone
+  std::string bucket;                      ///< alike: run as one; empty: alone
   std::string where;
 };
 
-/// What happens at one position of the order: a region, with the accumulation of its results over micro-batches; or a call of the
-/// transport, which begins in one step and is over in another.
+/// What happens at one position of the order: a region, with the accumulation of its results over micro-batches; or a
+/// call of the transport, which begins in one step and is over in another.
 struct ProgramStep {
   OpId op = kNone;  ///< anchor; a number in Lowered::ops
   std::uint32_t section = 0;
   std::vector<LowValue> reads, writes;
   std::vector<Launch> launches;
-  bool in_place = true;  ///< results may take the bytes of inputs that die here
-  std::vector<LowValue> zeros;             ///< results to fill with zeros
-  std::optional<CollectiveCall> call;      ///< begins here
-  std::uint32_t wait_for = kNone;          ///< the number of the call that is over here
-  std::uint32_t call_number = kNone;       ///< of `call`, in the order of beginning
-  Guard guard = Guard::always;             ///< of `call` and `wait_for`
+  bool in_place = true;                ///< results may take the bytes of inputs that die here
+  std::vector<LowValue> zeros;         ///< results to fill with zeros
+  std::optional<CollectiveCall> call;  ///< begins here
+  std::uint32_t wait_for = kNone;      ///< the number of the call that is over here
+  std::uint32_t call_number = kNone;   ///< of `call`, in the order of beginning
+  Guard guard = Guard::always;         ///< of `call` and `wait_for`
+  bool late = false;                   ///< `wait_for` began in the turn before: what it reads must last until then
 };
 
 /// The transport's arguments for a collective op.
 CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op);
+
+/// The collective ops that run as one call each, in the order in which the calls begin.
+std::vector<std::vector<LowOp>> order_calls(const Lowered& lowered);
 
 /// Compiles the regions' kernels. Steps in the order of the sections.
 Result<std::vector<ProgramStep>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels);
 
 /// Lets assigned values be computed right in their targets where no reader of the old value comes later (moving readers
 /// before the write where that is possible); appends copies for the others. Returns the steps in their final order.
-Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels);
+Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<ProgramStep> steps,
+                                                 KernelStore& kernels);
 
-/// Joins calls that are one bucket, lets each begin as soon as its last input is made, and appends the steps in which they are over: before
-/// the first reader, else at the end. All ranks come to the same order.
+/// Joins calls that are one bucket, lets each begin as soon as its last input is made (or in its place, where a
+/// strategy wants that), and appends the steps in which they are over: before the first reader, else at the end (of the
+/// loop's turn). All ranks come to the same order.
 Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps);
 
 /// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.

@@ -153,7 +153,8 @@ class Placer {
   /// What the transport reads is one stretch of memory, the same in each micro-batch.
   void make_contiguous(LoweredOp& lowered) {
     for (LowValue& v : lowered.op.inputs)
-      if (value(v).view.micro_step != 0 || !is_contiguous(value(v).shape, value(v).view.strides)) v = add_copy(v, kNone);
+      if (value(v).view.micro_step != 0 || !is_contiguous(value(v).shape, value(v).view.strides))
+        v = add_copy(v, kNone);
   }
 
   Status place_view(LoweredOp& lowered) {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <numeric>
 
-#include "baleen/collective.hpp"
+#include "baleen/collective_name.hpp"
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "core/layout/piece.hpp"
@@ -59,7 +59,8 @@ std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordi
             static_cast<std::uint64_t>(at.empty() ? 0 : at[number]);
   }
   std::uint64_t elements = 0;
-  for (const ProgramCall::Entry& e : call.entries) {
+  for (std::size_t i = 0; i < call.entries.size() / call.slots.size(); ++i) {
+    const ProgramCall::Entry& e = call.entries[i];
     const std::uint64_t own = std::min(e.count, (place + 1) * e.block) - std::min(e.count, place * e.block);
     const bool root = static_cast<std::uint64_t>(call.root) == place;
     switch (call.op) {
@@ -67,7 +68,11 @@ std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordi
       case BALEEN_REDUCE_SCATTER: elements += e.count - own; break;
       case BALEEN_ALL_GATHER: elements += (members - 1) * own; break;
       case BALEEN_BROADCAST: elements += root ? (members - 1) * e.count : 0; break;
-      case BALEEN_ALL_TO_ALL: elements += std::accumulate(e.sends.begin(), e.sends.end(), std::uint64_t{0}) - e.sends[place]; break;
+      case BALEEN_ALL_TO_ALL:
+        elements += std::accumulate(e.sends.begin(), e.sends.end(), std::uint64_t{0}) - e.sends[place];
+        break;
+      case BALEEN_SEND: elements += e.count; break;
+      case BALEEN_RECEIVE: break;
       case BALEEN_PERMUTE: {
         const std::int32_t to = call.destinations[place];
         elements += to < 0 || static_cast<std::uint64_t>(to) == place ? 0 : e.count;
@@ -96,6 +101,11 @@ class Runner {
       std::size_t end = begin + 1;
       while (segments[begin].loop >= 0 && end < segments.size() && segments[end].loop == segments[begin].loop) ++end;
       const std::int64_t turns = segments[begin].loop >= 0 ? program_.scheduled.micro_batches : 1;
+      if (segments[begin].loop >= 0 && segments[begin].loop == program_.turned_loop) {
+        for (const auto& turn : program_.turns) BALEEN_TRY(run_segment(turn.segment, turn.micro_batch, turns));
+        begin = end;
+        continue;
+      }
       for (std::int64_t micro = 0; micro < turns; ++micro)
         for (std::size_t s = begin; s < end; ++s) BALEEN_TRY(run_segment(s, micro, turns));
       begin = end;
@@ -151,9 +161,10 @@ class Runner {
 
   /// The call begins when the stream has come to this point.
   Status begin(ProgramCall& call) {
-    BALEEN_TRY(program_.device->check(
-        table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
-    return program_.communicator->start(call.slot, &program_.issued, program_.issues, call.done.get(), ++call.begun);
+    BALEEN_TRY(
+        program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
+    return program_.communicator->start(call.slots[launch_.micro % call.slots.size()], &program_.issued,
+                                        program_.issues, call.done.get(), ++call.begun);
   }
 
   Status wait(ProgramCall& call) {
@@ -166,8 +177,8 @@ class Runner {
     BALEEN_TRY(execute(i));
     BALEEN_TRY(synchronize());
     if (i.kind == Instruction::Kind::launch || i.kind == Instruction::Kind::wait)
-      options_.spans->push_back({program_.labels[i.label].c_str(),
-                                 i.kind == Instruction::Kind::wait ? "wait" : "compute", begin, now()});
+      options_.spans->push_back(
+          {program_.labels[i.label].c_str(), i.kind == Instruction::Kind::wait ? "wait" : "compute", begin, now()});
     return {};
   }
 
@@ -191,6 +202,7 @@ Result<Program> Program::compile(ScheduledGraph scheduled, Device& device, const
   impl->flops = flops_of(impl->scheduled);
   impl->at = options.at;
   BALEEN_TRY_ASSIGN(Lowered lowered, lower(impl->scheduled, device, persistent, options.at));
+  BALEEN_TRY(take_turns(impl->scheduled, lowered));
   BALEEN_TRY(place(lowered, persistent));
   const Regions regions = form_regions(lowered, device);
   BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, impl->kernels));
@@ -222,7 +234,7 @@ void* Program::address(const Port& port) const {
   return static_cast<char*>(port.persistent ? impl_->persistent_base : impl_->work_base) + port.offset;
 }
 
-bool Program::communicates() const { return !impl_->calls.empty(); }
+bool Program::communicates() const { return !impl_->groups.empty(); }
 
 bool Program::shares_persistent() const {
   const auto persistent = [&](std::uint32_t address) {
@@ -234,28 +246,33 @@ bool Program::shares_persistent() const {
   return false;
 }
 
-Status Program::connect(Communicator& communicator) {
+Status Program::connect(Communicator& communicator, const std::string& name) {
   impl_->communicator = &communicator;
   impl_->issued.size = sizeof(baleen_event_t);
-  for (ProgramCall& call : impl_->calls) {
-    std::vector<baleen_collective_entry_t> entries;
+  for (const std::vector<std::string>& axes : impl_->groups) BALEEN_TRY(communicator.meet(axes));
+  for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
+    ProgramCall& call = impl_->calls[number];
     const auto list = [](const std::vector<std::uint64_t>& counts) { return counts.empty() ? nullptr : counts.data(); };
+    std::vector<baleen_collective_entry_t> entries;
     for (const ProgramCall::Entry& e : call.entries)
-      entries.push_back({impl_->addresses[e.input], impl_->addresses[e.output], e.count, e.block, list(e.sends),
-                         list(e.receives)});
+      entries.push_back(
+          {impl_->addresses[e.input], impl_->addresses[e.output], e.count, e.block, list(e.sends), list(e.receives)});
     baleen_collective_spec_t spec{};
     spec.size = sizeof(spec);
     spec.op = call.op;
     spec.reduction = call.reduction;
     spec.dtype = call.dtype;
     spec.root = call.root;
-    spec.entries = entries.data();
-    spec.entry_count = entries.size();
+    spec.entry_count = entries.size() / call.slots.size();
     spec.destinations = call.destinations.empty() ? nullptr : call.destinations.data();
     spec.deterministic = 1;
-    spec.where = abi(call.where);
+    const std::string where = call.where + ", number " + std::to_string(number + 1) + " of `" + name + "`";
+    spec.where = abi(where);
     call.done->size = sizeof(baleen_event_t);
-    BALEEN_TRY_ASSIGN(call.slot, communicator.prepare(call.axes, spec));
+    for (std::size_t slot = 0; slot < call.slots.size(); ++slot) {
+      spec.entries = entries.data() + slot * spec.entry_count;
+      BALEEN_TRY_ASSIGN(call.slots[slot], communicator.prepare(call.axes, spec));
+    }
   }
   return {};
 }

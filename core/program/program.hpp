@@ -39,7 +39,7 @@ struct Port {
   std::string name;
   ValueType type;  ///< what this rank holds, all micro-batches one after the other
   std::uint64_t offset = 0, bytes = 0;
-  bool persistent = false;  ///< the offset is in the persistent arena
+  bool persistent = false;          ///< the offset is in the persistent arena
   std::vector<RowRange> rows = {};  ///< of dimension 0, in the order in which they lie here
   std::vector<Runs> within = {};    ///< the global indices of each other dimension
 };
@@ -74,7 +74,7 @@ struct MemoryReport {
 
 /// What a program sends per run, of one kind along one set of axes.
 struct Traffic {
-  std::string kind, axes;  ///< "all_reduce", "data"
+  std::string kind, axes;              ///< "all_reduce", "data"
   std::uint64_t calls = 0, bytes = 0;  ///< bytes that this rank sends
 };
 
@@ -114,9 +114,10 @@ class Program {
   bool communicates() const;
   /// Whether its calls touch the persistent arena; they always may touch the work arena.
   bool shares_persistent() const;
-  /// Prepares its calls: collective over the ranks, in the same order of programs on each. Once, after `bind`; the communicator must
-  /// outlive the program's runs. A program that does not communicate needs none.
-  Status connect(Communicator& communicator);
+  /// Prepares its calls: collective over the ranks, in the same order of programs on each. Once, after `bind`; the
+  /// communicator must outlive the program's runs. A program that does not communicate needs none. `name` is the
+  /// program's, for messages.
+  Status connect(Communicator& communicator, const std::string& name);
   /// Per run, by kind and axes.
   std::vector<Traffic> traffic() const;
   /// The address of a port, once bound.

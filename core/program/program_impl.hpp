@@ -25,11 +25,11 @@ struct ProgramCall {
     std::uint64_t count = 0, block = 0;
     std::vector<std::uint64_t> sends, receives;
   };
-  std::vector<Entry> entries;
+  std::vector<Entry> entries;  ///< of all slots
   std::vector<std::int32_t> destinations;
   std::string where;
-  std::uint64_t runs = 1;  ///< per run of the program
-  void* slot = nullptr;
+  std::uint64_t runs = 1;    ///< per run of the program
+  std::vector<void*> slots;  ///< micro-batch m has number m % slots
   std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();
   std::uint64_t begun = 0;  ///< times; the value of `done` when the last is over
 };
@@ -46,9 +46,16 @@ struct ProgramImpl {
   std::vector<void*> addresses;  ///< as `sources`, once bound
   std::vector<Port> inputs, outputs;
   std::vector<ProgramCall> calls;
+  struct Turn {
+    std::uint32_t segment = 0;
+    std::int64_t micro_batch = 0;
+  };
+  std::vector<Turn> turns;  ///< of `turned_loop`
+  int turned_loop = -1;
+  std::vector<std::vector<std::string>> groups;  ///< axes along which some rank talks, in one order on all ranks
   Coordinates at;
   Communicator* communicator = nullptr;
-  baleen_event_t issued{};     ///< what the stream has done, for calls that begin after it
+  baleen_event_t issued{};  ///< what the stream has done, for calls that begin after it
   std::uint64_t issues = 0;
   MemoryReport memory;
   double flops = 0;

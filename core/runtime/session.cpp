@@ -1,14 +1,11 @@
-/// \file Compiles a plan's programs and runs its steps, evaluations and generation.
-#include "core/runtime/session.hpp"
+/// \file Runs steps, evaluations and generation.
+#include "core/runtime/session_impl.hpp"
 
 #include <chrono>
 #include <cmath>
 #include <cstring>
 
 #include "baleen/dtype.hpp"
-#include "core/runtime/batch_share.hpp"
-#include "core/runtime/session_memory.hpp"
-#include "core/runtime/shards.hpp"
 
 namespace baleen {
 namespace {
@@ -17,103 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
-const Port* find_port(const std::vector<Port>& ports, const std::string& name) {
-  for (const Port& port : ports)
-    if (port.name == name) return &port;
-  return nullptr;
-}
-
 }  // namespace
-
-struct Session::Impl {
-  Device& device;
-  Monitors& monitors;
-  std::shared_ptr<Dataset> data;
-  SessionOptions options;
-  PersistentLayout persistent;
-  std::vector<ScalarSpec> scalars;
-  std::optional<Program> initialize, train, evaluate, generate;
-  std::map<std::string, std::uint64_t> planned;
-  Arena persistent_arena, work_arena;
-  std::unique_ptr<ShardGather> gather;  ///< made when it is first needed
-  BatchShare train_share, evaluate_share;
-  std::unique_ptr<BatchReader> reader;
-  std::int64_t steps_done = 0;
-  Facts last;
-  std::vector<std::int64_t> segment_ns;
-  std::vector<SpanRecord> spans;
-  bool reported_not_finite = false;
-
-  Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
-
-  Status compile(Plan plan);
-  Status allocate();
-  Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
-  Result<std::vector<double>> get(const Program& program, const std::string& name);
-  Result<double> get_number(const Program& program, const std::string& name);
-  Status put_batch(const Program& program, const BatchShare& share, Batch rows);
-  Status put_scalars();
-  Status run(Program& program, std::uint64_t step);
-  Result<Facts> means(const Program& program);
-  void add_times(Facts& facts, double step_ms, double data_ms);
-  void tell_spans();
-  Status copy(void* to, const void* from, std::uint64_t bytes);
-  /// The tensor of this name, of which the caller has `bytes` for the whole.
-  Result<const PersistentBuffer*> tensor(const std::string& name, std::uint64_t bytes) const;
-};
-
-Status Session::Impl::compile(Plan plan) {
-  CompileOptions compile_options;
-  if (options.communicator) compile_options.at = options.communicator->at();
-  persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, compile_options.at);
-  scalars = std::move(plan.scalars);
-  auto compile_one = [&](ScheduledGraph scheduled, std::optional<Program>& to) -> Status {
-    BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent, compile_options));
-    to.emplace(std::move(program));
-    return {};
-  };
-  const std::int64_t micro_batches = plan.train.micro_batches;
-  BALEEN_TRY(compile_one(std::move(plan.initialize), initialize));
-  BALEEN_TRY(compile_one(std::move(plan.train), train));
-  if (plan.evaluate) BALEEN_TRY(compile_one(std::move(*plan.evaluate), evaluate));
-  if (plan.generate) BALEEN_TRY(compile_one(std::move(*plan.generate), generate));
-  std::vector<const Program*> programs;
-  for (const auto* p : {&initialize, &train, &evaluate, &generate})
-    if (*p) programs.push_back(&**p);
-  planned = plan_memory(persistent, programs, device);
-  BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
-  BALEEN_TRY_ASSIGN(train_share, BatchShare::create(*train, data->info(), options.batch));
-  if (evaluate) {
-    BALEEN_TRY_ASSIGN(evaluate_share, BatchShare::create(*evaluate, data->info(), options.batch));
-  }
-  return {};
-}
-
-Status Session::Impl::allocate() {
-  std::uint64_t work = 0;
-  for (const auto* p : {&initialize, &train, &evaluate, &generate})
-    if (*p) work = std::max(work, (*p)->memory().arena_bytes);
-  std::vector<Program*> programs;
-  bool share_work = false, share_persistent = false;
-  for (auto* p : {&initialize, &train, &evaluate, &generate}) {
-    if (!*p) continue;
-    programs.push_back(&**p);
-    share_work |= (*p)->communicates();
-    share_persistent |= (*p)->shares_persistent();
-  }
-  if (share_work && !options.communicator) return internal("a plan with collectives, and no transport");
-  const auto arena = [&](bool shared, std::uint64_t bytes) {
-    return shared ? Arena::create_shared(device, *options.communicator, bytes) : Arena::create(device, bytes);
-  };
-  BALEEN_TRY_ASSIGN(persistent_arena, arena(share_persistent, persistent.bytes));
-  BALEEN_TRY_ASSIGN(work_arena, arena(share_work, work));
-  for (Program* program : programs) {
-    program->bind(persistent_arena.base(), work_arena.base());
-    if (options.communicator) BALEEN_TRY(program->connect(*options.communicator));
-  }
-  segment_ns.assign(train->segments().size(), 0);
-  return {};
-}
 
 Status Session::Impl::put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size) {
   const Port* port = find_port(program.inputs(), name);
@@ -398,7 +299,8 @@ Status Session::read_tensor(const std::string& name, void* data, std::uint64_t b
     BALEEN_TRY_ASSIGN(impl_->gather, ShardGather::create(*impl_->options.communicator));
   }
   const ValueType& type = buffer->spec.type;
-  return impl_->gather->run(type.shape, buffer->spec.layout, dtype_size(type.dtype), own, static_cast<std::byte*>(data));
+  return impl_->gather->run(type.shape, buffer->spec.layout, dtype_size(type.dtype), own,
+                            static_cast<std::byte*>(data));
 }
 
 Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {

@@ -17,7 +17,7 @@ struct SessionOptions {
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
-  std::vector<Fact> start_facts;  ///< what the START record says beside the session's own facts
+  std::vector<Fact> start_facts;         ///< what the START record says beside the session's own facts
   Communicator* communicator = nullptr;  ///< with several ranks; borrowed, outlives the session
   std::int64_t local_ranks = 1;          ///< that share this host's memory
 };
@@ -56,8 +56,8 @@ class Session {
   std::int64_t position() const;
   const std::shared_ptr<Dataset>& data() const;
 
-  /// Persistent tensors by name, to and from host memory (the whole, row-major, dtype as in the plan). With several ranks
-  /// all of them call it, for the same tensors in the same order.
+  /// Persistent tensors by name, to and from host memory (the whole, row-major, dtype as in the plan). With several
+  /// ranks all of them call it, for the same tensors in the same order.
   const PersistentLayout& persistent() const;
   Status read_tensor(const std::string& name, void* data, std::uint64_t bytes);
   Status write_tensor(const std::string& name, const void* data, std::uint64_t bytes);

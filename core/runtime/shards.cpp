@@ -109,8 +109,7 @@ Status ShardGather::run(const Shape& global, const Layout& layout, std::size_t e
     for (std::size_t rank = 0; rank < pieces.size(); ++rank) {
       const std::size_t bytes = static_cast<std::size_t>(pieces[rank].elements()) * element_bytes;
       const std::byte* part = staging_.data() + kPartBytes * rank;
-      if (begin < bytes)
-        contents[rank].insert(contents[rank].end(), part, part + std::min(kPartBytes, bytes - begin));
+      if (begin < bytes) contents[rank].insert(contents[rank].end(), part, part + std::min(kPartBytes, bytes - begin));
     }
   }
   for (std::size_t rank = 0; rank < pieces.size(); ++rank)

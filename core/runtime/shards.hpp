@@ -24,8 +24,8 @@ void put_in(const Shape& global, const Piece& piece, std::size_t element_bytes, 
 /// Brings what the ranks hold to all of them, in parts of a fixed size. [one thread]
 class ShardGather {
  public:
-  /// Collective over all ranks. The communicator outlives it; its buffer lives as long as it does, and it as long as any
-  /// rank may gather.
+  /// Collective over all ranks. The communicator outlives it; its buffer lives as long as it does, and it as long as
+  /// any rank may gather.
   static Result<std::unique_ptr<ShardGather>> create(Communicator& communicator);
 
   /// Collective: `own` is this rank's piece, `whole` receives all elements.

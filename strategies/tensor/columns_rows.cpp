@@ -5,8 +5,21 @@
 #include <string>
 
 #include "cut_check.hpp"
+#include "product.hpp"
 
 namespace baleen::tensor_parallel {
+
+/// A loss fused with its projection needs whole rows of the weight.
+Status ColumnsRows::rewrite(GraphView graph) {
+  for (const Product& product : products(graph)) {
+    const auto dim = inner_dimension(graph.value(product.parameter));
+    if (!dim || product.inner.find(product.w()[static_cast<std::size_t>(*dim)]) == std::string::npos) continue;
+    const baleen_value_info_t result = graph.value(graph.op(product.op)->outputs()[0]);
+    for (const baleen_op_t user : std::vector<baleen_op_t>(result.users, result.users + result.user_count))
+      if (graph.op(user)->kind() == "cross_entropy") graph.set_tag(user, "apart", "");
+  }
+  return {};
+}
 
 Status ColumnsRows::place(GraphView graph, Placing placing) {
   const std::string_view name = placing.mesh().name(axis_);

@@ -9,6 +9,7 @@ class ColumnsRows : public Mode {
  public:
   explicit ColumnsRows(std::uint32_t axis) : axis_(axis) {}
 
+  Status rewrite(GraphView graph) override;
   Status place(GraphView graph, Placing placing) override;
 
  private:

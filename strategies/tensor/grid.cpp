@@ -28,9 +28,7 @@ std::vector<baleen_placement_t> placements(const std::vector<std::string>& opera
 }  // namespace
 
 Status Grid::rewrite(GraphView graph) {
-  // A loss fused with its projection has no product to offer for.
-  for (baleen_op_t id = 0; id < graph.op_count(); ++id)
-    if (const auto op = graph.op(id); op && op->kind() == "cross_entropy") graph.set_tag(id, "apart", "");
+  set_losses_apart(graph);
   return {};
 }
 

@@ -68,4 +68,9 @@ char batch_letter(const baleen_value_info_t& x, const std::string& letters, cons
   return rows.empty() ? '\0' : rows[0];
 }
 
+void set_losses_apart(GraphView graph) {
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id)
+    if (const auto op = graph.op(id); op && op->kind() == "cross_entropy") graph.set_tag(id, "apart", "");
+}
+
 }  // namespace baleen::tensor_parallel

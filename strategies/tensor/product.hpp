@@ -38,4 +38,7 @@ std::optional<int> dimension_to_cut(const baleen_value_info_t& value, const std:
 /// The letter of the batch among `rows`, else the first; '\0' where there is none.
 char batch_letter(const baleen_value_info_t& x, const std::string& letters, const std::string& rows);
 
+/// Keeps losses from being fused with their projections: the fused op has no product to cut in its inner letter.
+void set_losses_apart(GraphView graph);
+
 }  // namespace baleen::tensor_parallel

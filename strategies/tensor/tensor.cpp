@@ -4,13 +4,14 @@
 
 #include "axis_split.hpp"
 #include "columns_rows.hpp"
+#include "cube.hpp"
 #include "grid.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "tensor", "1.0.0", "Apache-2.0", "Weights and products of each layer cut over ranks", 0,
                   "",
                   BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "tensor", "", "", "the mesh axis to work along"),
-                  BALEEN_OPTION("mode", BALEEN_OPTION_STRING, 0, 1, 0, "1d", "1d|2d|2.5d", "",
-                                "on a line of ranks, a square, or several squares"),
+                  BALEEN_OPTION("mode", BALEEN_OPTION_STRING, 0, 1, 0, "1d", "1d|2d|2.5d|3d", "",
+                                "on a line of ranks, a square, several squares, a cube"),
                   BALEEN_OPTION("depth", BALEEN_OPTION_INT, 0, 0, 1e6, "0", "", "", "2.5d: how many squares"));
 
 namespace baleen::tensor_parallel {
@@ -35,6 +36,8 @@ class Tensor : public Strategy {
     const auto part = [&](const char* name) { return mesh.find(shape.axis + "." + name); };
     if (const auto axis = mesh.find(shape.axis)) {
       if (mesh.size(*axis) > 1) made->mode_ = std::make_unique<ColumnsRows>(*axis);
+    } else if (shape.mode == "3d") {
+      made->mode_ = std::make_unique<Cube>(mesh, *part("depth"), *part("row"), *part("col"));
     } else {
       made->mode_ = std::make_unique<Grid>(mesh, *part("row"), *part("col"), part("depth"));
     }

@@ -1,5 +1,5 @@
-/// \file N ranks compute what one rank computes: `baleen verify`, in fp64, over scripts, numbers of ranks and what a step
-/// may hold. Every case is compared with a run of one rank within the tolerance that verify states.
+/// \file N ranks compute what one rank computes: `baleen verify`, in fp64, over scripts, numbers of ranks and what a
+/// step may hold. Every case is compared with a run of one rank within the tolerance that verify states.
 #include <gtest/gtest.h>
 
 #include "support/process.hpp"

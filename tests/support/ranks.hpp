@@ -22,9 +22,10 @@ class Rank {
  public:
   Rank(const TransportPlugin& plugin, SharedRendezvous& rendezvous, std::int32_t rank, std::int32_t ranks,
        baleen_transport_flags_t flags = 0)
-      : table(plugin.table), rank(rank), ranks(ranks), settings_(plugin.descriptor) {
-    const baleen_rendezvous_t view = rendezvous.of(rank, ranks);
-    check(table.create(host_.get(), settings_.get(), &view, flags, &transport_));
+      : Rank(plugin, rendezvous.of(rank, ranks), flags) {}
+  Rank(const TransportPlugin& plugin, const baleen_rendezvous_t& rendezvous, baleen_transport_flags_t flags = 0)
+      : table(plugin.table), rank(rendezvous.rank), ranks(rendezvous.ranks), settings_(plugin.descriptor) {
+    check(table.create(host_.get(), settings_.get(), &rendezvous, flags, &transport_));
   }
   ~Rank() {
     if (transport_) table.destroy(transport_);

@@ -36,7 +36,7 @@ class SharedRendezvous {
 
   /// The view of one rank; `host` is told of failures.
   baleen_rendezvous_t of(std::int32_t rank, std::int32_t ranks) {
-    return {sizeof(baleen_rendezvous_t), store_, rank, ranks, &put, &get};
+    return {sizeof(baleen_rendezvous_t), store_, rank, ranks, &put, &get, &over};
   }
   /// Wakes all who wait.
   void fail() {
@@ -74,6 +74,11 @@ class SharedRendezvous {
     std::copy_n(value.data, item.value_size = value.size, item.value.data());
     pthread_cond_broadcast(&store.changed);
     return BALEEN_OK;
+  }
+  static std::int32_t over(void* self) {
+    Store& store = *static_cast<Store*>(self);
+    const Locked locked(store);
+    return store.failed ? 1 : 0;
   }
   static std::int64_t get(void* self, baleen_string_t key, char* value, std::uint64_t capacity) {
     Store& store = *static_cast<Store*>(self);

@@ -120,7 +120,8 @@ void Mesh::wake() {
 }
 
 Result<std::map<std::int32_t, Message>> Mesh::exchange(std::map<std::int32_t, Message>&& outgoing,
-                                                       const std::string& what) {
+                                                       const std::string& what, const Rendezvous* rendezvous) {
+  constexpr int kTickMilliseconds = 50;
   std::vector<Conversation> conversations;
   conversations.reserve(outgoing.size());
   for (auto& [rank, message] : outgoing)
@@ -130,8 +131,10 @@ Result<std::map<std::int32_t, Message>> Mesh::exchange(std::map<std::int32_t, Me
     for (std::size_t i = 0; i < conversations.size(); ++i)
       ends[i] = {conversations[i].complete() ? -1 : conversations[i].socket(), conversations[i].wanted(), 0};
     ends.back() = {woken_.get(), POLLIN, 0};
-    if (poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) return failed("poll");
-    if (ends.back().revents) return Error{BALEEN_PEER_LOST, what + ": the run is over", {}};
+    if (poll(ends.data(), ends.size(), rendezvous ? kTickMilliseconds : -1) < 0 && errno != EINTR)
+      return failed("poll");
+    if (ends.back().revents || (rendezvous && rendezvous->over()))
+      return Error{BALEEN_PEER_LOST, what + ": the run is over", {}};
     for (std::size_t i = 0; i < conversations.size(); ++i)
       if (ends[i].revents && !conversations[i].advance(ends[i].revents))
         return Error{BALEEN_PEER_LOST, what + ": rank " + std::to_string(conversations[i].rank()) + " has left", {}};

@@ -24,8 +24,10 @@ class Mesh {
   /// Connects all ranks. Peers are of this host and this user, or refused.
   static Result<std::unique_ptr<Mesh>> join(const Rendezvous& rendezvous);
 
-  /// Sends each of these ranks its message and returns theirs. `what` this rank does, for messages.
-  Result<std::map<std::int32_t, Message>> exchange(std::map<std::int32_t, Message>&& outgoing, const std::string& what);
+  /// Sends each of these ranks its message and returns theirs. `what` this rank does, for messages. Within `create`,
+  /// where nobody can call `wake` yet, also fails when the rendezvous is over.
+  Result<std::map<std::int32_t, Message>> exchange(std::map<std::int32_t, Message>&& outgoing, const std::string& what,
+                                                   const Rendezvous* rendezvous = nullptr);
   /// Makes the present and every later exchange fail with BALEEN_PEER_LOST. [any thread]
   void wake();
 

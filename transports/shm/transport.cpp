@@ -28,14 +28,14 @@ Result<std::unique_ptr<SharedMemoryTransport>> SharedMemoryTransport::create(con
   BALEEN_TRY_ASSIGN(auto mesh, Mesh::join(rendezvous));
   std::unique_ptr<SharedMemoryTransport> made(new SharedMemoryTransport(std::move(mesh)));
   const bool checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0;
-  BALEEN_TRY(made->share_boards(checked));
+  BALEEN_TRY(made->share_boards(checked, rendezvous));
   made->order_ = std::make_unique<OrderCheck>(checked, made->mesh_->rank(), made->boards_);
   made->worker_ = std::make_unique<Worker>(*made->boards_[static_cast<std::size_t>(rendezvous.rank())], *made->order_,
                                            made->failure_, has_core_each(made->boards_));
   return made;
 }
 
-Status SharedMemoryTransport::share_boards(bool checked) {
+Status SharedMemoryTransport::share_boards(bool checked, const Rendezvous& rendezvous) {
   const auto ranks = static_cast<std::size_t>(mesh_->ranks());
   BALEEN_TRY_ASSIGN(memory_, SharedMemory::create(RankBoard::bytes(checked ? ranks : 0), "a rank's staging area"));
   // Of the process: some library may have pinned this thread.
@@ -43,7 +43,7 @@ Status SharedMemoryTransport::share_boards(bool checked) {
   std::map<std::int32_t, Message> outgoing;
   for (std::int32_t rank = 0; rank < mesh_->ranks(); ++rank)
     if (rank != mesh_->rank()) outgoing[rank] = {std::to_string(memory_.bytes()), {memory_.file()}, {}};
-  BALEEN_TRY_ASSIGN(auto arrived, mesh_->exchange(std::move(outgoing), "creating the transport"));
+  BALEEN_TRY_ASSIGN(auto arrived, mesh_->exchange(std::move(outgoing), "creating the transport", &rendezvous));
   theirs_.resize(ranks);
   std::vector<RankBoard*> boards;
   for (std::size_t rank = 0; rank < ranks; ++rank) {

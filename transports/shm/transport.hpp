@@ -41,7 +41,7 @@ class SharedMemoryTransport : public Transport {
   };
 
   explicit SharedMemoryTransport(std::unique_ptr<Mesh> mesh);
-  Status share_boards(bool checked);
+  Status share_boards(bool checked, const Rendezvous& rendezvous);
   Result<Meeting> meet(const Proposal& mine, const SharedMemory* memory);
   Letter letter_for(const Proposal& mine) const;
   std::vector<Peer> peers_of(const Group& group, const Meeting& meeting, const Collective& mine) const;

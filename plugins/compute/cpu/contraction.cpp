@@ -46,8 +46,8 @@ std::vector<Loop> merged(std::vector<Loop> loops) {
 // Takes the longest loop out of the group; the others stay.
 Loop take_longest(std::vector<Loop>& group) {
   if (group.empty()) return {};
-  const auto longest = std::max_element(group.begin(), group.end(),
-                                        [](const Loop& x, const Loop& y) { return x.extent < y.extent; });
+  const auto longest =
+      std::max_element(group.begin(), group.end(), [](const Loop& x, const Loop& y) { return x.extent < y.extent; });
   const Loop loop = *longest;
   group.erase(longest);
   return loop;
@@ -83,9 +83,13 @@ Result<Contraction> parse_contraction(std::string_view spec, const Operand& a, c
                                      : b.extent(static_cast<std::uint32_t>(letters.b.find(letter)));
     const Loop loop{extent, stride_of(letters.a, a, letter), stride_of(letters.b, b, letter),
                     stride_of(letters.y, y, letter)};
-    if (in_a && in_b) (in_y ? batch : k).push_back(loop);
-    else if (in_y) (in_a ? m : n).push_back(loop);
-    else return invalid("letter `" + std::string(1, letter) + "` of matmul spec `" + std::string(spec) + "` is in one operand only");
+    if (in_a && in_b)
+      (in_y ? batch : k).push_back(loop);
+    else if (in_y)
+      (in_a ? m : n).push_back(loop);
+    else
+      return invalid("letter `" + std::string(1, letter) + "` of matmul spec `" + std::string(spec) +
+                     "` is in one operand only");
   }
   Contraction c;
   m = merged(std::move(m));

@@ -1,4 +1,5 @@
-/// \file A contraction by letters as a matrix product: which letters are batch, rows, columns, depth, and their strides.
+/// \file A contraction by letters as a matrix product: which letters are batch, rows, columns, depth, and their
+/// strides.
 #pragma once
 #include <array>
 #include <vector>

@@ -1,8 +1,8 @@
 /// \file Memory, streams and the way from a region to a kernel.
 #include "device.hpp"
 
-#include <dnnl.hpp>
 #include <sys/mman.h>
+#include <dnnl.hpp>
 
 #include <cstdio>
 #include <cstring>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint32_t kAlignment = 64;
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
-// Resident beside the arenas: code and tables of oneDNN and of generated kernels, and what a worker touches of its stack.
+// Resident beside the arenas: code and tables of oneDNN and of generated kernels, and what a worker touches of its
+// stack.
 constexpr std::uint64_t kLibraryBytes = std::uint64_t{16} << 20, kWorkerBytes = std::uint64_t{128} << 10;
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }

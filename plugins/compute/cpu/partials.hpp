@@ -1,4 +1,5 @@
-/// \file Sums over rows that do not depend on the number of threads: one partial sum per fixed block of rows, then a tree.
+/// \file Sums over rows that do not depend on the number of threads: one partial sum per fixed block of rows, then a
+/// tree.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -18,8 +18,9 @@ struct Step {
   enum class Kind { kFunction, kRound, kGather, kIndex, kUniform, kNormal };
   Kind kind = Kind::kFunction;
   std::uint32_t opcode = 0;
-  std::uint32_t value = 0;         ///< number of the instruction, whose result this is
-  std::uint32_t a = 0, b = 0, c = 0;  ///< values; kGather: a is the input, kIndex: the dimension, kRound: b is the dtype
+  std::uint32_t value = 0;  ///< number of the instruction, whose result this is
+  std::uint32_t a = 0, b = 0,
+                c = 0;  ///< values; kGather: a is the input, kIndex: the dimension, kRound: b is the dtype
   std::uint64_t site = 0;
 };
 

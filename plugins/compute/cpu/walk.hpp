@@ -6,8 +6,8 @@
 
 namespace baleen::cpu {
 
-/// A shape that several operands share, with neighbouring dimensions merged where all operands allow it and dimensions of
-/// extent 1 left out. Offsets are in elements.
+/// A shape that several operands share, with neighbouring dimensions merged where all operands allow it and dimensions
+/// of extent 1 left out. Offsets are in elements.
 class Walk {
  public:
   Walk() = default;

@@ -6,8 +6,8 @@
 
 BALEEN_DESCRIPTOR(
     "data", "text", "1.0.0", "Apache-2.0", "Text and token files, for next-token prediction", 0, "txt",
-    BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH, 1, 0, "", "", "",
-                  "file, folder or pattern, or a list of them"),
+    BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH, 1, 0,
+                  "", "", "", "file, folder or pattern, or a list of them"),
     BALEEN_OPTION("tokenizer", BALEEN_OPTION_STRING, 0, 1, 0, "auto", "auto|bytes|chars|u16|llmc", "",
                   "what a token is; auto: token files where all names end in .bin, else bytes"),
     BALEEN_OPTION("context", BALEEN_OPTION_INT, 0, 1, 1 << 24, "128", "", "", "tokens in a row"),

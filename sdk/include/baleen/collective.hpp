@@ -7,17 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "baleen/collective_name.hpp"
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "baleen/transport.h"
 
 namespace baleen {
 
-constexpr std::string_view collective_name(baleen_collective_t op) {
-  constexpr std::string_view kNames[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
-                                         "all_to_all", "permute",        "send",       "receive",   "barrier"};
-  return op >= BALEEN_ALL_REDUCE && op <= BALEEN_BARRIER ? kNames[op - 1] : "?";
-}
 constexpr bool is_reducing(baleen_collective_t op) {
   return op == BALEEN_ALL_REDUCE || op == BALEEN_REDUCE_SCATTER || op == BALEEN_REDUCE;
 }

@@ -1,4 +1,5 @@
-/// \file Sugar for authors and callers of compute plugins: attributes of ops, shapes of tensors, and the table of a C++ device.
+/// \file Sugar for authors and callers of compute plugins: attributes of ops, shapes of tensors, and the table of a C++
+/// device.
 #pragma once
 #include <memory>
 #include <span>
@@ -33,8 +34,7 @@ inline std::span<const std::int64_t> strides(const baleen_tensor_t& tensor) { re
 /// "[8, 256, 384]", for messages.
 inline std::string shape_text(const baleen_tensor_t& tensor) {
   std::string text = "[";
-  for (std::uint32_t i = 0; i < tensor.rank; ++i)
-    text += (i ? ", " : "") + std::to_string(tensor.shape[i]);
+  for (std::uint32_t i = 0; i < tensor.rank; ++i) text += (i ? ", " : "") + std::to_string(tensor.shape[i]);
   return text + "]";
 }
 

@@ -37,9 +37,9 @@ typedef struct baleen_data_t {
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, void** dataset);
     void (*destroy)(void* dataset);
     baleen_status_t (*info)(void* dataset, baleen_dataset_info_t* out);
-    /* Fills buffers[field] with rows `first` ... `first + count - 1` of the endless shuffled stream of a split, row after row.
-     * Position p is row p % rows of epoch p / rows; each epoch of the train part is a new permutation, a function of (seed,
-     * epoch); the held-out part keeps one order. Ranks read disjoint positions. [any thread] */
+    /* Fills buffers[field] with rows `first` ... `first + count - 1` of the endless shuffled stream of a split, row
+     * after row. Position p is row p % rows of epoch p / rows; each epoch of the train part is a new permutation, a
+     * function of (seed, epoch); the held-out part keeps one order. Ranks read disjoint positions. [any thread] */
     baleen_status_t (*read)(void* dataset, baleen_split_t split, int64_t first, int64_t count, void* const* buffers);
     /* An optional power ("baleen.data.tokens/1"), or null. */
     const void* (*query)(void* dataset, baleen_string_t name);

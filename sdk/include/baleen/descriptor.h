@@ -15,7 +15,7 @@ enum {
     BALEEN_OPTION_INT = 2,
     BALEEN_OPTION_FLOAT = 3,
     BALEEN_OPTION_STRING = 4,
-    BALEEN_OPTION_SCHEDULE = 5, /* a number, or any function of the step; reaches the plugin as a scalar value of the graph */
+    BALEEN_OPTION_SCHEDULE = 5, /* a number or any function of the step; reaches the plugin as a scalar of the graph */
     BALEEN_OPTION_TABLE = 6     /* numbers row by row (rows x columns), e.g. a Lua array of arrays */
 };
 
@@ -24,11 +24,12 @@ enum {
     BALEEN_OPTION_REQUIRED = 1u << 0,
     BALEEN_OPTION_PER_GROUP = 1u << 1, /* a parameter group may override it (optimizers) */
     BALEEN_OPTION_MANY = 1u << 2,      /* a list of strings is accepted; reaches the plugin joined by '\n' */
-    BALEEN_OPTION_PATH = 1u << 3       /* a string that names files: one that the user typed after `--` comes absolute */
+    BALEEN_OPTION_PATH = 1u << 3       /* a string that names files: what the user typed after `--` comes absolute */
 };
 
-/* One option. A `cli` name makes `baleen run --<cli> VALUE` set it; for a monitor this also switches the member on. Only
- * compute, transport and monitor plugins have flags, and not for TABLE options. A default must satisfy its own schema. */
+/* One option. A `cli` name makes `baleen run --<cli> VALUE` set it; for a monitor this also switches the member on.
+ * Only compute, transport and monitor plugins have flags, and not for TABLE options. A default must satisfy its own
+ * schema. */
 typedef struct baleen_option_t {
     char name[32];
     baleen_option_type_t type;

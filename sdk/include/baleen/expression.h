@@ -5,8 +5,9 @@
 BALEEN_BEGIN
 
 /* Operands a, b, c are numbers of earlier instructions unless said otherwise. An expression is computed in fp32, or in
- * fp64 where one of its floating inputs is fp64 (or, without floating inputs, its first output is). Integers are converted on loading
- * (exact up to 2^24 in fp32); results are rounded to the output's dtype on storing. No two instructions are contracted. */
+ * fp64 where one of its floating inputs is fp64 (or, without floating inputs, its first output is). Integers are
+ * converted on loading (exact up to 2^24 in fp32); results are rounded to the output's dtype on storing. No two
+ * instructions are contracted. */
 enum {
     BALEEN_X_INPUT = 1,    /* a: number of the op's input */
     BALEEN_X_CONSTANT = 2, /* constant */
@@ -38,8 +39,8 @@ typedef struct baleen_instruction_t {
 BALEEN_ASSERT_SIZE(baleen_instruction_t, 24);
 
 /* Random numbers: Philox4x32-10 (Salmon et al. 2011) with key = seed ^ site (64 bits; low word first), counter =
- * {element low, element high, step low, step high}, the element being the row-major index in the global tensor. UNIFORM takes
- * (word 0 >> 8) * 2^-24. NORMAL takes sqrt(-2 ln u) cos(2 pi v), u = ((word 0 >> 8) + 0.5) * 2^-24,
+ * {element low, element high, step low, step high}, the element being the row-major index in the global tensor. UNIFORM
+ * takes (word 0 >> 8) * 2^-24. NORMAL takes sqrt(-2 ln u) cos(2 pi v), u = ((word 0 >> 8) + 0.5) * 2^-24,
  * v = (word 1 >> 8) * 2^-24, computed in fp64 and rounded. */
 
 BALEEN_END

@@ -15,8 +15,8 @@ enum {
     BALEEN_AT = 6 /* argument: coordinate */
 };
 
-/* Along one mesh axis. A layout is one placement per axis, in mesh order. Where several axes split one dimension, the one
- * of smaller depth is further out, and among equals the one that comes first in the mesh. */
+/* Along one mesh axis. A layout is one placement per axis, in mesh order. Where several axes split one dimension, the
+ * one of smaller depth is further out, and among equals the one that comes first in the mesh. */
 typedef struct baleen_placement_t {
     baleen_placement_kind_t kind;
     int32_t argument;
@@ -65,12 +65,13 @@ typedef struct baleen_graph_t {
     uint32_t (*value_count)(void* self);
     baleen_status_t (*read_op)(void* self, baleen_op_t op, baleen_op_view_t* out);
     baleen_status_t (*read_value)(void* self, baleen_value_t value, baleen_value_info_t* out);
-    /* Appends an op after its operands; `spec->outputs` is ignored; shapes are inferred; `outputs` receives as many ids as
-     * the kind has results (at most `capacity`). Equal pure ops are merged. */
+    /* Appends an op after its operands; `spec->outputs` is ignored; shapes are inferred; `outputs` receives as many ids
+     * as the kind has results (at most `capacity`). Equal pure ops are merged. */
     baleen_status_t (*append)(void* self, const baleen_op_view_t* spec, baleen_value_t* outputs, uint64_t capacity);
     /* All users of `from` use `to` instead, except op `except` (or BALEEN_NONE). Types must agree. */
     baleen_status_t (*redirect)(void* self, baleen_value_t from, baleen_value_t to, baleen_op_t except);
-    baleen_status_t (*set_layout)(void* self, baleen_value_t value, const baleen_placement_t* placements, uint64_t count);
+    baleen_status_t (*set_layout)(void* self, baleen_value_t value, const baleen_placement_t* placements,
+                                  uint64_t count);
     baleen_status_t (*set_tag)(void* self, baleen_op_t op, baleen_string_t key, baleen_string_t text);
     /* A persistent state that belongs to the job: saved in checkpoints, filled with `initial` at the start. */
     baleen_status_t (*add_state)(void* self, baleen_string_t name, baleen_dtype_t dtype, uint32_t rank,

@@ -42,8 +42,8 @@ typedef struct baleen_settings_t {
     baleen_string_t folder; /* what relative paths are relative to; ends without '/' */
 } baleen_settings_t;
 
-/* The one symbol that a plugin exports: `baleen_plugin_start`. Fills `table` (the kind's table, whose `size` field the host
- * has set to the bytes it knows) and returns. `host` outlives the plugin. */
+/* The one symbol that a plugin exports: `baleen_plugin_start`. Fills `table` (the kind's table, whose `size` field the
+ * host has set to the bytes it knows) and returns. `host` outlives the plugin. */
 typedef baleen_status_t (*baleen_plugin_start_t)(const baleen_host_t* host, void* table);
 #define BALEEN_START_SYMBOL "baleen_plugin_start"
 

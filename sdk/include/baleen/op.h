@@ -27,8 +27,8 @@ typedef struct baleen_attribute_t {
 } baleen_attribute_t;
 BALEEN_ASSERT_SIZE(baleen_attribute_t, 40);
 
-/* An op inside a region or as appended to a graph. All pointers borrowed for the call. `inputs` and `outputs` number the
- * region's tensors (compute) or the graph's values (graph verbs). */
+/* An op inside a region or as appended to a graph. All pointers borrowed for the call. `inputs` and `outputs` number
+ * the region's tensors (compute) or the graph's values (graph verbs). */
 typedef struct baleen_op_view_t {
     uint64_t size;
     baleen_string_t kind;

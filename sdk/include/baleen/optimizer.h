@@ -8,7 +8,7 @@ BALEEN_BEGIN
 
 typedef uint32_t baleen_optimizer_traits_t;
 enum {
-    BALEEN_OPTIMIZER_ELEMENTWISE = 1u << 0 /* any slice may be updated alone: shards, offload chunks, parameter servers */
+    BALEEN_OPTIMIZER_ELEMENTWISE = 1u << 0 /* any slice may be updated alone: shards, chunks, parameter servers */
 };
 
 #define BALEEN_MAX_SLOTS 8
@@ -45,7 +45,8 @@ typedef struct baleen_optimizer_t {
     /* The slots a parameter needs under these settings (momentum 0 needs none). Writes at most BALEEN_MAX_SLOTS. */
     baleen_status_t (*slots)(void* optimizer, const baleen_settings_t* settings, baleen_slot_t* out, uint32_t* count);
     /* Sees all updates before the first is made, in parameter order, to append what they share. May be null. */
-    baleen_status_t (*begin)(void* optimizer, const baleen_graph_t* graph, const baleen_update_t* updates, uint64_t count);
+    baleen_status_t (*begin)(void* optimizer, const baleen_graph_t* graph, const baleen_update_t* updates,
+                             uint64_t count);
     /* Appends the new parameter and the new slots. */
     baleen_status_t (*update)(void* optimizer, const baleen_graph_t* graph, baleen_update_t* update);
 } baleen_optimizer_t;

@@ -74,12 +74,22 @@ typedef struct baleen_placing_t {
 } baleen_placing_t;
 BALEEN_ASSERT_SIZE(baleen_placing_t, 88);
 
+/* One part of a micro-batch's work. */
+typedef int32_t baleen_part_t;
+enum { BALEEN_PART_FORWARD = 0, BALEEN_PART_BACKWARD = 1 };
+typedef struct baleen_turn_t {
+    baleen_part_t part;
+    uint32_t micro_batch;
+} baleen_turn_t;
+BALEEN_ASSERT_SIZE(baleen_turn_t, 8);
+
 /* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the attribute "axes": the
  * numbers of their mesh axes, ascending. */
 typedef struct baleen_schedule_t {
     uint64_t size;
     void* self;
     const baleen_mesh_t* mesh;
+    uint64_t micro_batches; /* of a step */
     /* Where an op stands in the order of execution. BALEEN_NONE for none. */
     uint32_t (*position)(void* self, baleen_op_t op);
     /* Bytes that one rank holds of a value: the most of any. */
@@ -87,8 +97,17 @@ typedef struct baleen_schedule_t {
     /* Runs collectives of one kind, along the same axes, of one dtype, as one: it starts when the last is ready. They stand in order
      * of position; none may depend on another. */
     baleen_status_t (*coalesce)(void* self, const baleen_op_t* ops, uint64_t count);
+    /* A collective begins right before `other`, rather than as soon as its operands are made; it stands there from then on, and belongs to
+     * its phase. Its operands must be made before, its users come after. Those that run as one go to one place. */
+    baleen_status_t (*begin_before)(void* self, baleen_op_t op, baleen_op_t other);
+    /* An op that is the same for all micro-batches runs in each of them, rather than once per step: its result is not kept between. */
+    baleen_status_t (*every_micro_batch)(void* self, baleen_op_t op);
+    /* The order in which ranks at `coordinate` of `axis` do the parts of their micro-batches, where it is not each micro-batch forward and
+     * backward before the next. Every part of every micro-batch once, those of one part ascending, forward before backward. What
+     * lives from one part to the other has as many copies as micro-batches are on their way. */
+    baleen_status_t (*turns)(void* self, uint32_t axis, int64_t coordinate, const baleen_turn_t* turns, uint64_t count);
 } baleen_schedule_t;
-BALEEN_ASSERT_SIZE(baleen_schedule_t, 48);
+BALEEN_ASSERT_SIZE(baleen_schedule_t, 80);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {

@@ -83,10 +83,19 @@ class Scheduling {
   std::uint32_t position(baleen_op_t op) const { return schedule_->position(schedule_->self, op); }
   std::uint64_t local_bytes(baleen_value_t value) const { return schedule_->local_bytes(schedule_->self, value); }
   void coalesce(std::span<const baleen_op_t> ops) {
-    if (const auto status = schedule_->coalesce(schedule_->self, ops.data(), ops.size())) throw Failed(status);
+    check(schedule_->coalesce(schedule_->self, ops.data(), ops.size()));
   }
+  void begin_before(baleen_op_t op, baleen_op_t other) { check(schedule_->begin_before(schedule_->self, op, other)); }
+  std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(schedule_->micro_batches); }
+  void turns(std::uint32_t axis, std::int64_t coordinate, std::span<const baleen_turn_t> turns) {
+    check(schedule_->turns(schedule_->self, axis, coordinate, turns.data(), turns.size()));
+  }
+  void every_micro_batch(baleen_op_t op) { check(schedule_->every_micro_batch(schedule_->self, op)); }
 
  private:
+  static void check(baleen_status_t status) {
+    if (status) throw Failed(status);
+  }
   const baleen_schedule_t* schedule_;
 };
 

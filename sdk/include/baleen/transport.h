@@ -1,5 +1,5 @@
-/* A transport: collectives over groups of ranks. Two steps: `prepare` at plan time, on every member in one order, exchanges
- * addresses and compares arguments; `start` at run time only enqueues. */
+/* A transport: collectives over groups of ranks. Two steps: `prepare` at plan time, on every member in one order,
+ * exchanges addresses and compares arguments; `start` at run time only enqueues. */
 #pragma once
 #include "baleen/event.h"
 #include "baleen/host.h"
@@ -23,16 +23,17 @@ enum {
 typedef int32_t baleen_reduction_t;
 enum { BALEEN_SUM = 1, BALEEN_MAXIMUM = 2 }; /* maximum: NaN wins. Integers wrap. */
 
-/* One contiguous tensor of a collective. A collective takes a list of them, so a bucket is a list and nothing is copied to
- * form it. Only pointers may differ between members, and `sends`, `receives`. A pointer with nothing behind it may be null.
- * In place: input == output; where one side is a block: the block's place in the other. Otherwise they do not overlap.
- * Not in place: ALL_TO_ALL. */
+/* One contiguous tensor of a collective. A collective takes a list of them, so a bucket is a list and nothing is copied
+ * to form it. Only pointers may differ between members, and `sends`, `receives`. A pointer with nothing behind it may
+ * be null. In place: input == output; where one side is a block: the block's place in the other. Otherwise they do not
+ * overlap. Not in place: ALL_TO_ALL. */
 typedef struct baleen_collective_entry_t {
     const void* input;
     void* output;
     uint64_t count; /* elements of the larger side */
-    uint64_t block; /* REDUCE_SCATTER, ALL_GATHER: member r holds [r * block, min(count, (r + 1) * block)): the last may be
-                       short or empty. ALL_TO_ALL without `sends`: elements from each to each; count = block * members. */
+    uint64_t block; /* REDUCE_SCATTER, ALL_GATHER: member r holds [r * block, min(count, (r + 1) * block)): the last may
+                       be short or empty. ALL_TO_ALL without `sends`: elements from each to each; count = block *
+                       members. */
     const uint64_t* sends;    /* ALL_TO_ALL: elements to each member, or null; then count and block are 0 */
     const uint64_t* receives; /* ALL_TO_ALL: elements from each member; with `sends` */
 } baleen_collective_entry_t;
@@ -44,12 +45,12 @@ typedef struct baleen_collective_spec_t {
     baleen_collective_t op;
     baleen_reduction_t reduction; /* ALL_REDUCE, REDUCE_SCATTER, REDUCE; else 0. bf16 and fp16 accumulate in fp32 */
     baleen_dtype_t dtype;         /* of all entries */
-    int32_t root;                 /* BROADCAST, REDUCE: the root's place in the group; SEND, RECEIVE: the peer's; else 0 */
+    int32_t root;                 /* BROADCAST, REDUCE: the root's place in the group; SEND, RECEIVE: peer's; else 0 */
     const baleen_collective_entry_t* entries;
     uint64_t entry_count;
     const int32_t* destinations; /* PERMUTE: per member the place in the group it sends to, or -1; no two alike */
-    /* Not 0: each element is summed as a balanced binary tree over the members' order, whatever the algorithm, the list, the
-     * position or the transport: sum(lo, hi) = sum(lo, m) + sum(m, hi), m = lo + ceil((hi - lo) / 2). */
+    /* Not 0: each element is summed as a balanced binary tree over the members' order, whatever the algorithm, the
+     * list, the position or the transport: sum(lo, hi) = sum(lo, m) + sum(m, hi), m = lo + ceil((hi - lo) / 2). */
     uint32_t deterministic;
     uint32_t reserved;
     baleen_string_t where; /* place in the script, for messages */
@@ -63,16 +64,19 @@ typedef struct baleen_rendezvous_t {
     void* self;
     int32_t rank, ranks;
     baleen_status_t (*put)(void* self, baleen_string_t key, baleen_string_t value);
-    /* Waits until the key is there; returns the bytes of its value and writes as many as `capacity` allows. -1 after `fail`:
-     * the run is over (the host wakes all who wait when a rank is lost). */
+    /* Waits until the key is there; returns the bytes of its value and writes as many as `capacity` allows. -1 after
+     * `fail`: the run is over (the host wakes all who wait when a rank is lost). */
     int64_t (*get)(void* self, baleen_string_t key, char* value, uint64_t capacity);
+    /* Not 0: the run is over. A `create` that waits for a peer by other means than `get` looks here now and then. */
+    int32_t (*over)(void* self);
 } baleen_rendezvous_t;
-BALEEN_ASSERT_SIZE(baleen_rendezvous_t, 40);
+BALEEN_ASSERT_SIZE(baleen_rendezvous_t, 48);
 
 typedef uint32_t baleen_transport_flags_t;
 enum {
-    /* Every start is compared with the other members': a collective started in another order (so of another kind or size) is
-     * named on both sides within 3 seconds, instead of hanging or corrupting. A member may check without being asked. */
+    /* Every start is compared with the other members': a collective started in another order (so of another kind or
+     * size) is named on both sides within 3 seconds, instead of hanging or corrupting. A member may check without being
+     * asked. */
     BALEEN_TRANSPORT_CHECKED = 1u << 0
 };
 
@@ -82,10 +86,10 @@ enum {
  * Failure: when an operation fails (another order, `abort`), the `done` of every unfinished operation goes to
  * BALEEN_EVENT_FAILED, so that no waiter hangs; `check` and every later call tell the first reason.
  *
- * Bytes that a member of n sends, per entry of c elements of s bytes (`collective_bytes` of collective.hpp computes them):
+ * Bytes that a member of n sends, per entry of c elements of s bytes (`collective_bytes` in collective.hpp):
  *   all_reduce 2 (n-1) c s / n, rounded down · reduce_scatter all blocks but its own · all_gather (n-1) times its block
- *   broadcast (n-1) c s at the root · reduce c s but at the root · all_to_all its pieces to others · permute c s if to another
- *   send c s · receive, barrier 0.
+ *   broadcast (n-1) c s at the root · reduce c s but at the root · all_to_all its pieces to others
+ *   permute c s if to another · send c s · receive, barrier 0.
  */
 typedef struct baleen_transport_t {
     uint64_t size;
@@ -94,8 +98,8 @@ typedef struct baleen_transport_t {
                               const baleen_rendezvous_t* rendezvous, baleen_transport_flags_t flags, void** transport);
     /* Frees groups, slots and memory. What is unfinished fails first; peers that wait for this rank fail. */
     void (*destroy)(void* transport);
-    /* Zeroed memory of the transport's own that peers reach without copies: a plan's collectives work in it. Page aligned.
-     * Both null: the compute plugin's arenas are registered instead. Buffers elsewhere work too, slower. */
+    /* Zeroed memory of the transport's own that peers reach without copies: a plan's collectives work in it. Page
+     * aligned. Both null: the compute plugin's arenas are registered instead. Buffers elsewhere work too, slower. */
     baleen_status_t (*allocate)(void* transport, uint64_t bytes, void** base);
     void (*release)(void* transport, void* base); /* no slot that touches it is started any more, on any rank */
     /* Makes memory of another's known, until unregistered. Both null: nothing is gained by it. */
@@ -104,13 +108,14 @@ typedef struct baleen_transport_t {
     /* Collective over the members; `ranks` ascending. Groups are created by all their members in one global order. */
     baleen_status_t (*group_create)(void* transport, const int32_t* ranks, uint64_t count, void** group);
     void (*group_destroy)(void* transport, void* group); /* with its slots; what is unfinished fails */
-    /* Collective over the members (SEND, RECEIVE: over the two), in one order. Arguments that disagree are an error on each
-     * of them that names both sides. The slot lives as long as its group and may be started any number of times. */
+    /* Collective over the members (SEND, RECEIVE: over the two), in one order. Arguments that disagree are an error on
+     * each of them that names both sides. The slot lives as long as its group and may be started again and again. */
     baleen_status_t (*prepare)(void* transport, void* group, const baleen_collective_spec_t* spec, void** slot);
     /* Enqueues: begins when `after` (null: at once) has reached `after_value`, then raises `done` (may be null) to
-     * `done_value`. Allocates nothing. Operations of a rank begin in the order of their starts; a SEND or RECEIVE that waits
-     * for its peer holds up no later operation. Where nothing has to be waited for, a short one may be done within the call.
-     * At most BALEEN_MAX_OUTSTANDING are unfinished at a time. The events live until then, in this process. */
+     * `done_value`. Allocates nothing. Operations of a rank begin in the order of their starts; a SEND or RECEIVE that
+     * waits for its peer holds up no later operation. Where nothing has to be waited for, a short one may be done
+     * within the call. At most BALEEN_MAX_OUTSTANDING are unfinished at a time. The events live until then, in this
+     * process. */
     baleen_status_t (*start)(void* transport, void* slot, baleen_event_t* after, uint64_t after_value,
                              baleen_event_t* done, uint64_t done_value);
     /* OK, or the first failure of an operation. [any thread] */

@@ -33,6 +33,8 @@ class Rendezvous {
       if (whole) return value;
     }
   }
+  /// Whoever waits in `create` for anything but a key asks this several times a second.
+  bool over() const { return rendezvous_->over(rendezvous_->self) != 0; }
 
  private:
   const baleen_rendezvous_t* rendezvous_;

@@ -1,6 +1,7 @@
-/// \file Rates of the ops of one GPT step (6 layers, 384 wide, 6 heads, context 256, batch 8, 65 symbols): the best of some runs,
-/// as GFLOP/s, as a fraction of the multiply-add peak measured beside it, and as memory touched per second. Time is the
-/// processor's, spread over the threads, so that a busy machine disturbs little; with `wall`, it is the clock's.
+/// \file Rates of the ops of one GPT step (6 layers, 384 wide, 6 heads, context 256, batch 8, 65 symbols): the best of
+/// some runs, as GFLOP/s, as a fraction of the multiply-add peak measured beside it, and as memory touched per second.
+/// Time is the processor's, spread over the threads, so that a busy machine disturbs little; with `wall`, it is the
+/// clock's.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -50,12 +51,14 @@ class Bench {
       : device_(device), attributes_(op.view()) {
     for (const Operand& x : inputs) add(x);
     for (const Operand& y : outputs) add(y);
-    baleen_op_view_t view{sizeof view, abi(op.kind()), abi("bench"), numbers_.data(), inputs.size(),
-                          numbers_.data() + inputs.size(), outputs.size(), attributes_.data(), attributes_.size()};
+    baleen_op_view_t view{sizeof view,     abi(op.kind()),     abi("bench"),
+                          numbers_.data(), inputs.size(),      numbers_.data() + inputs.size(),
+                          outputs.size(),  attributes_.data(), attributes_.size()};
     const baleen_region_t region{sizeof region, &view, 1, tensors_.data(), tensors_.size()};
     kernel_.size = sizeof kernel_;
     require(device.table().compile(device.get(), &region, &kernel_));
-    require(device.table().arena_create(device.get(), BALEEN_ARENA_PRIVATE, bytes_ + kernel_.scratch_bytes + 64, &base_));
+    require(
+        device.table().arena_create(device.get(), BALEEN_ARENA_PRIVATE, bytes_ + kernel_.scratch_bytes + 64, &base_));
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       addresses_.push_back(static_cast<char*>(base_) + offsets_[i]);
       if (i < inputs.size() && !inputs[i].ids) fill(i);
@@ -69,7 +72,8 @@ class Bench {
   Bench(const Bench&) = delete;
 
   void run() {
-    const baleen_launch_t launch{sizeof launch, device_.stream(), addresses_.data(), static_cast<char*>(base_) + bytes_, 1, 1, 0};
+    const baleen_launch_t launch{
+        sizeof launch, device_.stream(), addresses_.data(), static_cast<char*>(base_) + bytes_, 1, 1, 0};
     require(device_.table().launch(device_.get(), kernel_.kernel, &launch));
     require(device_.table().synchronize(device_.get(), device_.stream()));
   }
@@ -141,12 +145,32 @@ baleen_instruction_t f(std::uint32_t opcode, std::uint32_t a, std::uint32_t b = 
 baleen_instruction_t number(double x) { return {BALEEN_X_CONSTANT, 0, 0, 0, x}; }
 
 OpSpec adamw() {
-  return OpSpec("pointwise").expression(
-      {f(BALEEN_X_INPUT, 0), f(BALEEN_X_INPUT, 1), f(BALEEN_X_INPUT, 2), f(BALEEN_X_INPUT, 3), number(0.9), number(0.1), f(BALEEN_X_MUL, 1, 4),
-       f(BALEEN_X_MUL, 3, 5), f(BALEEN_X_ADD, 6, 7), number(0.999), number(0.001), f(BALEEN_X_MUL, 2, 9), f(BALEEN_X_MUL, 3, 3), f(BALEEN_X_MUL, 12, 10),
-       f(BALEEN_X_ADD, 11, 13), f(BALEEN_X_SQRT, 14), number(1e-8), f(BALEEN_X_ADD, 15, 16), f(BALEEN_X_DIV, 8, 17), number(1e-3), f(BALEEN_X_MUL, 18, 19),
-       f(BALEEN_X_MUL, 0, 19), f(BALEEN_X_SUB, 0, 21), f(BALEEN_X_SUB, 22, 20)},
-      {23, 8, 14});
+  return OpSpec("pointwise")
+      .expression({f(BALEEN_X_INPUT, 0),
+                   f(BALEEN_X_INPUT, 1),
+                   f(BALEEN_X_INPUT, 2),
+                   f(BALEEN_X_INPUT, 3),
+                   number(0.9),
+                   number(0.1),
+                   f(BALEEN_X_MUL, 1, 4),
+                   f(BALEEN_X_MUL, 3, 5),
+                   f(BALEEN_X_ADD, 6, 7),
+                   number(0.999),
+                   number(0.001),
+                   f(BALEEN_X_MUL, 2, 9),
+                   f(BALEEN_X_MUL, 3, 3),
+                   f(BALEEN_X_MUL, 12, 10),
+                   f(BALEEN_X_ADD, 11, 13),
+                   f(BALEEN_X_SQRT, 14),
+                   number(1e-8),
+                   f(BALEEN_X_ADD, 15, 16),
+                   f(BALEEN_X_DIV, 8, 17),
+                   number(1e-3),
+                   f(BALEEN_X_MUL, 18, 19),
+                   f(BALEEN_X_MUL, 0, 19),
+                   f(BALEEN_X_SUB, 0, 21),
+                   f(BALEEN_X_SUB, 22, 20)},
+                  {23, 8, 14});
 }
 
 std::vector<Row> products() {
@@ -171,9 +195,11 @@ std::vector<Row> attentions() {
   const Shape part{256 * 1152, 1152, 64, 1};
   const Operand view{{8, 256, 6, 64}, false, part}, o{{8, 256, 6, 64}}, lse{{8, 6, 256}};
   const auto attention = [](const char* kind) { return OpSpec(kind).integer("causal", 1).number("scale", 0.125); };
-  std::vector<Row> out{{"attention", 6, attention("attention"), {view, view, view}, {o, lse}},
-                       {"attention grad", 6, attention("attention_grad"), {view, view, view, o, lse, o}, {view, view, view}}};
-  static const char* const names[] = {"attention 128x32", "attention 128x32 grad", "attention 1024x64", "attention 1024x64 grad"};
+  std::vector<Row> out{
+      {"attention", 6, attention("attention"), {view, view, view}, {o, lse}},
+      {"attention grad", 6, attention("attention_grad"), {view, view, view, o, lse, o}, {view, view, view}}};
+  static const char* const names[] = {"attention 128x32", "attention 128x32 grad", "attention 1024x64",
+                                      "attention 1024x64 grad"};
   int i = 0;
   for (const auto& [s, e] : {std::pair<std::int64_t, std::int64_t>{128, 32}, {1024, 64}}) {
     const Operand q{{4, s, 4, e}}, l{{4, 4, s}};
@@ -187,23 +213,39 @@ std::vector<Row> others() {
   const Operand x{{8, 256, 384}}, up{{8, 256, 1536}}, d{{384}}, row{{8, 256}}, bias{{1, 1, 1536}}, ids{{8, 256}, true};
   const Operand all{{10700000}}, w{{384, 65}};
   const auto in = [](std::uint32_t i) { return f(BALEEN_X_INPUT, i); };
-  const auto norm = [](const char* kind) { return OpSpec(kind).text("kind", "layer").number("epsilon", 1e-5).integer("bias", 1); };
-  return {{"norm", 13, norm("norm"), {x, d, d}, {x, row, row}},
-          {"norm grad", 13, norm("norm_grad"), {x, d, x, row, row}, {x, d, d}},
-          {"bias + gelu", 6, OpSpec("pointwise").expression({in(0), in(1), f(BALEEN_X_ADD, 0, 1), f(BALEEN_X_GELU, 2)}, {2, 3}), {up, bias}, {up, up}},
-          {"gelu grad", 6, OpSpec("pointwise").expression({in(0), in(1), f(BALEEN_X_GELU_GRAD, 0), f(BALEEN_X_MUL, 1, 2)}, {3}), {up, up}, {up}},
-          {"gelu tanh", 0, OpSpec("pointwise").expression({in(0), f(BALEEN_X_GELU_TANH, 0)}, {1}), {up}, {up}},
-          {"add", 24, OpSpec("pointwise").expression({in(0), in(1), f(BALEEN_X_ADD, 0, 1)}, {2}), {x, x}, {x}},
-          {"dropout", 0, OpSpec("pointwise").expression({in(0), f(BALEEN_X_UNIFORM, 1), number(0.1), f(BALEEN_X_LT, 2, 1), f(BALEEN_X_MUL, 0, 3)}, {4}), {x}, {x}},
-          {"bias grad 1536", 6, OpSpec("reduce").integers("dims", {0, 1}).text("kind", "sum"), {up}, {{{1536}}}},
-          {"bias grad 384", 12, OpSpec("reduce").integers("dims", {0, 1}).text("kind", "sum"), {x}, {d}},
-          {"sum of squares", 1, OpSpec("reduce").integers("dims", {0}).text("kind", "sum"), {all}, {{{}}}},
-          {"adamw", 1, adamw(), {all, all, all, all}, {all, all, all}},
-          {"embedding", 1, OpSpec("embedding"), {{{65, 384}}, ids}, {x}},
-          {"embedding grad", 1, OpSpec("embedding_grad").integer("rows", 65), {ids, x}, {{{65, 384}}}},
-          {"loss", 1, OpSpec("linear_cross_entropy").integer("transposed", 0), {x, w, ids}, {row, row}},
-          {"loss grad", 1, OpSpec("linear_cross_entropy_grad").integer("transposed", 0), {x, w, ids, row, row}, {x, w}},
-          {"transpose", 0, OpSpec("transpose").integers("permutation", {1, 0}), {{{2048, 384}}}, {{{384, 2048}}}}};
+  const auto norm = [](const char* kind) {
+    return OpSpec(kind).text("kind", "layer").number("epsilon", 1e-5).integer("bias", 1);
+  };
+  return {
+      {"norm", 13, norm("norm"), {x, d, d}, {x, row, row}},
+      {"norm grad", 13, norm("norm_grad"), {x, d, x, row, row}, {x, d, d}},
+      {"bias + gelu",
+       6,
+       OpSpec("pointwise").expression({in(0), in(1), f(BALEEN_X_ADD, 0, 1), f(BALEEN_X_GELU, 2)}, {2, 3}),
+       {up, bias},
+       {up, up}},
+      {"gelu grad",
+       6,
+       OpSpec("pointwise").expression({in(0), in(1), f(BALEEN_X_GELU_GRAD, 0), f(BALEEN_X_MUL, 1, 2)}, {3}),
+       {up, up},
+       {up}},
+      {"gelu tanh", 0, OpSpec("pointwise").expression({in(0), f(BALEEN_X_GELU_TANH, 0)}, {1}), {up}, {up}},
+      {"add", 24, OpSpec("pointwise").expression({in(0), in(1), f(BALEEN_X_ADD, 0, 1)}, {2}), {x, x}, {x}},
+      {"dropout",
+       0,
+       OpSpec("pointwise")
+           .expression({in(0), f(BALEEN_X_UNIFORM, 1), number(0.1), f(BALEEN_X_LT, 2, 1), f(BALEEN_X_MUL, 0, 3)}, {4}),
+       {x},
+       {x}},
+      {"bias grad 1536", 6, OpSpec("reduce").integers("dims", {0, 1}).text("kind", "sum"), {up}, {{{1536}}}},
+      {"bias grad 384", 12, OpSpec("reduce").integers("dims", {0, 1}).text("kind", "sum"), {x}, {d}},
+      {"sum of squares", 1, OpSpec("reduce").integers("dims", {0}).text("kind", "sum"), {all}, {{{}}}},
+      {"adamw", 1, adamw(), {all, all, all, all}, {all, all, all}},
+      {"embedding", 1, OpSpec("embedding"), {{{65, 384}}, ids}, {x}},
+      {"embedding grad", 1, OpSpec("embedding_grad").integer("rows", 65), {ids, x}, {{{65, 384}}}},
+      {"loss", 1, OpSpec("linear_cross_entropy").integer("transposed", 0), {x, w, ids}, {row, row}},
+      {"loss grad", 1, OpSpec("linear_cross_entropy_grad").integer("transposed", 0), {x, w, ids, row, row}, {x, w}},
+      {"transpose", 0, OpSpec("transpose").integers("permutation", {1, 0}), {{{2048, 384}}}, {{{384, 2048}}}}};
 }
 
 void print(Device& device, const std::vector<Row>& rows, const Clock& clock, const char* only, double& total) {
@@ -214,11 +256,12 @@ void print(Device& device, const std::vector<Row>& rows, const Clock& clock, con
     bench.run();
     for (int i = 0; i < 20; ++i) {
       best = std::min(best, clock.seconds([&] { bench.run(); }));
-      if (i % 7 == 0) peak = std::max(peak, 1e-9 * fma_work(clock.threads) / clock.seconds([&] { fma_run(clock.threads); }));
+      if (i % 7 == 0)
+        peak = std::max(peak, 1e-9 * fma_work(clock.threads) / clock.seconds([&] { fma_run(clock.threads); }));
     }
     total += best * row.times;
-    std::printf("%-22s %8.3f ms  %7.1f GFLOP/s  %5.2f of peak  %6.1f GB/s\n", row.name, best * 1e3, bench.flops() / best * 1e-9,
-                bench.flops() / best * 1e-9 / peak, bench.bytes() / best * 1e-9);
+    std::printf("%-22s %8.3f ms  %7.1f GFLOP/s  %5.2f of peak  %6.1f GB/s\n", row.name, best * 1e3,
+                bench.flops() / best * 1e-9, bench.flops() / best * 1e-9 / peak, bench.bytes() / best * 1e-9);
   }
 }
 
@@ -231,7 +274,8 @@ int run(int argc, char** argv) {
   Plugin plugin(argv[1]);
   Device device(plugin, {{"threads", clock.threads}});
   double total = 0;
-  for (const auto& rows : {products(), attentions(), others()}) print(device, rows, clock, argc > 4 ? argv[4] : nullptr, total);
+  for (const auto& rows : {products(), attentions(), others()})
+    print(device, rows, clock, argc > 4 ? argv[4] : nullptr, total);
   std::printf("all ops of one step: %.1f ms\n", total * 1e3);
   return 0;
 }

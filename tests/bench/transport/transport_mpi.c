@@ -1,4 +1,5 @@
-/* The OpenMPI side of transport.py: `transport_mpi BYTES...` prints "bytes microseconds" per size, the median of samples. */
+/* The OpenMPI side of transport.py: `transport_mpi BYTES...` prints "bytes microseconds" per size, the median of
+ * samples. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,8 +23,8 @@ Real below(Real x) { return std::erfc(-x * 0.707106781186547524400844L) / 2; }
 Real sigmoid(Real x) { return 1 / (1 + std::exp(-x)); }
 Real tanh_argument(Real x) { return 2 * std::sqrt(2 / 3.14159265358979323846264L) * (x + 0.044715L * x * x * x); }
 
-// The last two columns are what a backend must keep. In the tails of the two GELUs an exponential magnifies the rounding
-// of its argument, which is of the order of x*x.
+// The last two columns are what a backend must keep. In the tails of the two GELUs an exponential magnifies the
+// rounding of its argument, which is of the order of x*x.
 const Function kFunctions[] = {
     {"exp", BALEEN_X_EXP, [](Real x) { return std::exp(x); }, -87, 88, 2, 2},
     {"exp of small", BALEEN_X_EXP, [](Real x) { return std::exp(x); }, -1, 1, 2, 2},
@@ -52,7 +52,8 @@ const Function kDerivatives[] = {
      [](Real x) {
        const Real s = sigmoid(tanh_argument(x));
        return s + x * s * (1 - s) * 2 * std::sqrt(2 / 3.14159265358979323846264L) * (1 + 3 * 0.044715L * x * x);
-     }, -12, 12, 6, 6},
+     },
+     -12, 12, 6, 6},
 };
 
 class Accuracy : public ComputeTest {
@@ -105,12 +106,14 @@ TEST_P(Accuracy, OfPowerIsSomeUnitsInTheLastPlace) {
     a[i] = static_cast<double>(static_cast<float>(base(random)));
     b[i] = static_cast<double>(static_cast<float>(exponent(random)));
   }
-  const OpSpec op = OpSpec("pointwise").expression(
-      {{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_INPUT, 1, 0, 0, 0}, {BALEEN_X_POW, 0, 1, 0, 0}}, {2});
+  const OpSpec op =
+      OpSpec("pointwise")
+          .expression({{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_INPUT, 1, 0, 0, 0}, {BALEEN_X_POW, 0, 1, 0, 0}}, {2});
   const auto got = run(op, {a, b}, {zeros(a.shape)});
   for (std::int64_t i = 0; i < a.size(); ++i) {
     const Real exact = std::pow(static_cast<Real>(a[i]), static_cast<Real>(b[i]));
-    ASSERT_LE(static_cast<double>(std::abs(static_cast<Real>(got[0][i]) - exact)) / unit(static_cast<double>(exact)), 2.0)
+    ASSERT_LE(static_cast<double>(std::abs(static_cast<Real>(got[0][i]) - exact)) / unit(static_cast<double>(exact)),
+              2.0)
         << a[i] << " to the " << b[i];
   }
 }
@@ -120,22 +123,56 @@ TEST_P(Accuracy, AtTheEnds) {
     std::uint32_t opcode;
     double x, y;
   };
-  const End ends[] = {
-      {BALEEN_X_EXP, -inf, 0}, {BALEEN_X_EXP, inf, inf}, {BALEEN_X_EXP, nan, nan}, {BALEEN_X_EXP, 0, 1}, {BALEEN_X_EXP, 1000, inf},
-      {BALEEN_X_EXP, -1000, 0}, {BALEEN_X_LOG, 0, -inf}, {BALEEN_X_LOG, -1, nan}, {BALEEN_X_LOG, inf, inf}, {BALEEN_X_LOG, 1, 0},
-      {BALEEN_X_LOG, nan, nan}, {BALEEN_X_TANH, inf, 1}, {BALEEN_X_TANH, -inf, -1}, {BALEEN_X_TANH, nan, nan}, {BALEEN_X_ERF, inf, 1},
-      {BALEEN_X_ERF, -inf, -1}, {BALEEN_X_ERF, 0, 0}, {BALEEN_X_SIGMOID, -inf, 0}, {BALEEN_X_SIGMOID, inf, 1}, {BALEEN_X_SIGMOID, nan, nan},
-      {BALEEN_X_GELU, 50, 50}, {BALEEN_X_GELU, -50, 0}, {BALEEN_X_GELU, nan, nan}, {BALEEN_X_GELU_TANH, 50, 50}, {BALEEN_X_GELU_TANH, -50, 0},
-      {BALEEN_X_SILU, -1000, 0}, {BALEEN_X_SILU, 1000, 1000}, {BALEEN_X_GELU_GRAD, 50, 1}, {BALEEN_X_GELU_GRAD, -50, 0},
-      {BALEEN_X_GELU_TANH_GRAD, 1e18, 1}, {BALEEN_X_GELU_TANH_GRAD, -1e18, 0}, {BALEEN_X_SILU_GRAD, 1000, 1}, {BALEEN_X_SILU_GRAD, -1000, 0},
-      {BALEEN_X_SQRT, -1, nan}, {BALEEN_X_RSQRT, 0, inf}, {BALEEN_X_RELU, -inf, 0}, {BALEEN_X_RELU, nan, nan}, {BALEEN_X_SIGN, -inf, -1},
-      {BALEEN_X_IS_FINITE, inf, 0}, {BALEEN_X_IS_FINITE, nan, 0}, {BALEEN_X_IS_FINITE, 3e38, 1}, {BALEEN_X_FLOOR, -0.5, -1}, {BALEEN_X_FLOOR, 1e30, 1e30}};
+  const End ends[] = {{BALEEN_X_EXP, -inf, 0},
+                      {BALEEN_X_EXP, inf, inf},
+                      {BALEEN_X_EXP, nan, nan},
+                      {BALEEN_X_EXP, 0, 1},
+                      {BALEEN_X_EXP, 1000, inf},
+                      {BALEEN_X_EXP, -1000, 0},
+                      {BALEEN_X_LOG, 0, -inf},
+                      {BALEEN_X_LOG, -1, nan},
+                      {BALEEN_X_LOG, inf, inf},
+                      {BALEEN_X_LOG, 1, 0},
+                      {BALEEN_X_LOG, nan, nan},
+                      {BALEEN_X_TANH, inf, 1},
+                      {BALEEN_X_TANH, -inf, -1},
+                      {BALEEN_X_TANH, nan, nan},
+                      {BALEEN_X_ERF, inf, 1},
+                      {BALEEN_X_ERF, -inf, -1},
+                      {BALEEN_X_ERF, 0, 0},
+                      {BALEEN_X_SIGMOID, -inf, 0},
+                      {BALEEN_X_SIGMOID, inf, 1},
+                      {BALEEN_X_SIGMOID, nan, nan},
+                      {BALEEN_X_GELU, 50, 50},
+                      {BALEEN_X_GELU, -50, 0},
+                      {BALEEN_X_GELU, nan, nan},
+                      {BALEEN_X_GELU_TANH, 50, 50},
+                      {BALEEN_X_GELU_TANH, -50, 0},
+                      {BALEEN_X_SILU, -1000, 0},
+                      {BALEEN_X_SILU, 1000, 1000},
+                      {BALEEN_X_GELU_GRAD, 50, 1},
+                      {BALEEN_X_GELU_GRAD, -50, 0},
+                      {BALEEN_X_GELU_TANH_GRAD, 1e18, 1},
+                      {BALEEN_X_GELU_TANH_GRAD, -1e18, 0},
+                      {BALEEN_X_SILU_GRAD, 1000, 1},
+                      {BALEEN_X_SILU_GRAD, -1000, 0},
+                      {BALEEN_X_SQRT, -1, nan},
+                      {BALEEN_X_RSQRT, 0, inf},
+                      {BALEEN_X_RELU, -inf, 0},
+                      {BALEEN_X_RELU, nan, nan},
+                      {BALEEN_X_SIGN, -inf, -1},
+                      {BALEEN_X_IS_FINITE, inf, 0},
+                      {BALEEN_X_IS_FINITE, nan, 0},
+                      {BALEEN_X_IS_FINITE, 3e38, 1},
+                      {BALEEN_X_FLOOR, -0.5, -1},
+                      {BALEEN_X_FLOOR, 1e30, 1e30}};
   for (const End& end : ends) {
     const OpSpec op = OpSpec("pointwise").expression({{BALEEN_X_INPUT, 0, 0, 0, 0}, {end.opcode, 0, 0, 0, 0}}, {1});
     const double x = is_double() ? end.x : static_cast<double>(static_cast<float>(end.x));
     const double y = is_double() ? end.y : static_cast<double>(static_cast<float>(end.y));
     const double got = run(op, {Tensor{{1}, {x}}}, {zeros({1})})[0][0];
-    EXPECT_TRUE(std::isnan(y) ? std::isnan(got) : got == y) << "opcode " << end.opcode << " of " << x << " is " << got << ", wanted " << y;
+    EXPECT_TRUE(std::isnan(y) ? std::isnan(got) : got == y)
+        << "opcode " << end.opcode << " of " << x << " is " << got << ", wanted " << y;
   }
 }
 

@@ -39,16 +39,18 @@ class Attention : public ComputeTest {
     return OpSpec(kind).integer("causal", p.mask.causal).number("scale", p.scale);
   }
   void check(const Sizes& s, bool causal, bool ids) {
-    SCOPED_TRACE(testing::Message() << "batch " << s.batch << ", queries " << s.queries << ", keys " << s.keys << ", heads "
-                                    << s.heads << ", groups " << s.groups << ", width " << s.width << ", causal " << causal << ", ids " << ids);
+    SCOPED_TRACE(testing::Message() << "batch " << s.batch << ", queries " << s.queries << ", keys " << s.keys
+                                    << ", heads " << s.heads << ", groups " << s.groups << ", width " << s.width
+                                    << ", causal " << causal << ", ids " << ids);
     Problem p;
     make(p, s, causal, ids);
-    expect(spec("attention", p), p.inputs(), reference::attention(p.q, p.k, p.v, p.mask, p.scale), tolerance(5e-6, 1e-13));
+    expect(spec("attention", p), p.inputs(), reference::attention(p.q, p.k, p.v, p.mask, p.scale),
+           tolerance(5e-6, 1e-13));
   }
   // By difference quotients where that is affordable, else by the plain formulas.
   void check_gradient(const Sizes& s, bool causal, bool ids, bool by_quotient) {
-    SCOPED_TRACE(testing::Message() << "queries " << s.queries << ", keys " << s.keys << ", width " << s.width << ", causal "
-                                    << causal << ", ids " << ids);
+    SCOPED_TRACE(testing::Message() << "queries " << s.queries << ", keys " << s.keys << ", width " << s.width
+                                    << ", causal " << causal << ", ids " << ids);
     Problem p;
     make(p, s, causal, ids);
     const Tensor d_o = random_tensor(random, p.q.shape);
@@ -67,9 +69,17 @@ class Attention : public ComputeTest {
 };
 
 TEST_P(Attention, OfAwkwardSizes) {
-  for (const Sizes& s : {Sizes{1, 1, 1, 1, 1, 1}, {2, 5, 5, 3, 3, 4}, {1, 64, 64, 2, 2, 16}, {1, 65, 65, 1, 1, 32}, {2, 70, 70, 4, 2, 20},
-                         {1, 130, 130, 2, 1, 64}, {1, 3, 200, 2, 2, 7}, {1, 200, 3, 2, 2, 24},
-                         {1, 100, 130, 1, 1, 16}, {2, 128, 138, 2, 1, 16}, {1, 130, 100, 1, 1, 16}})
+  for (const Sizes& s : {Sizes{1, 1, 1, 1, 1, 1},
+                         {2, 5, 5, 3, 3, 4},
+                         {1, 64, 64, 2, 2, 16},
+                         {1, 65, 65, 1, 1, 32},
+                         {2, 70, 70, 4, 2, 20},
+                         {1, 130, 130, 2, 1, 64},
+                         {1, 3, 200, 2, 2, 7},
+                         {1, 200, 3, 2, 2, 24},
+                         {1, 100, 130, 1, 1, 16},
+                         {2, 128, 138, 2, 1, 16},
+                         {1, 130, 100, 1, 1, 16}})
     for (const bool causal : {false, true})
       for (const bool ids : {false, true}) check(s, causal, ids);
 }
@@ -79,7 +89,8 @@ TEST_P(Attention, StandsLargeScores) {
   Problem p;
   make(p, {1, 80, 80, 1, 1, 16}, true, false);
   p.scale = 100;
-  expect(spec("attention", p), p.inputs(), reference::attention(p.q, p.k, p.v, p.mask, p.scale), tolerance(5e-4, 1e-11));
+  expect(spec("attention", p), p.inputs(), reference::attention(p.q, p.k, p.v, p.mask, p.scale),
+         tolerance(5e-4, 1e-11));
 }
 TEST_P(Attention, OfPaddingOnlyIsZero) {
   Problem p;
@@ -96,8 +107,14 @@ TEST_P(Attention, GradientIsTheDifferenceQuotient) {
       for (const bool ids : {false, true}) check_gradient(s, causal, ids, true);
 }
 TEST_P(Attention, GradientOfSeveralBlocks) {
-  for (const Sizes& s : {Sizes{2, 70, 70, 4, 2, 20}, {1, 130, 130, 2, 1, 64}, {1, 3, 200, 2, 2, 16}, {1, 200, 3, 2, 2, 24}, {1, 129, 129, 2, 2, 32},
-                         {1, 100, 130, 1, 1, 16}, {1, 128, 138, 2, 1, 16}, {1, 130, 100, 1, 1, 16}})
+  for (const Sizes& s : {Sizes{2, 70, 70, 4, 2, 20},
+                         {1, 130, 130, 2, 1, 64},
+                         {1, 3, 200, 2, 2, 16},
+                         {1, 200, 3, 2, 2, 24},
+                         {1, 129, 129, 2, 2, 32},
+                         {1, 100, 130, 1, 1, 16},
+                         {1, 128, 138, 2, 1, 16},
+                         {1, 130, 100, 1, 1, 16}})
     for (const bool causal : {false, true})
       for (const bool ids : {false, true}) check_gradient(s, causal, ids, false);
 }

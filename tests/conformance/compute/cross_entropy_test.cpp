@@ -51,7 +51,8 @@ std::vector<Case> cases() {
 TEST_P(CrossEntropy, OfLogits) {
   for (Case c : cases()) {
     const Tensor x = random_tensor(random, with(c.rows, c.classes), 3.0), t = targets(c);
-    expect(spec("cross_entropy", c), {x, t}, reference::cross_entropy(x, t, kIgnore, c.smoothing), tolerance(3e-6, 1e-13));
+    expect(spec("cross_entropy", c), {x, t}, reference::cross_entropy(x, t, kIgnore, c.smoothing),
+           tolerance(3e-6, 1e-13));
   }
 }
 TEST_P(CrossEntropy, OfManyClasses) {
@@ -61,10 +62,15 @@ TEST_P(CrossEntropy, OfManyClasses) {
 }
 TEST_P(CrossEntropy, GradientIsTheDifferenceQuotient) {
   for (const Case& c : cases()) {
-    const Tensor x = random_tensor(random, with(c.rows, c.classes)), t = targets(c), dloss = random_tensor(random, c.rows);
+    const Tensor x = random_tensor(random, with(c.rows, c.classes)), t = targets(c),
+                 dloss = random_tensor(random, c.rows);
     const Tensor dx = reference::gradient(
-        [&](const auto& in) { return reference::inner(dloss, reference::cross_entropy(in[0], t, kIgnore, c.smoothing)[0]); }, {x}, 0);
-    expect(spec("cross_entropy_grad", c), {x, t, reference::cross_entropy(x, t, kIgnore, c.smoothing)[1], dloss}, {dx}, tolerance(3e-6, 1e-9));
+        [&](const auto& in) {
+          return reference::inner(dloss, reference::cross_entropy(in[0], t, kIgnore, c.smoothing)[0]);
+        },
+        {x}, 0);
+    expect(spec("cross_entropy_grad", c), {x, t, reference::cross_entropy(x, t, kIgnore, c.smoothing)[1], dloss}, {dx},
+           tolerance(3e-6, 1e-9));
   }
 }
 /// Columns `held` of a matrix.
@@ -82,7 +88,8 @@ struct Part {
   std::vector<baleen_run_t> runs;
 };
 const std::vector<Part>& parts() {
-  static const std::vector<Part> both{{{1, 2, 5}, {{0, 1, 2}, {2, 5, 1}}}, {{0, 3, 4, 6}, {{0, 0, 1}, {1, 3, 2}, {3, 6, 1}}}};
+  static const std::vector<Part> both{{{1, 2, 5}, {{0, 1, 2}, {2, 5, 1}}},
+                                      {{0, 3, 4, 6}, {{0, 0, 1}, {1, 3, 2}, {3, 6, 1}}}};
   return both;
 }
 
@@ -123,12 +130,14 @@ TEST_P(CrossEntropy, FusedWithItsMatmul) {
     const Tensor x = random_tensor(random, with(c.rows, c.width)), t = targets(c);
     const Tensor w = random_tensor(random, c.transposed ? Shape{c.classes, c.width} : Shape{c.width, c.classes});
     expect(spec("linear_cross_entropy", c), {x, w, t},
-           reference::cross_entropy(reference::logits(x, w, c.transposed), t, kIgnore, c.smoothing), tolerance(1e-5, 1e-13), false);
+           reference::cross_entropy(reference::logits(x, w, c.transposed), t, kIgnore, c.smoothing),
+           tolerance(1e-5, 1e-13), false);
   }
 }
 TEST_P(CrossEntropy, FusedGradientIsTheDifferenceQuotient) {
   for (const Case& c : cases()) {
-    const Tensor x = random_tensor(random, with(c.rows, c.width)), t = targets(c), dloss = random_tensor(random, c.rows);
+    const Tensor x = random_tensor(random, with(c.rows, c.width)), t = targets(c),
+                 dloss = random_tensor(random, c.rows);
     const Tensor w = random_tensor(random, c.transposed ? Shape{c.classes, c.width} : Shape{c.width, c.classes});
     const auto losses = [&](const std::vector<Tensor>& in) {
       return reference::cross_entropy(reference::logits(in[0], in[1], c.transposed), t, kIgnore, c.smoothing);
@@ -148,11 +157,13 @@ TEST_P(CrossEntropy, FusedWorksThroughSeveralChunksInBoundedScratch) {
   // Each row of dx is p w - w[target].
   Tensor dloss = zeros({400});
   std::fill(dloss.values.begin(), dloss.values.end(), 1.0);
-  const auto grad = run(spec("linear_cross_entropy_grad", c), {x, w, t, wanted[1], dloss}, {zeros({400, 2}), zeros({40000, 2})});
+  const auto grad =
+      run(spec("linear_cross_entropy_grad", c), {x, w, t, wanted[1], dloss}, {zeros({400, 2}), zeros({40000, 2})});
   Tensor dx = zeros({400, 2}), dw = zeros({40000, 2});
   for (std::int64_t i = 0; i < 400; ++i)
     for (std::int64_t v = 0; v < 40000; ++v) {
-      const double p = std::exp(x[i * 2] * w[v * 2] + x[i * 2 + 1] * w[v * 2 + 1] - wanted[1][i]) - (t[i] == static_cast<double>(v));
+      const double p =
+          std::exp(x[i * 2] * w[v * 2] + x[i * 2 + 1] * w[v * 2 + 1] - wanted[1][i]) - (t[i] == static_cast<double>(v));
       for (std::int64_t d = 0; d < 2; ++d) {
         dx[i * 2 + d] += p * w[v * 2 + d];
         dw[v * 2 + d] += p * x[i * 2 + d];

@@ -30,7 +30,8 @@ TEST_P(DeviceSuite, ArenasAreZeroedAndAligned) {
   info.size = sizeof info;
   ASSERT_EQ(table().info(one().get(), &info), BALEEN_OK);
   for (const baleen_arena_kind_t kind : {BALEEN_ARENA_PRIVATE, BALEEN_ARENA_SHARED, BALEEN_ARENA_PINNED})
-    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{100000}, std::uint64_t{5} << 20}) {
+    for (const std::uint64_t bytes :
+         {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{100000}, std::uint64_t{5} << 20}) {
       void* base = nullptr;
       ASSERT_EQ(table().arena_create(one().get(), kind, bytes, &base), BALEEN_OK);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(base) % info.alignment, 0u);
@@ -46,7 +47,8 @@ TEST_P(DeviceSuite, RefusesMoreMemoryThanItHas) {
   info.size = sizeof info;
   ASSERT_EQ(table().info(one().get(), &info), BALEEN_OK);
   void* base = nullptr;
-  EXPECT_EQ(table().arena_create(one().get(), BALEEN_ARENA_PRIVATE, info.memory_bytes + (1 << 20), &base), BALEEN_NO_MEMORY);
+  EXPECT_EQ(table().arena_create(one().get(), BALEEN_ARENA_PRIVATE, info.memory_bytes + (1 << 20), &base),
+            BALEEN_NO_MEMORY);
   EXPECT_NE(plugin().last_failure(), "");
 }
 TEST_P(DeviceSuite, KeepsToTheMemoryOption) {

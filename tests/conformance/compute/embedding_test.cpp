@@ -8,13 +8,15 @@ namespace {
 class Embedding : public ComputeTest {};
 
 TEST_P(Embedding, TakesRows) {
-  for (const auto& [table, ids] : {std::pair<Shape, Shape>{{5, 3}, {4}}, {{65, 33}, {2, 7}}, {{7, 2, 5}, {3, 2}}, {{9, 130}, {}}, {{4, 8}, {0}}}) {
+  for (const auto& [table, ids] :
+       {std::pair<Shape, Shape>{{5, 3}, {4}}, {{65, 33}, {2, 7}}, {{7, 2, 5}, {3, 2}}, {{9, 130}, {}}, {{4, 8}, {0}}}) {
     const Tensor t = random_tensor(random, table), i = random_ids(random, ids, 0, static_cast<int>(table[0]) - 1);
     expect(OpSpec("embedding"), {t, i}, {reference::embedding(t, i)}, 0);
   }
 }
 TEST_P(Embedding, GradientAddsRowsInOrder) {
-  for (const auto& [table, ids] : {std::pair<Shape, Shape>{{5, 3}, {40}}, {{65, 130}, {2, 7}}, {{7, 2, 5}, {3, 2}}, {{4, 8}, {0}}}) {
+  for (const auto& [table, ids] :
+       {std::pair<Shape, Shape>{{5, 3}, {40}}, {{65, 130}, {2, 7}}, {{7, 2, 5}, {3, 2}}, {{4, 8}, {0}}}) {
     const Tensor i = random_ids(random, ids, 0, static_cast<int>(table[0]) - 1);
     Tensor wanted = zeros(table);
     Tensor dy = random_tensor(random, reference::embedding(wanted, i).shape);
@@ -55,9 +57,11 @@ TEST_P(Embedding, NamesTheOpAndTheIdThatIsOutside) {
     std::vector<Tensor> y{zeros({6, 2})}, dtable{zeros({5, 2})};
     for (Device* device : {&one(), &two()}) {
       EXPECT_EQ(device->run(OpSpec("embedding"), {random_tensor(random, {5, 2}), ids}, y, dtype()), BALEEN_INVALID);
-      for (const std::string& part : {std::string("suite.op"), std::to_string(static_cast<int>(bad)), std::string("[0, 5)")})
+      for (const std::string& part :
+           {std::string("suite.op"), std::to_string(static_cast<int>(bad)), std::string("[0, 5)")})
         EXPECT_NE(plugin().last_failure().find(part), std::string::npos) << plugin().last_failure();
-      EXPECT_EQ(device->run(OpSpec("embedding_grad").integer("rows", 5), {ids, zeros({6, 2})}, dtable, dtype()), BALEEN_INVALID);
+      EXPECT_EQ(device->run(OpSpec("embedding_grad").integer("rows", 5), {ids, zeros({6, 2})}, dtable, dtype()),
+                BALEEN_INVALID);
     }
   }
 }

@@ -15,7 +15,7 @@
 namespace baleen::conformance {
 namespace {
 
-constexpr std::uint64_t kGuard = 256;  // bytes of poison around each tensor
+constexpr std::uint64_t kGuard = 256;    // bytes of poison around each tensor
 constexpr unsigned char kPoison = 0xff;  // four or eight of them are a NaN
 
 baleen_descriptor_t read_descriptor(const std::string& path) {
@@ -46,9 +46,14 @@ void write(char* base, const Placed& p, const Tensor& t) {
     for (std::size_t d = 0; d < index.size(); ++d) element += index[d] * p.layout.strides[d];
     const double value = t[position++];
     char* to = base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype);
-    if (p.dtype == BALEEN_F32) { const auto x = static_cast<float>(value); std::memcpy(to, &x, 4); }
-    else if (p.dtype == BALEEN_I32) { const auto x = static_cast<std::int32_t>(value); std::memcpy(to, &x, 4); }
-    else std::memcpy(to, &value, 8);
+    if (p.dtype == BALEEN_F32) {
+      const auto x = static_cast<float>(value);
+      std::memcpy(to, &x, 4);
+    } else if (p.dtype == BALEEN_I32) {
+      const auto x = static_cast<std::int32_t>(value);
+      std::memcpy(to, &x, 4);
+    } else
+      std::memcpy(to, &value, 8);
   });
 }
 
@@ -61,9 +66,16 @@ void take(char* base, const Placed& p, Tensor& t) {
     for (std::size_t d = 0; d < index.size(); ++d) element += index[d] * p.layout.strides[d];
     char* from = base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype);
     double value = 0;
-    if (p.dtype == BALEEN_F32) { float x; std::memcpy(&x, from, 4); value = static_cast<double>(x); }
-    else if (p.dtype == BALEEN_I32) { std::int32_t x; std::memcpy(&x, from, 4); value = x; }
-    else std::memcpy(&value, from, 8);
+    if (p.dtype == BALEEN_F32) {
+      float x;
+      std::memcpy(&x, from, 4);
+      value = static_cast<double>(x);
+    } else if (p.dtype == BALEEN_I32) {
+      std::int32_t x;
+      std::memcpy(&x, from, 4);
+      value = x;
+    } else
+      std::memcpy(&value, from, 8);
     t[position++] = value;
     std::memset(from, kPoison, dtype_size(p.dtype));
   });
@@ -163,7 +175,7 @@ class Run {
     }
     if (options_.use_aliases) apply_aliases(kernel, addresses);
     baleen_launch_t launch{sizeof launch, device_.stream(), addresses.data(), base + scratch,
-                           options_.seed, options_.step, options_.micro};
+                           options_.seed, options_.step,    options_.micro};
     auto status = table.launch(device_.get(), kernel.kernel, &launch);
     if (const auto later = table.synchronize(device_.get(), device_.stream()); status == BALEEN_OK) status = later;
     if (status == BALEEN_OK) read(base, scratch, kernel.scratch_bytes);
@@ -204,7 +216,8 @@ class Run {
   std::uint64_t next_ = kGuard;
 };
 
-baleen_setting_t setting_of(const baleen_option_t& option, const std::vector<std::pair<std::string, std::int64_t>>& given) {
+baleen_setting_t setting_of(const baleen_option_t& option,
+                            const std::vector<std::pair<std::string, std::int64_t>>& given) {
   baleen_setting_t out{};
   out.name = abi(option.name);
   out.type = option.type;
@@ -239,9 +252,12 @@ OpSpec& OpSpec::expression(std::vector<baleen_instruction_t> code, std::vector<s
 std::vector<baleen_attribute_t> OpSpec::view() const {
   std::vector<baleen_attribute_t> out;
   for (const Attribute& a : attributes_)
-    std::visit([&](const auto& value) {
-      out.push_back({abi(a.name), static_cast<baleen_attribute_type_t>(a.value.index() + 1), 0, value.size(), value.data()});
-    }, a.value);
+    std::visit(
+        [&](const auto& value) {
+          out.push_back(
+              {abi(a.name), static_cast<baleen_attribute_type_t>(a.value.index() + 1), 0, value.size(), value.data()});
+        },
+        a.value);
   return out;
 }
 
@@ -299,14 +315,17 @@ void ComputeTest::SetUp() {
   auto& plugin = opened[std::get<0>(GetParam())];
   if (!plugin) plugin = std::make_unique<Plugin>(std::get<0>(GetParam()));
   plugin_ = plugin.get();
-  one_ = std::make_unique<Device>(*plugin_, std::vector<std::pair<std::string, std::int64_t>>{{"threads", 1}, {"pin", 0}});
-  two_ = std::make_unique<Device>(*plugin_, std::vector<std::pair<std::string, std::int64_t>>{{"threads", 2}, {"pin", 0}});
+  one_ =
+      std::make_unique<Device>(*plugin_, std::vector<std::pair<std::string, std::int64_t>>{{"threads", 1}, {"pin", 0}});
+  two_ =
+      std::make_unique<Device>(*plugin_, std::vector<std::pair<std::string, std::int64_t>>{{"threads", 2}, {"pin", 0}});
 }
 
 std::vector<Tensor> ComputeTest::run(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
                                      RunOptions options) {
   plugin_->clear_failure();
-  EXPECT_EQ(two_->run(op, inputs, outputs, dtype(), options), BALEEN_OK) << op.kind() << ": " << plugin_->last_failure();
+  EXPECT_EQ(two_->run(op, inputs, outputs, dtype(), options), BALEEN_OK)
+      << op.kind() << ": " << plugin_->last_failure();
   return outputs;
 }
 
@@ -323,11 +342,12 @@ void ComputeTest::expect(const OpSpec& op, const std::vector<Tensor>& inputs, co
         for (std::int64_t i = 0; i < wanted[k].size(); ++i) {
           const double w = wanted[k][i], g = got[k][i];
           const bool close = std::isnan(w) ? std::isnan(g) : g == w || std::abs(g - w) <= tolerance * (1 + std::abs(w));
-          ASSERT_TRUE(close) << op.kind() << ", " << name(placement) << (aliases ? ", in place" : "") << ": output " << k
-                             << " element " << i << " is " << g << ", wanted " << w;
+          ASSERT_TRUE(close) << op.kind() << ", " << name(placement) << (aliases ? ", in place" : "") << ": output "
+                             << k << " element " << i << " is " << g << ", wanted " << w;
           const bool equal = single[k][i] == g || (std::isnan(g) && std::isnan(single[k][i]));
-          ASSERT_TRUE(equal || !same_bits) << op.kind() << ", " << name(placement) << ": output " << k << " element " << i
-                               << " depends on the number of threads: " << single[k][i] << " and " << g;
+          ASSERT_TRUE(equal || !same_bits)
+              << op.kind() << ", " << name(placement) << ": output " << k << " element " << i
+              << " depends on the number of threads: " << single[k][i] << " and " << g;
         }
     }
 }

@@ -26,7 +26,8 @@ class Matmul : public ComputeTest {
 };
 
 TEST_P(Matmul, ComputesPlainProductsOfAwkwardSizes) {
-  for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{1, 1, 1}, {7, 5, 3}, {1, 33, 17}, {65, 1, 31}, {50, 129, 97}, {64, 64, 1}})
+  for (const auto& [m, k, n] :
+       {std::array<std::int64_t, 3>{1, 1, 1}, {7, 5, 3}, {1, 33, 17}, {65, 1, 31}, {50, 129, 97}, {64, 64, 1}})
     check({"mk,kn->mn", {m, k}, {k, n}});
 }
 TEST_P(Matmul, ComputesEveryTransposition) {
@@ -41,10 +42,10 @@ TEST_P(Matmul, ComputesEveryTransposition) {
   }
 }
 TEST_P(Matmul, ComputesTheProductsOfATransformer) {
-  check({"bsd,dche->bsche", {2, 5, 12}, {12, 3, 2, 4}});     // qkv
+  check({"bsd,dche->bsche", {2, 5, 12}, {12, 3, 2, 4}});       // qkv
   check({"bsche,dche->bsd", {2, 5, 3, 2, 4}, {12, 3, 2, 4}});  // its gradient to x
-  check({"bsd,bsche->dche", {2, 5, 12}, {2, 5, 3, 2, 4}});   // its gradient to the weight
-  check({"bshe,hed->bsd", {2, 5, 3, 4}, {3, 4, 12}});        // output projection
+  check({"bsd,bsche->dche", {2, 5, 12}, {2, 5, 3, 2, 4}});     // its gradient to the weight
+  check({"bshe,hed->bsd", {2, 5, 3, 4}, {3, 4, 12}});          // output projection
   check({"bsd,bshe->hed", {2, 5, 12}, {2, 5, 3, 4}});
 }
 TEST_P(Matmul, ComputesBatches) {
@@ -73,7 +74,8 @@ TEST_P(Matmul, ReadsBroadcastOperands) {
     for (std::int64_t k = 0; k < 5; ++k) a[i * 5 + k] = a[k];
   a.broadcast = {true, false};
   const Tensor b = random_tensor(random, {5, 7});
-  expect(OpSpec("matmul").text("spec", "mk,kn->mn"), {a, b}, {reference::matmul("mk,kn->mn", a, b)}, tolerance(1e-5, 1e-13), false);
+  expect(OpSpec("matmul").text("spec", "mk,kn->mn"), {a, b}, {reference::matmul("mk,kn->mn", a, b)},
+         tolerance(1e-5, 1e-13), false);
 }
 TEST_P(Matmul, GivesZeroOrTheThirdOperandForAnEmptySum) {
   const Tensor c = random_tensor(random, {3, 4});
@@ -84,7 +86,9 @@ TEST_P(Matmul, GivesZeroOrTheThirdOperandForAnEmptySum) {
 TEST_P(Matmul, RefusesASpecThatIsNoContraction) {
   std::vector<Tensor> out{zeros({2, 2})};
   for (const char* spec : {"mk kn->mn", "mk,kn", "mkz,kn->mn", "mk,kn->m"}) {
-    EXPECT_EQ(one().run(OpSpec("matmul").text("spec", spec), {zeros({2, 2}), zeros({2, 2})}, out, dtype()), BALEEN_INVALID) << spec;
+    EXPECT_EQ(one().run(OpSpec("matmul").text("spec", spec), {zeros({2, 2}), zeros({2, 2})}, out, dtype()),
+              BALEEN_INVALID)
+        << spec;
     EXPECT_NE(plugin().last_failure().find(spec), std::string::npos) << plugin().last_failure();
   }
 }

@@ -11,7 +11,9 @@ class Move : public ComputeTest {
  protected:
   void expect_same(const OpSpec& op, const std::vector<Tensor>& in, const Tensor& out) { expect(op, in, {out}, 0); }
   // Of floats and of ids.
-  std::vector<Tensor> both(const Shape& shape) { return {random_tensor(random, shape), random_ids(random, shape, -9, 9)}; }
+  std::vector<Tensor> both(const Shape& shape) {
+    return {random_tensor(random, shape), random_ids(random, shape, -9, 9)};
+  }
 };
 
 TEST_P(Move, CopiesWhateverTheStrides) {
@@ -26,7 +28,12 @@ TEST_P(Move, CopiesBroadcastInput) {
   expect_same(OpSpec("copy"), {wide}, y);
 }
 TEST_P(Move, ReshapesInRowMajorOrder) {
-  for (const auto& [from, to] : {std::pair<Shape, Shape>{{6}, {2, 3}}, {{4, 6}, {2, 2, 3, 2}}, {{2, 3, 4}, {24}}, {{3, 4}, {4, 3}}, {{1}, {}}, {{0, 3}, {3, 0}}})
+  for (const auto& [from, to] : {std::pair<Shape, Shape>{{6}, {2, 3}},
+                                 {{4, 6}, {2, 2, 3, 2}},
+                                 {{2, 3, 4}, {24}},
+                                 {{3, 4}, {4, 3}},
+                                 {{1}, {}},
+                                 {{0, 3}, {3, 0}}})
     for (const Tensor& x : both(from)) {
       Tensor y = x;
       y.shape = to;

@@ -31,7 +31,8 @@ TEST_P(Softmax, TakesMaskedScores) {
 TEST_P(Softmax, GradientIsTheDifferenceQuotient) {
   const Tensor x = random_tensor(random, {4, 11}), weight = random_tensor(random, {4, 11});
   const Tensor y = reference::softmax(x);
-  const Tensor dx = reference::gradient([&](const auto& in) { return reference::inner(weight, reference::softmax(in[0])); }, {x}, 0);
+  const Tensor dx =
+      reference::gradient([&](const auto& in) { return reference::inner(weight, reference::softmax(in[0])); }, {x}, 0);
   expect(OpSpec("softmax_grad"), {y, weight}, {dx}, tolerance(1e-6, 1e-9));
 }
 
@@ -44,7 +45,8 @@ TEST_P(Norm, OfAwkwardSizes) {
                      beta = random_tensor(random, {shape.back()});
         std::vector<Tensor> inputs{x, gamma};
         if (has_beta) inputs.push_back(beta);
-        expect(spec("norm", layer), inputs, reference::norm(x, gamma, has_beta ? &beta : nullptr, layer, 1e-5), tolerance(1e-5, 1e-12));
+        expect(spec("norm", layer), inputs, reference::norm(x, gamma, has_beta ? &beta : nullptr, layer, 1e-5),
+               tolerance(1e-5, 1e-12));
       }
 }
 TEST_P(Norm, SurvivesALargeMean) {
@@ -63,13 +65,16 @@ TEST_P(Norm, GradientIsTheDifferenceQuotient) {
       };
       std::vector<Tensor> inputs{x, gamma, dy, forward[1]}, wanted;
       if (layer) inputs.push_back(forward[2]);
-      for (std::size_t i = 0; i < (has_beta ? 3u : 2u); ++i) wanted.push_back(reference::gradient(loss, {x, gamma, beta}, i));
+      for (std::size_t i = 0; i < (has_beta ? 3u : 2u); ++i)
+        wanted.push_back(reference::gradient(loss, {x, gamma, beta}, i));
       expect(spec("norm_grad", layer).integer("bias", has_beta), inputs, wanted, tolerance(5e-5, 1e-7));
     }
 }
 TEST_P(Norm, RefusesAnUnknownKind) {
   std::vector<Tensor> out{zeros({2, 4}), zeros({2})};
-  EXPECT_EQ(one().run(OpSpec("norm").text("kind", "batch").number("epsilon", 1e-5), {zeros({2, 4}), zeros({4})}, out, dtype()), BALEEN_INVALID);
+  EXPECT_EQ(one().run(OpSpec("norm").text("kind", "batch").number("epsilon", 1e-5), {zeros({2, 4}), zeros({4})}, out,
+                      dtype()),
+            BALEEN_INVALID);
 }
 
 BALEEN_COMPUTE_SUITE(Softmax);

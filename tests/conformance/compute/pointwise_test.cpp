@@ -12,11 +12,15 @@ using Code = std::vector<baleen_instruction_t>;
 
 baleen_instruction_t in(std::uint32_t i) { return {BALEEN_X_INPUT, i, 0, 0, 0}; }
 baleen_instruction_t constant(double x) { return {BALEEN_X_CONSTANT, 0, 0, 0, x}; }
-baleen_instruction_t f(std::uint32_t opcode, std::uint32_t a, std::uint32_t b = 0, std::uint32_t c = 0) { return {opcode, a, b, c, 0}; }
+baleen_instruction_t f(std::uint32_t opcode, std::uint32_t a, std::uint32_t b = 0, std::uint32_t c = 0) {
+  return {opcode, a, b, c, 0};
+}
 
 class Pointwise : public ComputeTest {
  protected:
-  static OpSpec spec(Code code, std::vector<std::int64_t> results) { return OpSpec("pointwise").expression(std::move(code), std::move(results)); }
+  static OpSpec spec(Code code, std::vector<std::int64_t> results) {
+    return OpSpec("pointwise").expression(std::move(code), std::move(results));
+  }
 
   // The dtype under test rounds after each instruction.
   double rounded(double x) const { return is_double() ? x : static_cast<double>(static_cast<float>(x)); }
@@ -54,7 +58,8 @@ class Pointwise : public ComputeTest {
   }
 
   // Exactly, in every placement, in place where allowed. Inputs have the outputs' shape or extents of 1, or rank 0.
-  void check(const Code& code, const std::vector<std::int64_t>& results, const std::vector<Tensor>& inputs, const Shape& shape) {
+  void check(const Code& code, const std::vector<std::int64_t>& results, const std::vector<Tensor>& inputs,
+             const Shape& shape) {
     std::vector<Tensor> wanted(results.size(), zeros(shape));
     each_index(shape, [&](const Shape& index) {
       std::vector<double> x;
@@ -74,9 +79,11 @@ class Pointwise : public ComputeTest {
 // Everything whose result IEEE fixes, over two inputs; the result of all of it is a sum.
 Code long_expression() {
   Code code{in(0), in(1), constant(0.3)};
-  for (const std::uint32_t op : {BALEEN_X_ADD, BALEEN_X_SUB, BALEEN_X_MUL, BALEEN_X_DIV, BALEEN_X_MAX, BALEEN_X_MIN, BALEEN_X_LT, BALEEN_X_LE, BALEEN_X_EQ, BALEEN_X_NE})
+  for (const std::uint32_t op : {BALEEN_X_ADD, BALEEN_X_SUB, BALEEN_X_MUL, BALEEN_X_DIV, BALEEN_X_MAX, BALEEN_X_MIN,
+                                 BALEEN_X_LT, BALEEN_X_LE, BALEEN_X_EQ, BALEEN_X_NE})
     code.push_back(f(op, 0, 1));
-  for (const std::uint32_t op : {BALEEN_X_NEG, BALEEN_X_ABS, BALEEN_X_FLOOR, BALEEN_X_SIGN, BALEEN_X_RELU}) code.push_back(f(op, 0));
+  for (const std::uint32_t op : {BALEEN_X_NEG, BALEEN_X_ABS, BALEEN_X_FLOOR, BALEEN_X_SIGN, BALEEN_X_RELU})
+    code.push_back(f(op, 0));
   code.push_back(f(BALEEN_X_SQRT, 14));
   code.push_back(f(BALEEN_X_SELECT, 9, 3, 2));
   std::uint32_t sum = 3;
@@ -90,12 +97,18 @@ Code long_expression() {
 TEST_P(Pointwise, RoundsAfterEveryInstruction) {
   const Code code = long_expression();
   for (const Shape& shape : {Shape{}, {1}, {5}, {3, 7}, {2, 3, 65}, {1030, 3}, {5000}, {3, 2100}, {0}, {4, 0}})
-    check(code, {static_cast<std::int64_t>(code.size()) - 1}, {random_tensor(random, shape), random_tensor(random, shape)}, shape);
+    check(code, {static_cast<std::int64_t>(code.size()) - 1},
+          {random_tensor(random, shape), random_tensor(random, shape)}, shape);
 }
 TEST_P(Pointwise, BroadcastsExtentsOfOneAndScalars) {
   const Code code = long_expression();
   const auto last = static_cast<std::int64_t>(code.size()) - 1;
-  for (const auto& [a, b] : {std::pair<Shape, Shape>{{4, 5, 600}, {1, 1, 600}}, {{4, 5, 600}, {4, 5, 1}}, {{4, 5, 6}, {4, 1, 6}}, {{4, 5, 6}, {1, 1, 1}}, {{4, 5, 6}, {}}, {{4, 1, 6}, {1, 5, 1}}}) {
+  for (const auto& [a, b] : {std::pair<Shape, Shape>{{4, 5, 600}, {1, 1, 600}},
+                             {{4, 5, 600}, {4, 5, 1}},
+                             {{4, 5, 6}, {4, 1, 6}},
+                             {{4, 5, 6}, {1, 1, 1}},
+                             {{4, 5, 6}, {}},
+                             {{4, 1, 6}, {1, 5, 1}}}) {
     Shape shape = a;
     for (std::size_t d = 0; d < b.size(); ++d) shape[d] = std::max(shape[d], b[d]);
     check(code, {last}, {random_tensor(random, a), random_tensor(random, b)}, shape);
@@ -110,11 +123,25 @@ TEST_P(Pointwise, ReadsInputsOfStrideZero) {
 }
 TEST_P(Pointwise, GivesSeveralResultsInPlace) {
   // Like AdamW: each result has the layout of an input that others still read.
-  const Code code{in(0), in(1), in(2), in(3), constant(0.9), constant(0.1), f(BALEEN_X_MUL, 1, 4), f(BALEEN_X_MUL, 3, 5),
-                  f(BALEEN_X_ADD, 6, 7), f(BALEEN_X_MUL, 3, 3), f(BALEEN_X_ADD, 2, 9), f(BALEEN_X_ABS, 10), f(BALEEN_X_SQRT, 11),
-                  f(BALEEN_X_ADD, 12, 5), f(BALEEN_X_DIV, 8, 13), f(BALEEN_X_SUB, 0, 14)};
+  const Code code{in(0),
+                  in(1),
+                  in(2),
+                  in(3),
+                  constant(0.9),
+                  constant(0.1),
+                  f(BALEEN_X_MUL, 1, 4),
+                  f(BALEEN_X_MUL, 3, 5),
+                  f(BALEEN_X_ADD, 6, 7),
+                  f(BALEEN_X_MUL, 3, 3),
+                  f(BALEEN_X_ADD, 2, 9),
+                  f(BALEEN_X_ABS, 10),
+                  f(BALEEN_X_SQRT, 11),
+                  f(BALEEN_X_ADD, 12, 5),
+                  f(BALEEN_X_DIV, 8, 13),
+                  f(BALEEN_X_SUB, 0, 14)};
   for (const Shape& shape : {Shape{7}, {30, 50}, {2, 2500}}) {
-    const std::vector<Tensor> x{random_tensor(random, shape), random_tensor(random, shape), random_tensor(random, shape), random_tensor(random, shape)};
+    const std::vector<Tensor> x{random_tensor(random, shape), random_tensor(random, shape),
+                                random_tensor(random, shape), random_tensor(random, shape)};
     check(code, {15, 8, 10}, x, shape);
   }
 }
@@ -141,14 +168,19 @@ TEST_P(Pointwise, RoundsToNarrowerTypes) {
 TEST_P(Pointwise, KnowsTheStep) {
   RunOptions options;
   options.step = 123456;
-  expect(spec({in(0), {BALEEN_X_STEP, 0, 0, 0, 0}, f(BALEEN_X_ADD, 0, 1)}, {2}), {zeros({3})}, {Tensor{{3}, {123456, 123456, 123456}}}, 0, true, options);
+  expect(spec({in(0), {BALEEN_X_STEP, 0, 0, 0, 0}, f(BALEEN_X_ADD, 0, 1)}, {2}), {zeros({3})},
+         {Tensor{{3}, {123456, 123456, 123456}}}, 0, true, options);
 }
 
 TEST(Philox, GivesThePublishedWords) {
   // The known answers that come with Random123.
-  const auto words = [](auto... arguments) { const auto p = reference::philox(arguments...); return std::vector<std::uint32_t>(p.words, p.words + 4); };
+  const auto words = [](auto... arguments) {
+    const auto p = reference::philox(arguments...);
+    return std::vector<std::uint32_t>(p.words, p.words + 4);
+  };
   EXPECT_EQ(words(0u, 0u, 0u), (std::vector<std::uint32_t>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
-  EXPECT_EQ(words(0x85a308d3243f6a88u, 0x0370734413198a2eu, 0x299f31d0a4093822u), (std::vector<std::uint32_t>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+  EXPECT_EQ(words(0x85a308d3243f6a88u, 0x0370734413198a2eu, 0x299f31d0a4093822u),
+            (std::vector<std::uint32_t>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
 class Random : public Pointwise {
@@ -163,7 +195,8 @@ class Random : public Pointwise {
   static double normal(std::uint64_t element, const RunOptions& o) {
     const reference::Philox random = reference::philox(element, o.step, o.seed ^ kSite);
     const auto& w = random.words;
-    return std::sqrt(-2 * std::log(((w[0] >> 8) + 0.5) * 0x1p-24)) * std::cos(2 * std::acos(-1.0) * ((w[1] >> 8) * 0x1p-24));
+    return std::sqrt(-2 * std::log(((w[0] >> 8) + 0.5) * 0x1p-24)) *
+           std::cos(2 * std::acos(-1.0) * ((w[1] >> 8) * 0x1p-24));
   }
 };
 
@@ -198,14 +231,20 @@ TEST_P(Random, CountsElementsInTheGlobalTensor) {
     for (std::size_t d = 0; d < 3; ++d) where[d][u.at(i)] = static_cast<double>(global[d]);
   });
   expect(draw(BALEEN_X_UNIFORM), {}, {u}, 0, true, options);
-  expect(spec({{BALEEN_X_INDEX, 0, 0, 0, 0}, {BALEEN_X_INDEX, 1, 0, 0, 0}, {BALEEN_X_INDEX, 2, 0, 0, 0}}, {0, 1, 2}), {},
-         {where[0], where[1], where[2]}, 0, true, options);
+  expect(spec({{BALEEN_X_INDEX, 0, 0, 0, 0}, {BALEEN_X_INDEX, 1, 0, 0, 0}, {BALEEN_X_INDEX, 2, 0, 0, 0}}, {0, 1, 2}),
+         {}, {where[0], where[1], where[2]}, 0, true, options);
 }
 TEST_P(Pointwise, RefusesMalformedExpressions) {
   std::vector<Tensor> out{zeros({2})};
-  const Code wrong[] = {{}, {f(BALEEN_X_NEG, 0)}, {in(1)}, {in(0), f(200, 0)}, {in(0), f(BALEEN_X_ADD, 0, 2)}, {{BALEEN_X_INDEX, 1, 0, 0, 0}}};
+  const Code wrong[] = {{},
+                        {f(BALEEN_X_NEG, 0)},
+                        {in(1)},
+                        {in(0), f(200, 0)},
+                        {in(0), f(BALEEN_X_ADD, 0, 2)},
+                        {{BALEEN_X_INDEX, 1, 0, 0, 0}}};
   for (const Code& code : wrong)
-    EXPECT_EQ(one().run(spec(code, {static_cast<std::int64_t>(code.size()) - 1}), {zeros({2})}, out, dtype()), BALEEN_INVALID);
+    EXPECT_EQ(one().run(spec(code, {static_cast<std::int64_t>(code.size()) - 1}), {zeros({2})}, out, dtype()),
+              BALEEN_INVALID);
   EXPECT_EQ(one().run(spec({in(0)}, {1}), {zeros({2})}, out, dtype()), BALEEN_INVALID);
 }
 

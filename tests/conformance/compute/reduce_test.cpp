@@ -13,9 +13,11 @@ class Reduce : public ComputeTest {
   void check(const Tensor& x, const std::vector<std::int64_t>& dims) {
     for (const bool keep : {false, true})
       for (const bool is_max : {false, true}) {
-        SCOPED_TRACE(testing::Message() << "keep " << keep << ", max " << is_max << ", dims " << testing::PrintToString(dims));
+        SCOPED_TRACE(testing::Message() << "keep " << keep << ", max " << is_max << ", dims "
+                                        << testing::PrintToString(dims));
         expect(OpSpec("reduce").integers("dims", dims).integer("keep", keep).text("kind", is_max ? "max" : "sum"), {x},
-               {reference::reduce(x, dims, keep, is_max)}, tolerance(3e-6 * std::sqrt(1.0 + static_cast<double>(x.size())), 1e-12));
+               {reference::reduce(x, dims, keep, is_max)},
+               tolerance(3e-6 * std::sqrt(1.0 + static_cast<double>(x.size())), 1e-12));
       }
   }
 };

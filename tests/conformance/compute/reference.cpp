@@ -118,7 +118,8 @@ std::vector<double> scores(const Tensor& q, const Tensor& k, const AttentionMask
 
 }  // namespace
 
-std::vector<Tensor> attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask& mask, double scale) {
+std::vector<Tensor> attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask& mask,
+                              double scale) {
   const std::int64_t batch = q.shape[0], queries = q.shape[1], heads = q.shape[2], width = q.shape[3];
   Tensor o = zeros(q.shape), lse = zeros({batch, heads, queries});
   each_index({batch, heads, queries}, [&](const Shape& at) {
@@ -229,8 +230,9 @@ Philox philox(std::uint64_t counter_low, std::uint64_t counter_high, std::uint64
   std::uint32_t k[2] = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)};
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t left = std::uint64_t{0xD2511F53} * c[0], right = std::uint64_t{0xCD9E8D57} * c[2];
-    const std::uint32_t next[4] = {static_cast<std::uint32_t>(right >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(right),
-                                   static_cast<std::uint32_t>(left >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(left)};
+    const std::uint32_t next[4] = {
+        static_cast<std::uint32_t>(right >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(right),
+        static_cast<std::uint32_t>(left >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(left)};
     std::copy(next, next + 4, c);
     k[0] += 0x9E3779B9;
     k[1] += 0xBB67AE85;

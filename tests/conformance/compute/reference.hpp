@@ -17,7 +17,8 @@ struct AttentionMask {
   const Tensor *ids_q = nullptr, *ids_k = nullptr;
 };
 /// o and lse.
-std::vector<Tensor> attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask& mask, double scale);
+std::vector<Tensor> attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask& mask,
+                              double scale);
 /// dq, dk and dv, by whole rows of probabilities.
 std::vector<Tensor> attention_grad(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask& mask,
                                    double scale, const Tensor& d_o);

@@ -1,4 +1,8 @@
 /// \file Ends that nobody planned: abort, a rank that leaves, a rendezvous that fails, memory that is not there.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <new>
 #include <thread>
 
 #include "suite.hpp"
@@ -165,6 +169,63 @@ TEST_P(Failure, AFailingRendezvousEndsCreate) {
     expect(GetParam().as == As::kThreads, "it was created without rank 2");
   });
   EXPECT_EQ(failures, "");
+}
+
+/// The rendezvous of a rank that comes no further than some call of it, until the others have ended theirs.
+struct Stalled {
+  baleen_rendezvous_t inner;
+  int calls;                  ///< that it still makes
+  std::atomic<bool>* others;  ///< have ended; in memory that ranks share
+  static constexpr int kLimit = 2'000;
+
+  baleen_rendezvous_t view() { return {sizeof(baleen_rendezvous_t), this, inner.rank, inner.ranks, &put, &get, &over}; }
+  void stall() {
+    if (--calls > 0) return;
+    int ticks = 0;
+    while (!*others && ++ticks < kLimit) usleep(10'000);
+    expect(ticks < kLimit, "the others wait though the run is over");
+  }
+  static baleen_status_t put(void* self, baleen_string_t key, baleen_string_t value) {
+    auto& stalled = *static_cast<Stalled*>(self);
+    const baleen_status_t status = stalled.inner.put(stalled.inner.self, key, value);
+    stalled.stall();
+    return status;
+  }
+  static std::int64_t get(void* self, baleen_string_t key, char* value, std::uint64_t capacity) {
+    auto& stalled = *static_cast<Stalled*>(self);
+    const std::int64_t bytes = stalled.inner.get(stalled.inner.self, key, value, capacity);
+    stalled.stall();
+    return bytes;
+  }
+  static std::int32_t over(void* self) {
+    auto& stalled = *static_cast<Stalled*>(self);
+    return stalled.inner.over(stalled.inner.self);
+  }
+};
+
+TEST_P(Failure, ARunThatIsOverEndsCreateWhereverAPeerHasStopped) {
+  void* shared = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& ended = *new (shared) std::atomic<bool>;
+  for (int calls = 1; calls <= 4; ++calls) {
+    ended = false;
+    test::SharedRendezvous rendezvous;
+    const std::string failures = test::run_bodies(GetParam().as, 3, [&](std::int32_t number) {
+      Stalled stalled{rendezvous.of(number, 2), calls, &ended};
+      if (number == 2) {
+        usleep(50'000);
+        return rendezvous.fail();
+      }
+      try {
+        Rank rank(plugin, number == 1 ? stalled.view() : stalled.inner);
+      } catch (const std::runtime_error& e) {
+        expect(std::string(e.what()).find("though the run is over") == std::string::npos, e.what());
+      }
+      if (number == 0) ended = true;
+    });
+    EXPECT_EQ(failures, "") << "stopped at call " << calls;
+  }
+  munmap(shared, sizeof(std::atomic<bool>));
 }
 
 TEST_P(Failure, TooMuchMemoryIsRefused) {

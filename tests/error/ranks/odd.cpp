@@ -1,16 +1,17 @@
-/// \file A data set that is not alike on all ranks: one process, the first to make the file `mark`, gets another answer than the others.
-#include <fcntl.h>
+/// \file A data set that is not alike on all ranks: the odd one gets another answer than the others.
 #include <unistd.h>
 
-#include <string>
+#include <csignal>
 
 #include "baleen/data.hpp"
+#include "mark.hpp"
 
 BALEEN_DESCRIPTOR("data", "odd", "1.0.0", "Apache-2.0", "Rows that one rank sees otherwise", 0, "",
                   BALEEN_OPTION("mark", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "", "",
                                 "a file; who makes it is the odd one"),
-                  BALEEN_OPTION("fails", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
-                                "the odd one fails; else it has a class more"));
+                  BALEEN_OPTION("how", BALEEN_OPTION_STRING, 0, 1, 0, "classes",
+                                "fails|dies|stops|classes|rows|held_out", "",
+                                "the odd one fails, dies, stops, has more of these, or none held out"));
 
 namespace baleen::test {
 namespace {
@@ -18,13 +19,16 @@ namespace {
 class Odd : public Dataset {
  public:
   static Result<std::unique_ptr<Odd>> create(const Host&, const Settings& settings) {
-    const int mark = open(std::string(settings.text("mark")).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
-    const bool odd = mark >= 0;
-    if (odd) close(mark);
-    if (odd && settings.boolean("fails")) return invalid("this rank has no data");
-    return std::make_unique<Odd>(odd ? 5 : 4);
+    const bool odd = first_to_make(settings.text("mark"));
+    const std::string_view how = settings.text("how");
+    if (odd && how == "fails") return invalid("this rank has no data");
+    if (odd && how == "dies") kill(getpid(), SIGKILL);
+    if (odd && how == "stops") kill(getpid(), SIGSTOP);
+    const auto more = [&](const char* what, std::int64_t by) { return odd && how == what ? by : 0; };
+    return std::make_unique<Odd>(4 + more("classes", 1), 40 + more("rows", 8), 8 - more("held_out", 8));
   }
-  explicit Odd(std::int64_t classes) : classes_(classes) {}
+  Odd(std::int64_t classes, std::int64_t rows, std::int64_t held_out)
+      : classes_(classes), rows_(rows), held_out_(held_out) {}
 
   Result<baleen_dataset_info_t> info() const override {
     baleen_dataset_info_t info{};
@@ -32,7 +36,8 @@ class Odd : public Dataset {
     info.field_count = 2;
     info.fields[0] = make_field("x", BALEEN_F32, {3}, {""});
     info.fields[1] = make_field("label", BALEEN_I32, {}, {});
-    info.rows[BALEEN_TRAIN] = 40;
+    info.rows[BALEEN_TRAIN] = rows_;
+    info.rows[BALEEN_HELD_OUT] = held_out_;
     info.classes = classes_;
     info.units_per_row = 1;
     copy_text(info.unit, "rows");
@@ -48,7 +53,7 @@ class Odd : public Dataset {
   }
 
  private:
-  std::int64_t classes_;
+  std::int64_t classes_, rows_, held_out_;
 };
 
 }  // namespace

@@ -1,85 +1,110 @@
-/// \file What `baleen run` says of a run of several ranks that cannot be: one line, once for all ranks, before the first step.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
-#include "support/process.hpp"
-#include "support/temporary_folder.hpp"
+/// \file What `baleen` says of a run of several ranks that cannot be: one line, once for all ranks, before the first
+/// step.
+#include "ranks_run.hpp"
 
 namespace baleen::test {
 namespace {
 
-class Ranks : public ::testing::Test {
- protected:
-  /// `job`: what follows `return baleen.job`, over four rows of two features; `data` replaces them.
-  ProcessResult run(int ranks, const std::string& job, std::vector<std::string> words = {},
-                    const std::string& data = "{ rows = { { 1, 2, 0 }, { 3, 4, 1 }, { 5, 6, 0 }, { 7, 8, 1 } }, held_out = 0 }",
-                    const std::string& member = "table") {
-    const std::string script = folder_.write("train.lua", "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
-                                             "local points = baleen.data." + member + " " + data + "\n"
-                                             "return baleen.job { model = nn.linear { out = points.classes }, data = points,\n"
-                                             "  steps = 2, loss = nn.cross_entropy {}, optimizer = baleen.optimizer('sgd'),\n"
-                                             "  " + job + " }\n");
-    words.insert(words.begin(), {"run", script, "--set", "mesh.data=" + std::to_string(ranks)});
-    return run_baleen(words);
-  }
-  static void expect_refused(const ProcessResult& result, const std::string& part, int exit_code = 2) {
-    EXPECT_EQ(result.exit_code, exit_code);
-    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
-  }
-
-  const TemporaryFolder folder_;
-};
-
 TEST_F(Ranks, RunWhereNothingIsWrong) {
-  const ProcessResult result = run(2, "batch = 4");
+  const ProcessResult result = run(2, script("batch = 4"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("rank 1"), std::string::npos) << result.out;  // the closing summary
 }
 
 TEST_F(Ranks, MoreThanTheBatchCanFeed) {
-  expect_refused(run(4, "batch = 3"),
+  expect_refused(run(4, script("batch = 3")),
                  "a batch of 3 rows cannot feed the 4 ranks along `data`; take a batch of 4 or more, or fewer ranks");
 }
 
+TEST_F(Ranks, OtherThanTheMeshHasPlaces) {
+  const std::string manifest =
+      folder_.write("c.toml", "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 2\n");
+  expect_refused(run_baleen({"run", script("batch = 4"), "--manifest", manifest}),
+                 manifest + ":3:1: the mesh has 2 ranks, but the hosts have 3 ranks; make them equal");
+}
+
 TEST_F(Ranks, AnAxisThatNoStrategyClaims) {
-  expect_refused(run(2, "batch = 4", {"--set", "mesh.order=[\"data\",\"sideways\"]", "--set", "mesh.sideways=2"}),
-                 "mesh axis `sideways` has 2 ranks, and no strategy of the plan works along it");
+  expect_refused(
+      run(2, script("batch = 4"), {"--set", "mesh.order=[\"data\",\"sideways\"]", "--set", "mesh.sideways=2"}),
+      "mesh axis `sideways` has 2 ranks, and no strategy of the plan works along it");
 }
 
 TEST_F(Ranks, AStrategyAlongAnAbsentAxis) {
-  expect_refused(run(2, "batch = 4, plan = { baleen.strategy('data', { axis = 'rows' }) }"),
+  expect_refused(run(2, script("batch = 4, plan = { baleen.strategy('data', { axis = 'rows' }) }")),
                  "strategy `data` works along the mesh axis `rows`, and the mesh has none; name one of `data`");
 }
 
 TEST_F(Ranks, AnUnknownStrategyAndAnUnknownOption) {
-  expect_refused(run(2, "batch = 4, plan = { baleen.strategy('dta') }"), "unknown strategy plugin `dta`; did you mean `data`?");
-  expect_refused(run(2, "batch = 4, plan = { baleen.strategy('data', { buckets = 2 }) }"),
+  expect_refused(run(2, script("batch = 4, plan = { baleen.strategy('dta') }")),
+                 "unknown strategy plugin `dta`; did you mean `data`?");
+  expect_refused(run(2, script("batch = 4, plan = { baleen.strategy('data', { buckets = 2 }) }")),
                  "strategy `data`: unknown option `buckets`");
 }
 
-TEST_F(Ranks, AnUnknownTransport) {
-  expect_refused(run(2, "batch = 4", {"--set", "transport.plugin=\"smh\""}), "unknown transport plugin `smh`; did you mean `shm`?");
+TEST_F(Ranks, AnUnknownTransportAndAnUnknownOption) {
+  expect_refused(run(2, script("batch = 4"), {"--set", "transport.plugin=\"smh\""}),
+                 "unknown transport plugin `smh`; did you mean `shm`?");
+  expect_refused(run(2, script("batch = 4"), {"--set", "transport.plugin=\"shm\"", "--set", "transport.segments=2"}),
+                 "unknown option `segments`");
+  // Also where one rank needs no transport.
+  expect_refused(run(1, script("batch = 4"), {"--set", "transport.plugin=\"shm\"", "--set", "transport.segments=2"}),
+                 "unknown option `segments`");
 }
 
-TEST_F(Ranks, OneFailsInTheScript) {
-  expect_refused(run(3, "batch = 6", {"--plugin-path", BALEEN_ODD_PLUGIN},
-                     "{ mark = '" + (folder_ / "mark") + "', fails = true }", "odd"),
-                 "this rank has no data");
+TEST_F(Ranks, TooLittleSharedMemory) {
+  std::vector<std::string> words = on_ranks(2, script("batch = 4"), {});
+  words.insert(words.begin(),
+               {"bash", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"", BALEEN_BUILD_DIR "/bin/baleen"});
+  const ProcessResult result = run_process(words);
+  expect_refused(result, " in shared memory: ", 3);
+  expect_refused(result,
+                 "File too large; use fewer ranks or a smaller batch, or give the machine or its container more memory",
+                 3);
 }
 
-TEST_F(Ranks, OneDescribesAnotherModel) {
-  const ProcessResult result =
-      run(2, "batch = 4", {"--plugin-path", BALEEN_ODD_PLUGIN}, "{ mark = '" + (folder_ / "mark") + "' }", "odd");
-  expect_refused(result, "rank 1 describes another model than rank 0: ");
-  EXPECT_NE(result.err.find("[3, 5]"), std::string::npos) << result.err;
-  EXPECT_NE(result.err.find("[3, 4]"), std::string::npos) << result.err;
+TEST_F(Ranks, AScriptErrorIsSaidOnce) { expect_refused(run(3, script("batch = 'many'")), "`batch` is "); }
+
+TEST_F(Ranks, AreDrawnInTheGraph) {
+  const std::string job = script("batch = 4");
+  const ProcessResult one = run_baleen({"graph", job}), two = run_baleen({"graph", job, "--set", "mesh.data=2"});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(one.out.find("all_reduce"), std::string::npos) << one.out;
+  EXPECT_NE(two.out.find("all_reduce"), std::string::npos) << two.out;
+  EXPECT_NE(two.out.find("GFLOP, on 2 ranks (data 2)\n"), std::string::npos) << two.out;
+  expect_refused(run_baleen({"graph", job, "--set", "mesh.data=5"}), "a batch of 4 rows cannot feed the 5 ranks");
 }
 
-TEST_F(Ranks, AScriptErrorIsSaidOnce) {
-  expect_refused(run(3, "batch = 'many'"), "`batch` is ");
+TEST_F(Ranks, PrintTheirPassesOnce) {
+  const std::string job = script("batch = 4");
+  const ProcessResult graph = run_baleen({"graph", job, "--set", "mesh.data=2", "--print-passes"});
+  const ProcessResult trained = run(2, job, {"--print-passes"});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  const std::string passes = graph.out.substr(0, graph.out.rfind("\n\n"));  // before the graph itself
+  EXPECT_NE(passes.find("all_reduce"), std::string::npos) << passes;
+  const std::size_t first = trained.out.find(passes);
+  EXPECT_NE(first, std::string::npos) << trained.out;
+  EXPECT_EQ(trained.out.find("---", first + passes.size()), std::string::npos) << trained.out;
+  EXPECT_EQ(trained.out.find("1: ---"), std::string::npos) << trained.out;
+}
+
+TEST_F(Ranks, AreOneWhereTextIsGenerated) {
+  const std::string gpt = BALEEN_SOURCE_DIR "/tests/parity/gpt.lua", model = folder_ / "gpt.safetensors";
+  const std::vector<std::string> data{"--", "--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"};
+  const auto with_data = [&](std::vector<std::string> words) {
+    words.insert(words.end(), data.begin(), data.end());
+    return run_baleen(words);
+  };
+  ASSERT_EQ(with_data({"run", gpt, "--set", "mesh.data=2", "--steps", "1", "--save", model}).exit_code, 0);
+  const std::vector<std::string> words{"generate", gpt, "--load", model, "--prompt", "whale", "--tokens", "8"};
+  const ProcessResult alone = with_data(words);
+  std::vector<std::string> with_ranks = words;
+  with_ranks.insert(with_ranks.end(), {"--set", "mesh.data=2"});
+  const ProcessResult noted = with_data(with_ranks);
+  EXPECT_EQ(noted.exit_code, 0) << noted.err;
+  EXPECT_EQ(noted.out, alone.out);
+  EXPECT_EQ(alone.err, "");
+  EXPECT_EQ(noted.err, "info: generate runs on one rank; the manifest's 2 are for training\n");
 }
 
 }  // namespace

@@ -128,6 +128,24 @@ TEST(FailingRanks, HaveSaidHowFarTheyCame) {
                 "rank 1, step 7, backward: killed by SIGTERM");
 }
 
+TEST(FailingRanks, HaveSaidWhichCollectiveTheyBegan) {
+  expect_ending({"2", "1:at:7", "1:begins:3", "1:bug:impossible", "*:naps"}, 70,
+                "rank 1, step 7, backward, collective 3 begun: impossible");
+  expect_ending({"2", "*:at:7", "0:begins:3", "1:begins:4", "*:fail:bad"}, 2, "step 7, backward: script.lua:3:5: bad");
+}
+
+TEST(FailingRanks, AreMissedWhenTheyComeToNoCollective) {
+  const ProcessResult result = run_ranks({"3", "stalled=200", "give_up=1000", "*:at:2", "0:begins:5", "1:begins:4",
+                                          "2:begins:5", "1:sleep:600000", "*:naps"});
+  EXPECT_EQ(result.exit_code, 4);
+  const std::string what = "waiting for rank 1 (step 2, backward, collective 4 begun): others have begun collective 5";
+  const Lines lines = lines_of(result.err);
+  ASSERT_GE(lines.size(), 2u) << result.err;
+  EXPECT_TRUE(lines[0].starts_with("warning: " + what + " (")) << result.err;
+  EXPECT_TRUE(lines.back().starts_with("error: rank 1: gave up after ")) << result.err;
+  EXPECT_TRUE(lines.back().ends_with(" without a collective: " + what)) << result.err;
+}
+
 TEST(FailingRanks, AreOursWhenTheyCrash) {
   expect_ending({"3", "1:raise:11", "*:work"}, 70, "rank 1: crashed: killed by SIGSEGV");
   expect_ending({"3", "1:raise:6", "*:work"}, 70, "rank 1: crashed: killed by SIGABRT");

@@ -131,8 +131,8 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
     descent.table.destroy(object);
   }
 
-  /// A classifier learns the out-of-tree data with the out-of-tree optimizer, through the whole program: the held-out loss of
-  /// two equally likely classes is ln 2, and the rings are far enough apart to get well under it.
+  /// A classifier learns the out-of-tree data with the out-of-tree optimizer, through the whole program: the held-out
+  /// loss of two equally likely classes is ln 2, and the rings are far enough apart to get well under it.
   void expect_training(const std::string& optimizer) const {
     const std::string script = folder_.write("train.lua", R"(
 local baleen = require "baleen"
@@ -146,7 +146,8 @@ return baleen.job {
 }
 )");
     const std::string log = folder_ / (optimizer + ".jsonl");
-    const ProcessResult result = run_baleen({"run", script, "--plugin-path", build_, "--log-json", log, "--", "--optimizer", optimizer});
+    const ProcessResult result =
+        run_baleen({"run", script, "--plugin-path", build_, "--log-json", log, "--", "--optimizer", optimizer});
     ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
     std::ifstream lines(log);
     double loss = 1e9;

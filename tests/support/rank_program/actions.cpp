@@ -157,6 +157,8 @@ const std::map<std::string, Verb>& verbs() {
       {"naps", nap},
       {"work", work},
       {"at", [](RankLink& link, const std::string& step) { return link.at(number(step), "backward"), Status(); }},
+      {"begins",
+       [](RankLink& link, const std::string& collective) { return link.begins(number(collective)), Status(); }},
       {"count", count_signals},
       {"fail", [](RankLink&, const std::string& text) -> Status { return invalid(text, "script.lua:3:5"); }},
       {"bug", [](RankLink&, const std::string& text) -> Status { return internal(text); }},

@@ -18,7 +18,7 @@ namespace baleen::test {
 ///   barrier NAME, put KEY=VALUE, get KEY
 ///   sleep MS                 without an ear for the others; naps: until a peer is lost
 ///   work MS                  steps with a barrier each; work for ever without MS
-///   at STEP                  tells how far it is
+///   at STEP, begins NUMBER   tells how far it is: in steps, in collectives
 ///   raise SIGNAL             a signal to itself
 ///   count SIGNAL             waits for one, then 300 ms for more, and prints how many came
 ///   exit CODE                leaves at once; fail TEXT: as a user's mistake; bug TEXT: as our own

@@ -36,10 +36,10 @@ int be_rank(RankLink& link, const std::vector<std::string>& words) {
 
 bool set(LaunchOptions& options, const std::string& word) {
   Patience& patience = options.patience;
-  const std::map<std::string, Patience::Time*> times = {{"stopped", &patience.stopped},   {"silent", &patience.silent},
-                                                        {"greeting", &patience.greeting}, {"grace", &patience.grace},
-                                                        {"leaving", &patience.leaving},   {"remind", &patience.remind},
-                                                        {"give_up", &patience.give_up}};
+  const std::map<std::string, Patience::Time*> times = {
+      {"stopped", &patience.stopped}, {"silent", &patience.silent},   {"greeting", &patience.greeting},
+      {"grace", &patience.grace},     {"leaving", &patience.leaving}, {"remind", &patience.remind},
+      {"stalled", &patience.stalled}, {"give_up", &patience.give_up}};
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos || word.find(':') < equals) return false;
   const int value = std::atoi(word.c_str() + equals + 1);

@@ -18,19 +18,21 @@ Operand packed(std::vector<std::int64_t> shape) {
 }
 
 TEST(Contraction, OfAWeightGradientIsOneProductWithATransposedA) {
-  const auto c = parse_contraction("bsd,bsche->dche", packed({8, 256, 384}), packed({8, 256, 3, 6, 64}), packed({384, 3, 6, 64}));
+  const auto c =
+      parse_contraction("bsd,bsche->dche", packed({8, 256, 384}), packed({8, 256, 3, 6, 64}), packed({384, 3, 6, 64}));
   ASSERT_TRUE(c);
   EXPECT_TRUE(c->outer.empty());
   EXPECT_TRUE(c->outer_depth.empty());
   EXPECT_EQ(c->m.extent, 384);
   EXPECT_EQ(c->n.extent, 1152);
   EXPECT_EQ(c->k.extent, 2048);
-  EXPECT_EQ(c->m.a, 1);    // transposed: rows of the product are columns of a
+  EXPECT_EQ(c->m.a, 1);  // transposed: rows of the product are columns of a
   EXPECT_EQ(c->k.a, 384);
   EXPECT_EQ(c->flops(), 2.0 * 384 * 1152 * 2048);
 }
 TEST(Contraction, OfAProjectionIsOneProduct) {
-  const auto c = parse_contraction("bshe,hed->bsd", packed({8, 256, 6, 64}), packed({6, 64, 384}), packed({8, 256, 384}));
+  const auto c =
+      parse_contraction("bshe,hed->bsd", packed({8, 256, 6, 64}), packed({6, 64, 384}), packed({8, 256, 384}));
   ASSERT_TRUE(c);
   EXPECT_TRUE(c->outer.empty() && c->outer_depth.empty());
   EXPECT_EQ(c->m.extent, 2048);

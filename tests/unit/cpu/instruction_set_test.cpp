@@ -34,8 +34,10 @@ template <class T>
 class InstructionSet : public testing::Test {
  protected:
   static const RoutinesOf<T>& of(const Routines& r) {
-    if constexpr (sizeof(T) == 4) return r.f32;
-    else return r.f64;
+    if constexpr (sizeof(T) == 4)
+      return r.f32;
+    else
+      return r.f64;
   }
   static bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     for (std::size_t i = 0; i < a.size(); ++i)
@@ -45,7 +47,9 @@ class InstructionSet : public testing::Test {
   static void expect_close(const std::vector<T>& got, const std::vector<T>& wanted) {
     const double tolerance = sizeof(T) == 4 ? 2e-5 : 1e-13;
     for (std::size_t i = 0; i < got.size(); ++i)
-      ASSERT_NEAR(static_cast<double>(got[i]), static_cast<double>(wanted[i]), tolerance * (1 + std::abs(static_cast<double>(wanted[i])))) << i;
+      ASSERT_NEAR(static_cast<double>(got[i]), static_cast<double>(wanted[i]),
+                  tolerance * (1 + std::abs(static_cast<double>(wanted[i]))))
+          << i;
   }
 };
 using Types = testing::Types<float, double>;
@@ -54,7 +58,8 @@ TYPED_TEST_SUITE(InstructionSet, Types);
 TYPED_TEST(InstructionSet, GivesTheSameBitsForEveryOpcode) {
   using T = TypeParam;
   std::vector<T> a = numbers<T>(999, 1, 20), b = numbers<T>(999, 2), c = numbers<T>(999, 3);
-  const T ends[] = {0, T(-0.0), 1, -1, T(INFINITY), T(-INFINITY), T(NAN), T(1e-40), T(1e30), T(-1e30), T(88.5), T(-104)};
+  const T ends[] = {0,      T(-0.0),  1,       -1,       T(INFINITY), T(-INFINITY),
+                    T(NAN), T(1e-40), T(1e30), T(-1e30), T(88.5),     T(-104)};
   std::copy(std::begin(ends), std::end(ends), a.begin() + 40);
   std::vector<T> wanted(999), got(999);
   int opcodes = 0;
@@ -119,7 +124,8 @@ TYPED_TEST(InstructionSet, AgreesOnProductsAndRows) {
 TYPED_TEST(InstructionSet, AgreesOnAttention) {
   using T = TypeParam;
   const AttentionShape s{130, 140, 24, 11, 0.2};
-  const std::vector<T> q = numbers<T>(130 * 24, 8, 1), k = numbers<T>(140 * 24, 9, 1), v = numbers<T>(140 * 24, 10, 1), d_o = numbers<T>(130 * 24, 11, 1);
+  const std::vector<T> q = numbers<T>(130 * 24, 8, 1), k = numbers<T>(140 * 24, 9, 1), v = numbers<T>(140 * 24, 10, 1),
+                       d_o = numbers<T>(130 * 24, 11, 1);
   const auto compute = [&](const Routines& r) {
     const RoutinesOf<T>& f = this->of(r);
     // Scratch must lie like the plan's: on a cache line.
@@ -127,7 +133,8 @@ TYPED_TEST(InstructionSet, AgreesOnAttention) {
     T* scratch = memory.data();
     while (reinterpret_cast<std::uintptr_t>(scratch) % 64) ++scratch;
     std::vector<T> o(130 * 24), lse(130), dq(130 * 24), dk(140 * 24), dv(140 * 24);
-    const AttentionHead<T> head{{q.data(), 24}, {k.data(), 24}, {v.data(), 24}, {o.data(), 24}, {lse.data(), 1}, {}, {}};
+    const AttentionHead<T> head{
+        {q.data(), 24}, {k.data(), 24}, {v.data(), 24}, {o.data(), 24}, {lse.data(), 1}, {}, {}};
     f.attention(s, head, 0, 130, scratch);
     f.attention_grad(s, {head, {d_o.data(), 24}, {dq.data(), 24}, {dk.data(), 24}, {dv.data(), 24}}, false, scratch);
     std::vector<T> all = o;

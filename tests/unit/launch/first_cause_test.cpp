@@ -25,8 +25,15 @@ TEST(FirstCause, IsNoneInAGoodRun) {
 TEST(FirstCause, NamesTheRankWithWhatItDid) {
   FirstCause cause(3, "localhost");
   cause.failed(1, {invalid("bad value", "a.lua:1:2"), {12, "backward", 7, 2}});
-  EXPECT_EQ(told(cause), "rank 1, step 12, backward, collective 7, peer 2: a.lua:1:2: bad value");
+  EXPECT_EQ(told(cause), "rank 1, step 12, backward, collective 7 begun, peer 2: a.lua:1:2: bad value");
   EXPECT_EQ(cause.outcome().status.error().code, BALEEN_INVALID);
+}
+
+TEST(FirstCause, TellsHowFarAllWereWhoFailedAlike) {
+  FirstCause cause(2, "localhost");
+  cause.failed(1, {invalid("bad value", "a.lua:1:2"), {12, "training", 7, -1}});
+  cause.failed(0, {invalid("bad value", "a.lua:1:2"), {12, "evaluating", 7, -1}});
+  EXPECT_EQ(told(cause), "step 12, collective 7 begun: a.lua:1:2: bad value");
 }
 
 TEST(FirstCause, BringsTheRecordOfItsRankAlone) {

@@ -57,8 +57,10 @@ TEST_F(ARendezvousTable, GetsAsMuchAsFitsAndTellsTheSize) {
 
 TEST_F(ARendezvousTable, KeepsTheReasonOfAFailure) {
   std::string value;
+  EXPECT_EQ(table.over(table.self), 0);
   EXPECT_EQ(get("key", value, 3, {MessageKind::abort, 0, BALEEN_PEER_LOST, {}, "rank 3 is gone"}), -1);
   EXPECT_EQ(failure.message, "rank 3 is gone");
+  EXPECT_NE(table.over(table.self), 0);
   failure = {};
   EXPECT_EQ(table.put(table.self, borrowed("key"), borrowed("v")), BALEEN_PEER_LOST);
   EXPECT_EQ(failure.code, BALEEN_PEER_LOST);

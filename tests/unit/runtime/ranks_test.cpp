@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "support/ranks.hpp"
 #include "unit/runtime/small_job.hpp"
@@ -26,8 +27,8 @@ Outcome outcome_of(SmallRun& run, int steps) {
     outcome.losses.push_back(facts->at("loss"));
   }
   for (const PersistentBuffer& buffer : run.session->persistent().buffers) {
-    std::vector<double>& values = outcome.parameters.emplace_back(buffer.bytes / sizeof(double));
-    const Status read = run.session->read_tensor(buffer.spec.name, values.data(), buffer.bytes);
+    std::vector<double>& values = outcome.parameters.emplace_back(element_count(buffer.spec.type.shape));
+    const Status read = run.session->read_tensor(buffer.spec.name, values.data(), values.size() * sizeof(double));
     if (!read) throw std::runtime_error(read.error().text());
   }
   return outcome;
@@ -58,7 +59,8 @@ Outcome on_one(const JobOptions& options, int steps) {
 
 void expect_near(const Outcome& a, const Outcome& b) {
   ASSERT_EQ(a.losses.size(), b.losses.size());
-  for (std::size_t i = 0; i < a.losses.size(); ++i) EXPECT_NEAR(a.losses[i], b.losses[i], 1e-10 * std::abs(b.losses[i]));
+  for (std::size_t i = 0; i < a.losses.size(); ++i)
+    EXPECT_NEAR(a.losses[i], b.losses[i], 1e-10 * std::abs(b.losses[i]));
   for (std::size_t p = 0; p < b.parameters.size(); ++p) {
     double difference = 0, norm = 0;
     for (std::size_t i = 0; i < b.parameters[p].size(); ++i) {
@@ -83,6 +85,29 @@ TEST(Ranks, ComputeWhatOneRankComputes) {
   }
 }
 
+MemberSpec strategy(const std::string& name, UserValues options) { return {name, std::move(options), {}, "test"}; }
+
+bool has_strategy(const std::string& name) {
+  return std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + name + ".so");
+}
+
+/// ZeRO-3: parameters and states are stored in shards, gathered for use, and read as wholes.
+TEST(Ranks, KeepModelStatesInShards) {
+  if (!has_strategy("zero")) GTEST_SKIP() << "no strategy `zero` in this tree";
+  for (const std::int64_t accumulate : {1, 2}) {
+    JobOptions options;
+    options.accumulate = accumulate;
+    const Outcome one = on_one(options, 6);
+    options.strategies = {strategy("zero", {{"stage", {std::int64_t{3}, "test"}}, {"bucket_mb", {0.001, "test"}}})};
+    for (const std::int32_t ranks : {2, 3}) {
+      const auto many = on_ranks(ranks, "loopback", options, 6);
+      for (const Outcome& outcome : many) EXPECT_EQ(outcome, many[0]);
+      expect_near(many[0], one);
+      EXPECT_EQ(on_ranks(ranks, "shm", options, 6), many);
+    }
+  }
+}
+
 TEST(Ranks, BucketsAndTransportsChangeNoBit) {
   JobOptions options;
   const auto whole = on_ranks(3, "loopback", options, 4);
@@ -94,21 +119,24 @@ TEST(Ranks, BucketsAndTransportsChangeNoBit) {
 
 TEST(Ranks, SendWhatTheFormulaSays) {
   SharedRendezvous rendezvous;
-  EXPECT_EQ(run_bodies(As::kThreads, 2, [&](std::int32_t rank) {
-              const TemporaryFolder folder;
-              const baleen_rendezvous_t own = rendezvous.of(rank, 2);
-              JobOptions options;
-              options.transport = "loopback";
-              options.rendezvous = &own;
-              SmallRun run(folder, options);
-              if (!run.status) throw std::runtime_error(run.status.error().text());
-              std::uint64_t gradients = 0;  // 2 (n - 1) / n of every gradient, and of the loss and its weight
-              for (const PersistentBuffer& buffer : run.session->persistent().buffers)
-                if (buffer.spec.role == Role::parameter) gradients += buffer.bytes;
-              const std::vector<Traffic> traffic = run.session->traffic();
-              expect(traffic.size() == 1 && traffic[0].kind == "all_reduce" && traffic[0].axes == "data", "one kind");
-              expect(traffic[0].bytes == gradients + 2 * sizeof(double), std::to_string(traffic[0].bytes));
-            }),
+  EXPECT_EQ(run_bodies(As::kThreads, 2,
+                       [&](std::int32_t rank) {
+                         const TemporaryFolder folder;
+                         const baleen_rendezvous_t own = rendezvous.of(rank, 2);
+                         JobOptions options;
+                         options.transport = "loopback";
+                         options.rendezvous = &own;
+                         SmallRun run(folder, options);
+                         if (!run.status) throw std::runtime_error(run.status.error().text());
+                         std::uint64_t gradients =
+                             0;  // 2 (n - 1) / n of every gradient, and of the loss and its weight
+                         for (const PersistentBuffer& buffer : run.session->persistent().buffers)
+                           if (buffer.spec.role == Role::parameter) gradients += buffer.bytes;
+                         const std::vector<Traffic> traffic = run.session->traffic();
+                         expect(traffic.size() == 1 && traffic[0].kind == "all_reduce" && traffic[0].axes == "data",
+                                "one kind");
+                         expect(traffic[0].bytes == gradients + 2 * sizeof(double), std::to_string(traffic[0].bytes));
+                       }),
             "");
 }
 

@@ -141,12 +141,10 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), registry_->log()));
   SessionOptions session_options{100, options.batch, 7, options.dtype, {{"script", 0, "small"}}};
   if (options.rendezvous) {
-    job.mesh.axes = {{"data", options.rendezvous->ranks}};
-    job.strategies = {{"data", {{"bucket_mb", {options.bucket_mb, "test"}}}, {}, "test"}};
-    if (!options.sequence.empty()) {
-      job.mesh.axes[0].name = "sequence";
-      job.strategies = {{"sequence", {{"mode", {options.sequence, "test"}}}, {}, "test"}};
-    }
+    job.mesh = options.mesh;
+    if (job.mesh.axes.empty()) job.mesh.axes = {{"data", options.rendezvous->ranks}};
+    job.strategies = options.strategies;
+    if (job.strategies.empty()) job.strategies = {{"data", {{"bucket_mb", {options.bucket_mb, "test"}}}, {}, "test"}};
     BALEEN_TRY(connect(options, job.mesh));
     session_options.communicator = communicator_.get();
   }

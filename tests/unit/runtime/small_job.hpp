@@ -19,8 +19,9 @@ struct JobOptions {
   std::string transport = {};                       ///< with several ranks: the member
   const baleen_rendezvous_t* rendezvous = nullptr;  ///< of this rank
   double bucket_mb = 4;
-  bool attention = false;     ///< between embedding and hidden layer, causal, of two heads
-  std::string sequence = {};  ///< with several ranks: the mode in which they share sequences, in place of batches
+  Mesh mesh = {};                           ///< with several ranks; else one axis `data`
+  std::vector<MemberSpec> strategies = {};  ///< with several ranks; else `data`
+  bool attention = false;                   ///< between embedding and hidden layer, causal, of two heads
 };
 
 /// A session with all that it borrows. Records go to `log`, a file of JSON lines.

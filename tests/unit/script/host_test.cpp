@@ -18,7 +18,9 @@ const std::string kModel = "nn.sequential { nn.embedding { vocab = 16, dim = 4 }
 
 TEST_F(Host, VisitsPairsInTheOrderOfTheirKeys) {
   EXPECT_PRINTS(R"(local keys = {}
-for key in pairs { z = 1, a = 2, [10] = 3, [2] = 4, [true] = 5, [false] = 6, m = 7 } do keys[#keys + 1] = tostring(key) end
+for key in pairs { z = 1, a = 2, [10] = 3, [2] = 4, [true] = 5, [false] = 6, m = 7 } do
+  keys[#keys + 1] = tostring(key)
+end
 print(table.concat(keys, " ")))",
                 "2 10 a m z false true\n");
 }

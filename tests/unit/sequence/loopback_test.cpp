@@ -34,7 +34,8 @@ TEST_P(SequenceRanks, ComputeWhatOneRankComputes) {
   options.attention = true;
   options.accumulate = accumulate;
   const Losses one = losses_of(options);
-  options.sequence = mode;
+  options.mesh.axes = {{"sequence", ranks}};
+  options.strategies = {{"sequence", {{"mode", {mode, "test"}}}, {}, "test"}};
   options.transport = "loopback";
   SharedRendezvous rendezvous;
   std::vector<Losses> all(static_cast<std::size_t>(ranks));

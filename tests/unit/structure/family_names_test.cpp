@@ -26,6 +26,7 @@ const std::vector<OwnWord>& own_words() {
       {"shm", "core/app/", "the system's folder of shared memory"},
       {"table", "core/plugin/descriptor.cpp", "a type of option"},
       {"table", "core/script/", "a type of Lua's"},
+      {"tensor", "core/", "a value"},
       {"text", "core/script/bind_data.cpp", "what a method of a data set takes, where its message names it"},
   };
   return all;

@@ -1,4 +1,5 @@
-/// \file Attention's gradient by blocks, probabilities computed again from lse (arXiv 2205.14135, algorithm 4): one head.
+/// \file Attention's gradient by blocks, probabilities computed again from lse (arXiv 2205.14135, algorithm 4): one
+/// head.
 #include "gemm.hpp"
 #include "pack.hpp"
 #include "tables.hpp"
@@ -11,11 +12,11 @@ constexpr Index kBlock = kAttentionBlock;
 // Memory of one head; padded is the width rounded up to whole vectors.
 template <class T>
 struct Workspace {
-  T *q, *d_o, *dq;                // [queries, padded]
-  T* delta;                       // [queries] sum over the width of o * do
+  T *q, *d_o, *dq;                 // [queries, padded]
+  T* delta;                        // [queries] sum over the width of o * do
   T *k_transposed, *v_transposed;  // [width, kBlock]; k is scaled
-  T *k, *dk, *dv;                 // [kBlock, padded]
-  T *p, *ds;                      // [kBlock queries, kBlock keys]
+  T *k, *dk, *dv;                  // [kBlock, padded]
+  T *p, *ds;                       // [kBlock queries, kBlock keys]
 };
 
 template <class T>
@@ -121,7 +122,9 @@ template <class T>
 class Products {
  public:
   Products(const AttentionShape& s, const Pair& at)
-      : at_(at), width_(s.width), padded_(round_up(s.width, kLanes<T>)),
+      : at_(at),
+        width_(s.width),
+        padded_(round_up(s.width, kLanes<T>)),
         quarter_(at.query + s.reach - at.key <= 1 && at.queries > kHalf && at.keys > kHalf) {}
 
   // out[queries, keys] = rows[queries, width] columns[width, keys]

@@ -23,8 +23,7 @@ BALEEN_INLINE void multiply_tile(Index depth, const T* a, Index a_row, Index a_c
 #pragma GCC unroll 8
   for (Index r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-    for (Index v = 0; v < kVectors; ++v)
-      sum[r][v] = accumulate ? load(c + r * c_row + v * kLanes<T>) : Vector<T>{};
+    for (Index v = 0; v < kVectors; ++v) sum[r][v] = accumulate ? load(c + r * c_row + v * kLanes<T>) : Vector<T>{};
   for (Index k = 0; k < depth; ++k) {
     Vector<T> row[kVectors];
 #pragma GCC unroll 8
@@ -58,8 +57,8 @@ void multiply_panel(Index rows, Index depth, const T* a, Index a_row, Index a_co
     multiply_tile<T, 1, kVectors>(depth, a + r * a_row, a_row, a_column, b, b_row, c + r * c_row, c_row, accumulate);
 }
 
-/// c[rows, columns] (+)= a[rows, depth] b[depth, columns]; columns is a multiple of the lanes. Each element's sum runs over
-/// k in ascending order, whatever the blocking.
+/// c[rows, columns] (+)= a[rows, depth] b[depth, columns]; columns is a multiple of the lanes. Each element's sum runs
+/// over k in ascending order, whatever the blocking.
 template <class T>
 void multiply(Index rows, Index columns, Index depth, const T* a, Index a_row, Index a_column, const T* b, Index b_row,
               T* c, Index c_row, bool accumulate) {

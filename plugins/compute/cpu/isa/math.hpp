@@ -1,8 +1,9 @@
 /// \file Elementary functions: of a register full of fp32 as straight-line code, of one fp64 by libm.
 ///
-/// Included once per instruction set. Only IEEE operations in a fixed order are used, so with contraction off the bits are
-/// the same with every instruction set and every position in a tile. Polynomials are minimax fits (Remez) by this project.
-/// Vector types instead of loops left to the compiler: its auto-vectoriser clones the code of clamps, once per outcome.
+/// Included once per instruction set. Only IEEE operations in a fixed order are used, so with contraction off the bits
+/// are the same with every instruction set and every position in a tile. Polynomials are minimax fits (Remez) by this
+/// project. Vector types instead of loops left to the compiler: its auto-vectoriser clones the code of clamps, once per
+/// outcome.
 #pragma once
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
-/// \file Bringing strided rows into packed memory, as they are or transposed, so that products run from the nearest cache.
+/// \file Bringing strided rows into packed memory, as they are or transposed, so that products run from the nearest
+/// cache.
 ///
 /// Included once per instruction set.
 #pragma once
@@ -31,8 +32,8 @@ template <class T, bool kSecond>
 BALEEN_INLINE Vector<T> interleave(Vector<T> a, Vector<T> b) {
   constexpr int k = kSecond ? static_cast<int>(kLanes<T>) / 2 : 0;
   if constexpr (sizeof(T) == 4)
-    return __builtin_shufflevector(a, b, k, 16 + k, k + 1, 17 + k, k + 2, 18 + k, k + 3, 19 + k, k + 4, 20 + k, k + 5, 21 + k,
-                                   k + 6, 22 + k, k + 7, 23 + k);
+    return __builtin_shufflevector(a, b, k, 16 + k, k + 1, 17 + k, k + 2, 18 + k, k + 3, 19 + k, k + 4, 20 + k, k + 5,
+                                   21 + k, k + 6, 22 + k, k + 7, 23 + k);
   else
     return __builtin_shufflevector(a, b, k, 8 + k, k + 1, 9 + k, k + 2, 10 + k, k + 3, 11 + k);
 }

@@ -1,6 +1,6 @@
 /// \file Philox4x32-10 (Salmon et al. 2011) and what expression.h makes of its words.
-#include "tables.hpp"
 #include "math.hpp"
+#include "tables.hpp"
 
 namespace baleen::cpu::BALEEN_CPU_ISA {
 namespace {
@@ -39,7 +39,8 @@ template <class T>
 void normal(T* out, uint64_t element, Index n, uint64_t key, uint64_t step) {
   for (Index i = 0; i < n; ++i) {
     const Words words = philox(element + static_cast<uint64_t>(i), step, key);
-    const double u = (static_cast<double>(words.x0 >> 8) + 0.5) * 0x1p-24, v = static_cast<double>(words.x1 >> 8) * 0x1p-24;
+    const double u = (static_cast<double>(words.x0 >> 8) + 0.5) * 0x1p-24,
+                 v = static_cast<double>(words.x1 >> 8) * 0x1p-24;
     out[i] = static_cast<T>(__builtin_sqrt(-2.0 * __builtin_log(u)) * __builtin_cos(6.283185307179586476925 * v));
   }
 }

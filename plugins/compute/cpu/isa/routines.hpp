@@ -33,7 +33,7 @@ struct Rows {
 /// What one attention call's heads share.
 struct AttentionShape {
   Index queries, keys, width;
-  Index reach;   ///< query s sees keys t < s + reach (all of them where not causal)
+  Index reach;  ///< query s sees keys t < s + reach (all of them where not causal)
   double scale;
 };
 
@@ -79,8 +79,8 @@ struct RoutinesOf {
   void (*gemm)(const GemmShape&, const T* a, const T* b, T* c, bool accumulate);
   /// Elements of scratch that a call of the function below needs.
   Index (*attention_scratch)(const AttentionShape&);
-  /// Writes o and lse of queries [begin, end), begin being a multiple of kAttentionBlock; more than one block of them only
-  /// where keys * width <= kAttentionKept.
+  /// Writes o and lse of queries [begin, end), begin being a multiple of kAttentionBlock; more than one block of them
+  /// only where keys * width <= kAttentionKept.
   void (*attention)(const AttentionShape&, const AttentionHead<T>&, Index begin, Index end, T* scratch);
   Index (*attention_grad_scratch)(const AttentionShape&);
   /// Writes dq; writes dk and dv, or adds to them.

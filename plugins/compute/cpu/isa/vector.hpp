@@ -57,8 +57,8 @@ BALEEN_INLINE T sum_lanes(Vector<T> v) {
   return x[0];
 }
 
-/// Sum of term(i) for i < n where term gives a vector at(i) and a scalar one(i): chunks of 1024 by four vector sums, the
-/// chunks as a tree, so that the error grows with log n and the order depends on n alone.
+/// Sum of term(i) for i < n where term gives a vector at(i) and a scalar one(i): chunks of 1024 by four vector sums,
+/// the chunks as a tree, so that the error grows with log n and the order depends on n alone.
 template <class T, class Term>
 T sum_terms(const Term& term, Index begin, Index n) {
   constexpr Index kChunk = 1024, kStep = 4 * kLanes<T>;

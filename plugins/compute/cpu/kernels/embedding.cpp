@@ -1,5 +1,5 @@
-/// \file embedding and its gradient, whose sums run in ascending position whatever the threads. A rank that holds some rows
-/// of the table passes over the ids of others.
+/// \file embedding and its gradient, whose sums run in ascending position whatever the threads. A rank that holds some
+/// rows of the table passes over the ids of others.
 #include <algorithm>
 
 #include "ids.hpp"
@@ -12,18 +12,17 @@ namespace {
 struct Layout {
   Layout(const Operand& table, const Operand& ids, const Operand& y) : width(1) {
     const std::uint32_t trailing = table.rank() - 1;
-    const std::vector<std::int64_t> positions[] = {
-        {ids.tensor.stride, ids.tensor.stride + ids.rank()}, {y.tensor.stride, y.tensor.stride + ids.rank()}};
-    const std::vector<std::int64_t> inside[] = {
-        {table.tensor.stride + 1, table.tensor.stride + table.rank()},
-        {y.tensor.stride + ids.rank(), y.tensor.stride + y.rank()}};
+    const std::vector<std::int64_t> positions[] = {{ids.tensor.stride, ids.tensor.stride + ids.rank()},
+                                                   {y.tensor.stride, y.tensor.stride + ids.rank()}};
+    const std::vector<std::int64_t> inside[] = {{table.tensor.stride + 1, table.tensor.stride + table.rank()},
+                                                {y.tensor.stride + ids.rank(), y.tensor.stride + y.rank()}};
     leading = Walk({ids.tensor.shape, ids.rank()}, positions);
     row = Walk({table.tensor.shape + 1, trailing}, inside);
     width = row.inner();
     stretches = width > 0 ? row.size() / width : 0;
   }
-  Walk leading;  // operands: ids, y
-  Walk row;      // operands: table, y
+  Walk leading;                   // operands: ids, y
+  Walk row;                       // operands: table, y
   std::int64_t width, stretches;  // a row is so many packed stretches
 };
 
@@ -31,8 +30,13 @@ template <class T>
 class EmbeddingKernel : public Kernel {
  public:
   explicit EmbeddingKernel(const Context& context, const Source& source)
-      : context_(context), name_(source.op().name()), table_(source.in(0)), ids_(source.in(1)), y_(source.out(0)),
-        rows_(table_, 0), layout_(table_, ids_, y_) {}
+      : context_(context),
+        name_(source.op().name()),
+        table_(source.in(0)),
+        ids_(source.in(1)),
+        y_(source.out(0)),
+        rows_(table_, 0),
+        layout_(table_, ids_, y_) {}
 
   Status run(const baleen_launch_t& launch) override {
     BALEEN_TRY(check_ids(name_, ids_, layout_.leading, 0, launch, rows_.count()));
@@ -40,19 +44,19 @@ class EmbeddingKernel : public Kernel {
     const Layout& l = layout_;
     context_.threads.pieces(l.leading.size(), rows_per_task(l.row.size(), sizeof(T)),
                             [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t row = rows_.find(ids[l.leading.offset(0, i)]);
-        const T* from = table_.at<const T>(launch) + row * table_.stride(0);
-        T* to = y_.at<T>(launch) + l.leading.offset(1, i);
-        for (std::int64_t s = 0; s < l.stretches; ++s) {
-          T* stretch = to + l.row.offset(1, s * l.width);
-          if (row < 0)
-            std::fill_n(stretch, l.width, T(0));
-          else
-            std::copy_n(from + l.row.offset(0, s * l.width), l.width, stretch);
-        }
-      }
-    });
+                              for (std::int64_t i = begin; i < end; ++i) {
+                                const std::int64_t row = rows_.find(ids[l.leading.offset(0, i)]);
+                                const T* from = table_.at<const T>(launch) + row * table_.stride(0);
+                                T* to = y_.at<T>(launch) + l.leading.offset(1, i);
+                                for (std::int64_t s = 0; s < l.stretches; ++s) {
+                                  T* stretch = to + l.row.offset(1, s * l.width);
+                                  if (row < 0)
+                                    std::fill_n(stretch, l.width, T(0));
+                                  else
+                                    std::copy_n(from + l.row.offset(0, s * l.width), l.width, stretch);
+                                }
+                              }
+                            });
     return {};
   }
 
@@ -68,8 +72,13 @@ template <class T>
 class EmbeddingGradKernel : public Kernel {
  public:
   explicit EmbeddingGradKernel(const Context& context, const Source& source)
-      : context_(context), name_(source.op().name()), ids_(source.in(0)), dy_(source.in(1)), dtable_(source.out(0)),
-        rows_(dtable_, 0), layout_(dtable_, ids_, dy_) {}
+      : context_(context),
+        name_(source.op().name()),
+        ids_(source.in(0)),
+        dy_(source.in(1)),
+        dtable_(source.out(0)),
+        rows_(dtable_, 0),
+        layout_(dtable_, ids_, dy_) {}
 
   // Each task owns some columns of the whole table.
   Status run(const baleen_launch_t& launch) override {

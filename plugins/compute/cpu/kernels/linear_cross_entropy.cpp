@@ -22,7 +22,8 @@ class Chunks {
     w_width = w.stride(1 - class_dim);
     rows = width > 0 ? elements(x.tensor) / width : 0;
     logit_stride = (classes + 15) / 16 * 16;
-    const std::int64_t fit = kChunkBytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(1, logit_stride);
+    const std::int64_t fit =
+        kChunkBytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(1, logit_stride);
     chunk = std::max<std::int64_t>(1, std::min(rows, std::max<std::int64_t>(16, fit)));
   }
 
@@ -89,9 +90,16 @@ template <class T>
 class LinearCrossEntropyKernel : public Kernel {
  public:
   LinearCrossEntropyKernel(const Context& context, const Source& source)
-      : context_(context), name_(source.op().name()), x_(source.in(0)), w_(source.in(1)), target_(source.in(2)),
-        loss_(source.out(0)), lse_(source.out(1)), chunks_(x_, w_, source.op().integer("transposed", 0) != 0),
-        row_(context, source.op(), w_, chunks_.class_dim), rows_(leading_walk(x_.rank() - 1, {&target_, &loss_, &lse_})),
+      : context_(context),
+        name_(source.op().name()),
+        x_(source.in(0)),
+        w_(source.in(1)),
+        target_(source.in(2)),
+        loss_(source.out(0)),
+        lse_(source.out(1)),
+        chunks_(x_, w_, source.op().integer("transposed", 0) != 0),
+        row_(context, source.op(), w_, chunks_.class_dim),
+        rows_(leading_walk(x_.rank() - 1, {&target_, &loss_, &lse_})),
         matrix_(x_) {
     const auto make = [&](std::int64_t n) { return make_gemm(context, x_.tensor.dtype, chunks_.logits(n), false); };
     logits_.whole = make(chunks_.chunk);
@@ -112,11 +120,12 @@ class LinearCrossEntropyKernel : public Kernel {
     for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk) {
       const std::int64_t count = std::min(chunks_.chunk, chunks_.rows - first);
       logits_.of(count < chunks_.chunk).run(x + first * chunks_.width, w_.at<void>(launch), logits, gemm_scratch);
-      context_.threads.pieces(count, rows_per_task(chunks_.classes, sizeof(T)),
-                              [&](std::int64_t begin, std::int64_t end, int thread) {
-        T* memory = reinterpret_cast<T*>(row_scratch + row_bytes_ * static_cast<std::uint64_t>(thread));
-        for (std::int64_t i = begin; i < end; ++i) one(launch, logits + i * chunks_.logit_stride, first + i, memory);
-      });
+      context_.threads.pieces(
+          count, rows_per_task(chunks_.classes, sizeof(T)), [&](std::int64_t begin, std::int64_t end, int thread) {
+            T* memory = reinterpret_cast<T*>(row_scratch + row_bytes_ * static_cast<std::uint64_t>(thread));
+            for (std::int64_t i = begin; i < end; ++i)
+              one(launch, logits + i * chunks_.logit_stride, first + i, memory);
+          });
     }
     return {};
   }
@@ -144,11 +153,21 @@ template <class T>
 class LinearCrossEntropyGradKernel : public Kernel {
  public:
   LinearCrossEntropyGradKernel(const Context& context, const Source& source)
-      : context_(context), name_(source.op().name()), x_(source.in(0)), w_(source.in(1)), target_(source.in(2)),
-        lse_(source.in(3)), dloss_(source.in(4)), dx_(source.out(0)), dw_(source.out(1)),
-        transposed_(source.op().integer("transposed", 0) != 0), chunks_(x_, w_, transposed_),
-        row_(context, source.op(), w_, chunks_.class_dim), rows_(leading_walk(x_.rank() - 1, {&target_, &lse_, &dloss_})),
-        x_matrix_(x_), dx_matrix_(dx_) {
+      : context_(context),
+        name_(source.op().name()),
+        x_(source.in(0)),
+        w_(source.in(1)),
+        target_(source.in(2)),
+        lse_(source.in(3)),
+        dloss_(source.in(4)),
+        dx_(source.out(0)),
+        dw_(source.out(1)),
+        transposed_(source.op().integer("transposed", 0) != 0),
+        chunks_(x_, w_, transposed_),
+        row_(context, source.op(), w_, chunks_.class_dim),
+        rows_(leading_walk(x_.rank() - 1, {&target_, &lse_, &dloss_})),
+        x_matrix_(x_),
+        dx_matrix_(dx_) {
     fill(logits_, dx_gemm_, dw_gemm_);
     gemm_bytes_ = largest({logits_.bytes(), dx_gemm_.bytes(), dw_gemm_.bytes()});
     scratch_bytes = x_matrix_.bytes() + dx_matrix_.bytes() + chunks_.logit_bytes() + gemm_bytes_;
@@ -174,8 +193,9 @@ class LinearCrossEntropyGradKernel : public Kernel {
       logits_.of(last).run(part, w_.at<void>(launch), logits, gemm_scratch);
       context_.threads.pieces(count, rows_per_task(chunks_.classes, sizeof(T)),
                               [&](std::int64_t begin, std::int64_t end, int) {
-        for (std::int64_t i = begin; i < end; ++i) one(launch, logits + i * chunks_.logit_stride, first + i);
-      });
+                                for (std::int64_t i = begin; i < end; ++i)
+                                  one(launch, logits + i * chunks_.logit_stride, first + i);
+                              });
       dx_gemm_.of(last).run(logits, w_.at<void>(launch), dx + first * chunks_.width, gemm_scratch);
       dw_gemm_.of(last).run(part, logits, dw_.at<void>(launch), gemm_scratch);
     }

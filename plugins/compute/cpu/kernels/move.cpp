@@ -17,7 +17,7 @@ Dims packed_strides(std::span<const std::int64_t> shape) {
 }
 
 struct Piece {
-  std::uint32_t to, from;             // tensor numbers
+  std::uint32_t to, from;               // tensor numbers
   std::int64_t to_offset, from_offset;  // in bytes
   StridedCopy copy;
 };
@@ -29,8 +29,8 @@ class MoveKernel : public Kernel {
 
   Piece& add(const Operand& to, const Operand& from, std::span<const std::int64_t> extents, Dims to_strides,
              Dims from_strides) {
-    pieces_.push_back({to.number, from.number, 0, 0,
-                       StridedCopy(dtype_size(to.tensor.dtype), extents, to_strides, from_strides)});
+    pieces_.push_back(
+        {to.number, from.number, 0, 0, StridedCopy(dtype_size(to.tensor.dtype), extents, to_strides, from_strides)});
     return pieces_.back();
   }
   void zero(const Operand& out) { zeros_.push_back(out); }
@@ -48,7 +48,8 @@ class MoveKernel : public Kernel {
   // A broadcast copy of one zero.
   struct Zero {
     Zero(const Operand& out)
-        : number(out.number), copy(dtype_size(out.tensor.dtype), shape(out.tensor), strides(out.tensor), Dims(out.rank())) {}
+        : number(out.number),
+          copy(dtype_size(out.tensor.dtype), shape(out.tensor), strides(out.tensor), Dims(out.rank())) {}
     std::uint32_t number;
     StridedCopy copy;
   };
@@ -110,8 +111,9 @@ Result<std::unique_ptr<Kernel>> make_reshape(const Context& context, const balee
   const Source source(region);
   const Operand y = source.out(0), x = source.in(0);
   if (elements(y.tensor) != elements(x.tensor))
-    return invalid("reshape from " + shape_text(x.tensor) + " to " + shape_text(y.tensor) + " changes the number of elements",
-                   std::string(source.op().name()));
+    return invalid(
+        "reshape from " + shape_text(x.tensor) + " to " + shape_text(y.tensor) + " changes the number of elements",
+        std::string(source.op().name()));
   if (contiguous(x.tensor)) return plain_copy(context, y, x, packed_strides(shape(y.tensor)));
   if (contiguous(y.tensor)) {
     auto kernel = std::make_unique<MoveKernel>(context);

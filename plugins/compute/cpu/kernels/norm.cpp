@@ -10,9 +10,15 @@ template <class T>
 class NormKernel : public Kernel {
  public:
   NormKernel(const Context& context, const Source& source)
-      : context_(context), x_(source.in(0)), gamma_(source.in(1)), y_(source.out(0)), rstd_(source.out(1)),
-        layer_(source.op().text("kind") == "layer"), has_beta_(source.inputs() > 2),
-        epsilon_(static_cast<T>(source.op().number("epsilon"))), width_(x_.extent(x_.rank() - 1)) {
+      : context_(context),
+        x_(source.in(0)),
+        gamma_(source.in(1)),
+        y_(source.out(0)),
+        rstd_(source.out(1)),
+        layer_(source.op().text("kind") == "layer"),
+        has_beta_(source.inputs() > 2),
+        epsilon_(static_cast<T>(source.op().number("epsilon"))),
+        width_(x_.extent(x_.rank() - 1)) {
     if (has_beta_) beta_ = source.in(2);
     mean_ = layer_ ? source.out(2) : rstd_;
     rows_ = leading_walk(x_.rank() - 1, {&x_, &y_, &rstd_, &mean_});
@@ -23,12 +29,13 @@ class NormKernel : public Kernel {
     const RoutinesOf<T>& f = context_.of<T>();
     const T* gamma = gamma_.at<const T>(launch);
     const T* beta = has_beta_ ? beta_.at<const T>(launch) : nullptr;
-    context_.threads.pieces(rows_.size(), rows_per_task(width_, sizeof(T)), [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t row = begin; row < end; ++row)
-        f.norm_row(y_.at<T>(launch) + rows_.offset(1, row), x_.at<const T>(launch) + rows_.offset(0, row), gamma, beta,
-                   epsilon_, width_, rstd_.at<T>(launch) + rows_.offset(2, row),
-                   layer_ ? mean_.at<T>(launch) + rows_.offset(3, row) : nullptr);
-    });
+    context_.threads.pieces(
+        rows_.size(), rows_per_task(width_, sizeof(T)), [&](std::int64_t begin, std::int64_t end, int) {
+          for (std::int64_t row = begin; row < end; ++row)
+            f.norm_row(y_.at<T>(launch) + rows_.offset(1, row), x_.at<const T>(launch) + rows_.offset(0, row), gamma,
+                       beta, epsilon_, width_, rstd_.at<T>(launch) + rows_.offset(2, row),
+                       layer_ ? mean_.at<T>(launch) + rows_.offset(3, row) : nullptr);
+        });
     return {};
   }
 
@@ -45,9 +52,16 @@ template <class T>
 class NormGradKernel : public Kernel {
  public:
   NormGradKernel(const Context& context, const Source& source)
-      : context_(context), x_(source.in(0)), gamma_(source.in(1)), dy_(source.in(2)), rstd_(source.in(3)),
-        dx_(source.out(0)), dgamma_(source.out(1)), layer_(source.op().text("kind") == "layer"),
-        has_beta_(source.outputs() > 2), width_(x_.extent(x_.rank() - 1)) {
+      : context_(context),
+        x_(source.in(0)),
+        gamma_(source.in(1)),
+        dy_(source.in(2)),
+        rstd_(source.in(3)),
+        dx_(source.out(0)),
+        dgamma_(source.out(1)),
+        layer_(source.op().text("kind") == "layer"),
+        has_beta_(source.outputs() > 2),
+        width_(x_.extent(x_.rank() - 1)) {
     mean_ = layer_ ? source.in(4) : rstd_;
     if (has_beta_) dbeta_ = source.out(2);
     rows_ = leading_walk(x_.rank() - 1, {&x_, &dy_, &dx_, &rstd_, &mean_});
@@ -67,8 +81,7 @@ class NormGradKernel : public Kernel {
       std::fill_n(dgamma, partials_.width(), T(0));
       for (std::int64_t row = partials_.begin(block); row < partials_.end(block); ++row)
         f.norm_grad_row(dx_.at<T>(launch) + rows_.offset(2, row), x_.at<const T>(launch) + rows_.offset(0, row), gamma,
-                        dy_.at<const T>(launch) + rows_.offset(1, row),
-                        rstd_.at<const T>(launch)[rows_.offset(3, row)],
+                        dy_.at<const T>(launch) + rows_.offset(1, row), rstd_.at<const T>(launch)[rows_.offset(3, row)],
                         layer_ ? mean_.at<const T>(launch) + rows_.offset(4, row) : nullptr, width_, dgamma, dbeta);
     });
     partials_.add(context_.threads, sums);
@@ -91,7 +104,8 @@ class NormGradKernel : public Kernel {
 Status check_kind(const Source& source) {
   const std::string_view kind = source.op().text("kind");
   if (kind == "layer" || kind == "rms") return {};
-  return invalid("norm has no kind `" + std::string(kind) + "`; there are `layer` and `rms`", std::string(source.op().name()));
+  return invalid("norm has no kind `" + std::string(kind) + "`; there are `layer` and `rms`",
+                 std::string(source.op().name()));
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ class PointwiseKernel : public Kernel {
       functions_.push_back(step.kind == Step::Kind::kFunction ? context_.of<T>().tile_op(step.opcode) : nullptr);
     tiling_ = Tiling(walk_, wanted);
     value_bytes_ = padded(code.size() * sizeof(T*));
-    slot_elements_ = static_cast<std::int64_t>(padded(static_cast<std::uint64_t>(tiling_.tile) * sizeof(T)) / sizeof(T));
+    slot_elements_ =
+        static_cast<std::int64_t>(padded(static_cast<std::uint64_t>(tiling_.tile) * sizeof(T)) / sizeof(T));
     thread_bytes_ = value_bytes_ + static_cast<std::uint64_t>(program_.slots * slot_elements_) * sizeof(T);
     scratch_bytes = thread_bytes_ * static_cast<std::uint64_t>(context_.threads.count());
     return {};
@@ -129,7 +130,8 @@ class PointwiseKernel : public Kernel {
     for (std::size_t i = 0; i < program_.slot.size(); ++i)
       if (program_.slot[i] != Program::kNowhere) values[i] = slots + program_.slot[i] * slot_elements_;
     for (const Program::Constant& c : program_.constants)
-      std::fill_n(values[c.value], tiling_.tile, static_cast<T>(c.is_step ? static_cast<double>(launch.step) : c.number));
+      std::fill_n(values[c.value], tiling_.tile,
+                  static_cast<T>(c.is_step ? static_cast<double>(launch.step) : c.number));
     for (const Program::InputValue& u : program_.uniform_inputs) {
       T value;
       load_row(&value, launch.tensors[inputs_[u.input].number], inputs_[u.input].tensor.dtype, 1, 1);
@@ -236,7 +238,8 @@ class PointwiseKernel : public Kernel {
 };
 
 Result<std::unique_ptr<Kernel>> make(const Context& context, const Source& source,
-                                     std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results) {
+                                     std::span<const baleen_instruction_t> code,
+                                     std::span<const std::int64_t> results) {
   std::vector<Operand> inputs, outputs;
   bool any_float = false, wide = false;
   for (std::size_t i = 0; i < source.inputs(); ++i) {

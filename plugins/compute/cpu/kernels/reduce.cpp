@@ -57,8 +57,10 @@ class ReduceKernel : public Kernel {
     const T* x = x_.at<const T>(launch);
     const std::int64_t kept = split_.kept.size();
     if (kept == 0) return {};
-    if (by_columns_) columns(x, sums, memory);
-    else rows(x, sums, memory);
+    if (by_columns_)
+      columns(x, sums, memory);
+    else
+      rows(x, sums, memory);
     partials_.combine(context_.threads, sums, [this](T a, T b) { return is_max_ ? larger(a, b) : a + b; });
     T* y = y_.at<T>(launch);
     for (std::int64_t i = 0; i < kept; ++i) y[split_.kept.offset(1, i)] = sums[i];
@@ -116,7 +118,8 @@ class ReduceKernel : public Kernel {
       const std::int64_t first = rest / pieces * inner + rest % pieces * kColumns;
       const std::int64_t width = std::min(kColumns, inner - rest % pieces * kColumns);
       T* levels = memory + thread * thread_elements_;
-      const T* result = tree(x + split_.kept.offset(0, first), partials_.begin(block), partials_.end(block), width, levels);
+      const T* result =
+          tree(x + split_.kept.offset(0, first), partials_.begin(block), partials_.end(block), width, levels);
       std::copy_n(result, width, sums + block * partials_.stride() + first);
     });
   }
@@ -154,11 +157,13 @@ Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const baleen
   const Source source(region);
   const std::string_view kind = source.op().text("kind");
   if (kind != "sum" && kind != "max")
-    return invalid("reduce has no kind `" + std::string(kind) + "`; there are `sum` and `max`", std::string(source.op().name()));
+    return invalid("reduce has no kind `" + std::string(kind) + "`; there are `sum` and `max`",
+                   std::string(source.op().name()));
   const Operand x = source.in(0), y = source.out(0);
   const bool keep = source.op().integer("keep", 0) != 0;
   return with_float(x.tensor.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
-    return std::make_unique<ReduceKernel<T>>(context, x, y, split(x, y, source.op().integers("dims"), keep), kind == "max");
+    return std::make_unique<ReduceKernel<T>>(context, x, y, split(x, y, source.op().integers("dims"), keep),
+                                             kind == "max");
   });
 }
 

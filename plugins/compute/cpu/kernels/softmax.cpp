@@ -9,21 +9,25 @@ template <class T>
 class SoftmaxKernel : public Kernel {
  public:
   SoftmaxKernel(const Context& context, const Source& source)
-      : context_(context), x_(source.in(0)), y_(source.out(0)), width_(x_.extent(x_.rank() - 1)),
+      : context_(context),
+        x_(source.in(0)),
+        y_(source.out(0)),
+        width_(x_.extent(x_.rank() - 1)),
         rows_(leading_walk(x_.rank() - 1, {&x_, &y_})) {
     if (same_layout(y_.tensor, x_.tensor)) aliases.push_back({y_.number, x_.number});
   }
 
   Status run(const baleen_launch_t& launch) override {
     const RoutinesOf<T>& f = context_.of<T>();
-    context_.threads.pieces(rows_.size(), rows_per_task(width_, sizeof(T)), [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const T* x = x_.at<const T>(launch) + rows_.offset(0, row);
-        T* y = y_.at<T>(launch) + rows_.offset(1, row);
-        const T factor = T(1) / f.exp_shifted(y, x, f.max(x, width_), width_);
-        for (std::int64_t i = 0; i < width_; ++i) y[i] *= factor;
-      }
-    });
+    context_.threads.pieces(rows_.size(), rows_per_task(width_, sizeof(T)),
+                            [&](std::int64_t begin, std::int64_t end, int) {
+                              for (std::int64_t row = begin; row < end; ++row) {
+                                const T* x = x_.at<const T>(launch) + rows_.offset(0, row);
+                                T* y = y_.at<T>(launch) + rows_.offset(1, row);
+                                const T factor = T(1) / f.exp_shifted(y, x, f.max(x, width_), width_);
+                                for (std::int64_t i = 0; i < width_; ++i) y[i] *= factor;
+                              }
+                            });
     return {};
   }
 
@@ -38,7 +42,11 @@ template <class T>
 class SoftmaxGradKernel : public Kernel {
  public:
   SoftmaxGradKernel(const Context& context, const Source& source)
-      : context_(context), y_(source.in(0)), dy_(source.in(1)), dx_(source.out(0)), width_(y_.extent(y_.rank() - 1)),
+      : context_(context),
+        y_(source.in(0)),
+        dy_(source.in(1)),
+        dx_(source.out(0)),
+        width_(y_.extent(y_.rank() - 1)),
         rows_(leading_walk(y_.rank() - 1, {&y_, &dy_, &dx_})) {
     for (const Operand* x : {&y_, &dy_})
       if (same_layout(dx_.tensor, x->tensor)) aliases.push_back({dx_.number, x->number});
@@ -46,15 +54,16 @@ class SoftmaxGradKernel : public Kernel {
 
   Status run(const baleen_launch_t& launch) override {
     const RoutinesOf<T>& f = context_.of<T>();
-    context_.threads.pieces(rows_.size(), rows_per_task(width_, sizeof(T)), [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const T* y = y_.at<const T>(launch) + rows_.offset(0, row);
-        const T* dy = dy_.at<const T>(launch) + rows_.offset(1, row);
-        T* dx = dx_.at<T>(launch) + rows_.offset(2, row);
-        const T sum = f.dot(y, dy, width_);
-        for (std::int64_t i = 0; i < width_; ++i) dx[i] = y[i] * (dy[i] - sum);
-      }
-    });
+    context_.threads.pieces(rows_.size(), rows_per_task(width_, sizeof(T)),
+                            [&](std::int64_t begin, std::int64_t end, int) {
+                              for (std::int64_t row = begin; row < end; ++row) {
+                                const T* y = y_.at<const T>(launch) + rows_.offset(0, row);
+                                const T* dy = dy_.at<const T>(launch) + rows_.offset(1, row);
+                                T* dx = dx_.at<T>(launch) + rows_.offset(2, row);
+                                const T sum = f.dot(y, dy, width_);
+                                for (std::int64_t i = 0; i < width_; ++i) dx[i] = y[i] * (dy[i] - sum);
+                              }
+                            });
     return {};
   }
 

@@ -1,0 +1,61 @@
+/// \file A session's programs and their memory.
+#include "core/runtime/session_impl.hpp"
+
+namespace baleen {
+
+Status Session::Impl::compile(Plan plan) {
+  CompileOptions compile_options;
+  if (options.communicator) compile_options.at = options.communicator->at();
+  persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, compile_options.at);
+  scalars = std::move(plan.scalars);
+  auto compile_one = [&](ScheduledGraph scheduled, std::optional<Program>& to) -> Status {
+    BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent, compile_options));
+    to.emplace(std::move(program));
+    return {};
+  };
+  const std::int64_t micro_batches = plan.train.micro_batches;
+  BALEEN_TRY(compile_one(std::move(plan.initialize), initialize));
+  BALEEN_TRY(compile_one(std::move(plan.train), train));
+  if (plan.evaluate) BALEEN_TRY(compile_one(std::move(*plan.evaluate), evaluate));
+  if (plan.generate) BALEEN_TRY(compile_one(std::move(*plan.generate), generate));
+  std::vector<const Program*> programs;
+  for (const auto* p : {&initialize, &train, &evaluate, &generate})
+    if (*p) programs.push_back(&**p);
+  planned = plan_memory(persistent, programs, device);
+  BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
+  BALEEN_TRY_ASSIGN(train_share, BatchShare::create(*train, data->info(), options.batch));
+  if (evaluate) {
+    BALEEN_TRY_ASSIGN(evaluate_share, BatchShare::create(*evaluate, data->info(), options.batch));
+  }
+  return {};
+}
+
+Status Session::Impl::allocate() {
+  std::uint64_t work = 0;
+  for (const auto* p : {&initialize, &train, &evaluate, &generate})
+    if (*p) work = std::max(work, (*p)->memory().arena_bytes);
+  using Named = std::pair<std::optional<Program>*, const char*>;
+  std::vector<std::pair<Program*, const char*>> programs;
+  bool share_work = false, share_persistent = false;
+  for (const auto& [p, name] : {Named(&initialize, "initialize"), Named(&train, "train"), Named(&evaluate, "evaluate"),
+                                Named(&generate, "generate")}) {
+    if (!*p) continue;
+    programs.emplace_back(&**p, name);
+    share_work |= (*p)->communicates();
+    share_persistent |= (*p)->shares_persistent();
+  }
+  if (share_work && !options.communicator) return internal("a plan with collectives, and no transport");
+  const auto arena = [&](bool shared, std::uint64_t bytes) {
+    return shared ? Arena::create_shared(device, *options.communicator, bytes) : Arena::create(device, bytes);
+  };
+  BALEEN_TRY_ASSIGN(persistent_arena, arena(share_persistent, persistent.bytes));
+  BALEEN_TRY_ASSIGN(work_arena, arena(share_work, work));
+  for (const auto& [program, name] : programs) {
+    program->bind(persistent_arena.base(), work_arena.base());
+    if (options.communicator) BALEEN_TRY(program->connect(*options.communicator, name));
+  }
+  segment_ns.assign(train->segments().size(), 0);
+  return {};
+}
+
+}  // namespace baleen

@@ -1,0 +1,54 @@
+/// \file A session's parts, shared by the files that implement it.
+#pragma once
+#include "core/runtime/batch_share.hpp"
+#include "core/runtime/session.hpp"
+#include "core/runtime/session_memory.hpp"
+#include "core/runtime/shards.hpp"
+
+namespace baleen {
+
+/// Null where there is none of this name.
+inline const Port* find_port(const std::vector<Port>& ports, const std::string& name) {
+  for (const Port& port : ports)
+    if (port.name == name) return &port;
+  return nullptr;
+}
+
+struct Session::Impl {
+  Device& device;
+  Monitors& monitors;
+  std::shared_ptr<Dataset> data;
+  SessionOptions options;
+  PersistentLayout persistent;
+  std::vector<ScalarSpec> scalars;
+  std::optional<Program> initialize, train, evaluate, generate;
+  std::map<std::string, std::uint64_t> planned;
+  Arena persistent_arena, work_arena;
+  std::unique_ptr<ShardGather> gather;              ///< made when it is first needed
+  BatchShare train_share, evaluate_share;
+  std::unique_ptr<BatchReader> reader;
+  std::int64_t steps_done = 0;
+  Facts last;
+  std::vector<std::int64_t> segment_ns;
+  std::vector<SpanRecord> spans;
+  bool reported_not_finite = false;
+
+  Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
+
+  Status compile(Plan plan);
+  Status allocate();
+  Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
+  Result<std::vector<double>> get(const Program& program, const std::string& name);
+  Result<double> get_number(const Program& program, const std::string& name);
+  Status put_batch(const Program& program, const BatchShare& share, Batch rows);
+  Status put_scalars();
+  Status run(Program& program, std::uint64_t step);
+  Result<Facts> means(const Program& program);
+  void add_times(Facts& facts, double step_ms, double data_ms);
+  void tell_spans();
+  Status copy(void* to, const void* from, std::uint64_t bytes);
+  /// The tensor of this name, of which the caller has `bytes` for the whole.
+  Result<const PersistentBuffer*> tensor(const std::string& name, std::uint64_t bytes) const;
+};
+
+}  // namespace baleen

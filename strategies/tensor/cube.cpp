@@ -1,0 +1,177 @@
+/// \file Walks the forward pass and lays each value on the cube; propagation gathers and scatters.
+#include "cube.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cut_check.hpp"
+
+namespace baleen::tensor_parallel {
+
+/// One walk over a graph.
+class Cube::Walk {
+ public:
+  Walk(const Cube& cube, GraphView graph, Placing& placing) : cube_(cube), graph_(graph), placing_(placing) {
+    for (Product& product : products(graph)) products_.emplace(product.op, std::move(product));
+    for (const baleen_trained_t& trained : placing.trained()) trained_[trained.parameter] = trained;
+  }
+
+  void run() {
+    const std::uint32_t count = graph_.op_count();
+    for (baleen_op_t id = 0; id < count; ++id) {
+      const auto op = graph_.op(id);
+      if (!op || graph_.info(id).phase != BALEEN_PHASE_FORWARD) continue;
+      const std::vector<baleen_value_t> inputs(op->inputs().begin(), op->inputs().end()),
+          outputs(op->outputs().begin(), op->outputs().end());
+      const bool embeds = op->kind() == "embedding";
+      if (inputs.empty() && !outputs.empty()) {
+        source(outputs[0]);
+      } else if (const auto product = products_.find(id); product != products_.end()) {
+        multiply(product->second, outputs[0]);
+      } else if (embeds) {
+        look_up(inputs[0], outputs[0]);
+      } else {
+        follow(inputs, outputs);
+      }
+    }
+  }
+
+ private:
+  std::uint32_t axis(Width width) const { return width == Width::row ? cube_.row_ : cube_.col_; }
+  static Width other(Width width) { return width == Width::row ? Width::col : Width::row; }
+
+  void source(baleen_value_t id) {
+    const baleen_value_info_t value = graph_.value(id);
+    if (value.role == BALEEN_ROLE_PARAMETER) root_[id] = id;
+    if (value.role != BALEEN_ROLE_INPUT || !is_batch(value)) return;
+    width_[id] = Width::col;
+    lay(id, Width::col, 0, std::nullopt);
+  }
+
+  /// The batch by depth and one axis, the width by the other.
+  void lay(baleen_value_t id, Width width, int batch, std::optional<int> wide) {
+    placing_.pin(id, cube_.depth_, shard(batch));
+    placing_.pin(id, axis(other(width)), shard(batch));
+    if (wide) placing_.pin(id, axis(width), shard(*wide));
+  }
+
+  Width width_of(baleen_value_t id) const {
+    const auto found = width_.find(id);
+    return found == width_.end() ? Width::none : found->second;
+  }
+
+  /// The parameter is used cut in two dimensions; between steps depth cuts it too.
+  void cut(baleen_value_t parameter, int by_row, int by_col) {
+    if (!cuts_.try_emplace(parameter, std::pair(by_row, by_col)).second) return;
+    placing_.use(parameter, cube_.row_, shard(by_row));
+    placing_.use(parameter, cube_.col_, shard(by_col));
+    std::vector<baleen_value_t> stored{parameter};
+    const baleen_value_info_t value = graph_.value(parameter);
+    const int longer = value.shape[by_row] >= value.shape[by_col] ? by_row : by_col;
+    if (const auto it = trained_.find(parameter); it != trained_.end())
+      for (std::uint64_t s = 0; s < it->second.state_count; ++s)
+        if (graph_.value(it->second.states[s]).rank == value.rank) stored.push_back(it->second.states[s]);
+    for (const baleen_value_t id : stored) {
+      placing_.store(id, cube_.row_, shard(by_row));
+      placing_.store(id, cube_.col_, shard(by_col));
+      placing_.store(id, cube_.depth_, shard(longer));
+    }
+  }
+
+  void multiply(const Product& product, baleen_value_t result) {
+    const auto op = graph_.op(product.op);
+    const baleen_value_t x = op->inputs()[1 - product.weight];
+    const baleen_value_info_t weight = graph_.value(product.parameter);
+    const auto inner = dimension_to_cut(weight, product.w(), product.inner);
+    const auto column = dimension_to_cut(weight, product.w(), product.columns);
+    if (!inner || !column || width_of(x) == Width::none) {
+      width_[result] = width_of(x);
+      return;
+    }
+    if (width_of(x) == Width::col)
+      cut(product.parameter, *column, *inner);
+    else
+      cut(product.parameter, *inner, *column);
+    // A weight that stands in two products has the cut of the first.
+    const auto& [by_row, by_col] = cuts_.at(product.parameter);
+    const auto is_column = [&](int dim) {
+      return product.columns.find(product.w()[static_cast<std::size_t>(dim)]) != std::string::npos;
+    };
+    const Width made = is_column(by_row) ? Width::row : Width::col;
+    width_[result] = made;
+    const char wide = product.w()[static_cast<std::size_t>(made == Width::row ? by_row : by_col)];
+    const char batch = batch_letter(graph_.value(x), product.x(), product.rows);
+    const auto at = [](const std::string& letters, char letter) { return static_cast<int>(letters.find(letter)); };
+    lay(result, made, at(product.letters.result, batch), at(product.letters.result, wide));
+    const char narrow = product.w()[static_cast<std::size_t>(made == Width::row ? by_col : by_row)];
+    lay_gradient(product, other(made), at(product.x(), batch), at(product.x(), narrow));
+  }
+
+  /// The gradient of an input lies as the input.
+  void lay_gradient(const Product& product, Width width, int batch, int wide) {
+    for (baleen_op_t id = product.op; id < graph_.op_count(); ++id) {
+      const auto op = graph_.op(id);
+      if (!op || op->kind() != "matmul" || graph_.info(id).twin != product.op) continue;
+      if (Letters(op->text("spec")).result == product.x()) lay(op->outputs()[0], width, batch, wide);
+    }
+  }
+
+  void look_up(baleen_value_t table, baleen_value_t result) {
+    width_[result] = Width::col;
+    const baleen_value_info_t value = graph_.value(table), rows = graph_.value(result);
+    if (value.role != BALEEN_ROLE_PARAMETER || value.rank != 2 || value.shape[0] < 2 || value.shape[1] < 2) return;
+    cut(table, 0, 1);
+    if (is_batch(rows)) lay(result, Width::col, 0, static_cast<int>(rows.rank) - 1);
+  }
+
+  /// A result lies as the first operand that lies anyhow; parameters that come in are cut along its width.
+  void follow(const std::vector<baleen_value_t>& inputs, const std::vector<baleen_value_t>& outputs) {
+    Width width = Width::none;
+    std::vector<baleen_value_t> roots;
+    for (const baleen_value_t input : inputs) {
+      if (width == Width::none) width = width_of(input);
+      if (const auto it = root_.find(input); it != root_.end()) roots.push_back(it->second);
+    }
+    for (const baleen_value_t output : outputs) {
+      if (width != Width::none) width_[output] = width;
+      if (width == Width::none && inputs.size() == 1 && roots.size() == 1) root_[output] = roots[0];
+    }
+    if (width == Width::none) return;
+    for (const baleen_value_t root : roots) cut_along(root, width);
+  }
+
+  /// Biases, scales, positions.
+  void cut_along(baleen_value_t parameter, Width width) {
+    const baleen_value_info_t value = graph_.value(parameter);
+    if (cuts_.contains(parameter) || !seen_.insert(parameter).second) return;
+    const std::string all = std::string("abcdefgh").substr(0, value.rank);
+    if (const auto dim = dimension_to_cut(value, all, all)) placing_.use(parameter, axis(width), shard(*dim));
+  }
+
+  const Cube& cube_;
+  GraphView graph_;
+  Placing& placing_;
+  std::map<baleen_op_t, Product> products_;
+  std::map<baleen_value_t, baleen_trained_t> trained_;
+  std::map<baleen_value_t, Width> width_;
+  std::map<baleen_value_t, baleen_value_t> root_;  ///< the parameter that a value is a view of
+  std::map<baleen_value_t, std::pair<int, int>> cuts_;
+  std::set<baleen_value_t> seen_;
+};
+
+Status Cube::rewrite(GraphView graph) {
+  set_losses_apart(graph);
+  return {};
+}
+
+Status Cube::place(GraphView graph, Placing placing) {
+  BALEEN_TRY(check_inner(graph, mesh_.size(col_), mesh_.name(col_)));
+  BALEEN_TRY(check_batch(graph, mesh_.size(depth_) * mesh_.size(row_), "rows of the cube"));
+  placing.cut(depth_, "batch");
+  for (const std::uint32_t axis : {row_, col_})
+    for (const char* name : {"batch", "embed", "heads", "ff", "vocab", ""}) placing.cut(axis, name);
+  Walk(*this, graph, placing).run();
+  return {};
+}
+
+}  // namespace baleen::tensor_parallel

@@ -1,0 +1,158 @@
+/// \file The strategy `zero`: optimizer states (stage 1), and gradients (2), and parameters (3) in shards along a mesh
+/// axis (Rajbhandari et al., arXiv 1910.02054). Shards are flat: equal parts of what a rank would hold without them.
+#include <set>
+#include <string>
+
+#include "prefetch.hpp"
+
+BALEEN_DESCRIPTOR("strategy", "zero", "1.0.0", "Apache-2.0",
+                  "Optimizer states, gradients and parameters in shards (ZeRO 1, 2, 3)", 0, "",
+                  BALEEN_OPTION("stage", BALEEN_OPTION_INT, BALEEN_OPTION_REQUIRED, 1, 3, "", "", "",
+                                "shards of: 1 optimizer states, 2 and gradients, 3 and parameters"),
+                  BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "data", "", "",
+                                "the mesh axis to work along, which also cuts the batch"),
+                  BALEEN_OPTION("also", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
+                                "further axes, which other strategies claim, along which shards are cut too"),
+                  BALEEN_OPTION("accumulate", BALEEN_OPTION_STRING, 0, 1, 0, "shard", "shard|local", "",
+                                "stages 2 and 3: shard reduces gradients in every micro-batch and adds up shards; "
+                                "local adds up whole gradients and "
+                                "reduces once"),
+                  BALEEN_OPTION("replicate_below", BALEEN_OPTION_INT, 0, 0, 1e15, "0", "", "",
+                                "parameters of fewer elements stay whole, with their states"),
+                  BALEEN_OPTION("bucket_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "4", "", "",
+                                "MiB reduced or gathered together; 0: each alone"),
+                  BALEEN_OPTION("prefetch", BALEEN_OPTION_INT, 0, 0, 1000, "1", "", "",
+                                "stage 3: buckets of parameters that are gathered ahead of the one in use"),
+                  BALEEN_OPTION("live_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e9, "0", "", "",
+                                "stage 3: MiB of gathered parameters at any time; 0: no bound"));
+
+namespace baleen::zero {
+namespace {
+
+struct Options {
+  std::int64_t stage = 1;
+  bool local = false;  ///< gradients are added up whole
+  std::int64_t replicate_below = 0;
+  PrefetchOptions prefetch;
+};
+
+std::uint64_t mebibytes(double number) { return static_cast<std::uint64_t>(number * 1048576.0); }
+
+std::int64_t elements(const baleen_value_info_t& value) {
+  std::int64_t count = 1;
+  for (std::uint32_t d = 0; d < value.rank; ++d) count *= value.shape[d];
+  return count;
+}
+
+class Zero : public Strategy {
+ public:
+  static Result<std::unique_ptr<Zero>> create(const Host&, const Settings& settings, MeshView mesh) {
+    Options options;
+    options.stage = settings.integer("stage");
+    options.local = settings.text("accumulate") == "local";
+    options.replicate_below = settings.integer("replicate_below");
+    options.prefetch = {mebibytes(settings.number("bucket_mb")), settings.integer("prefetch"),
+                        mebibytes(settings.number("live_mb"))};
+    BALEEN_TRY_ASSIGN(const std::uint32_t axis, axis_named(settings.text("axis"), mesh, "zero"));
+    std::vector<std::uint32_t> axes;
+    for (const std::string_view name : settings.list("also")) {
+      BALEEN_TRY_ASSIGN(const std::uint32_t other, axis_named(name, mesh, "zero", "also"));
+      if (other == axis && axis != kNoAxis)
+        return invalid("strategy `zero`: `also` names the axis `" + std::string(name) +
+                       "`, which is its `axis` already");
+      axes.push_back(other);
+    }
+    axes.push_back(axis);
+    return std::make_unique<Zero>(std::move(axes), options);
+  }
+
+  Zero(std::vector<std::uint32_t> axes, const Options& options) : axes_(std::move(axes)), options_(options) {}
+
+  bool claims(std::uint32_t axis) const override { return axis == axes_.back(); }
+
+  Status place(GraphView graph, Placing placing) override {
+    if (placing.mesh().size(axes_.back()) > 1) BALEEN_TRY(cut_batch(graph, placing, axes_.back()));
+    for (const std::uint32_t axis : axes_)
+      if (placing.mesh().size(axis) > 1) place_along(axis, graph, placing);
+    return {};
+  }
+
+  Status schedule(GraphView graph, Scheduling scheduling) override {
+    const std::uint64_t bytes = options_.prefetch.bucket_bytes;
+    for (const std::uint32_t axis : axes_) {
+      for (const char* kind : {"all_reduce", "reduce_scatter"})
+        coalesce_by_size(scheduling, list_collectives(graph, scheduling, kind, axis, BALEEN_ROLE_GRADIENT), bytes);
+      coalesce_by_size(scheduling, list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_UPDATED), bytes);
+    }
+    return options_.stage == 3 ? schedule_gathers(graph, scheduling) : Status();
+  }
+
+ private:
+  void place_along(std::uint32_t axis, GraphView& graph, Placing& placing) const {
+    for (const baleen_trained_t& trained : placing.trained()) {
+      if (elements(graph.value(trained.parameter)) < options_.replicate_below) continue;
+      for (std::uint64_t s = 0; s < trained.state_count; ++s)
+        if (graph.value(trained.states[s]).rank > 0) placing.store(trained.states[s], axis, shard_flat());
+      placing.pin(trained.gradient, axis, shard_flat(), options_.stage >= 2 && !options_.local);
+    }
+    if (options_.stage < 3) return;
+    for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+      const baleen_value_info_t value = graph.value(id);
+      if (value.role != BALEEN_ROLE_PARAMETER || elements(value) < options_.replicate_below) continue;
+      placing.use(id, axis, replicate());
+      placing.store(id, axis, shard_flat());
+    }
+  }
+
+  /// Parameters are gathered bucket by bucket, ahead of use, in every micro-batch.
+  Status schedule_gathers(GraphView& graph, Scheduling& scheduling) const {
+    std::vector<Gathering> gatherings;
+    std::vector<baleen_op_t> at_position = ops_by_position(graph, scheduling);
+    // Parameters that several axes cut take as many gathers, the innermost axis first; all but the first are of copies.
+    for (const std::uint32_t axis : axes_) {
+      for (const auto& bucket :
+           buckets_of(list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_PARAMETER),
+                      options_.prefetch.bucket_bytes)) {
+        scheduling.coalesce(ops_of(bucket));
+        gatherings.push_back(gathering_of(bucket, graph, scheduling));
+      }
+    }
+    BALEEN_TRY(plan_prefetch(gatherings, options_.prefetch));
+    for (const Gathering& one : gatherings)
+      for (const baleen_op_t op : one.ops) {
+        scheduling.begin_before(op, at_position[one.begin]);
+        scheduling.every_micro_batch(op);
+      }
+    return {};
+  }
+
+  static std::vector<baleen_op_t> ops_by_position(GraphView& graph, const Scheduling& scheduling) {
+    std::vector<baleen_op_t> ops(graph.op_count(), BALEEN_NONE);
+    for (baleen_op_t id = 0; id < graph.op_count(); ++id)
+      if (const std::uint32_t position = scheduling.position(id); position != BALEEN_NONE) ops[position] = id;
+    return ops;
+  }
+
+  static Gathering gathering_of(const std::vector<ListedCollective>& bucket, GraphView& graph,
+                                const Scheduling& scheduling) {
+    Gathering result{ops_of(bucket), 0, BALEEN_NONE, 0, 0};
+    for (const ListedCollective& one : bucket) {
+      result.bytes += one.bytes;
+      const baleen_value_info_t gathered = graph.value(one.output);
+      for (std::uint64_t u = 0; u < gathered.user_count; ++u) {
+        const std::uint32_t position = scheduling.position(gathered.users[u]);
+        result.first_use = std::min(result.first_use, position);
+        result.last_use = std::max(result.last_use, position);
+      }
+    }
+    return result;
+  }
+
+  std::vector<std::uint32_t> axes_;  ///< outermost cut first; the last is claimed
+  Options options_;
+};
+
+}  // namespace
+}  // namespace baleen::zero
+
+BALEEN_STRATEGY(baleen::zero::Zero);

@@ -1,0 +1,102 @@
+/// \file Ranks that do not do the same: the first difference is told once, and nobody waits for what never comes.
+#include <chrono>
+
+#include "ranks_run.hpp"
+#include "support/running_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+class UnevenRanks : public Ranks {
+ protected:
+  /// A job whose data is not alike on all ranks.
+  std::string odd(const std::string& how, const std::string& more = "batch = 6") const {
+    return script(more, "odd { " + mark() + ", how = '" + how + "' }");
+  }
+};
+
+TEST_F(UnevenRanks, OneFailsInTheScript) { expect_refused(run(3, odd("fails")), "this rank has no data"); }
+
+/// While the others connect.
+TEST_F(UnevenRanks, OneDiesOrStopsInTheScript) {
+  const std::vector<std::pair<std::string, std::string>> ends{{"dies", ": killed by SIGKILL"},
+                                                              {"stops", ": stopped by a signal"}};
+  for (const auto& [how, said] : ends) {
+    const TemporaryFolder folder;
+    const std::string data = "odd { mark = '" + (folder / "mark") + "', how = '" + how + "' }";
+    const auto start = std::chrono::steady_clock::now();
+    const ProcessResult result = run(3, script("batch = 6", data));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(how == "dies" ? 3 : 5));
+    expect_refused(result, said, 4);
+    EXPECT_TRUE(result.err.starts_with("error: rank ")) << result.err;
+  }
+}
+
+TEST_F(UnevenRanks, OneDescribesAnotherModel) {
+  const ProcessResult result = run(2, odd("classes"));
+  expect_refused(result, "rank 1 describes another job than rank 0: `train graph, op ");
+  EXPECT_NE(result.err.find("[3, 5]"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("[3, 4]"), std::string::npos) << result.err;
+}
+
+TEST_F(UnevenRanks, OneDescribesAnotherLength) {
+  const ProcessResult result = run(2, odd("rows", "batch = 6, steps = points.rows"));
+  expect_refused(result, "rank 1 describes another job than rank 0: `steps = 4");
+}
+
+TEST_F(UnevenRanks, OneHasNoEvaluation) {
+  const ProcessResult result = run(2, odd("held_out"));
+  expect_refused(result, "rank 1 describes another job than rank 0: `the evaluate graph is ");
+}
+
+TEST_F(UnevenRanks, OneJoinsCollectivesOtherwise) {
+  for (const std::string checked : {"", "--checked"}) {
+    const std::string job =
+        script("batch = 4, plan = { baleen.strategy('uneven', { mark = '" + (folder_ / ("mark" + checked)) + "' }) }");
+    const ProcessResult result = run(2, job, checked.empty() ? std::vector<std::string>() : std::vector{checked});
+    expect_refused(result, "rank 1 prepares all_reduce of ");
+    EXPECT_NE(result.err.find(" where rank 0 prepares all_reduce of "), std::string::npos) << result.err;
+  }
+}
+
+/// The plans are alike; how the script drives them is not. Checked or not, so that nothing waits for ever.
+class RanksApart : public UnevenRanks, public testing::WithParamInterface<const char*> {
+ protected:
+  /// One step together, and then what only the odd rank does, and what the other does.
+  void expect_named(const std::string& odd_one, const std::string& other, const std::vector<std::string>& sides) {
+    std::vector<std::string> words = on_ranks(2,
+                                              odd("rows",
+                                                  "batch = 6, loop = function(job, run)\n"
+                                                  "  run:step()\n"
+                                                  "  print('apart')\n"
+                                                  "  if points.rows > 40 then " +
+                                                      odd_one + " else " + other + " end\nend"),
+                                              {});
+    if (*GetParam()) words.push_back(GetParam());
+    words.insert(words.begin(), BALEEN_BUILD_DIR "/bin/baleen");
+    RunningJob job(words);
+    ASSERT_TRUE(job.prints("apart\n")) << job.err();
+    const auto start = std::chrono::steady_clock::now();
+    const auto code = job.ends();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+    EXPECT_EQ(code, 2);
+    EXPECT_TRUE(holds_within(std::chrono::seconds(10), [&] { return job.processes().empty(); })) << "an orphan is left";
+    EXPECT_EQ(std::count(job.err().begin(), job.err().end(), '\n'), 1) << job.err();
+    EXPECT_NE(job.err().find("rank 1 starts "), std::string::npos) << job.err();
+    EXPECT_NE(job.err().find(" where rank 0 starts "), std::string::npos) << job.err();
+    for (const std::string& side : sides) EXPECT_NE(job.err().find(side), std::string::npos) << job.err();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(CheckedOrNot, RanksApart, testing::Values("", "--checked"));
+
+TEST_P(RanksApart, ByAnotherProgram) {
+  expect_named("run:evaluate(1)", "run:step()",
+               {"step 2", "all_reduce of 1 fp32", "(loss), number 1 of `train`", "number 1 of `evaluate`"});
+}
+
+TEST_P(RanksApart, ByAnEarlyEnd) {
+  expect_named("return", "run:step()", {"starts barrier at the end of the script", "(loss), number 1 of `train`"});
+}
+
+}  // namespace
+}  // namespace baleen::test

@@ -1,0 +1,79 @@
+/// \file Runs of the parity scripts on a mesh, by a plan in the manifest.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+
+/// Axes with their sizes, outermost first.
+using MeshAxes = std::vector<std::pair<std::string, int>>;
+
+/// `plan`: [[plan]] entries as TOML.
+inline std::string manifest_of(const MeshAxes& axes, const std::string& plan) {
+  int ranks = 1;
+  std::string sizes, order;
+  for (const auto& [name, size] : axes) {
+    ranks *= size;
+    sizes += name + " = " + std::to_string(size) + "\n";
+    order += (order.empty() ? "\"" : ", \"") + name + "\"";
+  }
+  return "[cluster]\nhosts = [{ name = \"localhost\", ranks = " + std::to_string(ranks) + " }]\n[mesh]\n" + sizes +
+         "order = [" + order + "]\n" + plan;
+}
+
+/// `baleen COMMAND SCRIPT` of tests/parity with arguments of its own ("heads=4").
+inline ProcessResult run_parity(std::vector<std::string> command, const std::string& script,
+                                const std::string& manifest, const std::vector<std::string>& arguments) {
+  const TemporaryFolder folder;
+  std::vector<std::string> words{command[0], std::string(BALEEN_SOURCE_DIR "/tests/parity/") + script + ".lua",
+                                 "--manifest", folder.write("ranks.toml", manifest)};
+  words.insert(words.end(), command.begin() + 1, command.end());
+  words.emplace_back("--");
+  if (script == "gpt") words.insert(words.end(), {"--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
+  for (const std::string& word : arguments) words.push_back("--" + word);
+  ProcessOptions options;
+  options.limit = std::chrono::minutes(4);
+  return run_baleen(words, options);
+}
+
+/// What the closing record of a run says of each rank ("sent_bytes.all_reduce.data", "planned_bytes.parameters", ...).
+inline std::vector<std::map<std::string, double>> account_of(const std::string& script, const std::string& manifest,
+                                                             int ranks, const std::vector<std::string>& arguments,
+                                                             int steps = 1) {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log.jsonl";
+  const ProcessResult result =
+      run_parity({"run", "--steps", std::to_string(steps), "--log-json", log}, script, manifest, arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  const std::string whole = read_file(log);
+  std::vector<std::map<std::string, double>> all(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string key = "\"rank." + std::to_string(rank) + ".";
+    for (std::size_t at = whole.find(key); at != std::string::npos; at = whole.find(key, at + 1)) {
+      const std::size_t name = at + key.size(), end = whole.find('"', name);
+      all[static_cast<std::size_t>(rank)][whole.substr(name, end - name)] = std::stod(whole.substr(end + 2));
+    }
+  }
+  return all;
+}
+
+/// A name for a test: letters, digits and underscores.
+inline std::string test_name(const std::string& prefix, const MeshAxes& axes, const std::string& script,
+                             const std::vector<std::string>& arguments) {
+  std::string name = prefix;
+  for (const auto& [axis, size] : axes) name += "_" + axis + std::to_string(size);
+  name += "_" + script;
+  for (const std::string& word : arguments) name += "_" + word;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+}  // namespace baleen::test
