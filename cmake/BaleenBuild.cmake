@@ -81,10 +81,28 @@ function(baleen_add_test)
   gtest_discover_tests(test_${A_NAME} TEST_PREFIX "${A_NAME}/" DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS ${kind})
   if(A_LABELS)
-    # gtest_discover_tests passes no lists, so these are set where ctest reads the discovered names.
-    set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_labels.cmake)
-    file(WRITE ${labels_file} "foreach(name IN LISTS test_${A_NAME}_TESTS)\n"
-      "  set_tests_properties(\${name} PROPERTIES LABELS \"${kind};${A_LABELS}\")\nendforeach()\n")
-    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+    baleen_label_cases(NAME ${A_NAME} MATCHING "." LABELS ${A_LABELS})
   endif()
+endfunction()
+
+# baleen_label_cases(NAME graph.autodiff MATCHING regex LABELS ...): these and the kind are the labels of those cases.
+function(baleen_label_cases)
+  cmake_parse_arguments(A "" "NAME;MATCHING" "LABELS" ${ARGN})
+  baleen_test_kind(kind)
+  # gtest_discover_tests passes no lists, so these are set where ctest reads the discovered names.
+  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_labels.cmake)
+  file(WRITE ${labels_file} "foreach(name IN LISTS test_${A_NAME}_TESTS)\n  if(name MATCHES [==[${A_MATCHING}]==])\n"
+    "    set_tests_properties(\${name} PROPERTIES LABELS \"${kind};${A_LABELS}\")\n  endif()\nendforeach()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+endfunction()
+
+# baleen_is_threaded(NAME graph.autodiff MATCHING regex): those cases run ranks as threads of one process. They have the
+# label `threads`, and the target tests_threads builds them: what the thread sanitizer runs on.
+function(baleen_is_threaded)
+  cmake_parse_arguments(A "" "NAME;MATCHING" "" ${ARGN})
+  baleen_label_cases(NAME ${A_NAME} MATCHING "${A_MATCHING}" LABELS threads)
+  if(NOT TARGET tests_threads)
+    add_custom_target(tests_threads)
+  endif()
+  add_dependencies(tests_threads test_${A_NAME})
 endfunction()

@@ -17,14 +17,19 @@ namespace baleen::test {
 
 using TransportPlugin = PluginUnderTest<baleen_transport_t>;
 
+/// Options of a plugin by name, as a user would write them.
+using RankOptions = std::vector<std::pair<std::string, std::string>>;
+
 /// A rank that has joined; throws what the plugin reported. Its own host, so that reasons do not mix.
 class Rank {
  public:
   Rank(const TransportPlugin& plugin, SharedRendezvous& rendezvous, std::int32_t rank, std::int32_t ranks,
-       baleen_transport_flags_t flags = 0)
-      : Rank(plugin, rendezvous.of(rank, ranks), flags) {}
-  Rank(const TransportPlugin& plugin, const baleen_rendezvous_t& rendezvous, baleen_transport_flags_t flags = 0)
+       baleen_transport_flags_t flags = 0, const RankOptions& options = {})
+      : Rank(plugin, rendezvous.of(rank, ranks), flags, options) {}
+  Rank(const TransportPlugin& plugin, const baleen_rendezvous_t& rendezvous, baleen_transport_flags_t flags = 0,
+       const RankOptions& options = {})
       : table(plugin.table), rank(rendezvous.rank), ranks(rendezvous.ranks), settings_(plugin.descriptor) {
+    for (const auto& [name, text] : options) settings_.set(name, text);
     check(table.create(host_.get(), settings_.get(), &rendezvous, flags, &transport_));
   }
   ~Rank() {

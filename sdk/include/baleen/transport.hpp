@@ -18,6 +18,8 @@ class Rendezvous {
 
   std::int32_t rank() const { return rendezvous_->rank; }
   std::int32_t ranks() const { return rendezvous_->ranks; }
+  /// As the host gave it, to pass on.
+  const baleen_rendezvous_t* get() const { return rendezvous_; }
   void put(std::string_view key, std::string_view value) const {
     if (const auto status = rendezvous_->put(rendezvous_->self, abi(key), abi(value)); status != BALEEN_OK)
       throw Failed(status);

@@ -1,5 +1,5 @@
-/// \file The parameters of the suite: every transport that was built, with ranks as threads and, where it can, as
-/// processes.
+/// \file The parameters of the suite: every transport that was built and the one that tests wrap around another, with
+/// ranks as threads and, where it can, as processes.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -21,9 +21,12 @@ using test::expect_contains;
 using test::Rank;
 
 struct Member {
-  std::string name;
+  std::string name, path;
   As as = As::kThreads;
+  std::string text() const { return name + (as == As::kThreads ? "_threads" : "_processes"); }
 };
+/// For GoogleTest, which would print bytes.
+inline void PrintTo(const Member& member, std::ostream* out) { *out << member.text(); }
 
 /// A transport says "transport/threads" here by refusing processes at `create`.
 inline bool joins_processes(const test::TransportPlugin& plugin) {
@@ -33,7 +36,8 @@ inline bool joins_processes(const test::TransportPlugin& plugin) {
 inline std::vector<Member> members() {
   std::vector<Member> all;
   for (const std::string& name : test::built_members("transport"))
-    for (const As as : {As::kThreads, As::kProcesses}) all.push_back({name, as});
+    for (const As as : {As::kThreads, As::kProcesses}) all.push_back({name, test::built_plugin("transport", name), as});
+  all.push_back({"paced", BALEEN_PACED_PLUGIN, As::kProcesses});
   return all;
 }
 
@@ -46,13 +50,12 @@ class TransportSuite : public testing::TestWithParam<Member> {
   void run(std::int32_t ranks, const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0) {
     EXPECT_EQ(test::run_ranks(plugin, GetParam().as, ranks, body, flags), "");
   }
-  test::TransportPlugin plugin{test::built_plugin("transport", GetParam().name)};
+  test::TransportPlugin plugin{GetParam().path};
 };
 
-#define BALEEN_TRANSPORT_SUITE(Suite)                                                           \
-  INSTANTIATE_TEST_SUITE_P(Members, Suite, testing::ValuesIn(members()), [](const auto& info) { \
-    return info.param.name + (info.param.as == As::kThreads ? "_threads" : "_processes");       \
-  })
+#define BALEEN_TRANSPORT_SUITE(Suite)                                    \
+  INSTANTIATE_TEST_SUITE_P(Members, Suite, testing::ValuesIn(members()), \
+                           [](const auto& info) { return info.param.text(); })
 
 inline constexpr baleen_dtype_t kDtypes[] = {BALEEN_F32, BALEEN_F64, BALEEN_F16, BALEEN_BF16,
                                              BALEEN_I32, BALEEN_I64, BALEEN_U8};

@@ -18,6 +18,14 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
+template <class Number>
+std::vector<double> whole(const SmallRun& run, const PersistentSpec& spec) {
+  std::vector<Number> values(static_cast<std::size_t>(element_count(spec.type.shape)));
+  const Status read = run.session->read_tensor(spec.name, values.data(), values.size() * sizeof(Number));
+  if (!read) throw std::runtime_error(read.error().text());
+  return {values.begin(), values.end()};
+}
+
 Outcome outcome_of(SmallRun& run, int steps) {
   if (!run.status) throw std::runtime_error(run.status.error().text());
   Outcome outcome;
@@ -27,9 +35,8 @@ Outcome outcome_of(SmallRun& run, int steps) {
     outcome.losses.push_back(facts->at("loss"));
   }
   for (const PersistentBuffer& buffer : run.session->persistent().buffers) {
-    std::vector<double>& values = outcome.parameters.emplace_back(element_count(buffer.spec.type.shape));
-    const Status read = run.session->read_tensor(buffer.spec.name, values.data(), values.size() * sizeof(double));
-    if (!read) throw std::runtime_error(read.error().text());
+    const bool single = buffer.spec.type.dtype == BALEEN_F32;
+    outcome.parameters.push_back(single ? whole<float>(run, buffer.spec) : whole<double>(run, buffer.spec));
   }
   return outcome;
 }
@@ -83,6 +90,17 @@ TEST(Ranks, ComputeWhatOneRankComputes) {
       expect_near(many[0], one);
     }
   }
+}
+
+TEST(Ranks, AreAlikeInSinglePrecision) {
+  JobOptions options;
+  options.dtype = BALEEN_F32;
+  options.accumulate = 2;
+  const Outcome one = on_one(options, 4);
+  const auto many = on_ranks(3, "loopback", options, 4);
+  for (const Outcome& outcome : many) EXPECT_EQ(outcome, many[0]);
+  EXPECT_NEAR(many[0].losses[0], one.losses[0], 1e-6 * one.losses[0]);
+  EXPECT_NEAR(many[0].losses[3], one.losses[3], 1e-4 * one.losses[3]);
 }
 
 MemberSpec strategy(const std::string& name, UserValues options) { return {name, std::move(options), {}, "test"}; }
