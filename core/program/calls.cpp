@@ -62,7 +62,9 @@ class CallScheduler {
     }
     const LowOp producer = lowered_.values[v].producer;
     if (producer == kNone) return;
-    for (LowValue input : lowered_.ops[producer].op.inputs) sources_of(input, found);
+    const Op& op = lowered_.ops[producer].op;
+    const bool only_begun = op.attributes.has("begun") && op.attributes.integer("begun") != 0;
+    for (LowValue input : only_begun ? std::vector{op.inputs[0]} : op.inputs) sources_of(input, found);
   }
 
   void collect() {

@@ -20,6 +20,8 @@ struct Keys {
     const auto move = [&](Value x) { return region.from_neighbour(region.after(x, begun_after)); };
     return {move(k), move(v), ids ? move(ids) : Value()};
   }
+  /// The same, for readers that stand behind the departure of what `others` bring.
+  Keys behind(Region& region, std::initializer_list<Value> others) const { return {region.behind(k, others), v, ids}; }
 };
 
 /// Halves of the sequence, dimension 1, of each of a list of values.
@@ -31,11 +33,11 @@ struct Halves {
       high.push_back(x ? region.slice(x, 1, length, length) : Value());
     }
   }
-  /// The low halves on ranks from `first` on, the high ones before; chosen when `wanted` is there.
-  std::vector<Value> from_rank_on(Region& region, std::int64_t first, Value wanted) const {
+  /// The low halves on ranks from `first` on, the high ones before.
+  std::vector<Value> from_rank_on(Region& region, std::int64_t first) const {
     std::vector<Value> chosen;
     for (std::size_t i = 0; i < low.size(); ++i)
-      chosen.push_back(low[i] ? region.from_rank_on(first, region.after(low[i], {wanted}), high[i]) : Value());
+      chosen.push_back(low[i] ? region.from_rank_on(first, low[i], high[i]) : Value());
     return chosen;
   }
   std::vector<Value> low, high;
@@ -66,8 +68,8 @@ class Forward {
   Forward(Region& region, double scale, bool causal) : region_(region), scale_(scale), causal_(causal) {}
 
   Part run(Value q, Value ids_q, Keys keys) {
-    Keys next = keys.along_ring(region_, {});
-    const Part own = block(q, ids_q, keys, causal_);
+    const Keys next = keys.along_ring(region_, {});
+    const Part own = block(q, ids_q, keys.behind(region_, {next.k, next.v}), causal_);
     return causal_ ? halves(q, ids_q, own, next) : wholes(q, ids_q, own, next);
   }
 
@@ -81,14 +83,14 @@ class Forward {
     return {made[0], region_.reshape(turned, {info.shape[0], info.shape[1], info.shape[2], 1})};
   }
 
-  // The keys of the next step leave when the attention of the step before is done, and go on beside that of this one.
-  // What was merged two steps ago is awaited too, so that no step's results wait for the end.
+  // The keys of the next step leave when the attention of the step before is done, right before that of this one, and
+  // travel beside it. What was merged two steps ago is awaited too, so that no step's results wait for the end.
 
   Part wholes(Value q, Value ids_q, Part sum, Keys keys) {
     Value latest = sum.o, older;
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
       const Keys next = step + 1 < region_.ranks() ? keys.along_ring(region_, {latest, older}) : Keys();
-      const Part made = block(q, ids_q, keys, false);
+      const Part made = block(q, ids_q, keys.behind(region_, {next.k, next.v}), false);
       latest = made.o;
       older = sum.o;
       sum = merge(sum.apart(region_, keys.k), made);
@@ -104,11 +106,11 @@ class Forward {
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
       const Keys next = step + 1 < region_.ranks() ? keys.along_ring(region_, {latest, older_low, older_high}) : Keys();
       older_low = low.o, older_high = high.o;
+      keys = keys.behind(region_, {next.k, next.v});
       const Halves theirs(region_, {keys.k, keys.v, keys.ids});
       low = low.apart(region_, keys.k), high = high.apart(region_, keys.k);
       high = merge(high, block(queries.high[0], queries.high[1], {theirs.low[0], theirs.low[1], theirs.low[2]}, false));
-      const std::vector<Value> mine = queries.from_rank_on(region_, step, keys.k),
-                               other = theirs.from_rank_on(region_, step, keys.k);
+      const std::vector<Value> mine = queries.from_rank_on(region_, step), other = theirs.from_rank_on(region_, step);
       const Part second = block(mine[0], mine[1], {other[0], other[1], other[2]}, false);
       latest = second.o;
       const Part merged = merge(choose(region_, step, low, high), second);
@@ -133,6 +135,7 @@ struct Queries {
 };
 
 struct Gradients {
+  Gradients along_ring(Region& region) const { return {{}, region.from_neighbour(k), region.from_neighbour(v)}; }
   Value q, k, v;
 };
 
@@ -142,22 +145,23 @@ class Backward {
 
   Gradients run(const Queries& queries, Keys keys) {
     Keys next = keys.along_ring(region_, {queries.d});
-    const Gradients own = block(queries, keys, causal_);
+    const Gradients own = block(queries, keys.behind(region_, {next.k, next.v}), causal_);
     dq_ = own.q;
     latest_ = own.v;
     Gradients travelling;  // of the keys at hand, by all ranks that had them after their owner
     Value older_dq, older_dk, older_dv;
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
       keys = next;
-      if (step + 1 < region_.ranks()) next = keys.along_ring(region_, {latest_, older_dq, older_dk, older_dv});
+      next = step + 1 < region_.ranks() ? keys.along_ring(region_, {latest_, older_dq, older_dk, older_dv}) : Keys();
       older_dq = dq_, older_dk = travelling.k, older_dv = travelling.v;
       dq_ = region_.after(dq_, {keys.k});
-      Gradients made = causal_ ? halves(queries, keys, step) : wholes(queries, keys);
-      if (travelling.k)
-        made = {made.q, region_.from_neighbour(travelling.k) + made.k, region_.from_neighbour(travelling.v) + made.v};
-      travelling = made;
+      const Gradients arriving = step > 1 ? travelling.along_ring(region_) : Gradients();
+      keys = keys.behind(region_, {next.k, next.v, arriving.k, arriving.v});
+      travelling = causal_ ? halves(queries, keys, step) : wholes(queries, keys);
+      if (step > 1) travelling = {{}, arriving.k + travelling.k, arriving.v + travelling.v};
     }
-    return {dq_, own.k + region_.from_neighbour(travelling.k), own.v + region_.from_neighbour(travelling.v)};
+    const Gradients home = travelling.along_ring(region_);
+    return {dq_, own.k + home.k, own.v + home.v};
   }
 
  private:
@@ -179,9 +183,9 @@ class Backward {
   Gradients halves(const Queries& queries, const Keys& keys, std::int64_t step) {
     const Halves mine(region_, queries.list()), theirs(region_, {keys.k, keys.v, keys.ids});
     const Gradients first = block(Queries::of(mine.high), {theirs.low[0], theirs.low[1], theirs.low[2]}, false);
-    const std::vector<Value> keys_chosen = theirs.from_rank_on(region_, step, keys.k);
-    const Gradients second = block(Queries::of(mine.from_rank_on(region_, step, keys.k)),
-                                   {keys_chosen[0], keys_chosen[1], keys_chosen[2]}, false);
+    const std::vector<Value> keys_chosen = theirs.from_rank_on(region_, step);
+    const Gradients second =
+        block(Queries::of(mine.from_rank_on(region_, step)), {keys_chosen[0], keys_chosen[1], keys_chosen[2]}, false);
     latest_ = second.v;
     const auto low = [&](Value x) { return region_.or_zero(step, x, false); };
     const auto high = [&](Value x) { return region_.or_zero(step, x, true); };

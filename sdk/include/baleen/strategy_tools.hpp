@@ -54,13 +54,14 @@ struct ListedCollective {
   baleen_dtype_t dtype = 0;
 };
 
-/// All of one kind along `axis` alone whose input has this role, in the order of execution.
+/// All of one kind along `axis` alone whose input has this role and that stand in no bucket yet, in the order of
+/// execution.
 inline std::vector<ListedCollective> list_collectives(GraphView graph, const Scheduling& scheduling,
                                                       std::string_view kind, std::uint32_t axis, baleen_role_t role) {
   std::vector<ListedCollective> found;
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
-    if (!op || op->kind() != kind) continue;
+    if (!op || op->kind() != kind || !graph.tag(id, "bucket").empty()) continue;
     const auto axes = op->integers("axes");
     if (axes.size() != 1 || axes[0] != axis) continue;
     const baleen_value_t input = op->inputs()[0], output = op->outputs()[0];

@@ -19,14 +19,27 @@ const OpRegistry& ops() {
   return registry;
 }
 
-/// tokens → embedding → tanh layer → logits, for all graphs of the job.
+/// Queries, keys and values are one projection by `weight` [d, h, e], which also brings the result back.
+Result<ValueId> attention(Graph& graph, ValueId x, ValueId weight) {
+  BALEEN_TRY_ASSIGN(const ValueId heads,
+                    graph.append1("matmul", {x, weight}, {{"spec", std::string("bsd,dhe->bshe")}}, "heads"));
+  BALEEN_TRY_ASSIGN(const auto seen,
+                    graph.append("attention", {heads, heads, heads},
+                                 {{"causal", Attributes::ints({1})}, {"scale", std::vector{0.6}}}, "attention"));
+  return graph.append1("matmul", {seen[0], weight}, {{"spec", std::string("bshe,dhe->bsd")}}, "out");
+}
+
+/// tokens → embedding [→ attention] → tanh layer → logits, for all graphs of the job.
 Result<ValueId> logits(Graph& graph, const std::vector<ParameterSpec>& parameters, ValueId tokens) {
   std::vector<ValueId> p;
   for (const ParameterSpec& spec : parameters) {
     BALEEN_TRY_ASSIGN(const ValueId value, graph.parameter(spec.name, spec.type));
     p.push_back(value);
   }
-  BALEEN_TRY_ASSIGN(const ValueId embedded, graph.append1("embedding", {p[0], tokens}, {}, "embedding"));
+  BALEEN_TRY_ASSIGN(ValueId embedded, graph.append1("embedding", {p[0], tokens}, {}, "embedding"));
+  if (p.size() > 3) {
+    BALEEN_TRY_ASSIGN(embedded, attention(graph, embedded, p[3]));
+  }
   BALEEN_TRY_ASSIGN(const ValueId hidden,
                     graph.append1("matmul", {embedded, p[1]}, {{"spec", std::string("bsd,dh->bsh")}}, "hidden"));
   BALEEN_TRY_ASSIGN(const ValueId active, graph.unary(BALEEN_X_TANH, hidden));
@@ -65,6 +78,8 @@ Result<Job> make_job(const JobOptions& options) {
   job.parameters = {{"embedding.table", {options.dtype, {kVocabulary, kDim}, {}}, noise, "test"},
                     {"hidden.weight", {options.dtype, {kDim, options.width}, {}}, noise, "test"},
                     {"head.weight", {options.dtype, {options.width, kVocabulary}, {}}, noise, "test"}};
+  if (options.attention)
+    job.parameters.push_back({"attention.weight", {options.dtype, {kDim, 2, 3}, {}}, noise, "test"});
   BALEEN_TRY_ASSIGN(job.train, loss_graph(job.parameters, options));
   BALEEN_TRY_ASSIGN(job.evaluate, loss_graph(job.parameters, options));
   Graph generate(&ops());
