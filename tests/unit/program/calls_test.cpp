@@ -76,7 +76,8 @@ TEST(Calls, TheNextBlocksAreOnTheirWayWhileOneIsMultiplied) {
 TEST(Calls, BlocksMayLeaveNoSoonerThanTheProductBefore) {
   Summa summa;
   baleen_mesh_t mesh{sizeof(baleen_mesh_t), nullptr, 0};
-  ScheduleVerbs verbs(summa.m.graph, mesh);
+  std::vector<TurnOrder> turns;
+  ScheduleVerbs verbs(summa.m.graph, mesh, 1, turns);
   const baleen_schedule_t& table = *verbs.table();
   for (std::size_t block = 0; block < Summa::kSide; ++block)
     for (ValueId v : summa.blocks[block])
