@@ -67,6 +67,8 @@ class Cube::Walk {
     placing_.use(parameter, cube_.col_, shard(by_col));
     std::vector<baleen_value_t> stored{parameter};
     const baleen_value_info_t value = graph_.value(parameter);
+    for (const std::uint32_t axis : {cube_.row_, cube_.col_})
+      for (const int dim : {by_row, by_col}) placing_.cut(axis, view(value.axes[dim]));
     const int longer = value.shape[by_row] >= value.shape[by_col] ? by_row : by_col;
     if (const auto it = trained_.find(parameter); it != trained_.end())
       for (std::uint64_t s = 0; s < it->second.state_count; ++s)

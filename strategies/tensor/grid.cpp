@@ -42,7 +42,6 @@ Status Grid::place(GraphView graph, Placing placing) {
   micro_batches_ = placing.micro_batches();
   BALEEN_TRY(check(graph));
   placing.cut(row_, "batch");
-  placing.cut(row_, "vocab");
   if (depth_) placing.cut(*depth_, "batch");
   for (const char* name : {"embed", "heads", "ff", "vocab", ""}) placing.cut(col_, name);
   pin_inputs(graph, placing);
@@ -75,6 +74,8 @@ void Grid::cut_tables(GraphView graph, Placing& placing, Cuts& cuts) const {
     const baleen_value_t result = op->outputs()[0], table = op->inputs()[0];
     const baleen_value_info_t value = graph.value(table);
     if (value.role != BALEEN_ROLE_PARAMETER || value.rank != 2 || value.shape[0] < 2 || value.shape[1] < 2) continue;
+    placing.cut(row_, view(value.axes[0]));
+    placing.cut(col_, view(value.axes[1]));
     use(placing, table, {0, 1}, cuts);
     const baleen_value_info_t rows = graph.value(result);
     if (!is_batch(rows)) continue;
@@ -90,6 +91,7 @@ void Grid::cut_weights(GraphView graph, Placing& placing, Cuts& cuts) const {
       const auto inner = dimension_to_cut(weight, product.w(), product.inner);
       const auto column = dimension_to_cut(weight, product.w(), product.columns);
       if (!inner || !column) continue;
+      for (const int dim : {*inner, *column}) placing.cut(col_, view(weight.axes[dim]));
       use(placing, product.parameter, {*inner, *column}, cuts);
     }
     offer(graph, placing, product, cuts.at(product.parameter));

@@ -126,6 +126,24 @@ TEST(Ranks, KeepModelStatesInShards) {
   }
 }
 
+/// Products on a square and on a cube of ranks; in sizes that they do not divide.
+TEST(Ranks, MultiplyOnGrids) {
+  if (!has_strategy("tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
+  for (const std::int64_t accumulate : {1, 2}) {
+    JobOptions options;
+    options.accumulate = accumulate;
+    options.width = 13;
+    const Outcome one = on_one(options, 4);
+    for (const auto& [mode, ranks] : {std::pair{"2d", 4}, std::pair{"3d", 8}}) {
+      options.mesh.axes = {{"tensor", ranks}};
+      options.strategies = {strategy("tensor", {{"mode", {std::string(mode), "test"}}})};
+      const auto many = on_ranks(ranks, "loopback", options, 4);
+      for (const Outcome& outcome : many) EXPECT_EQ(outcome, many[0]);
+      expect_near(many[0], one);
+    }
+  }
+}
+
 TEST(Ranks, BucketsAndTransportsChangeNoBit) {
   JobOptions options;
   const auto whole = on_ranks(3, "loopback", options, 4);

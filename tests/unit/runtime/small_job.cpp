@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "core/ops/ops.hpp"
+#include "core/plan/strategies.hpp"
 
 namespace baleen::test {
 namespace {
@@ -145,6 +146,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
     if (job.mesh.axes.empty()) job.mesh.axes = {{"data", options.rendezvous->ranks}};
     job.strategies = options.strategies;
     if (job.strategies.empty()) job.strategies = {{"data", {{"bucket_mb", {options.bucket_mb, "test"}}}, {}, "test"}};
+    BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, job.mesh, *registry_));
     BALEEN_TRY(connect(options, job.mesh));
     session_options.communicator = communicator_.get();
   }
