@@ -162,6 +162,9 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
                     std::uint64_t count) {
     return guarded(self(p).status_, [&] { return self(p).take_turns(axis, coordinate, {turns, turns + count}); });
   };
+  table_.over_before = [](void* p, OpId op, OpId other) {
+    return guarded(self(p).status_, [&] { return self(p).over_before(op, other); });
+  };
   table_.every_micro_batch = [](void* p, OpId op) {
     return guarded(self(p).status_, [&] { return self(p).every_micro_batch(op); });
   };
@@ -180,6 +183,16 @@ Status ScheduleVerbs::begin_before(OpId op, OpId other) {
   moves_[other].push_back(op);
   graph_.op(op).tags[kBeginHereTag] = "";
   graph_.op(op).phase = graph_.op(other).phase;
+  return {};
+}
+
+Status ScheduleVerbs::over_before(OpId op, OpId other) {
+  for (const OpId id : {op, other}) {
+    BALEEN_TRY(check_op(id));
+    if (!graph_.op(id).kind->has(kCollective)) return invalid("`" + graph_.op(id).kind->name + "` is no collective");
+  }
+  if (positions_[op] >= positions_[other]) return invalid("a collective is over before one that comes earlier");
+  graph_.op(other).tags[kOverTag] += std::to_string(op) + ",";
   return {};
 }
 

@@ -12,6 +12,8 @@ namespace baleen {
 inline constexpr const char* kBucketTag = "bucket";
 /// A collective with it begins where it stands.
 inline constexpr const char* kBeginHereTag = "begin_here";
+/// The numbers of collectives that are over when this one begins, each followed by a comma.
+inline constexpr const char* kOverTag = "over_before";
 /// An op with it runs in every micro-batch, though it is the same in all.
 inline constexpr const char* kEachTag = "every_micro_batch";
 
@@ -62,6 +64,7 @@ class ScheduleVerbs {
  private:
   Status begin_before(OpId op, OpId other);
   Status every_micro_batch(OpId op);
+  Status over_before(OpId op, OpId other);
   Status check_op(OpId op) const;
   Status take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns);
   Status coalesce(const std::vector<OpId>& ops);

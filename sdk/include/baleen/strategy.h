@@ -100,6 +100,9 @@ typedef struct baleen_schedule_t {
     /* A collective begins right before `other`, rather than as soon as its operands are made; it stands there from then on, and belongs to
      * its phase. Its operands must be made before, its users come after. Those that run as one go to one place. */
     baleen_status_t (*begin_before)(void* self, baleen_op_t op, baleen_op_t other);
+    /* A collective is waited for, at the latest, when the collective `other` begins, rather than where its result is first read: what it
+     * reads need not live longer. `other` comes later. */
+    baleen_status_t (*over_before)(void* self, baleen_op_t op, baleen_op_t other);
     /* An op that is the same for all micro-batches runs in each of them, rather than once per step: its result is not kept between. */
     baleen_status_t (*every_micro_batch)(void* self, baleen_op_t op);
     /* The order in which ranks at `coordinate` of `axis` do the parts of their micro-batches, where it is not each micro-batch forward and
@@ -107,7 +110,7 @@ typedef struct baleen_schedule_t {
      * lives from one part to the other has as many copies as micro-batches are on their way. */
     baleen_status_t (*turns)(void* self, uint32_t axis, int64_t coordinate, const baleen_turn_t* turns, uint64_t count);
 } baleen_schedule_t;
-BALEEN_ASSERT_SIZE(baleen_schedule_t, 80);
+BALEEN_ASSERT_SIZE(baleen_schedule_t, 88);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {

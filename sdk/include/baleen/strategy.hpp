@@ -86,6 +86,7 @@ class Scheduling {
     check(schedule_->coalesce(schedule_->self, ops.data(), ops.size()));
   }
   void begin_before(baleen_op_t op, baleen_op_t other) { check(schedule_->begin_before(schedule_->self, op, other)); }
+  void over_before(baleen_op_t op, baleen_op_t other) { check(schedule_->over_before(schedule_->self, op, other)); }
   std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(schedule_->micro_batches); }
   void turns(std::uint32_t axis, std::int64_t coordinate, std::span<const baleen_turn_t> turns) {
     check(schedule_->turns(schedule_->self, axis, coordinate, turns.data(), turns.size()));

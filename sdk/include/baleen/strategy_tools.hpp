@@ -98,8 +98,18 @@ inline std::vector<baleen_op_t> ops_of(const std::vector<ListedCollective>& buck
 }
 
 /// Lets collectives run together, in buckets of at most `bytes`.
-inline void coalesce_by_size(Scheduling& scheduling, const std::vector<ListedCollective>& all, std::uint64_t bytes) {
-  for (const auto& bucket : buckets_of(all, bytes)) scheduling.coalesce(ops_of(bucket));
+inline std::vector<std::vector<ListedCollective>> coalesce_by_size(Scheduling& scheduling,
+                                                                   const std::vector<ListedCollective>& all,
+                                                                   std::uint64_t bytes) {
+  std::vector<std::vector<ListedCollective>> buckets = buckets_of(all, bytes);
+  for (const auto& bucket : buckets) scheduling.coalesce(ops_of(bucket));
+  return buckets;
+}
+
+/// Lets each bucket be over when the one after the next begins: two are under way, and what others read is free.
+inline void bound_in_flight(Scheduling& scheduling, const std::vector<std::vector<ListedCollective>>& buckets) {
+  for (std::size_t i = 2; i < buckets.size(); ++i)
+    scheduling.over_before(buckets[i - 2].front().op, buckets[i].front().op);
 }
 
 }  // namespace baleen
