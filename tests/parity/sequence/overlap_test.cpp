@@ -25,7 +25,7 @@ std::string order_of(const std::string& layer, const std::vector<std::string>& a
 }
 
 /// Four ranks: three hops of keys and values, the first beside the rank's own block. In backward the gradients of keys
-/// follow a hop behind, and go home at the end.
+/// follow a hop behind, and go home beside the rest of the own block, which under a mask is cut for that.
 TEST(SequenceOverlap, WhatTravelsLeavesBeforeTheAttentionThatHidesIt) {
   EXPECT_EQ(order_of("blocks.0.attention", {"context=16"}),
             "ppa"
@@ -37,7 +37,7 @@ TEST(SequenceOverlap, WhatTravelsLeavesBeforeTheAttentionThatHidesIt) {
             "ppgg"
             "ppppgg"
             "ppgg"
-            "pp");
+            "ppgg");
   EXPECT_EQ(order_of("blocks.1.attention", {"context=16", "bidirectional"}),
             "ppa"
             "ppa"
