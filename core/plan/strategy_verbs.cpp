@@ -173,10 +173,8 @@ Status ScheduleVerbs::check_op(OpId op) const {
 }
 
 Status ScheduleVerbs::begin_before(OpId op, OpId other) {
-  BALEEN_TRY(check_op(op));
+  BALEEN_TRY(check_collective(op));
   BALEEN_TRY(check_op(other));
-  if (!graph_.op(op).kind->has(kCollective))
-    return invalid("`" + graph_.op(op).kind->name + "` is no collective and begins nowhere");
   for (const auto& [place, moved] : moves_)
     if (std::find(moved.begin(), moved.end(), op) != moved.end()) return invalid("an op begins in two places");
   moves_[other].push_back(op);
@@ -245,12 +243,17 @@ std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {
   return static_cast<std::uint64_t>(element_count(local)) * dtype_size(value.dtype);
 }
 
+Status ScheduleVerbs::check_collective(OpId id) const {
+  BALEEN_TRY(check_op(id));
+  if (graph_.op(id).kind->has(kCollective)) return {};
+  return invalid("`" + graph_.op(id).kind->name + "` is no collective and begins nowhere");
+}
+
 Status ScheduleVerbs::coalesce(const std::vector<OpId>& ops) {
   std::set<OpId> seen;
   for (OpId id : ops) {
-    if (id >= graph_.op_count() || !graph_.op(id).live) return invalid("there is no op number " + std::to_string(id));
+    BALEEN_TRY(check_collective(id));
     const Op &op = graph_.op(id), &first = graph_.op(ops.front());
-    if (!op.kind->has(kCollective)) return invalid("`" + op.kind->name + "` is no collective and cannot be coalesced");
     const auto dtype = [&](const Op& o) { return graph_.value(o.inputs[0]).dtype; };
     if (op.kind != first.kind || op.attributes.integers("axes") != first.attributes.integers("axes") ||
         dtype(op) != dtype(first))

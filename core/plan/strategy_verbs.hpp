@@ -65,6 +65,7 @@ class ScheduleVerbs {
   Status check_op(OpId op) const;
   Status take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns);
   Status coalesce(const std::vector<OpId>& ops);
+  Status check_collective(OpId op) const;
   std::uint64_t local_bytes(ValueId value) const;
   static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
 

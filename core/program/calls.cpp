@@ -42,12 +42,12 @@ class CallScheduler {
     std::set<LowValue> missing;        ///< what its inputs still wait for
     std::vector<LowValue> reads, writes;
     OpId op = kNone;
-    std::size_t place = 0;      ///< of its last op in the order of ops
-    bool waits = false;         ///< begins in its place, no sooner
-    std::uint32_t section = 0;  ///< of its ops
-    int own_loop = -1;          ///< in which its ops stand
-    int ready_loop = -1;        ///< in which the last of its inputs is made
-    int loop = -1;              ///< in which it begins
+    std::size_t place = 0;        ///< of its last op in the order of ops
+    bool waits = false;           ///< begins in its place, no sooner
+    std::uint32_t section = 0;    ///< of its ops
+    int own_loop = -1;            ///< in which its ops stand
+    int ready_loop = -1;          ///< in which the last of its inputs is made
+    int loop = -1;                ///< in which it begins
     Guard guard = Guard::always;  ///< of its beginning
     bool over = false;
   };
@@ -105,6 +105,7 @@ class CallScheduler {
   void enter_section(std::uint32_t section) {
     while (section_ < section) {
       leave_section();
+      if (loop_of(section_ + 1) != loop_of(section_)) late_in_loop_ = false;
       ++section_;
       section_begin_ = result_.size();
       if (section_ < section) begin_section();
@@ -179,7 +180,9 @@ class CallScheduler {
     call.loop = loop_of(section_);
     call.op = start.op;
     const bool visits = call.loop >= 0 && call.loop != call.own_loop;  // a loop that its op does not stand in
-    if (visits) start.guard = call.ready_loop == call.loop ? Guard::last : Guard::first;
+    // In the last micro-batch, unless nothing of the loop stands before it: ranks must begin their calls in one order.
+    late_in_loop_ |= call.loop >= 0 && (!visits || call.ready_loop == call.loop);
+    if (visits) start.guard = late_in_loop_ ? Guard::last : Guard::first;
     call.guard = start.guard;
     start.call_number = number;
     result_.push_back(std::move(start));
@@ -244,6 +247,7 @@ class CallScheduler {
   std::map<LowOp, std::size_t> place_;  ///< in the order of ops
   std::uint32_t section_ = 0;           ///< where steps are appended
   std::size_t reached_ = 0;             ///< the place of the step that comes next
+  bool late_in_loop_ = false;           ///< a call has begun in the loop that runs beyond its first micro-batch
   std::size_t section_begin_ = 0;       ///< the first step of the section, in result_
   std::vector<std::uint32_t> open_in_loop_;
   std::vector<Call> calls_;

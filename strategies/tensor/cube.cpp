@@ -174,4 +174,15 @@ Status Cube::place(GraphView graph, Placing placing) {
   return {};
 }
 
+Status Cube::schedule(GraphView graph, Scheduling scheduling) {
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+    const auto op = graph.op(id);
+    if (!op || op->kind() != "all_gather" || !op->has("from") || graph.info(id).phase == BALEEN_PHASE_UPDATE) continue;
+    const auto axes = op->integers("axes");
+    const baleen_value_info_t value = graph.value(op->inputs()[0]);
+    if (axes.size() == 1 && axes[0] == depth_ && value.role == BALEEN_ROLE_PARAMETER) scheduling.every_micro_batch(id);
+  }
+  return {};
+}
+
 }  // namespace baleen::tensor_parallel

@@ -144,10 +144,31 @@ void Grid::offer(GraphView graph, Placing& placing, const Product& product, Cut 
 }
 
 Status Grid::lower(GraphView graph) {
+  steps_.clear();
   const std::uint32_t count = graph.op_count();
   for (baleen_op_t id = 0; id < count; ++id)
     if (graph.op(id) && graph.tag(id, "owner") == "tensor" && graph.tag(id, "offer") == kSumma)
-      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}));
+      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}, steps_));
+  return {};
+}
+
+/// Block k + 1 leaves right before the product of block k, no sooner: a rank has two blocks at a time. A weight's
+/// blocks are the same for all micro-batches, and are sent in each rather than kept.
+Status Grid::schedule(GraphView graph, Scheduling scheduling) {
+  std::map<baleen_op_t, baleen_op_t>
+      behind;  // products that share an operand share its blocks, which leave for the first
+  for (const SummaStep& step : steps_) {
+    const baleen_op_t product = graph.value(step.product).producer;
+    if (scheduling.position(product) == BALEEN_NONE) continue;
+    for (const baleen_value_t block : step.broadcasts) {
+      const auto [it, fresh] = behind.try_emplace(graph.value(block).producer, product);
+      if (!fresh && scheduling.position(product) < scheduling.position(it->second)) it->second = product;
+    }
+  }
+  for (const auto& [broadcast, product] : behind) {
+    scheduling.begin_before(broadcast, product);
+    scheduling.every_micro_batch(broadcast);
+  }
   return {};
 }
 
