@@ -23,7 +23,7 @@ const std::vector<OwnWord>& own_words() {
       {"cpu", "core/launch/cpu_sets.cpp", "the system's folder of processors"},
       {"data", "core/", "the kind of plugin, the job's field, a mesh axis"},
       {"host", "core/", "the place where the program itself runs"},
-      {"sequence", "core/script/bind_job.cpp", "a dimension of logits, in words"},
+      {"sequence", "core/script/bind_job.cpp", "a dimension of what a model gives"},
       {"shm", "core/app/", "the system's folder of shared memory"},
       {"table", "core/plugin/descriptor.cpp", "a type of option"},
       {"table", "core/script/", "a type of Lua's"},
