@@ -1,5 +1,4 @@
-/* DRAFT. A parallel strategy: asks for layouts, edits the graph and orders its collectives, phase by phase; every phase is
- * optional. Leaves draft when ZeRO-3, SUMMA, ring attention and 1F1B have been tried through it. */
+/* A parallel strategy: asks for layouts, edits the graph and orders its collectives, phase by phase; every phase is optional. */
 #pragma once
 #include "baleen/graph.h"
 #include "baleen/host.h"

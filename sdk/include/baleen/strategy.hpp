@@ -1,4 +1,4 @@
-/// \file A parallel strategy as a C++ class: derive from Strategy, then `BALEEN_STRATEGY(Mine)`. A draft, as strategy.h is.
+/// \file A parallel strategy as a C++ class: derive from Strategy, then `BALEEN_STRATEGY(Mine)`.
 #pragma once
 #include <cstdint>
 #include <optional>
