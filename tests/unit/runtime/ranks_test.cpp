@@ -144,6 +144,23 @@ TEST(Ranks, MultiplyOnGrids) {
   }
 }
 
+/// A pipeline by 1F1B: each stage has its own order of micro-batches, and sends to its neighbours alone.
+TEST(Ranks, TakeTurnsInAPipeline) {
+  for (const std::int64_t accumulate : {1, 4}) {
+    JobOptions options;
+    options.accumulate = accumulate;
+    const Outcome one = on_one(options, 4);
+    options.strategies = {strategy("pipeline_spike", {})};
+    for (const std::int32_t ranks : {2, 3}) {
+      options.mesh.axes = {{"pipeline", ranks}};
+      const auto many = on_ranks(ranks, "loopback", options, 4);
+      for (const Outcome& outcome : many) EXPECT_EQ(outcome, many[0]);
+      expect_near(many[0], one);
+      EXPECT_EQ(on_ranks(ranks, "shm", options, 4), many);
+    }
+  }
+}
+
 TEST(Ranks, BucketsAndTransportsChangeNoBit) {
   JobOptions options;
   const auto whole = on_ranks(3, "loopback", options, 4);

@@ -1,6 +1,7 @@
 #include "unit/runtime/small_job.hpp"
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 
 #include "core/ops/ops.hpp"
@@ -111,8 +112,10 @@ std::string some_text() {
 SmallRun::SmallRun(const TemporaryFolder& folder, const JobOptions& options) { status = make(folder, options); }
 
 Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) {
-  const PluginPlace place{BALEEN_BUILD_DIR "/lib/baleen/plugins", "test"};
-  BALEEN_TRY_ASSIGN(Registry found, Registry::discover({&place, 1}, Log()));
+  std::vector<PluginPlace> places{{BALEEN_BUILD_DIR "/lib/baleen/plugins", "test"}};
+  if (const std::string spikes = BALEEN_BUILD_DIR "/tests/spike"; std::filesystem::exists(spikes))
+    places.push_back({spikes, "test"});
+  BALEEN_TRY_ASSIGN(Registry found, Registry::discover(places, Log()));
   registry_ = std::make_unique<Registry>(std::move(found));
   BALEEN_TRY_ASSIGN(Job job, make_job(options));
   const std::string path = folder.write("corpus.txt", some_text());
