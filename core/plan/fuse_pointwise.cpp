@@ -192,8 +192,9 @@ class SectionFuser {
   std::map<OpId, std::size_t> index_;
 };
 
-/// The ops of a section as they stand, but where one stands before what it reads, that comes first: a joined op, which took the
-/// place of its last part, moves to its first reader. Others keep their places, on which the beginnings of collectives rest.
+/// The ops of a section as they stand, but where one stands before what it reads, that comes first: a joined op, which
+/// took the place of its last part, moves to its first reader. Others keep their places, on which the beginnings of
+/// collectives rest.
 std::vector<OpId> by_need(const Graph& graph, const std::vector<OpId>& ops) {
   std::map<OpId, char> state;  // 0: to come, 1: its operands are on the stack, 2: listed
   for (OpId id : ops) state[id] = 0;

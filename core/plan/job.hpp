@@ -36,7 +36,8 @@ struct MemberSpec {
   std::string where;
 };
 
-/// Parameters whose name matches one of `patterns` ('*' any text, '?' one character); the first group that matches wins.
+/// Parameters whose name matches one of `patterns` ('*' any text, '?' one character); the first group that matches
+/// wins.
 struct ParameterGroup {
   std::vector<std::string> patterns;
   UserValues options;
@@ -46,8 +47,8 @@ struct ParameterGroup {
 };
 
 /// Everything a script returns, with the graphs it built. Batch inputs are graph inputs named as the data's fields.
-/// `train` and `evaluate` have outputs "loss" (a sum over the batch) and "weight" (what to divide by, which must not depend on
-/// parameters), and any number of metrics "metric.<name>" with "metric.<name>.weight".
+/// `train` and `evaluate` have outputs "loss" (a sum over the batch) and "weight" (what to divide by, which must not
+/// depend on parameters), and any number of metrics "metric.<name>" with "metric.<name>.weight".
 struct Job {
   std::vector<ParameterSpec> parameters;
   Graph train;

@@ -40,8 +40,8 @@ struct TrainedParameter {
 
 /// What all strategies together ask for. Filled in plan order; layouts are canonical.
 struct PlacementRequest {
-  /// Per mesh axis: the logical axes that it may cut (rule 1); "": dimensions without one. None: the axis only follows pins
-  /// and offers.
+  /// Per mesh axis: the logical axes that it may cut (rule 1); "": dimensions without one. None: the axis only follows
+  /// pins and offers.
   std::vector<std::vector<std::string>> cuts;
   std::map<ValueId, Layout> used;    ///< parameters, in forward and backward; absent: replicated
   std::map<ValueId, Layout> stored;  ///< parameters (absent: used) and states (absent: as their parameter is used)

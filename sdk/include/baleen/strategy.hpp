@@ -156,8 +156,7 @@ baleen_strategy_t strategy_table() {
     return guard(Self::of(self).host, [&] { return Self::of(self).member->rewrite(GraphView(graph)); });
   };
   table.place = [](void* self, const baleen_graph_t* graph, const baleen_placing_t* placing) {
-    return guard(Self::of(self).host,
-                 [&] { return Self::of(self).member->place(GraphView(graph), Placing(placing)); });
+    return guard(Self::of(self).host, [&] { return Self::of(self).member->place(GraphView(graph), Placing(placing)); });
   };
   table.recompute = [](void* self, const baleen_graph_t* graph) {
     return guard(Self::of(self).host, [&] { return Self::of(self).member->recompute(GraphView(graph)); });

@@ -69,8 +69,8 @@ TEST(Micro, ATermThatOthersReadIsKeptApart) {
   expect_as_reference(m.graph, TOY, {}, 3, 14);
 }
 
-/// A bias's gradient is a view of a reduction's result. Summed up only behind the rest of the backward pass, it would hold up
-/// every collective that waits for it.
+/// A bias's gradient is a view of a reduction's result. Summed up only behind the rest of the backward pass, it would
+/// hold up every collective that waits for it.
 TEST(Micro, ATermThatIsAViewIsAddedUpRightBehindItsMaker) {
   GraphMaker m;
   const ValueId x = m.batch("x", {6, 5}), y = m.batch("y", {6, 7});

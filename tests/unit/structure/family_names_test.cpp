@@ -66,7 +66,8 @@ class NameFinder {
 
  private:
   static std::string pattern(const std::string& name) {
-    static const std::set<std::string> english = {"console", "host", "table", "text", "trace", "data", "zero", "tensor"};
+    static const std::set<std::string> english = {"console", "host", "table", "text",
+                                                  "trace",   "data", "zero",  "tensor"};
     const bool word = english.contains(name);
     const std::string before = word ? "[`'\"/._=-]" : "[^A-Za-z0-9]", after = word ? "[`'\"/._=\\\\-]" : "[^A-Za-z0-9]";
     return "(^|" + before + ")" + name + "(" + after + "|$)";
