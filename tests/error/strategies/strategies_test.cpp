@@ -29,7 +29,7 @@ struct Pair {
   std::string needs = {};  ///< strategies that a tree may be built without
 };
 
-void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.plan; }
+void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.name; }
 
 /// Whether the tree has the strategies, separated by a blank.
 bool built_with(const std::string& strategies) {
@@ -45,7 +45,7 @@ TEST_P(StrategiesApart, AreBothNamed) {
   const Pair& pair = GetParam();
   if (!built_with(pair.needs)) GTEST_SKIP() << "needs the strategies " << pair.needs;
   const ProcessResult result = run(pair.mesh, pair.plan);
-  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  EXPECT_EQ(result.exit_code, 2) << pair.plan << result.out << result.err;
   for (const std::string& words : pair.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
   EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
 }

@@ -11,9 +11,10 @@ namespace baleen::test {
 struct Mix {
   int data = 1, sequence = 1, tensor = 1;
   int stage = 0;               ///< of `zero`, which then works along `data` in place of the strategy `data`
-  bool also = false;           ///< `zero` cuts along `sequence` too
+  std::string also = {};       ///< the axis along which `zero` cuts too
   std::string attention = {};  ///< the mode of `sequence`: ulysses, ring
   std::string products = {};   ///< the mode of `tensor`
+  int depth = 2;               ///< in 2.5d
   bool megatron = false;       ///< `sequence` in mode megatron on the axis `tensor`
   std::string order = "data sequence tensor";
 
@@ -40,13 +41,14 @@ inline std::string mode_option(const std::string& mode) { return "mode = \"" + m
 inline std::string manifest_of(const Mix& mix) {
   std::string plan;
   if (mix.stage > 0)
-    plan +=
-        plan_entry("zero", "stage = " + std::to_string(mix.stage) + "\n" + (mix.also ? "also = \"sequence\"\n" : ""));
+    plan += plan_entry("zero", "stage = " + std::to_string(mix.stage) + "\n" +
+                                   (mix.also.empty() ? "" : "also = \"" + mix.also + "\"\n"));
   else if (mix.data > 1)
     plan += plan_entry("data");
   if (mix.sequence > 1) plan += plan_entry("sequence", mode_option(mix.attention));
   if (mix.tensor > 1)
-    plan += plan_entry("tensor", mode_option(mix.products) + (mix.products == "2.5d" ? "depth = 2\n" : ""));
+    plan += plan_entry("tensor", mode_option(mix.products) +
+                                     (mix.products == "2.5d" ? "depth = " + std::to_string(mix.depth) + "\n" : ""));
   if (mix.megatron) plan += plan_entry("sequence", mode_option("megatron"));
   return manifest_of(mix.mesh(), plan);
 }
@@ -54,7 +56,7 @@ inline std::string manifest_of(const Mix& mix) {
 /// "zero2also_data2_ring2_1d2_megatron".
 inline std::string name_of(const Mix& mix) {
   std::string name;
-  if (mix.stage > 0) name += "zero" + std::to_string(mix.stage) + (mix.also ? "also_" : "_");
+  if (mix.stage > 0) name += "zero" + std::to_string(mix.stage) + (mix.also.empty() ? "_" : "also_");
   for (const auto& [axis, size] : mix.mesh())
     name += (axis == "data"       ? axis
              : axis == "sequence" ? mix.attention
@@ -78,7 +80,8 @@ inline std::string missing_strategy(const Mix& mix) {
   return {};
 }
 
-inline void PrintTo(const Mix& mix, std::ostream* out) { *out << manifest_of(mix); }
+// In one word: the names of tests have it, and CMake lists those.
+inline void PrintTo(const Mix& mix, std::ostream* out) { *out << name_of(mix); }
 
 /// `baleen verify --checked` finds no difference between the mix and one rank.
 inline void expect_equal(const Mix& mix, const std::string& script, const std::vector<std::string>& arguments) {
