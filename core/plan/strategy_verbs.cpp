@@ -28,9 +28,9 @@ baleen_status_t guarded(Status& first, Verb&& verb) {
 
 }  // namespace
 
-PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, const baleen_mesh_t& mesh,
-                           std::string strategy, std::int64_t micro_batches)
-    : graph_(graph), request_(request), mesh_(mesh), strategy_(std::move(strategy)) {
+PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
+                           Wishes::Asker strategy, std::int64_t micro_batches)
+    : graph_(graph), request_(request), wishes_(wishes), mesh_(mesh), strategy_(std::move(strategy)) {
   table_.size = sizeof(table_);
   table_.self = this;
   table_.mesh = &mesh_;
@@ -39,10 +39,11 @@ PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, const 
     return self(p).run([&] { return self(p).cut(axis, std::string(view(name))); });
   };
   table_.use = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
-    return self(p).run([&] { return self(p).lay(self(p).request_.used, value, axis, placement); });
+    return self(p).run([&] { return self(p).lay(Wishes::How::used, self(p).request_.used, value, axis, placement); });
   };
   table_.store = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
-    return self(p).run([&] { return self(p).lay(self(p).request_.stored, value, axis, placement); });
+    return self(p).run(
+        [&] { return self(p).lay(Wishes::How::stored, self(p).request_.stored, value, axis, placement); });
   };
   table_.pin = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement, std::uint32_t every) {
     return self(p).run([&] { return self(p).pin(value, axis, placement, every != 0); });
@@ -95,9 +96,10 @@ Status PlacingVerbs::cut(std::uint32_t axis, const std::string& logical_axis) {
   return {};
 }
 
-Status PlacingVerbs::lay(std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
+Status PlacingVerbs::lay(Wishes::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
                          baleen_placement_t placement) {
   BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
+  BALEEN_TRY(wishes_.ask(graph_, strategy_, how, value, axis, wanted));
   auto [it, is_new] = layouts.try_emplace(value, Layout(mesh_.count));
   it->second = with_placement(it->second, static_cast<int>(axis), wanted);
   return {};
@@ -105,6 +107,7 @@ Status PlacingVerbs::lay(std::map<ValueId, Layout>& layouts, ValueId value, std:
 
 Status PlacingVerbs::pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch) {
   BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
+  BALEEN_TRY(wishes_.ask(graph_, strategy_, Wishes::How::pinned, value, axis, wanted));
   Pin& pin = request_.pins[value];
   pin.placements.resize(mesh_.count);
   pin.placements[axis] = wanted;
@@ -116,7 +119,7 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
   if (offer.op >= graph_.op_count() || !graph_.op(offer.op).live)
     return invalid("there is no op number " + std::to_string(offer.op));
   const Op& op = graph_.op(offer.op);
-  const std::string owner = offer.as_it_stands ? std::string() : strategy_;
+  const std::string owner = offer.as_it_stands ? std::string() : strategy_.name;
   Offer result{offer.op, std::string(view(offer.name)), owner, {}, {}, {}, offer.bytes, offer.only != 0};
   const auto placements = [](const baleen_placement_t* first, std::size_t count) {
     std::vector<Placement> list;

@@ -5,6 +5,7 @@
 #include "baleen/strategy.h"
 #include "core/plan/placement.hpp"
 #include "core/plan/plan.hpp"
+#include "core/plan/wishes.hpp"
 
 namespace baleen {
 
@@ -20,8 +21,8 @@ inline constexpr const char* kEachTag = "every_micro_batch";
 /// Writes one strategy's wishes into a request. Borrows all; lives during one call of the strategy.
 class PlacingVerbs {
  public:
-  PlacingVerbs(const Graph& graph, PlacementRequest& request, const baleen_mesh_t& mesh, std::string strategy,
-               std::int64_t micro_batches);
+  PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
+               Wishes::Asker strategy, std::int64_t micro_batches);
   PlacingVerbs(const PlacingVerbs&) = delete;
   PlacingVerbs& operator=(const PlacingVerbs&) = delete;
 
@@ -33,7 +34,8 @@ class PlacingVerbs {
   template <class Verb>
   baleen_status_t run(Verb&& verb);
   Status cut(std::uint32_t axis, const std::string& logical_axis);
-  Status lay(std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis, baleen_placement_t placement);
+  Status lay(Wishes::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
+             baleen_placement_t placement);
   Status pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch);
   Status offer(const baleen_offer_t& offer);
   Status check_axis(std::uint32_t axis) const;
@@ -43,8 +45,9 @@ class PlacingVerbs {
 
   const Graph& graph_;
   PlacementRequest& request_;
+  Wishes& wishes_;
   const baleen_mesh_t& mesh_;
-  std::string strategy_;
+  Wishes::Asker strategy_;
   baleen_placing_t table_{};
   Status status_;
 };

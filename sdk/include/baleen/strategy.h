@@ -54,7 +54,8 @@ typedef struct baleen_offer_t {
 } baleen_offer_t;
 
 /* The verbs of `place`. Mesh axes are numbers. What is not asked for stays: parameters and states replicated, other
- * values as propagation finds them. A later strategy of the plan stands above an earlier one. */
+ * values as propagation finds them. Strategies may ask for the same; where two ask `use`, `store` or `pin` for unlike
+ * placements of one value along one axis of several ranks, the plan is refused. */
 typedef struct baleen_placing_t {
     uint64_t size;
     void* self;
@@ -129,8 +130,8 @@ typedef struct baleen_strategy_t {
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
                               void** strategy);
     void (*destroy)(void* strategy);
-    /* Whether it works along a mesh axis. An axis that no strategy of the plan claims goes to the strategy of its
-     * name. */
+    /* Whether it works along a mesh axis. An axis that no strategy of the plan claims goes to the strategy of its name;
+     * one of several ranks that two claim is refused: who helps another along its axis does not claim it. */
     uint32_t (*claims)(void* strategy, uint32_t axis);
     /* `tag` and `rewrite` see forward graphs. An op with the tag "apart" is not replaced by a fused form that its
      * kind offers. */
