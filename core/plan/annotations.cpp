@@ -49,8 +49,9 @@ bool is_forward(const Op& op, const Value& value) {
 }
 
 std::string in_words(const Placement& placement) {
-  return placement.is_shard() ? "cut along dimension " + std::to_string(placement.argument + 1)
-         : placement.is_replicate() ? "whole" : to_string(placement);
+  return placement.is_shard()       ? "cut along dimension " + std::to_string(placement.argument + 1)
+         : placement.is_replicate() ? "whole"
+                                    : to_string(placement);
 }
 
 void lay(std::map<ValueId, Layout>& layouts, ValueId value, int axis, const Placement& placement) {
@@ -193,11 +194,11 @@ Status Annotations::check_extent(const Value& value, int axis, const Wish& wish)
   const auto dim = static_cast<std::size_t>(wish.placement.argument);
   const std::int64_t extent = value.shape[dim], ranks = mesh_.size(axis);
   if (extent >= ranks) return {};
-  const std::string what = value.axes[dim].empty() ? "dimension " + std::to_string(dim + 1) : "`" + value.axes[dim] + "`";
-  return invalid(what + " = " + std::to_string(extent) + " of " + to_string(value.shape) +
-                     " cannot be cut over the " + std::to_string(ranks) + " ranks along `" + wish.annotation->axis +
-                     "`; make it " + std::to_string(ranks) + " or more, or the axis " + std::to_string(extent) +
-                     " or less",
+  const std::string what =
+      value.axes[dim].empty() ? "dimension " + std::to_string(dim + 1) : "`" + value.axes[dim] + "`";
+  return invalid(what + " = " + std::to_string(extent) + " of " + to_string(value.shape) + " cannot be cut over the " +
+                     std::to_string(ranks) + " ranks along `" + wish.annotation->axis + "`; make it " +
+                     std::to_string(ranks) + " or more, or the axis " + std::to_string(extent) + " or less",
                  wish.annotation->where);
 }
 

@@ -15,7 +15,8 @@ int begin_annotation(lua_State* L) {
   annotation.dim = arguments.text(3, "dim");
   annotation.where = arguments.text(4, "where");
   Description& description = description_of(L);
-  lua_pushinteger(L, static_cast<lua_Integer>(description.enter(std::move(annotation), LuaState::of(L).place(L).depth)));
+  lua_pushinteger(L,
+                  static_cast<lua_Integer>(description.enter(std::move(annotation), LuaState::of(L).place(L).depth)));
   return 1;
 }
 
@@ -25,8 +26,8 @@ int end_annotation(lua_State* L) {
   return 0;
 }
 
-/// layout(pattern, axis, dim, where): of what has such a name. `dim`: a logical axis, a dimension from 1 (or from -1 for
-/// the last), or 0 for whole.
+/// layout(pattern, axis, dim, where): of what has such a name. `dim`: a logical axis, a dimension from 1 (or from -1
+/// for the last), or 0 for whole.
 int layout(lua_State* L) {
   const Arguments arguments(L, "layout");
   Annotation annotation;

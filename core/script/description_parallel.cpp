@@ -61,7 +61,8 @@ void Description::check_split(std::size_t mark) {
   const std::vector<std::string> words(known.begin(), known.end());
   throw ScriptError(invalid("parallel.split: `dim`: nothing that is made inside has this logical axis; " +
                                 (words.empty() ? "nothing inside has any; name dimensions with `axes`, as in nn.linear "
-                                                 "{ out = 64, axes = { \"" + annotation.dim + "\" } }"
+                                                 "{ out = 64, axes = { \"" +
+                                                     annotation.dim + "\" } }"
                                                : unknown_word("logical axis", annotation.dim, words)),
                             annotation.where));
 }
