@@ -30,6 +30,7 @@ struct Offer {
   std::vector<std::vector<Placement>> inputs, outputs;
   double bytes = 0;   ///< sent per rank, over its axes
   bool only = false;  ///< the op has no other candidate on these axes
+  std::string strategy = {};  ///< who offers it, lowered or not; for messages
 };
 
 /// The values of one trained parameter.

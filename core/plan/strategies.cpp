@@ -44,7 +44,7 @@ struct Strategies::Impl {
   std::deque<Member> members;
 
   Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
-  Status claim(const Job& job, const Registry& plugins);
+  Status claim(const Job& job, const Annotations& annotations, const Registry& plugins);
   bool claimed(std::uint32_t axis) const;
   Status check_claims() const;
 
@@ -109,9 +109,9 @@ Status Strategies::Impl::check_claims() const {
   return {};
 }
 
-Status Strategies::Impl::claim(const Job& job, const Registry& plugins) {
+Status Strategies::Impl::claim(const Job& job, const Annotations& annotations, const Registry& plugins) {
   for (std::uint32_t axis = 0; axis < axes.size(); ++axis) {
-    if (claimed(axis) || mesh.axes[axis].size == 1) continue;
+    if (claimed(axis) || mesh.axes[axis].size == 1 || annotations.claims(mesh.axes[axis].name)) continue;
     const std::string& name = mesh.axes[axis].name;
     const MemberSpec spec{name, {}, {}, "mesh." + name};
     if (!plugins.find("strategy", name, spec.where))
@@ -127,13 +127,14 @@ Status Strategies::Impl::claim(const Job& job, const Registry& plugins) {
   return {};
 }
 
-Result<Strategies> Strategies::open(const Job& job, const Mesh& mesh, const Registry& plugins) {
+Result<Strategies> Strategies::open(const Job& job, const Mesh& mesh, const Annotations& annotations,
+                                    const Registry& plugins) {
   auto impl = std::make_unique<Impl>();
   impl->mesh = mesh;
   for (const MeshAxis& axis : impl->mesh.axes) impl->axes.push_back({abi(axis.name), axis.size});
   impl->abi_mesh = {sizeof(baleen_mesh_t), impl->axes.data(), impl->axes.size()};
   for (const MemberSpec& spec : job.strategies) BALEEN_TRY(impl->open(spec, plugins, job.seed));
-  BALEEN_TRY(impl->claim(job, plugins));
+  BALEEN_TRY(impl->claim(job, annotations, plugins));
   BALEEN_TRY(impl->check_claims());
   return Strategies(std::move(impl));
 }

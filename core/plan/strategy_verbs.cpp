@@ -120,7 +120,8 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
     return invalid("there is no op number " + std::to_string(offer.op));
   const Op& op = graph_.op(offer.op);
   const std::string owner = offer.as_it_stands ? std::string() : strategy_.name;
-  Offer result{offer.op, std::string(view(offer.name)), owner, {}, {}, {}, offer.bytes, offer.only != 0};
+  Offer result{offer.op,      std::string(view(offer.name)), owner, {}, {}, {}, offer.bytes, offer.only != 0,
+               strategy_.name};
   const auto placements = [](const baleen_placement_t* first, std::size_t count) {
     std::vector<Placement> list;
     for (std::size_t i = 0; i < count; ++i)
