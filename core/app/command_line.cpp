@@ -91,7 +91,9 @@ class Parser {
     add_verify();
     add_generate();
     add_graph();
-    for (CLI::App* sub : {run_, verify_, generate_, graph_}) add_flags(*sub);  // last: our own words are taken by then
+    add_plan();
+    for (CLI::App* sub : {run_, verify_, generate_, graph_, plan_})
+      add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     doctor_ = subcommand("doctor",
                          "Look at this machine and this installation: what is there, what is missing, how to get it");
@@ -183,6 +185,13 @@ class Parser {
     graph_->add_flag("--print-passes", graph_options_.print_passes, "Print the graph after each pass that changed it");
   }
 
+  void add_plan() {
+    plan_ = subcommand("plan",
+                       "Count what each rank of the manifest will hold and send, and whether it fits; runs nothing");
+    add_script(*plan_, plan_options_);
+    plan_->add_flag("--json", plan_options_.json, "For programs: everything, as one JSON object");
+  }
+
   void add_plugins() {
     list_ = subcommand("plugins", "List the plugins that are found; none is opened");
     list_->add_option("NAME", plugins_options_.names, "Show these with their options")->type_name("");
@@ -268,6 +277,7 @@ class Parser {
     }
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
+    if (chosen() == plan_) return with_script(plan_options_);
     if (chosen() == list_) return Command(plugins_options_);
     return Command(DoctorOptions{});
   }
@@ -285,13 +295,14 @@ class Parser {
   CLI::App app_{
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
-  CLI::App *run_ = nullptr, *verify_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *list_ = nullptr,
-           *doctor_ = nullptr;
+  CLI::App *run_ = nullptr, *verify_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr,
+           *list_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
   GenerateOptions generate_options_;
   GraphOptions graph_options_;
+  PlanOptions plan_options_;
   PluginsOptions plugins_options_;
   std::uint64_t seed_ = 0;
   std::int64_t steps_ = 0;

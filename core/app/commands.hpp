@@ -24,7 +24,7 @@ struct Setup {
   RankLink* link = nullptr;          ///< borrowed; null unless a launcher started this process as a rank
 };
 
-/// What `run`, `generate` and `graph` share.
+/// What all commands that run a script share.
 struct ScriptOptions {
   std::filesystem::path script;
   std::vector<std::string> script_args;  ///< after `--`
@@ -57,6 +57,10 @@ struct GraphOptions : ScriptOptions {
   bool print_passes = false;
 };
 
+struct PlanOptions : ScriptOptions {
+  bool json = false;
+};
+
 struct PluginsOptions {
   std::vector<std::string> names;  ///< empty: all, without their options
   bool json = false;
@@ -66,6 +70,7 @@ int run_command(const RunOptions& options, const Setup& setup);
 int verify_command(const VerifyOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
 int graph_command(const GraphOptions& options, const Setup& setup);
+int plan_command(const PlanOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);
 int doctor_command(const Setup& setup);
 

@@ -5,6 +5,7 @@
 #include "core/app/assembly.hpp"
 #include "core/app/commands.hpp"
 #include "core/app/exit_code.hpp"
+#include "core/plan/strategies.hpp"
 
 namespace baleen::app {
 namespace {
@@ -41,9 +42,10 @@ Status graph(const GraphOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
   const bool generate = options.graph == "generate";
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate, options.print_passes}));
-  described.script->job().mesh = prepared.mesh;
+  Job& job = described.script->job();
+  BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
   BALEEN_TRY_ASSIGN(const Plan plan,
-                    make_plan(std::move(described.script->job()), setup.registry, pass_observer(options.print_passes)));
+                    make_plan(std::move(job), setup.registry, pass_observer(options.print_passes)));
   const std::optional<ScheduledGraph>& chosen = generate ? plan.generate : plan.evaluate;
   if (options.graph != "train" && !chosen)
     return invalid("the job has no " + options.graph + " graph", options.script.string());

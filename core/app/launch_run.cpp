@@ -7,6 +7,7 @@
 
 #include "core/app/exit_code.hpp"
 #include "core/app/prepare.hpp"
+#include "core/launch/cpu_sets.hpp"
 #include "core/launch/rank_link.hpp"
 
 namespace baleen::app {
@@ -60,6 +61,12 @@ void share_threads(Member& compute, const Setup& setup) {
   if (!setup.link || !has_threads(compute) || threads_asked(compute) > 0) return;
   const std::int64_t threads = setup.link->place().threads;
   compute.options.insert_or_assign(kThreads, UserValue{threads, "the launcher"});
+}
+
+void share_threads_of(Member& compute, std::int64_t ranks) {
+  if (!has_threads(compute) || threads_asked(compute) > 0) return;
+  const std::int64_t threads = share_cpus(usable_cpus(), static_cast<int>(ranks), 0).threads;
+  compute.options.insert_or_assign(kThreads, UserValue{threads, "the plan"});
 }
 
 int report(const Log& log, const Outcome& outcome) {

@@ -16,6 +16,8 @@ int launch_run(const ScriptOptions& options, const Setup& setup);
 /// In a rank: unless the user gives the compute plugin a number of threads, its option `threads`, where it has one, is
 /// the rank's share of the host's processors.
 void share_threads(Member& compute, const Setup& setup);
+/// The same for a rank that is not started: as if `ranks` shared this machine.
+void share_threads_of(Member& compute, std::int64_t ranks);
 
 /// Says in one line how the ranks ended; returns the exit code. Where a signal ended them all, it ends this process
 /// too.

@@ -1,5 +1,6 @@
 /// \file The mesh, placements and layouts: how one rank's piece of a tensor lies in the whole.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,7 +54,7 @@ struct Placement {
   std::optional<int> cut() const;
   /// Alike but for the depth.
   bool same_kind(const Placement& other) const { return kind == other.kind && argument == other.argument; }
-  friend bool operator==(const Placement&, const Placement&) = default;
+  friend auto operator<=>(const Placement&, const Placement&) = default;
 
   static Placement replicate() { return {}; }
   static Placement shard(int dim) { return {Kind::shard, dim, 0}; }

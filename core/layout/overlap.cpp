@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "core/layout/piece.hpp"
-
 namespace baleen {
 namespace {
 
@@ -40,6 +38,8 @@ std::int64_t first_elements(const std::vector<Runs>& all, const std::vector<Runs
   return found;
 }
 
+}  // namespace
+
 std::int64_t common_elements(const Piece& a, const Piece& b) {
   if (a.flat && b.flat) {  // over one box
     const Runs both = common({*a.flat}, {*b.flat});
@@ -51,8 +51,6 @@ std::int64_t common_elements(const Piece& a, const Piece& b) {
   for (std::size_t d = 0; d < a.dims.size(); ++d) count *= length(common(a.dims[d], b.dims[d]));
   return count;
 }
-
-}  // namespace
 
 double moved_share(const Layout& from, const Layout& to, const Shape& shape, const Mesh& mesh,
                    const std::vector<int>& axes) {

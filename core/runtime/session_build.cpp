@@ -4,24 +4,11 @@
 namespace baleen {
 
 Status Session::Impl::compile(Plan plan) {
-  CompileOptions compile_options;
-  if (options.communicator) compile_options.at = options.communicator->at();
-  persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, compile_options.at);
   scalars = std::move(plan.scalars);
-  auto compile_one = [&](ScheduledGraph scheduled, std::optional<Program>& to) -> Status {
-    BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent, compile_options));
-    to.emplace(std::move(program));
-    return {};
-  };
   const std::int64_t micro_batches = plan.train.micro_batches;
-  BALEEN_TRY(compile_one(std::move(plan.initialize), initialize));
-  BALEEN_TRY(compile_one(std::move(plan.train), train));
-  if (plan.evaluate) BALEEN_TRY(compile_one(std::move(*plan.evaluate), evaluate));
-  if (plan.generate) BALEEN_TRY(compile_one(std::move(*plan.generate), generate));
-  std::vector<const Program*> programs;
-  for (const auto* p : {&initialize, &train, &evaluate, &generate})
-    if (*p) programs.push_back(&**p);
-  planned = plan_memory(persistent, programs, device);
+  const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
+  BALEEN_TRY(compile_all(std::move(plan), device, at));
+  planned = plan_memory(persistent, all(), device);
   BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
   BALEEN_TRY_ASSIGN(train_share, BatchShare::create(*train, data->info(), options.batch));
   if (evaluate) {

@@ -1,6 +1,7 @@
 /// \file A session's parts, shared by the files that implement it.
 #pragma once
 #include "core/runtime/batch_share.hpp"
+#include "core/runtime/job_programs.hpp"
 #include "core/runtime/session.hpp"
 #include "core/runtime/session_memory.hpp"
 #include "core/runtime/shards.hpp"
@@ -14,14 +15,12 @@ inline const Port* find_port(const std::vector<Port>& ports, const std::string& 
   return nullptr;
 }
 
-struct Session::Impl {
+struct Session::Impl : JobPrograms {
   Device& device;
   Monitors& monitors;
   std::shared_ptr<Dataset> data;
   SessionOptions options;
-  PersistentLayout persistent;
   std::vector<ScalarSpec> scalars;
-  std::optional<Program> initialize, train, evaluate, generate;
   std::map<std::string, std::uint64_t> planned;
   Arena persistent_arena, work_arena;
   std::unique_ptr<ShardGather> gather;              ///< made when it is first needed

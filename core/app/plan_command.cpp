@@ -1,0 +1,103 @@
+/// \file `baleen plan`: the passes of a run for one rank of each class, without processes, transport or memory.
+#include <cstdio>
+#include <utility>
+
+#include "core/app/assembly.hpp"
+#include "core/app/commands.hpp"
+#include "core/app/exit_code.hpp"
+#include "core/app/launch_run.hpp"
+#include "core/app/plan_report.hpp"
+#include "core/plan/strategies.hpp"
+#include "core/runtime/job_programs.hpp"
+#include "core/runtime/session_memory.hpp"
+
+namespace baleen::app {
+namespace {
+
+/// Per rank: how many share its host.
+std::vector<std::int64_t> host_shares(const Manifest& manifest) {
+  std::vector<std::int64_t> shares;
+  for (const ManifestHost& host : manifest.hosts)
+    shares.insert(shares.end(), static_cast<std::size_t>(host.ranks), host.ranks);
+  return shares;
+}
+
+std::int64_t parameters_of(const Plan& plan) {
+  std::int64_t parameters = 0;
+  for (const PersistentSpec& spec : plan.persistent)
+    if (spec.role == Role::parameter) parameters += element_count(spec.type.shape);
+  return parameters;
+}
+
+/// Compiles for ranks and counts. The device is one of this machine, told that `ranks` share it.
+class Planner {
+ public:
+  Planner(const Prepared& prepared, std::int64_t batch, std::uint64_t seed)
+      : compute_(prepared.compute), batch_(batch), seed_(seed) {}
+
+  Result<PlannedClass> count(const Plan& plan, RankClass ranks, std::int64_t local_ranks) {
+    BALEEN_TRY(use_device(local_ranks));
+    JobPrograms programs;
+    const std::int64_t micro_batches = plan.train.micro_batches;
+    BALEEN_TRY(programs.compile_all(Plan(plan), *device_, coordinates(plan.mesh, ranks.first())));
+    PlannedClass one{std::move(ranks), plan_memory(programs.persistent, programs.all(), *device_), {}, 0, true};
+    one.traffic = programs.train->traffic();
+    one.memory = device_->info().memory_bytes / static_cast<std::uint64_t>(local_ranks);
+    if (Status fits = check_memory(one.planned, *device_, local_ranks, batch_, micro_batches); !fits) {
+      one.fits = false;
+      if (verdict_) verdict_ = std::move(fits);
+    }
+    return one;
+  }
+
+  /// The first refusal, if there is one.
+  const Status& verdict() const { return verdict_; }
+
+ private:
+  Status use_device(std::int64_t local_ranks) {
+    if (device_ && local_ranks == device_ranks_) return {};
+    Member member = compute_.member;
+    if (local_ranks > 1) share_threads_of(member, local_ranks);
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_));
+    BALEEN_TRY_ASSIGN(device_, Device::create(compute_.plugin, *settings.get()));
+    device_ranks_ = local_ranks;
+    return {};
+  }
+
+  const Opened& compute_;
+  std::int64_t batch_;
+  std::uint64_t seed_;
+  std::unique_ptr<Device> device_;
+  std::int64_t device_ranks_ = 0;
+  Status verdict_;
+};
+
+/// Returns whether it fits.
+Status plan(const PlanOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
+  Wishes wishes;
+  wishes.silent = options.json;
+  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, wishes));
+  Job& job = described.script->job();
+  BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
+  Planner planner(prepared, job.batch, job.seed);
+  BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
+  const std::vector<std::int64_t> shares = host_shares(setup.manifest);
+  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}};
+  for (RankClass& ranks : rank_classes(made, shares)) {
+    const std::int64_t local_ranks = shares[static_cast<std::size_t>(ranks.first())];
+    BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), local_ranks));
+    report.classes.push_back(std::move(one));
+  }
+  std::fputs((options.json ? to_json(report) : to_text(report)).c_str(), stdout);
+  std::fflush(stdout);
+  return planner.verdict();
+}
+
+}  // namespace
+
+int plan_command(const PlanOptions& options, const Setup& setup) {
+  return conclude(setup.log, plan(options, setup), setup.link);
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,93 @@
+/// \file Lines up numbers.
+#include "core/app/plan_report.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/app/json.hpp"
+#include "core/runtime/session_memory.hpp"
+
+namespace baleen::app {
+namespace {
+
+/// In the order in which people look for them; others come after.
+constexpr const char* kKinds[] = {"parameters",  "gradients", "optimizer", "control", "inputs",
+                                  "activations", "scratch",   "padding",   "device"};
+
+std::string with_commas(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string line(const std::string& name, std::uint64_t bytes) {
+  char text[160];
+  std::snprintf(text, sizeof text, "  %-34s %22s  %s\n", name.c_str(), with_commas(bytes).c_str(),
+                bytes_text(bytes).c_str());
+  return text;
+}
+
+/// "ranks 0-6, 8".
+std::string ranks_text(const RankClass& ranks) {
+  constexpr std::size_t kMost = 6;
+  std::string text = ranks.count == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(kMost, ranks.stretches.size()); ++i) {
+    const auto& [first, last] = ranks.stretches[i];
+    text += (i ? ", " : "") + std::to_string(first) + (first == last ? "" : "-" + std::to_string(last));
+  }
+  return text + (ranks.stretches.size() > kMost ? ", ..." : "");
+}
+
+std::string class_text(const PlannedClass& one) {
+  std::string text = ranks_text(one.ranks) + " (" + with_commas(static_cast<std::uint64_t>(one.ranks.count)) +
+                     (one.ranks.count == 1 ? " rank)\n" : " ranks)\n");
+  for (const char* kind : kKinds)
+    if (const auto found = one.planned.find(kind); found != one.planned.end()) text += line(kind, found->second);
+  for (const auto& [kind, bytes] : one.planned)
+    if (kind != "total" && std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
+      text += line(kind, bytes);
+  text += line("total", one.planned.at("total"));
+  text += one.fits ? "  fits into " : "  DOES NOT FIT into ";
+  text += bytes_text(one.memory) + "\n";
+  if (one.traffic.empty()) return text + "  sends nothing\n";
+  text += "  sent per step\n";
+  for (const Traffic& sent : one.traffic) text += line("  " + sent.kind + " along " + sent.axes, sent.bytes);
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const PlanReport& report) {
+  std::string text = with_commas(static_cast<std::uint64_t>(report.parameters)) + " parameters on " +
+                     with_commas(static_cast<std::uint64_t>(report.ranks)) + (report.ranks == 1 ? " rank" : " ranks");
+  std::string axes;
+  for (const MeshAxis& axis : report.mesh.axes)
+    axes += (axes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
+  text += (axes.empty() ? "" : " (" + axes + ")") + ", bytes of each:\n";
+  for (const PlannedClass& one : report.classes) text += "\n" + class_text(one);
+  return text;
+}
+
+std::string to_json(const PlanReport& report) {
+  JsonWriter json;
+  json.begin('{').key("script").value(report.script).key("ranks").value(static_cast<double>(report.ranks));
+  json.key("parameters").value(static_cast<double>(report.parameters)).key("mesh").begin('[');
+  for (const MeshAxis& axis : report.mesh.axes)
+    json.begin('{').key("name").value(axis.name).key("size").value(static_cast<double>(axis.size)).end('}');
+  json.end(']').key("classes").begin('[');
+  for (const PlannedClass& one : report.classes) {
+    json.begin('{').key("count").value(static_cast<double>(one.ranks.count)).key("ranks").begin('[');
+    for (const auto& [first, last] : one.ranks.stretches)
+      json.begin('[').value(static_cast<double>(first)).value(static_cast<double>(last)).end(']');
+    json.end(']').key("planned_bytes").begin('{');
+    for (const auto& [kind, bytes] : one.planned) json.key(kind).value(static_cast<double>(bytes));
+    json.end('}').key("sent_bytes").begin('{');
+    for (const Traffic& sent : one.traffic)
+      json.key(sent.kind + "." + sent.axes).value(static_cast<double>(sent.bytes));
+    json.end('}').key("memory_bytes").value(static_cast<double>(one.memory)).key("fits").value(one.fits).end('}');
+  }
+  json.end(']').end('}');
+  return json.text() + "\n";
+}
+
+}  // namespace baleen::app

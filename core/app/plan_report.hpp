@@ -1,0 +1,35 @@
+/// \file What `baleen plan` found, for people and for programs.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/plan/rank_classes.hpp"
+#include "core/program/program.hpp"
+
+namespace baleen::app {
+
+/// What every rank of a class holds and sends.
+struct PlannedClass {
+  RankClass ranks;
+  std::map<std::string, std::uint64_t> planned;  ///< bytes by kind and "total"
+  std::vector<Traffic> traffic;                  ///< of one training step
+  std::uint64_t memory = 0;                      ///< bytes of the device that one rank may have
+  bool fits = false;
+};
+
+struct PlanReport {
+  std::string script;
+  Mesh mesh;
+  std::int64_t ranks = 1;
+  std::int64_t parameters = 0;  ///< elements of the model
+  std::vector<PlannedClass> classes;
+};
+
+/// A table per class.
+std::string to_text(const PlanReport& report);
+/// One object; names of bytes are those of a run's closing record ("planned_bytes", "sent_bytes" by "KIND.AXES").
+std::string to_json(const PlanReport& report);
+
+}  // namespace baleen::app

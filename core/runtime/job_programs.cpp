@@ -1,0 +1,31 @@
+/// \file Compiles the programs of a plan one after the other.
+#include "core/runtime/job_programs.hpp"
+
+#include <utility>
+
+namespace baleen {
+
+Status JobPrograms::compile_all(Plan plan, Device& device, const Coordinates& at) {
+  CompileOptions options;
+  options.at = at;
+  persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
+  const auto compile_one = [&](ScheduledGraph scheduled, std::optional<Program>& to) -> Status {
+    BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent, options));
+    to.emplace(std::move(program));
+    return {};
+  };
+  BALEEN_TRY(compile_one(std::move(plan.initialize), initialize));
+  BALEEN_TRY(compile_one(std::move(plan.train), train));
+  if (plan.evaluate) BALEEN_TRY(compile_one(std::move(*plan.evaluate), evaluate));
+  if (plan.generate) BALEEN_TRY(compile_one(std::move(*plan.generate), generate));
+  return {};
+}
+
+std::vector<const Program*> JobPrograms::all() const {
+  std::vector<const Program*> programs;
+  for (const auto* p : {&initialize, &train, &evaluate, &generate})
+    if (*p) programs.push_back(&**p);
+  return programs;
+}
+
+}  // namespace baleen

@@ -1,0 +1,20 @@
+/// \file The programs of a job on one rank, compiled and without memory: what a session runs and what a plan counts.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "core/program/program.hpp"
+
+namespace baleen {
+
+struct JobPrograms {
+  PersistentLayout persistent;
+  std::optional<Program> initialize, train, evaluate, generate;
+
+  /// Fills this with the programs of the rank at `at`. Allocates nothing on the device, which outlives them.
+  Status compile_all(Plan plan, Device& device, const Coordinates& at);
+  /// Those that there are.
+  std::vector<const Program*> all() const;
+};
+
+}  // namespace baleen
