@@ -1,6 +1,6 @@
 /// \file Layouts that a script chooses by hand, without a strategy: N ranks compute what one computes, and what names
 /// nothing is refused at the script's line.
-#include "../parity_run.hpp"
+#include "parity/parity_run.hpp"
 
 namespace baleen::test {
 namespace {
