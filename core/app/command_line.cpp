@@ -189,6 +189,8 @@ class Parser {
     plan_ = subcommand("plan",
                        "Count what each rank of the manifest will hold and send, and whether it fits; runs nothing");
     add_script(*plan_, plan_options_);
+    plan_->add_flag("--exact", plan_options_.exact,
+                    "Also tell ranks apart by their roles in calls, on which the padding may depend; slower");
     plan_->add_flag("--json", plan_options_.json, "For programs: everything, as one JSON object");
   }
 

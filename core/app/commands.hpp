@@ -58,6 +58,7 @@ struct GraphOptions : ScriptOptions {
 };
 
 struct PlanOptions : ScriptOptions {
+  bool exact = false;  ///< ranks of different roles in calls are classes of their own
   bool json = false;
 };
 

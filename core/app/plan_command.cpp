@@ -40,8 +40,12 @@ class Planner {
     JobPrograms programs;
     const std::int64_t micro_batches = plan.train.micro_batches;
     BALEEN_TRY(programs.compile_all(Plan(plan), *device_, coordinates(plan.mesh, ranks.first())));
-    PlannedClass one{std::move(ranks), plan_memory(programs.persistent, programs.all(), *device_), {}, 0, true};
+    PlannedClass one;
+    one.ranks = std::move(ranks);
+    one.planned = plan_memory(programs.persistent, programs.all(), *device_);
+    one.held_gradients = programs.train->memory().held_gradients;
     one.traffic = programs.train->traffic();
+    one.fits = true;
     one.memory = device_->info().memory_bytes / static_cast<std::uint64_t>(local_ranks);
     if (Status fits = check_memory(one.planned, *device_, local_ranks, batch_, micro_batches); !fits) {
       one.fits = false;
@@ -84,7 +88,7 @@ Status plan(const PlanOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> shares = host_shares(setup.manifest);
   PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}};
-  for (RankClass& ranks : rank_classes(made, shares)) {
+  for (RankClass& ranks : rank_classes(made, options.exact ? Roles::apart : Roles::ignored, shares)) {
     const std::int64_t local_ranks = shares[static_cast<std::size_t>(ranks.first())];
     BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), local_ranks));
     report.classes.push_back(std::move(one));

@@ -42,7 +42,10 @@ std::string class_text(const PlannedClass& one) {
   std::string text = ranks_text(one.ranks) + " (" + with_commas(static_cast<std::uint64_t>(one.ranks.count)) +
                      (one.ranks.count == 1 ? " rank)\n" : " ranks)\n");
   for (const char* kind : kKinds)
-    if (const auto found = one.planned.find(kind); found != one.planned.end()) text += line(kind, found->second);
+    if (const auto found = one.planned.find(kind); found != one.planned.end()) {
+      text += line(kind, found->second);
+      if (found->first == "gradients") text += line("  of which until the update", one.held_gradients);
+    }
   for (const auto& [kind, bytes] : one.planned)
     if (kind != "total" && std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
       text += line(kind, bytes);
@@ -81,7 +84,11 @@ std::string to_json(const PlanReport& report) {
       json.begin('[').value(static_cast<double>(first)).value(static_cast<double>(last)).end(']');
     json.end(']').key("planned_bytes").begin('{');
     for (const auto& [kind, bytes] : one.planned) json.key(kind).value(static_cast<double>(bytes));
-    json.end('}').key("sent_bytes").begin('{');
+    json.end('}')
+        .key("held_gradients_bytes")
+        .value(static_cast<double>(one.held_gradients))
+        .key("sent_bytes")
+        .begin('{');
     for (const Traffic& sent : one.traffic)
       json.key(sent.kind + "." + sent.axes).value(static_cast<double>(sent.bytes));
     json.end('}').key("memory_bytes").value(static_cast<double>(one.memory)).key("fits").value(one.fits).end('}');

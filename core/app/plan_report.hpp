@@ -14,6 +14,7 @@ namespace baleen::app {
 struct PlannedClass {
   RankClass ranks;
   std::map<std::string, std::uint64_t> planned;  ///< bytes by kind and "total"
+  std::uint64_t held_gradients = 0;              ///< from the end of the last backward pass on
   std::vector<Traffic> traffic;                  ///< of one training step
   std::uint64_t memory = 0;                      ///< bytes of the device that one rank may have
   bool fits = false;

@@ -17,7 +17,7 @@ using Signature = std::vector<std::int64_t>;
 /// Facts of a graph that depend on a rank's coordinates, each once.
 class Facts {
  public:
-  explicit Facts(const Graph& graph) : graph_(graph) {
+  Facts(const Graph& graph, Roles roles) : graph_(graph), roles_(roles) {
     for (OpId id : graph.ops()) collect(graph.op(id));
   }
 
@@ -57,6 +57,7 @@ class Facts {
     if (converts) moves_.emplace(graph_.value(op.inputs[0]).shape, layout_of(op.inputs[0]), layout_of(op.outputs[0]));
     if (converts && op.kind->name == to_string(Collective::take_partial))
       for (const std::int64_t axis : op.attributes.integers("axes")) ends_.insert(static_cast<int>(axis));
+    if (roles_ == Roles::ignored) return;
     if (op.kind->name == "pick") picks_.emplace(static_cast<int>(op.attributes.integer("axes")), op.inputs);
     if (op.attributes.has("root"))
       ++roots_[{op.attributes.integers("axes"), op.kind->name, graph_.value(op.inputs[0]).shape}]
@@ -86,6 +87,7 @@ class Facts {
   }
 
   const Graph& graph_;
+  Roles roles_;
   std::set<std::pair<Shape, Layout>> pieces_;
   std::set<std::tuple<Shape, Layout, Layout>> moves_;
   std::set<int> ends_;  ///< axes along which the first keeps a whole, the last ends it
@@ -95,13 +97,13 @@ class Facts {
 
 }  // namespace
 
-std::vector<RankClass> rank_classes(const Plan& plan, const std::vector<std::int64_t>& marks) {
+std::vector<RankClass> rank_classes(const Plan& plan, Roles roles, const std::vector<std::int64_t>& marks) {
   std::vector<Facts> facts;
   std::set<int> turns;  // axes whose coordinates have an order of their own
   for (const ScheduledGraph* graph : {&plan.initialize, &plan.train, plan.evaluate ? &*plan.evaluate : nullptr,
                                       plan.generate ? &*plan.generate : nullptr}) {
     if (!graph) continue;
-    facts.emplace_back(graph->graph);
+    facts.emplace_back(graph->graph, roles);
     for (const TurnOrder& order : graph->turns) turns.insert(order.axis);
   }
   std::map<Signature, std::size_t> numbers;

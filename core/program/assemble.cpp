@@ -16,6 +16,7 @@ class Assembler {
   void run(bool poison) {
     lay_out();
     report();
+    report_held();
     for (const LoweredSection& section : lowered_.sections)
       program_.segments.push_back({section.name, section.loop, {}});
     for (const LoweredTurns::Turn& turn : lowered_.turns.turns)
@@ -54,6 +55,25 @@ class Assembler {
       if (item.interval.first > plan_.peak_position || item.interval.last < plan_.peak_position) continue;
       kind_of(item) += align_up(item.interval.bytes, program_.device->alignment());
     }
+  }
+
+  /// The position of the last step of a loop, or where there is none of the backward pass; 0 where there is neither.
+  std::int64_t end_of_backward() const {
+    std::int64_t in_loop = 0, backward = 0;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      const LoweredSection& section = lowered_.sections[steps_[s].section];
+      if (section.loop >= 0) in_loop = static_cast<std::int64_t>(s) + 1;
+      if (section.phase == Phase::backward) backward = static_cast<std::int64_t>(s) + 1;
+    }
+    return in_loop > 0 ? in_loop : backward;
+  }
+
+  void report_held() {
+    const std::int64_t end = end_of_backward();
+    for (const auto& item : lifetimes_.items)
+      if (item.storage != kNone && lowered_.storages[item.storage].role == Role::gradient &&
+          item.interval.first <= end && item.interval.last > end)
+        program_.memory.held_gradients += item.interval.bytes;
   }
 
   std::uint64_t& kind_of(const Lifetimes::Item& item) {

@@ -1,0 +1,108 @@
+/// \file `baleen plan` against runs: what is planned for each rank is what the run of the same manifest accounts for.
+#include "parity/plan/planned.hpp"
+
+namespace baleen::test {
+namespace {
+
+struct Case {
+  const char* name;
+  MeshAxes axes;
+  std::string plan;
+  std::vector<std::string> arguments = {};
+  std::string script = "gpt";
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+std::string strategy(const std::string& name, const std::string& options = "") {
+  return "[[plan]]\nstrategy = \"" + name + "\"\n" + options;
+}
+
+int ranks_of(const MeshAxes& axes) {
+  int ranks = 1;
+  for (const auto& [name, size] : axes) ranks *= size;
+  return ranks;
+}
+
+class PlanEqualsRun : public ::testing::TestWithParam<Case> {};
+
+/// Every number of every rank; those of a run that a plan cannot know (what the system gave) are left out.
+TEST_P(PlanEqualsRun, InEveryNumber) {
+  const Case& c = GetParam();
+  const std::string manifest = manifest_of(c.axes, c.plan);
+  const Planned planned = plan_of(c.script, manifest, c.arguments, {"--exact"});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const int ranks = ranks_of(c.axes);
+  auto account = account_of(c.script, manifest, ranks, c.arguments);
+  double counted = 0;
+  for (const PlannedRanks& one : planned.classes) counted += one.numbers.at("count");
+  EXPECT_EQ(counted, ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto& own = account[static_cast<std::size_t>(rank)];
+    own.erase("allocated_bytes");
+    own.erase("resident_bytes");
+    for (const PlannedRanks& one : planned.classes) {
+      if (!one.has(rank)) continue;
+      auto numbers = one.numbers;
+      numbers.erase("count");
+      numbers.erase("held_gradients_bytes");
+      EXPECT_EQ(numbers, own) << "rank " << rank;
+    }
+  }
+}
+
+const std::vector<Case> kCases{
+    {"one", {{"data", 1}}, ""},
+#ifdef BALEEN_TEST_DATA
+    {"data_2", {{"data", 2}}, strategy("data")},
+    {"data_3_uneven", {{"data", 3}}, strategy("data"), {"batch=10", "accumulate=2"}},
+#endif
+#ifdef BALEEN_TEST_ZERO
+    {"zero_1", {{"data", 4}}, strategy("zero", "stage = 1\n"), {"clip=1"}},
+    {"zero_2", {{"data", 4}}, strategy("zero", "stage = 2\n"), {"accumulate=2"}},
+    {"zero_3", {{"data", 4}}, strategy("zero", "stage = 3\n"), {"accumulate=2", "dim=30"}},
+    {"zero_3_uneven", {{"data", 4}}, strategy("zero", "stage = 3\n"), {}, "mlp"},
+#endif
+#ifdef BALEEN_TEST_TENSOR
+    {"tensor_1d", {{"data", 2}, {"tensor", 2}}, strategy("data") + strategy("tensor", "mode = \"1d\"\n")},
+    {"tensor_2d", {{"tensor", 4}}, strategy("tensor", "mode = \"2d\"\n"), {"heads=4"}},
+#endif
+#ifdef BALEEN_TEST_SEQUENCE
+    {"sequence_ring", {{"sequence", 4}}, strategy("sequence", "mode = \"ring\"\n"), {"context=16"}},
+    {"sequence_ulysses", {{"sequence", 3}}, strategy("sequence", "mode = \"ulysses\"\n")},
+#endif
+};
+
+INSTANTIATE_TEST_SUITE_P(Manifests, PlanEqualsRun, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// Without `--exact` only the padding may differ from a rank's own.
+TEST(Plan, JoinsRanksOfEqualShapes) {
+  const std::string manifest = manifest_of({{"data", 5}}, strategy("data"));
+  const Planned planned = plan_of("gpt", manifest, {"batch=8"});  // 2, 2, 2, 2 rows and none
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  ASSERT_EQ(planned.classes.size(), 2u);
+  EXPECT_EQ(planned.classes[0].numbers.at("count"), 4);
+  EXPECT_EQ(planned.classes[1].stretches, (std::vector<std::pair<int, int>>{{4, 4}}));
+  EXPECT_LT(planned.classes[1].bytes("activations"), planned.classes[0].bytes("activations"));
+}
+
+TEST(Plan, RefusesWhatDoesNotFit) {
+  const std::string manifest = manifest_of({{"data", 2}}, strategy("data")) + "[compute]\nmemory = 33\n";
+  const Planned planned = plan_of("gpt", manifest, {"dim=48"});
+  EXPECT_EQ(planned.exit_code, 3);
+  ASSERT_EQ(planned.classes.size(), 1u);
+  EXPECT_FALSE(planned.classes[0].fits);
+  EXPECT_NE(planned.err.find("has 16.5 MiB for each of its 2 ranks"), std::string::npos) << planned.err;
+}
+
+TEST(Plan, SaysWhatFitsForPeople) {
+  const ProcessResult result = run_parity({"plan"}, "gpt", manifest_of({{"data", 2}}, strategy("data")), {});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* word : {"27,072 parameters on 2 ranks (data 2)", "ranks 0-1 (2 ranks)", "108,288  105.8 KiB",
+                           "all_reduce along data", "fits into"})
+    EXPECT_NE(result.out.find(word), std::string::npos) << word << "\n" << result.out;
+}
+
+}  // namespace
+}  // namespace baleen::test

@@ -1,0 +1,83 @@
+/// \file What `baleen plan --json` says.
+#pragma once
+#include "parity/parity_run.hpp"
+
+namespace baleen::test {
+
+struct PlannedRanks {
+  std::vector<std::pair<int, int>> stretches;  ///< first and last
+  std::map<std::string, double>
+      numbers;  ///< "planned_bytes.K", "sent_bytes.KIND.AXES", "held_gradients_bytes", "count"
+  bool fits = false;
+
+  bool has(int rank) const {
+    for (const auto& [first, last] : stretches)
+      if (first <= rank && rank <= last) return true;
+    return false;
+  }
+  double bytes(const std::string& kind) const { return numbers.at("planned_bytes." + kind); }
+};
+
+struct Planned {
+  int exit_code = 0;
+  std::string err;
+  double parameters = 0;
+  std::vector<PlannedRanks> classes;
+};
+
+namespace detail {
+
+/// The text of the value that follows `"key":`, from `at` on.
+inline std::string::size_type value_at(const std::string& text, const std::string& key, std::string::size_type at = 0) {
+  const auto found = text.find("\"" + key + "\":", at);
+  EXPECT_NE(found, std::string::npos) << key;
+  return found + key.size() + 3;
+}
+
+/// The members of {"name":number,...} that begins at `at`.
+inline void read_numbers(const std::string& text, std::string::size_type at, const std::string& prefix,
+                         std::map<std::string, double>& to) {
+  const auto end = text.find('}', at);
+  for (auto quote = text.find('"', at); quote < end; quote = text.find('"', quote + 1)) {
+    const auto name = quote + 1;
+    quote = text.find('"', name);
+    to[prefix + text.substr(name, quote - name)] = std::stod(text.substr(quote + 2));
+  }
+}
+
+inline PlannedRanks read_class(const std::string& text) {
+  PlannedRanks one;
+  for (const char* key : {"count", "held_gradients_bytes"})
+    one.numbers[key] = std::stod(text.substr(value_at(text, key)));
+  for (const char* key : {"planned_bytes", "sent_bytes"})
+    read_numbers(text, value_at(text, key), std::string(key) + ".", one.numbers);
+  const auto begin = value_at(text, "ranks"), end = text.find("]]", begin);
+  for (auto at = text.find('[', begin + 1); at < end; at = text.find('[', at + 1)) {
+    std::size_t read = 0;
+    const int first = std::stoi(text.substr(at + 1), &read);
+    one.stretches.emplace_back(first, std::stoi(text.substr(at + 2 + read)));
+  }
+  one.fits = text.compare(value_at(text, "fits"), 4, "true") == 0;
+  return one;
+}
+
+}  // namespace detail
+
+inline Planned plan_of(const std::string& script, const std::string& manifest,
+                       const std::vector<std::string>& arguments, const std::vector<std::string>& flags = {}) {
+  std::vector<std::string> command{"plan", "--json"};
+  command.insert(command.end(), flags.begin(), flags.end());
+  const ProcessResult result = run_parity(command, script, manifest, arguments);
+  Planned planned{result.exit_code, result.err, 0, {}};
+  if (result.out.empty()) return planned;
+  planned.parameters = std::stod(result.out.substr(detail::value_at(result.out, "parameters")));
+  constexpr const char* kClass = "{\"count\":";
+  for (auto at = result.out.find(kClass); at != std::string::npos;) {
+    const auto next = result.out.find(kClass, at + 1);
+    planned.classes.push_back(detail::read_class(result.out.substr(at, next - at)));
+    at = next;
+  }
+  return planned;
+}
+
+}  // namespace baleen::test
