@@ -234,10 +234,13 @@ class MicroSharder {
     if (!placement(v).is_partial()) return v;
     if (auto it = whole_.find(v); it != whole_.end()) return it->second;
     const Op* producer = graph_.producer(v);
-    graph_.context() = {producer->phase, kNone, producer->name, producer->where};
+    const Phase phase = producer->phase;
+    graph_.context() = {phase, kNone, producer->name, producer->where};
     BALEEN_TRY_ASSIGN(const ValueId result, graph_.append1("accumulate_micro", {v}));
     place_like(result, v, Placement::replicate());
-    graph_.value(result).role = graph_.value(v).role;
+    const Role role = graph_.value(v).role;
+    // What a backward op sums over micro-batches is part of some gradient, though it may still have to be reduced.
+    graph_.value(result).role = role == Role::activation && phase == Phase::backward ? Role::gradient : role;
     whole_[v] = result;
     barriers_[result] = most_barriers({v}) + 1;
     return result;

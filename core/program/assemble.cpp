@@ -1,5 +1,6 @@
 /// \file From steps and offsets to the finished program: instructions, address table, ports, memory report.
 #include <algorithm>
+#include <set>
 
 #include "baleen/dtype.hpp"
 #include "core/program/passes.hpp"
@@ -68,11 +69,24 @@ class Assembler {
     return in_loop > 0 ? in_loop : backward;
   }
 
+  /// What until position `end` only calls write that begin in the last micro-batch: pieces on their way, not what the
+  /// backward pass leaves.
+  std::set<std::uint32_t> received_last(std::int64_t end) const {
+    std::set<std::uint32_t> received, computed;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(end); ++s) {
+      const bool on_its_way = steps_[s].call && steps_[s].guard == Guard::last;
+      for (LowValue v : steps_[s].writes) (on_its_way ? received : computed).insert(lowered_.root_of(v));
+    }
+    for (const std::uint32_t storage : computed) received.erase(storage);
+    return received;
+  }
+
   void report_held() {
     const std::int64_t end = end_of_backward();
+    const std::set<std::uint32_t> received = received_last(end);
     for (const auto& item : lifetimes_.items)
       if (item.storage != kNone && lowered_.storages[item.storage].role == Role::gradient &&
-          item.interval.first <= end && item.interval.last > end)
+          !received.contains(item.storage) && item.interval.first <= end && item.interval.last > end)
         program_.memory.held_gradients += item.interval.bytes;
   }
 
