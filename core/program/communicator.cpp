@@ -46,8 +46,13 @@ Status Communicator::meet_at_end() {
 
 Communicator::~Communicator() {
   if (!transport_) return;
-  for (const auto& [ranks, group] : groups_) table_.group_destroy(transport_, group);
+  settle();
   table_.destroy(transport_);
+}
+
+void Communicator::settle() {
+  for (const auto& [ranks, group] : groups_) table_.group_destroy(transport_, group);
+  groups_.clear();
 }
 
 Result<void*> Communicator::group_along(const std::vector<std::string>& axes) {

@@ -36,8 +36,8 @@ class Communicator {
   const Coordinates& at() const { return at_; }
 
   /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for:
-  /// all ranks ask in one order.
-  /// The same without a collective: ranks that have none along these axes take part in making the group.
+  /// all ranks ask in one order. `meet` is for ranks that have no collective along these axes but take part in making
+  /// the group.
   Status meet(const std::vector<std::string>& axes);
   Result<void*> prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec);
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
@@ -52,6 +52,9 @@ class Communicator {
   Status meet_at_end();
   /// OK, or why an operation failed.
   Status check() { return plugin_.check(table_.check(transport_)); }
+  /// Ends every operation that a failure left unfinished and all groups with their slots: afterwards nothing touches
+  /// the events and the memory of programs any more.
+  void settle();
   /// Wakes all blocked calls of this rank with BALEEN_PEER_LOST. [any thread]
   void abort(const std::string& reason);
 

@@ -7,6 +7,7 @@
 
 #include "baleen/collective_name.hpp"
 #include "baleen/dtype.hpp"
+#include "baleen/event.hpp"
 #include "baleen/plugin.hpp"
 #include "core/layout/piece.hpp"
 #include "core/program/passes.hpp"
@@ -193,8 +194,23 @@ class Runner {
 
 Program::Program(std::unique_ptr<ProgramImpl> impl) : impl_(std::move(impl)) {}
 Program::Program(Program&&) noexcept = default;
-Program& Program::operator=(Program&&) noexcept = default;
-Program::~Program() = default;
+
+Program& Program::operator=(Program&& other) noexcept {
+  settle();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+
+Program::~Program() { settle(); }
+
+void Program::settle() {
+  if (!impl_ || !impl_->communicator) return;
+  const bool unfinished = std::any_of(impl_->calls.begin(), impl_->calls.end(), [](const ProgramCall& call) {
+    const std::uint64_t value = event_value(*call.done);
+    return value < call.begun || value == BALEEN_EVENT_FAILED;
+  });
+  if (unfinished) impl_->communicator->settle();
+}
 
 Result<Program> Program::compile(ScheduledGraph scheduled, Device& device, const PersistentLayout& persistent,
                                  const CompileOptions& options) {

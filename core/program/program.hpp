@@ -102,7 +102,11 @@ class Program {
 
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
-  ~Program();
+  ~Program();  ///< settles
+
+  /// Where a failed run has left calls unfinished: ends them, so that its memory may go. The communicator is of no use
+  /// afterwards.
+  void settle();
 
   const MemoryReport& memory() const;
   const std::vector<Port>& inputs() const;  ///< batch inputs and scalars

@@ -121,8 +121,12 @@ void Session::Impl::tell_spans() {
 
 Session::Session() = default;
 Session::~Session() {
+  if (!impl_) return;
   // Queued spans borrow their names from the programs.
-  if (impl_) impl_->monitors.drain();
+  impl_->monitors.drain();
+  // Calls that a failure left behind touch the arenas.
+  for (std::optional<Program>* program : {&impl_->initialize, &impl_->train, &impl_->evaluate, &impl_->generate})
+    if (*program) (*program)->settle();
 }
 
 Result<std::unique_ptr<Session>> Session::create(Plan plan, Device& device, std::shared_ptr<Dataset> data,

@@ -24,7 +24,7 @@ Link::Link() {
 }
 
 Link::~Link() {
-  fail(nullptr);
+  fail();
   {
     std::lock_guard lock(mutex_);
     leaving_ = true;
@@ -45,10 +45,19 @@ void Link::add(const Transfer& transfer) {
   if (pending_.size() == 1) ring();
 }
 
-void Link::fail(const void* group) {
+void Link::fail() {
   std::lock_guard lock(mutex_);
-  for (Pending& pending : pending_) pending.failed |= !group || pending.transfer.group == group;
+  for (Pending& pending : pending_) pending.failed = true;
   ring();
+}
+
+void Link::settle() {
+  fail();
+  const auto unfinished = [this] {
+    std::lock_guard lock(mutex_);
+    return !pending_.empty();
+  };
+  while (unfinished()) std::this_thread::yield();
 }
 
 void Link::work() {

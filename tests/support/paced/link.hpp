@@ -22,7 +22,6 @@ class Link {
     std::uint64_t carried_value = 0;
     Clock::duration time{};  ///< that it holds the link
     bool may_wait = false;   ///< a SEND or RECEIVE: others may overtake it until it is carried out
-    const void* group = nullptr;
     baleen_event_t* done = nullptr;  ///< may be null
     std::uint64_t done_value = 0;
   };
@@ -36,8 +35,10 @@ class Link {
   bool has_room();
   /// Where it has room. Allocates nothing. [one thread]
   void add(const Transfer& transfer);
-  /// What is unfinished fails as soon as it is carried out; of one group, or of all (null). [any thread]
-  void fail(const void* group);
+  /// What is unfinished fails. [any thread]
+  void fail();
+  /// Fails what is unfinished and waits until no event of it is touched any more. [one thread]
+  void settle();
 
  private:
   struct Pending {

@@ -40,7 +40,6 @@ struct Group {
 
 struct Slot {
   void* wrapped = nullptr;
-  const Group* group = nullptr;
   Link::Clock::duration time{};
   bool may_wait = false;
   baleen_event_t carried{sizeof(baleen_event_t), 0, 0, nullptr};
@@ -97,7 +96,7 @@ class Paced : public Transport {
   }
   void group_destroy(void* handle) override {
     table_.group_destroy(wrapped_, static_cast<Group*>(handle)->wrapped);
-    link_.fail(handle);
+    link_.settle();
   }
 
   Result<void*> prepare(void* handle, const baleen_collective_spec_t& spec) override {
@@ -105,7 +104,6 @@ class Paced : public Transport {
     Slot& slot = slots_.emplace_back();
     need(table_.prepare(wrapped_, group.wrapped, &spec, &slot.wrapped));
     BALEEN_TRY_ASSIGN(Collective collective, Collective::make(spec, group.place, group.members));
-    slot.group = &group;
     slot.may_wait = is_pairwise(spec.op);
     if (bandwidth_ > 0) {
       constexpr double kLongest = 1e6;
@@ -122,7 +120,7 @@ class Paced : public Transport {
     if (!link_.has_room())
       return invalid(std::to_string(BALEEN_MAX_OUTSTANDING) + " operations are unfinished; wait for some");
     need(table_.start(wrapped_, slot.wrapped, after, after_value, &slot.carried, slot.started + 1));
-    link_.add({&slot.carried, ++slot.started, slot.time, slot.may_wait, slot.group, done, done_value});
+    link_.add({&slot.carried, ++slot.started, slot.time, slot.may_wait, done, done_value});
     return {};
   }
 
@@ -132,7 +130,7 @@ class Paced : public Transport {
   }
   void abort(std::string_view reason) override {
     table_.abort(wrapped_, abi(reason));
-    link_.fail(nullptr);
+    link_.fail();
   }
   // No `query`: the wrapped transport's optional powers would pass by the link.
 
