@@ -47,7 +47,8 @@ Result<Types> infer_conversion(Collective collective, const InferContext& contex
   return Types{context.inputs[0]};
 }
 
-/// A cut further out, as into micro-batches, is a cut of what the conversion cuts or joins; but flat shards are of all dimensions.
+/// A cut further out, as into micro-batches, is a cut of what the conversion cuts or joins; but flat shards are of all
+/// dimensions.
 Iteration iterate_conversion(const Graph& graph, const Op& op) {
   std::string all = letters(graph.value(op.inputs[0]).rank());
   for (const char* side : {"from", "to"}) {

@@ -119,7 +119,7 @@ Result<Types> infer_axis_index(const InferContext& context) {
 }
 
 Result<Types> infer_after(const InferContext& context) {
-  BALEEN_TRY(check_attributes("after", context.attributes, {}));
+  BALEEN_TRY(check_attributes("after", context.attributes, {{"begun", kInteger, false}}));
   BALEEN_TRY(check_count("after", context, 2, 2));
   return Types{context.inputs[0]};
 }

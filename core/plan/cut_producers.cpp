@@ -1,4 +1,5 @@
-/// \file `take_shard` of a pointwise value becomes a copy of its op that makes just the shard.
+/// \file Another cut of a pointwise value becomes a copy of its op that makes it so, where that needs no other part of
+/// its inputs.
 #include <algorithm>
 
 #include "core/layout/conversion.hpp"
@@ -15,14 +16,35 @@ bool is_flat_along(const Graph& graph, const Op& op, int dim) {
   });
 }
 
-bool may_cut(const Graph& graph, const Op& take) {
-  const Op* producer = graph.producer(take.inputs[0]);
+bool draws_numbers(const Op& op) {
+  const auto& code = op.attributes.expression("expression").code;
+  return std::any_of(code.begin(), code.end(), [](const baleen_instruction_t& i) {
+    return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL;
+  });
+}
+
+/// Elements of a flat shard beneath other cuts have no global index that a kernel could tell.
+bool hides_indices(const Layout& layout) {
+  const auto flat = [](const Placement& p) { return p.cut() == kFlat; };
+  const auto cut = [](const Placement& p) { return p.cut().has_value(); };
+  return std::any_of(layout.begin(), layout.end(), flat) && std::count_if(layout.begin(), layout.end(), cut) > 1;
+}
+
+bool moves_parts(const Op& op) {
+  const auto is = [&](Collective collective) { return op.kind->name == to_string(collective); };
+  return op.attributes.has("from") &&
+         (is(Collective::take_shard) || is(Collective::all_to_all) || is(Collective::all_gather));
+}
+
+bool may_cut(const Graph& graph, const Op& conversion) {
+  const Op* producer = graph.producer(conversion.inputs[0]);
   if (!producer || !producer->kind->has(kPointwise) || producer->outputs.size() != 1) return false;
-  const Layout &before = graph.value(take.inputs[0]).layout, &after = graph.value(take.outputs[0]).layout;
+  const Layout &before = graph.value(conversion.inputs[0]).layout, &after = graph.value(conversion.outputs[0]).layout;
+  if (hides_indices(after) && draws_numbers(*producer)) return false;
   for (std::size_t axis = 0; axis < after.size(); ++axis) {
     if (before[axis] == after[axis]) continue;
-    const auto dim = after[axis].cut();
-    if (!dim || !is_flat_along(graph, *producer, *dim)) return false;
+    for (const Placement& p : {before[axis], after[axis]})
+      if (const auto dim = p.cut(); dim && !is_flat_along(graph, *producer, *dim)) return false;
   }
   return true;
 }
@@ -31,7 +53,7 @@ bool may_cut(const Graph& graph, const Op& take) {
 
 Status cut_producers(Graph& graph) {
   for (OpId id : graph.ops()) {
-    if (graph.op(id).kind->name != to_string(Collective::take_shard) || !may_cut(graph, graph.op(id))) continue;
+    if (!moves_parts(graph.op(id)) || !may_cut(graph, graph.op(id))) continue;
     const Op take = graph.op(id);
     const Op producer = *graph.producer(take.inputs[0]);
     Attributes attributes = producer.attributes;

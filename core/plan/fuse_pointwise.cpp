@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "baleen/dtype.hpp"
 
@@ -193,27 +192,28 @@ class SectionFuser {
   std::map<OpId, std::size_t> index_;
 };
 
-/// The ops of a section, each after what it reads, else as they stand: a joined op where its last part stood. Where it
-/// were last of all, results would wait long to be summed up, and collectives that read such sums would begin late.
+/// The ops of a section as they stand, but where one stands before what it reads, that comes first: a joined op, which
+/// took the place of its last part, moves to its first reader. Others keep their places, on which the beginnings of
+/// collectives rest.
 std::vector<OpId> by_need(const Graph& graph, const std::vector<OpId>& ops) {
-  std::map<OpId, std::size_t> index;
-  for (std::size_t i = 0; i < ops.size(); ++i) index[ops[i]] = i;
-  std::vector<std::set<std::size_t>> users(ops.size());
-  std::vector<std::size_t> missing(ops.size(), 0);
-  for (std::size_t i = 0; i < ops.size(); ++i)
-    for (ValueId v : graph.op(ops[i]).inputs)
-      if (auto producer = index.find(graph.value(v).producer); producer != index.end())
-        if (users[producer->second].insert(i).second) ++missing[i];
-  std::set<std::size_t> ready;
-  for (std::size_t i = 0; i < ops.size(); ++i)
-    if (missing[i] == 0) ready.insert(i);
-  std::vector<OpId> order;
-  while (!ready.empty()) {
-    const std::size_t next = *ready.begin();
-    ready.erase(ready.begin());
-    order.push_back(ops[next]);
-    for (std::size_t user : users[next])
-      if (--missing[user] == 0) ready.insert(user);
+  std::map<OpId, char> state;  // 0: to come, 1: its operands are on the stack, 2: listed
+  for (OpId id : ops) state[id] = 0;
+  std::vector<OpId> order, stack;
+  for (OpId root : ops) {
+    stack.push_back(root);
+    while (!stack.empty()) {
+      const OpId id = stack.back();
+      if (state[id] != 0) {
+        stack.pop_back();
+        if (state[id] == 1) order.push_back(id);
+        state[id] = 2;
+        continue;
+      }
+      state[id] = 1;
+      for (ValueId v : graph.op(id).inputs)
+        if (auto producer = state.find(graph.value(v).producer); producer != state.end() && producer->second == 0)
+          stack.push_back(producer->first);
+    }
   }
   return order;
 }

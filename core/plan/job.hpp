@@ -36,7 +36,8 @@ struct MemberSpec {
   std::string where;
 };
 
-/// Parameters whose name matches one of `patterns` ('*' any text, '?' one character); the first group that matches wins.
+/// Parameters whose name matches one of `patterns` ('*' any text, '?' one character); the first group that matches
+/// wins.
 struct ParameterGroup {
   std::vector<std::string> patterns;
   UserValues options;
@@ -45,9 +46,32 @@ struct ParameterGroup {
   std::string where;
 };
 
+/// A layout along one mesh axis that the script chooses by hand; it stands above what strategies ask for.
+struct Annotation {
+  enum class Kind {
+    split,      ///< what is made inside is cut along its logical axis `dim`
+    replicate,  ///< what is made inside is whole
+    layout      ///< one parameter, input or result of a layer, by name
+  };
+  Kind kind = Kind::split;
+  std::string axis;     ///< of the mesh; one that a mesh lacks changes nothing
+  std::string dim;      ///< logical axis that is cut
+  std::string pattern;  ///< layout: of names, as in a ParameterGroup
+  int number = 0;       ///< layout without `dim`: which dimension is cut, from 1, or from -1 for the last; 0: none
+  std::string where;
+
+  friend bool operator==(const Annotation&, const Annotation&) = default;
+};
+
+/// Tag of what a script made inside `split` and `replicate`: numbers of the job's annotations, the innermost last, as
+/// in "0,2"; a parameter that was asked for in several places has several such lists, as in "0,2;3".
+inline constexpr const char* kParallelTag = "parallel";
+/// Tag of an op that makes a named result: the names, joined by ','. The number of the result follows the dot.
+inline constexpr const char* kResultTag = "result.";
+
 /// Everything a script returns, with the graphs it built. Batch inputs are graph inputs named as the data's fields.
-/// `train` and `evaluate` have outputs "loss" (a sum over the batch) and "weight" (what to divide by, which must not depend on
-/// parameters), and any number of metrics "metric.<name>" with "metric.<name>.weight".
+/// `train` and `evaluate` have outputs "loss" (a sum over the batch) and "weight" (what to divide by, which must not
+/// depend on parameters), and any number of metrics "metric.<name>" with "metric.<name>.weight".
 struct Job {
   std::vector<ParameterSpec> parameters;
   Graph train;
@@ -61,6 +85,7 @@ struct Job {
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
   std::vector<MemberSpec> strategies;  ///< plan order
+  std::vector<Annotation> annotations;
   Mesh mesh;                           ///< the manifest's; without axes: one rank
 };
 

@@ -160,20 +160,31 @@ class MicroSharder {
     return graph_.set_input(id, index, sharded);
   }
 
-  /// A copy of a whole value that is computed per micro-batch: possible for pointwise values (masks, random numbers).
+  /// A copy of a whole value that is computed per micro-batch: possible for pointwise values (masks, random numbers),
+  /// also where they come from other ranks.
   Result<ValueId> computed_in_pieces(ValueId v, std::size_t dim, OpId user) {
     const Op* producer = graph_.producer(v);
+    if (producer && producer->kind->has(kStructural) && producer->attributes.has("from")) {
+      const Op conversion = *producer;
+      BALEEN_TRY_ASSIGN(const ValueId piece, computed_in_pieces(conversion.inputs[0], dim, user));
+      return piece_of_copy(conversion, piece, v, dim, conversion.attributes);
+    }
     const bool possible = producer && producer->kind->has(kPointwise) && producer->outputs.size() == 1 &&
                           std::all_of(producer->inputs.begin(), producer->inputs.end(), [&](ValueId x) {
                             return graph_.value(x).rank() == 0 || graph_.value(x).shape[dim] == 1;
                           });
     if (!possible) return refuse(graph_.op(user), "reads a value with a batch dimension that is not a batch input");
-    const Op copy = *producer;
-    Attributes attributes = copy.attributes;
+    Attributes attributes = producer->attributes;
     attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(dim)}));
+    return piece_of_copy(*producer, kNone, v, dim, std::move(attributes));
+  }
+
+  /// The op once more, in each micro-batch; of `input` in place of its own, if there is one.
+  Result<ValueId> piece_of_copy(Op copy, ValueId input, ValueId like, std::size_t dim, Attributes attributes) {
+    if (input != kNone) copy.inputs = {input};
     graph_.context() = {copy.phase, copy.twin, copy.name, copy.where};
     BALEEN_TRY_ASSIGN(const auto results, graph_.append(copy.kind->name, copy.inputs, std::move(attributes)));
-    place_like(results[0], v, Placement::shard(static_cast<int>(dim)));
+    place_like(results[0], like, Placement::shard(static_cast<int>(dim)));
     barriers_[results[0]] = most_barriers(copy.inputs);
     return results[0];
   }

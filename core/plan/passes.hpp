@@ -11,8 +11,8 @@ inline constexpr const char* kApartTag = "apart";
 /// Replaces ops by the fused forms that their kinds offer (OpKind::fuse), unless a strategy set them apart.
 Status fuse_kinds(Graph& graph);
 
-/// The loss's gradient with respect to the trainable parameters: d(sum/weight), in the order of `job.parameters`; kNone where frozen or
-/// not reached.
+/// The loss's gradient with respect to the trainable parameters: d(sum/weight), in the order of `job.parameters`; kNone
+/// where frozen or not reached.
 Result<std::vector<ValueId>> differentiate_loss(Graph& graph, const Job& job);
 
 /// What the optimizer adds to a job beside its graph.
@@ -30,7 +30,8 @@ Result<UpdateResult> append_update(Graph& graph, const Job& job, const std::vect
 /// The graph that gives every persistent tensor its first value.
 Result<Graph> initialize_graph(const Job& job, const UpdateResult& update, const OpRegistry& registry);
 
-/// A rank's part of a value that it computes whole is computed alone where that needs no more than scalars: random masks, fills.
+/// A rank's part of a value that it computes whole is computed alone where that needs no more than scalars: random
+/// masks, fills.
 Status cut_producers(Graph& graph);
 
 /// Which group a parameter belongs to: its number, or -1 for the optimizer's own options.

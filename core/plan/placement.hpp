@@ -30,6 +30,7 @@ struct Offer {
   std::vector<std::vector<Placement>> inputs, outputs;
   double bytes = 0;   ///< sent per rank, over its axes
   bool only = false;  ///< the op has no other candidate on these axes
+  std::string strategy = {};  ///< who offers it, lowered or not; for messages
 };
 
 /// The values of one trained parameter.
@@ -40,8 +41,8 @@ struct TrainedParameter {
 
 /// What all strategies together ask for. Filled in plan order; layouts are canonical.
 struct PlacementRequest {
-  /// Per mesh axis: the logical axes that it may cut (rule 1); "": dimensions without one. None: the axis only follows pins
-  /// and offers.
+  /// Per mesh axis: the logical axes that it may cut (rule 1); "": dimensions without one. None: the axis only follows
+  /// pins and offers.
   std::vector<std::vector<std::string>> cuts;
   std::map<ValueId, Layout> used;    ///< parameters, in forward and backward; absent: replicated
   std::map<ValueId, Layout> stored;  ///< parameters (absent: used) and states (absent: as their parameter is used)

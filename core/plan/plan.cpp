@@ -1,6 +1,7 @@
 /// \file Runs the phases in order and verifies the graph after each.
 #include "core/plan/plan.hpp"
 
+#include "core/plan/annotations.hpp"
 #include "core/plan/complete_request.hpp"
 #include "core/plan/convert.hpp"
 #include "core/plan/fuse_pointwise.hpp"
@@ -52,7 +53,8 @@ using StoredLayouts = std::map<std::string, Layout>;
 /// The phases that one graph of a job goes through after it is complete.
 class Placer {
  public:
-  Placer(const Job& job, Strategies& strategies) : job_(job), strategies_(strategies) {}
+  Placer(const Job& job, Strategies& strategies, const Annotations& annotations)
+      : job_(job), strategies_(strategies), annotations_(annotations) {}
 
   bool has_mesh() const { return !job_.mesh.axes.empty(); }
 
@@ -101,10 +103,11 @@ class Placer {
     const bool first = !trained.empty();
     request.trained = std::move(trained);
     BALEEN_TRY(strategies_.place(graph, request, job_.accumulate));
+    BALEEN_TRY(annotations_.apply(graph, request));
     BALEEN_TRY(phases.after("place", graph));
     if (!first) keep_stored(graph, request);
     BALEEN_TRY_ASSIGN(request, complete_request(graph, std::move(request)));
-    BALEEN_TRY(convert(graph, request));
+    if (Status converted = convert(graph, request); !converted) return annotations_.explain(converted.error(), graph);
     BALEEN_TRY(phases.after("propagate", graph));
     BALEEN_TRY(strategies_.recompute(graph));
     BALEEN_TRY(phases.after("recompute", graph));
@@ -140,6 +143,7 @@ class Placer {
 
   const Job& job_;
   Strategies& strategies_;
+  const Annotations& annotations_;
   StoredLayouts stored_;
   std::vector<TurnOrder> turns_;
 };
@@ -147,14 +151,16 @@ class Placer {
 }  // namespace
 
 Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer) {
-  BALEEN_TRY_ASSIGN(Strategies strategies, Strategies::open(job, job.mesh, plugins));
-  Placer placer(job, strategies);
+  BALEEN_TRY_ASSIGN(const Annotations annotations, Annotations::create(job.annotations, job.mesh));
+  BALEEN_TRY_ASSIGN(Strategies strategies, Strategies::open(job, job.mesh, annotations, plugins));
+  Placer placer(job, strategies, annotations);
   Plan plan;
   plan.mesh = job.mesh;
   Phases train("train", observer);
   BALEEN_TRY(train.after("describe", job.train));
   BALEEN_TRY(strategies.tag(job.train));
   BALEEN_TRY(strategies.rewrite(job.train));
+  annotations.keep_apart(job.train);
   BALEEN_TRY(fuse_kinds(job.train));
   BALEEN_TRY(train.after("rewrite", job.train));
   BALEEN_TRY_ASSIGN(const auto gradients, differentiate_loss(job.train, job));
@@ -184,6 +190,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
     if (batched) {
       BALEEN_TRY(strategies.tag(**graph));
       BALEEN_TRY(strategies.rewrite(**graph));
+      annotations.keep_apart(**graph);
     }
     BALEEN_TRY(fuse_kinds(**graph));
     BALEEN_TRY(phases.after("rewrite", **graph));

@@ -44,8 +44,9 @@ struct Strategies::Impl {
   std::deque<Member> members;
 
   Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
-  Status claim(const Job& job, const Registry& plugins);
+  Status claim(const Job& job, const Annotations& annotations, const Registry& plugins);
   bool claimed(std::uint32_t axis) const;
+  Status check_claims() const;
 
   /// Calls one strategy on a copy of the graph; the copy takes the graph's place where all went well.
   template <class Call>
@@ -91,9 +92,26 @@ bool Strategies::Impl::claimed(std::uint32_t axis) const {
                      [&](const Member& m) { return m.table->claims(m.self, axis) != 0; });
 }
 
-Status Strategies::Impl::claim(const Job& job, const Registry& plugins) {
+Status Strategies::Impl::check_claims() const {
   for (std::uint32_t axis = 0; axis < axes.size(); ++axis) {
-    if (claimed(axis) || mesh.axes[axis].size == 1) continue;
+    if (mesh.axes[axis].size == 1) continue;
+    const Member* first = nullptr;
+    for (const Member& member : members) {
+      if (!member.table->claims(member.self, axis)) continue;
+      if (first)
+        return invalid("strategies `" + first->name + "` and `" + member.name + "` both claim the mesh axis `" +
+                           mesh.axes[axis].name +
+                           "`; leave one of the two out of the plan, or let it work along another axis",
+                       member.where);
+      first = &member;
+    }
+  }
+  return {};
+}
+
+Status Strategies::Impl::claim(const Job& job, const Annotations& annotations, const Registry& plugins) {
+  for (std::uint32_t axis = 0; axis < axes.size(); ++axis) {
+    if (claimed(axis) || mesh.axes[axis].size == 1 || annotations.claims(mesh.axes[axis].name)) continue;
     const std::string& name = mesh.axes[axis].name;
     const MemberSpec spec{name, {}, {}, "mesh." + name};
     if (!plugins.find("strategy", name, spec.where))
@@ -109,13 +127,15 @@ Status Strategies::Impl::claim(const Job& job, const Registry& plugins) {
   return {};
 }
 
-Result<Strategies> Strategies::open(const Job& job, const Mesh& mesh, const Registry& plugins) {
+Result<Strategies> Strategies::open(const Job& job, const Mesh& mesh, const Annotations& annotations,
+                                    const Registry& plugins) {
   auto impl = std::make_unique<Impl>();
   impl->mesh = mesh;
   for (const MeshAxis& axis : impl->mesh.axes) impl->axes.push_back({abi(axis.name), axis.size});
   impl->abi_mesh = {sizeof(baleen_mesh_t), impl->axes.data(), impl->axes.size()};
   for (const MemberSpec& spec : job.strategies) BALEEN_TRY(impl->open(spec, plugins, job.seed));
-  BALEEN_TRY(impl->claim(job, plugins));
+  BALEEN_TRY(impl->claim(job, annotations, plugins));
+  BALEEN_TRY(impl->check_claims());
   return Strategies(std::move(impl));
 }
 
@@ -131,10 +151,12 @@ Status Strategies::lower(Graph& graph) { return impl_->edit(graph, "lower", &bal
 
 Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches) {
   request.cuts.resize(impl_->mesh.axes.size());
-  for (Member& member : impl_->members) {
+  Wishes wishes;
+  for (std::size_t i = 0; i < impl_->members.size(); ++i) {
+    Member& member = impl_->members[i];
     if (!member.table->place) continue;
     BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) {
-      PlacingVerbs verbs(copy, request, impl_->abi_mesh, member.name, micro_batches);
+      PlacingVerbs verbs(copy, request, wishes, impl_->abi_mesh, {i, member.name}, micro_batches);
       const baleen_status_t status = member.table->place(member.self, view, verbs.table());
       return verbs.status() ? member.plugin.check(status) : verbs.status();
     }));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/annotations.hpp"
 #include "core/plan/placement.hpp"
 #include "core/plan/plan.hpp"
 #include "core/plugin/registry.hpp"
@@ -18,9 +19,10 @@ Result<Mesh> split_mesh(const Job& job, Mesh mesh, const Registry& plugins);
 /// name. Owns their instances. [plan time, one thread]
 class Strategies {
  public:
-  /// Errors: a strategy that is unknown or refuses its options or the mesh; a claimed axis that is claimed twice by one
-  /// name; an axis of more than one rank that nobody claims. `mesh` is split.
-  static Result<Strategies> open(const Job& job, const Mesh& mesh, const Registry& plugins);
+  /// Errors: a strategy that is unknown or refuses its options or the mesh; an axis of more than one rank that two
+  /// claim, or nobody. `mesh` is split. An axis that an annotation names needs no strategy.
+  static Result<Strategies> open(const Job& job, const Mesh& mesh, const Annotations& annotations,
+                                 const Registry& plugins);
 
   Strategies(Strategies&&) noexcept;
   ~Strategies();

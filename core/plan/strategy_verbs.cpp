@@ -28,9 +28,9 @@ baleen_status_t guarded(Status& first, Verb&& verb) {
 
 }  // namespace
 
-PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, const baleen_mesh_t& mesh,
-                           std::string strategy, std::int64_t micro_batches)
-    : graph_(graph), request_(request), mesh_(mesh), strategy_(std::move(strategy)) {
+PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
+                           Wishes::Asker strategy, std::int64_t micro_batches)
+    : graph_(graph), request_(request), wishes_(wishes), mesh_(mesh), strategy_(std::move(strategy)) {
   table_.size = sizeof(table_);
   table_.self = this;
   table_.mesh = &mesh_;
@@ -39,10 +39,11 @@ PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, const 
     return self(p).run([&] { return self(p).cut(axis, std::string(view(name))); });
   };
   table_.use = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
-    return self(p).run([&] { return self(p).lay(self(p).request_.used, value, axis, placement); });
+    return self(p).run([&] { return self(p).lay(Wishes::How::used, self(p).request_.used, value, axis, placement); });
   };
   table_.store = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
-    return self(p).run([&] { return self(p).lay(self(p).request_.stored, value, axis, placement); });
+    return self(p).run(
+        [&] { return self(p).lay(Wishes::How::stored, self(p).request_.stored, value, axis, placement); });
   };
   table_.pin = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement, std::uint32_t every) {
     return self(p).run([&] { return self(p).pin(value, axis, placement, every != 0); });
@@ -95,9 +96,10 @@ Status PlacingVerbs::cut(std::uint32_t axis, const std::string& logical_axis) {
   return {};
 }
 
-Status PlacingVerbs::lay(std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
+Status PlacingVerbs::lay(Wishes::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
                          baleen_placement_t placement) {
   BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
+  BALEEN_TRY(wishes_.ask(graph_, strategy_, how, value, axis, wanted));
   auto [it, is_new] = layouts.try_emplace(value, Layout(mesh_.count));
   it->second = with_placement(it->second, static_cast<int>(axis), wanted);
   return {};
@@ -105,6 +107,7 @@ Status PlacingVerbs::lay(std::map<ValueId, Layout>& layouts, ValueId value, std:
 
 Status PlacingVerbs::pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch) {
   BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
+  BALEEN_TRY(wishes_.ask(graph_, strategy_, Wishes::How::pinned, value, axis, wanted));
   Pin& pin = request_.pins[value];
   pin.placements.resize(mesh_.count);
   pin.placements[axis] = wanted;
@@ -116,8 +119,9 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
   if (offer.op >= graph_.op_count() || !graph_.op(offer.op).live)
     return invalid("there is no op number " + std::to_string(offer.op));
   const Op& op = graph_.op(offer.op);
-  const std::string owner = offer.as_it_stands ? std::string() : strategy_;
-  Offer result{offer.op, std::string(view(offer.name)), owner, {}, {}, {}, offer.bytes, offer.only != 0};
+  const std::string owner = offer.as_it_stands ? std::string() : strategy_.name;
+  Offer result{offer.op,      std::string(view(offer.name)), owner, {}, {}, {}, offer.bytes, offer.only != 0,
+               strategy_.name};
   const auto placements = [](const baleen_placement_t* first, std::size_t count) {
     std::vector<Placement> list;
     for (std::size_t i = 0; i < count; ++i)
@@ -162,6 +166,9 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
                     std::uint64_t count) {
     return guarded(self(p).status_, [&] { return self(p).take_turns(axis, coordinate, {turns, turns + count}); });
   };
+  table_.over_before = [](void* p, OpId op, OpId other) {
+    return guarded(self(p).status_, [&] { return self(p).over_before(op, other); });
+  };
   table_.every_micro_batch = [](void* p, OpId op) {
     return guarded(self(p).status_, [&] { return self(p).every_micro_batch(op); });
   };
@@ -173,15 +180,23 @@ Status ScheduleVerbs::check_op(OpId op) const {
 }
 
 Status ScheduleVerbs::begin_before(OpId op, OpId other) {
-  BALEEN_TRY(check_op(op));
+  BALEEN_TRY(check_collective(op));
   BALEEN_TRY(check_op(other));
-  if (!graph_.op(op).kind->has(kCollective))
-    return invalid("`" + graph_.op(op).kind->name + "` is no collective and begins nowhere");
   for (const auto& [place, moved] : moves_)
     if (std::find(moved.begin(), moved.end(), op) != moved.end()) return invalid("an op begins in two places");
   moves_[other].push_back(op);
   graph_.op(op).tags[kBeginHereTag] = "";
   graph_.op(op).phase = graph_.op(other).phase;
+  return {};
+}
+
+Status ScheduleVerbs::over_before(OpId op, OpId other) {
+  for (const OpId id : {op, other}) {
+    BALEEN_TRY(check_op(id));
+    if (!graph_.op(id).kind->has(kCollective)) return invalid("`" + graph_.op(id).kind->name + "` is no collective");
+  }
+  if (positions_[op] >= positions_[other]) return invalid("a collective is over before one that comes earlier");
+  graph_.op(other).tags[kOverTag] += std::to_string(op) + ",";
   return {};
 }
 
@@ -245,12 +260,17 @@ std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {
   return static_cast<std::uint64_t>(element_count(local)) * dtype_size(value.dtype);
 }
 
+Status ScheduleVerbs::check_collective(OpId id) const {
+  BALEEN_TRY(check_op(id));
+  if (graph_.op(id).kind->has(kCollective)) return {};
+  return invalid("`" + graph_.op(id).kind->name + "` is no collective and begins nowhere");
+}
+
 Status ScheduleVerbs::coalesce(const std::vector<OpId>& ops) {
   std::set<OpId> seen;
   for (OpId id : ops) {
-    if (id >= graph_.op_count() || !graph_.op(id).live) return invalid("there is no op number " + std::to_string(id));
+    BALEEN_TRY(check_collective(id));
     const Op &op = graph_.op(id), &first = graph_.op(ops.front());
-    if (!op.kind->has(kCollective)) return invalid("`" + op.kind->name + "` is no collective and cannot be coalesced");
     const auto dtype = [&](const Op& o) { return graph_.value(o.inputs[0]).dtype; };
     if (op.kind != first.kind || op.attributes.integers("axes") != first.attributes.integers("axes") ||
         dtype(op) != dtype(first))

@@ -5,6 +5,7 @@
 #include "baleen/strategy.h"
 #include "core/plan/placement.hpp"
 #include "core/plan/plan.hpp"
+#include "core/plan/wishes.hpp"
 
 namespace baleen {
 
@@ -12,14 +13,16 @@ namespace baleen {
 inline constexpr const char* kBucketTag = "bucket";
 /// A collective with it begins where it stands.
 inline constexpr const char* kBeginHereTag = "begin_here";
+/// The numbers of collectives that are over when this one begins, each followed by a comma.
+inline constexpr const char* kOverTag = "over_before";
 /// An op with it runs in every micro-batch, though it is the same in all.
 inline constexpr const char* kEachTag = "every_micro_batch";
 
 /// Writes one strategy's wishes into a request. Borrows all; lives during one call of the strategy.
 class PlacingVerbs {
  public:
-  PlacingVerbs(const Graph& graph, PlacementRequest& request, const baleen_mesh_t& mesh, std::string strategy,
-               std::int64_t micro_batches);
+  PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
+               Wishes::Asker strategy, std::int64_t micro_batches);
   PlacingVerbs(const PlacingVerbs&) = delete;
   PlacingVerbs& operator=(const PlacingVerbs&) = delete;
 
@@ -31,7 +34,8 @@ class PlacingVerbs {
   template <class Verb>
   baleen_status_t run(Verb&& verb);
   Status cut(std::uint32_t axis, const std::string& logical_axis);
-  Status lay(std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis, baleen_placement_t placement);
+  Status lay(Wishes::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
+             baleen_placement_t placement);
   Status pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch);
   Status offer(const baleen_offer_t& offer);
   Status check_axis(std::uint32_t axis) const;
@@ -41,8 +45,9 @@ class PlacingVerbs {
 
   const Graph& graph_;
   PlacementRequest& request_;
+  Wishes& wishes_;
   const baleen_mesh_t& mesh_;
-  std::string strategy_;
+  Wishes::Asker strategy_;
   baleen_placing_t table_{};
   Status status_;
 };
@@ -62,9 +67,11 @@ class ScheduleVerbs {
  private:
   Status begin_before(OpId op, OpId other);
   Status every_micro_batch(OpId op);
+  Status over_before(OpId op, OpId other);
   Status check_op(OpId op) const;
   Status take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns);
   Status coalesce(const std::vector<OpId>& ops);
+  Status check_collective(OpId op) const;
   std::uint64_t local_bytes(ValueId value) const;
   static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
 

@@ -17,10 +17,14 @@ bool matches(const std::string& pattern, const std::string& text) {
   // Greedy with backtracking to the last star.
   std::size_t p = 0, t = 0, star = std::string::npos, mark = 0;
   while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] != '*' && pattern[p] == text[t]))) ++p, ++t;
-    else if (p < pattern.size() && pattern[p] == '*') star = p++, mark = t;
-    else if (star != std::string::npos) p = star + 1, t = ++mark;
-    else return false;
+    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] != '*' && pattern[p] == text[t])))
+      ++p, ++t;
+    else if (p < pattern.size() && pattern[p] == '*')
+      star = p++, mark = t;
+    else if (star != std::string::npos)
+      p = star + 1, t = ++mark;
+    else
+      return false;
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
@@ -100,9 +104,10 @@ class Updater {
       BALEEN_TRY_ASSIGN(const ValueId square, graph_.binary(BALEEN_X_MUL, g, g));
       std::vector<std::int64_t> dims(graph_.value(g).rank());
       std::iota(dims.begin(), dims.end(), 0);
-      BALEEN_TRY_ASSIGN(const ValueId sum, graph_.append1("reduce", {square},
-                                                          {{"kind", std::string("sum")}, {"dims", dims}, {"keep", Attributes::ints({0})}},
-                                                          job_.parameters[i].name + ".norm"));
+      BALEEN_TRY_ASSIGN(const ValueId sum,
+                        graph_.append1("reduce", {square},
+                                       {{"kind", std::string("sum")}, {"dims", dims}, {"keep", Attributes::ints({0})}},
+                                       job_.parameters[i].name + ".norm"));
       sums.push_back(sum);
     }
     if (sums.empty()) return invalid("no parameter is trained: all are frozen, or the loss depends on none");
@@ -111,8 +116,8 @@ class Updater {
     graph_.set_output("gradient_norm", norm);
     if (job_.clip <= 0) return {};
     Expression e;
-    const auto room = e.binary(BALEEN_X_DIV, e.constant(job_.clip),
-                               e.binary(BALEEN_X_ADD, e.input(0), e.constant(1e-6)));
+    const auto room =
+        e.binary(BALEEN_X_DIV, e.constant(job_.clip), e.binary(BALEEN_X_ADD, e.input(0), e.constant(1e-6)));
     const auto bounded = e.binary(BALEEN_X_MIN, room, e.constant(1));
     BALEEN_TRY_ASSIGN(const ValueId scale, graph_.pointwise({norm}, std::move(e), bounded, "optimizer.clip"));
     for (ValueId& g : gradients)
@@ -143,7 +148,7 @@ class Updater {
     BALEEN_TRY_ASSIGN(Plugin plugin, plugins_.open(descriptor_));
     plugin_.emplace(std::move(plugin));
     BALEEN_TRY_ASSIGN(table_, plugin_->table<baleen_optimizer_t>("optimizer"));
-    BALEEN_TRY_ASSIGN(SettingsStorage* own, settings(-1));
+    BALEEN_TRY_ASSIGN(SettingsStorage * own, settings(-1));
     return plugin_->check(table_->create(plugin_->host(), own->get(), &optimizer_));
   }
 
@@ -194,7 +199,7 @@ class Updater {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (gradients[i] == kNone) continue;
       const ParameterSpec& p = job_.parameters[i];
-      BALEEN_TRY_ASSIGN(SettingsStorage* settings_of, settings(group_of(job_, p.name)));
+      BALEEN_TRY_ASSIGN(SettingsStorage * settings_of, settings(group_of(job_, p.name)));
       baleen_slot_t slots[BALEEN_MAX_SLOTS]{};
       std::uint32_t count = BALEEN_MAX_SLOTS;
       BALEEN_TRY(plugin_->check(table_->slots(optimizer_, settings_of->get(), slots, &count)));
@@ -202,7 +207,8 @@ class Updater {
       for (std::uint32_t s = 0; s < count; ++s) {
         const ValueType type{p.type.dtype, slots[s].scalar ? Shape{} : p.type.shape,
                              slots[s].scalar ? std::vector<std::string>{} : p.type.axes};
-        BALEEN_TRY_ASSIGN(const ValueId state, add_state(p.name + "." + slots[s].name, type, slots[s].initial, "optimizer"));
+        BALEEN_TRY_ASSIGN(const ValueId state,
+                          add_state(p.name + "." + slots[s].name, type, slots[s].initial, "optimizer"));
         values.push_back(state);
       }
       BALEEN_TRY_ASSIGN(const ValueId parameter, graph_.parameter(p.name, p.type));

@@ -19,9 +19,10 @@ namespace {
 constexpr std::uint64_t bit(std::size_t offset) { return 1ull << ((offset - sizeof(std::uint64_t)) / sizeof(void*)); }
 
 constexpr std::uint64_t kStrategyPhases =
-    bit(offsetof(baleen_strategy_t, split)) | bit(offsetof(baleen_strategy_t, tag)) | bit(offsetof(baleen_strategy_t, rewrite)) |
-    bit(offsetof(baleen_strategy_t, place)) | bit(offsetof(baleen_strategy_t, recompute)) |
-    bit(offsetof(baleen_strategy_t, lower)) | bit(offsetof(baleen_strategy_t, schedule));
+    bit(offsetof(baleen_strategy_t, split)) | bit(offsetof(baleen_strategy_t, tag)) |
+    bit(offsetof(baleen_strategy_t, rewrite)) | bit(offsetof(baleen_strategy_t, place)) |
+    bit(offsetof(baleen_strategy_t, recompute)) | bit(offsetof(baleen_strategy_t, lower)) |
+    bit(offsetof(baleen_strategy_t, schedule));
 
 constexpr std::uint64_t kTransportMemory =
     bit(offsetof(baleen_transport_t, allocate)) | bit(offsetof(baleen_transport_t, release)) |

@@ -165,9 +165,8 @@ class Assembler {
     made.root = call.root;
     made.axes = call.axes;
     made.where = call.where;
-    const bool move = std::any_of(call.entries.begin(), call.entries.end(),
-                                  [&](const CallEntry& t) { return moves(t.input) || moves(t.output); });
-    made.slots.resize(move ? static_cast<std::size_t>(lowered_.turns.in_flight) : 1);
+    const bool in_turns = lowered_.turns_in(step.section) && step.guard == Guard::always;
+    made.slots.resize(in_turns ? static_cast<std::size_t>(lowered_.turns.slots) : 1);
     for (std::int64_t copy = 0; copy < static_cast<std::int64_t>(made.slots.size()); ++copy)
       for (const CallEntry& t : call.entries)
         made.entries.push_back(

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "core/plan/strategy_verbs.hpp"
 #include "core/program/passes.hpp"
@@ -41,13 +42,14 @@ class CallScheduler {
     std::vector<std::size_t> members;  ///< in steps_
     std::set<LowValue> missing;        ///< what its inputs still wait for
     std::vector<LowValue> reads, writes;
+    std::vector<OpId> overs;  ///< collectives of the graph that are over when this begins
     OpId op = kNone;
-    std::size_t place = 0;      ///< of its last op in the order of ops
-    bool waits = false;         ///< begins in its place, no sooner
-    std::uint32_t section = 0;  ///< of its ops
-    int own_loop = -1;          ///< in which its ops stand
-    int ready_loop = -1;        ///< in which the last of its inputs is made
-    int loop = -1;              ///< in which it begins
+    std::size_t place = 0;        ///< of its last op in the order of ops
+    bool waits = false;           ///< begins in its place, no sooner
+    std::uint32_t section = 0;    ///< of its ops
+    int own_loop = -1;            ///< in which its ops stand
+    int ready_loop = -1;          ///< in which the last of its inputs is made
+    int loop = -1;                ///< in which it begins
     Guard guard = Guard::always;  ///< of its beginning
     bool over = false;
   };
@@ -62,7 +64,9 @@ class CallScheduler {
     }
     const LowOp producer = lowered_.values[v].producer;
     if (producer == kNone) return;
-    for (LowValue input : lowered_.ops[producer].op.inputs) sources_of(input, found);
+    const Op& op = lowered_.ops[producer].op;
+    const bool only_begun = op.attributes.has("begun") && op.attributes.integer("begun") != 0;
+    for (LowValue input : only_begun ? std::vector{op.inputs[0]} : op.inputs) sources_of(input, found);
   }
 
   void collect() {
@@ -78,6 +82,8 @@ class CallScheduler {
       Call call;
       for (LowOp op : ops) {
         call.place = std::max(call.place, place_.at(op));
+        call_of_[lowered_.ops[op].op.id] = static_cast<std::uint32_t>(calls_.size());
+        add_overs(lowered_.ops[op].op, call);
         call.waits |= lowered_.ops[op].op.tags.contains(kBeginHereTag);
         call.section = lowered_.ops[op].section;
         call.own_loop = loop_of(call.section);
@@ -93,6 +99,14 @@ class CallScheduler {
     }
   }
 
+  static void add_overs(const Op& op, Call& call) {
+    const auto tag = op.tags.find(kOverTag);
+    if (tag == op.tags.end()) return;
+    std::istringstream list(tag->second);
+    for (std::string number; std::getline(list, number, ',');)
+      call.overs.push_back(static_cast<OpId>(std::stoul(number)));
+  }
+
   /// The next step is `step`.
   void enter(const ProgramStep& step) {
     enter_section(step.section);
@@ -103,6 +117,7 @@ class CallScheduler {
   void enter_section(std::uint32_t section) {
     while (section_ < section) {
       leave_section();
+      if (loop_of(section_ + 1) != loop_of(section_)) late_in_loop_ = false;
       ++section_;
       section_begin_ = result_.size();
       if (section_ < section) begin_section();
@@ -169,6 +184,9 @@ class CallScheduler {
     for (std::size_t i = 1; i < call.members.size(); ++i)
       start.call->entries.push_back(steps_[call.members[i]].call->entries[0]);
     start.section = section_;
+    for (const OpId op : call.overs)
+      if (const auto other = call_of_.find(op); other != call_of_.end() && other->second < number)
+        finish_call(other->second);
     for (LowValue v : std::set(call.missing))
       if (maker_.contains(v)) finish_call(maker_.at(v));
     start.reads = call.reads;
@@ -177,7 +195,9 @@ class CallScheduler {
     call.loop = loop_of(section_);
     call.op = start.op;
     const bool visits = call.loop >= 0 && call.loop != call.own_loop;  // a loop that its op does not stand in
-    if (visits) start.guard = call.ready_loop == call.loop ? Guard::last : Guard::first;
+    // In the last micro-batch, unless nothing of the loop stands before it: ranks must begin their calls in one order.
+    late_in_loop_ |= call.loop >= 0 && (!visits || call.ready_loop == call.loop);
+    if (visits) start.guard = late_in_loop_ ? Guard::last : Guard::first;
     call.guard = start.guard;
     start.call_number = number;
     result_.push_back(std::move(start));
@@ -238,11 +258,13 @@ class CallScheduler {
   Lowered& lowered_;
   std::vector<ProgramStep> steps_, result_;
   std::vector<std::vector<LowOp>> users_;
-  std::set<LowValue> written_;          ///< by steps
-  std::map<LowOp, std::size_t> place_;  ///< in the order of ops
-  std::uint32_t section_ = 0;           ///< where steps are appended
-  std::size_t reached_ = 0;             ///< the place of the step that comes next
-  std::size_t section_begin_ = 0;       ///< the first step of the section, in result_
+  std::set<LowValue> written_;             ///< by steps
+  std::map<OpId, std::uint32_t> call_of_;  ///< by the collective's number in the graph
+  std::map<LowOp, std::size_t> place_;     ///< in the order of ops
+  std::uint32_t section_ = 0;              ///< where steps are appended
+  std::size_t reached_ = 0;                ///< the place of the step that comes next
+  bool late_in_loop_ = false;              ///< a call has begun in the loop that runs beyond its first micro-batch
+  std::size_t section_begin_ = 0;          ///< the first step of the section, in result_
   std::vector<std::uint32_t> open_in_loop_;
   std::vector<Call> calls_;
   std::uint32_t next_ = 0;                                  ///< the first that has not begun

@@ -28,8 +28,9 @@ class LifetimeFinder {
  private:
   struct Life {
     std::int64_t first = -1, last = -1;
-    int loop = -1;         ///< inside which all accesses lie
-    bool crosses = false;  ///< from one part of a micro-batch to another, which does not come next
+    int loop = -1;           ///< inside which all accesses lie
+    bool exchanged = false;  ///< touched by a call
+    bool crosses = false;    ///< from one part of a micro-batch to another, which does not come next
     bool used() const { return first >= 0; }
   };
 
@@ -51,8 +52,8 @@ class LifetimeFinder {
 
   bool planned(std::uint32_t storage) const { return lowered_.storages[storage].kind != Storage::Kind::persistent; }
 
-  /// What one micro-batch leaves to the next, though all that touch it may stand inside of the loop: sums, which a call in
-  /// the last micro-batch may already read, and what a call that a loop makes once reads and brings.
+  /// What one micro-batch leaves to the next, though all that touch it may stand inside of the loop: sums, which a call
+  /// in the last micro-batch may already read, and what a call that a loop makes once reads and brings.
   std::vector<std::uint32_t> kept_in_loops() const {
     std::vector<std::uint32_t> kept;
     for (const LoweredOp& op : lowered_.ops)
@@ -83,10 +84,12 @@ class LifetimeFinder {
       const bool same = !outside[storage] &&
                         std::all_of(list.begin(), list.end(), [&](std::size_t s) { return loops_[s].loop == loop; });
       if (same) life.loop = loop;
-      if (same && lowered_.turns.loop == loop && loop >= 0)
-        life.crosses = std::any_of(list.begin(), list.end(), [&](std::size_t s) {
-          return steps_[s].late || steps_[s].section != steps_[list[0]].section;
-        });
+      if (same && lowered_.turns.loop == loop && loop >= 0) {
+        const auto any = [&](auto&& holds) { return std::any_of(list.begin(), list.end(), holds); };
+        life.exchanged = any([&](std::size_t s) { return steps_[s].call.has_value(); });
+        life.crosses =
+            any([&](std::size_t s) { return steps_[s].late || steps_[s].section != steps_[list[0]].section; });
+      }
       for (std::size_t s : list) {
         const bool through = !same && loops_[s].loop >= 0;
         extend(life, through ? loops_[s].first : position(s));
@@ -114,6 +117,7 @@ class LifetimeFinder {
       lives_[to].last = lives_[from].last;
       if (lives_[from].loop != lives_[to].loop) lives_[to].loop = -1;
       lives_[to].crosses |= lives_[from].crosses;
+      lives_[to].exchanged |= lives_[from].exchanged;
       lives_[from] = {};
     }
   }
@@ -145,7 +149,7 @@ class LifetimeFinder {
     const auto inside =
         std::find_if(loops_.begin(), loops_.end(), [&](const LoopRange& l) { return l.loop == life.loop; });
     Storage& storage = lowered_.storages[number];
-    storage.copies = lowered_.turns.in_flight;
+    storage.copies = life.exchanged ? lowered_.turns.slots : lowered_.turns.in_flight;
     storage.copy_bytes = align_up(storage.bytes, lowered_.alignment);
     const std::uint64_t bytes = static_cast<std::uint64_t>(storage.copies) * storage.copy_bytes;
     result.items.push_back({number, {bytes, inside->first, inside->last}, -1});

@@ -59,7 +59,8 @@ class Lowerer {
       for (auto it = section->ops.rbegin(); it != section->ops.rend(); ++it) {
         const LoweredOp& op = result_.ops[*it];
         const auto is_read = [&](LowValue v) { return read[v] != 0; };
-        if (op.means != Means::collective && std::none_of(op.op.outputs.begin(), op.op.outputs.end(), is_read)) continue;
+        if (op.means != Means::collective && std::none_of(op.op.outputs.begin(), op.op.outputs.end(), is_read))
+          continue;
         for (LowValue v : op.op.inputs) read[v] = 1;
         kept.push_back(*it);
       }
@@ -134,8 +135,8 @@ class Lowerer {
     return {};
   }
 
-  /// From here on the elements have another shape: one that is alike on all ranks, with zeros where this one's piece ends, or
-  /// that of the piece.
+  /// From here on the elements have another shape: one that is alike on all ranks, with zeros where this one's piece
+  /// ends, or that of the piece.
   Status add_border(const Op& op, LowValue x, std::uint32_t section) {
     Packer packer(result_, emitter_, op, section);
     const ResultSpec to = spec(op.outputs[0]);

@@ -106,6 +106,7 @@ struct LoweredTurns {
   };
   std::vector<Turn> turns;
   std::int64_t in_flight = 1;  ///< the most micro-batches that have begun and are not over
+  std::int64_t slots = 1;      ///< the same of any rank: as many copies has what they exchange
 };
 
 /// `target`, a parameter or state, becomes `value` when every reader of the old value is done.

@@ -1,5 +1,6 @@
 /// \file Regions to launches of kernels, with the sums over micro-batches.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/program/passes.hpp"
@@ -23,7 +24,7 @@ class StepBuilder {
       for (LowOp op : section.ops) {
         if (auto it = regions_.find(op); it != regions_.end())
           BALEEN_TRY(add_region(it->second));
-        else if (lowered_.ops[op].means == Means::accumulate && !joined_.contains(op))
+        else if (lowered_.ops[op].means == Means::accumulate && !joined_.contains(op) && !early_.contains(op))
           BALEEN_TRY(add_accumulation(op));
         else if (lowered_.ops[op].means == Means::collective)
           add_call(op);
@@ -45,10 +46,32 @@ class StepBuilder {
       const LoweredValue& value = lowered_.values[x];
       const bool joined = value.producer != kNone && op(value.producer).means == Means::kernel &&
                           users_[x].size() == 1 && !value.is_output && lowered_.fills_storage(x);
-      if (!joined) continue;
+      if (!joined) {
+        sums_of_[shown(x)].push_back(number);
+        continue;
+      }
       terms_[x] = op(number).op.outputs[0];
       joined_.insert(number);
     }
+  }
+
+  /// The value whose bytes `v` shows.
+  LowValue shown(LowValue v) const {
+    const LowOp producer = lowered_.values[v].producer;
+    return producer != kNone && op(producer).means == Means::view ? shown(op(producer).op.inputs[0]) : v;
+  }
+
+  /// Other terms are added up right after the step that makes them, so that a call that waits for the sum begins early.
+  Status add_sums_of(const std::vector<LowValue>& made, std::uint32_t section) {
+    for (LowValue v : made) {
+      const auto found = sums_of_.find(v);
+      if (found == sums_of_.end()) continue;
+      for (LowOp number : found->second) {
+        if (op(number).section != section || !early_.insert(number).second) continue;
+        BALEEN_TRY(add_accumulation(number));
+      }
+    }
+    return {};
   }
 
   ProgramStep step_of(LowOp number) const {
@@ -97,8 +120,10 @@ class StepBuilder {
       step.launches = {{Guard::always, kernel, kernels_[kernel].operands}};
     else
       BALEEN_TRY(add_terms(step, kernel, ops, terms));
+    const std::vector<LowValue> made = step.writes;
+    const std::uint32_t section = step.section;
     steps_.push_back(std::move(step));
-    return {};
+    return add_sums_of(made, section);
   }
 
   /// The first micro-batch's results are the sums; later ones are added.
@@ -181,8 +206,10 @@ class StepBuilder {
   const Regions& regions_;
   KernelStore& kernels_;
   std::vector<std::vector<LowOp>> users_;
-  std::map<LowValue, LowValue> terms_;  ///< term to sum
-  std::set<LowOp> joined_;              ///< accumulations done by the step that makes the term
+  std::map<LowValue, LowValue> terms_;              ///< term to sum
+  std::set<LowOp> joined_;                          ///< accumulations done by the step that makes the term
+  std::map<LowValue, std::vector<LowOp>> sums_of_;  ///< other accumulations by what their terms show
+  std::set<LowOp> early_;                           ///< those that stand behind the step that makes the term
   std::vector<ProgramStep> steps_;
 };
 

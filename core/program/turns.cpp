@@ -38,6 +38,8 @@ Status take_turns(const ScheduledGraph& scheduled, Lowered& lowered) {
   if (!own || loop < 0) return {};
   lowered.turns.loop = loop;
   lowered.turns.in_flight = most_in_flight(*own);
+  for (const TurnOrder& order : scheduled.turns)
+    lowered.turns.slots = std::max(lowered.turns.slots, most_in_flight(order));
   for (const TurnOrder::Turn& turn : own->turns)
     for (std::uint32_t s = 0; s < lowered.sections.size(); ++s)
       if (lowered.sections[s].loop == loop && lowered.sections[s].phase == turn.part)

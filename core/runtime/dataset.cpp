@@ -91,9 +91,12 @@ Result<std::string> Dataset::decode(const std::vector<std::int32_t>& ids) const 
 
 BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, std::vector<RowRange> rows,
                          baleen_dtype_t dtype, std::int64_t first_row)
-    : data_(std::move(data)), batch_(batch), rows_(std::move(rows)), dtype_(dtype), position_(first_row), thread_([this, first_row] {
-        work(first_row);
-      }) {}
+    : data_(std::move(data)),
+      batch_(batch),
+      rows_(std::move(rows)),
+      dtype_(dtype),
+      position_(first_row),
+      thread_([this, first_row] { work(first_row); }) {}
 
 BatchReader::~BatchReader() {
   {

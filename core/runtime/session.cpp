@@ -167,8 +167,8 @@ Result<Facts> Session::step() {
   Impl& impl = *impl_;
   const auto begin = Clock::now();
   if (!impl.reader)
-    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.train_share.rows(), impl.options.dtype,
-                                                impl.steps_done * impl.options.batch);
+    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.train_share.rows(),
+                                                impl.options.dtype, impl.steps_done * impl.options.batch);
   BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next());
   BALEEN_TRY(impl.put_batch(*impl.train, impl.train_share, std::move(batch)));
   const double data_ms = milliseconds(Clock::now() - begin);
@@ -209,7 +209,8 @@ Result<Facts> Session::evaluate(std::int64_t batches) {
   for (std::int64_t b = 0; b < count; ++b) {
     // Spread evenly over the part where only some batches are read.
     const std::int64_t row = b * all / count * impl.options.batch;
-    BALEEN_TRY_ASSIGN(Batch batch, impl.data->read(BALEEN_HELD_OUT, row, impl.evaluate_share.rows(), impl.options.dtype));
+    BALEEN_TRY_ASSIGN(Batch batch,
+                      impl.data->read(BALEEN_HELD_OUT, row, impl.evaluate_share.rows(), impl.options.dtype));
     BALEEN_TRY(impl.put_batch(*impl.evaluate, impl.evaluate_share, std::move(batch)));
     BALEEN_TRY(impl.run(*impl.evaluate, static_cast<std::uint64_t>(impl.steps_done)));
     BALEEN_TRY_ASSIGN(const Facts facts, impl.means(*impl.evaluate));

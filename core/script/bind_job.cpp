@@ -121,6 +121,7 @@ class GraphDescriber {
     require_output("loss");
     require_output("weight");
     refuse_trained_weight();
+    if (std::string_view(name) == "train") description_.check_layouts();
     return description_.finish();
   }
 
@@ -267,6 +268,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description, bool ge
   if (info.rows[BALEEN_HELD_OUT] > 0) job.evaluate = describer.training("evaluate");
   if (generate || fields.has("generate")) job.generate = describer.generation(result.context);
   job.parameters = description.parameters();
+  job.annotations = description.annotations();
   return result;
 }
 

@@ -8,6 +8,7 @@ namespace baleen {
 void bind_graph(lua_State* L);      ///< an op each: matmul, reduce, softmax, …
 void bind_pointwise(lua_State* L);  ///< an opcode each, `pointwise`, random numbers and constants
 void bind_parameter(lua_State* L);  ///< parameters and the layers' scopes
+void bind_parallel(lua_State* L);   ///< annotations
 void bind_data(lua_State* L);       ///< data sets
 void bind_message(lua_State* L);    ///< failing, places, nearest words
 

@@ -27,6 +27,7 @@ void Description::begin(std::string name) {
   ++serial_;
   scopes_.clear();
   sites_.clear();
+  results_.clear();
 }
 
 Graph Description::finish() {
@@ -60,6 +61,7 @@ std::vector<ValueId> Description::append(const std::string& kind, std::vector<Va
   std::vector<ValueId> results = unwrap(target.append(kind, std::move(inputs), std::move(attributes)));
   if (scope())
     for (std::size_t id = before; id < target.op_count(); ++id) target.op(static_cast<OpId>(id)).tags = scope()->tags;
+  for (ValueId value : results) note_made(value);
   return results;
 }
 
@@ -112,7 +114,9 @@ ValueId Description::parameter(ParameterSpec spec) {
                                   name_ + " graph; a layer must be called with inputs of one shape",
                               spec.where));
   }
-  return unwrap(graph().parameter(spec.name, spec.type));
+  const ValueId value = unwrap(graph().parameter(spec.name, spec.type));
+  tag_parameter(value);
+  return value;
 }
 
 }  // namespace baleen

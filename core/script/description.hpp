@@ -35,6 +35,8 @@ class Description {
     std::string where;  ///< where the user made the layer
     int depth = 0;      ///< frames of the user's files on the stack when it was entered
     std::map<std::string, std::string> tags;
+    std::optional<std::size_t> annotation = {};  ///< of `annotations`, where it is one's rather than a layer's
+    std::vector<ValueId> made = {};              ///< inside, where it is an annotation's
   };
   /// Returns how many scopes there were before.
   std::size_t enter(Scope scope);
@@ -43,6 +45,19 @@ class Description {
   /// Null outside layers.
   const Scope* scope() const { return scopes_.empty() ? nullptr : &scopes_.back(); }
   std::string path() const { return scopes_.empty() ? std::string() : scopes_.back().path; }
+
+  // --- annotations (description_parallel.cpp)
+  /// Its number; the same for equal ones.
+  std::size_t annotate(Annotation annotation);
+  /// What is made until `leave` belongs to it. Returns what `enter` of a scope does.
+  std::size_t enter(Annotation annotation, int depth);
+  /// Throws where nothing that was made in the scope number `mark` has the logical axis that is to be split.
+  void check_split(std::size_t mark);
+  /// The present layer returns it.
+  void name_result(ValueId value);
+  /// Throws where a `layout` names nothing in the graph being built, or a dimension that is not there.
+  void check_layouts() const;
+  const std::vector<Annotation>& annotations() const { return annotations_; }
 
   // --- ops
   /// Appends an op that stands at `where` in the script.
@@ -73,6 +88,9 @@ class Description {
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
 
  private:
+  void note_made(ValueId value);
+  void tag_parameter(ValueId parameter);
+
   const OpRegistry* registry_;
   baleen_dtype_t dtype_;
   std::string name_;
@@ -83,6 +101,8 @@ class Description {
   std::optional<Trace> trace_;
   std::uint32_t trace_serial_ = 0;
   std::vector<ParameterSpec> parameters_;
+  std::vector<Annotation> annotations_;
+  std::map<std::string, ValueId> results_;  ///< of layers in the present graph, by path
 };
 
 }  // namespace baleen

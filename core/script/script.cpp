@@ -29,6 +29,7 @@ int open_modules(lua_State* L) {
   lua_newtable(L);
   bind_message(L);
   bind_parameter(L);
+  bind_parallel(L);
   bind_data(L);
   bind_job(L);
   bind_run(L);

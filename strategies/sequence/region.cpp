@@ -57,6 +57,12 @@ Value Region::after(Value x, std::initializer_list<Value> others) {
   return x;
 }
 
+Value Region::behind(Value x, std::initializer_list<Value> others) {
+  for (const Value& other : others)
+    if (other) x = append("after", {x, other}, AttributeList().integer("begun", 1));
+  return x;
+}
+
 Value Region::from_rank_on(std::int64_t first, Value then, Value otherwise) {
   std::vector<Value> by_coordinate(static_cast<std::size_t>(first), otherwise);
   by_coordinate.resize(static_cast<std::size_t>(ranks()), then);

@@ -34,6 +34,8 @@ class Region {
   /// `x`, whose readers begin only when `others` are there: so that no more pieces are on their way, and no more
   /// results live, than there is work for.
   Value after(Value x, std::initializer_list<Value> others);
+  /// `x`, whose readers stand behind the beginning of what brings `others`, and do not wait for its end.
+  Value behind(Value x, std::initializer_list<Value> others);
   /// `then` on ranks from coordinate `first` on, `otherwise` on those before.
   Value from_rank_on(std::int64_t first, Value then, Value otherwise);
   /// `x` on ranks from coordinate `first` on, 0 on those before; `before`: the other way around.

@@ -20,6 +20,9 @@ struct Keys {
     const auto move = [&](Value x) { return region.from_neighbour(region.after(x, begun_after)); };
     return {move(k), move(v), ids ? move(ids) : Value()};
   }
+  static Keys of(const std::vector<Value>& list) { return {list[0], list[1], list[2]}; }
+  /// The same, for readers that stand behind the departure of what `others` bring.
+  Keys behind(Region& region, std::initializer_list<Value> others) const { return {region.behind(k, others), v, ids}; }
 };
 
 /// Halves of the sequence, dimension 1, of each of a list of values.
@@ -31,11 +34,11 @@ struct Halves {
       high.push_back(x ? region.slice(x, 1, length, length) : Value());
     }
   }
-  /// The low halves on ranks from `first` on, the high ones before; chosen when `wanted` is there.
-  std::vector<Value> from_rank_on(Region& region, std::int64_t first, Value wanted) const {
+  /// The low halves on ranks from `first` on, the high ones before.
+  std::vector<Value> from_rank_on(Region& region, std::int64_t first) const {
     std::vector<Value> chosen;
     for (std::size_t i = 0; i < low.size(); ++i)
-      chosen.push_back(low[i] ? region.from_rank_on(first, region.after(low[i], {wanted}), high[i]) : Value());
+      chosen.push_back(low[i] ? region.from_rank_on(first, low[i], high[i]) : Value());
     return chosen;
   }
   std::vector<Value> low, high;
@@ -66,8 +69,8 @@ class Forward {
   Forward(Region& region, double scale, bool causal) : region_(region), scale_(scale), causal_(causal) {}
 
   Part run(Value q, Value ids_q, Keys keys) {
-    Keys next = keys.along_ring(region_, {});
-    const Part own = block(q, ids_q, keys, causal_);
+    const Keys next = keys.along_ring(region_, {});
+    const Part own = block(q, ids_q, keys.behind(region_, {next.k, next.v}), causal_);
     return causal_ ? halves(q, ids_q, own, next) : wholes(q, ids_q, own, next);
   }
 
@@ -81,14 +84,14 @@ class Forward {
     return {made[0], region_.reshape(turned, {info.shape[0], info.shape[1], info.shape[2], 1})};
   }
 
-  // The keys of the next step leave when the attention of the step before is done, and go on beside that of this one.
-  // What was merged two steps ago is awaited too, so that no step's results wait for the end.
+  // The keys of the next step leave when the attention of the step before is done, right before that of this one, and
+  // travel beside it. What was merged two steps ago is awaited too, so that no step's results wait for the end.
 
   Part wholes(Value q, Value ids_q, Part sum, Keys keys) {
     Value latest = sum.o, older;
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
       const Keys next = step + 1 < region_.ranks() ? keys.along_ring(region_, {latest, older}) : Keys();
-      const Part made = block(q, ids_q, keys, false);
+      const Part made = block(q, ids_q, keys.behind(region_, {next.k, next.v}), false);
       latest = made.o;
       older = sum.o;
       sum = merge(sum.apart(region_, keys.k), made);
@@ -104,11 +107,11 @@ class Forward {
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
       const Keys next = step + 1 < region_.ranks() ? keys.along_ring(region_, {latest, older_low, older_high}) : Keys();
       older_low = low.o, older_high = high.o;
+      keys = keys.behind(region_, {next.k, next.v});
       const Halves theirs(region_, {keys.k, keys.v, keys.ids});
       low = low.apart(region_, keys.k), high = high.apart(region_, keys.k);
-      high = merge(high, block(queries.high[0], queries.high[1], {theirs.low[0], theirs.low[1], theirs.low[2]}, false));
-      const std::vector<Value> mine = queries.from_rank_on(region_, step, keys.k),
-                               other = theirs.from_rank_on(region_, step, keys.k);
+      high = merge(high, block(queries.high[0], queries.high[1], Keys::of(theirs.low), false));
+      const std::vector<Value> mine = queries.from_rank_on(region_, step), other = theirs.from_rank_on(region_, step);
       const Part second = block(mine[0], mine[1], {other[0], other[1], other[2]}, false);
       latest = second.o;
       const Part merged = merge(choose(region_, step, low, high), second);
@@ -133,31 +136,41 @@ struct Queries {
 };
 
 struct Gradients {
+  Gradients along_ring(Region& region) const { return {{}, region.from_neighbour(k), region.from_neighbour(v)}; }
   Value q, k, v;
 };
 
+/// Keys' gradients go home in the end, and nothing would hide that hop: so under a mask a part of the own block
+/// is computed first, beside the first hop of the keys, and the rest beside the last hop of their gradients.
 class Backward {
  public:
-  Backward(Region& region, double scale, bool causal) : region_(region), scale_(scale), causal_(causal) {}
+  Backward(Region& region, double scale, bool causal, const Queries& queries, const Keys& keys)
+      : region_(region),
+        scale_(scale),
+        causal_(causal),
+        queries_(queries),
+        halves_(region, causal ? queries.list() : std::vector<Value>()),
+        keys_(keys),
+        own_(region, causal ? std::vector{keys.k, keys.v, keys.ids} : std::vector<Value>()) {}
 
-  Gradients run(const Queries& queries, Keys keys) {
-    Keys next = keys.along_ring(region_, {queries.d});
-    const Gradients own = block(queries, keys, causal_);
-    dq_ = own.q;
-    latest_ = own.v;
-    Gradients travelling;  // of the keys at hand, by all ranks that had them after their owner
-    Value older_dq, older_dk, older_dv;
+  Gradients run() {
+    Keys keys, next = keys_.along_ring(region_, {queries_.d});
+    const Gradients own = own_first(next);
+    Gradients travelling, older;  // of the keys at hand, by all ranks that had them after their owner
+    Value older_low, older_high;
     for (std::int64_t step = 1; step < region_.ranks(); ++step) {
       keys = next;
-      if (step + 1 < region_.ranks()) next = keys.along_ring(region_, {latest_, older_dq, older_dk, older_dv});
-      older_dq = dq_, older_dk = travelling.k, older_dv = travelling.v;
-      dq_ = region_.after(dq_, {keys.k});
-      Gradients made = causal_ ? halves(queries, keys, step) : wholes(queries, keys);
-      if (travelling.k)
-        made = {made.q, region_.from_neighbour(travelling.k) + made.k, region_.from_neighbour(travelling.v) + made.v};
-      travelling = made;
+      next = step + 1 < region_.ranks() ? keys.along_ring(region_, {latest_, older_low, older_high, older.k, older.v})
+                                        : Keys();
+      older = travelling;
+      older_low = dq_low_, older_high = dq_high_;
+      dq_low_ = dq_low_ ? region_.after(dq_low_, {keys.k}) : Value();
+      dq_high_ = region_.after(dq_high_, {keys.k});
+      const Gradients arriving = step > 1 ? travelling.along_ring(region_) : Gradients();
+      travelling = of_step(keys.behind(region_, {next.k, next.v, arriving.k, arriving.v}), step);
+      if (step > 1) travelling = {{}, arriving.k + travelling.k, arriving.v + travelling.v};
     }
-    return {dq_, own.k + region_.from_neighbour(travelling.k), own.v + region_.from_neighbour(travelling.v)};
+    return own_rest(own, travelling.along_ring(region_));
   }
 
  private:
@@ -166,26 +179,45 @@ class Backward {
     if (queries.ids) inputs.insert(inputs.end(), {queries.ids, keys.ids});
     inputs.insert(inputs.end(), {queries.o, region_.transpose(queries.lse, {0, 2, 1}), queries.d});
     const std::vector<Value> made = region_.attention("attention_grad", inputs, scale_, causal, 3);
+    latest_ = made[2];
     return {made[0], made[1], made[2]};
   }
 
-  Gradients wholes(const Queries& queries, const Keys& keys) {
-    const Gradients made = block(queries, keys, false);
-    latest_ = made.v;
-    dq_ = dq_ + made.q;
+  Queries low() const { return Queries::of(halves_.low); }
+  Queries high() const { return Queries::of(halves_.high); }
+
+  /// Under a mask, the high half of the queries and the low half of the keys, all of which they see.
+  Gradients own_first(const Keys& leaving) {
+    const Queries queries = causal_ ? high() : queries_;
+    const Keys seen = causal_ ? Keys::of(own_.low) : keys_;
+    const Gradients made = block(queries, seen.behind(region_, {leaving.k, leaving.v}), false);
+    dq_high_ = made.q;
     return made;
   }
 
-  Gradients halves(const Queries& queries, const Keys& keys, std::int64_t step) {
-    const Halves mine(region_, queries.list()), theirs(region_, {keys.k, keys.v, keys.ids});
-    const Gradients first = block(Queries::of(mine.high), {theirs.low[0], theirs.low[1], theirs.low[2]}, false);
-    const std::vector<Value> keys_chosen = theirs.from_rank_on(region_, step, keys.k);
-    const Gradients second = block(Queries::of(mine.from_rank_on(region_, step, keys.k)),
-                                   {keys_chosen[0], keys_chosen[1], keys_chosen[2]}, false);
-    latest_ = second.v;
+  Gradients own_rest(const Gradients& first, const Gradients& home) {
+    if (!causal_) return {dq_high_, first.k + home.k, first.v + home.v};
+    const Gradients a = block(low(), Keys::of(own_.low).behind(region_, {home.k, home.v}), true);
+    const Gradients b = block(high(), Keys::of(own_.high).behind(region_, {home.k, home.v}), true);
+    return {region_.concat({dq_low_ + a.q, dq_high_ + b.q}, 1), region_.concat({first.k + a.k, b.k}, 1) + home.k,
+            region_.concat({first.v + a.v, b.v}, 1) + home.v};
+  }
+
+  /// The gradients of another rank's keys.
+  Gradients of_step(const Keys& keys, std::int64_t step) {
+    if (!causal_) {
+      const Gradients made = block(queries_, keys, false);
+      dq_high_ = dq_high_ + made.q;
+      return made;
+    }
+    const Halves theirs(region_, {keys.k, keys.v, keys.ids});
+    const Gradients first = block(high(), Keys::of(theirs.low), false);
+    const Gradients second =
+        block(Queries::of(halves_.from_rank_on(region_, step)), Keys::of(theirs.from_rank_on(region_, step)), false);
     const auto low = [&](Value x) { return region_.or_zero(step, x, false); };
     const auto high = [&](Value x) { return region_.or_zero(step, x, true); };
-    dq_ = dq_ + region_.concat({low(second.q), first.q + high(second.q)}, 1);
+    dq_low_ = dq_low_ ? dq_low_ + low(second.q) : low(second.q);
+    dq_high_ = dq_high_ + (first.q + high(second.q));
     return {{},
             region_.concat({first.k + low(second.k), high(second.k)}, 1),
             region_.concat({first.v + low(second.v), high(second.v)}, 1)};
@@ -194,7 +226,12 @@ class Backward {
   Region& region_;
   double scale_;
   bool causal_;
-  Value dq_, latest_;  ///< latest_: of the last block
+  Queries queries_;
+  Halves halves_;  ///< of the queries
+  Keys keys_;
+  Halves own_;              ///< of the keys
+  Value dq_low_, dq_high_;  ///< without a mask, dq_high_ is of all
+  Value latest_;            ///< of the last block
 };
 
 /// [b, s, h, 1] to and from attention's [b, h, s].
@@ -227,7 +264,7 @@ void lower_ring_attention(GraphView graph, const RingOfRanks& ring, baleen_op_t 
   const std::size_t rest = ids ? 5 : 3;
   const Value lse = region.transpose(local[rest + 1], {0, 2, 1});
   const Gradients made =
-      Backward(region, scale, causal).run({local[0], local[rest], local[rest + 2], lse, ids_q}, keys);
+      Backward(region, scale, causal, {local[0], local[rest], local[rest + 2], lse, ids_q}, keys).run();
   region.close(made.q, outputs[0]);
   region.close(made.k, outputs[1]);
   region.close(made.v, outputs[2]);

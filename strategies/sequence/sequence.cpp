@@ -1,6 +1,7 @@
 /// \file The strategy `sequence`: the tokens of each sequence are cut over ranks.
 #include <string>
 
+#include "baleen/strategy_tools.hpp"
 #include "megatron.hpp"
 #include "ring.hpp"
 #include "ulysses.hpp"
@@ -9,7 +10,9 @@ BALEEN_DESCRIPTOR("strategy", "sequence", "1.0.0", "Apache-2.0", "The tokens of 
                   BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "",
                                 "the mesh axis to work along; default `sequence`, in mode megatron `tensor`"),
                   BALEEN_OPTION("mode", BALEEN_OPTION_STRING, 0, 1, 0, "ulysses", "ulysses|ring|megatron", "",
-                                "how attention sees other ranks' tokens"));
+                                "how attention sees other ranks' tokens"),
+                  BALEEN_OPTION("bucket_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "4", "", "",
+                                "MiB of gradients summed together; 0: each alone"));
 
 namespace baleen::sequence_parallel {
 namespace {
@@ -27,6 +30,7 @@ class Sequence : public Strategy {
     auto made = std::make_unique<Sequence>();
     if (axis) made->axis_ = *axis;
     if (axis && mesh.size(*axis) > 1) made->mode_ = mode_of(mode, *axis, mesh);
+    made->bucket_bytes_ = static_cast<std::uint64_t>(settings.number("bucket_mb") * 1048576.0);
     return made;
   }
 
@@ -34,6 +38,14 @@ class Sequence : public Strategy {
 
   Status place(GraphView graph, Placing placing) override { return mode_ ? mode_->place(graph, placing) : Status(); }
   Status lower(GraphView graph) override { return mode_ ? mode_->lower(graph) : Status(); }
+
+  /// Every rank has terms of all gradients, from its tokens.
+  Status schedule(GraphView graph, Scheduling scheduling) override {
+    if (mode_)
+      coalesce_by_size(scheduling, list_collectives(graph, scheduling, "all_reduce", axis_, BALEEN_ROLE_GRADIENT),
+                       bucket_bytes_);
+    return {};
+  }
 
  private:
   static std::unique_ptr<Mode> mode_of(std::string_view name, std::uint32_t axis, MeshView mesh) {
@@ -46,6 +58,7 @@ class Sequence : public Strategy {
   static constexpr std::uint32_t kNoAxis = 0xffffffffu;
 
   std::uint32_t axis_ = kNoAxis;
+  std::uint64_t bucket_bytes_ = 0;
   std::unique_ptr<Mode> mode_;  ///< none where one rank has all
 };
 

@@ -67,6 +67,8 @@ class Cube::Walk {
     placing_.use(parameter, cube_.col_, shard(by_col));
     std::vector<baleen_value_t> stored{parameter};
     const baleen_value_info_t value = graph_.value(parameter);
+    for (const std::uint32_t axis : {cube_.row_, cube_.col_})
+      for (const int dim : {by_row, by_col}) placing_.cut(axis, view(value.axes[dim]));
     const int longer = value.shape[by_row] >= value.shape[by_col] ? by_row : by_col;
     if (const auto it = trained_.find(parameter); it != trained_.end())
       for (std::uint64_t s = 0; s < it->second.state_count; ++s)
@@ -171,6 +173,17 @@ Status Cube::place(GraphView graph, Placing placing) {
   for (const std::uint32_t axis : {row_, col_})
     for (const char* name : {"batch", "embed", "heads", "ff", "vocab", ""}) placing.cut(axis, name);
   Walk(*this, graph, placing).run();
+  return {};
+}
+
+Status Cube::schedule(GraphView graph, Scheduling scheduling) {
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+    const auto op = graph.op(id);
+    if (!op || op->kind() != "all_gather" || !op->has("from") || graph.info(id).phase == BALEEN_PHASE_UPDATE) continue;
+    const auto axes = op->integers("axes");
+    const baleen_value_info_t value = graph.value(op->inputs()[0]);
+    if (axes.size() == 1 && axes[0] == depth_ && value.role == BALEEN_ROLE_PARAMETER) scheduling.every_micro_batch(id);
+  }
   return {};
 }
 

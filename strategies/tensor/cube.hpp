@@ -8,10 +8,10 @@
 
 namespace baleen::tensor_parallel {
 
-/// Each of the three letters of a product is cut by one axis: its rows by `depth`, its inner letter by one of `row` and `col`, its
-/// columns by the other. An operand is gathered along the axis that cuts none of its letters, the result is summed and scattered
-/// along the axis of the inner letter. Between products the batch is cut by `depth` and one axis, the width by the other; each
-/// product changes which.
+/// Each of the three letters of a product is cut by one axis: its rows by `depth`, its inner letter by one of `row` and
+/// `col`, its columns by the other. An operand is gathered along the axis that cuts none of its letters, the result is
+/// summed and scattered along the axis of the inner letter. Between products the batch is cut by `depth` and one axis,
+/// the width by the other; each product changes which.
 class Cube : public Mode {
  public:
   /// Borrows the mesh.
@@ -20,6 +20,8 @@ class Cube : public Mode {
 
   Status rewrite(GraphView graph) override;
   Status place(GraphView graph, Placing placing) override;
+  /// What is gathered of weights is not kept from one micro-batch to the next.
+  Status schedule(GraphView graph, Scheduling scheduling) override;
 
  private:
   class Walk;

@@ -42,7 +42,6 @@ Status Grid::place(GraphView graph, Placing placing) {
   micro_batches_ = placing.micro_batches();
   BALEEN_TRY(check(graph));
   placing.cut(row_, "batch");
-  placing.cut(row_, "vocab");
   if (depth_) placing.cut(*depth_, "batch");
   for (const char* name : {"embed", "heads", "ff", "vocab", ""}) placing.cut(col_, name);
   pin_inputs(graph, placing);
@@ -75,6 +74,8 @@ void Grid::cut_tables(GraphView graph, Placing& placing, Cuts& cuts) const {
     const baleen_value_t result = op->outputs()[0], table = op->inputs()[0];
     const baleen_value_info_t value = graph.value(table);
     if (value.role != BALEEN_ROLE_PARAMETER || value.rank != 2 || value.shape[0] < 2 || value.shape[1] < 2) continue;
+    placing.cut(row_, view(value.axes[0]));
+    placing.cut(col_, view(value.axes[1]));
     use(placing, table, {0, 1}, cuts);
     const baleen_value_info_t rows = graph.value(result);
     if (!is_batch(rows)) continue;
@@ -90,6 +91,7 @@ void Grid::cut_weights(GraphView graph, Placing& placing, Cuts& cuts) const {
       const auto inner = dimension_to_cut(weight, product.w(), product.inner);
       const auto column = dimension_to_cut(weight, product.w(), product.columns);
       if (!inner || !column) continue;
+      for (const int dim : {*inner, *column}) placing.cut(col_, view(weight.axes[dim]));
       use(placing, product.parameter, {*inner, *column}, cuts);
     }
     offer(graph, placing, product, cuts.at(product.parameter));
@@ -144,10 +146,31 @@ void Grid::offer(GraphView graph, Placing& placing, const Product& product, Cut 
 }
 
 Status Grid::lower(GraphView graph) {
+  steps_.clear();
   const std::uint32_t count = graph.op_count();
   for (baleen_op_t id = 0; id < count; ++id)
     if (graph.op(id) && graph.tag(id, "owner") == "tensor" && graph.tag(id, "offer") == kSumma)
-      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}));
+      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}, steps_));
+  return {};
+}
+
+/// Block k + 1 leaves right before the product of block k, no sooner: a rank has two blocks at a time. A weight's
+/// blocks are the same for all micro-batches, and are sent in each rather than kept.
+Status Grid::schedule(GraphView graph, Scheduling scheduling) {
+  std::map<baleen_op_t, baleen_op_t>
+      behind;  // products that share an operand share its blocks, which leave for the first
+  for (const SummaStep& step : steps_) {
+    const baleen_op_t product = graph.value(step.product).producer;
+    if (scheduling.position(product) == BALEEN_NONE) continue;
+    for (const baleen_value_t block : step.broadcasts) {
+      const auto [it, fresh] = behind.try_emplace(graph.value(block).producer, product);
+      if (!fresh && scheduling.position(product) < scheduling.position(it->second)) it->second = product;
+    }
+  }
+  for (const auto& [broadcast, product] : behind) {
+    scheduling.begin_before(broadcast, product);
+    scheduling.every_micro_batch(broadcast);
+  }
   return {};
 }
 

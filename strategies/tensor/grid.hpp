@@ -5,6 +5,7 @@
 
 #include "mode.hpp"
 #include "product.hpp"
+#include "summa.hpp"
 
 namespace baleen::tensor_parallel {
 
@@ -19,6 +20,7 @@ class Grid : public Mode {
   Status rewrite(GraphView graph) override;
   Status place(GraphView graph, Placing placing) override;
   Status lower(GraphView graph) override;
+  Status schedule(GraphView graph, Scheduling scheduling) override;
 
  private:
   /// Which dimensions of a weight are cut.
@@ -41,6 +43,7 @@ class Grid : public Mode {
   std::uint32_t row_, col_;
   std::optional<std::uint32_t> depth_;
   std::int64_t micro_batches_ = 1;
+  std::vector<SummaStep> steps_;  ///< of the graph that was lowered last
 };
 
 }  // namespace baleen::tensor_parallel

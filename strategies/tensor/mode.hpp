@@ -11,6 +11,7 @@ class Mode {
   virtual Status rewrite(GraphView) { return {}; }
   virtual Status place(GraphView graph, Placing placing) = 0;
   virtual Status lower(GraphView) { return {}; }
+  virtual Status schedule(GraphView, Scheduling) { return {}; }
 };
 
 }  // namespace baleen::tensor_parallel

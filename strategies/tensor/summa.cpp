@@ -34,7 +34,8 @@ struct Operand {
 
 class Lowering {
  public:
-  Lowering(const GraphView& graph, baleen_op_t id, const SummaGrid& grid) : graph_(graph), grid_(grid) {
+  Lowering(const GraphView& graph, baleen_op_t id, const SummaGrid& grid, std::vector<SummaStep>& steps)
+      : graph_(graph), grid_(grid), steps_(steps) {
     const auto op = graph_.op(id);
     name_ = op->name();
     spec_ = op->text("spec");
@@ -89,7 +90,12 @@ class Lowering {
     std::vector<baleen_value_t> inputs = locals_;
     for (std::size_t i = 0; i < 2; ++i)
       if (operands_[i].holds(travels_)) inputs[i] = collective("broadcast", inputs[i], axis_of(operands_[i]), block);
-    return graph_.append("matmul", inputs, AttributeList().text("spec", spec_));
+    const baleen_value_t made = graph_.append("matmul", inputs, AttributeList().text("spec", spec_));
+    std::vector<baleen_value_t> broadcasts;
+    for (std::size_t i = 0; i < 2; ++i)
+      if (operands_[i].holds(travels_)) broadcasts.push_back(inputs[i]);
+    steps_.push_back({std::move(broadcasts), block == 0 ? made : last_});
+    return last_ = made;
   }
 
   baleen_value_t collective(std::string_view kind, baleen_value_t x, std::uint32_t axis, std::int64_t root) {
@@ -114,6 +120,8 @@ class Lowering {
 
   GraphView graph_;
   SummaGrid grid_;
+  std::vector<SummaStep>& steps_;
+  baleen_value_t last_ = BALEEN_NONE;  ///< the product of the block before
   std::string name_, spec_;
   std::vector<Operand> operands_;  ///< two inputs and the result
   std::vector<baleen_value_t> locals_;
@@ -138,9 +146,9 @@ double summa_bytes(GraphView graph, baleen_op_t matmul, char travels, std::int64
   return bytes;
 }
 
-Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid) {
+Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, std::vector<SummaStep>& steps) {
   graph.follow(matmul);
-  return Lowering(graph, matmul, grid).run();
+  return Lowering(graph, matmul, grid, steps).run();
 }
 
 }  // namespace baleen::tensor_parallel

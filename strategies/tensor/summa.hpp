@@ -17,9 +17,16 @@ struct SummaGrid {
 /// and `col` in the other; a rank's block of each goes to side - 1 others, or is summed from them.
 double summa_bytes(GraphView graph, baleen_op_t matmul, char travels, std::int64_t side);
 
+/// The broadcasts of a block, and the product that hides them: that of the block before.
+struct SummaStep {
+  std::vector<baleen_value_t> broadcasts;
+  baleen_value_t product;
+};
+
 /// Puts a local region in place of a matmul whose operands and result are cut along both axes. Each step takes one
 /// block of the letter that row cuts in one operand and col in another: an input's block is broadcast to those who need
-/// it, a result's is summed where it belongs. The third operand stays where it is.
-Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid);
+/// it, a result's is summed where it belongs. The third operand stays where it is. Appends to `steps` what
+/// hides what.
+Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, std::vector<SummaStep>& steps);
 
 }  // namespace baleen::tensor_parallel

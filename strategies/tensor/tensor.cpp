@@ -49,6 +49,9 @@ class Tensor : public Strategy {
   Status rewrite(GraphView graph) override { return mode_ ? mode_->rewrite(graph) : Status(); }
   Status place(GraphView graph, Placing placing) override { return mode_ ? mode_->place(graph, placing) : Status(); }
   Status lower(GraphView graph) override { return mode_ ? mode_->lower(graph) : Status(); }
+  Status schedule(GraphView graph, Scheduling scheduling) override {
+    return mode_ ? mode_->schedule(graph, scheduling) : Status();
+  }
 
  private:
   std::vector<std::uint32_t> axes_;  ///< none where there is no mesh

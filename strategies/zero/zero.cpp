@@ -81,7 +81,9 @@ class Zero : public Strategy {
     const std::uint64_t bytes = options_.prefetch.bucket_bytes;
     for (const std::uint32_t axis : axes_) {
       for (const char* kind : {"all_reduce", "reduce_scatter"})
-        coalesce_by_size(scheduling, list_collectives(graph, scheduling, kind, axis, BALEEN_ROLE_GRADIENT), bytes);
+        bound_in_flight(
+            scheduling,
+            coalesce_by_size(scheduling, list_collectives(graph, scheduling, kind, axis, BALEEN_ROLE_GRADIENT), bytes));
       coalesce_by_size(scheduling, list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_UPDATED), bytes);
     }
     return options_.stage == 3 ? schedule_gathers(graph, scheduling) : Status();

@@ -15,7 +15,7 @@ local block = {
 local embedding = nn.embedding { vocab = corpus.vocab, dim = dim, positions = context }
 local model = nn.sequential {
   embedding,
-  nn.repeated(2, function() return nn.transformer_block(block) end),
+  nn.repeated(baleen.arg("layers", 2), function() return nn.transformer_block(block) end),
   norm == "layer" and nn.layer_norm {} or nn.rms_norm {},
   baleen.arg("tied", false) and nn.tied(embedding)
     or nn.linear { name = "head", out = corpus.vocab, bias = false, axes = { "vocab" } },

@@ -13,5 +13,5 @@ local points = baleen.data.table { rows = rows, held_out = 0.3 }
 return baleen.job {
   model = nn.sequential { nn.linear { out = 32, bias = false, axes = { "ff" } }, nn.linear { out = 8, bias = false } },
   loss = nn.cross_entropy {}, data = points, batch = 24, steps = 20,
-  optimizer = baleen.optimizer("sgd", { lr = 0.1 }),
+  optimizer = baleen.optimizer("sgd", { lr = 0.1, momentum = 0.9 }),
 }

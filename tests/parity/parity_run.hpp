@@ -46,11 +46,13 @@ inline ProcessResult run_parity(std::vector<std::string> command, const std::str
 /// What the closing record of a run says of each rank ("sent_bytes.all_reduce.data", "planned_bytes.parameters", ...).
 inline std::vector<std::map<std::string, double>> account_of(const std::string& script, const std::string& manifest,
                                                              int ranks, const std::vector<std::string>& arguments,
-                                                             int steps = 1) {
+                                                             int steps = 1,
+                                                             const std::vector<std::string>& options = {}) {
   const TemporaryFolder folder;
   const std::string log = folder / "log.jsonl";
-  const ProcessResult result =
-      run_parity({"run", "--steps", std::to_string(steps), "--log-json", log}, script, manifest, arguments);
+  std::vector<std::string> command{"run", "--steps", std::to_string(steps), "--log-json", log};
+  command.insert(command.end(), options.begin(), options.end());
+  const ProcessResult result = run_parity(std::move(command), script, manifest, arguments);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   const std::string whole = read_file(log);
   std::vector<std::map<std::string, double>> all(static_cast<std::size_t>(ranks));

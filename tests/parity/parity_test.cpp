@@ -2,6 +2,8 @@
 /// step may hold. Every case is compared with a run of one rank within the tolerance that verify states.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -71,6 +73,19 @@ std::vector<Case> cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Data, Parity, ::testing::ValuesIn(cases()), name_of);
+
+/// The manifest that the README names.
+TEST(Example, OfMixedStrategiesComputesWhatOneRankComputes) {
+  for (const char* strategy : {"zero", "tensor"})
+    if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + std::string(strategy) +
+                                 ".so"))
+      GTEST_SKIP() << "no strategy `" << strategy << "` in this tree";
+  const ProcessResult result = run_baleen({"verify", BALEEN_SOURCE_DIR "/tests/parity/gpt.lua", "--manifest",
+                                           BALEEN_SOURCE_DIR "/examples/clusters/mixed.toml", "--checked", "--",
+                                           "--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt", "--heads=4"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
+}
 
 }  // namespace
 }  // namespace baleen::test

@@ -10,6 +10,7 @@ local baleen = {
   job = require "baleen.job",
   optimizer = require "baleen.optimizer",
   strategy = require "baleen.strategy",
+  parallel = require "baleen.parallel",
   schedule = schedule,
   arg = core.entry(require("baleen.arg").get),
 }

@@ -7,7 +7,14 @@
 ---@field data baleen.data
 ---@field init baleen.init
 ---@field schedule baleen.schedules
+---@field parallel baleen.parallel
 local baleen = {}
+
+---Layouts by hand: they change where things lie, never what is computed.
+---@class baleen.parallel
+---@field split fun(given: { axis: string, dim: string }): fun(body: function | baleen.layer, ...): ...
+---@field replicate fun(given: { axis: string }): fun(body: function | baleen.layer, ...): ...
+---@field layout fun(given: { name: string | string[], axis: string, placement: "shard" | "replicate", dim?: integer | string })
 
 ---A function of the step (from 0) and of the job's number of steps; or a number.
 ---@alias baleen.schedule number | fun(step: integer, steps: integer): number

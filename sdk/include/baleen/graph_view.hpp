@@ -83,6 +83,30 @@ class GraphView {
     if (status) throw Failed(status);
     return Op(view_);
   }
+  /// All live ops, each behind the ops whose results it reads. Numbers tell no order: a rewritten op has a new one.
+  std::vector<baleen_op_t> ordered() {
+    std::vector<baleen_op_t> order, stack;
+    std::vector<char> seen(op_count(), 0);  // 1: its operands are on the stack, 2: listed
+    for (baleen_op_t root = 0; root < op_count(); ++root) {
+      if (seen[root] || !op(root)) continue;
+      stack.push_back(root);
+      while (!stack.empty()) {
+        const baleen_op_t id = stack.back();
+        if (seen[id]) {
+          stack.pop_back();
+          if (seen[id] == 1) order.push_back(id);
+          seen[id] = 2;
+          continue;
+        }
+        seen[id] = 1;
+        const auto current = op(id);
+        const std::vector<baleen_value_t> inputs(current->inputs().begin(), current->inputs().end());
+        for (const baleen_value_t v : inputs)
+          if (const baleen_op_t producer = value(v).producer; !seen[producer]) stack.push_back(producer);
+      }
+    }
+    return order;
+  }
   baleen_op_info_t info(baleen_op_t id) const {
     baleen_op_info_t info{};
     info.size = sizeof(info);

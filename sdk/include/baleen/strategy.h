@@ -1,5 +1,5 @@
-/* DRAFT. A parallel strategy: asks for layouts, edits the graph and orders its collectives, phase by phase; every phase is
- * optional. Leaves draft when ZeRO-3, SUMMA, ring attention and 1F1B have been tried through it. */
+/* A parallel strategy: asks for layouts, edits the graph and orders its collectives, phase by phase; every phase is
+ * optional. */
 #pragma once
 #include "baleen/graph.h"
 #include "baleen/host.h"
@@ -37,7 +37,8 @@ typedef struct baleen_trained_t {
     uint64_t state_count;
 } baleen_trained_t;
 
-/* A further candidate for one op along `axes`. The strategy that offers it lowers it, unless the op runs on the pieces as it stands. */
+/* A further candidate for one op along `axes`. The strategy that offers it lowers it, unless the op runs on the
+ * pieces as it stands. */
 typedef struct baleen_offer_t {
     uint64_t size;
     baleen_op_t op;
@@ -52,8 +53,9 @@ typedef struct baleen_offer_t {
     double bytes; /* sent per rank, over all its axes */
 } baleen_offer_t;
 
-/* The verbs of `place`. Mesh axes are numbers. What is not asked for stays: parameters and states replicated, other values as
- * propagation finds them. A later strategy of the plan stands above an earlier one. */
+/* The verbs of `place`. Mesh axes are numbers. What is not asked for stays: parameters and states replicated, other
+ * values as propagation finds them. Strategies may ask for the same; where two ask `use`, `store` or `pin` for unlike
+ * placements of one value along one axis of several ranks, the plan is refused. */
 typedef struct baleen_placing_t {
     uint64_t size;
     void* self;
@@ -65,7 +67,8 @@ typedef struct baleen_placing_t {
     baleen_status_t (*use)(void* self, baleen_value_t parameter, uint32_t axis, baleen_placement_t placement);
     /* How a parameter or state lies between steps. */
     baleen_status_t (*store)(void* self, baleen_value_t value, uint32_t axis, baleen_placement_t placement);
-    /* How an input, an activation or a gradient lies. `every_micro_batch`: converted in each rather than after accumulation. */
+    /* How an input, an activation or a gradient lies. `every_micro_batch`: converted in each rather than after
+     * accumulation. */
     baleen_status_t (*pin)(void* self, baleen_value_t value, uint32_t axis, baleen_placement_t placement,
                            uint32_t every_micro_batch);
     baleen_status_t (*offer)(void* self, const baleen_offer_t* offer);
@@ -83,8 +86,8 @@ typedef struct baleen_turn_t {
 } baleen_turn_t;
 BALEEN_ASSERT_SIZE(baleen_turn_t, 8);
 
-/* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the attribute "axes": the
- * numbers of their mesh axes, ascending. */
+/* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the
+ * attribute "axes": the numbers of their mesh axes, ascending. */
 typedef struct baleen_schedule_t {
     uint64_t size;
     void* self;
@@ -94,35 +97,44 @@ typedef struct baleen_schedule_t {
     uint32_t (*position)(void* self, baleen_op_t op);
     /* Bytes that one rank holds of a value: the most of any. */
     uint64_t (*local_bytes)(void* self, baleen_value_t value);
-    /* Runs collectives of one kind, along the same axes, of one dtype, as one: it starts when the last is ready. They stand in order
-     * of position; none may depend on another. */
+    /* Runs collectives of one kind, along the same axes, of one dtype, as one: it starts when the last is ready.
+     * They stand in order of position; none may depend on another. */
     baleen_status_t (*coalesce)(void* self, const baleen_op_t* ops, uint64_t count);
-    /* A collective begins right before `other`, rather than as soon as its operands are made; it stands there from then on, and belongs to
-     * its phase. Its operands must be made before, its users come after. Those that run as one go to one place. */
+    /* A collective begins right before `other`, rather than as soon as its operands are made; it stands there from
+     * then on, and belongs to its phase. Its operands must be made before, its users come after. Those that run as
+     * one go to one place. */
     baleen_status_t (*begin_before)(void* self, baleen_op_t op, baleen_op_t other);
-    /* An op that is the same for all micro-batches runs in each of them, rather than once per step: its result is not kept between. */
+    /* A collective is waited for, at the latest, when the collective `other` begins, rather than where its result is
+     * first read: what it reads need not live longer. `other` comes later. */
+    baleen_status_t (*over_before)(void* self, baleen_op_t op, baleen_op_t other);
+    /* An op that is the same for all micro-batches runs in each of them, rather than once per step: its result is
+     * not kept between. */
     baleen_status_t (*every_micro_batch)(void* self, baleen_op_t op);
-    /* The order in which ranks at `coordinate` of `axis` do the parts of their micro-batches, where it is not each micro-batch forward and
-     * backward before the next. Every part of every micro-batch once, those of one part ascending, forward before backward. What
-     * lives from one part to the other has as many copies as micro-batches are on their way. */
+    /* The order in which ranks at `coordinate` of `axis` do the parts of their micro-batches, where it is not each
+     * micro-batch forward and backward before the next. Every part of every micro-batch once, those of one part
+     * ascending, forward before backward. What lives from one part to the other has as many copies as micro-batches
+     * are on their way. */
     baleen_status_t (*turns)(void* self, uint32_t axis, int64_t coordinate, const baleen_turn_t* turns, uint64_t count);
 } baleen_schedule_t;
-BALEEN_ASSERT_SIZE(baleen_schedule_t, 80);
+BALEEN_ASSERT_SIZE(baleen_schedule_t, 88);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {
     uint64_t size;
-    /* Optional; before any strategy is created. `mesh` is the manifest's, as earlier strategies of the plan have split it. Ranks keep
-     * their numbers. A strategy that stands in no plan and works along the axis of its name is not asked. */
+    /* Optional; before any strategy is created. `mesh` is the manifest's, as earlier strategies of the plan have
+     * split it. Ranks keep their numbers. A strategy that stands in no plan and works along the axis of its name is
+     * not asked. */
     baleen_status_t (*split)(const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
                              baleen_axis_split_t* out);
     /* `mesh` has all splits; it outlives the strategy. */
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
                               void** strategy);
     void (*destroy)(void* strategy);
-    /* Whether it works along a mesh axis. An axis that no strategy of the plan claims goes to the strategy of its name. */
+    /* Whether it works along a mesh axis. An axis that no strategy of the plan claims goes to the strategy of its name;
+     * one of several ranks that two claim is refused: who helps another along its axis does not claim it. */
     uint32_t (*claims)(void* strategy, uint32_t axis);
-    /* `tag` and `rewrite` see forward graphs. An op with the tag "apart" is not replaced by a fused form that its kind offers. */
+    /* `tag` and `rewrite` see forward graphs. An op with the tag "apart" is not replaced by a fused form that its
+     * kind offers. */
     baleen_status_t (*tag)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*rewrite)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*place)(void* strategy, const baleen_graph_t* graph, const baleen_placing_t* placing);

@@ -1,4 +1,4 @@
-/// \file A parallel strategy as a C++ class: derive from Strategy, then `BALEEN_STRATEGY(Mine)`. A draft, as strategy.h is.
+/// \file A parallel strategy as a C++ class: derive from Strategy, then `BALEEN_STRATEGY(Mine)`.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -86,6 +86,7 @@ class Scheduling {
     check(schedule_->coalesce(schedule_->self, ops.data(), ops.size()));
   }
   void begin_before(baleen_op_t op, baleen_op_t other) { check(schedule_->begin_before(schedule_->self, op, other)); }
+  void over_before(baleen_op_t op, baleen_op_t other) { check(schedule_->over_before(schedule_->self, op, other)); }
   std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(schedule_->micro_batches); }
   void turns(std::uint32_t axis, std::int64_t coordinate, std::span<const baleen_turn_t> turns) {
     check(schedule_->turns(schedule_->self, axis, coordinate, turns.data(), turns.size()));
@@ -155,8 +156,7 @@ baleen_strategy_t strategy_table() {
     return guard(Self::of(self).host, [&] { return Self::of(self).member->rewrite(GraphView(graph)); });
   };
   table.place = [](void* self, const baleen_graph_t* graph, const baleen_placing_t* placing) {
-    return guard(Self::of(self).host,
-                 [&] { return Self::of(self).member->place(GraphView(graph), Placing(placing)); });
+    return guard(Self::of(self).host, [&] { return Self::of(self).member->place(GraphView(graph), Placing(placing)); });
   };
   table.recompute = [](void* self, const baleen_graph_t* graph) {
     return guard(Self::of(self).host, [&] { return Self::of(self).member->recompute(GraphView(graph)); });

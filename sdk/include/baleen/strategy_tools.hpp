@@ -54,13 +54,14 @@ struct ListedCollective {
   baleen_dtype_t dtype = 0;
 };
 
-/// All of one kind along `axis` alone whose input has this role, in the order of execution.
+/// All of one kind along `axis` alone whose input has this role and that stand in no bucket yet, in the order of
+/// execution.
 inline std::vector<ListedCollective> list_collectives(GraphView graph, const Scheduling& scheduling,
                                                       std::string_view kind, std::uint32_t axis, baleen_role_t role) {
   std::vector<ListedCollective> found;
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
-    if (!op || op->kind() != kind) continue;
+    if (!op || op->kind() != kind || !graph.tag(id, "bucket").empty()) continue;
     const auto axes = op->integers("axes");
     if (axes.size() != 1 || axes[0] != axis) continue;
     const baleen_value_t input = op->inputs()[0], output = op->outputs()[0];
@@ -97,8 +98,18 @@ inline std::vector<baleen_op_t> ops_of(const std::vector<ListedCollective>& buck
 }
 
 /// Lets collectives run together, in buckets of at most `bytes`.
-inline void coalesce_by_size(Scheduling& scheduling, const std::vector<ListedCollective>& all, std::uint64_t bytes) {
-  for (const auto& bucket : buckets_of(all, bytes)) scheduling.coalesce(ops_of(bucket));
+inline std::vector<std::vector<ListedCollective>> coalesce_by_size(Scheduling& scheduling,
+                                                                   const std::vector<ListedCollective>& all,
+                                                                   std::uint64_t bytes) {
+  std::vector<std::vector<ListedCollective>> buckets = buckets_of(all, bytes);
+  for (const auto& bucket : buckets) scheduling.coalesce(ops_of(bucket));
+  return buckets;
+}
+
+/// Lets each bucket be over when the one after the next begins: two are under way, and what others read is free.
+inline void bound_in_flight(Scheduling& scheduling, const std::vector<std::vector<ListedCollective>>& buckets) {
+  for (std::size_t i = 2; i < buckets.size(); ++i)
+    scheduling.over_before(buckets[i - 2].front().op, buckets[i].front().op);
 }
 
 }  // namespace baleen

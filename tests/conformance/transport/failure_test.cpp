@@ -113,6 +113,7 @@ TEST_P(Failure, AGroupMayGoWithUnfinishedOperations) {
       rank.start(slot, nullptr, 0, &done, 1);
       rank.start(slot, &never, 1, &done, 2);
       rank.table.group_destroy(rank.get(), world);
+      event_wait(done, 2);
       expect(event_value(done) == BALEEN_EVENT_FAILED, "what was unfinished has not failed");
     });
   }

@@ -1,15 +1,10 @@
-/// \file Runs of the parity scripts with the strategy `sequence` on a mesh.
+/// \file Runs of the GPT of tests/parity with the strategy `sequence` on a mesh.
 #pragma once
-#include <map>
-#include <utility>
+#include <filesystem>
 
-#include "support/process.hpp"
-#include "support/temporary_folder.hpp"
+#include "parity/parity_run.hpp"
 
 namespace baleen::test {
-
-/// Axes with their sizes, outermost first.
-using MeshAxes = std::vector<std::pair<std::string, int>>;
 
 /// One entry of the plan: a member, and lines of options.
 struct PlanEntry {
@@ -19,55 +14,36 @@ using PlanEntries = std::vector<PlanEntry>;
 
 inline PlanEntry ring() { return {"sequence", "mode = \"ring\"\n"}; }
 inline PlanEntry ulysses() { return {"sequence", "mode = \"ulysses\"\n"}; }
-
 inline PlanEntry megatron() { return {"sequence", "mode = \"megatron\"\n"}; }
 
 inline std::string sequence_manifest(const MeshAxes& axes, const PlanEntries& plan) {
-  int ranks = 1;
-  std::string sizes, order, entries;
-  for (const auto& [name, size] : axes) {
-    ranks *= size;
-    sizes += name + " = " + std::to_string(size) + "\n";
-    order += (order.empty() ? "\"" : ", \"") + name + "\"";
-  }
+  std::string entries;
   for (const PlanEntry& entry : plan) entries += "[[plan]]\nstrategy = \"" + entry.strategy + "\"\n" + entry.options;
-  return "[cluster]\nhosts = [{ name = \"localhost\", ranks = " + std::to_string(ranks) + " }]\n[mesh]\n" + sizes +
-         "order = [" + order + "]\n" + entries;
+  return manifest_of(axes, entries);
 }
 
-/// `baleen COMMAND tests/parity/gpt.lua` with arguments of its own ("heads=4").
-inline ProcessResult run_gpt(const std::vector<std::string>& command, const std::string& manifest,
-                             const std::vector<std::string>& arguments) {
-  const TemporaryFolder folder;
-  std::vector<std::string> words{command[0], BALEEN_SOURCE_DIR "/tests/parity/gpt.lua"};
-  if (!manifest.empty()) words.insert(words.end(), {"--manifest", folder.write("ranks.toml", manifest)});
-  words.insert(words.end(), command.begin() + 1, command.end());
-  words.insert(words.end(), {"--", "--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
-  for (const std::string& word : arguments) words.push_back("--" + word);
-  ProcessOptions options;
-  options.limit = std::chrono::minutes(4);
-  return run_baleen(words, options);
+/// A strategy of the plan, or one that an axis brings along, that this tree is built without; else "".
+inline std::string missing_strategy(const MeshAxes& axes, const PlanEntries& plan) {
+  std::vector<std::string> needed;
+  for (const PlanEntry& entry : plan) needed.push_back(entry.strategy);
+  for (const auto& [name, size] : axes)
+    if (name == "data" || name == "tensor") needed.push_back(name);
+  for (const std::string& name : needed)
+    if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + name + ".so")) return name;
+  return {};
 }
 
-/// What each rank plans or sends, in one step of a real run in fp32: the facts `prefix`name, by name.
+/// What the closing record of a run of one step in fp32 says of each rank: the facts `prefix`name, by name.
 inline std::vector<std::map<std::string, double>> facts_of_ranks(const std::string& prefix, const MeshAxes& axes,
                                                                  const PlanEntries& plan,
                                                                  const std::vector<std::string>& arguments) {
-  const TemporaryFolder folder;
-  const std::string log = folder / "log.jsonl";
-  const ProcessResult result =
-      run_gpt({"run", "--steps", "1", "--log-json", log}, sequence_manifest(axes, plan), arguments);
-  if (result.exit_code != 0) throw std::runtime_error(result.out + result.err);
   int ranks = 1;
   for (const auto& [name, size] : axes) ranks *= size;
-  const std::string whole = read_file(log);
-  std::vector<std::map<std::string, double>> all(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::string key = "\"rank." + std::to_string(rank) + "." + prefix;
-    for (std::size_t at = whole.find(key); at != std::string::npos; at = whole.find(key, at + 1)) {
-      const std::size_t name = at + key.size(), end = whole.find('"', name);
-      all[static_cast<std::size_t>(rank)][whole.substr(name, end - name)] = std::stod(whole.substr(end + 2));
-    }
+  std::vector<std::map<std::string, double>> all;
+  for (const auto& account : account_of("gpt", sequence_manifest(axes, plan), ranks, arguments)) {
+    auto& own = all.emplace_back();
+    for (const auto& [name, number] : account)
+      if (name.starts_with(prefix)) own[name.substr(prefix.size())] = number;
   }
   return all;
 }

@@ -94,6 +94,37 @@ std::vector<Case> stacked_squares() {
       {"2.5d", {{"tensor", 4}}, "gpt", {}, "depth = 1\n"}};
 }
 
+std::vector<Case> cubes() {
+  const MeshAxes cube{{"tensor", 8}};
+  return {{"3d", cube, "mlp", {}},
+          {"3d", cube, "mlp", {"batch=26", "accumulate=2", "clip=0.1"}},
+          {"3d", cube, "gpt", {}},
+          {"3d", cube, "gpt", kEverything},
+          {"3d", cube, "gpt", {"heads=6", "kv_heads=2", "norm=rms", "activation=swiglu", "hidden=33", "batch=5"}},
+          {"3d", cube, "gpt", {"heads=2", "rotary", "accumulate=2"}},
+          {"3d", {{"data", 2}, {"tensor", 8}}, "gpt", with(kEverything, {"batch=16"})},
+          {"3d", {{"tensor", 8}, {"data", 2}}, "gpt", with(kEverything, {"batch=16"})}};
+}
+
+#ifdef WITH_ZERO
+/// States, and parameters, of a rank's part cut once more over `data`.
+std::vector<Case> with_zero() {
+  std::vector<Case> all;
+  for (const auto& [mode, ranks] : {std::pair{"1d", 2}, std::pair{"2d", 4}, std::pair{"3d", 8}})
+    for (int stage : {1, 3})
+      all.push_back({mode,
+                     {{"data", 2}, {"tensor", ranks}},
+                     "gpt",
+                     with(kEverything, {"batch=16"}),
+                     "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(stage) + "\n"});
+  return all;
+}
+std::string name_with_stage(const ::testing::TestParamInfo<Case>& info) {
+  return name_of(info) + "_stage_" + info.param.more[info.param.more.size() - 2];
+}
+INSTANTIATE_TEST_SUITE_P(WithZero, TensorParity, ::testing::ValuesIn(with_zero()), name_with_stage);
+#endif
+INSTANTIATE_TEST_SUITE_P(Cube, TensorParity, ::testing::ValuesIn(cubes()), name_of);
 INSTANTIATE_TEST_SUITE_P(Square, TensorParity, ::testing::ValuesIn(squares()), name_of);
 INSTANTIATE_TEST_SUITE_P(StackedSquares, TensorParity, ::testing::ValuesIn(stacked_squares()), name_of);
 INSTANTIATE_TEST_SUITE_P(OneDimensional, TensorParity, ::testing::ValuesIn(one_dimensional()), name_of);

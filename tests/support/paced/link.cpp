@@ -40,7 +40,7 @@ bool Link::has_room() {
 
 void Link::add(const Transfer& transfer) {
   std::lock_guard lock(mutex_);
-  pending_.push_back({transfer});
+  pending_.push_back({transfer, Clock::now()});
   // With others before it the thread waits for those, and needs no waking.
   if (pending_.size() == 1) ring();
 }
@@ -76,7 +76,7 @@ Link::Pending* Link::next() {
     pending.holds = true;
     pending.failed |= event_value(*pending.transfer.carried) == BALEEN_EVENT_FAILED;
     // What was there before the link became free follows at once, however late this thread woke up.
-    pending.over = (waited_ ? std::max(free_, Clock::now()) : free_) + pending.transfer.time;
+    pending.over = std::max(free_, waited_ ? Clock::now() : pending.added) + pending.transfer.time;
     waited_ = false;
     return &pending;
   }

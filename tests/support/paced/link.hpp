@@ -42,6 +42,7 @@ class Link {
  private:
   struct Pending {
     Transfer transfer;
+    Clock::time_point added{};
     bool failed = false;
     bool holds = false;  ///< the link, until `over`
     Clock::time_point over{};

@@ -310,8 +310,8 @@ TEST_F(LocalRegion, PickTakesWhatBelongsToTheCoordinate) {
   const test::Tensor whole = ranks.whole(x);
   for (std::int64_t r = 0; r < 3; ++r)
     for (std::int64_t c = 0; c < 4; ++c)
-      EXPECT_NEAR(ranks.whole(y).at({r, c}), static_cast<double>(r + 1) * (whole.at({0, c}) + whole.at({1, c}) + whole.at({2, c})),
-                  1e-12);
+      EXPECT_NEAR(ranks.whole(y).at({r, c}),
+                  static_cast<double>(r + 1) * (whole.at({0, c}) + whole.at({1, c}) + whole.at({2, c})), 1e-12);
 }
 
 TEST_F(LocalRegion, MustOpenAndCloseOnWhatARankHolds) {
@@ -320,7 +320,8 @@ TEST_F(LocalRegion, MustOpenAndCloseOnWhatARankHolds) {
   place();
   const Graph before = graph_;
   op("to_local", {x}, {{"shape", Attributes::ints({6, 1})}});
-  EXPECT_NE(verify_layouts(graph_).error().message.find("a piece of [6, 3] in S0 is [2, 3], and does not fit [6, 1]"), std::string::npos);
+  EXPECT_NE(verify_layouts(graph_).error().message.find("a piece of [6, 3] in S0 is [2, 3], and does not fit [6, 1]"),
+            std::string::npos);
   graph_ = before;
   const ValueId local = op("to_local", {x}, {{"shape", Attributes::ints({2, 3})}});
   from_local(local, {6, 3}, "S1");

@@ -276,5 +276,16 @@ TEST(PlanMicro, AnOutputWithABatchDimensionIsRefused) {
   EXPECT_EQ(refusal(m.graph, 2), "output `rows` has a batch dimension and cannot be cut into micro-batches");
 }
 
+TEST(PlanMicro, ALocalRegionWhosePartOfTheBatchDoesNotDivideIsRefused) {
+  GraphMaker m;
+  const ValueId x = m.batch("x", {6, 4});
+  const auto local = m.graph.append1("to_local", {x}, {{"shape", Attributes::ints({3, 4})}}, "layer");
+  ASSERT_TRUE(local) << local.error().text();
+  m.output("y", m.sum(*local, {0, 1}));
+  EXPECT_NE(refusal(m.graph, 2).find("layer (to_local): a rank's part of the batch, 3 rows, does not divide into 2"),
+            std::string::npos)
+      << refusal(m.graph, 2);
+}
+
 }  // namespace
 }  // namespace baleen::test

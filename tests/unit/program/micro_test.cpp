@@ -69,6 +69,25 @@ TEST(Micro, ATermThatOthersReadIsKeptApart) {
   expect_as_reference(m.graph, TOY, {}, 3, 14);
 }
 
+/// A bias's gradient is a view of a reduction's result. Summed up only behind the rest of the backward pass, it would
+/// hold up every collective that waits for it.
+TEST(Micro, ATermThatIsAViewIsAddedUpRightBehindItsMaker) {
+  GraphMaker m;
+  const ValueId x = m.batch("x", {6, 5}), y = m.batch("y", {6, 7});
+  const ValueId bias = m.reshape(m.sum(x, {0}), {1, 5});
+  const ValueId weight = m.matmul("bi,bo->io", m.unary(BALEEN_X_TANH, x), y);
+  m.output("weight", weight);
+  m.output("bias", bias);
+  const Powers powers{{"regions", "false"}};
+  Workbench bench(m.graph, make_device(TOY, powers), 3, false);
+  std::string guards;
+  for (const Segment& segment : bench.program().segments())
+    for (const Instruction& instruction : segment.instructions)
+      if (segment.loop >= 0) guards += "afnl"[static_cast<int>(instruction.guard)];
+  EXPECT_EQ(guards, "afnafn");  // always: the term, first and not first: its sum; then the weight's
+  expect_as_reference(m.graph, TOY, powers, 3, 18);
+}
+
 /// A value that is computed once and read in the loop must outlive it.
 TEST(Micro, WhatALoopReadsLivesUntilItsEnd) {
   GraphMaker m;

@@ -126,6 +126,41 @@ TEST(Ranks, KeepModelStatesInShards) {
   }
 }
 
+/// Products on a square and on a cube of ranks; in sizes that they do not divide.
+TEST(Ranks, MultiplyOnGrids) {
+  if (!has_strategy("tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
+  for (const std::int64_t accumulate : {1, 2}) {
+    JobOptions options;
+    options.accumulate = accumulate;
+    options.width = 13;
+    const Outcome one = on_one(options, 4);
+    for (const auto& [mode, ranks] : {std::pair{"2d", 4}, std::pair{"3d", 8}}) {
+      options.mesh.axes = {{"tensor", ranks}};
+      options.strategies = {strategy("tensor", {{"mode", {std::string(mode), "test"}}})};
+      const auto many = on_ranks(ranks, "loopback", options, 4);
+      for (const Outcome& outcome : many) EXPECT_EQ(outcome, many[0]);
+      expect_near(many[0], one);
+    }
+  }
+}
+
+/// A pipeline by 1F1B: each stage has its own order of micro-batches, and sends to its neighbours alone.
+TEST(Ranks, TakeTurnsInAPipeline) {
+  for (const std::int64_t accumulate : {1, 4}) {
+    JobOptions options;
+    options.accumulate = accumulate;
+    const Outcome one = on_one(options, 4);
+    options.strategies = {strategy("pipeline_spike", {})};
+    for (const std::int32_t ranks : {2, 3}) {
+      options.mesh.axes = {{"pipeline", ranks}};
+      const auto many = on_ranks(ranks, "loopback", options, 4);
+      for (const Outcome& outcome : many) EXPECT_EQ(outcome, many[0]);
+      expect_near(many[0], one);
+      EXPECT_EQ(on_ranks(ranks, "shm", options, 4), many);
+    }
+  }
+}
+
 TEST(Ranks, BucketsAndTransportsChangeNoBit) {
   JobOptions options;
   const auto whole = on_ranks(3, "loopback", options, 4);

@@ -1,9 +1,11 @@
 #include "unit/runtime/small_job.hpp"
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 
 #include "core/ops/ops.hpp"
+#include "core/plan/strategies.hpp"
 
 namespace baleen::test {
 namespace {
@@ -19,14 +21,27 @@ const OpRegistry& ops() {
   return registry;
 }
 
-/// tokens → embedding → tanh layer → logits, for all graphs of the job.
+/// Queries, keys and values are one projection by `weight` [d, h, e], which also brings the result back.
+Result<ValueId> attention(Graph& graph, ValueId x, ValueId weight) {
+  BALEEN_TRY_ASSIGN(const ValueId heads,
+                    graph.append1("matmul", {x, weight}, {{"spec", std::string("bsd,dhe->bshe")}}, "heads"));
+  BALEEN_TRY_ASSIGN(const auto seen,
+                    graph.append("attention", {heads, heads, heads},
+                                 {{"causal", Attributes::ints({1})}, {"scale", std::vector{0.6}}}, "attention"));
+  return graph.append1("matmul", {seen[0], weight}, {{"spec", std::string("bshe,dhe->bsd")}}, "out");
+}
+
+/// tokens → embedding [→ attention] → tanh layer → logits, for all graphs of the job.
 Result<ValueId> logits(Graph& graph, const std::vector<ParameterSpec>& parameters, ValueId tokens) {
   std::vector<ValueId> p;
   for (const ParameterSpec& spec : parameters) {
     BALEEN_TRY_ASSIGN(const ValueId value, graph.parameter(spec.name, spec.type));
     p.push_back(value);
   }
-  BALEEN_TRY_ASSIGN(const ValueId embedded, graph.append1("embedding", {p[0], tokens}, {}, "embedding"));
+  BALEEN_TRY_ASSIGN(ValueId embedded, graph.append1("embedding", {p[0], tokens}, {}, "embedding"));
+  if (p.size() > 3) {
+    BALEEN_TRY_ASSIGN(embedded, attention(graph, embedded, p[3]));
+  }
   BALEEN_TRY_ASSIGN(const ValueId hidden,
                     graph.append1("matmul", {embedded, p[1]}, {{"spec", std::string("bsd,dh->bsh")}}, "hidden"));
   BALEEN_TRY_ASSIGN(const ValueId active, graph.unary(BALEEN_X_TANH, hidden));
@@ -65,6 +80,8 @@ Result<Job> make_job(const JobOptions& options) {
   job.parameters = {{"embedding.table", {options.dtype, {kVocabulary, kDim}, {}}, noise, "test"},
                     {"hidden.weight", {options.dtype, {kDim, options.width}, {}}, noise, "test"},
                     {"head.weight", {options.dtype, {options.width, kVocabulary}, {}}, noise, "test"}};
+  if (options.attention)
+    job.parameters.push_back({"attention.weight", {options.dtype, {kDim, 2, 3}, {}}, noise, "test"});
   BALEEN_TRY_ASSIGN(job.train, loss_graph(job.parameters, options));
   BALEEN_TRY_ASSIGN(job.evaluate, loss_graph(job.parameters, options));
   Graph generate(&ops());
@@ -95,8 +112,10 @@ std::string some_text() {
 SmallRun::SmallRun(const TemporaryFolder& folder, const JobOptions& options) { status = make(folder, options); }
 
 Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) {
-  const PluginPlace place{BALEEN_BUILD_DIR "/lib/baleen/plugins", "test"};
-  BALEEN_TRY_ASSIGN(Registry found, Registry::discover({&place, 1}, Log()));
+  std::vector<PluginPlace> places{{BALEEN_BUILD_DIR "/lib/baleen/plugins", "test"}};
+  if (const std::string spikes = BALEEN_BUILD_DIR "/tests/spike"; std::filesystem::exists(spikes))
+    places.push_back({spikes, "test"});
+  BALEEN_TRY_ASSIGN(Registry found, Registry::discover(places, Log()));
   registry_ = std::make_unique<Registry>(std::move(found));
   BALEEN_TRY_ASSIGN(Job job, make_job(options));
   const std::string path = folder.write("corpus.txt", some_text());
@@ -130,6 +149,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
     if (job.mesh.axes.empty()) job.mesh.axes = {{"data", options.rendezvous->ranks}};
     job.strategies = options.strategies;
     if (job.strategies.empty()) job.strategies = {{"data", {{"bucket_mb", {options.bucket_mb, "test"}}}, {}, "test"}};
+    BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, job.mesh, *registry_));
     BALEEN_TRY(connect(options, job.mesh));
     session_options.communicator = communicator_.get();
   }

@@ -21,6 +21,7 @@ struct JobOptions {
   double bucket_mb = 4;
   Mesh mesh = {};                           ///< with several ranks; else one axis `data`
   std::vector<MemberSpec> strategies = {};  ///< with several ranks; else `data`
+  bool attention = false;                   ///< between embedding and hidden layer, causal, of two heads
 };
 
 /// A session with all that it borrows. Records go to `log`, a file of JSON lines.

@@ -23,6 +23,7 @@ const std::vector<OwnWord>& own_words() {
       {"cpu", "core/launch/cpu_sets.cpp", "the system's folder of processors"},
       {"data", "core/", "the kind of plugin, the job's field, a mesh axis"},
       {"host", "core/", "the place where the program itself runs"},
+      {"sequence", "core/script/bind_job.cpp", "a dimension of what a model gives"},
       {"shm", "core/app/", "the system's folder of shared memory"},
       {"table", "core/plugin/descriptor.cpp", "a type of option"},
       {"table", "core/script/", "a type of Lua's"},
@@ -65,7 +66,8 @@ class NameFinder {
 
  private:
   static std::string pattern(const std::string& name) {
-    static const std::set<std::string> english = {"console", "host", "table", "text", "trace", "data", "zero", "tensor"};
+    static const std::set<std::string> english = {"console", "host", "table", "text",
+                                                  "trace",   "data", "zero",  "tensor"};
     const bool word = english.contains(name);
     const std::string before = word ? "[`'\"/._=-]" : "[^A-Za-z0-9]", after = word ? "[`'\"/._=\\\\-]" : "[^A-Za-z0-9]";
     return "(^|" + before + ")" + name + "(" + after + "|$)";

@@ -86,7 +86,7 @@ std::size_t columns(const std::string& line) {
       std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-TEST(Lines, DISABLED_HaveAtMost120Columns) {
+TEST(Lines, HaveAtMost120Columns) {
   const fs::path root = BALEEN_SOURCE_DIR;
   int seen = 0;
   for (const char* top : {"core", "sdk", "plugins", "strategies", "optimizers", "transports", "tests", "examples"}) {

@@ -54,7 +54,7 @@ end
 
 local function call(self, ...)
   local _scope <close> = enter(self)
-  return self:forward(...)
+  return core.result(self:forward(...))
 end
 
 local function print_layer(self)

@@ -1,0 +1,120 @@
+/// \file Strategies that cannot stand in one plan: both are named, with the axis or the value, before the first step.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "parity/parity_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+std::string entry(const std::string& strategy, const std::string& options = {}) {
+  return "[[plan]]\nstrategy = \"" + strategy + "\"\n" + options;
+}
+
+std::string wishes(const std::string& verb, int dim) {
+  return entry("wishes", "verb = \"" + verb + "\"\ndim = " + std::to_string(dim) + "\n");
+}
+
+ProcessResult run(const MeshAxes& axes, const std::string& plan) {
+  return run_parity({"run", "--steps", "1", "--plugin-path", WISHES_FOLDER}, "gpt", manifest_of(axes, plan), {});
+}
+
+struct Pair {
+  std::string name;
+  MeshAxes mesh;
+  std::string plan;
+  std::vector<std::string> says;
+  std::string needs = {};  ///< strategies that a tree may be built without
+};
+
+void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.name; }
+
+/// Whether the tree has the strategies, separated by a blank.
+bool built_with(const std::string& strategies) {
+  std::istringstream names(strategies);
+  for (std::string name; names >> name;)
+    if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + name + ".so")) return false;
+  return true;
+}
+
+class StrategiesApart : public ::testing::TestWithParam<Pair> {};
+
+TEST_P(StrategiesApart, AreBothNamed) {
+  const Pair& pair = GetParam();
+  if (!built_with(pair.needs)) GTEST_SKIP() << "needs the strategies " << pair.needs;
+  const ProcessResult result = run(pair.mesh, pair.plan);
+  EXPECT_EQ(result.exit_code, 2) << pair.plan << result.out << result.err;
+  for (const std::string& words : pair.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
+}
+
+std::vector<Pair> pairs() {
+  const MeshAxes data{{"data", 2}}, both{{"data", 2}, {"tensor", 2}};
+  const std::string zero = entry("zero", "stage = 3\n");
+  return {
+      {"OneAxisTwice",
+       data,
+       entry("data") + zero,
+       {"ranks.toml:9:12: strategies `data` and `zero` both claim the mesh axis `data`", "leave one of the two out"},
+       "zero"},
+      {"OneAxisTwiceTheOtherWay",
+       data,
+       zero + entry("data"),
+       {"strategies `zero` and `data` both claim the mesh axis `data`"},
+       "zero"},
+      {"OneAxisTwiceByOneStrategy",
+       data,
+       entry("data") + entry("data"),
+       {"strategies `data` and `data` both claim the mesh axis `data`"}},
+      {"DataAlongTheAxisOfTensor",
+       both,
+       entry("data") + entry("tensor") + entry("data", "axis = \"tensor\"\n"),
+       {"strategies `tensor` and `data` both claim the mesh axis `tensor`"},
+       "tensor"},
+      {"OneAxisOfAGrid",
+       {{"tensor", 4}},
+       entry("tensor", "mode = \"2d\"\n") + entry("data", "axis = \"tensor.col\"\n"),
+       {"strategies `tensor` and `data` both claim the mesh axis `tensor.col`"},
+       "tensor"},
+      {"ShardsAlongAnAxisThatCutsParameters",
+       both,
+       entry("tensor") + entry("zero", "stage = 3\nalso = \"tensor\"\n"),
+       {"strategy `zero`, place: `", "is to be used as S",
+        " along `tensor` for strategy `tensor`, and as R for strategy "
+        "`zero`"},
+       "tensor zero"},
+      {"Used",
+       data,
+       entry("data") + wishes("use", 0) + wishes("use", -1),
+       {"is to be used as S0 along `data` for strategy `wishes`, and as R for strategy `wishes`"}},
+      {"Stored",
+       data,
+       wishes("store", -1) + zero,
+       {"is to be stored as R along `data` for strategy `wishes`, and as F for strategy `zero`"},
+       "zero"},
+      {"Pinned",
+       data,
+       zero + wishes("pin", 0),
+       {"is to be pinned as F along `data` for strategy `zero`, and as S0 for strategy `wishes`"},
+       "zero"},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StrategiesApart, ::testing::ValuesIn(pairs()),
+                         [](const auto& info) { return info.param.name; });
+
+/// The same wish from two is one wish, and one rank may ask for anything.
+TEST(StrategiesAlike, Agree) {
+  const std::string contrary = wishes("use", 0) + wishes("use", -1);
+  for (const auto& [ranks, plan] : {std::pair{2, wishes("store", 0) + wishes("store", 0)}, std::pair{1, contrary}}) {
+    const ProcessResult result = run({{"data", ranks}}, entry("data") + plan);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  }
+  const ProcessResult one = run({{"data", 1}}, entry("data") + entry("data"));
+  EXPECT_EQ(one.exit_code, 0) << one.out << one.err;
+}
+
+}  // namespace
+}  // namespace baleen::test

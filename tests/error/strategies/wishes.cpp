@@ -1,0 +1,38 @@
+/// \file A strategy that claims no axis and asks for one layout of every parameter along the first.
+#include "baleen/strategy.hpp"
+
+BALEEN_DESCRIPTOR("strategy", "wishes", "1.0.0", "Apache-2.0", "One layout for every parameter", 0, "",
+                  BALEEN_OPTION("verb", BALEEN_OPTION_STRING, 0, 1, 0, "store", "use|store|pin", "",
+                                "how it asks; pin: for the gradients"),
+                  BALEEN_OPTION("dim", BALEEN_OPTION_INT, 0, -1, 3, "-1", "", "", "the dimension to cut; -1: none"));
+
+namespace baleen::test {
+namespace {
+
+class Wishes : public Strategy {
+ public:
+  static Result<std::unique_ptr<Wishes>> create(const Host&, const Settings& settings, MeshView) {
+    return std::make_unique<Wishes>(settings.text("verb"), static_cast<int>(settings.integer("dim")));
+  }
+  Wishes(std::string_view verb, int dim) : verb_(verb), wish_(dim < 0 ? replicate() : shard(dim)) {}
+
+  bool claims(std::uint32_t) const override { return false; }
+
+  Status place(GraphView, Placing placing) override {
+    for (const baleen_trained_t& trained : placing.trained()) {
+      if (verb_ == "use") placing.use(trained.parameter, 0, wish_);
+      if (verb_ == "store") placing.store(trained.parameter, 0, wish_);
+      if (verb_ == "pin") placing.pin(trained.gradient, 0, wish_);
+    }
+    return {};
+  }
+
+ private:
+  const std::string verb_;
+  const baleen_placement_t wish_;
+};
+
+}  // namespace
+}  // namespace baleen::test
+
+BALEEN_STRATEGY(baleen::test::Wishes);
