@@ -282,7 +282,8 @@ void Graph::erase(OpId id) {
   if (!op.live) return;
   op.live = false;
   for (ValueId input : op.inputs) std::erase(values_[input].users, id);
-  std::erase_if(sources_, [&](const auto& item) { return ops_[values_[item.second].producer].id == id; });
+  if (!op.inputs.empty()) return;  // no source
+  std::erase_if(sources_, [&](const auto& item) { return values_[item.second].producer == id; });
 }
 
 void Graph::remove_dead() {

@@ -63,9 +63,8 @@ Status cut_producers(Graph& graph) {
     graph.value(made).layout = graph.value(take.outputs[0]).layout;
     graph.value(made).role = graph.value(take.inputs[0]).role;
     BALEEN_TRY(graph.redirect(take.outputs[0], made));
-    BALEEN_TRY(graph.normalise());
   }
-  return {};
+  return graph.normalise();
 }
 
 }  // namespace baleen

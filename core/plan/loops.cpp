@@ -92,7 +92,7 @@ class LoopScheduler {
       for (int loop : needed)
         if (loop != latest_[*it]) BALEEN_TRY(clone_for(*it, loop));
     }
-    return graph_.normalise();
+    return graph_.order_by_need(order);
   }
 
   Status clone_for(OpId id, int loop) {

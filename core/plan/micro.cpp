@@ -20,7 +20,8 @@ class MicroSharder {
       : graph_(graph), count_(count), needed_whole_(std::move(needed_whole)) {}
 
   Status run() {
-    for (OpId id : graph_.ops()) {
+    const std::vector<OpId> order = graph_.ops();
+    for (OpId id : order) {
       const Op& op = graph_.op(id);
       for (ValueId v : op.outputs) graph_.value(v).layout.resize(graph_.mesh().axes.size());
       BALEEN_TRY(op.inputs.empty() ? visit_source(op) : visit(id));
@@ -32,7 +33,8 @@ class MicroSharder {
         return unsupported("output `" + output.name + "` has a batch dimension and cannot be cut into micro-batches");
       graph_.set_output(output.name, value);
     }
-    return graph_.normalise();
+    // At the end a sum would hold back its readers, and what reads no sum would come before them.
+    return graph_.order_by_need(order);
   }
 
   /// The partial values that the walk accumulated.

@@ -1,6 +1,7 @@
 /// \file From steps and offsets to the finished program: instructions, address table, ports, memory report.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "baleen/dtype.hpp"
 #include "core/program/passes.hpp"
@@ -58,15 +59,22 @@ class Assembler {
     }
   }
 
-  /// The position of the last step of a loop, or where there is none of the backward pass; 0 where there is neither.
-  std::int64_t end_of_backward() const {
-    std::int64_t in_loop = 0, backward = 0;
+  /// First and last position of the last loop, or where there is none the end of the backward pass; 0 where there is
+  /// neither.
+  std::pair<std::int64_t, std::int64_t> end_of_backward() const {
+    std::int64_t backward = 0;
+    std::pair<std::int64_t, std::int64_t> positions;
+    int loop = -1;
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       const LoweredSection& section = lowered_.sections[steps_[s].section];
-      if (section.loop >= 0) in_loop = static_cast<std::int64_t>(s) + 1;
-      if (section.phase == Phase::backward) backward = static_cast<std::int64_t>(s) + 1;
+      const auto position = static_cast<std::int64_t>(s) + 1;
+      if (section.phase == Phase::backward) backward = position;
+      if (section.loop < 0) continue;
+      if (section.loop != loop) positions.first = position;
+      loop = section.loop;
+      positions.second = position;
     }
-    return in_loop > 0 ? in_loop : backward;
+    return loop >= 0 ? positions : std::pair(backward, backward);
   }
 
   /// What until position `end` only calls write that begin in the last micro-batch: pieces on their way, not what the
@@ -81,13 +89,16 @@ class Assembler {
     return received;
   }
 
+  /// With a loop: what lives through all of it, being added to in each turn.
   void report_held() {
-    const std::int64_t end = end_of_backward();
+    const auto [begin, end] = end_of_backward();
     const std::set<std::uint32_t> received = received_last(end);
-    for (const auto& item : lifetimes_.items)
-      if (item.storage != kNone && lowered_.storages[item.storage].role == Role::gradient &&
-          !received.contains(item.storage) && item.interval.first <= end && item.interval.last > end)
+    for (const auto& item : lifetimes_.items) {
+      if (item.storage == kNone || lowered_.storages[item.storage].role != Role::gradient) continue;
+      const bool lasts = item.interval.last > end || (begin < end && item.interval.last == end);
+      if (item.interval.first <= begin && lasts && !received.contains(item.storage))
         program_.memory.held_gradients += item.interval.bytes;
+    }
   }
 
   std::uint64_t& kind_of(const Lifetimes::Item& item) {

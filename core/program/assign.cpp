@@ -21,10 +21,14 @@ class Order {
       for (LowValue v : steps[s].reads) depend(s, v);
   }
 
-  StepNumber maker(LowValue v) const { return makers_.at(v); }
+  /// The step that writes `v`, or what it is a view of.
+  StepNumber maker(LowValue v) const {
+    while (!makers_.contains(v)) v = lowered_.ops[lowered_.values[v].producer].op.inputs[0];
+    return makers_.at(v);
+  }
   void add_edge(StepNumber before, StepNumber after) { after_[before].insert(after); }
 
-  /// Whether `from` must come before `to`, directly or not.
+  /// Whether `from` must come before `to`, of the same section, directly or not.
   bool reaches(StepNumber from, StepNumber to) const {
     std::set<StepNumber> seen{from};
     std::vector<StepNumber> todo{from};
@@ -33,7 +37,7 @@ class Order {
       todo.pop_back();
       if (s == to) return true;
       for (StepNumber next : after_[s])
-        if (seen.insert(next).second) todo.push_back(next);
+        if (steps_[next].section <= steps_[to].section && seen.insert(next).second) todo.push_back(next);
     }
     return false;
   }
@@ -111,6 +115,8 @@ class AssignResolver {
     return std::all_of(readers->second.begin(), readers->second.end(), [&](StepNumber reader) {
       if (reader == maker) return reads_in_place(steps_[maker], assign);
       if (steps_[reader].section != steps_[maker].section) return steps_[reader].section < steps_[maker].section;
+      // A call begins as soon as it has its inputs, so that only what these come from is sure to be done.
+      if (steps_[maker].call) return order_.reaches(reader, maker);
       return !order_.reaches(maker, reader);
     });
   }

@@ -241,6 +241,14 @@ class Placer {
   }
 
   /// An assigned value fills a work storage that no other assign wants.
+  /// Whether a kernel or a call writes it, as itself or as what it is a view of.
+  bool is_computed(const LoweredValue& v) {
+    if (v.producer == kNone) return false;
+    const LoweredOp& producer = lowered_.ops[v.producer];
+    if (producer.means == Means::view) return is_computed(value(producer.op.inputs[0]));
+    return producer.means == Means::kernel || producer.means == Means::collective;
+  }
+
   Status separate_assigns() {
     std::map<std::uint32_t, LowValue> taken;
     for (LoweredAssign& assign : lowered_.assigns) {
@@ -248,8 +256,7 @@ class Placer {
         return internal("`" + assign.name + "` is assigned a value of one micro-batch");
       const LoweredValue& v = value(assign.value);
       const bool own = lowered_.storage_of(assign.value).kind == Storage::Kind::work &&
-                       lowered_.fills_storage(assign.value) && v.producer != kNone &&
-                       lowered_.ops[v.producer].means == Means::kernel;
+                       lowered_.fills_storage(assign.value) && is_computed(v);
       if (!own || !taken.emplace(lowered_.root_of(assign.value), assign.value).second) {
         const bool once = lowered_.sections[assign.section].loop < 0;
         assign.value = add_copy(assign.value, once ? assign.section : lowered_.closing_section());

@@ -70,8 +70,8 @@ struct MemoryReport {
   std::uint64_t arena_bytes = 0;                                          ///< what will be allocated
   std::uint64_t peak_bytes = 0;                                           ///< the most that is live at once
   std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
-  /// Gradients that the backward pass (of the last micro-batch) leaves to what follows it, without padding. What calls
-  /// receive meanwhile is not counted.
+  /// Gradients that are held until the update, without padding: with micro-batches those that are added up over all of
+  /// them, else those that the backward pass leaves. What calls receive meanwhile is not counted.
   std::uint64_t held_gradients = 0;
 };
 

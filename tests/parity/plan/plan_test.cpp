@@ -66,6 +66,13 @@ const std::vector<Case> kCases{
 #ifdef BALEEN_TEST_TENSOR
     {"tensor_1d", {{"data", 2}, {"tensor", 2}}, strategy("data") + strategy("tensor", "mode = \"1d\"\n")},
     {"tensor_2d", {{"tensor", 4}}, strategy("tensor", "mode = \"2d\"\n"), {"heads=4"}},
+    {"tensor_3d", {{"tensor", 8}}, strategy("tensor", "mode = \"3d\"\n"), {"accumulate=2"}},
+#ifdef BALEEN_TEST_ZERO
+    {"zero_3_tensor_1d",
+     {{"data", 2}, {"tensor", 2}},
+     strategy("zero", "stage = 3\n") + strategy("tensor", "mode = \"1d\"\n"),
+     {"accumulate=2"}},
+#endif
 #endif
 #ifdef BALEEN_TEST_SEQUENCE
     {"sequence_ring", {{"sequence", 4}}, strategy("sequence", "mode = \"ring\"\n"), {"context=16"}},

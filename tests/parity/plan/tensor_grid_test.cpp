@@ -12,7 +12,8 @@ constexpr double kLayers = 36, kWidth = 4096, kVocabulary = 50304, kContext = 10
 struct Grid {
   const char* mode;
   const char* more;
-  double weights, others;             ///< over how many ranks weights, and vectors and positions, are cut
+  double weights, inner,
+      others;  ///< over how many ranks weights, biases inside a pair of products, and all else are cut
   double weight_gradients = weights;  ///< the same for what is accumulated
 };
 
@@ -28,9 +29,10 @@ TEST_P(TensorGrid, HoldsItsShareOfModelStates) {
                                   {"heads=64", "batch=128", "data=" BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
   ASSERT_EQ(planned.exit_code, 0) << planned.err;
   const double weights = 12 * kLayers * kWidth * kWidth + kVocabulary * kWidth;
-  const double vectors = 13 * kLayers * kWidth + 2 * kWidth, positions = kContext * kWidth;
-  const double elements = weights / grid.weights + (vectors + positions) / grid.others;
-  const double gradients = weights / grid.weight_gradients + (vectors + positions) / grid.others;
+  const double inner = 7 * kLayers * kWidth;  // of queries, keys and values, and of the wide layer
+  const double others = 6 * kLayers * kWidth + 2 * kWidth + kContext * kWidth;
+  const double elements = weights / grid.weights + inner / grid.inner + others / grid.others;
+  const double gradients = weights / grid.weight_gradients + inner / grid.inner + others / grid.others;
   double ranks = 0;
   for (const PlannedRanks& one : planned.classes) {
     ranks += one.numbers.at("count");
@@ -43,8 +45,8 @@ TEST_P(TensorGrid, HoldsItsShareOfModelStates) {
 
 // 3d gathers a weight along the third axis, adds up its gradient over micro-batches as gathered, and reduces once.
 INSTANTIATE_TEST_SUITE_P(Of64, TensorGrid,
-                         ::testing::Values(Grid{"2d", "", 64, 8}, Grid{"2.5d", "depth = 4\n", 16, 4},
-                                           Grid{"3d", "", 64, 4, 16}));
+                         ::testing::Values(Grid{"1d", "", 64, 64, 1}, Grid{"2d", "", 64, 8, 8},
+                                           Grid{"2.5d", "depth = 4\n", 16, 4, 4}, Grid{"3d", "", 64, 4, 4, 16}));
 
 #endif
 

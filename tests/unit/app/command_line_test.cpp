@@ -47,6 +47,16 @@ TEST(CommandLine, ReadsARun) {
   EXPECT_EQ(run.script_args, (std::vector<std::string>{"--data", "x", "y"}));
 }
 
+TEST(CommandLine, ReadsAPlan) {
+  const auto plan = parse<PlanOptions>({"plan", "train.lua", "--json", "--exact", "--seed", "3", "--", "--data", "x"});
+  EXPECT_EQ(plan.script, "train.lua");
+  EXPECT_TRUE(plan.json && plan.exact);
+  EXPECT_EQ(plan.seed, 3u);
+  EXPECT_EQ(plan.script_args, (std::vector<std::string>{"--data", "x"}));
+  EXPECT_FALSE(parse<PlanOptions>({"plan", "a.lua"}).json);
+  EXPECT_NE(refused({"plan", "a.lua", "--jsn"}).find("did you mean `--json`?"), std::string::npos);
+}
+
 TEST(CommandLine, LeavesOpenWhatIsNotGiven) {
   const auto run = parse<RunOptions>({"run", "train.lua"});
   EXPECT_FALSE(run.steps || run.seed || run.dtype);
