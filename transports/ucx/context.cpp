@@ -10,10 +10,9 @@
 namespace baleen::ucx {
 namespace {
 
-// With the error handling that is asked for, shared memory is only used where it is switched on there too; a dead peer
-// is looked for twice a second.
-constexpr const char* kConfiguration[][2] = {
-    {"POSIX_ERROR_HANDLING", "y"}, {"SYSV_ERROR_HANDLING", "y"}, {"KEEPALIVE_INTERVAL", "500ms"}};
+// With the error handling that is asked for, shared memory (posix and sysv, whose common table has this prefix) is only
+// used where it is switched on there too. A dead peer is looked for twice a second.
+constexpr const char* kConfiguration[][2] = {{"MM_ERROR_HANDLING", "y"}, {"KEEPALIVE_INTERVAL", "500ms"}};
 
 struct Configuration {
   ucp_config_t* given = nullptr;
