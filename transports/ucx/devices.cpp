@@ -15,7 +15,9 @@ void add_resources(uct_md_h domain, Found& found) {
   uct_tl_resource_desc_t* resources = nullptr;
   unsigned count = 0;
   if (uct_md_query_tl_resources(domain, &resources, &count) != UCS_OK) return;
-  for (unsigned i = 0; i < count; ++i) found[resources[i].tl_name].emplace_back(resources[i].dev_name);
+  for (unsigned i = 0; i < count; ++i)
+    if (std::string(resources[i].tl_name) != "self")  // reaches no other rank
+      found[resources[i].tl_name].emplace_back(resources[i].dev_name);
   uct_release_tl_resource_list(resources);
 }
 

@@ -4,7 +4,7 @@
 
 namespace baleen::ucx {
 
-/// "tcp (eth0, lo), posix, sysv, cma, self".
+/// "tcp (eth0, lo), posix, sysv, cma".
 std::string available_devices();
 
 }  // namespace baleen::ucx

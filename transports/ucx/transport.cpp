@@ -189,7 +189,12 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
   slot->number = count++;
   slot->text = collective.text();
   const Compilation compilation{collective, options_.segment, pair ? slot->scratch : scratch_};
-  slot->program = compile(compilation, choose(question_of(collective), options_.algorithms));
+  const Question question = question_of(collective);
+  if (const auto wanted = options_.algorithms.of(question.op))
+    if (const std::string why = objection(*wanted, question); !why.empty())
+      host_.log(BALEEN_INFO,
+                "ucx: " + std::string(algorithm_name(*wanted)) + " is not used for " + slot->text + ", for it " + why);
+  slot->program = compile(compilation, choose(question, options_.algorithms));
   slot->run.attach(*slot, group.ranks.size());
   if (order_) order_->learn(*slot);
   group.slots.push_back(std::move(slot));
