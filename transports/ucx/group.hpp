@@ -19,8 +19,9 @@ struct Slot {
   Group* group = nullptr;
   std::uint64_t number = 0;  ///< the same on every member: in the group, or (SEND, RECEIVE) of the pair
   bool pair = false;
-  std::string text;  ///< "all_reduce of 10 fp32 at train.lua:9"
-  Scratch scratch;   ///< of a pair, whose runs are under way beside others
+  bool brief = false;  ///< may be run within `start`
+  std::string text;    ///< "all_reduce of 10 fp32 at train.lua:9"
+  Scratch scratch;     ///< of a pair, whose runs are under way beside others
   Program program;
   Run run;
 

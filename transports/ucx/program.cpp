@@ -6,6 +6,12 @@
 
 namespace baleen::ucx {
 
+std::uint64_t Program::message_bytes() const {
+  std::uint64_t all = 0;
+  for (const Node& node : nodes_) all += node.bytes;
+  return all;
+}
+
 void Program::work(const Node& node) const {
   if (node.kind == Node::Kind::kCopy)
     for (std::uint32_t i = node.begin; i < node.end; ++i) std::memcpy(copies_[i].to, copies_[i].from, copies_[i].bytes);

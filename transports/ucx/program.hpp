@@ -48,6 +48,8 @@ class Program {
   /// Where the nodes of a piece begin; one more at the end.
   const std::vector<Id>& pieces() const { return pieces_; }
   std::size_t piece_count() const { return pieces_.size() - 1; }
+  /// Of all messages.
+  std::uint64_t message_bytes() const;
   /// Does the work of a copying or reducing node.
   void work(const Node& node) const;
 

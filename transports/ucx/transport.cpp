@@ -15,6 +15,9 @@
 namespace baleen::ucx {
 namespace {
 
+// Up to here an operation may be run by its caller: it takes no longer than handing it over does.
+constexpr std::uint64_t kBriefBytes = 512 << 10;
+
 // Whether the ranks of this host may use a core each, wherever the launcher has put them.
 bool has_core_each(std::size_t here) {
   cpu_set_t cores;
@@ -195,6 +198,7 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
       host_.log(BALEEN_INFO,
                 "ucx: " + std::string(algorithm_name(*wanted)) + " is not used for " + slot->text + ", for it " + why);
   slot->program = compile(compilation, choose(question, options_.algorithms));
+  slot->brief = slot->program.message_bytes() <= kBriefBytes;
   slot->run.attach(*slot, group.ranks.size());
   if (order_) order_->learn(*slot);
   group.slots.push_back(std::move(slot));

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <ctime>
+#include <utility>
 
 #include "log_tap.hpp"
 
@@ -13,13 +14,13 @@ namespace {
 
 constexpr int kTickMilliseconds = 500;  // between looks at what rings no bell
 
+}  // namespace
+
 std::int64_t nanoseconds() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * 1'000'000'000 + t.tv_nsec;
 }
-
-}  // namespace
 
 Worker::Worker(const Host& host, Context& context, Peers& peers, OrderCheck* order, FirstFailure& failure,
                std::function<void()> failed, bool integrity, bool spins)
@@ -32,6 +33,7 @@ Worker::Worker(const Host& host, Context& context, Peers& peers, OrderCheck* ord
       spins_(spins),
       runner_(context, peers, integrity, [this](Error error) { record(std::move(error)); }),
       watcher_(context.file(), [this] { ring(); }) {
+  patience_ = kHandOver;
   parked_.reserve(BALEEN_MAX_OUTSTANDING);
   thread_ = quiet_thread("baleen-ucx", [this] { work(); });
 }
@@ -72,6 +74,7 @@ Status Worker::start(const Operation& operation) {
   const std::uint64_t unfinished = unfinished_.load(std::memory_order_acquire);
   if (unfinished >= BALEEN_MAX_OUTSTANDING)
     return internal(std::to_string(unfinished) + " operations are unfinished; wait for some before starting more");
+  if (unfinished == 0 && run_now(operation)) return {};
   unfinished_.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   queue_[tail % queue_.size()] = operation;
@@ -83,8 +86,7 @@ Status Worker::start(const Operation& operation) {
 // What there is to hear about was stored before: either the sleeper, who said so first, sees it in its last look, or it
 // is woken here.
 void Worker::ring() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::uint64_t word = __atomic_load_n(&bell_.word, __ATOMIC_SEQ_CST);
+  const std::uint64_t word = __atomic_fetch_add(&bell_.word, 0, __ATOMIC_SEQ_CST);  // a fence that sanitizers know
   if (word & 1) event_signal(bell_, (word >> 1) + 1);
   if (polls_.load(std::memory_order_seq_cst)) context_.wake();
 }
@@ -150,6 +152,10 @@ bool Worker::advance_current() {
     if (step(run)) did = true;
     if (!run.done() || failure_) return did;
     run.end();
+    if (handed_over_ != 0) {  // were callers right to give up?
+      patience_ = nanoseconds() - handed_over_ < kHandOver ? kHandOver : kShortly;
+      handed_over_ = 0;
+    }
     finish(std::exchange(current_, {}));
     did = true;
   }
@@ -254,22 +260,42 @@ void Worker::drain() {
   while (head_ != tail_) finish(queue_[head_++ % queue_.size()]);
 }
 
-void Worker::sleep_on_event() {
-  const std::uint64_t bell = event_prepare_sleep(bell_), after = event_prepare_sleep(*current_.after);
+void Worker::sleep_on_event(std::unique_lock<std::mutex>& turn) {
+  baleen_event_t& event = *current_.after;
+  const std::uint64_t bell = event_prepare_sleep(bell_), after = event_prepare_sleep(event);
   if (after >> 1 >= current_.after_value || has_news() || !context_.arm()) return;
   watcher_.ask();
   const timespec tick = event_deadline(kTickMilliseconds / 1000.0);
-  event_sleep(*current_.after, after, bell_, bell, &tick);
+  turn.unlock();
+  event_sleep(event, after, bell_, bell, &tick);
+  turn.lock();
 }
 
-void Worker::sleep() {
+// Then every message would wake this thread too, for nothing.
+bool Worker::callers_are_busy() const {
+  constexpr std::int64_t kRecently = 1'000'000;
+  return unfinished_ == 0 && ran_now_ != 0 && nanoseconds() - ran_now_ < kRecently;
+}
+
+void Worker::sleep(std::unique_lock<std::mutex>& turn) {
   // A pair's operation is never current for longer than its event takes.
   const bool waits = current_.slot && (current_.slot->pair || !current_.slot->run.active());
-  if (waits && !failure_) return sleep_on_event();
+  if (waits && !failure_) return sleep_on_event(turn);
+  if (callers_are_busy()) {
+    const std::uint64_t bell = event_prepare_sleep(bell_);
+    if (has_news()) return;
+    const timespec tick = event_deadline(0.001);
+    turn.unlock();
+    event_sleep(bell_, bell, &tick);
+    turn.lock();
+    return;
+  }
   polls_.store(true, std::memory_order_seq_cst);
   if (!has_news() && context_.arm()) {
     pollfd ready{context_.file(), POLLIN, 0};
+    turn.unlock();
     poll(&ready, 1, kTickMilliseconds);
+    turn.lock();
   }
   polls_.store(false, std::memory_order_seq_cst);
 }
@@ -279,6 +305,7 @@ void Worker::work() {
   const LogTap tap(host_, true);
   std::int64_t idle_since = 0;
   int looks = 0;
+  std::unique_lock turn_of_this_thread(turn_);
   while (true) {
     const bool did = turn();
     if (failure_) drain();
@@ -295,7 +322,7 @@ void Worker::work() {
     if (unfinished_ > 0 && nanoseconds() - idle_since < kAwake)
       sched_yield();
     else
-      sleep();
+      sleep(turn_of_this_thread);
   }
 }
 

@@ -20,6 +20,9 @@
 
 namespace baleen::ucx {
 
+/// The monotonic clock.
+std::int64_t nanoseconds();
+
 /// A started slot.
 struct Operation {
   Slot* slot = nullptr;
@@ -30,7 +33,8 @@ struct Operation {
 };
 
 /// `start` comes from one thread at a time. Collectives run one after the other, in the order of their starts; a SEND
-/// or RECEIVE whose turn came is parked until its peer has come, and later operations go on.
+/// or RECEIVE whose turn came is parked until its peer has come, and later operations go on. A brief operation that
+/// need not wait for another is run by its caller, while the thread sleeps: the turn to use UCX is a lock.
 class Worker {
  public:
   /// `order`: null where unchecked. `failed` is called after a first failure, on any thread. `spins`: there is a core
@@ -49,6 +53,10 @@ class Worker {
   void fail(Error error);
 
  private:
+  // To wait awake for as long as a hand-over to the thread and back takes is never much worse than either choice. Where
+  // peers were later than that, they will be so again.
+  static constexpr std::int64_t kHandOver = 300'000, kShortly = 60'000;
+
   struct Parked {
     Operation operation;
     bool begun = false;
@@ -69,8 +77,11 @@ class Worker {
   void quiesce();
   std::vector<Run*> active_runs() const;
   void ring();
-  void sleep();
-  void sleep_on_event();
+  void sleep(std::unique_lock<std::mutex>& turn);
+  void sleep_on_event(std::unique_lock<std::mutex>& turn);
+  bool callers_are_busy() const;
+  bool run_now(const Operation& operation);
+  void hand_over(const Operation& operation);
 
   const Host host_;
   Context& context_;
@@ -85,7 +96,11 @@ class Worker {
   std::atomic<std::uint64_t> head_{0}, tail_{0};
   std::uint64_t told_ = 0;  // starts that peers were told of
   std::atomic<std::uint64_t> unfinished_{0};
-  Operation current_;  // a collective, or one whose event has not come
+  std::mutex turn_;               // who uses UCX, and what follows
+  std::int64_t ran_now_ = 0;      // when a caller last ran an operation, in nanoseconds
+  std::int64_t handed_over_ = 0;  // when one gave up waiting for the others; 0: none has since
+  std::int64_t patience_;         // of callers, in nanoseconds
+  Operation current_;             // a collective, or one whose event has not come
   std::vector<Parked> parked_;
 
   std::mutex letters_mutex_;
