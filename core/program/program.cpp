@@ -177,9 +177,9 @@ class Runner {
     const std::int64_t begin = now();
     BALEEN_TRY(execute(i));
     BALEEN_TRY(synchronize());
-    if (i.kind == Instruction::Kind::launch || i.kind == Instruction::Kind::wait)
-      options_.spans->push_back(
-          {program_.labels[i.label].c_str(), i.kind == Instruction::Kind::wait ? "wait" : "compute", begin, now()});
+    if (i.kind == Instruction::Kind::poison || i.kind == Instruction::Kind::begin) return {};
+    const char* category = i.kind == Instruction::Kind::wait ? "wait" : "compute";
+    options_.spans->push_back({program_.labels[i.label].c_str(), category, begin, now(), i.work});
     return {};
   }
 

@@ -1,5 +1,5 @@
-/// \file What this machine does at most, as one JSON object: multiply-adds (GFLOP/s), and bytes per second of a loop over
-/// seven words per element, of which four are read and three written, as an AdamW step does.
+/// \file What this machine does at most, as one JSON object: multiply-adds (GFLOP/s), and bytes per second of a loop
+/// over seven words per element, of which four are read and three written, as an AdamW step does.
 #include <omp.h>
 
 #include <algorithm>
