@@ -23,7 +23,6 @@ double seconds(const Body& body) {
 
 Peak measure_peak(const Context& context) {
   const Threads& threads = context.threads;
-  threads.prepare();
   const int count = threads.count();
   const Index piece = (kElements + count - 1) / count;
   std::unique_ptr<float[]> arrays[4];
