@@ -16,6 +16,9 @@ local function check(what, given, rules)
   if not chosen.axis:match("^[%w_%-%.]+$") then
     core.fail(("%s: `axis` is %q; it must be the name of a mesh axis, as in axis = \"tensor\""):format(what, chosen.axis))
   end
+  if chosen.dim == "" then
+    core.fail(("%s: `dim` is %q; it must be a logical axis, as in dim = \"heads\""):format(what, chosen.dim))
+  end
   return chosen
 end
 
@@ -55,7 +58,7 @@ local function dimension_of(chosen)
     if chosen.dim then core.fail("parallel.layout: `dim` says what to cut; take it away from placement = \"replicate\"") end
     return 0
   end
-  if chosen.dim == nil or chosen.dim == 0 or chosen.dim == "" then
+  if chosen.dim == nil or chosen.dim == 0 then
     core.fail(("parallel.layout: `dim` is %s; placement = \"shard\" needs a dimension from 1, -1 for the last, or a "
       .. "logical axis"):format(core.describe(chosen.dim)))
   end

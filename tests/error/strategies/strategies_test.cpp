@@ -99,6 +99,22 @@ std::vector<Pair> pairs() {
        zero + wishes("pin", 0),
        {"is to be pinned as F along `data` for strategy `zero`, and as S0 for strategy `wishes`"},
        "zero"},
+      {"OneGridTwice",
+       {{"tensor", 4}},
+       entry("tensor", "mode = \"2d\"\n") + entry("tensor", "mode = \"2d\"\n"),
+       {"strategies `tensor` and `tensor` both claim the mesh axis `tensor.row`"},
+       "tensor"},
+      {"OnlyFormsOfOneOp",
+       {{"sequence", 2}},
+       entry("sequence", "mode = \"ring\"\n") + wishes("only", -1),
+       {"ranks.toml:10:12: strategy `wishes`, place: `blocks.0.attention` (attention) is to run along `sequence` in no "
+        "form but that of strategy `sequence`, and in no form but that of strategy `wishes`",
+        "leave one of the two out of the plan"},
+       "sequence"},
+      {"OnlyFormsOfOneOpByOneMember",
+       data,
+       entry("data") + wishes("only", -1) + wishes("only", -1),
+       {"in no form but that of strategy `wishes`, and in no form but that of strategy `wishes`"}},
   };
 }
 
@@ -112,6 +128,8 @@ TEST(StrategiesAlike, Agree) {
     const ProcessResult result = run({{"data", ranks}}, entry("data") + plan);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   }
+  const ProcessResult offered = run({{"data", 2}}, entry("data") + wishes("only", -1) + wishes("offer", -1));
+  EXPECT_EQ(offered.exit_code, 0) << offered.out << offered.err;
   const ProcessResult one = run({{"data", 1}}, entry("data") + entry("data"));
   EXPECT_EQ(one.exit_code, 0) << one.out << one.err;
 }
