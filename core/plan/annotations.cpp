@@ -269,6 +269,28 @@ Status Annotations::check_offers(const Graph& graph, const PlacementRequest& req
   });
 }
 
+/// A rank reads rows of the batch, with all their fields.
+Status Annotations::check_rows(const Graph& graph, const PlacementRequest& request, int axis) const {
+  const Value *cut = nullptr, *whole = nullptr;
+  const Annotation* by = nullptr;
+  for (OpId id : graph.ops())
+    for (ValueId output : graph.op(id).outputs) {
+      const Value& value = graph.value(output);
+      if (value.role != Role::input || find_axis(value, "batch") != 0) continue;
+      const auto pin = request.pins.find(output);
+      const auto placed =
+          pin == request.pins.end() ? std::nullopt : pin->second.placements[static_cast<std::size_t>(axis)];
+      (placed && placed->cut() == 0 ? cut : whole) = &value;
+      BALEEN_TRY_ASSIGN(const auto wanted, wish(graph, value, axis));
+      if (wanted && !by) by = wanted->annotation;
+    }
+  if (!cut || !whole || !by) return {};
+  return invalid("`" + cut->name + "` is to be cut along `batch` over the ranks of `" + by->axis + "`, and `" +
+                     whole->name + "` whole: a rank reads all fields of the same rows; lay out both alike, as in " +
+                     "name = { \"" + cut->name + "\", \"" + whole->name + "\" }",
+                 by->where);
+}
+
 Status Annotations::apply(const Graph& graph, PlacementRequest& request) const {
   for (int axis = 0; axis < static_cast<int>(mesh_.axes.size()); ++axis) {
     const auto at = static_cast<std::size_t>(axis);
@@ -294,6 +316,7 @@ Status Annotations::apply(const Graph& graph, PlacementRequest& request) const {
       }
       if (op.phase == Phase::forward) BALEEN_TRY(check_shared(graph, op, axis));
     }
+    BALEEN_TRY(check_rows(graph, request, axis));
     BALEEN_TRY(check_offers(graph, request, axis));
   }
   return {};
@@ -309,7 +332,8 @@ Error Annotations::explain(Error error, const Graph& graph) const {
       const auto wanted = wish(graph, value, axis);
       if (!wanted || !*wanted) continue;
       error.message += "; the script wants `" + value.name + "` " + in_words((*wanted)->placement) + " along `" +
-                       (*wanted)->annotation->axis + "` at " + (*wanted)->annotation->where;
+                       (*wanted)->annotation->axis + "` at " + (*wanted)->annotation->where +
+                       ": choose another dimension there, or take it away";
       return error;
     }
   }

@@ -27,7 +27,7 @@ class Annotations {
   /// Ops that read what is cut keep apart from fused forms, which would swallow it.
   void keep_apart(Graph& graph) const;
   /// Changes what strategies asked for. Errors name the script's line: extents that the axis cannot cut, two
-  /// annotations that disagree, a strategy that demands otherwise.
+  /// annotations that disagree, fields of the data with other rows, a strategy that demands otherwise.
   Status apply(const Graph& graph, PlacementRequest& request) const;
   /// The error of a propagation, with the annotations of the parameters that it names.
   Error explain(Error error, const Graph& graph) const;
@@ -46,6 +46,7 @@ class Annotations {
   std::optional<Wish> innermost(const std::string& stack, const Value& value, int axis) const;
   Status check_extent(const Value& value, int axis, const Wish& wish) const;
   Status check_shared(const Graph& graph, const Op& op, int axis) const;
+  Status check_rows(const Graph& graph, const PlacementRequest& request, int axis) const;
   Status check_offers(const Graph& graph, const PlacementRequest& request, int axis) const;
 
   std::vector<Annotation> all_;

@@ -57,7 +57,6 @@ std::vector<Tensor> compute(const BuiltCase& built, const std::vector<Tensor>& i
 /// Parts of a kind that only a kernel which knows its global indices can compute; the interpreter has none such.
 bool needs_global_indices(const Op& op, const Iteration& iteration, char letter) {
   const std::string& kind = op.kind->name;
-  if (kind.starts_with("attention")) return letter == 's' && op.attributes.integer_or("causal", 0) != 0;
   if (kind == "embedding") return letter == iteration.inputs[0][0];
   if (kind == "embedding_grad") return letter == iteration.outputs[0][0];
   if (kind == "cross_entropy_grad") return letter == iteration.outputs[0].back();
