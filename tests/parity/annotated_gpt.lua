@@ -1,6 +1,6 @@
 -- A small GPT that is cut by hand along `tensor`: attention by heads, mlps by their inner width, embedding, head and
 -- loss by the vocabulary. hand=false leaves it to the plan; whole=mlp takes the mlps out again; tokens cuts what lies
--- around attention and mlps by the sequence; rows cuts the batch along `data`.
+-- around attention and mlps by the sequence; rows cuts the batch along `data`; cut is a list of `name@axis@dim`.
 local baleen = require "baleen"
 local nn, parallel = baleen.nn, baleen.parallel
 
@@ -45,6 +45,9 @@ local embedding = nn.embedding { vocab = corpus.vocab, dim = dim, positions = co
 local blocks, norm = nn.repeated(2, function() return block {} end), nn.layer_norm { name = "norm" }
 local head = baleen.arg("tied", false) and nn.tied(embedding)
   or nn.linear { name = "head", out = corpus.vocab, bias = false, axes = { "vocab" } }
+for name, axis, dimension in baleen.arg("cut", ""):gmatch("([^@;]+)@([^@;]+)@([^@;]+)") do
+  parallel.layout { name = name, axis = axis, placement = "shard", dim = math.tointeger(dimension) or dimension }
+end
 if rows then
   parallel.layout { name = { "tokens", "targets" }, axis = "data", placement = "shard", dim = "batch" }
 end

@@ -95,6 +95,12 @@ std::vector<Case> cases() {
       {"Zero3Inside", inside, "zero stage=3", everything({"heads=5", "dim=25"})},
       {"Zero2BesidesARule", both, "zero stage=2, tensor", everything({"whole=mlp"})},
       {"Zero3AlongRowsByHand", {{"data", 2}}, "zero stage=3", everything({"rows"})},
+      {"TokensOfOneResult", two, "", {"hand=false", "cut=blocks.0.mlp@tensor@seq"}},
+      {"RowsOfOneResult", two, "", {"hand=false", "cut=blocks@tensor@batch"}},
+      {"WidthOfResults", two, "", {"hand=false", "cut=*mlp_norm@tensor@-1;blocks.1.attention.qkv@tensor@head_dim"}},
+      {"OneOfTwoReadersIsSplit", two, "", {"hand=false", "cut=embedding.weight@tensor@vocab", "accumulate=2"}},
+      {"TwoAxesCutTheVocabulary", both, "data, tensor", {"hand=false", "cut=head@data@vocab;head.weight@data@2"}},
+      {"WeightsByTheWidth", both, "zero stage=3", {"hand=false", "cut=*.weight@tensor@1", "optimizer=lamb"}},
       {"Ulysses", sequences, "sequence", everything({"context=13"})},
       {"Ring", sequences, "sequence mode=ring", everything({"context=16"})},
   };
@@ -139,6 +145,37 @@ TEST(Annotations, CostWhatTheRuleCosts) {
       EXPECT_FALSE(by_hand.sent.at(0).empty());
       EXPECT_EQ(by_hand.sent, by_rule.sent) << heads << " " << more;
     }
+}
+
+TEST(Annotations, TheExampleComputesWhatOneRankComputes) {
+  const ProcessResult result = run_baleen({"verify", BALEEN_SOURCE_DIR "/examples/03_by_hand/train.lua", "--manifest",
+                                           BALEEN_SOURCE_DIR "/examples/clusters/by_hand.toml", "--steps", "2", "--",
+                                           "--data", BALEEN_SOURCE_DIR "/sdk/include"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
+}
+
+/// What a run writes beside the monitor's lines, which begin with two blanks or one of its words.
+std::string text_of(const std::string& out) {
+  std::string text;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("  ") && !line.starts_with("step ") && !line.starts_with("finished")) text += line + "\n";
+  return text;
+}
+
+/// Generation gathers what is stored in parts.
+TEST(Annotations, TheTrainedModelWritesWhatOneRankWrites) {
+  std::vector<std::string> written;
+  for (int ranks : {1, 2}) {
+    const ProcessResult result = run_parity({"run", "--steps", "2", "--dtype", "fp64"}, "annotated_gpt",
+                                            manifest_of({{"tensor", ranks}}, ""), {"write"});
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    written.push_back(text_of(result.out));
+  }
+  EXPECT_TRUE(written[0].starts_with("a")) << written[0];
+  EXPECT_GE(written[0].size(), 6u) << written[0];
+  EXPECT_EQ(written[0], written[1]);
 }
 
 TEST(Annotations, ARankHoldsItsPart) {
