@@ -32,7 +32,8 @@ class Parallel : public ScriptTest {
 TEST_F(Parallel, TheInnermostScopeIsTheLastOfAnOpsList) {
   const auto script = loaded(job_of(R"((function()
     local parallel = baleen.parallel
-    local embedding, mlp, head = nn.embedding { vocab = 16, dim = 4 }, nn.mlp { name = "mlp" }, nn.linear { name = "head", out = 16 }
+    local embedding, mlp = nn.embedding { vocab = 16, dim = 4 }, nn.mlp { name = "mlp" }
+    local head = nn.linear { name = "head", out = 16 }
     return function(t)
       local x = embedding(t)
       x = parallel.split { axis = "a", dim = "ff" } (function()
@@ -45,7 +46,7 @@ TEST_F(Parallel, TheInnermostScopeIsTheLastOfAnOpsList) {
   ASSERT_EQ(script->job().annotations.size(), 2u);
   EXPECT_EQ(script->job().annotations[0].kind, Annotation::Kind::split);
   EXPECT_EQ(script->job().annotations[0].dim, "ff");
-  EXPECT_TRUE(script->job().annotations[0].where.ends_with("train.lua:11"));
+  EXPECT_TRUE(script->job().annotations[0].where.ends_with("train.lua:12"));
   EXPECT_EQ(script->job().annotations[1].kind, Annotation::Kind::replicate);
   EXPECT_EQ(tag_of(*script, "mlp.up.weight"), "0,1");
   EXPECT_EQ(tag_of(*script, "head.weight"), "");
