@@ -6,7 +6,6 @@
 
 #include "core/app/typed_paths.hpp"
 #include "core/ops/ops.hpp"
-#include "core/plan/annotations.hpp"
 #include "core/plan/strategies.hpp"
 #include "core/runtime/checkpoint.hpp"
 
@@ -97,10 +96,10 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
     session.start_facts.push_back({"transport", 0, prepared.transport->member.descriptor.name});
   }
-  if (run->speaks() && !wishes.alone)
-    for (const std::string& note : annotation_notes(job.annotations, job.mesh)) setup.log.info(note);
   const PassObserver observer = pass_observer(wishes.print_passes && run->speaks());
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
+  if (run->speaks() && !wishes.alone)
+    for (const std::string& note : plan.notes) setup.log.info(note);
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
   if (!with_monitors) prepared.monitors.clear();

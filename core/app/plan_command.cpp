@@ -86,6 +86,7 @@ Status plan(const PlanOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
   Planner planner(prepared, job.batch, job.seed);
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
+  for (const std::string& note : made.notes) setup.log.info(note);
   const std::vector<std::int64_t> shares = host_shares(setup.manifest);
   PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}};
   for (RankClass& ranks : rank_classes(made, options.exact ? Roles::apart : Roles::ignored, shares)) {

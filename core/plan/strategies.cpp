@@ -144,6 +144,7 @@ Strategies::Strategies(Strategies&&) noexcept = default;
 Strategies::~Strategies() = default;
 
 bool Strategies::empty() const { return impl_->members.empty(); }
+bool Strategies::claims(int axis) const { return impl_->claimed(static_cast<std::uint32_t>(axis)); }
 Status Strategies::tag(Graph& graph) { return impl_->edit(graph, "tag", &baleen_strategy_t::tag); }
 Status Strategies::rewrite(Graph& graph) { return impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite); }
 Status Strategies::recompute(Graph& graph) { return impl_->edit(graph, "recompute", &baleen_strategy_t::recompute); }

@@ -28,6 +28,8 @@ class Strategies {
   ~Strategies();
 
   bool empty() const;
+  /// Whether one of them works along this axis of the mesh.
+  bool claims(int axis) const;
   /// The phases that edit a graph as it is. A phase that fails leaves the graph as it was.
   Status tag(Graph& graph);
   Status rewrite(Graph& graph);

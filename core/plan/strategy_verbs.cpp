@@ -130,6 +130,7 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
   };
   for (std::uint64_t i = 0; i < offer.axis_count; ++i) {
     BALEEN_TRY(check_axis(offer.axes[i]));
+    if (result.only) BALEEN_TRY(wishes_.demand(graph_, strategy_, offer.op, offer.axes[i]));
     result.axes.push_back(static_cast<int>(offer.axes[i]));
     result.inputs.push_back(placements(offer.inputs + i * op.inputs.size(), op.inputs.size()));
     result.outputs.push_back(placements(offer.outputs + i * op.outputs.size(), op.outputs.size()));
