@@ -101,6 +101,8 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     for (const std::string& note : annotation_notes(job.annotations, job.mesh)) setup.log.info(note);
   const PassObserver observer = pass_observer(wishes.print_passes && run->speaks());
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
+  if (run->speaks() && !wishes.alone)
+    for (const std::string& note : plan.notes) setup.log.info(note);
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
   if (!with_monitors || !run->speaks()) prepared.monitors.clear();

@@ -87,7 +87,7 @@ Status plan(const PlanOptions& options, const Setup& setup) {
   Planner planner(prepared, job.batch, job.seed);
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> shares = host_shares(setup.manifest);
-  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}};
+  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes};
   for (RankClass& ranks : rank_classes(made, options.exact ? Roles::apart : Roles::ignored, shares)) {
     const std::int64_t local_ranks = shares[static_cast<std::size_t>(ranks.first())];
     BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), local_ranks));

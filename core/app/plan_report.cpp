@@ -68,6 +68,7 @@ std::string to_text(const PlanReport& report) {
     axes += (axes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
   text += (axes.empty() ? "" : " (" + axes + ")") + ", bytes of each:\n";
   for (const PlannedClass& one : report.classes) text += "\n" + class_text(one);
+  for (const std::string& note : report.notes) text += (&note == &report.notes.front() ? "\n" : "") + note + "\n";
   return text;
 }
 
@@ -93,6 +94,8 @@ std::string to_json(const PlanReport& report) {
       json.key(sent.kind + "." + sent.axes).value(static_cast<double>(sent.bytes));
     json.end('}').key("memory_bytes").value(static_cast<double>(one.memory)).key("fits").value(one.fits).end('}');
   }
+  json.end(']').key("notes").begin('[');
+  for (const std::string& note : report.notes) json.value(note);
   json.end(']').end('}');
   return json.text() + "\n";
 }

@@ -26,6 +26,7 @@ struct PlanReport {
   std::int64_t ranks = 1;
   std::int64_t parameters = 0;  ///< elements of the model
   std::vector<PlannedClass> classes;
+  std::vector<std::string> notes;  ///< of the strategies
 };
 
 /// A table per class.

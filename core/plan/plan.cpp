@@ -199,6 +199,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
     BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule(std::move(**graph), micro, phases, placer.take_turns()));
     *result = std::move(scheduled);
   }
+  plan.notes = strategies.notes();
   return plan;
 }
 

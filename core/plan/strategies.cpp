@@ -42,6 +42,7 @@ struct Strategies::Impl {
   std::vector<baleen_axis_t> axes;
   baleen_mesh_t abi_mesh{};
   std::deque<Member> members;
+  std::vector<std::string> notes;
 
   Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
   Status claim(const Job& job, const Annotations& annotations, const Registry& plugins);
@@ -62,6 +63,14 @@ struct Strategies::Impl {
     BALEEN_TRY(copy.order_by_need(graph.ops()));
     graph = std::move(copy);
     return {};
+  }
+
+  /// What has not been said yet.
+  void keep(const std::vector<std::string>& said, const Member& member) {
+    for (const std::string& text : said) {
+      std::string note = "strategy `" + member.name + "`: " + text;
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+    }
   }
 
   Status edit(Graph& graph, const char* phase, GraphPhase function) {
@@ -144,6 +153,7 @@ Strategies::Strategies(Strategies&&) noexcept = default;
 Strategies::~Strategies() = default;
 
 bool Strategies::empty() const { return impl_->members.empty(); }
+const std::vector<std::string>& Strategies::notes() const { return impl_->notes; }
 Status Strategies::tag(Graph& graph) { return impl_->edit(graph, "tag", &baleen_strategy_t::tag); }
 Status Strategies::rewrite(Graph& graph) { return impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite); }
 Status Strategies::recompute(Graph& graph) { return impl_->edit(graph, "recompute", &baleen_strategy_t::recompute); }
@@ -172,6 +182,7 @@ Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vecto
       const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
       if (!verbs.status()) return verbs.status();
       BALEEN_TRY(member.plugin.check(status));
+      impl_->keep(verbs.notes(), member);
       return verbs.apply();
     }));
   }
