@@ -16,8 +16,10 @@ struct PlannedClass {
   std::map<std::string, std::uint64_t> planned;  ///< bytes by kind and "total"
   std::uint64_t held_gradients = 0;              ///< from the end of the last backward pass on
   std::vector<Traffic> traffic;                  ///< of one training step
+  WorkingBytes working;                          ///< at once beside model states
   std::uint64_t memory = 0;                      ///< bytes of the device that one rank may have
-  bool fits = false;
+  std::uint64_t budget = 0;                      ///< the manifest's, of `working`; 0: none
+  bool fits = false;                             ///< into both
 };
 
 struct PlanReport {
@@ -29,6 +31,8 @@ struct PlanReport {
   std::vector<std::string> notes;  ///< of the strategies
 };
 
+/// "ranks 0-6, 8".
+std::string ranks_text(const RankClass& ranks);
 /// A table per class.
 std::string to_text(const PlanReport& report);
 /// One object; names of bytes are those of a run's closing record ("planned_bytes", "sent_bytes" by "KIND.AXES").
