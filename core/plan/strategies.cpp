@@ -60,7 +60,6 @@ struct Strategies::Impl {
     if (!result)
       return Error{result.error().code, "strategy `" + member.name + "`, " + phase + ": " + result.error().message,
                    result.error().where.empty() ? member.where : result.error().where};
-    BALEEN_TRY(copy.order_by_need(graph.ops()));
     graph = std::move(copy);
     return {};
   }
@@ -76,8 +75,9 @@ struct Strategies::Impl {
   Status edit(Graph& graph, const char* phase, GraphPhase function) {
     for (Member& member : members) {
       if (!(member.table->*function)) continue;
-      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, Graph&) {
-        return member.plugin.check((member.table->*function)(member.self, view));
+      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, Graph& copy) -> Status {
+        BALEEN_TRY(member.plugin.check((member.table->*function)(member.self, view)));
+        return copy.order_by_need(graph.ops());
       }));
     }
     return {};
@@ -165,10 +165,12 @@ Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t m
   for (std::size_t i = 0; i < impl_->members.size(); ++i) {
     Member& member = impl_->members[i];
     if (!member.table->place) continue;
-    BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) {
+    BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) -> Status {
       PlacingVerbs verbs(copy, request, wishes, impl_->abi_mesh, {i, member.name}, micro_batches);
       const baleen_status_t status = member.table->place(member.self, view, verbs.table());
-      return verbs.status() ? member.plugin.check(status) : verbs.status();
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      return copy.order_by_need(graph.ops());
     }));
   }
   return {};
@@ -183,7 +185,8 @@ Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vecto
       if (!verbs.status()) return verbs.status();
       BALEEN_TRY(member.plugin.check(status));
       impl_->keep(verbs.notes(), member);
-      return verbs.apply();
+      BALEEN_TRY(copy.order_by_need(graph.ops()));
+      return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
     }));
   }
   return {};
