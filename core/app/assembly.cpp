@@ -107,7 +107,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     for (const std::string& note : plan.notes) setup.log.info(note);
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
-  if (!with_monitors || !run->speaks()) prepared.monitors.clear();
+  if (!with_monitors) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
   BALEEN_TRY_ASSIGN(run->session_,
                     Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
@@ -121,12 +121,13 @@ Status Run::train(TrainingRun& driven) {
 }
 
 Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
+  const std::int32_t rank = setup_.link ? static_cast<std::int32_t>(setup_.link->place().rank) : 0;
   std::vector<OpenMonitor> chosen;
   for (const Opened& monitor : prepared.monitors) {
     BALEEN_TRY_ASSIGN(SettingsStorage settings, monitor.member.settings(seed));
     chosen.push_back({monitor.plugin, std::move(settings)});
   }
-  BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), setup_.log));
+  BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), setup_.log, rank));
   return {};
 }
 

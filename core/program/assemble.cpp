@@ -152,6 +152,7 @@ class Assembler {
     Instruction instruction;
     instruction.guard = launch.guard;
     instruction.kernel = program_.kernels[launch.kernel].handle;
+    instruction.work = program_.kernels[launch.kernel].work;
     instruction.first_address = static_cast<std::uint32_t>(program_.sources.size());
     instruction.address_count = static_cast<std::uint32_t>(launch.operands.size() + 1);
     instruction.label = label(steps_[step]);
@@ -173,6 +174,8 @@ class Assembler {
     Instruction instruction;
     instruction.kind = Instruction::Kind::zero;
     instruction.bytes = lowered_.bytes(v);
+    instruction.work.bytes = instruction.bytes;
+    instruction.label = label(steps_[step]);
     instruction.address_count = 1;
     instruction.per_micro = moves(v) ? 1 : 0;
     instruction.first_address = address_of(v, 0);

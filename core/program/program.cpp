@@ -98,11 +98,13 @@ void name_calls(ProgramImpl& program) {
 /// The category of an instruction's span; null where it has none.
 const char* category_of(Instruction::Kind kind) {
   switch (kind) {
-    case Instruction::Kind::launch: return "compute";
+    case Instruction::Kind::launch:
+    case Instruction::Kind::zero: return "compute";
     case Instruction::Kind::begin: return "begin";
     case Instruction::Kind::wait: return "wait";
-    default: return nullptr;
+    case Instruction::Kind::poison: break;
   }
+  return nullptr;
 }
 
 /// One run of a program.
@@ -198,7 +200,7 @@ class Runner {
     BALEEN_TRY(execute(i));
     BALEEN_TRY(synchronize());
     if (const char* category = category_of(i.kind))
-      options_.spans->push_back({program_.labels[i.label].c_str(), category, begin, now()});
+      options_.spans->push_back({program_.labels[i.label].c_str(), category, begin, now(), i.work});
     return {};
   }
 

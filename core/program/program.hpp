@@ -47,6 +47,12 @@ struct Port {
 enum class Guard : std::uint8_t { always, first, not_first, last };
 
 /// One launch. Addresses are resolved when the program is bound to arenas.
+/// What a launch does at least: arithmetic, and bytes of its operands, each once.
+struct Work {
+  double flops = 0;
+  std::uint64_t bytes = 0;
+};
+
 struct Instruction {
   enum class Kind : std::uint8_t { launch, poison, zero, begin, wait } kind = Kind::launch;
   Guard guard = Guard::always;
@@ -57,6 +63,7 @@ struct Instruction {
   std::uint64_t bytes = 0;          ///< poison, zero: from the only address on
   std::uint32_t call = 0;           ///< begin, wait: which of the program's calls of the transport
   std::uint32_t label = 0;          ///< in the program's table of names, for spans
+  Work work;                        ///< launch, zero
 };
 
 struct Segment {
@@ -161,6 +168,7 @@ struct SpanRecord {
   const char* name;
   const char* category;
   std::int64_t begin = 0, end = 0;  ///< std::chrono::steady_clock nanoseconds
+  Work work;
 };
 
 }  // namespace baleen

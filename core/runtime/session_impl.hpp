@@ -45,6 +45,7 @@ struct Session::Impl : JobPrograms {
   Status run(Program& program, std::uint64_t step);
   Result<Facts> means(const Program& program);
   void add_times(Facts& facts, double step_ms, double data_ms);
+  void add_peaks(std::vector<Fact>& facts) const;
   void tell_spans();
   Status copy(void* to, const void* from, std::uint64_t bytes);
   /// The tensor of this name, of which the caller has `bytes` for the whole.

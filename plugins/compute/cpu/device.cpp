@@ -9,6 +9,7 @@
 
 #include "baleen/event.hpp"
 #include "memory.hpp"
+#include "peak.hpp"
 #include "registry.hpp"
 
 namespace baleen::cpu {
@@ -127,6 +128,17 @@ Status Device::zero(void*, void* to, std::uint64_t bytes) {
   return {};
 }
 
-const void* Device::query(std::string_view) const { return nullptr; }
+const void* Device::query(std::string_view name) const {
+  static constexpr baleen_peak_t kPeak{sizeof(baleen_peak_t), [](void* device, double* flops, double* bytes) {
+                                         const Device& self = *static_cast<const Device*>(device);
+                                         return guard(self.host_, [&]() -> Status {
+                                           const Peak peak = measure_peak(self.context_);
+                                           *flops = peak.flops_per_second;
+                                           *bytes = peak.bytes_per_second;
+                                           return {};
+                                         });
+                                       }};
+  return name == BALEEN_DEVICE_PEAK ? &kPeak : nullptr;
+}
 
 }  // namespace baleen::cpu

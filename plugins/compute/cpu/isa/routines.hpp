@@ -89,6 +89,10 @@ struct RoutinesOf {
 
 struct Routines {
   const char* name;
+  /// Independent chains of fp32 multiply-adds; how many operations that was.
+  double (*multiply_adds)(Index steps);
+  /// Reads four arrays and writes three of them, n elements each.
+  void (*seven_words)(float* a, float* b, float* c, const float* d, Index n);
   RoutinesOf<float> f32;
   RoutinesOf<double> f64;
 };
