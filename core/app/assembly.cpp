@@ -65,7 +65,8 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   described.data = std::static_pointer_cast<DataForScript>(described.script->data())->dataset();
   if (prepared.plan) {
     auto& strategies = described.script->job().strategies;
-    if (!strategies.empty()) setup.log.info("the manifest's plan stands above the script's");
+    if (!strategies.empty() && (!setup.link || setup.link->place().rank == 0))
+      setup.log.info("the manifest's plan stands above the script's");
     strategies.clear();
     for (const Opened& chosen : *prepared.plan)
       strategies.push_back({chosen.member.descriptor.name, chosen.member.options, {}, chosen.member.where});
@@ -87,6 +88,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   Job& job = run->script().job();
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
+  if (!wishes.alone) session.activations = setup.manifest.activations;
   if (setup.link && prepared.transport && !wishes.alone) {
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));

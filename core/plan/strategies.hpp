@@ -39,6 +39,8 @@ class Strategies {
   Status place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches);
   /// Marks collectives that run as one, and where they begin, with tags; adds orders of micro-batches to `turns`.
   Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
+  /// What they had to say in `schedule`, each line once, with the strategy's name.
+  const std::vector<std::string>& notes() const;
 
  private:
   struct Impl;

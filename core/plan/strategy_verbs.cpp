@@ -173,6 +173,12 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
   table_.every_micro_batch = [](void* p, OpId op) {
     return guarded(self(p).status_, [&] { return self(p).every_micro_batch(op); });
   };
+  table_.note = [](void* p, baleen_string_t text) {
+    return guarded(self(p).status_, [&]() -> Status {
+      self(p).notes_.emplace_back(view(text));
+      return {};
+    });
+  };
 }
 
 Status ScheduleVerbs::check_op(OpId op) const {

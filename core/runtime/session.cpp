@@ -292,6 +292,7 @@ std::int64_t Session::position() const { return impl_->reader ? impl_->reader->p
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }
 const std::map<std::string, std::uint64_t>& Session::planned_bytes() const { return impl_->planned; }
+std::uint64_t Session::working_bytes() const { return impl_->working.total(); }
 
 Status Session::Impl::copy(void* to, const void* from, std::uint64_t bytes) {
   BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), to, from, bytes)));

@@ -22,8 +22,9 @@ struct Session::Impl : JobPrograms {
   SessionOptions options;
   std::vector<ScalarSpec> scalars;
   std::map<std::string, std::uint64_t> planned;
+  WorkingBytes working;
   Arena persistent_arena, work_arena;
-  std::unique_ptr<ShardGather> gather;              ///< made when it is first needed
+  std::unique_ptr<ShardGather> gather;  ///< made when it is first needed
   BatchShare train_share, evaluate_share;
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;

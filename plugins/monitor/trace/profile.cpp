@@ -32,6 +32,7 @@ double number(const Record& record, std::string_view name) {
 }  // namespace
 
 std::string group_of(std::string_view name) {
+  name = name.substr(0, name.find(" #"));  // which call it is, and what it sends
   const std::size_t path = std::min(name.find(' '), name.size());
   std::string group;
   for (std::size_t begin = 0; begin <= path;) {
@@ -45,6 +46,7 @@ std::string group_of(std::string_view name) {
 }
 
 void Profile::add(const baleen_span_t& span) {
+  if (view(span.category) == "begin") return;
   Row& row = pending_.rows[group_of(view(span.name))];
   ++row.calls;
   row.nanoseconds += span.end - span.begin;
