@@ -38,3 +38,37 @@ function(baleen_add_plugin)
     set_property(GLOBAL APPEND PROPERTY BALEEN_PLUGINS ${target})
   endif()
 endfunction()
+
+# baleen_add_reductions(TARGET): links `best_reduction` of reduction.hpp into a plugin. The inner loops are compiled
+# once per instruction set, and always optimised, so that debug builds stay usable; the undefined-behaviour sanitizer
+# would take vector code apart.
+if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/source)
+  set(BALEEN_SDK_SOURCES ${CMAKE_CURRENT_LIST_DIR}/source CACHE INTERNAL "")  # where it is installed
+else()
+  set(BALEEN_SDK_SOURCES ${CMAKE_CURRENT_LIST_DIR}/../source CACHE INTERNAL "")
+endif()
+
+function(baleen_add_reductions target)
+  set(isas baseline)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND isas avx2 avx512)
+  endif()
+  set(flags_avx2 -march=x86-64-v3)
+  set(flags_avx512 -march=x86-64-v4 -mprefer-vector-width=512)
+  foreach(isa ${isas})
+    set(objects baleen_reduction_${isa})
+    if(NOT TARGET ${objects})
+      add_library(${objects} OBJECT ${BALEEN_SDK_SOURCES}/reduce.cpp)
+      set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+      target_compile_definitions(${objects} PRIVATE BALEEN_REDUCTION_ISA=${isa})
+      target_compile_options(${objects} PRIVATE -O3 -fopenmp-simd -fno-trapping-math -ffp-contract=off
+        -fvisibility=hidden -fno-sanitize=undefined ${flags_${isa}})
+      target_link_libraries(${objects} PRIVATE baleen::sdk)
+      if(TARGET baleen_options)
+        target_link_libraries(${objects} PRIVATE baleen_options)
+      endif()
+    endif()
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
+  endforeach()
+  target_sources(${target} PRIVATE ${BALEEN_SDK_SOURCES}/best_reduction.cpp)
+endfunction()

@@ -149,10 +149,11 @@ inline std::string run_bodies(As as, std::int32_t ranks, const std::function<voi
 
 /// The same with ranks that have joined.
 inline std::string run_ranks(const TransportPlugin& plugin, As as, std::int32_t ranks,
-                             const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0) {
+                             const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0,
+                             const RankOptions& options = {}) {
   SharedRendezvous rendezvous;
   return run_bodies(as, ranks, [&](std::int32_t number) {
-    Rank rank(plugin, rendezvous, number, ranks, flags);
+    Rank rank(plugin, rendezvous, number, ranks, flags, options);
     body(rank);
   });
 }

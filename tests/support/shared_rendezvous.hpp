@@ -46,9 +46,10 @@ class SharedRendezvous {
   }
 
  private:
+  static constexpr std::size_t kValueBytes = 4096;  // a network address of a transport may be long
   struct Item {
     std::array<char, 64> key;
-    std::array<char, 512> value;
+    std::array<char, kValueBytes> value;
     std::size_t key_size, value_size;
   };
   struct Store {
@@ -68,7 +69,7 @@ class SharedRendezvous {
   static baleen_status_t put(void* self, baleen_string_t key, baleen_string_t value) {
     Store& store = *static_cast<Store*>(self);
     const Locked locked(store);
-    if (store.count == store.items.size() || key.size > 64 || value.size > 512) return BALEEN_NO_MEMORY;
+    if (store.count == store.items.size() || key.size > 64 || value.size > kValueBytes) return BALEEN_NO_MEMORY;
     Item& item = store.items[store.count++];
     std::copy_n(key.data, item.key_size = key.size, item.key.data());
     std::copy_n(value.data, item.value_size = value.size, item.value.data());

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "reduce.hpp"
+#include "baleen/reduction.hpp"
 
 namespace baleen::shm {
 

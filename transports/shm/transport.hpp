@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "arenas.hpp"
+#include "baleen/failure.hpp"
 #include "baleen/transport.hpp"
 #include "compile.hpp"
-#include "failure.hpp"
 #include "group.hpp"
 #include "mesh.hpp"
 #include "order_check.hpp"
@@ -57,7 +57,7 @@ class SharedMemoryTransport : public Transport {
   Arenas arenas_;
   std::uint64_t groups_made_ = 0;
   std::vector<std::unique_ptr<Group>> groups_;
-  Failure failure_;
+  FirstFailure failure_;
   std::unique_ptr<OrderCheck> order_;
   std::unique_ptr<Worker> worker_;
 };

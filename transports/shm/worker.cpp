@@ -62,7 +62,7 @@ std::thread without_signals(auto body) {
 
 }  // namespace
 
-Worker::Worker(RankBoard& board, OrderCheck& order, Failure& failure, bool spins)
+Worker::Worker(RankBoard& board, OrderCheck& order, FirstFailure& failure, bool spins)
     : board_(board), order_(order), failure_(failure), spins_(spins), patience_(kHandOver) {
   parked_.reserve(BALEEN_MAX_OUTSTANDING);
   thread_ = without_signals([this] { work(); });

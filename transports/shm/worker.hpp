@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "failure.hpp"
+#include "baleen/failure.hpp"
 #include "group.hpp"
 #include "order_check.hpp"
 
@@ -30,7 +30,7 @@ struct Operation {
 class Worker {
  public:
   /// `spins`: there is a core for each rank, so a waiter may keep its own busy for a moment.
-  Worker(RankBoard& board, OrderCheck& order, Failure& failure, bool spins);
+  Worker(RankBoard& board, OrderCheck& order, FirstFailure& failure, bool spins);
   /// Fails what is unfinished.
   ~Worker();
 
@@ -60,7 +60,7 @@ class Worker {
   RankBoard& board_;
   baleen_event_t idle_{};  // rung by this rank alone
   OrderCheck& order_;
-  Failure& failure_;
+  FirstFailure& failure_;
   const bool spins_;
 
   std::array<Operation, BALEEN_MAX_OUTSTANDING> queue_;

@@ -95,7 +95,7 @@ void Exchange::prepare(test::Rank& rank, void* group) {
                                       entries.data(),
                                       entries.size(),
                                       case_.op == BALEEN_PERMUTE ? case_.destinations.data() : nullptr,
-                                      1,
+                                      case_.deterministic ? 1u : 0u,
                                       0,
                                       abi("case.lua:1")};
   slot_ = rank.prepare(group, spec);

@@ -26,6 +26,7 @@ struct Case {
   std::vector<Buffer> buffers = {};
   std::vector<std::int32_t> destinations = {};
   std::uint64_t seed = 1;
+  bool deterministic = true;
 
   std::size_t width() const { return dtype_size(dtype); }
   /// Elements that a member gives and gets.

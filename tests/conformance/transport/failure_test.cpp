@@ -162,7 +162,7 @@ TEST_P(Failure, AFailingRendezvousEndsCreate) {
     }
     // Rank 0 need not wait for anyone in a transport that asks for little.
     try {
-      Rank rank(plugin, rendezvous, number, 3);
+      Rank rank(plugin, rendezvous, number, 3, 0, GetParam().options);
       rank.abort("it waited for nothing");
     } catch (const std::runtime_error&) {
       return;
@@ -218,7 +218,7 @@ TEST_P(Failure, ARunThatIsOverEndsCreateWhereverAPeerHasStopped) {
         return rendezvous.fail();
       }
       try {
-        Rank rank(plugin, number == 1 ? stalled.view() : stalled.inner);
+        Rank rank(plugin, number == 1 ? stalled.view() : stalled.inner, 0, GetParam().options);
       } catch (const std::runtime_error& e) {
         expect(std::string(e.what()).find("though the run is over") == std::string::npos, e.what());
       }

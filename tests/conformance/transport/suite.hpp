@@ -23,7 +23,11 @@ using test::Rank;
 struct Member {
   std::string name, path;
   As as = As::kThreads;
-  std::string text() const { return name + (as == As::kThreads ? "_threads" : "_processes"); }
+  std::string variant = {};
+  test::RankOptions options = {};  ///< of the variant
+  std::string text() const {
+    return name + (variant.empty() ? "" : "_" + variant) + (as == As::kThreads ? "_threads" : "_processes");
+  }
 };
 /// For GoogleTest, which would print bytes.
 inline void PrintTo(const Member& member, std::ostream* out) { *out << member.text(); }
@@ -33,11 +37,19 @@ inline bool joins_processes(const test::TransportPlugin& plugin) {
   return test::run_ranks(plugin, As::kProcesses, 2, [](Rank&) {}).empty();
 }
 
+/// A transport that has several ways to move bytes is one member for each.
+inline std::vector<std::pair<std::string, test::RankOptions>> variants(const std::string& name) {
+  if (name != "ucx") return {{}};
+  return {{"tcp", {{"tls", "tcp"}}}, {"posix", {{"tls", "posix"}}}, {"cma", {{"tls", "posix\ncma"}}}};
+}
+
 inline std::vector<Member> members() {
   std::vector<Member> all;
   for (const std::string& name : test::built_members("transport"))
-    for (const As as : {As::kThreads, As::kProcesses}) all.push_back({name, test::built_plugin("transport", name), as});
-  all.push_back({"paced", BALEEN_PACED_PLUGIN, As::kProcesses});
+    for (const auto& [variant, options] : variants(name))
+      for (const As as : {As::kThreads, As::kProcesses})
+        all.push_back({name, test::built_plugin("transport", name), as, variant, options});
+  all.push_back({"paced", BALEEN_PACED_PLUGIN, As::kProcesses, {}, {}});
   return all;
 }
 
@@ -48,7 +60,7 @@ class TransportSuite : public testing::TestWithParam<Member> {
       GTEST_SKIP() << GetParam().name << " joins threads of one process only";
   }
   void run(std::int32_t ranks, const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0) {
-    EXPECT_EQ(test::run_ranks(plugin, GetParam().as, ranks, body, flags), "");
+    EXPECT_EQ(test::run_ranks(plugin, GetParam().as, ranks, body, flags, GetParam().options), "");
   }
   test::TransportPlugin plugin{GetParam().path};
 };

@@ -126,6 +126,19 @@ TEST(Ranks, KeepModelStatesInShards) {
   }
 }
 
+/// Sums are the same tree on every transport, so a job is the same bits.
+TEST(Ranks, ComputeTheSameOverEveryTransport) {
+  JobOptions options;
+  options.dtype = BALEEN_F32;
+  options.accumulate = 2;
+  options.bucket_mb = 0.001;
+  for (const std::int32_t ranks : {2, 3}) {
+    const auto reference = on_ranks(ranks, "loopback", options, 6);
+    for (const std::string& transport : built_members("transport"))
+      EXPECT_EQ(on_ranks(ranks, transport, options, 6), reference) << transport << ", " << ranks << " ranks";
+  }
+}
+
 /// Products on a square and on a cube of ranks; in sizes that they do not divide.
 TEST(Ranks, MultiplyOnGrids) {
   if (!has_strategy("tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";

@@ -1,9 +1,9 @@
 /// \file The choice of an instruction set.
-#include "reduce.hpp"
+#include "baleen/reduction.hpp"
 
-#include "isa/routines.hpp"
+#include "routines.hpp"
 
-namespace baleen::shm {
+namespace baleen {
 
 Reduction best_reduction(baleen_dtype_t dtype, baleen_reduction_t reduction) {
 #if defined(__x86_64__)
@@ -16,4 +16,4 @@ Reduction best_reduction(baleen_dtype_t dtype, baleen_reduction_t reduction) {
   return baseline::find_reduction(dtype, reduction);
 }
 
-}  // namespace baleen::shm
+}  // namespace baleen

@@ -6,10 +6,10 @@
 
 #include "baleen/result.hpp"
 
-namespace baleen::shm {
+namespace baleen {
 
 /// [any thread]
-class Failure {
+class FirstFailure {
  public:
   /// False where there was one already.
   bool set(Error error) {
@@ -32,4 +32,4 @@ class Failure {
   Error error_;
 };
 
-}  // namespace baleen::shm
+}  // namespace baleen

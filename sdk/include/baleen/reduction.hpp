@@ -1,10 +1,11 @@
-/// \file Element-wise reduction of many arrays, as a balanced tree over their order.
+/// \file Element-wise reduction of many arrays, as the balanced tree over their order that every transport promises.
+/// A plugin that uses it links it: `baleen_add_reductions(target)`.
 #pragma once
 #include <cstddef>
 
 #include "baleen/transport.h"
 
-namespace baleen::shm {
+namespace baleen {
 
 /// Reduces `count` elements of `source_count` arrays into each of the destinations. A destination may be a source, but
 /// not overlap one otherwise. Elements are aligned to their size.
@@ -14,4 +15,4 @@ using Reduction = void (*)(const std::byte* const* sources, std::size_t source_c
 /// For this machine's best instruction set.
 Reduction best_reduction(baleen_dtype_t dtype, baleen_reduction_t reduction);
 
-}  // namespace baleen::shm
+}  // namespace baleen

@@ -1,0 +1,113 @@
+/// \file Reductions where each member adds what it needs itself, raw, in the order of the members: any number of them,
+/// any dtype, and the tree is exact.
+#include <algorithm>
+
+#include "compile.hpp"
+
+namespace baleen::ucx {
+namespace {
+
+using Id = ProgramBuilder::Id;
+
+// The two halves of a pairwise reduction: everyone gets its share out of all inputs; then the shares go where they are
+// wanted.
+class PairwiseReduce {
+ public:
+  explicit PairwiseReduce(const Compilation& c)
+      : c_(c), scatters_(c.mine.op == BALEEN_REDUCE_SCATTER), build_(c.builder(c.step())) {
+    const Stream whole = whole_input(c.mine);
+    output_ = scatters_ ? own_output(c.mine) : whole_output(c.mine);
+    for (std::size_t r = 0; r < c.members(); ++r) {
+      inputs_.push_back(scatters_ ? input_for(c.mine, r) : whole);
+      shares_.push_back(scatters_ ? inputs_.back().all() : share_of(whole.bytes(), r, c.members()));
+    }
+  }
+
+  Program build() {
+    std::uint64_t pieces = 0;
+    for (const Range& share : shares_) pieces = std::max(pieces, parts_of(share, c_.step()));
+    for (std::uint64_t k = 0; k < pieces; ++k) {
+      const Id reduced = reduce_share(k);
+      if (c_.mine.op == BALEEN_ALL_REDUCE) show_to_all(k, reduced);
+      if (c_.mine.op == BALEEN_REDUCE) show_to_root(k, reduced);
+      build_.end_piece();
+    }
+    return build_.finish();
+  }
+
+ private:
+  Range segment(std::size_t r, std::uint64_t k) const { return part_of(shares_[r], k, c_.step()); }
+  // Where this member's share goes; its own memory where it has no output.
+  bool has_output() const { return c_.mine.op != BALEEN_REDUCE || c_.me() == c_.mine.root; }
+
+  Id reduce_share(std::uint64_t k) {
+    const Range mine = segment(c_.me(), k);
+    std::vector<Stream> raw(c_.members());
+    std::vector<Id> arrived;
+    for (std::size_t d = 1; d < c_.members(); ++d) {
+      const std::size_t from = c_.before(d);
+      raw[from] = inputs_[c_.me()].moved(mine, build_.scratch(mine.size()));
+      arrived.push_back(build_.receive(from, raw[from], raw[from].all()));
+    }
+    for (std::size_t d = 1; d < c_.members(); ++d)
+      build_.send(c_.after(d), inputs_[c_.after(d)], segment(c_.after(d), k));
+    raw[c_.me()] = inputs_[c_.me()].part(mine);
+    std::vector<const Stream*> sources;
+    for (const Stream& one : raw) sources.push_back(&one);
+    result_ = has_output() ? output_.part(scatters_ ? part_of(output_.all(), k, c_.step()) : mine)
+                           : inputs_[c_.me()].moved(mine, build_.scratch(mine.size()));
+    return build_.reduce(sources, result_, result_.all(), arrived);
+  }
+
+  void show_to_all(std::uint64_t k, Id reduced) {
+    for (std::size_t d = 1; d < c_.members(); ++d) {
+      build_.receive(c_.before(d), output_, segment(c_.before(d), k));
+      build_.send(c_.after(d), result_, result_.all(), {reduced});
+    }
+  }
+
+  void show_to_root(std::uint64_t k, Id reduced) {
+    if (c_.me() != c_.mine.root) {
+      build_.send(c_.mine.root, result_, result_.all(), {reduced});
+    } else {
+      for (std::size_t d = 1; d < c_.members(); ++d) build_.receive(c_.before(d), output_, segment(c_.before(d), k));
+    }
+  }
+
+  const Compilation& c_;
+  const bool scatters_;
+  ProgramBuilder build_;
+  std::vector<Stream> inputs_;  // for each member
+  std::vector<Range> shares_;   // of those
+  Stream output_, result_;
+};
+
+}  // namespace
+
+Program compile_pairwise_reduce(const Compilation& c) { return PairwiseReduce(c).build(); }
+
+Program compile_direct_reduce(const Compilation& c) {
+  ProgramBuilder build = c.builder(c.step());
+  const Stream input = whole_input(c.mine), output = whole_output(c.mine);
+  const auto wants = [&](std::size_t r) { return c.mine.op == BALEEN_ALL_REDUCE || r == c.mine.root; };
+  for (std::uint64_t k = 0; k < parts_of(input.all(), c.step()); ++k) {
+    const Range range = part_of(input.all(), k, c.step());
+    std::vector<Stream> raw(c.members());
+    std::vector<Id> needs;  // the sends too: in place the sum goes where they read
+    for (std::size_t d = 1; d < c.members() && wants(c.me()); ++d) {
+      raw[c.before(d)] = input.moved(range, build.scratch(range.size()));
+      needs.push_back(build.receive(c.before(d), raw[c.before(d)], raw[c.before(d)].all()));
+    }
+    for (std::size_t d = 1; d < c.members(); ++d)
+      if (wants(c.after(d))) needs.push_back(build.send(c.after(d), input, range));
+    raw[c.me()] = input.part(range);
+    std::vector<const Stream*> sources;
+    for (const Stream& one : raw) sources.push_back(&one);
+    const Stream result = output.part(range);
+    if (wants(c.me())) build.reduce(sources, result, result.all(), needs);
+    build.end_piece();
+  }
+  return build.finish();
+}
+
+}  // namespace baleen::ucx

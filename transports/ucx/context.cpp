@@ -1,0 +1,103 @@
+/// \file Creation, with words for what can be wrong.
+#include "context.hpp"
+
+#include <signal.h>
+#include <ucs/debug/debug.h>
+
+#include "devices.hpp"
+#include "log_tap.hpp"
+
+namespace baleen::ucx {
+namespace {
+
+// With the error handling that is asked for, shared memory (posix and sysv, whose common table has this prefix) is only
+// used where it is switched on there too. A dead peer is looked for twice a second.
+constexpr const char* kConfiguration[][2] = {{"MM_ERROR_HANDLING", "y"}, {"KEEPALIVE_INTERVAL", "500ms"}};
+
+struct Configuration {
+  ucp_config_t* given = nullptr;
+  ~Configuration() {
+    if (given) ucp_config_release(given);
+  }
+};
+
+Error unusable(const Options& options, const std::string& tls, const std::string& why, const LogTap& tap) {
+  const auto value = [](const std::string& text) { return text.empty() ? std::string("any") : "\"" + text + "\""; };
+  return unsupported("ucx: no usable device with tls = " + value(tls) + ", devices = " + value(options.devices) + " (" +
+                     why + (tap.text().empty() ? "" : "; UCX says: " + tap.text()) + "); this machine has " +
+                     available_devices() +
+                     "; name some of these in [transport] tls and devices, or leave both out and let UCX choose");
+}
+
+// UCX would print a backtrace, and change how the process ends, where the program's own handlers should speak.
+void leave_signals_alone() {
+  for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
+}
+
+}  // namespace
+
+std::string status_text(ucs_status_t status) { return ucs_status_string(status); }
+
+Result<std::unique_ptr<Context>> Context::create(const Host& host, const Options& options, const std::string& tls,
+                                                 std::size_t ranks) {
+  const LogTap tap(host, true);
+  leave_signals_alone();
+  Configuration configuration;
+  ucs_status_t status = ucp_config_read(nullptr, nullptr, &configuration.given);
+  if (status != UCS_OK) return internal("ucx: reading the configuration: " + status_text(status));
+  for (const auto& [name, value] : kConfiguration) ucp_config_modify(configuration.given, name, value);
+  if (!tls.empty()) status = ucp_config_modify(configuration.given, "TLS", tls.c_str());
+  if (status == UCS_OK && !options.devices.empty())
+    status = ucp_config_modify(configuration.given, "NET_DEVICES", options.devices.c_str());
+  if (status != UCS_OK) return unusable(options, tls, status_text(status), tap);
+
+  std::unique_ptr<Context> made(new Context);
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+  params.features = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  params.mt_workers_shared = 1;  // memory is mapped while the worker's thread works
+  params.estimated_num_eps = ranks;
+  status = ucp_init(&params, configuration.given, &made->context_);
+  if (status != UCS_OK) return unusable(options, tls, status_text(status), tap);
+  ucp_worker_params_t worker{};
+  worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
+  worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  worker.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;
+  status = ucp_worker_create(made->context_, &worker, &made->worker_);
+  if (status == UCS_OK) status = ucp_worker_get_efd(made->worker_, &made->file_);
+  if (status != UCS_OK) return unusable(options, tls, status_text(status), tap);
+  return made;
+}
+
+Context::~Context() {
+  if (worker_) ucp_worker_destroy(worker_);
+  if (context_) ucp_cleanup(context_);
+}
+
+Result<std::string> Context::address() const {
+  ucp_address_t* address = nullptr;
+  std::size_t bytes = 0;
+  const ucs_status_t status = ucp_worker_get_address(worker_, &address, &bytes);
+  if (status != UCS_OK) return internal("ucx: the worker's address: " + status_text(status));
+  std::string text(reinterpret_cast<const char*>(address), bytes);
+  ucp_worker_release_address(worker_, address);
+  return text;
+}
+
+Result<ucp_mem_h> Context::map(void* base, std::size_t bytes) {
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+  params.address = base;
+  params.length = bytes;
+  params.flags = UCP_MEM_MAP_NONBLOCK;
+  ucp_mem_h handle = nullptr;
+  const ucs_status_t status = ucp_mem_map(context_, &params, &handle);
+  if (status != UCS_OK)
+    return Error{BALEEN_NO_MEMORY,
+                 "ucx: registering " + std::to_string(bytes) + " bytes of an arena: " + status_text(status) +
+                     "; is the limit of locked memory (ulimit -l) high enough?",
+                 {}};
+  return handle;
+}
+
+}  // namespace baleen::ucx

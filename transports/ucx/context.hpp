@@ -1,0 +1,48 @@
+/// \file UCX's context and worker, owned.
+#pragma once
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "baleen/plugin.hpp"
+#include "options.hpp"
+
+namespace baleen::ucx {
+
+/// "Connection reset by remote peer".
+std::string status_text(ucs_status_t status);
+
+/// Of one rank. Calls on the worker come from one thread at a time, but `wake`.
+class Context {
+ public:
+  /// `tls`: instead of the options' own.
+  static Result<std::unique_ptr<Context>> create(const Host& host, const Options& options, const std::string& tls,
+                                                 std::size_t ranks);
+  ~Context();
+  Context(const Context&) = delete;
+
+  ucp_worker_h worker() const { return worker_; }
+  /// What peers connect by.
+  Result<std::string> address() const;
+  /// Moves messages on; false where there was nothing to do.
+  bool progress() { return ucp_worker_progress(worker_) != 0; }
+  /// From now on `file` becomes readable when there is something to do. False: there is already.
+  bool arm() { return ucp_worker_arm(worker_) == UCS_OK; }
+  int file() const { return file_; }
+  /// Makes `file` readable. [any thread]
+  void wake() { ucp_worker_signal(worker_); }
+  /// Makes memory known to the devices at once. [any thread]
+  Result<ucp_mem_h> map(void* base, std::size_t bytes);
+  void unmap(ucp_mem_h handle) { ucp_mem_unmap(context_, handle); }
+
+ private:
+  Context() = default;
+
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  int file_ = -1;
+};
+
+}  // namespace baleen::ucx

@@ -1,0 +1,64 @@
+/// \file Asks UCX's lower layer.
+#include "devices.hpp"
+
+#include <uct/api/uct.h>
+
+#include <map>
+#include <vector>
+
+namespace baleen::ucx {
+namespace {
+
+using Found = std::map<std::string, std::vector<std::string>>;  // devices by transport
+
+void add_resources(uct_md_h domain, Found& found) {
+  uct_tl_resource_desc_t* resources = nullptr;
+  unsigned count = 0;
+  if (uct_md_query_tl_resources(domain, &resources, &count) != UCS_OK) return;
+  for (unsigned i = 0; i < count; ++i)
+    if (std::string(resources[i].tl_name) != "self")  // reaches no other rank
+      found[resources[i].tl_name].emplace_back(resources[i].dev_name);
+  uct_release_tl_resource_list(resources);
+}
+
+void add_component(uct_component_h component, Found& found) {
+  uct_component_attr_t attributes{};
+  attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+  if (uct_component_query(component, &attributes) != UCS_OK) return;
+  std::vector<uct_md_resource_desc_t> domains(attributes.md_resource_count);
+  attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+  attributes.md_resources = domains.data();
+  if (uct_component_query(component, &attributes) != UCS_OK) return;
+  for (const uct_md_resource_desc_t& resource : domains) {
+    uct_md_config_t* configuration = nullptr;
+    if (uct_md_config_read(component, nullptr, nullptr, &configuration) != UCS_OK) continue;
+    uct_md_h domain = nullptr;
+    if (uct_md_open(component, resource.md_name, configuration, &domain) == UCS_OK) {
+      add_resources(domain, found);
+      uct_md_close(domain);
+    }
+    uct_config_release(configuration);
+  }
+}
+
+}  // namespace
+
+std::string available_devices() {
+  Found found;
+  uct_component_h* components = nullptr;
+  unsigned count = 0;
+  if (uct_query_components(&components, &count) != UCS_OK) return "nothing that UCX can name";
+  for (unsigned i = 0; i < count; ++i) add_component(components[i], found);
+  uct_release_component_list(components);
+  std::string text;
+  for (const auto& [name, devices] : found) {
+    text += (text.empty() ? "" : ", ") + name;
+    if (devices.size() == 1 && (devices[0] == "memory" || devices[0] == name)) continue;
+    std::string list;
+    for (const std::string& device : devices) list += (list.empty() ? "" : ", ") + device;
+    text += " (" + list + ")";
+  }
+  return text.empty() ? "nothing that UCX can use" : text;
+}
+
+}  // namespace baleen::ucx

@@ -1,0 +1,45 @@
+/// \file Groups, and what their members prepared.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+#include "run.hpp"
+#include "tag.hpp"
+
+namespace baleen::ucx {
+
+struct Group;
+
+/// What is started.
+struct Slot {
+  Group* group = nullptr;
+  std::uint64_t number = 0;  ///< the same on every member: in the group, or (SEND, RECEIVE) of the pair
+  bool pair = false;
+  bool brief = false;  ///< may be run within `start`
+  std::string text;    ///< "all_reduce of 10 fp32 at train.lua:9"
+  Scratch scratch;     ///< of a pair, whose runs are under way beside others
+  Program program;
+  Run run;
+
+  /// Of messages from a member, by place.
+  Tag tag(std::uint64_t source, std::uint64_t message) const;
+};
+
+struct Group {
+  std::vector<std::int32_t> ranks;
+  std::size_t place = 0;
+  std::uint64_t number = 0;  ///< the same on every member, of no other group of theirs
+  std::uint64_t slot_count = 0;
+  std::map<std::size_t, std::uint64_t> pair_count;  ///< slots shared with that member alone
+  std::vector<std::unique_ptr<Slot>> slots;
+};
+
+inline Tag Slot::tag(std::uint64_t source, std::uint64_t message) const {
+  return {pair, group->number, number, source, message};
+}
+
+}  // namespace baleen::ucx

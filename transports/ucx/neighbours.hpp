@@ -1,0 +1,30 @@
+/// \file Which ranks run on this host, and whether they may read each other's memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "baleen/transport.hpp"
+
+namespace baleen::ucx {
+
+/// Made by all ranks together, in `create`.
+class Neighbours {
+ public:
+  /// Asks the others; `probe`: also reads a word of each that is on this host, as UCX's cma would. What the others read
+  /// here lies in this object, which must live until all are connected.
+  static std::unique_ptr<Neighbours> meet(const Rendezvous& rendezvous, bool probe);
+
+  /// Ranks on this host, this one among them.
+  std::size_t here() const { return here_; }
+  /// Why a neighbour's memory cannot be read; empty where it can, or was not tried.
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  std::uint64_t word_ = 0;
+  std::size_t here_ = 1;
+  std::string refusal_;
+};
+
+}  // namespace baleen::ucx

@@ -1,0 +1,63 @@
+/// \file Lists as UCX writes them.
+#include "options.hpp"
+
+#include <algorithm>
+
+namespace baleen::ucx {
+namespace {
+
+std::string with_commas(const std::vector<std::string_view>& entries) {
+  std::string all;
+  for (const std::string_view entry : entries) all += (all.empty() ? "" : ",") + std::string(entry);
+  return all;
+}
+
+std::vector<std::string> parts_of(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) parts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// Names that stand for several transports, cma among them.
+bool means_cma(const std::string& name) { return name == "cma" || name == "sm" || name == "shm" || name == "all"; }
+
+}  // namespace
+
+Result<Options> Options::from(const Settings& settings) {
+  Options options;
+  options.tls = with_commas(settings.list("tls"));
+  options.devices = with_commas(settings.list("devices"));
+  options.segment = static_cast<std::uint64_t>(settings.integer("segment"));
+  options.integrity = settings.boolean("integrity");
+  BALEEN_TRY_ASSIGN(options.algorithms, Overrides::parse(settings.list("algorithm")));
+  return options;
+}
+
+std::string Options::fingerprint(bool checked) const {
+  return "1 " + std::to_string(segment) + " " + algorithms.text() + (integrity ? " integrity" : "") +
+         (checked ? " checked" : "");
+}
+
+bool Options::allows_cma() const {
+  const std::vector<std::string> names = parts_of(tls);
+  if (!tls.empty() && tls.front() == '^') return tls.find("cma") == tls.npos;
+  return tls.empty() || std::any_of(names.begin(), names.end(), means_cma);
+}
+
+std::string Options::tls_without_cma() const {
+  if (tls.empty()) return "^cma";
+  if (tls.front() == '^') return tls + ",cma";
+  std::string rest;
+  for (const std::string& name : parts_of(tls)) {
+    const bool several = name == "sm" || name == "shm";
+    if (name == "all") return "^cma";
+    if (name != "cma") rest += (rest.empty() ? "" : ",") + (several ? std::string("posix,sysv") : name);
+  }
+  return rest;
+}
+
+}  // namespace baleen::ucx

@@ -1,0 +1,27 @@
+/// \file What users set, checked.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "algorithm.hpp"
+#include "baleen/plugin.hpp"
+
+namespace baleen::ucx {
+
+struct Options {
+  std::string tls;      ///< UCX's transports, "tcp,self"; empty: UCX chooses
+  std::string devices;  ///< network devices, "eth0,mlx5_0:1"; empty: all
+  std::uint64_t segment = 256 << 10;
+  Overrides algorithms;
+  bool integrity = false;
+
+  static Result<Options> from(const Settings& settings);
+  /// The same text where ranks can talk to each other: all but the names of devices.
+  std::string fingerprint(bool checked) const;
+  /// Whether reads of another process's memory may be chosen.
+  bool allows_cma() const;
+  /// The same without them; empty where nothing else was named.
+  std::string tls_without_cma() const;
+};
+
+}  // namespace baleen::ucx

@@ -1,0 +1,16 @@
+/// \file What the plugin is, and its options.
+#include "transport.hpp"
+
+BALEEN_DESCRIPTOR("transport", "ucx", "1.0.0", "Apache-2.0", "UCX: RDMA, TCP, and shared memory within a host", 0, "",
+                  BALEEN_OPTION("tls", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+                                "UCX's transports that may be used, such as tcp, posix, cma, rc; empty: UCX chooses"),
+                  BALEEN_OPTION("devices", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+                                "network devices that may be used, such as eth0 or mlx5_0:1; empty: all"),
+                  BALEEN_OPTION("segment", BALEEN_OPTION_INT, 0, 1024, 1 << 30, "262144", "", "",
+                                "bytes that are reduced or passed on at a time, while others are under way"),
+                  BALEEN_OPTION("algorithm", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+                                "choices such as all_reduce=ring; used where they fit the group and the order of sums"),
+                  BALEEN_OPTION("integrity", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
+                                "send a checksum (CRC-32C) with every message and compare it"));
+
+BALEEN_TRANSPORT(baleen::ucx::UcxTransport);

@@ -1,0 +1,191 @@
+/// \file Building and the work of nodes.
+#include "program.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace baleen::ucx {
+
+std::uint64_t Program::message_bytes() const {
+  std::uint64_t all = 0;
+  for (const Node& node : nodes_) all += node.bytes;
+  return all;
+}
+
+void Program::work(const Node& node) const {
+  if (node.kind == Node::Kind::kCopy)
+    for (std::uint32_t i = node.begin; i < node.end; ++i) std::memcpy(copies_[i].to, copies_[i].from, copies_[i].bytes);
+  if (node.kind == Node::Kind::kReduce)
+    for (std::uint32_t i = node.begin; i < node.end; ++i) {
+      const Reduce& r = reduces_[i];
+      reduction_(sources_.data() + r.sources, r.source_count, destinations_.data() + r.destinations,
+                 r.destination_count, r.count);
+    }
+}
+
+ProgramBuilder::ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch,
+                               std::uint64_t limit)
+    : width_(width), scratch_(scratch), limit_(limit), sent_(members), received_(members) {
+  program_.reduction_ = reduction;
+  scratch_.rewind(0);
+}
+
+ProgramBuilder::Id ProgramBuilder::add(Node node, const std::vector<Id>& needs) {
+  const Id id = static_cast<Id>(program_.nodes_.size());
+  node.piece = static_cast<std::uint32_t>(program_.pieces_.size() - 1);
+  for (const Id need : needs) {
+    if (need == Program::kNone) continue;
+    edges_.emplace_back(need, id);
+    ++node.needs;
+  }
+  program_.nodes_.push_back(node);
+  return id;
+}
+
+ProgramBuilder::Id ProgramBuilder::join(const std::vector<Id>& needs) {
+  std::vector<Id> real;
+  std::copy_if(needs.begin(), needs.end(), std::back_inserter(real), [](Id id) { return id != Program::kNone; });
+  if (real.size() <= 1) return real.empty() ? Program::kNone : real.front();
+  return add({}, real);
+}
+
+ProgramBuilder::Id ProgramBuilder::pack(std::byte* to, const Stream& from, Range range, const std::vector<Id>& needs) {
+  Node node;
+  node.kind = Node::Kind::kCopy;
+  node.begin = static_cast<std::uint32_t>(program_.copies_.size());
+  for (const Span& span : from.slice(range)) {
+    program_.copies_.push_back({to, span.data, span.bytes});
+    to += span.bytes;
+  }
+  node.end = static_cast<std::uint32_t>(program_.copies_.size());
+  return add(node, needs);
+}
+
+ProgramBuilder::Id ProgramBuilder::unpack(const Stream& to, Range range, const std::byte* from,
+                                          const std::vector<Id>& needs) {
+  Node node;
+  node.kind = Node::Kind::kCopy;
+  node.begin = static_cast<std::uint32_t>(program_.copies_.size());
+  for (const Span& span : to.slice(range)) {
+    program_.copies_.push_back({span.data, from, span.bytes});
+    from += span.bytes;
+  }
+  node.end = static_cast<std::uint32_t>(program_.copies_.size());
+  return add(node, needs);
+}
+
+ProgramBuilder::Id ProgramBuilder::send(std::size_t to, const Stream& stream, Range range,
+                                        const std::vector<Id>& needs) {
+  std::vector<Id> sends;
+  for (const Range& message : stream.messages(range, limit_)) {
+    const std::vector<Span> spans = stream.slice(message);
+    Node node;
+    node.kind = Node::Kind::kSend;
+    node.place = static_cast<std::uint32_t>(to);
+    node.message = sent_[to]++;
+    node.bytes = message.size();
+    if (spans.size() == 1) {
+      node.data = spans[0].data;
+      sends.push_back(add(node, needs));
+    } else {
+      node.data = scratch(message.size());
+      sends.push_back(add(node, {pack(node.data, stream, message, needs)}));
+    }
+  }
+  return join(sends);
+}
+
+ProgramBuilder::Id ProgramBuilder::receive(std::size_t from, const Stream& stream, Range range,
+                                           const std::vector<Id>& needs) {
+  std::vector<Id> received;
+  for (const Range& message : stream.messages(range, limit_)) {
+    const std::vector<Span> spans = stream.slice(message);
+    Node node;
+    node.kind = Node::Kind::kReceive;
+    node.place = static_cast<std::uint32_t>(from);
+    node.message = received_[from]++;
+    node.bytes = message.size();
+    if (spans.size() == 1) {
+      node.data = spans[0].data;
+      received.push_back(add(node, needs));
+    } else {
+      node.data = scratch(message.size());
+      const Id arrived = add(node, needs);
+      received.push_back(unpack(stream, message, node.data, {arrived}));
+    }
+  }
+  return join(received);
+}
+
+ProgramBuilder::Id ProgramBuilder::send_token(std::size_t to, const std::vector<Id>& needs) {
+  Node node;
+  node.kind = Node::Kind::kSend;
+  node.place = static_cast<std::uint32_t>(to);
+  node.message = sent_[to]++;
+  return add(node, needs);
+}
+
+ProgramBuilder::Id ProgramBuilder::receive_token(std::size_t from) {
+  Node node;
+  node.kind = Node::Kind::kReceive;
+  node.place = static_cast<std::uint32_t>(from);
+  node.message = received_[from]++;
+  return add(node, {});
+}
+
+ProgramBuilder::Id ProgramBuilder::copy(const Stream& to, Range to_range, const Stream& from, Range from_range,
+                                        const std::vector<Id>& needs) {
+  const Stream target = to.part(to_range), source = from.part(from_range);
+  Node node;
+  node.kind = Node::Kind::kCopy;
+  node.begin = static_cast<std::uint32_t>(program_.copies_.size());
+  for (const Range& range : common_ranges({&target, &source}, source.all())) {
+    std::byte* data = target.slice(range)[0].data;
+    const std::byte* given = source.slice(range)[0].data;
+    if (data != given) program_.copies_.push_back({data, given, range.size()});
+  }
+  node.end = static_cast<std::uint32_t>(program_.copies_.size());
+  return node.begin == node.end ? Program::kNone : add(node, needs);
+}
+
+ProgramBuilder::Id ProgramBuilder::reduce(const std::vector<const Stream*>& sources, const Stream& destination,
+                                          Range range, const std::vector<Id>& needs) {
+  if (range.size() == 0) return Program::kNone;
+  Node node;
+  node.kind = Node::Kind::kReduce;
+  node.begin = static_cast<std::uint32_t>(program_.reduces_.size());
+  std::vector<const Stream*> all = sources;
+  all.push_back(&destination);
+  for (const Range& part : common_ranges(all, range)) {
+    program_.reduces_.push_back({static_cast<std::uint32_t>(program_.sources_.size()),
+                                 static_cast<std::uint32_t>(sources.size()),
+                                 static_cast<std::uint32_t>(program_.destinations_.size()), 1, part.size() / width_});
+    for (const Stream* source : sources) program_.sources_.push_back(source->slice(part)[0].data);
+    program_.destinations_.push_back(destination.slice(part)[0].data);
+  }
+  node.end = static_cast<std::uint32_t>(program_.reduces_.size());
+  return add(node, needs);
+}
+
+std::byte* ProgramBuilder::scratch(std::uint64_t bytes) { return scratch_.take(lane_, bytes); }
+
+void ProgramBuilder::end_piece() {
+  if (program_.nodes_.size() == program_.pieces_.back()) return;  // nothing in it
+  program_.pieces_.push_back(static_cast<Id>(program_.nodes_.size()));
+  lane_ = program_.piece_count() % Scratch::kLanes;
+  scratch_.rewind(lane_);
+}
+
+Program ProgramBuilder::finish() {
+  end_piece();
+  std::stable_sort(edges_.begin(), edges_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [need, id] : edges_) {
+    Node& node = program_.nodes_[need];
+    if (node.next_begin == node.next_end) node.next_begin = static_cast<std::uint32_t>(program_.next_.size());
+    program_.next_.push_back(id);
+    node.next_end = static_cast<std::uint32_t>(program_.next_.size());
+  }
+  return std::move(program_);
+}
+
+}  // namespace baleen::ucx

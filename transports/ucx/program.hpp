@@ -1,0 +1,109 @@
+/// \file A prepared collective as one member runs it: messages, copies and reductions, and which waits for which.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "baleen/reduction.hpp"
+#include "scratch.hpp"
+#include "stream.hpp"
+
+namespace baleen::ucx {
+
+/// A node of the graph. What it is about lies in the program's lists.
+struct Node {
+  enum class Kind : std::uint8_t { kSend, kReceive, kCopy, kReduce, kJoin };
+  Kind kind = Kind::kJoin;
+  std::uint32_t piece = 0;
+  std::uint32_t needs = 0;                     ///< how many nodes it waits for
+  std::uint32_t next_begin = 0, next_end = 0;  ///< who waits for it, in `Program::next`
+  std::uint32_t begin = 0, end = 0;            ///< copies or reductions
+  std::uint32_t place = 0;                     ///< messages: the other member's
+  std::uint32_t message = 0;                   ///< messages: number among those to, or from, that member
+  std::byte* data = nullptr;                   ///< messages
+  std::uint64_t bytes = 0;                     ///< messages
+};
+
+/// Built once, at plan time; then read only. Cut into *pieces*, of which as many are under way at a time as scratch has
+/// lanes: piece k + kLanes begins when k is done. Within a piece nodes begin in any order their needs allow.
+class Program {
+ public:
+  using Id = std::uint32_t;
+  static constexpr Id kNone = std::numeric_limits<Id>::max();
+
+  struct Copy {
+    std::byte* to;
+    const std::byte* from;
+    std::uint64_t bytes;
+  };
+  struct Reduce {
+    std::uint32_t sources, source_count;            // the first in the list, and how many
+    std::uint32_t destinations, destination_count;  // likewise
+    std::uint64_t count;
+  };
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Id>& next() const { return next_; }
+  /// Where the nodes of a piece begin; one more at the end.
+  const std::vector<Id>& pieces() const { return pieces_; }
+  std::size_t piece_count() const { return pieces_.size() - 1; }
+  /// Of all messages.
+  std::uint64_t message_bytes() const;
+  /// Does the work of a copying or reducing node.
+  void work(const Node& node) const;
+
+ private:
+  friend class ProgramBuilder;
+  std::vector<Node> nodes_;
+  std::vector<Id> next_;
+  std::vector<Id> pieces_ = {0};
+  std::vector<Copy> copies_;
+  std::vector<Reduce> reduces_;
+  std::vector<const std::byte*> sources_;
+  std::vector<std::byte*> destinations_;
+  Reduction reduction_ = nullptr;
+};
+
+/// Adds nodes to a program, piece by piece. Zero bytes need no node: their id is kNone, which is no need either.
+class ProgramBuilder {
+ public:
+  using Id = Program::Id;
+
+  /// `limit`: no message is longer. `width` of an element.
+  ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch, std::uint64_t limit);
+
+  /// Messages of a range of a stream, to or from a member. Both ends must add theirs in one order.
+  Id send(std::size_t to, const Stream& stream, Range range, const std::vector<Id>& needs = {});
+  Id receive(std::size_t from, const Stream& stream, Range range, const std::vector<Id>& needs = {});
+  /// A message without bytes.
+  Id send_token(std::size_t to, const std::vector<Id>& needs = {});
+  Id receive_token(std::size_t from);
+  /// Ranges of equal size; where both are the same memory nothing is done.
+  Id copy(const Stream& to, Range to_range, const Stream& from, Range from_range, const std::vector<Id>& needs = {});
+  /// The tree over the sources, in their order, into the destination; all have the elements of `range`.
+  Id reduce(const std::vector<const Stream*>& sources, const Stream& destination, Range range,
+            const std::vector<Id>& needs);
+  Id join(const std::vector<Id>& needs);
+
+  /// Memory of the piece that is being built.
+  std::byte* scratch(std::uint64_t bytes);
+  /// A range of a stream elsewhere: its cuts, in scratch. Its first byte is number `range.begin`, as in the stream.
+  void end_piece();
+  Program finish();
+
+ private:
+  Id add(Node node, const std::vector<Id>& needs);
+  Id pack(std::byte* to, const Stream& from, Range range, const std::vector<Id>& needs);
+  Id unpack(const Stream& to, Range range, const std::byte* from, const std::vector<Id>& needs);
+
+  Program program_;
+  const std::size_t width_;
+  Scratch& scratch_;
+  const std::uint64_t limit_;
+  std::size_t lane_ = 0;
+  std::vector<std::uint32_t> sent_, received_;  // messages so far, per member
+  std::vector<std::pair<Id, Id>> edges_;
+};
+
+}  // namespace baleen::ucx

@@ -1,0 +1,208 @@
+/// \file Creation, memory, meetings, groups and slots.
+#include "transport.hpp"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "baleen/proposal_codec.hpp"
+#include "compile.hpp"
+#include "log_tap.hpp"
+#include "neighbours.hpp"
+
+namespace baleen::ucx {
+namespace {
+
+// Up to here an operation may be run by its caller: it takes no longer than handing it over does.
+constexpr std::uint64_t kBriefBytes = 512 << 10;
+
+// Whether the ranks of this host may use a core each, wherever the launcher has put them.
+bool has_core_each(std::size_t here) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(getpid(), sizeof cores, &cores);  // of the process: some library may have pinned this thread
+  return static_cast<std::size_t>(CPU_COUNT(&cores)) >= std::max<std::size_t>(here, 2);
+}
+
+// UCX would choose to read other processes' memory where it may not, and fail.
+Result<std::unique_ptr<Context>> without_cma(const Host& host, const Options& options, std::size_t ranks,
+                                             const std::string& refusal) {
+  const std::string rest = options.tls_without_cma();
+  if (rest.empty())
+    return unsupported("ucx: tls = \"" + options.tls + "\" leaves nothing else, and cma is forbidden: " + refusal +
+                       "; add \"posix\" to tls, or allow ptrace among these processes");
+  host.log(BALEEN_WARNING, "ucx: cma is forbidden here (" + refusal +
+                               "): messages within this host are copied twice instead; to have it back, allow ptrace "
+                               "among the ranks' processes");
+  return Context::create(host, options, rest, ranks);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, const Settings& settings,
+                                                           const Rendezvous& rendezvous,
+                                                           baleen_transport_flags_t flags) {
+  const LogTap tap(host, true);
+  BALEEN_TRY_ASSIGN(Options options, Options::from(settings));
+  const auto ranks = static_cast<std::size_t>(rendezvous.ranks());
+  BALEEN_TRY_ASSIGN(auto context, Context::create(host, options, options.tls, ranks));
+  const auto neighbours = Neighbours::meet(rendezvous, options.allows_cma());
+  if (!neighbours->refusal().empty()) {
+    context.reset();
+    BALEEN_TRY_ASSIGN(context, without_cma(host, options, ranks, neighbours->refusal()));
+  }
+  const bool checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0, integrity = options.integrity;
+  const std::string fingerprint = options.fingerprint(checked);
+  std::unique_ptr<UcxTransport> made(
+      new UcxTransport(host, std::move(options), std::move(context), rendezvous.rank(), rendezvous.ranks()));
+  if (checked) made->order_ = std::make_unique<OrderCheck>(rendezvous.rank(), rendezvous.ranks());
+  BALEEN_TRY(made->peers_.connect(rendezvous, fingerprint));
+  made->worker_ = std::make_unique<Worker>(
+      host, *made->context_, made->peers_, made->order_.get(), made->failure_,
+      [room = &made->mailroom_] { room->wake(); }, integrity, has_core_each(neighbours->here()));
+  return made;
+}
+
+UcxTransport::UcxTransport(const Host& host, Options options, std::unique_ptr<Context> context, std::int32_t rank,
+                           std::int32_t ranks)
+    : host_(host),
+      options_(std::move(options)),
+      context_(std::move(context)),
+      peers_(*context_, rank, ranks),
+      mailroom_(static_cast<std::size_t>(ranks)) {
+  peers_.on_note([this](const NoteHeader& header, std::string_view bytes) { hear(header, bytes); });
+  peers_.on_loss([this](std::int32_t lost, const std::string& why) { mailroom_.close(lost, why); });
+}
+
+UcxTransport::~UcxTransport() {
+  constexpr double kPatience = 2, kShortPatience = 0.2;
+  const LogTap tap(host_, true);
+  const Status before = failure_.status();
+  const bool worked = worker_ != nullptr;
+  worker_.reset();
+  if (worked) peers_.leave(before ? std::string() : before.error().text(), before ? kPatience : kShortPatience);
+  for (const auto& [base, arena] : arenas_) free_arena(base, arena);
+  context_.reset();  // may still call back into what is older than it
+}
+
+void UcxTransport::hear(const NoteHeader& header, std::string_view bytes) {
+  if (header.kind == NoteKind::kLetter) mailroom_.put(header.from, std::string(bytes));
+  if (header.kind == NoteKind::kStart && order_)
+    if (auto wrong = order_->hear(header.from, header.value); wrong && failure_.set(*std::move(wrong)))
+      mailroom_.wake();
+}
+
+Result<void*> UcxTransport::allocate(std::uint64_t bytes) {
+  BALEEN_TRY(check());
+  const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
+  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED)
+    return Error{BALEEN_NO_MEMORY, "ucx: the system refuses " + std::to_string(bytes) + " bytes for an arena", {}};
+  auto handle = context_->map(base, size);
+  if (!handle) {
+    munmap(base, size);
+    return std::move(handle).error();
+  }
+  arenas_.emplace(base, Arena{size, *handle});
+  return base;
+}
+
+void UcxTransport::release(void* base) {
+  const auto found = arenas_.find(base);
+  if (found == arenas_.end()) return;
+  free_arena(base, found->second);
+  arenas_.erase(found);
+}
+
+void UcxTransport::free_arena(void* base, const Arena& arena) {
+  context_->unmap(arena.handle);
+  munmap(base, arena.bytes);
+}
+
+void UcxTransport::abort(std::string_view reason) { worker_->fail({BALEEN_PEER_LOST, std::string(reason), {}}); }
+
+Status UcxTransport::start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                           std::uint64_t done_value) {
+  return worker_->start({static_cast<Slot*>(slot), after, after_value, done, done_value});
+}
+
+Result<std::vector<Proposal>> UcxTransport::meet(const Proposal& mine) {
+  ProposalWriter writer;
+  walk_proposal(writer, mine);
+  for (const std::int32_t rank : mine.present)
+    if (rank != mine.rank) worker_->post(rank, writer.bytes);
+  std::vector<Proposal> proposals;
+  for (const std::int32_t rank : mine.present) {
+    if (rank == mine.rank) {
+      proposals.push_back(mine);
+      continue;
+    }
+    BALEEN_TRY_ASSIGN(const std::string letter, mailroom_.take(rank, failure_, mine.text()));
+    ProposalReader reader{letter};
+    walk_proposal(reader, proposals.emplace_back());
+    if (!reader.complete())
+      return internal("ucx: a letter of rank " + std::to_string(rank) +
+                      " makes no sense; do all ranks run the same version?");
+  }
+  BALEEN_TRY(agree(proposals));
+  return proposals;
+}
+
+Result<void*> UcxTransport::group_create(std::vector<std::int32_t> ranks) {
+  BALEEN_TRY(check());
+  BALEEN_TRY_ASSIGN(Proposal mine, propose(peers_.rank(), peers_.ranks(), std::move(ranks), next_group_));
+  if (next_group_ >= Tag::kGroups)
+    mine.refusal = "a rank belongs to at most " + std::to_string(Tag::kGroups) + " groups";
+  if (mine.ranks.size() > Tag::kMembers)
+    mine.refusal = "a group has at most " + std::to_string(Tag::kMembers) + " ranks";
+  BALEEN_TRY_ASSIGN(const std::vector<Proposal> proposals, meet(mine));
+  auto group = std::make_unique<Group>();
+  group->ranks = mine.ranks;
+  group->place =
+      static_cast<std::size_t>(std::find(mine.ranks.begin(), mine.ranks.end(), mine.rank) - mine.ranks.begin());
+  // The highest of the numbers that each has free: nobody has used it.
+  for (const Proposal& proposal : proposals) group->number = std::max(group->number, proposal.number);
+  next_group_ = group->number + 1;
+  groups_.push_back(std::move(group));
+  return static_cast<void*>(groups_.back().get());
+}
+
+void UcxTransport::group_destroy(void* group) {
+  worker_->settle();
+  const auto is_free = [](const std::unique_ptr<Slot>& slot) { return slot->run.under_way() == 0; };
+  std::erase_if(groups_, [&](const auto& mine) {
+    return mine.get() == group && std::all_of(mine->slots.begin(), mine->slots.end(), is_free);
+  });
+}
+
+Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t& spec) {
+  BALEEN_TRY(check());
+  Group& group = *static_cast<Group*>(handle);
+  BALEEN_TRY_ASSIGN(Proposal mine, propose(peers_.rank(), group.ranks, spec));
+  const bool pair = is_pairwise(spec.op);
+  std::uint64_t& count = pair ? group.pair_count[static_cast<std::size_t>(spec.root)] : group.slot_count;
+  if (count >= Tag::kSlots) mine.refusal = "a group has at most " + std::to_string(Tag::kSlots) + " collectives";
+  BALEEN_TRY(meet(mine));
+  const Collective& collective = *mine.collective;
+  auto slot = std::make_unique<Slot>();
+  slot->group = &group;
+  slot->pair = pair;
+  slot->number = count++;
+  slot->text = collective.text();
+  const Compilation compilation{collective, options_.segment, pair ? slot->scratch : scratch_};
+  const Question question = question_of(collective);
+  if (const auto wanted = options_.algorithms.of(question.op))
+    if (const std::string why = objection(*wanted, question); !why.empty())
+      host_.log(BALEEN_INFO,
+                "ucx: " + std::string(algorithm_name(*wanted)) + " is not used for " + slot->text + ", for it " + why);
+  slot->program = compile(compilation, choose(question, options_.algorithms));
+  slot->brief = slot->program.message_bytes() <= kBriefBytes;
+  slot->run.attach(*slot, group.ranks.size());
+  if (order_) order_->learn(*slot);
+  group.slots.push_back(std::move(slot));
+  return static_cast<void*>(group.slots.back().get());
+}
+
+}  // namespace baleen::ucx

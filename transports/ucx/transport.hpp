@@ -1,0 +1,61 @@
+/// \file The UCX transport: plan time here, run time in worker.hpp.
+#pragma once
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "baleen/failure.hpp"
+#include "baleen/proposal.hpp"
+#include "baleen/transport.hpp"
+#include "context.hpp"
+#include "group.hpp"
+#include "mailroom.hpp"
+#include "order_check.hpp"
+#include "peers.hpp"
+#include "worker.hpp"
+
+namespace baleen::ucx {
+
+class UcxTransport : public Transport {
+ public:
+  static Result<std::unique_ptr<UcxTransport>> create(const Host& host, const Settings& settings,
+                                                      const Rendezvous& rendezvous, baleen_transport_flags_t flags);
+  ~UcxTransport() override;
+
+  Result<void*> allocate(std::uint64_t bytes) override;
+  void release(void* base) override;
+  Result<void*> group_create(std::vector<std::int32_t> ranks) override;
+  void group_destroy(void* group) override;
+  Result<void*> prepare(void* group, const baleen_collective_spec_t& spec) override;
+  Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+               std::uint64_t done_value) override;
+  Status check() override { return failure_.status(); }
+  void abort(std::string_view reason) override;
+
+ private:
+  struct Arena {
+    std::uint64_t bytes = 0;
+    ucp_mem_h handle = nullptr;
+  };
+
+  UcxTransport(const Host& host, Options options, std::unique_ptr<Context> context, std::int32_t rank,
+               std::int32_t ranks);
+  void hear(const NoteHeader& header, std::string_view bytes);
+  Result<std::vector<Proposal>> meet(const Proposal& mine);
+  void free_arena(void* base, const Arena& arena);
+
+  const Host host_;
+  const Options options_;
+  std::unique_ptr<Context> context_;
+  Peers peers_;
+  Mailroom mailroom_;
+  std::unique_ptr<OrderCheck> order_;  // where checked
+  FirstFailure failure_;
+  Scratch scratch_;  // of collectives
+  std::map<void*, Arena> arenas_;
+  std::uint64_t next_group_ = 0;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace baleen::ucx

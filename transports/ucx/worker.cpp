@@ -1,0 +1,329 @@
+/// \file Turns, sleep, and the end.
+#include "worker.hpp"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <ctime>
+#include <utility>
+
+#include "log_tap.hpp"
+
+namespace baleen::ucx {
+namespace {
+
+constexpr int kTickMilliseconds = 500;  // between looks at what rings no bell
+
+}  // namespace
+
+std::int64_t nanoseconds() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
+
+Worker::Worker(const Host& host, Context& context, Peers& peers, OrderCheck* order, FirstFailure& failure,
+               std::function<void()> failed, bool integrity, bool spins)
+    : host_(host),
+      context_(context),
+      peers_(peers),
+      order_(order),
+      failure_(failure),
+      failed_(std::move(failed)),
+      spins_(spins),
+      runner_(context, peers, integrity, [this](Error error) { record(std::move(error)); }),
+      watcher_(context.file(), [this] { ring(); }) {
+  patience_ = kHandOver;
+  parked_.reserve(BALEEN_MAX_OUTSTANDING);
+  thread_ = quiet_thread("baleen-ucx", [this] { work(); });
+}
+
+Worker::~Worker() {
+  fail({BALEEN_PEER_LOST, "the transport was destroyed", {}});
+  leaving_ = true;
+  ring();
+  thread_.join();
+}
+
+void Worker::record(Error error) {
+  if (failure_.set(std::move(error))) failed_();
+}
+
+void Worker::fail(Error error) {
+  record(std::move(error));
+  ring();
+}
+
+void Worker::settle() {
+  if (unfinished_.load(std::memory_order_acquire) == 0) return;
+  fail(internal("a group was destroyed while operations of this rank were unfinished"));
+  while (unfinished_.load(std::memory_order_acquire) != 0) sched_yield();
+}
+
+void Worker::post(std::int32_t rank, std::string letter) {
+  {
+    std::lock_guard lock(letters_mutex_);
+    letters_.emplace_back(rank, std::move(letter));
+    has_letters_ = true;
+  }
+  ring();
+}
+
+Status Worker::start(const Operation& operation) {
+  if (failure_) return failure_.status();
+  const std::uint64_t unfinished = unfinished_.load(std::memory_order_acquire);
+  if (unfinished >= BALEEN_MAX_OUTSTANDING)
+    return internal(std::to_string(unfinished) + " operations are unfinished; wait for some before starting more");
+  if (unfinished == 0 && run_now(operation)) return {};
+  unfinished_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+  queue_[tail % queue_.size()] = operation;
+  tail_.store(tail + 1, std::memory_order_seq_cst);
+  ring();
+  return {};
+}
+
+// What there is to hear about was stored before: either the sleeper, who said so first, sees it in its last look, or it
+// is woken here.
+void Worker::ring() {
+  const std::uint64_t word = __atomic_fetch_add(&bell_.word, 0, __ATOMIC_SEQ_CST);  // a fence that sanitizers know
+  if (word & 1) event_signal(bell_, (word >> 1) + 1);
+  if (polls_.load(std::memory_order_seq_cst)) context_.wake();
+}
+
+bool Worker::send_letters() {
+  if (!has_letters_) return false;
+  std::vector<std::pair<std::int32_t, std::string>> letters;
+  {
+    std::lock_guard lock(letters_mutex_);
+    letters.swap(letters_);
+    has_letters_ = false;
+  }
+  for (const auto& [rank, letter] : letters) peers_.send(rank, NoteKind::kLetter, 0, letter);
+  return true;
+}
+
+// Peers are told at the start, not when the operation begins: it may be waiting for them.
+bool Worker::send_starts() {
+  const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
+  if (!order_ || told_ == tail || failure_) return false;
+  for (; told_ < tail; ++told_) {
+    const Slot& slot = *queue_[told_ % queue_.size()].slot;
+    if (slot.pair) continue;
+    for (const std::int32_t rank : slot.group->ranks)
+      if (rank != peers_.rank()) peers_.send(rank, NoteKind::kStart, OrderCheck::identity(slot), {});
+    if (auto wrong = order_->note(slot)) {
+      record(*std::move(wrong));
+      return true;
+    }
+  }
+  return true;
+}
+
+bool Worker::step(Run& run) {
+  const bool did = runner_.advance(run);
+  if (peers_.losses() > 0 && !failure_ && !run.done()) runner_.look_for_losses(run);
+  return did;
+}
+
+bool Worker::may_begin() const { return !current_.after || event_value(*current_.after) >= current_.after_value; }
+
+bool Worker::advance_current() {
+  bool did = false;
+  while (!failure_) {
+    if (!current_.slot) {
+      const std::uint64_t head = head_.load(std::memory_order_relaxed);
+      if (head == tail_.load(std::memory_order_seq_cst)) return did;
+      current_ = queue_[head % queue_.size()];
+      head_.store(head + 1, std::memory_order_relaxed);
+    }
+    Run& run = current_.slot->run;
+    if (current_.slot->pair || !run.active()) {
+      if (!may_begin()) return did;
+      did = true;
+      if (current_.slot->pair) {
+        parked_.push_back({current_});
+        current_ = {};
+        advance_parked();
+        continue;
+      }
+      run.begin();
+    }
+    if (step(run)) did = true;
+    if (!run.done() || failure_) return did;
+    run.end();
+    if (handed_over_ != 0) {  // were callers right to give up?
+      patience_ = nanoseconds() - handed_over_ < kHandOver ? kHandOver : kShortly;
+      handed_over_ = 0;
+    }
+    finish(std::exchange(current_, {}));
+    did = true;
+  }
+  return did;
+}
+
+// In the order of their starts, so that the runs of a slot follow each other.
+bool Worker::advance_parked() {
+  bool did = false;
+  for (std::size_t i = 0; i < parked_.size() && !failure_;) {
+    Run& run = parked_[i].operation.slot->run;
+    if (!parked_[i].begun && !run.active()) {
+      parked_[i].begun = true;
+      run.begin();
+    }
+    if (!parked_[i].begun) {
+      ++i;
+      continue;
+    }
+    if (step(run)) did = true;
+    if (!run.done() || failure_) {
+      ++i;
+      continue;
+    }
+    run.end();
+    const Operation finished = parked_[i].operation;
+    parked_.erase(parked_.begin() + static_cast<std::ptrdiff_t>(i));
+    finish(finished);
+    did = true;
+  }
+  return did;
+}
+
+void Worker::finish(const Operation& operation) {
+  if (failure_) {  // last of all the count, which `settle` waits for
+    if (operation.done) event_signal(*operation.done, BALEEN_EVENT_FAILED);
+    unfinished_.fetch_sub(1, std::memory_order_release);
+    return;
+  }
+  // First of all the count, so that who sees the event may start as many again.
+  unfinished_.fetch_sub(1, std::memory_order_release);
+  if (operation.done) event_signal(*operation.done, operation.done_value);
+}
+
+bool Worker::turn() {
+  bool did = send_letters();
+  if (send_starts()) did = true;
+  if (context_.progress()) did = true;
+  peers_.tidy();
+  if (!parked_.empty() && advance_parked()) did = true;
+  if (advance_current()) did = true;
+  return did;
+}
+
+bool Worker::has_news() const {
+  const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
+  const bool unseen = failure_ ? unfinished_.load(std::memory_order_seq_cst) > 0 : order_ && told_ != tail;
+  return unseen || (!current_.slot && head_ != tail) || has_letters_ || leaving_;
+}
+
+std::vector<Run*> Worker::active_runs() const {
+  std::vector<Run*> runs;
+  if (current_.slot && !current_.slot->pair && current_.slot->run.active()) runs.push_back(&current_.slot->run);
+  for (const Parked& parked : parked_)
+    if (parked.begun) runs.push_back(&parked.operation.slot->run);
+  return runs;
+}
+
+// Until no message reads or writes anyone's buffers: what peers have not taken soon is cut off.
+void Worker::quiesce() {
+  constexpr std::int64_t kGentle = 20'000'000, kMost = 5'000'000'000;
+  const std::vector<Run*> runs = active_runs();
+  for (Run* run : runs) runner_.cancel(*run);
+  const auto under_way = [&] {
+    std::uint64_t all = 0;
+    for (const Run* run : runs) all += run->under_way();
+    return all;
+  };
+  bool gentle = true;
+  for (const std::int64_t begin = nanoseconds(); under_way() > 0; peers_.tidy()) {
+    if (context_.progress()) continue;
+    const std::int64_t waited = nanoseconds() - begin;
+    if (waited > kMost) {
+      host_.log(BALEEN_WARNING, "ucx: " + std::to_string(under_way()) + " messages did not end after a failure");
+      break;
+    }
+    if (gentle && waited > kGentle) {
+      for (Run* run : runs) runner_.cut(*run);
+      gentle = false;
+    }
+    sched_yield();
+  }
+  for (Run* run : runs) run->end();
+}
+
+void Worker::drain() {
+  if (unfinished_.load(std::memory_order_acquire) == 0) return;
+  quiesce();
+  if (current_.slot) finish(std::exchange(current_, {}));
+  for (const Parked& parked : parked_) finish(parked.operation);
+  parked_.clear();
+  while (head_ != tail_) finish(queue_[head_++ % queue_.size()]);
+}
+
+void Worker::sleep_on_event(std::unique_lock<std::mutex>& turn) {
+  baleen_event_t& event = *current_.after;
+  const std::uint64_t bell = event_prepare_sleep(bell_), after = event_prepare_sleep(event);
+  if (after >> 1 >= current_.after_value || has_news() || !context_.arm()) return;
+  watcher_.ask();
+  const timespec tick = event_deadline(kTickMilliseconds / 1000.0);
+  turn.unlock();
+  event_sleep(event, after, bell_, bell, &tick);
+  turn.lock();
+}
+
+// Then every message would wake this thread too, for nothing.
+bool Worker::callers_are_busy() const {
+  constexpr std::int64_t kRecently = 1'000'000;
+  return unfinished_ == 0 && ran_now_ != 0 && nanoseconds() - ran_now_ < kRecently;
+}
+
+void Worker::sleep(std::unique_lock<std::mutex>& turn) {
+  // A pair's operation is never current for longer than its event takes.
+  const bool waits = current_.slot && (current_.slot->pair || !current_.slot->run.active());
+  if (waits && !failure_) return sleep_on_event(turn);
+  if (callers_are_busy()) {
+    const std::uint64_t bell = event_prepare_sleep(bell_);
+    if (has_news()) return;
+    const timespec tick = event_deadline(0.001);
+    turn.unlock();
+    event_sleep(bell_, bell, &tick);
+    turn.lock();
+    return;
+  }
+  polls_.store(true, std::memory_order_seq_cst);
+  if (!has_news() && context_.arm()) {
+    pollfd ready{context_.file(), POLLIN, 0};
+    turn.unlock();
+    poll(&ready, 1, kTickMilliseconds);
+    turn.lock();
+  }
+  polls_.store(false, std::memory_order_seq_cst);
+}
+
+void Worker::work() {
+  constexpr std::int64_t kAwake = 50'000;
+  const LogTap tap(host_, true);
+  std::int64_t idle_since = 0;
+  int looks = 0;
+  std::unique_lock turn_of_this_thread(turn_);
+  while (true) {
+    const bool did = turn();
+    if (failure_) drain();
+    if (leaving_ && unfinished_ == 0 && !has_letters_) return;
+    if (did) {
+      idle_since = looks = 0;
+      continue;
+    }
+    if (spins_ && ++looks < 100) {
+      event_pause();
+      continue;
+    }
+    if (idle_since == 0) idle_since = nanoseconds();
+    if (unfinished_ > 0 && nanoseconds() - idle_since < kAwake)
+      sched_yield();
+    else
+      sleep(turn_of_this_thread);
+  }
+}
+
+}  // namespace baleen::ucx

@@ -1,0 +1,117 @@
+/// \file The thread that talks: it runs a rank's operations in their order and keeps messages moving.
+#pragma once
+#include <array>
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "baleen/event.hpp"
+#include "baleen/failure.hpp"
+#include "group.hpp"
+#include "order_check.hpp"
+#include "peers.hpp"
+#include "runner.hpp"
+#include "watcher.hpp"
+
+namespace baleen::ucx {
+
+/// The monotonic clock.
+std::int64_t nanoseconds();
+
+/// A started slot.
+struct Operation {
+  Slot* slot = nullptr;
+  baleen_event_t* after = nullptr;
+  std::uint64_t after_value = 0;
+  baleen_event_t* done = nullptr;
+  std::uint64_t done_value = 0;
+};
+
+/// `start` comes from one thread at a time. Collectives run one after the other, in the order of their starts; a SEND
+/// or RECEIVE whose turn came is parked until its peer has come, and later operations go on. A brief operation that
+/// need not wait for another is run by its caller, while the thread sleeps: the turn to use UCX is a lock.
+class Worker {
+ public:
+  /// `order`: null where unchecked. `failed` is called after a first failure, on any thread. `spins`: there is a core
+  /// for each rank of this host.
+  Worker(const Host& host, Context& context, Peers& peers, OrderCheck* order, FirstFailure& failure,
+         std::function<void()> failed, bool integrity, bool spins);
+  /// Fails what is unfinished.
+  ~Worker();
+
+  Status start(const Operation& operation);
+  /// A letter to a rank. [any thread]
+  void post(std::int32_t rank, std::string letter);
+  /// Returns when nothing is unfinished; what is, fails first.
+  void settle();
+  /// Everything unfinished fails. [any thread]
+  void fail(Error error);
+
+ private:
+  // To wait awake for as long as a hand-over to the thread and back takes is never much worse than either choice. Where
+  // peers were later than that, they will be so again.
+  static constexpr std::int64_t kHandOver = 300'000, kShortly = 60'000;
+
+  struct Parked {
+    Operation operation;
+    bool begun = false;
+  };
+
+  void record(Error error);
+  void work();
+  bool turn();
+  bool send_letters();
+  bool send_starts();
+  bool advance_current();
+  bool advance_parked();
+  bool step(Run& run);
+  bool may_begin() const;
+  bool has_news() const;
+  void finish(const Operation& operation);
+  void drain();
+  void quiesce();
+  std::vector<Run*> active_runs() const;
+  void ring();
+  void sleep(std::unique_lock<std::mutex>& turn);
+  void sleep_on_event(std::unique_lock<std::mutex>& turn);
+  bool callers_are_busy() const;
+  bool run_now(const Operation& operation);
+  void hand_over(const Operation& operation);
+
+  const Host host_;
+  Context& context_;
+  Peers& peers_;
+  OrderCheck* const order_;
+  FirstFailure& failure_;
+  const std::function<void()> failed_;
+  const bool spins_;
+  Runner runner_;
+
+  std::array<Operation, BALEEN_MAX_OUTSTANDING> queue_;
+  std::atomic<std::uint64_t> head_{0}, tail_{0};
+  std::uint64_t told_ = 0;  // starts that peers were told of
+  std::atomic<std::uint64_t> unfinished_{0};
+  std::mutex turn_;               // who uses UCX, and what follows
+  std::int64_t ran_now_ = 0;      // when a caller last ran an operation, in nanoseconds
+  std::int64_t handed_over_ = 0;  // when one gave up waiting for the others; 0: none has since
+  std::int64_t patience_;         // of callers, in nanoseconds
+  Operation current_;             // a collective, or one whose event has not come
+  std::vector<Parked> parked_;
+
+  std::mutex letters_mutex_;
+  std::vector<std::pair<std::int32_t, std::string>> letters_;
+  std::atomic<bool> has_letters_{false};
+
+  baleen_event_t bell_{};
+  std::atomic<bool> polls_{false};  // asleep on the context's file
+  std::atomic<bool> leaving_{false};
+  Watcher watcher_;
+  std::thread thread_;
+};
+
+}  // namespace baleen::ucx

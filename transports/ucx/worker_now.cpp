@@ -1,0 +1,54 @@
+/// \file The short way: an operation for which everyone is there needs no other thread.
+#include <sched.h>
+
+#include "log_tap.hpp"
+#include "worker.hpp"
+
+namespace baleen::ucx {
+
+// True where the operation is done, or in the thread's hands. What takes longer than a caller's patience goes there as
+// far as it has come.
+bool Worker::run_now(const Operation& operation) {
+  if (order_ || !operation.slot->brief) return false;  // peers are told of starts by the thread
+  if (operation.after && event_value(*operation.after) < operation.after_value) return false;
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn || current_.slot || !parked_.empty()) return false;
+  const LogTap tap(host_, true);
+  Run& run = operation.slot->run;
+  run.begin();
+  int looks = spins_ ? 200 : 0;
+  std::int64_t end = 0;
+  while (true) {
+    step(run);
+    if (failure_) break;
+    if (run.done()) {
+      run.end();
+      ran_now_ = nanoseconds();
+      if (operation.done) event_signal(*operation.done, operation.done_value);
+      return true;
+    }
+    if (context_.progress()) continue;
+    if (looks > 0) {
+      --looks;
+      event_pause();
+      continue;
+    }
+    if (end == 0) end = nanoseconds() + patience_;
+    if (nanoseconds() > end) break;
+    sched_yield();
+  }
+  hand_over(operation);
+  return true;
+}
+
+void Worker::hand_over(const Operation& operation) {
+  unfinished_.fetch_add(1, std::memory_order_relaxed);
+  handed_over_ = nanoseconds();
+  if (operation.slot->pair)
+    parked_.push_back({operation, true});
+  else
+    current_ = operation;
+  ring();
+}
+
+}  // namespace baleen::ucx
