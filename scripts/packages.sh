@@ -3,7 +3,7 @@
 
 # What users need to build and train.
 baleen_build_packages=(build-essential g++ cmake ninja-build ccache pkg-config libboost-dev libtomlplusplus-dev
-  libspdlog-dev liblua5.4-dev libgtest-dev libdnnl-dev nlohmann-json3-dev libcli11-dev libxxhash-dev)
+  libspdlog-dev liblua5.4-dev libgtest-dev nlohmann-json3-dev libcli11-dev libxxhash-dev)
 # What the tests need besides: the second compiler and standard library, the Lua linter, small helper programs, and what
 # plugins need that are left out without it.
 baleen_test_packages=(clang libc++-dev libc++abi-dev lua-check python3 libucx-dev)

@@ -28,6 +28,7 @@ std::uint64_t resident_bytes() {
 Numbers own_numbers(const Session& session) {
   Numbers numbers;
   for (const auto& [kind, bytes] : session.planned_bytes()) numbers["planned_bytes." + kind] = bytes;
+  numbers["working_bytes"] = session.working_bytes();
   numbers["allocated_bytes"] = session.allocated_bytes();
   numbers["resident_bytes"] = resident_bytes();
   for (const Traffic& t : session.traffic())

@@ -6,7 +6,6 @@
 
 #include "core/app/typed_paths.hpp"
 #include "core/ops/ops.hpp"
-#include "core/plan/annotations.hpp"
 #include "core/plan/strategies.hpp"
 #include "core/runtime/checkpoint.hpp"
 
@@ -66,7 +65,8 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   described.data = std::static_pointer_cast<DataForScript>(described.script->data())->dataset();
   if (prepared.plan) {
     auto& strategies = described.script->job().strategies;
-    if (!strategies.empty()) setup.log.info("the manifest's plan stands above the script's");
+    if (!strategies.empty() && (!setup.link || setup.link->place().rank == 0))
+      setup.log.info("the manifest's plan stands above the script's");
     strategies.clear();
     for (const Opened& chosen : *prepared.plan)
       strategies.push_back({chosen.member.descriptor.name, chosen.member.options, {}, chosen.member.where});
@@ -88,6 +88,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   Job& job = run->script().job();
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
+  if (!wishes.alone) session.activations = setup.manifest.activations;
   if (setup.link && prepared.transport && !wishes.alone) {
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));
@@ -97,13 +98,13 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
     session.start_facts.push_back({"transport", 0, prepared.transport->member.descriptor.name});
   }
-  if (run->speaks() && !wishes.alone)
-    for (const std::string& note : annotation_notes(job.annotations, job.mesh)) setup.log.info(note);
   const PassObserver observer = pass_observer(wishes.print_passes && run->speaks());
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
+  if (run->speaks() && !wishes.alone)
+    for (const std::string& note : plan.notes) setup.log.info(note);
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
-  if (!with_monitors || !run->speaks()) prepared.monitors.clear();
+  if (!with_monitors) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
   BALEEN_TRY_ASSIGN(run->session_,
                     Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
@@ -117,12 +118,13 @@ Status Run::train(TrainingRun& driven) {
 }
 
 Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
+  const std::int32_t rank = setup_.link ? static_cast<std::int32_t>(setup_.link->place().rank) : 0;
   std::vector<OpenMonitor> chosen;
   for (const Opened& monitor : prepared.monitors) {
     BALEEN_TRY_ASSIGN(SettingsStorage settings, monitor.member.settings(seed));
     chosen.push_back({monitor.plugin, std::move(settings)});
   }
-  BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), setup_.log));
+  BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), setup_.log, rank));
   return {};
 }
 

@@ -32,8 +32,8 @@ std::int64_t parameters_of(const Plan& plan) {
 /// Compiles for ranks and counts. The device is one of this machine, told that `ranks` share it.
 class Planner {
  public:
-  Planner(const Prepared& prepared, std::int64_t batch, std::uint64_t seed)
-      : compute_(prepared.compute), batch_(batch), seed_(seed) {}
+  Planner(const Prepared& prepared, const std::optional<ManifestBudget>& budget, std::int64_t batch, std::uint64_t seed)
+      : compute_(prepared.compute), budget_(budget), batch_(batch), seed_(seed) {}
 
   Result<PlannedClass> count(const Plan& plan, RankClass ranks, std::int64_t local_ranks) {
     BALEEN_TRY(use_device(local_ranks));
@@ -47,9 +47,11 @@ class Planner {
     one.traffic = programs.train->traffic();
     one.fits = true;
     one.memory = device_->info().memory_bytes / static_cast<std::uint64_t>(local_ranks);
-    if (Status fits = check_memory(one.planned, *device_, local_ranks, batch_, micro_batches); !fits) {
-      one.fits = false;
-      if (verdict_) verdict_ = std::move(fits);
+    one.working = working_memory(programs.all());
+    judge(check_memory(one.planned, *device_, local_ranks, batch_, micro_batches), one);
+    if (budget_) {
+      one.budget = budget_->bytes;
+      judge(check_budget(one.working, *budget_, batch_, micro_batches), one);
     }
     return one;
   }
@@ -58,6 +60,14 @@ class Planner {
   const Status& verdict() const { return verdict_; }
 
  private:
+  void judge(const Status& fits, PlannedClass& one) {
+    if (fits) return;
+    one.fits = false;
+    if (!verdict_) return;
+    const Error& error = fits.error();
+    verdict_ = Error{error.code, ranks_text(one.ranks) + ": " + error.message, error.where};
+  }
+
   Status use_device(std::int64_t local_ranks) {
     if (device_ && local_ranks == device_ranks_) return {};
     Member member = compute_.member;
@@ -69,6 +79,7 @@ class Planner {
   }
 
   const Opened& compute_;
+  const std::optional<ManifestBudget>& budget_;
   std::int64_t batch_;
   std::uint64_t seed_;
   std::unique_ptr<Device> device_;
@@ -84,10 +95,10 @@ Status plan(const PlanOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, wishes));
   Job& job = described.script->job();
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
-  Planner planner(prepared, job.batch, job.seed);
+  Planner planner(prepared, setup.manifest.activations, job.batch, job.seed);
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> shares = host_shares(setup.manifest);
-  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}};
+  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes};
   for (RankClass& ranks : rank_classes(made, options.exact ? Roles::apart : Roles::ignored, shares)) {
     const std::int64_t local_ranks = shares[static_cast<std::size_t>(ranks.first())];
     BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), local_ranks));

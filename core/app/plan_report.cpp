@@ -27,17 +27,6 @@ std::string line(const std::string& name, std::uint64_t bytes) {
   return text;
 }
 
-/// "ranks 0-6, 8".
-std::string ranks_text(const RankClass& ranks) {
-  constexpr std::size_t kMost = 6;
-  std::string text = ranks.count == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < std::min(kMost, ranks.stretches.size()); ++i) {
-    const auto& [first, last] = ranks.stretches[i];
-    text += (i ? ", " : "") + std::to_string(first) + (first == last ? "" : "-" + std::to_string(last));
-  }
-  return text + (ranks.stretches.size() > kMost ? ", ..." : "");
-}
-
 std::string class_text(const PlannedClass& one) {
   std::string text = ranks_text(one.ranks) + " (" + with_commas(static_cast<std::uint64_t>(one.ranks.count)) +
                      (one.ranks.count == 1 ? " rank)\n" : " ranks)\n");
@@ -50,8 +39,11 @@ std::string class_text(const PlannedClass& one) {
     if (kind != "total" && std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
       text += line(kind, bytes);
   text += line("total", one.planned.at("total"));
+  text += line("beside model states at once", one.working.total());
   text += one.fits ? "  fits into " : "  DOES NOT FIT into ";
-  text += bytes_text(one.memory) + "\n";
+  text += bytes_text(one.memory);
+  if (one.budget > 0) text += " and the budget of " + bytes_text(one.budget) + " beside model states";
+  text += "\n";
   if (one.traffic.empty()) return text + "  sends nothing\n";
   text += "  sent per step\n";
   for (const Traffic& sent : one.traffic) text += line("  " + sent.kind + " along " + sent.axes, sent.bytes);
@@ -59,6 +51,16 @@ std::string class_text(const PlannedClass& one) {
 }
 
 }  // namespace
+
+std::string ranks_text(const RankClass& ranks) {
+  constexpr std::size_t kMost = 6;
+  std::string text = ranks.count == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(kMost, ranks.stretches.size()); ++i) {
+    const auto& [first, last] = ranks.stretches[i];
+    text += (i ? ", " : "") + std::to_string(first) + (first == last ? "" : "-" + std::to_string(last));
+  }
+  return text + (ranks.stretches.size() > kMost ? ", ..." : "");
+}
 
 std::string to_text(const PlanReport& report) {
   std::string text = with_commas(static_cast<std::uint64_t>(report.parameters)) + " parameters on " +
@@ -68,6 +70,7 @@ std::string to_text(const PlanReport& report) {
     axes += (axes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
   text += (axes.empty() ? "" : " (" + axes + ")") + ", bytes of each:\n";
   for (const PlannedClass& one : report.classes) text += "\n" + class_text(one);
+  for (const std::string& note : report.notes) text += (&note == &report.notes.front() ? "\n" : "") + note + "\n";
   return text;
 }
 
@@ -87,12 +90,18 @@ std::string to_json(const PlanReport& report) {
     json.end('}')
         .key("held_gradients_bytes")
         .value(static_cast<double>(one.held_gradients))
+        .key("working_bytes")
+        .value(static_cast<double>(one.working.total()))
         .key("sent_bytes")
         .begin('{');
     for (const Traffic& sent : one.traffic)
       json.key(sent.kind + "." + sent.axes).value(static_cast<double>(sent.bytes));
-    json.end('}').key("memory_bytes").value(static_cast<double>(one.memory)).key("fits").value(one.fits).end('}');
+    json.end('}').key("memory_bytes").value(static_cast<double>(one.memory));
+    if (one.budget > 0) json.key("budget_bytes").value(static_cast<double>(one.budget));
+    json.key("fits").value(one.fits).end('}');
   }
+  json.end(']').key("notes").begin('[');
+  for (const std::string& note : report.notes) json.value(note);
   json.end(']').end('}');
   return json.text() + "\n";
 }

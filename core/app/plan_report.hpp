@@ -16,8 +16,10 @@ struct PlannedClass {
   std::map<std::string, std::uint64_t> planned;  ///< bytes by kind and "total"
   std::uint64_t held_gradients = 0;              ///< from the end of the last backward pass on
   std::vector<Traffic> traffic;                  ///< of one training step
+  WorkingBytes working;                          ///< at once beside model states
   std::uint64_t memory = 0;                      ///< bytes of the device that one rank may have
-  bool fits = false;
+  std::uint64_t budget = 0;                      ///< the manifest's, of `working`; 0: none
+  bool fits = false;                             ///< into both
 };
 
 struct PlanReport {
@@ -26,8 +28,11 @@ struct PlanReport {
   std::int64_t ranks = 1;
   std::int64_t parameters = 0;  ///< elements of the model
   std::vector<PlannedClass> classes;
+  std::vector<std::string> notes;  ///< of annotations and strategies
 };
 
+/// "ranks 0-6, 8".
+std::string ranks_text(const RankClass& ranks);
 /// A table per class.
 std::string to_text(const PlanReport& report);
 /// One object; names of bytes are those of a run's closing record ("planned_bytes", "sent_bytes" by "KIND.AXES").

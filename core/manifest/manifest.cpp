@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr double kMostMebibytes = 1e9;
 constexpr std::string_view kMicroAxis = "micro";  // the virtual axis of micro-batches
 
 /// A key with its value, and the places of both.
@@ -72,6 +73,16 @@ Result<std::int64_t> as_count(const Entry& entry) {
       entry.where);
 }
 
+/// A number of MiB, fractions too, as whole bytes.
+Result<std::uint64_t> as_mebibytes(const Entry& entry) {
+  if (!entry.node->is_number()) return wrong_type(entry, "a number of MiB");
+  const double mebibytes = *entry.node->value<double>(), bytes = mebibytes * 1048576.0;
+  if (bytes >= 1 && mebibytes <= kMostMebibytes) return static_cast<std::uint64_t>(bytes);
+  return invalid("`" + entry.key + "` must be a number of MiB above 0 and up to " + number_text(kMostMebibytes) +
+                     ", not " + number_text(mebibytes),
+                 entry.where);
+}
+
 /// An item of an array, as an entry of the array's name.
 Entry item_of(const Entry& array, const toml::node& item) {
   const std::string where = where_of(item.source());
@@ -84,7 +95,7 @@ class Reader {
 
   Result<Manifest> read(const toml::table& root) {
     static const std::vector<std::string> kKnown = {"cluster",  "mesh",    "compute", "transport",
-                                                    "monitors", "plugins", "plan"};
+                                                    "monitors", "plugins", "memory",  "plan"};
     for (const Entry& entry : entries(root)) {
       if (entry.key == "cluster")
         BALEEN_TRY(read_cluster(entry));
@@ -98,6 +109,8 @@ class Reader {
         BALEEN_TRY(read_monitors(entry));
       else if (entry.key == "plugins")
         BALEEN_TRY(read_plugins(entry));
+      else if (entry.key == "memory")
+        BALEEN_TRY(read_memory(entry));
       else if (entry.key == "plan")
         BALEEN_TRY(read_plan(entry));
       else
@@ -246,6 +259,16 @@ class Reader {
         BALEEN_TRY_ASSIGN(const std::string path, as_string(item));
         out_.plugin_paths.push_back({resolved(path, item.where), item.where});
       }
+    }
+    return {};
+  }
+
+  Status read_memory(const Entry& section) {
+    BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
+    for (const Entry& entry : entries(*table)) {
+      if (entry.key != "activations_mb") return unknown_key(entry, std::vector<std::string>{"activations_mb"});
+      BALEEN_TRY_ASSIGN(const std::uint64_t bytes, as_mebibytes(entry));
+      out_.activations = ManifestBudget{bytes, entry.where};
     }
     return {};
   }

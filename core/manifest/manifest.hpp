@@ -40,6 +40,12 @@ struct ManifestMonitor {
   std::string where;
 };
 
+/// A bound on bytes of each rank.
+struct ManifestBudget {
+  std::uint64_t bytes = 0;
+  std::string where;
+};
+
 struct ManifestPath {
   std::filesystem::path path;  ///< absolute
   std::string where;
@@ -55,6 +61,7 @@ struct Manifest {
   ManifestChoice transport;
   std::vector<ManifestMonitor> monitors;            ///< in order of name
   std::vector<ManifestPath> plugin_paths;           ///< folders or libraries
+  std::optional<ManifestBudget> activations;        ///< what a rank may hold at once beside model states
   std::optional<std::vector<ManifestChoice>> plan;  ///< strategies in order; stands above the script's plan
 
   std::int64_t ranks() const;

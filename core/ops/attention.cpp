@@ -59,16 +59,26 @@ Result<Values> gradient(Graph& graph, const Op& op, const Values& cotangents, co
   return build.finish(made);
 }
 
+/// Letters of the queries and of what belongs to them, [batch, seq, heads, width] and [batch, heads, seq]. A causal
+/// mask counts queries from the last one on, so kernels must see them all; without one, queries may be cut.
+struct QueryLetters {
+  std::string queries, statistics, ids;
+  explicit QueryLetters(const Op& op) : queries("bsh."), statistics("bhs"), ids("bs") {
+    if (op.attributes.integer_or("causal", 0) != 0) queries = "b.h.", statistics = "bh.", ids = "b.";
+  }
+};
+
 /// Batch, query and head may be cut; each query needs all keys. Heads and their groups run together: a cut must divide
 /// both numbers.
-std::vector<std::string> operand_letters(bool ids) {
-  std::vector<std::string> list{"bsh.", "b.h.", "b.h."};
-  if (ids) list.insert(list.end(), {"bs", "b."});
+std::vector<std::string> operand_letters(const QueryLetters& letters, bool ids) {
+  std::vector<std::string> list{letters.queries, "b.h.", "b.h."};
+  if (ids) list.insert(list.end(), {letters.ids, "b."});
   return list;
 }
 
 Iteration iteration(const Graph&, const Op& op) {
-  return {operand_letters(op.inputs.size() == 5), {"bsh.", "bhs"}, {}, {}};
+  const QueryLetters letters(op);
+  return {operand_letters(letters, op.inputs.size() == 5), {letters.queries, letters.statistics}, {}, {}};
 }
 
 /// Pairs of a query and a key that are looked at, over the batch and the heads, times the width.
@@ -101,9 +111,10 @@ Result<Types> infer_grad(const InferContext& context) {
 
 /// A cut of the queries leaves dk and dv partial.
 Iteration iteration_grad(const Graph&, const Op& op) {
-  std::vector<std::string> inputs = operand_letters(op.inputs.size() == 8);
-  inputs.insert(inputs.end(), {"bsh.", "bhs", "bsh."});
-  return {inputs, {"bsh.", "b.h.", "b.h."}, {{static_cast<std::uint32_t>(op.inputs.size()) - 1}}, {}};
+  const QueryLetters letters(op);
+  std::vector<std::string> inputs = operand_letters(letters, op.inputs.size() == 8);
+  inputs.insert(inputs.end(), {letters.queries, letters.statistics, letters.queries});
+  return {inputs, {letters.queries, "b.h.", "b.h."}, {{static_cast<std::uint32_t>(op.inputs.size()) - 1}}, {}};
 }
 
 }  // namespace

@@ -25,9 +25,13 @@ std::string tag(const Op& op, const std::string& key) {
 
 /// What a `layout` may call a value.
 std::vector<std::string> names_of(const Graph& graph, const Value& value) {
-  if (value.role == Role::parameter || value.role == Role::input) return {value.name};
+  std::vector<std::string> names;
+  if (value.role == Role::parameter || value.role == Role::input) names.push_back(value.name);
   const Op* producer = graph.producer(value.id);
-  return producer ? parts(tag(*producer, kResultTag + std::to_string(value.result)), ',') : std::vector<std::string>{};
+  if (!producer) return names;
+  for (std::string& name : parts(tag(*producer, kResultTag + std::to_string(value.result)), ','))
+    names.push_back(std::move(name));
+  return names;
 }
 
 /// In messages.
@@ -85,12 +89,16 @@ void allow(std::vector<std::string>& cuts, const std::string& logical_axis) {
 Result<Placement> placement_on(const Annotation& annotation, const Value& value) {
   if (annotation.dim.empty() && annotation.number == 0) return Placement::replicate();
   const int rank = static_cast<int>(value.rank());
+  if (rank == 0) return invalid("it is a single number, which cannot be cut; take the name away", annotation.where);
   if (!annotation.dim.empty()) {
     if (const int dim = find_axis(value, annotation.dim); dim >= 0) return Placement::shard(dim);
     std::vector<std::string> known;
     std::copy_if(value.axes.begin(), value.axes.end(), std::back_inserter(known),
                  [](const std::string& axis) { return !axis.empty(); });
-    return invalid(unknown_word("logical axis", annotation.dim, known), annotation.where);
+    return invalid(known.empty() ? "no dimension of the shape " + to_string(value.shape) +
+                                       " has a logical axis; give `dim` as a number from 1 to " + std::to_string(rank)
+                                 : unknown_word("logical axis", annotation.dim, known),
+                   annotation.where);
   }
   const int dim = annotation.number > 0 ? annotation.number - 1 : rank + annotation.number;
   if (dim >= 0 && dim < rank) return Placement::shard(dim);
@@ -99,17 +107,23 @@ Result<Placement> placement_on(const Annotation& annotation, const Value& value)
                  annotation.where);
 }
 
-std::vector<std::string> annotation_notes(const std::vector<Annotation>& annotations, const Mesh& mesh) {
+std::vector<std::string> Annotations::notes(const std::function<bool(int axis)>& has_strategy) const {
   std::vector<std::string> notes;
   std::set<std::string> said;
   std::vector<std::string> known;
-  for (const MeshAxis& axis : mesh.axes) known.push_back(axis.name);
-  for (const Annotation& annotation : annotations) {
-    if (mesh.find(annotation.axis) >= 0 || !said.insert(annotation.axis).second) continue;
-    const auto near = nearest(annotation.axis, known);
-    notes.push_back(annotation.where + ": the mesh has no axis `" + annotation.axis +
-                    "`: what the script lays out along it stays whole" +
-                    (near ? "; did you mean `" + *near + "`?" : ""));
+  for (const MeshAxis& axis : mesh_.axes) known.push_back(axis.name);
+  for (const Annotation& annotation : all_) {
+    if (!said.insert(annotation.axis).second) continue;
+    const int axis = mesh_.find(annotation.axis);
+    if (axis < 0) {
+      const auto near = nearest(annotation.axis, known);
+      notes.push_back(annotation.where + ": the mesh has no axis `" + annotation.axis +
+                      "`: what the script lays out along it stays whole" +
+                      (near ? "; did you mean `" + *near + "`?" : ""));
+    } else if (mesh_.size(axis) > 1 && !has_strategy(axis)) {
+      notes.push_back(annotation.where + ": only the script's annotations work along the mesh axis `" +
+                      annotation.axis + "`; for rules besides, name a strategy for it in the plan");
+    }
   }
   return notes;
 }
@@ -131,30 +145,25 @@ bool Annotations::claims(const std::string& axis) const {
   return std::any_of(all_.begin(), all_.end(), [&](const Annotation& a) { return a.axis == axis; });
 }
 
-bool Annotations::annotated(const Graph& graph, const Op& op) const {
-  const auto present = [&](const Annotation& a) { return mesh_.find(a.axis) >= 0; };
-  for (const std::string& stack : parts(tag(op, kParallelTag), ';'))
-    for (const std::string& number : parts(stack, ','))
-      if (present(all_[std::stoul(number)])) return true;
-  return std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) {
-    const std::vector<std::string> names = names_of(graph, graph.value(id));
-    return std::any_of(all_.begin(), all_.end(), [&](const Annotation& a) {
-      return a.kind == Annotation::Kind::layout && present(a) &&
-             std::any_of(names.begin(), names.end(), [&](const std::string& name) { return matches(a.pattern, name); });
-    });
-  });
+bool Annotations::cuts(const Graph& graph, const Op& op) const {
+  for (ValueId id : op.outputs)
+    for (int axis = 0; axis < static_cast<int>(mesh_.axes.size()); ++axis) {
+      if (mesh_.size(axis) == 1 || !claims(mesh_.axes[static_cast<std::size_t>(axis)].name)) continue;
+      const auto wanted = wish(graph, graph.value(id), axis);
+      if (wanted && *wanted && (*wanted)->placement.is_shard()) return true;
+    }
+  return false;
 }
 
 void Annotations::keep_apart(Graph& graph) const {
-  const auto reads_annotated = [&](const Op& op, bool deep, const auto& again) -> bool {
+  const auto reads_cut = [&](const Op& op, bool deep, const auto& again) -> bool {
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
       const Op* producer = graph.producer(id);
-      return producer && (annotated(graph, *producer) || (deep && again(*producer, false, again)));
+      return producer && (cuts(graph, *producer) || (deep && again(*producer, false, again)));
     });
   };
   for (OpId id : graph.ops())
-    if (graph.op(id).kind->fuse && reads_annotated(graph.op(id), true, reads_annotated))
-      graph.op(id).tags[kApartTag] = "";
+    if (graph.op(id).kind->fuse && reads_cut(graph.op(id), true, reads_cut)) graph.op(id).tags[kApartTag] = "";
 }
 
 std::optional<Annotations::Wish> Annotations::innermost(const std::string& stack, const Value& value, int axis) const {
@@ -211,8 +220,10 @@ Status Annotations::check_shared(const Graph& graph, const Op& op, int axis) con
     if (annotation.kind != Annotation::Kind::split || mesh_.find(annotation.axis) != axis) continue;
     std::set<std::int64_t> extents;
     for (ValueId id : op.inputs) {
-      const int dim = find_axis(graph.value(id), annotation.dim);
-      if (dim >= 0) extents.insert(graph.value(id).shape[static_cast<std::size_t>(dim)]);
+      const Value& value = graph.value(id);
+      const auto wanted = innermost(tag(op, kParallelTag), value, axis);
+      if (!wanted || wanted->annotation != &annotation) continue;
+      extents.insert(value.shape[static_cast<std::size_t>(wanted->placement.argument)]);
     }
     extents.erase(1);  // broadcast
     if (extents.size() < 2) continue;
@@ -258,6 +269,28 @@ Status Annotations::check_offers(const Graph& graph, const PlacementRequest& req
   });
 }
 
+/// A rank reads rows of the batch, with all their fields.
+Status Annotations::check_rows(const Graph& graph, const PlacementRequest& request, int axis) const {
+  const Value *cut = nullptr, *whole = nullptr;
+  const Annotation* by = nullptr;
+  for (OpId id : graph.ops())
+    for (ValueId output : graph.op(id).outputs) {
+      const Value& value = graph.value(output);
+      if (value.role != Role::input || find_axis(value, "batch") != 0) continue;
+      const auto pin = request.pins.find(output);
+      const auto placed =
+          pin == request.pins.end() ? std::nullopt : pin->second.placements[static_cast<std::size_t>(axis)];
+      (placed && placed->cut() == 0 ? cut : whole) = &value;
+      BALEEN_TRY_ASSIGN(const auto wanted, wish(graph, value, axis));
+      if (wanted && !by) by = wanted->annotation;
+    }
+  if (!cut || !whole || !by) return {};
+  return invalid("`" + cut->name + "` is to be cut along `batch` over the ranks of `" + by->axis + "`, and `" +
+                     whole->name + "` whole: a rank reads all fields of the same rows; lay out both alike, as in " +
+                     "name = { \"" + cut->name + "\", \"" + whole->name + "\" }",
+                 by->where);
+}
+
 Status Annotations::apply(const Graph& graph, PlacementRequest& request) const {
   for (int axis = 0; axis < static_cast<int>(mesh_.axes.size()); ++axis) {
     const auto at = static_cast<std::size_t>(axis);
@@ -283,6 +316,7 @@ Status Annotations::apply(const Graph& graph, PlacementRequest& request) const {
       }
       if (op.phase == Phase::forward) BALEEN_TRY(check_shared(graph, op, axis));
     }
+    BALEEN_TRY(check_rows(graph, request, axis));
     BALEEN_TRY(check_offers(graph, request, axis));
   }
   return {};
@@ -293,10 +327,13 @@ Error Annotations::explain(Error error, const Graph& graph) const {
     const Value& value = graph.value(static_cast<ValueId>(id));
     if (value.role != Role::parameter || error.message.find("`" + value.name + "`") == std::string::npos) continue;
     for (int axis = 0; axis < static_cast<int>(mesh_.axes.size()); ++axis) {
+      const std::string& name = mesh_.axes[static_cast<std::size_t>(axis)].name;
+      if (error.message.find("`" + name + "`") == std::string::npos) continue;
       const auto wanted = wish(graph, value, axis);
       if (!wanted || !*wanted) continue;
       error.message += "; the script wants `" + value.name + "` " + in_words((*wanted)->placement) + " along `" +
-                       (*wanted)->annotation->axis + "` at " + (*wanted)->annotation->where;
+                       (*wanted)->annotation->axis + "` at " + (*wanted)->annotation->where +
+                       ": choose another dimension there, or take it away";
       return error;
     }
   }

@@ -108,6 +108,12 @@ Candidate Candidates::shard(const Decided& decided, const Letter& letter, int ax
 }
 
 std::vector<Candidate> Candidates::list(const Decided& decided, int axis) const {
+  std::vector<Candidate> list = list_without_twin(decided, axis);
+  keep_twin(decided, axis, list);
+  return list;
+}
+
+std::vector<Candidate> Candidates::list_without_twin(const Decided& decided, int axis) const {
   if (const Offer* offer = taken_offer(decided, axis))
     return {of_offer(*offer, static_cast<std::uint32_t>(offer - request_.offers.data()), axis)};
   std::vector<Candidate> list;
@@ -115,7 +121,6 @@ std::vector<Candidate> Candidates::list(const Decided& decided, int axis) const 
   const bool only = std::any_of(list.begin(), list.end(), [](const Candidate& c) { return c.offer->only; });
   if (only) {
     std::erase_if(list, [](const Candidate& c) { return !c.offer->only; });
-    keep_twin(decided, axis, list);
     return list;
   }
   const std::size_t inputs = decided.op.inputs.size(), outputs = decided.op.outputs.size();
@@ -138,7 +143,6 @@ std::vector<Candidate> Candidates::list(const Decided& decided, int axis) const 
     plain.push_back(std::move(pass));
   }
   list.insert(list.begin(), plain.begin(), plain.end());
-  keep_twin(decided, axis, list);
   return list;
 }
 

@@ -33,6 +33,8 @@ class Candidates {
 
   /// In the order in which ties are broken among candidates of cost 0. Never empty.
   std::vector<Candidate> list(const Decided& decided, int axis) const;
+  /// The same for a backward op, of other letters than its forward twin's too.
+  std::vector<Candidate> list_without_twin(const Decided& decided, int axis) const;
 
   /// Why a letter is not among them; for messages.
   std::string why_not(const Decided& decided, int axis, const Letter& letter) const;

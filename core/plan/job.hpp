@@ -86,7 +86,7 @@ struct Job {
   baleen_dtype_t dtype = BALEEN_F32;
   std::vector<MemberSpec> strategies;  ///< plan order
   std::vector<Annotation> annotations;
-  Mesh mesh;                           ///< the manifest's; without axes: one rank
+  Mesh mesh;  ///< the manifest's; without axes: one rank
 };
 
 }  // namespace baleen

@@ -87,7 +87,9 @@ class InternalLowerer {
           parts[static_cast<std::size_t>(axis)] = Placement::partial_max();
     graph_.value(y).layout = parts;
     BALEEN_TRY_ASSIGN(const ValueId result, converted(y, whole));
-    return replace(y, result, graph_.value(result).producer);
+    OpId first = graph_.value(result).producer;  // of the steps, one for each axis: it alone reads what the op makes
+    while (graph_.op(first).inputs[0] != y) first = graph_.value(graph_.op(first).inputs[0]).producer;
+    return replace(y, result, first);
   }
 
   /// Places an op of an expansion: it is cut as its inputs are, and sums and maxima over a cut are partial until they

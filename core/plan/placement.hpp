@@ -28,8 +28,8 @@ struct Offer {
   std::vector<int> axes;  ///< mesh axes it decides, ascending
   /// Per listed axis, a placement per input and per result.
   std::vector<std::vector<Placement>> inputs, outputs;
-  double bytes = 0;   ///< sent per rank, over its axes
-  bool only = false;  ///< the op has no other candidate on these axes
+  double bytes = 0;           ///< sent per rank, over its axes
+  bool only = false;          ///< the op has no other candidate on these axes
   std::string strategy = {};  ///< who offers it, lowered or not; for messages
 };
 

@@ -156,6 +156,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   Placer placer(job, strategies, annotations);
   Plan plan;
   plan.mesh = job.mesh;
+  plan.notes = annotations.notes([&](int axis) { return strategies.claims(axis); });
   Phases train("train", observer);
   BALEEN_TRY(train.after("describe", job.train));
   BALEEN_TRY(strategies.tag(job.train));
@@ -199,6 +200,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
     BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule(std::move(**graph), micro, phases, placer.take_turns()));
     *result = std::move(scheduled);
   }
+  plan.notes.insert(plan.notes.end(), strategies.notes().begin(), strategies.notes().end());
   return plan;
 }
 

@@ -60,6 +60,7 @@ struct Plan {
   ScheduledGraph train;             ///< outputs "loss", "weight", metrics, and "gradient_norm"
   std::optional<ScheduledGraph> evaluate;
   std::optional<ScheduledGraph> generate;
+  std::vector<std::string> notes;  ///< lines for the user, of annotations and strategies
 };
 
 /// Called after each phase with its name and the graph, where it changed (for --print-passes).

@@ -109,8 +109,15 @@ class Propagator {
   }
 
   Result<Candidate> choose(const Decided& decided, int axis) {
-    std::vector<Candidate> list =
-        graph_.mesh().size(axis) == 1 ? std::vector{whole(decided.op)} : candidates_.list(decided, axis);
+    if (graph_.mesh().size(axis) == 1) return whole(decided.op);
+    if (auto best = cheapest(decided, axis, candidates_.list(decided, axis))) return *best;
+    // The twin's letter may be one that a whole parameter can be cut along forward, and not backward.
+    if (decided.twin_choices)
+      if (auto best = cheapest(decided, axis, candidates_.list_without_twin(decided, axis))) return *best;
+    return nothing_fits(decided, axis);
+  }
+
+  std::optional<Candidate> cheapest(const Decided& decided, int axis, const std::vector<Candidate>& list) {
     const Candidate* best = nullptr;
     double least = 0;
     placed_.candidates += list.size();
@@ -121,8 +128,7 @@ class Propagator {
       best = &candidate;
       least = cost;
     }
-    if (!best) return nothing_fits(decided, axis);
-    return *best;
+    return best ? std::optional(*best) : std::nullopt;
   }
 
   static Candidate whole(const Op& op) {

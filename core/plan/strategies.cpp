@@ -42,6 +42,7 @@ struct Strategies::Impl {
   std::vector<baleen_axis_t> axes;
   baleen_mesh_t abi_mesh{};
   std::deque<Member> members;
+  std::vector<std::string> notes;
 
   Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
   Status claim(const Job& job, const Annotations& annotations, const Registry& plugins);
@@ -59,16 +60,24 @@ struct Strategies::Impl {
     if (!result)
       return Error{result.error().code, "strategy `" + member.name + "`, " + phase + ": " + result.error().message,
                    result.error().where.empty() ? member.where : result.error().where};
-    BALEEN_TRY(copy.order_by_need(graph.ops()));
     graph = std::move(copy);
     return {};
+  }
+
+  /// What has not been said yet.
+  void keep(const std::vector<std::string>& said, const Member& member) {
+    for (const std::string& text : said) {
+      std::string note = "strategy `" + member.name + "`: " + text;
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+    }
   }
 
   Status edit(Graph& graph, const char* phase, GraphPhase function) {
     for (Member& member : members) {
       if (!(member.table->*function)) continue;
-      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, Graph&) {
-        return member.plugin.check((member.table->*function)(member.self, view));
+      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, Graph& copy) -> Status {
+        BALEEN_TRY(member.plugin.check((member.table->*function)(member.self, view)));
+        return copy.order_by_need(graph.ops());
       }));
     }
     return {};
@@ -144,6 +153,8 @@ Strategies::Strategies(Strategies&&) noexcept = default;
 Strategies::~Strategies() = default;
 
 bool Strategies::empty() const { return impl_->members.empty(); }
+bool Strategies::claims(int axis) const { return impl_->claimed(static_cast<std::uint32_t>(axis)); }
+const std::vector<std::string>& Strategies::notes() const { return impl_->notes; }
 Status Strategies::tag(Graph& graph) { return impl_->edit(graph, "tag", &baleen_strategy_t::tag); }
 Status Strategies::rewrite(Graph& graph) { return impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite); }
 Status Strategies::recompute(Graph& graph) { return impl_->edit(graph, "recompute", &baleen_strategy_t::recompute); }
@@ -155,10 +166,12 @@ Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t m
   for (std::size_t i = 0; i < impl_->members.size(); ++i) {
     Member& member = impl_->members[i];
     if (!member.table->place) continue;
-    BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) {
+    BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) -> Status {
       PlacingVerbs verbs(copy, request, wishes, impl_->abi_mesh, {i, member.name}, micro_batches);
       const baleen_status_t status = member.table->place(member.self, view, verbs.table());
-      return verbs.status() ? member.plugin.check(status) : verbs.status();
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      return copy.order_by_need(graph.ops());
     }));
   }
   return {};
@@ -172,7 +185,9 @@ Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vecto
       const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
       if (!verbs.status()) return verbs.status();
       BALEEN_TRY(member.plugin.check(status));
-      return verbs.apply();
+      impl_->keep(verbs.notes(), member);
+      BALEEN_TRY(copy.order_by_need(graph.ops()));
+      return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
     }));
   }
   return {};

@@ -28,6 +28,8 @@ class Strategies {
   ~Strategies();
 
   bool empty() const;
+  /// Whether one of them works along this axis of the mesh.
+  bool claims(int axis) const;
   /// The phases that edit a graph as it is. A phase that fails leaves the graph as it was.
   Status tag(Graph& graph);
   Status rewrite(Graph& graph);
@@ -37,6 +39,8 @@ class Strategies {
   Status place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches);
   /// Marks collectives that run as one, and where they begin, with tags; adds orders of micro-batches to `turns`.
   Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
+  /// What they had to say in `schedule`, each line once, with the strategy's name.
+  const std::vector<std::string>& notes() const;
 
  private:
   struct Impl;

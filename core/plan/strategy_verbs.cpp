@@ -130,6 +130,7 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
   };
   for (std::uint64_t i = 0; i < offer.axis_count; ++i) {
     BALEEN_TRY(check_axis(offer.axes[i]));
+    if (result.only) BALEEN_TRY(wishes_.demand(graph_, strategy_, offer.op, offer.axes[i]));
     result.axes.push_back(static_cast<int>(offer.axes[i]));
     result.inputs.push_back(placements(offer.inputs + i * op.inputs.size(), op.inputs.size()));
     result.outputs.push_back(placements(offer.outputs + i * op.outputs.size(), op.outputs.size()));
@@ -171,6 +172,12 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
   };
   table_.every_micro_batch = [](void* p, OpId op) {
     return guarded(self(p).status_, [&] { return self(p).every_micro_batch(op); });
+  };
+  table_.note = [](void* p, baleen_string_t text) {
+    return guarded(self(p).status_, [&]() -> Status {
+      self(p).notes_.emplace_back(view(text));
+      return {};
+    });
   };
 }
 

@@ -61,6 +61,8 @@ class ScheduleVerbs {
 
   const baleen_schedule_t* table() const { return &table_; }
   const Status& status() const { return status_; }
+  /// What the user is to be told.
+  const std::vector<std::string>& notes() const { return notes_; }
   /// Moves ops to where they were told to begin. Once, after the strategy's call.
   Status apply();
 
@@ -77,6 +79,7 @@ class ScheduleVerbs {
 
   Graph& graph_;
   std::vector<TurnOrder>& turns_;
+  std::vector<std::string> notes_;
   std::vector<std::uint32_t> positions_;
   std::map<OpId, std::vector<OpId>> moves_;  ///< what goes before an op
   int buckets_ = 0;

@@ -22,4 +22,15 @@ Status Wishes::ask(const Graph& graph, const Asker& asker, How how, ValueId valu
                  "`; leave one of the two out of the plan, or let it work along another axis");
 }
 
+Status Wishes::demand(const Graph& graph, const Asker& asker, OpId op, std::uint32_t axis) {
+  const MeshAxis& along = graph.mesh().axes[axis];
+  if (along.size == 1) return {};
+  const auto [it, is_new] = demands_.try_emplace({op, axis}, asker);
+  if (is_new || it->second.place == asker.place) return {};
+  const Op& both = graph.op(op);
+  return invalid("`" + both.name + "` (" + both.kind->name + ") is to run along `" + along.name +
+                 "` in no form but that of strategy `" + it->second.name + "`, and in no form but that of strategy `" +
+                 asker.name + "`; leave one of the two out of the plan, or let it work along another axis");
+}
+
 }  // namespace baleen

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "core/graph/graph.hpp"
 
@@ -23,12 +24,16 @@ class Wishes {
   /// axis. On an axis of one rank all placements are alike.
   Status ask(const Graph& graph, const Asker& asker, How how, ValueId value, std::uint32_t axis, Placement placement);
 
+  /// Keeps that an op is to run in no form but this strategy's along an axis. Errors: another demanded its own there.
+  Status demand(const Graph& graph, const Asker& asker, OpId op, std::uint32_t axis);
+
  private:
   struct Wish {
     Asker asker;
     Placement placement;
   };
   std::map<std::tuple<How, ValueId, std::uint32_t>, Wish> wishes_;
+  std::map<std::pair<OpId, std::uint32_t>, Asker> demands_;
 };
 
 }  // namespace baleen

@@ -18,6 +18,7 @@ class Assembler {
   void run(bool poison) {
     lay_out();
     report();
+    report_working();
     report_held();
     for (const LoweredSection& section : lowered_.sections)
       program_.segments.push_back({section.name, section.loop, {}});
@@ -53,10 +54,38 @@ class Assembler {
     MemoryReport& memory = program_.memory;
     memory.arena_bytes = plan_.arena_bytes;
     memory.peak_bytes = plan_.peak_bytes;
+    const WorkingBytes working = working_at(plan_.peak_position, memory.gradients);
+    memory.inputs = working.inputs;
+    memory.activations = working.activations;
+    memory.scratch = working.scratch;
+  }
+
+  void report_working() {
+    std::vector<Interval> intervals;
+    for (const auto& item : lifetimes_.items)
+      if (!is_gradient(item)) intervals.push_back(item.interval);
+    std::uint64_t gradients = 0;
+    program_.memory.working = working_at(find_peak(intervals, program_.device->alignment()).position, gradients);
+  }
+
+  /// What is live at a position; gradients are added to `gradients`.
+  WorkingBytes working_at(std::int64_t position, std::uint64_t& gradients) const {
+    WorkingBytes working;
     for (const auto& item : lifetimes_.items) {
-      if (item.interval.first > plan_.peak_position || item.interval.last < plan_.peak_position) continue;
-      kind_of(item) += align_up(item.interval.bytes, program_.device->alignment());
+      if (item.interval.first > position || item.interval.last < position) continue;
+      std::uint64_t& kind = is_gradient(item)                                              ? gradients
+                            : item.storage == kNone                                        ? working.scratch
+                            : lowered_.storages[item.storage].kind == Storage::Kind::input ? working.inputs
+                                                                                           : working.activations;
+      kind += align_up(item.interval.bytes, program_.device->alignment());
     }
+    return working;
+  }
+
+  bool is_gradient(const Lifetimes::Item& item) const {
+    if (item.storage == kNone) return false;
+    const Storage& storage = lowered_.storages[item.storage];
+    return storage.kind != Storage::Kind::input && storage.role == Role::gradient;
   }
 
   /// First and last position of the last loop, or where there is none the end of the backward pass; 0 where there is
@@ -101,14 +130,6 @@ class Assembler {
     }
   }
 
-  std::uint64_t& kind_of(const Lifetimes::Item& item) {
-    MemoryReport& memory = program_.memory;
-    if (item.storage == kNone) return memory.scratch;
-    const Storage& storage = lowered_.storages[item.storage];
-    if (storage.kind == Storage::Kind::input) return memory.inputs;
-    return storage.role == Role::gradient ? memory.gradients : memory.activations;
-  }
-
   /// Whether its address depends on the micro-batch.
   bool moves(LowValue v) const {
     return v != kNone && (lowered_.values[v].view.micro_step != 0 || lowered_.storage_of(v).copies > 1);
@@ -131,6 +152,7 @@ class Assembler {
     Instruction instruction;
     instruction.guard = launch.guard;
     instruction.kernel = program_.kernels[launch.kernel].handle;
+    instruction.work = program_.kernels[launch.kernel].work;
     instruction.first_address = static_cast<std::uint32_t>(program_.sources.size());
     instruction.address_count = static_cast<std::uint32_t>(launch.operands.size() + 1);
     instruction.label = label(steps_[step]);
@@ -152,6 +174,8 @@ class Assembler {
     Instruction instruction;
     instruction.kind = Instruction::Kind::zero;
     instruction.bytes = lowered_.bytes(v);
+    instruction.work.bytes = instruction.bytes;
+    instruction.label = label(steps_[step]);
     instruction.address_count = 1;
     instruction.per_micro = moves(v) ? 1 : 0;
     instruction.first_address = address_of(v, 0);

@@ -50,8 +50,15 @@ class CallOrder {
   }
 
   void visit(LowOp number) {
-    for (LowValue v : lowered_.ops[number].op.inputs)
-      if (auto made = bucket_making_.find(v); made != bucket_making_.end()) close(made->second);
+    const Op& op = lowered_.ops[number].op;
+    for (LowValue v : op.inputs)
+      if (auto made = bucket_making_.find(v); made != bucket_making_.end()) {
+        // What a call brings is contiguous: to give it another shape reads nothing, on any rank.
+        if (op.kind->name == "reshape")
+          bucket_making_[op.outputs[0]] = made->second;
+        else
+          close(made->second);
+      }
     if (lowered_.ops[number].means != Means::collective) return;
     const auto bucket = bucket_of(number);
     if (!bucket) {

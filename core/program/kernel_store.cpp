@@ -3,7 +3,26 @@
 
 #include <algorithm>
 
+#include "baleen/dtype.hpp"
+
 namespace baleen {
+namespace {
+
+/// Of all that has an address, as far as strides do not repeat it.
+std::uint64_t bytes_of(const RegionView& region, const std::vector<LowValue>& operands) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i] == kNone) continue;
+    const baleen_tensor_t& tensor = region.tensors()[i];
+    std::uint64_t elements = 1;
+    for (std::uint32_t d = 0; d < tensor.rank; ++d)
+      if (tensor.stride[d] != 0) elements *= static_cast<std::uint64_t>(tensor.shape[d]);
+    bytes += elements * dtype_size(tensor.dtype);
+  }
+  return bytes;
+}
+
+}  // namespace
 
 KernelStore::~KernelStore() {
   for (const CompiledKernel& kernel : kernels_) device_->table().release(device_->handle(), kernel.handle);
@@ -30,6 +49,7 @@ Result<std::uint32_t> KernelStore::compile(const RegionView& region, const Op& a
       kernel.operands[i] = kNone;
   for (std::uint64_t i = 0; i < made.alias_count; ++i)
     kernel.aliases.emplace_back(region.values()[made.aliases[i].output], region.values()[made.aliases[i].input]);
+  kernel.work = {made.flops, bytes_of(region, kernel.operands)};
   kernels_.push_back(std::move(kernel));
   return static_cast<std::uint32_t>(kernels_.size() - 1);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/program/device.hpp"
+#include "core/program/program.hpp"
 #include "core/program/region_view.hpp"
 
 namespace baleen {
@@ -15,6 +16,7 @@ struct CompiledKernel {
   std::uint64_t scratch_bytes = 0;
   std::vector<LowValue> operands;                      ///< per tensor; kNone where no address is needed
   std::vector<std::pair<LowValue, LowValue>> aliases;  ///< output, input: may have the same bytes
+  Work work = {};
 };
 
 /// Owns kernels and gives them back to the device, which must outlive this.

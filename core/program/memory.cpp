@@ -58,20 +58,6 @@ class FirstFit {
   Order placed_;  ///< by offset
 };
 
-std::pair<std::uint64_t, std::int64_t> peak(const std::vector<Interval>& intervals, const FirstFit& fit) {
-  std::map<std::int64_t, std::int64_t> changes;
-  for (std::size_t i = 0; i < intervals.size(); ++i) {
-    changes[intervals[i].first] += static_cast<std::int64_t>(fit.size(i));
-    changes[intervals[i].last + 1] -= static_cast<std::int64_t>(fit.size(i));
-  }
-  std::int64_t live = 0, most = 0, where = 0;
-  for (const auto& [position, change] : changes) {
-    live += change;
-    if (live > most) most = live, where = position;
-  }
-  return {static_cast<std::uint64_t>(most), where};
-}
-
 /// Starting orders: large first; large and long-lived first; long-lived first; as they come.
 std::vector<Order> starting_orders(const std::vector<Interval>& intervals) {
   Order plain(intervals.size());
@@ -94,10 +80,27 @@ void promote_highest(Order& order, const FirstFit& fit, const std::vector<std::u
 
 }  // namespace
 
+MemoryPeak find_peak(const std::vector<Interval>& intervals, std::uint64_t alignment) {
+  std::map<std::int64_t, std::int64_t> changes;
+  for (const Interval& interval : intervals) {
+    const auto bytes = static_cast<std::int64_t>(align_up(interval.bytes, alignment));
+    changes[interval.first] += bytes;
+    changes[interval.last + 1] -= bytes;
+  }
+  std::int64_t live = 0, most = 0, where = 0;
+  for (const auto& [position, change] : changes) {
+    live += change;
+    if (live > most) most = live, where = position;
+  }
+  return {static_cast<std::uint64_t>(most), where};
+}
+
 MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t alignment) {
   FirstFit fit(intervals, alignment);
   MemoryPlan plan;
-  std::tie(plan.peak_bytes, plan.peak_position) = peak(intervals, fit);
+  const MemoryPeak peak = find_peak(intervals, alignment);
+  plan.peak_bytes = peak.bytes;
+  plan.peak_position = peak.position;
   plan.arena_bytes = UINT64_MAX;
   plan.offsets.resize(intervals.size());
   auto good = [&] {

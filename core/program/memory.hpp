@@ -18,6 +18,14 @@ struct MemoryPlan {
   std::int64_t peak_position = 0;
 };
 
+struct MemoryPeak {
+  std::uint64_t bytes = 0;
+  std::int64_t position = 0;  ///< the first where as much is live
+};
+
+/// The most that is live at once, sizes rounded up to `alignment`.
+MemoryPeak find_peak(const std::vector<Interval>& intervals, std::uint64_t alignment);
+
 /// Finds offsets by first fit in several orders and keeps the best. Sizes count rounded up to `alignment`, a power of
 /// two.
 MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t alignment);

@@ -85,6 +85,28 @@ std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordi
   return elements * dtype_size(call.dtype);
 }
 
+/// Spans of calls say which one it is, so that beginnings find their waits, and what this rank sends.
+void name_calls(ProgramImpl& program) {
+  for (const Segment& segment : program.segments)
+    for (const Instruction& i : segment.instructions) {
+      if (i.kind != Instruction::Kind::begin && i.kind != Instruction::Kind::wait) continue;
+      const std::uint64_t bytes = bytes_sent(program.calls[i.call], program.scheduled.graph.mesh(), program.at);
+      program.labels[i.label] += " #" + std::to_string(i.call + 1) + ", " + std::to_string(bytes) + " bytes";
+    }
+}
+
+/// The category of an instruction's span; null where it has none.
+const char* category_of(Instruction::Kind kind) {
+  switch (kind) {
+    case Instruction::Kind::launch:
+    case Instruction::Kind::zero: return "compute";
+    case Instruction::Kind::begin: return "begin";
+    case Instruction::Kind::wait: return "wait";
+    case Instruction::Kind::poison: break;
+  }
+  return nullptr;
+}
+
 /// One run of a program.
 class Runner {
  public:
@@ -177,9 +199,8 @@ class Runner {
     const std::int64_t begin = now();
     BALEEN_TRY(execute(i));
     BALEEN_TRY(synchronize());
-    if (i.kind == Instruction::Kind::launch || i.kind == Instruction::Kind::wait)
-      options_.spans->push_back(
-          {program_.labels[i.label].c_str(), i.kind == Instruction::Kind::wait ? "wait" : "compute", begin, now()});
+    if (const char* category = category_of(i.kind))
+      options_.spans->push_back({program_.labels[i.label].c_str(), category, begin, now(), i.work});
     return {};
   }
 
@@ -226,6 +247,7 @@ Result<Program> Program::compile(ScheduledGraph scheduled, Device& device, const
   BALEEN_TRY_ASSIGN(steps, schedule_calls(lowered, std::move(steps)));
   const Lifetimes lifetimes = find_lifetimes(lowered, steps, impl->kernels);
   assemble(*impl, lowered, steps, lifetimes, options);
+  name_calls(*impl);
   return Program(std::move(impl));
 }
 

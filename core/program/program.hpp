@@ -47,6 +47,12 @@ struct Port {
 enum class Guard : std::uint8_t { always, first, not_first, last };
 
 /// One launch. Addresses are resolved when the program is bound to arenas.
+/// What a launch does at least: arithmetic, and bytes of its operands, each once.
+struct Work {
+  double flops = 0;
+  std::uint64_t bytes = 0;
+};
+
 struct Instruction {
   enum class Kind : std::uint8_t { launch, poison, zero, begin, wait } kind = Kind::launch;
   Guard guard = Guard::always;
@@ -57,12 +63,21 @@ struct Instruction {
   std::uint64_t bytes = 0;          ///< poison, zero: from the only address on
   std::uint32_t call = 0;           ///< begin, wait: which of the program's calls of the transport
   std::uint32_t label = 0;          ///< in the program's table of names, for spans
+  Work work;                        ///< launch, zero
 };
 
 struct Segment {
   std::string name;
   int loop = -1;
   std::vector<Instruction> instructions;
+};
+
+/// Bytes of the work arena that are live at one moment, gradients of parameters apart, each buffer rounded up to the
+/// device's alignment.
+struct WorkingBytes {
+  std::uint64_t inputs = 0, activations = 0, scratch = 0;  ///< gathered parameters are activations too
+
+  std::uint64_t total() const { return inputs + activations + scratch; }
 };
 
 /// Exact bytes of the work arena by what they are for, at the moment of the peak.
@@ -73,6 +88,7 @@ struct MemoryReport {
   /// Gradients that are held until the update, without padding: with micro-batches those that are added up over all of
   /// them, else those that the backward pass leaves. What calls receive meanwhile is not counted.
   std::uint64_t held_gradients = 0;
+  WorkingBytes working;  ///< at the moment when this is most, which may be another than the peak
 };
 
 /// What a program sends per run, of one kind along one set of axes.
@@ -133,7 +149,8 @@ class Program {
   struct RunOptions {
     std::uint64_t seed = 0;
     std::uint64_t step = 0;
-    /// A span per launch is appended where it is not null. Launches are then waited for one by one.
+    /// A span per launch ("compute"), beginning of a call ("begin") and wait for one ("wait") is appended where it is
+    /// not null. Launches are then waited for one by one.
     std::vector<struct SpanRecord>* spans = nullptr;
     /// Nanoseconds spent per segment are added here by segment number where it is not null (as many as segments).
     std::vector<std::int64_t>* segment_ns = nullptr;
@@ -151,6 +168,7 @@ struct SpanRecord {
   const char* name;
   const char* category;
   std::int64_t begin = 0, end = 0;  ///< std::chrono::steady_clock nanoseconds
+  Work work;
 };
 
 }  // namespace baleen

@@ -90,10 +90,12 @@ class StepBuilder {
     steps_.push_back(std::move(step));
   }
 
+  /// A view of nothing is no step, as any other view: a step would have to wait for what brings nothing.
   void add_empty(LowOp number) {
     ProgramStep step = step_of(number);
     for (LowValue v : step.writes)
       if (lowered_.elements(v) > 0) step.zeros.push_back(v);
+    if (step.zeros.empty() && op(number).op.kind->has(kView)) return;
     steps_.push_back(std::move(step));
   }
 

@@ -31,20 +31,23 @@ struct Monitors::Member {
   }
 };
 
-Result<std::unique_ptr<Monitors>> Monitors::create(std::vector<OpenMonitor> chosen, Log log) {
+Result<std::unique_ptr<Monitors>> Monitors::create(std::vector<OpenMonitor> chosen, Log log, std::int32_t rank) {
   std::vector<std::unique_ptr<Member>> members;
   for (OpenMonitor& monitor : chosen) {
     auto member = std::make_unique<Member>(monitor.plugin, std::move(monitor.settings));
     BALEEN_TRY_ASSIGN(member->table, member->plugin.table<baleen_monitor_t>("monitor"));
+    if (rank != 0 && !member->table->spans) continue;
     BALEEN_TRY(
         member->plugin.check(member->table->create(member->plugin.host(), member->settings.get(), &member->monitor)));
     members.push_back(std::move(member));
   }
-  return std::unique_ptr<Monitors>(new Monitors(std::move(members), std::move(log)));
+  return std::unique_ptr<Monitors>(new Monitors(std::move(members), std::move(log), rank));
 }
 
-Monitors::Monitors(std::vector<std::unique_ptr<Member>> members, Log log)
-    : members_(std::move(members)), log_(std::move(log)), start_ns_(now_ns()), thread_([this] { work(); }) {}
+Monitors::Monitors(std::vector<std::unique_ptr<Member>> members, Log log, std::int32_t rank)
+    : members_(std::move(members)), log_(std::move(log)), rank_(rank), start_ns_(now_ns()), thread_([this] {
+        work();
+      }) {}
 
 Monitors::~Monitors() {
   {
@@ -105,7 +108,7 @@ void Monitors::record(baleen_record_kind_t kind, std::int64_t step, std::int64_t
     std::vector<baleen_fact_t> list;
     for (const Fact& fact : facts)
       list.push_back({abi(fact.name), fact.number, fact.text.empty() ? baleen_string_t{nullptr, 0} : abi(fact.text)});
-    baleen_record_t record{sizeof(baleen_record_t), kind, 0, step, steps, at, list.data(), list.size()};
+    baleen_record_t record{sizeof(baleen_record_t), kind, rank_, step, steps, at, list.data(), list.size()};
     for (auto& member : members_) tell(*member, [&](Member& m) { return m.table->record(m.monitor, &record); });
   });
 }
@@ -113,7 +116,8 @@ void Monitors::record(baleen_record_kind_t kind, std::int64_t step, std::int64_t
 void Monitors::spans(std::vector<MonitorSpan> spans) {
   enqueue([this, spans = std::move(spans)] {
     std::vector<baleen_span_t> list;
-    for (const MonitorSpan& s : spans) list.push_back({abi(s.name), abi(s.category), s.begin, s.end, s.step, 0, 0});
+    for (const MonitorSpan& s : spans)
+      list.push_back({abi(s.name), abi(s.category), s.begin, s.end, s.step, rank_, 0, s.flops, s.bytes});
     for (auto& member : members_)
       if (member->table->spans)
         tell(*member, [&](Member& m) { return m.table->spans(m.monitor, list.data(), list.size()); });

@@ -34,12 +34,15 @@ struct MonitorSpan {
   const char* category;
   std::int64_t begin, end;  ///< nanoseconds since the start of the run
   std::int64_t step;
+  double flops = 0;
+  std::uint64_t bytes = 0;
 };
 
 class Monitors {
  public:
-  /// Makes the monitors. `log` hears of a monitor that fails later, which ends nothing.
-  static Result<std::unique_ptr<Monitors>> create(std::vector<OpenMonitor> chosen, Log log);
+  /// Makes the monitors of a rank: all on rank 0, elsewhere those that want spans. `log` hears of a monitor that fails
+  /// later, which ends nothing.
+  static Result<std::unique_ptr<Monitors>> create(std::vector<OpenMonitor> chosen, Log log, std::int32_t rank = 0);
   /// Tells all that is queued, then closes the monitors.
   ~Monitors();
   Monitors(const Monitors&) = delete;
@@ -58,13 +61,14 @@ class Monitors {
 
  private:
   struct Member;
-  explicit Monitors(std::vector<std::unique_ptr<Member>> members, Log log);
+  Monitors(std::vector<std::unique_ptr<Member>> members, Log log, std::int32_t rank);
   void enqueue(std::function<void()> task);
   void work();
   void tell(Member& member, const std::function<baleen_status_t(Member&)>& call);
 
   std::vector<std::unique_ptr<Member>> members_;
   Log log_;
+  std::int32_t rank_;
   std::int64_t start_ns_;
   std::mutex mutex_;
   std::condition_variable changed_;

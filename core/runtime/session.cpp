@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "baleen/dtype.hpp"
+#include "baleen/plugin.hpp"
 
 namespace baleen {
 namespace {
@@ -109,12 +110,23 @@ void Session::Impl::add_times(Facts& facts, double step_ms, double data_ms) {
   facts["memory_bytes"] = facts["memory_peak_bytes"] = static_cast<double>(planned.at("total"));
 }
 
+/// What the device does at most, for those who compare spans with it.
+void Session::Impl::add_peaks(std::vector<Fact>& facts) const {
+  if (!monitors.wants_spans()) return;
+  const auto* peak = static_cast<const baleen_peak_t*>(device.table().query(device.handle(), abi(BALEEN_DEVICE_PEAK)));
+  double flops = 0, bytes = 0;
+  if (!peak || !device.check(peak->measure(device.handle(), &flops, &bytes))) return;
+  facts.push_back({"peak_flops_per_second", flops, {}});
+  facts.push_back({"peak_bytes_per_second", bytes, {}});
+}
+
 void Session::Impl::tell_spans() {
   if (spans.empty()) return;
   std::vector<MonitorSpan> list;
   list.reserve(spans.size());
   for (const SpanRecord& s : spans)
-    list.push_back({s.name, s.category, s.begin - monitors.start_ns(), s.end - monitors.start_ns(), steps_done});
+    list.push_back({s.name, s.category, s.begin - monitors.start_ns(), s.end - monitors.start_ns(), steps_done,
+                    s.work.flops, s.work.bytes});
   spans.clear();
   monitors.spans(std::move(list));
 }
@@ -158,6 +170,7 @@ void Session::start() {
   facts.push_back({"unit", 0, info.unit});
   facts.push_back({"data", 0, info.summary});
   facts.push_back({"planned_bytes", static_cast<double>(impl_->planned.at("total")), {}});
+  impl_->add_peaks(facts);
   for (const Traffic& t : traffic())
     facts.push_back({"sent_bytes." + t.kind + "." + t.axes, static_cast<double>(t.bytes), {}});
   for (const auto& [kind, bytes] : impl_->planned)
@@ -279,6 +292,7 @@ std::int64_t Session::position() const { return impl_->reader ? impl_->reader->p
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }
 const std::map<std::string, std::uint64_t>& Session::planned_bytes() const { return impl_->planned; }
+std::uint64_t Session::working_bytes() const { return impl_->working.total(); }
 
 Status Session::Impl::copy(void* to, const void* from, std::uint64_t bytes) {
   BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), to, from, bytes)));

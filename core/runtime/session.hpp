@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/manifest/manifest.hpp"
 #include "core/program/program.hpp"
 #include "core/runtime/dataset.hpp"
 #include "core/runtime/monitors.hpp"
@@ -17,9 +18,10 @@ struct SessionOptions {
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
-  std::vector<Fact> start_facts;         ///< what the START record says beside the session's own facts
-  Communicator* communicator = nullptr;  ///< with several ranks; borrowed, outlives the session
-  std::int64_t local_ranks = 1;          ///< that share this host's memory
+  std::vector<Fact> start_facts;                   ///< what the START record says beside the session's own facts
+  Communicator* communicator = nullptr;            ///< with several ranks; borrowed, outlives the session
+  std::int64_t local_ranks = 1;                    ///< that share this host's memory
+  std::optional<ManifestBudget> activations = {};  ///< a bound on what is held beside model states
 };
 
 /// Facts by name, as monitors and `on_step` see them: "loss", "gradient_norm", "lr", "units_per_second", "step_ms", …
@@ -28,9 +30,9 @@ using Facts = std::map<std::string, double>;
 /// What `baleen run` drives, mostly through the Lua training loop. [one thread]
 class Session {
  public:
-  /// Compiles the programs, refuses a plan that does not fit (BALEEN_NO_MEMORY, with the bytes by kind and what would
-  /// help) before anything is allocated, allocates, and runs the initialize program. Borrowed: `device` and `monitors`
-  /// outlive the session.
+  /// Compiles the programs, refuses a plan that does not fit into the device or the budget (BALEEN_NO_MEMORY, with the
+  /// bytes by kind and what would help) before anything is allocated, allocates, and runs the initialize program.
+  /// Borrowed: `device` and `monitors` outlive the session.
   static Result<std::unique_ptr<Session>> create(Plan plan, Device& device, std::shared_ptr<Dataset> data,
                                                  Monitors& monitors, SessionOptions options);
   ~Session();
@@ -65,6 +67,8 @@ class Session {
   /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
   /// and "total", which is exactly what is allocated.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
+  /// What is held at once beside model states (session_memory).
+  std::uint64_t working_bytes() const;
   /// Bytes of the arenas.
   std::uint64_t allocated_bytes() const;
   /// What one training step sends, by kind and mesh axes.

@@ -10,6 +10,8 @@ Status Session::Impl::compile(Plan plan) {
   BALEEN_TRY(compile_all(std::move(plan), device, at));
   planned = plan_memory(persistent, all(), device);
   BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
+  working = working_memory(all());
+  if (options.activations) BALEEN_TRY(check_budget(working, *options.activations, options.batch, micro_batches));
   BALEEN_TRY_ASSIGN(train_share, BatchShare::create(*train, data->info(), options.batch));
   if (evaluate) {
     BALEEN_TRY_ASSIGN(evaluate_share, BatchShare::create(*evaluate, data->info(), options.batch));

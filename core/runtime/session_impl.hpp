@@ -22,8 +22,9 @@ struct Session::Impl : JobPrograms {
   SessionOptions options;
   std::vector<ScalarSpec> scalars;
   std::map<std::string, std::uint64_t> planned;
+  WorkingBytes working;
   Arena persistent_arena, work_arena;
-  std::unique_ptr<ShardGather> gather;              ///< made when it is first needed
+  std::unique_ptr<ShardGather> gather;  ///< made when it is first needed
   BatchShare train_share, evaluate_share;
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
@@ -44,6 +45,7 @@ struct Session::Impl : JobPrograms {
   Status run(Program& program, std::uint64_t step);
   Result<Facts> means(const Program& program);
   void add_times(Facts& facts, double step_ms, double data_ms);
+  void add_peaks(std::vector<Fact>& facts) const;
   void tell_spans();
   Status copy(void* to, const void* from, std::uint64_t bytes);
   /// The tensor of this name, of which the caller has `bytes` for the whole.

@@ -5,6 +5,19 @@
 #include <cstdio>
 
 namespace baleen {
+namespace {
+
+/// "12.3 MiB (12900000 bytes)".
+std::string exact_text(std::uint64_t bytes) { return bytes_text(bytes) + " (" + std::to_string(bytes) + " bytes)"; }
+
+/// "`accumulate` = 4 or more (micro-batches of a batch of 8), a smaller batch, " where that is possible.
+std::string smaller_batch(std::int64_t batch, std::int64_t micro_batches) {
+  if (batch / micro_batches <= 1) return {};
+  return "`accumulate` = " + std::to_string(std::min(batch, micro_batches * 2)) +
+         " or more (micro-batches of a batch of " + std::to_string(batch) + "), a smaller batch, or ";
+}
+
+}  // namespace
 
 std::string bytes_text(std::uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -44,8 +57,8 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
   const std::uint64_t total = planned.at("total");
   const std::uint64_t have = device.info().memory_bytes / static_cast<std::uint64_t>(local_ranks);
   if (total <= have) return {};
-  std::string text = "the plan needs " + bytes_text(total) + " (" + std::to_string(total) + " bytes) and device `" +
-                     device.info().name + "` has " + bytes_text(have) +
+  std::string text = "the plan needs " + exact_text(total) + " and device `" + device.info().name + "` has " +
+                     bytes_text(have) +
                      (local_ranks > 1 ? " for each of its " + std::to_string(local_ranks) + " ranks:" : ":");
   for (const auto& [kind, bytes] : planned)
     if (kind != "total" && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
@@ -54,13 +67,29 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
   if (total - work > have)
     text +=
         " Parameters and optimizer alone do not fit: make the model smaller, or choose an optimizer with fewer slots";
-  else if (batch / micro_batches > 1)
-    text += " What would help: `accumulate` = " + std::to_string(std::min(batch, micro_batches * 2)) +
-            " or more (micro-batches of a batch of " + std::to_string(batch) +
-            "), a smaller batch, or a shorter context";
   else
-    text += " What would help: a shorter context, or a smaller model";
+    text += " What would help: " + smaller_batch(batch, micro_batches) + "a shorter context" +
+            (batch / micro_batches > 1 ? "" : ", or a smaller model");
   return Error{BALEEN_NO_MEMORY, text, {}};
+}
+
+WorkingBytes working_memory(const std::vector<const Program*>& programs) {
+  WorkingBytes most;
+  for (const Program* program : programs)
+    if (program->memory().working.total() > most.total()) most = program->memory().working;
+  return most;
+}
+
+Status check_budget(const WorkingBytes& working, const ManifestBudget& budget, std::int64_t batch,
+                    std::int64_t micro_batches) {
+  if (working.total() <= budget.bytes) return {};
+  return Error{BALEEN_NO_MEMORY,
+               "a rank holds " + exact_text(working.total()) + " at once beside model states (activations " +
+                   bytes_text(working.activations) + ", inputs " + bytes_text(working.inputs) + ", scratch " +
+                   bytes_text(working.scratch) + ") and the budget is " + exact_text(budget.bytes) +
+                   ". What would help: more ranks along a mesh axis that cuts `batch` or `seq`, " +
+                   smaller_batch(batch, micro_batches) + "a shorter context",
+               budget.where};
 }
 
 }  // namespace baleen

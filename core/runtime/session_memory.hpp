@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/manifest/manifest.hpp"
 #include "core/program/program.hpp"
 
 namespace baleen {
@@ -17,6 +18,14 @@ std::map<std::string, std::uint64_t> plan_memory(const PersistentLayout& persist
 /// share of the device's memory.
 Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t local_ranks,
                     std::int64_t batch, std::int64_t micro_batches);
+
+/// What a rank holds at once beside model states, in whichever of the programs this is most: inputs, activations and
+/// their gradients, gathered parameters and scratch. Gradients of parameters do not count, nor what offsets waste.
+WorkingBytes working_memory(const std::vector<const Program*>& programs);
+
+/// BALEEN_NO_MEMORY at the budget's place, with the bytes by kind and what would help, if that exceeds the budget.
+Status check_budget(const WorkingBytes& working, const ManifestBudget& budget, std::int64_t batch,
+                    std::int64_t micro_batches);
 
 /// "12.3 MiB".
 std::string bytes_text(std::uint64_t bytes);

@@ -47,7 +47,7 @@ class Description {
   std::string path() const { return scopes_.empty() ? std::string() : scopes_.back().path; }
 
   // --- annotations (description_parallel.cpp)
-  /// Its number; the same for equal ones.
+  /// Its number; the same for equal ones. Throws at a second `layout` of one name and axis.
   std::size_t annotate(Annotation annotation);
   /// What is made until `leave` belongs to it. Returns what `enter` of a scope does.
   std::size_t enter(Annotation annotation, int depth);
@@ -88,6 +88,7 @@ class Description {
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
 
  private:
+  void check_first(const Annotation& layout) const;
   void note_made(ValueId value);
   void tag_parameter(ValueId parameter);
 

@@ -20,8 +20,18 @@ bool holds(const std::string& lists, const std::string& list) {
 std::size_t Description::annotate(Annotation annotation) {
   const auto known = std::find(annotations_.begin(), annotations_.end(), annotation);
   if (known != annotations_.end()) return static_cast<std::size_t>(known - annotations_.begin());
+  if (annotation.kind == Annotation::Kind::layout) check_first(annotation);
   annotations_.push_back(std::move(annotation));
   return annotations_.size() - 1;
+}
+
+void Description::check_first(const Annotation& layout) const {
+  for (const Annotation& first : annotations_) {
+    if (first.kind != layout.kind || first.pattern != layout.pattern || first.axis != layout.axis) continue;
+    throw ScriptError(invalid("parallel.layout of `" + layout.pattern + "` along `" + layout.axis +
+                                  "` is chosen already, at " + first.where + "; take one of the two away",
+                              layout.where));
+  }
 }
 
 std::size_t Description::enter(Annotation annotation, int depth) {

@@ -24,6 +24,11 @@ class Sequence : public Strategy {
     std::string name(settings.text("axis"));
     if (name.empty()) name = mode == "megatron" ? "tensor" : "sequence";
     const auto axis = mesh.find(name);
+    if (!axis && is_split(name, mesh))
+      return unsupported(
+          "strategy `sequence` works along the whole mesh axis `" + name +
+          "`, and another strategy has split it into parts; leave that one in a mode that keeps its axis "
+          "whole, as mode = \"1d\", or take mode = \"ulysses\" or \"ring\" along an axis of its own");
     if (!axis && mesh.count() > 0)
       return invalid("strategy `sequence` works along the mesh axis `" + name +
                      "`, and the mesh has none; add it to [mesh], or name another with its option `axis`");
@@ -48,6 +53,12 @@ class Sequence : public Strategy {
   }
 
  private:
+  static bool is_split(const std::string& name, MeshView mesh) {
+    for (std::uint32_t axis = 0; axis < mesh.count(); ++axis)
+      if (mesh.name(axis).starts_with(name + ".")) return true;
+    return false;
+  }
+
   static std::unique_ptr<Mode> mode_of(std::string_view name, std::uint32_t axis, MeshView mesh) {
     if (name == "ring") return std::make_unique<Ring>(axis, mesh);
     if (name == "megatron") return std::make_unique<Megatron>(axis);

@@ -19,15 +19,20 @@ std::int64_t side_of(std::int64_t ranks, int exponent) {
 std::string nearest(std::int64_t ranks, int exponent, std::int64_t depth) {
   std::string text;
   const std::int64_t below = side_of(ranks / depth, exponent);
-  for (std::int64_t side : {std::max<std::int64_t>(below, 2), std::max<std::int64_t>(below, 2) + 1}) {
-    std::string product = depth > 1 ? std::to_string(depth) + " x " : "";
-    for (int i = 0; i < exponent; ++i) product += (i ? " x " : "") + std::to_string(side);
-    text += (text.empty() ? "" : " or ") + std::to_string(depth * power(side, exponent)) + " (" + product + ")";
-  }
+  for (std::int64_t side : {std::max<std::int64_t>(below, 2), std::max<std::int64_t>(below, 2) + 1})
+    text += (text.empty() ? "" : " or ") + ranks_text(side, exponent, depth);
   return text;
 }
 
 }  // namespace
+
+std::string ranks_text(std::int64_t side, int exponent, std::int64_t depth) {
+  const std::string ranks = std::to_string(depth * power(side, exponent));
+  if (exponent == 1) return ranks;
+  std::string product = depth > 1 ? std::to_string(depth) + " x " : "";
+  for (int i = 0; i < exponent; ++i) product += (i ? " x " : "") + std::to_string(side);
+  return ranks + " (" + product + ")";
+}
 
 Result<Shape> Shape::of(const Settings& settings) {
   Shape shape{std::string(settings.text("axis")), std::string(settings.text("mode")), settings.integer("depth")};

@@ -22,8 +22,8 @@ Status ColumnsRows::rewrite(GraphView graph) {
 }
 
 Status ColumnsRows::place(GraphView graph, Placing placing) {
-  const std::string_view name = placing.mesh().name(axis_);
-  BALEEN_TRY(check_inner(graph, placing.mesh().size(axis_), name));
+  const std::string name(placing.mesh().name(axis_));
+  BALEEN_TRY(check_inner(graph, {placing.mesh().size(axis_), name, name}));
   for (const char* inner : {"heads", "ff", "vocab"}) placing.cut(axis_, inner);
   bool any = false;
   for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
@@ -36,7 +36,7 @@ Status ColumnsRows::place(GraphView graph, Placing placing) {
   }
   if (any) return {};
   return invalid("no parameter has the logical axis `heads`, `ff` or `vocab`, so there is nothing to cut along `" +
-                 std::string(name) +
+                 name +
                  "`; name the inner dimension of each pair of linear layers, as in nn.linear { out = "
                  "64, axes = { \"ff\" } }, or take mode = \"2d\"");
 }

@@ -167,7 +167,7 @@ Status Cube::rewrite(GraphView graph) {
 }
 
 Status Cube::place(GraphView graph, Placing placing) {
-  BALEEN_TRY(check_inner(graph, mesh_.size(col_), mesh_.name(col_)));
+  BALEEN_TRY(check_inner(graph, inner_axis(mesh_, col_, 3)));
   BALEEN_TRY(check_batch(graph, mesh_.size(depth_) * mesh_.size(row_), "rows of the cube"));
   placing.cut(depth_, "batch");
   for (const std::uint32_t axis : {row_, col_})

@@ -5,6 +5,8 @@
 #include <array>
 #include <string>
 
+#include "axis_split.hpp"
+
 namespace baleen::tensor_parallel {
 namespace {
 
@@ -22,11 +24,19 @@ std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted) {
   return best;
 }
 
-Error too_few(const baleen_value_info_t& value, int dim, std::int64_t ranks, std::string_view axis) {
-  const std::string name(view(value.axes[dim])), extent = text(value.shape[dim]);
-  return invalid("parameter `" + std::string(view(value.name)) + "` has `" + name + "` = " + extent +
-                 ", which cannot be cut over the " + text(ranks) + " ranks along `" + std::string(axis) + "`; make `" +
-                 name + "` " + text(ranks) + " or more, or `" + std::string(axis) + "` " + extent + " or less");
+/// ", or make `tensor` 9 (3 x 3)": ranks that cut inner dimensions in so many parts. Nothing where these are no grid.
+std::string or_ranks(const InnerAxis& axis, std::int64_t parts) {
+  if (axis.exponent > 1 && parts < 2) return {};
+  return ", or make `" + axis.whole + "` " + ranks_text(parts, axis.exponent, axis.depth);
+}
+
+Error too_few(const baleen_value_info_t& value, int dim, const InnerAxis& axis) {
+  const std::string name(view(value.axes[dim]));
+  const std::int64_t extent = value.shape[dim];
+  return invalid("parameter `" + std::string(view(value.name)) + "` has `" + name + "` = " + text(extent) +
+                 ", which cannot be cut over the " + text(axis.parts) + " ranks along `" + axis.name + "`; make `" +
+                 name + "` " + text(axis.parts) + " or more" + or_ranks(axis, extent) +
+                 (axis.exponent == 1 ? " or less" : ""));
 }
 
 /// `number` rounded to a multiple of `ranks`, at least one.
@@ -34,16 +44,16 @@ std::int64_t nearest_multiple(std::int64_t number, std::int64_t ranks) {
   return std::max<std::int64_t>(1, (number + ranks / 2) / ranks) * ranks;
 }
 
-Status check_groups(std::string_view name, std::int64_t heads, std::int64_t groups, std::int64_t ranks,
-                    std::string_view axis) {
+Status check_groups(std::string_view name, std::int64_t heads, std::int64_t groups, const InnerAxis& axis) {
+  const std::int64_t ranks = axis.parts;
   if (heads == groups || (heads % ranks == 0 && groups % ranks == 0)) return {};
   const std::int64_t group_count = nearest_multiple(groups, ranks);
   const std::int64_t head_count = std::max<std::int64_t>(1, (heads + group_count / 2) / group_count) * group_count;
   return invalid(std::string(name) + ": " + text(heads) + " heads that share " + text(groups) +
-                 " of keys and values cannot be cut over the " + text(ranks) + " ranks along `" + std::string(axis) +
+                 " of keys and values cannot be cut over the " + text(ranks) + " ranks along `" + axis.name +
                  "`: both must divide, so that each rank has the keys of its queries; take heads = " +
-                 text(head_count) + " and kv_heads = " + text(group_count) + ", or make `" + std::string(axis) + "` " +
-                 text(nearest_divisor(greatest_common_divisor(heads, groups), ranks)));
+                 text(head_count) + " and kv_heads = " + text(group_count) +
+                 or_ranks(axis, nearest_divisor(greatest_common_divisor(heads, groups), ranks)));
 }
 
 }  // namespace
@@ -59,18 +69,23 @@ std::optional<int> inner_dimension(const baleen_value_info_t& value) {
   return std::nullopt;
 }
 
-Status check_inner(GraphView graph, std::int64_t ranks, std::string_view axis) {
+InnerAxis inner_axis(MeshView mesh, std::uint32_t col, int exponent, std::int64_t depth) {
+  const std::string name(mesh.name(col));
+  return {mesh.size(col), name, name.substr(0, name.rfind('.')), exponent, depth};
+}
+
+Status check_inner(GraphView graph, const InnerAxis& axis) {
   for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
     const baleen_value_info_t value = graph.value(id);
     if (value.role != BALEEN_ROLE_PARAMETER) continue;
     const auto dim = inner_dimension(value);
-    if (dim && value.shape[*dim] < ranks) return too_few(value, *dim, ranks, axis);
+    if (dim && value.shape[*dim] < axis.parts) return too_few(value, *dim, axis);
   }
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
     if (!op || op->kind() != "attention") continue;
     const std::int64_t heads = graph.value(op->inputs()[0]).shape[2], groups = graph.value(op->inputs()[1]).shape[2];
-    BALEEN_TRY(check_groups(op->name(), heads, groups, ranks, axis));
+    BALEEN_TRY(check_groups(op->name(), heads, groups, axis));
   }
   return {};
 }

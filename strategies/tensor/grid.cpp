@@ -25,6 +25,12 @@ std::vector<baleen_placement_t> placements(const std::vector<std::string>& opera
   return list;
 }
 
+std::string text_of(const Padding& padding) {
+  const std::string name = padding.axis.empty() ? "a width" : "`" + padding.axis + "`";
+  return "products pad " + name + " with zeros from " + std::to_string(padding.extent) + " to " +
+         std::to_string(padding.padded) + ", which changes no number";
+}
+
 }  // namespace
 
 Status Grid::rewrite(GraphView graph) {
@@ -33,9 +39,9 @@ Status Grid::rewrite(GraphView graph) {
 }
 
 Status Grid::check(GraphView graph) const {
-  BALEEN_TRY(check_inner(graph, mesh_.size(col_), mesh_.name(col_)));
-  const std::int64_t parts = mesh_.size(row_) * (depth_ ? mesh_.size(*depth_) : 1);
-  return check_batch(graph, parts, "rows of the grid");
+  const std::int64_t depth = depth_ ? mesh_.size(*depth_) : 1;
+  BALEEN_TRY(check_inner(graph, inner_axis(mesh_, col_, 2, depth)));
+  return check_batch(graph, mesh_.size(row_) * depth, "rows of the grid");
 }
 
 Status Grid::place(GraphView graph, Placing placing) {
@@ -147,10 +153,11 @@ void Grid::offer(GraphView graph, Placing& placing, const Product& product, Cut 
 
 Status Grid::lower(GraphView graph) {
   steps_.clear();
+  paddings_.clear();
   const std::uint32_t count = graph.op_count();
   for (baleen_op_t id = 0; id < count; ++id)
     if (graph.op(id) && graph.tag(id, "owner") == "tensor" && graph.tag(id, "offer") == kSumma)
-      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}, steps_));
+      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}, steps_, paddings_));
   return {};
 }
 
@@ -171,6 +178,7 @@ Status Grid::schedule(GraphView graph, Scheduling scheduling) {
     scheduling.begin_before(broadcast, product);
     scheduling.every_micro_batch(broadcast);
   }
+  for (const Padding& padding : paddings_) scheduling.note(text_of(padding));
   return {};
 }
 

@@ -34,8 +34,9 @@ struct Operand {
 
 class Lowering {
  public:
-  Lowering(const GraphView& graph, baleen_op_t id, const SummaGrid& grid, std::vector<SummaStep>& steps)
-      : graph_(graph), grid_(grid), steps_(steps) {
+  Lowering(const GraphView& graph, baleen_op_t id, const SummaGrid& grid, std::vector<SummaStep>& steps,
+           std::set<Padding>& paddings)
+      : graph_(graph), grid_(grid), steps_(steps), paddings_(paddings) {
     const auto op = graph_.op(id);
     name_ = op->name();
     spec_ = op->text("spec");
@@ -68,7 +69,7 @@ class Lowering {
   }
 
   /// What a rank has at most of an operand, and in every micro-batch the same.
-  std::vector<std::int64_t> local_shape(const Operand& operand) const {
+  std::vector<std::int64_t> local_shape(const Operand& operand) {
     std::vector<std::int64_t> local = operand.shape;
     for (std::size_t d = 0; d < local.size(); ++d) {
       std::int64_t parts = 1;
@@ -77,6 +78,7 @@ class Lowering {
           parts *= grid_.mesh.size(axis);
       const std::int64_t times = operand.axes[d] == "batch" ? grid_.micro_batches : 1;
       local[d] = times * ((local[d] / times + parts - 1) / parts);
+      if (parts * local[d] != operand.shape[d]) paddings_.insert({operand.axes[d], operand.shape[d], parts * local[d]});
     }
     return local;
   }
@@ -121,6 +123,7 @@ class Lowering {
   GraphView graph_;
   SummaGrid grid_;
   std::vector<SummaStep>& steps_;
+  std::set<Padding>& paddings_;
   baleen_value_t last_ = BALEEN_NONE;  ///< the product of the block before
   std::string name_, spec_;
   std::vector<Operand> operands_;  ///< two inputs and the result
@@ -146,9 +149,10 @@ double summa_bytes(GraphView graph, baleen_op_t matmul, char travels, std::int64
   return bytes;
 }
 
-Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, std::vector<SummaStep>& steps) {
+Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, std::vector<SummaStep>& steps,
+                   std::set<Padding>& paddings) {
   graph.follow(matmul);
-  return Lowering(graph, matmul, grid, steps).run();
+  return Lowering(graph, matmul, grid, steps, paddings).run();
 }
 
 }  // namespace baleen::tensor_parallel

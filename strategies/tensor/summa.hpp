@@ -1,5 +1,9 @@
 /// \file A product on a square grid of ranks, block by block.
 #pragma once
+#include <compare>
+#include <set>
+#include <string>
+
 #include "baleen/strategy.hpp"
 
 namespace baleen::tensor_parallel {
@@ -23,10 +27,19 @@ struct SummaStep {
   baleen_value_t product;
 };
 
+/// Extents that blocks fill up with zeros: what a product pads, by the logical axis ("" for none).
+struct Padding {
+  std::string axis;
+  std::int64_t extent, padded;
+
+  friend auto operator<=>(const Padding&, const Padding&) = default;
+};
+
 /// Puts a local region in place of a matmul whose operands and result are cut along both axes. Each step takes one
 /// block of the letter that row cuts in one operand and col in another: an input's block is broadcast to those who need
 /// it, a result's is summed where it belongs. The third operand stays where it is. Appends to `steps` what
-/// hides what.
-Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, std::vector<SummaStep>& steps);
+/// hides what, and to `paddings` what blocks of ceil(n / q) add.
+Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, std::vector<SummaStep>& steps,
+                   std::set<Padding>& paddings);
 
 }  // namespace baleen::tensor_parallel

@@ -1,9 +1,12 @@
-"""Tokens per second of Baleen and of PyTorch on a small GPT: both in turn, A B A B ..., and the ratio of the medians.
+"""Tokens per second of Baleen and of PyTorch on a transformer: both in turn, A B A B ..., and the ratios of the medians.
 
-Usage: throughput.py [--baleen build/release/bin/baleen] [--peer VARIANT@PYTHON]... [--rounds 5] [--steps 15]
+Usage: throughput.py [--model small|gpt2|bert|vit] [--baleen build/release/bin/baleen] [--peer VARIANT@PYTHON]... [--rounds 5]
 A peer is a variant of throughput_torch.py and a Python that has PyTorch, such as eager@python3 (the default; the Python
-is the one BALEEN_PYTHON names, if it does) or fused@/opt/venv/bin/python. Each turn is a process of its own; a step is
-all of forward, backward, clipping and AdamW, and the batch's reading; the first 5 steps of a turn are left out.
+is the one BALEEN_PYTHON names, if it does) or compile@/opt/venv/bin/python. Each turn is a process of its own; a step is
+all of forward, backward, clipping and AdamW, and the batch's reading; the first steps of a turn are left out.
+Also printed: the part of the multiply-add peak that a step's products reach (peak measured after each round by
+bench_peak where it is built), and each side's peak of resident memory, and how much of it is above 16 bytes per
+parameter and an idle process of that side.
 --ranks N also runs Baleen on N ranks that share the threads. --without-baleen measures the peers alone.
 """
 import argparse
@@ -17,11 +20,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from baleen_program import add_program_option, records, run, run_command
+from baleen_program import ROOT, add_program_option, records, run_command
+from models import MODELS
 
 HERE = Path(__file__).resolve().parent
-TOKENS = 8 * 256  # of one step
-WARM_UP = 5
+WARM_UP = 3
+MIB = 1 << 20
 
 
 def write_text(path: Path):
@@ -30,67 +34,127 @@ def write_text(path: Path):
     path.write_text(alphabet + "".join(random.Random(1).choices(alphabet, k=200_000)))
 
 
+def run_measured(command):
+    """Runs to the end; what it printed, and the peak of its resident bytes (of the largest process of its kind)."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        output.seek(0)
+        printed = output.read()
+    if status != 0:
+        sys.exit(f"{' '.join(map(str, command))} failed with status {os.waitstatus_to_exitcode(status)}:\n{printed}")
+    return printed, usage.ru_maxrss * 1024
+
+
 def baleen_turn(options, folder: Path, ranks: int = 1):
-    """Milliseconds of Baleen's steps, as its records are apart."""
+    """Milliseconds of Baleen's steps, as its records are apart; and its peak of memory."""
     log = folder / "log.jsonl"
     cluster = ["--set", f"mesh.data={ranks}"] if ranks > 1 else []
-    run(run_command(options.baleen, HERE / "small_gpt.lua", "--steps", options.steps + WARM_UP, "--log-json", log,
-                    "--set", f"compute.threads={options.threads // ranks}", *cluster, "--", "--data", folder / "text.txt"))
+    _, peak = run_measured(run_command(
+        options.baleen, HERE / "transformer.lua", "--steps", options.steps + WARM_UP, "--log-json", log, "--set",
+        f"compute.threads={options.threads // ranks}", *cluster, "--", "--data", folder / "text.txt", *options.model.words))
     elapsed = [record["elapsed"] for record in records(log, "step")]
-    return [(after - before) * 1e3 for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1 :]
+    options.parameters = records(log, "start")[0]["parameters"]
+    return [(after - before) * 1e3 for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1 :], peak
+
+
+def peer_command(peer: str, options, *more):
+    variant, _, python = peer.partition("@")
+    return [python or os.environ.get("BALEEN_PYTHON", "python3"), str(HERE / "throughput_torch.py"), "--variant", variant,
+            "--model", options.name, "--threads", str(options.threads), *more]
 
 
 def peer_turn(peer: str, options):
-    """Milliseconds of PyTorch's steps."""
-    variant, _, python = peer.partition("@")
-    command = [python or os.environ.get("BALEEN_PYTHON", "python3"), str(HERE / "throughput_torch.py"),
-               "--variant", variant, "--threads", str(options.threads), "--steps", str(options.steps + WARM_UP)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed with status {done.returncode}:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])["milliseconds"][WARM_UP:]
+    """Milliseconds of PyTorch's steps, and its peak of memory."""
+    printed, peak = run_measured(peer_command(peer, options, "--steps", str(options.steps + WARM_UP)))
+    return json.loads(printed.splitlines()[-1])["milliseconds"][WARM_UP:], peak
+
+
+def idle_bytes(name: str, options) -> int:
+    """The peak of a process of this side that trains nothing worth mentioning."""
+    if not name.startswith("baleen"):
+        return run_measured(peer_command(name, options, "--steps", "0"))[1]
+    return run_measured(run_command(options.baleen, ROOT / "examples/01_hello/train.lua", "--steps", 1))[1]
+
+
+def fma_gflops(options):
+    """The multiply-add peak of this machine now; None where bench_peak is not built."""
+    program = options.baleen.parent / "bench_peak"
+    if not program.exists():
+        return None
+    return json.loads(run_measured([str(program), str(options.threads)])[0])["fma_gflops"]
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_program_option(parser)
+    parser.add_argument("--model", choices=sorted(MODELS), default="small", dest="name")
     parser.add_argument("--peer", action="append", metavar="VARIANT@PYTHON")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=15)
+    parser.add_argument("--steps", type=int, help="of a turn, after those left out; default: by the model")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--without-baleen", action="store_true")
     options = parser.parse_args()
     options.peer = options.peer or ["eager"]
+    options.model = MODELS[options.name]
+    options.steps = options.steps or options.model.steps
     return options
 
 
+class Side:
+    """What was measured of one side."""
+
+    def __init__(self):
+        self.milliseconds, self.peak_shares, self.memory = [], [], 0
+
+
 def measure(options, folder: Path):
-    """All steps' milliseconds of each side, taken in turn."""
+    """Each side's turns, by its name."""
     turns = {} if options.without_baleen else {"baleen": lambda: baleen_turn(options, folder)}
     if options.ranks > 1:
         turns[f"baleen on {options.ranks} ranks"] = lambda: baleen_turn(options, folder, options.ranks)
     turns.update({peer: lambda peer=peer: peer_turn(peer, options) for peer in options.peer})
-    taken = {name: [] for name in turns}
+    sides = {name: Side() for name in turns}
     for number in range(options.rounds):
+        medians = {}
         for name, turn in turns.items():
-            steps = turn()
-            taken[name] += steps
-            print(f"round {number + 1}: {name}: median step {statistics.median(steps):.1f} ms", flush=True)
-    return taken
+            steps, memory = turn()
+            medians[name] = statistics.median(steps)
+            sides[name].milliseconds += steps
+            sides[name].memory = max(sides[name].memory, memory)
+            print(f"round {number + 1}: {name}: median step {medians[name]:.1f} ms", flush=True)
+        if peak := fma_gflops(options):
+            for name, milliseconds in medians.items():
+                sides[name].peak_shares.append(options.model.flops / milliseconds / 1e6 / peak)
+    return sides
+
+
+def report(options, sides):
+    """Prints a line per side."""
+    model = options.model
+    print(f"{model.title}, batch {model.batch}, context {model.context}, {options.threads} threads, {options.rounds} rounds of "
+          f"{options.steps} steps:")
+    speeds = {name: model.tokens * 1e3 / statistics.median(side.milliseconds) for name, side in sides.items()}
+    for name, side in sides.items():
+        line = f"  {name}: {speeds[name]:.0f} tokens/s"
+        if side.peak_shares:
+            line += f", {statistics.median(side.peak_shares):.2f} of the multiply-add peak"
+        if hasattr(options, "parameters") and "ranks" not in name and not name.startswith("ddp"):
+            above = side.memory - 16 * options.parameters - idle_bytes(name, options)
+            line += f", peak {side.memory / MIB:.0f} MiB, above states and idle {above / MIB:.0f} MiB"
+        for other in speeds:
+            if other.startswith("baleen") and other != name:
+                line += f"; {other} is {speeds[other] / speeds[name]:.2f} times as fast"
+        print(line)
 
 
 def main():
     options = arguments()
     with tempfile.TemporaryDirectory() as folder:
         write_text(Path(folder) / "text.txt")
-        taken = measure(options, Path(folder))
-    print(f"small GPT, {options.threads} threads, {options.rounds} rounds of {options.steps} steps:")
-    speeds = {name: TOKENS * 1e3 / statistics.median(steps) for name, steps in taken.items()}
-    for name, speed in speeds.items():
-        others = [other for other in speeds if other.startswith("baleen") and other != name]
-        ratios = "".join(f", {other} is {speeds[other] / speed:.2f} times as fast" for other in others)
-        print(f"  {name}: {speed:.0f} tokens/s{ratios}")
+        sides = measure(options, Path(folder))
+    report(options, sides)
 
 
 if __name__ == "__main__":

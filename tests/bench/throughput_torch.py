@@ -1,7 +1,7 @@
-"""PyTorch's side of throughput.py: trains the small GPT for some steps and prints their milliseconds as a JSON list.
+"""PyTorch's side of throughput.py: trains a transformer for some steps and prints their milliseconds as a JSON list.
 
-Usage: throughput_torch.py --variant eager|fused|compile|ddp [--threads 2] [--steps 30]
-eager: PyTorch's defaults; fused: AdamW(fused=True) besides; compile: torch.compile of the loss besides that; ddp: as many
+Usage: throughput_torch.py --variant eager|foreach|fused|compile|ddp [--model small] [--threads 2] [--steps 30]
+eager: PyTorch's defaults; foreach: AdamW(foreach=True) besides; fused: AdamW(fused=True) besides; compile: torch.compile of the loss besides that; ddp: as many
 processes as threads, of one thread each, that share the batch: DistributedDataParallel over Gloo, eager.
 """
 import argparse
@@ -15,30 +15,31 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
 from gpt import Gpt, Recipe, Shape, Trainer  # noqa: E402
+from models import MODELS, Model  # noqa: E402
 
-SHAPE = Shape(layers=6, dim=384, heads=6, context=256, vocab=65)
-BATCH = 8
+KINDS = 65  # of the characters that stand for the data
 
 
-def make_trainer(variant: str) -> Trainer:
-    """The small GPT, trained as the variant says."""
-    model = Gpt(SHAPE)
-    trainer = Trainer(model, Recipe(steps=1000, batch=BATCH, warmup=100))
-    if variant in ("fused", "compile"):
-        trainer.optimizer = torch.optim.AdamW(trainer.optimizer.param_groups, lr=1e-3, fused=True)
+def make_trainer(variant: str, model: Model) -> Trainer:
+    """The model, trained as the variant says."""
+    gpt = Gpt(Shape(model.layers, model.dim, model.heads, model.context, model.vocab, model.causal))
+    trainer = Trainer(gpt, Recipe(steps=1000, batch=model.batch, warmup=100))
+    how = {"foreach": {"foreach": True}, "fused": {"fused": True}, "compile": {"fused": True}}.get(variant)
+    if how:
+        trainer.optimizer = torch.optim.AdamW(trainer.optimizer.param_groups, lr=1e-3, **how)
     if variant == "compile":
-        model.loss = torch.compile(model.loss)
+        gpt.loss = torch.compile(gpt.loss)
     return trainer
 
 
-def train(trainer: Trainer, rows: int, steps: int):
+def train(trainer: Trainer, context: int, rows: int, steps: int):
     """Milliseconds of the steps, `rows` rows of the batch each."""
-    ids = torch.randint(SHAPE.vocab, (200_000,))
+    ids = torch.randint(KINDS, (200_000,))
     milliseconds = []
     for _ in range(steps):
         began = time.perf_counter()
-        starts = torch.randint(len(ids) - SHAPE.context, (rows,)).tolist()
-        trainer.train(torch.stack([ids[s : s + SHAPE.context + 1] for s in starts]))
+        starts = torch.randint(len(ids) - context, (rows,)).tolist()
+        trainer.train(torch.stack([ids[s : s + context + 1] for s in starts]))
         milliseconds.append((time.perf_counter() - began) * 1e3)
     return milliseconds
 
@@ -55,15 +56,15 @@ class Loss(torch.nn.Module):
         return self.of(windows)
 
 
-def ddp_rank(rank: int, ranks: int, steps: int):
+def ddp_rank(rank: int, ranks: int, model: Model, steps: int):
     """One process of `ddp`; rank 0 prints."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29533")
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", rank=rank, world_size=ranks)
     torch.manual_seed(1)
-    trainer = make_trainer("eager")
+    trainer = make_trainer("eager", model)
     trainer.model.loss = torch.nn.parallel.DistributedDataParallel(Loss(trainer.model))
-    milliseconds = train(trainer, BATCH // ranks, steps)
+    milliseconds = train(trainer, model.context, model.batch // ranks, steps)
     if rank == 0:
         print(json.dumps({"torch": torch.__version__, "milliseconds": milliseconds}), flush=True)
     torch.distributed.destroy_process_group()
@@ -71,16 +72,20 @@ def ddp_rank(rank: int, ranks: int, steps: int):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--variant", choices=("eager", "fused", "compile", "ddp"), default="eager")
+    parser.add_argument("--variant", choices=("eager", "foreach", "fused", "compile", "ddp"), default="eager")
+    parser.add_argument("--model", choices=sorted(MODELS), default="small")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=30)
     options = parser.parse_args()
+    model = MODELS[options.model]
     if options.variant == "ddp":
-        torch.multiprocessing.spawn(ddp_rank, args=(options.threads, options.steps), nprocs=options.threads)
+        torch.multiprocessing.spawn(ddp_rank, args=(options.threads, model, options.steps), nprocs=options.threads)
         return
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    milliseconds = train(make_trainer(options.variant), BATCH, options.steps)
+    milliseconds = []
+    if options.steps > 0:
+        milliseconds = train(make_trainer(options.variant, model), model.context, model.batch, options.steps)
     print(json.dumps({"torch": torch.__version__, "milliseconds": milliseconds}))
 
 

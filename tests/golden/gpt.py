@@ -31,6 +31,7 @@ class Shape:
     heads: int
     context: int
     vocab: int = 256
+    causal: bool = True
 
 
 @dataclass
@@ -47,10 +48,11 @@ class Recipe:
 
 
 class Attention(nn.Module):
-    """Causal self-attention; x [B, S, D] -> [B, S, D]."""
+    """Self-attention, causal or not; x [B, S, D] -> [B, S, D]."""
 
     def __init__(self, shape: Shape):
         super().__init__()
+        self.causal = shape.causal
         d, h = shape.dim, shape.heads
         e = d // h
         self.qkv = nn.Parameter(torch.empty(d, 3, h, e))
@@ -63,18 +65,19 @@ class Attention(nn.Module):
         _, _, h, e = self.qkv.shape
         qkv = torch.addmm(self.qkv_bias.view(-1), x.view(b * s, d), self.qkv.view(d, 3 * d)).view(b, s, 3, h, e)
         q, k, v = (qkv[:, :, i].transpose(1, 2) for i in range(3))
-        y = causal_attention(q, k, v).transpose(1, 2).reshape(b * s, d)
+        y = fused_attention(q, k, v, self.causal).transpose(1, 2).reshape(b * s, d)
         return torch.addmm(self.out_bias, y, self.out.view(d, d)).view(b, s, d)
 
 
-def causal_attention(q, k, v):
+def fused_attention(q, k, v, causal):
     """softmax(q k^T / sqrt(E)) v over [B, H, S, E], fused where this PyTorch can."""
     if hasattr(F, "scaled_dot_product_attention"):
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
     s = q.shape[-2]
     scores = (q @ k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
-    hidden = torch.ones(s, s, dtype=torch.bool).triu(1)
-    return scores.masked_fill(hidden, float("-inf")).softmax(-1) @ v
+    if causal:
+        scores = scores.masked_fill(torch.ones(s, s, dtype=torch.bool).triu(1), float("-inf"))
+    return scores.softmax(-1) @ v
 
 
 class Mlp(nn.Module):

@@ -36,11 +36,24 @@ inline ProcessResult run_parity(std::vector<std::string> command, const std::str
                                  "--manifest", folder.write("ranks.toml", manifest)};
   words.insert(words.end(), command.begin() + 1, command.end());
   words.emplace_back("--");
-  if (script == "gpt") words.insert(words.end(), {"--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
+  if (script.ends_with("gpt")) words.insert(words.end(), {"--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
   for (const std::string& word : arguments) words.push_back("--" + word);
   ProcessOptions options;
   options.limit = std::chrono::minutes(4);
   return run_baleen(words, options);
+}
+
+/// What the closing record in a run's log says of each rank.
+inline std::vector<std::map<std::string, double>> accounts_in(const std::string& log, int ranks) {
+  std::vector<std::map<std::string, double>> all(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string key = "\"rank." + std::to_string(rank) + ".";
+    for (std::size_t at = log.find(key); at != std::string::npos; at = log.find(key, at + 1)) {
+      const std::size_t name = at + key.size(), end = log.find('"', name);
+      all[static_cast<std::size_t>(rank)][log.substr(name, end - name)] = std::stod(log.substr(end + 2));
+    }
+  }
+  return all;
 }
 
 /// What the closing record of a run says of each rank ("sent_bytes.all_reduce.data", "planned_bytes.parameters", ...).
@@ -54,16 +67,7 @@ inline std::vector<std::map<std::string, double>> account_of(const std::string& 
   command.insert(command.end(), options.begin(), options.end());
   const ProcessResult result = run_parity(std::move(command), script, manifest, arguments);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  const std::string whole = read_file(log);
-  std::vector<std::map<std::string, double>> all(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::string key = "\"rank." + std::to_string(rank) + ".";
-    for (std::size_t at = whole.find(key); at != std::string::npos; at = whole.find(key, at + 1)) {
-      const std::size_t name = at + key.size(), end = whole.find('"', name);
-      all[static_cast<std::size_t>(rank)][whole.substr(name, end - name)] = std::stod(whole.substr(end + 2));
-    }
-  }
-  return all;
+  return accounts_in(read_file(log), ranks);
 }
 
 /// A name for a test: letters, digits and underscores.

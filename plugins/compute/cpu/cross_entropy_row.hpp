@@ -15,8 +15,11 @@ class CrossEntropyRow {
 
   /// The classes are dimension `dim` of `operand`, or this rank's part of them: enough for the gradient.
   CrossEntropyRow(const Context& context, const Op& op, const Operand& operand, std::uint32_t dim)
-      : f_(context.of<T>()), ignore_(op.integer("ignore_index", kNoIgnore)),
-        smoothing_(static_cast<T>(op.number("smoothing", 0.0))), classes_(operand.extent(dim)), held_(operand, dim) {}
+      : f_(context.of<T>()),
+        ignore_(op.integer("ignore_index", kNoIgnore)),
+        smoothing_(static_cast<T>(op.number("smoothing", 0.0))),
+        classes_(operand.extent(dim)),
+        held_(operand, dim) {}
 
   std::int64_t ignore() const { return ignore_; }
   /// Over all ranks: targets are below.

@@ -2,13 +2,13 @@
 #include "device.hpp"
 
 #include <sys/mman.h>
-#include <dnnl.hpp>
 
 #include <cstdio>
 #include <cstring>
 
 #include "baleen/event.hpp"
 #include "memory.hpp"
+#include "peak.hpp"
 #include "registry.hpp"
 
 namespace baleen::cpu {
@@ -16,9 +16,8 @@ namespace {
 
 constexpr std::uint32_t kAlignment = 64;
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
-// Resident beside the arenas: code and tables of oneDNN and of generated kernels, and what a worker touches of its
-// stack.
-constexpr std::uint64_t kLibraryBytes = std::uint64_t{16} << 20, kWorkerBytes = std::uint64_t{128} << 10;
+// Resident beside the arenas: code and tables, and what a worker touches of its stack.
+constexpr std::uint64_t kLibraryBytes = std::uint64_t{4} << 20, kWorkerBytes = std::uint64_t{128} << 10;
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
@@ -36,10 +35,8 @@ Result<std::unique_ptr<Device>> Device::create(const Host& host, const Settings&
 }
 
 void Device::info(baleen_device_info_t& out) const {
-  const dnnl_version_t* version = dnnl_version();
   std::snprintf(out.name, sizeof out.name, "%s", processor_name().c_str());
-  std::snprintf(out.summary, sizeof out.summary, "%s kernels, oneDNN %d.%d.%d, OpenMP, %d threads",
-                context_.routines.name, version->major, version->minor, version->patch, threads_.count());
+  std::snprintf(out.summary, sizeof out.summary, "%s kernels, %d threads", context_.routines.name, threads_.count());
   out.memory_bytes = memory_bytes_;
   out.private_bytes = kLibraryBytes + kWorkerBytes * static_cast<std::uint64_t>(threads_.count() - 1);
   out.threads = static_cast<std::uint32_t>(threads_.count());
@@ -76,7 +73,6 @@ void Device::arena_destroy(baleen_arena_kind_t, void* base, std::uint64_t bytes)
 std::uint32_t Device::supports(const baleen_region_t& region) const { return region_score(region); }
 
 Result<baleen_kernel_t> Device::compile(const baleen_region_t& region) {
-  threads_.prepare();  // oneDNN plans for the number of threads of the moment
   BALEEN_TRY_ASSIGN(std::unique_ptr<Kernel> kernel, make_kernel(context_, region));
   baleen_kernel_t out{};
   out.size = sizeof out;
@@ -90,10 +86,7 @@ Result<baleen_kernel_t> Device::compile(const baleen_region_t& region) {
 
 void Device::release(void* kernel) { delete static_cast<Kernel*>(kernel); }
 
-Status Device::launch(void* kernel, const baleen_launch_t& launch) {
-  threads_.prepare();
-  return static_cast<Kernel*>(kernel)->run(launch);
-}
+Status Device::launch(void* kernel, const baleen_launch_t& launch) { return static_cast<Kernel*>(kernel)->run(launch); }
 
 Result<void*> Device::stream_create() { return static_cast<void*>(new Stream); }
 void Device::stream_destroy(void* stream) { delete static_cast<Stream*>(stream); }
@@ -110,7 +103,6 @@ Status Device::synchronize(void*) { return {}; }
 
 Status Device::copy(void*, void* to, const void* from, std::uint64_t bytes) {
   constexpr std::int64_t kPiece = 1 << 20;
-  threads_.prepare();
   threads_.pieces(static_cast<std::int64_t>(bytes), kPiece, [&](std::int64_t begin, std::int64_t end, int) {
     std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
                 static_cast<std::size_t>(end - begin));
@@ -120,13 +112,23 @@ Status Device::copy(void*, void* to, const void* from, std::uint64_t bytes) {
 
 Status Device::zero(void*, void* to, std::uint64_t bytes) {
   constexpr std::int64_t kPiece = 1 << 20;
-  threads_.prepare();
   threads_.pieces(static_cast<std::int64_t>(bytes), kPiece, [&](std::int64_t begin, std::int64_t end, int) {
     std::memset(static_cast<char*>(to) + begin, 0, static_cast<std::size_t>(end - begin));
   });
   return {};
 }
 
-const void* Device::query(std::string_view) const { return nullptr; }
+const void* Device::query(std::string_view name) const {
+  static constexpr baleen_peak_t kPeak{sizeof(baleen_peak_t), [](void* device, double* flops, double* bytes) {
+                                         const Device& self = *static_cast<const Device*>(device);
+                                         return guard(self.host_, [&]() -> Status {
+                                           const Peak peak = measure_peak(self.context_);
+                                           *flops = peak.flops_per_second;
+                                           *bytes = peak.bytes_per_second;
+                                           return {};
+                                         });
+                                       }};
+  return name == BALEEN_DEVICE_PEAK ? &kPeak : nullptr;
+}
 
 }  // namespace baleen::cpu

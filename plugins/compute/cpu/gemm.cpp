@@ -1,11 +1,8 @@
-/// \file oneDNN's matmul, and the reference product.
+/// \file Cuts a product into slices that are packed, and blocks that are computed from them, both shared by all
+/// threads.
 #include "gemm.hpp"
 
-#include <dnnl.h>
-
 #include <algorithm>
-#include <stdexcept>
-#include <string>
 
 namespace baleen::cpu {
 namespace {
@@ -31,203 +28,135 @@ Offsets at(const std::vector<Loop>& loops, std::int64_t position) {
   return o;
 }
 
-// Any dtype, any strides; parallel over blocks of rows and columns, each summing k in ascending order.
+constexpr std::int64_t up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+constexpr std::int64_t pieces(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
+
+Contraction transposed(Contraction c) {
+  std::swap(c.m, c.n);
+  for (Loop* loop : {&c.m, &c.n, &c.k}) std::swap(loop->a, loop->b);
+  for (Loop& loop : c.outer) std::swap(loop.a, loop.b);
+  return c;
+}
+
+/// Each depth slice of at most kDepth is packed (phase one) and then multiplied (phase two), for at most kColumns
+/// columns and a batch of products at once, so that what is packed is bounded.
 template <class T>
-class PlainGemm : public Gemm {
+class PackedGemm : public Gemm {
  public:
-  PlainGemm(const Context& context, const Contraction& c, bool accumulate)
-      : context_(context), c_(c), accumulate_(accumulate) {}
+  PackedGemm(const Context& context, const Contraction& c, bool accumulate)
+      : context_(context),
+        routines_(context.of<T>()),
+        // A result that lies column by column is the product of the transposes.
+        turned_(c.n.extent > 1 && c.n.y != 1 && c.m.y == 1),
+        c_(turned_ ? transposed(c) : c),
+        accumulate_(accumulate),
+        left_packed_((c_.k.a != 1 && c_.k.extent > 1) || (c_.m.a == 0 && c_.m.extent > 1)),
+        batch_(count(c_.outer)) {
+    slices_ = std::max<std::int64_t>(1, pieces(c_.k.extent, kDepth));
+    depth_ = pieces(c_.k.extent, slices_);
+    columns_ = std::min(up(c_.n.extent, routines_.gemm_columns), kColumns);
+    right_ = columns_ * std::max<std::int64_t>(1, depth_);
+    left_ = left_packed_ ? up(c_.m.extent, routines_.gemm_rows) * depth_ : 0;
+    const std::int64_t fit = kPacked / std::max<std::int64_t>(1, (right_ + left_) * std::int64_t{sizeof(T)});
+    at_once_ = std::clamp<std::int64_t>(fit, 1, std::max<std::int64_t>(1, batch_));
+    rows_ = up(kRows, routines_.gemm_rows);
+    group_ = routines_.gemm_columns * kPanels;
+  }
 
-  std::uint64_t scratch_bytes() const override { return 0; }
+  std::uint64_t scratch_bytes() const override {
+    return padded(static_cast<std::uint64_t>(at_once_ * (right_ + left_)) * sizeof(T));
+  }
 
-  void run(const void* a, const void* b, void* y, void*) override {
-    constexpr std::int64_t kRows = 96, kColumns = 256;
-    const std::int64_t row_blocks = (c_.m.extent + kRows - 1) / kRows;
-    const std::int64_t column_blocks = (c_.n.extent + kColumns - 1) / kColumns;
-    context_.threads.each(count(c_.outer) * row_blocks * column_blocks, [&](std::int64_t task, int) {
-      const std::int64_t row = task % row_blocks * kRows, rest = task / row_blocks;
-      const std::int64_t column = rest % column_blocks * kColumns;
-      const Offsets o = at(c_.outer, rest / column_blocks);
-      const GemmShape shape{std::min(kRows, c_.m.extent - row), std::min(kColumns, c_.n.extent - column), c_.k.extent,
-                            c_.m.a, c_.k.a, c_.k.b, c_.n.b, c_.m.y, c_.n.y};
-      context_.of<T>().gemm(shape, static_cast<const T*>(a) + o.a + row * c_.m.a,
-                            static_cast<const T*>(b) + o.b + column * c_.n.b,
-                            static_cast<T*>(y) + o.y + row * c_.m.y + column * c_.n.y, accumulate_);
+  void run(const void* a, const void* b, void* y, void* scratch) override {
+    if (c_.m.extent == 0 || c_.n.extent == 0) return;
+    if (turned_) std::swap(a, b);
+    Slice s{static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y), static_cast<T*>(scratch)};
+    for (s.batch = 0; s.batch < batch_; s.batch += at_once_) {
+      s.products = std::min(at_once_, batch_ - s.batch);
+      for (s.column = 0; s.column < c_.n.extent; s.column += columns_) {
+        s.columns = std::min(columns_, c_.n.extent - s.column);
+        for (std::int64_t slice = 0; slice < slices_; ++slice) {
+          s.k = slice * depth_;
+          s.depth = std::min(depth_, c_.k.extent - s.k);
+          s.accumulate = accumulate_ || slice > 0;
+          pack(s);
+          multiply(s);
+        }
+      }
+    }
+  }
+
+ private:
+  // fp32 elements of depth and columns in a slice; bytes of what is packed at once, unless one slice has more; rows and
+  // panels of a block: the panels of one block stay in a core's second-level cache while its rows pass.
+  static constexpr std::int64_t kDepth = 768, kColumns = 2048, kPacked = std::int64_t{4} << 20, kRows = 96, kPanels = 2;
+
+  // What is packed and multiplied at a time: some products of the batch, some columns, some depth.
+  struct Slice {
+    const T* a;
+    const T* b;
+    T* y;
+    T* scratch;
+    std::int64_t batch = 0, products = 0, column = 0, columns = 0, k = 0, depth = 0;
+    bool accumulate = false;
+  };
+
+  T* right(const Slice& s, std::int64_t product) const { return s.scratch + product * right_; }
+  T* left(const Slice& s, std::int64_t product) const { return s.scratch + at_once_ * right_ + product * left_; }
+
+  void pack(const Slice& s) const {
+    const std::int64_t groups = pieces(s.columns, group_);
+    const std::int64_t blocks = left_packed_ ? pieces(c_.m.extent, rows_) : 0;
+    context_.threads.each(s.products * (groups + blocks), [&](std::int64_t task, int) {
+      const std::int64_t product = task / (groups + blocks), piece = task % (groups + blocks);
+      const Offsets o = at(c_.outer, s.batch + product);
+      if (piece < groups) {
+        const std::int64_t j = piece * group_;
+        routines_.pack_right(right(s, product) + j * s.depth, s.b + o.b + s.k * c_.k.b + (s.column + j) * c_.n.b,
+                             c_.k.b, c_.n.b, s.depth, std::min(group_, s.columns - j));
+        return;
+      }
+      const std::int64_t row = (piece - groups) * rows_;
+      routines_.pack_left(left(s, product) + row * s.depth, s.a + o.a + s.k * c_.k.a + row * c_.m.a, c_.m.a, c_.k.a,
+                          std::min(rows_, c_.m.extent - row), s.depth);
     });
   }
 
- private:
+  void multiply(const Slice& s) const {
+    const std::int64_t groups = pieces(s.columns, group_), blocks = pieces(c_.m.extent, rows_);
+    context_.threads.each(s.products * groups * blocks, [&](std::int64_t task, int) {
+      const std::int64_t product = task / (groups * blocks);
+      const std::int64_t j = task / blocks % groups * group_, row = task % blocks * rows_;
+      const Offsets o = at(c_.outer, s.batch + product);
+      GemmBlock<T> block;
+      block.rows = std::min(rows_, c_.m.extent - row);
+      block.columns = std::min(group_, s.columns - j);
+      block.depth = s.depth;
+      block.a = left_packed_ ? left(s, product) + row * s.depth : s.a + o.a + s.k * c_.k.a + row * c_.m.a;
+      block.a_row = left_packed_ ? 0 : std::max<std::int64_t>(1, c_.m.a);  // of a single row it is of no matter
+      block.b = right(s, product) + j * s.depth;
+      block.c = s.y + o.y + row * c_.m.y + (s.column + j) * c_.n.y;
+      block.c_row = c_.m.y;
+      block.c_column = c_.n.y;
+      block.accumulate = s.accumulate;
+      routines_.gemm(block);
+    });
+  }
+
   const Context& context_;
-  Contraction c_;
-  bool accumulate_;
-};
-
-void check(dnnl_status_t status, const char* what) {
-  if (status != dnnl_success)
-    throw std::runtime_error("oneDNN: " + std::string(what) + " failed with status " + std::to_string(status));
-}
-
-// Owners of oneDNN's handles.
-struct Destroy {
-  void operator()(dnnl_engine_t p) const { dnnl_engine_destroy(p); }
-  void operator()(dnnl_stream_t p) const { dnnl_stream_destroy(p); }
-  void operator()(dnnl_memory_t p) const { dnnl_memory_destroy(p); }
-  void operator()(dnnl_primitive_t p) const { dnnl_primitive_destroy(p); }
-  void operator()(dnnl_primitive_desc_t p) const { dnnl_primitive_desc_destroy(p); }
-  void operator()(dnnl_primitive_attr_t p) const { dnnl_primitive_attr_destroy(p); }
-  void operator()(dnnl_post_ops_t p) const { dnnl_post_ops_destroy(p); }
-};
-template <class T>
-using Owned = std::unique_ptr<std::remove_pointer_t<T>, Destroy>;
-
-// The last three of the dimensions (batch, rows, columns) of each operand, in the strides that the contraction gives. A
-// stride along an extent of 1 is free; oneDNN wants it to look like a plain matrix.
-dnnl_memory_desc_t describe(std::int64_t batch, std::int64_t batch_stride, std::int64_t rows, std::int64_t row_stride,
-                            std::int64_t columns, std::int64_t column_stride) {
-  if (columns == 1 && row_stride != 1) column_stride = 1;
-  if (rows == 1) row_stride = column_stride == 1 ? columns : 1;
-  if (columns == 1 && rows > 1 && row_stride == 1) column_stride = rows;
-  dnnl_memory_desc_t out;
-  if (batch == 0) {
-    const dnnl_dims_t dims = {rows, columns}, strides = {row_stride, column_stride};
-    check(dnnl_memory_desc_init_by_strides(&out, 2, dims, dnnl_f32, strides), "memory descriptor");
-  } else {
-    if (batch == 1) batch_stride = rows * columns;
-    const dnnl_dims_t dims = {batch, rows, columns}, strides = {batch_stride, row_stride, column_stride};
-    check(dnnl_memory_desc_init_by_strides(&out, 3, dims, dnnl_f32, strides), "memory descriptor");
-  }
-  return out;
-}
-
-// One outer loop becomes oneDNN's batch, the rest is iterated here.
-class DnnlGemm : public Gemm {
- public:
-  // Null where oneDNN has only its slow reference.
-  static std::unique_ptr<Gemm> make(const Contraction& c, bool accumulate) {
-    const auto broadcast = [](const Loop& loop, std::int64_t x, std::int64_t y) {
-      return loop.extent > 1 && (x == 0 || y == 0);
-    };
-    if (broadcast(c.m, c.m.a, c.m.y) || broadcast(c.n, c.n.b, c.n.y) || broadcast(c.k, c.k.a, c.k.b)) return nullptr;
-    // A result that lies column by column is the product of the transposes.
-    const bool turned = c.n.extent > 1 && c.n.y != 1 && c.m.y == 1;
-    std::unique_ptr<DnnlGemm> gemm(new DnnlGemm(turned ? transposed(c) : c, turned));
-    return gemm->build(accumulate) ? std::move(gemm) : nullptr;
-  }
-
-  std::uint64_t scratch_bytes() const override { return scratch_bytes_; }
-
-  void run(const void* a, const void* b, void* y, void* scratch) override {
-    if (turned_) std::swap(a, b);
-    const std::int64_t repeats = count(loops_);
-    for (std::int64_t i = 0; i < repeats; ++i) {
-      const Offsets o = at(loops_, i);
-      set(a_, static_cast<const float*>(a) + o.a);
-      set(b_, static_cast<const float*>(b) + o.b);
-      set(y_, static_cast<const float*>(y) + o.y);
-      set(scratchpad_, static_cast<const float*>(scratch));
-      const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, a_.get()},
-                                           {DNNL_ARG_WEIGHTS, b_.get()},
-                                           {DNNL_ARG_DST, y_.get()},
-                                           {DNNL_ARG_SCRATCHPAD, scratchpad_.get()}};
-      check(dnnl_primitive_execute(primitive_.get(), stream_.get(), 4, arguments), "matmul");
-    }
-  }
-
- private:
-  DnnlGemm(const Contraction& c, bool turned) : c_(c), loops_(c.outer), turned_(turned) {}
-
-  static Contraction transposed(Contraction c) {
-    std::swap(c.m, c.n);
-    for (Loop* loop : {&c.m, &c.n, &c.k}) std::swap(loop->a, loop->b);
-    for (Loop& loop : c.outer) std::swap(loop.a, loop.b);
-    return c;
-  }
-
-  static void set(const Owned<dnnl_memory_t>& memory, const float* address) {
-    check(dnnl_memory_set_data_handle(memory.get(), const_cast<float*>(address)), "memory handle");
-  }
-
-  bool build(bool accumulate) {
-    Loop batch{0, 0, 0, 0};
-    const auto longest = std::max_element(loops_.begin(), loops_.end(),
-                                          [](const Loop& x, const Loop& y) { return x.extent < y.extent; });
-    if (longest != loops_.end()) {
-      batch = *longest;
-      loops_.erase(longest);
-    }
-    const auto shared = [&](std::int64_t stride) { return batch.extent > 0 && stride == 0 ? 1 : batch.extent; };
-    const auto a = describe(shared(batch.a), batch.a, c_.m.extent, c_.m.a, c_.k.extent, c_.k.a);
-    const auto b = describe(shared(batch.b), batch.b, c_.k.extent, c_.k.b, c_.n.extent, c_.n.b);
-    const auto y = describe(batch.extent, batch.y, c_.m.extent, c_.m.y, c_.n.extent, c_.n.y);
-    return create(a, b, y, accumulate);
-  }
-
-  bool create(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b, const dnnl_memory_desc_t& y, bool accumulate) {
-    dnnl_engine_t engine;
-    check(dnnl_engine_create(&engine, dnnl_cpu, 0), "engine");
-    engine_.reset(engine);
-    dnnl_stream_t stream;
-    check(dnnl_stream_create(&stream, engine, dnnl_stream_default_flags), "stream");
-    stream_.reset(stream);
-    const auto attributes = make_attributes(accumulate);
-    dnnl_matmul_desc_t op;
-    if (dnnl_matmul_desc_init(&op, &a, &b, nullptr, &y) != dnnl_success) return false;
-    dnnl_primitive_desc_t made;
-    if (dnnl_primitive_desc_create(&made, &op, attributes.get(), engine, nullptr) != dnnl_success) return false;
-    const Owned<dnnl_primitive_desc_t> description(made);
-    const char* implementation = nullptr;
-    check(dnnl_primitive_desc_query(made, dnnl_query_impl_info_str, 0, &implementation), "implementation");
-    if (std::string_view(implementation).starts_with("ref")) return false;
-    dnnl_primitive_t primitive;
-    check(dnnl_primitive_create(&primitive, made), "primitive");
-    primitive_.reset(primitive);
-    const dnnl_memory_desc_t* scratch = dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
-    scratch_bytes_ = dnnl_memory_desc_get_size(scratch);
-    a_ = memory(a);
-    b_ = memory(b);
-    y_ = memory(y);
-    scratchpad_ = memory(*scratch);
-    return true;
-  }
-
-  static Owned<dnnl_primitive_attr_t> make_attributes(bool accumulate) {
-    dnnl_primitive_attr_t attributes;
-    check(dnnl_primitive_attr_create(&attributes), "attributes");
-    Owned<dnnl_primitive_attr_t> owned(attributes);
-    check(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user), "scratchpad mode");
-    if (!accumulate) return owned;
-    dnnl_post_ops_t post;
-    check(dnnl_post_ops_create(&post), "post ops");
-    const Owned<dnnl_post_ops_t> owned_post(post);
-    check(dnnl_post_ops_append_sum(post, 1.0f), "sum");
-    check(dnnl_primitive_attr_set_post_ops(attributes, post), "post ops");
-    return owned;
-  }
-
-  Owned<dnnl_memory_t> memory(const dnnl_memory_desc_t& description) {
-    dnnl_memory_t out;
-    check(dnnl_memory_create(&out, &description, engine_.get(), DNNL_MEMORY_NONE), "memory");
-    return Owned<dnnl_memory_t>(out);
-  }
-
-  Contraction c_;
-  std::vector<Loop> loops_;
+  const RoutinesOf<T>& routines_;
   bool turned_;
-  std::uint64_t scratch_bytes_ = 0;
-  Owned<dnnl_engine_t> engine_;
-  Owned<dnnl_stream_t> stream_;
-  Owned<dnnl_primitive_t> primitive_;
-  Owned<dnnl_memory_t> a_, b_, y_, scratchpad_;
+  Contraction c_;
+  bool accumulate_, left_packed_;
+  std::int64_t batch_, slices_, depth_, columns_, right_, left_, at_once_, rows_, group_;
 };
 
 }  // namespace
 
 std::unique_ptr<Gemm> make_gemm(const Context& context, baleen_dtype_t dtype, const Contraction& contraction,
                                 bool accumulate) {
-  if (dtype == BALEEN_F64) return std::make_unique<PlainGemm<double>>(context, contraction, accumulate);
-  if (contraction.results() > 0 && contraction.k.extent > 0)
-    if (auto gemm = DnnlGemm::make(contraction, accumulate)) return gemm;
-  return std::make_unique<PlainGemm<float>>(context, contraction, accumulate);
+  if (dtype == BALEEN_F64) return std::make_unique<PackedGemm<double>>(context, contraction, accumulate);
+  return std::make_unique<PackedGemm<float>>(context, contraction, accumulate);
 }
 
 }  // namespace baleen::cpu

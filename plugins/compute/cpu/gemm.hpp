@@ -1,4 +1,4 @@
-/// \file One matrix product with a batch, by oneDNN where it has a fast kernel, else by our own.
+/// \file One matrix product with a batch, of any strides.
 #pragma once
 #include <memory>
 
@@ -15,7 +15,7 @@ class Gemm {
   virtual void run(const void* a, const void* b, void* y, void* scratch) = 0;
 };
 
-/// `accumulate` adds to y. For fp32 by oneDNN (a strided view per operand; its scratchpad is the caller's).
+/// `accumulate` adds to y. What each element of y is does not depend on the number of threads.
 std::unique_ptr<Gemm> make_gemm(const Context& context, baleen_dtype_t dtype, const Contraction& contraction,
                                 bool accumulate);
 

@@ -7,8 +7,10 @@ GlobalIndex::GlobalIndex(const baleen_tensor_t& tensor) : micro_dim_(tensor.micr
   for (std::uint32_t d = 0; d < tensor.rank; ++d) {
     shape_.push_back(tensor.shape[d]);
     global_shape_.push_back(tensor.global_shape[d]);
-    if (tensor.run_count[d] == 0) runs_.push_back({{0, 0, tensor.shape[d]}});
-    else runs_.emplace_back(tensor.runs[d], tensor.runs[d] + tensor.run_count[d]);
+    if (tensor.run_count[d] == 0)
+      runs_.push_back({{0, 0, tensor.shape[d]}});
+    else
+      runs_.emplace_back(tensor.runs[d], tensor.runs[d] + tensor.run_count[d]);
   }
 }
 
@@ -23,8 +25,7 @@ std::int64_t GlobalIndex::stretch(std::int64_t position, std::int64_t most, std:
       coordinates[d] = run.global + (local - run.local);
       if (d + 1 == shape_.size() && run.local + run.length - local < count) count = run.local + run.length - local;
     }
-    if (static_cast<std::int32_t>(d) == micro_dim_)
-      coordinates[d] += static_cast<std::int64_t>(micro) * micro_step_;
+    if (static_cast<std::int32_t>(d) == micro_dim_) coordinates[d] += static_cast<std::int64_t>(micro) * micro_step_;
   }
   return count;
 }

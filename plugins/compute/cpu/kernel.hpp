@@ -16,8 +16,10 @@ struct Context {
 
   template <class T>
   const RoutinesOf<T>& of() const {
-    if constexpr (sizeof(T) == 4) return routines.f32;
-    else return routines.f64;
+    if constexpr (sizeof(T) == 4)
+      return routines.f32;
+    else
+      return routines.f64;
   }
 };
 
@@ -34,16 +36,13 @@ struct Operand {
   std::int64_t stride(std::uint32_t dim) const { return tensor.stride[dim]; }
   std::uint32_t rank() const { return tensor.rank; }
   /// Stride of the last dimension; 1 where there is at most one element along it.
-  std::int64_t inner_stride() const {
-    return rank() == 0 || extent(rank() - 1) <= 1 ? 1 : stride(rank() - 1);
-  }
+  std::int64_t inner_stride() const { return rank() == 0 || extent(rank() - 1) <= 1 ? 1 : stride(rank() - 1); }
 };
 
 /// One op of a region with its operands.
 class Source {
  public:
-  Source(const baleen_region_t& region, std::uint64_t number = 0)
-      : region_(&region), op_(region.ops[number]) {}
+  Source(const baleen_region_t& region, std::uint64_t number = 0) : region_(&region), op_(region.ops[number]) {}
 
   const Op& op() const { return op_; }
   std::size_t inputs() const { return op_.inputs().size(); }

@@ -2,8 +2,8 @@
 #include "baleen/compute_table.hpp"
 #include "device.hpp"
 
-BALEEN_DESCRIPTOR("compute", "cpu", "0.1.0", "Apache-2.0", "x86-64 cores: oneDNN matmul, own kernels, OpenMP threads",
-                  10, "",
+BALEEN_DESCRIPTOR("compute", "cpu", "0.1.0", "Apache-2.0",
+                  "x86-64 cores: kernels for AVX-512, AVX2 and SSE2, a pool of threads", 10, "",
                   BALEEN_OPTION("threads", BALEEN_OPTION_INT, 0, 0, 4096, "0", "", "",
                                 "threads that compute; 0: as many as the process may use cores"),
                   BALEEN_OPTION("pin", BALEEN_OPTION_BOOL, 0, 1, 0, "true", "", "",

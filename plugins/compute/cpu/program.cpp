@@ -16,9 +16,7 @@ int operand_count(std::uint32_t opcode) {
   return opcode >= BALEEN_X_INPUT && opcode <= BALEEN_X_STEP ? 0 : -1;
 }
 
-std::uint32_t operand(const baleen_instruction_t& i, int number) {
-  return number == 0 ? i.a : number == 1 ? i.b : i.c;
-}
+std::uint32_t operand(const baleen_instruction_t& i, int number) { return number == 0 ? i.a : number == 1 ? i.b : i.c; }
 
 Status check(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results, std::size_t inputs,
              std::size_t outputs, std::uint32_t rank) {
@@ -31,8 +29,7 @@ Status check(std::span<const baleen_instruction_t> code, std::span<const std::in
     for (int k = 0; good && k < count; ++k) good = operand(code[i], k) < i;
     if (code[i].opcode == BALEEN_X_INPUT) good = code[i].a < inputs;
     if (code[i].opcode == BALEEN_X_INDEX) good = code[i].a < rank;
-    if (code[i].opcode == BALEEN_X_ROUND)
-      good = good && dtype_size(static_cast<baleen_dtype_t>(code[i].b)) > 0;
+    if (code[i].opcode == BALEEN_X_ROUND) good = good && dtype_size(static_cast<baleen_dtype_t>(code[i].b)) > 0;
     if (!good)
       return invalid("instruction " + std::to_string(i) + " (opcode " + std::to_string(code[i].opcode) +
                      ") of the expression is malformed");
@@ -101,8 +98,7 @@ class Compiler {
       const bool taken = std::any_of(program_.outputs.begin(), program_.outputs.end(),
                                      [&](const Program::Output& o) { return o.direct && o.value == value; });
       const bool computed = operand_count(code_[value].opcode) > 0;
-      program_.outputs.push_back(
-          {value, outputs_[k] == Access::kDirect && computed && !taken && value >= last_read});
+      program_.outputs.push_back({value, outputs_[k] == Access::kDirect && computed && !taken && value >= last_read});
     }
   }
 
@@ -115,8 +111,10 @@ class Compiler {
     for (std::uint32_t i = 0; i < code_.size(); ++i) {
       if (last_use_[i] == kUnused || !is_uniform(i)) continue;
       program_.slot[i] = program_.slots++;
-      if (code_[i].opcode == BALEEN_X_INPUT) program_.uniform_inputs.push_back({i, code_[i].a});
-      else program_.constants.push_back({i, code_[i].opcode == BALEEN_X_STEP, code_[i].constant});
+      if (code_[i].opcode == BALEEN_X_INPUT)
+        program_.uniform_inputs.push_back({i, code_[i].a});
+      else
+        program_.constants.push_back({i, code_[i].opcode == BALEEN_X_STEP, code_[i].constant});
     }
   }
 

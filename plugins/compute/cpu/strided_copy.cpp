@@ -12,8 +12,7 @@ template <class Unit>
 void copy_block(Unit* to, const Unit* from, std::int64_t rows, std::int64_t columns, std::int64_t to_row,
                 std::int64_t to_column, std::int64_t from_row, std::int64_t from_column) {
   for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t c = 0; c < columns; ++c)
-      to[r * to_row + c * to_column] = from[r * from_row + c * from_column];
+    for (std::int64_t c = 0; c < columns; ++c) to[r * to_row + c * to_column] = from[r * from_row + c * from_column];
 }
 
 }  // namespace

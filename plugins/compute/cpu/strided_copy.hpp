@@ -20,7 +20,7 @@ class StridedCopy {
   void run_as(const Threads& threads, Unit* to, const Unit* from) const;
 
   std::size_t element_bytes_ = 1;
-  Walk outer_;                  // operands: to, from
+  Walk outer_;  // operands: to, from
   std::int64_t rows_ = 1, columns_ = 1;
   std::int64_t to_row_ = 0, to_column_ = 1, from_row_ = 0, from_column_ = 1;
 };

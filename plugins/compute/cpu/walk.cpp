@@ -9,13 +9,16 @@ Walk::Walk(std::span<const std::int64_t> shape, std::span<const std::vector<std:
     size_ *= shape[dim];
     if (shape[dim] == 1) continue;
     bool merges = !shape_.empty();
-    for (std::size_t i = 0; merges && i < operands_; ++i)
-      merges = strides_[i].back() == strides[i][dim] * shape[dim];
-    if (merges) shape_.back() *= shape[dim];
-    else shape_.push_back(shape[dim]);
+    for (std::size_t i = 0; merges && i < operands_; ++i) merges = strides_[i].back() == strides[i][dim] * shape[dim];
+    if (merges)
+      shape_.back() *= shape[dim];
+    else
+      shape_.push_back(shape[dim]);
     for (std::size_t i = 0; i < operands_; ++i) {
-      if (merges) strides_[i].back() = strides[i][dim];
-      else strides_[i].push_back(strides[i][dim]);
+      if (merges)
+        strides_[i].back() = strides[i][dim];
+      else
+        strides_[i].push_back(strides[i][dim]);
     }
   }
 }

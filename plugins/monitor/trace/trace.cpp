@@ -1,15 +1,21 @@
-/// \file The monitor plugin `trace`: spans as a JSON array that Perfetto and chrome://tracing open. The array's closing
-/// bracket is optional in that format, so the file of a crashed run loads too.
+/// \file The monitor plugin `trace`: spans as a JSON array that Perfetto and chrome://tracing open, and as a table. The
+/// array's closing bracket is optional in that format, so the file of a crashed run loads too.
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "baleen/monitor.hpp"
 #include "baleen/output_file.hpp"
+#include "profile.hpp"
 
-BALEEN_DESCRIPTOR("monitor", "trace", "1.0.0", "Apache-2.0", "Spans as a trace file for Perfetto", -1, "",
-                  BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "", "trace",
-                                "the file to write; rank N > 0 writes NAME.rankN.EXT beside it"));
+BALEEN_DESCRIPTOR(
+    "monitor", "trace", "1.0.0", "Apache-2.0", "Spans as a trace file for Perfetto", -1, "",
+    BALEEN_OPTION("path", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "trace",
+                  "the file to write; rank N > 0 writes NAME.rankN.EXT beside it"),
+    BALEEN_OPTION("profile", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "profile",
+                  "at the end, print what each op took beside what the device can do; without --trace, the "
+                  "spans go to profile.json"));
 
 namespace {
 
@@ -30,15 +36,28 @@ class Trace : public Monitor {
 
   static Result<std::unique_ptr<Trace>> create(const Host&, const Settings& settings) {
     auto monitor = std::make_unique<Trace>();
-    BALEEN_TRY_ASSIGN(monitor->file_, OutputFile::open(settings.text("path"), settings.folder()));
+    const bool profiles = settings.boolean("profile");
+    if (profiles) monitor->profile_.emplace();
+    std::string path(settings.text("path"));
+    if (path.empty() && !profiles)
+      return invalid("needs `path`, the file to write (--trace FILE), or `profile` (--profile)");
+    if (path.empty()) path = std::filesystem::absolute("profile.json").string();
+    BALEEN_TRY_ASSIGN(monitor->file_, OutputFile::open(path, settings.folder()));
     return monitor;
   }
   ~Trace() override {
     // Nobody is left to tell of a failure, and without the bracket the file loads all the same.
     if (started_) static_cast<void>(file_.write(pending_ + "\n]\n"));
+    if (!profile_ || rank_ != 0) return;
+    const std::string table = profile_->table();
+    if (table.empty()) return;
+    std::fputs((table + "trace in " + file_.path() + " (https://ui.perfetto.dev)\n").c_str(), stdout);
+    std::fflush(stdout);
   }
 
   Status record(const Record& record) override {
+    rank_ = record.rank();
+    if (profile_) profile_->add(record);
     if (!started_) BALEEN_TRY(start(record.rank()));
     const double now = 1e6 * record.seconds();
     if (record.kind() == BALEEN_RECORD_NOTE) {
@@ -61,6 +80,7 @@ class Trace : public Monitor {
 
   Status spans(std::span<const baleen_span_t> spans) override {
     for (const baleen_span_t& span : spans) {
+      if (profile_) profile_->add(span);
       BALEEN_TRY(name_stream(span.rank, span.stream));
       BALEEN_TRY(add(span.rank, {{"ph", "X"},
                                  {"name", std::string(view(span.name))},
@@ -110,6 +130,8 @@ class Trace : public Monitor {
   }
 
   OutputFile file_;
+  std::optional<trace::Profile> profile_;
+  std::int32_t rank_ = 0;
   std::string pending_;
   bool started_ = false, first_ = true;
   std::set<std::int32_t> ranks_;

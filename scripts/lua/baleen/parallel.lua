@@ -1,5 +1,5 @@
---- parallel: layouts by hand. They change where things lie, never what is computed; a mesh axis that a run lacks changes
---- nothing, so one script runs on any ranks.
+--- parallel: layouts by hand. They change where things lie, never what is computed; a mesh axis that a run lacks
+--- changes nothing, so one script runs on any ranks.
 ---   split { axis = "tensor", dim = "heads" } (f, ...): f(...), a layer or a function; parameters and values made
 ---     inside that have the logical axis `dim` are cut along the mesh axis
 ---   replicate { axis = "tensor" } (f, ...): what is made inside is whole
@@ -14,7 +14,11 @@ local axis_rule = { type = "string", required = true }
 local function check(what, given, rules)
   local chosen = options.check(what, given, rules)
   if not chosen.axis:match("^[%w_%-%.]+$") then
-    core.fail(("%s: `axis` is %q; it must be the name of a mesh axis, as in axis = \"tensor\""):format(what, chosen.axis))
+    core.fail(("%s: `axis` is %q; it must be the name of a mesh axis, as in axis = \"tensor\""):format(
+      what, chosen.axis))
+  end
+  if chosen.dim == "" then
+    core.fail(("%s: `dim` is %q; it must be a logical axis, as in dim = \"heads\""):format(what, chosen.dim))
   end
   return chosen
 end
@@ -27,8 +31,8 @@ local function around(kind, rules)
     local chosen, where = check(what, given, rules), core.where()
     return core.entry(function(body, ...)
       if not options.callable(body) then
-        core.fail(("%s: what it is put around is %s; it must be a function or a layer, as in parallel.%s { ... } (function() ... end)")
-          :format(what, core.describe(body), kind))
+        core.fail(("%s: what it is put around is %s; it must be a function or a layer, as in "
+          .. "parallel.%s { ... } (function() ... end)"):format(what, core.describe(body), kind))
       end
       if core.graph_name() == "" then
         core.fail(what .. ": it stands around forward code, which runs only while the job's model is described; put it "
@@ -52,10 +56,12 @@ local layout_rules = {
 
 local function dimension_of(chosen)
   if chosen.placement == "replicate" then
-    if chosen.dim then core.fail("parallel.layout: `dim` says what to cut; take it away from placement = \"replicate\"") end
+    if chosen.dim then
+      core.fail("parallel.layout: `dim` says what to cut; take it away from placement = \"replicate\"")
+    end
     return 0
   end
-  if chosen.dim == nil or chosen.dim == 0 or chosen.dim == "" then
+  if chosen.dim == nil or chosen.dim == 0 then
     core.fail(("parallel.layout: `dim` is %s; placement = \"shard\" needs a dimension from 1, -1 for the last, or a "
       .. "logical axis"):format(core.describe(chosen.dim)))
   end
@@ -69,7 +75,9 @@ local function layout(given)
   end
   local dim, names = dimension_of(chosen), chosen.name
   if type(names) == "string" then names = { names } end
-  if #names == 0 then core.fail("parallel.layout: `name` is empty; it must be a pattern of names, or a list of them") end
+  if #names == 0 then
+    core.fail("parallel.layout: `name` is empty; it must be a pattern of names, or a list of them")
+  end
   for i, name in ipairs(names) do
     options.expect(("parallel.layout: name %d"):format(i), name, "string")
     core.layout(name, chosen.axis, dim, core.where())

@@ -10,11 +10,25 @@
 ---@field parallel baleen.parallel
 local baleen = {}
 
----Layouts by hand: they change where things lie, never what is computed.
+---Layouts by hand: they change where things lie, never what is computed. The innermost scope wins, `layout` stands above
+---scopes, all stand above strategies. A mesh without the axis changes nothing.
 ---@class baleen.parallel
----@field split fun(given: { axis: string, dim: string }): fun(body: function | baleen.layer, ...): ...
----@field replicate fun(given: { axis: string }): fun(body: function | baleen.layer, ...): ...
----@field layout fun(given: { name: string | string[], axis: string, placement: "shard" | "replicate", dim?: integer | string })
+local parallel = {}
+
+---What is made inside the body, a function or a layer, and has the logical axis `dim` is cut along the mesh axis.
+---@param given { axis: string, dim: string }
+---@return fun(body: function | baleen.layer, ...): ... calls the body with what follows it
+function parallel.split(given) end
+
+---What is made inside the body is whole on every rank of the mesh axis.
+---@param given { axis: string }
+---@return fun(body: function | baleen.layer, ...): ... calls the body with what follows it
+function parallel.replicate(given) end
+
+---Of parameters and of the data's fields by name, of a layer's result by its path; patterns take `*` and `?`. `dim`: from
+---1, -1 for the last, or a logical axis. Stands beside the model, not inside.
+---@param given { name: string | string[], axis: string, placement: "shard" | "replicate", dim?: integer | string }
+function parallel.layout(given) end
 
 ---A function of the step (from 0) and of the job's number of steps; or a number.
 ---@alias baleen.schedule number | fun(step: integer, steps: integer): number

@@ -87,6 +87,16 @@ typedef struct baleen_device_info_t {
     uint32_t alignment; /* of arena offsets */
 } baleen_device_info_t;
 
+/* The answer to the query BALEEN_DEVICE_PEAK; optional, for profiles. */
+#define BALEEN_DEVICE_PEAK "baleen.compute.peak/1"
+typedef struct baleen_peak_t {
+    uint64_t size;
+    /* Measures what the device does at most just now, in well under a second: fp32 operations per second (a
+     * multiply-add is two), and bytes per second of a loop over arrays that fit no cache, of which four are read and
+     * three written. */
+    baleen_status_t (*measure)(void* device, double* flops_per_second, double* bytes_per_second);
+} baleen_peak_t;
+
 /* The table of kind "compute". Calls on one device come from one thread at a time, except `launch` and events. */
 typedef struct baleen_compute_t {
     uint64_t size;

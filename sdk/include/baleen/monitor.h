@@ -38,6 +38,8 @@ typedef struct baleen_span_t {
     int64_t begin, end;
     int64_t step;
     int32_t rank, stream;
+    double flops;   /* done meanwhile; 0 where they are not what matters */
+    uint64_t bytes; /* of the tensors that are read and written, each once; 0 unknown */
 } baleen_span_t;
 
 /* The table of kind "monitor". [one thread] Pointers in records and spans are borrowed for the call. */
@@ -46,7 +48,7 @@ typedef struct baleen_monitor_t {
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, void** monitor);
     void (*destroy)(void* monitor); /* flushes */
     baleen_status_t (*record)(void* monitor, const baleen_record_t* record);
-    /* May be null: then spans are not recorded for this monitor. */
+    /* May be null: then spans are not recorded for this monitor, and it is not made on other ranks than 0. */
     baleen_status_t (*spans)(void* monitor, const baleen_span_t* spans, uint64_t count);
 } baleen_monitor_t;
 BALEEN_ASSERT_SIZE(baleen_monitor_t, 40);

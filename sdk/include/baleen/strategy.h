@@ -115,8 +115,10 @@ typedef struct baleen_schedule_t {
      * ascending, forward before backward. What lives from one part to the other has as many copies as micro-batches
      * are on their way. */
     baleen_status_t (*turns)(void* self, uint32_t axis, int64_t coordinate, const baleen_turn_t* turns, uint64_t count);
+    /* Tells the user a line about the plan: once per job, however many graphs and ranks say the same. */
+    baleen_status_t (*note)(void* self, baleen_string_t text);
 } baleen_schedule_t;
-BALEEN_ASSERT_SIZE(baleen_schedule_t, 88);
+BALEEN_ASSERT_SIZE(baleen_schedule_t, 96);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {

@@ -92,6 +92,7 @@ class Scheduling {
     check(schedule_->turns(schedule_->self, axis, coordinate, turns.data(), turns.size()));
   }
   void every_micro_batch(baleen_op_t op) { check(schedule_->every_micro_batch(schedule_->self, op)); }
+  void note(std::string_view text) { check(schedule_->note(schedule_->self, abi(text))); }
 
  private:
   static void check(baleen_status_t status) {

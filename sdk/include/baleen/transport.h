@@ -107,8 +107,8 @@ typedef struct baleen_transport_t {
     void (*unregister_arena)(void* transport, void* base);
     /* Collective over the members; `ranks` ascending. Groups are created by all their members in one global order. */
     baleen_status_t (*group_create)(void* transport, const int32_t* ranks, uint64_t count, void** group);
-    /* With its slots. What this rank has unfinished, in any group, fails first: afterwards nothing touches the events
-     * and the memory of what was started. */
+    /* With its slots. What this rank has unfinished, in any group, fails first: afterwards nothing touches
+     * the events and the memory of what was started. */
     void (*group_destroy)(void* transport, void* group);
     /* Collective over the members (SEND, RECEIVE: over the two), in one order. Arguments that disagree are an error on
      * each of them that names both sides. The slot lives as long as its group and may be started again and again. */

@@ -148,19 +148,19 @@ TEST_P(CrossEntropy, FusedGradientIsTheDifferenceQuotient) {
   }
 }
 TEST_P(CrossEntropy, FusedWorksThroughSeveralChunksInBoundedScratch) {
-  // 400 rows of 40000 logits: 64 MB in fp32.
-  const Case c{{400}, 2, 40000, false, true, 0.0};
-  const Tensor x = random_tensor(random, {400, 2}), w = random_tensor(random, {40000, 2}), t = targets(c);
+  // 1200 rows of 40000 logits: 192 MB in fp32.
+  const Case c{{1200}, 2, 40000, false, true, 0.0};
+  const Tensor x = random_tensor(random, {1200, 2}), w = random_tensor(random, {40000, 2}), t = targets(c);
   const auto wanted = reference::cross_entropy(reference::logits(x, w, true), t, kIgnore, 0.0);
   const auto got = run(spec("linear_cross_entropy", c), {x, w, t}, wanted);
-  for (std::int64_t i = 0; i < 400; ++i) EXPECT_NEAR(got[0][i], wanted[0][i], tolerance(2e-4, 1e-11));
+  for (std::int64_t i = 0; i < 1200; ++i) EXPECT_NEAR(got[0][i], wanted[0][i], tolerance(2e-4, 1e-11));
   // Each row of dx is p w - w[target].
-  Tensor dloss = zeros({400});
+  Tensor dloss = zeros({1200});
   std::fill(dloss.values.begin(), dloss.values.end(), 1.0);
   const auto grad =
-      run(spec("linear_cross_entropy_grad", c), {x, w, t, wanted[1], dloss}, {zeros({400, 2}), zeros({40000, 2})});
-  Tensor dx = zeros({400, 2}), dw = zeros({40000, 2});
-  for (std::int64_t i = 0; i < 400; ++i)
+      run(spec("linear_cross_entropy_grad", c), {x, w, t, wanted[1], dloss}, {zeros({1200, 2}), zeros({40000, 2})});
+  Tensor dx = zeros({1200, 2}), dw = zeros({40000, 2});
+  for (std::int64_t i = 0; i < 1200; ++i)
     for (std::int64_t v = 0; v < 40000; ++v) {
       const double p =
           std::exp(x[i * 2] * w[v * 2] + x[i * 2 + 1] * w[v * 2 + 1] - wanted[1][i]) - (t[i] == static_cast<double>(v));

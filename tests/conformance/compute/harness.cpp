@@ -152,7 +152,8 @@ class Run {
   void apply_aliases(const baleen_kernel_t& kernel, std::vector<void*>& addresses) {
     std::vector<bool> output_done(placed_.size()), input_done(placed_.size());
     for (std::uint64_t i = 0; i < kernel.alias_count; ++i) {
-      const auto [output, input] = kernel.aliases[i];
+      const bool last = options_.aliases == RunOptions::Aliases::last;
+      const auto [output, input] = kernel.aliases[last ? kernel.alias_count - 1 - i : i];
       EXPECT_TRUE(same_layout(tensors_[output], tensors_[input]));
       if (output_done[output] || input_done[input]) continue;
       output_done[output] = input_done[input] = true;
@@ -173,7 +174,7 @@ class Run {
       if (i < inputs_.size()) write(base, placed_[i], inputs_[i]);
       addresses.push_back(base + placed_[i].offset);
     }
-    if (options_.use_aliases) apply_aliases(kernel, addresses);
+    if (options_.aliases != RunOptions::Aliases::none) apply_aliases(kernel, addresses);
     baleen_launch_t launch{sizeof launch, device_.stream(), addresses.data(), base + scratch,
                            options_.seed, options_.step,    options_.micro};
     auto status = table.launch(device_.get(), kernel.kernel, &launch);
@@ -332,9 +333,10 @@ std::vector<Tensor> ComputeTest::run(const OpSpec& op, const std::vector<Tensor>
 void ComputeTest::expect(const OpSpec& op, const std::vector<Tensor>& inputs, const std::vector<Tensor>& wanted,
                          double tolerance, bool same_bits, RunOptions options) {
   for (const Placement placement : kPlacements)
-    for (const bool aliases : {false, true}) {
+    for (const auto aliases : {RunOptions::Aliases::none, RunOptions::Aliases::first, RunOptions::Aliases::last}) {
+      const char* in_place = aliases == RunOptions::Aliases::none ? "" : ", in place";
       options.placement = placement;
-      options.use_aliases = aliases;
+      options.aliases = aliases;
       const std::vector<Tensor> got = run(op, inputs, wanted, options);
       std::vector<Tensor> single = wanted;
       ASSERT_EQ(one_->run(op, inputs, single, dtype(), options), BALEEN_OK);
@@ -342,8 +344,8 @@ void ComputeTest::expect(const OpSpec& op, const std::vector<Tensor>& inputs, co
         for (std::int64_t i = 0; i < wanted[k].size(); ++i) {
           const double w = wanted[k][i], g = got[k][i];
           const bool close = std::isnan(w) ? std::isnan(g) : g == w || std::abs(g - w) <= tolerance * (1 + std::abs(w));
-          ASSERT_TRUE(close) << op.kind() << ", " << name(placement) << (aliases ? ", in place" : "") << ": output "
-                             << k << " element " << i << " is " << g << ", wanted " << w;
+          ASSERT_TRUE(close) << op.kind() << ", " << name(placement) << in_place << ": output " << k << " element " << i
+                             << " is " << g << ", wanted " << w;
           const bool equal = single[k][i] == g || (std::isnan(g) && std::isnan(single[k][i]));
           ASSERT_TRUE(equal || !same_bits)
               << op.kind() << ", " << name(placement) << ": output " << k << " element " << i

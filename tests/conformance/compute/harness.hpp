@@ -37,11 +37,13 @@ class OpSpec {
 /// What a run needs to know beside its operands.
 struct RunOptions {
   Placement placement = Placement::kPacked;
-  bool use_aliases = false;  ///< outputs take the bytes of inputs wherever the kernel allows it
+  /// Outputs take the bytes of inputs wherever the kernel allows it; where it offers several, those that it names
+  /// first, or last.
+  enum class Aliases { none, first, last } aliases = Aliases::none;
   std::uint64_t seed = 0, step = 0, micro = 0;
   std::int32_t micro_dim = -1;
   std::int64_t micro_step = 0;
-  Shape global_shape;  ///< of every tensor with as many dimensions; empty: the local one
+  Shape global_shape;                           ///< of every tensor with as many dimensions; empty: the local one
   std::vector<std::vector<baleen_run_t>> runs;  ///< per dimension, likewise
 };
 
@@ -119,9 +121,9 @@ class ComputeTest : public testing::TestWithParam<std::tuple<std::string, baleen
 std::vector<std::string> plugin_paths();
 std::string case_name(const testing::TestParamInfo<std::tuple<std::string, baleen_dtype_t>>& info);
 
-#define BALEEN_COMPUTE_SUITE(suite)                                                                              \
-  INSTANTIATE_TEST_SUITE_P(Plugins, suite,                                                                       \
-                           testing::Combine(testing::ValuesIn(baleen::conformance::plugin_paths()),              \
+#define BALEEN_COMPUTE_SUITE(suite)                                                                                   \
+  INSTANTIATE_TEST_SUITE_P(Plugins, suite,                                                                            \
+                           testing::Combine(testing::ValuesIn(baleen::conformance::plugin_paths()),                   \
                                             testing::Values(baleen_dtype_t{BALEEN_F32}, baleen_dtype_t{BALEEN_F64})), \
                            baleen::conformance::case_name)
 

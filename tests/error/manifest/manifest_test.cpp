@@ -59,6 +59,18 @@ TEST_F(BadManifest, HasAMeshThatIsNotItsRanks) {
                  ":3:1: the mesh has 2 ranks, but the hosts have 4 ranks; make them equal");
 }
 
+TEST_F(BadManifest, HasABudgetThatIsNone) {
+  const std::string wanted = "`activations_mb` must be a number of MiB";
+  expect_refused(run("[memory]\nactivations_mb = \"64 MB\"\n"), ":2:18: " + wanted + ", not a string");
+  expect_refused(run("[memory]\nactivations_mb = true\n"), ":2:18: " + wanted + ", not a boolean");
+  for (const char* bad : {"0", "-3", "0.0", "1e-9", "2e9", "nan"})
+    expect_refused(run(std::string("[memory]\nactivations_mb = ") + bad + "\n"),
+                   ":2:18: " + wanted + " above 0 and up to 1e+09, not ");
+  expect_refused(run("[memory]\nactivations = 64\n"),
+                 ":2:1: unknown key `activations`; did you mean `activations_mb`?");
+  expect_refused(run("memory = 64\n"), ":1:10: `memory` must be a table, not an integer");
+}
+
 TEST_F(BadManifest, IsSpoiltByASet) {
   expect_refused(run("", {"--set", "comptue.threads=2"}),
                  "--set comptue.threads=2: unknown key `comptue`; did you mean `compute`?");

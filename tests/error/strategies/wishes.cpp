@@ -1,9 +1,11 @@
-/// \file A strategy that claims no axis and asks for one layout of every parameter along the first.
+/// \file A strategy that claims no axis and asks for one layout of every parameter, or its own form of every attention,
+/// along the first.
 #include "baleen/strategy.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "wishes", "1.0.0", "Apache-2.0", "One layout for every parameter", 0, "",
-                  BALEEN_OPTION("verb", BALEEN_OPTION_STRING, 0, 1, 0, "store", "use|store|pin", "",
-                                "how it asks; pin: for the gradients"),
+                  BALEEN_OPTION("verb", BALEEN_OPTION_STRING, 0, 1, 0, "store", "use|store|pin|only|offer", "",
+                                "how it asks; pin: for the gradients; only: offers attention to run whole, and in no "
+                                "other way; offer: besides others"),
                   BALEEN_OPTION("dim", BALEEN_OPTION_INT, 0, -1, 3, "-1", "", "", "the dimension to cut; -1: none"));
 
 namespace baleen::test {
@@ -18,7 +20,8 @@ class Wishes : public Strategy {
 
   bool claims(std::uint32_t) const override { return false; }
 
-  Status place(GraphView, Placing placing) override {
+  Status place(GraphView graph, Placing placing) override {
+    if (verb_ == "only" || verb_ == "offer") return offer_attention(graph, placing);
     for (const baleen_trained_t& trained : placing.trained()) {
       if (verb_ == "use") placing.use(trained.parameter, 0, wish_);
       if (verb_ == "store") placing.store(trained.parameter, 0, wish_);
@@ -28,6 +31,28 @@ class Wishes : public Strategy {
   }
 
  private:
+  Status offer_attention(GraphView graph, Placing& placing) const {
+    for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+      const auto op = graph.op(id);
+      if (!op || (op->kind() != "attention" && op->kind() != "attention_grad")) continue;
+      const std::vector<baleen_placement_t> inputs(op->inputs().size(), replicate());
+      const std::vector<baleen_placement_t> outputs(op->outputs().size(), replicate());
+      const std::uint32_t axis = 0;
+      baleen_offer_t offer{};
+      offer.size = sizeof(offer);
+      offer.op = id;
+      offer.name = abi("whole");
+      offer.axes = &axis;
+      offer.axis_count = 1;
+      offer.inputs = inputs.data();
+      offer.outputs = outputs.data();
+      offer.only = verb_ == "only" ? 1 : 0;
+      offer.as_it_stands = 1;
+      placing.offer(offer);
+    }
+    return {};
+  }
+
   const std::string verb_;
   const baleen_placement_t wish_;
 };

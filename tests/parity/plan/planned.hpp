@@ -7,7 +7,7 @@ namespace baleen::test {
 struct PlannedRanks {
   std::vector<std::pair<int, int>> stretches;  ///< first and last
   std::map<std::string, double>
-      numbers;  ///< "planned_bytes.K", "sent_bytes.KIND.AXES", "held_gradients_bytes", "count"
+      numbers;  ///< "planned_bytes.K", "sent_bytes.KIND.AXES", "held_gradients_bytes", "working_bytes", "count"
   bool fits = false;
 
   bool has(int rank) const {
@@ -47,7 +47,7 @@ inline void read_numbers(const std::string& text, std::string::size_type at, con
 
 inline PlannedRanks read_class(const std::string& text) {
   PlannedRanks one;
-  for (const char* key : {"count", "held_gradients_bytes"})
+  for (const char* key : {"count", "held_gradients_bytes", "working_bytes"})
     one.numbers[key] = std::stod(text.substr(value_at(text, key)));
   for (const char* key : {"planned_bytes", "sent_bytes"})
     read_numbers(text, value_at(text, key), std::string(key) + ".", one.numbers);

@@ -34,8 +34,13 @@ std::vector<Refusal> refusals() {
        "gpt",
        {"heads=3"},
        {"`blocks.0.attention.qkv.weight` has `heads` = 3", "4 ranks along `tensor`",
-        "make `heads` 4 or more, or `tensor` 3"}},
-      {"TooNarrow", {{"tensor", 3}}, "", "gpt", {"hidden=2"}, {"mlp.up.weight` has `ff` = 2", "make `ff` 3 or more"}},
+        "make `heads` 4 or more, or make `tensor` 3 or less"}},
+      {"TooNarrow",
+       {{"tensor", 3}},
+       "",
+       "gpt",
+       {"hidden=2"},
+       {"mlp.up.weight` has `ff` = 2", "make `ff` 3 or more, or make `tensor` 2 or less"}},
       {"GroupsOfHeads",
        {{"tensor", 4}},
        "",
@@ -86,10 +91,62 @@ std::vector<Refusal> refusals() {
        "mode = \"2d\"\n",
        "gpt",
        {"heads=2"},
-       {"has `heads` = 2", "3 ranks along `tensor.col`"}},
+       {"has `heads` = 2", "3 ranks along `tensor.col`", "make `heads` 3 or more, or make `tensor` 4 (2 x 2)"}},
       {"NoSuchMode", {{"tensor", 2}}, "mode = \"1\"\n", "mlp", {}, {"mode", "1d"}},
   };
 }
+
+/// On more ranks than a test should start: by a plan. A GPT of one layer, four heads, a width of 64.
+class PlannedRefusal : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(PlannedRefusal, SaysWhatAndOffersTheNearest) {
+  const Refusal& r = GetParam();
+  std::vector<std::string> arguments{"layers=1", "dim=64",       "context=16",
+                                     "batch=54", "accumulate=1", "data=" BALEEN_SOURCE_DIR "/tests/golden/whales.txt"};
+  arguments.insert(arguments.end(), r.arguments.begin(), r.arguments.end());
+  const ProcessResult result = run_tensor({"plan"}, r.script, tensor_manifest(r.mesh, r.options), arguments);
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  for (const std::string& words : r.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+}
+
+/// Each mode with too few heads, too narrow a layer, too few words, and groups of heads that do not divide.
+std::vector<Refusal> planned_refusals() {
+  struct Way {
+    std::string name, options, axis;
+    int ranks;
+    std::string fewer, fewer_for_groups;
+  };
+  const Way ways[] = {
+      {"Line", "", "tensor", 3, "`tensor` 2 or less", "`tensor` 2"},
+      {"Square", "mode = \"2d\"\n", "tensor.col", 9, "`tensor` 4 (2 x 2)", "`tensor` 4 (2 x 2)"},
+      {"Squares", "mode = \"2.5d\"\ndepth = 2\n", "tensor.col", 18, "`tensor` 8 (2 x 2 x 2)", "`tensor` 8 (2 x 2 x 2)"},
+      {"Cube", "mode = \"3d\"\n", "tensor.col", 27, "`tensor` 8 (2 x 2 x 2)", "`tensor` 8 (2 x 2 x 2)"}};
+  struct Model {
+    std::string name, script;
+    std::vector<std::string> arguments;
+    std::string what, larger;
+  };
+  const std::string large = "plan/gpt_large";
+  const Model models[] = {
+      {"Heads", large, {"heads=2"}, "qkv.weight` has `heads` = 2", "make `heads` 3 or more"},
+      {"Words", large, {"vocab=2", "heads=4"}, "has `vocab` = 2", "make `vocab` 3 or more"},
+      {"Width", "gpt", {"hidden=2", "heads=4"}, "mlp.up.weight` has `ff` = 2", "make `ff` 3 or more"},
+      {"Groups", "gpt", {"heads=8", "kv_heads=4"}, "8 heads that share 4", "take heads = 9 and kv_heads = 3"}};
+  std::vector<Refusal> all;
+  for (const Way& way : ways)
+    for (const Model& model : models)
+      all.push_back({way.name + model.name,
+                     {{"tensor", way.ranks}},
+                     way.options,
+                     model.script,
+                     model.arguments,
+                     {model.what, "the 3 ranks along `" + way.axis + "`", model.larger,
+                      "or make " + (model.name == "Groups" ? way.fewer_for_groups : way.fewer)}});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, PlannedRefusal, ::testing::ValuesIn(planned_refusals()),
+                         [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(All, TensorRefusal, ::testing::ValuesIn(refusals()),
                          [](const auto& info) { return info.param.name; });

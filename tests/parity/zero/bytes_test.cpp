@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Stages, ZeroBytes, ::testing::Values(1, 2, 3));
 TEST(ZeroMemory, IsBoundedByLiveParameters) {
   const auto activations = [](const std::string& options) {
     return account_of("gpt", manifest_of({{"data", 2}}, plan(3, options)), 2, {"batch=2", "dim=48"})[0].at(
-        "planned_bytes.activations");
+        "working_bytes");
   };
   const double all = activations("bucket_mb = 0.02\nprefetch = 1000\n");
   const double few = activations("bucket_mb = 0.02\nprefetch = 1000\nlive_mb = 0.08\n");

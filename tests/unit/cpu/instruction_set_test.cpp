@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "baleen/expression.h"
@@ -103,17 +104,45 @@ TYPED_TEST(InstructionSet, DrawsTheSameRandomNumbers) {
     EXPECT_TRUE(this->same_bits(got, wanted)) << r->name;
   }
 }
+/// a[m, k] b[k, n] by one block, packed one way or another, row by row; computed twice, the second time added and
+/// halved.
+template <class T>
+std::vector<T> product(const RoutinesOf<T>& routines, const std::vector<T>& a, const std::vector<T>& b, Index m,
+                       Index n, Index k, bool left_packed, bool columns_first) {
+  const auto up = [](Index extent, Index to) { return (extent + to - 1) / to * to; };
+  std::vector<T> left(static_cast<std::size_t>(up(m, routines.gemm_rows) * k)), c(static_cast<std::size_t>(m * n));
+  std::vector<T> right(static_cast<std::size_t>(up(n, routines.gemm_columns) * k) + 64);
+  T* const packed = right.data() + (64 - reinterpret_cast<std::uintptr_t>(right.data()) % 64) / sizeof(T);
+  routines.pack_left(left.data(), a.data(), k, 1, m, k);
+  routines.pack_right(packed, b.data(), n, 1, k, n);
+  GemmBlock<T> block{m, n, k, left_packed ? left.data() : a.data(), left_packed ? 0 : k, packed, c.data(), n, 1, false};
+  if (columns_first) std::tie(block.c_row, block.c_column) = std::pair(Index{1}, m);
+  routines.gemm(block);
+  block.accumulate = true;
+  routines.gemm(block);
+  std::vector<T> out(c.size());
+  for (Index i = 0; i < m; ++i)
+    for (Index j = 0; j < n; ++j)
+      out[static_cast<std::size_t>(i * n + j)] = c[static_cast<std::size_t>(i * block.c_row + j * block.c_column)] / 2;
+  return out;
+}
+
 TYPED_TEST(InstructionSet, AgreesOnProductsAndRows) {
   using T = TypeParam;
   const Index m = 37, n = 83, k = 129;
   const std::vector<T> a = numbers<T>(m * k, 6, 1), b = numbers<T>(k * n, 7, 1);
-  const GemmShape shape{m, n, k, k, 1, n, 1, n, 1};
-  std::vector<T> wanted(m * n), got(m * n);
-  this->of(routines_baseline()).gemm(shape, a.data(), b.data(), wanted.data(), false);
+  std::vector<T> wanted(m * n);
+  for (Index i = 0; i < m; ++i)
+    for (Index j = 0; j < n; ++j) {
+      double sum = 0;
+      for (Index l = 0; l < k; ++l) sum += static_cast<double>(a[i * k + l]) * static_cast<double>(b[l * n + j]);
+      wanted[i * n + j] = static_cast<T>(sum);
+    }
   for (const Routines* r : available()) {
     SCOPED_TRACE(r->name);
-    this->of(*r).gemm(shape, a.data(), b.data(), got.data(), false);
-    this->expect_close(got, wanted);
+    for (const bool left_packed : {false, true})
+      for (const bool columns_first : {false, true})
+        this->expect_close(product(this->of(*r), a, b, m, n, k, left_packed, columns_first), wanted);
     const auto& f = this->of(*r);
     const auto& p = this->of(routines_baseline());
     for (const Index count : {1, 15, 16, 63, 2000})

@@ -51,6 +51,8 @@ file = true
 other = false
 [plugins]
 paths = ["mine", "/opt/x.so"]
+[memory]
+activations_mb = 0.5
 [[plan]]
 strategy = "split"
 stage = 2
@@ -74,6 +76,9 @@ strategy = "again"
   EXPECT_EQ(manifest.plugin_paths[0].path, "/etc/mine");
   EXPECT_EQ(manifest.plugin_paths[1].path, "/opt/x.so");
   EXPECT_EQ(manifest.plugin_paths[1].where, "/etc/c.toml:19:18");
+  ASSERT_TRUE(manifest.activations);
+  EXPECT_EQ(manifest.activations->bytes, 1u << 19);
+  EXPECT_EQ(manifest.activations->where, "/etc/c.toml:21:18");
   ASSERT_TRUE(manifest.plan);
   ASSERT_EQ(manifest.plan->size(), 2u);
   EXPECT_EQ(manifest.plan->at(0).plugin, "split");

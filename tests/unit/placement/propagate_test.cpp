@@ -146,6 +146,23 @@ TEST_F(Propagate, BackwardGathersAgainWhatForwardGathered) {
   EXPECT_EQ(gathered, (std::vector{Phase::forward, Phase::backward}));
 }
 
+/// Forward a whole weight is cut along the letter that the result keeps; backward that letter is summed over, and the
+/// weight, used whole, cannot follow.
+TEST_F(Propagate, ABackwardOpLeavesItsTwinsLetterWhereItsParameterIsWhole) {
+  mesh({{"t", 2}});
+  request_.cuts[0] = {"vocab"};
+  const ValueId a = input({8, 16}, {"", ""}), b = input({16, 4}, {"", ""}), w = parameter("w", {4, 32}, {"", "vocab"});
+  pin(a, "S1");
+  pin(b, "S0");
+  const ValueId x = matmul("mj,jk->mk", a, b), y = matmul("mk,kn->mn", x, w);
+  graph_.context() = {Phase::backward, graph_.value(y).producer, "layer.grad", {}};
+  const ValueId d = input({8, 32}, {"", "vocab"}), dx = matmul("mn,kn->mk", d, w);
+  const PlacedGraph placed = place();
+  EXPECT_EQ(layout(placed, x), "P");
+  EXPECT_EQ(layout(placed, y), "S1");
+  EXPECT_EQ(layout(placed, dx), "R");
+}
+
 TEST_F(Propagate, ABackwardOpTakesItsTwinsLetter) {
   mesh({kData});
   const ValueId x = input({2, 64}, {"batch", "embed"}), w = parameter("w", {64, 64}, {"embed", "embed"});

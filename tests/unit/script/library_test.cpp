@@ -43,6 +43,14 @@ TEST_F(Library, IsDescribedToEditors) {
   }
 }
 
+TEST_F(Library, LayoutsByHandAreDescribedToEditors) {
+  const std::string text = read(options_.library / "meta" / "baleen.lua");
+  const std::vector<std::string> names = names_in("baleen.parallel");
+  EXPECT_EQ(names.size(), 3u);
+  for (const std::string& name : names)
+    EXPECT_NE(text.find("function parallel." + name + "("), std::string::npos) << name;
+}
+
 TEST_F(Library, DescribesToEditorsNothingElse) {
   const std::map<std::string, std::string> tables = {{"baleen", "baleen"}, {"baleen.nn", "nn"}, {"baleen.ops", "ops"}};
   for (const auto& [table, file] : tables) {

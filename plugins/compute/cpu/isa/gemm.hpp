@@ -14,7 +14,8 @@ constexpr Index kBlockRows = 3, kBlockVectors = 2;  // a 64-byte vector is two r
 constexpr Index kBlockRows = 2, kBlockVectors = 1;
 #endif
 
-/// c[kRows, kVectors * lanes] (+)= a b. Element (r, k) of a is a[r * a_row + k * a_column]; rows of b and c are
+/// c[kRows, kVectors * lanes] (+)= a b, the sum over the depth being added to c as a whole, which keeps long sums in
+/// pieces accurate. Element (r, k) of a is a[r * a_row + k * a_column]; rows of b and c are
 /// contiguous.
 template <class T, Index kRows, Index kVectors>
 BALEEN_INLINE void multiply_tile(Index depth, const T* a, Index a_row, Index a_column, const T* b, Index b_row, T* c,
@@ -23,7 +24,7 @@ BALEEN_INLINE void multiply_tile(Index depth, const T* a, Index a_row, Index a_c
 #pragma GCC unroll 8
   for (Index r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-    for (Index v = 0; v < kVectors; ++v) sum[r][v] = accumulate ? load(c + r * c_row + v * kLanes<T>) : Vector<T>{};
+    for (Index v = 0; v < kVectors; ++v) sum[r][v] = Vector<T>{};
   for (Index k = 0; k < depth; ++k) {
     Vector<T> row[kVectors];
 #pragma GCC unroll 8
@@ -32,6 +33,12 @@ BALEEN_INLINE void multiply_tile(Index depth, const T* a, Index a_row, Index a_c
     for (Index r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
       for (Index v = 0; v < kVectors; ++v) sum[r][v] += a[r * a_row + k * a_column] * row[v];
+  }
+  if (accumulate) {
+#pragma GCC unroll 8
+    for (Index r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+      for (Index v = 0; v < kVectors; ++v) sum[r][v] += load(c + r * c_row + v * kLanes<T>);
   }
 #pragma GCC unroll 8
   for (Index r = 0; r < kRows; ++r)

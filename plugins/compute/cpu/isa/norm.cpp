@@ -60,15 +60,16 @@ void norm_grad_row(T* dx, const T* x, const T* gamma, const T* dy, T rstd, const
   const T count = static_cast<T>(n), mean = mean_in ? *mean_in : T(0);
   const T average = mean_in ? sum_terms<T>(Product<T>{gamma, dy}, 0, n) / count : T(0);
   const T slope = sum_terms<T>(Weighted<T>{x, gamma, dy, mean}, 0, n) * rstd / count;
+  if (dbeta) {  // before dx, which may have the bytes of dy
+#pragma GCC ivdep
+    for (Index i = 0; i < n; ++i) dbeta[i] += dy[i];
+  }
 #pragma GCC ivdep
   for (Index i = 0; i < n; ++i) {
     const T h = (x[i] - mean) * rstd, d = dy[i];
     dgamma[i] += d * h;
     dx[i] = rstd * (gamma[i] * d - average - h * slope);
   }
-  if (!dbeta) return;
-#pragma GCC ivdep
-  for (Index i = 0; i < n; ++i) dbeta[i] += dy[i];
 }
 
 template <class T>

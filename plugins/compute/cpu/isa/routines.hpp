@@ -16,10 +16,18 @@ constexpr Index kAttentionKept = 65536;
 template <class T>
 using TileOp = void (*)(T* out, const T* a, const T* b, const T* c, Index n);
 
-/// c[m,n] = a[m,k] b[k,n], all with any strides.
-struct GemmShape {
-  Index m, n, k;
-  Index a_row, a_column, b_row, b_column, c_row, c_column;
+/// c[rows, columns] (+)= a[rows, depth] b[depth, columns], where b lies as `pack_right` leaves it, and a as `pack_left`
+/// does (a_row 0) or with contiguous rows. Each element's sum runs over the depth in ascending order before it is
+/// added.
+template <class T>
+struct GemmBlock {
+  Index rows, columns, depth;
+  const T* a;
+  Index a_row;
+  const T* b;
+  T* c;
+  Index c_row, c_column;
+  bool accumulate;
 };
 
 /// A sequence of rows of stride-1 elements inside a larger tensor.
@@ -75,8 +83,13 @@ struct RoutinesOf {
   /// One row of the gradient; adds to dgamma and, unless null, dbeta. `mean` is null for rms norm.
   void (*norm_grad_row)(T* dx, const T* x, const T* gamma, const T* dy, T rstd, const T* mean, Index n, T* dgamma,
                         T* dbeta);
-  /// c (+)= a b.
-  void (*gemm)(const GemmShape&, const T* a, const T* b, T* c, bool accumulate);
+  /// The tile that blocks of `gemm` should be made of.
+  Index gemm_rows, gemm_columns;
+  /// rows (rounded up to gemm_rows) * depth elements. Any strides.
+  void (*pack_left)(T* out, const T* a, Index a_row, Index a_column, Index rows, Index depth);
+  /// columns (rounded up to gemm_columns) * depth elements, aligned to 64 bytes. Any strides.
+  void (*pack_right)(T* out, const T* b, Index b_row, Index b_column, Index depth, Index columns);
+  void (*gemm)(const GemmBlock<T>&);
   /// Elements of scratch that a call of the function below needs.
   Index (*attention_scratch)(const AttentionShape&);
   /// Writes o and lse of queries [begin, end), begin being a multiple of kAttentionBlock; more than one block of them
@@ -89,6 +102,10 @@ struct RoutinesOf {
 
 struct Routines {
   const char* name;
+  /// Independent chains of fp32 multiply-adds; how many operations that was.
+  double (*multiply_adds)(Index steps);
+  /// Reads four arrays and writes three of them, n elements each.
+  void (*seven_words)(float* a, float* b, float* c, const float* d, Index n);
   RoutinesOf<float> f32;
   RoutinesOf<double> f64;
 };

@@ -9,7 +9,7 @@
 namespace baleen::cpu {
 namespace {
 
-constexpr std::int64_t kChunkBytes = std::int64_t{1} << 24;
+constexpr std::int64_t kChunkBytes = std::int64_t{1} << 26;
 
 // Sizes and products that both directions share.
 template <class T>

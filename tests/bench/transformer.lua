@@ -1,0 +1,26 @@
+-- A transformer of a size that the words after `--` tell (throughput.py): by default the small GPT, 6 layers of 384.
+-- The data has 65 kinds of characters whatever the vocabulary is; what is measured does not depend on the ids.
+local baleen = require "baleen"
+local nn, data = baleen.nn, baleen.data
+
+local context = baleen.arg("context", 256)
+local dim, heads = baleen.arg("dim", 384), baleen.arg("heads", 6)
+local corpus = data.text { path = baleen.arg("data"), tokenizer = "chars", context = context, held_out = 0 }
+local vocab = math.max(baleen.arg("vocab", 65), corpus.vocab)
+local causal = baleen.arg("causal", 1) == 1
+
+local model = nn.sequential {
+  nn.embedding { vocab = vocab, dim = dim, positions = context },
+  nn.repeated(baleen.arg("layers", 6), function() return nn.transformer_block { dim = dim, heads = heads, causal = causal } end),
+  nn.layer_norm {},
+  nn.linear { out = vocab, bias = false, axes = { "vocab" } },
+}
+
+return baleen.job {
+  model = model, loss = nn.cross_entropy {}, data = corpus,
+  batch = baleen.arg("batch", 8), steps = 1000, clip = 1.0, accumulate = baleen.arg("accumulate", 1),
+  optimizer = baleen.optimizer("adamw", {
+    lr = baleen.cosine { peak = 1e-3, warmup = 100 }, weight_decay = 0.1,
+    groups = { { match = { "*.bias", "*.gamma", "*.beta" }, weight_decay = 0 } },
+  }),
+}
