@@ -95,12 +95,12 @@ TEST(Plan, JoinsRanksOfEqualShapes) {
 }
 
 TEST(Plan, RefusesWhatDoesNotFit) {
-  const std::string manifest = manifest_of({{"data", 2}}, strategy("data")) + "[compute]\nmemory = 33\n";
+  const std::string manifest = manifest_of({{"data", 2}}, strategy("data")) + "[compute]\nmemory = 9\n";
   const Planned planned = plan_of("gpt", manifest, {"dim=48"});
   EXPECT_EQ(planned.exit_code, 3);
   ASSERT_EQ(planned.classes.size(), 1u);
   EXPECT_FALSE(planned.classes[0].fits);
-  EXPECT_NE(planned.err.find("has 16.5 MiB for each of its 2 ranks"), std::string::npos) << planned.err;
+  EXPECT_NE(planned.err.find("has 4.5 MiB for each of its 2 ranks"), std::string::npos) << planned.err;
 }
 
 TEST(Plan, SaysWhatFitsForPeople) {
