@@ -53,6 +53,7 @@ class PairwiseReduce {
       build_.send(c_.after(d), inputs_[c_.after(d)], segment(c_.after(d), k));
     raw[c_.me()] = inputs_[c_.me()].part(mine);
     std::vector<const Stream*> sources;
+    sources.reserve(raw.size());
     for (const Stream& one : raw) sources.push_back(&one);
     result_ = has_output() ? output_.part(scatters_ ? part_of(output_.all(), k, c_.step()) : mine)
                            : inputs_[c_.me()].moved(mine, build_.scratch(mine.size()));
@@ -102,6 +103,7 @@ Program compile_direct_reduce(const Compilation& c) {
       if (wants(c.after(d))) needs.push_back(build.send(c.after(d), input, range));
     raw[c.me()] = input.part(range);
     std::vector<const Stream*> sources;
+    sources.reserve(raw.size());
     for (const Stream& one : raw) sources.push_back(&one);
     const Stream result = output.part(range);
     if (wants(c.me())) build.reduce(sources, result, result.all(), needs);
