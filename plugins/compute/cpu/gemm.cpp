@@ -89,7 +89,8 @@ class PackedGemm : public Gemm {
  private:
   // fp32 elements of depth and columns in a slice; bytes of what is packed at once, unless one slice has more; rows and
   // panels of a block: the panels of one block stay in a core's second-level cache while its rows pass.
-  static constexpr std::int64_t kDepth = 768, kColumns = 2048, kPacked = std::int64_t{4} << 20, kRows = 96, kPanels = 2;
+  static constexpr std::int64_t kDepth = 768, kColumns = 2048, kPacked = std::int64_t{4} << 20, kRows = 96, kPanels = 2,
+                                kStrip = 64;
 
   // What is packed and multiplied at a time: some products of the batch, some columns, some depth.
   struct Slice {
@@ -105,21 +106,35 @@ class PackedGemm : public Gemm {
   T* left(const Slice& s, std::int64_t product) const { return s.scratch + at_once_ * right_ + product * left_; }
 
   void pack(const Slice& s) const {
-    const std::int64_t groups = pieces(s.columns, group_);
-    const std::int64_t blocks = left_packed_ ? pieces(c_.m.extent, rows_) : 0;
-    context_.threads.each(s.products * (groups + blocks), [&](std::int64_t task, int) {
-      const std::int64_t product = task / (groups + blocks), piece = task % (groups + blocks);
-      const Offsets o = at(c_.outer, s.batch + product);
-      if (piece < groups) {
-        const std::int64_t j = piece * group_;
-        routines_.pack_right(right(s, product) + j * s.depth, s.b + o.b + s.k * c_.k.b + (s.column + j) * c_.n.b,
-                             c_.k.b, c_.n.b, s.depth, std::min(group_, s.columns - j));
-        return;
-      }
-      const std::int64_t row = (piece - groups) * rows_;
-      routines_.pack_left(left(s, product) + row * s.depth, s.a + o.a + s.k * c_.k.a + row * c_.m.a, c_.m.a, c_.k.a,
-                          std::min(rows_, c_.m.extent - row), s.depth);
+    // Where neighbours along the rows or columns are the next elements, memory is read along their whole length, by
+    // some of the depth at a time; else some rows or columns along their whole depth.
+    const bool right_strips = c_.n.b == 1, left_strips = c_.m.a == 1;
+    const std::int64_t strips = pieces(s.depth, kStrip);
+    const std::int64_t rights = right_strips ? strips : pieces(s.columns, group_);
+    const std::int64_t lefts = !left_packed_ ? 0 : left_strips ? strips : pieces(c_.m.extent, rows_);
+    context_.threads.each(s.products * (rights + lefts), [&](std::int64_t task, int) {
+      const std::int64_t product = task / (rights + lefts), piece = task % (rights + lefts);
+      if (piece < rights)
+        pack_right(s, product, piece, right_strips);
+      else
+        pack_left(s, product, piece - rights, left_strips);
     });
+  }
+
+  void pack_right(const Slice& s, std::int64_t product, std::int64_t piece, bool strips) const {
+    const Offsets o = at(c_.outer, s.batch + product);
+    const std::int64_t j = strips ? 0 : piece * group_, first = strips ? piece * kStrip : 0;
+    routines_.pack_right(right(s, product) + j * s.depth, s.b + o.b + s.k * c_.k.b + (s.column + j) * c_.n.b, c_.k.b,
+                         c_.n.b, s.depth, strips ? s.columns : std::min(group_, s.columns - j), first,
+                         strips ? std::min(first + kStrip, s.depth) : s.depth);
+  }
+
+  void pack_left(const Slice& s, std::int64_t product, std::int64_t piece, bool strips) const {
+    const Offsets o = at(c_.outer, s.batch + product);
+    const std::int64_t row = strips ? 0 : piece * rows_, first = strips ? piece * kStrip : 0;
+    routines_.pack_left(left(s, product) + row * s.depth, s.a + o.a + s.k * c_.k.a + row * c_.m.a, c_.m.a, c_.k.a,
+                        strips ? c_.m.extent : std::min(rows_, c_.m.extent - row), s.depth, first,
+                        strips ? std::min(first + kStrip, s.depth) : s.depth);
   }
 
   void multiply(const Slice& s) const {

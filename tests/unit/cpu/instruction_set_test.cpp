@@ -113,8 +113,24 @@ std::vector<T> product(const RoutinesOf<T>& routines, const std::vector<T>& a, c
   std::vector<T> left(static_cast<std::size_t>(up(m, routines.gemm_rows) * k)), c(static_cast<std::size_t>(m * n));
   std::vector<T> right(static_cast<std::size_t>(up(n, routines.gemm_columns) * k) + 64);
   T* const packed = right.data() + (64 - reinterpret_cast<std::uintptr_t>(right.data()) % 64) / sizeof(T);
-  routines.pack_left(left.data(), a.data(), k, 1, m, k);
-  routines.pack_right(packed, b.data(), n, 1, k, n);
+  std::vector<T> standing(a.size());  // the same a, stored column by column
+  for (Index i = 0; i < m; ++i)
+    for (Index l = 0; l < k; ++l)
+      standing[static_cast<std::size_t>(l * m + i)] = a[static_cast<std::size_t>(i * k + l)];
+  routines.pack_left(left.data(), columns_first ? standing.data() : a.data(), columns_first ? 1 : k,
+                     columns_first ? m : 1, m, k, 0, 100);
+  routines.pack_left(left.data(), columns_first ? standing.data() : a.data(), columns_first ? 1 : k,
+                     columns_first ? m : 1, m, k, 100, k);
+  if (columns_first) {  // the same b, stored column by column, packed in two parts
+    std::vector<T> turned(b.size());
+    for (Index l = 0; l < k; ++l)
+      for (Index j = 0; j < n; ++j)
+        turned[static_cast<std::size_t>(j * k + l)] = b[static_cast<std::size_t>(l * n + j)];
+    routines.pack_right(packed, turned.data(), 1, k, k, n, 0, 37);
+    routines.pack_right(packed, turned.data(), 1, k, k, n, 37, k);
+  } else {
+    routines.pack_right(packed, b.data(), n, 1, k, n, 0, k);
+  }
   GemmBlock<T> block{m, n, k, left_packed ? left.data() : a.data(), left_packed ? 0 : k, packed, c.data(), n, 1, false};
   if (columns_first) std::tie(block.c_row, block.c_column) = std::pair(Index{1}, m);
   routines.gemm(block);

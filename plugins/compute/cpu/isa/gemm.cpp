@@ -3,6 +3,8 @@
 /// van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34 (2008).
 #include "gemm.hpp"
 
+#include <type_traits>
+
 #include "tables.hpp"
 
 namespace baleen::cpu::BALEEN_CPU_ISA {
@@ -11,43 +13,99 @@ namespace {
 template <class T>
 constexpr Index kWidth = kBlockVectors* kLanes<T>;
 
-// Rows of the left side in slivers as high as the tile: sliver[k][row], zeros beyond the last row.
+/// The least power of two that holds a tile's rows: as many elements are copied at once.
+constexpr Index kCopied = kBlockRows > 4 ? 8 : kBlockRows > 2 ? 4 : 2;
 template <class T>
-void pack_left(T* out, const T* a, Index a_row, Index a_column, Index rows, Index depth) {
-  for (Index r = 0; r < rows; r += kBlockRows, out += kBlockRows * depth, a += kBlockRows * a_row) {
-    const Index height = rows - r < kBlockRows ? rows - r : kBlockRows;
-    if (height == kBlockRows && a_row == 1) {
-      for (Index k = 0; k < depth; ++k)
-        for (Index i = 0; i < kBlockRows; ++i) out[k * kBlockRows + i] = a[k * a_column + i];
-      continue;
-    }
-    for (Index k = 0; k < depth; ++k)
-      for (Index i = 0; i < kBlockRows; ++i) out[k * kBlockRows + i] = i < height ? a[i * a_row + k * a_column] : T(0);
+struct Copied {
+  typedef T type __attribute__((vector_size(kCopied * sizeof(T)), aligned(sizeof(T)), may_alias));
+};
+
+// Depth [first, last) of rows in slivers as high as the tile: sliver[k][row], zeros beyond the last row. Where a row's
+// neighbour is the next element, all rows pass together, so that memory is read along its lines. There, what a copy
+// writes beyond its sliver's rows is written again by the next depth, and at the last depth nothing is.
+template <class T>
+void pack_left(T* out, const T* a, Index a_row, Index a_column, Index rows, Index depth, Index first, Index last) {
+  const Index whole = a_row == 1 ? rows / kBlockRows * kBlockRows : 0;
+  for (Index k = first; k < last && whole > 0; ++k) {
+    const T* from = a + k * a_column;
+    T* to = out + k * kBlockRows;
+    Index r = 0;
+    if (k + 1 < last)
+      for (; r + kCopied <= whole; r += kBlockRows)
+        *reinterpret_cast<typename Copied<T>::type*>(to + r * depth) =
+            *reinterpret_cast<const typename Copied<T>::type*>(from + r);
+    for (; r < whole; r += kBlockRows)
+#pragma GCC unroll 8
+      for (Index i = 0; i < kBlockRows; ++i) to[r * depth + i] = from[r + i];
   }
+  for (Index r = whole; r < rows; r += kBlockRows)
+    for (Index k = first; k < last; ++k)
+      for (Index i = 0; i < kBlockRows; ++i)
+        out[r * depth + k * kBlockRows + i] = r + i < rows ? a[(r + i) * a_row + k * a_column] : T(0);
 }
 
-// Columns [0, width) of one panel: panel[k][column], zeros beyond the last column.
+/// Lanes of a where the distance's bit is not set in the lane, else those of b that lie the distance before; and the
+/// other way round. The steps of a transposition by halves.
+template <class T, Index kDistance, bool kUpper>
+BALEEN_INLINE Vector<T> exchange(Vector<T> a, Vector<T> b) {
+  using Mask = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  typedef Mask Masks __attribute__((vector_size(64)));
+  Masks mask = {};
+  for (Index lane = 0; lane < kLanes<T>; ++lane) {
+    const bool second = lane & kDistance;
+    mask[lane] = static_cast<Mask>(kUpper ? (second ? lane + kLanes<T> : lane + kDistance)
+                                          : (second ? lane - kDistance + kLanes<T> : lane));
+  }
+  return __builtin_shuffle(a, b, mask);
+}
+
+template <class T, Index kDistance>
+BALEEN_INLINE void transpose_step(Vector<T>* rows) {
+#pragma GCC unroll 16
+  for (Index i = 0; i < kLanes<T>; ++i) {
+    if (i & kDistance) continue;
+    const Vector<T> a = rows[i], b = rows[i + kDistance];
+    rows[i] = exchange<T, kDistance, false>(a, b);
+    rows[i + kDistance] = exchange<T, kDistance, true>(a, b);
+  }
+  if constexpr (kDistance > 1) transpose_step<T, kDistance / 2>(rows);
+}
+
+/// As many rows of as many elements: to[j][i] = from[i][j].
 template <class T>
-void pack_panel(T* out, const T* b, Index b_row, Index b_column, Index depth, Index width) {
+BALEEN_INLINE void transpose_square(T* to, Index to_row, const T* from, Index from_row) {
+  Vector<T> rows[kLanes<T>];
+#pragma GCC unroll 16
+  for (Index i = 0; i < kLanes<T>; ++i) rows[i] = load(from + i * from_row);
+  transpose_step<T, kLanes<T> / 2>(rows);
+#pragma GCC unroll 16
+  for (Index i = 0; i < kLanes<T>; ++i) store(to + i * to_row, rows[i]);
+}
+
+// Depth [first, last) of columns [0, width) of one panel: panel[k][column], zeros beyond the last column.
+template <class T>
+void pack_panel(T* out, const T* b, Index b_row, Index b_column, Index first, Index last, Index width) {
   if (width == kWidth<T> && b_column == 1) {
-    for (Index k = 0; k < depth; ++k)
+    for (Index k = first; k < last; ++k)
+#pragma GCC unroll 8
       for (Index v = 0; v < kWidth<T>; v += kLanes<T>) store(out + k * kWidth<T> + v, load(b + k * b_row + v));
     return;
   }
-  constexpr Index kAtOnce =
-      16;  // of depth, so that what is written stays close while columns are read along their length
-  for (Index first = 0; first < depth; first += kAtOnce) {
-    const Index end = first + kAtOnce < depth ? first + kAtOnce : depth;
-    for (Index j = 0; j < kWidth<T>; ++j)
-      for (Index k = first; k < end; ++k) out[k * kWidth<T> + j] = j < width ? b[k * b_row + j * b_column] : T(0);
-  }
+  if (kRegisterBytes == 64 && width == kWidth<T> && b_row == 1)
+    for (; first + kLanes<T> <= last; first += kLanes<T>)
+      for (Index v = 0; v < kWidth<T>; v += kLanes<T>)
+        transpose_square(out + first * kWidth<T> + v, kWidth<T>, b + first + v * b_column, b_column);
+  for (Index j = 0; j < kWidth<T>; ++j)
+    for (Index k = first; k < last; ++k) out[k * kWidth<T> + j] = j < width ? b[k * b_row + j * b_column] : T(0);
 }
 
 template <class T>
-void pack_right(T* out, const T* b, Index b_row, Index b_column, Index depth, Index columns) {
-  for (Index j = 0; j < columns; j += kWidth<T>)
-    pack_panel(out + j * depth, b + j * b_column, b_row, b_column, depth,
-               columns - j < kWidth<T> ? columns - j : kWidth<T>);
+void pack_right(T* out, const T* b, Index b_row, Index b_column, Index depth, Index columns, Index first, Index last) {
+  constexpr Index kAtOnce = 16;  // of depth, so that what is written stays close whichever way the columns lie
+  for (Index k = first; k < last; k += kAtOnce)
+    for (Index j = 0; j < columns; j += kWidth<T>)
+      pack_panel(out + j * depth, b + j * b_column, b_row, b_column, k, k + kAtOnce < last ? k + kAtOnce : last,
+                 columns - j < kWidth<T> ? columns - j : kWidth<T>);
 }
 
 // A full tile by constants, so that the compiler knows what stays in registers.

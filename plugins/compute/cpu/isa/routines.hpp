@@ -85,10 +85,12 @@ struct RoutinesOf {
                         T* dbeta);
   /// The tile that blocks of `gemm` should be made of.
   Index gemm_rows, gemm_columns;
-  /// rows (rounded up to gemm_rows) * depth elements. Any strides.
-  void (*pack_left)(T* out, const T* a, Index a_row, Index a_column, Index rows, Index depth);
-  /// columns (rounded up to gemm_columns) * depth elements, aligned to 64 bytes. Any strides.
-  void (*pack_right)(T* out, const T* b, Index b_row, Index b_column, Index depth, Index columns);
+  /// rows (rounded up to gemm_rows) * depth elements. Any strides. Writes [first, last) of the depth.
+  void (*pack_left)(T* out, const T* a, Index a_row, Index a_column, Index rows, Index depth, Index first, Index last);
+  /// columns (rounded up to gemm_columns) * depth elements, aligned to 64 bytes. Any strides. Writes [first, last) of
+  /// the depth.
+  void (*pack_right)(T* out, const T* b, Index b_row, Index b_column, Index depth, Index columns, Index first,
+                     Index last);
   void (*gemm)(const GemmBlock<T>&);
   /// Elements of scratch that a call of the function below needs.
   Index (*attention_scratch)(const AttentionShape&);
