@@ -55,8 +55,8 @@ class PackedGemm : public Gemm {
     slices_ = std::max<std::int64_t>(1, pieces(c_.k.extent, kDepth));
     depth_ = pieces(c_.k.extent, slices_);
     columns_ = std::min(up(c_.n.extent, routines_.gemm_columns), kColumns);
-    right_ = columns_ * std::max<std::int64_t>(1, depth_);
-    left_ = left_packed_ ? up(c_.m.extent, routines_.gemm_rows) * depth_ : 0;
+    right_ = columns_ / routines_.gemm_columns * routines_.panel_step(depth_);
+    left_ = left_packed_ ? up(pieces(c_.m.extent, routines_.gemm_rows) * routines_.sliver_step(depth_), 16) : 0;
     const std::int64_t fit = kPacked / std::max<std::int64_t>(1, (right_ + left_) * std::int64_t{sizeof(T)});
     at_once_ = std::clamp<std::int64_t>(fit, 1, std::max<std::int64_t>(1, batch_));
     rows_ = up(kRows, routines_.gemm_rows);
@@ -124,15 +124,17 @@ class PackedGemm : public Gemm {
   void pack_right(const Slice& s, std::int64_t product, std::int64_t piece, bool strips) const {
     const Offsets o = at(c_.outer, s.batch + product);
     const std::int64_t j = strips ? 0 : piece * group_, first = strips ? piece * kStrip : 0;
-    routines_.pack_right(right(s, product) + j * s.depth, s.b + o.b + s.k * c_.k.b + (s.column + j) * c_.n.b, c_.k.b,
-                         c_.n.b, s.depth, strips ? s.columns : std::min(group_, s.columns - j), first,
+    routines_.pack_right(right(s, product) + j / routines_.gemm_columns * routines_.panel_step(s.depth),
+                         s.b + o.b + s.k * c_.k.b + (s.column + j) * c_.n.b, c_.k.b, c_.n.b, s.depth,
+                         strips ? s.columns : std::min(group_, s.columns - j), first,
                          strips ? std::min(first + kStrip, s.depth) : s.depth);
   }
 
   void pack_left(const Slice& s, std::int64_t product, std::int64_t piece, bool strips) const {
     const Offsets o = at(c_.outer, s.batch + product);
     const std::int64_t row = strips ? 0 : piece * rows_, first = strips ? piece * kStrip : 0;
-    routines_.pack_left(left(s, product) + row * s.depth, s.a + o.a + s.k * c_.k.a + row * c_.m.a, c_.m.a, c_.k.a,
+    routines_.pack_left(left(s, product) + row / routines_.gemm_rows * routines_.sliver_step(s.depth),
+                        s.a + o.a + s.k * c_.k.a + row * c_.m.a, c_.m.a, c_.k.a,
                         strips ? c_.m.extent : std::min(rows_, c_.m.extent - row), s.depth, first,
                         strips ? std::min(first + kStrip, s.depth) : s.depth);
   }
@@ -147,9 +149,10 @@ class PackedGemm : public Gemm {
       block.rows = std::min(rows_, c_.m.extent - row);
       block.columns = std::min(group_, s.columns - j);
       block.depth = s.depth;
-      block.a = left_packed_ ? left(s, product) + row * s.depth : s.a + o.a + s.k * c_.k.a + row * c_.m.a;
+      block.a = left_packed_ ? left(s, product) + row / routines_.gemm_rows * routines_.sliver_step(s.depth)
+                             : s.a + o.a + s.k * c_.k.a + row * c_.m.a;
       block.a_row = left_packed_ ? 0 : std::max<std::int64_t>(1, c_.m.a);  // of a single row it is of no matter
-      block.b = right(s, product) + j * s.depth;
+      block.b = right(s, product) + j / routines_.gemm_columns * routines_.panel_step(s.depth);
       block.c = s.y + o.y + row * c_.m.y + (s.column + j) * c_.n.y;
       block.c_row = c_.m.y;
       block.c_column = c_.n.y;

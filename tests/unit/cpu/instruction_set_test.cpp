@@ -110,8 +110,11 @@ template <class T>
 std::vector<T> product(const RoutinesOf<T>& routines, const std::vector<T>& a, const std::vector<T>& b, Index m,
                        Index n, Index k, bool left_packed, bool columns_first) {
   const auto up = [](Index extent, Index to) { return (extent + to - 1) / to * to; };
-  std::vector<T> left(static_cast<std::size_t>(up(m, routines.gemm_rows) * k)), c(static_cast<std::size_t>(m * n));
-  std::vector<T> right(static_cast<std::size_t>(up(n, routines.gemm_columns) * k) + 64);
+  std::vector<T> left(
+      static_cast<std::size_t>(up(m, routines.gemm_rows) / routines.gemm_rows * routines.sliver_step(k))),
+      c(static_cast<std::size_t>(m * n));
+  std::vector<T> right(
+      static_cast<std::size_t>(up(n, routines.gemm_columns) / routines.gemm_columns * routines.panel_step(k)) + 64);
   T* const packed = right.data() + (64 - reinterpret_cast<std::uintptr_t>(right.data()) % 64) / sizeof(T);
   std::vector<T> standing(a.size());  // the same a, stored column by column
   for (Index i = 0; i < m; ++i)

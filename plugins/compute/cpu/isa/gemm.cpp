@@ -13,6 +13,17 @@ namespace {
 template <class T>
 constexpr Index kWidth = kBlockVectors* kLanes<T>;
 
+// From one sliver, or panel, to the next: a line more than their elements, since depths are often powers of two, and
+// lines that lie a multiple of 4 KiB apart would drive each other out of the first-level cache.
+template <class T>
+Index sliver_step(Index depth) {
+  return kBlockRows * depth + kLanes<T>;
+}
+template <class T>
+Index panel_step(Index depth) {
+  return kWidth<T> * depth + kLanes<T>;
+}
+
 /// The least power of two that holds a tile's rows: as many elements are copied at once.
 constexpr Index kCopied = kBlockRows > 4 ? 8 : kBlockRows > 2 ? 4 : 2;
 template <class T>
@@ -25,23 +36,22 @@ struct Copied {
 // writes beyond its sliver's rows is written again by the next depth, and at the last depth nothing is.
 template <class T>
 void pack_left(T* out, const T* a, Index a_row, Index a_column, Index rows, Index depth, Index first, Index last) {
-  const Index whole = a_row == 1 ? rows / kBlockRows * kBlockRows : 0;
+  const Index step = sliver_step<T>(depth), whole = a_row == 1 ? rows / kBlockRows * kBlockRows : 0;
   for (Index k = first; k < last && whole > 0; ++k) {
     const T* from = a + k * a_column;
     T* to = out + k * kBlockRows;
     Index r = 0;
     if (k + 1 < last)
-      for (; r + kCopied <= whole; r += kBlockRows)
-        *reinterpret_cast<typename Copied<T>::type*>(to + r * depth) =
-            *reinterpret_cast<const typename Copied<T>::type*>(from + r);
-    for (; r < whole; r += kBlockRows)
+      for (; r + kCopied <= whole; r += kBlockRows, to += step)
+        *reinterpret_cast<typename Copied<T>::type*>(to) = *reinterpret_cast<const typename Copied<T>::type*>(from + r);
+    for (; r < whole; r += kBlockRows, to += step)
 #pragma GCC unroll 8
-      for (Index i = 0; i < kBlockRows; ++i) to[r * depth + i] = from[r + i];
+      for (Index i = 0; i < kBlockRows; ++i) to[i] = from[r + i];
   }
   for (Index r = whole; r < rows; r += kBlockRows)
     for (Index k = first; k < last; ++k)
       for (Index i = 0; i < kBlockRows; ++i)
-        out[r * depth + k * kBlockRows + i] = r + i < rows ? a[(r + i) * a_row + k * a_column] : T(0);
+        out[r / kBlockRows * step + k * kBlockRows + i] = r + i < rows ? a[(r + i) * a_row + k * a_column] : T(0);
 }
 
 /// Lanes of a where the distance's bit is not set in the lane, else those of b that lie the distance before; and the
@@ -104,8 +114,8 @@ void pack_right(T* out, const T* b, Index b_row, Index b_column, Index depth, In
   constexpr Index kAtOnce = 16;  // of depth, so that what is written stays close whichever way the columns lie
   for (Index k = first; k < last; k += kAtOnce)
     for (Index j = 0; j < columns; j += kWidth<T>)
-      pack_panel(out + j * depth, b + j * b_column, b_row, b_column, k, k + kAtOnce < last ? k + kAtOnce : last,
-                 columns - j < kWidth<T> ? columns - j : kWidth<T>);
+      pack_panel(out + j / kWidth<T> * panel_step<T>(depth), b + j * b_column, b_row, b_column, k,
+                 k + kAtOnce < last ? k + kAtOnce : last, columns - j < kWidth<T> ? columns - j : kWidth<T>);
 }
 
 // A full tile by constants, so that the compiler knows what stays in registers.
@@ -136,13 +146,13 @@ void part_tile(const GemmBlock<T>& g, const T* a, const T* b, T* c, Index rows, 
 
 template <class T>
 void gemm(const GemmBlock<T>& g) {
-  const Index a_step = g.a_row == 0 ? g.depth : g.a_row;  // from one row to the next, in whole slivers
+  const Index a_step = g.a_row == 0 ? sliver_step<T>(g.depth) : kBlockRows * g.a_row;
   for (Index j = 0; j < g.columns; j += kWidth<T>) {
     const Index width = g.columns - j < kWidth<T> ? g.columns - j : kWidth<T>;
-    const T* const b = g.b + j * g.depth;
+    const T* const b = g.b + j / kWidth<T> * panel_step<T>(g.depth);
     for (Index r = 0; r < g.rows; r += kBlockRows) {
       const Index height = g.rows - r < kBlockRows ? g.rows - r : kBlockRows;
-      const T* const a = g.a + r * a_step;
+      const T* const a = g.a + r / kBlockRows * a_step;
       T* const c = g.c + r * g.c_row + j * g.c_column;
       if (height == kBlockRows && width == kWidth<T> && g.c_column == 1)
         full_tile(g, a, b, c, g.c_row, g.accumulate);
@@ -156,6 +166,8 @@ template <class T>
 void fill(RoutinesOf<T>& routines) {
   routines.gemm_rows = kBlockRows;
   routines.gemm_columns = kWidth<T>;
+  routines.sliver_step = sliver_step<T>;
+  routines.panel_step = panel_step<T>;
   routines.pack_left = pack_left<T>;
   routines.pack_right = pack_right<T>;
   routines.gemm = gemm<T>;

@@ -85,10 +85,12 @@ struct RoutinesOf {
                         T* dbeta);
   /// The tile that blocks of `gemm` should be made of.
   Index gemm_rows, gemm_columns;
-  /// rows (rounded up to gemm_rows) * depth elements. Any strides. Writes [first, last) of the depth.
+  /// Elements from one packed sliver of gemm_rows rows to the next, and from one panel of gemm_columns columns.
+  Index (*sliver_step)(Index depth);
+  Index (*panel_step)(Index depth);
+  /// A sliver for every gemm_rows rows, begun or whole. Any strides. Writes [first, last) of the depth.
   void (*pack_left)(T* out, const T* a, Index a_row, Index a_column, Index rows, Index depth, Index first, Index last);
-  /// columns (rounded up to gemm_columns) * depth elements, aligned to 64 bytes. Any strides. Writes [first, last) of
-  /// the depth.
+  /// A panel for every gemm_columns columns, aligned to 64 bytes. Any strides. Writes [first, last) of the depth.
   void (*pack_right)(T* out, const T* b, Index b_row, Index b_column, Index depth, Index columns, Index first,
                      Index last);
   void (*gemm)(const GemmBlock<T>&);
