@@ -44,7 +44,7 @@ STRATEGIES = {
 def start(options, folder: Path, strategy: str, accumulate: int, bandwidth: float, steps: int, *more):
     """Runs the job; a bandwidth of 0 is no limit."""
     axis, entry, _ = STRATEGIES[strategy]
-    run(run_command(options.baleen, HERE / "small_gpt.lua", "--steps", steps, *more,
+    run(run_command(options.baleen, HERE / "transformer.lua", "--steps", steps, *more,
                     "--plugin-path", options.paced, "--set", 'transport.plugin="paced"',
                     "--set", f"transport.bandwidth={bandwidth}", "--set", f"mesh.{axis}=2", "--set", f"plan=[{entry}]",
                     "--set", "compute.threads=1", "--", "--data", folder / "text.txt", "--accumulate", accumulate))
