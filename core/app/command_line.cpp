@@ -92,7 +92,8 @@ class Parser {
     add_generate();
     add_graph();
     add_plan();
-    for (CLI::App* sub : {run_, verify_, generate_, graph_, plan_})
+    add_bench();
+    for (CLI::App* sub : {run_, verify_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     doctor_ = subcommand("doctor",
@@ -194,6 +195,38 @@ class Parser {
     plan_->add_flag("--json", plan_options_.json, "For programs: everything, as one JSON object");
   }
 
+  void add_bench() {
+    bench_ = subcommand("bench", "Measure a part of what the manifest describes");
+    // A word, not a subcommand, so that options may stand on either side of it.
+    bench_->add_option("WHAT", bench_what_, "What to measure: transport, every collective by size and group")
+        ->required()
+        ->check(CLI::IsMember({"transport"}))
+        ->type_name("");
+    bench_->add_option("--collective", bench_options_.collectives, "Only this one; may be repeated")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    bench_
+        ->add_option("--group", bench_options_.groups,
+                     "Only groups along these axes of the mesh, as in data or data+tensor; may be repeated")
+        ->type_name("AXES")
+        ->allow_extra_args(false);
+    const auto size = [&](const char* word, std::uint64_t& out, const char* help) {
+      bench_->add_option(word, out, help)
+          ->type_name("BYTES")
+          ->transform(CLI::AsSizeValue(false))
+          ->check(CLI::Range(std::uint64_t{4}, std::uint64_t{1} << 40));
+    };
+    size("--from", bench_options_.from, "The smallest size, as in 8 or 64KiB; sizes grow fourfold [8]");
+    size("--to", bench_options_.to, "The largest size [256MiB]");
+    bench_->add_option("--seconds", bench_options_.seconds, "How long to measure each size")
+        ->type_name("X")
+        ->capture_default_str()
+        ->check(CLI::Range(1e-3, 3600.0));
+    bench_->add_flag("--own-memory", bench_options_.own_memory, "Buffers that are not the transport's own");
+    bench_->add_flag("--json", bench_options_.json, "For programs: everything, as one JSON object");
+    bench_->add_flag("--checked", bench_options_.checked, "Compare every collective with the other ranks'; slower");
+  }
+
   void add_plugins() {
     list_ = subcommand("plugins", "List the plugins that are found; none is opened");
     list_->add_option("NAME", plugins_options_.names, "Show these with their options")->type_name("");
@@ -266,7 +299,7 @@ class Parser {
   }
 
   Result<Command> command() {
-    if (has_end_ && (chosen() == list_ || chosen() == doctor_))
+    if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_))
       return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
@@ -280,6 +313,10 @@ class Parser {
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
     if (chosen() == plan_) return with_script(plan_options_);
+    if (chosen() == bench_) {
+      BALEEN_TRY_ASSIGN(bench_options_.flags, used_flags());
+      return Command(bench_options_);
+    }
     if (chosen() == list_) return Command(plugins_options_);
     return Command(DoctorOptions{});
   }
@@ -298,17 +335,18 @@ class Parser {
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
   CLI::App *run_ = nullptr, *verify_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr,
-           *list_ = nullptr, *doctor_ = nullptr;
+           *bench_ = nullptr, *list_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
   GenerateOptions generate_options_;
   GraphOptions graph_options_;
   PlanOptions plan_options_;
+  BenchOptions bench_options_;
   PluginsOptions plugins_options_;
   std::uint64_t seed_ = 0;
   std::int64_t steps_ = 0;
-  std::string dtype_;
+  std::string dtype_, bench_what_;
   std::vector<std::string> script_args_;
   bool has_end_ = false;
   std::deque<Slot> slots_;  // a deque: CLI11 keeps addresses of its elements

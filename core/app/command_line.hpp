@@ -25,7 +25,7 @@ struct TextOnly {
   std::string text;
 };
 
-using Command = std::variant<RunOptions, VerifyOptions, GenerateOptions, GraphOptions, PlanOptions, PluginsOptions,
+using Command = std::variant<RunOptions, VerifyOptions, GenerateOptions, GraphOptions, PlanOptions, BenchOptions, PluginsOptions,
                              DoctorOptions, TextOnly>;
 
 /// Reads only what EarlyOptions holds and overlooks all else. `words` are the arguments without the program's name.

@@ -36,26 +36,40 @@ Result<ManifestHost> this_host(const Manifest& manifest) {
                      manifest.hosts[1].where);
 }
 
-Result<LaunchOptions> plan_launch(const ScriptOptions& options, const Setup& setup) {
-  BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
+/// `threads`: that the user gives each rank; 0: its share.
+Result<LaunchOptions> plan_launch(const Setup& setup, int threads) {
   BALEEN_TRY_ASSIGN(const ManifestHost host, this_host(setup.manifest));
   LaunchOptions launch;
   launch.command = setup.command;
   launch.ranks = static_cast<int>(host.ranks);
   launch.host = host.name;
-  launch.threads = threads_asked(prepared.compute.member);
+  launch.threads = threads;
   launch.log = setup.log;
   return launch;
+}
+
+Result<LaunchOptions> plan_launch(const ScriptOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
+  return plan_launch(setup, threads_asked(prepared.compute.member));
+}
+
+Result<LaunchOptions> plan_launch(const BenchOptions& options, const Setup& setup) {
+  BALEEN_TRY(prepare_transport(options, setup));
+  return plan_launch(setup, 0);
+}
+
+template <class Options>
+int launch_planned(const Options& options, const Setup& setup) {
+  const Result<LaunchOptions> plan = plan_launch(options, setup);
+  return plan ? report(setup.log, launch(*plan)) : report(setup.log, plan.error());
 }
 
 }  // namespace
 
 bool starts_ranks(const Setup& setup) { return setup.manifest.ranks() > 1 && !setup.link; }
 
-int launch_run(const ScriptOptions& options, const Setup& setup) {
-  const Result<LaunchOptions> plan = plan_launch(options, setup);
-  return plan ? report(setup.log, launch(*plan)) : report(setup.log, plan.error());
-}
+int launch_run(const ScriptOptions& options, const Setup& setup) { return launch_planned(options, setup); }
+int launch_run(const BenchOptions& options, const Setup& setup) { return launch_planned(options, setup); }
 
 void share_threads(Member& compute, const Setup& setup) {
   if (!setup.link || !has_threads(compute) || threads_asked(compute) > 0) return;

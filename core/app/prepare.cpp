@@ -34,7 +34,7 @@ Result<std::vector<Opened>> open_all(std::vector<Member> members, const Setup& s
   return opened;
 }
 
-Status check_transport(const Setup& setup, const ScriptOptions& options) {
+Status check_transport(const Setup& setup, const RankOptions& options) {
   const Manifest& manifest = setup.manifest;
   bool named = manifest.ranks() > 1 || !manifest.transport.plugin.empty() || !manifest.transport.options.empty();
   for (const PluginFlag& flag : options.flags) named = named || flag.kind == "transport";
@@ -44,6 +44,16 @@ Status check_transport(const Setup& setup, const ScriptOptions& options) {
 }
 
 }  // namespace
+
+Result<PreparedTransport> prepare_transport(const RankOptions& options, const Setup& setup) {
+  PreparedTransport prepared;
+  if (setup.manifest.ranks() == 1) return prepared;
+  BALEEN_TRY(check_transport(setup, options));
+  BALEEN_TRY_ASSIGN(prepared.mesh, mesh_of(setup.manifest));
+  BALEEN_TRY_ASSIGN(Member transport, choose_transport(setup.registry, setup.manifest, options.flags));
+  BALEEN_TRY_ASSIGN(prepared.transport, open(std::move(transport), setup));
+  return prepared;
+}
 
 Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
   std::error_code code;
@@ -59,13 +69,12 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
     for (const Member& member : *members) BALEEN_TRY(check_options(member));
 
   BALEEN_TRY_ASSIGN(Opened device, open(std::move(compute), setup));
-  Prepared prepared{std::move(device), {}, std::nullopt, std::nullopt, {},
+  BALEEN_TRY_ASSIGN(PreparedTransport transport, prepare_transport(options, setup));
+  Prepared prepared{std::move(transport),
+                    std::move(device),
+                    {},
+                    std::nullopt,
                     fs::absolute(options.script, code).parent_path().string()};
-  if (setup.manifest.ranks() > 1) {
-    BALEEN_TRY_ASSIGN(prepared.mesh, mesh_of(setup.manifest));
-    BALEEN_TRY_ASSIGN(Member transport, choose_transport(setup.registry, setup.manifest, options.flags));
-    BALEEN_TRY_ASSIGN(prepared.transport, open(std::move(transport), setup));
-  }
   BALEEN_TRY_ASSIGN(prepared.monitors, open_all(std::move(monitors), setup));
   if (setup.manifest.plan) {
     BALEEN_TRY_ASSIGN(prepared.plan, open_all(std::move(plan), setup));

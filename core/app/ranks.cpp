@@ -78,7 +78,7 @@ Result<Mesh> mesh_of(const Manifest& manifest) {
                  where);
 }
 
-Result<std::unique_ptr<Ranks>> Ranks::connect(const ScriptOptions& options, const Setup& setup, const Opened& transport,
+Result<std::unique_ptr<Ranks>> Ranks::connect(const RankOptions& options, const Setup& setup, const Opened& transport,
                                               Mesh mesh) {
   auto ranks = std::unique_ptr<Ranks>(new Ranks(*setup.link));
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, transport.member.settings(options.seed.value_or(0)));

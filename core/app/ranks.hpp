@@ -17,7 +17,7 @@ Result<Mesh> mesh_of(const Manifest& manifest);
 class Ranks {
  public:
   /// Collective: connects the ranks of `link` by the chosen transport.
-  static Result<std::unique_ptr<Ranks>> connect(const ScriptOptions& options, const Setup& setup,
+  static Result<std::unique_ptr<Ranks>> connect(const RankOptions& options, const Setup& setup,
                                                 const Opened& transport, Mesh mesh);
   ~Ranks();
 
