@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <variant>
 
@@ -63,6 +64,11 @@ class Plugin {
   baleen_descriptor_t descriptor_{};
   baleen_host_t host_{};
   baleen_compute_t table_{};
+};
+
+/// The plugin is sound and this machine lacks what it drives.
+struct NoHardware : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 /// A created device with one stream. Options not given take their defaults.
