@@ -1,0 +1,104 @@
+/// \file cuBLASLt: its functions, a handle, and the algorithms that its heuristics chose, by shape.
+#pragma once
+#include <cublasLt.h>
+
+#include <array>
+#include <map>
+#include <memory>
+
+#include "contraction.hpp"
+
+namespace baleen::cuda {
+
+#define BALEEN_BLAS_FUNCTIONS(X)                                                                                    \
+  X(cublasLtCreate)                                                                                                 \
+  X(cublasLtDestroy) X(cublasLtGetVersion) X(cublasLtGetStatusString) X(cublasLtMatmul) X(cublasLtMatmulDescCreate) \
+      X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)                  \
+          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute) X(cublasLtMatmulPreferenceCreate)      \
+              X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)                            \
+                  X(cublasLtMatmulAlgoGetHeuristic)
+
+/// cuBLASLt's functions.
+struct BlasFunctions {
+  BALEEN_BLAS_FUNCTIONS(BALEEN_DECLARE_SYMBOL)
+};
+
+/// How products are computed.
+struct BlasOptions {
+  bool tf32 = false, deterministic = true;
+  std::uint64_t workspace_bytes = 0;  ///< that an algorithm may take
+};
+
+/// What the heuristics chose.
+struct BlasChoice {
+  cublasLtMatmulAlgo_t algorithm;
+  std::uint64_t workspace_bytes = 0;
+};
+
+/// The library with one handle. Its calls come from one thread at a time.
+class Blas {
+ public:
+  /// Fails where there is no cuBLASLt, naming it.
+  static Result<std::unique_ptr<Blas>> open(const std::vector<std::string>& folders, const BlasOptions& options);
+  ~Blas();
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
+
+  const BlasFunctions& functions() const { return table_; }
+  cublasLtHandle_t handle() const { return handle_; }
+  const BlasOptions& options() const { return options_; }
+  std::string version() const;
+  std::map<std::string, BlasChoice>& choices() { return choices_; }
+
+ private:
+  Blas() = default;
+  BlasFunctions table_;
+  BlasOptions options_;
+  cublasLtHandle_t handle_ = nullptr;
+  std::map<std::string, BlasChoice> choices_;
+};
+
+/// What happens to the sums before they are stored. The pre-activation (aux) lies like the result.
+struct BlasEpilogue {
+  cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
+  bool has_bias = false, has_aux = false;
+};
+
+/// One planned product by cuBLASLt.
+class BlasProduct {
+ public:
+  /// Null where cuBLASLt has no algorithm for it.
+  static Result<std::unique_ptr<BlasProduct>> make(Blas& blas, const GemmPlan& plan, baleen_dtype_t dtype,
+                                                   const BlasEpilogue& epilogue = {});
+  ~BlasProduct();
+  BlasProduct(const BlasProduct&) = delete;
+  BlasProduct& operator=(const BlasProduct&) = delete;
+
+  std::uint64_t workspace_bytes() const;
+  /// y = a b, or y + a b.
+  Status run(CUstream stream, const char* a, const char* b, char* y, bool adds, void* workspace) const;
+  /// Where the epilogue's operands are, for the runs from now on. One thread launches a product.
+  Status bind(const void* bias, void* aux) const;
+
+ private:
+  BlasProduct(Blas& blas, const GemmPlan& plan, baleen_dtype_t dtype, const BlasEpilogue& epilogue)
+      : blas_(blas), plan_(plan), dtype_(dtype), epilogue_(epilogue) {}
+  template <class T>
+  Status set(cublasLtMatmulDescAttributes_t which, const T& value) const;
+  Status describe();
+  Status layout(const GemmPlan::Matrix& matrix, cublasLtMatrixLayout_t& out) const;
+  /// The best algorithm for addresses that are multiples of `alignment`.
+  Result<BlasChoice> choose(std::uint32_t alignment) const;
+  std::string key(std::uint32_t alignment) const;
+  bool is_double() const { return dtype_ == BALEEN_F64; }
+
+  Blas& blas_;
+  GemmPlan plan_;
+  baleen_dtype_t dtype_;
+  BlasEpilogue epilogue_;
+  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;
+  std::array<BlasChoice, 2> choices_;  ///< for addresses of 16 bytes, and of one element
+};
+
+}  // namespace baleen::cuda

@@ -1,0 +1,174 @@
+/// \file Products by cuBLASLt: descriptors and algorithms are made at plan time, a launch only calls.
+#include "blas.hpp"
+
+namespace baleen::cuda {
+namespace {
+
+constexpr std::uint32_t kAligned = 16;
+
+Status check(const BlasFunctions& f, cublasStatus_t status, const char* doing) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  return internal(std::string("cuBLASLt: ") + doing + " failed with " + f.cublasLtGetStatusString(status));
+}
+
+/// What the heuristics are asked for.
+class Preference {
+ public:
+  explicit Preference(const BlasFunctions& f) : f_(f) {}
+  ~Preference() {
+    if (handle_) f_.cublasLtMatmulPreferenceDestroy(handle_);
+  }
+  Preference(const Preference&) = delete;
+  Preference& operator=(const Preference&) = delete;
+
+  Status make(const BlasOptions& options, std::uint32_t alignment) {
+    BALEEN_TRY(check(f_, f_.cublasLtMatmulPreferenceCreate(&handle_), "making a preference"));
+    BALEEN_TRY(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, options.workspace_bytes));
+    // In place: whichever part comes next adds to the result.
+    const std::uint32_t schemes = options.deterministic
+                                      ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE
+                                      : CUBLASLT_REDUCTION_SCHEME_MASK;
+    BALEEN_TRY(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes));
+    for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      BALEEN_TRY(set(which, alignment));
+    return {};
+  }
+  cublasLtMatmulPreference_t handle() const { return handle_; }
+
+ private:
+  template <class T>
+  Status set(cublasLtMatmulPreferenceAttributes_t which, const T& value) {
+    return check(f_, f_.cublasLtMatmulPreferenceSetAttribute(handle_, which, &value, sizeof value),
+                 "setting a preference");
+  }
+  const BlasFunctions& f_;
+  cublasLtMatmulPreference_t handle_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BlasProduct>> BlasProduct::make(Blas& blas, const GemmPlan& plan, baleen_dtype_t dtype,
+                                                       const BlasEpilogue& epilogue) {
+  std::unique_ptr<BlasProduct> product(new BlasProduct(blas, plan, dtype, epilogue));
+  if (Status described = product->describe(); !described) {
+    if (epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT) return std::move(described).error();
+    return std::unique_ptr<BlasProduct>();
+  }
+  const auto element = static_cast<std::uint32_t>(dtype_size(dtype));
+  for (const bool aligned : {true, false}) {
+    auto choice = product->choose(aligned ? kAligned : element);
+    if (!choice && choice.error().code == BALEEN_UNSUPPORTED) return std::unique_ptr<BlasProduct>();
+    if (!choice) return std::move(choice).error();
+    product->choices_[aligned ? 0 : 1] = *choice;
+  }
+  return product;
+}
+
+BlasProduct::~BlasProduct() {
+  const BlasFunctions& f = blas_.functions();
+  if (product_) f.cublasLtMatmulDescDestroy(product_);
+  for (cublasLtMatrixLayout_t layout : {left_, right_, result_})
+    if (layout) f.cublasLtMatrixLayoutDestroy(layout);
+}
+
+Status BlasProduct::describe() {
+  const BlasFunctions& f = blas_.functions();
+  const cublasComputeType_t compute = is_double()            ? CUBLAS_COMPUTE_64F
+                                      : blas_.options().tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                             : CUBLAS_COMPUTE_32F;
+  const cudaDataType_t scale = is_double() ? CUDA_R_64F : CUDA_R_32F;
+  BALEEN_TRY(check(f, f.cublasLtMatmulDescCreate(&product_, compute, scale), "describing a product"));
+  BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, plan_.left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+  BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, plan_.right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+  if (epilogue_.kind != CUBLASLT_EPILOGUE_DEFAULT) BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_.kind));
+  if (epilogue_.has_aux) BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, plan_.result.leading));
+  BALEEN_TRY(layout(plan_.left, left_));
+  BALEEN_TRY(layout(plan_.right, right_));
+  return layout(plan_.result, result_);
+}
+
+template <class T>
+Status BlasProduct::set(cublasLtMatmulDescAttributes_t which, const T& value) const {
+  const BlasFunctions& f = blas_.functions();
+  return check(f, f.cublasLtMatmulDescSetAttribute(product_, which, &value, sizeof value), "describing a product");
+}
+
+Status BlasProduct::bind(const void* bias, void* aux) const {
+  if (epilogue_.has_bias) BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
+  if (epilogue_.has_aux) BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux));
+  return {};
+}
+
+Status BlasProduct::layout(const GemmPlan::Matrix& matrix, cublasLtMatrixLayout_t& out) const {
+  const BlasFunctions& f = blas_.functions();
+  constexpr const char* kDoing = "describing a matrix";
+  BALEEN_TRY(check(
+      f,
+      f.cublasLtMatrixLayoutCreate(&out, is_double() ? CUDA_R_64F : CUDA_R_32F, static_cast<std::uint64_t>(matrix.rows),
+                                   static_cast<std::uint64_t>(matrix.columns), matrix.leading),
+      kDoing));
+  const auto count = static_cast<std::int32_t>(plan_.batch);
+  BALEEN_TRY(check(f, f.cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+                   kDoing));
+  return check(f,
+               f.cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                  &matrix.batch_stride, sizeof matrix.batch_stride),
+               kDoing);
+}
+
+std::string BlasProduct::key(std::uint32_t alignment) const {
+  std::string text = std::to_string(alignment) + " " + std::to_string(dtype_) + " " + std::to_string(plan_.batch) +
+                     " " + std::to_string(epilogue_.kind);
+  for (const GemmPlan::Matrix* m : {&plan_.left, &plan_.right, &plan_.result})
+    for (const std::int64_t n : {std::int64_t{m->transposed}, m->rows, m->columns, m->leading, m->batch_stride})
+      text += " " + std::to_string(n);
+  return text;
+}
+
+Result<BlasChoice> BlasProduct::choose(std::uint32_t alignment) const {
+  const std::string name = key(alignment);
+  if (const auto known = blas_.choices().find(name); known != blas_.choices().end()) return known->second;
+  const BlasFunctions& f = blas_.functions();
+  Preference preference(f);
+  BALEEN_TRY(preference.make(blas_.options(), alignment));
+  cublasLtMatmulHeuristicResult_t found{};
+  int count = 0;
+  const cublasStatus_t status = f.cublasLtMatmulAlgoGetHeuristic(blas_.handle(), product_, left_, right_, result_,
+                                                                 result_, preference.handle(), 1, &found, &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && count == 0))
+    return unsupported("cuBLASLt has no algorithm");
+  BALEEN_TRY(check(f, status, "choosing an algorithm"));
+  const BlasChoice choice{found.algo, found.workspaceSize};
+  blas_.choices().emplace(name, choice);
+  return choice;
+}
+
+std::uint64_t BlasProduct::workspace_bytes() const {
+  return std::max(choices_[0].workspace_bytes, choices_[1].workspace_bytes);
+}
+
+Status BlasProduct::run(CUstream stream, const char* a, const char* b, char* y, bool adds, void* workspace) const {
+  const double one = 1, zero = 0;
+  const float one_float = 1, zero_float = 0;
+  const void* alpha = is_double() ? static_cast<const void*>(&one) : &one_float;
+  const void* none = is_double() ? static_cast<const void*>(&zero) : &zero_float;
+  const auto element = static_cast<std::int64_t>(dtype_size(dtype_));
+  for (const GemmPlan::Turn& turn : plan_.turns) {
+    const char *left = a + turn.a * element, *right = b + turn.b * element;
+    char* result = y + turn.y * element;
+    if (plan_.swapped) std::swap(left, right);
+    const auto all = reinterpret_cast<std::uintptr_t>(left) | reinterpret_cast<std::uintptr_t>(right) |
+                     reinterpret_cast<std::uintptr_t>(result);
+    const BlasChoice& choice = choices_[all % kAligned == 0 ? 0 : 1];
+    const BlasFunctions& f = blas_.functions();
+    BALEEN_TRY(check(f,
+                     f.cublasLtMatmul(blas_.handle(), product_, alpha, left, left_, right, right_,
+                                      adds || turn.adds ? alpha : none, result, result_, result, result_,
+                                      &choice.algorithm, workspace, choice.workspace_bytes, stream),
+                     "enqueueing a product"));
+  }
+  return {};
+}
+
+}  // namespace baleen::cuda

@@ -1,0 +1,146 @@
+/// \file NVRTC and the cache of what it made.
+#include "compiler.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace baleen::cuda {
+
+Result<Nvrtc> open_nvrtc(const std::vector<std::string>& folders) {
+  auto opened = Library::open(folders, "libnvrtc.so." + std::to_string(CUDA_VERSION / 1000));
+  if (!opened)
+    return Error{BALEEN_NOT_FOUND,
+                 "NVRTC is missing, which compiles pointwise kernels (" + opened.error().message +
+                     "); install CUDA's package cuda-nvrtc, or name its folder in the option `libraries`",
+                 {}};
+  const Library& library = *opened;
+  Nvrtc table;
+  std::string missing;
+  BALEEN_NVRTC_FUNCTIONS(BALEEN_FIND_SYMBOL)
+  if (!missing.empty()) return unsupported(library.path() + " lacks " + missing);
+  int major = 0, minor = 0;
+  if (table.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS) return internal("NVRTC does not tell its version");
+  table.version = std::to_string(major) + "." + std::to_string(minor);
+  return table;
+}
+
+namespace {
+
+/// A program of NVRTC's.
+class RuntimeProgram {
+ public:
+  RuntimeProgram(const Nvrtc& nvrtc, const std::string& source) : nvrtc_(nvrtc) {
+    made_ = nvrtc_.nvrtcCreateProgram(&program_, source.c_str(), "pointwise.cu", 0, nullptr, nullptr);
+  }
+  ~RuntimeProgram() {
+    if (made_ == NVRTC_SUCCESS) nvrtc_.nvrtcDestroyProgram(&program_);
+  }
+  RuntimeProgram(const RuntimeProgram&) = delete;
+  RuntimeProgram& operator=(const RuntimeProgram&) = delete;
+
+  Result<std::string> compile(const std::vector<std::string>& options) {
+    std::vector<const char*> texts;
+    for (const std::string& option : options) texts.push_back(option.c_str());
+    nvrtcResult result = made_;
+    if (result == NVRTC_SUCCESS)
+      result = nvrtc_.nvrtcCompileProgram(program_, static_cast<int>(texts.size()), texts.data());
+    if (result != NVRTC_SUCCESS)
+      return internal(std::string("compiling a pointwise kernel failed with ") + nvrtc_.nvrtcGetErrorString(result) +
+                      ": " + log());
+    std::size_t bytes = 0;
+    if (nvrtc_.nvrtcGetCUBINSize(program_, &bytes) != NVRTC_SUCCESS) return internal("NVRTC made no code");
+    std::string code(bytes, '\0');
+    if (nvrtc_.nvrtcGetCUBIN(program_, code.data()) != NVRTC_SUCCESS) return internal("NVRTC gives no code");
+    return code;
+  }
+
+ private:
+  std::string log() const {
+    std::size_t bytes = 0;
+    if (made_ != NVRTC_SUCCESS || nvrtc_.nvrtcGetProgramLogSize(program_, &bytes) != NVRTC_SUCCESS) return "";
+    std::string text(bytes, '\0');
+    return nvrtc_.nvrtcGetProgramLog(program_, text.data()) == NVRTC_SUCCESS ? text : "";
+  }
+
+  const Nvrtc& nvrtc_;
+  nvrtcProgram program_ = nullptr;
+  nvrtcResult made_;
+};
+
+std::uint64_t hash(const std::string& text, std::uint64_t state) {
+  for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3u;  // FNV-1a
+  return state;
+}
+
+}  // namespace
+
+Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source, int compute_capability) {
+  return RuntimeProgram(nvrtc, source)
+      .compile({"--gpu-architecture=sm_" + std::to_string(compute_capability), "--std=c++17", "--fmad=false"});
+}
+
+std::filesystem::path CodeCache::file(const std::string& key) const {
+  char name[48];
+  std::snprintf(name, sizeof name, "%016llx%016llx.cubin",
+                static_cast<unsigned long long>(hash(key, 0xcbf29ce484222325u)),
+                static_cast<unsigned long long>(hash(key, 0x84222325cbf29ce4u)));
+  return folder_ / name;
+}
+
+// A file is: the key's length in eight bytes, the key, the code.
+std::string CodeCache::find(const std::string& key) const {
+  std::ifstream stream(file(key), std::ios::binary);
+  const std::string all(std::istreambuf_iterator<char>(stream), {});
+  std::uint64_t length = 0;
+  if (all.size() < sizeof length) return "";
+  std::copy_n(all.data(), sizeof length, reinterpret_cast<char*>(&length));
+  if (length != key.size() || all.size() <= sizeof length + key.size()) return "";
+  return all.compare(sizeof length, key.size(), key) == 0 ? all.substr(sizeof length + key.size()) : "";
+}
+
+void CodeCache::keep(const std::string& key, const std::string& code) const {
+  std::error_code ignored;
+  std::filesystem::create_directories(folder_, ignored);
+  const std::filesystem::path to = file(key);
+  const std::filesystem::path part = to.string() + "." + std::to_string(getpid());
+  const std::uint64_t length = key.size();
+  std::ofstream stream(part, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), sizeof length);
+  stream << key << code;
+  stream.close();
+  if (stream)
+    std::filesystem::rename(part, to, ignored);
+  else
+    std::filesystem::remove(part, ignored);
+}
+
+std::filesystem::path default_cache_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return std::filesystem::path(cache) / "baleen/cuda";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::filesystem::path(home) / ".cache/baleen/cuda";
+  return std::filesystem::temp_directory_path() / ("baleen-cuda-" + std::to_string(getuid()));
+}
+
+Compiler::~Compiler() {
+  for (const auto& [source, module] : modules_) driver_.cuModuleUnload(module);
+}
+
+Result<CUmodule> Compiler::module(const std::string& source) {
+  if (const auto known = modules_.find(source); known != modules_.end()) return known->second;
+  const std::string key = "nvrtc " + nvrtc_.version + " sm_" + std::to_string(capability_) + "\n" + source;
+  std::string code = cache_.find(key);
+  CUmodule module = nullptr;
+  if (code.empty() || driver_.cuModuleLoadData(&module, code.data()) != CUDA_SUCCESS) {
+    BALEEN_TRY_ASSIGN(code, compile_source(nvrtc_, source, capability_));
+    BALEEN_TRY(driver_.check(driver_.cuModuleLoadData(&module, code.data()), "loading a pointwise kernel"));
+    cache_.keep(key, code);
+  }
+  modules_.emplace(source, module);
+  return module;
+}
+
+}  // namespace baleen::cuda

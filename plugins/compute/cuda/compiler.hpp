@@ -1,0 +1,69 @@
+/// \file Compiling generated kernels at run time by NVRTC, with a cache on disk.
+#pragma once
+#include <nvrtc.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "driver.hpp"
+
+namespace baleen::cuda {
+
+#define BALEEN_NVRTC_FUNCTIONS(X)                                                                                      \
+  X(nvrtcVersion)                                                                                                      \
+  X(nvrtcGetErrorString) X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcCompileProgram) X(nvrtcGetProgramLogSize) \
+      X(nvrtcGetProgramLog) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)
+
+/// NVRTC's functions.
+struct Nvrtc {
+  BALEEN_NVRTC_FUNCTIONS(BALEEN_DECLARE_SYMBOL)
+  std::string version;  ///< "13.0"
+};
+
+/// Fails where there is no NVRTC, naming it. Works without a driver.
+Result<Nvrtc> open_nvrtc(const std::vector<std::string>& folders);
+
+/// Machine code for a compute capability ("90") of a source that needs no headers. Nothing is contracted to FMA. The
+/// compiler's words on failure.
+Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source, int compute_capability);
+
+/// Compiled sources as files, one each. A file holds its key, so a clash of hashes is no harm; files are written
+/// beside and renamed, so ranks may share the folder. A folder that cannot be written is no failure.
+class CodeCache {
+ public:
+  explicit CodeCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// Empty where there is none.
+  std::string find(const std::string& key) const;
+  void keep(const std::string& key, const std::string& code) const;
+
+ private:
+  std::filesystem::path file(const std::string& key) const;
+  std::filesystem::path folder_;
+};
+
+/// Where compiled kernels are kept when no folder is given: XDG_CACHE_HOME, else .cache in the home folder.
+std::filesystem::path default_cache_folder();
+
+/// From a source to a function of the device, each source once.
+class Compiler {
+ public:
+  Compiler(const Driver& driver, Nvrtc nvrtc, std::filesystem::path cache_folder, int compute_capability)
+      : driver_(driver), nvrtc_(std::move(nvrtc)), cache_(std::move(cache_folder)), capability_(compute_capability) {}
+  ~Compiler();
+  Compiler(const Compiler&) = delete;
+  Compiler& operator=(const Compiler&) = delete;
+
+  Result<CUmodule> module(const std::string& source);
+  const std::string& version() const { return nvrtc_.version; }
+
+ private:
+  const Driver& driver_;
+  Nvrtc nvrtc_;
+  CodeCache cache_;
+  int capability_;
+  std::map<std::string, CUmodule> modules_;
+};
+
+}  // namespace baleen::cuda

@@ -1,0 +1,62 @@
+/// \file The device: memory, streams and kernels of one GPU.
+#pragma once
+#include <atomic>
+
+#include "blas.hpp"
+#include "compiler.hpp"
+#include "functions.hpp"
+#include "kernel.hpp"
+#include "stream.hpp"
+
+namespace baleen::cuda {
+
+/// See ComputeTable for the contract of each function.
+class Device {
+ public:
+  static Result<std::unique_ptr<Device>> create(const Host& host, const Settings& settings);
+  ~Device();
+
+  const Host& host() const { return host_; }
+  void info(baleen_device_info_t& out) const;
+  Result<void*> arena_create(baleen_arena_kind_t kind, std::uint64_t bytes);
+  void arena_destroy(baleen_arena_kind_t kind, void* base, std::uint64_t bytes);
+  std::uint32_t supports(const baleen_region_t& region) const;
+  Result<baleen_kernel_t> compile(const baleen_region_t& region);
+  void release(void* kernel);
+  Status launch(void* kernel, const baleen_launch_t& launch);
+  Result<void*> stream_create();
+  void stream_destroy(void* stream);
+  Status stream_wait(void* stream, baleen_event_t& event, std::uint64_t value);
+  Status stream_signal(void* stream, baleen_event_t& event, std::uint64_t value);
+  Status synchronize(void* stream);
+  Status copy(void* stream, void* to, const void* from, std::uint64_t bytes);
+  Status zero(void* stream, void* to, std::uint64_t bytes);
+  const void* query(std::string_view name) const;
+
+ private:
+  Device(const Host& host, const Driver& driver) : host_(host), driver_(driver) {}
+  Status choose(const Settings& settings);
+  Status open_libraries(const Settings& settings);
+  Status find_memory(const Settings& settings);
+  Result<int> attribute(CUdevice_attribute which) const;
+  /// The calling thread works with this device's context from now on.
+  Status enter() const;
+  Result<void*> allocate(baleen_arena_kind_t kind, std::uint64_t bytes);
+
+  Host host_;
+  Driver driver_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  std::string name_;
+  DeviceLimits limits_;
+  bool checked_ = false;
+  std::uint64_t memory_bytes_ = 0;
+  std::atomic<std::uint64_t> used_bytes_{0};
+  std::unique_ptr<Functions> functions_;
+  std::unique_ptr<Compiler> compiler_;
+  std::unique_ptr<Blas> blas_;
+  std::unique_ptr<Stream> own_stream_;
+  std::unique_ptr<Context> kernel_context_;
+};
+
+}  // namespace baleen::cuda

@@ -1,0 +1,68 @@
+/// \file What all kernels use: how one is declared, its shared memory, and sums over warps and blocks in a fixed order.
+#pragma once
+#include <stdint.h>
+
+#include "layout.hpp"
+
+/// Declares a kernel that takes one argument struct, `args`. The test suite's emulation has definitions of its own.
+#ifndef BALEEN_KERNEL
+#define BALEEN_KERNEL(most_threads, name, Args) \
+  extern "C" __global__ void __launch_bounds__(most_threads) name(const __grid_constant__ Args args)
+#endif
+
+namespace baleen::cuda {
+
+/// The block's dynamic shared memory.
+#ifndef BALEEN_SHARED_MEMORY
+#define BALEEN_SHARED_MEMORY() baleen::cuda::dynamic_shared_memory()
+__device__ __forceinline__ unsigned char* dynamic_shared_memory() {
+  extern __shared__ __align__(16) unsigned char bytes[];
+  return bytes;
+}
+#endif
+
+/// What a storage type is computed in.
+template <class Stored>
+struct ComputeOf {
+  using Type = float;
+};
+template <>
+struct ComputeOf<double> {
+  using Type = double;
+};
+template <class Stored>
+using Compute = typename ComputeOf<Stored>::Type;
+
+template <class T>
+struct Sum {
+  static __device__ __forceinline__ T empty() { return T(0); }
+  static __device__ __forceinline__ T of(T a, T b) { return a + b; }
+};
+/// The larger; a NaN stays.
+template <class T>
+struct Largest {
+  static __device__ __forceinline__ T empty() { return -T(INFINITY); }
+  static __device__ __forceinline__ T of(T a, T b) { return a >= b || a != a ? a : b; }
+};
+
+/// Over the 32 lanes; all get the result.
+template <class Fold, class T>
+__device__ __forceinline__ T fold_warp(T x) {
+  for (int lane = 16; lane > 0; lane /= 2) x = Fold::of(x, __shfl_xor_sync(0xffffffffu, x, lane));
+  return x;
+}
+
+/// Over all threads of a block of whole warps; all get the result. Every thread must come here.
+template <class Fold, class T>
+__device__ __forceinline__ T fold_block(T x) {
+  __shared__ T parts[32];
+  x = fold_warp<Fold>(x);
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  if (warps == 1) return x;
+  __syncthreads();  // the last fold's parts have been read
+  if (lane == 0) parts[warp] = x;
+  __syncthreads();
+  return fold_warp<Fold>(lane < warps ? parts[lane] : Fold::empty());
+}
+
+}  // namespace baleen::cuda

@@ -1,0 +1,26 @@
+/// \file Arguments of the reductions over some dimensions.
+#pragma once
+#include "layout.hpp"
+
+namespace baleen::cuda {
+
+/// First pass: a partial result per kept element and block of reduced positions, at out[block * kept + element]; or the
+/// result itself, through `y`, where there is one block.
+struct ReduceArgs {
+  Walk<2> kept;     // x, y
+  Walk<1> reduced;  // x
+  const void* x;
+  void *partials, *y;  // one of them
+  int64_t block;       // reduced positions per block
+  int32_t is_max;
+};
+/// Second pass: adds the blocks' partials.
+struct ReducePartialsArgs {
+  Walk<1> kept;  // y
+  const void* partials;
+  void* y;
+  int64_t blocks;
+  int32_t is_max;
+};
+
+}  // namespace baleen::cuda

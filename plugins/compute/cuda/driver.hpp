@@ -1,0 +1,36 @@
+/// \file NVIDIA's driver as a table of functions; libcuda is never linked.
+#pragma once
+#include <cuda.h>
+
+#include "library.hpp"
+
+namespace baleen::cuda {
+
+#define BALEEN_DRIVER_FUNCTIONS(X)                                                                                  \
+  X(cuInit)                                                                                                         \
+  X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) \
+      X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease)          \
+          X(cuCtxSetCurrent) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc) X(cuMemFreeHost)          \
+              X(cuMemHostGetDevicePointer) X(cuMemcpyAsync) X(cuMemsetD8Async) X(cuStreamCreate) X(cuStreamDestroy) \
+                  X(cuStreamSynchronize) X(cuStreamWaitValue32) X(cuLaunchHostFunc) X(cuModuleLoadData)             \
+                      X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncSetAttribute) X(cuLaunchKernel)              \
+                          X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventElapsedTime)                 \
+                              X(cuEventSynchronize)
+
+/// The functions in use.
+struct Driver {
+  BALEEN_DRIVER_FUNCTIONS(BALEEN_DECLARE_SYMBOL)
+
+  /// "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
+  std::string text(CUresult result) const;
+  /// OK, or an error that says what was being done.
+  Status check(CUresult result, const char* doing) const;
+};
+
+/// Opens the driver and starts it. Says in one line where there is none, where it is too old, or why it refuses.
+Result<Driver> open_driver(const std::vector<std::string>& folders);
+
+/// "13.0" of 13000.
+std::string version_text(int version);
+
+}  // namespace baleen::cuda

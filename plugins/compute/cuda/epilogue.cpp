@@ -1,0 +1,101 @@
+/// \file Recognising by shape of the expression.
+#include "epilogue.hpp"
+
+#include <algorithm>
+
+namespace baleen::cuda {
+namespace {
+
+/// The instructions, asked by value.
+class Matcher {
+ public:
+  Matcher(std::span<const baleen_instruction_t> code, std::uint32_t product) : code_(code), product_(product) {}
+
+  /// The input x of `opcode`(INPUT product, x), whichever comes first; x is another input, or what `inside` finds
+  /// there.
+  std::optional<std::uint32_t> beside_product(std::int64_t value, std::uint32_t opcode,
+                                              std::uint32_t inside = 0) const {
+    const baleen_instruction_t& i = code_[static_cast<std::size_t>(value)];
+    if (i.opcode != opcode) return {};
+    for (const auto& [one, other] : {std::pair{i.a, i.b}, {i.b, i.a}}) {
+      if (input(one) != product_) continue;
+      const std::uint32_t from = inside == 0 ? other : code_[other].opcode == inside ? code_[other].a : one;
+      const auto found = input(from);
+      if (found && *found != product_) return found;
+    }
+    return {};
+  }
+  std::optional<std::uint32_t> bias(std::int64_t value) const { return beside_product(value, BALEEN_X_ADD); }
+  /// x of gelu_tanh(x).
+  std::optional<std::int64_t> gelu(std::int64_t value) const {
+    const baleen_instruction_t& i = code_[static_cast<std::size_t>(value)];
+    if (i.opcode != BALEEN_X_GELU_TANH) return {};
+    return i.a;
+  }
+
+ private:
+  std::optional<std::uint32_t> input(std::uint32_t value) const {
+    if (code_[value].opcode != BALEEN_X_INPUT) return {};
+    return code_[value].a;
+  }
+  std::span<const baleen_instruction_t> code_;
+  std::uint32_t product_;
+};
+
+}  // namespace
+
+std::optional<Epilogue> recognize(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
+                                  std::uint32_t product) {
+  const Matcher match(code, product);
+  if (results.size() == 1) {
+    if (const auto bias = match.bias(results[0])) return Epilogue{Epilogue::Kind::kBias, *bias, 0, {}};
+    if (const auto x = match.beside_product(results[0], BALEEN_X_MUL, BALEEN_X_GELU_TANH_GRAD))
+      return Epilogue{Epilogue::Kind::kGeluGrad, *x, 0, {}};
+    if (const auto sum = match.gelu(results[0]))
+      if (const auto bias = match.bias(*sum)) return Epilogue{Epilogue::Kind::kGelu, *bias, 0, {}};
+    return {};
+  }
+  if (results.size() != 2) return {};
+  for (const std::size_t act : {std::size_t{0}, std::size_t{1}}) {
+    const auto sum = match.gelu(results[act]);
+    const auto bias = sum ? match.bias(*sum) : std::nullopt;
+    if (bias && match.bias(results[1 - act]) == bias) return Epilogue{Epilogue::Kind::kGelu, *bias, act, 1 - act};
+  }
+  return {};
+}
+
+bool is_vector_along(const Operand& bias, const Operand& y, std::string_view spec, bool of_b) {
+  const std::string_view a = spec.substr(0, spec.find(',')), rest = spec.substr(spec.find(',') + 1);
+  const std::string_view b = rest.substr(0, rest.find("->")), letters = rest.substr(rest.find("->") + 2);
+  if (bias.rank() != y.rank() || letters.size() != y.rank()) return false;
+  std::int64_t expected = 1;
+  for (std::uint32_t d = y.rank(); d-- > 0;) {
+    const bool in_a = a.find(letters[d]) != a.npos, in_b = b.find(letters[d]) != b.npos;
+    const bool along = of_b ? in_b && !in_a : in_a && !in_b;
+    const bool varies = bias.extent(d) != 1 && bias.stride(d) != 0;
+    if (y.extent(d) == 1) continue;
+    if (along != varies || (along && (bias.extent(d) != y.extent(d) || bias.stride(d) != expected))) return false;
+    if (along) expected *= y.extent(d);
+  }
+  return true;
+}
+
+bool is_fused_product(const baleen_region_t& region) {
+  if (region.op_count != 2 || view(region.ops[0].kind) != "matmul" || view(region.ops[1].kind) != "pointwise")
+    return false;
+  const Source product(region, 0), after(region, 1);
+  if (product.inputs() != 2 || product.outputs() != 1) return false;
+  const Operand interior = product.out(0);
+  if (interior.tensor.flags & BALEEN_TENSOR_OUTPUT) return false;
+  const auto inputs = after.op().inputs();
+  if (std::count(inputs.begin(), inputs.end(), interior.number) != 1) return false;
+  const auto at = static_cast<std::uint32_t>(std::find(inputs.begin(), inputs.end(), interior.number) - inputs.begin());
+  for (std::uint64_t i = 0; i < region.tensor_count; ++i)
+    if (region.tensors[i].dtype != interior.tensor.dtype) return false;
+  if (interior.tensor.dtype != BALEEN_F32 && interior.tensor.dtype != BALEEN_F64) return false;
+  for (std::size_t i = 0; i < after.outputs(); ++i)
+    if (!std::ranges::equal(shape(after.out(i).tensor), shape(interior.tensor))) return false;
+  return recognize(after.op().expression("expression"), after.op().integers("results"), at).has_value();
+}
+
+}  // namespace baleen::cuda

@@ -1,0 +1,340 @@
+/// \file Generating kernels: shapes, strides and runs stand in the text as numbers.
+#include "expression_source.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "baleen/dtype.hpp"
+#include "expression_prelude.hpp"
+
+namespace baleen::cuda {
+namespace {
+
+constexpr std::uint32_t kMostInstructions = 4096;
+
+int operand_count(std::uint32_t opcode) {
+  if (opcode >= BALEEN_X_NEG && opcode <= BALEEN_X_SILU_GRAD) return 1;
+  if (opcode >= BALEEN_X_ADD && opcode <= BALEEN_X_NE) return 2;
+  if (opcode == BALEEN_X_SELECT) return 3;
+  if (opcode == BALEEN_X_ROUND) return 1;
+  return opcode >= BALEEN_X_INPUT && opcode <= BALEEN_X_STEP ? 0 : -1;
+}
+
+std::string number(std::int64_t n) { return std::to_string(n); }
+
+const char* type_text(baleen_dtype_t dtype) {
+  switch (dtype) {
+    case BALEEN_F32: return "float";
+    case BALEEN_F64: return "double";
+    case BALEEN_I32: return "int";
+    case BALEEN_I64: return "i64";
+    default: return "unsigned char";
+  }
+}
+
+/// A number that reads back with the same bits.
+std::string constant_text(double x) {
+  if (std::isnan(x)) return "(Real)(0.0 / 0.0)";
+  if (std::isinf(x)) return x > 0 ? "(Real)(1.0 / 0.0)" : "(Real)(-1.0 / 0.0)";
+  char text[64];
+  std::snprintf(text, sizeof text, "(Real)%a", x);
+  return text;
+}
+
+/// `x` rounded to the dtype, as a value of that type.
+std::string rounded_text(baleen_dtype_t dtype, const std::string& x) {
+  switch (dtype) {
+    case BALEEN_F32: return "(float)" + x;
+    case BALEEN_F64: return "(double)" + x;
+    case BALEEN_I32: return "to_whole<int>(" + x + ", -2147483648.0, 2147483647.0, -2147483647 - 1, 2147483647)";
+    case BALEEN_I64:
+      return "to_whole<i64>(" + x +
+             ", -9223372036854775808.0, 9223372036854775808.0, -9223372036854775807ll - 1, 9223372036854775807ll)";
+    case BALEEN_U8: return "to_whole<unsigned char>(" + x + ", 0.0, 255.0, 0, 255)";
+    case BALEEN_BF16: return "round_bf16((float)" + x + ")";
+    default: return "round_f16((float)" + x + ")";
+  }
+}
+
+/// One instruction with operands, as an expression over the values v<number>.
+std::string operation(const baleen_instruction_t& i) {
+  const std::string a = "v" + number(i.a), b = "v" + number(i.b), c = "v" + number(i.c);
+  const auto call = [&](const char* function) { return std::string("F(") + function + ")(" + a + ")"; };
+  const auto own = [&](const char* function) { return std::string(function) + "(" + a + ")"; };
+  const auto test = [&](const char* sign) { return "(Real)(" + a + " " + sign + " " + b + ")"; };
+  const auto infix = [&](const char* sign) { return a + " " + sign + " " + b; };
+  switch (i.opcode) {
+    case BALEEN_X_NEG: return "-" + a;
+    case BALEEN_X_ABS: return call("fabs");
+    case BALEEN_X_SIGN: return a + " > 0 ? (Real)1 : " + a + " < 0 ? (Real)-1 : " + a;
+    case BALEEN_X_FLOOR: return call("floor");
+    case BALEEN_X_SQRT: return call("sqrt");
+    case BALEEN_X_RSQRT: return "(Real)1 / " + call("sqrt");
+    case BALEEN_X_EXP: return call("exp");
+    case BALEEN_X_LOG: return call("log");
+    case BALEEN_X_SIN: return "(Real)sin((double)" + a + ")";
+    case BALEEN_X_COS: return "(Real)cos((double)" + a + ")";
+    case BALEEN_X_TANH: return call("tanh");
+    case BALEEN_X_ERF: return call("erf");
+    case BALEEN_X_SIGMOID: return own("sigmoid");
+    case BALEEN_X_RELU: return a + " < 0 ? (Real)0 : " + a;
+    case BALEEN_X_GELU: return own("gelu");
+    case BALEEN_X_GELU_TANH: return own("gelu_tanh");
+    case BALEEN_X_SILU: return a + " / ((Real)1 + F(exp)(-" + a + "))";
+    case BALEEN_X_IS_FINITE: return "(Real)(" + a + " - " + a + " == 0)";
+    case BALEEN_X_GELU_GRAD: return own("gelu_grad");
+    case BALEEN_X_GELU_TANH_GRAD: return own("gelu_tanh_grad");
+    case BALEEN_X_SILU_GRAD: return own("silu_grad");
+    case BALEEN_X_ADD: return infix("+");
+    case BALEEN_X_SUB: return infix("-");
+    case BALEEN_X_MUL: return infix("*");
+    case BALEEN_X_DIV: return infix("/");
+    case BALEEN_X_MAX: return a + " < " + b + " || " + b + " != " + b + " ? " + b + " : " + a;
+    case BALEEN_X_MIN: return a + " > " + b + " || " + b + " != " + b + " ? " + b + " : " + a;
+    case BALEEN_X_POW: return "(Real)pow((double)" + a + ", (double)" + b + ")";
+    case BALEEN_X_LT: return test("<");
+    case BALEEN_X_LE: return test("<=");
+    case BALEEN_X_EQ: return test("==");
+    case BALEEN_X_NE: return test("!=");
+    case BALEEN_X_SELECT: return a + " != 0 ? " + b + " : " + c;
+    default: return "(Real)" + rounded_text(static_cast<baleen_dtype_t>(i.b), a);  // ROUND
+  }
+}
+
+bool asks_for_coordinates(const GeneratedKernel& kernel) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [](const baleen_instruction_t& i) {
+    return i.opcode >= BALEEN_X_INDEX && i.opcode <= BALEEN_X_NORMAL;
+  });
+}
+
+/// Whether the strides are those of a packed row-major tensor of this shape.
+bool is_packed(const std::vector<GeneratedDimension>& shape, const GeneratedOperand& operand) {
+  std::int64_t expected = 1;
+  for (std::size_t d = shape.size(); d-- > 0; expected *= shape[d].extent)
+    if (shape[d].extent != 1 && operand.stride[d] != expected) return false;
+  return true;
+}
+bool is_uniform(const std::vector<GeneratedDimension>& shape, const GeneratedOperand& operand) {
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (shape[d].extent != 1 && operand.stride[d] != 0) return false;
+  return true;
+}
+
+/// Writes the text of one kernel.
+class Writer {
+ public:
+  explicit Writer(const GeneratedKernel& kernel)
+      : kernel_(kernel),
+        index_(kernel.elements() <= INT32_MAX ? "u32" : "i64"),
+        coordinates_(asks_for_coordinates(kernel)) {}
+
+  /// A thread computes elements a whole grid apart.
+  std::string plain() {
+    text_ = std::string("BALEEN_KERNEL(256, ") + kPointwiseName + ", Args) {\n";
+    loop(kernel_.elements());
+    text_ += "    const " + index_ + " e = p;\n";
+    locate();
+    for (std::size_t i = 0; i < kernel_.inputs.size(); ++i) load_line(i, element(i));
+    body();
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k)
+      text_ += "    ((" + std::string(type_text(kernel_.outputs[k].dtype)) + "*)args.operand[" +
+               number(static_cast<std::int64_t>(kernel_.inputs.size() + k)) + "])[" + offset(kernel_.outputs[k]) +
+               "] = " + result(k) + ";\n";
+    return std::move(text_) + "  }\n}\n";
+  }
+
+  /// A thread computes kPointwisePack neighbours: all are loaded, then all stored.
+  std::string pack() {
+    text_ = std::string("BALEEN_KERNEL(256, ") + kPointwisePackName + ", Args) {\n";
+    loop(kernel_.elements() / kPointwisePack);
+    const std::string n = number(kPointwisePack);
+    for (std::size_t i = 0; i < kernel_.inputs.size() + kernel_.outputs.size(); ++i) {
+      const bool is_input = i < kernel_.inputs.size();
+      const GeneratedOperand& operand = is_input ? kernel_.inputs[i] : kernel_.outputs[i - kernel_.inputs.size()];
+      if (is_uniform(kernel_.shape, operand) && is_input) continue;
+      const std::string type = "Pack<" + std::string(type_text(operand.dtype)) + ", " + n + ">";
+      text_ += "    " + type + " p" + number(static_cast<std::int64_t>(i));
+      text_ += is_input ? " = ((const " + type + "*)args.operand[" + number(static_cast<std::int64_t>(i)) + "])[p];\n"
+                        : ";\n";
+    }
+    text_ +=
+        "#pragma unroll\n    for (int j = 0; j < " + n + "; ++j) {\n    const " + index_ + " e = p * " + n + " + j;\n";
+    locate();
+    for (std::size_t i = 0; i < kernel_.inputs.size(); ++i)
+      load_line(i, is_uniform(kernel_.shape, kernel_.inputs[i])
+                       ? element(i)
+                       : "p" + number(static_cast<std::int64_t>(i)) + ".at[j]");
+    body();
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k)
+      text_ += "    p" + number(static_cast<std::int64_t>(kernel_.inputs.size() + k)) + ".at[j] = " + result(k) + ";\n";
+    text_ += "    }\n";
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) {
+      const std::string i = number(static_cast<std::int64_t>(kernel_.inputs.size() + k));
+      text_ += "    ((Pack<" + std::string(type_text(kernel_.outputs[k].dtype)) + ", " + n + ">*)args.operand[" + i +
+               "])[p] = p" + i + ";\n";
+    }
+    return std::move(text_) + "  }\n}\n";
+  }
+
+ private:
+  void loop(std::int64_t count) {
+    text_ += "  for (i64 at = (i64)blockIdx.x * blockDim.x + threadIdx.x; at < " + number(count) +
+             "ll; at += (i64)gridDim.x * blockDim.x) {\n    const " + index_ + " p = (" + index_ + ")at;\n";
+  }
+
+  // Local coordinates i<d> and, where they are asked for, global ones g<d> and the global element.
+  void locate() {
+    const auto& shape = kernel_.shape;
+    text_ += "    " + index_ + " rest = e;\n";
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      const std::string n = number(static_cast<std::int64_t>(d)),
+                        extent = number(std::max<std::int64_t>(1, shape[d].extent));
+      text_ += d == 0 ? "    const " + index_ + " i0 = rest;\n"
+                      : "    const " + index_ + " i" + n + " = rest % " + extent + "; rest /= " + extent + ";\n";
+    }
+    if (!coordinates_) return;
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      text_ += "    const i64 g" + number(static_cast<std::int64_t>(d)) + " = " + global(d) + ";\n";
+    std::string all = "(u64)0";
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      all = "(" + all + " * " + number(shape[d].global_extent) + "ull + (u64)g" + number(static_cast<std::int64_t>(d)) +
+            ")";
+    text_ += "    const u64 global = " + all + ";\n";
+  }
+
+  std::string global(std::size_t d) const {
+    const std::string local = "(i64)i" + number(static_cast<std::int64_t>(d));
+    const GeneratedDimension& dim = kernel_.shape[d];
+    std::string text = local;
+    for (std::size_t r = dim.runs.size(); r-- > 0;) {
+      const std::string there = local + " + " + number(dim.runs[r].global - dim.runs[r].local) + "ll";
+      text = r + 1 == dim.runs.size() ? "(" + there + ")"
+                                      : "(" + local + " < " + number(dim.runs[r].local + dim.runs[r].length) + "ll ? " +
+                                            there + " : " + text + ")";
+    }
+    if (dim.micro_step != 0) text += " + (i64)args.micro * " + number(dim.micro_step) + "ll";
+    return text;
+  }
+
+  std::string offset(const GeneratedOperand& operand) const {
+    std::string text;
+    for (std::size_t d = 0; d < operand.stride.size(); ++d) {
+      if (operand.stride[d] == 0 || kernel_.shape[d].extent == 1) continue;
+      text += (text.empty() ? "" : " + ") + std::string("(i64)i") + number(static_cast<std::int64_t>(d)) + " * " +
+              number(operand.stride[d]) + "ll";
+    }
+    return text.empty() ? "0" : text;
+  }
+  std::string element(std::size_t input) const {
+    return "((const " + std::string(type_text(kernel_.inputs[input].dtype)) + "*)args.operand[" +
+           number(static_cast<std::int64_t>(input)) + "])[" + offset(kernel_.inputs[input]) + "]";
+  }
+  void load_line(std::size_t input, const std::string& from) {
+    text_ += "    const Real x" + number(static_cast<std::int64_t>(input)) + " = (Real)" + from + ";\n";
+  }
+
+  void body() {
+    for (std::size_t i = 0; i < kernel_.code.size(); ++i)
+      text_ += "    const Real v" + number(static_cast<std::int64_t>(i)) + " = " + value(kernel_.code[i]) + ";\n";
+  }
+  static std::string value(const baleen_instruction_t& i) {
+    const std::uint64_t site = i.a | static_cast<std::uint64_t>(i.b) << 32;
+    const std::string key = "args.seed ^ " + std::to_string(site) + "ull)";
+    switch (i.opcode) {
+      case BALEEN_X_INPUT: return "x" + number(i.a);
+      case BALEEN_X_CONSTANT: return constant_text(i.constant);
+      case BALEEN_X_INDEX: return "(Real)g" + number(i.a);
+      case BALEEN_X_UNIFORM: return "uniform(global, args.step, " + key;
+      case BALEEN_X_NORMAL: return "normal(global, args.step, " + key;
+      case BALEEN_X_STEP: return "(Real)(double)args.step";
+      default: return operation(i);
+    }
+  }
+  std::string result(std::size_t k) const {
+    return rounded_text(kernel_.outputs[k].dtype, "v" + number(kernel_.results[k]));
+  }
+
+  const GeneratedKernel& kernel_;
+  std::string index_, text_;
+  bool coordinates_;
+};
+
+}  // namespace
+
+std::int64_t GeneratedKernel::elements() const {
+  std::int64_t count = 1;
+  for (const GeneratedDimension& dim : shape) count *= dim.extent;
+  return count;
+}
+
+bool GeneratedKernel::packs() const {
+  if (elements() == 0 || elements() % kPointwisePack != 0) return false;
+  const auto good = [&](const GeneratedOperand& operand) {
+    return is_packed(shape, operand) || is_uniform(shape, operand);
+  };
+  return std::all_of(inputs.begin(), inputs.end(), good) &&
+         std::all_of(outputs.begin(), outputs.end(),
+                     [&](const GeneratedOperand& operand) { return is_packed(shape, operand); });
+}
+
+Status check_expression(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
+                        std::size_t inputs, std::size_t outputs, std::size_t rank) {
+  if (code.empty() || code.size() > kMostInstructions || results.size() != outputs)
+    return invalid("an expression of " + std::to_string(code.size()) + " instructions and " +
+                   std::to_string(results.size()) + " results for " + std::to_string(outputs) + " outputs");
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    const baleen_instruction_t& one = code[i];
+    const std::uint32_t operands[] = {one.a, one.b, one.c};
+    const int count = operand_count(one.opcode);
+    const bool earlier = count >= 0 && std::all_of(operands, operands + count, [&](auto n) { return n < i; });
+    const bool there = (one.opcode != BALEEN_X_INPUT || one.a < inputs) &&
+                       (one.opcode != BALEEN_X_INDEX || one.a < rank) &&
+                       (one.opcode != BALEEN_X_ROUND || dtype_size(static_cast<baleen_dtype_t>(one.b)) > 0);
+    if (!earlier || !there)
+      return invalid("instruction " + std::to_string(i) + " (opcode " + std::to_string(one.opcode) +
+                     ") of the expression is malformed");
+  }
+  for (const std::int64_t result : results)
+    if (result < 0 || static_cast<std::size_t>(result) >= code.size())
+      return invalid("the expression has no instruction " + std::to_string(result) + " to be a result");
+  return {};
+}
+
+GeneratedKernel simplified(GeneratedKernel kernel) {
+  if (asks_for_coordinates(kernel)) return kernel;
+  const GeneratedKernel from = kernel;
+  kernel.shape.clear();
+  std::vector<GeneratedOperand*> to;
+  std::vector<const GeneratedOperand*> all;
+  for (std::size_t i = 0; i < from.inputs.size(); ++i) to.push_back(&kernel.inputs[i]), all.push_back(&from.inputs[i]);
+  for (std::size_t i = 0; i < from.outputs.size(); ++i)
+    to.push_back(&kernel.outputs[i]), all.push_back(&from.outputs[i]);
+  for (GeneratedOperand* operand : to) operand->stride.clear();
+  for (std::size_t d = 0; d < from.shape.size(); ++d) {
+    const std::int64_t extent = from.shape[d].extent;
+    if (extent == 1) continue;
+    bool merges = !kernel.shape.empty();
+    for (std::size_t i = 0; merges && i < all.size(); ++i) merges = to[i]->stride.back() == all[i]->stride[d] * extent;
+    if (merges)
+      kernel.shape.back().extent *= extent;
+    else
+      kernel.shape.push_back({extent, extent, {}, 0});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (merges) to[i]->stride.pop_back();
+      to[i]->stride.push_back(all[i]->stride[d]);
+    }
+  }
+  return kernel;
+}
+
+std::string generate(const GeneratedKernel& kernel) {
+  std::string text =
+      kernel.wide ? "typedef double Real;\n#define F(name) name\n" : "typedef float Real;\n#define F(name) name##f\n";
+  text += kPointwisePrelude;
+  text += Writer(kernel).plain();
+  if (kernel.packs()) text += Writer(kernel).pack();
+  return text;
+}
+
+}  // namespace baleen::cuda

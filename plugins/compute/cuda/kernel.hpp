@@ -1,0 +1,115 @@
+/// \file What every kernel of the plugin is, and what one is made from.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "baleen/compute.hpp"
+#include "device/ids.hpp"
+#include "driver.hpp"
+#include "geometry.hpp"
+#include "launch_log.hpp"
+
+namespace baleen::cuda {
+
+class Blas;
+class Functions;
+class Compiler;
+
+/// What kernels use of the device; outlives them.
+struct Context {
+  const Driver& driver;
+  Functions& functions;
+  Compiler& compiler;
+  Blas* blas;  ///< null where there is no cuBLASLt
+  DeviceLimits limits;
+};
+
+/// One operand: its view, and where to find its address at launch.
+struct Operand {
+  std::uint32_t number = 0;
+  baleen_tensor_t tensor{};
+
+  std::int64_t extent(std::uint32_t dim) const { return tensor.shape[dim]; }
+  std::int64_t stride(std::uint32_t dim) const { return tensor.stride[dim]; }
+  std::uint32_t rank() const { return tensor.rank; }
+  /// Along the last dimension; 1 where there is none.
+  std::int64_t inner_stride() const { return rank() == 0 ? 1 : stride(rank() - 1); }
+};
+
+/// One op of a region with its operands.
+class Source {
+ public:
+  Source(const baleen_region_t& region, std::uint64_t number = 0) : region_(&region), op_(region.ops[number]) {}
+
+  const Op& op() const { return op_; }
+  std::string name() const { return std::string(op_.name()); }
+  std::size_t inputs() const { return op_.inputs().size(); }
+  std::size_t outputs() const { return op_.outputs().size(); }
+  Operand in(std::size_t i) const { return operand(op_.inputs()[i]); }
+  Operand out(std::size_t i) const { return operand(op_.outputs()[i]); }
+
+ private:
+  Operand operand(std::uint32_t number) const { return {number, region_->tensors[number]}; }
+
+  const baleen_region_t* region_;
+  Op op_;
+};
+
+/// One launch of a region: the host's call, and what the kernels of it need beside.
+struct Launch {
+  const Driver& driver;
+  CUstream stream;
+  const baleen_launch_t& call;
+  IdReport report;
+
+  template <class T = void>
+  T* at(const Operand& operand) const {
+    return static_cast<T*>(call.tensors[operand.number]);
+  }
+  template <class T = char>
+  T* scratch(std::uint64_t offset = 0) const {
+    return reinterpret_cast<T*>(static_cast<char*>(call.scratch) + offset);
+  }
+  /// Enqueues `function` with one argument struct; nothing where the grid is empty.
+  template <class Args>
+  Status run(CUfunction function, const Geometry& geometry, const Args& args) const {
+    return enqueue(function, geometry, &args);
+  }
+  Status enqueue(CUfunction function, const Geometry& geometry, const void* args) const;
+};
+
+/// A compiled region.
+class Kernel {
+ public:
+  Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  virtual ~Kernel() = default;
+
+  /// Enqueues. Allocates nothing unless it fails.
+  virtual Status run(const Launch& launch) const = 0;
+
+  std::uint64_t scratch_bytes = 0;
+  std::vector<baleen_alias_t> aliases;
+  double flops = 0;
+  IdRange ids;  ///< of the ids that it reads
+  std::shared_ptr<const Label> label;
+
+ protected:
+  /// `output` may take the bytes of `input`, if they lie alike.
+  void may_alias(const Operand& output, const Operand& input) {
+    if (same_layout(output.tensor, input.tensor)) aliases.push_back({output.number, input.number});
+  }
+};
+
+/// Makes the kernel of a region whose first op is of the kind it is registered for.
+using Maker = Result<std::unique_ptr<Kernel>> (*)(const Context&, const baleen_region_t&);
+
+/// "_f32" or "_f64": how a kernel's name ends for the dtype.
+inline const char* suffix(baleen_dtype_t dtype) { return dtype == BALEEN_F64 ? "_f64" : "_f32"; }
+
+/// Bytes rounded up, so that parts of a scratch buffer are aligned for all that is put there.
+constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace baleen::cuda

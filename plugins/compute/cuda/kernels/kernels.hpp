@@ -1,0 +1,42 @@
+/// \file The makers of all kernels.
+#pragma once
+#include "kernel.hpp"
+
+namespace baleen::cuda {
+
+Result<std::unique_ptr<Kernel>> make_matmul(const Context&, const baleen_region_t&);
+/// A region for which is_fused_product() holds.
+Result<std::unique_ptr<Kernel>> make_fused_product(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_accumulate(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_softmax(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_softmax_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_norm(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_norm_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_attention(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_attention_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_embedding(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_embedding_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_cross_entropy(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_cross_entropy_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_top_k(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_reshape(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_transpose(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_slice(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_concat(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_pad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_copy(const Context&, const baleen_region_t&);
+
+/// A pointwise op with operands of the caller's choice.
+Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const Source&, std::vector<Operand> inputs,
+                                               std::vector<Operand> outputs);
+
+/// Whether the attention's tiles fit the device's shared memory.
+bool attention_fits(const DeviceLimits& limits, const baleen_region_t& region);
+/// Whether the sums of norm_grad do.
+bool norm_grad_fits(const DeviceLimits& limits, const baleen_region_t& region);
+
+}  // namespace baleen::cuda

@@ -1,0 +1,93 @@
+/// \file Choosing how a contraction is computed.
+#include "product.hpp"
+
+#include "device/contract.hpp"
+#include "device/move.hpp"
+#include "functions.hpp"
+#include "walks.hpp"
+
+namespace baleen::cuda {
+namespace {
+
+class LibraryProduct : public Product {
+ public:
+  LibraryProduct(std::unique_ptr<BlasProduct> product, bool adds) : product_(std::move(product)), adds_(adds) {
+    scratch_bytes = product_->workspace_bytes();
+  }
+  Status run(const Launch& launch, const char* a, const char* b, char* y, void* scratch) const override {
+    return product_->run(launch.stream, a, b, y, adds_, scratch);
+  }
+
+ private:
+  std::unique_ptr<BlasProduct> product_;
+  bool adds_;
+};
+
+class OwnProduct : public Product {
+ public:
+  static Result<std::unique_ptr<Product>> make(const Context& context, const Contraction& c, baleen_dtype_t dtype,
+                                               bool adds) {
+    auto product = std::make_unique<OwnProduct>();
+    BALEEN_TRY_ASSIGN(product->function_, context.functions.find(std::string("baleen_contract") + suffix(dtype)));
+    ContractArgs& args = product->args_;
+    args.batch = walk<3>(c.batch, [](const Loop& l) { return std::array{l.a, l.b, l.y}; });
+    args.m = walk<2>(c.m, [](const Loop& l) { return std::array{l.a, l.y}; });
+    args.n = walk<2>(c.n, [](const Loop& l) { return std::array{l.b, l.y}; });
+    args.k = walk<2>(c.k, [](const Loop& l) { return std::array{l.a, l.b}; });
+    args.adds = adds;
+    product->geometry_ = {ceil_div(args.n.size, kContractTile), ceil_div(args.m.size, kContractTile), args.batch.size};
+    constexpr std::int64_t kMostBlocks = 65535;
+    if (product->geometry_.blocks_y > kMostBlocks || product->geometry_.blocks_z > kMostBlocks)
+      return unsupported("a product of strides that cuBLASLt does not take has too many rows or batches");
+    return std::unique_ptr<Product>(std::move(product));
+  }
+  Status run(const Launch& launch, const char* a, const char* b, char* y, void*) const override {
+    ContractArgs args = args_;
+    args.a = a;
+    args.b = b;
+    args.y = y;
+    return launch.run(function_, geometry_, args);
+  }
+
+ private:
+  template <int kOperands, class Pick>
+  static Walk<kOperands> walk(const std::vector<Loop>& loops, const Pick& pick) {
+    Strides shape;
+    std::array<Strides, kOperands> strides;
+    for (const Loop& loop : loops) {
+      shape.push_back(loop.extent);
+      const auto picked = pick(loop);
+      for (std::size_t i = 0; i < kOperands; ++i) strides[i].push_back(picked[i]);
+    }
+    return make_walk<kOperands>(shape, strides);
+  }
+
+  ContractArgs args_{};
+  CUfunction function_ = nullptr;
+  Geometry geometry_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
+                                              baleen_dtype_t dtype, bool adds) {
+  if (const auto plan = plan_gemm(contraction); plan && context.blas) {
+    BALEEN_TRY_ASSIGN(auto product, BlasProduct::make(*context.blas, *plan, dtype));
+    if (product) return std::unique_ptr<Product>(std::make_unique<LibraryProduct>(std::move(product), adds));
+  }
+  return OwnProduct::make(context, contraction, dtype, adds);
+}
+
+Result<Mover> Mover::make(const Context& context, baleen_dtype_t dtype, std::span<const std::int64_t> shape,
+                          const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+  Mover mover;
+  mover.walk_ = make_walk<2>(shape, {to, from});
+  BALEEN_TRY_ASSIGN(mover.function_, context.functions.find("baleen_move_" + std::to_string(dtype_size(dtype))));
+  return mover;
+}
+
+Status Mover::run(const Launch& launch, void* to, const void* from) const {
+  return launch.run(function_, thread_per_element(walk_.size), MoveArgs{walk_, to, from});
+}
+
+}  // namespace baleen::cuda

@@ -1,0 +1,33 @@
+/// \file Products of contractions: by cuBLASLt where it takes them, else by the plugin's own kernel.
+#pragma once
+#include "blas.hpp"
+
+namespace baleen::cuda {
+
+/// y = a b, or y + a b. Immutable.
+class Product {
+ public:
+  virtual ~Product() = default;
+  /// Addresses of the contraction's operands; `scratch` has scratch_bytes.
+  virtual Status run(const Launch& launch, const char* a, const char* b, char* y, void* scratch) const = 0;
+  std::uint64_t scratch_bytes = 0;
+};
+
+Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
+                                              baleen_dtype_t dtype, bool adds);
+
+/// Copies between two layouts of one shape (or writes zeros).
+class Mover {
+ public:
+  Mover() = default;
+  static Result<Mover> make(const Context& context, baleen_dtype_t dtype, std::span<const std::int64_t> shape,
+                            const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from);
+  /// A null `from` stands for zeros.
+  Status run(const Launch& launch, void* to, const void* from) const;
+
+ private:
+  Walk<2> walk_;
+  CUfunction function_ = nullptr;
+};
+
+}  // namespace baleen::cuda

@@ -1,0 +1,114 @@
+/// \file The kinds that have kernels, and what they can take.
+#include "registry.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "epilogue.hpp"
+#include "kernels/kernels.hpp"
+
+namespace baleen::cuda {
+namespace {
+
+struct Entry {
+  std::string_view kind;
+  Maker make;
+  bool (*fits)(const DeviceLimits&, const baleen_region_t&) = nullptr;  // beyond dtypes and runs
+};
+
+constexpr std::array kEntries{
+    Entry{"matmul", make_matmul},
+    Entry{"pointwise", make_pointwise},
+    Entry{"reduce", make_reduce},
+    Entry{"softmax", make_softmax},
+    Entry{"softmax_grad", make_softmax_grad},
+    Entry{"norm", make_norm},
+    Entry{"norm_grad", make_norm_grad, norm_grad_fits},
+    Entry{"attention", make_attention, attention_fits},
+    Entry{"attention_grad", make_attention_grad, attention_fits},
+    Entry{"embedding", make_embedding},
+    Entry{"embedding_grad", make_embedding_grad},
+    Entry{"cross_entropy", make_cross_entropy},
+    Entry{"cross_entropy_grad", make_cross_entropy_grad},
+    Entry{"linear_cross_entropy", make_linear_cross_entropy},
+    Entry{"linear_cross_entropy_grad", make_linear_cross_entropy_grad},
+    Entry{"top_k", make_top_k},
+    Entry{"reshape", make_reshape},
+    Entry{"transpose", make_transpose},
+    Entry{"slice", make_slice},
+    Entry{"concat", make_concat},
+    Entry{"pad", make_pad},
+    Entry{"copy", make_copy},
+    Entry{"accumulate", make_accumulate},
+};
+
+const Entry* find(const baleen_region_t& region) {
+  if (region.op_count != 1) return nullptr;
+  const std::string_view kind = view(region.ops[0].kind);
+  for (const Entry& entry : kEntries)
+    if (entry.kind == kind) return &entry;
+  return nullptr;
+}
+
+bool moves_only(std::string_view kind) {
+  return kind == "reshape" || kind == "transpose" || kind == "slice" || kind == "concat" || kind == "pad" ||
+         kind == "copy";
+}
+
+bool computable(baleen_dtype_t dtype) {
+  return dtype == BALEEN_F32 || dtype == BALEEN_F64 || dtype == BALEEN_I32 || dtype == BALEEN_I64 || dtype == BALEEN_U8;
+}
+
+/// Kernels that select rows by ids hold the runs in their arguments.
+bool few_runs(const baleen_tensor_t& tensor) {
+  return std::all_of(tensor.run_count, tensor.run_count + tensor.rank,
+                     [](std::uint32_t count) { return count <= static_cast<std::uint32_t>(HeldRuns::kMost); });
+}
+
+/// "matmul and pointwise `blocks.0.up` to fp32 [8, 256, 1536]".
+std::shared_ptr<const Label> label_of(const baleen_region_t& region, const IdRange& ids) {
+  const Op op(region.ops[region.op_count - 1]), first(region.ops[0]);
+  auto label = std::make_shared<Label>();
+  label->op = std::string(first.name());
+  label->range = ids;
+  label->text = std::string(first.kind()) + (region.op_count > 1 ? " and " + std::string(op.kind()) : "") + " `" +
+                std::string(first.name()) + "`";
+  for (const std::uint32_t number : op.outputs()) {
+    const baleen_tensor_t& tensor = region.tensors[number];
+    label->text +=
+        (number == op.outputs()[0] ? " to " : ", ") + std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor);
+  }
+  return label;
+}
+
+}  // namespace
+
+std::uint32_t region_score(const DeviceLimits& limits, const baleen_region_t& region) {
+  if (is_fused_product(region)) return 1;
+  const Entry* entry = find(region);
+  if (!entry) return 0;
+  const Op op(region.ops[0]);
+  const bool moves = moves_only(entry->kind), by_expression = entry->kind == "pointwise";
+  const auto fits = [&](std::uint32_t number) {
+    const baleen_tensor_t& tensor = region.tensors[number];
+    return (moves ? dtype_size(tensor.dtype) > 0 : computable(tensor.dtype)) &&
+           (moves || by_expression || few_runs(tensor));
+  };
+  const bool all = std::all_of(op.inputs().begin(), op.inputs().end(), fits) &&
+                   std::all_of(op.outputs().begin(), op.outputs().end(), fits);
+  return all && (!entry->fits || entry->fits(limits, region)) ? 1 : 0;
+}
+
+Result<std::unique_ptr<Kernel>> make_kernel(const Context& context, const baleen_region_t& region) {
+  if (region_score(context.limits, region) == 0)
+    return unsupported("the cuda device has no kernel for a region of " + std::to_string(region.op_count) +
+                           " ops beginning with `" +
+                           std::string(region.op_count ? view(region.ops[0].kind) : std::string_view("nothing")) + "`",
+                       std::string(region.op_count ? view(region.ops[0].name) : std::string_view()));
+  const Maker make = is_fused_product(region) ? Maker(make_fused_product) : find(region)->make;
+  BALEEN_TRY_ASSIGN(auto kernel, make(context, region));
+  kernel->label = label_of(region, kernel->ids);
+  return kernel;
+}
+
+}  // namespace baleen::cuda

@@ -1,0 +1,215 @@
+/// \file The part of cuBLASLt that the plugin calls: plain loops over column-major matrices.
+#include <cublasLt.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "streams.hpp"
+
+namespace {
+
+struct Description {
+  cudaDataType_t scale = CUDA_R_32F;
+  cublasOperation_t left = CUBLAS_OP_N, right = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const float* bias = nullptr;
+  float* aux = nullptr;
+  std::int64_t aux_leading = 0;
+};
+struct Matrix {
+  cudaDataType type = CUDA_R_32F;
+  std::uint64_t rows = 0, columns = 0;
+  std::int64_t leading = 0, batch_stride = 0;
+  std::int32_t batch = 1;
+};
+struct Preference {
+  std::uint32_t alignment = 256;
+};
+/// What is kept in an algorithm: what it was chosen for.
+struct Algorithm {
+  std::uint64_t mark;
+  std::uint64_t alignment;
+};
+constexpr std::uint64_t kMark = 0x656d756c61746564;
+
+/// A product under way.
+struct Call {
+  Description description;
+  Matrix a, b, c, d;
+  double alpha, beta;
+  const void *a_data, *b_data, *c_data;
+  void* d_data;
+};
+
+double gelu(double x) { return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
+double gelu_gradient(double x) {
+  const double t = std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+}
+
+/// The epilogue of one element of fp32 results.
+double finish(const Description& p, std::int64_t row, std::int64_t column, double value) {
+  float* aux = p.aux ? p.aux + row + column * p.aux_leading : nullptr;
+  if (p.epilogue & CUBLASLT_EPILOGUE_BIAS) value += static_cast<double>(p.bias[row]);
+  if (p.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) *aux = static_cast<float>(value);
+  if (p.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || p.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS) return gelu(value);
+  return p.epilogue == CUBLASLT_EPILOGUE_DGELU ? value * gelu_gradient(static_cast<double>(*aux)) : value;
+}
+
+template <class T>
+void multiply(const Call& call) {
+  const bool ta = call.description.left == CUBLAS_OP_T, tb = call.description.right == CUBLAS_OP_T;
+  const auto depth = static_cast<std::int64_t>(ta ? call.a.rows : call.a.columns);
+  for (std::int64_t i = 0; i < call.d.batch; ++i) {
+    const T* a = static_cast<const T*>(call.a_data) + i * call.a.batch_stride;
+    const T* b = static_cast<const T*>(call.b_data) + i * call.b.batch_stride;
+    const T* c = static_cast<const T*>(call.c_data) + i * call.c.batch_stride;
+    T* d = static_cast<T*>(call.d_data) + i * call.d.batch_stride;
+    for (std::int64_t column = 0; column < static_cast<std::int64_t>(call.d.columns); ++column)
+      for (std::int64_t row = 0; row < static_cast<std::int64_t>(call.d.rows); ++row) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < depth; ++k)
+          sum += static_cast<double>(a[ta ? k + row * call.a.leading : row + k * call.a.leading]) *
+                 static_cast<double>(b[tb ? column + k * call.b.leading : k + column * call.b.leading]);
+        sum *= call.alpha;
+        if (call.beta != 0) sum += call.beta * static_cast<double>(c[row + column * call.c.leading]);
+        d[row + column * call.d.leading] = static_cast<T>(finish(call.description, row, column, sum));
+      }
+  }
+}
+
+/// Whether the shapes fit each other and no matrix overlaps itself.
+bool consistent(const Description& p, const Matrix& a, const Matrix& b, const Matrix& d) {
+  const bool ta = p.left == CUBLAS_OP_T, tb = p.right == CUBLAS_OP_T;
+  for (const Matrix* m : {&a, &b, &d})
+    if (m->leading < static_cast<std::int64_t>(m->rows) || m->rows == 0 || m->columns == 0 || m->batch != d.batch)
+      return false;
+  return (ta ? a.columns : a.rows) == d.rows && (tb ? b.rows : b.columns) == d.columns &&
+         (ta ? a.rows : a.columns) == (tb ? b.columns : b.rows);
+}
+
+const Matrix& matrix(cublasLtMatrixLayout_t layout) { return *reinterpret_cast<const Matrix*>(layout); }
+
+}  // namespace
+
+extern "C" {
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  static int one;
+  *handle = reinterpret_cast<cublasLtHandle_t>(&one);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
+std::size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
+const char* cublasLtGetStatusString(cublasStatus_t) { return "an emulated failure"; }
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* out, cublasComputeType_t, cudaDataType_t scale) {
+  *out = reinterpret_cast<cublasLtMatmulDesc_t>(new Description{scale});
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
+  delete reinterpret_cast<Description*>(description);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to, cublasLtMatmulDescAttributes_t which,
+                                              const void* value, std::size_t bytes) {
+  auto& description = *reinterpret_cast<Description*>(to);
+  const auto take = [&](auto& member) {
+    if (bytes != sizeof member) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&member, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  };
+  switch (which) {
+    case CUBLASLT_MATMUL_DESC_TRANSA: return take(description.left);
+    case CUBLASLT_MATMUL_DESC_TRANSB: return take(description.right);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE: return take(description.epilogue);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return take(description.bias);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: return take(description.aux);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: return take(description.aux_leading);
+    default: return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* out, cudaDataType type, std::uint64_t rows,
+                                          std::uint64_t columns, std::int64_t leading) {
+  *out = reinterpret_cast<cublasLtMatrixLayout_t>(new Matrix{type, rows, columns, leading});
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete reinterpret_cast<Matrix*>(layout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t to, cublasLtMatrixLayoutAttribute_t which,
+                                                const void* value, std::size_t bytes) {
+  auto& one = *reinterpret_cast<Matrix*>(to);
+  if (which == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && bytes == sizeof one.batch)
+    std::memcpy(&one.batch, value, bytes);
+  else if (which == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && bytes == sizeof one.batch_stride)
+    std::memcpy(&one.batch_stride, value, bytes);
+  else
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* out) {
+  *out = reinterpret_cast<cublasLtMatmulPreference_t>(new Preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete reinterpret_cast<Preference*>(preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t to,
+                                                    cublasLtMatmulPreferenceAttributes_t which, const void* value,
+                                                    std::size_t) {
+  if (which == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES)
+    std::memcpy(&reinterpret_cast<Preference*>(to)->alignment, value, sizeof(std::uint32_t));
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int,
+                                              cublasLtMatmulHeuristicResult_t results[], int* count) {
+  if (!consistent(*reinterpret_cast<Description*>(description), matrix(a), matrix(b), matrix(d)))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  const Description& p = *reinterpret_cast<Description*>(description);
+  if (p.epilogue != CUBLASLT_EPILOGUE_DEFAULT && p.scale == CUDA_R_64F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const Algorithm algorithm{kMark, reinterpret_cast<Preference*>(preference)->alignment};
+  std::memcpy(&results[0].algo, &algorithm, sizeof algorithm);
+  results[0].workspaceSize = 1024;
+  *count = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* chosen, void* workspace,
+                              std::size_t, cudaStream_t stream) {
+  Algorithm algorithm{};
+  std::memcpy(&algorithm, chosen, sizeof algorithm);
+  const auto all = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
+                   reinterpret_cast<std::uintptr_t>(c) | reinterpret_cast<std::uintptr_t>(d);
+  if (algorithm.mark != kMark || all % algorithm.alignment != 0 ||
+      reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  const auto& p = *reinterpret_cast<Description*>(description);
+  const auto both = reinterpret_cast<std::uintptr_t>(p.bias) | reinterpret_cast<std::uintptr_t>(p.aux);
+  if (both % 16 != 0 || p.aux_leading % 8 != 0) return CUBLAS_STATUS_INVALID_VALUE;
+  const auto scalar = [&](const void* x) {
+    if (p.scale == CUDA_R_64F) return *static_cast<const double*>(x);
+    return static_cast<double>(*static_cast<const float*>(x));
+  };
+  auto* call = new Call{
+      p, matrix(a_layout), matrix(b_layout), matrix(c_layout), matrix(d_layout), scalar(alpha), scalar(beta), a, b, c,
+      d};
+  baleen_emulated_enqueue(
+      stream,
+      [](void* argument) {
+        const auto* work = static_cast<Call*>(argument);
+        work->d.type == CUDA_R_64F ? multiply<double>(*work) : multiply<float>(*work);
+        delete work;
+      },
+      call);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,135 @@
+/// \file Threads of streams and protection of memory.
+#include "streams.hpp"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace baleen::emulated {
+namespace {
+
+std::atomic<int>& failure_code() {
+  static std::atomic<int> code{0};
+  return code;
+}
+
+/// All of the device's memory, open or closed together.
+class Memory {
+ public:
+  static Memory& all() {
+    static Memory& memory = *new Memory;  // outlives the threads of streams
+    return memory;
+  }
+  void* allocate(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t size = (bytes + 4095) / 4096 * 4096;
+    void* base =
+        mmap(nullptr, size, users_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) return nullptr;
+    blocks_.emplace(base, size);
+    return base;
+  }
+  void release(void* base) {
+    const std::lock_guard lock(mutex_);
+    const auto found = blocks_.find(base);
+    if (found == blocks_.end()) return;
+    munmap(base, found->second);
+    blocks_.erase(found);
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    if (users_++ == 0) protect(PROT_READ | PROT_WRITE);
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    if (--users_ == 0) protect(PROT_NONE);
+  }
+
+ private:
+  void protect(int how) {
+    for (const auto& [base, size] : blocks_) mprotect(base, size, how);
+  }
+  std::mutex mutex_;
+  std::map<void*, std::uint64_t> blocks_;
+  int users_ = 0;
+};
+
+}  // namespace
+
+void* allocate(std::uint64_t bytes) { return Memory::all().allocate(bytes); }
+void release(void* base) { Memory::all().release(base); }
+Access::Access() { Memory::all().open(); }
+Access::~Access() { Memory::all().close(); }
+
+int failure() { return failure_code(); }
+void fail(int code) {
+  int none = 0;
+  failure_code().compare_exchange_strong(none, code);
+}
+
+struct Queue {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> work;
+  bool busy = false, stopped = false;
+  std::thread thread{[this] { run(); }};
+
+  void run() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [&] { return stopped || !work.empty(); });
+      if (work.empty()) return;
+      const std::function<void()> next = std::move(work.front());
+      work.pop_front();
+      busy = true;
+      lock.unlock();
+      if (failure() == 0) next();
+      lock.lock();
+      busy = false;
+      changed.notify_all();
+    }
+  }
+};
+
+namespace {
+Queue* of(Queue* queue) {
+  static Queue& none = *new Queue;
+  return queue ? queue : &none;
+}
+}  // namespace
+
+Queue* make_queue() { return new Queue; }
+void destroy_queue(Queue* queue) {
+  {
+    const std::lock_guard lock(queue->mutex);
+    queue->stopped = true;
+  }
+  queue->changed.notify_all();
+  queue->thread.join();
+  delete queue;
+}
+void enqueue(Queue* queue, std::function<void()> work) {
+  Queue* to = of(queue);
+  const std::lock_guard lock(to->mutex);
+  to->work.push_back(std::move(work));
+  to->changed.notify_all();
+}
+void finish(Queue* queue) {
+  Queue* to = of(queue);
+  std::unique_lock lock(to->mutex);
+  to->changed.wait(lock, [&] { return to->work.empty() && !to->busy; });
+}
+
+}  // namespace baleen::emulated
+
+void baleen_emulated_enqueue(void* stream, void (*work)(void*), void* argument) {
+  baleen::emulated::enqueue(static_cast<baleen::emulated::Queue*>(stream), [=] {
+    const baleen::emulated::Access access;
+    work(argument);
+  });
+}

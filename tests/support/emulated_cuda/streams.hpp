@@ -1,0 +1,38 @@
+/// \file The emulated device: memory that the host cannot touch, and streams that run what is enqueued on a thread of
+/// their own.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+namespace baleen::emulated {
+
+/// Memory of the device: protected from all access but that of a stream at work.
+void* allocate(std::uint64_t bytes);
+void release(void* base);
+
+/// While one lives, the calling thread may touch the device's memory.
+class Access {
+ public:
+  Access();
+  ~Access();
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
+};
+
+/// Opaque; what a CUstream points to. Null is a stream too.
+struct Queue;
+Queue* make_queue();
+void destroy_queue(Queue* queue);
+/// Runs `work` in order, with access to the device's memory. What is enqueued after a failure is dropped.
+void enqueue(Queue* queue, std::function<void()> work);
+/// Until all is done.
+void finish(Queue* queue);
+
+/// The first failure of the device, which stays; 0 while there is none.
+int failure();
+void fail(int code);
+
+}  // namespace baleen::emulated
+
+/// For the emulated libraries beside the driver.
+extern "C" void baleen_emulated_enqueue(void* stream, void (*work)(void*), void* argument);
