@@ -1,0 +1,114 @@
+/// \file Generated kernels: what their text depends on, and that NVRTC takes it (which needs no device).
+#include "expression_source.hpp"
+
+#include <gtest/gtest.h>
+
+#include "compiler.hpp"
+
+namespace baleen::cuda {
+namespace {
+
+GeneratedKernel sum_of(std::vector<std::int64_t> shape, std::vector<std::vector<std::int64_t>> strides) {
+  GeneratedKernel kernel;
+  kernel.code = {{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_INPUT, 1, 0, 0, 0}, {BALEEN_X_ADD, 0, 1, 0, 0}};
+  kernel.results = {2};
+  for (const std::int64_t extent : shape) kernel.shape.push_back({extent, extent, {}, 0});
+  kernel.inputs = {{BALEEN_F32, strides[0]}, {BALEEN_F32, strides[1]}};
+  kernel.outputs = {{BALEEN_F32, strides[2]}};
+  return kernel;
+}
+
+TEST(GeneratedKernel, MergesDimensionsThatAllOperandsAllow) {
+  const auto kernel = simplified(sum_of({2, 3, 4}, {{12, 4, 1}, {12, 4, 1}, {12, 4, 1}}));
+  ASSERT_EQ(kernel.shape.size(), 1u);
+  EXPECT_EQ(kernel.shape[0].extent, 24);
+  EXPECT_EQ(simplified(sum_of({2, 3, 4}, {{12, 4, 1}, {0, 0, 1}, {12, 4, 1}})).shape.size(), 2u);
+}
+TEST(GeneratedKernel, KeepsDimensionsWhoseCoordinatesAreAskedFor) {
+  auto kernel = sum_of({2, 3, 4}, {{12, 4, 1}, {12, 4, 1}, {12, 4, 1}});
+  kernel.code.push_back({BALEEN_X_UNIFORM, 5, 0, 0, 0});
+  EXPECT_EQ(simplified(kernel).shape.size(), 3u);
+}
+TEST(GeneratedKernel, PacksOnlyWhereNeighboursLieTogether) {
+  EXPECT_TRUE(sum_of({2, 4}, {{4, 1}, {0, 0}, {4, 1}}).packs());
+  EXPECT_FALSE(sum_of({2, 4}, {{4, 1}, {0, 1}, {4, 1}}).packs()) << "a bias is neither packed nor one value";
+  EXPECT_FALSE(sum_of({2, 4}, {{4, 1}, {4, 1}, {5, 1}}).packs());
+  EXPECT_FALSE(sum_of({5}, {{1}, {1}, {1}}).packs()) << "not a multiple of the pack";
+  EXPECT_FALSE(sum_of({4}, {{1}, {1}, {0}}).packs());
+}
+TEST(GeneratedKernel, IsTheSameTextForTheSameShapes) {
+  const auto kernel = sum_of({8}, {{1}, {1}, {1}});
+  EXPECT_EQ(generate(kernel), generate(kernel));
+  EXPECT_NE(generate(kernel), generate(sum_of({12}, {{1}, {1}, {1}})));
+}
+TEST(GeneratedKernel, WritesConstantsToTheLastBit) {
+  auto kernel = sum_of({8}, {{1}, {1}, {1}});
+  kernel.code.push_back({BALEEN_X_CONSTANT, 0, 0, 0, 0.1});
+  EXPECT_NE(generate(kernel).find("0x1.999999999999ap-4"), std::string::npos);
+}
+TEST(GeneratedKernel, AddsRunsAndMicroBatchesToCoordinates) {
+  GeneratedKernel kernel;
+  kernel.code = {{BALEEN_X_INDEX, 0, 0, 0, 0}};
+  kernel.results = {0};
+  kernel.shape = {{3, 40, {{0, 4, 2}, {2, 10, 1}}, 3}};
+  kernel.outputs = {{BALEEN_F32, {1}}};
+  const std::string text = generate(kernel);
+  EXPECT_NE(text.find("((i64)i0 < 2ll ? (i64)i0 + 4ll : ((i64)i0 + 8ll)) + (i64)args.micro * 3ll"), std::string::npos)
+      << text.substr(text.find("BALEEN_KERNEL(256"));
+}
+
+/// Every opcode in one expression.
+GeneratedKernel everything(bool wide) {
+  GeneratedKernel kernel;
+  kernel.wide = wide;
+  kernel.code = {{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_INPUT, 1, 0, 0, 0},   {BALEEN_X_CONSTANT, 0, 0, 0, 1e300},
+                 {BALEEN_X_INDEX, 1, 0, 0, 0}, {BALEEN_X_UNIFORM, 1, 2, 0, 0}, {BALEEN_X_NORMAL, 3, 4, 0, 0},
+                 {BALEEN_X_STEP, 0, 0, 0, 0}};
+  for (std::uint32_t op = BALEEN_X_NEG; op <= BALEEN_X_SILU_GRAD; ++op) kernel.code.push_back({op, 0, 0, 0, 0});
+  for (std::uint32_t op = BALEEN_X_ADD; op <= BALEEN_X_NE; ++op) kernel.code.push_back({op, 0, 1, 0, 0});
+  kernel.code.push_back({BALEEN_X_SELECT, 0, 1, 2, 0});
+  for (std::uint32_t dtype = BALEEN_F32; dtype <= BALEEN_U8; ++dtype)
+    kernel.code.push_back({BALEEN_X_ROUND, 0, dtype, 0, 0});
+  kernel.shape = {{4, 9, {{0, 0, 1}, {1, 6, 3}}, 2}, {8, 8, {}, 0}};
+  const baleen_dtype_t dtypes[] = {BALEEN_F32, BALEEN_F64, BALEEN_I32, BALEEN_I64, BALEEN_U8};
+  kernel.inputs = {{wide ? BALEEN_F64 : BALEEN_F32, {8, 1}}, {BALEEN_I64, {0, 0}}};
+  for (std::size_t i = 0; i < kernel.code.size(); ++i) {
+    kernel.results.push_back(static_cast<std::int64_t>(i));
+    kernel.outputs.push_back({dtypes[i % 5], {8, 1}});
+  }
+  return kernel;
+}
+
+TEST(GeneratedKernel, IsTakenByNvrtc) {
+  const auto nvrtc = open_nvrtc({});
+  if (!nvrtc) GTEST_SKIP() << nvrtc.error().text();
+  for (const bool wide : {false, true})
+    for (const int capability : {80, 90}) {
+      const auto code = compile_source(*nvrtc, generate(everything(wide)), capability);
+      ASSERT_TRUE(code) << code.error().text();
+      EXPECT_EQ(code->substr(1, 3), "ELF");
+      EXPECT_NE(code->find(kPointwiseName), std::string::npos);
+      EXPECT_NE(code->find(kPointwisePackName), std::string::npos);
+    }
+}
+TEST(GeneratedKernel, ThatIsWrongGivesTheCompilersWords) {
+  const auto nvrtc = open_nvrtc({});
+  if (!nvrtc) GTEST_SKIP() << nvrtc.error().text();
+  const auto code = compile_source(*nvrtc, "nonsense", 90);
+  ASSERT_FALSE(code);
+  EXPECT_NE(code.error().message.find("nonsense"), std::string::npos) << code.error().message;
+}
+
+TEST(Expression, ThatIsMalformedIsRefused) {
+  const std::vector<baleen_instruction_t> forward{{BALEEN_X_NEG, 0, 0, 0, 0}};
+  const std::int64_t first[] = {0}, second[] = {1};
+  EXPECT_FALSE(check_expression(forward, first, 1, 1, 1));
+  const std::vector<baleen_instruction_t> input{{BALEEN_X_INPUT, 0, 0, 0, 0}};
+  EXPECT_TRUE(check_expression(input, first, 1, 1, 1));
+  EXPECT_FALSE(check_expression(input, second, 1, 1, 1)) << "no such result";
+  EXPECT_FALSE(check_expression(input, first, 0, 1, 1)) << "no such input";
+  EXPECT_FALSE(check_expression({}, first, 1, 1, 1));
+}
+
+}  // namespace
+}  // namespace baleen::cuda
