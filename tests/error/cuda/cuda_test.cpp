@@ -1,0 +1,95 @@
+/// \file Runs on a device that is not there, too old, too small or broken (tests/support/emulated_cuda).
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+constexpr int kBadInput = 2, kDoesNotFit = 3;
+
+class Cuda : public testing::Test {
+ protected:
+  /// `baleen run` of a small job of tests/parity with the compute options, TOML lines.
+  ProcessResult run(const std::string& options, const std::vector<std::string>& environment,
+                    const std::string& libraries = EMULATED_FOLDER, const std::string& script = "mlp",
+                    const std::vector<std::string>& arguments = {}) {
+    std::string manifest =
+        "[cluster]\nhosts = [{ name = \"localhost\", ranks = 1 }]\n[compute]\nplugin = \"cuda\"\n" + options;
+    if (!libraries.empty()) manifest += "libraries = [\"" + libraries + "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n";
+    std::vector<std::string> words{"run",        BALEEN_SOURCE_DIR "/tests/parity/" + script + ".lua",
+                                   "--manifest", folder_.write("gpu.toml", manifest),
+                                   "--steps",    "2",
+                                   "--"};
+    if (script == "gpt") words.insert(words.end(), {"--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    ProcessOptions process;
+    process.environment = environment;
+    return run_baleen(words, process);
+  }
+  /// One line says it.
+  void expect_line(const ProcessResult& result, int exit_code, const std::vector<std::string>& parts) {
+    EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
+    const std::size_t begin = result.err.find("error: ");
+    ASSERT_NE(begin, std::string::npos) << result.err;
+    const std::string line = result.err.substr(begin, result.err.find('\n', begin) - begin);
+    for (const std::string& part : parts)
+      EXPECT_NE(line.find(part), std::string::npos) << part << " is not in: " << line;
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_F(Cuda, SaysInOneLineThatThereIsNoDriver) {
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a driver";
+  expect_line(run("", {}, ""), kBadInput, {"there is no CUDA driver on this machine", "libcuda.so.1", "`cpu`"});
+}
+TEST_F(Cuda, LoadsWithoutADriver) {
+  const ProcessResult result = run_baleen({"doctor"});
+  EXPECT_NE(result.out.find("cuda"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("baleen_compute_cuda.so"), std::string::npos) << "not usable: " << result.out;
+}
+TEST_F(Cuda, SaysThatTheDriverIsTooOld) {
+  expect_line(run("", {"EMULATED_CUDA_VERSION=12040"}), kBadInput,
+              {"the CUDA driver is too old", "CUDA 12.4", "13.0 or later"});
+}
+TEST_F(Cuda, SaysThatThereIsNoDevice) {
+  expect_line(run("", {"EMULATED_CUDA_DEVICES=0"}), kBadInput, {"no device", "CUDA_VISIBLE_DEVICES"});
+}
+TEST_F(Cuda, SaysWhichIndicesThereAre) {
+  expect_line(run("index = 3\n", {"EMULATED_CUDA_DEVICES=2"}), kBadInput,
+              {"there is no CUDA device 3", "`index` can be 0 to 1"});
+}
+TEST_F(Cuda, SaysThatTheDeviceIsTooOld) {
+  expect_line(run("", {"EMULATED_CUDA_CAPABILITY=75"}), kBadInput, {"compute capability 7.5", "8.0 or later"});
+}
+TEST_F(Cuda, SaysWhatDoesNotFit) {
+  const ProcessResult result = run("memory = 4\n", {}, EMULATED_FOLDER, "gpt", {"--dim", "240"});
+  expect_line(result, kDoesNotFit, {"4.0 MiB"});
+}
+TEST_F(Cuda, SaysThatOthersHoldTheMemory) {
+  const ProcessResult result =
+      run("memory = 512\n", {"EMULATED_CUDA_MEMORY=4"}, EMULATED_FOLDER, "gpt", {"--dim", "240"});
+  expect_line(result, kDoesNotFit, {"the device refuses", "CUDA_ERROR_OUT_OF_MEMORY", "`fraction`"});
+}
+TEST_F(Cuda, NamesTheStepAndTheKernelThatFailed) {
+  const ProcessResult result = run("checked = true\n", {"EMULATED_CUDA_FAULT=baleen_cross_entropy_grad_f32"});
+  EXPECT_NE(result.exit_code, 0);
+  for (const char* part : {"CUDA_ERROR_ILLEGAL_ADDRESS", "in step 0", "cross_entropy", "to fp32 ["})
+    EXPECT_NE(result.err.find(part), std::string::npos) << part << " is not in: " << result.err;
+}
+TEST_F(Cuda, NamesTheLaunchesAmongWhichOneFailed) {
+  const ProcessResult result = run("", {"EMULATED_CUDA_FAULT=baleen_cross_entropy_grad_f32"});
+  EXPECT_NE(result.exit_code, 0);
+  for (const char* part : {"CUDA_ERROR_ILLEGAL_ADDRESS", "in step 0", "launches from", "`checked`"})
+    EXPECT_NE(result.err.find(part), std::string::npos) << part << " is not in: " << result.err;
+}
+TEST_F(Cuda, TrainsOnTheEmulatedDevice) {
+  const ProcessResult result = run("", {});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test
