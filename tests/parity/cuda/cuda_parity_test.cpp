@@ -1,0 +1,65 @@
+/// \file Training on the plugin cuda: the same losses as on the processor, step by step.
+#include <cmath>
+#include <filesystem>
+
+#include "parity/parity_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+/// The losses in a run's log, in order.
+std::vector<double> losses_in(const std::string& log) {
+  std::vector<double> losses;
+  const std::string key = "\"loss\":";
+  for (std::size_t at = log.find("\"kind\":\"step\""); at != log.npos; at = log.find("\"kind\":\"step\"", at + 1)) {
+    const std::size_t begin = log.find(key, at);
+    losses.push_back(std::stod(log.substr(begin + key.size())));
+  }
+  return losses;
+}
+
+constexpr const char* kEmulated =
+    "[compute]\nplugin = \"cuda\"\nlibraries = [\"" EMULATED_FOLDER "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n";
+
+class CudaParity : public testing::Test {
+ protected:
+  static std::vector<double> losses(const std::string& script, const std::string& compute, const std::string& dtype,
+                                    const std::vector<std::string>& arguments, int steps) {
+    const TemporaryFolder folder;
+    const std::string log = folder / "log.jsonl";
+    const ProcessResult result =
+        run_parity({"run", "--steps", std::to_string(steps), "--dtype", dtype, "--log-json", log}, script,
+                   manifest_of({{"data", 1}}, compute), arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return losses_in(read_file(log));
+  }
+  static void expect_same(const std::string& script, const std::string& compute,
+                          const std::vector<std::string>& arguments, int steps) {
+    for (const auto& [dtype, limit] : {std::pair{"fp64", 1e-10}, {"fp32", 1e-4}}) {
+      const std::vector<double> wanted = losses(script, "[compute]\nplugin = \"cpu\"\n", dtype, arguments, steps);
+      const std::vector<double> got = losses(script, compute, dtype, arguments, steps);
+      ASSERT_EQ(wanted.size(), static_cast<std::size_t>(steps));
+      ASSERT_EQ(got.size(), wanted.size());
+      for (std::size_t i = 0; i < got.size(); ++i)
+        EXPECT_LE(std::abs(got[i] - wanted[i]), limit * std::abs(wanted[i])) << dtype << ", step " << i;
+    }
+  }
+  static bool has_device() { return std::filesystem::exists("/dev/nvidiactl"); }
+};
+
+TEST_F(CudaParity, OfANetworkOnTheEmulatedDevice) { expect_same("mlp", kEmulated, {"clip=0.5", "accumulate=1"}, 20); }
+TEST_F(CudaParity, OfATransformerOnTheEmulatedDevice) {
+  expect_same("gpt", kEmulated, {"dropout=0.1", "kv_heads=1", "layers=1", "batch=4", "accumulate=2", "documents=true"},
+              4);
+}
+TEST_F(CudaParity, OfANetworkOnADevice) {
+  if (!has_device()) GTEST_SKIP() << "there is no /dev/nvidiactl";
+  expect_same("mlp", "[compute]\nplugin = \"cuda\"\n", {"clip=0.5"}, 20);
+}
+TEST_F(CudaParity, OfATransformerOnADevice) {
+  if (!has_device()) GTEST_SKIP() << "there is no /dev/nvidiactl";
+  expect_same("gpt", "[compute]\nplugin = \"cuda\"\n", {"dropout=0.1", "kv_heads=1", "accumulate=2"}, 20);
+}
+
+}  // namespace
+}  // namespace baleen::test
