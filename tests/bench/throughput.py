@@ -8,6 +8,7 @@ all of forward, backward, clipping and AdamW, and the batch's reading; the first
 Also printed: the part of the multiply-add peak that a step's products reach (peak measured after each round by
 bench_peak where it is built), and each side's peak of resident memory, and how much of it is above 16 bytes per
 parameter and an idle process of that side.
+--device cuda measures both on a GPU: Baleen's compute plugin cuda, and PyTorch's tensors there.
 --ranks N also runs Baleen on N ranks that share the threads. --without-baleen measures the peers alone.
 """
 import argparse
@@ -47,13 +48,17 @@ def run_measured(command):
     return printed, usage.ru_maxrss * 1024
 
 
+def device_setting(options, ranks: int) -> str:
+    return f"compute.threads={options.threads // ranks}" if options.device == "cpu" else f"compute.plugin={options.device}"
+
+
 def baleen_turn(options, folder: Path, ranks: int = 1):
     """Milliseconds of Baleen's steps, as its records are apart; and its peak of memory."""
     log = folder / "log.jsonl"
     cluster = ["--set", f"mesh.data={ranks}"] if ranks > 1 else []
     _, peak = run_measured(run_command(
         options.baleen, HERE / "transformer.lua", "--steps", options.steps + WARM_UP, "--log-json", log, "--set",
-        f"compute.threads={options.threads // ranks}", *cluster, "--", "--data", folder / "text.txt", *options.model.words))
+        device_setting(options, ranks), *cluster, "--", "--data", folder / "text.txt", *options.model.words))
     elapsed = [record["elapsed"] for record in records(log, "step")]
     options.parameters = records(log, "start")[0]["parameters"]
     return [(after - before) * 1e3 for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1 :], peak
@@ -63,7 +68,8 @@ def peer_command(peer: str, options, *more):
     variant, _, python = peer.partition("@")
     words = ["throughput_jax.py"] if variant == "jax" else ["throughput_torch.py", "--variant", variant]
     return [python or os.environ.get("BALEEN_PYTHON", "python3"), str(HERE / words[0]), *words[1:],
-            "--model", options.name, "--threads", str(options.threads), *more]
+            "--model", options.name, "--threads", str(options.threads),
+            *(["--device", options.device] if options.device != "cpu" else []), *more]
 
 
 def peer_turn(peer: str, options):
@@ -82,7 +88,7 @@ def idle_bytes(name: str, options) -> int:
 def fma_gflops(options):
     """The multiply-add peak of this machine now; None where bench_peak is not built."""
     program = options.baleen.parent / "bench_peak"
-    if not program.exists():
+    if options.device != "cpu" or not program.exists():
         return None
     return json.loads(run_measured([str(program), str(options.threads)])[0])["fma_gflops"]
 
@@ -96,6 +102,7 @@ def arguments():
     parser.add_argument("--steps", type=int, help="of a turn, after those left out; default: by the model")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--without-baleen", action="store_true")
     options = parser.parse_args()
     options.peer = options.peer or ["eager"]

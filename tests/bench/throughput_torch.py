@@ -1,6 +1,6 @@
 """PyTorch's side of throughput.py: trains a transformer for some steps and prints their milliseconds as a JSON list.
 
-Usage: throughput_torch.py --variant eager|foreach|fused|compile|ddp [--model small] [--threads 2] [--steps 30]
+Usage: throughput_torch.py --variant eager|foreach|fused|compile|ddp [--model small] [--threads 2] [--steps 30] [--device cpu]
 eager: PyTorch's defaults; foreach: AdamW(foreach=True) besides; fused: AdamW(fused=True) besides; compile: torch.compile of the loss besides that; ddp: as many
 processes as threads, of one thread each, that share the batch: DistributedDataParallel over Gloo, eager.
 """
@@ -20,9 +20,9 @@ from models import MODELS, Model  # noqa: E402
 KINDS = 65  # of the characters that stand for the data
 
 
-def make_trainer(variant: str, model: Model) -> Trainer:
+def make_trainer(variant: str, model: Model, device: str = "cpu") -> Trainer:
     """The model, trained as the variant says."""
-    gpt = Gpt(Shape(model.layers, model.dim, model.heads, model.context, model.vocab, model.causal))
+    gpt = Gpt(Shape(model.layers, model.dim, model.heads, model.context, model.vocab, model.causal)).to(device)
     trainer = Trainer(gpt, Recipe(steps=1000, batch=model.batch, warmup=100))
     how = {"foreach": {"foreach": True}, "fused": {"fused": True}, "compile": {"fused": True}}.get(variant)
     if how:
@@ -32,14 +32,16 @@ def make_trainer(variant: str, model: Model) -> Trainer:
     return trainer
 
 
-def train(trainer: Trainer, context: int, rows: int, steps: int):
-    """Milliseconds of the steps, `rows` rows of the batch each."""
+def train(trainer: Trainer, context: int, rows: int, steps: int, device: str = "cpu"):
+    """Milliseconds of the steps, `rows` rows of the batch each. The loss that is read makes a step wait for its device."""
     ids = torch.randint(KINDS, (200_000,))
     milliseconds = []
     for _ in range(steps):
         began = time.perf_counter()
         starts = torch.randint(len(ids) - context, (rows,)).tolist()
-        trainer.train(torch.stack([ids[s : s + context + 1] for s in starts]))
+        trainer.train(torch.stack([ids[s : s + context + 1] for s in starts]).to(device))
+        if device != "cpu":
+            torch.cuda.synchronize()
         milliseconds.append((time.perf_counter() - began) * 1e3)
     return milliseconds
 
@@ -76,6 +78,7 @@ def main():
     parser.add_argument("--model", choices=sorted(MODELS), default="small")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
     model = MODELS[options.model]
     if options.variant == "ddp":
@@ -85,7 +88,8 @@ def main():
     torch.manual_seed(1)
     milliseconds = []
     if options.steps > 0:
-        milliseconds = train(make_trainer(options.variant, model), model.context, model.batch, options.steps)
+        trainer = make_trainer(options.variant, model, options.device)
+        milliseconds = train(trainer, model.context, model.batch, options.steps, options.device)
     print(json.dumps({"torch": torch.__version__, "milliseconds": milliseconds}))
 
 
