@@ -27,7 +27,7 @@ extern "C" {
 
 nvrtcResult nvrtcVersion(int* major, int* minor) {
   *major = 0;
-  *minor = 1;
+  *minor = EMULATED_VERSION;
   return NVRTC_SUCCESS;
 }
 const char* nvrtcGetErrorString(nvrtcResult) { return "an emulated failure"; }
