@@ -108,16 +108,11 @@ bool asks_for_coordinates(const GeneratedKernel& kernel) {
   });
 }
 
-/// Whether the strides are those of a packed row-major tensor of this shape.
-bool is_packed(const std::vector<GeneratedDimension>& shape, const GeneratedOperand& operand) {
-  std::int64_t expected = 1;
-  for (std::size_t d = shape.size(); d-- > 0; expected *= shape[d].extent)
-    if (shape[d].extent != 1 && operand.stride[d] != expected) return false;
-  return true;
-}
-bool is_uniform(const std::vector<GeneratedDimension>& shape, const GeneratedOperand& operand) {
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    if (shape[d].extent != 1 && operand.stride[d] != 0) return false;
+/// Whether four neighbours along the last dimension lie together, and begin at a multiple of four elements.
+bool lies_in_packs(const std::vector<GeneratedDimension>& shape, const GeneratedOperand& operand) {
+  if (operand.stride.back() != 1) return false;
+  for (std::size_t d = 0; d + 1 < shape.size(); ++d)
+    if (shape[d].extent != 1 && operand.stride[d] % kPointwisePack != 0) return false;
   return true;
 }
 
@@ -144,36 +139,37 @@ class Writer {
     return std::move(text_) + "  }\n}\n";
   }
 
-  /// A thread computes kPointwisePack neighbours: all are loaded, then all stored.
+  /// A thread computes kPointwisePack neighbours of one row: all are loaded, then all stored.
   std::string pack() {
     text_ = std::string("BALEEN_KERNEL(256, ") + kPointwisePackName + ", Args) {\n";
     loop(kernel_.elements() / kPointwisePack);
     const std::string n = number(kPointwisePack);
-    for (std::size_t i = 0; i < kernel_.inputs.size() + kernel_.outputs.size(); ++i) {
-      const bool is_input = i < kernel_.inputs.size();
-      const GeneratedOperand& operand = is_input ? kernel_.inputs[i] : kernel_.outputs[i - kernel_.inputs.size()];
-      if (is_uniform(kernel_.shape, operand) && is_input) continue;
-      const std::string type = "Pack<" + std::string(type_text(operand.dtype)) + ", " + n + ">";
-      text_ += "    " + type + " p" + number(static_cast<std::int64_t>(i));
-      text_ += is_input ? " = ((const " + type + "*)args.operand[" + number(static_cast<std::int64_t>(i)) + "])[p];\n"
-                        : ";\n";
-    }
-    text_ +=
-        "#pragma unroll\n    for (int j = 0; j < " + n + "; ++j) {\n    const " + index_ + " e = p * " + n + " + j;\n";
+    text_ += "    const " + index_ + " e = p * " + n + ";\n";
     locate();
-    for (std::size_t i = 0; i < kernel_.inputs.size(); ++i)
-      load_line(i, is_uniform(kernel_.shape, kernel_.inputs[i])
-                       ? element(i)
-                       : "p" + number(static_cast<std::int64_t>(i)) + ".at[j]");
+    const std::size_t inputs = kernel_.inputs.size();
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const std::string name = number(static_cast<std::int64_t>(i)) + " = ";
+      text_ += kernel_.inputs[i].stride.back() == 0 ? "    const Real u" + name + "(Real)" + element(i) + ";\n"
+                                                    : "    const auto p" + name + packed(i, kernel_.inputs[i]) + ";\n";
+    }
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k)
+      text_ += "    " + pack_type(kernel_.outputs[k]) + " p" + number(static_cast<std::int64_t>(inputs + k)) + ";\n";
+    text_ += "#pragma unroll\n    for (int j = 0; j < " + n + "; ++j) {\n";
+    if (coordinates_) {
+      text_ += "    const " + index_ + " e = p * " + n + " + j;\n";
+      locate();
+    }
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const std::string name = number(static_cast<std::int64_t>(i));
+      load_line(i, kernel_.inputs[i].stride.back() == 0 ? "u" + name : "p" + name + ".at[j]");
+    }
     body();
     for (std::size_t k = 0; k < kernel_.outputs.size(); ++k)
-      text_ += "    p" + number(static_cast<std::int64_t>(kernel_.inputs.size() + k)) + ".at[j] = " + result(k) + ";\n";
+      text_ += "    p" + number(static_cast<std::int64_t>(inputs + k)) + ".at[j] = " + result(k) + ";\n";
     text_ += "    }\n";
-    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) {
-      const std::string i = number(static_cast<std::int64_t>(kernel_.inputs.size() + k));
-      text_ += "    ((Pack<" + std::string(type_text(kernel_.outputs[k].dtype)) + ", " + n + ">*)args.operand[" + i +
-               "])[p] = p" + i + ";\n";
-    }
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k)
+      text_ += "    " + packed(inputs + k, kernel_.outputs[k]) + " = p" +
+               number(static_cast<std::int64_t>(inputs + k)) + ";\n";
     return std::move(text_) + "  }\n}\n";
   }
 
@@ -226,6 +222,14 @@ class Writer {
     }
     return text.empty() ? "0" : text;
   }
+  static std::string pack_type(const GeneratedOperand& operand) {
+    return "Pack<" + std::string(type_text(operand.dtype)) + ", " + number(kPointwisePack) + ">";
+  }
+  /// The pack of operand `number_of` that begins at the coordinates.
+  std::string packed(std::size_t number_of, const GeneratedOperand& operand) const {
+    return "*(" + pack_type(operand) + "*)((" + std::string(type_text(operand.dtype)) + "*)args.operand[" +
+           number(static_cast<std::int64_t>(number_of)) + "] + (" + offset(operand) + "))";
+  }
   std::string element(std::size_t input) const {
     return "((const " + std::string(type_text(kernel_.inputs[input].dtype)) + "*)args.operand[" +
            number(static_cast<std::int64_t>(input)) + "])[" + offset(kernel_.inputs[input]) + "]";
@@ -269,13 +273,11 @@ std::int64_t GeneratedKernel::elements() const {
 }
 
 bool GeneratedKernel::packs() const {
-  if (elements() == 0 || elements() % kPointwisePack != 0) return false;
-  const auto good = [&](const GeneratedOperand& operand) {
-    return is_packed(shape, operand) || is_uniform(shape, operand);
-  };
-  return std::all_of(inputs.begin(), inputs.end(), good) &&
-         std::all_of(outputs.begin(), outputs.end(),
-                     [&](const GeneratedOperand& operand) { return is_packed(shape, operand); });
+  if (elements() == 0 || shape.empty() || shape.back().extent % kPointwisePack != 0) return false;
+  const auto good = [&](const GeneratedOperand& operand) { return lies_in_packs(shape, operand); };
+  return std::all_of(outputs.begin(), outputs.end(), good) &&
+         std::all_of(inputs.begin(), inputs.end(),
+                     [&](const GeneratedOperand& operand) { return operand.stride.back() == 0 || good(operand); });
 }
 
 Status check_expression(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,

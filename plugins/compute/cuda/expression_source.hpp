@@ -31,7 +31,7 @@ struct GeneratedKernel {
   std::vector<GeneratedOperand> inputs, outputs;
   bool wide = false;  ///< computed in fp64
 
-  /// Four neighbouring elements per thread are possible: every operand lies packed or is one value.
+  /// Four neighbours of a row per thread are possible: in every operand they lie together, or are one value.
   bool packs() const;
   std::int64_t elements() const;
 };

@@ -31,10 +31,13 @@ TEST(GeneratedKernel, KeepsDimensionsWhoseCoordinatesAreAskedFor) {
 }
 TEST(GeneratedKernel, PacksOnlyWhereNeighboursLieTogether) {
   EXPECT_TRUE(sum_of({2, 4}, {{4, 1}, {0, 0}, {4, 1}}).packs());
-  EXPECT_FALSE(sum_of({2, 4}, {{4, 1}, {0, 1}, {4, 1}}).packs()) << "a bias is neither packed nor one value";
-  EXPECT_FALSE(sum_of({2, 4}, {{4, 1}, {4, 1}, {5, 1}}).packs());
+  EXPECT_TRUE(sum_of({2, 4}, {{4, 1}, {0, 1}, {4, 1}}).packs()) << "a bias";
+  EXPECT_TRUE(sum_of({2, 4}, {{4, 1}, {1, 0}, {8, 1}}).packs()) << "one value per row";
+  EXPECT_FALSE(sum_of({2, 4}, {{4, 1}, {5, 1}, {4, 1}}).packs()) << "the second row begins between";
+  EXPECT_FALSE(sum_of({2, 4}, {{4, 1}, {1, 2}, {4, 1}}).packs()) << "transposed";
   EXPECT_FALSE(sum_of({5}, {{1}, {1}, {1}}).packs()) << "not a multiple of the pack";
   EXPECT_FALSE(sum_of({4}, {{1}, {1}, {0}}).packs());
+  EXPECT_FALSE(sum_of({}, {{}, {}, {}}).packs());
 }
 TEST(GeneratedKernel, IsTheSameTextForTheSameShapes) {
   const auto kernel = sum_of({8}, {{1}, {1}, {1}});
