@@ -62,8 +62,9 @@ void HostLink::receive(Clock::time_point now) {
     if (got < 0 && errno == EAGAIN) return;
     if (got > 0) continue;
     // The system tells an error once, to whoever asks first.
-    const int error = got < 0 ? errno : send_error_ == EPIPE ? 0 : send_error_;
-    over_ = error ? std::string("the connection broke: ") + std::strerror(error) : "its launcher has ended";
+    const int error = got < 0 ? errno : send_error_;
+    const bool has_ended = error == 0 || error == EPIPE || error == ECONNRESET;
+    over_ = has_ended ? "its launcher has ended" : std::string("the connection broke: ") + std::strerror(error);
     socket_.close();
   }
 }

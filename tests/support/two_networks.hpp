@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/process.hpp"
@@ -24,6 +26,7 @@ class TwoNetworks {
       try_ip({"-n", name(host), "link", "set", "lo", "up"});
       try_ip({"-n", name(host), "link", "set", kDevice, "up"});
     }
+    for (int host = 0; host < 2; ++host) wait_for_carrier(host);
   }
   ~TwoNetworks() {
     for (int host = 0; host < 2; ++host)
@@ -66,6 +69,15 @@ class TwoNetworks {
   }
 
  private:
+  /// The system finds out a little later that both ends are up.
+  void wait_for_carrier(int host) {
+    for (int tries = 0; missing_.empty(); ++tries) {
+      const ProcessResult shown = run_process({"ip", "-n", name(host), "-o", "link", "show", kDevice});
+      if (shown.out.find("state UP") != std::string::npos) return;
+      if (tries == 200) missing_ = "the cable between two network namespaces does not come up: " + shown.out;
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    }
+  }
   void try_ip(std::vector<std::string> words) {
     if (!missing_.empty()) return;
     words.insert(words.begin(), "ip");

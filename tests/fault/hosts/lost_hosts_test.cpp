@@ -36,6 +36,20 @@ TEST_F(TwoHosts, NameTheOtherWhenItsLauncherIsStopped) {
   expect_end(4, seconds(12), {"error: host " + networks.name(1) + ": silent for 5", "was its launcher stopped?"});
 }
 
+TEST_F(TwoHosts, LeaveALauncherThatIsStoppedThoughNobodyCanEndIt) {
+  start_by_hand({"*:barrier:all", "*:pid", "*:work"});
+  ASSERT_TRUE(job->prints("pid ", 4)) << job->out() << job->err();
+  hit(second->leader(), SIGSTOP);
+  EXPECT_EQ(job->ends(), 4);
+  EXPECT_NE(job->err().find("error: host " + networks.name(1) + ": silent for 5"), std::string::npos) << job->err();
+  EXPECT_TRUE(holds_within(seconds(60), [&] { return second->processes() == std::set<pid_t>{second->leader()}; }))
+      << "ranks stay with a launcher that is stopped for good";
+  EXPECT_LT(std::chrono::steady_clock::now() - since, seconds(12));
+  second->kill(SIGCONT);
+  EXPECT_EQ(second->ends(), 4);
+  EXPECT_NE(second->err().find("error: the first host, " + networks.name(0)), std::string::npos) << second->err();
+}
+
 TEST_F(TwoHosts, BearAPauseOfALauncher) {
   start({"*:barrier:all", "*:pid", "*:work:4000"});
   ASSERT_TRUE(job->prints("pid ", 4)) << job->err();

@@ -9,6 +9,7 @@
 
 #include "fault/launch/rank_job.hpp"
 #include "support/running_job.hpp"
+#include "support/temporary_folder.hpp"
 #include "support/two_networks.hpp"
 
 namespace baleen::test {
@@ -31,6 +32,16 @@ class TwoHosts : public testing::Test {
     std::vector<std::string> all = {hosts(), "start=ip netns exec {name} sh -c"};
     all.insert(all.end(), words.begin(), words.end());
     job = std::make_unique<RunningJob>(networks.on(0, rank_program(all)));
+  }
+  /// The same, each host started by hand; the first is `job`, the second `second`.
+  void start_by_hand(const std::vector<std::string>& words) {
+    const std::string secret = folder.write("secret", std::string(64, '7'));
+    std::filesystem::permissions(secret, std::filesystem::perms::owner_read);
+    for (const int host : {1, 0}) {
+      std::vector<std::string> all = {hosts(), "secret=" + secret, "port=7373", "index=" + std::to_string(host)};
+      all.insert(all.end(), words.begin(), words.end());
+      (host == 0 ? job : second) = std::make_unique<RunningJob>(networks.on(host, rank_program(all)));
+    }
   }
   /// Starts a job that works for ever, and waits until all ranks do.
   void start_working(std::vector<std::string> words = {}) {
@@ -71,7 +82,8 @@ class TwoHosts : public testing::Test {
   }
 
   TwoNetworks networks;
-  std::unique_ptr<RunningJob> job;
+  const TemporaryFolder folder;
+  std::unique_ptr<RunningJob> job, second;
   Moment since = std::chrono::steady_clock::now();
 };
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+#include <list>
 #include <thread>
 
 #include "core/launch/joining.hpp"
@@ -43,13 +45,12 @@ class RemoteHostsTest : public testing::Test {
   }
   /// Shakes hands as that host.
   std::unique_ptr<HostLink> enter(int host) {
-    LaunchOptions own = options;
+    LaunchOptions& own = others.emplace_back(options);
     own.host_index = host;
-    std::optional<Result<std::unique_ptr<HostLink>>> link;
-    std::thread other([&] { link.emplace(join_first_host(own, topology, [] { return std::nullopt; })); });
-    while (!link) turn();
-    other.join();
-    return *std::move(*link);
+    auto link =
+        std::async(std::launch::async, [&] { return join_first_host(own, larger, [] { return std::nullopt; }); });
+    while (link.wait_for(std::chrono::seconds(0)) != std::future_status::ready) turn();
+    return *link.get();
   }
   void join(HostLink& link, const std::string& facts) {
     link.send({MessageKind::join, 0, BALEEN_OK, kHostGreeting, facts});
@@ -76,8 +77,11 @@ class RemoteHostsTest : public testing::Test {
   }
 
   LaunchOptions options;
+  std::list<LaunchOptions> others;
   Record record;
   const Topology topology{{{"a", 1, "127.0.0.1"}, {"b", 2, "127.0.0.1"}, {"c", 1, "127.0.0.1"}}};
+  /// What somebody may take the cluster for.
+  const Topology larger{{{"a", 1, "127.0.0.1"}, {"b", 2, "127.0.0.1"}, {"c", 1, "127.0.0.1"}, {"d", 1, "127.0.0.1"}}};
   RemoteHosts first{options, topology, record, record};
 };
 

@@ -1,0 +1,104 @@
+/// \file The main job on two hosts against the same job on one: equal losses, bit for bit, and no rank of another
+/// host's.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+#include "support/running_job.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/two_networks.hpp"
+
+namespace baleen::test {
+namespace {
+
+using Losses = std::vector<std::string>;
+
+/// The losses of a run's steps, every digit.
+Losses losses_in(const std::string& file) {
+  std::ifstream lines(file);
+  const std::regex loss("\"loss\":([^,}]*)");
+  Losses found;
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("\"kind\":\"step\"") != std::string::npos && std::regex_search(line, match, loss))
+      found.push_back(match[1]);
+  return found;
+}
+
+class TwoHostsOfTheMainJob : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
+    if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_transport_ucx.so"))
+      GTEST_SKIP() << "no transport that reaches between hosts was built (libucx-dev)";
+  }
+  std::string manifest(const std::string& cluster) const {
+    return "[cluster]\n" + cluster +
+           "[mesh]\ndata = 2\ntensor = 2\norder = [\"data\", \"tensor\"]\n"
+           "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"tensor\"\nmode = \"1d\"\n"
+           "[transport]\nplugin = \"ucx\"\ntls = [\"tcp\"]\ndevices = [\"" +
+           TwoNetworks::kDevice + "\"]\n";
+  }
+  std::string host(int index) const {
+    return "{ name = \"" + networks.name(index) + "\", ranks = 2, address = \"" + TwoNetworks::address(index) + "\" }";
+  }
+  std::string two_hosts(const std::string& more) const {
+    return manifest("hosts = [" + host(0) + ", " + host(1) + "]\n" + more);
+  }
+  /// On host `index`; what the run says of its steps goes to the file.
+  std::vector<std::string> run(int index, const std::string& cluster, const std::string& losses,
+                               const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {BALEEN_BUILD_DIR "/bin/baleen",
+                                      "run",
+                                      BALEEN_SOURCE_DIR "/examples/02_gpt/train.lua",
+                                      "--manifest",
+                                      cluster,
+                                      "--steps",
+                                      "4",
+                                      "--log-json",
+                                      losses};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", "--data", BALEEN_SOURCE_DIR "/core"});
+    return networks.on(index, words);
+  }
+  /// What one host alone computes.
+  Losses alone() const {
+    const std::string file = folder / "one.jsonl";
+    const std::string cluster = folder.write("one.toml", manifest("hosts = [{ name = \"localhost\", ranks = 4 }]\n"));
+    const ProcessResult one = run_process(run(0, cluster, file));
+    EXPECT_EQ(one.exit_code, 0) << one.err;
+    return losses_in(file);
+  }
+
+  TwoNetworks networks;
+  const TemporaryFolder folder;
+};
+
+TEST_F(TwoHostsOfTheMainJob, ComputeWhatOneComputesBitForBit) {
+  const std::string start = "start = [\"ip\", \"netns\", \"exec\", \"{name}\", \"sh\", \"-c\"]\n";
+  const std::string file = folder / "two.jsonl";
+  const ProcessResult two = run_process(run(0, folder.write("two.toml", two_hosts(start)), file));
+  EXPECT_EQ(two.exit_code, 0) << two.err;
+  const Losses losses = losses_in(file);
+  EXPECT_EQ(losses.size(), 4u);
+  EXPECT_EQ(losses, alone());
+  for (const int index : {0, 1}) EXPECT_TRUE(networks.processes(index).empty()) << "left on host " << index;
+}
+
+TEST_F(TwoHostsOfTheMainJob, MayBeStartedByHand) {
+  const std::string secret = folder / "secret", file = folder / "two.jsonl";
+  ASSERT_EQ(run_baleen({"secret", secret}).exit_code, 0);
+  const std::string cluster = folder.write("two.toml", two_hosts("port = 7373\n"));
+  RunningJob second(run(1, cluster, folder / "unused.jsonl", {"--host-index", "1", "--secret-file", secret}));
+  RunningJob first(run(0, cluster, file, {"--host-index", "0", "--secret-file", secret}));
+  EXPECT_EQ(first.ends(), 0) << first.err();
+  EXPECT_EQ(second.ends(), 0) << second.err();
+  EXPECT_EQ(second.out() + second.err(), "");
+  EXPECT_EQ(losses_in(file).size(), 4u);
+}
+
+}  // namespace
+}  // namespace baleen::test
