@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "baleen/event.hpp"
+#include "baleen/started.hpp"
 #include "baleen/transport.hpp"
 #include "hub.hpp"
 
@@ -28,12 +29,8 @@ struct Group {
 };
 
 // A started operation, waiting for the worker.
-struct Started {
+struct Started : StartedEvents {
   Slot* slot = nullptr;
-  baleen_event_t* after = nullptr;
-  std::uint64_t after_value = 0;
-  baleen_event_t* done = nullptr;
-  std::uint64_t done_value = 0;
 };
 
 class Loopback : public Transport {
@@ -125,7 +122,7 @@ class Loopback : public Transport {
       if (unfinished_ == BALEEN_MAX_OUTSTANDING)
         return internal(std::to_string(unfinished_) + " operations are unfinished; wait for some before starting more");
       ++unfinished_;
-      queue_[tail_++ % queue_.size()] = {static_cast<Slot*>(slot), after, after_value, done, done_value};
+      queue_[tail_++ % queue_.size()] = {{after, after_value, done, done_value}, static_cast<Slot*>(slot)};
     }
     ring();
     return {};
@@ -174,7 +171,7 @@ class Loopback : public Transport {
 
   void finish(const Started& started, const Status& outcome) {
     if (!outcome) fail(outcome.error());
-    if (started.done) event_signal(*started.done, outcome ? started.done_value : BALEEN_EVENT_FAILED);
+    started.raise(!outcome);
     std::lock_guard lock(mutex_);
     --unfinished_;
   }
@@ -205,7 +202,7 @@ class Loopback : public Transport {
     while (const std::optional<Started> started = take()) {
       Slot& slot = *started->slot;
       if (checked_ && check()) hub_.check_order(slot);
-      if (started->after) await(*started->after, started->after_value);
+      if (!started->may_begin()) await(*started->after, started->after_value);
       if (const Status status = check(); !status) {
         finish(*started, status);
         continue;

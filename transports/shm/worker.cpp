@@ -81,9 +81,9 @@ void Worker::fail(Error error) {
 }
 
 void Worker::settle() {
-  if (unfinished_.load(std::memory_order_acquire) == 0) return;
-  fail(internal("a group was destroyed while operations of this rank were unfinished"));
-  while (unfinished_.load(std::memory_order_acquire) != 0) sched_yield();
+  if (unfinished_.count() != 0)
+    fail(internal("a group was destroyed while operations of this rank were unfinished"));
+  unfinished_.settle();
 }
 
 void Worker::wake() {
@@ -93,21 +93,18 @@ void Worker::wake() {
 
 Status Worker::start(Operation& operation) {
   if (failure_) return failure_.status();
-  const std::uint64_t unfinished = unfinished_.load(std::memory_order_acquire);
-  if (unfinished >= BALEEN_MAX_OUTSTANDING)
-    return internal(std::to_string(unfinished) + " operations are unfinished; wait for some before starting more");
+  BALEEN_TRY(unfinished_.check_room());
   if (order_.checked()) {
     if (auto wrong = order_.note(*operation.slot)) {
       fail(*std::move(wrong));
       return failure_.status();
     }
   }
-  const bool now = !operation.after || event_value(*operation.after) >= operation.after_value;
-  if (now && unfinished == 0 && operation.slot->brief && run_now(operation)) {
-    if (operation.done) event_signal(*operation.done, operation.done_value);
+  if (operation.may_begin() && unfinished_.count() == 0 && operation.slot->brief && run_now(operation)) {
+    operation.raise();
     return {};
   }
-  unfinished_.fetch_add(1, std::memory_order_relaxed);
+  unfinished_.add();
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   queue_[tail % queue_.size()] = operation;
   tail_.store(tail + 1, std::memory_order_seq_cst);
@@ -238,8 +235,7 @@ bool Worker::wait(const Ready& ready, bool spin, const Operation& operation) {
 
 // False where the failure came first.
 bool Worker::run(Operation& operation) {
-  if (operation.after && !operation.begun &&
-      !wait([&] { return event_value(*operation.after) >= operation.after_value; }, false, operation))
+  if (!operation.begun && !operation.may_begin() && !wait([&] { return operation.may_begin(); }, false, operation))
     return false;
   begin(operation);
   if (operation.slot->channel) {
@@ -256,17 +252,6 @@ bool Worker::run(Operation& operation) {
   if (!advance(operation, await)) return false;
   finish(operation);
   return true;
-}
-
-void Worker::finish(const Operation& operation) {
-  if (failure_) {  // last of all the count, which `settle` waits for
-    if (operation.done) event_signal(*operation.done, BALEEN_EVENT_FAILED);
-    unfinished_.fetch_sub(1, std::memory_order_release);
-    return;
-  }
-  // First of all the count, so that who sees the event finds the thread idle.
-  unfinished_.fetch_sub(1, std::memory_order_release);
-  if (operation.done) event_signal(*operation.done, operation.done_value);
 }
 
 void Worker::drain() {

@@ -6,18 +6,15 @@
 #include <vector>
 
 #include "baleen/failure.hpp"
+#include "baleen/started.hpp"
 #include "group.hpp"
 #include "order_check.hpp"
 
 namespace baleen::shm {
 
 /// A started slot, and how far it has come.
-struct Operation {
+struct Operation : StartedEvents {
   Slot* slot = nullptr;
-  baleen_event_t* after = nullptr;
-  std::uint64_t after_value = 0;
-  baleen_event_t* done = nullptr;
-  std::uint64_t done_value = 0;
   const Program* program = nullptr;  // once begun
   std::size_t step = 0;
   bool arrived = false;  // at the meeting that ends the step
@@ -47,7 +44,7 @@ class Worker {
   bool run(Operation& operation);
   void drain();
   bool run_now(Operation& operation);
-  void finish(const Operation& operation);
+  void finish(const Operation& operation) { unfinished_.finish(operation, static_cast<bool>(failure_)); }
 
   static void begin(Operation& operation);
   template <class Await>
@@ -66,7 +63,7 @@ class Worker {
   std::array<Operation, BALEEN_MAX_OUTSTANDING> queue_;
   std::atomic<std::uint64_t> head_{0}, tail_{0};
   // Queued, run or parked. While it is 0 the thread touches nothing, so `start` may run an operation itself.
-  std::atomic<std::uint64_t> unfinished_{0};
+  Unfinished unfinished_;
   std::atomic<std::int64_t> patience_;  // of `start` with peers that are not there yet, in nanoseconds
   std::vector<Operation> parked_;       // ends of channels that wait for their peers
   std::atomic<bool> leaving_{false};

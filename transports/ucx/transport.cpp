@@ -125,7 +125,7 @@ void UcxTransport::abort(std::string_view reason) { worker_->fail({BALEEN_PEER_L
 
 Status UcxTransport::start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                            std::uint64_t done_value) {
-  return worker_->start({static_cast<Slot*>(slot), after, after_value, done, done_value});
+  return worker_->start({{after, after_value, done, done_value}, static_cast<Slot*>(slot)});
 }
 
 Result<std::vector<Proposal>> UcxTransport::meet(const Proposal& mine) {

@@ -55,9 +55,9 @@ void Worker::fail(Error error) {
 }
 
 void Worker::settle() {
-  if (unfinished_.load(std::memory_order_acquire) == 0) return;
-  fail(internal("a group was destroyed while operations of this rank were unfinished"));
-  while (unfinished_.load(std::memory_order_acquire) != 0) sched_yield();
+  if (unfinished_.count() != 0)
+    fail(internal("a group was destroyed while operations of this rank were unfinished"));
+  unfinished_.settle();
 }
 
 void Worker::post(std::int32_t rank, std::string letter) {
@@ -71,11 +71,9 @@ void Worker::post(std::int32_t rank, std::string letter) {
 
 Status Worker::start(const Operation& operation) {
   if (failure_) return failure_.status();
-  const std::uint64_t unfinished = unfinished_.load(std::memory_order_acquire);
-  if (unfinished >= BALEEN_MAX_OUTSTANDING)
-    return internal(std::to_string(unfinished) + " operations are unfinished; wait for some before starting more");
-  if (unfinished == 0 && run_now(operation)) return {};
-  unfinished_.fetch_add(1, std::memory_order_relaxed);
+  BALEEN_TRY(unfinished_.check_room());
+  if (unfinished_.count() == 0 && run_now(operation)) return {};
+  unfinished_.add();
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   queue_[tail % queue_.size()] = operation;
   tail_.store(tail + 1, std::memory_order_seq_cst);
@@ -126,8 +124,6 @@ bool Worker::step(Run& run) {
   return did;
 }
 
-bool Worker::may_begin() const { return !current_.after || event_value(*current_.after) >= current_.after_value; }
-
 bool Worker::advance_current() {
   bool did = false;
   while (!failure_) {
@@ -139,7 +135,7 @@ bool Worker::advance_current() {
     }
     Run& run = current_.slot->run;
     if (current_.slot->pair || !run.active()) {
-      if (!may_begin()) return did;
+      if (!current_.may_begin()) return did;
       did = true;
       if (current_.slot->pair) {
         parked_.push_back({current_});
@@ -189,17 +185,6 @@ bool Worker::advance_parked() {
   return did;
 }
 
-void Worker::finish(const Operation& operation) {
-  if (failure_) {  // last of all the count, which `settle` waits for
-    if (operation.done) event_signal(*operation.done, BALEEN_EVENT_FAILED);
-    unfinished_.fetch_sub(1, std::memory_order_release);
-    return;
-  }
-  // First of all the count, so that who sees the event may start as many again.
-  unfinished_.fetch_sub(1, std::memory_order_release);
-  if (operation.done) event_signal(*operation.done, operation.done_value);
-}
-
 bool Worker::turn() {
   bool did = send_letters();
   if (send_starts()) did = true;
@@ -212,7 +197,7 @@ bool Worker::turn() {
 
 bool Worker::has_news() const {
   const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
-  const bool unseen = failure_ ? unfinished_.load(std::memory_order_seq_cst) > 0 : order_ && told_ != tail;
+  const bool unseen = failure_ ? unfinished_.count() > 0 : order_ && told_ != tail;
   return unseen || (!current_.slot && head_ != tail) || has_letters_ || leaving_;
 }
 
@@ -252,7 +237,7 @@ void Worker::quiesce() {
 }
 
 void Worker::drain() {
-  if (unfinished_.load(std::memory_order_acquire) == 0) return;
+  if (unfinished_.count() == 0) return;
   quiesce();
   if (current_.slot) finish(std::exchange(current_, {}));
   for (const Parked& parked : parked_) finish(parked.operation);
@@ -274,7 +259,7 @@ void Worker::sleep_on_event(std::unique_lock<std::mutex>& turn) {
 // Then every message would wake this thread too, for nothing.
 bool Worker::callers_are_busy() const {
   constexpr std::int64_t kRecently = 1'000'000;
-  return unfinished_ == 0 && ran_now_ != 0 && nanoseconds() - ran_now_ < kRecently;
+  return unfinished_.count() == 0 && ran_now_ != 0 && nanoseconds() - ran_now_ < kRecently;
 }
 
 void Worker::sleep(std::unique_lock<std::mutex>& turn) {
@@ -309,7 +294,7 @@ void Worker::work() {
   while (true) {
     const bool did = turn();
     if (failure_) drain();
-    if (leaving_ && unfinished_ == 0 && !has_letters_) return;
+    if (leaving_ && unfinished_.count() == 0 && !has_letters_) return;
     if (did) {
       idle_since = looks = 0;
       continue;
@@ -319,7 +304,7 @@ void Worker::work() {
       continue;
     }
     if (idle_since == 0) idle_since = nanoseconds();
-    if (unfinished_ > 0 && nanoseconds() - idle_since < kAwake)
+    if (unfinished_.count() > 0 && nanoseconds() - idle_since < kAwake)
       sched_yield();
     else
       sleep(turn_of_this_thread);

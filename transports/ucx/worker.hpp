@@ -12,6 +12,7 @@
 
 #include "baleen/event.hpp"
 #include "baleen/failure.hpp"
+#include "baleen/started.hpp"
 #include "group.hpp"
 #include "order_check.hpp"
 #include "peers.hpp"
@@ -24,12 +25,8 @@ namespace baleen::ucx {
 std::int64_t nanoseconds();
 
 /// A started slot.
-struct Operation {
+struct Operation : StartedEvents {
   Slot* slot = nullptr;
-  baleen_event_t* after = nullptr;
-  std::uint64_t after_value = 0;
-  baleen_event_t* done = nullptr;
-  std::uint64_t done_value = 0;
 };
 
 /// `start` comes from one thread at a time. Collectives run one after the other, in the order of their starts; a SEND
@@ -70,9 +67,8 @@ class Worker {
   bool advance_current();
   bool advance_parked();
   bool step(Run& run);
-  bool may_begin() const;
   bool has_news() const;
-  void finish(const Operation& operation);
+  void finish(const Operation& operation) { unfinished_.finish(operation, static_cast<bool>(failure_)); }
   void drain();
   void quiesce();
   std::vector<Run*> active_runs() const;
@@ -95,7 +91,7 @@ class Worker {
   std::array<Operation, BALEEN_MAX_OUTSTANDING> queue_;
   std::atomic<std::uint64_t> head_{0}, tail_{0};
   std::uint64_t told_ = 0;  // starts that peers were told of
-  std::atomic<std::uint64_t> unfinished_{0};
+  Unfinished unfinished_;
   std::mutex turn_;               // who uses UCX, and what follows
   std::int64_t ran_now_ = 0;      // when a caller last ran an operation, in nanoseconds
   std::int64_t handed_over_ = 0;  // when one gave up waiting for the others; 0: none has since

@@ -10,7 +10,7 @@ namespace baleen::ucx {
 // far as it has come.
 bool Worker::run_now(const Operation& operation) {
   if (order_ || !operation.slot->brief) return false;  // peers are told of starts by the thread
-  if (operation.after && event_value(*operation.after) < operation.after_value) return false;
+  if (!operation.may_begin()) return false;
   const std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn || current_.slot || !parked_.empty()) return false;
   const LogTap tap(host_, true);
@@ -24,7 +24,7 @@ bool Worker::run_now(const Operation& operation) {
     if (run.done()) {
       run.end();
       ran_now_ = nanoseconds();
-      if (operation.done) event_signal(*operation.done, operation.done_value);
+      operation.raise();
       return true;
     }
     if (context_.progress()) continue;
@@ -42,7 +42,7 @@ bool Worker::run_now(const Operation& operation) {
 }
 
 void Worker::hand_over(const Operation& operation) {
-  unfinished_.fetch_add(1, std::memory_order_relaxed);
+  unfinished_.add();
   handed_over_ = nanoseconds();
   if (operation.slot->pair)
     parked_.push_back({operation, true});
