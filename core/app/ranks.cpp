@@ -87,6 +87,7 @@ Result<std::unique_ptr<Ranks>> Ranks::connect(const ScriptOptions& options, cons
       *setup.link, [host](const Error& error) { host->fail(host->self, error.code, abi(error.text())); });
   Communicator::Options communicator;
   communicator.checked = options.checked;
+  communicator.hosts = setup.link->place().host_of_rank;
   communicator.begins = [&link = *setup.link](std::int64_t number) { link.begins(number); };
   BALEEN_TRY_ASSIGN(ranks->communicator_,
                     Communicator::create(transport.plugin, *settings.get(), *ranks->rendezvous_->get(), std::move(mesh),

@@ -65,6 +65,12 @@ class Unpacker {
   bool broken_ = false;
 };
 
+std::vector<int> take_numbers(Unpacker& from) {
+  std::vector<int> numbers;
+  for (auto left = from.number(); left > 0 && from.has_more(); --left) numbers.push_back(from.number<int>());
+  return numbers;
+}
+
 Moment take_moment(Unpacker& from) {
   Moment moment;
   moment.step = from.number();
@@ -111,14 +117,12 @@ Result<std::optional<Message>> Frames::next() {
 }
 
 std::string to_bytes(const Place& place) {
-  return Packer()
-      .number(place.rank)
-      .number(place.ranks)
-      .number(place.local_rank)
-      .number(place.local_ranks)
-      .text(place.host)
-      .number(place.threads)
-      .take();
+  Packer packer;
+  packer.number(place.rank).number(place.ranks).number(place.local_rank).number(place.local_ranks);
+  packer.text(place.host).number(place.threads).number(place.host_index);
+  packer.number(static_cast<std::int64_t>(place.host_of_rank.size()));
+  for (const int host : place.host_of_rank) packer.number(host);
+  return packer.take();
 }
 
 Result<Place> place_from(std::string_view bytes) {
@@ -130,6 +134,8 @@ Result<Place> place_from(std::string_view bytes) {
   place.local_ranks = from.number<int>();
   place.host = from.text();
   place.threads = from.number<int>();
+  place.host_index = from.number<int>();
+  place.host_of_rank = take_numbers(from);
   BALEEN_TRY(from.check());
   return place;
 }

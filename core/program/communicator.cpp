@@ -15,9 +15,11 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const 
   if (rank_count(mesh) != rendezvous.ranks)
     return internal("a mesh of " + std::to_string(rank_count(mesh)) + " ranks and a rendezvous of " +
                     std::to_string(rendezvous.ranks));
+  if (options.hosts.empty()) options.hosts.resize(static_cast<std::size_t>(rank_count(mesh)));
   BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
   std::unique_ptr<Communicator> made(new Communicator(plugin, std::move(mesh), rendezvous.rank));
   made->table_ = *table;
+  made->hosts_ = std::move(options.hosts);
   const baleen_transport_flags_t flags =
       options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
   BALEEN_TRY(plugin.check(table->create(plugin.host(), &settings, &rendezvous, flags, &made->transport_)));

@@ -19,6 +19,8 @@ class Communicator {
     bool checked = false;
     /// Told the number of each collective that this rank begins, from 1.
     std::function<void(std::int64_t number)> begins = {};
+    /// The host of each rank, as an index; empty: all share one.
+    std::vector<int> hosts = {};
   };
 
   /// Collective over all ranks of the mesh: connects them through `rendezvous`, whose rank is this one's.
@@ -34,6 +36,8 @@ class Communicator {
   const Mesh& mesh() const { return mesh_; }
   /// This rank's coordinates.
   const Coordinates& at() const { return at_; }
+  /// The host of each rank, as an index from 0; as long as `ranks()`.
+  const std::vector<int>& hosts() const { return hosts_; }
 
   /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for:
   /// all ranks ask in one order. `meet` is for ranks that have no collective along these axes but take part in making
@@ -78,6 +82,7 @@ class Communicator {
   Mesh mesh_;
   std::int64_t rank_;
   Coordinates at_;
+  std::vector<int> hosts_;
   std::map<std::vector<std::int64_t>, void*> groups_;
   std::function<void(std::int64_t)> begins_;
   std::int64_t begun_ = 0;
