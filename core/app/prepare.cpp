@@ -36,11 +36,21 @@ Result<std::vector<Opened>> open_all(std::vector<Member> members, const Setup& s
 
 Status check_transport(const Setup& setup, const ScriptOptions& options) {
   const Manifest& manifest = setup.manifest;
-  bool named = manifest.ranks() > 1 || !manifest.transport.plugin.empty() || !manifest.transport.options.empty();
+  bool named = manifest.ranks() > 1 || manifest.hierarchy || !manifest.transport.plugin.empty() ||
+               !manifest.transport.options.empty();
   for (const PluginFlag& flag : options.flags) named = named || flag.kind == "transport";
   if (!named) return {};
-  BALEEN_TRY_ASSIGN(const Member transport, choose_transport(setup.registry, manifest, options.flags));
-  return check_options(transport);
+  BALEEN_TRY_ASSIGN(const ChosenTransport transport, choose_transport(setup.registry, manifest, options.flags));
+  BALEEN_TRY(check_options(transport.inside));
+  return transport.between ? check_options(*transport.between) : Status();
+}
+
+Result<OpenedTransport> open_transport(const ScriptOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(ChosenTransport chosen, choose_transport(setup.registry, setup.manifest, options.flags));
+  BALEEN_TRY_ASSIGN(const Plugin inside, setup.registry.open(chosen.inside.descriptor));
+  OpenedTransport opened{std::move(chosen), inside, {}};
+  if (opened.chosen.between) BALEEN_TRY_ASSIGN(opened.between, setup.registry.open(opened.chosen.between->descriptor));
+  return opened;
 }
 
 }  // namespace
@@ -59,12 +69,11 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
     for (const Member& member : *members) BALEEN_TRY(check_options(member));
 
   BALEEN_TRY_ASSIGN(Opened device, open(std::move(compute), setup));
-  Prepared prepared{std::move(device), {}, std::nullopt, std::nullopt, {},
-                    fs::absolute(options.script, code).parent_path().string()};
+  Prepared prepared{std::move(device), {}, std::nullopt,
+                    std::nullopt,      {}, fs::absolute(options.script, code).parent_path().string()};
   if (setup.manifest.ranks() > 1) {
     BALEEN_TRY_ASSIGN(prepared.mesh, mesh_of(setup.manifest));
-    BALEEN_TRY_ASSIGN(Member transport, choose_transport(setup.registry, setup.manifest, options.flags));
-    BALEEN_TRY_ASSIGN(prepared.transport, open(std::move(transport), setup));
+    BALEEN_TRY_ASSIGN(prepared.transport, open_transport(options, setup));
   }
   BALEEN_TRY_ASSIGN(prepared.monitors, open_all(std::move(monitors), setup));
   if (setup.manifest.plan) {

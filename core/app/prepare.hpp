@@ -19,14 +19,21 @@ struct Opened {
   Plugin plugin;
 };
 
+/// A chosen transport whose libraries are open.
+struct OpenedTransport {
+  ChosenTransport chosen;
+  Plugin inside;  ///< or of all ranks
+  std::optional<Plugin> between;
+};
+
 /// The members that the manifest and the command line choose; the script names the others.
 struct Prepared {
   Opened compute;
   std::vector<Opened> monitors;
-  std::optional<std::vector<Opened>> plan;  ///< stands above the script's
-  std::optional<Opened> transport;          ///< with several ranks
-  Mesh mesh;                                ///< without axes: one rank
-  std::string folder;                       ///< of the script, without a trailing '/'
+  std::optional<std::vector<Opened>> plan;   ///< stands above the script's
+  std::optional<OpenedTransport> transport;  ///< with several ranks
+  Mesh mesh;                                 ///< without axes: one rank
+  std::string folder;                        ///< of the script, without a trailing '/'
 };
 
 /// Fails for a script that is not there, a member that is unknown, has bad options or does not open.

@@ -36,10 +36,9 @@ Status Conductor::start(Slot& slot, baleen_event_t* after, std::uint64_t after_v
   {
     std::lock_guard lock(mutex_);
     if (!slot.direct || handed_ != tail_) {
-      if (unfinished_ == BALEEN_MAX_OUTSTANDING)
-        return internal(std::to_string(unfinished_) + " operations are unfinished; wait for some before starting more");
-      ++unfinished_;
-      queue_[tail_++ % queue_.size()] = {&slot, after, after_value, done, done_value, ++slot.runs, 0};
+      BALEEN_TRY(unfinished_.check_room());
+      unfinished_.add();
+      queue_[tail_++ % queue_.size()] = {&slot, {after, after_value, done, done_value}, ++slot.runs, 0};
       hand_over();
       ring();
       return {};
@@ -70,8 +69,9 @@ void Conductor::hand_over() {
 Status Conductor::hand(Operation& o) {
   if (o.slot->direct) {
     SubSlot& step = o.slot->steps.front();
-    BALEEN_TRY(step.transport->start(step.slot, o.after, o.after_value, o.done, o.done_value));
-    o.done = nullptr;  // the transport raises it
+    const StartedEvents& e = o.events;
+    BALEEN_TRY(step.transport->start(step.slot, e.after, e.after_value, e.done, e.done_value));
+    o.events.done = nullptr;  // the transport raises it
     return {};
   }
   for (SubSlot& step : o.slot->steps) {
@@ -92,13 +92,8 @@ void Conductor::await_handed() {
 }
 
 void Conductor::settle() {
-  const auto unfinished = [this] {
-    std::lock_guard lock(mutex_);
-    return head_ != tail_;
-  };
-  if (!unfinished()) return;
-  fail(Error{BALEEN_PEER_LOST, "a group was destroyed while operations of this rank were unfinished", {}});
-  while (unfinished()) std::this_thread::yield();
+  if (unfinished_.count() > 0) fail(internal("a group was destroyed while operations of this rank were unfinished"));
+  unfinished_.settle();
 }
 
 void Conductor::fail(Error error) {
@@ -140,12 +135,13 @@ bool Conductor::take(Operation& operation) {
 
 void Conductor::work() {
   Operation operation;
-  while (take(operation)) finish(operation, operation.slot->direct || perform(operation));
+  // Of a direct one nothing is left to do, unless it was not handed over.
+  while (take(operation)) finish(operation, !operation.slot->direct && perform(operation));
 }
 
 // False where a transport has failed; then no step touches anything any more.
 bool Conductor::perform(const Operation& o) {
-  bool well = !failure_ && (!o.after || await(*o.after, o.after_value, false));
+  bool well = !failure_ && (!o.events.after || await(*o.events.after, o.events.after_value, false));
   auto& steps = o.slot->steps;
   for (SubSlot& step : steps) {
     for (const std::size_t earlier : step.after) well = well && await(steps[earlier].done, o.run, true);
@@ -161,14 +157,12 @@ bool Conductor::perform(const Operation& o) {
 void Conductor::finish(const Operation& o, bool well) {
   {
     std::lock_guard lock(mutex_);
-    --unfinished_;
     if (!o.slot->direct && o.handed == o.slot->steps.size())
       for (const bool inside : {false, true}) ahead_[inside] -= o.slot->count(inside);
+    ++head_;
+    hand_over();
   }
-  if (o.done) event_signal(*o.done, well ? o.done_value : BALEEN_EVENT_FAILED);
-  std::lock_guard lock(mutex_);
-  ++head_;
-  hand_over();
+  unfinished_.finish(o.events, !well);
 }
 
 // False where a transport has failed.

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <thread>
 
-#include "baleen/event.hpp"
 #include "baleen/failure.hpp"
+#include "baleen/started.hpp"
 #include "core/hierarchy/slot.hpp"
 
 namespace baleen::hierarchy {
@@ -40,10 +40,7 @@ class Conductor {
  private:
   struct Operation {
     Slot* slot = nullptr;
-    baleen_event_t* after = nullptr;
-    std::uint64_t after_value = 0;
-    baleen_event_t* done = nullptr;
-    std::uint64_t done_value = 0;
+    StartedEvents events;
     std::uint64_t run = 0;   // of its slot
     std::size_t handed = 0;  // steps
   };
@@ -64,10 +61,9 @@ class Conductor {
   FirstFailure failure_;
 
   std::mutex mutex_;
-  // One more may be finishing than is unfinished.
-  std::array<Operation, 2 * BALEEN_MAX_OUTSTANDING> queue_;
+  std::array<Operation, BALEEN_MAX_OUTSTANDING> queue_;
   std::uint64_t head_ = 0, handed_ = 0, tail_ = 0;  // operations over, with the transports, started
-  std::size_t unfinished_ = 0;
+  Unfinished unfinished_;
   std::array<std::size_t, 2> ahead_{};  // steps that a transport has: between, inside
   bool leaving_ = false;
 

@@ -90,6 +90,7 @@ Error HierarchyTransport::ending(Error error) {
 
 Result<void*> HierarchyTransport::allocate(std::uint64_t bytes) {
   BALEEN_TRY(check());
+  conductor_->await_handed();
   BALEEN_TRY_ASSIGN(void* const base, first().allocate(bytes));
   if (second().registers()) {
     if (Status known = second().register_arena(base, bytes); !known) {
@@ -101,11 +102,13 @@ Result<void*> HierarchyTransport::allocate(std::uint64_t bytes) {
 }
 
 void HierarchyTransport::release(void* base) {
+  if (conductor_) conductor_->await_handed();
   if (second().registers()) second().unregister_arena(base);
   first().release(base);
 }
 
 Status HierarchyTransport::register_arena(void* base, std::uint64_t bytes) {
+  conductor_->await_handed();
   if (inside_->registers()) BALEEN_TRY(inside_->register_arena(base, bytes));
   if (!between_->registers()) return {};
   Status known = between_->register_arena(base, bytes);
@@ -114,6 +117,7 @@ Status HierarchyTransport::register_arena(void* base, std::uint64_t bytes) {
 }
 
 void HierarchyTransport::unregister_arena(void* base) {
+  conductor_->await_handed();
   if (between_->registers()) between_->unregister_arena(base);
   if (inside_->registers()) inside_->unregister_arena(base);
 }

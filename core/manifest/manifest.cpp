@@ -104,7 +104,7 @@ class Reader {
       else if (entry.key == "compute")
         BALEEN_TRY(read_member(entry, out_.compute));
       else if (entry.key == "transport")
-        BALEEN_TRY(read_member(entry, out_.transport));
+        BALEEN_TRY(read_transport(entry));
       else if (entry.key == "monitors")
         BALEEN_TRY(read_monitors(entry));
       else if (entry.key == "plugins")
@@ -218,10 +218,59 @@ class Reader {
         BALEEN_TRY(add_option(entry, choice.options));
         continue;
       }
-      choice.where = entry.where;
-      BALEEN_TRY_ASSIGN(choice.plugin, as_string(entry));
-      if (choice.plugin.find('/') != std::string::npos) choice.plugin = resolved(choice.plugin, entry.where).string();
+      BALEEN_TRY(read_name(entry, choice));
     }
+    return {};
+  }
+
+  Status read_name(const Entry& entry, ManifestChoice& choice) {
+    choice.where = entry.where;
+    BALEEN_TRY_ASSIGN(choice.plugin, as_string(entry));
+    if (choice.plugin.find('/') != std::string::npos) choice.plugin = resolved(choice.plugin, entry.where).string();
+    return {};
+  }
+
+  /// One member for all ranks; or one inside hosts and one between them.
+  Status read_transport(const Entry& section) {
+    BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
+    if (!table->contains("inside") && !table->contains("between") && !table->contains("ranks_per_host"))
+      return read_member(section, out_.transport);
+    ManifestHierarchy& two = out_.hierarchy.emplace();
+    for (const Entry& entry : entries(*table)) {
+      if (entry.key == "inside") {
+        BALEEN_TRY(read_side(entry, two.inside));
+      } else if (entry.key == "between") {
+        BALEEN_TRY(read_side(entry, two.between));
+      } else if (entry.key == "ranks_per_host") {
+        BALEEN_TRY_ASSIGN(two.ranks_per_host, as_count(entry));
+        per_host_where_ = entry.where;
+      } else if (entry.key == "plugin") {
+        return invalid("`plugin` names one transport for all ranks, `inside` and `between` name two; leave out either",
+                       entry.key_where);
+      } else {
+        return invalid("`" + entry.key + "` belongs to one of two transports; write it into that one's table, as in " +
+                           "between = { plugin = \"NAME\", " + entry.key + " = ... }",
+                       entry.key_where);
+      }
+    }
+    const bool inside = !two.inside.plugin.empty(), between = !two.between.plugin.empty();
+    if (inside && between) return {};
+    if (!inside && !between)
+      return invalid("`ranks_per_host` cuts hosts for two transports; name them by `inside` and `between`",
+                     per_host_where_);
+    return invalid(inside ? "`inside` joins the ranks of a host; name the transport that joins hosts by `between`, or "
+                            "write `plugin` for one that does both"
+                          : "`between` joins hosts; name the transport that joins the ranks of a host by `inside`, or "
+                            "write `plugin` for one that does both",
+                   inside ? two.inside.where : two.between.where);
+  }
+
+  /// A name, or a table of it and options.
+  Status read_side(const Entry& entry, ManifestChoice& choice) {
+    if (entry.node->is_string()) return read_name(entry, choice);
+    if (!entry.node->is_table()) return wrong_type(entry, "a transport's name, or a table of its `plugin` and options");
+    BALEEN_TRY(read_member(entry, choice));
+    if (choice.plugin.empty()) return invalid("`" + entry.key + "` needs a `plugin`", entry.where);
     return {};
   }
 
@@ -304,6 +353,11 @@ class Reader {
         return invalid("the mesh has more than " + std::to_string(kMostRanks) + " ranks", axis.where);
     }
     if (has_mesh_ && !has_hosts_) out_.hosts.front().ranks = product;
+    const auto most = std::ranges::max_element(out_.hosts, {}, &ManifestHost::ranks);
+    if (out_.hierarchy && out_.hierarchy->ranks_per_host > most->ranks)
+      return invalid("`ranks_per_host` is " + std::to_string(out_.hierarchy->ranks_per_host) + ", but host `" +
+                         most->name + "`, the largest, has " + std::to_string(most->ranks) + "; take at most so many",
+                     per_host_where_);
     if (product == out_.ranks()) return {};
     const std::string hosts = "the hosts have " + std::to_string(out_.ranks()) + " ranks";
     if (!has_mesh_)
@@ -321,7 +375,7 @@ class Reader {
   Manifest out_;
   bool has_hosts_ = false;
   bool has_mesh_ = false;
-  std::string mesh_where_;
+  std::string mesh_where_, per_host_where_;
 };
 
 }  // namespace
