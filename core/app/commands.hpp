@@ -24,6 +24,12 @@ struct Setup {
   RankLink* link = nullptr;          ///< borrowed; null unless a launcher started this process as a rank
 };
 
+/// Which part of a job on several hosts this process is, where a person starts each.
+struct HostOptions {
+  std::optional<std::int64_t> index;
+  std::filesystem::path secret_file;  ///< "-": standard input, from the first host; empty: none
+};
+
 /// What all commands that run a script share.
 struct ScriptOptions {
   std::filesystem::path script;
@@ -31,6 +37,7 @@ struct ScriptOptions {
   std::optional<std::uint64_t> seed;     ///< stands above the script's
   std::optional<std::string> dtype;      ///< "fp32" or "fp64"; stands above the script's
   std::filesystem::path load;            ///< empty: none
+  HostOptions host;                      ///< of `run` and `verify`
   PluginFlags flags;                     ///< of compute, transport and monitor plugins
   bool checked = false;                  ///< compare every collective with the other ranks'
 };
@@ -67,6 +74,10 @@ struct PluginsOptions {
   bool json = false;
 };
 
+struct SecretOptions {
+  std::filesystem::path file;
+};
+
 int run_command(const RunOptions& options, const Setup& setup);
 int verify_command(const VerifyOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
@@ -74,5 +85,6 @@ int graph_command(const GraphOptions& options, const Setup& setup);
 int plan_command(const PlanOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);
 int doctor_command(const Setup& setup);
+int secret_command(const SecretOptions& options, const Setup& setup);
 
 }  // namespace baleen::app

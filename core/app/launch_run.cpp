@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/app/exit_code.hpp"
+#include "core/app/launch_hosts.hpp"
 #include "core/app/prepare.hpp"
 #include "core/launch/cpu_sets.hpp"
 #include "core/launch/rank_link.hpp"
@@ -28,23 +29,13 @@ int threads_asked(const Member& compute) {
   return count ? static_cast<int>(*count) : 0;
 }
 
-/// The one host of the manifest.
-Result<ManifestHost> this_host(const Manifest& manifest) {
-  if (manifest.hosts.size() == 1) return manifest.hosts.front();
-  return unsupported("the manifest has " + std::to_string(manifest.hosts.size()) +
-                         " hosts; this version runs the ranks of one. Give one host more `ranks` instead",
-                     manifest.hosts[1].where);
-}
-
 Result<LaunchOptions> plan_launch(const ScriptOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
-  BALEEN_TRY_ASSIGN(const ManifestHost host, this_host(setup.manifest));
   LaunchOptions launch;
   launch.command = setup.command;
-  launch.ranks = static_cast<int>(host.ranks);
-  launch.host = host.name;
-  launch.threads = threads_asked(prepared.compute.member);
   launch.log = setup.log;
+  BALEEN_TRY(add_hosts(launch, options.host, setup));
+  launch.threads = threads_asked(prepared.compute.member);
   return launch;
 }
 
@@ -78,6 +69,7 @@ int report(const Log& log, const Outcome& outcome) {
   if (outcome.status) return kSuccess;
   const Error& error = outcome.status.error();
   const int code = outcome.exit_code > 0 ? outcome.exit_code : exit_code(error.code);
+  if (outcome.is_told) return code;
   log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
   if (code == kOurBug) Log::dump(outcome.recorded.empty() ? log.recorded() : outcome.recorded);
   return code;
