@@ -74,50 +74,62 @@ TEST(HierarchyShapes, EveryRootAndEveryShift) {
   }
 }
 
-// Groups of the world, of each host and across hosts; their operations all outstanding at once, in one order.
+using Ranks = std::vector<std::int32_t>;
+
+Ranks ranks_between(std::int32_t first, std::int32_t end) {
+  Ranks ranks;
+  for (; first < end; ++first) ranks.push_back(first);
+  return ranks;
+}
+
+// Those of this rank, among many that are drawn alike on all ranks.
+std::vector<std::unique_ptr<Exchange>> random_exchanges(Rank& rank, const std::vector<Ranks>& lists,
+                                                        std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<void*> groups;
+  for (const Ranks& list : lists)
+    groups.push_back(std::count(list.begin(), list.end(), rank.rank) ? rank.group(list) : nullptr);
+  std::vector<std::unique_ptr<Exchange>> all;
+  for (int i = 0; i < 60; ++i) {
+    const std::size_t g = random() % lists.size();
+    const baleen_collective_t op = kCollectives[random() % std::size(kCollectives)];
+    const std::vector<std::uint64_t> counts = {random() % 5000, random() % 9};
+    const Case c = case_of(op, BALEEN_F32, lists[g].size(), counts, random() % 1000);
+    if (!groups[g]) continue;
+    const auto place = std::find(lists[g].begin(), lists[g].end(), rank.rank) - lists[g].begin();
+    all.push_back(std::make_unique<Exchange>(rank, groups[g], static_cast<std::size_t>(place), c, Memory::kPrivate,
+                                             i % 2 == 0, nullptr));
+  }
+  return all;
+}
+
+// Groups of the world, of halves and across hosts; their operations all outstanding at once, in one order.
 TEST(HierarchyShapes, ManyOperationsOfManyGroupsAtOnce) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << "\n";
   for (const std::string hosts : {"aabb", "aabbb", "aabbcc"}) {
-    EXPECT_EQ(
-        run_on(hosts,
-               [&](Rank& rank) {
-                 std::mt19937_64 random(seed);
-                 const auto ranks = static_cast<std::int32_t>(hosts.size());
-                 std::vector<std::vector<std::int32_t>> lists(2);
-                 for (std::int32_t member = 0; member < ranks; ++member)
-                   lists[member < ranks / 2 ? 0 : 1].push_back(member);
-                 lists.push_back({0, ranks - 1});
-                 lists.push_back({0, 1, ranks - 1});
-                 std::vector<void*> groups = {rank.world()};
-                 lists.insert(lists.begin(), {});
-                 for (std::int32_t member = 0; member < ranks; ++member) lists[0].push_back(member);
-                 for (std::size_t g = 1; g < lists.size(); ++g)
-                   groups.push_back(std::count(lists[g].begin(), lists[g].end(), rank.rank) ? rank.group(lists[g])
-                                                                                            : nullptr);
-                 std::vector<std::unique_ptr<Exchange>> all;
-                 for (int i = 0; i < 60; ++i) {
-                   const std::size_t g = random() % lists.size();
-                   const baleen_collective_t op = kCollectives[random() % std::size(kCollectives)];
-                   const Case c = case_of(op, BALEEN_F32, lists[g].size(), {random() % 5000, random() % 9}, random());
-                   if (!groups[g]) continue;
-                   const auto place = std::find(lists[g].begin(), lists[g].end(), rank.rank) - lists[g].begin();
-                   all.push_back(std::make_unique<Exchange>(rank, groups[g], static_cast<std::size_t>(place), c,
-                                                            Memory::kPrivate, i % 2 == 0, nullptr));
-                 }
-                 for (int round = 0; round < 3; ++round) {
-                   baleen_event_t go{};
-                   std::vector<baleen_event_t> ends(all.size());
-                   for (std::size_t i = 0; i < all.size(); ++i) rank.start(all[i]->slot(), &go, 1, &ends[i], 1);
-                   event_signal(go, 1);
-                   for (std::size_t i = 0; i < all.size(); ++i) {
-                     rank.finish(ends[i], 1);
-                     all[i]->verify();
-                     all[i]->fill();
-                   }
-                 }
-               }),
-        "")
+    const auto ranks = static_cast<std::int32_t>(hosts.size());
+    const std::vector<Ranks> lists = {ranks_between(0, ranks),
+                                      ranks_between(0, ranks / 2),
+                                      ranks_between(ranks / 2, ranks),
+                                      {0, ranks - 1},
+                                      {0, 1, ranks - 1}};
+    EXPECT_EQ(run_on(hosts,
+                     [&](Rank& rank) {
+                       const auto all = random_exchanges(rank, lists, seed);
+                       for (int round = 0; round < 3; ++round) {
+                         baleen_event_t go{};
+                         std::vector<baleen_event_t> ends(all.size());
+                         for (std::size_t i = 0; i < all.size(); ++i) rank.start(all[i]->slot(), &go, 1, &ends[i], 1);
+                         event_signal(go, 1);
+                         for (std::size_t i = 0; i < all.size(); ++i) {
+                           rank.finish(ends[i], 1);
+                           all[i]->verify();
+                           all[i]->fill();
+                         }
+                       }
+                     }),
+              "")
         << hosts;
   }
 }
