@@ -47,7 +47,7 @@ TEST(Wire, RefusesForeignBytes) {
 }
 
 TEST(Wire, CarriesPlacesMomentsAndFailures) {
-  const Place place{3, 8, 1, 4, "node7", 12};
+  const Place place{3, 4, 1, 2, "node7", 12, 1, {0, 0, 1, 1}};
   EXPECT_EQ(*place_from(to_bytes(place)), place);
   const Moment moment{12, "backward", 77, 2};
   EXPECT_EQ(*moment_from(to_bytes(moment)), moment);
