@@ -12,7 +12,7 @@
 namespace baleen {
 
 void RelayedOutput::add(std::string_view whole_lines) {
-  if (link_) link_->send({MessageKind::output, 0, code_, {}, std::string(whole_lines), 0});
+  if (link_) link_->send({MessageKind::output, 0, code_, {}, std::string(whole_lines)});
 }
 
 Agent::Agent(const LaunchOptions& options, const Topology& topology)

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/launch/failure.hpp"
@@ -23,8 +24,7 @@ struct Outcome {
 /// anything else happened.
 class FirstCause {
  public:
-  /// Borrows the topology.
-  explicit FirstCause(const Topology& topology) : topology_(topology) {}
+  explicit FirstCause(Topology topology) : topology_(std::move(topology)) {}
 
   /// The rank said so itself.
   void failed(int rank, Failure failure);
@@ -65,7 +65,7 @@ class FirstCause {
 
   std::string who(const Event& event) const;
 
-  const Topology& topology_;
+  Topology topology_;
   std::vector<Event> events_;
   std::map<int, int> exit_codes_;
 };

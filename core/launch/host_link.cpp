@@ -63,7 +63,7 @@ void HostLink::receive(Clock::time_point now) {
     if (got > 0) continue;
     // The system tells an error once, to whoever asks first.
     const int error = got < 0 ? errno : send_error_ == EPIPE ? 0 : send_error_;
-    over_ = error ? std::string("the connection broke: ") + std::strerror(error) : "closed the connection";
+    over_ = error ? std::string("the connection broke: ") + std::strerror(error) : "its launcher has ended";
     socket_.close();
   }
 }

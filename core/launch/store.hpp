@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "baleen/result.hpp"
@@ -25,8 +26,7 @@ class Store {
   };
   using Answers = std::vector<Answer>;
 
-  /// Borrows the topology.
-  explicit Store(const Topology& topology) : topology_(topology) {}
+  explicit Store(Topology topology) : topology_(std::move(topology)) {}
 
   /// A key is set once: a second time is INVALID.
   Answers put(int rank, std::uint32_t request, const std::string& key, const std::string& value);
@@ -59,7 +59,7 @@ class Store {
   Answers break_barrier(Waiting::iterator barrier);
   std::set<int> waiting_ranks() const;
 
-  const Topology& topology_;
+  Topology topology_;
   std::uint64_t number_ = 0;
   std::map<std::string, std::string> values_;
   Waiting getting_;

@@ -162,7 +162,7 @@ void Supervisor::judge_end(int rank, const RankEnd& end) {
   } else if (end.told && passed_on_.contains(WTERMSIG(end.status))) {
     cause_.told_to_end(rank, WTERMSIG(end.status));
   } else if (end.told) {
-    const std::string text = "the launcher of its host was told to end by " + signal_name(WTERMSIG(end.status));
+    const std::string text = "the launcher there was told to end by " + signal_name(WTERMSIG(end.status));
     cause_.judged(rank, {BALEEN_PEER_LOST, text, {}}, end.moment);
   } else {
     cause_.killed(rank, WTERMSIG(end.status), end.moment);
@@ -174,9 +174,9 @@ void Supervisor::all_here() { start_ranks(); }
 void Supervisor::host_said(int host, Message& message) {
   const int rank = message.rank;
   if (message.kind == MessageKind::broke) return host_lost(host, {message.code, message.value, {}});
+  if (message.kind == MessageKind::output) return (message.code ? err_ : out_).add(message.value);
   if (rank < 0) return host_lost(host, internal("its launcher says what makes no sense"));
   switch (message.kind) {
-    case MessageKind::output: return (message.code ? err_ : out_).add(message.value);
     case MessageKind::held: return held(rank);
     case MessageKind::beat:
       if (const auto moment = moment_from(message.value)) return moved(rank, *moment);

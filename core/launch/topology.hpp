@@ -22,6 +22,8 @@ struct LaunchHost {
 class Topology {
  public:
   explicit Topology(std::vector<LaunchHost> hosts);
+  /// This host alone.
+  explicit Topology(int ranks) : Topology(std::vector<LaunchHost>{{LaunchHost().name, ranks}}) {}
 
   int ranks() const { return static_cast<int>(host_of_rank_.size()); }
   int hosts() const { return static_cast<int>(hosts_.size()); }
