@@ -3,12 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <deque>
-#include <system_error>
 #include <utility>
 
+#include "core/app/option_checks.hpp"
 #include "core/input/nearest.hpp"
 #include "core/plugin/kinds.hpp"
 #include "core/plugin/option_value.hpp"
@@ -24,30 +22,6 @@ constexpr const char* kFooter =
 void parse_words(CLI::App& app, std::vector<std::string> words) {
   std::ranges::reverse(words);
   app.parse(std::move(words));
-}
-
-template <class Number>
-bool reads_as(const std::string& text, Number& out) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return code == std::errc() && end == text.data() + text.size();
-}
-
-CLI::Validator count_check(std::int64_t least) {
-  const auto check = [least](const std::string& text) -> std::string {
-    std::int64_t count = 0;
-    if (reads_as(text, count) && count >= least) return {};
-    return "must be a whole number of at least " + std::to_string(least) + ", not `" + text + "`";
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator temperature_check() {
-  const auto check = [](const std::string& text) -> std::string {
-    double number = 0;
-    if (reads_as(text, number) && number >= 0 && std::isfinite(number)) return {};
-    return "must be a number of at least 0, not `" + text + "`";
-  };
-  return CLI::Validator(check, "");
 }
 
 /// The options of EarlyOptions, as text. Both readings declare them here.
