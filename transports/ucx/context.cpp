@@ -18,21 +18,21 @@ struct Configuration {
   ~Configuration() {
     if (given) ucp_config_release(given);
   }
-  /// Where the environment does not say otherwise.
-  void propose(const std::string& name, const std::string& value) {
-    if (!std::getenv(("UCX_" + name).c_str())) ucp_config_modify(given, name.c_str(), value.c_str());
+  /// Where the environment does not say otherwise. UCX 1.13 knows an entry of a transport's table by the name that it
+  /// has there ("RX_SEG_SIZE") and not by the variable's ("UCX_TCP_RX_SEG_SIZE"); hence `table` apart.
+  void propose(const std::string& table, const std::string& name, const std::string& value) {
+    if (!std::getenv(("UCX_" + table + name).c_str())) ucp_config_modify(given, name.c_str(), value.c_str());
   }
 };
 
-// A dead peer is looked for twice a second; a host that answers nothing on an idle connection is given up after four.
+// A dead peer is looked for twice a second. On TCP by bytes, whose acknowledgement is looked for too (sockets.hpp):
+// they are sent again where they are lost, which the kernel's own probes of idle connections are not.
 void notice_losses(Configuration& configuration) {
   // With the error handling that is asked for, shared memory (posix and sysv, whose common table has this prefix) is
   // only used where it is switched on there too.
   ucp_config_modify(configuration.given, "MM_ERROR_HANDLING", "y");
-  configuration.propose("KEEPALIVE_INTERVAL", "500ms");
-  configuration.propose("TCP_KEEPIDLE", "1s");
-  configuration.propose("TCP_KEEPINTVL", "1s");
-  configuration.propose("TCP_KEEPCNT", "3");
+  configuration.propose("", "KEEPALIVE_INTERVAL", "500ms");
+  configuration.propose("TCP_", "KEEPIDLE", "inf");
 }
 
 // UCX's own choices are for messages that surprise their receiver. Ours are expected, and few are longer than a
@@ -41,10 +41,10 @@ void notice_losses(Configuration& configuration) {
 void send_segments_at_once(Configuration& configuration, std::uint64_t segment, bool may_use_rdma) {
   constexpr std::uint64_t kLeast = 64 << 10, kMost = 1 << 20, kHeaders = 4 << 10;
   const std::string bytes = std::to_string(std::clamp(segment, kLeast, kMost) + kHeaders);
-  configuration.propose("TCP_RX_SEG_SIZE", bytes);  // the same on all ranks, whatever devices they have
-  configuration.propose("MM_SEG_SIZE", "32k");
-  configuration.propose("MM_RX_BUFS_GROW", "128");
-  if (!may_use_rdma) configuration.propose("RNDV_THRESH", bytes);
+  configuration.propose("TCP_", "RX_SEG_SIZE", bytes);  // the same on all ranks, whatever devices they have
+  configuration.propose("", "MM_SEG_SIZE", "32k");
+  configuration.propose("", "MM_RX_BUFS_GROW", "128");
+  if (!may_use_rdma) configuration.propose("", "RNDV_THRESH", bytes);
 }
 
 Error unusable(const Options& options, const std::string& tls, const std::string& why, const LogTap& tap) {
