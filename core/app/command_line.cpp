@@ -3,12 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <deque>
-#include <system_error>
 #include <utility>
 
+#include "core/app/option_checks.hpp"
 #include "core/input/nearest.hpp"
 #include "core/plugin/kinds.hpp"
 #include "core/plugin/option_value.hpp"
@@ -24,30 +22,6 @@ constexpr const char* kFooter =
 void parse_words(CLI::App& app, std::vector<std::string> words) {
   std::ranges::reverse(words);
   app.parse(std::move(words));
-}
-
-template <class Number>
-bool reads_as(const std::string& text, Number& out) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return code == std::errc() && end == text.data() + text.size();
-}
-
-CLI::Validator count_check(std::int64_t least) {
-  const auto check = [least](const std::string& text) -> std::string {
-    std::int64_t count = 0;
-    if (reads_as(text, count) && count >= least) return {};
-    return "must be a whole number of at least " + std::to_string(least) + ", not `" + text + "`";
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator temperature_check() {
-  const auto check = [](const std::string& text) -> std::string {
-    double number = 0;
-    if (reads_as(text, number) && number >= 0 && std::isfinite(number)) return {};
-    return "must be a number of at least 0, not `" + text + "`";
-  };
-  return CLI::Validator(check, "");
 }
 
 /// The options of EarlyOptions, as text. Both readings declare them here.
@@ -92,7 +66,8 @@ class Parser {
     add_generate();
     add_graph();
     add_plan();
-    for (CLI::App* sub : {run_, verify_, generate_, graph_, plan_})
+    add_bench();
+    for (CLI::App* sub : {run_, verify_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     add_secret();
@@ -207,6 +182,39 @@ class Parser {
     plan_->add_flag("--json", plan_options_.json, "For programs: everything, as one JSON object");
   }
 
+  void add_bench() {
+    bench_ = subcommand("bench", "Measure a part of what the manifest describes");
+    // A word, not a subcommand, so that options may stand on either side of it.
+    bench_->add_option("WHAT", bench_what_, "What to measure: transport, every collective by size and group")
+        ->required()
+        ->check(CLI::IsMember({"transport"}))
+        ->type_name("");
+    bench_->add_option("--collective", bench_options_.collectives, "Only this one; may be repeated")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    bench_
+        ->add_option("--group", bench_options_.groups,
+                     "Only groups along these axes of the mesh, as in data or data+tensor; may be repeated")
+        ->type_name("AXES")
+        ->allow_extra_args(false);
+    const auto size = [&](const char* word, std::uint64_t& out, const char* help) {
+      bench_->add_option(word, out, help)
+          ->type_name("BYTES")
+          ->transform(CLI::AsSizeValue(false))
+          ->check(CLI::Range(std::uint64_t{4}, std::uint64_t{1} << 40));
+    };
+    size("--from", bench_options_.from, "The smallest size, as in 8 or 64KiB; sizes grow fourfold [8]");
+    size("--to", bench_options_.to, "The largest size [256MiB]");
+    bench_->add_option("--seconds", bench_options_.seconds, "How long to measure each size")
+        ->type_name("X")
+        ->capture_default_str()
+        ->check(CLI::Range(1e-3, 3600.0));
+    bench_->add_flag("--own-memory", bench_options_.own_memory, "Buffers that are not the transport's own");
+    bench_->add_flag("--json", bench_options_.json, "For programs: everything, as one JSON object");
+    add_host(*bench_, bench_options_.host);
+    bench_->add_flag("--checked", bench_options_.checked, "Compare every collective with the other ranks'; slower");
+  }
+
   void add_plugins() {
     list_ = subcommand("plugins", "List the plugins that are found; none is opened");
     list_->add_option("NAME", plugins_options_.names, "Show these with their options")->type_name("");
@@ -284,7 +292,7 @@ class Parser {
   }
 
   Result<Command> command() {
-    if (has_end_ && (chosen() == list_ || chosen() == doctor_ || chosen() == secret_))
+    if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_ || chosen() == secret_))
       return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
@@ -298,6 +306,7 @@ class Parser {
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
     if (chosen() == plan_) return with_script(plan_options_);
+    if (chosen() == bench_) return with_ranks(bench_options_);
     if (chosen() == list_) return Command(plugins_options_);
     if (chosen() == secret_) return Command(secret_options_);
     return Command(DoctorOptions{});
@@ -307,9 +316,14 @@ class Parser {
   Result<Command> with_script(Options& options) {
     if (!chosen()->get_option("--seed")->empty()) options.seed = seed_;
     if (!dtype_.empty()) options.dtype = dtype_;
+    options.script_args = script_args_;
+    return with_ranks(options);
+  }
+
+  template <class Options>
+  Result<Command> with_ranks(Options& options) {
     const CLI::Option* index = chosen()->get_option_no_throw("--host-index");
     if (index && !index->empty()) options.host.index = host_index_;
-    options.script_args = script_args_;
     BALEEN_TRY_ASSIGN(options.flags, used_flags());
     return Command(options);
   }
@@ -319,18 +333,19 @@ class Parser {
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
   CLI::App *run_ = nullptr, *verify_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr,
-           *list_ = nullptr, *secret_ = nullptr, *doctor_ = nullptr;
+           *bench_ = nullptr, *list_ = nullptr, *secret_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
   GenerateOptions generate_options_;
   GraphOptions graph_options_;
   PlanOptions plan_options_;
+  BenchOptions bench_options_;
   PluginsOptions plugins_options_;
   SecretOptions secret_options_;
   std::uint64_t seed_ = 0;
   std::int64_t steps_ = 0, host_index_ = 0;
-  std::string dtype_;
+  std::string dtype_, bench_what_;
   std::vector<std::string> script_args_;
   bool has_end_ = false;
   std::deque<Slot> slots_;  // a deque: CLI11 keeps addresses of its elements

@@ -30,16 +30,20 @@ struct HostOptions {
   std::filesystem::path secret_file;  ///< "-": standard input, from the first host; empty: none
 };
 
+/// What all commands share whose ranks talk to each other.
+struct RankOptions {
+  HostOptions host;                   ///< of `run`, `verify` and `bench`
+  std::optional<std::uint64_t> seed;  ///< stands above the script's
+  PluginFlags flags;                  ///< of compute, transport and monitor plugins
+  bool checked = false;               ///< compare every collective with the other ranks'
+};
+
 /// What all commands that run a script share.
-struct ScriptOptions {
+struct ScriptOptions : RankOptions {
   std::filesystem::path script;
   std::vector<std::string> script_args;  ///< after `--`
-  std::optional<std::uint64_t> seed;     ///< stands above the script's
   std::optional<std::string> dtype;      ///< "fp32" or "fp64"; stands above the script's
   std::filesystem::path load;            ///< empty: none
-  HostOptions host;                      ///< of `run` and `verify`
-  PluginFlags flags;                     ///< of compute, transport and monitor plugins
-  bool checked = false;                  ///< compare every collective with the other ranks'
 };
 
 struct RunOptions : ScriptOptions {
@@ -69,6 +73,15 @@ struct PlanOptions : ScriptOptions {
   bool json = false;
 };
 
+struct BenchOptions : RankOptions {
+  std::vector<std::string> collectives;       ///< empty: all
+  std::vector<std::string> groups;            ///< axes of the mesh, joined by '+'; empty: each axis, and all
+  std::uint64_t from = 8, to = 256ull << 20;  ///< bytes
+  double seconds = 0.2;                       ///< of measuring, per size
+  bool own_memory = false;                    ///< not the transport's, even where it has some
+  bool json = false;
+};
+
 struct PluginsOptions {
   std::vector<std::string> names;  ///< empty: all, without their options
   bool json = false;
@@ -83,6 +96,7 @@ int verify_command(const VerifyOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
 int graph_command(const GraphOptions& options, const Setup& setup);
 int plan_command(const PlanOptions& options, const Setup& setup);
+int bench_command(const BenchOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);
 int doctor_command(const Setup& setup);
 int secret_command(const SecretOptions& options, const Setup& setup);

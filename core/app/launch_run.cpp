@@ -29,24 +29,38 @@ int threads_asked(const Member& compute) {
   return count ? static_cast<int>(*count) : 0;
 }
 
-Result<LaunchOptions> plan_launch(const ScriptOptions& options, const Setup& setup) {
-  BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
+/// `threads`: that the user gives each rank; 0: its share.
+Result<LaunchOptions> plan_launch(const RankOptions& options, const Setup& setup, int threads) {
   LaunchOptions launch;
   launch.command = setup.command;
   launch.log = setup.log;
   BALEEN_TRY(add_hosts(launch, options.host, setup));
-  launch.threads = threads_asked(prepared.compute.member);
+  launch.threads = threads;
   return launch;
+}
+
+Result<LaunchOptions> plan_launch(const ScriptOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
+  return plan_launch(options, setup, threads_asked(prepared.compute.member));
+}
+
+Result<LaunchOptions> plan_launch(const BenchOptions& options, const Setup& setup) {
+  BALEEN_TRY(prepare_transport(options, setup));
+  return plan_launch(options, setup, 0);
+}
+
+template <class Options>
+int launch_planned(const Options& options, const Setup& setup) {
+  const Result<LaunchOptions> plan = plan_launch(options, setup);
+  return plan ? report(setup.log, launch(*plan)) : report(setup.log, plan.error());
 }
 
 }  // namespace
 
 bool starts_ranks(const Setup& setup) { return setup.manifest.ranks() > 1 && !setup.link; }
 
-int launch_run(const ScriptOptions& options, const Setup& setup) {
-  const Result<LaunchOptions> plan = plan_launch(options, setup);
-  return plan ? report(setup.log, launch(*plan)) : report(setup.log, plan.error());
-}
+int launch_run(const ScriptOptions& options, const Setup& setup) { return launch_planned(options, setup); }
+int launch_run(const BenchOptions& options, const Setup& setup) { return launch_planned(options, setup); }
 
 void share_threads(Member& compute, const Setup& setup) {
   if (!setup.link || !has_threads(compute) || threads_asked(compute) > 0) return;

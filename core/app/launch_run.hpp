@@ -12,6 +12,8 @@ bool starts_ranks(const Setup& setup);
 /// Checks all that is known before the script runs (the script is there; members, options, plugins), then starts the
 /// manifest's ranks with this process's own command and waits for them. Returns the exit code.
 int launch_run(const ScriptOptions& options, const Setup& setup);
+/// The same for ranks that only talk.
+int launch_run(const BenchOptions& options, const Setup& setup);
 
 /// In a rank: unless the user gives the compute plugin a number of threads, its option `threads`, where it has one, is
 /// the rank's share of the host's processors.

@@ -35,16 +35,28 @@ Result<std::vector<Opened>> open_all(std::vector<Member> members, const Setup& s
   return opened;
 }
 
-Status check_transport(const Registry& registry, const Manifest& manifest, const ScriptOptions& options) {
-  bool named = manifest.ranks() > 1 || !manifest.transport.plugin.empty() || !manifest.transport.options.empty();
+Status check_transport(const Registry& registry, const Manifest& manifest, const RankOptions& options) {
+  bool named = manifest.ranks() > 1 || manifest.hierarchy || !manifest.transport.plugin.empty() ||
+               !manifest.transport.options.empty();
   for (const PluginFlag& flag : options.flags) named = named || flag.kind == "transport";
   if (!named) return {};
-  BALEEN_TRY_ASSIGN(const Member transport, choose_transport(registry, manifest, options.flags));
-  return check_options(transport);
+  BALEEN_TRY_ASSIGN(const ChosenTransport transport, choose_transport(registry, manifest, options.flags));
+  BALEEN_TRY(check_options(transport.inside));
+  return transport.between ? check_options(*transport.between) : Status();
+}
+
+Result<OpenedTransport> open_transport(const Registry& registry, const Manifest& manifest, const RankOptions& options) {
+  BALEEN_TRY_ASSIGN(ChosenTransport chosen, choose_transport(registry, manifest, options.flags));
+  BALEEN_TRY_ASSIGN(const Plugin inside, registry.open(chosen.inside.descriptor));
+  OpenedTransport opened{std::move(chosen), inside, {}};
+  if (opened.chosen.between) {
+    BALEEN_TRY_ASSIGN(opened.between, registry.open(opened.chosen.between->descriptor));
+  }
+  return opened;
 }
 
 /// The manifest as it holds on this host.
-Result<Manifest> own_manifest(const ScriptOptions& options, const Setup& setup) {
+Result<Manifest> own_manifest(const RankOptions& options, const Setup& setup) {
   const Manifest& manifest = setup.manifest;
   const std::int64_t index = setup.link ? setup.link->place().host_index : options.host.index.value_or(0);
   if (index < static_cast<std::int64_t>(manifest.hosts.size()))
@@ -53,7 +65,21 @@ Result<Manifest> own_manifest(const ScriptOptions& options, const Setup& setup) 
                  std::to_string(manifest.hosts.size()) + " hosts, numbered from 0");
 }
 
+Result<PreparedTransport> open_ranks(const RankOptions& options, const Setup& setup, const Manifest& manifest) {
+  PreparedTransport prepared;
+  if (manifest.ranks() == 1) return prepared;
+  BALEEN_TRY_ASSIGN(prepared.mesh, mesh_of(manifest));
+  BALEEN_TRY_ASSIGN(prepared.transport, open_transport(setup.registry, manifest, options));
+  return prepared;
+}
+
 }  // namespace
+
+Result<PreparedTransport> prepare_transport(const RankOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Manifest manifest, own_manifest(options, setup));
+  BALEEN_TRY(check_transport(setup.registry, manifest, options));
+  return open_ranks(options, setup, manifest);
+}
 
 Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
   std::error_code code;
@@ -72,13 +98,12 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
     for (const Member& member : *members) BALEEN_TRY(check_options(member));
 
   BALEEN_TRY_ASSIGN(Opened device, open(std::move(compute), setup));
-  Prepared prepared{std::move(device), {}, std::nullopt,
-                    std::nullopt,      {}, fs::absolute(options.script, code).parent_path().string()};
-  if (manifest.ranks() > 1) {
-    BALEEN_TRY_ASSIGN(prepared.mesh, mesh_of(manifest));
-    BALEEN_TRY_ASSIGN(Member transport, choose_transport(setup.registry, manifest, options.flags));
-    BALEEN_TRY_ASSIGN(prepared.transport, open(std::move(transport), setup));
-  }
+  BALEEN_TRY_ASSIGN(PreparedTransport transport, open_ranks(options, setup, manifest));
+  Prepared prepared{std::move(transport),
+                    std::move(device),
+                    {},
+                    std::nullopt,
+                    fs::absolute(options.script, code).parent_path().string()};
   BALEEN_TRY_ASSIGN(prepared.monitors, open_all(std::move(monitors), setup));
   if (manifest.plan) {
     BALEEN_TRY_ASSIGN(prepared.plan, open_all(std::move(plan), setup));

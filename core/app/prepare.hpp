@@ -19,15 +19,29 @@ struct Opened {
   Plugin plugin;
 };
 
+/// A chosen transport whose libraries are open.
+struct OpenedTransport {
+  ChosenTransport chosen;
+  Plugin inside;  ///< or of all ranks
+  std::optional<Plugin> between;
+};
+
+/// How ranks will talk to each other.
+struct PreparedTransport {
+  std::optional<OpenedTransport> transport;  ///< with several ranks
+  Mesh mesh;                                 ///< without axes: one rank
+};
+
 /// The members that the manifest and the command line choose; the script names the others.
-struct Prepared {
+struct Prepared : PreparedTransport {
   Opened compute;
   std::vector<Opened> monitors;
   std::optional<std::vector<Opened>> plan;  ///< stands above the script's
-  std::optional<Opened> transport;          ///< with several ranks
-  Mesh mesh;                                ///< without axes: one rank
   std::string folder;                       ///< of the script, without a trailing '/'
 };
+
+/// Fails where the mesh is not that of the ranks, or the transport is unknown, has bad options or does not open.
+Result<PreparedTransport> prepare_transport(const RankOptions& options, const Setup& setup);
 
 /// Fails for a script that is not there, a member that is unknown, has bad options or does not open.
 Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/input/nearest.hpp"
+#include "core/manifest/choice.hpp"
 #include "core/manifest/cluster.hpp"
 #include "core/manifest/toml_document.hpp"
 #include "core/manifest/toml_entry.hpp"
@@ -32,9 +33,9 @@ class Reader {
       else if (entry.key == "mesh")
         BALEEN_TRY(read_mesh(entry));
       else if (entry.key == "compute")
-        BALEEN_TRY(read_member(entry, out_.compute));
+        BALEEN_TRY(read_choice(entry, out_, out_.compute));
       else if (entry.key == "transport")
-        BALEEN_TRY(read_member(entry, out_.transport));
+        BALEEN_TRY(read_transport(entry, out_));
       else if (entry.key == "monitors")
         BALEEN_TRY(read_monitors(entry));
       else if (entry.key == "plugins")
@@ -110,21 +111,6 @@ class Reader {
     return {};
   }
 
-  Status read_member(const TomlEntry& section, ManifestChoice& choice) {
-    BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
-    choice.where = section.where;
-    for (const TomlEntry& entry : entries(*table)) {
-      if (entry.key != "plugin") {
-        BALEEN_TRY(add_option(entry, choice.options));
-        continue;
-      }
-      choice.where = entry.where;
-      BALEEN_TRY_ASSIGN(choice.plugin, as_string(entry));
-      if (choice.plugin.find('/') != std::string::npos) choice.plugin = resolved(choice.plugin, entry.where).string();
-    }
-    return {};
-  }
-
   Status read_monitors(const TomlEntry& section) {
     BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
     for (const TomlEntry& entry : entries(*table)) {
@@ -151,7 +137,7 @@ class Reader {
       for (const toml::node& node : *paths) {
         const TomlEntry item = item_of(entry, node);
         BALEEN_TRY_ASSIGN(const std::string path, as_string(item));
-        out_.plugin_paths.push_back({resolved(path, item.where), item.where});
+        out_.plugin_paths.push_back({resolved_path(out_, path, item.where), item.where});
       }
     }
     return {};
@@ -198,18 +184,13 @@ class Reader {
         return invalid("the mesh has more than " + std::to_string(kMostRanks) + " ranks", axis.where);
     }
     if (has_mesh_ && !has_hosts_) out_.hosts.front().ranks = product;
+    BALEEN_TRY(check_cuts(out_));
     if (product == out_.ranks()) return {};
     const std::string hosts = "the hosts have " + std::to_string(out_.ranks()) + " ranks";
     if (!has_mesh_)
       return invalid(hosts + ", but there is no [mesh]; name an axis of that size there", out_.hosts.front().where);
     return invalid("the mesh has " + std::to_string(product) + " ranks, but " + hosts + "; make them equal",
                    mesh_where_);
-  }
-
-  fs::path resolved(const std::string& path, const std::string& where) const {
-    std::error_code code;
-    const fs::path base = from_set(where) ? fs::current_path(code) : fs::path(out_.folder());
-    return (base / path).lexically_normal();
   }
 
   Manifest out_;
@@ -229,7 +210,8 @@ std::int64_t Manifest::ranks() const {
 Manifest Manifest::on_host(std::size_t host) const {
   Manifest own = *this;
   for (const auto& [name, value] : hosts[host].compute) own.compute.options.insert_or_assign(name, value);
-  for (const auto& [name, value] : hosts[host].transport) own.transport.options.insert_or_assign(name, value);
+  ManifestChoice& transport = own.hierarchy ? own.hierarchy->between : own.transport;
+  for (const auto& [name, value] : hosts[host].transport) transport.options.insert_or_assign(name, value);
   return own;
 }
 

@@ -37,6 +37,14 @@ struct ManifestChoice {
   std::string where;
 };
 
+/// Two transports that serve together.
+struct ManifestHierarchy {
+  ManifestChoice inside;            ///< hosts
+  ManifestChoice between;           ///< hosts; a host's own options of the transport are this one's
+  std::int64_t ranks_per_host = 0;  ///< cuts hosts into parts of so many ranks; 0: they stay whole
+  std::string ranks_where;
+};
+
 struct ManifestMonitor {
   std::string plugin;
   bool on = true;  ///< `name = false` switches one off that would run by default
@@ -67,6 +75,7 @@ struct Manifest {
   std::vector<ManifestAxis> mesh;  ///< outermost first
   ManifestChoice compute;
   ManifestChoice transport;
+  std::optional<ManifestHierarchy> hierarchy;       ///< instead of `transport`
   std::vector<ManifestMonitor> monitors;            ///< in order of name
   std::vector<ManifestPath> plugin_paths;           ///< folders or libraries
   std::optional<ManifestBudget> activations;        ///< what a rank may hold at once beside model states

@@ -1,8 +1,9 @@
-"""Tokens per second of Baleen and of PyTorch on a transformer: both in turn, A B A B ..., and the ratios of the medians.
+"""Tokens per second of Baleen and of PyTorch or JAX on a transformer: all in turn, A B A B ..., and the ratios of the medians.
 
 Usage: throughput.py [--model small|gpt2|bert|vit] [--baleen build/release/bin/baleen] [--peer VARIANT@PYTHON]... [--rounds 5]
 A peer is a variant of throughput_torch.py and a Python that has PyTorch, such as eager@python3 (the default; the Python
-is the one BALEEN_PYTHON names, if it does) or compile@/opt/venv/bin/python. Each turn is a process of its own; a step is
+is the one BALEEN_PYTHON names, if it does) or compile@/opt/venv/bin/python; or jax@PYTHON, where throughput_jax.py runs.
+Debian's python3-torch needs libopenblas0-pthread beside it: without it every product goes through a reference BLAS. Each turn is a process of its own; a step is
 all of forward, backward, clipping and AdamW, and the batch's reading; the first steps of a turn are left out.
 Also printed: the part of the multiply-add peak that a step's products reach (peak measured after each round by
 bench_peak where it is built), and each side's peak of resident memory, and how much of it is above 16 bytes per
@@ -60,12 +61,13 @@ def baleen_turn(options, folder: Path, ranks: int = 1):
 
 def peer_command(peer: str, options, *more):
     variant, _, python = peer.partition("@")
-    return [python or os.environ.get("BALEEN_PYTHON", "python3"), str(HERE / "throughput_torch.py"), "--variant", variant,
+    words = ["throughput_jax.py"] if variant == "jax" else ["throughput_torch.py", "--variant", variant]
+    return [python or os.environ.get("BALEEN_PYTHON", "python3"), str(HERE / words[0]), *words[1:],
             "--model", options.name, "--threads", str(options.threads), *more]
 
 
 def peer_turn(peer: str, options):
-    """Milliseconds of PyTorch's steps, and its peak of memory."""
+    """Milliseconds of a peer's steps, and its peak of memory."""
     printed, peak = run_measured(peer_command(peer, options, "--steps", str(options.steps + WARM_UP)))
     return json.loads(printed.splitlines()[-1])["milliseconds"][WARM_UP:], peak
 

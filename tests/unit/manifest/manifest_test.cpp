@@ -31,6 +31,32 @@ TEST(Manifest, IsOneRankHereWhereThereIsNone) {
   EXPECT_FALSE(manifest->plan);
 }
 
+TEST(Manifest, ReadsTwoTransportsWithTheirOptions) {
+  const Manifest manifest = good(R"(
+[cluster]
+hosts = [{ name = "a", ranks = 4 }, { name = "b", ranks = 4, transport = { devices = ["eth1"] } }]
+[mesh]
+data = 8
+[transport]
+inside = "./mine.so"
+ranks_per_host = 2
+[transport.between]
+plugin = "wide"
+devices = ["eth0"]
+)");
+  ASSERT_TRUE(manifest.hierarchy);
+  EXPECT_TRUE(manifest.transport.plugin.empty());
+  EXPECT_EQ(manifest.hierarchy->inside.plugin, "/etc/mine.so");
+  EXPECT_EQ(manifest.hierarchy->between.plugin, "wide");
+  EXPECT_EQ(manifest.hierarchy->between.where, "/etc/c.toml:10:10");
+  EXPECT_EQ(manifest.hierarchy->ranks_per_host, 2);
+  const auto devices = [&](std::size_t host) {
+    return std::get<std::vector<std::string>>(manifest.on_host(host).hierarchy->between.options.at("devices").data);
+  };
+  EXPECT_EQ(devices(0), std::vector<std::string>{"eth0"});
+  EXPECT_EQ(devices(1), std::vector<std::string>{"eth1"});
+}
+
 TEST(Manifest, ReadsEverySection) {
   const Manifest manifest = good(R"(
 [cluster]
