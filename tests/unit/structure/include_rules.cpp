@@ -26,6 +26,7 @@ const std::vector<Confined>& confined() {
       {std::regex("boost/dll.*"), "core/plugin/"},
       {std::regex("(.*/)?(lua|lauxlib|lualib|luaconf)\\.h(pp)?"), "core/script/"},
       {std::regex("CLI/.*"), "core/app/"},
+      {std::regex("openssl/.*"), "core/launch/"},
   };
   return all;
 }
