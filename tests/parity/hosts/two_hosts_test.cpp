@@ -16,6 +16,16 @@ namespace {
 
 using Losses = std::vector<std::string>;
 
+/// A number of the first record that has it.
+double number_in(const std::string& file, const std::string& name) {
+  std::ifstream lines(file);
+  const std::regex pattern("\"" + name + "\":([0-9.e+]+)");
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_search(line, match, pattern)) return std::stod(match[1]);
+  return 0;
+}
+
 /// The losses of a run's steps, every digit.
 Losses losses_in(const std::string& file) {
   std::ifstream lines(file);
@@ -42,6 +52,14 @@ class TwoHostsOfTheMainJob : public testing::Test {
            "[transport]\nplugin = \"ucx\"\ntls = [\"tcp\"]\ndevices = [\"" +
            TwoNetworks::kDevice + "\"]\n";
   }
+  /// Four ranks that share the batch; inside of a host by shared memory, between hosts over the cable.
+  std::string by_hosts(const std::string& cluster) const {
+    return "[cluster]\n" + cluster +
+           "[mesh]\ndata = 4\n[transport]\ninside = \"shm\"\n"
+           "[transport.between]\nplugin = \"ucx\"\ntls = [\"tcp\"]\ndevices = [\"" +
+           TwoNetworks::kDevice + "\"]\n";
+  }
+  std::string start_in_network() const { return "start = [\"ip\", \"netns\", \"exec\", \"{name}\", \"sh\", \"-c\"]\n"; }
   std::string host(int index) const {
     return "{ name = \"" + networks.name(index) + "\", ranks = 2, address = \"" + TwoNetworks::address(index) + "\" }";
   }
@@ -50,14 +68,14 @@ class TwoHostsOfTheMainJob : public testing::Test {
   }
   /// On host `index`; what the run says of its steps goes to the file.
   std::vector<std::string> run(int index, const std::string& cluster, const std::string& losses,
-                               const std::vector<std::string>& more = {}) const {
+                               const std::vector<std::string>& more = {}, int steps = 4) const {
     std::vector<std::string> words = {BALEEN_BUILD_DIR "/bin/baleen",
                                       "run",
                                       BALEEN_SOURCE_DIR "/examples/02_gpt/train.lua",
                                       "--manifest",
                                       cluster,
                                       "--steps",
-                                      "4",
+                                      std::to_string(steps),
                                       "--log-json",
                                       losses};
     words.insert(words.end(), more.begin(), more.end());
@@ -78,9 +96,8 @@ class TwoHostsOfTheMainJob : public testing::Test {
 };
 
 TEST_F(TwoHostsOfTheMainJob, ComputeWhatOneComputesBitForBit) {
-  const std::string start = "start = [\"ip\", \"netns\", \"exec\", \"{name}\", \"sh\", \"-c\"]\n";
   const std::string file = folder / "two.jsonl";
-  const ProcessResult two = run_process(run(0, folder.write("two.toml", two_hosts(start)), file));
+  const ProcessResult two = run_process(run(0, folder.write("two.toml", two_hosts(start_in_network())), file));
   EXPECT_EQ(two.exit_code, 0) << two.err;
   const Losses losses = losses_in(file);
   EXPECT_EQ(losses.size(), 4u);
@@ -98,6 +115,47 @@ TEST_F(TwoHostsOfTheMainJob, MayBeStartedByHand) {
   EXPECT_EQ(second.ends(), 0) << second.err();
   EXPECT_EQ(second.out() + second.err(), "");
   EXPECT_EQ(losses_in(file).size(), 4u);
+}
+
+/// What TCP has carried from host 0 over the cable: frames without their headers (14 bytes of Ethernet, 20 of IP, 32 of
+/// TCP with time stamps). A frame is as long as the sender made it: the cable cuts none.
+double carried(const TwoNetworks& networks) {
+  const auto count = [&](const std::string& what) {
+    const std::string file = "/sys/class/net/" + std::string(TwoNetworks::kDevice) + "/statistics/tx_" + what;
+    return std::stod(run_process(networks.on(0, {"cat", file})).out);
+  };
+  return count("bytes") - 66 * count("packets");
+}
+
+TEST_F(TwoHostsOfTheMainJob, AddInsideHostsFirst) {
+  const std::string file = folder / "two.jsonl", one = folder / "one.jsonl";
+  const std::string cluster = "hosts = [" + host(0) + ", " + host(1) + "]\n" + start_in_network();
+  const ProcessResult two = run_process(run(0, folder.write("two.toml", by_hosts(cluster)), file));
+  EXPECT_EQ(two.exit_code, 0) << two.err;
+  const std::string shm = "[cluster]\nhosts = [{ name = \"localhost\", ranks = 4 }]\n[mesh]\ndata = 4\n";
+  const ProcessResult alone = run_process(run(0, folder.write("one.toml", shm), one));
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_EQ(losses_in(file).size(), 4u);
+  EXPECT_EQ(losses_in(file), losses_in(one));
+}
+
+// Each host sends its half of the sums once and the other half's results once: in all, all gradients once. Ranks that
+// sum without regard to hosts would send them twice.
+TEST_F(TwoHostsOfTheMainJob, SendGradientsOverTheCableOnce) {
+  const std::string file = folder / "two.jsonl";
+  const std::string cluster = "hosts = [" + host(0) + ", " + host(1) + "]\n" + start_in_network();
+  const std::string manifest = folder.write("two.toml", by_hosts(cluster));
+  std::vector<double> sent = {carried(networks)};
+  for (const int steps : {2, 12}) {
+    const ProcessResult two = run_process(run(0, manifest, file, {}, steps));
+    ASSERT_EQ(two.exit_code, 0) << two.err;
+    sent.push_back(carried(networks));
+  }
+  const double per_step = ((sent[2] - sent[1]) - (sent[1] - sent[0])) / 10;
+  const double gradients = 4 * number_in(file, "parameters");
+  EXPECT_GT(gradients, 1e6);
+  EXPECT_GE(per_step, gradients);
+  EXPECT_LE(per_step, 1.02 * gradients);  // heads of messages, sums of losses and norms, heartbeats
 }
 
 }  // namespace
