@@ -114,7 +114,9 @@ void RemoteHosts::dismiss(const Message& word) {
   door_.reset();
   for (Remote& remote : remotes_) {
     remote.excused = true;
-    if (remote.starter && !remote.joined) remote.starter->kill();
+    if (!remote.starter) continue;
+    remote.starter->end_input();
+    if (!remote.joined) remote.starter->kill();
   }
 }
 

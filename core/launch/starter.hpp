@@ -43,6 +43,8 @@ class Starter {
   void read_output(LineSink& err);
   /// Whether the process is there. Its last lines have been passed on when it is not.
   bool is_running(LineSink& err);
+  /// There is nothing more to say: what waits for that may end.
+  void end_input() { in_.close(); }
   void kill();
   /// Why it ended, if that was before the host joined.
   Error why() const;

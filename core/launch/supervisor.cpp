@@ -73,9 +73,10 @@ void Supervisor::turn(Clock::time_point now) {
   if (std::exchange(out_ready_, false)) out_.flush();
   if (std::exchange(err_ready_, false)) err_.flush();
   take_signals();
+  // After a pause of this process: what this host's ranks then say may follow from the loss of another host.
+  if (hosts_) hosts_->turn(now);
   local_.turn(now);
   if (hosts_) {
-    hosts_->turn(now);
     hold_output();
     watch_hosts(now);
     watch_farewell(now);

@@ -203,6 +203,9 @@ void Peers::leave(const std::string& reason, double seconds) {
     context_.progress();
     tidy();
   }
+  // Of peers that never answer. UCX ends what is left when its worker goes, and insists that nobody has a hold on it.
+  for (void* request : closing_) ucp_request_free(request);
+  closing_.clear();
 }
 
 }  // namespace baleen::ucx

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -24,15 +25,26 @@ inline sockaddr_in loopback(int port) {
   return address;
 }
 
-/// A port that nobody uses.
+/// A port that nobody uses, below those that the system gives to anybody.
 inline int free_port() {
+  std::random_device random;
+  for (;;) {
+    const int port = 12'000 + static_cast<int>(random() % 20'000);
+    const sockaddr_in address = loopback(port);
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_free = bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    close(socket);
+    if (is_free) return port;
+  }
+}
+
+/// A socket on which nothing blocks for ever.
+inline int patient_socket() {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(socket);
-  return ntohs(address.sin_port);
+  const timeval limit = {60, 0};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  return socket;
 }
 
 class Hosts : public testing::Test {
@@ -64,6 +76,17 @@ class Hosts : public testing::Test {
     ASSERT_FALSE(lines.empty());
     EXPECT_TRUE(lines.back().starts_with(last_line)) << job.err();
     EXPECT_TRUE(holds_within(seconds(60), [&] { return job.processes().empty(); }));
+  }
+  /// Connects to the port as soon as somebody listens there; -1: nobody does.
+  int connect_to_port() const {
+    int socket = -1;
+    const sockaddr_in address = loopback(port);
+    holds_within(seconds(60), [&] {
+      if (socket >= 0) close(socket);
+      socket = patient_socket();
+      return connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    });
+    return socket;
   }
   std::string at_port() const { return "127.0.0.1:" + std::to_string(port); }
 

@@ -8,17 +8,6 @@ namespace {
 
 class Strangers : public Hosts {
  protected:
-  /// Connects to the port as soon as somebody listens there; -1: nobody does.
-  int connect_to_port() const {
-    int socket = -1;
-    const sockaddr_in address = loopback(port);
-    holds_within(seconds(60), [&] {
-      if (socket >= 0) close(socket);
-      socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      return connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-    });
-    return socket;
-  }
   static std::string hear(int socket, std::size_t count) {
     std::string text(count, '\0');
     const ssize_t got = recv(socket, text.data(), count, MSG_WAITALL);
@@ -84,7 +73,7 @@ TEST_F(Strangers, MayScanARunningJobToo) {
 /// Stands between a host and the first one, and keeps what the host said.
 class Eavesdropper {
  public:
-  explicit Eavesdropper(int to) : to_(to), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Eavesdropper(int to) : to_(to), listener_(patient_socket()) {
     sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
     EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
@@ -98,7 +87,7 @@ class Eavesdropper {
   /// Passes on the hello and the join.
   void listen_in() {
     outside_ = accept(listener_, nullptr, nullptr);
-    inside_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    inside_ = patient_socket();
     const sockaddr_in address = loopback(to_);
     ASSERT_EQ(connect(inside_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     std::string hello(64, '\0');

@@ -45,26 +45,26 @@ class TwoHostsOfTheMainJob : public testing::Test {
     if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_transport_ucx.so"))
       GTEST_SKIP() << "no transport that reaches between hosts was built (libucx-dev)";
   }
-  std::string manifest(const std::string& cluster) const {
+  static std::string network() {
+    return std::string("plugin = \"ucx\"\ntls = [\"tcp\"]\ndevices = [\"") + TwoNetworks::kDevice + "\"]\n";
+  }
+  static std::string manifest(const std::string& cluster, const std::string& transport = "[transport]\n" + network()) {
     return "[cluster]\n" + cluster +
            "[mesh]\ndata = 2\ntensor = 2\norder = [\"data\", \"tensor\"]\n"
-           "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"tensor\"\nmode = \"1d\"\n"
-           "[transport]\nplugin = \"ucx\"\ntls = [\"tcp\"]\ndevices = [\"" +
-           TwoNetworks::kDevice + "\"]\n";
+           "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"tensor\"\nmode = \"1d\"\n" +
+           transport;
   }
   /// Four ranks that share the batch; inside of a host by shared memory, between hosts over the cable.
   std::string by_hosts(const std::string& cluster) const {
-    return "[cluster]\n" + cluster +
-           "[mesh]\ndata = 4\n[transport]\ninside = \"shm\"\n"
-           "[transport.between]\nplugin = \"ucx\"\ntls = [\"tcp\"]\ndevices = [\"" +
-           TwoNetworks::kDevice + "\"]\n";
+    return "[cluster]\n" + cluster + "[mesh]\ndata = 4\n[transport]\ninside = \"shm\"\n[transport.between]\n" +
+           network();
   }
-  std::string start_in_network() const { return "start = [\"ip\", \"netns\", \"exec\", \"{name}\", \"sh\", \"-c\"]\n"; }
   std::string host(int index) const {
     return "{ name = \"" + networks.name(index) + "\", ranks = 2, address = \"" + TwoNetworks::address(index) + "\" }";
   }
-  std::string two_hosts(const std::string& more) const {
-    return manifest("hosts = [" + host(0) + ", " + host(1) + "]\n" + more);
+  std::string two_hosts(const std::string& more) const { return "hosts = [" + host(0) + ", " + host(1) + "]\n" + more; }
+  std::string started() const {
+    return two_hosts("start = [\"ip\", \"netns\", \"exec\", \"{name}\", \"sh\", \"-c\"]\n");
   }
   /// On host `index`; what the run says of its steps goes to the file.
   std::vector<std::string> run(int index, const std::string& cluster, const std::string& losses,
@@ -79,7 +79,7 @@ class TwoHostsOfTheMainJob : public testing::Test {
                                       "--log-json",
                                       losses};
     words.insert(words.end(), more.begin(), more.end());
-    words.insert(words.end(), {"--", "--data", BALEEN_SOURCE_DIR "/core"});
+    words.insert(words.end(), {"--", "--data", BALEEN_SOURCE_DIR "/core/launch"});
     return networks.on(index, words);
   }
   /// What one host alone computes.
@@ -96,19 +96,22 @@ class TwoHostsOfTheMainJob : public testing::Test {
 };
 
 TEST_F(TwoHostsOfTheMainJob, ComputeWhatOneComputesBitForBit) {
-  const std::string file = folder / "two.jsonl";
-  const ProcessResult two = run_process(run(0, folder.write("two.toml", two_hosts(start_in_network())), file));
-  EXPECT_EQ(two.exit_code, 0) << two.err;
-  const Losses losses = losses_in(file);
-  EXPECT_EQ(losses.size(), 4u);
-  EXPECT_EQ(losses, alone());
-  for (const int index : {0, 1}) EXPECT_TRUE(networks.processes(index).empty()) << "left on host " << index;
+  const Losses one = alone();
+  EXPECT_EQ(one.size(), 4u);
+  for (const std::string& transport :
+       {"[transport]\n" + network(), "[transport]\ninside = \"shm\"\n[transport.between]\n" + network()}) {
+    const std::string file = folder / "two.jsonl", cluster = folder.write("two.toml", manifest(started(), transport));
+    const ProcessResult two = run_process(run(0, cluster, file));
+    EXPECT_EQ(two.exit_code, 0) << two.err;
+    EXPECT_EQ(losses_in(file), one) << transport;
+    for (const int index : {0, 1}) EXPECT_TRUE(networks.processes(index).empty()) << "left on host " << index;
+  }
 }
 
 TEST_F(TwoHostsOfTheMainJob, MayBeStartedByHand) {
   const std::string secret = folder / "secret", file = folder / "two.jsonl";
   ASSERT_EQ(run_baleen({"secret", secret}).exit_code, 0);
-  const std::string cluster = folder.write("two.toml", two_hosts("port = 7373\n"));
+  const std::string cluster = folder.write("two.toml", manifest(two_hosts("port = 7373\n")));
   RunningJob second(run(1, cluster, folder / "unused.jsonl", {"--host-index", "1", "--secret-file", secret}));
   RunningJob first(run(0, cluster, file, {"--host-index", "0", "--secret-file", secret}));
   EXPECT_EQ(first.ends(), 0) << first.err();
@@ -129,8 +132,7 @@ double carried(const TwoNetworks& networks) {
 
 TEST_F(TwoHostsOfTheMainJob, AddInsideHostsFirst) {
   const std::string file = folder / "two.jsonl", one = folder / "one.jsonl";
-  const std::string cluster = "hosts = [" + host(0) + ", " + host(1) + "]\n" + start_in_network();
-  const ProcessResult two = run_process(run(0, folder.write("two.toml", by_hosts(cluster)), file));
+  const ProcessResult two = run_process(run(0, folder.write("two.toml", by_hosts(started())), file));
   EXPECT_EQ(two.exit_code, 0) << two.err;
   const std::string shm = "[cluster]\nhosts = [{ name = \"localhost\", ranks = 4 }]\n[mesh]\ndata = 4\n";
   const ProcessResult alone = run_process(run(0, folder.write("one.toml", shm), one));
@@ -143,8 +145,7 @@ TEST_F(TwoHostsOfTheMainJob, AddInsideHostsFirst) {
 // sum without regard to hosts would send them twice.
 TEST_F(TwoHostsOfTheMainJob, SendGradientsOverTheCableOnce) {
   const std::string file = folder / "two.jsonl";
-  const std::string cluster = "hosts = [" + host(0) + ", " + host(1) + "]\n" + start_in_network();
-  const std::string manifest = folder.write("two.toml", by_hosts(cluster));
+  const std::string manifest = folder.write("two.toml", by_hosts(started()));
   std::vector<double> sent = {carried(networks)};
   for (const int steps : {2, 12}) {
     const ProcessResult two = run_process(run(0, manifest, file, {}, steps));

@@ -5,6 +5,7 @@
 
 #include <future>
 #include <list>
+#include <random>
 #include <thread>
 
 #include "core/launch/joining.hpp"
@@ -40,8 +41,13 @@ class RemoteHostsTest : public testing::Test {
     ASSERT_TRUE(status) << status.error().text();
   }
   static int free_port() {
-    int error = 0;
-    return TcpAddress::near(listen_at(*TcpAddress::find("127.0.0.1", 0), error).get()).port();
+    // Below those that the system gives to anybody.
+    std::random_device random;
+    for (;;) {
+      const int port = 12'000 + static_cast<int>(random() % 20'000);
+      int error = 0;
+      if (listen_at(*TcpAddress::find("127.0.0.1", port), error)) return port;
+    }
   }
   /// Shakes hands as that host.
   std::unique_ptr<HostLink> enter(int host) {
