@@ -1,6 +1,7 @@
 /// \file The thread that opens gates.
 #include "core/hierarchy/conductor.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -33,19 +34,25 @@ Conductor::~Conductor() {
 Status Conductor::start(Slot& slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                         std::uint64_t done_value) {
   if (failure_) return failure_.status();
-  {
-    std::lock_guard lock(mutex_);
-    if (!slot.direct || handed_ != tail_) {
-      BALEEN_TRY(unfinished_.check_room());
-      unfinished_.add();
-      queue_[tail_++ % queue_.size()] = {&slot, {after, after_value, done, done_value}, ++slot.runs, 0};
-      hand_over();
-      ring();
-      return {};
-    }
+  std::unique_lock lock(mutex_);
+  if (slot.direct && handed_ == tail_) {
+    lock.unlock();
+    SubSlot& step = slot.steps.front();
+    return step.transport->start(step.slot, after, after_value, done, done_value);
   }
-  SubSlot& step = slot.steps.front();
-  return step.transport->start(step.slot, after, after_value, done, done_value);
+  BALEEN_TRY(unfinished_.check_room());
+  unfinished_.add();
+  queue_[tail_++ % queue_.size()] = {&slot, {after, after_value, done, done_value}, ++slot.runs, 0};
+  hand_over();
+  const Operation first = queue_[head_ % queue_.size()];
+  if (head_ + 1 != tail_ || handed_ != tail_ || slot.direct || !is_over(first)) {
+    ring();
+    return {};
+  }
+  forget(first);
+  lock.unlock();
+  unfinished_.finish(first.events, false);
+  return {};
 }
 
 // With the mutex. Of what was started, as much as the transports take.
@@ -56,7 +63,7 @@ void Conductor::hand_over() {
     const std::size_t more[] = {operation.slot->count(false), operation.slot->count(true)};
     const bool fits = ahead_[0] + more[0] <= kMostAhead && ahead_[1] + more[1] <= kMostAhead;
     if (!fits && handed_ != head_) return;
-    if (Status status = hand(operation); !status) {
+    if (Status status = operation.slot->direct ? hand_direct(operation) : hand(operation, handed_ == head_); !status) {
       fail(std::move(status).error());
       continue;
     }
@@ -66,19 +73,40 @@ void Conductor::hand_over() {
   }
 }
 
-Status Conductor::hand(Operation& o) {
-  if (o.slot->direct) {
-    SubSlot& step = o.slot->steps.front();
-    const StartedEvents& e = o.events;
-    BALEEN_TRY(step.transport->start(step.slot, e.after, e.after_value, e.done, e.done_value));
-    o.events.done = nullptr;  // the transport raises it
-    return {};
-  }
+Status Conductor::hand_direct(Operation& o) {
+  SubSlot& step = o.slot->steps.front();
+  const StartedEvents& e = o.events;
+  BALEEN_TRY(step.transport->start(step.slot, e.after, e.after_value, e.done, e.done_value));
+  o.events.done = nullptr;  // the transport raises it
+  return {};
+}
+
+// Where it is alone, the first steps need no gate; and where a short one is done within its start, nor does the next.
+Status Conductor::hand(Operation& o, bool alone) {
+  const bool may_begin = o.events.may_begin();
   for (SubSlot& step : o.slot->steps) {
-    BALEEN_TRY(step.transport->start(step.slot, &step.gate, o.run, &step.done, o.run));
+    bool ready = alone;
+    for (const std::size_t earlier : step.after) ready = ready && is_over(o.slot->steps[earlier], o.run);
+    if (!ready)
+      BALEEN_TRY(step.transport->start(step.slot, &step.gate, o.run, &step.done, o.run));
+    else if (may_begin)
+      BALEEN_TRY(step.transport->start(step.slot, nullptr, 0, &step.done, o.run));
+    else
+      BALEEN_TRY(step.transport->start(step.slot, o.events.after, o.events.after_value, &step.done, o.run));
     ++o.handed;
   }
   return {};
+}
+
+bool Conductor::is_over(const SubSlot& step, std::uint64_t run) {
+  const std::uint64_t now = event_value(step.done);
+  return now >= run && now != BALEEN_EVENT_FAILED;
+}
+
+bool Conductor::is_over(const Operation& o) {
+  const auto& steps = o.slot->steps;
+  return o.handed == steps.size() && o.events.may_begin() &&
+         std::all_of(steps.begin(), steps.end(), [&](const SubSlot& step) { return is_over(step, o.run); });
 }
 
 void Conductor::await_handed() {
@@ -157,12 +185,17 @@ bool Conductor::perform(const Operation& o) {
 void Conductor::finish(const Operation& o, bool well) {
   {
     std::lock_guard lock(mutex_);
-    if (!o.slot->direct && o.handed == o.slot->steps.size())
-      for (const bool inside : {false, true}) ahead_[inside] -= o.slot->count(inside);
-    ++head_;
+    forget(o);
     hand_over();
   }
   unfinished_.finish(o.events, !well);
+}
+
+// With the mutex. The first operation is over.
+void Conductor::forget(const Operation& o) {
+  if (!o.slot->direct && o.handed == o.slot->steps.size())
+    for (const bool inside : {false, true}) ahead_[inside] -= o.slot->count(inside);
+  ++head_;
 }
 
 // False where a transport has failed.

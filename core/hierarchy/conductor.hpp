@@ -13,7 +13,7 @@ namespace baleen::hierarchy {
 
 /// `start` gives all steps to the transports at once, so that their order is the same on every rank; each waits there
 /// for its gate, which this thread opens. Collectives of several steps run one after the other. Direct ones pass by
-/// without it.
+/// without it, and short ones whose peers are near may be over within `start`.
 class Conductor {
  public:
   /// `tell` gives an error of a transport its words.
@@ -46,11 +46,15 @@ class Conductor {
   };
 
   void hand_over();
-  Status hand(Operation& operation);
+  Status hand(Operation& operation, bool alone);
+  static Status hand_direct(Operation& operation);
+  static bool is_over(const SubSlot& step, std::uint64_t run);
+  static bool is_over(const Operation& operation);
   void work();
   bool take(Operation& operation);
   bool perform(const Operation& operation);
   void finish(const Operation& operation, bool well);
+  void forget(const Operation& operation);
   bool await(baleen_event_t& event, std::uint64_t value, bool of_step);
   void look();
   void ring() { event_signal(bell_, event_value(bell_) + 1); }
