@@ -99,7 +99,7 @@ TEST(Manifest, HoldsAHostsOwnOptionsAboveAllOthers) {
 TEST(Manifest, SaysTheSameInTheSameText) {
   const std::string one = good("[mesh]\n# two\ntensor = 2\ndata = 3\norder = ['data', 'tensor']").text;
   EXPECT_EQ(one, good("mesh = { data = 3, order = [\"data\", \"tensor\"], tensor = 2 }").text);
-  EXPECT_EQ(one, "mesh.data = 3\nmesh.order[0] = \"data\"\nmesh.order[1] = \"tensor\"\nmesh.tensor = 2\n");
+  EXPECT_EQ(one, "mesh.data = 3\nmesh.order[0] = 'data'\nmesh.order[1] = 'tensor'\nmesh.tensor = 2\n");
   EXPECT_NE(one, good("mesh = { data = 2, order = [\"data\", \"tensor\"], tensor = 3 }").text);
   EXPECT_NE(good(kTwoHosts).text.find("cluster.hosts[1].compute.threads = 3\n"), std::string::npos);
 }
