@@ -3,12 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <deque>
-#include <system_error>
 #include <utility>
 
+#include "core/app/option_checks.hpp"
 #include "core/input/nearest.hpp"
 #include "core/plugin/kinds.hpp"
 #include "core/plugin/option_value.hpp"
@@ -24,30 +22,6 @@ constexpr const char* kFooter =
 void parse_words(CLI::App& app, std::vector<std::string> words) {
   std::ranges::reverse(words);
   app.parse(std::move(words));
-}
-
-template <class Number>
-bool reads_as(const std::string& text, Number& out) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return code == std::errc() && end == text.data() + text.size();
-}
-
-CLI::Validator count_check(std::int64_t least) {
-  const auto check = [least](const std::string& text) -> std::string {
-    std::int64_t count = 0;
-    if (reads_as(text, count) && count >= least) return {};
-    return "must be a whole number of at least " + std::to_string(least) + ", not `" + text + "`";
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator temperature_check() {
-  const auto check = [](const std::string& text) -> std::string {
-    double number = 0;
-    if (reads_as(text, number) && number >= 0 && std::isfinite(number)) return {};
-    return "must be a number of at least 0, not `" + text + "`";
-  };
-  return CLI::Validator(check, "");
 }
 
 /// The options of EarlyOptions, as text. Both readings declare them here.
@@ -96,6 +70,7 @@ class Parser {
     for (CLI::App* sub : {run_, verify_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
+    add_secret();
     doctor_ = subcommand("doctor",
                          "Look at this machine and this installation: what is there, what is missing, how to get it");
   }
@@ -137,9 +112,20 @@ class Parser {
     sub.footer("Words after `--` are the script's own: baleen.arg(\"NAME\") reads `-- --NAME VALUE`.");
   }
 
+  void add_host(CLI::App& sub, HostOptions& out) {
+    sub.add_option("--host-index", host_index_,
+                   "Which of the manifest's hosts this is, where you start each one yourself; 0 is the first")
+        ->type_name("I")
+        ->check(count_check(0));
+    sub.add_option("--secret-file", out.secret_file,
+                   "With --host-index: what the job's hosts share, the same on each; `baleen secret FILE` makes one")
+        ->type_name("FILE");
+  }
+
   void add_run() {
     run_ = subcommand("run", "Train: run a script's job");
     add_script(*run_, run_options_);
+    add_host(*run_, run_options_.host);
     run_->add_option("--steps", steps_, "Number of steps, 0 to leave all as it starts; stands above the script's")
         ->type_name("N")
         ->check(count_check(0));
@@ -152,6 +138,7 @@ class Parser {
   void add_verify() {
     verify_ = subcommand("verify", "Check that the manifest's ranks compute what one rank computes");
     add_script(*verify_, verify_options_);
+    add_host(*verify_, verify_options_.host);
     verify_->add_option("--steps", steps_, "Number of steps to compare [20]")->type_name("N")->check(count_check(1));
     verify_->add_flag("--checked", verify_options_.checked, "Compare every collective with the other ranks'; slower");
   }
@@ -224,6 +211,7 @@ class Parser {
         ->check(CLI::Range(1e-3, 3600.0));
     bench_->add_flag("--own-memory", bench_options_.own_memory, "Buffers that are not the transport's own");
     bench_->add_flag("--json", bench_options_.json, "For programs: everything, as one JSON object");
+    add_host(*bench_, bench_options_.host);
     bench_->add_flag("--checked", bench_options_.checked, "Compare every collective with the other ranks'; slower");
   }
 
@@ -231,6 +219,11 @@ class Parser {
     list_ = subcommand("plugins", "List the plugins that are found; none is opened");
     list_->add_option("NAME", plugins_options_.names, "Show these with their options")->type_name("");
     list_->add_flag("--json", plugins_options_.json, "For programs: everything, as one JSON object");
+  }
+
+  void add_secret() {
+    secret_ = subcommand("secret", "Make a file with a new secret for the hosts of a job; only you can read it");
+    secret_->add_option("FILE", secret_options_.file, "The file to make")->required()->type_name("");
   }
 
   /// A flag for each option of a plugin that asks for one. A word that is taken stays with whoever had it first.
@@ -299,7 +292,7 @@ class Parser {
   }
 
   Result<Command> command() {
-    if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_))
+    if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_ || chosen() == secret_))
       return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
@@ -313,11 +306,9 @@ class Parser {
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
     if (chosen() == plan_) return with_script(plan_options_);
-    if (chosen() == bench_) {
-      BALEEN_TRY_ASSIGN(bench_options_.flags, used_flags());
-      return Command(bench_options_);
-    }
+    if (chosen() == bench_) return with_ranks(bench_options_);
     if (chosen() == list_) return Command(plugins_options_);
+    if (chosen() == secret_) return Command(secret_options_);
     return Command(DoctorOptions{});
   }
 
@@ -326,6 +317,13 @@ class Parser {
     if (!chosen()->get_option("--seed")->empty()) options.seed = seed_;
     if (!dtype_.empty()) options.dtype = dtype_;
     options.script_args = script_args_;
+    return with_ranks(options);
+  }
+
+  template <class Options>
+  Result<Command> with_ranks(Options& options) {
+    const CLI::Option* index = chosen()->get_option_no_throw("--host-index");
+    if (index && !index->empty()) options.host.index = host_index_;
     BALEEN_TRY_ASSIGN(options.flags, used_flags());
     return Command(options);
   }
@@ -335,7 +333,7 @@ class Parser {
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
   CLI::App *run_ = nullptr, *verify_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr,
-           *bench_ = nullptr, *list_ = nullptr, *doctor_ = nullptr;
+           *bench_ = nullptr, *list_ = nullptr, *secret_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
@@ -344,8 +342,9 @@ class Parser {
   PlanOptions plan_options_;
   BenchOptions bench_options_;
   PluginsOptions plugins_options_;
+  SecretOptions secret_options_;
   std::uint64_t seed_ = 0;
-  std::int64_t steps_ = 0;
+  std::int64_t steps_ = 0, host_index_ = 0;
   std::string dtype_, bench_what_;
   std::vector<std::string> script_args_;
   bool has_end_ = false;

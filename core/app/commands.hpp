@@ -24,8 +24,15 @@ struct Setup {
   RankLink* link = nullptr;          ///< borrowed; null unless a launcher started this process as a rank
 };
 
+/// Which part of a job on several hosts this process is, where a person starts each.
+struct HostOptions {
+  std::optional<std::int64_t> index;
+  std::filesystem::path secret_file;  ///< "-": standard input, from the first host; empty: none
+};
+
 /// What all commands share whose ranks talk to each other.
 struct RankOptions {
+  HostOptions host;                   ///< of `run`, `verify` and `bench`
   std::optional<std::uint64_t> seed;  ///< stands above the script's
   PluginFlags flags;                  ///< of compute, transport and monitor plugins
   bool checked = false;               ///< compare every collective with the other ranks'
@@ -80,6 +87,10 @@ struct PluginsOptions {
   bool json = false;
 };
 
+struct SecretOptions {
+  std::filesystem::path file;
+};
+
 int run_command(const RunOptions& options, const Setup& setup);
 int verify_command(const VerifyOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
@@ -88,5 +99,6 @@ int plan_command(const PlanOptions& options, const Setup& setup);
 int bench_command(const BenchOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);
 int doctor_command(const Setup& setup);
+int secret_command(const SecretOptions& options, const Setup& setup);
 
 }  // namespace baleen::app

@@ -44,8 +44,7 @@ Status graph(const GraphOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate, options.print_passes}));
   Job& job = described.script->job();
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
-  BALEEN_TRY_ASSIGN(const Plan plan,
-                    make_plan(std::move(job), setup.registry, pass_observer(options.print_passes)));
+  BALEEN_TRY_ASSIGN(const Plan plan, make_plan(std::move(job), setup.registry, pass_observer(options.print_passes)));
   for (const std::string& note : plan.notes) setup.log.info(note);
   const std::optional<ScheduledGraph>& chosen = generate ? plan.generate : plan.evaluate;
   if (options.graph != "train" && !chosen)

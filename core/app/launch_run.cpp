@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/app/exit_code.hpp"
+#include "core/app/launch_hosts.hpp"
 #include "core/app/prepare.hpp"
 #include "core/launch/cpu_sets.hpp"
 #include "core/launch/rank_link.hpp"
@@ -28,34 +29,24 @@ int threads_asked(const Member& compute) {
   return count ? static_cast<int>(*count) : 0;
 }
 
-/// The one host of the manifest.
-Result<ManifestHost> this_host(const Manifest& manifest) {
-  if (manifest.hosts.size() == 1) return manifest.hosts.front();
-  return unsupported("the manifest has " + std::to_string(manifest.hosts.size()) +
-                         " hosts; this version runs the ranks of one. Give one host more `ranks` instead",
-                     manifest.hosts[1].where);
-}
-
 /// `threads`: that the user gives each rank; 0: its share.
-Result<LaunchOptions> plan_launch(const Setup& setup, int threads) {
-  BALEEN_TRY_ASSIGN(const ManifestHost host, this_host(setup.manifest));
+Result<LaunchOptions> plan_launch(const RankOptions& options, const Setup& setup, int threads) {
   LaunchOptions launch;
   launch.command = setup.command;
-  launch.ranks = static_cast<int>(host.ranks);
-  launch.host = host.name;
-  launch.threads = threads;
   launch.log = setup.log;
+  BALEEN_TRY(add_hosts(launch, options.host, setup));
+  launch.threads = threads;
   return launch;
 }
 
 Result<LaunchOptions> plan_launch(const ScriptOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
-  return plan_launch(setup, threads_asked(prepared.compute.member));
+  return plan_launch(options, setup, threads_asked(prepared.compute.member));
 }
 
 Result<LaunchOptions> plan_launch(const BenchOptions& options, const Setup& setup) {
   BALEEN_TRY(prepare_transport(options, setup));
-  return plan_launch(setup, 0);
+  return plan_launch(options, setup, 0);
 }
 
 template <class Options>
@@ -92,6 +83,7 @@ int report(const Log& log, const Outcome& outcome) {
   if (outcome.status) return kSuccess;
   const Error& error = outcome.status.error();
   const int code = outcome.exit_code > 0 ? outcome.exit_code : exit_code(error.code);
+  if (outcome.is_told) return code;
   log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
   if (code == kOurBug) Log::dump(outcome.recorded.empty() ? log.recorded() : outcome.recorded);
   return code;

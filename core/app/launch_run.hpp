@@ -21,8 +21,8 @@ void share_threads(Member& compute, const Setup& setup);
 /// The same for a rank that is not started: as if `ranks` shared this machine.
 void share_threads_of(Member& compute, std::int64_t ranks);
 
-/// Says in one line how the ranks ended; returns the exit code. Where a signal ended them all, it ends this process
-/// too.
+/// Says in one line how the ranks ended, unless another host does; returns the exit code. Where a signal ended them
+/// all, it ends this process too.
 int report(const Log& log, const Outcome& outcome);
 
 }  // namespace baleen::app

@@ -54,8 +54,34 @@ Result<Member> choose_compute(const Registry& registry, const Manifest& manifest
   return choose(registry, "compute", manifest.compute, manifest.folder(), flags);
 }
 
-Result<Member> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags) {
-  return choose(registry, "transport", manifest.transport, manifest.folder(), flags);
+Result<ChosenTransport> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags) {
+  const std::string folder = manifest.folder();
+  ChosenTransport chosen;
+  if (!manifest.hierarchy) {
+    BALEEN_TRY_ASSIGN(chosen.inside, choose(registry, "transport", manifest.transport, folder, flags));
+    return chosen;
+  }
+  BALEEN_TRY_ASSIGN(chosen.inside, choose(registry, "transport", manifest.hierarchy->inside, folder, {}));
+  BALEEN_TRY_ASSIGN(chosen.between, choose(registry, "transport", manifest.hierarchy->between, folder, {}));
+  for (const PluginFlag& flag : flags) {
+    if (flag.kind != "transport") continue;
+    bool used = false;
+    for (Member* member : {&chosen.inside, &*chosen.between}) {
+      if (flag.plugin != member->descriptor.name) continue;
+      apply_flag(*member, flag);
+      used = true;
+    }
+    if (!used)
+      return invalid("belongs to transport `" + flag.plugin + "`, but this run uses `" + chosen.inside.descriptor.name +
+                         "` inside hosts and `" + chosen.between->descriptor.name + "` between them",
+                     flag.value.where);
+  }
+  return chosen;
+}
+
+std::string ChosenTransport::text() const {
+  if (!between) return inside.descriptor.name;
+  return inside.descriptor.name + " inside hosts, " + between->descriptor.name + " between";
 }
 
 Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,

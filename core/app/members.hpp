@@ -1,6 +1,7 @@
 /// \file Which members serve a run: the manifest's choice, the flags of the command line, or the best that was found.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,8 +34,15 @@ struct Member {
 
 /// The compute plugin of the manifest, or the best. A flag of another compute plugin than the chosen is an error.
 Result<Member> choose_compute(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
-/// As above, for runs of several ranks; also checks a transport that one rank does not need.
-Result<Member> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
+/// The transport of runs of several ranks: one for all, or one inside hosts and one between them.
+struct ChosenTransport {
+  Member inside;  ///< or of all ranks
+  std::optional<Member> between;
+
+  /// For people: a name, or what joins what.
+  std::string text() const;
+};
+Result<ChosenTransport> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
 /// The best monitor unless switched off, those that the manifest switches on, and those whose flags were used. By name.
 Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,
                                             const PluginFlags& flags);

@@ -18,7 +18,7 @@ class Ranks {
  public:
   /// Collective: connects the ranks of `link` by the chosen transport.
   static Result<std::unique_ptr<Ranks>> connect(const RankOptions& options, const Setup& setup,
-                                                const Opened& transport, Mesh mesh);
+                                                const OpenedTransport& transport, Mesh mesh);
   ~Ranks();
 
   Communicator& communicator() { return *communicator_; }

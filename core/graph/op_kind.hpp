@@ -67,6 +67,15 @@ struct InferContext {
   std::vector<ValueType> inputs;
 };
 
+/// An op that stands for two: its results are put in the place of `results`, in order.
+struct Join {
+  OpId with = kNone;  ///< the earlier one of the two; kNone: there is nothing to join
+  std::string kind;
+  std::vector<ValueId> inputs;
+  Attributes attributes;
+  std::vector<ValueId> results;
+};
+
 /// One kind of op. Built-in and plugin-given kinds register alike.
 struct OpKind {
   std::string name;
@@ -92,6 +101,10 @@ struct OpKind {
   /// A better form of `op` given what made its inputs (a loss over a projection becomes the fused loss): its results,
   /// or an empty list where there is none. May be null. [before differentiation]
   std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> fuse;
+
+  /// The op that computes `op` together with an earlier one whose work it would repeat (a loss's gradient needs the
+  /// logits that the loss had). May be null. [after placement]
+  std::function<Join(const Graph& graph, const Op& op)> join;
 
   bool has(Trait trait) const { return (traits & trait) != 0; }
 };

@@ -4,9 +4,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
+#include <optional>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace baleen {
 namespace {
@@ -17,7 +21,51 @@ int topology(int cpu, const char* item, int otherwise) {
   return file >> value ? value : otherwise;
 }
 
+/// The numbers of "0-3,8"; nothing where it is no such list.
+std::optional<std::set<int>> numbers_of(const std::string& list) {
+  constexpr int kMost = 1 << 16;
+  std::set<int> numbers;
+  const char *at = list.data(), *const end = at + list.size();
+  for (;;) {
+    int first = -1;
+    const auto [stop, code] = std::from_chars(at, end, first);
+    if (code != std::errc() || first < 0 || first > kMost) return std::nullopt;
+    int last = first;
+    at = stop;
+    if (at != end && *at == '-') {
+      const auto [stop2, code2] = std::from_chars(at + 1, end, last);
+      if (code2 != std::errc() || last < first || last > kMost) return std::nullopt;
+      at = stop2;
+    }
+    for (int number = first; number <= last; ++number) numbers.insert(number);
+    if (at == end) return numbers;
+    if (*at++ != ',') return std::nullopt;
+  }
+}
+
 }  // namespace
+
+Result<std::vector<Cpu>> choose_cpus(std::vector<Cpu> cpus, const std::string& list) {
+  if (list.empty()) return cpus;
+  const auto numbers = numbers_of(list);
+  if (!numbers) return invalid("`" + list + "` is no list of processors like \"0-3,8\"");
+  std::set<int> missing = *numbers;
+  for (const Cpu& cpu : cpus) missing.erase(cpu.number);
+  if (!missing.empty())
+    return invalid("`" + list + "` names processor " + std::to_string(*missing.begin()) +
+                   ", which this host lacks or this process may not use");
+  std::erase_if(cpus, [&](const Cpu& cpu) { return !numbers->contains(cpu.number); });
+  return cpus;
+}
+
+Status keep_to_cpus(const std::string& list) {
+  BALEEN_TRY_ASSIGN(const std::vector<Cpu> cpus, choose_cpus(usable_cpus(), list));
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const Cpu& cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu.number), &set);
+  if (sched_setaffinity(0, sizeof set, &set) == 0) return {};
+  return Error{BALEEN_IO, "cannot keep to the processors `" + list + "`", {}};
+}
 
 std::vector<Cpu> usable_cpus() {
   cpu_set_t allowed;

@@ -1,6 +1,9 @@
 /// \file How the ranks of one host share its processors.
 #pragma once
+#include <string>
 #include <vector>
+
+#include "baleen/result.hpp"
 
 namespace baleen {
 
@@ -13,6 +16,13 @@ struct Cpu {
 
 /// Those that this process may use. Where the system doesn't tell, every processor is a core of its own.
 std::vector<Cpu> usable_cpus();
+
+/// Those of `cpus` that `list` names, in the kernel's way: "0-3,8". Empty: all. INVALID where it is no such list, or
+/// names a processor that is not among them.
+Result<std::vector<Cpu>> choose_cpus(std::vector<Cpu> cpus, const std::string& list);
+
+/// Keeps this thread, and those it makes from now on, to the processors of a list as above.
+Status keep_to_cpus(const std::string& list);
 
 struct CpuShares {
   int threads = 1;                     ///< of each rank

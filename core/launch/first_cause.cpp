@@ -49,6 +49,8 @@ void FirstCause::judged(int rank, Error error, Moment moment) {
   events_.push_back({rank, {std::move(error), std::move(moment)}});
 }
 
+void FirstCause::lost_host(int host, Error error) { events_.push_back({-1, {std::move(error), {}}, false, 0, host}); }
+
 const FirstCause::Event& FirstCause::first() const {
   const auto primary = std::ranges::find(events_, false, &Event::lost_peer);
   return primary == events_.end() ? events_.front() : *primary;
@@ -58,7 +60,7 @@ FirstCause::Alike FirstCause::alike(const Event& event) const {
   Alike alike{{}, event.failure.moment};
   for (const Event& other : events_) {
     const Error &a = event.failure.error, &b = other.failure.error;
-    if (a.code != b.code || a.message != b.message || a.where != b.where) continue;
+    if (a.code != b.code || a.message != b.message || a.where != b.where || event.host != other.host) continue;
     alike.ranks.push_back(other.rank);
     alike.moment = common(alike.moment, other.failure.moment);
   }
@@ -67,14 +69,17 @@ FirstCause::Alike FirstCause::alike(const Event& event) const {
   return alike;
 }
 
+std::string FirstCause::who(const Event& event) const {
+  if (event.rank < 0) return event.host < 0 ? std::string() : "host " + topology_.host(event.host).name;
+  const std::vector<int> ranks = alike(event).ranks;
+  if (static_cast<int>(ranks.size()) == topology_.ranks()) return {};
+  return rank_list(ranks) + topology_.on_hosts(ranks);
+}
+
 std::string FirstCause::text(const Event& event) const {
-  const auto [ranks, common_moment] = alike(event);
-  std::string text;
-  if (static_cast<int>(ranks.size()) < ranks_) {
-    text = rank_list(ranks);
-    if (host_ != "localhost") text += " on " + host_;
-  }
-  if (const std::string moment = common_moment.text(); !moment.empty()) text += (text.empty() ? "" : ", ") + moment;
+  std::string text = who(event);
+  if (const std::string moment = alike(event).moment.text(); !moment.empty())
+    text += (text.empty() ? "" : ", ") + moment;
   return text + (text.empty() ? "" : ": ") + event.failure.error.text();
 }
 
@@ -100,8 +105,9 @@ std::vector<std::string> FirstCause::consequences() const {
   const Event& cause = first();
   const std::vector<int> named = alike(cause).ranks;
   for (const Event& event : events_) {
+    const bool is_told = event.rank < 0 ? event.host == cause.host : std::ranges::count(named, event.rank) > 0;
     const std::string line = "a consequence: " + text(event);
-    if (!std::ranges::count(named, event.rank) && !std::ranges::count(lines, line)) lines.push_back(line);
+    if (!is_told && !std::ranges::count(lines, line)) lines.push_back(line);
   }
   return lines;
 }

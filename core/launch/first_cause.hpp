@@ -3,9 +3,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/launch/failure.hpp"
+#include "core/launch/topology.hpp"
 
 namespace baleen {
 
@@ -13,15 +15,16 @@ namespace baleen {
 struct Outcome {
   Status status;  ///< or the first cause, its message naming the ranks (none where all failed alike) and the moment
   std::vector<std::string> recorded = {};  ///< the last lines of the log of the rank that failed first, if it sent them
-  int exit_code = -1;  ///< of the process that the cause is about, where it ended with one of its own
-  int signal = 0;      ///< the launcher was told to end by this signal, and the ranks did; `status` is good then
+  int exit_code = -1;    ///< of the process that the cause is about, where it ended with one of its own
+  int signal = 0;        ///< the launcher was told to end by this signal, and the ranks did; `status` is good then
+  bool is_told = false;  ///< by the first host's launcher, which speaks for this one
 };
 
 /// Collects what happened, in the order in which it became known. A rank's "peer lost" is a consequence as long as
 /// anything else happened.
 class FirstCause {
  public:
-  FirstCause(int ranks, std::string host) : ranks_(ranks), host_(std::move(host)) {}
+  explicit FirstCause(Topology topology) : topology_(std::move(topology)) {}
 
   /// The rank said so itself.
   void failed(int rank, Failure failure);
@@ -33,6 +36,8 @@ class FirstCause {
   void told_to_end(int rank, int signal);
   /// The launcher judges so: silence, no start, ...
   void judged(int rank, Error error, Moment moment);
+  /// The host itself is lost, or cannot go on; nothing more will be heard of its ranks. -1: no host in particular.
+  void lost_host(int host, Error error);
 
   bool any() const { return !events_.empty(); }
   /// Why the others are told to stop; needs any().
@@ -43,10 +48,11 @@ class FirstCause {
 
  private:
   struct Event {
-    int rank;
+    int rank;  ///< -1: of a host
     Failure failure;
     bool lost_peer = false;  ///< says that another rank ended
     int signal = 0;          ///< told to end
+    int host = -1;
   };
   const Event& first() const;
   /// The ranks that failed in the same way, and how far all of them had come.
@@ -57,8 +63,9 @@ class FirstCause {
   Alike alike(const Event& event) const;
   std::string text(const Event& event) const;
 
-  int ranks_;
-  std::string host_;
+  std::string who(const Event& event) const;
+
+  Topology topology_;
   std::vector<Event> events_;
   std::map<int, int> exit_codes_;
 };

@@ -28,7 +28,7 @@ void Output::flush() {
   sent_ = 0;
 }
 
-void LinePrefix::add(std::string_view bytes, Output& to) {
+void LinePrefix::add(std::string_view bytes, LineSink& to) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
     line_ += bytes.substr(0, end);
@@ -37,11 +37,11 @@ void LinePrefix::add(std::string_view bytes, Output& to) {
   }
 }
 
-void LinePrefix::end(Output& to) {
+void LinePrefix::end(LineSink& to) {
   if (!line_.empty()) pass_line(to);
 }
 
-void LinePrefix::pass_line(Output& to) {
+void LinePrefix::pass_line(LineSink& to) {
   to.add(prefix_ + line_ + '\n');
   line_.clear();
 }

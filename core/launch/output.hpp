@@ -7,17 +7,25 @@
 
 namespace baleen {
 
+/// Where lines of ranks go.
+class LineSink {
+ public:
+  virtual ~LineSink() = default;
+  virtual void add(std::string_view whole_lines) = 0;
+  /// So much waits that ranks should too.
+  virtual bool is_full() const = 0;
+};
+
 /// One of the launcher's own outputs. Borrows the descriptor, which rank 0 writes to as well, so it stays as it is:
 /// instead of making it non-blocking, `flush` writes no more than surely fits.
-class Output {
+class Output : public LineSink {
  public:
   explicit Output(int descriptor) : descriptor_(descriptor) {}
 
   int descriptor() const { return descriptor_; }
-  void add(std::string_view whole_lines);
+  void add(std::string_view whole_lines) override;
   bool empty() const { return waiting_.empty(); }
-  /// So much waits that ranks should too.
-  bool is_full() const { return waiting_.size() - sent_ > kMost; }
+  bool is_full() const override { return waiting_.size() - sent_ > kMost; }
   /// Writes, up to the end of a line if it can. Call when poll says that the descriptor takes something. Once a write
   /// has failed (a closed pipe) everything is dropped: a run does not end because nobody reads it.
   void flush();
@@ -36,13 +44,13 @@ class LinePrefix {
   explicit LinePrefix(std::string prefix) : prefix_(std::move(prefix)) {}
 
   /// Passes on what is complete. A line longer than 64 KiB goes in parts.
-  void add(std::string_view bytes, Output& to);
+  void add(std::string_view bytes, LineSink& to);
   /// The stream is over: a line without an end gets one.
-  void end(Output& to);
+  void end(LineSink& to);
 
  private:
   static constexpr std::size_t kLongest = std::size_t{1} << 16;
-  void pass_line(Output& to);
+  void pass_line(LineSink& to);
   std::string prefix_;
   std::string line_;
 };

@@ -19,7 +19,12 @@ struct Patience {
   Time remind{5'000};     ///< from the first wait at the rendezvous to naming those who are missing; then twice, ...
   Time stalled{
       30'000};  ///< without a new collective while ranks have begun unequally many, to saying so; then twice, ...
-  Time give_up{600'000};  ///< longest wait at the rendezvous, and longest stall
+  Time give_up{600'000};  ///< longest wait at the rendezvous, for a host, and longest stall
+  // Between hosts.
+  Time arrive{600'000};     ///< until all have joined
+  Time unheard{5'000};      ///< silence of another host's launcher
+  Time unconfirmed{3'000};  ///< from sending something to the network's word that it has come
+  Time shaking{5'000};      ///< a handshake, and looking for a name
 
   /// Between two heartbeats.
   static constexpr Time kBeat{200};

@@ -1,6 +1,7 @@
 /// \file Where a rank stands among the others, wherever it was told so.
 #pragma once
 #include <string>
+#include <vector>
 
 namespace baleen {
 
@@ -10,7 +11,10 @@ struct Place {
   int local_rank = 0;  ///< among the ranks of this host
   int local_ranks = 1;
   std::string host = "localhost";
-  int threads = 1;  ///< how many threads this rank should compute with
+  int threads = 1;     ///< how many threads this rank should compute with
+  int host_index = 0;  ///< of this host among the job's, from 0
+  /// The host of each rank, as an index; never decreasing. As long as `ranks`, or empty: all on this host.
+  std::vector<int> host_of_rank = {};
 
   bool operator==(const Place&) const = default;
 };

@@ -11,9 +11,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <system_error>
 
 #include "core/launch/file_handle.hpp"
 
@@ -34,6 +38,7 @@ struct Child {
 bool connect_streams(const ProcessStart& start) {
   if (start.out >= 0 && dup2(start.out, STDOUT_FILENO) < 0) return false;
   if (start.err >= 0 && dup2(start.err, STDERR_FILENO) < 0) return false;
+  if (start.in >= 0) return dup2(start.in, STDIN_FILENO) >= 0;
   if (start.keeps_input) return true;
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0;
@@ -44,9 +49,10 @@ bool connect_streams(const ProcessStart& start) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != child.parent) _exit(127);  // it died before the line above
   if (!start.cpus.empty()) sched_setaffinity(0, sizeof child.cpus, &child.cpus);
-  if (connect_streams(start) && fcntl(start.link, F_SETFD, 0) == 0) {
+  if (start.own_session) setsid();
+  if (connect_streams(start) && (start.link < 0 || fcntl(start.link, F_SETFD, 0) == 0)) {
     pthread_sigmask(SIG_SETMASK, &start.signals, nullptr);
-    execv("/proc/self/exe", child.words.data());
+    execv(start.program.empty() ? "/proc/self/exe" : start.program.c_str(), child.words.data());
   }
   const int why = errno;
   [[maybe_unused]] const ssize_t written = write(child.report, &why, sizeof why);
@@ -63,15 +69,28 @@ bool failed_within(int milliseconds, int report, int& why) {
   return count > 0 && read(report, &why, sizeof why) == static_cast<ssize_t>(sizeof why);
 }
 
-Error cannot_start(int why) {
-  return {BALEEN_IO, std::string("cannot start a process for a rank: ") + std::strerror(why), {}};
+Error cannot_start(int why, const ProcessStart& start) {
+  const std::string what = start.program.empty() ? "a process for a rank" : start.program;
+  return {BALEEN_IO, "cannot start " + what + ": " + std::strerror(why), {}};
 }
 
 }  // namespace
 
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : std::string();
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string file = (folder.empty() ? "." : folder) + '/' + name;
+    std::error_code none;
+    if (access(file.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(file, none)) return file;
+  }
+  return {};
+}
+
 Result<pid_t> start_process(const ProcessStart& start) {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_start(errno);
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_start(errno, start);
   FileHandle read_end(ends[0]), write_end(ends[1]);
 
   Child child{{}, {}, start, getpid(), write_end.get()};
@@ -82,13 +101,13 @@ Result<pid_t> start_process(const ProcessStart& start) {
   for (const int cpu : start.cpus) CPU_SET(static_cast<std::size_t>(cpu), &child.cpus);
 
   const pid_t process = fork();
-  if (process < 0) return cannot_start(errno);
+  if (process < 0) return cannot_start(errno, start);
   if (process == 0) become(child);
   write_end.close();
   int why = 0;
   if (!failed_within(kStartMilliseconds, read_end.get(), why)) return process;
   waitpid(process, nullptr, 0);
-  return cannot_start(why);
+  return cannot_start(why, start);
 }
 
 char process_state(pid_t process) {

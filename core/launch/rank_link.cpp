@@ -20,6 +20,7 @@
 
 #include "core/launch/file_handle.hpp"
 #include "core/launch/patience.hpp"
+#include "core/launch/process.hpp"
 #include "core/launch/wire.hpp"
 
 namespace baleen {
@@ -75,6 +76,7 @@ struct RankLink::Impl {
   std::atomic<const char*> phase{""};
   std::atomic<std::int64_t> collective{-1};
   std::thread thread;
+  Clock::time_point launcher_ran = Clock::now();  ///< when it was last seen not to be stopped
 
   Moment moment() const { return {step.load(), phase.load(), collective.load(), -1}; }
   bool send_bytes(std::string_view bytes, int flags);
@@ -85,7 +87,8 @@ struct RankLink::Impl {
   void listen();
   bool take_messages();
   void abort(const std::string& reason);
-  void end_without_launcher();
+  bool misses_launcher(Clock::time_point now);
+  void end_without_launcher(const std::string& why);
   bool stops_within(int milliseconds) const;
 };
 
@@ -137,6 +140,7 @@ void RankLink::Impl::listen() {
   for (;;) {
     const auto now = Clock::now();
     if (now >= next_beat) {
+      if (misses_launcher(now)) return end_without_launcher("the launcher of this host is stopped");
       beat();
       next_beat = now + Patience::kBeat;
     }
@@ -144,7 +148,8 @@ void RankLink::Impl::listen() {
     std::array<pollfd, 2> ready = {{{socket.get(), POLLIN, 0}, {stop_event.get(), POLLIN, 0}}};
     poll(ready.data(), ready.size(), static_cast<int>(left.count()));
     if (ready[1].revents) return;
-    if (ready[0].revents && !(receive(socket.get(), frames, 0) && take_messages())) return end_without_launcher();
+    if (ready[0].revents && !(receive(socket.get(), frames, 0) && take_messages()))
+      return end_without_launcher("the launcher is gone");
   }
 }
 
@@ -174,8 +179,16 @@ void RankLink::Impl::abort(const std::string& reason) {
   for (const auto& [number, callback] : callbacks) callback(reason);
 }
 
-void RankLink::Impl::end_without_launcher() {
-  abort("the launcher is gone");
+/// On one host a stopped launcher is waited for, since all the job is here. On several the others go on without it.
+bool RankLink::Impl::misses_launcher(Clock::time_point now) {
+  const std::vector<int>& hosts = place.host_of_rank;
+  if (hosts.empty() || hosts.front() == hosts.back()) return false;
+  if (process_state(getppid()) != 'T') launcher_ran = now;
+  return now - launcher_ran >= Patience().unheard;
+}
+
+void RankLink::Impl::end_without_launcher(const std::string& why) {
+  abort(why);
   // Normally the system has killed this process by now (PR_SET_PDEATHSIG).
   const Patience patience;
   if (!stops_within(static_cast<int>(patience.grace.count()))) kill(getpid(), SIGKILL);

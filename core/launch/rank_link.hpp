@@ -15,7 +15,8 @@ namespace baleen {
 
 /// A thread of its own beats and listens, so a busy rank counts as alive and a stopped one does not. Every member may
 /// be called from any thread. Once a peer is lost, everything that waits or would wait returns BALEEN_PEER_LOST with
-/// the first cause; if the launcher is gone and the process still there after the grace time, the process ends itself.
+/// the first cause; if the launcher is gone (with several hosts: or stopped for long) and the process still there after
+/// the grace time, the process ends itself.
 class RankLink {
  public:
   /// How the launcher begins the one word that it adds to the command, and what it says first.

@@ -73,7 +73,7 @@ Status RankProcess::spawn(ProcessStart start) {
   link_ = FileHandle(ends[0]);
   far.link = FileHandle(ends[1]);
   fcntl(link_.get(), F_SETFL, O_NONBLOCK);
-  start.keeps_input = place_.local_rank == 0;
+  start.keeps_input = place_.rank == 0;
   if (place_.rank != 0) {
     BALEEN_TRY(open_pipe(out_, far.out));
     BALEEN_TRY(open_pipe(err_, far.err));
@@ -121,12 +121,12 @@ Result<std::vector<Message>> RankProcess::receive(Clock::time_point now) {
   }
 }
 
-void RankProcess::read_output(Output& out, Output& err) {
+void RankProcess::read_output(LineSink& out, LineSink& err) {
   if (!out.is_full()) read_some(out_, [&](std::string_view bytes) { out_lines_.add(bytes, out); });
   if (!err.is_full()) read_some(err_, [&](std::string_view bytes) { err_lines_.add(bytes, err); });
 }
 
-void RankProcess::finish_output(Output& out, Output& err) {
+void RankProcess::finish_output(LineSink& out, LineSink& err) {
   // A process that the rank left behind may hold the other ends open; what the rank itself wrote is all there.
   read_some(out_, [&](std::string_view bytes) { out_lines_.add(bytes, out); });
   read_some(err_, [&](std::string_view bytes) { err_lines_.add(bytes, err); });

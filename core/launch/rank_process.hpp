@@ -39,9 +39,9 @@ class RankProcess {
   Result<std::vector<Message>> receive(Clock::time_point now);
 
   /// Moves what there is of its output.
-  void read_output(Output& out, Output& err);
+  void read_output(LineSink& out, LineSink& err);
   /// The same to the end; closes both.
-  void finish_output(Output& out, Output& err);
+  void finish_output(LineSink& out, LineSink& err);
 
   /// How the process ended (as waitpid tells), once, when it did.
   std::optional<int> take_end();

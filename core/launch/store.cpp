@@ -27,7 +27,7 @@ Store::Answers Store::barrier(int rank, std::uint32_t request, const std::string
   const auto at = barriers_.try_emplace(key).first;
   at->second.push_back({rank, request, number_++});
   if (!left_.empty()) return break_barrier(at);
-  if (static_cast<int>(at->second.size()) < ranks_) return {};
+  if (static_cast<int>(at->second.size()) < topology_.ranks()) return {};
   Answers answers;
   for (const Pending& each : at->second) answers.push_back({each.rank, each.request});
   barriers_.erase(at);
@@ -45,7 +45,7 @@ Store::Answers Store::leave(int rank) {
 Store::Answers Store::break_barrier(Waiting::iterator barrier) {
   const std::vector<int> left(left_.begin(), left_.end());
   const std::string text =
-      "rendezvous: " + rank_list(left) + " ended without coming to the barrier `" + barrier->first + "`";
+      "rendezvous: " + topology_.named(left) + " ended without coming to the barrier `" + barrier->first + "`";
   Answers answers;
   for (const Pending& each : barrier->second) answers.push_back({each.rank, each.request, BALEEN_INTERNAL, text});
   barriers_.erase(barrier);
@@ -91,12 +91,12 @@ std::string Store::waiting_text() const {
   for (const Pending& each : pending) here.insert(each.rank);
   const std::set<int> excused = at_barrier ? here : waiting_ranks();
   std::vector<int> missing;
-  for (int rank = 0; rank < ranks_; ++rank)
+  for (int rank = 0; rank < topology_.ranks(); ++rank)
     if (!excused.contains(rank) && !left_.contains(rank)) missing.push_back(rank);
   const std::vector<int> waiting(here.begin(), here.end());
   const std::string text = rank_list(waiting) + (waiting.size() == 1 ? " waits" : " wait") +
                            (at_barrier ? " at barrier `" : " for key `") + key + "`; ";
-  return text + (missing.empty() ? "nobody is left to come" : "still waiting for " + rank_list(missing));
+  return text + (missing.empty() ? "nobody is left to come" : "still waiting for " + topology_.named(missing));
 }
 
 }  // namespace baleen

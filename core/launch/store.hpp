@@ -7,9 +7,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "baleen/result.hpp"
+#include "core/launch/topology.hpp"
 
 namespace baleen {
 
@@ -24,7 +26,7 @@ class Store {
   };
   using Answers = std::vector<Answer>;
 
-  explicit Store(int ranks) : ranks_(ranks) {}
+  explicit Store(Topology topology) : topology_(std::move(topology)) {}
 
   /// A key is set once: a second time is INVALID.
   Answers put(int rank, std::uint32_t request, const std::string& key, const std::string& value);
@@ -43,8 +45,8 @@ class Store {
   };
   /// Nothing where nobody waits.
   std::optional<Wait> oldest_wait() const;
-  /// About the oldest wait: "ranks 0, 1 wait at barrier `start`; still waiting for ranks 3, 5". For a key those are
-  /// missed who wait for nothing themselves.
+  /// About the oldest wait: "ranks 0, 1 wait at barrier `start`; still waiting for ranks 3, 5 (hosts a, b)". For a key
+  /// those are missed who wait for nothing themselves.
   std::string waiting_text() const;
 
  private:
@@ -57,7 +59,7 @@ class Store {
   Answers break_barrier(Waiting::iterator barrier);
   std::set<int> waiting_ranks() const;
 
-  int ranks_;
+  Topology topology_;
   std::uint64_t number_ = 0;
   std::map<std::string, std::string> values_;
   Waiting getting_;

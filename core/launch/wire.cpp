@@ -1,6 +1,7 @@
 /// \file Packing and unpacking: whole numbers of eight bytes, texts behind their length.
 #include "core/launch/wire.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -65,6 +66,12 @@ class Unpacker {
   bool broken_ = false;
 };
 
+std::vector<int> take_numbers(Unpacker& from) {
+  std::vector<int> numbers;
+  for (auto left = from.number(); left > 0 && from.has_more(); --left) numbers.push_back(from.number<int>());
+  return numbers;
+}
+
 Moment take_moment(Unpacker& from) {
   Moment moment;
   moment.step = from.number();
@@ -81,44 +88,60 @@ std::string to_frame(const Message& message) {
                                .number(static_cast<std::int64_t>(message.kind))
                                .number(message.request)
                                .number(message.code)
+                               .number(message.rank)
                                .text(message.key)
                                .text(message.value)
                                .take();
   return Packer().text(body).take();
 }
 
-Result<std::optional<Message>> Frames::next() {
-  const std::string_view left = std::string_view(bytes_).substr(read_);
-  if (left.size() < kNumber) return std::optional<Message>();
-  const auto size = Unpacker(left.substr(0, kNumber)).number();
+Result<std::optional<std::size_t>> frame_size(std::string_view bytes) {
+  if (bytes.size() < kNumber) return std::optional<std::size_t>();
+  const auto size = Unpacker(bytes.substr(0, kNumber)).number();
   if (size < 0 || size > kLongest) return internal("the control channel carries no messages of this program");
-  if (left.size() - kNumber < static_cast<std::size_t>(size)) return std::optional<Message>();
+  return std::optional(kNumber + static_cast<std::size_t>(size));
+}
 
-  Unpacker from(left.substr(kNumber, static_cast<std::size_t>(size)));
+Result<Message> message_from(std::string_view frame) {
+  Unpacker from(frame.substr(std::min(kNumber, frame.size())));
   Message message;
-  message.kind = from.number<MessageKind>();
+  const auto kind = from.number();
   message.request = from.number<std::uint32_t>();
   message.code = from.number<baleen_status_t>();
+  message.rank = from.number<int>();
   message.key = from.text();
   message.value = from.text();
   BALEEN_TRY(from.check());
-  read_ += kNumber + static_cast<std::size_t>(size);
-  if (read_ == bytes_.size()) {
-    bytes_.clear();
-    read_ = 0;
-  }
+  if (kind < 1 || kind > static_cast<std::int64_t>(kLastMessageKind))
+    return internal("a message on the control channel is of an unknown kind");
+  message.kind = static_cast<MessageKind>(kind);
+  return message;
+}
+
+void Inbox::drop(std::size_t count) {
+  constexpr std::size_t kWorthMoving = std::size_t{1} << 16;
+  read_ += count;
+  if (read_ < bytes_.size() && read_ < kWorthMoving) return;
+  bytes_.erase(0, read_);
+  read_ = 0;
+}
+
+Result<std::optional<Message>> Frames::next() {
+  const std::string_view left = inbox_.view();
+  BALEEN_TRY_ASSIGN(const std::optional<std::size_t> size, frame_size(left));
+  if (!size || left.size() < *size) return std::optional<Message>();
+  BALEEN_TRY_ASSIGN(Message message, message_from(left.substr(0, *size)));
+  inbox_.drop(*size);
   return std::optional<Message>(std::move(message));
 }
 
 std::string to_bytes(const Place& place) {
-  return Packer()
-      .number(place.rank)
-      .number(place.ranks)
-      .number(place.local_rank)
-      .number(place.local_ranks)
-      .text(place.host)
-      .number(place.threads)
-      .take();
+  Packer packer;
+  packer.number(place.rank).number(place.ranks).number(place.local_rank).number(place.local_ranks);
+  packer.text(place.host).number(place.threads).number(place.host_index);
+  packer.number(static_cast<std::int64_t>(place.host_of_rank.size()));
+  for (const int host : place.host_of_rank) packer.number(host);
+  return packer.take();
 }
 
 Result<Place> place_from(std::string_view bytes) {
@@ -130,6 +153,8 @@ Result<Place> place_from(std::string_view bytes) {
   place.local_ranks = from.number<int>();
   place.host = from.text();
   place.threads = from.number<int>();
+  place.host_index = from.number<int>();
+  place.host_of_rank = take_numbers(from);
   BALEEN_TRY(from.check());
   return place;
 }
@@ -163,6 +188,24 @@ Result<Failure> failure_from(std::string_view bytes) {
   failure.moment = take_moment(from);
   BALEEN_TRY(from.check());
   return failure;
+}
+
+std::string to_bytes(const RankEnd& end) {
+  Packer packer;
+  packer.number(end.status).number(end.killed).number(end.done).number(end.told);
+  return packer.take() + to_bytes(end.moment);
+}
+
+Result<RankEnd> rank_end_from(std::string_view bytes) {
+  Unpacker from(bytes);
+  RankEnd end;
+  end.status = from.number<int>();
+  end.killed = from.number() != 0;
+  end.done = from.number() != 0;
+  end.told = from.number() != 0;
+  end.moment = take_moment(from);
+  BALEEN_TRY(from.check());
+  return end;
 }
 
 }  // namespace baleen

@@ -8,45 +8,45 @@
 
 namespace baleen {
 
-const char* to_string(Collective collective) {
+const char* to_string(CollectiveOp collective) {
   switch (collective) {
-    case Collective::all_reduce: return "all_reduce";
-    case Collective::reduce_scatter: return "reduce_scatter";
-    case Collective::reduce: return "reduce_to";
-    case Collective::all_gather: return "all_gather";
-    case Collective::all_to_all: return "all_to_all";
-    case Collective::broadcast: return "broadcast";
-    case Collective::send: return "send";
-    case Collective::take_shard: return "take_shard";
-    case Collective::take_partial: return "take_partial";
-    case Collective::take_at: return "take_at";
+    case CollectiveOp::all_reduce: return "all_reduce";
+    case CollectiveOp::reduce_scatter: return "reduce_scatter";
+    case CollectiveOp::reduce: return "reduce_to";
+    case CollectiveOp::all_gather: return "all_gather";
+    case CollectiveOp::all_to_all: return "all_to_all";
+    case CollectiveOp::broadcast: return "broadcast";
+    case CollectiveOp::send: return "send";
+    case CollectiveOp::take_shard: return "take_shard";
+    case CollectiveOp::take_partial: return "take_partial";
+    case CollectiveOp::take_at: return "take_at";
   }
   return "?";
 }
 
-std::optional<Collective> collective_named(const std::string& name) {
-  for (int c = 0; c <= static_cast<int>(Collective::take_at); ++c)
-    if (name == to_string(static_cast<Collective>(c))) return static_cast<Collective>(c);
+std::optional<CollectiveOp> collective_named(const std::string& name) {
+  for (int c = 0; c <= static_cast<int>(CollectiveOp::take_at); ++c)
+    if (name == to_string(static_cast<CollectiveOp>(c))) return static_cast<CollectiveOp>(c);
   return std::nullopt;
 }
 
-bool sends(Collective collective) { return collective < Collective::take_shard; }
+bool sends(CollectiveOp collective) { return collective < CollectiveOp::take_shard; }
 
-std::optional<Collective> collective_between(const Placement& from, const Placement& to) {
+std::optional<CollectiveOp> collective_between(const Placement& from, const Placement& to) {
   if (from.same_kind(to)) return std::nullopt;
   if (from.is_replicate())
-    return to.cut() ? Collective::take_shard : to.is_at() ? Collective::take_at : Collective::take_partial;
+    return to.cut() ? CollectiveOp::take_shard : to.is_at() ? CollectiveOp::take_at : CollectiveOp::take_partial;
   if (from.is_partial()) {
     if (to.is_partial()) return std::nullopt;
-    return to.cut() ? Collective::reduce_scatter : to.is_at() ? Collective::reduce : Collective::all_reduce;
+    return to.cut() ? CollectiveOp::reduce_scatter : to.is_at() ? CollectiveOp::reduce : CollectiveOp::all_reduce;
   }
-  if (to.is_partial()) return Collective::take_partial;
+  if (to.is_partial()) return CollectiveOp::take_partial;
   if (from.cut()) {
     if (to.is_at()) return std::nullopt;
-    return to.cut() ? Collective::all_to_all : Collective::all_gather;
+    return to.cut() ? CollectiveOp::all_to_all : CollectiveOp::all_gather;
   }
   if (to.cut()) return std::nullopt;
-  return to.is_at() ? Collective::send : Collective::broadcast;
+  return to.is_at() ? CollectiveOp::send : CollectiveOp::broadcast;
 }
 
 double mean_elements(const Shape& shape, const Layout& layout, const Mesh& mesh, int axis) {
@@ -59,16 +59,16 @@ double mean_elements(const Shape& shape, const Layout& layout, const Mesh& mesh,
 namespace {
 
 /// What a collective over `n` ranks sends per rank, where each holds `bytes` without the axis.
-double sent(Collective collective, double bytes, double n) {
+double sent(CollectiveOp collective, double bytes, double n) {
   const double others = (n - 1) / n;
   switch (collective) {
-    case Collective::all_reduce: return 2 * others * bytes;
-    case Collective::reduce_scatter:
-    case Collective::reduce:
-    case Collective::all_gather:
-    case Collective::broadcast: return others * bytes;
-    case Collective::all_to_all: return others * bytes / n;
-    case Collective::send: return n > 1 ? bytes / n : 0;
+    case CollectiveOp::all_reduce: return 2 * others * bytes;
+    case CollectiveOp::reduce_scatter:
+    case CollectiveOp::reduce:
+    case CollectiveOp::all_gather:
+    case CollectiveOp::broadcast: return others * bytes;
+    case CollectiveOp::all_to_all: return others * bytes / n;
+    case CollectiveOp::send: return n > 1 ? bytes / n : 0;
     default: return 0;
   }
 }
@@ -172,7 +172,7 @@ class Search {
     Step step{*collective, {axis}, layout, with_placement(layout, axis, then), 0};
     const double bytes = mean_elements(shape_, layout, mesh_, axis) * element_bytes_,
                  n = static_cast<double>(mesh_.size(axis));
-    step.bytes = *collective == Collective::all_to_all
+    step.bytes = *collective == CollectiveOp::all_to_all
                      ? bytes / n * moved_share(step.from, step.to, shape_, mesh_, step.axes)
                      : sent(*collective, bytes, n);
     add(from, std::move(step));
@@ -189,7 +189,7 @@ class Search {
     for (int axis : now)
       if (!stays(axis)) then.push_back(axis);
     if (then == now) return;
-    Step step{Collective::all_to_all, {}, layout, with_order(layout, dim, then), 0};
+    Step step{CollectiveOp::all_to_all, {}, layout, with_order(layout, dim, then), 0};
     double held = static_cast<double>(element_count(shape_)) * element_bytes_;
     for (std::size_t i = 0; i < layout.size(); ++i)
       if (layout[i].cut()) held /= static_cast<double>(mesh_.axes[i].size);

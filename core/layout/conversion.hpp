@@ -5,7 +5,7 @@
 namespace baleen {
 
 /// What a step does along its axis. The last three send nothing.
-enum class Collective {
+enum class CollectiveOp {
   all_reduce,      ///< partial → replicate
   reduce_scatter,  ///< partial → shard
   reduce,          ///< partial → at
@@ -19,19 +19,19 @@ enum class Collective {
 };
 
 /// Also the name of the op.
-const char* to_string(Collective collective);
+const char* to_string(CollectiveOp collective);
 /// The way back.
-std::optional<Collective> collective_named(const std::string& name);
+std::optional<CollectiveOp> collective_named(const std::string& name);
 /// Whether ranks talk.
-bool sends(Collective collective);
+bool sends(CollectiveOp collective);
 
 /// The step for one axis, where the table has one: nothing for equal placements, and for those that go through
 /// replicate (shard → at, at → shard, and from one kind of partial to the other).
-std::optional<Collective> collective_between(const Placement& from, const Placement& to);
+std::optional<CollectiveOp> collective_between(const Placement& from, const Placement& to);
 
 /// One collective between two layouts that differ in `axes`.
 struct Step {
-  Collective collective = Collective::all_reduce;
+  CollectiveOp collective = CollectiveOp::all_reduce;
   std::vector<int> axes;  ///< ascending; one, except where all_to_all changes a nesting
   Layout from, to;
   /// Sent per rank, the mean over the group: (n−1)/n of what a rank holds without the axis (twice that for all_reduce,

@@ -8,86 +8,17 @@
 #include <utility>
 
 #include "core/input/nearest.hpp"
+#include "core/manifest/choice.hpp"
+#include "core/manifest/cluster.hpp"
 #include "core/manifest/toml_document.hpp"
-#include "core/manifest/toml_value.hpp"
+#include "core/manifest/toml_entry.hpp"
 
 namespace baleen {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostRanks = 1 << 20;
-constexpr double kMostMebibytes = 1e9;
 constexpr std::string_view kMicroAxis = "micro";  // the virtual axis of micro-batches
-
-/// A key with its value, and the places of both.
-struct Entry {
-  std::string key;
-  const toml::node* node;
-  std::string key_where;
-  std::string where;
-};
-
-std::vector<Entry> entries(const toml::table& table) {
-  std::vector<Entry> out;
-  for (auto&& [key, node] : table) {
-    const std::string key_where = where_of(key.source());
-    const std::string where = where_of(node.source());
-    out.push_back({std::string(key.str()), &node, key_where, where.empty() ? key_where : where});
-  }
-  return out;
-}
-
-Error wrong_type(const Entry& entry, std::string_view wanted) {
-  return invalid("`" + entry.key + "` must be " + std::string(wanted) + ", not " + std::string(type_of(*entry.node)),
-                 entry.where);
-}
-
-Error unknown_key(const Entry& entry, std::span<const std::string> known) {
-  return invalid(unknown_word("key", entry.key, known), entry.key_where);
-}
-
-Result<const toml::table*> as_table(const Entry& entry) {
-  if (const auto* table = entry.node->as_table()) return table;
-  return wrong_type(entry, "a table");
-}
-
-Result<const toml::array*> as_array(const Entry& entry, std::string_view wanted) {
-  if (const auto* array = entry.node->as_array()) return array;
-  return wrong_type(entry, wanted);
-}
-
-Result<std::string> as_string(const Entry& entry) {
-  if (!entry.node->is_string()) return wrong_type(entry, "a string");
-  const std::string text = *entry.node->value<std::string>();
-  if (text.empty()) return invalid("`" + entry.key + "` is empty", entry.where);
-  return text;
-}
-
-Result<std::int64_t> as_count(const Entry& entry) {
-  if (!entry.node->is_integer()) return wrong_type(entry, "a whole number");
-  const std::int64_t count = *entry.node->value<std::int64_t>();
-  if (count >= 1 && count <= kMostRanks) return count;
-  return invalid(
-      "`" + entry.key + "` must be from 1 to " + std::to_string(kMostRanks) + ", not " + std::to_string(count),
-      entry.where);
-}
-
-/// A number of MiB, fractions too, as whole bytes.
-Result<std::uint64_t> as_mebibytes(const Entry& entry) {
-  if (!entry.node->is_number()) return wrong_type(entry, "a number of MiB");
-  const double mebibytes = *entry.node->value<double>(), bytes = mebibytes * 1048576.0;
-  if (bytes >= 1 && mebibytes <= kMostMebibytes) return static_cast<std::uint64_t>(bytes);
-  return invalid("`" + entry.key + "` must be a number of MiB above 0 and up to " + number_text(kMostMebibytes) +
-                     ", not " + number_text(mebibytes),
-                 entry.where);
-}
-
-/// An item of an array, as an entry of the array's name.
-Entry item_of(const Entry& array, const toml::node& item) {
-  const std::string where = where_of(item.source());
-  return {array.key, &item, array.key_where, where.empty() ? array.where : where};
-}
 
 class Reader {
  public:
@@ -96,15 +27,15 @@ class Reader {
   Result<Manifest> read(const toml::table& root) {
     static const std::vector<std::string> kKnown = {"cluster",  "mesh",    "compute", "transport",
                                                     "monitors", "plugins", "memory",  "plan"};
-    for (const Entry& entry : entries(root)) {
+    for (const TomlEntry& entry : entries(root)) {
       if (entry.key == "cluster")
-        BALEEN_TRY(read_cluster(entry));
+        BALEEN_TRY(read_hosts(entry));
       else if (entry.key == "mesh")
         BALEEN_TRY(read_mesh(entry));
       else if (entry.key == "compute")
-        BALEEN_TRY(read_member(entry, out_.compute));
+        BALEEN_TRY(read_choice(entry, out_, out_.compute));
       else if (entry.key == "transport")
-        BALEEN_TRY(read_member(entry, out_.transport));
+        BALEEN_TRY(read_transport(entry, out_));
       else if (entry.key == "monitors")
         BALEEN_TRY(read_monitors(entry));
       else if (entry.key == "plugins")
@@ -121,47 +52,17 @@ class Reader {
   }
 
  private:
-  Status read_cluster(const Entry& cluster) {
-    BALEEN_TRY_ASSIGN(const toml::table* table, as_table(cluster));
-    for (const Entry& entry : entries(*table)) {
-      if (entry.key != "hosts") return unknown_key(entry, std::vector<std::string>{"hosts"});
-      BALEEN_TRY_ASSIGN(const toml::array* hosts, as_array(entry, "an array of hosts"));
-      if (hosts->empty()) return invalid("`hosts` names no host", entry.where);
-      out_.hosts.clear();
-      for (const toml::node& item : *hosts) BALEEN_TRY(read_host(item_of(entry, item)));
-      has_hosts_ = true;
-    }
+  Status read_hosts(const TomlEntry& cluster) {
+    BALEEN_TRY_ASSIGN(has_hosts_, read_cluster(cluster, out_));
     return {};
   }
 
-  Status read_host(const Entry& item) {
-    if (!item.node->is_table()) return wrong_type(item, "an array of tables like { name = \"a\", ranks = 2 }");
-    ManifestHost host;
-    host.name.clear();
-    host.where = item.where;
-    for (const Entry& entry : entries(*item.node->as_table())) {
-      if (entry.key == "name") {
-        BALEEN_TRY_ASSIGN(host.name, as_string(entry));
-      } else if (entry.key == "ranks") {
-        BALEEN_TRY_ASSIGN(host.ranks, as_count(entry));
-      } else {
-        return unknown_key(entry, std::vector<std::string>{"name", "ranks"});
-      }
-    }
-    if (host.name.empty()) return invalid("a host needs a `name`", item.where);
-    for (const ManifestHost& other : out_.hosts)
-      if (other.name == host.name)
-        return invalid("host `" + host.name + "` stands here twice; give it more `ranks` instead", item.where);
-    out_.hosts.push_back(std::move(host));
-    return {};
-  }
-
-  Status read_mesh(const Entry& mesh) {
+  Status read_mesh(const TomlEntry& mesh) {
     BALEEN_TRY_ASSIGN(const toml::table* table, as_table(mesh));
     mesh_where_ = mesh.where;
     has_mesh_ = true;
-    std::optional<Entry> order;
-    for (const Entry& entry : entries(*table)) {
+    std::optional<TomlEntry> order;
+    for (const TomlEntry& entry : entries(*table)) {
       if (entry.key == "order")
         order = entry;
       else
@@ -176,10 +77,10 @@ class Reader {
   }
 
   /// `tensor.row = 2` is a table in TOML and one axis here.
-  Status read_axis(const Entry& entry, const std::string& prefix) {
+  Status read_axis(const TomlEntry& entry, const std::string& prefix) {
     const std::string name = prefix + entry.key;
     if (const auto* parts = entry.node->as_table()) {
-      for (const Entry& part : entries(*parts)) BALEEN_TRY(read_axis(part, name + "."));
+      for (const TomlEntry& part : entries(*parts)) BALEEN_TRY(read_axis(part, name + "."));
       return {};
     }
     if (name == kMicroAxis)
@@ -189,13 +90,13 @@ class Reader {
     return {};
   }
 
-  Status apply_order(const Entry& order) {
+  Status apply_order(const TomlEntry& order) {
     BALEEN_TRY_ASSIGN(const toml::array* names, as_array(order, "an array of axis names"));
     std::vector<std::string> known;
     for (const ManifestAxis& axis : out_.mesh) known.push_back(axis.name);
     std::vector<ManifestAxis> sorted;
     for (const toml::node& node : *names) {
-      const Entry item = item_of(order, node);
+      const TomlEntry item = item_of(order, node);
       BALEEN_TRY_ASSIGN(const std::string name, as_string(item));
       const auto axis = std::ranges::find(out_.mesh, name, &ManifestAxis::name);
       if (axis == out_.mesh.end()) return invalid(unknown_word("axis", name, known), item.where);
@@ -210,37 +111,16 @@ class Reader {
     return {};
   }
 
-  Status read_member(const Entry& section, ManifestChoice& choice) {
+  Status read_monitors(const TomlEntry& section) {
     BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
-    choice.where = section.where;
-    for (const Entry& entry : entries(*table)) {
-      if (entry.key != "plugin") {
-        BALEEN_TRY(add_option(entry, choice.options));
-        continue;
-      }
-      choice.where = entry.where;
-      BALEEN_TRY_ASSIGN(choice.plugin, as_string(entry));
-      if (choice.plugin.find('/') != std::string::npos) choice.plugin = resolved(choice.plugin, entry.where).string();
-    }
-    return {};
-  }
-
-  static Status add_option(const Entry& entry, UserValues& options) {
-    BALEEN_TRY_ASSIGN(UserValue value, to_user_value(*entry.node, entry.key, entry.where));
-    options.insert_or_assign(entry.key, std::move(value));
-    return {};
-  }
-
-  Status read_monitors(const Entry& section) {
-    BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
-    for (const Entry& entry : entries(*table)) {
+    for (const TomlEntry& entry : entries(*table)) {
       ManifestMonitor monitor;
       monitor.plugin = entry.key;
       monitor.where = entry.key_where;
       if (const auto* flag = entry.node->as_boolean()) {
         monitor.on = flag->get();
       } else if (const auto* options = entry.node->as_table()) {
-        for (const Entry& option : entries(*options)) BALEEN_TRY(add_option(option, monitor.options));
+        for (const TomlEntry& option : entries(*options)) BALEEN_TRY(add_option(option, monitor.options));
       } else {
         return wrong_type(entry, "a table of options, true or false");
       }
@@ -249,23 +129,23 @@ class Reader {
     return {};
   }
 
-  Status read_plugins(const Entry& section) {
+  Status read_plugins(const TomlEntry& section) {
     BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
-    for (const Entry& entry : entries(*table)) {
+    for (const TomlEntry& entry : entries(*table)) {
       if (entry.key != "paths") return unknown_key(entry, std::vector<std::string>{"paths"});
       BALEEN_TRY_ASSIGN(const toml::array* paths, as_array(entry, "an array of paths"));
       for (const toml::node& node : *paths) {
-        const Entry item = item_of(entry, node);
+        const TomlEntry item = item_of(entry, node);
         BALEEN_TRY_ASSIGN(const std::string path, as_string(item));
-        out_.plugin_paths.push_back({resolved(path, item.where), item.where});
+        out_.plugin_paths.push_back({resolved_path(out_, path, item.where), item.where});
       }
     }
     return {};
   }
 
-  Status read_memory(const Entry& section) {
+  Status read_memory(const TomlEntry& section) {
     BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
-    for (const Entry& entry : entries(*table)) {
+    for (const TomlEntry& entry : entries(*table)) {
       if (entry.key != "activations_mb") return unknown_key(entry, std::vector<std::string>{"activations_mb"});
       BALEEN_TRY_ASSIGN(const std::uint64_t bytes, as_mebibytes(entry));
       out_.activations = ManifestBudget{bytes, entry.where};
@@ -273,15 +153,15 @@ class Reader {
     return {};
   }
 
-  Status read_plan(const Entry& plan) {
+  Status read_plan(const TomlEntry& plan) {
     BALEEN_TRY_ASSIGN(const toml::array* steps, as_array(plan, "an array of tables, each [[plan]]"));
     out_.plan.emplace();
     for (const toml::node& node : *steps) {
-      const Entry item = item_of(plan, node);
+      const TomlEntry item = item_of(plan, node);
       if (!node.is_table()) return wrong_type(item, "an array of tables, each [[plan]]");
       ManifestChoice step;
       step.where = item.where;
-      for (const Entry& entry : entries(*node.as_table())) {
+      for (const TomlEntry& entry : entries(*node.as_table())) {
         if (entry.key != "strategy") {
           BALEEN_TRY(add_option(entry, step.options));
           continue;
@@ -304,18 +184,13 @@ class Reader {
         return invalid("the mesh has more than " + std::to_string(kMostRanks) + " ranks", axis.where);
     }
     if (has_mesh_ && !has_hosts_) out_.hosts.front().ranks = product;
+    BALEEN_TRY(check_cuts(out_));
     if (product == out_.ranks()) return {};
     const std::string hosts = "the hosts have " + std::to_string(out_.ranks()) + " ranks";
     if (!has_mesh_)
       return invalid(hosts + ", but there is no [mesh]; name an axis of that size there", out_.hosts.front().where);
     return invalid("the mesh has " + std::to_string(product) + " ranks, but " + hosts + "; make them equal",
                    mesh_where_);
-  }
-
-  fs::path resolved(const std::string& path, const std::string& where) const {
-    std::error_code code;
-    const fs::path base = from_set(where) ? fs::current_path(code) : fs::path(out_.folder());
-    return (base / path).lexically_normal();
   }
 
   Manifest out_;
@@ -332,6 +207,14 @@ std::int64_t Manifest::ranks() const {
   return total;
 }
 
+Manifest Manifest::on_host(std::size_t host) const {
+  Manifest own = *this;
+  for (const auto& [name, value] : hosts[host].compute) own.compute.options.insert_or_assign(name, value);
+  ManifestChoice& transport = own.hierarchy ? own.hierarchy->between : own.transport;
+  for (const auto& [name, value] : hosts[host].transport) transport.options.insert_or_assign(name, value);
+  return own;
+}
+
 std::string Manifest::folder() const {
   std::error_code code;
   return file.empty() ? fs::current_path(code).string() : fs::absolute(file, code).parent_path().string();
@@ -345,7 +228,9 @@ std::string_view manifest_library() {
 
 Result<Manifest> parse_manifest(std::string_view text, const fs::path& file, std::span<const std::string> sets) {
   BALEEN_TRY_ASSIGN(const toml::table root, read_document(text, file.string(), sets));
-  return Reader(file).read(root);
+  BALEEN_TRY_ASSIGN(Manifest manifest, Reader(file).read(root));
+  manifest.text = flat_text(root);
+  return manifest;
 }
 
 Result<Manifest> read_manifest(const fs::path& file, std::span<const std::string> sets) {

@@ -18,6 +18,10 @@ struct ManifestHost {
   std::string name = "localhost";
   std::int64_t ranks = 1;
   std::string where;
+  std::string address = {};  ///< as the other hosts reach it; empty: by its name
+  std::string cores = {};    ///< processors that its ranks may use, as "0-3,8"; empty: all
+  /// Options that stand above the sections' on this host.
+  UserValues compute = {}, transport = {};
 };
 
 struct ManifestAxis {
@@ -31,6 +35,14 @@ struct ManifestChoice {
   std::string plugin;
   UserValues options;
   std::string where;
+};
+
+/// Two transports that serve together.
+struct ManifestHierarchy {
+  ManifestChoice inside;            ///< hosts
+  ManifestChoice between;           ///< hosts; a host's own options of the transport are this one's
+  std::int64_t ranks_per_host = 0;  ///< cuts hosts into parts of so many ranks; 0: they stay whole
+  std::string ranks_where;
 };
 
 struct ManifestMonitor {
@@ -56,15 +68,25 @@ struct ManifestPath {
 struct Manifest {
   std::filesystem::path file;  ///< empty where there is none
   std::vector<ManifestHost> hosts = {ManifestHost{}};
+  std::int64_t port = 0;           ///< where the first host meets the others; 0: not said
+  std::string listen;              ///< address that it listens at; empty: its own
+  std::vector<std::string> start;  ///< command that starts another host, but for its last word; empty: the usual
+  std::int64_t wait_seconds = 0;   ///< longest wait for the hosts; 0: not said
   std::vector<ManifestAxis> mesh;  ///< outermost first
   ManifestChoice compute;
   ManifestChoice transport;
+  std::optional<ManifestHierarchy> hierarchy;       ///< instead of `transport`
   std::vector<ManifestMonitor> monitors;            ///< in order of name
   std::vector<ManifestPath> plugin_paths;           ///< folders or libraries
   std::optional<ManifestBudget> activations;        ///< what a rank may hold at once beside model states
   std::optional<std::vector<ManifestChoice>> plan;  ///< strategies in order; stands above the script's plan
 
+  /// All of it, `--set` included, a line for each value: equal texts say the same.
+  std::string text;
+
   std::int64_t ranks() const;
+  /// As it holds on that host: with the host's own options.
+  Manifest on_host(std::size_t host) const;
   /// What relative paths in the manifest are relative to: its folder, or the working folder. Without a trailing '/'.
   std::string folder() const;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <memory>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -72,7 +73,29 @@ Status apply_set(toml::table& root, const std::string& set) {
   return {};
 }
 
+void write_flat(const std::string& name, const toml::node& node, std::ostringstream& out) {
+  if (const auto* table = node.as_table()) {
+    for (auto&& [key, value] : *table)
+      write_flat((name.empty() ? "" : name + ".") + std::string(key.str()), value, out);
+  } else if (const auto* array = node.as_array()) {
+    for (std::size_t i = 0; i < array->size(); ++i)
+      write_flat(name + "[" + std::to_string(i) + "]", *array->get(i), out);
+  } else {
+    out << name << " = ";
+    node.visit([&](const auto& value) {
+      if constexpr (toml::is_value<decltype(value)>) out << value;
+    });
+    out << '\n';
+  }
+}
+
 }  // namespace
+
+std::string flat_text(const toml::table& root) {
+  std::ostringstream out;
+  write_flat({}, root, out);
+  return out.str();
+}
 
 Result<toml::table> read_document(std::string_view text, const std::string& name, std::span<const std::string> sets) {
   BALEEN_TRY_ASSIGN(toml::table root, parse(text, name));

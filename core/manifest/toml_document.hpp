@@ -17,6 +17,9 @@ Result<toml::table> read_document(std::string_view text, const std::string& name
 /// "file:line:column", or "--set key=value". Empty for what was made without a source.
 std::string where_of(const toml::source_region& source);
 
+/// A line for each value, "cluster.hosts[0].ranks = 2", in order of keys.
+std::string flat_text(const toml::table& root);
+
 /// True for what stands on the command line, not in the file.
 bool from_set(std::string_view where);
 

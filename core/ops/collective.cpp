@@ -23,7 +23,7 @@ bool renests(const Layout& from, const Layout& to) {
   return from != to;
 }
 
-Result<Types> infer_conversion(Collective collective, const InferContext& context) {
+Result<Types> infer_conversion(CollectiveOp collective, const InferContext& context) {
   const std::string kind = to_string(collective);
   BALEEN_TRY(check_attributes(kind, context.attributes,
                               {{"axes", AttributeType::integers},
@@ -42,7 +42,7 @@ Result<Types> infer_conversion(Collective collective, const InferContext& contex
   for (const Layout* layout : {&from, &to})
     for (const Placement& p : *layout) BALEEN_TRY(check_dimension(kind, p, context.inputs[0]));
   const bool fits = count == 1 ? collective_between(from[0], to[0]) == collective
-                               : collective == Collective::all_to_all && renests(from, to);
+                               : collective == CollectiveOp::all_to_all && renests(from, to);
   if (!fits) return invalid(kind + " does not turn " + before + " into " + after);
   return Types{context.inputs[0]};
 }
@@ -61,7 +61,7 @@ Iteration iterate_conversion(const Graph& graph, const Op& op) {
   return result;
 }
 
-OpKind kind_of(Collective collective) {
+OpKind kind_of(CollectiveOp collective) {
   OpKind kind;
   kind.name = to_string(collective);
   kind.traits = kStructural | kPure | (sends(collective) ? std::uint32_t{kCollective} : 0u);
@@ -86,8 +86,8 @@ Status check_mesh_axes(const std::string& kind, const Attributes& attributes) {
 }
 
 Status register_collective(OpRegistry& registry) {
-  for (int c = 0; c <= static_cast<int>(Collective::take_at); ++c)
-    BALEEN_TRY(registry.add(kind_of(static_cast<Collective>(c))));
+  for (int c = 0; c <= static_cast<int>(CollectiveOp::take_at); ++c)
+    BALEEN_TRY(registry.add(kind_of(static_cast<CollectiveOp>(c))));
   return {};
 }
 

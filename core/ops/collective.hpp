@@ -10,7 +10,7 @@ Status check_mesh_axes(const std::string& kind, const Attributes& attributes);
 
 /// The form for values of a local region, which have shapes and no layout: extents change where pieces are joined or
 /// cut.
-Result<Types> infer_local_collective(Collective collective, const InferContext& context);
+Result<Types> infer_local_collective(CollectiveOp collective, const InferContext& context);
 /// The dimensions that a collective of a local region joins or cuts may not be cut otherwise.
 Iteration iterate_local_collective(const Graph& graph, const Op& op);
 

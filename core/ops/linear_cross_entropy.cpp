@@ -118,6 +118,48 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
       {build.matmul(s.logits + "," + s.w + "->" + s.x, d, w), build.matmul(s.x + "," + s.logits + "->" + s.w, x, d)});
 }
 
+const char* const kJoint = "linear_cross_entropy_and_grad";
+
+Result<Types> infer_joint(const InferContext& context) {
+  const std::string name = kJoint;
+  BALEEN_TRY(check_loss_attributes(name, context.attributes, {{"transposed", AttributeType::integer, false}}));
+  BALEEN_TRY(check_count(name, context, 4, 4));
+  const Named x{"x", context.inputs[0]}, w{"w", context.inputs[1]}, target{"target", context.inputs[2]},
+      dloss{"dloss", context.inputs[3]};
+  BALEEN_TRY(check_projection(name, context.attributes, x, w));
+  BALEEN_TRY(check_floats(name, {x, dloss}));
+  BALEEN_TRY(check_loss_rows(name, x, {target, dloss}));
+  const ValueType row = without_last(x.type);
+  return Types{row, row, x.type, w.type};
+}
+
+/// Of some classes alone there is no loss to take the gradient of.
+Iteration iteration_joint(const Graph& graph, const Op& op) {
+  const Letters l = letters_of(graph, op);
+  return {{l.x, "..", l.rows, l.rows}, {l.rows, l.rows, l.x, ".."}, {}, {}};
+}
+
+Result<Values> expand_joint(Graph& graph, const Op& op) {
+  Builder build(graph);
+  const Values loss = build.many("linear_cross_entropy", {op.inputs[0], op.inputs[1], op.inputs[2]}, op.attributes, 2);
+  const Values grad = build.many("linear_cross_entropy_grad",
+                                 {op.inputs[0], op.inputs[1], op.inputs[2], loss[1], op.inputs[3]}, op.attributes, 2);
+  return build.finish({loss[0], loss[1], grad[0], grad[1]});
+}
+
+/// Who reads a loss's lse is its gradient, and has its attributes.
+Join join_grad(const Graph& graph, const Op& op) {
+  const Op* loss = graph.producer(op.inputs[3]);
+  if (!loss || loss->kind->name != "linear_cross_entropy" || loss->outputs[1] != op.inputs[3] ||
+      !std::equal(loss->inputs.begin(), loss->inputs.end(), op.inputs.begin()))
+    return {};
+  return {loss->id,
+          kJoint,
+          {op.inputs[0], op.inputs[1], op.inputs[2], op.inputs[4]},
+          op.attributes,
+          {loss->outputs[0], loss->outputs[1], op.outputs[0], op.outputs[1]}};
+}
+
 }  // namespace
 
 Status register_linear_cross_entropy(OpRegistry& registry) {
@@ -138,7 +180,17 @@ Status register_linear_cross_entropy(OpRegistry& registry) {
   grad.iteration = iteration_grad;
   grad.cost = cost(6);
   grad.expand = expand_grad;
-  return registry.add(std::move(grad));
+  grad.join = join_grad;
+  BALEEN_TRY(registry.add(std::move(grad)));
+
+  OpKind joint;
+  joint.name = kJoint;
+  joint.traits = kPure | kSensitive;
+  joint.infer = infer_joint;
+  joint.iteration = iteration_joint;
+  joint.cost = cost(6);
+  joint.expand = expand_joint;
+  return registry.add(std::move(joint));
 }
 
 }  // namespace baleen::ops

@@ -11,15 +11,15 @@ namespace {
 
 constexpr AttributeType kInteger = AttributeType::integer;
 
-std::vector<AttributeRule> local_rules(Collective collective) {
+std::vector<AttributeRule> local_rules(CollectiveOp collective) {
   std::vector<AttributeRule> rules{{"axes", AttributeType::integers}};
   switch (collective) {
-    case Collective::all_reduce: rules.push_back({"reduction", AttributeType::text, false}); break;
-    case Collective::reduce:
-    case Collective::broadcast: rules.push_back({"root", kInteger}); break;
-    case Collective::reduce_scatter:
-    case Collective::all_gather: rules.insert(rules.end(), {{"dim", kInteger}, {"size", kInteger}}); break;
-    case Collective::all_to_all:
+    case CollectiveOp::all_reduce: rules.push_back({"reduction", AttributeType::text, false}); break;
+    case CollectiveOp::reduce:
+    case CollectiveOp::broadcast: rules.push_back({"root", kInteger}); break;
+    case CollectiveOp::reduce_scatter:
+    case CollectiveOp::all_gather: rules.insert(rules.end(), {{"dim", kInteger}, {"size", kInteger}}); break;
+    case CollectiveOp::all_to_all:
       rules.insert(rules.end(), {{"from_dim", kInteger}, {"to_dim", kInteger}, {"size", kInteger}});
       break;
     default: break;
@@ -144,7 +144,7 @@ OpKind kind_of(const char* name, std::uint32_t traits, Result<Types> (*infer)(co
 
 }  // namespace
 
-Result<Types> infer_local_collective(Collective collective, const InferContext& context) {
+Result<Types> infer_local_collective(CollectiveOp collective, const InferContext& context) {
   const std::string kind = to_string(collective);
   const auto rules = local_rules(collective);
   if (rules.size() == 1)
@@ -154,9 +154,9 @@ Result<Types> infer_local_collective(Collective collective, const InferContext& 
   BALEEN_TRY(check_count(kind, context, 1, 1));
   ValueType y = context.inputs[0];
   if (context.attributes.has("size")) BALEEN_TRY(check_size(kind, context.attributes));
-  if (collective == Collective::all_gather) BALEEN_TRY(join(kind, "dim", context, y));
-  if (collective == Collective::reduce_scatter) BALEEN_TRY(divide(kind, "dim", context, y));
-  if (collective == Collective::all_to_all) {
+  if (collective == CollectiveOp::all_gather) BALEEN_TRY(join(kind, "dim", context, y));
+  if (collective == CollectiveOp::reduce_scatter) BALEEN_TRY(divide(kind, "dim", context, y));
+  if (collective == CollectiveOp::all_to_all) {
     if (context.attributes.integer("from_dim") == context.attributes.integer("to_dim"))
       return invalid(kind + ": `from_dim` and `to_dim` are both " +
                      std::to_string(context.attributes.integer("to_dim")) + "; it joins one and cuts the other");

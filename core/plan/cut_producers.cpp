@@ -31,9 +31,9 @@ bool hides_indices(const Layout& layout) {
 }
 
 bool moves_parts(const Op& op) {
-  const auto is = [&](Collective collective) { return op.kind->name == to_string(collective); };
+  const auto is = [&](CollectiveOp collective) { return op.kind->name == to_string(collective); };
   return op.attributes.has("from") &&
-         (is(Collective::take_shard) || is(Collective::all_to_all) || is(Collective::all_gather));
+         (is(CollectiveOp::take_shard) || is(CollectiveOp::all_to_all) || is(CollectiveOp::all_gather));
 }
 
 bool may_cut(const Graph& graph, const Op& conversion) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "baleen/dtype.hpp"
 
@@ -74,18 +75,20 @@ class SectionFuser {
     members_[b].clear();
   }
 
+  /// What the groups compute themselves is no operand: it stays in the tile.
   bool small_enough(std::size_t a, std::size_t b) const {
-    std::size_t operands = 0, instructions = 0;
-    std::vector<ValueId> seen;
+    std::size_t instructions = 0;
+    std::set<ValueId> operands;
     for (std::size_t g : {a, b})
       for (std::size_t m : members_[g]) {
         const Op& op = graph_.op(ops_[m]);
         instructions += op.attributes.expression("expression").code.size();
-        for (ValueId v : op.inputs)
-          if (std::find(seen.begin(), seen.end(), v) == seen.end()) seen.push_back(v);
+        for (ValueId v : op.inputs) {
+          const auto it = index_.find(graph_.value(v).producer);
+          if (it == index_.end() || (group_[it->second] != a && group_[it->second] != b)) operands.insert(v);
+        }
       }
-    operands = seen.size();
-    return operands <= kMaxOperands && instructions <= kMaxInstructions;
+    return operands.size() <= kMaxOperands && instructions <= kMaxInstructions;
   }
 
   /// Is there a path from group a to group b through a third op of this section? (Sections are ordered, so no path

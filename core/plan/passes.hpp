@@ -11,6 +11,10 @@ inline constexpr const char* kApartTag = "apart";
 /// Replaces ops by the fused forms that their kinds offer (OpKind::fuse), unless a strategy set them apart.
 Status fuse_kinds(Graph& graph);
 
+/// Puts one op in the place of two where the later would repeat the earlier's work (OpKind::join), unless a strategy
+/// set them apart or the later's operands depend on the earlier's results. What waits for the results moves behind it.
+Status join_kinds(Graph& graph);
+
 /// The loss's gradient with respect to the trainable parameters: d(sum/weight), in the order of `job.parameters`; kNone
 /// where frozen or not reached.
 Result<std::vector<ValueId>> differentiate_loss(Graph& graph, const Job& job);

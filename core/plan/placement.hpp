@@ -103,7 +103,7 @@ struct PlacedGraph {
 struct Transfer {
   Phase phase = Phase::forward;
   std::string axis;  ///< several are joined by "+"
-  std::string kind;  ///< a Collective's name, "internal", or an offer's name
+  std::string kind;  ///< a CollectiveOp's name, "internal", or an offer's name
   double bytes = 0;  ///< sent per rank
   ValueId value = kNone;
 };

@@ -40,6 +40,8 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
   graph.remove_dead();
   BALEEN_TRY(shard_micro(graph, micro_batches));
   BALEEN_TRY(phases.after("micro-batches", graph));
+  BALEEN_TRY(join_kinds(graph));
+  BALEEN_TRY(phases.after("join", graph));
   BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule_loops(std::move(graph), micro_batches));
   BALEEN_TRY(fuse_pointwise(scheduled));
   BALEEN_TRY(phases.after("fuse pointwise", scheduled.graph));

@@ -55,7 +55,7 @@ class Facts {
       if (const Value& value = graph_.value(v); !is_whole(value.layout)) pieces_.emplace(value.shape, value.layout);
     const bool converts = op.attributes.has("from");
     if (converts) moves_.emplace(graph_.value(op.inputs[0]).shape, layout_of(op.inputs[0]), layout_of(op.outputs[0]));
-    if (converts && op.kind->name == to_string(Collective::take_partial))
+    if (converts && op.kind->name == to_string(CollectiveOp::take_partial))
       for (const std::int64_t axis : op.attributes.integers("axes")) ends_.insert(static_cast<int>(axis));
     if (roles_ == Roles::ignored) return;
     if (op.kind->name == "pick") picks_.emplace(static_cast<int>(op.attributes.integer("axes")), op.inputs);

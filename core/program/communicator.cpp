@@ -2,12 +2,21 @@
 #include "core/program/communicator.hpp"
 
 #include "baleen/event.hpp"
-#include "baleen/plugin.hpp"
+#include "core/hierarchy/plugin_transport.hpp"
 
 namespace baleen {
 
-Communicator::Communicator(Plugin plugin, Mesh mesh, std::int64_t rank)
-    : plugin_(plugin), mesh_(std::move(mesh)), rank_(rank), at_(coordinates(mesh_, rank)) {}
+Communicator::Communicator(std::unique_ptr<OpenTransport> transport, Mesh mesh, std::int64_t rank)
+    : transport_(std::move(transport)), mesh_(std::move(mesh)), rank_(rank), at_(coordinates(mesh_, rank)) {}
+
+Result<std::unique_ptr<Communicator>> Communicator::create(std::unique_ptr<OpenTransport> transport, std::int64_t rank,
+                                                           Mesh mesh, Options options) {
+  if (options.hosts.empty()) options.hosts.resize(static_cast<std::size_t>(rank_count(mesh)));
+  std::unique_ptr<Communicator> made(new Communicator(std::move(transport), std::move(mesh), rank));
+  made->hosts_ = std::move(options.hosts);
+  made->begins_ = std::move(options.begins);
+  return made;
+}
 
 Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const baleen_settings_t& settings,
                                                            const baleen_rendezvous_t& rendezvous, Mesh mesh,
@@ -15,14 +24,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const 
   if (rank_count(mesh) != rendezvous.ranks)
     return internal("a mesh of " + std::to_string(rank_count(mesh)) + " ranks and a rendezvous of " +
                     std::to_string(rendezvous.ranks));
-  BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
-  std::unique_ptr<Communicator> made(new Communicator(plugin, std::move(mesh), rendezvous.rank));
-  made->table_ = *table;
   const baleen_transport_flags_t flags =
       options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
-  BALEEN_TRY(plugin.check(table->create(plugin.host(), &settings, &rendezvous, flags, &made->transport_)));
-  made->begins_ = std::move(options.begins);
-  return made;
+  BALEEN_TRY_ASSIGN(auto transport, PluginTransport::create(plugin, settings, rendezvous, flags));
+  return create(std::move(transport), rendezvous.rank, std::move(mesh), std::move(options));
 }
 
 Status Communicator::prepare_end() {
@@ -44,14 +49,10 @@ Status Communicator::meet_at_end() {
   return check();
 }
 
-Communicator::~Communicator() {
-  if (!transport_) return;
-  settle();
-  table_.destroy(transport_);
-}
+Communicator::~Communicator() { settle(); }
 
 void Communicator::settle() {
-  for (const auto& [ranks, group] : groups_) table_.group_destroy(transport_, group);
+  for (const auto& [ranks, group] : groups_) transport_->group_destroy(group);
   groups_.clear();
 }
 
@@ -66,8 +67,7 @@ Result<void*> Communicator::group_along(const std::vector<std::string>& axes) {
   auto found = groups_.find(members);
   if (found == groups_.end()) {
     const std::vector<std::int32_t> ranks(members.begin(), members.end());
-    void* made = nullptr;
-    BALEEN_TRY(plugin_.check(table_.group_create(transport_, ranks.data(), ranks.size(), &made)));
+    BALEEN_TRY_ASSIGN(void* const made, transport_->group_create(ranks));
     found = groups_.emplace(members, made).first;
   }
   return found->second;
@@ -81,19 +81,9 @@ Status Communicator::meet(const std::vector<std::string>& axes) {
 
 Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec) {
   BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
-  void* slot = nullptr;
-  BALEEN_TRY(plugin_.check(table_.prepare(transport_, group, &spec, &slot)));
-  return slot;
+  return transport_->prepare(group, spec);
 }
 
-void Communicator::abort(const std::string& reason) {
-  if (transport_) table_.abort(transport_, abi(reason));
-}
-
-Result<void*> Communicator::allocate(std::uint64_t bytes) {
-  void* base = nullptr;
-  BALEEN_TRY(plugin_.check(table_.allocate(transport_, bytes, &base)));
-  return base;
-}
+void Communicator::abort(const std::string& reason) { transport_->abort(reason); }
 
 }  // namespace baleen

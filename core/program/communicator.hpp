@@ -1,4 +1,4 @@
-/// \file A transport plugin's instance with RAII and C++ errors, on the ranks of a mesh.
+/// \file A transport on the ranks of a mesh: its groups, and what all ranks do together.
 #pragma once
 #include <functional>
 #include <map>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "baleen/transport.h"
+#include "core/hierarchy/open_transport.hpp"
 #include "core/layout/mesh.hpp"
 #include "core/plugin/plugin.hpp"
 
@@ -19,8 +19,13 @@ class Communicator {
     bool checked = false;
     /// Told the number of each collective that this rank begins, from 1.
     std::function<void(std::int64_t number)> begins = {};
+    /// The host of each rank, as an index; empty: all share one.
+    std::vector<int> hosts = {};
   };
 
+  /// `transport` joins the ranks of the mesh; this one is `rank`.
+  static Result<std::unique_ptr<Communicator>> create(std::unique_ptr<OpenTransport> transport, std::int64_t rank,
+                                                      Mesh mesh, Options options);
   /// Collective over all ranks of the mesh: connects them through `rendezvous`, whose rank is this one's.
   static Result<std::unique_ptr<Communicator>> create(Plugin plugin, const baleen_settings_t& settings,
                                                       const baleen_rendezvous_t& rendezvous, Mesh mesh,
@@ -34,6 +39,8 @@ class Communicator {
   const Mesh& mesh() const { return mesh_; }
   /// This rank's coordinates.
   const Coordinates& at() const { return at_; }
+  /// The host of each rank, as an index from 0; as long as `ranks()`.
+  const std::vector<int>& hosts() const { return hosts_; }
 
   /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for:
   /// all ranks ask in one order. `meet` is for ranks that have no collective along these axes but take part in making
@@ -43,7 +50,7 @@ class Communicator {
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value) {
     if (begins_) begins_(++begun_);
-    return plugin_.check(table_.start(transport_, slot, after, after_value, done, done_value));
+    return transport_->start(slot, after, after_value, done, done_value);
   }
   /// Collective over all ranks, once and before any other call.
   Status prepare_end();
@@ -51,7 +58,7 @@ class Communicator {
   /// all fail with the names of both places.
   Status meet_at_end();
   /// OK, or why an operation failed.
-  Status check() { return plugin_.check(table_.check(transport_)); }
+  Status check() { return transport_->check(); }
   /// Ends every operation that a failure left unfinished and all groups with their slots: afterwards nothing touches
   /// the events and the memory of programs any more.
   void settle();
@@ -59,25 +66,22 @@ class Communicator {
   void abort(const std::string& reason);
 
   /// Whether it has memory of its own for arenas.
-  bool allocates() const { return table_.allocate != nullptr; }
-  Result<void*> allocate(std::uint64_t bytes);
-  void release(void* base) { table_.release(transport_, base); }
-  bool registers() const { return table_.register_arena != nullptr; }
-  Status add_arena(void* base, std::uint64_t bytes) {
-    return plugin_.check(table_.register_arena(transport_, base, bytes));
-  }
-  void remove_arena(void* base) { table_.unregister_arena(transport_, base); }
+  bool allocates() const { return transport_->allocates(); }
+  Result<void*> allocate(std::uint64_t bytes) { return transport_->allocate(bytes); }
+  void release(void* base) { transport_->release(base); }
+  bool registers() const { return transport_->registers(); }
+  Status add_arena(void* base, std::uint64_t bytes) { return transport_->register_arena(base, bytes); }
+  void remove_arena(void* base) { transport_->unregister_arena(base); }
 
  private:
-  Communicator(Plugin plugin, Mesh mesh, std::int64_t rank);
+  Communicator(std::unique_ptr<OpenTransport> transport, Mesh mesh, std::int64_t rank);
   Result<void*> group_along(const std::vector<std::string>& axes);
 
-  Plugin plugin_;
-  baleen_transport_t table_{};
-  void* transport_ = nullptr;
+  std::unique_ptr<OpenTransport> transport_;
   Mesh mesh_;
   std::int64_t rank_;
   Coordinates at_;
+  std::vector<int> hosts_;
   std::map<std::vector<std::int64_t>, void*> groups_;
   std::function<void(std::int64_t)> begins_;
   std::int64_t begun_ = 0;

@@ -108,7 +108,7 @@ Wire Exchange::wire(baleen_collective_t op, std::uint64_t count, std::uint64_t b
   return result;
 }
 
-Result<LowValue> Exchange::convert(Collective collective, LowValue x, const Layout& from, const ResultSpec& to) {
+Result<LowValue> Exchange::convert(CollectiveOp collective, LowValue x, const Layout& from, const ResultSpec& to) {
   Layout target = to.layout;
   target.resize(lowered_.mesh.axes.size());
   const Sides both = sides(to.type.shape, from, target);
@@ -118,20 +118,20 @@ Result<LowValue> Exchange::convert(Collective collective, LowValue x, const Layo
       std::none_of(both.after.begin(), both.after.end(), held))
     return packer_.zeros(to);  // another coordinate of an axis that takes no part has the value
   switch (collective) {
-    case Collective::all_reduce: {
+    case CollectiveOp::all_reduce: {
       Wire call = wire(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
       call.reduction = reduction_of(from[axis]);
       return packer_.call(std::move(call), x, to);
     }
-    case Collective::reduce_scatter: return reduce_scatter(x, both, to);
-    case Collective::all_gather: return all_gather(x, both, to);
-    case Collective::all_to_all: return all_to_all(x, both, to);
-    case Collective::reduce: return reduce(x, target[axis].argument, reduction_of(from[axis]), to);
-    case Collective::broadcast: return broadcast(x, from[axis].argument, to);
-    case Collective::send: return send(x, both, to);
-    case Collective::take_shard: return take_shard(x, both, to);
-    case Collective::take_partial: return take_partial(x, both, to);
-    case Collective::take_at: return both.after[place_].held ? packer_.finish(x, to) : packer_.zeros(to);
+    case CollectiveOp::reduce_scatter: return reduce_scatter(x, both, to);
+    case CollectiveOp::all_gather: return all_gather(x, both, to);
+    case CollectiveOp::all_to_all: return all_to_all(x, both, to);
+    case CollectiveOp::reduce: return reduce(x, target[axis].argument, reduction_of(from[axis]), to);
+    case CollectiveOp::broadcast: return broadcast(x, from[axis].argument, to);
+    case CollectiveOp::send: return send(x, both, to);
+    case CollectiveOp::take_shard: return take_shard(x, both, to);
+    case CollectiveOp::take_partial: return take_partial(x, both, to);
+    case CollectiveOp::take_at: return both.after[place_].held ? packer_.finish(x, to) : packer_.zeros(to);
   }
   return refuse("no such conversion");
 }

@@ -13,7 +13,7 @@ class Exchange {
   Exchange(Lowered& lowered, OpEmitter& emitter, const Op& op, std::uint32_t section);
 
   /// `x`, which lies as `from` (one placement per mesh axis), as what `to` says. Both have one global shape.
-  Result<LowValue> convert(Collective collective, LowValue x, const Layout& from, const ResultSpec& to);
+  Result<LowValue> convert(CollectiveOp collective, LowValue x, const Layout& from, const ResultSpec& to);
   /// A collective between values of a local region.
   Result<LowValue> in_region(LowValue x, const ResultSpec& y);
 

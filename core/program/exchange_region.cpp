@@ -12,7 +12,7 @@ baleen_reduction_t reduction_named(const Attributes& attributes) {
 
 Result<LowValue> Exchange::in_region(LowValue x, const ResultSpec& y) {
   const std::string& kind = op_.kind->name;
-  const auto is = [&](Collective collective) { return kind == to_string(collective); };
+  const auto is = [&](CollectiveOp collective) { return kind == to_string(collective); };
   const Attributes& attributes = op_.attributes;
   if (attributes.has("size") && attributes.integer("size") != members())
     return refuse("`size` is " + std::to_string(attributes.integer("size")) + ", and " + std::to_string(members()) +
@@ -20,17 +20,17 @@ Result<LowValue> Exchange::in_region(LowValue x, const ResultSpec& y) {
   if (attributes.has("root") && (attributes.integer("root") < 0 || attributes.integer("root") >= members()))
     return refuse("`root` is " + std::to_string(attributes.integer("root")) + ", and " + std::to_string(members()) +
                   " ranks take part");
-  if (is(Collective::all_reduce)) {
+  if (is(CollectiveOp::all_reduce)) {
     Wire call = wire(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
     call.reduction = reduction_named(attributes);
     return packer_.call(std::move(call), x, y);
   }
-  if (is(Collective::reduce)) return reduce(x, attributes.integer("root"), BALEEN_SUM, y);
-  if (is(Collective::broadcast)) return broadcast(x, attributes.integer("root"), y);
-  if (is(Collective::all_to_all)) return local_all_to_all(x, y);
+  if (is(CollectiveOp::reduce)) return reduce(x, attributes.integer("root"), BALEEN_SUM, y);
+  if (is(CollectiveOp::broadcast)) return broadcast(x, attributes.integer("root"), y);
+  if (is(CollectiveOp::all_to_all)) return local_all_to_all(x, y);
   if (kind == "permute") return permute(x, y);
-  const bool gathers = is(Collective::all_gather);
-  if (!gathers && !is(Collective::reduce_scatter)) return refuse("it does not stand in local regions");
+  const bool gathers = is(CollectiveOp::all_gather);
+  if (!gathers && !is(CollectiveOp::reduce_scatter)) return refuse("it does not stand in local regions");
   const auto dim = static_cast<std::size_t>(attributes.integer("dim"));
   BALEEN_TRY_ASSIGN(LowValue rows, packer_.to_front(x, dim));
   if (gathers) {

@@ -130,7 +130,7 @@ class Lowerer {
       BALEEN_TRY_ASSIGN(map_[op.outputs[0]], exchange.in_region(x, to));
       return {};
     }
-    const Collective collective = *collective_named(op.kind->name);
+    const CollectiveOp collective = *collective_named(op.kind->name);
     BALEEN_TRY_ASSIGN(map_[op.outputs[0]], exchange.convert(collective, x, layout_of(x), to));
     return {};
   }

@@ -87,6 +87,11 @@ struct LossCase {
     list.insert(list.end(), {made[1], b.normal(b.graph().value(made[0]).shape)});
     return b.op(kind() + "_grad", list, attributes());
   }
+  OpId both(CaseBuilder& b) const {
+    Values list = inputs(b);
+    list.push_back(b.normal(b.graph().value(list.back()).shape));
+    return b.op(kind() + "_and_grad", list, attributes());
+  }
 };
 
 OpId matmul(CaseBuilder& b, const std::string& spec, bool addend) {
@@ -276,6 +281,10 @@ std::vector<OpCase> make_cases() {
   add_pair(list, "linear_cross_entropy", "plain", LossCase{.linear = true});
   add_pair(list, "linear_cross_entropy", "transposed",
            LossCase{.linear = true, .transposed = true, .ignore = true, .smoothing = 0.1});
+  for (const bool turned : {false, true})
+    list.push_back({std::string("linear_cross_entropy_and_grad ") + (turned ? "transposed" : "plain"),
+                    [example = LossCase{.linear = true, .transposed = turned, .ignore = true, .smoothing = 0.1}](
+                        CaseBuilder& b) { return example.both(b); }});
   return list;
 }
 

@@ -194,6 +194,24 @@ void linear_cross_entropy_grad(Call& call) {
   }
 }
 
+void linear_cross_entropy_and_grad(Call& call) {
+  const Rows rows(call.in(0));
+  const Projection p(call);
+  for (std::size_t r = 0; r < rows.count; ++r) {
+    const double* x = call.in(0).data.data() + r * rows.width;
+    const auto logits = p.logits(x);
+    call.out(1)[r] = log_sum_exp(logits.data(), logits.size());
+    const RowLoss row = row_loss(call.op.attributes, logits.data(), logits.size(), call.in(2)[r], call.out(1)[r]);
+    call.out(0)[r] = row.loss;
+    for (std::size_t v = 0; v < p.width; ++v)
+      for (std::size_t d = 0; d < p.depth; ++d) {
+        const double slope = call.in(3)[r] * row.slope[v];
+        call.out(2)[r * rows.width + d] += slope * p.w[p.at(d, v)];
+        call.out(3)[p.at(d, v)] += slope * x[d];
+      }
+  }
+}
+
 }  // namespace
 
 void add_network_kernels(std::map<std::string, Kernel>& kernels) {
@@ -206,7 +224,8 @@ void add_network_kernels(std::map<std::string, Kernel>& kernels) {
                   {"cross_entropy", cross_entropy},
                   {"cross_entropy_grad", cross_entropy_grad},
                   {"linear_cross_entropy", linear_cross_entropy},
-                  {"linear_cross_entropy_grad", linear_cross_entropy_grad}});
+                  {"linear_cross_entropy_grad", linear_cross_entropy_grad},
+                  {"linear_cross_entropy_and_grad", linear_cross_entropy_and_grad}});
 }
 
 }  // namespace baleen::test

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,7 @@ class RunningJob {
   }
   [[noreturn]] static void become(std::vector<std::string>& command, const Options& options, int in, int out, int err) {
     setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is ended by its time limit leaves nothing behind
     if (options.terminal >= 0) {
       ioctl(options.terminal, TIOCSCTTY, 0);
       in = out = err = options.terminal;

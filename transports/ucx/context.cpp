@@ -4,22 +4,48 @@
 #include <signal.h>
 #include <ucs/debug/debug.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "devices.hpp"
 #include "log_tap.hpp"
 
 namespace baleen::ucx {
 namespace {
 
-// With the error handling that is asked for, shared memory (posix and sysv, whose common table has this prefix) is only
-// used where it is switched on there too. A dead peer is looked for twice a second.
-constexpr const char* kConfiguration[][2] = {{"MM_ERROR_HANDLING", "y"}, {"KEEPALIVE_INTERVAL", "500ms"}};
-
 struct Configuration {
   ucp_config_t* given = nullptr;
   ~Configuration() {
     if (given) ucp_config_release(given);
   }
+  /// Where the environment does not say otherwise. UCX 1.13 knows an entry of a transport's table by the name that it
+  /// has there ("RX_SEG_SIZE") and not by the variable's ("UCX_TCP_RX_SEG_SIZE"); hence `table` apart.
+  void propose(const std::string& table, const std::string& name, const std::string& value) {
+    if (!std::getenv(("UCX_" + table + name).c_str())) ucp_config_modify(given, name.c_str(), value.c_str());
+  }
 };
+
+// A dead peer is looked for twice a second. On TCP by bytes, whose acknowledgement is looked for too (sockets.hpp):
+// they are sent again where they are lost, which the kernel's own probes of idle connections are not.
+void notice_losses(Configuration& configuration) {
+  // With the error handling that is asked for, shared memory (posix and sysv, whose common table has this prefix) is
+  // only used where it is switched on there too.
+  ucp_config_modify(configuration.given, "MM_ERROR_HANDLING", "y");
+  configuration.propose("", "KEEPALIVE_INTERVAL", "500ms");
+  configuration.propose("TCP_", "KEEPIDLE", "inf");
+}
+
+// UCX's own choices are for messages that surprise their receiver. Ours are expected, and few are longer than a
+// segment: one call of the system sends a segment, without a meeting before; and shared memory takes four times as much
+// at a time, of as many bytes in all as by default. RDMA, which needs no copies once sides have met, is left as it is.
+void send_segments_at_once(Configuration& configuration, std::uint64_t segment, bool may_use_rdma) {
+  constexpr std::uint64_t kLeast = 64 << 10, kMost = 1 << 20, kHeaders = 4 << 10;
+  const std::string bytes = std::to_string(std::clamp(segment, kLeast, kMost) + kHeaders);
+  configuration.propose("TCP_", "RX_SEG_SIZE", bytes);  // the same on all ranks, whatever devices they have
+  configuration.propose("", "MM_SEG_SIZE", "32k");
+  configuration.propose("", "MM_RX_BUFS_GROW", "128");
+  if (!may_use_rdma) configuration.propose("", "RNDV_THRESH", bytes);
+}
 
 Error unusable(const Options& options, const std::string& tls, const std::string& why, const LogTap& tap) {
   const auto value = [](const std::string& text) { return text.empty() ? std::string("any") : "\"" + text + "\""; };
@@ -45,7 +71,8 @@ Result<std::unique_ptr<Context>> Context::create(const Host& host, const Options
   Configuration configuration;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &configuration.given);
   if (status != UCS_OK) return internal("ucx: reading the configuration: " + status_text(status));
-  for (const auto& [name, value] : kConfiguration) ucp_config_modify(configuration.given, name, value);
+  notice_losses(configuration);
+  send_segments_at_once(configuration, options.segment, may_use_rdma(tls));
   if (!tls.empty()) status = ucp_config_modify(configuration.given, "TLS", tls.c_str());
   if (status == UCS_OK && !options.devices.empty())
     status = ucp_config_modify(configuration.given, "NET_DEVICES", options.devices.c_str());

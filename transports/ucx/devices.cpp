@@ -3,8 +3,12 @@
 
 #include <uct/api/uct.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
+
+#include "options.hpp"
 
 namespace baleen::ucx {
 namespace {
@@ -41,15 +45,34 @@ void add_component(uct_component_h component, Found& found) {
   }
 }
 
-}  // namespace
-
-std::string available_devices() {
+Found find_all() {
   Found found;
   uct_component_h* components = nullptr;
   unsigned count = 0;
-  if (uct_query_components(&components, &count) != UCS_OK) return "nothing that UCX can name";
+  if (uct_query_components(&components, &count) != UCS_OK) return found;
   for (unsigned i = 0; i < count; ++i) add_component(components[i], found);
   uct_release_component_list(components);
+  return found;
+}
+
+// Transports that copy within this host, or talk through sockets.
+bool copies(const std::string& name) {
+  static const std::set<std::string> kNames = {"tcp", "posix", "sysv", "cma", "knem", "xpmem", "self", "sm", "shm"};
+  return kNames.contains(name);
+}
+
+}  // namespace
+
+bool may_use_rdma(const std::string& tls) {
+  const std::vector<std::string> names = names_in(tls);
+  const bool any = names.empty() || tls.front() == '^' || std::ranges::find(names, "all") != names.end();
+  if (!any) return !std::all_of(names.begin(), names.end(), copies);
+  const Found found = find_all();
+  return !std::all_of(found.begin(), found.end(), [](const auto& one) { return copies(one.first); });
+}
+
+std::string available_devices() {
+  const Found found = find_all();
   std::string text;
   for (const auto& [name, devices] : found) {
     text += (text.empty() ? "" : ", ") + name;

@@ -2,6 +2,7 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace baleen::ucx {
 namespace {
@@ -12,20 +13,20 @@ std::string with_commas(const std::vector<std::string_view>& entries) {
   return all;
 }
 
-std::vector<std::string> parts_of(const std::string& list) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) parts.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 // Names that stand for several transports, cma among them.
 bool means_cma(const std::string& name) { return name == "cma" || name == "sm" || name == "shm" || name == "all"; }
 
 }  // namespace
+
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) names.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
 
 Result<Options> Options::from(const Settings& settings) {
   Options options;
@@ -38,12 +39,13 @@ Result<Options> Options::from(const Settings& settings) {
 }
 
 std::string Options::fingerprint(bool checked) const {
+  const char* fragment = std::getenv("UCX_TCP_RX_SEG_SIZE");  // a longer one than the receiver's would overrun it
   return "1 " + std::to_string(segment) + " " + algorithms.text() + (integrity ? " integrity" : "") +
-         (checked ? " checked" : "");
+         (checked ? " checked" : "") + (fragment ? std::string(" UCX_TCP_RX_SEG_SIZE=") + fragment : "");
 }
 
 bool Options::allows_cma() const {
-  const std::vector<std::string> names = parts_of(tls);
+  const std::vector<std::string> names = names_in(tls);
   if (!tls.empty() && tls.front() == '^') return tls.find("cma") == tls.npos;
   return tls.empty() || std::any_of(names.begin(), names.end(), means_cma);
 }
@@ -52,7 +54,7 @@ std::string Options::tls_without_cma() const {
   if (tls.empty()) return "^cma";
   if (tls.front() == '^') return tls + ",cma";
   std::string rest;
-  for (const std::string& name : parts_of(tls)) {
+  for (const std::string& name : names_in(tls)) {
     const bool several = name == "sm" || name == "shm";
     if (name == "all") return "^cma";
     if (name != "cma") rest += (rest.empty() ? "" : ",") + (several ? std::string("posix,sysv") : name);

@@ -2,11 +2,15 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "algorithm.hpp"
 #include "baleen/plugin.hpp"
 
 namespace baleen::ucx {
+
+/// The names in a list with commas.
+std::vector<std::string> names_in(const std::string& list);
 
 struct Options {
   std::string tls;      ///< UCX's transports, "tcp,self"; empty: UCX chooses

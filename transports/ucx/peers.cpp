@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "baleen/event.hpp"
+#include "sockets.hpp"
 
 namespace baleen::ucx {
 namespace {
@@ -149,11 +150,18 @@ void Peers::lose(std::int32_t rank, const std::string& why) {
   if (lost_) lost_(rank, why);
 }
 
+std::string Peers::ended(ucs_status_t status) const {
+  if (silent_.empty()) return "its connection ended: " + status_text(status);
+  constexpr int kSeconds = Sockets::kSilentLooks * Sockets::kLookMilliseconds / 1000;
+  return "its connection is dead: " + silent_ + " acknowledged nothing for more than " + std::to_string(kSeconds) +
+         " seconds; look for a link that is down or a firewall that drops";
+}
+
 void Peers::on_error(void* given, ucp_ep_h, ucs_status_t status) {
   auto& peer = *static_cast<Peer*>(given);
   peer.broken = true;
   peer.all->untidy_ = true;
-  peer.all->lose(peer.rank, "its connection ended: " + status_text(status));
+  peer.all->lose(peer.rank, peer.all->ended(status));
 }
 
 void Peers::close(Peer& peer, bool force) {
@@ -195,6 +203,9 @@ void Peers::leave(const std::string& reason, double seconds) {
     context_.progress();
     tidy();
   }
+  // Of peers that never answer. UCX ends what is left when its worker goes, and insists that nobody has a hold on it.
+  for (void* request : closing_) ucp_request_free(request);
+  closing_.clear();
 }
 
 }  // namespace baleen::ucx

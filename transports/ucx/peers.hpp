@@ -49,6 +49,11 @@ class Peers {
   std::size_t losses() const { return losses_; }
   /// It has, as a message that failed shows.
   void lose(std::int32_t rank, const std::string& why);
+  /// Addresses whose connections were found silent and shut, or none: connections that break soon break for that
+  /// reason.
+  void suspect(std::string silent) { silent_ = std::move(silent); }
+  /// Why a connection broke, in words.
+  std::string ended(ucs_status_t status) const;
   /// Ends the connection at once: what was under way fails.
   void cut(std::int32_t rank);
 
@@ -89,6 +94,7 @@ class Peers {
   std::vector<Peer> peers_;
   std::size_t losses_ = 0;
   bool untidy_ = false;
+  std::string silent_;
   std::function<void(const NoteHeader&, std::string_view)> told_;
   std::function<void(std::int32_t, const std::string&)> lost_;
   std::vector<std::unique_ptr<Outgoing>> outgoing_;  // all there ever were

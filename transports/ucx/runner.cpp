@@ -135,7 +135,7 @@ void Runner::sent(Run& run, Program::Id id, ucs_status_t status) {
   if (status == UCS_OK) return run.complete(id);
   if (status == UCS_ERR_CANCELED) return;
   const Node& node = run.slot().program.nodes()[id];
-  peers_.lose(run.slot().group->ranks[node.place], "its connection ended: " + status_text(status));
+  peers_.lose(run.slot().group->ranks[node.place], peers_.ended(status));
   lost(run, node.place);
 }
 
@@ -150,7 +150,7 @@ void Runner::received(Run& run, Program::Id id, ucs_status_t status, std::uint64
                           (status == UCS_OK ? std::to_string(bytes) + " bytes" : "more bytes") + " than the " +
                           std::to_string(expected) + " expected in " + slot.text));
   if (status != UCS_OK) {
-    peers_.lose(slot.group->ranks[node.place], "its connection ended: " + status_text(status));
+    peers_.lose(slot.group->ranks[node.place], peers_.ended(status));
     return lost(run, node.place);
   }
   if (!integrity_ || sound(run.flight(id), node, slot)) run.complete(id);

@@ -32,6 +32,7 @@ Worker::Worker(const Host& host, Context& context, Peers& peers, OrderCheck* ord
       failed_(std::move(failed)),
       spins_(spins),
       runner_(context, peers, integrity, [this](Error error) { record(std::move(error)); }),
+      sockets_(context.file()),
       watcher_(context.file(), [this] { ring(); }) {
   patience_ = kHandOver;
   parked_.reserve(BALEEN_MAX_OUTSTANDING);
@@ -55,8 +56,7 @@ void Worker::fail(Error error) {
 }
 
 void Worker::settle() {
-  if (unfinished_.count() != 0)
-    fail(internal("a group was destroyed while operations of this rank were unfinished"));
+  if (unfinished_.count() != 0) fail(internal("a group was destroyed while operations of this rank were unfinished"));
   unfinished_.settle();
 }
 
@@ -285,6 +285,13 @@ void Worker::sleep(std::unique_lock<std::mutex>& turn) {
   polls_.store(false, std::memory_order_seq_cst);
 }
 
+void Worker::look_at_sockets() {
+  const std::int64_t now = nanoseconds();
+  if (now < next_look_) return;
+  next_look_ = now + Sockets::kLookMilliseconds * std::int64_t{1'000'000};
+  peers_.suspect(sockets_.look());
+}
+
 void Worker::work() {
   constexpr std::int64_t kAwake = 50'000;
   const LogTap tap(host_, true);
@@ -308,6 +315,7 @@ void Worker::work() {
       sched_yield();
     else
       sleep(turn_of_this_thread);
+    look_at_sockets();
   }
 }
 

@@ -17,6 +17,7 @@
 #include "order_check.hpp"
 #include "peers.hpp"
 #include "runner.hpp"
+#include "sockets.hpp"
 #include "watcher.hpp"
 
 namespace baleen::ucx {
@@ -75,6 +76,7 @@ class Worker {
   void ring();
   void sleep(std::unique_lock<std::mutex>& turn);
   void sleep_on_event(std::unique_lock<std::mutex>& turn);
+  void look_at_sockets();
   bool callers_are_busy() const;
   bool run_now(const Operation& operation);
   void hand_over(const Operation& operation);
@@ -98,6 +100,8 @@ class Worker {
   std::int64_t patience_;         // of callers, in nanoseconds
   Operation current_;             // a collective, or one whose event has not come
   std::vector<Parked> parked_;
+  Sockets sockets_;
+  std::int64_t next_look_ = 0;  // at the sockets, in nanoseconds
 
   std::mutex letters_mutex_;
   std::vector<std::pair<std::int32_t, std::string>> letters_;

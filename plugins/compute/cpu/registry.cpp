@@ -32,6 +32,7 @@ constexpr std::array kEntries{
     Entry{"cross_entropy_grad", make_cross_entropy_grad, true},
     Entry{"linear_cross_entropy", make_linear_cross_entropy, true},
     Entry{"linear_cross_entropy_grad", make_linear_cross_entropy_grad, true},
+    Entry{"linear_cross_entropy_and_grad", make_linear_cross_entropy_and_grad, true},
     Entry{"top_k", make_top_k, true},
     Entry{"reshape", make_reshape, false},
     Entry{"transpose", make_transpose, false},

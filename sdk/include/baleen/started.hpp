@@ -1,9 +1,8 @@
 /// \file What a transport's queue keeps of each `start`: the events, and the count of those that are not over.
 #pragma once
-#include <sched.h>
-
 #include <atomic>
 #include <string>
+#include <thread>
 
 #include "baleen/event.hpp"
 #include "baleen/result.hpp"
@@ -41,9 +40,10 @@ class Unfinished {
     events.raise(failed);
     raising_.fetch_sub(1, std::memory_order_release);
   }
-  /// Returns when all are over and no event of theirs is touched any more. What they wait for must come, or have failed.
+  /// Returns when all are over and no event of theirs is touched any more. What they wait for must come, or have
+  /// failed.
   void settle() const {
-    while (count() != 0 || raising_.load(std::memory_order_acquire) != 0) sched_yield();
+    while (count() != 0 || raising_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   }
 
  private:

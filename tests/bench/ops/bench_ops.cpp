@@ -9,22 +9,11 @@
 #include <ctime>
 
 #include "baleen/expression.h"
-#include "conformance/compute/harness.hpp"
+#include "bench.hpp"
 #include "fma_peak.hpp"
 
 namespace baleen::bench {
 namespace {
-
-using conformance::Device;
-using conformance::OpSpec;
-using conformance::Plugin;
-using conformance::Shape;
-
-struct Operand {
-  Shape shape;
-  bool ids = false;
-  Shape strides = {};  // packed where empty
-};
 
 double now(bool wall) {
   timespec t{};
@@ -42,94 +31,6 @@ struct Clock {
     body();
     return (now(wall) - start) / (wall ? 1 : threads);
   }
-};
-
-// One compiled op on memory of its own.
-class Bench {
- public:
-  Bench(Device& device, const OpSpec& op, const std::vector<Operand>& inputs, const std::vector<Operand>& outputs)
-      : device_(device), attributes_(op.view()) {
-    for (const Operand& x : inputs) add(x);
-    for (const Operand& y : outputs) add(y);
-    baleen_op_view_t view{sizeof view,     abi(op.kind()),     abi("bench"),
-                          numbers_.data(), inputs.size(),      numbers_.data() + inputs.size(),
-                          outputs.size(),  attributes_.data(), attributes_.size()};
-    const baleen_region_t region{sizeof region, &view, 1, tensors_.data(), tensors_.size()};
-    kernel_.size = sizeof kernel_;
-    require(device.table().compile(device.get(), &region, &kernel_));
-    require(
-        device.table().arena_create(device.get(), BALEEN_ARENA_PRIVATE, bytes_ + kernel_.scratch_bytes + 64, &base_));
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      addresses_.push_back(static_cast<char*>(base_) + offsets_[i]);
-      if (i < inputs.size() && !inputs[i].ids) fill(i);
-    }
-    if (op.kind() == "pointwise") share(inputs.size());
-  }
-  ~Bench() {
-    device_.table().release(device_.get(), kernel_.kernel);
-    device_.table().arena_destroy(device_.get(), BALEEN_ARENA_PRIVATE, base_, bytes_ + kernel_.scratch_bytes + 64);
-  }
-  Bench(const Bench&) = delete;
-
-  void run() {
-    const baleen_launch_t launch{
-        sizeof launch, device_.stream(), addresses_.data(), static_cast<char*>(base_) + bytes_, 1, 1, 0};
-    require(device_.table().launch(device_.get(), kernel_.kernel, &launch));
-    require(device_.table().synchronize(device_.get(), device_.stream()));
-  }
-  double flops() const { return kernel_.flops; }
-  double bytes() const { return static_cast<double>(bytes_); }
-
- private:
-  void require(baleen_status_t status) const {
-    if (status == BALEEN_OK) return;
-    std::fprintf(stderr, "%s\n", device_.plugin().last_failure().c_str());
-    std::exit(1);
-  }
-  void add(const Operand& x) {
-    baleen_tensor_t t{};
-    t.size = sizeof t;
-    t.dtype = x.ids ? BALEEN_I32 : BALEEN_F32;
-    t.rank = static_cast<std::uint32_t>(x.shape.size());
-    t.micro_dim = -1;
-    std::int64_t stride = 1, extent = 1;
-    for (std::size_t d = x.shape.size(); d-- > 0; stride *= x.shape[d]) {
-      t.shape[d] = t.global_shape[d] = x.shape[d];
-      t.stride[d] = x.strides.empty() ? stride : x.strides[d];
-      extent += (x.shape[d] - 1) * t.stride[d];
-    }
-    numbers_.push_back(static_cast<std::uint32_t>(tensors_.size()));
-    tensors_.push_back(t);
-    offsets_.push_back(bytes_);
-    sizes_.push_back(static_cast<std::size_t>(extent));
-    bytes_ += (static_cast<std::uint64_t>(extent) * 4 + 63) / 64 * 64;
-  }
-  void fill(std::size_t i) {
-    auto* x = static_cast<float*>(addresses_[i]);
-    for (std::size_t k = 0; k < sizes_[i]; ++k) x[k] = static_cast<float>(k * 2654435761u % 1000) * 0.002f - 0.999f;
-  }
-
-  // Outputs in the place of inputs, as a plan would have it of an update.
-  void share(std::size_t inputs) {
-    std::vector<bool> taken(tensors_.size());
-    for (std::uint64_t i = 0; i < kernel_.alias_count; ++i) {
-      const auto [output, input] = kernel_.aliases[i];
-      if (taken[output] || taken[input] || input >= inputs) continue;
-      taken[output] = taken[input] = true;
-      addresses_[output] = addresses_[input];
-    }
-  }
-
-  Device& device_;
-  std::vector<baleen_attribute_t> attributes_;
-  std::vector<baleen_tensor_t> tensors_;
-  std::vector<std::uint32_t> numbers_;
-  std::vector<std::uint64_t> offsets_;
-  std::vector<std::size_t> sizes_;
-  std::vector<void*> addresses_;
-  std::uint64_t bytes_ = 0;
-  baleen_kernel_t kernel_{};
-  void* base_ = nullptr;
 };
 
 struct Row {

@@ -147,6 +147,17 @@ TEST_P(CrossEntropy, FusedGradientIsTheDifferenceQuotient) {
            {reference::gradient(loss, {x, w}, 0), reference::gradient(loss, {x, w}, 1)}, tolerance(3e-5, 1e-9), false);
   }
 }
+TEST_P(CrossEntropy, LossAndGradientAtOnceAreThoseOfTwoOps) {
+  for (const Case& c : cases()) {
+    const Tensor x = random_tensor(random, with(c.rows, c.width)), t = targets(c),
+                 dloss = random_tensor(random, c.rows);
+    const Tensor w = random_tensor(random, c.transposed ? Shape{c.classes, c.width} : Shape{c.width, c.classes});
+    const auto losses = reference::cross_entropy(reference::logits(x, w, c.transposed), t, kIgnore, c.smoothing);
+    const auto grads = run(spec("linear_cross_entropy_grad", c), {x, w, t, losses[1], dloss}, {x, w});
+    expect(spec("linear_cross_entropy_and_grad", c), {x, w, t, dloss}, {losses[0], losses[1], grads[0], grads[1]},
+           tolerance(1e-5, 1e-13), false);
+  }
+}
 TEST_P(CrossEntropy, FusedWorksThroughSeveralChunksInBoundedScratch) {
   // 1200 rows of 40000 logits: 192 MB in fp32.
   const Case c{{1200}, 2, 40000, false, true, 0.0};
@@ -159,6 +170,8 @@ TEST_P(CrossEntropy, FusedWorksThroughSeveralChunksInBoundedScratch) {
   std::fill(dloss.values.begin(), dloss.values.end(), 1.0);
   const auto grad =
       run(spec("linear_cross_entropy_grad", c), {x, w, t, wanted[1], dloss}, {zeros({1200, 2}), zeros({40000, 2})});
+  const auto both = run(spec("linear_cross_entropy_and_grad", c), {x, w, t, dloss},
+                        {zeros({1200}), zeros({1200}), zeros({1200, 2}), zeros({40000, 2})});
   Tensor dx = zeros({1200, 2}), dw = zeros({40000, 2});
   for (std::int64_t i = 0; i < 1200; ++i)
     for (std::int64_t v = 0; v < 40000; ++v) {
@@ -169,8 +182,11 @@ TEST_P(CrossEntropy, FusedWorksThroughSeveralChunksInBoundedScratch) {
         dw[v * 2 + d] += p * x[i * 2 + d];
       }
     }
-  for (std::int64_t i = 0; i < dx.size(); ++i) ASSERT_NEAR(grad[0][i], dx[i], tolerance(2e-4, 1e-11));
-  for (std::int64_t i = 0; i < dw.size(); ++i) ASSERT_NEAR(grad[1][i], dw[i], tolerance(2e-4, 1e-11));
+  for (const auto& [got_dx, got_dw] : {std::pair{grad[0], grad[1]}, std::pair{both[2], both[3]}}) {
+    for (std::int64_t i = 0; i < dx.size(); ++i) ASSERT_NEAR(got_dx[i], dx[i], tolerance(2e-4, 1e-11));
+    for (std::int64_t i = 0; i < dw.size(); ++i) ASSERT_NEAR(got_dw[i], dw[i], tolerance(2e-4, 1e-11));
+  }
+  for (std::int64_t i = 0; i < 1200; ++i) EXPECT_NEAR(both[0][i], wanted[0][i], tolerance(2e-4, 1e-11));
 }
 TEST_P(CrossEntropy, NamesTheOpAndTheTargetThatIsOutside) {
   Tensor t = random_ids(random, {4}, 0, 4);

@@ -13,6 +13,10 @@
 #include <map>
 #include <sstream>
 
+#ifndef BALEEN_COMPUTE_OPTIONS
+#define BALEEN_COMPUTE_OPTIONS ""
+#endif
+
 namespace baleen::conformance {
 namespace {
 

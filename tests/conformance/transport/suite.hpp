@@ -1,5 +1,5 @@
-/// \file The parameters of the suite: every transport that was built and the one that tests wrap around another, with
-/// ranks as threads and, where it can, as processes.
+/// \file The parameters of the suite: every transport that was built, the one that tests wrap around another, and the
+/// core's hierarchy of two, with ranks as threads and, where it can, as processes.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -33,14 +33,47 @@ struct Member {
 inline void PrintTo(const Member& member, std::ostream* out) { *out << member.text(); }
 
 /// A transport says "transport/threads" here by refusing processes at `create`.
-inline bool joins_processes(const test::TransportPlugin& plugin) {
-  return test::run_ranks(plugin, As::kProcesses, 2, [](Rank&) {}).empty();
+inline bool joins_processes(const test::TransportPlugin& plugin, const test::RankOptions& options) {
+  return test::run_ranks(
+             plugin, As::kProcesses, 2, [](Rank&) {}, 0, options)
+      .empty();
 }
 
 /// A transport that has several ways to move bytes is one member for each.
 inline std::vector<std::pair<std::string, test::RankOptions>> variants(const std::string& name) {
   if (name != "ucx") return {{}};
   return {{"tcp", {{"tls", "tcp"}}}, {"posix", {{"tls", "posix"}}}, {"cma", {{"tls", "posix\ncma"}}}};
+}
+
+/// The core's hierarchy of two transports on hosts that a letter per rank tells apart.
+struct Hierarchy {
+  std::string variant;
+  As as;
+  const char *inside, *inside_tls, *between, *between_tls, *hosts;
+};
+
+/// Those whose transports were built. Hosts in pairs, of different sizes, and with their ranks apart from each other.
+inline void add_hierarchies(std::vector<Member>& all) {
+  const Hierarchy kinds[] = {{"pairs", As::kThreads, "loopback", "", "loopback", "", "aabbccdd"},
+                             {"uneven", As::kThreads, "loopback", "", "loopback", "", "abbcccdd"},
+                             {"apart", As::kThreads, "loopback", "", "loopback", "", "abababab"},
+                             {"shm_tcp_pairs", As::kProcesses, "shm", "", "ucx", "tcp", "aabbccdd"},
+                             {"shm_tcp_uneven", As::kProcesses, "shm", "", "ucx", "tcp", "abbbcccc"},
+                             {"posix_tcp_halves", As::kProcesses, "ucx", "posix", "ucx", "tcp", "aaaabbbb"}};
+  const std::vector<std::string> built = test::built_members("transport");
+  const auto is_built = [&](const char* name) { return std::find(built.begin(), built.end(), name) != built.end(); };
+  for (const Hierarchy& kind : kinds) {
+    if (!is_built(kind.inside) || !is_built(kind.between)) continue;
+    all.push_back({"hierarchy",
+                   BALEEN_HIERARCHY_PLUGIN,
+                   kind.as,
+                   kind.variant,
+                   {{"hosts", kind.hosts},
+                    {"inside", test::built_plugin("transport", kind.inside)},
+                    {"inside_tls", kind.inside_tls},
+                    {"between", test::built_plugin("transport", kind.between)},
+                    {"between_tls", kind.between_tls}}});
+  }
 }
 
 inline std::vector<Member> members() {
@@ -54,10 +87,16 @@ inline std::vector<Member> members() {
   return all;
 }
 
+inline std::vector<Member> members_and_hierarchies() {
+  std::vector<Member> all = members();
+  add_hierarchies(all);
+  return all;
+}
+
 class TransportSuite : public testing::TestWithParam<Member> {
  protected:
   void SetUp() override {
-    if (GetParam().as == As::kProcesses && !joins_processes(plugin))
+    if (GetParam().as == As::kProcesses && !joins_processes(plugin, GetParam().options))
       GTEST_SKIP() << GetParam().name << " joins threads of one process only";
   }
   void run(std::int32_t ranks, const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0) {
@@ -66,8 +105,8 @@ class TransportSuite : public testing::TestWithParam<Member> {
   test::TransportPlugin plugin{GetParam().path};
 };
 
-#define BALEEN_TRANSPORT_SUITE(Suite)                                    \
-  INSTANTIATE_TEST_SUITE_P(Members, Suite, testing::ValuesIn(members()), \
+#define BALEEN_TRANSPORT_SUITE(Suite)                                                    \
+  INSTANTIATE_TEST_SUITE_P(Members, Suite, testing::ValuesIn(members_and_hierarchies()), \
                            [](const auto& info) { return info.param.text(); })
 
 inline constexpr baleen_dtype_t kDtypes[] = {BALEEN_F32, BALEEN_F64, BALEEN_F16, BALEEN_BF16,

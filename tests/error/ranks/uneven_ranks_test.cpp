@@ -98,5 +98,23 @@ TEST_P(RanksApart, ByAnEarlyEnd) {
   expect_named("return", "run:step()", {"starts barrier at the end of the script", "(loss), number 1 of `train`"});
 }
 
+/// Through two transports: those on one host, or on two, may be the first to see it.
+TEST_P(RanksApart, ByAnEarlyEndOnSeveralHosts) {
+  std::vector<std::string> words = on_ranks(4,
+                                            odd("rows",
+                                                "batch = 6, loop = function(job, run)\n"
+                                                "  run:step()\n"
+                                                "  if points.rows <= 40 then run:step() end\nend"),
+                                            {});
+  for (const char* set : {"inside=shm", "between=shm", "ranks_per_host=2"})
+    words.insert(words.end(), {"--set", "transport." + std::string(set)});
+  if (*GetParam()) words.push_back(GetParam());
+  const ProcessResult result = run_baleen(words);
+  EXPECT_EQ(result.exit_code, 2);
+  for (const char* part : {"error: ", " starts barrier at the end of the script", "(loss), number 1 of `train`"})
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("error: "), result.err.rfind("error: ")) << result.err;
+}
+
 }  // namespace
 }  // namespace baleen::test

@@ -106,15 +106,6 @@ TEST_F(ScriptOnRanks, IsMissedBeforeAnyRankStarts) {
   EXPECT_EQ(result.err, "error: " + (folder / "absent.lua") + ": no such script\n");
 }
 
-TEST_F(ScriptOnRanks, RunsOnOneHostOnly) {
-  auto command = baleen_run(folder.write("train.lua", ""), 2);
-  command.insert(command.end(), {"--set", "cluster.hosts=[{name=\"a\",ranks=1},{name=\"b\",ranks=1}]"});
-  const ProcessResult result = run_process(command);
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_NE(result.err.find("the manifest has 2 hosts; this version runs the ranks of one"), std::string::npos)
-      << result.err;
-}
-
 TEST(ThreadsOfRanks, AreTheirShareOrTheUsersNumber) {
   cpu_set_t mine;
   ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);

@@ -54,6 +54,13 @@ Status show_place(RankLink& link, const std::string&) {
   return {};
 }
 
+Status show_hosts(RankLink& link, const std::string&) {
+  std::string text = "host " + std::to_string(link.place().host_index) + "; ranks on";
+  for (const int host : link.place().host_of_rank) text += ' ' + std::to_string(host);
+  say(text + '\n');
+  return {};
+}
+
 Status show_cpus(RankLink&, const std::string&) {
   cpu_set_t allowed;
   sched_getaffinity(0, sizeof allowed, &allowed);
@@ -148,6 +155,7 @@ const std::map<std::string, Verb>& verbs() {
       {"exit", simply([](const std::string& code) { _exit(number(code)); })},
       {"lines", lines},
       {"place", show_place},
+      {"hosts", show_hosts},
       {"cpus", show_cpus},
       {"tty", show_terminal},
       {"read", read_line},

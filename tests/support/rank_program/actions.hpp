@@ -13,7 +13,7 @@ namespace baleen::test {
 ///
 ///   print TEXT, error TEXT   a line on standard output, on standard error; half TEXT: one without an end
 ///   lines N                  numbered lines, in two writes each
-///   pid, place, cpus, tty    what the rank is: a line on standard output
+///   pid, place, hosts, cpus, tty  what the rank is: a line on standard output
 ///   read                     a line from standard input, shown
 ///   barrier NAME, put KEY=VALUE, get KEY
 ///   sleep MS                 without an ear for the others; naps: until a peer is lost

@@ -1,13 +1,18 @@
-/// \file A program of many ranks that misbehaves on demand: the launcher's guinea pig.
+/// \file A program of many ranks that misbehaves on demand: the launchers' guinea pig.
 ///
-///   rank_program RANKS [NAME=MILLISECONDS]... [WHO:VERB[:ARGUMENT]]...
+///   rank_program RANKS [NAME=VALUE]... [WHO:VERB[:ARGUMENT]]...
+///   rank_program HOST/RANKS/ADDRESS,... [NAME=VALUE]... [WHO:VERB[:ARGUMENT]]...
 ///
-/// NAME is a member of Patience, or `threads` (a number). Verbs: actions.hpp.
+/// NAME is a member of Patience (in milliseconds), `threads`, `cpus`, or, with hosts, `index`, `secret` (a file),
+/// `port`, `facts`, `listen`, `start` (words between spaces). Verbs: actions.hpp.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -34,34 +39,89 @@ int be_rank(RankLink& link, const std::vector<std::string>& words) {
   return code_of(status.error());
 }
 
-bool set(LaunchOptions& options, const std::string& word) {
+std::vector<std::string> split(const std::string& text, char at) {
+  std::istringstream stream(text);
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
+  return parts;
+}
+
+std::vector<LaunchHost> hosts_of(const std::string& word) {
+  if (word.find('/') == std::string::npos) return {{"localhost", std::atoi(word.c_str())}};
+  std::vector<LaunchHost> hosts;
+  for (const std::string& each : split(word, ',')) {
+    const auto parts = split(each, '/');
+    hosts.push_back({parts.at(0), std::atoi(parts.at(1).c_str()), parts.at(2), true});
+  }
+  return hosts;
+}
+
+bool set_text(LaunchOptions& options, const std::string& name, const std::string& value, std::string& secret) {
+  if (name == "threads") return options.threads = std::atoi(value.c_str()), true;
+  if (name == "index") return options.host_index = std::atoi(value.c_str()), true;
+  if (name == "port") return options.meeting.port = std::atoi(value.c_str()), true;
+  if (name == "cpus") return options.cpus = value, true;
+  if (name == "secret") return secret = value, true;
+  if (name == "facts") return options.meeting.facts = value, true;
+  if (name == "listen") return options.meeting.listen = value, true;
+  if (name == "start") return options.meeting.through = split(value, ' '), true;
+  return false;
+}
+
+bool set(LaunchOptions& options, const std::string& word, std::string& secret) {
   Patience& patience = options.patience;
   const std::map<std::string, Patience::Time*> times = {
       {"stopped", &patience.stopped}, {"silent", &patience.silent},   {"greeting", &patience.greeting},
       {"grace", &patience.grace},     {"leaving", &patience.leaving}, {"remind", &patience.remind},
-      {"stalled", &patience.stalled}, {"give_up", &patience.give_up}};
+      {"stalled", &patience.stalled}, {"give_up", &patience.give_up}, {"arrive", &patience.arrive},
+      {"unheard", &patience.unheard}, {"shaking", &patience.shaking}, {"unconfirmed", &patience.unconfirmed}};
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos || word.find(':') < equals) return false;
-  const int value = std::atoi(word.c_str() + equals + 1);
-  const std::string name = word.substr(0, equals);
-  if (name == "threads") return options.threads = value, true;
-  return times.contains(name) && (*times.at(name) = Patience::Time(value), true);
+  const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
+  if (set_text(options, name, value, secret)) return true;
+  return times.contains(name) && (*times.at(name) = Patience::Time(std::atoi(value.c_str())), true);
+}
+
+/// The secret, from where this host is told it.
+Status meet(Meeting& meeting, const std::string& secret, const std::vector<std::string>& words) {
+  if (secret == "-") {
+    BALEEN_TRY_ASSIGN(const StartWord word, StartWord::read(0));
+    meeting.secret = word.secret;
+    meeting.port = word.port;
+    meeting.is_started = true;
+    return {};
+  }
+  meeting.secret = Secret::fresh();
+  meeting.command = [words](int host) {
+    std::vector<std::string> all = {"/proc/self/exe"};
+    all.front().resize(4096);
+    all.front().resize(static_cast<std::size_t>(readlink("/proc/self/exe", all.front().data(), all.front().size())));
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.begin() + 2, {"index=" + std::to_string(host), "secret=-"});
+    return all;
+  };
+  if (secret.empty()) return {};
+  BALEEN_TRY_ASSIGN(meeting.secret, Secret::read(secret));
+  return {};
 }
 
 int be_launcher(const std::vector<std::string>& words) {
   LaunchOptions options;
   options.log = Log::to_stderr();
-  options.ranks = std::atoi(words.front().c_str());
+  options.hosts = hosts_of(words.front());
   options.command = {"rank_program"};
+  std::string secret;
   for (std::size_t i = 1; i < words.size(); ++i)
-    if (!set(options, words[i])) options.command.push_back(words[i]);
-  const Outcome outcome = launch(options);
+    if (!set(options, words[i], secret)) options.command.push_back(words[i]);
+  Outcome outcome;
+  outcome.status = options.hosts.size() > 1 ? meet(options.meeting, secret, words) : Status();
+  if (outcome.status) outcome = launch(options);
   if (outcome.signal) {
     std::signal(outcome.signal, SIG_DFL);
     std::raise(outcome.signal);
   }
   if (outcome.status) return 0;
-  options.log.failure(outcome.status.error().text());
+  if (!outcome.is_told) options.log.failure(outcome.status.error().text());
   return outcome.exit_code > 0 ? outcome.exit_code : code_of(outcome.status.error());
 }
 

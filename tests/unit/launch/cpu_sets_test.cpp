@@ -27,6 +27,20 @@ TEST(CpuSets, KeepSiblingsAndPackagesTogether) {
   EXPECT_EQ(four.sets, (std::vector<std::vector<int>>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
 }
 
+TEST(CpuSets, AreChosenByAList) {
+  const auto chosen = choose_cpus(machine(2), "0-2,6,2");
+  ASSERT_TRUE(chosen);
+  std::set<int> numbers;
+  for (const Cpu& cpu : *chosen) numbers.insert(cpu.number);
+  EXPECT_EQ(numbers, (std::set<int>{0, 1, 2, 6}));
+  EXPECT_EQ(choose_cpus(machine(2), "")->size(), 8u);
+  const auto missing = choose_cpus(machine(2), "6-9");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, "`6-9` names processor 8, which this host lacks or this process may not use");
+  for (const std::string bad : {"x", "-", "1-", "3-1", "1,,2", "1,", ",1", "1 2", "-1", "99999999999"})
+    EXPECT_FALSE(choose_cpus(machine(2), bad)) << bad;
+}
+
 TEST(CpuSets, AreDisjointAndUseEveryProcessor) {
   for (int ranks = 1; ranks <= 12; ++ranks) {
     const CpuShares shares = share_cpus(machine(3), ranks, 0);

@@ -17,27 +17,27 @@ std::string told(const FirstCause& cause) {
 }
 
 TEST(FirstCause, IsNoneInAGoodRun) {
-  const FirstCause cause(3, "localhost");
+  const FirstCause cause(Topology(3));
   EXPECT_FALSE(cause.any());
   EXPECT_EQ(told(cause), "good");
 }
 
 TEST(FirstCause, NamesTheRankWithWhatItDid) {
-  FirstCause cause(3, "localhost");
+  FirstCause cause(Topology(3));
   cause.failed(1, {invalid("bad value", "a.lua:1:2"), {12, "backward", 7, 2}});
   EXPECT_EQ(told(cause), "rank 1, step 12, backward, collective 7 begun, peer 2: a.lua:1:2: bad value");
   EXPECT_EQ(cause.outcome().status.error().code, BALEEN_INVALID);
 }
 
 TEST(FirstCause, TellsHowFarAllWereWhoFailedAlike) {
-  FirstCause cause(2, "localhost");
+  FirstCause cause(Topology(2));
   cause.failed(1, {invalid("bad value", "a.lua:1:2"), {12, "training", 7, -1}});
   cause.failed(0, {invalid("bad value", "a.lua:1:2"), {12, "evaluating", 7, -1}});
   EXPECT_EQ(told(cause), "step 12, collective 7 begun: a.lua:1:2: bad value");
 }
 
 TEST(FirstCause, BringsTheRecordOfItsRankAlone) {
-  FirstCause cause(3, "localhost");
+  FirstCause cause(Topology(3));
   for (const int rank : {2, 1}) {
     Failure failure = own("fails on rank " + std::to_string(rank));
     failure.recorded.push_back("of rank " + std::to_string(rank));
@@ -47,13 +47,38 @@ TEST(FirstCause, BringsTheRecordOfItsRankAlone) {
 }
 
 TEST(FirstCause, NamesAHostThatIsNotThisOne) {
-  FirstCause cause(3, "node7");
+  FirstCause cause(Topology({{"node7", 3}}));
   cause.killed(2, SIGKILL, {});
   EXPECT_EQ(cause.reason().substr(0, 36), "rank 2 on node7: killed by SIGKILL; ");
 }
 
+TEST(FirstCause, NamesTheHostsOfItsRanks) {
+  FirstCause cause(Topology({{"a", 2}, {"b", 2}}));
+  cause.failed(1, own("same"));
+  EXPECT_EQ(told(cause), "rank 1 on a: a.lua:1:2: same");
+  cause.failed(2, own("same"));
+  EXPECT_EQ(told(cause), "ranks 1, 2 on hosts a, b: a.lua:1:2: same");
+}
+
+TEST(FirstCause, MayBeAHost) {
+  FirstCause cause(Topology({{"a", 2}, {"b", 2}}));
+  cause.failed(0, lost());
+  cause.lost_host(1, {BALEEN_PEER_LOST, "closed the connection", {}});
+  cause.failed(1, lost());
+  EXPECT_EQ(told(cause), "host b: closed the connection");
+  EXPECT_EQ(cause.outcome().status.error().code, BALEEN_PEER_LOST);
+  EXPECT_EQ(cause.outcome().exit_code, -1);
+  EXPECT_EQ(cause.consequences(), std::vector<std::string>{"a consequence: ranks 0, 1 on a: a peer is lost"});
+}
+
+TEST(FirstCause, MayBeOfNobodyInParticular) {
+  FirstCause cause(Topology({{"a", 2}, {"b", 2}}));
+  cause.lost_host(-1, {BALEEN_TIMEOUT, "gave up", {}});
+  EXPECT_EQ(told(cause), "gave up");
+}
+
 TEST(FirstCause, ComesFirst) {
-  FirstCause cause(3, "localhost");
+  FirstCause cause(Topology(3));
   cause.failed(1, own("first"));
   cause.failed(2, own("second"));
   EXPECT_EQ(told(cause), "rank 1: a.lua:1:2: first");
@@ -61,7 +86,7 @@ TEST(FirstCause, ComesFirst) {
 }
 
 TEST(FirstCause, IsNotALostPeerIfAnythingElseHappened) {
-  FirstCause cause(3, "localhost");
+  FirstCause cause(Topology(3));
   cause.failed(0, lost());
   EXPECT_EQ(told(cause), "rank 0: a peer is lost");
   cause.killed(2, SIGTERM, {3, "", -1, -1});
@@ -72,7 +97,7 @@ TEST(FirstCause, IsNotALostPeerIfAnythingElseHappened) {
 }
 
 TEST(FirstCause, IsSaidOnceForAllWhoFailAlike) {
-  FirstCause cause(3, "localhost");
+  FirstCause cause(Topology(3));
   cause.failed(2, own("same"));
   cause.failed(0, own("same"));
   EXPECT_EQ(told(cause), "ranks 0, 2: a.lua:1:2: same");
@@ -84,14 +109,14 @@ TEST(FirstCause, IsSaidOnceForAllWhoFailAlike) {
 
 TEST(FirstCause, IsOurBugWhenARankCrashes) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
-    FirstCause cause(2, "localhost");
+    FirstCause cause(Topology(2));
     cause.killed(1, signal, {});
     EXPECT_EQ(cause.outcome().status.error().code, BALEEN_INTERNAL) << signal;
   }
 }
 
 TEST(FirstCause, KeepsTheExitCodeOfItsRank) {
-  FirstCause cause(3, "localhost");
+  FirstCause cause(Topology(3));
   cause.failed(1, own("x"));
   cause.exited(2, 9, {});
   EXPECT_EQ(cause.outcome().exit_code, -1) << "rank 1 has not ended yet";
@@ -101,18 +126,18 @@ TEST(FirstCause, KeepsTheExitCodeOfItsRank) {
 }
 
 TEST(FirstCause, IsAnExitWithoutAWord) {
-  FirstCause cause(3, "localhost");
+  FirstCause cause(Topology(3));
   cause.exited(1, 7, {});
   EXPECT_EQ(told(cause), "rank 1: ended with exit code 7 without saying why");
   EXPECT_EQ(cause.outcome().exit_code, 7);
-  FirstCause early(3, "localhost");
+  FirstCause early(Topology(3));
   early.exited(1, 0, {});
   EXPECT_EQ(told(early), "rank 1: ended with exit code 0 before its work was done");
   EXPECT_EQ(early.outcome().exit_code, -1);
 }
 
 TEST(FirstCause, MayBeASignalThatTheLauncherPassedOn) {
-  FirstCause cause(2, "localhost");
+  FirstCause cause(Topology(2));
   cause.failed(0, lost());
   cause.told_to_end(1, SIGINT);
   EXPECT_EQ(told(cause), "good");

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace baleen {
 namespace {
 
@@ -47,7 +49,7 @@ TEST(Wire, RefusesForeignBytes) {
 }
 
 TEST(Wire, CarriesPlacesMomentsAndFailures) {
-  const Place place{3, 8, 1, 4, "node7", 12};
+  const Place place{3, 4, 1, 2, "node7", 12, 1, {0, 0, 1, 1}};
   EXPECT_EQ(*place_from(to_bytes(place)), place);
   const Moment moment{12, "backward", 77, 2};
   EXPECT_EQ(*moment_from(to_bytes(moment)), moment);
@@ -61,6 +63,41 @@ TEST(Wire, CarriesPlacesMomentsAndFailures) {
   EXPECT_EQ(got->error.text(), "train.lua:3:5: bad value");
   EXPECT_EQ(got->moment, moment);
   EXPECT_EQ(got->recorded, failure.recorded);
+}
+
+TEST(Wire, CarriesTheEndOfARank) {
+  const RankEnd end{9, true, false, true, {12, "backward", 77, 2}};
+  EXPECT_EQ(*rank_end_from(to_bytes(end)), end);
+  EXPECT_FALSE(rank_end_from(to_bytes(end).substr(1)));
+}
+
+TEST(Wire, RefusesLengthsThatNobodySends) {
+  for (const std::uint64_t length : {std::uint64_t{1} << 63, ~std::uint64_t{0}, std::uint64_t{1} << 31}) {
+    Frames frames;
+    frames.add(std::string(reinterpret_cast<const char*>(&length), sizeof length));
+    EXPECT_FALSE(frames.next()) << length;
+  }
+}
+
+TEST(Wire, SurvivesNoise) {
+  const auto seed = std::random_device()();
+  std::printf("seed %u\n", seed);
+  std::mt19937 random(seed);
+  for (int i = 0; i < 5000; ++i) {
+    std::string bytes = to_frame(samples()[1]) + to_frame(samples()[0]);
+    for (unsigned changes = 1 + random() % 4; changes > 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    bytes.resize(random() % (bytes.size() + 1));
+    Frames frames;
+    frames.add(bytes);
+    int messages = 0;
+    for (auto next = frames.next(); next && *next; next = frames.next()) ++messages;
+    EXPECT_LE(messages, 2);
+    const auto place = place_from(bytes);
+    EXPECT_TRUE(!place || place->host_of_rank.size() <= bytes.size());
+    const auto failure = failure_from(bytes);
+    EXPECT_TRUE(!failure || failure->recorded.size() <= bytes.size());
+  }
 }
 
 TEST(Wire, RefusesHalfAFailure) {

@@ -28,7 +28,7 @@ void convert(const Mesh& mesh, const Shape& shape, const Layout& from, const Lay
     now = step.to;
     const bool even = is_even(shape, step.from, mesh) && is_even(shape, step.to, mesh);
     const bool at = std::any_of(now.begin(), now.end(), [](const Placement& p) { return p.is_at(); });
-    exact = exact && !at && (even || step.collective != Collective::all_to_all);
+    exact = exact && !at && (even || step.collective != CollectiveOp::all_to_all);
     ASSERT_EQ(sends(step.collective) || step.bytes == 0, true) << "a free step sends " << step.bytes;
   }
   ASSERT_EQ(now, to);

@@ -167,7 +167,7 @@ class World {
     const Placement &before = step.from[static_cast<std::size_t>(step.axes[0])],
                     &after = step.to[static_cast<std::size_t>(step.axes[0])];
     const bool max = before.kind == Placement::Kind::partial_max || after.kind == Placement::Kind::partial_max;
-    if (step.collective == Collective::take_partial) {
+    if (step.collective == CollectiveOp::take_partial) {
       const bool first =
           before.kind != Placement::Kind::replicate ||
           coordinates(mesh_, static_cast<std::int64_t>(rank))[static_cast<std::size_t>(step.axes[0])] == 0;
@@ -201,13 +201,13 @@ class World {
     }
     const double others = static_cast<double>(members.size()) - 1;
     switch (step.collective) {
-      case Collective::all_reduce: return 2 * others * largest;
-      case Collective::reduce_scatter:
-      case Collective::reduce:
-      case Collective::broadcast: return others * largest;
-      case Collective::all_gather: return others * before;
-      case Collective::all_to_all: return after - kept;
-      case Collective::send: return others > 0 ? after : 0;
+      case CollectiveOp::all_reduce: return 2 * others * largest;
+      case CollectiveOp::reduce_scatter:
+      case CollectiveOp::reduce:
+      case CollectiveOp::broadcast: return others * largest;
+      case CollectiveOp::all_gather: return others * before;
+      case CollectiveOp::all_to_all: return after - kept;
+      case CollectiveOp::send: return others > 0 ? after : 0;
       default: return 0;
     }
   }

@@ -31,6 +31,97 @@ TEST(Manifest, IsOneRankHereWhereThereIsNone) {
   EXPECT_FALSE(manifest->plan);
 }
 
+TEST(Manifest, ReadsTwoTransportsWithTheirOptions) {
+  const Manifest manifest = good(R"(
+[cluster]
+hosts = [{ name = "a", ranks = 4 }, { name = "b", ranks = 4, transport = { devices = ["eth1"] } }]
+[mesh]
+data = 8
+[transport]
+inside = "./mine.so"
+ranks_per_host = 2
+[transport.between]
+plugin = "wide"
+devices = ["eth0"]
+)");
+  ASSERT_TRUE(manifest.hierarchy);
+  EXPECT_TRUE(manifest.transport.plugin.empty());
+  EXPECT_EQ(manifest.hierarchy->inside.plugin, "/etc/mine.so");
+  EXPECT_EQ(manifest.hierarchy->between.plugin, "wide");
+  EXPECT_EQ(manifest.hierarchy->between.where, "/etc/c.toml:10:10");
+  EXPECT_EQ(manifest.hierarchy->ranks_per_host, 2);
+  const auto devices = [&](std::size_t host) {
+    return std::get<std::vector<std::string>>(manifest.on_host(host).hierarchy->between.options.at("devices").data);
+  };
+  EXPECT_EQ(devices(0), std::vector<std::string>{"eth0"});
+  EXPECT_EQ(devices(1), std::vector<std::string>{"eth1"});
+}
+
+constexpr const char* kTwoHosts = R"(
+[cluster]
+port = 7373
+listen = "0.0.0.0"
+start = ["rsh", "{name}"]
+wait = 30
+hosts = [{ name = "a", ranks = 1, address = "10.0.0.1" },
+         { name = "b", ranks = 2, cores = "0-3,8", compute = { threads = 3 }, transport = { device = "ib1" } }]
+[mesh]
+data = 3
+[compute]
+threads = 2
+[transport]
+device = "ib0"
+deep = true
+)";
+
+TEST(Manifest, ReadsHowHostsMeet) {
+  const Manifest manifest = good(kTwoHosts);
+  EXPECT_EQ(manifest.ranks(), 3);
+  EXPECT_EQ(manifest.port, 7373);
+  EXPECT_EQ(manifest.listen, "0.0.0.0");
+  EXPECT_EQ(manifest.start, (std::vector<std::string>{"rsh", "{name}"}));
+  EXPECT_EQ(manifest.wait_seconds, 30);
+  EXPECT_EQ(manifest.hosts[0].address, "10.0.0.1");
+  EXPECT_EQ(manifest.hosts[1].address, "");
+  EXPECT_EQ(manifest.hosts[1].cores, "0-3,8");
+}
+
+TEST(Manifest, HoldsAHostsOwnOptionsAboveAllOthers) {
+  const Manifest manifest = good(kTwoHosts);
+  const Manifest a = manifest.on_host(0), b = manifest.on_host(1);
+  EXPECT_EQ(std::get<std::int64_t>(a.compute.options.at("threads").data), 2);
+  EXPECT_EQ(std::get<std::int64_t>(b.compute.options.at("threads").data), 3);
+  EXPECT_EQ(std::get<std::string>(a.transport.options.at("device").data), "ib0");
+  EXPECT_EQ(std::get<std::string>(b.transport.options.at("device").data), "ib1");
+  EXPECT_TRUE(b.transport.options.contains("deep"));
+}
+
+TEST(Manifest, SaysTheSameInTheSameText) {
+  const std::string one = good("[mesh]\n# two\ntensor = 2\ndata = 3\norder = ['data', 'tensor']").text;
+  EXPECT_EQ(one, good("mesh = { data = 3, order = [\"data\", \"tensor\"], tensor = 2 }").text);
+  EXPECT_EQ(one, "mesh.data = 3\nmesh.order[0] = 'data'\nmesh.order[1] = 'tensor'\nmesh.tensor = 2\n");
+  EXPECT_NE(one, good("mesh = { data = 2, order = [\"data\", \"tensor\"], tensor = 3 }").text);
+  EXPECT_NE(good(kTwoHosts).text.find("cluster.hosts[1].compute.threads = 3\n"), std::string::npos);
+}
+
+TEST(Manifest, RefusesMeetingsThatMakeNoSense) {
+  const std::string two = "[cluster]\nhosts = [{ name = \"a\" }, { name = \"b\" }]\n";
+  EXPECT_NE(bad(two + "port = 65536").find("c.toml:3:8: `port` must be from 1 to 65535, not 65536"), std::string::npos);
+  EXPECT_NE(bad(two + "start = []").find("`start` holds no command"), std::string::npos);
+  EXPECT_NE(bad(two + "start = \"ssh\"").find("`start` must be an array of strings"), std::string::npos);
+  EXPECT_NE(bad(two + "wait = 0").find("`wait` must be from 1 to"), std::string::npos);
+  EXPECT_NE(bad(two + "ports = 1").find("unknown key `ports`; did you mean `port`?"), std::string::npos);
+  EXPECT_NE(
+      bad("[cluster]\nhosts = [{ name = \"a\", core = \"0\" }]").find("unknown key `core`; did you mean `cores`?"),
+      std::string::npos);
+  EXPECT_NE(bad("[cluster]\nhosts = [{ name = \"a\", compute = { plugin = \"x\" } }]")
+                .find("every host uses the same plugin; only its options may differ"),
+            std::string::npos);
+  EXPECT_EQ(bad("[cluster]\nport = 5"), "c.toml:2:1: `port` is for clusters of several hosts, and this one has one");
+  EXPECT_EQ(bad("[cluster]\nhosts = [{ name = \"a\", address = \"10.0.0.1\" }]"),
+            "c.toml:2:10: `address` is for clusters of several hosts, and this one has one");
+}
+
 TEST(Manifest, ReadsEverySection) {
   const Manifest manifest = good(R"(
 [cluster]

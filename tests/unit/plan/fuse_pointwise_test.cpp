@@ -99,6 +99,19 @@ TEST(PlanFusePointwise, AValueThatOnlyTheGroupReadsIsNoResult) {
   EXPECT_EQ(pointwise_ops(fused(m.graph)).at(0)->outputs.size(), 1u);
 }
 
+/// The limit is on what a tile reads, not on what it computes on the way.
+TEST(PlanFusePointwise, ALongChainOfFewOperandsBecomesOneOp) {
+  GraphMaker m;
+  const ValueId x = m.parameter("x", {3, 4});
+  ValueId y = x;
+  for (int i = 0; i < 24; ++i) y = m.binary(BALEEN_X_ADD, y, x);
+  m.output("y", y);
+  const ScheduledGraph scheduled = fused(m.graph);
+  ASSERT_EQ(pointwise_ops(scheduled).size(), 1u) << print(scheduled.graph);
+  EXPECT_EQ(pointwise_ops(scheduled)[0]->inputs, std::vector<ValueId>{x});
+  expect_same_bits(m.graph, 1, 4);
+}
+
 /// Two readers of one random tensor must see the same numbers, drawn once.
 TEST(PlanFusePointwise, RandomNumbersAreDrawnOnce) {
   GraphMaker m;

@@ -146,8 +146,8 @@ TEST(Exchange, BringsBackWhatWentFromLayoutToLayout) {
     travel(journey);
     for (const std::string& step : journey.steps) ++carried[step];
   }
-  for (int c = 0; c <= static_cast<int>(Collective::take_at); ++c)
-    EXPECT_GT(carried[to_string(static_cast<Collective>(c))], 0) << to_string(static_cast<Collective>(c));
+  for (int c = 0; c <= static_cast<int>(CollectiveOp::take_at); ++c)
+    EXPECT_GT(carried[to_string(static_cast<CollectiveOp>(c))], 0) << to_string(static_cast<CollectiveOp>(c));
 }
 
 }  // namespace

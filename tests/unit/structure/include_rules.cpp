@@ -11,8 +11,8 @@ namespace {
 
 /// The core's folders by height: a folder includes itself and what is strictly lower.
 const std::map<std::string, int> kHeights = {
-    {"log", 0}, {"input", 1}, {"manifest", 2}, {"plugin", 2},  {"launch", 2}, {"layout", 3}, {"graph", 4},
-    {"ops", 5}, {"plan", 6},  {"program", 7},  {"runtime", 8}, {"script", 9}, {"app", 10}};
+    {"log", 0},   {"input", 1}, {"manifest", 2}, {"plugin", 2},  {"launch", 2},  {"layout", 3}, {"hierarchy", 3},
+    {"graph", 4}, {"ops", 5},   {"plan", 6},     {"program", 7}, {"runtime", 8}, {"script", 9}, {"app", 10}};
 
 /// A third-party library that one folder keeps to itself.
 struct Confined {
@@ -26,6 +26,7 @@ const std::vector<Confined>& confined() {
       {std::regex("boost/dll.*"), "core/plugin/"},
       {std::regex("(.*/)?(lua|lauxlib|lualib|luaconf)\\.h(pp)?"), "core/script/"},
       {std::regex("CLI/.*"), "core/app/"},
+      {std::regex("openssl/.*"), "core/launch/"},
   };
   return all;
 }

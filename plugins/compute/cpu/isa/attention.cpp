@@ -47,12 +47,16 @@ Block<T> lay_out(const AttentionShape& s, T* at) {
   return b;
 }
 
+// Query i sees key j of this block if j < i + visible.
 template <class T>
-void hide_future(T* scores, Index columns, Index keys, Index first_hidden) {
-  // Query i sees key j of this block if j < i + first_hidden.
-  for (Index j = first_hidden > 0 ? first_hidden : 0; j < keys; ++j) {
-    const Index end = j - first_hidden + 1 < columns ? j - first_hidden + 1 : columns;
-    for (Index i = 0; i < end; ++i) scores[j * kBlock + i] = -static_cast<T>(__builtin_inf());
+void hide_future(T* scores, Index columns, Index keys, Index visible) {
+  const Vector<T> hidden = Vector<T>{} - static_cast<T>(__builtin_inf());
+  for (Index j = visible > 0 ? visible : 0; j < keys; ++j) {
+    const Index end = j - visible + 1 < columns ? j - visible + 1 : columns;
+    T* row = scores + j * kBlock;
+    Index i = 0;
+    for (; i + kLanes<T> <= end; i += kLanes<T>) store(row + i, hidden);
+    if (i < end) store(row + i, first_lanes<T>(end - i, hidden, load(row + i)));
   }
 }
 
@@ -150,33 +154,28 @@ struct Pair {
   Index query, queries, key, keys;
 };
 
-// Under a causal mask half of a block on the diagonal is hidden; by halves of it, a quarter need not be computed: where
-// the first query sees one key at most, the first half of the queries sees nothing of the second half of the keys.
-// `visible` is how many keys of the block the first query sees.
+// Under a causal mask half of a block on the diagonal is hidden. Few rows at a time, only what some of them see is
+// computed: `visible` is how many keys of the block the first query sees, the next one more, and so on.
 template <class T>
 void score(const AttentionShape& s, const Block<T>& b, const T* k, const Pair& at, Index columns, Index visible) {
-  constexpr Index kHalf = kBlock / 2;
   const Index padded = round_up(s.width, kLanes<T>);
-  if (visible > 1 || at.keys <= kHalf || columns <= kHalf) {
-    multiply<T>(at.keys, columns, s.width, k, padded, 1, b.q, kBlock, b.scores, kBlock, false);
-    return;
+  for (Index j = 0, rows = 0; j < at.keys; j += rows) {
+    rows = visible >= at.keys ? at.keys : at.keys - j < kFewRows ? at.keys - j : kFewRows;
+    const Index first = j >= visible ? (j - visible + 1) / kLanes<T> * kLanes<T> : 0;
+    if (first < columns)
+      multiply<T>(rows, columns - first, s.width, k + j * padded, padded, 1, b.q + first, kBlock,
+                  b.scores + j * kBlock + first, kBlock, false);
   }
-  multiply<T>(kHalf, columns, s.width, k, padded, 1, b.q, kBlock, b.scores, kBlock, false);
-  // Keys of the second half are seen by the second half of the queries alone.
-  multiply<T>(at.keys - kHalf, columns - kHalf, s.width, k + kHalf * padded, padded, 1, b.q + kHalf, kBlock,
-              b.scores + kHalf * kBlock + kHalf, kBlock, false);
 }
 
 template <class T>
 void add_values(const AttentionShape& s, const Block<T>& b, const T* v, const Pair& at, Index visible) {
-  constexpr Index kHalf = kBlock / 2;
   const Index padded = round_up(s.width, kLanes<T>);
-  const auto add = [&](Index first, Index rows, Index keys) {
-    multiply<T>(rows, padded, keys, b.scores + first, 1, kBlock, v, padded, b.sum + first * padded, padded, true);
-  };
-  if (visible > 1 || at.keys <= kHalf || at.queries <= kHalf) return add(0, at.queries, at.keys);
-  add(0, kHalf, kHalf);
-  add(kHalf, at.queries - kHalf, at.keys);
+  for (Index i = 0, rows = 0; i < at.queries; i += rows) {
+    rows = visible >= at.keys ? at.queries : at.queries - i < kFewRows ? at.queries - i : kFewRows;
+    const Index seen = i + rows - 1 + visible, keys = seen < at.keys ? seen : at.keys;
+    if (keys > 0) multiply<T>(rows, padded, keys, b.scores + i, 1, kBlock, v, padded, b.sum + i * padded, padded, true);
+  }
 }
 
 template <class T>

@@ -70,35 +70,46 @@ struct Pair {
   Index query, queries, key, keys;
 };
 
-// Scores of hidden pairs become -inf.
+// How many keys of the block query i of it sees.
+Index seen_by(const AttentionShape& s, const Pair& at, Index i) {
+  const Index end = at.query + i + s.reach - at.key;
+  return end < 0 ? 0 : end < at.keys ? end : at.keys;
+}
+
+// Scores of pairs with other ids become -inf.
 template <class T>
-void hide(const AttentionShape& s, const AttentionHead<T>& head, T* scores, const Pair& at) {
-  const T hidden = -static_cast<T>(__builtin_inf());
+void hide_others(const AttentionHead<T>& head, T* scores, const Pair& at) {
   for (Index i = 0; i < at.queries; ++i) {
-    const Index end = at.query + i + s.reach - at.key;
-    for (Index j = end > 0 ? end : 0; j < at.keys; ++j) scores[i * kBlock + j] = hidden;
-    if (!head.ids_q.data) continue;
     const std::int32_t id = *head.ids_q.at(at.query + i);
     for (Index j = 0; j < at.keys; ++j)
-      if (id < 0 || id != *head.ids_k.at(at.key + j)) scores[i * kBlock + j] = hidden;
+      if (id < 0 || id != *head.ids_k.at(at.key + j)) scores[i * kBlock + j] = -static_cast<T>(__builtin_inf());
   }
 }
 
-// p and ds of one pair from scores (in p) and do v^T (in ds).
+// p and ds of one pair from scores (in p) and do v^T (in ds). What a query does not see was perhaps not computed: it
+// becomes 0.
 template <class T>
 void differentiate(const AttentionShape& s, const AttentionHead<T>& head, const Workspace<T>& w, const Pair& at) {
   const T scale = static_cast<T>(s.scale);
-  if (head.ids_q.data || at.key + at.keys > at.query + s.reach) hide(s, head, w.p, at);
+  const Vector<T> zero{};
+  if (head.ids_q.data) hide_others(head, w.p, at);
   for (Index i = 0; i < at.queries; ++i) {
     T *p = w.p + i * kBlock, *ds = w.ds + i * kBlock;
     const T lse = *head.lse.at(at.query + i), delta = w.delta[at.query + i];
     // Of a query that sees nothing lse is -inf; +inf makes its probabilities 0.
     const T base = lse == -static_cast<T>(__builtin_inf()) ? static_cast<T>(__builtin_inf()) : lse;
-    // Beyond the last key the columns hold zeros, whose results nobody reads.
-    for (Index j = 0; j < at.keys; j += kLanes<T>) {
+    const Index end = seen_by(s, at, i);
+    Index j = 0;
+    for (; j < end; j += kLanes<T>) {
       const Vector<T> probability = exp_of_negative_lanes<T>(load(p + j) - base);
-      store(p + j, probability);
-      store(ds + j, probability * (load(ds + j) - delta) * scale);
+      const Vector<T> slope = probability * (load(ds + j) - delta) * scale;
+      const bool whole = j + kLanes<T> <= end;
+      store(p + j, whole ? probability : first_lanes<T>(end - j, probability, zero));
+      store(ds + j, whole ? slope : first_lanes<T>(end - j, slope, zero));
+    }
+    for (; j < at.keys; j += kLanes<T>) {
+      store(p + j, zero);
+      store(ds + j, zero);
     }
   }
 }
@@ -116,8 +127,8 @@ void compute_delta(const AttentionShape& s, const AttentionGradHead<T>& head, T*
   }
 }
 
-// The products of one pair of blocks. Where no query of the first half sees a key of the second (a block on a causal
-// diagonal), that quarter is left out.
+// The products of one pair of blocks. Where a causal mask hides a part, they go by few rows at a time and leave out
+// what none of those sees.
 template <class T>
 class Products {
  public:
@@ -125,36 +136,54 @@ class Products {
       : at_(at),
         width_(s.width),
         padded_(round_up(s.width, kLanes<T>)),
-        quarter_(at.query + s.reach - at.key <= 1 && at.queries > kHalf && at.keys > kHalf) {}
+        visible_(at.query + s.reach - at.key),
+        all_(visible_ >= at.keys) {}
 
   // out[queries, keys] = rows[queries, width] columns[width, keys]
   void scores(const T* rows, const T* columns, T* out) const {
-    const Index keys = round_up(at_.keys, kLanes<T>), top = quarter_ ? kHalf : 0;
-    if (quarter_) multiply<T>(kHalf, kHalf, width_, rows, padded_, 1, columns, kBlock, out, kBlock, false);
-    multiply<T>(at_.queries - top, keys, width_, rows + top * padded_, padded_, 1, columns, kBlock, out + top * kBlock,
-                kBlock, false);
+    each(at_.queries, [&](Index i, Index count) {
+      const Index keys = round_up(keys_of(i + count - 1), kLanes<T>);
+      if (keys > 0)
+        multiply<T>(count, keys, width_, rows + i * padded_, padded_, 1, columns, kBlock, out + i * kBlock, kBlock,
+                    false);
+    });
   }
   // out[keys, width] += scores^T rows
   void to_keys(const T* scores, const T* rows, T* out) const {
-    const Index keys = quarter_ ? kHalf : at_.keys;
-    multiply<T>(keys, padded_, at_.queries, scores, 1, kBlock, rows, padded_, out, padded_, true);
-    if (quarter_)
-      multiply<T>(at_.keys - kHalf, padded_, at_.queries - kHalf, scores + kHalf * kBlock + kHalf, 1, kBlock,
-                  rows + kHalf * padded_, padded_, out + kHalf * padded_, padded_, true);
+    each(at_.keys, [&](Index j, Index count) {
+      const Index first = j >= visible_ ? j - visible_ + 1 : 0;
+      if (first < at_.queries)
+        multiply<T>(count, padded_, at_.queries - first, scores + first * kBlock + j, 1, kBlock, rows + first * padded_,
+                    padded_, out + j * padded_, padded_, true);
+    });
   }
   // out[queries, width] += scores rows
   void to_queries(const T* scores, const T* rows, T* out) const {
-    const Index top = quarter_ ? kHalf : 0;
-    if (quarter_) multiply<T>(kHalf, padded_, kHalf, scores, kBlock, 1, rows, padded_, out, padded_, true);
-    multiply<T>(at_.queries - top, padded_, at_.keys, scores + top * kBlock, kBlock, 1, rows, padded_,
-                out + top * padded_, padded_, true);
+    each(at_.queries, [&](Index i, Index count) {
+      const Index keys = keys_of(i + count - 1);
+      if (keys > 0)
+        multiply<T>(count, padded_, keys, scores + i * kBlock, kBlock, 1, rows, padded_, out + i * padded_, padded_,
+                    true);
+    });
   }
 
  private:
-  static constexpr Index kHalf = kBlock / 2;
+  template <class Body>
+  void each(Index total, const Body& body) const {
+    for (Index i = 0, count = 0; i < total; i += count) {
+      count = all_ ? total : total - i < kFewRows ? total - i : kFewRows;
+      body(i, count);
+    }
+  }
+  Index keys_of(Index query) const {
+    const Index seen = query + visible_;
+    return seen < 0 ? 0 : seen < at_.keys ? seen : at_.keys;
+  }
+
   Pair at_;
   Index width_, padded_;
-  bool quarter_;
+  Index visible_;  // keys of the block that its first query sees, or less than 1
+  bool all_;
 };
 
 // What one block of keys gives to dq, dk and dv through all queries that see it.

@@ -14,6 +14,9 @@ constexpr Index kBlockRows = 3, kBlockVectors = 2;  // a 64-byte vector is two r
 constexpr Index kBlockRows = 2, kBlockVectors = 1;
 #endif
 
+/// Rows of a product that is cut where parts of it are not needed: some whole tiles.
+constexpr Index kFewRows = 12;
+
 /// c[kRows, kVectors * lanes] (+)= a b, the sum over the depth being added to c as a whole, which keeps long sums in
 /// pieces accurate. Element (r, k) of a is a[r * a_row + k * a_column]; rows of b and c are
 /// contiguous.
@@ -24,7 +27,10 @@ BALEEN_INLINE void multiply_tile(Index depth, const T* a, Index a_row, Index a_c
 #pragma GCC unroll 8
   for (Index r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-    for (Index v = 0; v < kVectors; ++v) sum[r][v] = Vector<T>{};
+    for (Index v = 0; v < kVectors; ++v) {
+      sum[r][v] = Vector<T>{};
+      __builtin_prefetch(c + r * c_row + v * kLanes<T>, 1, 3);
+    }
   for (Index k = 0; k < depth; ++k) {
     Vector<T> row[kVectors];
 #pragma GCC unroll 8

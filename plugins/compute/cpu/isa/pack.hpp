@@ -9,22 +9,26 @@ namespace baleen::cpu::BALEEN_CPU_ISA {
 
 inline Index round_up(Index n, Index unit) { return (n + unit - 1) / unit * unit; }
 
-/// Rows [first, first + count) of `width` elements, each filled up with zeros to `padded`.
-template <class T>
-void pack(T* out, Rows<const T> in, Index first, Index count, Index width, Index padded) {
-  for (Index j = 0; j < count; ++j) {
-    const T* row = in.at(first + j);
-    Index e = 0;
-    for (; e + kLanes<T> <= width; e += kLanes<T>) store(out + j * padded + e, load(row + e));
-    for (; e < padded; ++e) out[j * padded + e] = e < width ? row[e] : T(0);
-  }
-}
-
 /// Asks for rows that are needed soon; they may lie too far apart for the processor to foresee them.
 template <class T>
 void prefetch(Rows<const T> in, Index first, Index count, Index width) {
   for (Index j = 0; j < count; ++j)
     for (Index e = 0; e < width; e += kLanes<T>) __builtin_prefetch(in.at(first + j) + e, 0, 2);
+}
+
+/// How far ahead of a copy rows are asked for.
+constexpr Index kRowsAhead = 12;
+
+/// Rows [first, first + count) of `width` elements, each filled up with zeros to `padded`.
+template <class T>
+void pack(T* out, Rows<const T> in, Index first, Index count, Index width, Index padded) {
+  for (Index j = 0; j < count; ++j) {
+    const T* row = in.at(first + j);
+    if (j + kRowsAhead < count) prefetch(in, first + j + kRowsAhead, 1, width);
+    Index e = 0;
+    for (; e + kLanes<T> <= width; e += kLanes<T>) store(out + j * padded + e, load(row + e));
+    for (; e < padded; ++e) out[j * padded + e] = e < width ? row[e] : T(0);
+  }
 }
 
 /// Interleaves the first or second halves of a and b.
@@ -65,6 +69,8 @@ void pack_transposed(T* out, Index out_row, Rows<const T> in, Index first, Index
                      T scale) {
   Index j = 0;
   for (; j + kLanes<T> <= count; j += kLanes<T>) {
+    const Index next = j + kLanes<T>, rest = count - next < kLanes<T> ? count - next : kLanes<T>;
+    prefetch(in, first + next, rest, width);
     Index e = 0;
     for (; e + kLanes<T> <= width; e += kLanes<T>)
       transpose_square(out + e * out_row + j, out_row, in.at(first + j) + e, in.stride, scale);

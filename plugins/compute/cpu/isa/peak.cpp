@@ -7,17 +7,18 @@ namespace {
 
 double multiply_adds(Index steps) {
   // As many chains as hide the latency and fit into the registers.
-  constexpr Index kChains = kRegisterBytes == 64 ? 12 : kRegisterBytes == 32 ? 6 : 3;
-  Vector<float> sum[kChains], factor = Vector<float>{} + 0.999f, term = Vector<float>{} + 0.001f;
-  for (Index c = 0; c < kChains; ++c) sum[c] = Vector<float>{} + static_cast<float>(c);
+  constexpr Index kChains = 12;
+  Floats sum[kChains], factor = Floats{} + 0.999f, term = Floats{} + 0.001f;
+  for (Index c = 0; c < kChains; ++c) sum[c] = Floats{} + static_cast<float>(c);
+  // The compiler must not know the values: a chain that starts at its fixed point is a constant to it, and left out.
+  for (Floats& x : sum) asm volatile("" : "+x"(x));
+  asm volatile("" : "+x"(factor), "+x"(term));
   for (Index i = 0; i < steps; ++i) {
 #pragma GCC unroll 12
     for (Index c = 0; c < kChains; ++c) sum[c] = sum[c] * factor + term;
   }
-  Vector<float> all = sum[0];
-  for (Index c = 1; c < kChains; ++c) all += sum[c];
-  asm volatile("" : : "m"(all));
-  return static_cast<double>(steps * kChains * kLanes<float> * 2);
+  for (const Floats& x : sum) asm volatile("" : : "x"(x));
+  return static_cast<double>(steps * kChains * kFloats * 2);
 }
 
 void seven_words(float* a, float* b, float* c, const float* d, Index n) {

@@ -106,6 +106,8 @@ struct RoutinesOf {
 
 struct Routines {
   const char* name;
+  /// Whether the processor runs what fused_loop.hpp makes.
+  bool runs_fused_loops;
   /// Independent chains of fp32 multiply-adds; how many operations that was.
   double (*multiply_adds)(Index steps);
   /// Reads four arrays and writes three of them, n elements each.

@@ -12,6 +12,9 @@ const Routines& BALEEN_PASTE(routines_, BALEEN_CPU_ISA)() {
   static const Routines table = [] {
     Routines r{};
     r.name = BALEEN_TEXT(BALEEN_CPU_ISA);
+#if defined(__AVX512F__)
+    r.runs_fused_loops = true;
+#endif
     BALEEN_CPU_ISA::fill_peak(r);
     BALEEN_CPU_ISA::fill_tile_ops(r);
     BALEEN_CPU_ISA::fill_random(r);

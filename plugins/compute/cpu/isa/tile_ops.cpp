@@ -50,7 +50,7 @@ BALEEN_FUNCTION(Exp, (T x), exp_of(x))
 BALEEN_FUNCTION(Log, (T x), log_of(x))
 BALEEN_FUNCTION(Tanh, (T x), tanh_of(x))
 BALEEN_FUNCTION(Erf, (T x), erf_of(x))
-BALEEN_FUNCTION(Sigmoid, (T x), sigmoid_of(x))
+BALEEN_FUNCTION(SigmoidOf, (T x), sigmoid_of(x))
 BALEEN_FUNCTION(Silu, (T x), x / (1.0f + exp_of(-x)))
 BALEEN_FUNCTION(Gelu, (T x), x * normal_below(x, normal_tail(magnitude(x))))
 
@@ -70,7 +70,7 @@ BALEEN_INLINE X gelu_tanh_argument(X x) {
 struct GeluTanh {
   template <class X>
   static BALEEN_INLINE X at(X x) {
-    return x * sigmoid_of(gelu_tanh_argument(x));
+    return x * sigmoid_and_slope(gelu_tanh_argument(x)).value;
   }
 };
 struct GeluTanhGrad {
@@ -80,17 +80,17 @@ struct GeluTanhGrad {
     constexpr Element<X> kFar = sizeof(Element<X>) == 4 ? 12 : 40;
     const X high = X{} + kFar;
     const X c = x > kFar ? high : x < -kFar ? -high : x;
-    const X s = sigmoid_of(gelu_tanh_argument(c));
-    const X slope = Element<X>(1.5957691216057307117597842397375) * (1.0f + Element<X>(0.134145) * (c * c));
-    return s + c * s * sigmoid_of(-gelu_tanh_argument(c)) * slope;
+    const Sigmoid<X> s = sigmoid_and_slope(gelu_tanh_argument(c));
+    const X inner = Element<X>(1.5957691216057307117597842397375) * (1.0f + Element<X>(0.134145) * (c * c));
+    return s.value + c * s.slope * inner;
   }
 };
 struct SiluGrad {
   template <class X>
   static BALEEN_INLINE X at(X x) {
-    const X s = sigmoid_of(x), product = x * s * sigmoid_of(-x);
-    const X none = X{};
-    return s + (magnitude(x) > 200.0f ? none : product);  // no inf * 0 at the far ends
+    const Sigmoid<X> s = sigmoid_and_slope(x);
+    const X none = X{}, product = x * s.slope;
+    return s.value + (magnitude(x) > 200.0f ? none : product);  // no inf * 0 at the far ends
   }
 };
 
@@ -155,7 +155,7 @@ TileOp<T> find_unary(std::uint32_t opcode) {
     case BALEEN_X_COS: return sine<false>;
     case BALEEN_X_TANH: return mapped<T, Tanh>;
     case BALEEN_X_ERF: return mapped<T, Erf>;
-    case BALEEN_X_SIGMOID: return mapped<T, Sigmoid>;
+    case BALEEN_X_SIGMOID: return mapped<T, SigmoidOf>;
     case BALEEN_X_RELU: return unary<T, Relu>;
     case BALEEN_X_GELU: return mapped<T, Gelu>;
     case BALEEN_X_GELU_TANH: return mapped<T, GeluTanh>;

@@ -33,6 +33,14 @@ BALEEN_INLINE void store(T* p, Vector<T> v) {
   *reinterpret_cast<typename VectorOf<T>::loose*>(p) = v;
 }
 
+/// The first `count` lanes of a, the others of b.
+template <class T>
+BALEEN_INLINE Vector<T> first_lanes(Index count, Vector<T> a, Vector<T> b) {
+  Vector<T> lane;
+  for (Index i = 0; i < kLanes<T>; ++i) lane[i] = static_cast<T>(i);
+  return lane < static_cast<T>(count) ? a : b;
+}
+
 /// function(register or fp64) of each lane.
 template <class T, class Function>
 BALEEN_INLINE Vector<T> map_lanes(Vector<T> x, const Function& function) {

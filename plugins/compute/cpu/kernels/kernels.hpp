@@ -19,6 +19,7 @@ Result<std::unique_ptr<Kernel>> make_cross_entropy(const Context&, const baleen_
 Result<std::unique_ptr<Kernel>> make_cross_entropy_grad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_linear_cross_entropy(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_and_grad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_top_k(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_reshape(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_transpose(const Context&, const baleen_region_t&);

@@ -1,4 +1,4 @@
-/// \file linear_cross_entropy and its gradient: logits exist for a bounded chunk of rows at a time.
+/// \file linear_cross_entropy, its gradient, and both at once: logits exist for a bounded chunk of rows at a time.
 #include <cstring>
 
 #include "cross_entropy_row.hpp"
@@ -9,7 +9,7 @@
 namespace baleen::cpu {
 namespace {
 
-constexpr std::int64_t kChunkBytes = std::int64_t{1} << 26;
+constexpr std::int64_t kChunkBytes = std::int64_t{1} << 27;
 
 // Sizes and products that both directions share.
 template <class T>
@@ -24,7 +24,10 @@ class Chunks {
     logit_stride = (classes + 15) / 16 * 16;
     const std::int64_t fit =
         kChunkBytes / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(1, logit_stride);
-    chunk = std::max<std::int64_t>(1, std::min(rows, std::max<std::int64_t>(16, fit)));
+    // As long as each other: a short last chunk would read all of w for a few rows.
+    const std::int64_t most = std::max<std::int64_t>(16, fit),
+                       count = std::max<std::int64_t>(1, (rows + most - 1) / most);
+    chunk = std::max<std::int64_t>(1, (rows + count - 1) / count);
   }
 
   /// logits[count, classes] = x w
@@ -149,107 +152,148 @@ class LinearCrossEntropyKernel : public Kernel {
   std::uint64_t row_bytes_;
 };
 
-template <class T>
+// Where each operand of the gradient is, or of loss and gradient at once.
+struct GradOperands {
+  GradOperands(const Source& source, bool with_loss)
+      : x(source.in(0)),
+        w(source.in(1)),
+        target(source.in(2)),
+        loss(source.out(0)),
+        lse(with_loss ? source.out(1) : source.in(3)),
+        dloss(source.in(with_loss ? 3 : 4)),
+        dx(source.out(with_loss ? 2 : 0)),
+        dw(source.out(with_loss ? 3 : 1)) {}
+
+  Operand x, w, target, loss, lse, dloss, dx, dw;  // `loss` means nothing where there is none
+};
+
+template <class T, bool kWithLoss>
 class LinearCrossEntropyGradKernel : public Kernel {
  public:
   LinearCrossEntropyGradKernel(const Context& context, const Source& source)
       : context_(context),
         name_(source.op().name()),
-        x_(source.in(0)),
-        w_(source.in(1)),
-        target_(source.in(2)),
-        lse_(source.in(3)),
-        dloss_(source.in(4)),
-        dx_(source.out(0)),
-        dw_(source.out(1)),
+        at_(source, kWithLoss),
         transposed_(source.op().integer("transposed", 0) != 0),
-        chunks_(x_, w_, transposed_),
-        row_(context, source.op(), w_, chunks_.class_dim),
-        rows_(leading_walk(x_.rank() - 1, {&target_, &lse_, &dloss_})),
-        x_matrix_(x_),
-        dx_matrix_(dx_) {
+        chunks_(at_.x, at_.w, transposed_),
+        row_(context, source.op(), at_.w, chunks_.class_dim),
+        rows_(leading_walk(at_.x.rank() - 1, {&at_.target, &at_.lse, &at_.dloss, kWithLoss ? &at_.loss : &at_.lse})),
+        x_matrix_(at_.x),
+        dx_matrix_(at_.dx) {
     fill(logits_, dx_gemm_, dw_gemm_);
+    dw_first_ = dw_gemm(chunks_.chunk, false);
     gemm_bytes_ = largest({logits_.bytes(), dx_gemm_.bytes(), dw_gemm_.bytes()});
-    scratch_bytes = x_matrix_.bytes() + dx_matrix_.bytes() + chunks_.logit_bytes() + gemm_bytes_;
+    row_bytes_ = kWithLoss ? static_cast<std::uint64_t>(row_.kChunk) * sizeof(T) : 0;
+    scratch_bytes = x_matrix_.bytes() + dx_matrix_.bytes() + chunks_.logit_bytes() + gemm_bytes_ +
+                    row_bytes_ * static_cast<std::uint64_t>(context.threads.count());
     flops = 3 * chunks_.logits(chunks_.rows).flops();
-    const std::vector<std::int64_t> nothing(dw_.rank());
-    clear_ = StridedCopy(sizeof(T), shape(dw_.tensor), strides(dw_.tensor), nothing);
+    const std::vector<std::int64_t> nothing(at_.dw.rank());
+    clear_ = StridedCopy(sizeof(T), shape(at_.dw.tensor), strides(at_.dw.tensor), nothing);
   }
 
   Status run(const baleen_launch_t& launch) override {
-    BALEEN_TRY(check_ids(name_, target_, rows_, 0, launch, row_.all_classes(), row_.ignore()));
+    BALEEN_TRY(check_ids(name_, at_.target, rows_, 0, launch, row_.all_classes(), row_.ignore()));
     char* scratch = static_cast<char*>(launch.scratch);
-    const T* x = static_cast<const T*>(x_matrix_.fetch(context_.threads, x_.at<void>(launch), scratch));
+    const T* x = static_cast<const T*>(x_matrix_.fetch(context_.threads, at_.x.template at<void>(launch), scratch));
     char* dx_scratch = scratch + x_matrix_.bytes();
-    T* dx = static_cast<T*>(dx_matrix_.target(dx_.at<void>(launch), dx_scratch));
+    T* dx = static_cast<T*>(dx_matrix_.target(at_.dx.template at<void>(launch), dx_scratch));
     T* logits = reinterpret_cast<T*>(dx_scratch + dx_matrix_.bytes());
     char* gemm_scratch = reinterpret_cast<char*>(logits) + chunks_.logit_bytes();
+    const void* w = at_.w.template at<void>(launch);
+    void* dw = at_.dw.template at<void>(launch);
     constexpr std::uint64_t kZero = 0;
-    clear_.run(context_.threads, dw_.at<void>(launch), &kZero);
+    if (chunks_.rows == 0) clear_.run(context_.threads, dw, &kZero);
     for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk) {
       const std::int64_t count = std::min(chunks_.chunk, chunks_.rows - first);
       const bool last = count < chunks_.chunk;
       const T* part = x + first * chunks_.width;
-      logits_.of(last).run(part, w_.at<void>(launch), logits, gemm_scratch);
-      context_.threads.pieces(count, rows_per_task(chunks_.classes, sizeof(T)),
-                              [&](std::int64_t begin, std::int64_t end, int) {
-                                for (std::int64_t i = begin; i < end; ++i)
-                                  one(launch, logits + i * chunks_.logit_stride, first + i);
-                              });
-      dx_gemm_.of(last).run(logits, w_.at<void>(launch), dx + first * chunks_.width, gemm_scratch);
-      dw_gemm_.of(last).run(part, logits, dw_.at<void>(launch), gemm_scratch);
+      logits_.of(last).run(part, w, logits, gemm_scratch);
+      differentiate(launch, logits, first, count, gemm_scratch + gemm_bytes_);
+      dx_gemm_.of(last).run(logits, w, dx + first * chunks_.width, gemm_scratch);
+      (first == 0 ? *dw_first_ : dw_gemm_.of(last)).run(part, logits, dw, gemm_scratch);
     }
-    dx_matrix_.finish(context_.threads, dx_.at<void>(launch), dx_scratch);
+    dx_matrix_.finish(context_.threads, at_.dx.template at<void>(launch), dx_scratch);
     return {};
   }
 
  private:
+  std::unique_ptr<Gemm> dw_gemm(std::int64_t count, bool accumulate) const {
+    const std::int64_t dw_class = at_.dw.stride(transposed_ ? 0 : 1), dw_width = at_.dw.stride(transposed_ ? 1 : 0);
+    return make_gemm(context_, at_.x.tensor.dtype, chunks_.dw(count, dw_width, dw_class), accumulate);
+  }
+
   void fill(Pair& logits, Pair& dx, Pair& dw) const {
-    const std::int64_t dw_class = dw_.stride(transposed_ ? 0 : 1), dw_width = dw_.stride(transposed_ ? 1 : 0);
-    const baleen_dtype_t dtype = x_.tensor.dtype;
+    const baleen_dtype_t dtype = at_.x.tensor.dtype;
     logits.whole = make_gemm(context_, dtype, chunks_.logits(chunks_.chunk), false);
     dx.whole = make_gemm(context_, dtype, chunks_.dx(chunks_.chunk), false);
-    dw.whole = make_gemm(context_, dtype, chunks_.dw(chunks_.chunk, dw_width, dw_class), true);
+    dw.whole = dw_gemm(chunks_.chunk, true);
     if (chunks_.last() == 0) return;
     logits.last = make_gemm(context_, dtype, chunks_.logits(chunks_.last()), false);
     dx.last = make_gemm(context_, dtype, chunks_.dx(chunks_.last()), false);
-    dw.last = make_gemm(context_, dtype, chunks_.dw(chunks_.last(), dw_width, dw_class), true);
+    dw.last = dw_gemm(chunks_.last(), true);
   }
 
-  void one(const baleen_launch_t& launch, T* logits, std::int64_t row) const {
-    row_.grad(logits, logits, target_.at<const std::int32_t>(launch)[rows_.offset(0, row)],
-              lse_.at<const T>(launch)[rows_.offset(1, row)], dloss_.at<const T>(launch)[rows_.offset(2, row)]);
+  // Logits become their gradients.
+  void differentiate(const baleen_launch_t& launch, T* logits, std::int64_t first, std::int64_t count,
+                     char* memory) const {
+    context_.threads.pieces(count, rows_per_task(chunks_.classes, sizeof(T)),
+                            [&](std::int64_t begin, std::int64_t end, int thread) {
+                              T* own = reinterpret_cast<T*>(memory + row_bytes_ * static_cast<std::uint64_t>(thread));
+                              for (std::int64_t i = begin; i < end; ++i)
+                                one(launch, logits + i * chunks_.logit_stride, first + i, own);
+                            });
+  }
+
+  void one(const baleen_launch_t& launch, T* logits, std::int64_t row, T* memory) const {
+    const std::int64_t target = at_.target.template at<const std::int32_t>(launch)[rows_.offset(0, row)];
+    T& lse = at_.lse.template at<T>(launch)[rows_.offset(1, row)];
+    if constexpr (kWithLoss) {
+      lse = row_.lse(logits, memory);
+      at_.loss.template at<T>(launch)[rows_.offset(3, row)] = row_.loss(logits, target, lse);
+    }
+    row_.grad(logits, logits, target, lse, at_.dloss.template at<const T>(launch)[rows_.offset(2, row)]);
   }
 
   const Context& context_;
   std::string name_;
-  Operand x_, w_, target_, lse_, dloss_, dx_, dw_;
+  GradOperands at_;
   bool transposed_;
   Chunks<T> chunks_;
   CrossEntropyRow<T> row_;
   Walk rows_;
   PackedMatrix x_matrix_, dx_matrix_;
   Pair logits_, dx_gemm_, dw_gemm_;
+  std::unique_ptr<Gemm> dw_first_;
   StridedCopy clear_;
-  std::uint64_t gemm_bytes_ = 0;
+  std::uint64_t gemm_bytes_ = 0, row_bytes_ = 0;
 };
+
+template <template <class> class Make>
+Result<std::unique_ptr<Kernel>> make_of(const Context& context, const baleen_region_t& region) {
+  const Source source(region);
+  BALEEN_TRY(check_id_type(source, source.in(2)));
+  return with_float(source.in(0).tensor.dtype,
+                    [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<Make<T>>(context, source); });
+}
+
+template <class T>
+using GradKernel = LinearCrossEntropyGradKernel<T, false>;
+template <class T>
+using BothKernel = LinearCrossEntropyGradKernel<T, true>;
 
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> make_linear_cross_entropy(const Context& context, const baleen_region_t& region) {
-  const Source source(region);
-  BALEEN_TRY(check_id_type(source, source.in(2)));
-  return with_float(source.in(0).tensor.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
-    return std::make_unique<LinearCrossEntropyKernel<T>>(context, source);
-  });
+  return make_of<LinearCrossEntropyKernel>(context, region);
 }
 
 Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_grad(const Context& context, const baleen_region_t& region) {
-  const Source source(region);
-  BALEEN_TRY(check_id_type(source, source.in(2)));
-  return with_float(source.in(0).tensor.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
-    return std::make_unique<LinearCrossEntropyGradKernel<T>>(context, source);
-  });
+  return make_of<GradKernel>(context, region);
+}
+
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_and_grad(const Context& context,
+                                                                   const baleen_region_t& region) {
+  return make_of<BothKernel>(context, region);
 }
 
 }  // namespace baleen::cpu

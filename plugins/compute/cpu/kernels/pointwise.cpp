@@ -4,8 +4,8 @@
 #include "convert.hpp"
 #include "global_index.hpp"
 #include "kernels.hpp"
+#include "pointwise.hpp"
 #include "program.hpp"
-#include "walk.hpp"
 
 namespace baleen::cpu {
 namespace {
@@ -39,13 +39,6 @@ struct Tiling {
   }
 };
 
-std::vector<std::int64_t> broadcast_strides(const Operand& x, const Operand& y) {
-  std::vector<std::int64_t> out(y.rank(), 0);
-  for (std::uint32_t d = 0; d < x.rank() && d < y.rank(); ++d)
-    out[d] = x.extent(d) == 1 && y.extent(d) != 1 ? 0 : x.stride(d);
-  return out;
-}
-
 bool row_major(const Walk& walk, std::size_t operand) {
   std::int64_t expected = 1;
   for (std::size_t d = walk.rank(); d-- > 0; expected *= walk.extent(d))
@@ -54,20 +47,15 @@ bool row_major(const Walk& walk, std::size_t operand) {
 }
 
 template <class T>
-constexpr baleen_dtype_t kDtype = sizeof(T) == 8 ? BALEEN_F64 : BALEEN_F32;
-
-template <class T>
 class PointwiseKernel : public Kernel {
  public:
-  PointwiseKernel(const Context& context, std::vector<Operand> inputs, std::vector<Operand> outputs)
-      : context_(context), inputs_(std::move(inputs)), outputs_(std::move(outputs)), index_(outputs_[0].tensor) {
-    std::vector<std::vector<std::int64_t>> all;
-    for (const Operand& x : inputs_) all.push_back(broadcast_strides(x, outputs_[0]));
-    for (const Operand& y : outputs_) all.push_back(broadcast_strides(y, outputs_[0]));
-    walk_ = Walk(shape(outputs_[0].tensor), all);
-    for (const Operand& y : outputs_)
-      for (const Operand& x : inputs_)
-        if (same_layout(y.tensor, x.tensor)) aliases.push_back({y.number, x.number});
+  PointwiseKernel(const Context& context, const PointwiseOperands& operands)
+      : context_(context),
+        inputs_(operands.inputs),
+        outputs_(operands.outputs),
+        index_(outputs_[0].tensor),
+        walk_(operands.walk()) {
+    aliases = operands.aliases();
   }
 
   Status build(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results) {
@@ -240,19 +228,20 @@ class PointwiseKernel : public Kernel {
 Result<std::unique_ptr<Kernel>> make(const Context& context, const Source& source,
                                      std::span<const baleen_instruction_t> code,
                                      std::span<const std::int64_t> results) {
-  std::vector<Operand> inputs, outputs;
+  PointwiseOperands operands;
   bool any_float = false, wide = false;
   for (std::size_t i = 0; i < source.inputs(); ++i) {
-    inputs.push_back(source.in(i));
-    any_float = any_float || is_floating(inputs.back().tensor.dtype);
-    wide = wide || inputs.back().tensor.dtype == BALEEN_F64;
+    operands.inputs.push_back(source.in(i));
+    any_float = any_float || is_floating(operands.inputs.back().tensor.dtype);
+    wide = wide || operands.inputs.back().tensor.dtype == BALEEN_F64;
   }
-  for (std::size_t i = 0; i < source.outputs(); ++i) outputs.push_back(source.out(i));
-  if (!any_float) wide = outputs[0].tensor.dtype == BALEEN_F64;
+  for (std::size_t i = 0; i < source.outputs(); ++i) operands.outputs.push_back(source.out(i));
+  if (!any_float) wide = operands.outputs[0].tensor.dtype == BALEEN_F64;
   return with_float(wide ? BALEEN_F64 : BALEEN_F32, [&]<class T>() -> Result<std::unique_ptr<Kernel>> {
-    auto kernel = std::make_unique<PointwiseKernel<T>>(context, std::move(inputs), std::move(outputs));
+    auto kernel = std::make_unique<PointwiseKernel<T>>(context, operands);
     if (Status built = kernel->build(code, results); !built)
       return Error{built.error().code, built.error().message, std::string(source.op().name())};
+    if (auto fused = make_fused_pointwise<T>(context, operands, code, results)) return fused;
     return std::unique_ptr<Kernel>(std::move(kernel));
   });
 }

@@ -1,0 +1,47 @@
+/// \file An expression as one loop of machine code that keeps all intermediates in registers.
+#pragma once
+#include <memory>
+#include <span>
+
+#include "assembler.hpp"
+#include "baleen/expression.h"
+#include "isa/routines.hpp"
+
+namespace baleen::cpu {
+
+/// Computes with the same IEEE operations as the interpreter, so the bits are the same. Needs AVX-512.
+template <class T>
+class FusedLoop {
+ public:
+  static constexpr Index kLanes = 64 / static_cast<Index>(sizeof(T));
+
+  /// A number that is the same for all elements of a call.
+  struct Uniform {
+    enum class Source { kConstant, kStep, kInput } source;
+    double number;
+    std::uint32_t input;
+  };
+
+  /// `is_uniform` tells which inputs are one number per call. Null where an instruction is not one of addition,
+  /// subtraction, multiplication, division, root, negation and absolute value, or the registers do not suffice, or the
+  /// system refuses executable memory. The expression has been checked.
+  static std::unique_ptr<FusedLoop> compile(std::span<const baleen_instruction_t> code,
+                                            std::span<const std::int64_t> results, const std::vector<bool>& is_uniform);
+
+  const std::vector<Uniform>& uniforms() const { return uniforms_; }
+  /// `operands` are addresses of the inputs (of uniform ones anything), then of the outputs, which may be those of
+  /// inputs; `uniforms` a number for each of uniforms(); `count` a multiple of kLanes.
+  void run(void* const* operands, const T* uniforms, Index count) const {
+    if (count > 0) function_(operands, uniforms, static_cast<std::uint64_t>(count) * sizeof(T));
+  }
+
+ private:
+  using Function = void (*)(void* const* operands, const T* uniforms, std::uint64_t bytes);
+  FusedLoop(std::vector<Uniform> uniforms, const std::vector<std::uint8_t>& code);
+
+  std::vector<Uniform> uniforms_;
+  ExecutableCode code_;
+  Function function_;
+};
+
+}  // namespace baleen::cpu

@@ -1,0 +1,163 @@
+/// \file The main job on two hosts against the same job on one: equal losses, bit for bit, and no rank of another
+/// host's.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+#include "support/running_job.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/two_networks.hpp"
+
+namespace baleen::test {
+namespace {
+
+using Losses = std::vector<std::string>;
+
+/// A number of the first record that has it.
+double number_in(const std::string& file, const std::string& name) {
+  std::ifstream lines(file);
+  const std::regex pattern("\"" + name + "\":([0-9.e+]+)");
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_search(line, match, pattern)) return std::stod(match[1]);
+  return 0;
+}
+
+/// The losses of a run's steps, every digit.
+Losses losses_in(const std::string& file) {
+  std::ifstream lines(file);
+  const std::regex loss("\"loss\":([^,}]*)");
+  Losses found;
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("\"kind\":\"step\"") != std::string::npos && std::regex_search(line, match, loss))
+      found.push_back(match[1]);
+  return found;
+}
+
+class TwoHostsOfTheMainJob : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
+    if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_transport_ucx.so"))
+      GTEST_SKIP() << "no transport that reaches between hosts was built (libucx-dev)";
+  }
+  static std::string network() {
+    return std::string("plugin = \"ucx\"\ntls = [\"tcp\"]\ndevices = [\"") + TwoNetworks::kDevice + "\"]\n";
+  }
+  static std::string manifest(const std::string& cluster, const std::string& transport = "[transport]\n" + network()) {
+    return "[cluster]\n" + cluster +
+           "[mesh]\ndata = 2\ntensor = 2\norder = [\"data\", \"tensor\"]\n"
+           "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"tensor\"\nmode = \"1d\"\n" +
+           transport;
+  }
+  /// Four ranks that share the batch; inside of a host by shared memory, between hosts over the cable.
+  std::string by_hosts(const std::string& cluster) const {
+    return "[cluster]\n" + cluster + "[mesh]\ndata = 4\n[transport]\ninside = \"shm\"\n[transport.between]\n" +
+           network();
+  }
+  std::string host(int index) const {
+    return "{ name = \"" + networks.name(index) + "\", ranks = 2, address = \"" + TwoNetworks::address(index) + "\" }";
+  }
+  std::string two_hosts(const std::string& more) const { return "hosts = [" + host(0) + ", " + host(1) + "]\n" + more; }
+  std::string started() const {
+    return two_hosts("start = [\"ip\", \"netns\", \"exec\", \"{name}\", \"sh\", \"-c\"]\n");
+  }
+  /// On host `index`; what the run says of its steps goes to the file.
+  std::vector<std::string> run(int index, const std::string& cluster, const std::string& losses,
+                               const std::vector<std::string>& more = {}, int steps = 4) const {
+    std::vector<std::string> words = {BALEEN_BUILD_DIR "/bin/baleen",
+                                      "run",
+                                      BALEEN_SOURCE_DIR "/examples/02_gpt/train.lua",
+                                      "--manifest",
+                                      cluster,
+                                      "--steps",
+                                      std::to_string(steps),
+                                      "--log-json",
+                                      losses};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", "--data", BALEEN_SOURCE_DIR "/core/launch"});
+    return networks.on(index, words);
+  }
+  /// What one host alone computes.
+  Losses alone() const {
+    const std::string file = folder / "one.jsonl";
+    const std::string cluster = folder.write("one.toml", manifest("hosts = [{ name = \"localhost\", ranks = 4 }]\n"));
+    const ProcessResult one = run_process(run(0, cluster, file));
+    EXPECT_EQ(one.exit_code, 0) << one.err;
+    return losses_in(file);
+  }
+
+  TwoNetworks networks;
+  const TemporaryFolder folder;
+};
+
+TEST_F(TwoHostsOfTheMainJob, ComputeWhatOneComputesBitForBit) {
+  const Losses one = alone();
+  EXPECT_EQ(one.size(), 4u);
+  for (const std::string& transport :
+       {"[transport]\n" + network(), "[transport]\ninside = \"shm\"\n[transport.between]\n" + network()}) {
+    const std::string file = folder / "two.jsonl", cluster = folder.write("two.toml", manifest(started(), transport));
+    const ProcessResult two = run_process(run(0, cluster, file));
+    EXPECT_EQ(two.exit_code, 0) << two.err;
+    EXPECT_EQ(losses_in(file), one) << transport;
+    for (const int index : {0, 1}) EXPECT_TRUE(networks.processes(index).empty()) << "left on host " << index;
+  }
+}
+
+TEST_F(TwoHostsOfTheMainJob, MayBeStartedByHand) {
+  const std::string secret = folder / "secret", file = folder / "two.jsonl";
+  ASSERT_EQ(run_baleen({"secret", secret}).exit_code, 0);
+  const std::string cluster = folder.write("two.toml", manifest(two_hosts("port = 7373\n")));
+  RunningJob second(run(1, cluster, folder / "unused.jsonl", {"--host-index", "1", "--secret-file", secret}));
+  RunningJob first(run(0, cluster, file, {"--host-index", "0", "--secret-file", secret}));
+  EXPECT_EQ(first.ends(), 0) << first.err();
+  EXPECT_EQ(second.ends(), 0) << second.err();
+  EXPECT_EQ(second.out() + second.err(), "");
+  EXPECT_EQ(losses_in(file).size(), 4u);
+}
+
+/// What TCP has carried from host 0 over the cable: frames without their headers (14 bytes of Ethernet, 20 of IP, 32 of
+/// TCP with time stamps). A frame is as long as the sender made it: the cable cuts none.
+double carried(const TwoNetworks& networks) {
+  const auto count = [&](const std::string& what) {
+    const std::string file = "/sys/class/net/" + std::string(TwoNetworks::kDevice) + "/statistics/tx_" + what;
+    return std::stod(run_process(networks.on(0, {"cat", file})).out);
+  };
+  return count("bytes") - 66 * count("packets");
+}
+
+TEST_F(TwoHostsOfTheMainJob, AddInsideHostsFirst) {
+  const std::string file = folder / "two.jsonl", one = folder / "one.jsonl";
+  const ProcessResult two = run_process(run(0, folder.write("two.toml", by_hosts(started())), file));
+  EXPECT_EQ(two.exit_code, 0) << two.err;
+  const std::string shm = "[cluster]\nhosts = [{ name = \"localhost\", ranks = 4 }]\n[mesh]\ndata = 4\n";
+  const ProcessResult alone = run_process(run(0, folder.write("one.toml", shm), one));
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_EQ(losses_in(file).size(), 4u);
+  EXPECT_EQ(losses_in(file), losses_in(one));
+}
+
+// Each host sends its half of the sums once and the other half's results once: in all, all gradients once. Ranks that
+// sum without regard to hosts would send them twice.
+TEST_F(TwoHostsOfTheMainJob, SendGradientsOverTheCableOnce) {
+  const std::string file = folder / "two.jsonl";
+  const std::string manifest = folder.write("two.toml", by_hosts(started()));
+  std::vector<double> sent = {carried(networks)};
+  for (const int steps : {2, 12}) {
+    const ProcessResult two = run_process(run(0, manifest, file, {}, steps));
+    ASSERT_EQ(two.exit_code, 0) << two.err;
+    sent.push_back(carried(networks));
+  }
+  const double per_step = ((sent[2] - sent[1]) - (sent[1] - sent[0])) / 10;
+  const double gradients = 4 * number_in(file, "parameters");
+  EXPECT_GT(gradients, 1e6);
+  EXPECT_GE(per_step, gradients);
+  EXPECT_LE(per_step, 1.02 * gradients);  // heads of messages, sums of losses and norms, heartbeats
+}
+
+}  // namespace
+}  // namespace baleen::test

@@ -1,0 +1,164 @@
+/// \file Loops of machine code give the bits of the plainest instruction set's functions, one op after the other.
+#include "fused_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+namespace baleen::cpu {
+namespace {
+
+constexpr std::uint32_t kOpcodes[] = {BALEEN_X_ADD, BALEEN_X_SUB,  BALEEN_X_MUL, BALEEN_X_DIV,
+                                      BALEEN_X_NEG, BALEEN_X_SQRT, BALEEN_X_ABS};
+
+struct Example {
+  std::vector<baleen_instruction_t> code;
+  std::vector<std::int64_t> results;
+  std::vector<bool> is_uniform;
+};
+
+bool is_unary(std::uint32_t opcode) { return opcode >= BALEEN_X_NEG && opcode < BALEEN_X_ADD; }
+
+// Inputs, of which every third is uniform, constants, the step, and then random operations.
+Example random_example(std::mt19937& random, std::uint32_t inputs, std::uint32_t operations) {
+  const auto draw = [&](std::uint32_t below) { return static_cast<std::uint32_t>(random() % below); };
+  Example e;
+  for (std::uint32_t i = 0; i < inputs; ++i) {
+    e.code.push_back({BALEEN_X_INPUT, i, 0, 0, 0});
+    e.is_uniform.push_back(i % 3 == 2);
+  }
+  e.code.push_back({BALEEN_X_CONSTANT, 0, 0, 0, 0.75});
+  e.code.push_back({BALEEN_X_STEP, 0, 0, 0, 0});
+  for (std::uint32_t i = 0; i < operations; ++i) {
+    const auto values = static_cast<std::uint32_t>(e.code.size());
+    // Mostly of late values, so that chains come out as well as long lives.
+    const auto operand = [&] { return draw(2) ? values - 1 - draw(std::min(values, 4u)) : draw(values); };
+    const std::uint32_t a = operand();
+    e.code.push_back({kOpcodes[draw(std::size(kOpcodes))], a, operand(), 0, 0});
+  }
+  const auto last = static_cast<std::int64_t>(e.code.size()) - 1;
+  e.results = {last, last - 1, static_cast<std::int64_t>(draw(static_cast<std::uint32_t>(last)))};
+  return e;
+}
+
+template <class T>
+class FusedLoopOf : public testing::Test {
+ protected:
+  static constexpr Index kCount = 5 * FusedLoop<T>::kLanes;
+  static constexpr std::uint64_t kStep = 7;
+
+  void SetUp() override {
+    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "the processor lacks AVX-512";
+  }
+
+  const RoutinesOf<T>& plain() const {
+    if constexpr (sizeof(T) == 4)
+      return routines_baseline().f32;
+    else
+      return routines_baseline().f64;
+  }
+
+  std::vector<std::vector<T>> inputs(const Example& e) {
+    std::vector<std::vector<T>> all;
+    for (const bool uniform : e.is_uniform) {
+      std::vector<T>& x = all.emplace_back(static_cast<std::size_t>(kCount));
+      for (T& value : x) value = static_cast<T>(normal_(random_));
+      if (uniform) std::fill(x.begin(), x.end(), x[0]);
+      x[3] = uniform ? x[0] : std::numeric_limits<T>::infinity();
+      if (!uniform) x[7] = T(-0.0);
+    }
+    return all;
+  }
+
+  std::vector<std::vector<T>> expected(const Example& e, const std::vector<std::vector<T>>& in) const {
+    std::vector<std::vector<T>> values;
+    for (const baleen_instruction_t& i : e.code) {
+      std::vector<T> out(static_cast<std::size_t>(kCount), static_cast<T>(i.constant));
+      if (i.opcode == BALEEN_X_INPUT)
+        out = in[i.a];
+      else if (i.opcode == BALEEN_X_STEP)
+        std::fill(out.begin(), out.end(), static_cast<T>(kStep));
+      else if (i.opcode != BALEEN_X_CONSTANT)
+        plain().tile_op(i.opcode)(out.data(), values[i.a].data(), is_unary(i.opcode) ? nullptr : values[i.b].data(),
+                                  nullptr, kCount);
+      values.push_back(std::move(out));
+    }
+    std::vector<std::vector<T>> results;
+    for (const std::int64_t r : e.results) results.push_back(values[static_cast<std::size_t>(r)]);
+    return results;
+  }
+
+  /// The first outputs take the bytes of inputs.
+  std::vector<std::vector<T>> got(const FusedLoop<T>& loop, const Example& e, std::vector<std::vector<T>> in,
+                                  bool in_place) const {
+    std::vector<T> uniforms;
+    for (const auto& u : loop.uniforms()) {
+      using Source = typename FusedLoop<T>::Uniform::Source;
+      uniforms.push_back(u.source == Source::kInput  ? in[u.input][0]
+                         : u.source == Source::kStep ? static_cast<T>(kStep)
+                                                     : static_cast<T>(u.number));
+    }
+    std::vector<std::vector<T>> out(e.results.size(), std::vector<T>(static_cast<std::size_t>(kCount)));
+    std::vector<void*> operands;
+    for (auto& x : in) operands.push_back(x.data());
+    for (std::size_t k = 0; k < out.size(); ++k)
+      operands.push_back(in_place && k < 2 && !e.is_uniform[k] ? in[k].data() : out[k].data());
+    loop.run(operands.data(), uniforms.data(), kCount);
+    for (std::size_t k = 0; in_place && k < 2 && k < out.size(); ++k)
+      if (!e.is_uniform[k]) out[k] = in[k];
+    return out;
+  }
+
+  void expect_same_bits(const std::vector<std::vector<T>>& a, const std::vector<std::vector<T>>& b) const {
+    for (std::size_t k = 0; k < a.size(); ++k)
+      for (std::size_t i = 0; i < a[k].size(); ++i)
+        ASSERT_TRUE(std::memcmp(&a[k][i], &b[k][i], sizeof(T)) == 0 || (std::isnan(a[k][i]) && std::isnan(b[k][i])))
+            << "result " << k << ", element " << i << ": " << a[k][i] << " and " << b[k][i];
+  }
+
+  std::mt19937 random_{11};
+  std::normal_distribution<double> normal_{0, 2};
+};
+using Types = testing::Types<float, double>;
+TYPED_TEST_SUITE(FusedLoopOf, Types);
+
+TYPED_TEST(FusedLoopOf, GivesTheBitsOfOneOpAfterTheOther) {
+  int compiled = 0;
+  for (int round = 0; round < 400; ++round) {
+    SCOPED_TRACE(round);
+    const Example e = random_example(this->random_, 2 + static_cast<std::uint32_t>(this->random_() % 8),
+                                     1 + static_cast<std::uint32_t>(this->random_() % 40));
+    const auto loop = FusedLoop<TypeParam>::compile(e.code, e.results, e.is_uniform);
+    if (!loop) continue;
+    ++compiled;
+    const auto in = this->inputs(e), wanted = this->expected(e, in);
+    this->expect_same_bits(this->got(*loop, e, in, false), wanted);
+    this->expect_same_bits(this->got(*loop, e, in, true), wanted);
+  }
+  EXPECT_GT(compiled, 200);
+}
+
+TYPED_TEST(FusedLoopOf, RefusesWhatItDoesNotKnow) {
+  const std::vector<baleen_instruction_t> code{{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_EXP, 0, 0, 0, 0}};
+  EXPECT_EQ(FusedLoop<TypeParam>::compile(code, std::vector<std::int64_t>{1}, {false}), nullptr);
+}
+
+TYPED_TEST(FusedLoopOf, RefusesWhatNeedsMoreRegistersThanThereAre) {
+  std::vector<baleen_instruction_t> code;
+  std::vector<bool> is_uniform;
+  std::vector<std::int64_t> results;
+  for (std::uint32_t i = 0; i < 33; ++i) {
+    code.push_back({BALEEN_X_INPUT, i, 0, 0, 0});
+    is_uniform.push_back(false);
+    results.push_back(i);
+  }
+  EXPECT_EQ(FusedLoop<TypeParam>::compile(code, results, is_uniform), nullptr);
+  code.pop_back(), results.pop_back(), is_uniform.pop_back();
+  EXPECT_NE(FusedLoop<TypeParam>::compile(code, results, is_uniform), nullptr);
+}
+
+}  // namespace
+}  // namespace baleen::cpu

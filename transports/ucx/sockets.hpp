@@ -1,0 +1,44 @@
+/// \file The sockets under UCX's TCP, which it offers no way to set or to ask about.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace baleen::ucx {
+
+/// Found as what the worker's file watches. Used by one thread at a time, as the context is.
+class Sockets {
+ public:
+  /// A connection whose peer acknowledges nothing for so many looks is silent. That is longer than TCP takes to send
+  /// four times what the network loses.
+  static constexpr int kSilentLooks = 7, kLookMilliseconds = 500;
+
+  /// `file`: the worker's, below which every connection is watched.
+  explicit Sockets(int file) : file_(file) {}
+
+  /// Shuts silent connections down, so that UCX reports them as broken; the kernel alone would try for a quarter of an
+  /// hour. Returns what these are, or nothing. Counts looks, not time: a process that was stopped proves nothing. A
+  /// peer that is stopped still acknowledges. Connections that are new are made ready (`hasten`).
+  std::string look();
+
+ private:
+  struct Seen {
+    std::uint64_t acknowledged = 0;  // bytes
+    int looks = 0;  // at which bytes were under way, and none of them acknowledged since the one before
+  };
+
+  static bool is_silent(int socket, Seen& seen);
+
+  const int file_;
+  std::map<int, Seen> seen_;
+};
+
+/// Sockets below a file of epoll, also through further such files.
+std::vector<int> watched_sockets(int file);
+
+/// Within a host nothing is congested, and algorithms that space packets out (bbr) halve the speed: the connection gets
+/// one that does not.
+void hasten(int socket);
+
+}  // namespace baleen::ucx
