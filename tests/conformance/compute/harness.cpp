@@ -129,6 +129,11 @@ class Run {
     view_.attribute_count = attributes_.size();
   }
 
+  bool is_supported() {
+    const baleen_region_t region{sizeof region, &view_, 1, tensors_.data(), tensors_.size()};
+    return device_.table().supports(device_.get(), &region) > 0;
+  }
+
   baleen_status_t run() {
     const baleen_compute_t& table = device_.table();
     baleen_region_t region{sizeof region, &view_, 1, tensors_.data(), tensors_.size()};
@@ -324,6 +329,11 @@ baleen_status_t Device::run(const OpSpec& op, const std::vector<Tensor>& inputs,
   return Run(*this, op, inputs, outputs, dtype, options).run();
 }
 
+bool Device::supports(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
+                      baleen_dtype_t dtype) {
+  return Run(*this, op, inputs, outputs, dtype, {}).is_supported();
+}
+
 std::vector<std::string> plugin_paths() {
   std::vector<std::string> out;
   const char* elsewhere = std::getenv("BALEEN_TEST_COMPUTE_PLUGINS");  // the suite was carried to another machine
@@ -353,6 +363,10 @@ void ComputeTest::SetUp() {
   } catch (const NoHardware& reason) {
     GTEST_SKIP() << reason.what();
   }
+}
+
+bool ComputeTest::supports(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs) {
+  return two_->supports(op, inputs, outputs, dtype());
 }
 
 std::vector<Tensor> ComputeTest::run(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,

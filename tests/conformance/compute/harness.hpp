@@ -87,6 +87,8 @@ class Device {
   /// after. Returns the status; `outputs` (whose shapes and kinds are given) get their values.
   baleen_status_t run(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
                       baleen_dtype_t dtype, const RunOptions& options = {});
+  /// Whether the device takes the op at all.
+  bool supports(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs, baleen_dtype_t dtype);
 
  private:
   Plugin& plugin_;
@@ -112,6 +114,9 @@ class ComputeTest : public testing::TestWithParam<std::tuple<std::string, baleen
   /// Values of one packed run; a failure is reported.
   std::vector<Tensor> run(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
                           RunOptions options = {});
+
+  /// For kinds that a device may lack, because the core has others for them.
+  bool supports(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs);
 
   Plugin& plugin() { return *plugin_; }
   Device& one() { return *one_; }
