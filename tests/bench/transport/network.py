@@ -63,20 +63,22 @@ def perftest(way, test, size, iterations):
     if WAYS[way]["devices"]:
         environment["UCX_NET_DEVICES"] = ",".join(WAYS[way]["devices"])
     command = ["ucx_perftest", "-f", "-v", "-p", str(port), "-t", test, "-s", str(size), "-n", str(iterations)]
-    server = subprocess.Popen(command + ["-c", str(cores[0])], env=environment, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(command + ["-c", str(cores[0])], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
     try:
-        for _ in range(50):  # until the server listens
+        for _ in range(100):  # until the server listens
             client = subprocess.run(command + ["-c", str(cores[-1]), "127.0.0.1"], env=environment, text=True,
                                     capture_output=True, timeout=300)
             lines = [line for line in client.stdout.splitlines() if line.count(",") >= 7]
             if client.returncode == 0 and lines:
                 return [float(word) for word in lines[-1].split(",")]
             time.sleep(0.05)
-        sys.exit(f"error: ucx_perftest: {client.stderr.strip()[-500:]}")
+        server.kill()
+        words = client.stdout + client.stderr + server.communicate()[0]
+        sys.exit(f"error: {' '.join(command)}: {words.strip()[-500:]}")
     finally:
         server.kill()
-        server.wait()
+        server.communicate()
 
 
 def perftest_side(options, way, size):
