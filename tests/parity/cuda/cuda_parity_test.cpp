@@ -1,5 +1,6 @@
 /// \file Training on the plugin cuda: the same losses as on the processor, step by step.
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "parity/parity_run.hpp"
@@ -51,6 +52,18 @@ TEST_F(CudaParity, OfANetworkOnTheEmulatedDevice) { expect_same("mlp", kEmulated
 TEST_F(CudaParity, OfATransformerOnTheEmulatedDevice) {
   expect_same("gpt", kEmulated, {"dropout=0.1", "kv_heads=1", "layers=1", "batch=4", "accumulate=2", "documents=true"},
               4);
+}
+/// cuBLASLt's numbers: 4 is a bias, 36 GELU behind it, 164 that with its pre-activation kept, 192 GELU's gradient.
+TEST_F(CudaParity, IsReachedWithEpiloguesOfProducts) {
+  const TemporaryFolder folder;
+  const std::string log = folder / "products.txt";
+  setenv("EMULATED_CUDA_LOG", log.c_str(), 1);
+  losses("gpt", kEmulated, "fp32", {"layers=1", "batch=2", "context=8"}, 1);
+  unsetenv("EMULATED_CUDA_LOG");
+  const std::string products = read_file(log);
+  for (const char* epilogue : {" 4\n", " 36\n", " 164\n", " 192\n"})
+    EXPECT_NE(products.find(std::string("product with epilogue") + epilogue), std::string::npos)
+        << epilogue << products;
 }
 TEST_F(CudaParity, OfANetworkOnADevice) {
   if (!has_device()) GTEST_SKIP() << "there is no /dev/nvidiactl";

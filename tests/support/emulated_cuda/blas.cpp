@@ -2,6 +2,8 @@
 #include <cublasLt.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "streams.hpp"
@@ -198,6 +200,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
     if (p.scale == CUDA_R_64F) return *static_cast<const double*>(x);
     return static_cast<double>(*static_cast<const float*>(x));
   };
+  if (const char* log = std::getenv("EMULATED_CUDA_LOG"))
+    if (std::FILE* file = std::fopen(log, "a")) {
+      std::fprintf(file, "product with epilogue %d\n", static_cast<int>(p.epilogue));
+      std::fclose(file);
+    }
   auto* call = new Call{
       p, matrix(a_layout), matrix(b_layout), matrix(c_layout), matrix(d_layout), scalar(alpha), scalar(beta), a, b, c,
       d};
