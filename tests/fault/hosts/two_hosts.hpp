@@ -75,8 +75,10 @@ class TwoHosts : public testing::Test {
     for (const int host : {0, 1}) EXPECT_TRUE(is_empty(host)) << "an orphan is left on host " << host;
     EXPECT_LT(std::chrono::steady_clock::now() - since, promise);
     Lines lines = lines_of(job->err());
-    std::erase_if(lines,
-                  [&](const std::string& line) { return line.starts_with("[" + networks.name(1) + "] error: "); });
+    std::erase_if(lines, [&](const std::string& line) {
+      const bool reminds = line.starts_with("warning: ") && line.find("still waiting for") != std::string::npos;
+      return reminds || line.starts_with("[" + networks.name(1) + "] error: ");  // a busy machine may take long
+    });
     ASSERT_EQ(lines.size(), parts.empty() ? 0u : 1u) << job->err();
     for (const std::string& part : parts) EXPECT_NE(lines[0].find(part), std::string::npos) << lines[0];
   }
