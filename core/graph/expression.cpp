@@ -15,50 +15,49 @@ namespace {
 struct Opcode {
   std::uint32_t opcode;
   const char* name;
-  int operands;
 };
 
 constexpr std::array kOpcodes = {
-    Opcode{BALEEN_X_INPUT, "input", 0},
-    Opcode{BALEEN_X_CONSTANT, "constant", 0},
-    Opcode{BALEEN_X_INDEX, "index", 0},
-    Opcode{BALEEN_X_UNIFORM, "uniform", 0},
-    Opcode{BALEEN_X_NORMAL, "normal", 0},
-    Opcode{BALEEN_X_STEP, "step", 0},
-    Opcode{BALEEN_X_NEG, "neg", 1},
-    Opcode{BALEEN_X_ABS, "abs", 1},
-    Opcode{BALEEN_X_SIGN, "sign", 1},
-    Opcode{BALEEN_X_FLOOR, "floor", 1},
-    Opcode{BALEEN_X_SQRT, "sqrt", 1},
-    Opcode{BALEEN_X_RSQRT, "rsqrt", 1},
-    Opcode{BALEEN_X_EXP, "exp", 1},
-    Opcode{BALEEN_X_LOG, "log", 1},
-    Opcode{BALEEN_X_SIN, "sin", 1},
-    Opcode{BALEEN_X_COS, "cos", 1},
-    Opcode{BALEEN_X_TANH, "tanh", 1},
-    Opcode{BALEEN_X_ERF, "erf", 1},
-    Opcode{BALEEN_X_SIGMOID, "sigmoid", 1},
-    Opcode{BALEEN_X_RELU, "relu", 1},
-    Opcode{BALEEN_X_GELU, "gelu", 1},
-    Opcode{BALEEN_X_GELU_TANH, "gelu_tanh", 1},
-    Opcode{BALEEN_X_SILU, "silu", 1},
-    Opcode{BALEEN_X_IS_FINITE, "is_finite", 1},
-    Opcode{BALEEN_X_GELU_GRAD, "gelu_grad", 1},
-    Opcode{BALEEN_X_GELU_TANH_GRAD, "gelu_tanh_grad", 1},
-    Opcode{BALEEN_X_SILU_GRAD, "silu_grad", 1},
-    Opcode{BALEEN_X_ADD, "add", 2},
-    Opcode{BALEEN_X_SUB, "sub", 2},
-    Opcode{BALEEN_X_MUL, "mul", 2},
-    Opcode{BALEEN_X_DIV, "div", 2},
-    Opcode{BALEEN_X_MAX, "max", 2},
-    Opcode{BALEEN_X_MIN, "min", 2},
-    Opcode{BALEEN_X_POW, "pow", 2},
-    Opcode{BALEEN_X_LT, "lt", 2},
-    Opcode{BALEEN_X_LE, "le", 2},
-    Opcode{BALEEN_X_EQ, "eq", 2},
-    Opcode{BALEEN_X_NE, "ne", 2},
-    Opcode{BALEEN_X_SELECT, "select", 3},
-    Opcode{BALEEN_X_ROUND, "round", 1},
+    Opcode{BALEEN_X_INPUT, "input"},
+    Opcode{BALEEN_X_CONSTANT, "constant"},
+    Opcode{BALEEN_X_INDEX, "index"},
+    Opcode{BALEEN_X_UNIFORM, "uniform"},
+    Opcode{BALEEN_X_NORMAL, "normal"},
+    Opcode{BALEEN_X_STEP, "step"},
+    Opcode{BALEEN_X_NEG, "neg"},
+    Opcode{BALEEN_X_ABS, "abs"},
+    Opcode{BALEEN_X_SIGN, "sign"},
+    Opcode{BALEEN_X_FLOOR, "floor"},
+    Opcode{BALEEN_X_SQRT, "sqrt"},
+    Opcode{BALEEN_X_RSQRT, "rsqrt"},
+    Opcode{BALEEN_X_EXP, "exp"},
+    Opcode{BALEEN_X_LOG, "log"},
+    Opcode{BALEEN_X_SIN, "sin"},
+    Opcode{BALEEN_X_COS, "cos"},
+    Opcode{BALEEN_X_TANH, "tanh"},
+    Opcode{BALEEN_X_ERF, "erf"},
+    Opcode{BALEEN_X_SIGMOID, "sigmoid"},
+    Opcode{BALEEN_X_RELU, "relu"},
+    Opcode{BALEEN_X_GELU, "gelu"},
+    Opcode{BALEEN_X_GELU_TANH, "gelu_tanh"},
+    Opcode{BALEEN_X_SILU, "silu"},
+    Opcode{BALEEN_X_IS_FINITE, "is_finite"},
+    Opcode{BALEEN_X_GELU_GRAD, "gelu_grad"},
+    Opcode{BALEEN_X_GELU_TANH_GRAD, "gelu_tanh_grad"},
+    Opcode{BALEEN_X_SILU_GRAD, "silu_grad"},
+    Opcode{BALEEN_X_ADD, "add"},
+    Opcode{BALEEN_X_SUB, "sub"},
+    Opcode{BALEEN_X_MUL, "mul"},
+    Opcode{BALEEN_X_DIV, "div"},
+    Opcode{BALEEN_X_MAX, "max"},
+    Opcode{BALEEN_X_MIN, "min"},
+    Opcode{BALEEN_X_POW, "pow"},
+    Opcode{BALEEN_X_LT, "lt"},
+    Opcode{BALEEN_X_LE, "le"},
+    Opcode{BALEEN_X_EQ, "eq"},
+    Opcode{BALEEN_X_NE, "ne"},
+    Opcode{BALEEN_X_SELECT, "select"},
+    Opcode{BALEEN_X_ROUND, "round"},
 };
 
 const Opcode* find_opcode(std::uint32_t opcode) {
@@ -176,11 +175,6 @@ std::optional<double> fold(const Expression& e, const baleen_instruction_t& i) {
 }
 
 }  // namespace
-
-int operand_count(std::uint32_t opcode) {
-  const Opcode* found = find_opcode(opcode);
-  return found ? found->operands : -1;
-}
 
 const char* opcode_name(std::uint32_t opcode) {
   const Opcode* found = find_opcode(opcode);

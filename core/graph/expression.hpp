@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "baleen/expression.h"
-#include "baleen/result.hpp"
+#include "baleen/expression.hpp"
 
 namespace baleen {
 
@@ -30,8 +29,6 @@ struct Expression {
   bool uses_random() const;
 };
 
-/// How many of an opcode's a, b, c are instruction numbers (0..3); -1 for an unknown opcode.
-int operand_count(std::uint32_t opcode);
 /// "add", "gelu_tanh", …; the same words as in Lua.
 const char* opcode_name(std::uint32_t opcode);
 /// The opcode of a word; 0 if there is none.

@@ -1,18 +1,14 @@
 /// \file A contraction by letters as a matrix product: which letters are batch, rows, columns, depth, and their
 /// strides.
 #pragma once
-#include <array>
 #include <vector>
 
+#include "baleen/contraction.hpp"
 #include "kernel.hpp"
 
 namespace baleen::cpu {
 
-/// A loop of the contraction with its stride in each operand (0 where the operand lacks it).
-struct Loop {
-  std::int64_t extent = 1;
-  std::int64_t a = 0, b = 0, y = 0;
-};
+using Loop = ContractionLoop;
 
 /// y[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n]. Neighbouring letters of one group are merged where the
 /// strides of both operands allow it; each group keeps its longest loop innermost and leaves the others to `outer`

@@ -4,24 +4,26 @@
 #include <algorithm>
 #include <bit>
 
+#include "baleen/expression.hpp"
+
 namespace baleen::cpu {
 namespace {
 
 constexpr int kNone = -1;
 
-int operand_count(std::uint32_t opcode) {
+bool is_translated(std::uint32_t opcode) {
   switch (opcode) {
     case BALEEN_X_INPUT:
     case BALEEN_X_CONSTANT:
-    case BALEEN_X_STEP: return 0;
+    case BALEEN_X_STEP:
     case BALEEN_X_NEG:
     case BALEEN_X_ABS:
-    case BALEEN_X_SQRT: return 1;
+    case BALEEN_X_SQRT:
     case BALEEN_X_ADD:
     case BALEEN_X_SUB:
     case BALEEN_X_MUL:
-    case BALEEN_X_DIV: return 2;
-    default: return kNone;
+    case BALEEN_X_DIV: return true;
+    default: return false;
   }
 }
 
@@ -37,7 +39,7 @@ class Translator {
 
   bool run() {
     for (const baleen_instruction_t& i : code_)
-      if (operand_count(i.opcode) == kNone) return false;
+      if (!is_translated(i.opcode)) return false;
     find_last_uses();
     for (int i = Assembler::kRegisters; i-- > 0;) free_.push_back(i);
     if (!place_uniforms()) return false;

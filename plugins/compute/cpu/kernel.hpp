@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "baleen/compute.hpp"
+#include "baleen/region.hpp"
 #include "isa/routines.hpp"
 #include "threads.hpp"
 
@@ -23,39 +23,8 @@ struct Context {
   }
 };
 
-/// One operand: its view, and where to find its address at launch.
-struct Operand {
-  std::uint32_t number = 0;
-  baleen_tensor_t tensor{};
-
-  template <class T>
-  T* at(const baleen_launch_t& launch) const {
-    return static_cast<T*>(launch.tensors[number]);
-  }
-  std::int64_t extent(std::uint32_t dim) const { return tensor.shape[dim]; }
-  std::int64_t stride(std::uint32_t dim) const { return tensor.stride[dim]; }
-  std::uint32_t rank() const { return tensor.rank; }
-  /// Stride of the last dimension; 1 where there is at most one element along it.
-  std::int64_t inner_stride() const { return rank() == 0 || extent(rank() - 1) <= 1 ? 1 : stride(rank() - 1); }
-};
-
-/// One op of a region with its operands.
-class Source {
- public:
-  Source(const baleen_region_t& region, std::uint64_t number = 0) : region_(&region), op_(region.ops[number]) {}
-
-  const Op& op() const { return op_; }
-  std::size_t inputs() const { return op_.inputs().size(); }
-  std::size_t outputs() const { return op_.outputs().size(); }
-  Operand in(std::size_t i) const { return operand(op_.inputs()[i]); }
-  Operand out(std::size_t i) const { return operand(op_.outputs()[i]); }
-
- private:
-  Operand operand(std::uint32_t number) const { return {number, region_->tensors[number]}; }
-
-  const baleen_region_t* region_;
-  Op op_;
-};
+using Operand = RegionOperand;
+using Source = RegionOp;
 
 /// A compiled region.
 class Kernel {

@@ -3,42 +3,10 @@
 
 #include <algorithm>
 
+#include "baleen/expression.hpp"
+
 namespace baleen::cpu {
 namespace {
-
-constexpr std::uint32_t kMaxInstructions = 4096;
-
-int operand_count(std::uint32_t opcode) {
-  if (opcode >= BALEEN_X_NEG && opcode <= BALEEN_X_SILU_GRAD) return 1;
-  if (opcode >= BALEEN_X_ADD && opcode <= BALEEN_X_NE) return 2;
-  if (opcode == BALEEN_X_SELECT) return 3;
-  if (opcode == BALEEN_X_ROUND) return 1;
-  return opcode >= BALEEN_X_INPUT && opcode <= BALEEN_X_STEP ? 0 : -1;
-}
-
-std::uint32_t operand(const baleen_instruction_t& i, int number) { return number == 0 ? i.a : number == 1 ? i.b : i.c; }
-
-Status check(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results, std::size_t inputs,
-             std::size_t outputs, std::uint32_t rank) {
-  if (code.empty() || code.size() > kMaxInstructions || results.size() != outputs)
-    return invalid("an expression of " + std::to_string(code.size()) + " instructions and " +
-                   std::to_string(results.size()) + " results for " + std::to_string(outputs) + " outputs");
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    const int count = operand_count(code[i].opcode);
-    bool good = count >= 0;
-    for (int k = 0; good && k < count; ++k) good = operand(code[i], k) < i;
-    if (code[i].opcode == BALEEN_X_INPUT) good = code[i].a < inputs;
-    if (code[i].opcode == BALEEN_X_INDEX) good = code[i].a < rank;
-    if (code[i].opcode == BALEEN_X_ROUND) good = good && dtype_size(static_cast<baleen_dtype_t>(code[i].b)) > 0;
-    if (!good)
-      return invalid("instruction " + std::to_string(i) + " (opcode " + std::to_string(code[i].opcode) +
-                     ") of the expression is malformed");
-  }
-  for (const std::int64_t result : results)
-    if (result < 0 || static_cast<std::size_t>(result) >= code.size())
-      return invalid("the expression has no instruction " + std::to_string(result) + " to be a result");
-  return {};
-}
 
 class Compiler {
  public:
@@ -170,7 +138,7 @@ class Compiler {
 Result<Program> compile_expression(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
                                    std::span<const Access> inputs, std::span<const Access> outputs,
                                    std::uint32_t rank) {
-  BALEEN_TRY(check(code, results, inputs.size(), outputs.size(), rank));
+  BALEEN_TRY(check_expression(code, results, inputs.size(), outputs.size(), rank));
   return Compiler(code, results, inputs, outputs).run();
 }
 

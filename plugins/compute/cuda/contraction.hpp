@@ -1,30 +1,15 @@
-/// \file A contraction by letters: which are batch, rows, columns and depth; and how it becomes matrix products.
+/// \file How a contraction becomes matrix products.
 #pragma once
 #include <optional>
 #include <vector>
 
+#include "baleen/contraction.hpp"
 #include "kernel.hpp"
 
 namespace baleen::cuda {
 
-/// A letter, or several that merged: its extent and its stride in each operand (0 where the operand lacks it).
-struct Loop {
-  std::int64_t extent = 1;
-  std::int64_t a = 0, b = 0, y = 0;
-};
-
-/// y[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n]; each group outermost first, without extents of 1,
-/// neighbours merged where all operands allow it.
-struct Contraction {
-  std::vector<Loop> batch, m, n, k;
-
-  double flops() const;
-};
-
-/// `spec` is like "bsd,dhe->bshe".
-Result<Contraction> parse_contraction(std::string_view spec, const Operand& a, const Operand& b, const Operand& y);
-/// Merges and orders the groups.
-Contraction merged(Contraction contraction);
+using Loop = ContractionLoop;
+using Contraction = ContractionGroups;
 
 /// One column-major product d = op(left) op(right) as BLAS takes it, of which `batch` lie apart by fixed strides.
 struct GemmPlan {

@@ -5,21 +5,11 @@
 #include <cmath>
 #include <cstdio>
 
-#include "baleen/dtype.hpp"
+#include "baleen/expression.hpp"
 #include "expression_prelude.hpp"
 
 namespace baleen::cuda {
 namespace {
-
-constexpr std::uint32_t kMostInstructions = 4096;
-
-int operand_count(std::uint32_t opcode) {
-  if (opcode >= BALEEN_X_NEG && opcode <= BALEEN_X_SILU_GRAD) return 1;
-  if (opcode >= BALEEN_X_ADD && opcode <= BALEEN_X_NE) return 2;
-  if (opcode == BALEEN_X_SELECT) return 3;
-  if (opcode == BALEEN_X_ROUND) return 1;
-  return opcode >= BALEEN_X_INPUT && opcode <= BALEEN_X_STEP ? 0 : -1;
-}
 
 std::string number(std::int64_t n) { return std::to_string(n); }
 
@@ -278,29 +268,6 @@ bool GeneratedKernel::packs() const {
   return std::all_of(outputs.begin(), outputs.end(), good) &&
          std::all_of(inputs.begin(), inputs.end(),
                      [&](const GeneratedOperand& operand) { return operand.stride.back() == 0 || good(operand); });
-}
-
-Status check_expression(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
-                        std::size_t inputs, std::size_t outputs, std::size_t rank) {
-  if (code.empty() || code.size() > kMostInstructions || results.size() != outputs)
-    return invalid("an expression of " + std::to_string(code.size()) + " instructions and " +
-                   std::to_string(results.size()) + " results for " + std::to_string(outputs) + " outputs");
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    const baleen_instruction_t& one = code[i];
-    const std::uint32_t operands[] = {one.a, one.b, one.c};
-    const int count = operand_count(one.opcode);
-    const bool earlier = count >= 0 && std::all_of(operands, operands + count, [&](auto n) { return n < i; });
-    const bool there = (one.opcode != BALEEN_X_INPUT || one.a < inputs) &&
-                       (one.opcode != BALEEN_X_INDEX || one.a < rank) &&
-                       (one.opcode != BALEEN_X_ROUND || dtype_size(static_cast<baleen_dtype_t>(one.b)) > 0);
-    if (!earlier || !there)
-      return invalid("instruction " + std::to_string(i) + " (opcode " + std::to_string(one.opcode) +
-                     ") of the expression is malformed");
-  }
-  for (const std::int64_t result : results)
-    if (result < 0 || static_cast<std::size_t>(result) >= code.size())
-      return invalid("the expression has no instruction " + std::to_string(result) + " to be a result");
-  return {};
 }
 
 GeneratedKernel simplified(GeneratedKernel kernel) {

@@ -48,10 +48,6 @@ struct PointwiseArgs {
   std::uint64_t seed, step, micro;
 };
 
-/// Whether the expression is well formed.
-Status check_expression(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
-                        std::size_t inputs, std::size_t outputs, std::size_t rank);
-
 /// The source: kPointwiseName, and kPointwisePackName where it packs.
 std::string generate(const GeneratedKernel& kernel);
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "baleen/compute.hpp"
+#include "baleen/region.hpp"
 #include "device/ids.hpp"
 #include "driver.hpp"
 #include "geometry.hpp"
@@ -25,36 +25,8 @@ struct Context {
   DeviceLimits limits;
 };
 
-/// One operand: its view, and where to find its address at launch.
-struct Operand {
-  std::uint32_t number = 0;
-  baleen_tensor_t tensor{};
-
-  std::int64_t extent(std::uint32_t dim) const { return tensor.shape[dim]; }
-  std::int64_t stride(std::uint32_t dim) const { return tensor.stride[dim]; }
-  std::uint32_t rank() const { return tensor.rank; }
-  /// Along the last dimension; 1 where there is none.
-  std::int64_t inner_stride() const { return rank() == 0 ? 1 : stride(rank() - 1); }
-};
-
-/// One op of a region with its operands.
-class Source {
- public:
-  Source(const baleen_region_t& region, std::uint64_t number = 0) : region_(&region), op_(region.ops[number]) {}
-
-  const Op& op() const { return op_; }
-  std::string name() const { return std::string(op_.name()); }
-  std::size_t inputs() const { return op_.inputs().size(); }
-  std::size_t outputs() const { return op_.outputs().size(); }
-  Operand in(std::size_t i) const { return operand(op_.inputs()[i]); }
-  Operand out(std::size_t i) const { return operand(op_.outputs()[i]); }
-
- private:
-  Operand operand(std::uint32_t number) const { return {number, region_->tensors[number]}; }
-
-  const baleen_region_t* region_;
-  Op op_;
-};
+using Operand = RegionOperand;
+using Source = RegionOp;
 
 /// One launch of a region: the host's call, and what the kernels of it need beside.
 struct Launch {

@@ -102,16 +102,5 @@ TEST(GeneratedKernel, ThatIsWrongGivesTheCompilersWords) {
   EXPECT_NE(code.error().message.find("nonsense"), std::string::npos) << code.error().message;
 }
 
-TEST(Expression, ThatIsMalformedIsRefused) {
-  const std::vector<baleen_instruction_t> forward{{BALEEN_X_NEG, 0, 0, 0, 0}};
-  const std::int64_t first[] = {0}, second[] = {1};
-  EXPECT_FALSE(check_expression(forward, first, 1, 1, 1));
-  const std::vector<baleen_instruction_t> input{{BALEEN_X_INPUT, 0, 0, 0, 0}};
-  EXPECT_TRUE(check_expression(input, first, 1, 1, 1));
-  EXPECT_FALSE(check_expression(input, second, 1, 1, 1)) << "no such result";
-  EXPECT_FALSE(check_expression(input, first, 0, 1, 1)) << "no such input";
-  EXPECT_FALSE(check_expression({}, first, 1, 1, 1));
-}
-
 }  // namespace
 }  // namespace baleen::cuda

@@ -80,7 +80,7 @@ void check(const Case& c) {
   const Operand a = operand(shape_of(c.spec.substr(0, comma), c.extents));
   const Operand b = operand(shape_of(c.spec.substr(comma + 1, arrow - comma - 1), c.extents));
   const Operand y = operand(shape_of(c.spec.substr(arrow + 2), c.extents));
-  const auto contraction = parse_contraction(c.spec, a, b, y);
+  const auto contraction = contraction_groups(c.spec, a, b, y);
   ASSERT_TRUE(contraction);
   const auto plan = plan_gemm(*contraction);
   ASSERT_EQ(plan.has_value(), c.planned);
@@ -116,10 +116,10 @@ TEST(GemmPlan, ComputesTheContraction) {
 TEST(GemmPlan, LeavesStridesThatNoMatrixHasToOthers) {
   check({"akb,bn->nka", {{'a', 3}, {'k', 4}, {'b', 5}, {'n', 6}}, true});
   check({"mk,kn->mn", {{'m', 3}, {'k', 0}, {'n', 5}}, false});
-  const auto broadcast = parse_contraction("mk,kn->mn", operand({3, 4}, {0, 1}), operand({4, 5}), operand({3, 5}));
+  const auto broadcast = contraction_groups("mk,kn->mn", operand({3, 4}, {0, 1}), operand({4, 5}), operand({3, 5}));
   ASSERT_TRUE(broadcast);
   EXPECT_FALSE(plan_gemm(*broadcast));
-  const auto gaps = parse_contraction("mk,kn->mn", operand({3, 4}, {8, 2}), operand({4, 5}), operand({3, 5}));
+  const auto gaps = contraction_groups("mk,kn->mn", operand({3, 4}, {8, 2}), operand({4, 5}), operand({3, 5}));
   ASSERT_TRUE(gaps);
   EXPECT_FALSE(plan_gemm(*gaps));
 }
@@ -127,7 +127,7 @@ TEST(GemmPlan, OfATransformersProductsIsOneProduct) {
   const std::map<char, std::int64_t> gpt{{'b', 8}, {'s', 256}, {'d', 384}, {'c', 3}, {'h', 6}, {'e', 64}};
   for (const std::string spec : {"bsd,dche->bsche", "bsd,bsche->dche", "bshe,hed->bsd"}) {
     const std::size_t comma = spec.find(','), arrow = spec.find("->");
-    const auto c = parse_contraction(spec, operand(shape_of(spec.substr(0, comma), gpt)),
+    const auto c = contraction_groups(spec, operand(shape_of(spec.substr(0, comma), gpt)),
                                      operand(shape_of(spec.substr(comma + 1, arrow - comma - 1), gpt)),
                                      operand(shape_of(spec.substr(arrow + 2), gpt)));
     ASSERT_TRUE(c);

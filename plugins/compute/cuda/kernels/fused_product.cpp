@@ -118,7 +118,7 @@ class EpilogueKernel : public Kernel {
 Result<std::unique_ptr<Kernel>> make_fused_product(const Context& context, const baleen_region_t& region) {
   const Roles roles(region);
   const std::string_view spec = roles.product.op().text("spec");
-  auto c = parse_contraction(spec, roles.product.in(0), roles.product.in(1), roles.result);
+  auto c = contraction_groups(spec, roles.product.in(0), roles.product.in(1), roles.result);
   if (!c) return Error{c.error().code, c.error().message, roles.product.name()};
   BALEEN_TRY_ASSIGN(std::unique_ptr<Kernel> kernel, TwoStepKernel::make(context, roles, *c));
   if (const auto plan = plan_gemm(*c); plan && context.blas && fits(roles, *plan, spec)) {

@@ -44,7 +44,7 @@ class MatmulKernel : public Kernel {
 
 Result<std::unique_ptr<Kernel>> make_matmul(const Context& context, const baleen_region_t& region) {
   const Source source(region);
-  auto c = parse_contraction(source.op().text("spec"), source.in(0), source.in(1), source.out(0));
+  auto c = contraction_groups(source.op().text("spec"), source.in(0), source.in(1), source.out(0));
   if (!c) return Error{c.error().code, c.error().message, source.name()};
   return MatmulKernel::make(context, source, *c);
 }

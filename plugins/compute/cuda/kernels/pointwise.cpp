@@ -1,4 +1,5 @@
 /// \file pointwise: an expression as a kernel of its own, generated for the shapes at hand; accumulate is a + b.
+#include "baleen/expression.hpp"
 #include "compiler.hpp"
 #include "expression_source.hpp"
 #include "kernels.hpp"

@@ -1,0 +1,38 @@
+/// \file Expressions that come across the ABI: what is refused.
+#include "baleen/expression.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace baleen {
+namespace {
+
+using Code = std::vector<baleen_instruction_t>;
+
+bool is_whole(const Code& code, std::size_t result = 0, std::size_t inputs = 1, std::size_t rank = 1) {
+  const std::int64_t results[] = {static_cast<std::int64_t>(result)};
+  return static_cast<bool>(check_expression(code, results, inputs, 1, rank));
+}
+
+TEST(CheckExpression, TakesWhatIsWhole) {
+  const Code code{{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_NEG, 0, 0, 0, 0}, {BALEEN_X_SELECT, 0, 1, 0, 0}};
+  EXPECT_TRUE(is_whole(code, 2));
+  EXPECT_TRUE(is_whole({{BALEEN_X_INDEX, 0, 0, 0, 0}}));
+}
+
+TEST(CheckExpression, RefusesWhatIsNotThere) {
+  const Code input{{BALEEN_X_INPUT, 0, 0, 0, 0}};
+  EXPECT_FALSE(is_whole({})) << "no instruction";
+  EXPECT_FALSE(is_whole(input, 1)) << "no such result";
+  EXPECT_FALSE(is_whole(input, 0, 0)) << "no such input";
+  EXPECT_FALSE(is_whole({{BALEEN_X_INDEX, 1, 0, 0, 0}})) << "no such dimension";
+  EXPECT_FALSE(is_whole({{BALEEN_X_NEG, 0, 0, 0, 0}})) << "its own operand";
+  EXPECT_FALSE(is_whole({input[0], {BALEEN_X_SELECT, 0, 0, 1, 0}})) << "a third operand that comes later";
+  EXPECT_FALSE(is_whole({{9999, 0, 0, 0, 0}})) << "no such opcode";
+  EXPECT_FALSE(is_whole({input[0], {BALEEN_X_ROUND, 0, 9999, 0, 0}})) << "no such dtype";
+  EXPECT_FALSE(is_whole(Code(5000, input[0]))) << "too many";
+}
+
+}  // namespace
+}  // namespace baleen
