@@ -8,7 +8,7 @@
 /// Declares a kernel that takes one argument struct, `args`. The test suite's emulation has definitions of its own.
 #ifndef BALEEN_KERNEL
 #define BALEEN_KERNEL(most_threads, name, Args) \
-  extern "C" __global__ void __launch_bounds__(most_threads) name(const __grid_constant__ Args args)
+  extern "C" __global__ void __launch_bounds__(most_threads, 1) name(const __grid_constant__ Args args)
 #endif
 
 namespace baleen::cuda {
