@@ -67,20 +67,21 @@ void round_as(T* out, const T* in, std::int64_t count) {
 }  // namespace
 
 template <class T>
-void load_row(const RoutinesOf<T>& routines, T* out, const void* in, baleen_dtype_t dtype, std::int64_t stride, std::int64_t count) {
+void load_row(const RoutinesOf<T>& routines, T* out, const void* in, baleen_dtype_t dtype, std::int64_t stride,
+              std::int64_t count) {
   switch (dtype) {
     case BALEEN_F32: return load_as(out, static_cast<const float*>(in), stride, count);
     case BALEEN_F64: return load_as(out, static_cast<const double*>(in), stride, count);
     case BALEEN_I32: return load_as(out, static_cast<const std::int32_t*>(in), stride, count);
     case BALEEN_I64: return load_as(out, static_cast<const std::int64_t*>(in), stride, count);
     case BALEEN_U8: return load_as(out, static_cast<const std::uint8_t*>(in), stride, count);
-    default:
-      return load_halves(routines, out, static_cast<const std::uint16_t*>(in), storage_of(dtype), stride, count);
+    default: return load_halves(routines, out, static_cast<const std::uint16_t*>(in), storage_of(dtype), stride, count);
   }
 }
 
 template <class T>
-void store_row(const RoutinesOf<T>& routines, void* out, const T* in, baleen_dtype_t dtype, std::int64_t stride, std::int64_t count) {
+void store_row(const RoutinesOf<T>& routines, void* out, const T* in, baleen_dtype_t dtype, std::int64_t stride,
+               std::int64_t count) {
   switch (dtype) {
     case BALEEN_F32: return store_as(static_cast<float*>(out), in, stride, count);
     case BALEEN_F64: return store_as(static_cast<double*>(out), in, stride, count);

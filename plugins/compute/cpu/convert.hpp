@@ -18,7 +18,8 @@ template <class T>
 void load_row(const RoutinesOf<T>& routines, T* out, const void* in, baleen_dtype_t dtype, std::int64_t stride,
               std::int64_t count);
 
-/// A packed row of T to `count` elements `stride` apart, rounded to nearest even. Of integers the nearest that there is.
+/// A packed row of T to `count` elements `stride` apart, rounded to nearest even. Of integers the nearest that there
+/// is.
 template <class T>
 void store_row(const RoutinesOf<T>& routines, void* out, const T* in, baleen_dtype_t dtype, std::int64_t stride,
                std::int64_t count);

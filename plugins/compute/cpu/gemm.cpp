@@ -136,8 +136,7 @@ class PackedGemm : public Gemm {
     } else if (rounds_) {
       tile_bytes_ = padded(static_cast<std::uint64_t>(rows_ * group_) * sizeof(T));
     }
-    const std::int64_t fit =
-        kPacked / std::max<std::int64_t>(1, (right_ + left_ + sums_) * std::int64_t{sizeof(T)});
+    const std::int64_t fit = kPacked / std::max<std::int64_t>(1, (right_ + left_ + sums_) * std::int64_t{sizeof(T)});
     at_once_ = std::clamp<std::int64_t>(fit, 1, std::max<std::int64_t>(1, batch_));
   }
 

@@ -55,7 +55,8 @@ const Entry* find(const baleen_region_t& region) {
   return nullptr;
 }
 
-// Whether an operand of this dtype may stand beside one of dtype `first`, the op's first floating one or else its first.
+// Whether an operand of this dtype may stand beside one of dtype `first`, the op's first floating one or else its
+// first.
 bool fits(Takes takes, baleen_dtype_t dtype, baleen_dtype_t first) {
   switch (takes) {
     case Takes::kOneDtype: return dtype_size(dtype) > 0 && dtype == first;

@@ -34,8 +34,7 @@ class StoredAccess {
   }
   void wrote(const baleen_launch_t& launch, const Operand& y, std::int64_t offset, std::int64_t count,
              const T* row) const {
-    if (converts(y))
-      routines_->narrow(element(launch, y, offset), row, storage_of(y.tensor.dtype), count);
+    if (converts(y)) routines_->narrow(element(launch, y, offset), row, storage_of(y.tensor.dtype), count);
   }
   /// Copies a row into a result, rounding it where that is stored in 16 bits.
   void put(const baleen_launch_t& launch, const Operand& y, std::int64_t offset, std::int64_t count,

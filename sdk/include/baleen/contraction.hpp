@@ -40,8 +40,8 @@ inline std::vector<ContractionLoop> merged(std::vector<ContractionLoop> loops) {
   std::vector<ContractionLoop> out;
   for (const ContractionLoop& next : loops) {
     ContractionLoop* last = out.empty() ? nullptr : &out.back();
-    if (last && last->a == next.a * next.extent && last->b == next.b * next.extent &&
-        last->y == next.y * next.extent && last->c == next.c * next.extent)
+    if (last && last->a == next.a * next.extent && last->b == next.b * next.extent && last->y == next.y * next.extent &&
+        last->c == next.c * next.extent)
       *last = {last->extent * next.extent, next.a, next.b, next.y, next.c};
     else
       out.push_back(next);

@@ -181,8 +181,7 @@ void add_values(const AttentionShape& s, const Block<T>& b, const T* v, const Pa
 }
 
 template <class T>
-void attend(const AttentionShape& s, const AttentionHead& head, const Block<T>& b, Index begin, Index rows,
-            bool kept) {
+void attend(const AttentionShape& s, const AttentionHead& head, const Block<T>& b, Index begin, Index rows, bool kept) {
   const Index columns = round_up(rows, kLanes<T>), padded = round_up(s.width, kLanes<T>);
   load_queries(s, head, b, begin, rows, columns, padded);
   const Index seen = begin + rows - 1 + s.reach < s.keys ? begin + rows - 1 + s.reach : s.keys;

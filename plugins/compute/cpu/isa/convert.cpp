@@ -56,8 +56,7 @@ void narrow_row(Stored* out, const double* in, Index n) {
 }
 template <class Stored>
 void round_row(double* out, const double* in, Index n) {
-  for (Index i = 0; i < n; ++i)
-    out[i] = static_cast<double>(rounded_one<Stored>(to_odd(in[i])));
+  for (Index i = 0; i < n; ++i) out[i] = static_cast<double>(rounded_one<Stored>(to_odd(in[i])));
 }
 
 template <class T>

@@ -69,7 +69,8 @@ BALEEN_INLINE void transpose_square(T* out, Index out_row, InputRows in, Index f
   constexpr Index n = kLanes<T>;
   Vector<T> rows[n], next[n];
 #pragma GCC unroll 16
-  for (Index i = 0; i < n; ++i) rows[i] = load_as<T>(reinterpret_cast<const Stored*>(in.at(first + i)) + column) * scale;
+  for (Index i = 0; i < n; ++i)
+    rows[i] = load_as<T>(reinterpret_cast<const Stored*>(in.at(first + i)) + column) * scale;
 #pragma GCC unroll 4
   for (Index step = 1; step < n; step *= 2) {
 #pragma GCC unroll 16

@@ -25,9 +25,7 @@ typedef uint16_t LooseHalves __attribute__((vector_size(32), aligned(2), may_ali
 typedef uint32_t Words __attribute__((vector_size(64), may_alias));
 typedef int32_t Integers __attribute__((vector_size(64), may_alias));
 
-BALEEN_INLINE Vector<float> widened(Halves h, Bf16) {
-  return (Vector<float>)(__builtin_convertvector(h, Words) << 16);
-}
+BALEEN_INLINE Vector<float> widened(Halves h, Bf16) { return (Vector<float>)(__builtin_convertvector(h, Words) << 16); }
 BALEEN_INLINE Halves narrowed(Vector<float> x, Bf16) {
   const Words bits = (Words)x;
   const Words rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, quiet = (bits >> 16) | 0x40u;

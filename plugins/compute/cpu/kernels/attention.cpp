@@ -111,9 +111,14 @@ template <class T>
 class AttentionGradKernel : public Kernel {
  public:
   AttentionGradKernel(const Context& context, const Source& source)
-      : context_(context), common_(source, source.inputs() > 6), o_(source.in(source.inputs() - 3)),
-        lse_(source.in(source.inputs() - 2)), do_(source.in(source.inputs() - 1)), dq_(source.out(0)),
-        dk_(source.out(1)), dv_(source.out(2)) {
+      : context_(context),
+        common_(source, source.inputs() > 6),
+        o_(source.in(source.inputs() - 3)),
+        lse_(source.in(source.inputs() - 2)),
+        do_(source.in(source.inputs() - 1)),
+        dq_(source.out(0)),
+        dk_(source.out(1)),
+        dv_(source.out(2)) {
     together_ = common_.heads / common_.groups;
     work_bytes_ = bytes<T>(context.of<T>().attention_grad_scratch(common_.shape));
     sum_bytes_ = together_ > 1 ? bytes<T>(common_.shape.keys * common_.shape.width) : 0;

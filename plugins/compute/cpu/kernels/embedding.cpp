@@ -138,9 +138,8 @@ class EmbeddingGradKernel : public Kernel {
     for (std::int64_t v = 0; v < dtable_.extent(0); ++v) std::fill_n(table + v * stride, width, T(0));
     for (std::int64_t i = 0; i < l.leading.size(); ++i)
       if (const std::int64_t row = rows_.find(ids[l.leading.offset(0, i)]); row >= 0)
-        context_.of<T>().add_scaled(table + row * stride,
-                                    stored_.read(launch, dy_, from + l.leading.offset(1, i), width, spare), T(1),
-                                    width);
+        context_.of<T>().add_scaled(
+            table + row * stride, stored_.read(launch, dy_, from + l.leading.offset(1, i), width, spare), T(1), width);
   }
 
   const Context& context_;

@@ -159,7 +159,8 @@ class LinearCrossEntropyKernel : public Kernel {
   std::uint64_t row_bytes_;
 };
 
-// dw as it is added to by chunk after chunk: the result itself, or, where that would be rounded each time, T in scratch.
+// dw as it is added to by chunk after chunk: the result itself, or, where that would be rounded each time, T in
+// scratch.
 template <class T>
 class WeightSums {
  public:

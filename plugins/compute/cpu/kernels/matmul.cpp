@@ -10,8 +10,7 @@ class MatmulKernel : public Kernel {
   MatmulKernel(const Context& context, const Source& source, const Contraction& contraction)
       : a_(source.in(0)), b_(source.in(1)), y_(source.out(0)), adds_(source.inputs() > 2) {
     c_ = adds_ ? source.in(2) : y_;
-    gemm_ =
-        make_gemm(context, {a_.tensor.dtype, b_.tensor.dtype, y_.tensor.dtype, c_.tensor.dtype}, contraction);
+    gemm_ = make_gemm(context, {a_.tensor.dtype, b_.tensor.dtype, y_.tensor.dtype, c_.tensor.dtype}, contraction);
     scratch_bytes = gemm_->scratch_bytes();
     flops = contraction.flops();
     if (adds_ && same_layout(y_.tensor, c_.tensor)) aliases.push_back({y_.number, c_.number});

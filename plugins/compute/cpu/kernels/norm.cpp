@@ -48,19 +48,19 @@ class NormKernel : public Kernel {
     const T* gamma = stored_.read(launch, gamma_, 0, width_, parameters_.row(launch, 0));
     const T* beta = has_beta_ ? stored_.read(launch, beta_, 0, width_, parameters_.row(launch, 1)) : nullptr;
     char* const rest = static_cast<char*>(launch.scratch) + parameters_.bytes();
-    context_.threads.pieces(
-        rows_.size(), rows_per_task(width_, sizeof(T)), [&](std::int64_t begin, std::int64_t end, int thread) {
-          T* const spare = spare_.row(rest, thread, 0);  // of x, and then of y
-          for (std::int64_t row = begin; row < end; ++row) {
-            const T* x = stored_.read(launch, x_, rows_.offset(0, row), width_, spare);
-            T* y = stored_.target(launch, y_, rows_.offset(1, row), spare);
-            T rstd, mean;
-            f.norm_row(y, x, gamma, beta, epsilon_, width_, &rstd, layer_ ? &mean : nullptr);
-            stored_.wrote(launch, y_, rows_.offset(1, row), width_, y);
-            stored_.put_one(launch, rstd_, rows_.offset(2, row), rstd);
-            if (layer_) stored_.put_one(launch, mean_, rows_.offset(3, row), mean);
-          }
-        });
+    context_.threads.pieces(rows_.size(), rows_per_task(width_, sizeof(T)),
+                            [&](std::int64_t begin, std::int64_t end, int thread) {
+                              T* const spare = spare_.row(rest, thread, 0);  // of x, and then of y
+                              for (std::int64_t row = begin; row < end; ++row) {
+                                const T* x = stored_.read(launch, x_, rows_.offset(0, row), width_, spare);
+                                T* y = stored_.target(launch, y_, rows_.offset(1, row), spare);
+                                T rstd, mean;
+                                f.norm_row(y, x, gamma, beta, epsilon_, width_, &rstd, layer_ ? &mean : nullptr);
+                                stored_.wrote(launch, y_, rows_.offset(1, row), width_, y);
+                                stored_.put_one(launch, rstd_, rows_.offset(2, row), rstd);
+                                if (layer_) stored_.put_one(launch, mean_, rows_.offset(3, row), mean);
+                              }
+                            });
     return {};
   }
 

@@ -166,7 +166,8 @@ class PointwiseKernel : public Kernel {
     const std::uint64_t key = launch.seed ^ step.site;
     switch (step.kind) {
       case Step::Kind::kGather: return gather(launch, step.a, out, begin, count);
-      case Step::Kind::kRound: return round_row(context_.of<T>(), out, values[step.a], static_cast<baleen_dtype_t>(step.b), count);
+      case Step::Kind::kRound:
+        return round_row(context_.of<T>(), out, values[step.a], static_cast<baleen_dtype_t>(step.b), count);
       case Step::Kind::kIndex:
         return index_.each(begin, begin + count, launch.micro,
                            [&](std::int64_t at, std::int64_t n, const auto& coordinates, std::uint64_t) {
@@ -210,7 +211,8 @@ class PointwiseKernel : public Kernel {
     const std::size_t operand = inputs_.size() + output;
     const auto bytes = static_cast<std::int64_t>(dtype_size(y.tensor.dtype));
     stretches(operand, begin, count, [&](std::int64_t offset, std::int64_t at, std::int64_t n) {
-      store_row(context_.of<T>(), y.template at<char>(launch) + offset * bytes, in + at, y.tensor.dtype, walk_.inner_stride(operand), n);
+      store_row(context_.of<T>(), y.template at<char>(launch) + offset * bytes, in + at, y.tensor.dtype,
+                walk_.inner_stride(operand), n);
     });
   }
 

@@ -80,9 +80,8 @@ class ReduceKernel : public Kernel {
     context_.threads.each(groups * partials_.blocks(), [&](std::int64_t task, int thread) {
       const std::int64_t block = task / groups, first = task % groups * together;
       for (std::int64_t i = first; i < std::min(kept, first + together); ++i)
-        sums[block * partials_.stride() + i] =
-            over(launch, split_.kept.offset(0, i), partials_.begin(block), partials_.end(block),
-                 memory + thread * kGather);
+        sums[block * partials_.stride() + i] = over(launch, split_.kept.offset(0, i), partials_.begin(block),
+                                                    partials_.end(block), memory + thread * kGather);
     });
   }
 

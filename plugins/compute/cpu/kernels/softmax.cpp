@@ -23,17 +23,17 @@ class SoftmaxKernel : public Kernel {
 
   Status run(const baleen_launch_t& launch) override {
     const RoutinesOf<T>& f = context_.of<T>();
-    context_.threads.pieces(
-        rows_.size(), rows_per_task(width_, sizeof(T)), [&](std::int64_t begin, std::int64_t end, int thread) {
-          T* const spare = spare_.row(launch.scratch, thread, 0);  // of x, and then of y
-          for (std::int64_t row = begin; row < end; ++row) {
-            const T* x = stored_.read(launch, x_, rows_.offset(0, row), width_, spare);
-            T* y = stored_.target(launch, y_, rows_.offset(1, row), spare);
-            const T factor = T(1) / f.exp_shifted(y, x, f.max(x, width_), width_);
-            for (std::int64_t i = 0; i < width_; ++i) y[i] *= factor;
-            stored_.wrote(launch, y_, rows_.offset(1, row), width_, y);
-          }
-        });
+    context_.threads.pieces(rows_.size(), rows_per_task(width_, sizeof(T)),
+                            [&](std::int64_t begin, std::int64_t end, int thread) {
+                              T* const spare = spare_.row(launch.scratch, thread, 0);  // of x, and then of y
+                              for (std::int64_t row = begin; row < end; ++row) {
+                                const T* x = stored_.read(launch, x_, rows_.offset(0, row), width_, spare);
+                                T* y = stored_.target(launch, y_, rows_.offset(1, row), spare);
+                                const T factor = T(1) / f.exp_shifted(y, x, f.max(x, width_), width_);
+                                for (std::int64_t i = 0; i < width_; ++i) y[i] *= factor;
+                                stored_.wrote(launch, y_, rows_.offset(1, row), width_, y);
+                              }
+                            });
     return {};
   }
 

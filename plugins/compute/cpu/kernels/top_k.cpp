@@ -13,36 +13,42 @@ template <class T>
 class TopKKernel : public Kernel {
  public:
   TopKKernel(const Context& context, const Source& source)
-      : context_(context), x_(source.in(0)), values_(source.out(0)), ids_(source.out(1)),
-        classes_(x_.extent(x_.rank() - 1)), k_(values_.extent(values_.rank() - 1)),
-        rows_(leading_walk(x_.rank() - 1, {&x_, &values_, &ids_})), stored_(context),
+      : context_(context),
+        x_(source.in(0)),
+        values_(source.out(0)),
+        ids_(source.out(1)),
+        classes_(x_.extent(x_.rank() - 1)),
+        k_(values_.extent(values_.rank() - 1)),
+        rows_(leading_walk(x_.rank() - 1, {&x_, &values_, &ids_})),
+        stored_(context),
         spare_(context, converts(x_), 1, classes_) {
     thread_bytes_ = padded(static_cast<std::uint64_t>(classes_) * sizeof(std::int32_t));
     scratch_bytes = spare_.bytes() + thread_bytes_ * static_cast<std::uint64_t>(context.threads.count());
   }
 
   Status run(const baleen_launch_t& launch) override {
-    context_.threads.pieces(rows_.size(), rows_per_task(classes_, sizeof(T)),
-                            [&](std::int64_t begin, std::int64_t end, int thread) {
-      char* scratch =
-          static_cast<char*>(launch.scratch) + spare_.bytes() + thread_bytes_ * static_cast<std::uint64_t>(thread);
-      auto* order = reinterpret_cast<std::int32_t*>(scratch);
-      for (std::int64_t row = begin; row < end; ++row) {
-        const T* x = stored_.read(launch, x_, rows_.offset(0, row), classes_, spare_.row(launch.scratch, thread, 0));
-        std::iota(order, order + classes_, 0);
-        std::partial_sort(order, order + k_, order + classes_, [x](std::int32_t a, std::int32_t b) {
-          const T left = x[a], right = x[b];
-          if (left > right || (left != left && right == right)) return true;
-          if (left < right || (right != right && left == left)) return false;
-          return a < b;
+    context_.threads.pieces(
+        rows_.size(), rows_per_task(classes_, sizeof(T)), [&](std::int64_t begin, std::int64_t end, int thread) {
+          char* scratch =
+              static_cast<char*>(launch.scratch) + spare_.bytes() + thread_bytes_ * static_cast<std::uint64_t>(thread);
+          auto* order = reinterpret_cast<std::int32_t*>(scratch);
+          for (std::int64_t row = begin; row < end; ++row) {
+            const T* x =
+                stored_.read(launch, x_, rows_.offset(0, row), classes_, spare_.row(launch.scratch, thread, 0));
+            std::iota(order, order + classes_, 0);
+            std::partial_sort(order, order + k_, order + classes_, [x](std::int32_t a, std::int32_t b) {
+              const T left = x[a], right = x[b];
+              if (left > right || (left != left && right == right)) return true;
+              if (left < right || (right != right && left == left)) return false;
+              return a < b;
+            });
+            std::int32_t* ids = ids_.at<std::int32_t>(launch) + rows_.offset(2, row);
+            for (std::int64_t i = 0; i < k_; ++i) {
+              stored_.put_one(launch, values_, rows_.offset(1, row) + i, x[order[i]]);
+              ids[i] = order[i];
+            }
+          }
         });
-        std::int32_t* ids = ids_.at<std::int32_t>(launch) + rows_.offset(2, row);
-        for (std::int64_t i = 0; i < k_; ++i) {
-          stored_.put_one(launch, values_, rows_.offset(1, row) + i, x[order[i]]);
-          ids[i] = order[i];
-        }
-      }
-    });
     return {};
   }
 
