@@ -16,7 +16,7 @@ namespace baleen::cuda {
               X(cuMemsetD8Async) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitValue32)   \
                   X(cuLaunchHostFunc) X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction)                    \
                       X(cuFuncSetAttribute) X(cuLaunchKernel) X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord)     \
-                          X(cuEventElapsedTime) X(cuEventSynchronize)
+                          X(cuEventElapsedTime) X(cuEventSynchronize) X(cuMemHostRegister) X(cuMemHostUnregister)
 
 /// The functions in use.
 struct Driver {
