@@ -225,21 +225,25 @@ TEST_F(SixteenBits, OfAttentionAreCuDnns) {
         for (const std::int64_t groups : {4, 2}) attention(dtype, causal, groups, deterministic, random);
   }
 }
-/// 14 is CUDA_R_16BF, 2 CUDA_R_16F, 0 CUDA_R_32F.
+/// 14 is CUDA_R_16BF, 2 CUDA_R_16F, 0 CUDA_R_32F. Operands that differ are multiplied in fp32.
 TEST_F(SixteenBits, OfProductsAreCublasLts) {
   if (!kEmulated) GTEST_SKIP() << "a device does not tell which library computed";
   std::mt19937_64 random(7);
-  for (const auto& [operand, result, said] :
-       {std::tuple{BALEEN_BF16, BALEEN_BF16, "operands of type 14, results of type 14"},
-        {BALEEN_BF16, BALEEN_F32, "operands of type 14, results of type 0"},
-        {BALEEN_F16, BALEEN_F16, "operands of type 2, results of type 2"},
-        {BALEEN_F16, BALEEN_F32, "operands of type 2, results of type 0"}}) {
+  for (const auto& [left, right, result, said] :
+       {std::tuple{BALEEN_BF16, BALEEN_BF16, BALEEN_BF16, "operands of type 14, results of type 14"},
+        {BALEEN_BF16, BALEEN_BF16, BALEEN_F32, "operands of type 14, results of type 0"},
+        {BALEEN_F16, BALEEN_F16, BALEEN_F16, "operands of type 2, results of type 2"},
+        {BALEEN_F16, BALEEN_F16, BALEEN_F32, "operands of type 2, results of type 0"},
+        {BALEEN_BF16, BALEEN_F32, BALEEN_BF16, "operands of type 0, results of type 0"},
+        {BALEEN_F16, BALEEN_BF16, BALEEN_F32, "operands of type 0, results of type 0"},
+        {BALEEN_F32, BALEEN_F32, BALEEN_F16, "operands of type 0, results of type 0"}}) {
     const LibraryLog log;
     Tensor a = random_tensor(random, {37, 48}), b = random_tensor(random, {48, 40}), y = zeros({37, 40});
-    a.dtype = b.dtype = operand;
+    a.dtype = left;
+    b.dtype = right;
     y.dtype = result;
     for (Tensor* x : {&a, &b})
-      for (double& value : x->values) value = stored(value, operand);
+      for (double& value : x->values) value = stored(value, x->dtype);
     expect_close({"matmul", OpSpec("matmul").text("spec", "mk,kn->mn"), {a, b}, {y}}, {}, BALEEN_F32);
     EXPECT_NE(log.text().find(said), std::string::npos) << log.text();
   }
