@@ -13,11 +13,12 @@ using conformance::OpSpec;
 using conformance::Plugin;
 using conformance::Shape;
 
-/// A tensor of fp32 or, where it holds ids, int32.
+/// A tensor of a floating dtype or, where it holds ids, int32.
 struct Operand {
   Shape shape;
   bool ids = false;
   Shape strides = {};  ///< packed where empty
+  baleen_dtype_t dtype = BALEEN_F32;
 };
 
 /// Ends the program with the plugin's message where something fails.
@@ -28,7 +29,9 @@ class Bench {
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  void run();
+  void run() { run(1); }
+  /// So many launches, then waiting for all of them.
+  void run(int times);
   double flops() const { return kernel_.flops; }
   /// Of all operands.
   double bytes() const { return static_cast<double>(bytes_); }
