@@ -88,7 +88,10 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   Job& job = run->script().job();
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
-  if (!wishes.alone) session.activations = setup.manifest.activations;
+  if (!wishes.alone) {
+    session.activations = setup.manifest.activations;
+    session.pinned = setup.manifest.pinned;
+  }
   if (setup.link && prepared.transport && !wishes.alone) {
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));

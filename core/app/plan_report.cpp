@@ -36,9 +36,12 @@ std::string class_text(const PlannedClass& one) {
       if (found->first == "gradients") text += line("  of which until the update", one.held_gradients);
     }
   for (const auto& [kind, bytes] : one.planned)
-    if (kind != "total" && std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
+    if (kind != "total" && kind != "pinned" &&
+        std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
       text += line(kind, bytes);
   text += line("total", one.planned.at("total"));
+  if (const auto pinned = one.planned.find("pinned"); pinned != one.planned.end())
+    text += line("pinned for collectives, on the host", pinned->second);
   text += line("beside model states at once", one.working.total());
   text += one.fits ? "  fits into " : "  DOES NOT FIT into ";
   text += bytes_text(one.memory);

@@ -113,7 +113,7 @@ void Session::Impl::add_times(Facts& facts, double step_ms, double data_ms) {
 /// What the device does at most, for those who compare spans with it.
 void Session::Impl::add_peaks(std::vector<Fact>& facts) const {
   if (!monitors.wants_spans()) return;
-  const auto* peak = static_cast<const baleen_peak_t*>(device.table().query(device.handle(), abi(BALEEN_DEVICE_PEAK)));
+  const auto* peak = static_cast<const baleen_peak_t*>(device.power(BALEEN_DEVICE_PEAK));
   double flops = 0, bytes = 0;
   if (!peak || !device.check(peak->measure(device.handle(), &flops, &bytes))) return;
   facts.push_back({"peak_flops_per_second", flops, {}});
@@ -139,6 +139,8 @@ Session::~Session() {
   // Calls that a failure left behind touch the arenas.
   for (std::optional<Program>* program : {&impl_->initialize, &impl_->train, &impl_->evaluate, &impl_->generate})
     if (*program) (*program)->settle();
+  // So may what the stream has not come to yet: a failure of the device or of a peer, which is told already.
+  static_cast<void>(impl_->device.table().synchronize(impl_->device.handle(), impl_->device.stream()));
 }
 
 Result<std::unique_ptr<Session>> Session::create(Plan plan, Device& device, std::shared_ptr<Dataset> data,

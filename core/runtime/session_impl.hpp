@@ -24,6 +24,7 @@ struct Session::Impl : JobPrograms {
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;
   Arena persistent_arena, work_arena;
+  std::unique_ptr<Staging> staging;     ///< where the transport does not reach the arenas
   std::unique_ptr<ShardGather> gather;  ///< made when it is first needed
   BatchShare train_share, evaluate_share;
   std::unique_ptr<BatchReader> reader;
@@ -33,6 +34,8 @@ struct Session::Impl : JobPrograms {
   std::vector<SpanRecord> spans;
   bool reported_not_finite = false;
 
+  /// Whether collectives are staged.
+  bool stages() const { return options.communicator && needs_staging(device, *options.communicator); }
   Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
 
   Status compile(Plan plan);

@@ -32,6 +32,9 @@ class Device {
   Status copy(void* stream, void* to, const void* from, std::uint64_t bytes);
   Status zero(void* stream, void* to, std::uint64_t bytes);
   const void* query(std::string_view name) const;
+  /// As baleen_device_memory_t says.
+  Status pin(void* base, std::uint64_t bytes);
+  void unpin(void* base);
 
  private:
   Device(const Host& host, const Driver& driver) : host_(host), driver_(driver) {}

@@ -106,6 +106,25 @@ typedef struct baleen_peak_t {
     baleen_status_t (*measure)(void* device, double* flops_per_second, double* bytes_per_second);
 } baleen_peak_t;
 
+/* The answer to the query BALEEN_DEVICE_MEMORY; without one, arenas are the host's own memory. */
+#define BALEEN_DEVICE_MEMORY "baleen.compute.memory/1"
+typedef uint32_t baleen_memory_flags_t;
+enum {
+    BALEEN_MEMORY_HOST_REACHES = 1u << 0, /* the host reads and writes private and shared arenas by their addresses */
+    BALEEN_MEMORY_OF_RANK = 1u << 1 /* `memory_bytes` of the info is for this rank; else for all ranks of the host */
+};
+typedef struct baleen_device_memory_t {
+    uint64_t size;
+    baleen_memory_flags_t flags;
+    uint32_t reserved;
+    baleen_string_t kind; /* what a transport is asked whether it takes, as "cuda"; lives as long as the plugin */
+    /* Lets copies use the host's memory at `base` as they use a pinned arena, until it is unpinned. Both null: nothing
+     * is gained by it. */
+    baleen_status_t (*pin)(void* device, void* base, uint64_t bytes);
+    void (*unpin)(void* device, void* base);
+} baleen_device_memory_t;
+BALEEN_ASSERT_SIZE(baleen_device_memory_t, 48);
+
 /* The table of kind "compute". Calls on one device come from one thread at a time, except `launch` and events. */
 typedef struct baleen_compute_t {
     uint64_t size;

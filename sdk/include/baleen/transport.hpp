@@ -70,6 +70,11 @@ class Transport {
     (void)name;
     return nullptr;
   }
+  /// A query of the plugin, without a transport; a member that has something to say hides it.
+  static const void* query_plugin(std::string_view name) {
+    (void)name;
+    return nullptr;
+  }
 };
 
 namespace detail {
@@ -130,7 +135,9 @@ baleen_transport_t transport_table() {
   };
   table.check = [](void* self) { return guard(Self::of(self).host, [&] { return Self::of(self).member->check(); }); };
   table.abort = [](void* self, baleen_string_t reason) { Self::of(self).member->abort(view(reason)); };
-  table.query = [](void* self, baleen_string_t name) { return Self::of(self).member->query(view(name)); };
+  table.query = [](void* self, baleen_string_t name) {
+    return self ? Self::of(self).member->query(view(name)) : Member::query_plugin(view(name));
+  };
   return table;
 }
 
