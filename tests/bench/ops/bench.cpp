@@ -6,10 +6,11 @@
 
 namespace baleen::bench {
 
-Bench::Bench(Device& device, const OpSpec& op, const std::vector<Operand>& inputs, const std::vector<Operand>& outputs)
+Bench::Bench(Device& device, const OpSpec& op, const std::vector<Operand>& inputs, const std::vector<Operand>& outputs,
+             baleen_dtype_t dtype)
     : device_(device), attributes_(op.view()) {
-  for (const Operand& x : inputs) add(x);
-  for (const Operand& y : outputs) add(y);
+  for (const Operand& x : inputs) add(x, dtype);
+  for (const Operand& y : outputs) add(y, dtype);
   baleen_op_view_t view{sizeof view,     abi(op.kind()),     abi("bench"),
                         numbers_.data(), inputs.size(),      numbers_.data() + inputs.size(),
                         outputs.size(),  attributes_.data(), attributes_.size()};
@@ -42,10 +43,10 @@ void Bench::require(baleen_status_t status) const {
   std::exit(1);
 }
 
-void Bench::add(const Operand& x) {
+void Bench::add(const Operand& x, baleen_dtype_t dtype) {
   baleen_tensor_t t{};
   t.size = sizeof t;
-  t.dtype = x.ids ? BALEEN_I32 : BALEEN_F32;
+  t.dtype = x.ids ? BALEEN_I32 : dtype;
   t.rank = static_cast<std::uint32_t>(x.shape.size());
   t.micro_dim = -1;
   std::int64_t stride = 1, extent = 1;
@@ -58,12 +59,14 @@ void Bench::add(const Operand& x) {
   tensors_.push_back(t);
   offsets_.push_back(bytes_);
   sizes_.push_back(static_cast<std::size_t>(extent));
-  bytes_ += (static_cast<std::uint64_t>(extent) * 4 + 63) / 64 * 64;
+  bytes_ += (static_cast<std::uint64_t>(extent) * dtype_size(t.dtype) + 63) / 64 * 64;
 }
 
 void Bench::fill(std::size_t i) {
-  auto* x = static_cast<float*>(addresses_[i]);
-  for (std::size_t k = 0; k < sizes_[i]; ++k) x[k] = static_cast<float>(k * 2654435761u % 1000) * 0.002f - 0.999f;
+  const std::size_t size = dtype_size(tensors_[i].dtype);
+  for (std::size_t k = 0; k < sizes_[i]; ++k)
+    conformance::write_element(static_cast<char*>(addresses_[i]) + k * size, tensors_[i].dtype,
+                               static_cast<double>(k * 2654435761u % 1000) * 0.002 - 0.999);
 }
 
 // Outputs in the place of inputs, as a plan would have it of an update.
