@@ -21,6 +21,7 @@ Device::~Device() {
   if (!context_ || !enter()) return;
   kernel_context_.reset();
   own_stream_.reset();
+  dnn_.reset();
   blas_.reset();
   compiler_.reset();
   functions_.reset();

@@ -4,6 +4,7 @@
 
 #include "blas.hpp"
 #include "compiler.hpp"
+#include "dnn.hpp"
 #include "functions.hpp"
 #include "kernel.hpp"
 #include "stream.hpp"
@@ -58,6 +59,7 @@ class Device {
   std::unique_ptr<Functions> functions_;
   std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<Blas> blas_;
+  std::unique_ptr<DnnOpener> dnn_;
   std::unique_ptr<Stream> own_stream_;
   std::unique_ptr<Context> kernel_context_;
 };

@@ -61,6 +61,14 @@ static __device__ T widen(T x) {
   return x;
 }
 static __device__ float widen(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+static __device__ float single(float x) { return x; }
+// To the neighbour with the odd last bit where fp32 does not hold it: rounding that again is as rounding once.
+static __device__ float single(double x) {
+  const float nearest = (float)x;
+  if ((double)nearest == x || x != x) return nearest;
+  const u32 bits = __float_as_uint(nearest);
+  return __uint_as_float((fabs((double)nearest) > fabs(x) ? bits - 1u : bits) | 1u);
+}
 #ifdef BALEEN_EMULATED
 static float widen(f16 x) { return __half2float(__half{x.bits}); }
 static bf16 to_bf16(float x) { return {__float2bfloat16_rn(x).bits}; }

@@ -44,15 +44,15 @@ std::string rounded_text(baleen_dtype_t dtype, const std::string& x) {
       return "to_whole<i64>(" + x +
              ", -9223372036854775808.0, 9223372036854775808.0, -9223372036854775807ll - 1, 9223372036854775807ll)";
     case BALEEN_U8: return "to_whole<unsigned char>(" + x + ", 0.0, 255.0, 0, 255)";
-    case BALEEN_BF16: return "widen(to_bf16((float)" + x + "))";
-    default: return "widen(to_f16((float)" + x + "))";
+    case BALEEN_BF16: return "widen(to_bf16(single(" + x + ")))";
+    default: return "widen(to_f16(single(" + x + ")))";
   }
 }
 
 /// `x` rounded to the dtype, as it is stored.
 std::string stored_text(baleen_dtype_t dtype, const std::string& x) {
-  if (dtype == BALEEN_BF16) return "to_bf16((float)" + x + ")";
-  return dtype == BALEEN_F16 ? "to_f16((float)" + x + ")" : rounded_text(dtype, x);
+  if (dtype == BALEEN_BF16) return "to_bf16(single(" + x + "))";
+  return dtype == BALEEN_F16 ? "to_f16(single(" + x + "))" : rounded_text(dtype, x);
 }
 
 /// One instruction with operands, as an expression over the values v<number>.

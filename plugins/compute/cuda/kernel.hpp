@@ -14,6 +14,7 @@
 namespace baleen::cuda {
 
 class Blas;
+class DnnOpener;
 class Functions;
 class Compiler;
 
@@ -23,6 +24,7 @@ struct Context {
   Functions& functions;
   Compiler& compiler;
   Blas* blas;  ///< null where there is no cuBLASLt
+  DnnOpener& dnn;
   DeviceLimits limits;
 };
 

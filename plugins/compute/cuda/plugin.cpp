@@ -11,14 +11,16 @@ BALEEN_DESCRIPTOR(
                   "part of the free device memory that may be planned for; less where ranks share a device"),
     BALEEN_OPTION("tf32", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                   "products of fp32 by tensor cores, with operands rounded to 11 significant bits"),
-    BALEEN_OPTION("deterministic", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
-                  "the same bits in every run: products never add parts in the order in which they come"),
+    BALEEN_OPTION(
+        "deterministic", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
+        "the same bits in every run: nothing adds parts in the order in which they come; attention's gradient takes "
+        "more memory so"),
     BALEEN_OPTION("checked", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                   "wait for every launch, so that a failing kernel is named exactly; slow"),
     BALEEN_OPTION("cache", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "",
                   "folder for compiled pointwise kernels; empty: baleen/cuda in the user's cache folder"),
     BALEEN_OPTION("libraries", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
-                  "folders in which libcuda, libcublasLt and libnvrtc are looked for first"));
+                  "folders in which libcuda, libcublasLt, libcudnn and libnvrtc are looked for first"));
 
 extern "C" BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t*, void* table) {
   baleen::fill_table(table, baleen::compute_table<baleen::cuda::Device>());

@@ -16,7 +16,11 @@ class Product {
 Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
                                               const ProductTypes& types, bool adds);
 
-/// Copies between two layouts of one shape (or writes zeros).
+/// By cuBLASLt after copies; null where it does not take the contraction so either.
+Result<std::unique_ptr<Product>> make_converted_product(const Context& context, const Contraction& contraction,
+                                                        const ProductTypes& types, bool adds);
+
+/// Copies between two layouts of one shape (or writes zeros), 16 bytes at a time where both lie so.
 class Mover {
  public:
   Mover() = default;
@@ -26,8 +30,8 @@ class Mover {
   Status run(const Launch& launch, void* to, const void* from) const;
 
  private:
-  Walk<2> walk_;
-  CUfunction function_ = nullptr;
+  Walk<2> walk_, packs_;
+  CUfunction function_ = nullptr, pack_function_ = nullptr;  ///< the second one may be null
 };
 
 /// Copies between two layouts of one shape and two floating dtypes, neither of them fp64.

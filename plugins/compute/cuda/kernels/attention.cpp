@@ -176,9 +176,11 @@ Result<std::unique_ptr<Kernel>> make(const Context& context, const baleen_region
     return invalid("attention of q " + shape_text(q.tensor) + " and k " + shape_text(k.tensor) +
                        ": the heads must be a multiple of the groups",
                    source.name());
-  auto kernel = std::make_unique<Made>(source);
-  BALEEN_TRY(kernel->build(context));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  auto made = std::make_unique<Made>(source);
+  BALEEN_TRY(made->build(context));
+  std::unique_ptr<Kernel> own = std::move(made);
+  if (auto by_library = make_dnn_attention(context, region, own)) return by_library;
+  return own;
 }
 
 }  // namespace

@@ -31,6 +31,10 @@ Result<std::unique_ptr<Kernel>> make_concat(const Context&, const baleen_region_
 Result<std::unique_ptr<Kernel>> make_pad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_copy(const Context&, const baleen_region_t&);
 
+/// attention and its gradient by cuDNN; takes `own` for launches whose addresses do not suit it. Null, with `own`
+/// untouched, where cuDNN does not take the region.
+std::unique_ptr<Kernel> make_dnn_attention(const Context&, const baleen_region_t&, std::unique_ptr<Kernel>& own);
+
 /// A pointwise op with operands of the caller's choice.
 Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const Source&, std::vector<Operand> inputs,
                                                std::vector<Operand> outputs);

@@ -8,15 +8,14 @@ namespace {
 
 constexpr std::int64_t kChunkBytes = std::int64_t{1} << 28;
 
-/// Sizes and dtypes that both directions share. Logits are of the type that is computed in. Their gradient is rounded
-/// to the dtype that x and w have in common, as the products with them take it.
+/// Sizes and dtypes that both directions share. Logits are of the type that is computed in.
 struct Chunks {
   Chunks(const Operand& x, const Operand& w, bool transposed)
       : class_dim(transposed ? 0 : 1),
         x_type(x.tensor.dtype),
         w_type(w.tensor.dtype),
         logit_type(computed_in(x_type)),
-        gradient_type(x_type == w_type ? x_type : logit_type),
+        gradient_type(logit_type),
         width(x.extent(x.rank() - 1)),
         classes(w.extent(class_dim)),
         w_class(w.stride(class_dim)),
@@ -183,6 +182,10 @@ class LinearCrossEntropyGradKernel : public Kernel {
         dw_(source.out(both_ ? 3 : 1)),
         kept_lse_(lse_),
         chunks_(x_, w_, source.op().integer("transposed", 0) != 0) {
+    // Tensor cores take operands of one dtype; where all have 16 bits, the logits' gradient is rounded to them too.
+    const bool all_same =
+        chunks_.x_type == chunks_.w_type && chunks_.x_type == dx_.tensor.dtype && chunks_.x_type == dw_.tensor.dtype;
+    if (all_same) chunks_.gradient_type = chunks_.x_type;
     if (both_ && dtype_size(lse_.tensor.dtype) == 2) keep_lse();
     const Held held = make_held(w_, chunks_.class_dim);
     args_ = cross_entropy_grad_args(source.op(), held);
