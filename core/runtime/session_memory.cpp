@@ -78,24 +78,21 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
 }
 
 Status check_pinned(const StagingBytes& staging, const std::optional<ManifestBudget>& bound, std::int64_t local_ranks) {
-  const auto refused = [&](const std::string& have, const std::string& help, const std::string& where) {
+  const auto refused = [&](const std::string& have, std::string help, const std::string& where) {
+    if (staging.own > 0) help += ", more micro-batches or a smaller batch (smaller sends and receives)";
     return Error{BALEEN_NO_MEMORY,
                  "collectives pass through " + exact_text(staging.total()) + " of pinned memory on each rank (" +
                      bytes_text(StagingBytes::kPlaces * staging.place) + " for pieces under way, " +
                      bytes_text(staging.own) + " for sends and receives) and " + have + ". What would help: " + help,
                  where};
   };
-  constexpr const char* kSmaller = "more micro-batches or a smaller batch (smaller sends and receives)";
   if (bound && staging.total() > bound->bytes)
-    return refused("the bound is " + exact_text(bound->bytes), std::string("a greater bound, ") + kSmaller,
-                   bound->where);
+    return refused("the bound is " + exact_text(bound->bytes), "a greater bound", bound->where);
   const std::uint64_t host =
       static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
   if (staging.total() * static_cast<std::uint64_t>(local_ranks) <= host) return {};
-  return refused(
-      "the host has " + bytes_text(host) + " for " + std::to_string(local_ranks) + " ranks",
-      std::string("`memory.pinned_mb` in the manifest (smaller pieces, slower), fewer ranks on a host, ") + kSmaller,
-      {});
+  return refused("the host has " + bytes_text(host) + " for " + std::to_string(local_ranks) + " ranks",
+                 "`memory.pinned_mb` in the manifest (smaller pieces, slower), fewer ranks on a host", {});
 }
 
 WorkingBytes working_memory(const std::vector<const Program*>& programs) {

@@ -20,6 +20,19 @@ class Cuda : public testing::Test {
     std::string manifest =
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 1 }]\n[compute]\nplugin = \"cuda\"\n" + options;
     if (!libraries.empty()) manifest += "libraries = [\"" + libraries + "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n";
+    return run_manifest(manifest, environment, script, arguments);
+  }
+  /// The same on two ranks that sum their gradients; `sections` of the manifest.
+  ProcessResult run_two(const std::string& sections, const std::vector<std::string>& environment,
+                        const std::vector<std::string>& arguments) {
+    return run_manifest(
+        "[cluster]\nhosts = [{ name = \"localhost\", ranks = 2 }]\n[mesh]\ndata = 2\n[compute]\nplugin = \"cuda\"\n"
+        "libraries = [\"" EMULATED_FOLDER "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n" +
+            sections,
+        environment, "gpt", arguments);
+  }
+  ProcessResult run_manifest(const std::string& manifest, const std::vector<std::string>& environment,
+                             const std::string& script, const std::vector<std::string>& arguments) {
     std::vector<std::string> words{"run",        BALEEN_SOURCE_DIR "/tests/parity/" + script + ".lua",
                                    "--manifest", folder_.write("gpu.toml", manifest),
                                    "--steps",    "2",
@@ -73,6 +86,14 @@ TEST_F(Cuda, SaysThatOthersHoldTheMemory) {
   const ProcessResult result =
       run("memory = 512\n", {"EMULATED_CUDA_MEMORY=4"}, EMULATED_FOLDER, "gpt", {"--dim", "240"});
   expect_line(result, kDoesNotFit, {"the device refuses", "CUDA_ERROR_OUT_OF_MEMORY", "`fraction`"});
+}
+TEST_F(Cuda, SaysHowMuchPinnedMemoryIsMissing) {
+  const ProcessResult bound = run_two("[memory]\npinned_mb = 0.01\n", {}, {"--layers", "1"});
+  expect_line(bound, kDoesNotFit, {"16.0 KiB (16384 bytes) of pinned memory", "the bound is 10.2 KiB", ":10:13"});
+  const ProcessResult refused = run_two("", {"EMULATED_CUDA_PINNED=1"}, {"--layers", "1", "--dim", "120"});
+  expect_line(refused, kDoesNotFit,
+              {"bytes of the host's memory on each rank, which has to be pinned", "CUDA_ERROR_OUT_OF_MEMORY",
+               "`memory.pinned_mb`"});
 }
 TEST_F(Cuda, NamesTheStepAndTheKernelThatFailed) {
   const ProcessResult result = run("checked = true\n", {"EMULATED_CUDA_FAULT=baleen_cross_entropy_grad_f32"});
