@@ -59,18 +59,21 @@ std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const D
 Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t local_ranks,
                     std::int64_t batch, std::int64_t micro_batches) {
   const std::uint64_t total = planned.at("total");
-  const std::uint64_t have = device.info().memory_bytes / static_cast<std::uint64_t>(local_ranks);
+  const std::uint64_t have = device.memory_of_rank(local_ranks);
   if (total <= have) return {};
+  const std::string whose = local_ranks == 1          ? ":"
+                            : device.divides_memory() ? " for this rank:"
+                                                      : " for each of its " + std::to_string(local_ranks) + " ranks:";
   std::string text = "the plan needs " + exact_text(total) + " and device `" + device.info().name + "` has " +
-                     bytes_text(have) +
-                     (local_ranks > 1 ? " for each of its " + std::to_string(local_ranks) + " ranks:" : ":");
+                     bytes_text(have) + whose;
   for (const auto& [kind, bytes] : planned)
     if (kind != "total" && kind != "pinned" && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
   text.back() = '.';
   const std::uint64_t work = planned.at("inputs") + planned.at("activations") + planned.at("scratch");
   if (total - work > have)
     text +=
-        " Parameters and optimizer alone do not fit: make the model smaller, or choose an optimizer with fewer slots";
+        " Parameters and optimizer alone do not fit: make the model smaller, choose an optimizer with fewer slots, or "
+        "share model states among more ranks";
   else
     text += " What would help: " + smaller_batch(batch, micro_batches) + "a shorter context" +
             (batch / micro_batches > 1 ? "" : ", or a smaller model");

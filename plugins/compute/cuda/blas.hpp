@@ -10,14 +10,14 @@
 
 namespace baleen::cuda {
 
-#define BALEEN_BLAS_FUNCTIONS(X)                                                                               \
-  X(cublasLtCreate)                                                                                            \
-  X(cublasLtDestroy)                                                                                           \
-  X(cublasLtGetVersion) X(cublasLtGetStatusString) X(cublasLtMatmul) X(cublasLtMatmulDescCreate)               \
-      X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)             \
-          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute) X(cublasLtMatmulPreferenceCreate) \
-              X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)                       \
-                  X(cublasLtMatmulAlgoGetHeuristic)
+#define BALEEN_BLAS_FUNCTIONS(X)                                                                                   \
+  X(cublasLtCreate)                                                                                                \
+  X(cublasLtDestroy)                                                                                               \
+  X(cublasLtGetVersion)                                                                                            \
+  X(cublasLtGetStatusString) X(cublasLtMatmul) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy)            \
+      X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy)               \
+          X(cublasLtMatrixLayoutSetAttribute) X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) \
+              X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)
 
 /// cuBLASLt's functions.
 struct BlasFunctions {

@@ -64,6 +64,20 @@ TEST_F(Cuda, LoadsWithoutADriver) {
   EXPECT_NE(result.out.find("cuda"), std::string::npos) << result.out;
   EXPECT_EQ(result.out.find("baleen_compute_cuda.so"), std::string::npos) << "not usable: " << result.out;
 }
+TEST_F(Cuda, IsSeenByTheDoctor) {
+  const std::string manifest =
+      folder_.write("gpu.toml", "[compute]\nplugin = \"cuda\"\nlibraries = [\"" EMULATED_FOLDER "\"]\n");
+  ProcessOptions process;
+  process.environment = {"EMULATED_CUDA_DEVICES=2", "EMULATED_CUDA_MEMORY=81920"};
+  const ProcessResult result = run_baleen({"doctor", "--manifest", manifest}, process);
+  for (const std::string number : {"0", "1"})
+    EXPECT_NE(result.out.find("cuda " + number +
+                              "     Emulated device, compute capability 9.0, 80.0 GiB, 80.0 GiB free, 4.9 TB/s, dense "
+                              "TFLOP/s: fp64 33.5, fp32 66.9, tf32 495, bf16 989, fp16 989\n"),
+              std::string::npos)
+        << result.out;
+  EXPECT_EQ(result.out.find("cuda 2"), std::string::npos) << result.out;
+}
 TEST_F(Cuda, SaysThatTheDriverIsTooOld) {
   expect_line(run("", {"EMULATED_CUDA_VERSION=12040"}), kBadInput,
               {"the CUDA driver is too old", "CUDA 12.4", "13.0 or later"});
@@ -94,6 +108,16 @@ TEST_F(Cuda, SaysHowMuchPinnedMemoryIsMissing) {
   expect_line(refused, kDoesNotFit,
               {"bytes of the host's memory on each rank, which has to be pinned", "CUDA_ERROR_OUT_OF_MEMORY",
                "`memory.pinned_mb`"});
+}
+/// Two devices for three ranks: the first is shared by two of them, and the plan knows it.
+TEST_F(Cuda, IsSharedByRanksInTurn) {
+  const std::string manifest =
+      "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 3\n[compute]\nplugin = \"cuda\"\n"
+      "libraries = [\"" EMULATED_FOLDER "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n";
+  const ProcessResult result = run_manifest(manifest, {"EMULATED_CUDA_DEVICES=2", "EMULATED_CUDA_MEMORY=2"}, "gpt",
+                                            {"--layers", "1", "--dim", "72"});
+  expect_line(result, kDoesNotFit,
+              {"ranks 0, 2: the plan needs", "device `Emulated device` has 921.6 KiB for this rank: "});
 }
 TEST_F(Cuda, NamesTheStepAndTheKernelThatFailed) {
   const ProcessResult result = run("checked = true\n", {"EMULATED_CUDA_FAULT=baleen_cross_entropy_grad_f32"});
