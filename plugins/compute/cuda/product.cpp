@@ -25,11 +25,14 @@ class LibraryProduct : public Product {
 
 class OwnProduct : public Product {
  public:
-  static Result<std::unique_ptr<Product>> make(const Context& context, const Contraction& c, baleen_dtype_t dtype,
+  static Result<std::unique_ptr<Product>> make(const Context& context, const Contraction& c, const ProductTypes& types,
                                                bool adds) {
     auto product = std::make_unique<OwnProduct>();
-    BALEEN_TRY_ASSIGN(product->function_, context.functions.find(std::string("baleen_contract") + suffix(dtype)));
+    BALEEN_TRY_ASSIGN(product->function_, context.functions.find(std::string("baleen_contract") + suffix(types.y)));
     ContractArgs& args = product->args_;
+    args.a.stored = stored(types.a);
+    args.b.stored = stored(types.b);
+    args.y.stored = stored(types.y);
     args.batch = walk<3>(c.batch, [](const Loop& l) { return std::array{l.a, l.b, l.y}; });
     args.m = walk<2>(c.m, [](const Loop& l) { return std::array{l.a, l.y}; });
     args.n = walk<2>(c.n, [](const Loop& l) { return std::array{l.b, l.y}; });
@@ -43,9 +46,9 @@ class OwnProduct : public Product {
   }
   Status run(const Launch& launch, const char* a, const char* b, char* y, void*) const override {
     ContractArgs args = args_;
-    args.a = a;
-    args.b = b;
-    args.y = y;
+    args.a.data = const_cast<char*>(a);  // the kernel reads it only
+    args.b.data = const_cast<char*>(b);
+    args.y.data = y;
     return launch.run(function_, geometry_, args);
   }
 
@@ -70,12 +73,12 @@ class OwnProduct : public Product {
 }  // namespace
 
 Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
-                                              baleen_dtype_t dtype, bool adds) {
+                                              const ProductTypes& types, bool adds) {
   if (const auto plan = plan_gemm(contraction); plan && context.blas) {
-    BALEEN_TRY_ASSIGN(auto product, BlasProduct::make(*context.blas, *plan, dtype));
+    BALEEN_TRY_ASSIGN(auto product, BlasProduct::make(*context.blas, *plan, types));
     if (product) return std::unique_ptr<Product>(std::make_unique<LibraryProduct>(std::move(product), adds));
   }
-  return OwnProduct::make(context, contraction, dtype, adds);
+  return OwnProduct::make(context, contraction, types, adds);
 }
 
 Result<Mover> Mover::make(const Context& context, baleen_dtype_t dtype, std::span<const std::int64_t> shape,
@@ -88,6 +91,18 @@ Result<Mover> Mover::make(const Context& context, baleen_dtype_t dtype, std::spa
 
 Status Mover::run(const Launch& launch, void* to, const void* from) const {
   return launch.run(function_, thread_per_element(walk_.size), MoveArgs{walk_, to, from});
+}
+
+Result<Converter> Converter::make(const Context& context, std::span<const std::int64_t> shape,
+                                  const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+  Converter converter;
+  converter.walk_ = make_walk<2>(shape, {to, from});
+  BALEEN_TRY_ASSIGN(converter.function_, context.functions.find("baleen_convert"));
+  return converter;
+}
+
+Status Converter::run(const Launch& launch, const Values& to, const Values& from) const {
+  return launch.run(function_, thread_per_element(walk_.size), ConvertArgs{walk_, to, from});
 }
 
 }  // namespace baleen::cuda

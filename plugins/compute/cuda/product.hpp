@@ -14,7 +14,7 @@ class Product {
 };
 
 Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
-                                              baleen_dtype_t dtype, bool adds);
+                                              const ProductTypes& types, bool adds);
 
 /// Copies between two layouts of one shape (or writes zeros).
 class Mover {
@@ -24,6 +24,19 @@ class Mover {
                             const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from);
   /// A null `from` stands for zeros.
   Status run(const Launch& launch, void* to, const void* from) const;
+
+ private:
+  Walk<2> walk_;
+  CUfunction function_ = nullptr;
+};
+
+/// Copies between two layouts of one shape and two floating dtypes, neither of them fp64.
+class Converter {
+ public:
+  Converter() = default;
+  static Result<Converter> make(const Context& context, std::span<const std::int64_t> shape,
+                                const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from);
+  Status run(const Launch& launch, const Values& to, const Values& from) const;
 
  private:
   Walk<2> walk_;

@@ -1,4 +1,4 @@
-/// \file Copies between strides: a thread per element, four elements apart by a whole grid.
+/// \file Copies between strides and dtypes: a thread per element, the next one a whole grid further.
 #include "device.cuh"
 #include "move.hpp"
 
@@ -27,8 +27,17 @@ __device__ void reorder(const ReorderArgs& args) {
   }
 }
 
+__device__ void convert(const ConvertArgs& args) {
+  for (int64_t position = first_position(); position < args.walk.size; position += all_threads()) {
+    int64_t at[2];
+    args.walk.offsets(position, at);
+    store(args.to, at[0], load<float>(args.from, at[1]));
+  }
+}
+
 }  // namespace
 
+BALEEN_KERNEL(256, baleen_convert, ConvertArgs) { convert(args); }
 BALEEN_KERNEL(256, baleen_move_1, MoveArgs) { move<uint8_t>(args); }
 BALEEN_KERNEL(256, baleen_move_2, MoveArgs) { move<uint16_t>(args); }
 BALEEN_KERNEL(256, baleen_move_4, MoveArgs) { move<uint32_t>(args); }
