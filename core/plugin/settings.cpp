@@ -117,7 +117,7 @@ Result<SettingsStorage> SettingsStorage::build(const Descriptor& descriptor, con
   }
   state->folder = context.folder;
   state->settings = {sizeof(baleen_settings_t), state->items.size(), state->items.data(), context.seed,
-                     abi(state->folder)};
+                     abi(state->folder),        context.local_rank,  context.local_ranks};
   return SettingsStorage(std::move(state));
 }
 

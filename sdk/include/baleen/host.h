@@ -40,6 +40,7 @@ typedef struct baleen_settings_t {
     const baleen_setting_t* items;
     uint64_t seed;          /* the job's seed */
     baleen_string_t folder; /* what relative paths are relative to; ends without '/' */
+    uint32_t local_rank, local_ranks; /* this rank's place among those of its host, and their number; 0 of 1 alone */
 } baleen_settings_t;
 
 /* The one symbol that a plugin exports: `baleen_plugin_start`. Fills `table` (the kind's table, whose `size` field the

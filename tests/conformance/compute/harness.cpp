@@ -293,7 +293,7 @@ Device::Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>>
   std::vector<baleen_setting_t> items;
   for (const baleen_option_t& option : plugin.descriptor().options)
     if (option.name[0]) items.push_back(setting_of(option, options));
-  const baleen_settings_t settings{sizeof settings, items.size(), items.data(), 0, abi("/")};
+  const baleen_settings_t settings{sizeof settings, items.size(), items.data(), 0, abi("/"), 0, 1};
   const baleen_status_t made = table().create(&plugin.host(), &settings, &device_);
   if (made == BALEEN_NOT_FOUND) throw NoHardware(plugin.last_failure());
   if (made != BALEEN_OK || table().stream_create(device_, &stream_) != BALEEN_OK)
