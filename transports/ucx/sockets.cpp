@@ -42,6 +42,16 @@ bool is_socket(int file) {
   return getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
+// Whether something was sent after which nothing was heard. A peer that does not read, being stopped or busy, says
+// that it has no room: it is not sent anything but now and then a probe, and answers. Where there is no way to the peer
+// any more, the kernel sends no data either, but counts its attempts as probes.
+bool has_unanswered(const tcp_info& info) {
+  constexpr int kSynSent = 2;  // a name that linux/tcp.h lacks, beside which the header that has it cannot stand
+  if (info.tcpi_probes > 0) return true;
+  const bool connects = info.tcpi_state == kSynSent;
+  return info.tcpi_unacked > 0 && (connects || info.tcpi_last_ack_recv >= info.tcpi_last_data_sent);
+}
+
 void add_watched(int file, std::set<int>& visited, std::vector<int>& sockets) {
   std::ifstream info("/proc/self/fdinfo/" + std::to_string(file));
   for (std::string word; info >> word;) {
@@ -74,25 +84,27 @@ bool Sockets::is_silent(int socket, Seen& seen) {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
-  const bool waits = info.tcpi_unacked > 0 && info.tcpi_bytes_acked == seen.acknowledged;
-  seen.looks = waits ? seen.looks + 1 : 0;
+  const bool asks = has_unanswered(info) && info.tcpi_bytes_acked == seen.acknowledged;
+  seen.looks = asks ? seen.looks + 1 : 0;
   seen.acknowledged = info.tcpi_bytes_acked;
   return seen.looks >= kSilentLooks;
 }
 
 std::string Sockets::look() {
   std::map<int, Seen> now;
-  std::string silent;
+  std::set<std::string> silent;
   for (const int socket : watched_sockets(file_)) {
     const auto before = seen_.find(socket);
     if (before == seen_.end()) hasten(socket);
     Seen& seen = now[socket] = before == seen_.end() ? Seen{} : before->second;
     if (!is_silent(socket, seen)) continue;
-    silent += (silent.empty() ? "" : ", ") + text_of(address_of(socket, getpeername));
+    silent.insert(text_of(address_of(socket, getpeername)));
     shutdown(socket, SHUT_RDWR);
   }
   seen_.swap(now);
-  return silent;
+  std::string text;
+  for (const std::string& address : silent) text += (text.empty() ? "" : ", ") + address;
+  return text;
 }
 
 }  // namespace baleen::ucx
