@@ -31,6 +31,7 @@ std::string address_of(int socket, Name name) {
 }
 
 std::string text_of(const std::string& address) {
+  if (address.empty()) return "the host being connected to";  // of which the system tells no address yet
   char text[INET6_ADDRSTRLEN] = "?";
   inet_ntop(address.size() == sizeof(in_addr) ? AF_INET : AF_INET6, address.data(), text, sizeof text);
   return text;
@@ -42,14 +43,17 @@ bool is_socket(int file) {
   return getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
+bool connects(const tcp_info& info) {
+  constexpr int kSynSent = 2;  // linux/tcp.h lacks the name, and cannot stand beside the header that has it
+  return info.tcpi_state == kSynSent;
+}
+
 // Whether something was sent after which nothing was heard. A peer that does not read, being stopped or busy, says
 // that it has no room: it is not sent anything but now and then a probe, and answers. Where there is no way to the peer
 // any more, the kernel sends no data either, but counts its attempts as probes.
 bool has_unanswered(const tcp_info& info) {
-  constexpr int kSynSent = 2;  // a name that linux/tcp.h lacks, beside which the header that has it cannot stand
-  if (info.tcpi_probes > 0) return true;
-  const bool connects = info.tcpi_state == kSynSent;
-  return info.tcpi_unacked > 0 && (connects || info.tcpi_last_ack_recv >= info.tcpi_last_data_sent);
+  if (info.tcpi_probes > 0 || connects(info)) return true;
+  return info.tcpi_unacked > 0 && info.tcpi_last_ack_recv >= info.tcpi_last_data_sent;
 }
 
 void add_watched(int file, std::set<int>& visited, std::vector<int>& sockets) {
@@ -87,7 +91,7 @@ bool Sockets::is_silent(int socket, Seen& seen) {
   const bool asks = has_unanswered(info) && info.tcpi_bytes_acked == seen.acknowledged;
   seen.looks = asks ? seen.looks + 1 : 0;
   seen.acknowledged = info.tcpi_bytes_acked;
-  return seen.looks >= kSilentLooks;
+  return seen.looks >= (connects(info) ? kConnectingLooks : kSilentLooks);
 }
 
 std::string Sockets::look() {

@@ -13,6 +13,8 @@ class Sockets {
   /// A connection whose peer acknowledges nothing for so many looks is silent. That is longer than TCP takes to send
   /// four times what the network loses.
   static constexpr int kSilentLooks = 13, kLookMilliseconds = 250;
+  /// The same for one that is being made: TCP tries again after a second, and after two more.
+  static constexpr int kConnectingLooks = 2 * kSilentLooks;
 
   /// `file`: the worker's, below which every connection is watched.
   explicit Sockets(int file) : file_(file) {}

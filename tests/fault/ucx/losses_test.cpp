@@ -31,5 +31,16 @@ TEST_P(Losses, OfOneDirectionAreToldByBothHosts) {
   expect_told(said, {0, 1, 2, 3}, {});
 }
 
+class Beginnings : public RanksOnHosts {};
+
+TEST_F(Beginnings, BehindAFirewallSaySo) {
+  networks.lose(1, 1);
+  if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
+  const std::string said = run({}, [](Rank&) {});
+  for (const char* rank : {"rank 0: ", "rank 1: ", "rank 2: ", "rank 3: "})
+    EXPECT_NE(said.find(std::string(rank) + "ucx: connecting to rank "), said.npos) << said;
+  EXPECT_NE(said.find("a firewall that drops"), said.npos) << said;
+}
+
 }  // namespace
 }  // namespace baleen::test
