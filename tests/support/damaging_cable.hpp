@@ -36,7 +36,8 @@ class DamagingCable {
   TwoNetworks::Lay lay() {
     return [this](const TwoNetworks& networks) { return lay_between(networks); };
   }
-  /// One bit of the next long TCP segment is turned over, and the segment's checksum with it, so that no system notices.
+  /// One bit of the next long TCP segment is turned over, and the segment's checksum with it, so that no system
+  /// notices.
   void damage_next() { wanted_ = 1; }
   /// It is.
   bool has_damaged() const { return damaged_; }
@@ -59,7 +60,8 @@ class DamagingCable {
     std::thread([&] {  // to be on another host, for as long as it takes
       for (const int host : {0, 1})
         if (missing.empty()) missing = open_end(networks, host, ends_[static_cast<std::size_t>(host)]);
-    }).join();
+    })
+        .join();
     if (missing.empty()) thread_ = std::thread([this] { carry(); });
     return missing;
   }

@@ -1,5 +1,5 @@
-/// \file Two hosts made of network namespaces, joined by one cable that can be cut, slowed down, and made to lose what it
-/// carries, in one direction or both.
+/// \file Two hosts made of network namespaces, joined by one cable that can be cut, slowed down, and made to lose what
+/// it carries, in one direction or both.
 #pragma once
 #include <fcntl.h>
 #include <sched.h>
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -97,6 +98,15 @@ class TwoNetworks {
       rule.insert(rule.end(), {"-m", "statistic", "--mode", "random", "--probability", std::to_string(part)});
     rule.insert(rule.end(), {"-j", "DROP"});
     try_on(1 - host, rule, "no rules of iptables that drop packets here");
+  }
+  /// Packets that `lose` has taken from what `host` sent.
+  long lost(int host) const {
+    const std::string table = run_process(on(1 - host, {"iptables", "-w", "-nvxL", "INPUT"})).out;
+    std::istringstream lines(table);
+    std::string line;
+    while (std::getline(lines, line) && line.find("DROP  ") == std::string::npos) {
+    }
+    return line.empty() ? 0 : std::stol(line);
   }
   /// What either sends queues up, and moves on at so many bits a second. What is too much for the queue is lost.
   void slow_down(const std::string& rate) {

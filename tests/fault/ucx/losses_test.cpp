@@ -8,7 +8,8 @@ namespace {
 class Losses : public RanksOnHosts, public testing::WithParamInterface<bool> {
  protected:
   std::string work(const std::function<void()>& strike) {
-    return run({}, [this](Rank& rank) { work_until_lost(rank, GetParam()); }, strike);
+    return run(
+        {}, [this](Rank& rank) { work_until_lost(rank, GetParam()); }, strike);
   }
 };
 INSTANTIATE_TEST_SUITE_P(When, Losses, testing::Bool(),

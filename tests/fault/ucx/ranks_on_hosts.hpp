@@ -22,7 +22,7 @@ struct Stage {
   std::atomic<int> ready{0};  ///< ranks that may be struck
   std::atomic<bool> over{false};
   std::array<std::atomic<pid_t>, 4> process{};
-  std::atomic<std::int64_t> struck{0};            ///< when, in nanoseconds of the monotonic clock; 0: not yet
+  std::atomic<std::int64_t> struck{0};           ///< when, in nanoseconds of the monotonic clock; 0: not yet
   std::atomic<int> out{0};                       ///< ranks whose last call has ended
   std::array<std::atomic<double>, 4> seconds{};  ///< from then, or its begin, to the end of a rank's last call
 };
@@ -112,7 +112,7 @@ class RanksOnHosts : public testing::Test {
       const std::string mark = "rank " + std::to_string(rank) + ": ";
       const std::size_t begin = said.find("\n" + mark) == said.npos && !said.starts_with(mark) ? said.npos
                                 : said.starts_with(mark)                                       ? 0
-                                                                                               : said.find("\n" + mark) + 1;
+                                                         : said.find("\n" + mark) + 1;
       ASSERT_NE(begin, said.npos) << mark << "is not in: " << said;
       const std::string line = said.substr(begin, said.find('\n', begin) - begin);
       for (const std::string& part : parts) EXPECT_NE(line.find(part), line.npos) << part << " is not in: " << line;
