@@ -4,18 +4,13 @@
 #include <poll.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
 #include "log_tap.hpp"
 
 namespace baleen::ucx {
-namespace {
-
-constexpr int kTickMilliseconds = 500;  // between looks at what rings no bell
-
-}  // namespace
-
 std::int64_t nanoseconds() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -250,7 +245,7 @@ void Worker::sleep_on_event(std::unique_lock<std::mutex>& turn) {
   const std::uint64_t bell = event_prepare_sleep(bell_), after = event_prepare_sleep(event);
   if (after >> 1 >= current_.after_value || has_news() || !context_.arm()) return;
   watcher_.ask();
-  const timespec tick = event_deadline(kTickMilliseconds / 1000.0);
+  const timespec tick = event_deadline(milliseconds_to_look() / 1000.0);
   turn.unlock();
   event_sleep(event, after, bell_, bell, &tick);
   turn.lock();
@@ -279,10 +274,15 @@ void Worker::sleep(std::unique_lock<std::mutex>& turn) {
   if (!has_news() && context_.arm()) {
     pollfd ready{context_.file(), POLLIN, 0};
     turn.unlock();
-    poll(&ready, 1, kTickMilliseconds);
+    poll(&ready, 1, milliseconds_to_look());
     turn.lock();
   }
   polls_.store(false, std::memory_order_seq_cst);
+}
+
+// What rings no bell is looked at then.
+int Worker::milliseconds_to_look() const {
+  return static_cast<int>(std::max<std::int64_t>(next_look_ - nanoseconds(), 0) / 1'000'000) + 1;
 }
 
 void Worker::look_at_sockets() {

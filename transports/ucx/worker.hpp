@@ -76,6 +76,7 @@ class Worker {
   void ring();
   void sleep(std::unique_lock<std::mutex>& turn);
   void sleep_on_event(std::unique_lock<std::mutex>& turn);
+  int milliseconds_to_look() const;
   void look_at_sockets();
   bool callers_are_busy() const;
   bool run_now(const Operation& operation);
