@@ -47,6 +47,7 @@ class UcxTransport : public Transport {
   const Host host_;
   const Options options_;
   std::unique_ptr<Context> context_;
+  std::uint64_t brief_bytes_;  // of messages, where an operation may be run within `start`
   Peers peers_;
   Mailroom mailroom_;
   std::unique_ptr<OrderCheck> order_;  // where checked
