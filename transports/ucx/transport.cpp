@@ -9,6 +9,7 @@
 
 #include "baleen/proposal_codec.hpp"
 #include "compile.hpp"
+#include "devices.hpp"
 #include "log_tap.hpp"
 #include "neighbours.hpp"
 
@@ -73,6 +74,7 @@ UcxTransport::UcxTransport(const Host& host, Options options, std::unique_ptr<Co
     : host_(host),
       options_(std::move(options)),
       context_(std::move(context)),
+      adds_on_arrival_(!options_.integrity && !may_use_rdma(options_.tls)),
       brief_bytes_(kBriefBytesOnOneCore),
       peers_(*context_, rank, ranks),
       mailroom_(static_cast<std::size_t>(ranks)) {
@@ -195,7 +197,7 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
   slot->pair = pair;
   slot->number = count++;
   slot->text = collective.text();
-  const Compilation compilation{collective, options_.segment, pair ? slot->scratch : scratch_};
+  const Compilation compilation{collective, options_.segment, pair ? slot->scratch : scratch_, adds_on_arrival_};
   const Question question = question_of(collective);
   if (const auto wanted = options_.algorithms.of(question.op))
     if (const std::string why = objection(*wanted, question); !why.empty())
