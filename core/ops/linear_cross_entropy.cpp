@@ -27,7 +27,7 @@ Result<Types> infer(const InferContext& context) {
   const Named x{"x", context.inputs[0]}, w{"w", context.inputs[1]}, target{"target", context.inputs[2]};
   BALEEN_TRY(check_projection(name, context.attributes, x, w));
   BALEEN_TRY(check_loss_rows(name, x, {target}));
-  const ValueType row = without_last(x.type);
+  const ValueType row = loss_row(x.type);
   return Types{row, row};
 }
 
@@ -73,10 +73,14 @@ Specs specs_of(const Graph& graph, const Op& op) {
   return {rows + 'y', transposed(op.attributes) ? "zy" : "yz", rows + 'z'};
 }
 
+/// Logits that are never all held are not rounded.
+baleen_dtype_t logits_dtype(const Graph& graph, const Op& op) { return wide(graph.value(op.inputs[0]).dtype); }
+
 Result<Values> expand(Graph& graph, const Op& op) {
   Builder build(graph);
   const Specs s = specs_of(graph, op);
-  const ValueId logits = build.matmul(s.x + "," + s.w + "->" + s.logits, op.inputs[0], op.inputs[1]);
+  const ValueId logits =
+      build.matmul(s.x + "," + s.w + "->" + s.logits, op.inputs[0], op.inputs[1], logits_dtype(graph, op));
   return build.finish(build.many("cross_entropy", {logits, op.inputs[2]}, loss_attributes(op.attributes), 2));
 }
 
@@ -111,11 +115,11 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
   Builder build(graph);
   const Specs s = specs_of(graph, op);
   const ValueId x = op.inputs[0], w = op.inputs[1];
-  const ValueId logits = build.matmul(s.x + "," + s.w + "->" + s.logits, x, w);
+  const ValueId logits = build.matmul(s.x + "," + s.w + "->" + s.logits, x, w, logits_dtype(graph, op));
   const ValueId d = build.one("cross_entropy_grad", {logits, op.inputs[2], op.inputs[3], op.inputs[4]},
                               loss_attributes(op.attributes));
-  return build.finish(
-      {build.matmul(s.logits + "," + s.w + "->" + s.x, d, w), build.matmul(s.x + "," + s.logits + "->" + s.w, x, d)});
+  return build.finish({build.matmul(s.logits + "," + s.w + "->" + s.x, d, w, graph.value(x).dtype),
+                       build.matmul(s.x + "," + s.logits + "->" + s.w, x, d, graph.value(w).dtype)});
 }
 
 const char* const kJoint = "linear_cross_entropy_and_grad";
@@ -129,7 +133,7 @@ Result<Types> infer_joint(const InferContext& context) {
   BALEEN_TRY(check_projection(name, context.attributes, x, w));
   BALEEN_TRY(check_floats(name, {x, dloss}));
   BALEEN_TRY(check_loss_rows(name, x, {target, dloss}));
-  const ValueType row = without_last(x.type);
+  const ValueType row = loss_row(x.type);
   return Types{row, row, x.type, w.type};
 }
 
