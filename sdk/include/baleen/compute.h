@@ -43,7 +43,16 @@ typedef struct baleen_tensor_t {
     uint32_t run_count[BALEEN_MAX_RANK];
 } baleen_tensor_t;
 
-/* Ops to be computed by one kernel, in topological order: an anchor with pointwise neighbours, or a single op. */
+/* Ops to be computed by one kernel, in topological order: an anchor with pointwise neighbours, or a single op.
+ *
+ * Dtypes: each floating operand and result is fp32, bf16 or fp16, whatever the others are; a kernel looks at the
+ * tensors' dtypes, never at attributes. It computes in fp32 (sums of products are fp32) and rounds each result once, to
+ * nearest even, when it stores it: what adds into a buffer adds in fp32. Too large for fp16 is an infinity, NaN stays
+ * NaN, denormals are kept. With an fp64 operand or result all floating ones are fp64, and so is the arithmetic; only
+ * `pointwise` mixes it with the others. Ids are int32. A cast is a `pointwise` whose expression is its input. Ops that
+ * only move elements (copy, reshape, ...) keep the dtype. Conversions go by rows, blocks or panels: scratch holds no
+ * widened tensor, except a 16-bit result that must be summed over parts of the batch.
+ */
 typedef struct baleen_region_t {
     uint64_t size;
     const baleen_op_view_t* ops;
