@@ -105,9 +105,8 @@ Result<Facts> Session::Impl::means(const Program& program) {
 Status Session::Impl::add_facts(Facts& facts) {
   const std::size_t prefix = std::strlen(kFactPrefix);
   for (const Port& port : train->outputs()) {
-    if (!port.name.starts_with(kFactPrefix) && port.name != "applied") continue;
-    BALEEN_TRY_ASSIGN(facts[port.name == "applied" ? port.name : port.name.substr(prefix)],
-                      get_number(*train, port.name));
+    if (!port.name.starts_with(kFactPrefix)) continue;
+    BALEEN_TRY_ASSIGN(facts[port.name.substr(prefix)], get_number(*train, port.name));
   }
   return {};
 }
@@ -120,10 +119,9 @@ Status Session::Impl::check_stops() {
   return {};
 }
 
-/// Once, and not of a step that was left out.
+/// Once, and not where a strategy leaves such steps out and counts them.
 void Session::Impl::note_not_finite(const Facts& facts, Session& session) {
-  const auto applied = facts.find("applied");
-  if (std::isfinite(facts.at("loss")) || reported_not_finite || applied != facts.end()) return;
+  if (std::isfinite(facts.at("loss")) || reported_not_finite || find_port(train->outputs(), "applied")) return;
   reported_not_finite = true;
   session.note("the loss is not finite at step " + std::to_string(steps_done) +
                "; a lower learning rate, a longer warm-up or clipping may help");

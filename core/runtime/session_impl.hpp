@@ -45,7 +45,7 @@ struct Session::Impl : JobPrograms {
   Status put_scalars();
   Status run(Program& program, std::uint64_t step);
   Result<Facts> means(const Program& program);
-  /// What strategies show, and "applied".
+  /// What strategies show.
   Status add_facts(Facts& facts);
   Status check_stops();
   /// Whether a strategy shows a fact of this name.

@@ -66,7 +66,7 @@ bool Casts::wants_form(baleen_value_t v) const {
 baleen_value_t Casts::in_half(baleen_value_t v) {
   if (const auto found = halves_.find(v); found != halves_.end()) return found->second;
   const baleen_value_t made = graph_.cast(v, options_.dtype);
-  if (graph_.value(v).role == BALEEN_ROLE_PARAMETER) graph_.set_tag(graph_.value(made).producer, "form", "");
+  if (graph_.value(v).role == BALEEN_ROLE_PARAMETER) graph_.set_tag(graph_.value(made).producer, "form", "cast");
   return halves_[v] = made;
 }
 

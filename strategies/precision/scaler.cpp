@@ -1,5 +1,6 @@
 #include "scaler.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace baleen::precision {
@@ -12,6 +13,14 @@ bool is_cast(GraphView& graph, baleen_op_t id) {
   const auto code = op->expression("expression");
   return op->inputs().size() == 1 && op->outputs().size() == 1 && code.size() == 1 &&
          code[0].opcode == BALEEN_X_INPUT && graph.value(op->inputs()[0]).rank == graph.value(op->outputs()[0]).rank;
+}
+
+/// Whether a pointwise op adds up what it reads.
+bool is_sum(const Op& op) {
+  const auto code = op.expression("expression");
+  return std::all_of(code.begin(), code.end(), [](const baleen_instruction_t& i) {
+    return i.opcode == BALEEN_X_INPUT || i.opcode == BALEEN_X_ADD;
+  });
 }
 
 std::string persistent_overflow(const ScalerOptions& options) {
@@ -36,16 +45,27 @@ baleen_value_t Scaler::summed(baleen_value_t gradient) {
   const baleen_op_t cast = graph_.value(gradient).producer;
   if (!is_cast(graph_, cast)) return gradient;
   const baleen_value_t narrow = graph_.op(cast)->inputs()[0];
-  if (dtype_ == GradientDtype::same) return narrow;
-  const baleen_value_info_t info = graph_.value(narrow);
-  if (info.user_count != 1 || !(graph_.info(info.producer).traits & BALEEN_TRAIT_TYPED)) return gradient;
-  // Who sums products in fp32 need not round the sum on its way.
+  return dtype_ == GradientDtype::same || widen(narrow) ? narrow : gradient;
+}
+
+/// Who sums products in fp32 need not round the sum on its way: says so to who makes `v`, and to whose sum it is.
+bool Scaler::widen(baleen_value_t v) {
+  const baleen_value_info_t info = graph_.value(v);
+  const baleen_traits_t traits = graph_.info(info.producer).traits;
   const auto op = graph_.op(info.producer);
-  if (op->outputs().size() != 1) return gradient;
   const std::vector<baleen_value_t> inputs(op->inputs().begin(), op->inputs().end());
+  if (info.user_count != 1 || op->outputs().back() != v) return false;
+  if (traits & BALEEN_TRAIT_VIEW) {
+    if (!widen(inputs[0])) return false;
+    graph_.amend(info.producer, inputs);
+    return true;
+  }
+  if (!(traits & BALEEN_TRAIT_TYPED)) return false;
+  if (traits & BALEEN_TRAIT_POINTWISE && is_sum(*op))
+    for (const baleen_value_t term : inputs) widen(term);
   const std::int64_t wide[] = {gradients_.dtype()};
   graph_.amend(info.producer, inputs, wide);
-  return narrow;
+  return true;
 }
 
 void Scaler::replace_gradients(const Value& inverse) {

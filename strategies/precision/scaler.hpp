@@ -33,6 +33,7 @@ class Scaler {
   Value value(baleen_value_t id) const { return {graph_.table(), id}; }
   Value state(std::string_view name, double initial);
   baleen_value_t summed(baleen_value_t gradient);
+  bool widen(baleen_value_t v);
   void replace_gradients(const Value& inverse);
   Value next_scale(const Value& scale, const Value& finite);
   void count_skipped(const Value& scale, const Value& finite);

@@ -87,9 +87,7 @@ class Zero : public Strategy {
       coalesce_by_size(scheduling, list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_UPDATED), bytes);
     }
     if (options_.stage == 3) return schedule_gathers(graph, scheduling);
-    for (const std::uint32_t axis : axes_)
-      coalesce_by_size(scheduling, list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_PARAMETER),
-                       bytes);
+    for (const std::uint32_t axis : axes_) schedule_forms(graph, scheduling, axis);
     return {};
   }
 
@@ -115,16 +113,30 @@ class Zero : public Strategy {
     }
   }
 
+  static bool is_form(baleen_value_t id, GraphView& graph) {
+    const baleen_op_t producer = graph.value(id).producer;
+    return !graph.op(producer)->inputs().empty() && !graph.tag(producer, "form").empty();
+  }
+
   /// Whether forward and backward read a parameter in this form alone.
   static bool is_lone_form(baleen_value_t id, GraphView& graph) {
+    if (!is_form(id, graph)) return false;
     const baleen_op_t form = graph.value(id).producer;
-    const auto op = graph.op(form);
-    if (op->inputs().empty()) return false;
-    const baleen_value_info_t parameter = graph.value(op->inputs()[0]);
+    const baleen_value_info_t parameter = graph.value(graph.op(form)->inputs()[0]);
     const std::vector<baleen_op_t> users(parameter.users, parameter.users + parameter.user_count);
     return std::all_of(users.begin(), users.end(), [&](baleen_op_t user) {
       return user == form || graph.info(user).phase == BALEEN_PHASE_UPDATE;
     });
+  }
+
+  /// Stages 1 and 2: forms are gathered once, bucket by bucket. Before a loop over micro-batches, to which a shard would
+  /// stay, two at a time.
+  void schedule_forms(GraphView& graph, Scheduling& scheduling, std::uint32_t axis) const {
+    std::vector<ListedCollective> gathers =
+        list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_COPY);
+    std::erase_if(gathers, [&](const ListedCollective& one) { return !is_form(one.input, graph); });
+    const auto buckets = coalesce_by_size(scheduling, gathers, options_.prefetch.bucket_bytes);
+    if (scheduling.micro_batches() > 1) bound_in_flight(scheduling, buckets);
   }
 
   /// Parameters are gathered bucket by bucket, ahead of use, in every micro-batch.

@@ -56,7 +56,7 @@ enum {
     BALEEN_TRAIT_REDUCTION = 1u << 2,
     BALEEN_TRAIT_SENSITIVE = 1u << 3, /* wants fp32 under mixed precision: norms, softmax, losses */
     BALEEN_TRAIT_PRODUCT = 1u << 4,   /* wants 16-bit operands under mixed precision: products, attention, lookups */
-    BALEEN_TRAIT_TYPED = 1u << 5,     /* its attribute `dtype` may choose the floating dtype of its one result */
+    BALEEN_TRAIT_TYPED = 1u << 5,     /* its attribute `dtype` may choose the dtype of its one, or last, result */
     BALEEN_TRAIT_STRUCTURAL = 1u << 6 /* has no kernel */
 };
 
