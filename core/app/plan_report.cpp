@@ -12,8 +12,8 @@ namespace baleen::app {
 namespace {
 
 /// In the order in which people look for them; others come after.
-constexpr const char* kKinds[] = {"parameters",  "gradients", "optimizer", "control", "inputs",
-                                  "activations", "scratch",   "padding",   "device"};
+constexpr const char* kKinds[] = {"parameters", "copies",      "gradients", "optimizer", "control",
+                                  "inputs",     "activations", "scratch",   "padding",   "device"};
 
 std::string with_commas(std::uint64_t number) {
   std::string digits = std::to_string(number);

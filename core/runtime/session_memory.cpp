@@ -47,8 +47,9 @@ std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const D
   planned["inputs"] = work.inputs;
   planned["activations"] = work.activations;
   planned["gradients"] = work.gradients;
+  if (work.copies > 0) planned["copies"] = work.copies;
   planned["scratch"] = work.scratch;
-  const std::uint64_t named = work.inputs + work.activations + work.gradients + work.scratch;
+  const std::uint64_t named = work.inputs + work.activations + work.gradients + work.copies + work.scratch;
   planned["padding"] = (work.arena_bytes - std::min(work.arena_bytes, named)) + (persistent.bytes - accounted);
   planned["device"] = device.info().private_bytes;
   planned["total"] = persistent.bytes + work.arena_bytes + device.info().private_bytes;

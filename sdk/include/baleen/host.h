@@ -26,7 +26,7 @@ typedef struct baleen_setting_t {
     uint32_t value; /* SCHEDULE: id of the scalar value in the graph that the call is about; else 0 */
     int64_t integer;      /* BOOL (0, 1), INT */
     double number;        /* FLOAT; SCHEDULE: its value at step 0 */
-    baleen_string_t text; /* STRING */
+    baleen_string_t text; /* STRING; FLOAT: the word in place of a number, or "" */
     const double* table;  /* TABLE: rows * columns numbers, row by row; borrowed */
     int64_t rows;
     int64_t columns;
