@@ -105,7 +105,8 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
   if (run->speaks() && !wishes.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
-  BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed));
+  const Place place = run->ranks_ ? run->ranks_->place() : Place();
+  BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed, place));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
   if (!with_monitors) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));

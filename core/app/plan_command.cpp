@@ -10,6 +10,7 @@
 #include "core/app/plan_report.hpp"
 #include "core/hierarchy/plugin_transport.hpp"
 #include "core/plan/strategies.hpp"
+#include "core/program/device_limits.hpp"
 #include "core/runtime/job_programs.hpp"
 #include "core/runtime/session_memory.hpp"
 
@@ -49,7 +50,7 @@ class Planner {
     one.held_gradients = programs.train->memory().held_gradients;
     one.traffic = programs.train->traffic();
     one.fits = true;
-    one.memory = device_->info().memory_bytes / static_cast<std::uint64_t>(local_ranks);
+    one.memory = device_->memory_of_rank(local_ranks);
     one.working = working_memory(programs.all());
     judge(check_memory(one.planned, *device_, local_ranks, batch_, micro_batches), one);
     judge(check_pinned(programs.staging(), manifest_.pinned, local_ranks), one);
@@ -60,6 +61,8 @@ class Planner {
     return one;
   }
 
+  /// What the device says of itself.
+  std::optional<baleen_device_limits_t> device_limits() const { return device_ ? limits_of(*device_) : std::nullopt; }
   /// The first refusal, if there is one.
   const Status& verdict() const { return verdict_; }
 
@@ -87,8 +90,10 @@ class Planner {
   Status use_device(std::int64_t local_ranks) {
     if (device_ && local_ranks == device_ranks_) return {};
     Member member = prepared_.compute.member;
+    Place place;  // the first of them: no other shares its device with more
+    place.local_ranks = static_cast<int>(local_ranks);
     if (local_ranks > 1) share_threads_of(member, local_ranks);
-    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_));
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_, place));
     BALEEN_TRY_ASSIGN(device_, Device::create(prepared_.compute.plugin, *settings.get()));
     device_ranks_ = local_ranks;
     return {};
@@ -114,12 +119,13 @@ Status plan(const PlanOptions& options, const Setup& setup) {
   Planner planner(prepared, setup.manifest, job.batch, job.seed);
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> shares = host_shares(setup.manifest);
-  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes};
+  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}};
   for (RankClass& ranks : rank_classes(made, options.exact ? Roles::apart : Roles::ignored, shares)) {
     const std::int64_t local_ranks = shares[static_cast<std::size_t>(ranks.first())];
     BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), local_ranks));
     report.classes.push_back(std::move(one));
   }
+  report.device = planner.device_limits();
   std::fputs((options.json ? to_json(report) : to_text(report)).c_str(), stdout);
   std::fflush(stdout);
   return planner.verdict();

@@ -31,6 +31,12 @@ class Device {
   const baleen_device_memory_t* memory() const { return memory_; }
   /// Whether the host reads and writes arenas by their addresses, and so every transport does.
   bool host_reaches() const { return !memory_ || (memory_->flags & BALEEN_MEMORY_HOST_REACHES); }
+  /// What each of the ranks on this host may plan for.
+  std::uint64_t memory_of_rank(std::int64_t local_ranks) const {
+    return divides_memory() ? info_.memory_bytes : info_.memory_bytes / static_cast<std::uint64_t>(local_ranks);
+  }
+  /// Whether the plugin itself has told ranks apart.
+  bool divides_memory() const { return memory_ && (memory_->flags & BALEEN_MEMORY_OF_RANK); }
   /// Of arena offsets; a power of two.
   std::uint64_t alignment() const { return info_.alignment; }
 

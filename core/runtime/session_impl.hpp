@@ -21,6 +21,7 @@ struct Session::Impl : JobPrograms {
   std::shared_ptr<Dataset> data;
   SessionOptions options;
   std::vector<ScalarSpec> scalars;
+  std::vector<StopRule> stops;
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;
   Arena persistent_arena, work_arena;
@@ -47,6 +48,12 @@ struct Session::Impl : JobPrograms {
   Status put_scalars();
   Status run(Program& program, std::uint64_t step);
   Result<Facts> means(const Program& program);
+  /// What strategies show.
+  Status add_facts(Facts& facts);
+  Status check_stops();
+  /// Whether a strategy shows a fact of this name.
+  bool shows(const std::string& fact) const { return find_port(train->outputs(), kFactPrefix + fact) != nullptr; }
+  void note_not_finite(const Facts& facts, Session& session);
   void add_times(Facts& facts, double step_ms, double data_ms);
   void add_peaks(std::vector<Fact>& facts) const;
   void tell_spans();

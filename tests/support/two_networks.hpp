@@ -1,11 +1,17 @@
-/// \file Two hosts made of network namespaces, joined by one cable that can be cut, and made deaf in one direction.
+/// \file Two hosts made of network namespaces, joined by one cable that can be cut, slowed down, and made to lose what
+/// it carries, in one direction or both.
 #pragma once
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,9 +24,13 @@ class TwoNetworks {
  public:
   static constexpr const char* kDevice = "cable";
 
-  TwoNetworks() : names_{"baleen" + std::to_string(getpid()) + "a", "baleen" + std::to_string(getpid()) + "b"} {
+  /// Lays a device of the cable's name into each of the two; returns why it cannot, or nothing.
+  using Lay = std::function<std::string(const TwoNetworks&)>;
+
+  explicit TwoNetworks(const Lay& lay = &lay_cable)
+      : names_{"baleen" + std::to_string(getpid()) + "a", "baleen" + std::to_string(getpid()) + "b"} {
     for (const std::string& name : names_) try_ip({"netns", "add", name});
-    try_ip({"link", "add", kDevice, "netns", names_[0], "type", "veth", "peer", "name", kDevice, "netns", names_[1]});
+    if (missing_.empty()) missing_ = lay(*this);
     for (int host = 0; host < 2; ++host) {
       try_ip({"-n", name(host), "addr", "add", address(host) + "/24", "dev", kDevice});
       try_ip({"-n", name(host), "link", "set", "lo", "up"});
@@ -61,6 +71,19 @@ class TwoNetworks {
     return found;
   }
 
+  /// From now on this thread, and what it starts, is in that host's network. False where the system refuses.
+  bool enter(int host) const {
+    const int file = open(("/run/netns/" + name(host)).c_str(), O_RDONLY | O_CLOEXEC);
+    const bool entered = file >= 0 && setns(file, CLONE_NEWNET) == 0;
+    if (file >= 0) close(file);
+    return entered;
+  }
+  /// The same for a process of one thread, which sees that host's devices in /sys too.
+  bool move_to(int host) const {
+    return enter(host) && unshare(CLONE_NEWNS) == 0 && mount("", "/", "none", MS_SLAVE | MS_REC, nullptr) == 0 &&
+           mount("sysfs", "/sys", "sysfs", 0, nullptr) == 0;
+  }
+
   void cut_cable() { try_ip({"-n", name(0), "link", "set", kDevice, "down"}); }
   /// What `host` sends arrives nowhere from now on: it goes to an address of the cable that nobody has.
   void mute(int host) {
@@ -68,12 +91,43 @@ class TwoNetworks {
             "dev", kDevice});
   }
 
+  /// Of what `host` sends, this part never arrives: 1 for all of it.
+  void lose(int host, double part) {
+    std::vector<std::string> rule = {"iptables", "-w", "-A", "INPUT", "-i", kDevice};
+    if (part < 1)
+      rule.insert(rule.end(), {"-m", "statistic", "--mode", "random", "--probability", std::to_string(part)});
+    rule.insert(rule.end(), {"-j", "DROP"});
+    try_on(1 - host, rule, "no rules of iptables that drop packets here");
+  }
+  /// Packets that `lose` has taken from what `host` sent.
+  long lost(int host) const {
+    const std::string table = run_process(on(1 - host, {"iptables", "-w", "-nvxL", "INPUT"})).out;
+    std::istringstream lines(table);
+    std::string line;
+    while (std::getline(lines, line) && line.find("DROP  ") == std::string::npos) {
+    }
+    return line.empty() ? 0 : std::stol(line);
+  }
+  /// What either sends queues up, and moves on at so many bits a second. What is too much for the queue is lost.
+  void slow_down(const std::string& rate) {
+    for (const int host : {0, 1})
+      try_on(host,
+             {"tc", "qdisc", "add", "dev", kDevice, "root", "tbf", "rate", rate, "burst", "4kb", "latency", "500ms"},
+             "no slow devices (tc tbf) here");
+  }
+
  private:
+  static std::string lay_cable(const TwoNetworks& networks) {
+    const ProcessResult result = run_process({"ip", "link", "add", kDevice, "netns", networks.name(0), "type", "veth",
+                                              "peer", "name", kDevice, "netns", networks.name(1)});
+    return result.exit_code == 0 ? std::string() : "no network namespaces here: " + result.err;
+  }
   /// The system finds out a little later that both ends are up.
   void wait_for_carrier(int host) {
     for (int tries = 0; missing_.empty(); ++tries) {
       const ProcessResult shown = run_process({"ip", "-n", name(host), "-o", "link", "show", kDevice});
-      if (shown.out.find("state UP") != std::string::npos) return;
+      const auto is = [&](const char* state) { return shown.out.find(state) != std::string::npos; };
+      if (is("state UP") || (is("state UNKNOWN") && is("LOWER_UP"))) return;  // some devices never say more
       if (tries == 200) missing_ = "the cable between two network namespaces does not come up: " + shown.out;
       std::this_thread::sleep_for(std::chrono::milliseconds(25));
     }
@@ -86,6 +140,12 @@ class TwoNetworks {
       missing_ = "there is no program `ip` (Debian's iproute2)";
     else if (result.exit_code != 0)
       missing_ = "no network namespaces here: " + result.err;
+  }
+
+  void try_on(int host, const std::vector<std::string>& command, const std::string& otherwise) {
+    if (!missing_.empty()) return;
+    const ProcessResult result = run_process(on(host, command));
+    if (result.exit_code != 0) missing_ = otherwise + ": " + result.err;
   }
 
   std::vector<std::string> names_;

@@ -33,6 +33,7 @@ void notice_losses(Configuration& configuration) {
   ucp_config_modify(configuration.given, "MM_ERROR_HANDLING", "y");
   configuration.propose("", "KEEPALIVE_INTERVAL", "500ms");
   configuration.propose("TCP_", "KEEPIDLE", "inf");
+  configuration.propose("TCP_", "CONN_NB", "y");  // else connecting to a host that is silent takes minutes in one call
 }
 
 // UCX's own choices are for messages that surprise their receiver. Ours are expected, and few are longer than a

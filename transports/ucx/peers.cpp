@@ -73,8 +73,14 @@ Status Peers::await_hellos(const Rendezvous& rendezvous, const std::string& fing
     return std::find_if(peers_.begin(), peers_.end(),
                         [&](const Peer& peer) { return peer.rank != rank_ && !peer.greeted; });
   };
+  Sockets sockets(context_.file());
+  timespec next_look = event_deadline(0);
   while (missing() != peers_.end()) {
     if (context_.progress()) continue;
+    if (!before(next_look)) {
+      suspect(sockets.look());
+      next_look = event_deadline(Sockets::kLookMilliseconds / 1000.0);
+    }
     if (missing()->gone)
       return Error{BALEEN_PEER_LOST, "ucx: connecting to " + name(missing()->rank) + ": " + missing()->why, {}};
     if (rendezvous.over()) return Error{BALEEN_PEER_LOST, "ucx: connecting: the run is over", {}};

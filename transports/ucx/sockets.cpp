@@ -31,6 +31,7 @@ std::string address_of(int socket, Name name) {
 }
 
 std::string text_of(const std::string& address) {
+  if (address.empty()) return "the host being connected to";  // of which the system tells no address yet
   char text[INET6_ADDRSTRLEN] = "?";
   inet_ntop(address.size() == sizeof(in_addr) ? AF_INET : AF_INET6, address.data(), text, sizeof text);
   return text;
@@ -40,6 +41,19 @@ bool is_socket(int file) {
   int type = 0;
   socklen_t size = sizeof type;
   return getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+bool connects(const tcp_info& info) {
+  constexpr int kSynSent = 2;  // linux/tcp.h lacks the name, and cannot stand beside the header that has it
+  return info.tcpi_state == kSynSent;
+}
+
+// Whether something was sent after which nothing was heard. A peer that does not read, being stopped or busy, says
+// that it has no room: it is not sent anything but now and then a probe, and answers. Where there is no way to the peer
+// any more, the kernel sends no data either, but counts its attempts as probes.
+bool has_unanswered(const tcp_info& info) {
+  if (info.tcpi_probes > 0 || connects(info)) return true;
+  return info.tcpi_unacked > 0 && info.tcpi_last_ack_recv >= info.tcpi_last_data_sent;
 }
 
 void add_watched(int file, std::set<int>& visited, std::vector<int>& sockets) {
@@ -74,25 +88,27 @@ bool Sockets::is_silent(int socket, Seen& seen) {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
-  const bool waits = info.tcpi_unacked > 0 && info.tcpi_bytes_acked == seen.acknowledged;
-  seen.looks = waits ? seen.looks + 1 : 0;
+  const bool asks = has_unanswered(info) && info.tcpi_bytes_acked == seen.acknowledged;
+  seen.looks = asks ? seen.looks + 1 : 0;
   seen.acknowledged = info.tcpi_bytes_acked;
-  return seen.looks >= kSilentLooks;
+  return seen.looks >= (connects(info) ? kConnectingLooks : kSilentLooks);
 }
 
 std::string Sockets::look() {
   std::map<int, Seen> now;
-  std::string silent;
+  std::set<std::string> silent;
   for (const int socket : watched_sockets(file_)) {
     const auto before = seen_.find(socket);
     if (before == seen_.end()) hasten(socket);
     Seen& seen = now[socket] = before == seen_.end() ? Seen{} : before->second;
     if (!is_silent(socket, seen)) continue;
-    silent += (silent.empty() ? "" : ", ") + text_of(address_of(socket, getpeername));
+    silent.insert(text_of(address_of(socket, getpeername)));
     shutdown(socket, SHUT_RDWR);
   }
   seen_.swap(now);
-  return silent;
+  std::string text;
+  for (const std::string& address : silent) text += (text.empty() ? "" : ", ") + address;
+  return text;
 }
 
 }  // namespace baleen::ucx

@@ -12,14 +12,16 @@ class Sockets {
  public:
   /// A connection whose peer acknowledges nothing for so many looks is silent. That is longer than TCP takes to send
   /// four times what the network loses.
-  static constexpr int kSilentLooks = 7, kLookMilliseconds = 500;
+  static constexpr int kSilentLooks = 13, kLookMilliseconds = 250;
+  /// The same for one that is being made: TCP tries again after a second, and after two more.
+  static constexpr int kConnectingLooks = 2 * kSilentLooks;
 
   /// `file`: the worker's, below which every connection is watched.
   explicit Sockets(int file) : file_(file) {}
 
   /// Shuts silent connections down, so that UCX reports them as broken; the kernel alone would try for a quarter of an
-  /// hour. Returns what these are, or nothing. Counts looks, not time: a process that was stopped proves nothing. A
-  /// peer that is stopped still acknowledges. Connections that are new are made ready (`hasten`).
+  /// hour. Returns their addresses, or nothing. Counts looks, not time: a process that was stopped proves nothing. A
+  /// peer that is stopped still answers. Connections that are new are made ready (`hasten`).
   std::string look();
 
  private:

@@ -4,18 +4,13 @@
 #include <poll.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
 #include "log_tap.hpp"
 
 namespace baleen::ucx {
-namespace {
-
-constexpr int kTickMilliseconds = 500;  // between looks at what rings no bell
-
-}  // namespace
-
 std::int64_t nanoseconds() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -250,39 +245,50 @@ void Worker::sleep_on_event(std::unique_lock<std::mutex>& turn) {
   const std::uint64_t bell = event_prepare_sleep(bell_), after = event_prepare_sleep(event);
   if (after >> 1 >= current_.after_value || has_news() || !context_.arm()) return;
   watcher_.ask();
-  const timespec tick = event_deadline(kTickMilliseconds / 1000.0);
+  const timespec tick = event_deadline(milliseconds_to_look() / 1000.0);
   turn.unlock();
   event_sleep(event, after, bell_, bell, &tick);
   turn.lock();
 }
 
-// Then every message would wake this thread too, for nothing.
+// Callers are at it, or were since the last look.
 bool Worker::callers_are_busy() const {
-  constexpr std::int64_t kRecently = 1'000'000;
-  return unfinished_.count() == 0 && ran_now_ != 0 && nanoseconds() - ran_now_ < kRecently;
+  const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
+  return calls % 2 == 1 || calls != calls_seen_;
+}
+
+// Every message of theirs would wake this thread too, for nothing, and then they would wait for their turn.
+void Worker::sleep_beside_callers(std::unique_lock<std::mutex>& turn) {
+  constexpr double kTick = 0.002;
+  const std::uint64_t bell = event_prepare_sleep(bell_);
+  if (has_news()) return;
+  turn.unlock();
+  do {
+    calls_seen_ = calls_.load(std::memory_order_relaxed);
+    const timespec tick = event_deadline(kTick);
+    if (event_sleep(bell_, bell, &tick)) break;
+  } while (callers_are_busy() && nanoseconds() < next_look_);
+  turn.lock();
 }
 
 void Worker::sleep(std::unique_lock<std::mutex>& turn) {
   // A pair's operation is never current for longer than its event takes.
   const bool waits = current_.slot && (current_.slot->pair || !current_.slot->run.active());
   if (waits && !failure_) return sleep_on_event(turn);
-  if (callers_are_busy()) {
-    const std::uint64_t bell = event_prepare_sleep(bell_);
-    if (has_news()) return;
-    const timespec tick = event_deadline(0.001);
-    turn.unlock();
-    event_sleep(bell_, bell, &tick);
-    turn.lock();
-    return;
-  }
+  if (unfinished_.count() == 0 && callers_are_busy()) return sleep_beside_callers(turn);
   polls_.store(true, std::memory_order_seq_cst);
   if (!has_news() && context_.arm()) {
     pollfd ready{context_.file(), POLLIN, 0};
     turn.unlock();
-    poll(&ready, 1, kTickMilliseconds);
+    poll(&ready, 1, milliseconds_to_look());
     turn.lock();
   }
   polls_.store(false, std::memory_order_seq_cst);
+}
+
+// What rings no bell is looked at then.
+int Worker::milliseconds_to_look() const {
+  return static_cast<int>(std::max<std::int64_t>(next_look_ - nanoseconds(), 0) / 1'000'000) + 1;
 }
 
 void Worker::look_at_sockets() {
@@ -306,12 +312,13 @@ void Worker::work() {
       idle_since = looks = 0;
       continue;
     }
-    if (spins_ && ++looks < 100) {
+    const bool waits = unfinished_.count() > 0;  // else it would be in the way of callers
+    if (waits && spins_ && ++looks < 100) {
       event_pause();
       continue;
     }
     if (idle_since == 0) idle_since = nanoseconds();
-    if (unfinished_.count() > 0 && nanoseconds() - idle_since < kAwake)
+    if (waits && nanoseconds() - idle_since < kAwake)
       sched_yield();
     else
       sleep(turn_of_this_thread);

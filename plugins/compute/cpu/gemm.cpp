@@ -75,7 +75,8 @@ class PackedGemm : public Gemm {
     rows_ = up(kRows, routines_.gemm_rows);
     group_ = routines_.gemm_columns * kPanels;
     columns_ = std::min(up(c_.n.extent, routines_.gemm_columns), kColumns);
-    height_ = widens || (rounds_ && slices_ > 1) ? std::min(c_.m.extent, up(kHeight, rows_)) : c_.m.extent;
+    height_ = c_.m.extent;
+    if (widens || (rounds_ && slices_ > 1)) bound_height();
     lay_out();
   }
 
@@ -108,9 +109,10 @@ class PackedGemm : public Gemm {
 
  private:
   // fp32 elements of depth and columns in a slice; bytes of what is packed at once, unless one slice has more; rows and
-  // panels of a block: the panels of one block stay in a core's second-level cache while its rows pass.
+  // panels of a block: the panels of one block stay in a core's second-level cache while its rows pass; bytes of rows
+  // that are kept as T, beside 16-bit ones.
   static constexpr std::int64_t kDepth = 768, kColumns = 2048, kPacked = std::int64_t{4} << 20, kRows = 96, kPanels = 2,
-                                kStrip = 64, kHeight = 960;
+                                kStrip = 64, kHeld = std::int64_t{12} << 20;
 
   // The left side as blocks read it: the operand's own rows, or rows or slivers in the scratch.
   enum class Left { kOwn, kRows, kSlivers };
@@ -123,6 +125,13 @@ class PackedGemm : public Gemm {
     std::int64_t batch = 0, products = 0, row = 0, rows = 0, column = 0, columns = 0, number = 0, k = 0, depth = 0;
     Offsets at = {};  // of the outer depth
   };
+
+  // Some equal parts of the rows.
+  void bound_height() {
+    const std::int64_t row = (up(depth_, 16) + up(columns_, group_)) * std::int64_t{sizeof(T)};
+    const std::int64_t parts = std::max<std::int64_t>(1, pieces(c_.m.extent, std::max(rows_, kHeld / row)));
+    height_ = std::min(c_.m.extent, up(pieces(c_.m.extent, parts), rows_));
+  }
 
   void lay_out() {
     right_ = columns_ / routines_.gemm_columns * routines_.panel_step(depth_);

@@ -16,7 +16,7 @@ enum class Takes { kOneDtype, kNumbers, kFloats, kIds };
 struct Entry {
   std::string_view kind;
   Maker make;
-  bool packed_rows;  // the last dimension of every operand must have stride 1
+  bool packed_rows;  // the innermost dimension of every operand must have stride 1
   Takes takes = Takes::kFloats;
 };
 
@@ -65,8 +65,11 @@ bool fits(Takes takes, baleen_dtype_t dtype, baleen_dtype_t first) {
   }
 }
 
+// Whether the innermost dimension along which there are several elements has stride 1.
 bool packed(const baleen_tensor_t& t) {
-  return t.rank == 0 || t.shape[t.rank - 1] <= 1 || t.stride[t.rank - 1] == 1 || elements(t) == 0;
+  for (std::uint32_t i = t.rank; i-- > 0;)
+    if (t.shape[i] != 1) return t.stride[i] == 1 || elements(t) == 0;
+  return true;
 }
 
 // Copies in, computes on packed operands, copies out.

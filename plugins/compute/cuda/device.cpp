@@ -176,7 +176,7 @@ const void* Device::query(std::string_view name) const {
   static constexpr char kKind[] = "cuda";
   static constexpr baleen_device_memory_t kMemory{
       sizeof(baleen_device_memory_t),
-      0,
+      BALEEN_MEMORY_OF_RANK,
       0,
       {kKind, sizeof kKind - 1},
       [](void* device, void* base, std::uint64_t bytes) {
@@ -185,7 +185,7 @@ const void* Device::query(std::string_view name) const {
       },
       [](void* device, void* base) { static_cast<Device*>(device)->unpin(base); }};
   if (name == BALEEN_DEVICE_MEMORY) return &kMemory;
-  return name == BALEEN_DEVICE_PEAK ? &kPeak : nullptr;
+  return name == BALEEN_DEVICE_PEAK ? &kPeak : query_plugin(name);
 }
 
 Status Device::pin(void* base, std::uint64_t bytes) {

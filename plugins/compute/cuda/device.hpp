@@ -33,6 +33,9 @@ class Device {
   Status copy(void* stream, void* to, const void* from, std::uint64_t bytes);
   Status zero(void* stream, void* to, std::uint64_t bytes);
   const void* query(std::string_view name) const;
+  static const void* query_plugin(std::string_view name);
+  /// As baleen_compute_limits_t says.
+  Status describe(baleen_device_limits_t& out) const;
   /// As baleen_device_memory_t says.
   Status pin(void* base, std::uint64_t bytes);
   void unpin(void* base);
@@ -54,6 +57,7 @@ class Device {
   std::string name_;
   DeviceLimits limits_;
   bool checked_ = false;
+  int sharing_ranks_ = 1;
   std::uint64_t memory_bytes_ = 0;
   std::atomic<std::uint64_t> used_bytes_{0};
   std::unique_ptr<Functions> functions_;

@@ -106,6 +106,31 @@ typedef struct baleen_peak_t {
     baleen_status_t (*measure)(void* device, double* flops_per_second, double* bytes_per_second);
 } baleen_peak_t;
 
+/* A device's limits as its maker states them; what is not known is 0. */
+typedef struct baleen_device_limits_t {
+    uint64_t size;
+    char name[64];
+    char architecture[64]; /* "compute capability 9.0" */
+    uint64_t memory_bytes, memory_free_bytes;
+    double bytes_per_second; /* of its memory */
+    /* Operations per second of dense products (a multiply-add is two); tf32: of fp32 with rounded operands. */
+    double fp64, fp32, tf32, bf16, fp16;
+} baleen_device_limits_t;
+BALEEN_ASSERT_SIZE(baleen_device_limits_t, 200);
+
+/* The answer to the query BALEEN_DEVICE_LIMITS, of a device or (null) of the plugin; optional, for people. */
+#define BALEEN_DEVICE_LIMITS "baleen.compute.limits/1"
+typedef struct baleen_compute_limits_t {
+    uint64_t size;
+    /* Describes the machine's devices in the order of their numbers, at most `capacity`; `count` is how many there are.
+     * None is made. Fails where there is none, with the reason. */
+    baleen_status_t (*list)(const baleen_host_t* host, const baleen_settings_t* settings, baleen_device_limits_t* out,
+                            uint64_t capacity, uint64_t* count);
+    /* Of a device that was made. */
+    baleen_status_t (*of)(void* device, baleen_device_limits_t* out);
+} baleen_compute_limits_t;
+BALEEN_ASSERT_SIZE(baleen_compute_limits_t, 24);
+
 /* The answer to the query BALEEN_DEVICE_MEMORY; without one, arenas are the host's own memory. */
 #define BALEEN_DEVICE_MEMORY "baleen.compute.memory/1"
 typedef uint32_t baleen_memory_flags_t;
@@ -150,7 +175,7 @@ typedef struct baleen_compute_t {
     /* Copies between arenas and ordinary host memory, either way. [stream order; host memory must live until done] */
     baleen_status_t (*copy)(void* device, void* stream, void* to, const void* from, uint64_t bytes);
     baleen_status_t (*zero)(void* device, void* stream, void* to, uint64_t bytes);
-    /* An optional power by name and revision, or null. */
+    /* An optional power by name and revision, or null. `device` may be null: then the plugin is asked. */
     const void* (*query)(void* device, baleen_string_t name);
 } baleen_compute_t;
 BALEEN_ASSERT_SIZE(baleen_compute_t, 144);

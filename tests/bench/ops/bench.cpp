@@ -8,10 +8,11 @@
 
 namespace baleen::bench {
 
-Bench::Bench(Device& device, const OpSpec& op, const std::vector<Operand>& inputs, const std::vector<Operand>& outputs)
+Bench::Bench(Device& device, const OpSpec& op, const std::vector<Operand>& inputs, const std::vector<Operand>& outputs,
+             baleen_dtype_t dtype)
     : device_(device), attributes_(op.view()) {
-  for (const Operand& x : inputs) add(x);
-  for (const Operand& y : outputs) add(y);
+  for (const Operand& x : inputs) add(x, dtype);
+  for (const Operand& y : outputs) add(y, dtype);
   baleen_op_view_t view{sizeof view,     abi(op.kind()),     abi("bench"),
                         numbers_.data(), inputs.size(),      numbers_.data() + inputs.size(),
                         outputs.size(),  attributes_.data(), attributes_.size()};
@@ -44,10 +45,10 @@ void Bench::require(baleen_status_t status) const {
   std::exit(1);
 }
 
-void Bench::add(const Operand& x) {
+void Bench::add(const Operand& x, baleen_dtype_t dtype) {
   baleen_tensor_t t{};
   t.size = sizeof t;
-  t.dtype = x.ids ? baleen_dtype_t{BALEEN_I32} : x.dtype;
+  t.dtype = x.ids ? baleen_dtype_t{BALEEN_I32} : x.dtype ? x.dtype : dtype;
   t.rank = static_cast<std::uint32_t>(x.shape.size());
   t.micro_dim = -1;
   std::int64_t stride = 1, extent = 1;

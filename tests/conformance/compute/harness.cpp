@@ -49,7 +49,7 @@ void write(char* base, const Placed& p, const Tensor& t) {
   each_index(t.shape, [&](const Shape& index) {
     std::int64_t element = 0;
     for (std::size_t d = 0; d < index.size(); ++d) element += index[d] * p.layout.strides[d];
-    put_element(base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype), p.dtype, t[position++]);
+    write_element(base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype), p.dtype, t[position++]);
   });
 }
 
@@ -61,7 +61,7 @@ void take(char* base, const Placed& p, Tensor& t) {
     std::int64_t element = 0;
     for (std::size_t d = 0; d < index.size(); ++d) element += index[d] * p.layout.strides[d];
     char* from = base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype);
-    t[position++] = get_element(from, p.dtype);
+    t[position++] = read_element(from, p.dtype);
     std::memset(from, kPoison, dtype_size(p.dtype));
   });
 }
@@ -195,7 +195,7 @@ class Run {
   static bool same(const Tensor& after, const Tensor& before, baleen_dtype_t dtype) {
     if (!before.broadcast.empty()) return true;  // read and poisoned element by element: only the first is there
     for (std::int64_t i = 0; i < after.size(); ++i) {
-      const double x = stored(before[i], dtype);
+      const double x = rounded(before[i], dtype);
       if (after[i] != x && !(std::isnan(after[i]) && std::isnan(x))) return false;
     }
     return true;
@@ -293,7 +293,7 @@ Device::Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>>
   std::vector<baleen_setting_t> items;
   for (const baleen_option_t& option : plugin.descriptor().options)
     if (option.name[0]) items.push_back(setting_of(option, options));
-  const baleen_settings_t settings{sizeof settings, items.size(), items.data(), 0, abi("/")};
+  const baleen_settings_t settings{sizeof settings, items.size(), items.data(), 0, abi("/"), 0, 1};
   const baleen_status_t made = table().create(&plugin.host(), &settings, &device_);
   if (made == BALEEN_NOT_FOUND) throw NoHardware(plugin.last_failure());
   if (made != BALEEN_OK || table().stream_create(device_, &stream_) != BALEEN_OK)

@@ -1,28 +1,16 @@
 /// \file Layouts and random values.
 #include "conformance/compute/tensor.hpp"
 
-#include <cmath>
 #include <cstring>
 
 #include "baleen/half.hpp"
 
 namespace baleen::conformance {
+
 namespace {
 
-// So that rounding the result to 16 bits is rounding x: where x lies between two floats, the one whose last bit is set.
-float to_odd(double x) {
-  const auto nearest = static_cast<float>(x);
-  const auto back = static_cast<double>(nearest);
-  if (std::isnan(x) || back == x || std::bit_cast<std::uint32_t>(nearest) % 2) return nearest;
-  return std::nextafter(nearest, back < x ? INFINITY : -INFINITY);
-}
-
 template <class T>
-void put_as(void* to, T value) {
-  std::memcpy(to, &value, sizeof value);
-}
-template <class T>
-T get_as(const void* from) {
+T read_as(const char* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
@@ -30,30 +18,31 @@ T get_as(const void* from) {
 
 }  // namespace
 
-void put_element(void* to, baleen_dtype_t dtype, double value) {
+void write_element(char* to, baleen_dtype_t dtype, double value) {
+  const auto put = [&](auto x) { std::memcpy(to, &x, sizeof x); };
   switch (dtype) {
-    case BALEEN_F32: return put_as(to, static_cast<float>(value));
-    case BALEEN_BF16: return put_as(to, to_bf16(to_odd(value)));
-    case BALEEN_F16: return put_as(to, to_fp16(to_odd(value)));
-    case BALEEN_I32: return put_as(to, static_cast<std::int32_t>(value));
-    default: return put_as(to, value);
+    case BALEEN_F32: return put(static_cast<float>(value));
+    case BALEEN_F16: return put(to_fp16(static_cast<float>(value)));
+    case BALEEN_BF16: return put(to_bf16(static_cast<float>(value)));
+    case BALEEN_I32: return put(static_cast<std::int32_t>(value));
+    default: return put(value);
   }
 }
 
-double get_element(const void* from, baleen_dtype_t dtype) {
+double read_element(const char* from, baleen_dtype_t dtype) {
   switch (dtype) {
-    case BALEEN_F32: return static_cast<double>(get_as<float>(from));
-    case BALEEN_BF16: return static_cast<double>(from_bf16(get_as<std::uint16_t>(from)));
-    case BALEEN_F16: return static_cast<double>(from_fp16(get_as<std::uint16_t>(from)));
-    case BALEEN_I32: return get_as<std::int32_t>(from);
-    default: return get_as<double>(from);
+    case BALEEN_F32: return static_cast<double>(read_as<float>(from));
+    case BALEEN_F16: return static_cast<double>(from_fp16(read_as<std::uint16_t>(from)));
+    case BALEEN_BF16: return static_cast<double>(from_bf16(read_as<std::uint16_t>(from)));
+    case BALEEN_I32: return static_cast<double>(read_as<std::int32_t>(from));
+    default: return read_as<double>(from);
   }
 }
 
-double stored(double value, baleen_dtype_t dtype) {
-  double bytes = 0;
-  put_element(&bytes, dtype, value);
-  return get_element(&bytes, dtype);
+double rounded(double value, baleen_dtype_t dtype) {
+  char element[sizeof value];
+  write_element(element, dtype, value);
+  return read_element(element, dtype);
 }
 
 std::int64_t count(const Shape& shape) {

@@ -20,7 +20,6 @@ const Case kData{"data", "strategy = \"data\"\nbucket_mb = 0.02\n", "gpt", kGpt}
 const Case kShards{"data", "strategy = \"zero\"\nstage = 3\n", "gpt", kGpt};
 const Case kTensor{"tensor", "strategy = \"tensor\"\n", "gpt", kGpt};
 const Case kHeads{"sequence", "strategy = \"sequence\"\n", "gpt", kGpt};
-const Case kRing{"sequence", "strategy = \"sequence\"\nmode = \"ring\"\n", "gpt", kGpt};
 const Case kNetwork{"data", "strategy = \"zero\"\nstage = 1\n", "mlp", {"batch=26", "accumulate=2", "clip=0.1"}};
 
 constexpr const char* kCpu = "[compute]\nplugin = \"cpu\"\n";
@@ -69,7 +68,6 @@ TEST_P(Staging, TrainsShards) { expect_same(kShards); }
 TEST_P(Staging, TrainsShardsOfUnequalSize) { expect_same(kNetwork); }
 TEST_P(Staging, TrainsSplitTensors) { expect_same(kTensor); }
 TEST_P(Staging, TrainsSplitSequences) { expect_same(kHeads); }
-TEST_P(Staging, TrainsSequencesInARing) { expect_same(kRing); }
 
 TEST_P(Staging, ChangesNoBitByCuttingCollectives) {
   const Outcome whole = run(kShards, kEmulated, ""), pieces = run(kShards, kEmulated, kInPieces);
@@ -85,11 +83,12 @@ TEST_P(Staging, IsExact) {
 
 /// What one of them writes the other reads.
 TEST_P(Staging, SharesCheckpointsWithTheProcessor) {
-  const std::string written = folder_.write("start.safetensors", run(kShards, kCpu, "").checkpoint);
+  const Outcome first = run(kShards, kCpu, "");
+  const std::string written = folder_.write("start.safetensors", first.checkpoint);
   const std::vector<std::string> load{"--load", written};
   const Outcome loaded = run(kShards, kEmulated, "", load);
   expect_near(loaded.losses, run(kShards, kCpu, "", load).losses, 1e-4);
-  EXPECT_LT(loaded.losses[0], 3.8) << "it has not loaded";
+  EXPECT_LT(loaded.losses[0], 0.95 * first.losses[0]) << "it has not loaded";
 }
 
 }  // namespace

@@ -7,14 +7,13 @@
 #include <fstream>
 #include <regex>
 
+#include "support/losses.hpp"
 #include "support/running_job.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/two_networks.hpp"
 
 namespace baleen::test {
 namespace {
-
-using Losses = std::vector<std::string>;
 
 /// A number of the first record that has it.
 double number_in(const std::string& file, const std::string& name) {
@@ -24,18 +23,6 @@ double number_in(const std::string& file, const std::string& name) {
   for (std::string line; std::getline(lines, line);)
     if (std::regex_search(line, match, pattern)) return std::stod(match[1]);
   return 0;
-}
-
-/// The losses of a run's steps, every digit.
-Losses losses_in(const std::string& file) {
-  std::ifstream lines(file);
-  const std::regex loss("\"loss\":([^,}]*)");
-  Losses found;
-  std::smatch match;
-  for (std::string line; std::getline(lines, line);)
-    if (line.find("\"kind\":\"step\"") != std::string::npos && std::regex_search(line, match, loss))
-      found.push_back(match[1]);
-  return found;
 }
 
 class TwoHostsOfTheMainJob : public testing::Test {

@@ -145,6 +145,10 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? capability / 10
            : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? capability % 10
            : which == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? kSharedMost
+           : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132  // an H200's
+           : which == CU_DEVICE_ATTRIBUTE_CLOCK_RATE                        ? 1'980'000
+           : which == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE                 ? 3'201'000
+           : which == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH           ? 6144
                                                                             : 0;
   return CUDA_SUCCESS;
 }

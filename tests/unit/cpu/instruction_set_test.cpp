@@ -7,20 +7,11 @@
 #include <tuple>
 #include <vector>
 
+#include "available_routines.hpp"
 #include "baleen/expression.h"
-#include "isa/routines.hpp"
 
 namespace baleen::cpu {
 namespace {
-
-std::vector<const Routines*> available() {
-  std::vector<const Routines*> out;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) out.push_back(&routines_avx2());
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw"))
-    out.push_back(&routines_avx512());
-  return out;
-}
 
 template <class T>
 std::vector<T> numbers(std::size_t count, std::uint64_t seed, double spread = 3) {
@@ -69,7 +60,7 @@ TYPED_TEST(InstructionSet, GivesTheSameBitsForEveryOpcode) {
     if (!plain) continue;
     ++opcodes;
     plain(wanted.data(), a.data(), b.data(), c.data(), 999);
-    for (const Routines* r : available()) {
+    for (const Routines* r : available_routines()) {
       this->of(*r).tile_op(opcode)(got.data(), a.data(), b.data(), c.data(), 999);
       EXPECT_TRUE(this->same_bits(got, wanted)) << r->name << ", opcode " << opcode;
     }
@@ -80,7 +71,7 @@ TYPED_TEST(InstructionSet, GivesBitsThatDoNotDependOnThePlaceInATile) {
   using T = TypeParam;
   const std::vector<T> a = numbers<T>(100, 4), b = numbers<T>(100, 5);
   std::vector<T> whole(100), part(100);
-  for (const Routines* r : available())
+  for (const Routines* r : available_routines())
     for (std::uint32_t opcode = 0; opcode < 128; ++opcode) {
       const TileOp<T> op = this->of(*r).tile_op(opcode);
       if (!op) continue;
@@ -95,7 +86,7 @@ TYPED_TEST(InstructionSet, GivesBitsThatDoNotDependOnThePlaceInATile) {
 TYPED_TEST(InstructionSet, DrawsTheSameRandomNumbers) {
   using T = TypeParam;
   std::vector<T> wanted(77), got(77);
-  for (const Routines* r : available()) {
+  for (const Routines* r : available_routines()) {
     this->of(routines_baseline()).uniform(wanted.data(), 0xfffffff0u, 77, 42, 7);
     this->of(*r).uniform(got.data(), 0xfffffff0u, 77, 42, 7);
     EXPECT_TRUE(this->same_bits(got, wanted)) << r->name;
@@ -157,7 +148,7 @@ TYPED_TEST(InstructionSet, AgreesOnProductsAndRows) {
       for (Index l = 0; l < k; ++l) sum += static_cast<double>(a[i * k + l]) * static_cast<double>(b[l * n + j]);
       wanted[i * n + j] = static_cast<T>(sum);
     }
-  for (const Routines* r : available()) {
+  for (const Routines* r : available_routines()) {
     SCOPED_TRACE(r->name);
     for (const bool left_packed : {false, true})
       for (const bool columns_first : {false, true})
@@ -195,7 +186,7 @@ TYPED_TEST(InstructionSet, AgreesOnAttention) {
     return all;
   };
   const std::vector<T> wanted = compute(routines_baseline());
-  for (const Routines* r : available()) {
+  for (const Routines* r : available_routines()) {
     SCOPED_TRACE(r->name);
     this->expect_close(compute(*r), wanted);
   }

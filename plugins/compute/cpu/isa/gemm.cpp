@@ -31,16 +31,21 @@ template <class T>
 struct Copied {
   typedef T type __attribute__((vector_size(kCopied * sizeof(T)), aligned(sizeof(T)), may_alias));
 };
-template <class T, class Stored>
-BALEEN_INLINE void copy_some(T* to, const Stored* from) {
-  if constexpr (sizeof(Stored) == sizeof(T)) {
-    *reinterpret_cast<typename Copied<T>::type*>(to) = *reinterpret_cast<const typename Copied<T>::type*>(from);
-  } else {
-    Halves some{};
-    __builtin_memcpy(&some, from, kCopied * sizeof(Stored));
-    const Vector<T> wide = widened(some, Stored{});
-    __builtin_memcpy(to, &wide, kCopied * sizeof(T));
-  }
+template <class T>
+BALEEN_INLINE void copy_some(T* to, const T* from) {
+  *reinterpret_cast<typename Copied<T>::type*>(to) = *reinterpret_cast<const typename Copied<T>::type*>(from);
+}
+BALEEN_INLINE void copy_some(float* to, const Bf16* from) {
+  const auto bits = *reinterpret_cast<const typename Copied<uint16_t>::type*>(from);
+  *reinterpret_cast<typename Copied<uint32_t>::type*>(to) =
+      __builtin_convertvector(bits, typename Copied<uint32_t>::type) << 16;
+}
+BALEEN_INLINE void copy_some(float* to, const Fp16* from) {
+#if defined(__AVX512F__)
+  _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#else
+  for (Index i = 0; i < kCopied; ++i) to[i] = widened_one(from[i]);
+#endif
 }
 
 // Depth [first, last) of rows in slivers as high as the tile: sliver[k][row], zeros beyond the last row. Where a row's

@@ -1,0 +1,55 @@
+/// \file A real training over a network that is slow, loses packets, or damages one.
+#include "training.hpp"
+
+namespace baleen::test {
+namespace {
+
+constexpr int kSteps = 3;
+
+class TrainingOverABadNetwork : public TrainingOnTwoHosts {
+ protected:
+  /// The same losses as of one host, bit for bit; and nobody is taken for dead.
+  void expect_the_same_losses() {
+    const Losses wanted = losses_of_one_host(kSteps);
+    EXPECT_EQ(wanted.size(), static_cast<std::size_t>(kSteps));
+    train(kSteps);
+    EXPECT_EQ(job->ends(std::chrono::minutes(4)), 0) << job->out() << job->err();
+    EXPECT_EQ(losses(), wanted);
+    EXPECT_EQ(job->err().find("error"), std::string::npos) << job->err();
+    for (const int host : {0, 1}) EXPECT_TRUE(is_empty(host)) << "an orphan is left on host " << host;
+  }
+};
+
+// All gradients of a step take three seconds and a half.
+TEST_F(TrainingOverABadNetwork, OfAMegabitPerSecondTakesItsTime) {
+  networks.slow_down("1mbit");
+  if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
+  expect_the_same_losses();
+}
+
+TEST_F(TrainingOverABadNetwork, ThatLosesOnePacketInTwentyGoesOn) {
+  for (const int host : {0, 1}) networks.lose(host, 0.05);
+  if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
+  expect_the_same_losses();
+  for (const int host : {0, 1}) EXPECT_GT(networks.lost(host), 0);
+}
+
+struct Laid {
+  DamagingCable cable;
+};
+class TrainingOverADamagingCable : private Laid, public TrainingOnTwoHosts {
+ protected:
+  TrainingOverADamagingCable() : TrainingOnTwoHosts(cable.lay()) {}
+  void damage() { cable.damage_next(); }
+};
+
+TEST_F(TrainingOverADamagingCable, EndsWithTheNamesOfBothRanks) {
+  train_for_ever(", integrity = true");
+  damage();
+  expect_end(2, seconds(5),
+             {"error: rank ", " on baleen", ": ucx: a message of ", " was damaged on its way (crc32c 0x",
+              "; look for a bad cable, card or memory on the two hosts"});
+}
+
+}  // namespace
+}  // namespace baleen::test

@@ -1,0 +1,47 @@
+/// \file Ranks that die and networks that carry nothing: every survivor leaves its call, and says who is lost and why.
+#include "ranks_on_hosts.hpp"
+
+namespace baleen::test {
+namespace {
+
+/// Whether ranks have data under way all the time when it happens, or wait for one that does not come.
+class Losses : public RanksOnHosts, public testing::WithParamInterface<bool> {
+ protected:
+  std::string work(const std::function<void()>& strike) {
+    return run(
+        {}, [this](Rank& rank) { work_until_lost(rank, GetParam()); }, strike);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(When, Losses, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Busy" : "Waiting"; });
+
+TEST_P(Losses, OfAKilledRankAreToldByAll) {
+  const std::string said = work([this] { kill(stage.process[3], SIGKILL); });
+  expect_told(said, {0, 1, 2}, {"rank 3 has left"});
+}
+
+TEST_P(Losses, OfACableAreToldByBothHosts) {
+  const std::string said = work([this] { networks.cut_cable(); });
+  EXPECT_EQ(networks.missing(), "");
+  expect_told(said, {0, 1, 2, 3}, {"acknowledged nothing for more than 3 seconds"});
+}
+
+TEST_P(Losses, OfOneDirectionAreToldByBothHosts) {
+  const std::string said = work([this] { networks.lose(1, 1); });
+  if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
+  expect_told(said, {0, 1, 2, 3}, {});
+}
+
+class Beginnings : public RanksOnHosts {};
+
+TEST_F(Beginnings, BehindAFirewallSaySo) {
+  networks.lose(1, 1);
+  if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
+  const std::string said = run({}, [](Rank&) {});
+  for (const char* rank : {"rank 0: ", "rank 1: ", "rank 2: ", "rank 3: "})
+    EXPECT_NE(said.find(std::string(rank) + "ucx: connecting to rank "), said.npos) << said;
+  EXPECT_NE(said.find("a firewall that drops"), said.npos) << said;
+}
+
+}  // namespace
+}  // namespace baleen::test
