@@ -44,7 +44,9 @@ struct Copy {
     bytes = padded(static_cast<std::uint64_t>(elements) * sizeof(float));
     const bool out = operand == kY;
     BALEEN_TRY_ASSIGN(converter, Converter::make(context, shape, out ? there : here, out ? here : there));
-    if (out && adds) BALEEN_TRY_ASSIGN(initial, Converter::make(context, shape, here, there));
+    if (out && adds) {
+      BALEEN_TRY_ASSIGN(initial, Converter::make(context, shape, here, there));
+    }
     return {};
   }
 };

@@ -1,8 +1,10 @@
 /// \file Compiling an op alone, and laying its operands out.
 #include "bench.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace baleen::bench {
 
@@ -30,10 +32,10 @@ Bench::~Bench() {
   device_.table().arena_destroy(device_.get(), BALEEN_ARENA_PRIVATE, base_, arena_bytes());
 }
 
-void Bench::run() {
+void Bench::run(int times) {
   const baleen_launch_t launch{
       sizeof launch, device_.stream(), addresses_.data(), static_cast<char*>(base_) + bytes_, 1, 1, 0};
-  require(device_.table().launch(device_.get(), kernel_.kernel, &launch));
+  for (int i = 0; i < times; ++i) require(device_.table().launch(device_.get(), kernel_.kernel, &launch));
   require(device_.table().synchronize(device_.get(), device_.stream()));
 }
 
@@ -46,7 +48,7 @@ void Bench::require(baleen_status_t status) const {
 void Bench::add(const Operand& x, baleen_dtype_t dtype) {
   baleen_tensor_t t{};
   t.size = sizeof t;
-  t.dtype = x.ids ? BALEEN_I32 : dtype;
+  t.dtype = x.ids ? baleen_dtype_t{BALEEN_I32} : x.dtype ? x.dtype : dtype;
   t.rank = static_cast<std::uint32_t>(x.shape.size());
   t.micro_dim = -1;
   std::int64_t stride = 1, extent = 1;
@@ -63,10 +65,16 @@ void Bench::add(const Operand& x, baleen_dtype_t dtype) {
 }
 
 void Bench::fill(std::size_t i) {
-  const std::size_t size = dtype_size(tensors_[i].dtype);
-  for (std::size_t k = 0; k < sizes_[i]; ++k)
-    conformance::write_element(static_cast<char*>(addresses_[i]) + k * size, tensors_[i].dtype,
-                               static_cast<double>(k * 2654435761u % 1000) * 0.002 - 0.999);
+  const baleen_dtype_t dtype = tensors_[i].dtype;
+  const std::size_t size = dtype_size(dtype), period = std::min<std::size_t>(sizes_[i], 1000);
+  // The numbers repeat; a device's memory is not the host's.
+  std::vector<char> image(sizes_[i] * size);
+  for (std::size_t k = 0; k < period; ++k)
+    conformance::put_element(&image[k * size], dtype, static_cast<double>(k * 2654435761u % 1000) * 0.002 - 0.999);
+  for (std::size_t k = period; k < sizes_[i]; k += period)
+    std::memcpy(&image[k * size], image.data(), std::min(period, sizes_[i] - k) * size);
+  require(device_.table().copy(device_.get(), device_.stream(), addresses_[i], image.data(), image.size()));
+  require(device_.table().synchronize(device_.get(), device_.stream()));
 }
 
 // Outputs in the place of inputs, as a plan would have it of an update.

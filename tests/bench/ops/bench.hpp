@@ -13,11 +13,12 @@ using conformance::OpSpec;
 using conformance::Plugin;
 using conformance::Shape;
 
-/// A tensor of the bench's dtype or, where it holds ids, int32.
+/// A tensor of the bench's dtype, of one of its own or, where it holds ids, int32.
 struct Operand {
   Shape shape;
   bool ids = false;
   Shape strides = {};  ///< packed where empty
+  baleen_dtype_t dtype = 0;  ///< 0: the bench's
 };
 
 /// Ends the program with the plugin's message where something fails.
@@ -29,7 +30,9 @@ class Bench {
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  void run();
+  void run() { run(1); }
+  /// So many launches, then waiting for all of them.
+  void run(int times);
   double flops() const { return kernel_.flops; }
   /// Of all operands.
   double bytes() const { return static_cast<double>(bytes_); }
