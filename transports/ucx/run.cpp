@@ -21,7 +21,8 @@ void Run::attach(Slot& slot, std::size_t members) {
     flights_[i].run = this;
     flights_[i].node = static_cast<Program::Id>(i);
   }
-  messages_.nodes.resize(nodes);
+  sends_.nodes.resize(nodes);
+  others_.nodes.resize(nodes);
   work_.nodes.resize(nodes);
 }
 
@@ -29,7 +30,8 @@ void Run::begin() {
   active_ = true;
   for (std::size_t i = 0; i < needs_.size(); ++i) needs_[i] = program_->nodes()[i].needs;
   for (std::size_t k = 0; k < left_.size(); ++k) left_[k] = program_->pieces()[k + 1] - program_->pieces()[k];
-  messages_.reset();
+  sends_.reset();
+  others_.reset();
   work_.reset();
   opened_ = 0;
   nodes_left_ = needs_.size();
@@ -44,13 +46,19 @@ void Run::open_piece() {
 }
 
 void Run::make_ready(Program::Id id) {
-  const Node::Kind kind = node(id).kind;
-  (kind == Node::Kind::kCopy || kind == Node::Kind::kReduce ? work_ : messages_).push(id);
+  switch (node(id).kind) {
+    case Node::Kind::kSend: return sends_.push(id);
+    case Node::Kind::kCopy:
+    case Node::Kind::kReduce: return work_.push(id);
+    case Node::Kind::kReceive:
+    case Node::Kind::kJoin: return others_.push(id);
+  }
 }
 
 std::optional<Program::Id> Run::next() {
-  const auto message = messages_.pop();
-  return message ? message : work_.pop();
+  for (Queue* queue : {&sends_, &others_, &work_})
+    if (const auto id = queue->pop()) return id;
+  return std::nullopt;
 }
 
 void Run::complete(Program::Id id) {

@@ -39,7 +39,8 @@ class Run {
   void end() { active_ = false; }
   Slot& slot() const { return *slot_; }
 
-  /// The next node that may begin: messages before work, so that work overlaps with what is under way.
+  /// The next node that may begin: messages before work, so that work overlaps with what is under way, and sends first,
+  /// for others wait for them.
   std::optional<Program::Id> next();
   /// Has run: those that wait for it may begin.
   void complete(Program::Id node);
@@ -73,7 +74,7 @@ class Run {
   std::vector<std::uint32_t> left_;      // nodes of a piece that have not run
   std::vector<std::uint32_t> receives_;  // under way, by place
   std::vector<Flight> flights_;          // by node
-  Queue messages_, work_;
+  Queue sends_, others_, work_;          // others: receives, and joins, which take no time
   std::size_t opened_ = 0;
   std::uint64_t nodes_left_ = 0, under_way_ = 0;
 };
