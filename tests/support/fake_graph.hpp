@@ -187,6 +187,7 @@ class FakeGraph {
                            nullptr,
                            nullptr,
                            nullptr,
+                           nullptr,
                            nullptr};
 };
 
