@@ -118,7 +118,7 @@ class CrossCheck : public Devices, public testing::WithParamInterface<Mix> {
       if (tensor.integer) return;
       const bool in_fp32 = GetParam().small_in_fp32 && tensor.shape.size() < largest;
       tensor.dtype = common ? common : in_fp32 ? BALEEN_F32 : draw();
-      for (double& x : tensor.values) x = stored(x, tensor.dtype);
+      for (double& x : tensor.values) x = rounded(x, tensor.dtype);
     };
     for (Tensor& tensor : c.inputs) choose(tensor);
     for (Tensor& tensor : c.outputs) choose(tensor);
@@ -186,7 +186,7 @@ class SixteenBits : public Devices {
     const Shape q{2, 70, 4, 24}, k{2, 70, groups, 24}, lse{2, 4, 70};
     const auto draw = [&](const Shape& shape) {
       Tensor x = random_tensor(random, shape);
-      for (double& value : x.values) value = stored(value, dtype);
+      for (double& value : x.values) value = rounded(value, dtype);
       x.dtype = dtype;
       return x;
     };
@@ -203,7 +203,7 @@ class SixteenBits : public Devices {
         reference(BALEEN_F32)(forward.op, without_dtypes(forward.inputs), without_dtypes(forward.outputs));
     CrossCase backward{"attention_grad", spec("attention_grad"), forward.inputs, {}};
     Tensor o = in(given[0], dtype);
-    for (double& value : o.values) value = stored(value, dtype);
+    for (double& value : o.values) value = rounded(value, dtype);
     backward.inputs.insert(backward.inputs.end(), {o, in(given[1], BALEEN_F32), draw(q)});
     backward.outputs = {in(zeros(q), dtype), in(zeros(k), dtype), in(zeros(k), dtype)};
     expect_close(backward, {}, BALEEN_F32);
@@ -243,7 +243,7 @@ TEST_F(SixteenBits, OfProductsAreCublasLts) {
     b.dtype = right;
     y.dtype = result;
     for (Tensor* x : {&a, &b})
-      for (double& value : x->values) value = stored(value, x->dtype);
+      for (double& value : x->values) value = rounded(value, x->dtype);
     expect_close({"matmul", OpSpec("matmul").text("spec", "mk,kn->mn"), {a, b}, {y}}, {}, BALEEN_F32);
     EXPECT_NE(log.text().find(said), std::string::npos) << log.text();
   }
