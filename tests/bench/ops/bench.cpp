@@ -70,7 +70,7 @@ void Bench::fill(std::size_t i) {
   // The numbers repeat; a device's memory is not the host's.
   std::vector<char> image(sizes_[i] * size);
   for (std::size_t k = 0; k < period; ++k)
-    conformance::put_element(&image[k * size], dtype, static_cast<double>(k * 2654435761u % 1000) * 0.002 - 0.999);
+    conformance::write_element(&image[k * size], dtype, static_cast<double>(k * 2654435761u % 1000) * 0.002 - 0.999);
   for (std::size_t k = period; k < sizes_[i]; k += period)
     std::memcpy(&image[k * size], image.data(), std::min(period, sizes_[i] - k) * size);
   require(device_.table().copy(device_.get(), device_.stream(), addresses_[i], image.data(), image.size()));
