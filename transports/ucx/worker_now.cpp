@@ -9,7 +9,7 @@ namespace baleen::ucx {
 // True where the operation is done, or in the thread's hands. What takes longer than a caller's patience goes there as
 // far as it has come.
 bool Worker::run_now(const Operation& operation) {
-  if (order_ || !operation.slot->brief) return false;  // peers are told of starts by the thread
+  if (compares_starts() || !operation.slot->brief) return false;  // peers are told of starts by the thread
   if (!operation.may_begin()) return false;
   const std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn || current_.slot || !parked_.empty()) return false;

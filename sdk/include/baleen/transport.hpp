@@ -66,6 +66,13 @@ class Transport {
                        std::uint64_t done_value) = 0;
   virtual Status check() = 0;
   virtual void abort(std::string_view reason) = 0;
+  /// Whether it compares notes (baleen_transport_notes_t).
+  virtual bool takes_notes() const { return false; }
+  /// Only where it does.
+  virtual Status note(void* slot) {
+    (void)slot;
+    return {};
+  }
   virtual const void* query(std::string_view name) {
     (void)name;
     return nullptr;
@@ -95,6 +102,16 @@ void add_memory(baleen_transport_t& table) {
     };
     table.release = [](void* self, void* base) { Self::of(self).member->release(base); };
   }
+}
+
+/// The answer to the query for them, of any member.
+inline const baleen_transport_notes_t* transport_notes() {
+  static const baleen_transport_notes_t notes = {sizeof(baleen_transport_notes_t), [](void* self, void* slot) {
+                                                   return guard(Instance<Transport>::of(self).host, [&] {
+                                                     return Instance<Transport>::of(self).member->note(slot);
+                                                   });
+                                                 }};
+  return &notes;
 }
 
 }  // namespace detail
@@ -130,7 +147,11 @@ baleen_transport_t transport_table() {
   };
   table.check = [](void* self) { return guard(Self::of(self).host, [&] { return Self::of(self).member->check(); }); };
   table.abort = [](void* self, baleen_string_t reason) { Self::of(self).member->abort(view(reason)); };
-  table.query = [](void* self, baleen_string_t name) { return Self::of(self).member->query(view(name)); };
+  table.query = [](void* self, baleen_string_t name) -> const void* {
+    const Transport& member = *Self::of(self).member;
+    if (view(name) == BALEEN_TRANSPORT_NOTES) return member.takes_notes() ? detail::transport_notes() : nullptr;
+    return Self::of(self).member->query(view(name));
+  };
   return table;
 }
 
