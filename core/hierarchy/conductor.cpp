@@ -2,6 +2,7 @@
 #include "core/hierarchy/conductor.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -16,8 +17,8 @@ constexpr double kLook = 0.2;
 
 }  // namespace
 
-Conductor::Conductor(OpenTransport& inside, OpenTransport& between, Tell tell)
-    : inside_(inside), between_(between), tell_(std::move(tell)) {
+Conductor::Conductor(OpenTransport& inside, OpenTransport& between, bool noted, Tell tell)
+    : inside_(inside), between_(between), noted_(noted), tell_(std::move(tell)) {
   thread_ = std::thread([this] { work(); });
 }
 
@@ -38,7 +39,7 @@ Status Conductor::start(Slot& slot, baleen_event_t* after, std::uint64_t after_v
   if (slot.direct && handed_ == tail_) {
     lock.unlock();
     SubSlot& step = slot.steps.front();
-    return step.transport->start(step.slot, after, after_value, done, done_value);
+    return judged(step.transport->start(step.slot, after, after_value, done, done_value));
   }
   BALEEN_TRY(unfinished_.check_room());
   unfinished_.add();
@@ -64,7 +65,7 @@ void Conductor::hand_over() {
     const bool fits = ahead_[0] + more[0] <= kMostAhead && ahead_[1] + more[1] <= kMostAhead;
     if (!fits && handed_ != head_) return;
     if (Status status = operation.slot->direct ? hand_direct(operation) : hand(operation, handed_ == head_); !status) {
-      fail(std::move(status).error());
+      fail(judged(std::move(status)).error());
       continue;
     }
     if (operation.slot->direct) continue;
@@ -137,10 +138,27 @@ Status Conductor::check() {
   return failure_.status();
 }
 
+Status Conductor::judged(Status said) {
+  if (said) return said;
+  Status known = check();
+  return known ? said : known;
+}
+
 void Conductor::look() {
   if (failure_) return;
-  for (const bool inside : {true, false})
-    if (Status status = (inside ? inside_ : between_).check(); !status) fail(tell_(inside, std::move(status).error()));
+  Status inside = inside_.check();
+  if (!inside && noted_) await_notes();
+  if (Status status = between_.check(); !status) fail(tell_(false, std::move(status).error()));
+  if (!inside) fail(tell_(true, std::move(inside).error()));
+}
+
+// Where ranks start different things it shows inside a host too, sooner perhaps, but as steps and not as what was
+// started. The notes are under way then.
+void Conductor::await_notes() {
+  constexpr std::chrono::milliseconds kPatience(1'000), kTick(1);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!failure_ && between_.check() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(kTick);
 }
 
 // Until an operation is there, or the conductor goes.

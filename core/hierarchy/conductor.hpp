@@ -19,7 +19,8 @@ class Conductor {
   /// `tell` gives an error of a transport its words.
   using Tell = std::function<Error(bool inside, Error error)>;
 
-  Conductor(OpenTransport& inside, OpenTransport& between, Tell tell);
+  /// `noted`: `between` is told of all starts, and knows best why one fails.
+  Conductor(OpenTransport& inside, OpenTransport& between, bool noted, Tell tell);
   /// What is unfinished fails.
   ~Conductor();
   Conductor(const Conductor&) = delete;
@@ -36,6 +37,8 @@ class Conductor {
   void fail(Error error);
   /// OK, or the first failure. [any thread]
   Status check();
+  /// What a call of a transport said, or the first failure where that is why. [any thread]
+  Status judged(Status said);
 
  private:
   struct Operation {
@@ -57,10 +60,12 @@ class Conductor {
   void forget(const Operation& operation);
   bool await(baleen_event_t& event, std::uint64_t value, bool of_step);
   void look();
+  void await_notes();
   void ring() { event_signal(bell_, event_value(bell_) + 1); }
 
   OpenTransport& inside_;
   OpenTransport& between_;
+  const bool noted_;
   const Tell tell_;
   FirstFailure failure_;
 

@@ -16,11 +16,11 @@ Result<std::unique_ptr<OpenTransport>> open(const Members& members, std::vector<
                     std::to_string(rendezvous.ranks));
   const auto me = host_of.begin() + rendezvous.rank;
   const auto before = std::count(host_of.begin(), me, *me), all = std::count(host_of.begin(), host_of.end(), *me);
-  const baleen_transport_flags_t flags =
-      options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
+  // The one that knows all ranks compares what they start, steps inside hosts included.
+  const baleen_transport_flags_t flags = options.checked ? BALEEN_TRANSPORT_CHECKED | BALEEN_TRANSPORT_NOTED : 0u;
   const RendezvousView host(rendezvous, "inside." + std::to_string(*me) + ".", static_cast<std::int32_t>(before),
                             static_cast<std::int32_t>(all));
-  BALEEN_TRY_ASSIGN(auto inside, PluginTransport::create(members.inside, members.inside_settings, *host.get(), flags));
+  BALEEN_TRY_ASSIGN(auto inside, PluginTransport::create(members.inside, members.inside_settings, *host.get(), 0));
   const RendezvousView world(rendezvous, "between.", rendezvous.rank, rendezvous.ranks);
   BALEEN_TRY_ASSIGN(auto between,
                     PluginTransport::create(members.between, members.between_settings, *world.get(), flags));

@@ -9,6 +9,8 @@ Result<std::unique_ptr<OpenTransport>> PluginTransport::create(Plugin plugin, co
   BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
   std::unique_ptr<PluginTransport> made(new PluginTransport(plugin, *table));
   BALEEN_TRY(plugin.check(table->create(plugin.host(), &settings, &rendezvous, flags, &made->self_)));
+  if (flags & BALEEN_TRANSPORT_NOTED)
+    made->notes_ = static_cast<const baleen_transport_notes_t*>(table->query(made->self_, abi(BALEEN_TRANSPORT_NOTES)));
   return std::unique_ptr<OpenTransport>(std::move(made));
 }
 

@@ -35,6 +35,8 @@ class PluginTransport : public OpenTransport {
   }
   Status check() override { return plugin_.check(table_.check(self_)); }
   void abort(std::string_view reason) override { table_.abort(self_, abi(reason)); }
+  bool takes_notes() const override { return notes_ != nullptr; }
+  Status note(void* slot) override { return plugin_.check(notes_->note(self_, slot)); }
 
  private:
   PluginTransport(Plugin plugin, const baleen_transport_t& table) : plugin_(plugin), table_(table) {}
@@ -43,6 +45,7 @@ class PluginTransport : public OpenTransport {
   Plugin plugin_;
   const baleen_transport_t table_;
   void* self_ = nullptr;
+  const baleen_transport_notes_t* notes_ = nullptr;
 };
 
 }  // namespace baleen

@@ -49,12 +49,14 @@ HierarchyTransport::HierarchyTransport(std::unique_ptr<OpenTransport> inside, st
       host_of_(std::move(host_of)),
       rank_(rank),
       options_(std::move(options)),
+      notes_(options_.checked && between_->takes_notes()),
+      flat_(options_.checked && !notes_),
       scratch_([this](std::uint64_t bytes) { return allocate_scratch(bytes); }) {
   for (std::size_t other = 0; other < host_of_.size(); ++other)
     if (host_of_[other] == host_of_[static_cast<std::size_t>(rank)])
       neighbours_.push_back(static_cast<std::int32_t>(other));
   conductor_ = std::make_unique<Conductor>(
-      *inside_, *between_, [this](bool is_inside, Error error) { return tell(is_inside, std::move(error)); });
+      *inside_, *between_, notes_, [this](bool is_inside, Error error) { return tell(is_inside, std::move(error)); });
 }
 
 HierarchyTransport::~HierarchyTransport() {
@@ -179,13 +181,14 @@ Result<void*> HierarchyTransport::prepare(void* handle, const baleen_collective_
   BALEEN_TRY_ASSIGN(const Collective collective, Collective::make(spec, group.shape.place, group.shape.members));
   scratch_.rewind();
   std::vector<Step> steps;
-  if (options_.checked)
+  if (flat_)
     steps.push_back({Scope::kAll, collective, {}, true});
   else
     steps = compose(group.shape, collective, [this](std::uint64_t bytes) { return scratch_.take(bytes); });
   if (!scratch_.failure()) return ending(scratch_.failure().error());
   explain(group, collective);
   auto slot = std::make_unique<Slot>();
+  slot->whole = whole;
   for (const Step& step : steps) {
     SubSlot& made = slot->steps.emplace_back();
     made.inside = step.scope == Scope::kHost || step.scope == Scope::kSelf;
@@ -201,6 +204,13 @@ Result<void*> HierarchyTransport::prepare(void* handle, const baleen_collective_
   slot->direct = steps.size() == 1 && (steps[0].whole || is_pairwise(collective.op) || group.shape.on_one_host());
   group.slots.push_back(std::move(slot));
   return static_cast<void*>(group.slots.back().get());
+}
+
+Status HierarchyTransport::start(void* handle, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                                 std::uint64_t done_value) {
+  Slot& slot = *static_cast<Slot*>(handle);
+  if (notes_) BALEEN_TRY(conductor_->judged(between_->note(slot.whole)));
+  return conductor_->start(slot, after, after_value, done, done_value);
 }
 
 Result<void*> HierarchyTransport::prepare_step(Group& group, const Step& step, SubSlot& made) {
@@ -227,7 +237,7 @@ void HierarchyTransport::explain(const Group& group, const Collective& collectiv
   const GroupShape& shape = group.shape;
   if (explained_ || rank_ != 0 || !options_.note || shape.on_one_host() || shape.one_per_host()) return;
   const char* why = nullptr;
-  if (options_.checked)
+  if (flat_)
     why = "the order of starts is compared there";
   else if (is_reducing(collective.op))
     why = objection_to_host_sums(shape, collective);

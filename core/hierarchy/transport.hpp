@@ -37,9 +37,7 @@ class HierarchyTransport : public OpenTransport {
   void group_destroy(void* group) override;
   Result<void*> prepare(void* group, const baleen_collective_spec_t& spec) override;
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
-               std::uint64_t done_value) override {
-    return conductor_->start(*static_cast<Slot*>(slot), after, after_value, done, done_value);
-  }
+               std::uint64_t done_value) override;
   Status check() override { return conductor_->check(); }
   void abort(std::string_view reason) override { conductor_->fail({BALEEN_PEER_LOST, std::string(reason), {}}); }
 
@@ -61,6 +59,8 @@ class HierarchyTransport : public OpenTransport {
   const std::vector<std::int32_t> host_of_;
   const std::int32_t rank_;
   const Options options_;
+  const bool notes_;                      // what is started is compared, whatever its steps
+  const bool flat_;                       // it cannot be, other than by starting all of it between all ranks
   std::vector<std::int32_t> neighbours_;  // the ranks of this host
   bool explained_ = false;
   Scratch scratch_;

@@ -54,8 +54,9 @@ class Loopback : public Transport {
       std::from_chars(text.data() + space + 1, text.data() + text.size(), address);
       hub = reinterpret_cast<Hub*>(address);
     }
+    const bool checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0, noted = (flags & BALEEN_TRANSPORT_NOTED) != 0;
     return std::unique_ptr<Loopback>(
-        new Loopback(*hub, rendezvous.rank(), rendezvous.ranks(), (flags & BALEEN_TRANSPORT_CHECKED) != 0));
+        new Loopback(*hub, rendezvous.rank(), rendezvous.ranks(), checked && !noted, checked && noted));
   }
 
   ~Loopback() override {
@@ -136,9 +137,16 @@ class Loopback : public Transport {
 
   void abort(std::string_view reason) override { fail(Error{BALEEN_PEER_LOST, std::string(reason), {}}); }
 
+  bool takes_notes() const override { return noted_; }
+  Status note(void* slot) override {
+    BALEEN_TRY(check());
+    hub_.check_order(*static_cast<Slot*>(slot));
+    return check();
+  }
+
  private:
-  Loopback(Hub& hub, std::int32_t rank, std::int32_t ranks, bool checked)
-      : hub_(hub), rank_(rank), ranks_(ranks), checked_(checked) {
+  Loopback(Hub& hub, std::int32_t rank, std::int32_t ranks, bool checked, bool noted)
+      : hub_(hub), rank_(rank), ranks_(ranks), checked_(checked), noted_(noted) {
     hub_.on_failure(rank, [this](const Error& error) { fail(error); });
     worker_ = std::thread([this] { work(); });
   }
@@ -213,7 +221,7 @@ class Loopback : public Transport {
 
   Hub& hub_;
   const std::int32_t rank_, ranks_;
-  const bool checked_;
+  const bool checked_, noted_;  // whether starts are compared, or notes
   std::uint64_t groups_made_ = 0;
   std::vector<std::unique_ptr<Group>> groups_;
   std::map<void*, std::uint64_t> arenas_;

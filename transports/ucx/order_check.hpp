@@ -12,11 +12,14 @@
 
 namespace baleen::ucx {
 
-/// Checked mode: ranks tell each other what they start; equal numbers must be equal collectives. One thread at a time,
-/// but `learn`.
+/// Checked mode: ranks tell each other what they start, or what notes say; equal numbers must be equal collectives. One
+/// thread at a time, but `learn`.
 class OrderCheck {
  public:
-  OrderCheck(std::int32_t rank, std::int32_t ranks) : rank_(rank), pairs_(static_cast<std::size_t>(ranks)) {}
+  OrderCheck(std::int32_t rank, std::int32_t ranks, bool by_notes)
+      : by_notes_(by_notes), rank_(rank), pairs_(static_cast<std::size_t>(ranks)) {}
+
+  bool by_notes() const { return by_notes_; }
 
   /// What stands for a collective in a note.
   static std::uint64_t identity(const Slot& slot) { return slot.group->number << Tag::kSlotBits | slot.number; }
@@ -40,6 +43,7 @@ class OrderCheck {
 
   std::optional<Error> compare(std::int32_t peer, std::uint64_t at);
 
+  const bool by_notes_;
   const std::int32_t rank_;
   std::vector<Pair> pairs_;  // by rank
   std::mutex mutex_;

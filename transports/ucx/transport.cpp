@@ -55,11 +55,12 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, con
     context.reset();
     BALEEN_TRY_ASSIGN(context, without_cma(host, options, ranks, neighbours->refusal()));
   }
-  const bool checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0, integrity = options.integrity;
+  const bool checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0, noted = (flags & BALEEN_TRANSPORT_NOTED) != 0;
+  const bool integrity = options.integrity;
   const std::string fingerprint = options.fingerprint(checked);
   std::unique_ptr<UcxTransport> made(
       new UcxTransport(host, std::move(options), std::move(context), rendezvous.rank(), rendezvous.ranks()));
-  if (checked) made->order_ = std::make_unique<OrderCheck>(rendezvous.rank(), rendezvous.ranks());
+  if (checked) made->order_ = std::make_unique<OrderCheck>(rendezvous.rank(), rendezvous.ranks(), noted);
   BALEEN_TRY(made->peers_.connect(rendezvous, fingerprint));
   const std::size_t cores = cores_of_host(), here = neighbours->here();
   if (cores >= 2 * here) made->brief_bytes_ = kBriefBytes;

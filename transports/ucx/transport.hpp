@@ -31,6 +31,8 @@ class UcxTransport : public Transport {
                std::uint64_t done_value) override;
   Status check() override { return failure_.status(); }
   void abort(std::string_view reason) override;
+  bool takes_notes() const override { return order_ && order_->by_notes(); }
+  Status note(void* slot) override { return worker_->note(*static_cast<Slot*>(slot)); }
 
  private:
   struct Arena {

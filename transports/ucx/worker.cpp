@@ -53,6 +53,9 @@ void Worker::fail(Error error) {
 void Worker::settle() {
   if (unfinished_.count() != 0) fail(internal("a group was destroyed while operations of this rank were unfinished"));
   unfinished_.settle();
+  if (!order_ || !order_->by_notes()) return;
+  while (has_letters_) std::this_thread::yield();
+  const std::lock_guard turn(turn_);  // the last notes are told
 }
 
 void Worker::post(std::int32_t rank, std::string letter) {
@@ -62,6 +65,17 @@ void Worker::post(std::int32_t rank, std::string letter) {
     has_letters_ = true;
   }
   ring();
+}
+
+Status Worker::note(const Slot& slot) {
+  if (failure_) return failure_.status();
+  {
+    std::lock_guard lock(letters_mutex_);
+    notes_.push_back(&slot);
+    has_letters_ = true;
+  }
+  ring();
+  return {};
 }
 
 Status Worker::start(const Operation& operation) {
@@ -87,30 +101,36 @@ void Worker::ring() {
 bool Worker::send_letters() {
   if (!has_letters_) return false;
   std::vector<std::pair<std::int32_t, std::string>> letters;
+  std::vector<const Slot*> notes;
   {
     std::lock_guard lock(letters_mutex_);
     letters.swap(letters_);
+    notes.swap(notes_);
     has_letters_ = false;
   }
   for (const auto& [rank, letter] : letters) peers_.send(rank, NoteKind::kLetter, 0, letter);
+  for (const Slot* slot : notes)
+    if (failure_ || !tell_start(*slot)) break;
   return true;
 }
 
 // Peers are told at the start, not when the operation begins: it may be waiting for them.
 bool Worker::send_starts() {
   const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
-  if (!order_ || told_ == tail || failure_) return false;
-  for (; told_ < tail; ++told_) {
-    const Slot& slot = *queue_[told_ % queue_.size()].slot;
-    if (slot.pair) continue;
-    for (const std::int32_t rank : slot.group->ranks)
-      if (rank != peers_.rank()) peers_.send(rank, NoteKind::kStart, OrderCheck::identity(slot), {});
-    if (auto wrong = order_->note(slot)) {
-      record(*std::move(wrong));
-      return true;
-    }
-  }
+  if (!compares_starts() || told_ == tail || failure_) return false;
+  while (told_ < tail)
+    if (!tell_start(*queue_[told_++ % queue_.size()].slot)) break;
   return true;
+}
+
+// False where it fails for the difference that shows.
+bool Worker::tell_start(const Slot& slot) {
+  if (slot.pair) return true;
+  for (const std::int32_t rank : slot.group->ranks)
+    if (rank != peers_.rank()) peers_.send(rank, NoteKind::kStart, OrderCheck::identity(slot), {});
+  auto wrong = order_->note(slot);
+  if (wrong) record(*std::move(wrong));
+  return !wrong;
 }
 
 bool Worker::step(Run& run) {
@@ -192,7 +212,7 @@ bool Worker::turn() {
 
 bool Worker::has_news() const {
   const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
-  const bool unseen = failure_ ? unfinished_.count() > 0 : order_ && told_ != tail;
+  const bool unseen = failure_ ? unfinished_.count() > 0 : compares_starts() && told_ != tail;
   return unseen || (!current_.slot && head_ != tail) || has_letters_ || leaving_;
 }
 

@@ -43,6 +43,8 @@ class Worker {
   ~Worker();
 
   Status start(const Operation& operation);
+  /// A start of the slot by other means is told to the others, where notes are compared. [any thread]
+  Status note(const Slot& slot);
   /// A letter to a rank. [any thread]
   void post(std::int32_t rank, std::string letter);
   /// Returns when nothing is unfinished; what is, fails first.
@@ -64,7 +66,9 @@ class Worker {
   void work();
   bool turn();
   bool send_letters();
+  bool compares_starts() const { return order_ && !order_->by_notes(); }
   bool send_starts();
+  bool tell_start(const Slot& slot);
   bool advance_current();
   bool advance_parked();
   bool step(Run& run);
@@ -108,7 +112,8 @@ class Worker {
 
   std::mutex letters_mutex_;
   std::vector<std::pair<std::int32_t, std::string>> letters_;
-  std::atomic<bool> has_letters_{false};
+  std::vector<const Slot*> notes_;
+  std::atomic<bool> has_letters_{false};  // or notes
 
   baleen_event_t bell_{};
   std::atomic<bool> polls_{false};  // asleep on the context's file

@@ -77,7 +77,10 @@ enum {
     /* Every start is compared with the other members': a collective started in another order (so of another kind or
      * size) is named on both sides within 3 seconds, instead of hanging or corrupting. A member may check without being
      * asked. */
-    BALEEN_TRANSPORT_CHECKED = 1u << 0
+    BALEEN_TRANSPORT_CHECKED = 1u << 0,
+    /* Beside CHECKED, where several transports carry a collective out together: not starts are compared but notes
+     * (baleen_transport_notes_t). A member that takes none overlooks it. */
+    BALEEN_TRANSPORT_NOTED = 1u << 1
 };
 
 /* The table of kind "transport". Calls on one transport come from one thread at a time, except where [any thread].
@@ -143,5 +146,15 @@ typedef struct baleen_transport_memory_t {
     int32_t (*takes)(baleen_string_t kind);
 } baleen_transport_memory_t;
 BALEEN_ASSERT_SIZE(baleen_transport_memory_t, 16);
+
+/* The answer to the query BALEEN_TRANSPORT_NOTES where BALEEN_TRANSPORT_NOTED was asked for; optional. */
+#define BALEEN_TRANSPORT_NOTES "baleen.transport.notes/1"
+typedef struct baleen_transport_notes_t {
+    uint64_t size;
+    /* This rank starts what the slot is prepared for, by other means: compared as starts are, in the order of the
+     * notes; nothing else happens to the slot. A difference is a failure of the transport. One call at a time. */
+    baleen_status_t (*note)(void* transport, void* slot); /* [any thread] */
+} baleen_transport_notes_t;
+BALEEN_ASSERT_SIZE(baleen_transport_notes_t, 16);
 
 BALEEN_END

@@ -66,6 +66,13 @@ class Transport {
                        std::uint64_t done_value) = 0;
   virtual Status check() = 0;
   virtual void abort(std::string_view reason) = 0;
+  /// Whether it compares notes (baleen_transport_notes_t).
+  virtual bool takes_notes() const { return false; }
+  /// Only where it does.
+  virtual Status note(void* slot) {
+    (void)slot;
+    return {};
+  }
   virtual const void* query(std::string_view name) {
     (void)name;
     return nullptr;
@@ -102,6 +109,16 @@ void add_memory(baleen_transport_t& table) {
   }
 }
 
+/// The answer to the query for them, of any member.
+inline const baleen_transport_notes_t* transport_notes() {
+  static const baleen_transport_notes_t notes = {sizeof(baleen_transport_notes_t), [](void* self, void* slot) {
+                                                   return guard(Instance<Transport>::of(self).host, [&] {
+                                                     return Instance<Transport>::of(self).member->note(slot);
+                                                   });
+                                                 }};
+  return &notes;
+}
+
 }  // namespace detail
 
 /// The C table of a member.
@@ -135,8 +152,11 @@ baleen_transport_t transport_table() {
   };
   table.check = [](void* self) { return guard(Self::of(self).host, [&] { return Self::of(self).member->check(); }); };
   table.abort = [](void* self, baleen_string_t reason) { Self::of(self).member->abort(view(reason)); };
-  table.query = [](void* self, baleen_string_t name) {
-    return self ? Self::of(self).member->query(view(name)) : Member::query_plugin(view(name));
+  table.query = [](void* self, baleen_string_t name) -> const void* {
+    if (!self) return Member::query_plugin(view(name));
+    Transport& member = *Self::of(self).member;
+    if (view(name) == BALEEN_TRANSPORT_NOTES) return member.takes_notes() ? detail::transport_notes() : nullptr;
+    return member.query(view(name));
   };
   return table;
 }

@@ -1,5 +1,7 @@
 /// \file Members that disagree, at plan time and at run time: both sides are named on every rank.
 #include <chrono>
+#include <functional>
+#include <memory>
 
 #include "suite.hpp"
 
@@ -216,6 +218,43 @@ TEST_P(Agreement, AnotherOrderAcrossGroupsIsNamedOnBothSides) {
                                  "50000 fp32 at train.lua:3");
         }
         throw std::runtime_error("nothing was noticed");
+      },
+      BALEEN_TRANSPORT_CHECKED);
+}
+
+// Two ranks that a hierarchy lets meet in the smaller group only.
+TEST_P(Agreement, AnotherOrderOfDistantMembersIsNamedOnBothSides) {
+  run(
+      4,
+      [](Rank& rank) {
+        void* world = rank.world();
+        const bool is_end = rank.rank % 3 == 0;
+        void* ends = is_end ? rank.group({0, 3}) : nullptr;
+        std::vector<float> a(30'000), b(5);
+        baleen_event_t done{};
+        const std::unique_ptr<void, std::function<void(void*)>> before_memory_goes(
+            world, [&](void* group) { rank.table.group_destroy(rank.get(), group); });
+        const auto prepare = [&](void* group, std::vector<float>& data, std::string_view where) {
+          const baleen_collective_entry_t entry{data.data(), data.data(), data.size(), 0, nullptr, nullptr};
+          const baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_F32, 0,         &entry,
+                                              1,           nullptr,           1,          0,          abi(where)};
+          return rank.prepare(group, spec);
+        };
+        void* all = prepare(world, a, "train.lua:3");
+        void* two = ends ? prepare(ends, b, "train.lua:4") : nullptr;
+        try {
+          if (rank.rank == 3) rank.start(two, nullptr, 0, nullptr, 0);
+          rank.start(all, nullptr, 0, &done, 1);
+          if (rank.rank == 0) rank.start(two, nullptr, 0, nullptr, 0);
+          rank.finish(done, 1);
+          if (is_end) rank.run(all);
+        } catch (const std::runtime_error& e) {
+          if (!is_end) return;  // learns that somebody has left
+          return expect_contains(e.what(),
+                                 "rank 3 starts all_reduce of 5 fp32 at train.lua:4 where rank 0 starts all_reduce of "
+                                 "30000 fp32 at train.lua:3");
+        }
+        if (is_end) throw std::runtime_error("nothing was noticed");
       },
       BALEEN_TRANSPORT_CHECKED);
 }

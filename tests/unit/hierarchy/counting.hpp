@@ -90,6 +90,8 @@ class Counting : public OpenTransport {
   }
   Status check() override { return below_->check(); }
   void abort(std::string_view reason) override { below_->abort(reason); }
+  bool takes_notes() const override { return below_->takes_notes(); }
+  Status note(void* slot) override { return below_->note(slot); }
 
   std::map<void*, std::uint64_t> known;  ///< arenas
 
@@ -110,7 +112,9 @@ class Counting : public OpenTransport {
 
 /// One rank of a hierarchy of loopbacks, the one between hosts counted.
 struct CountedRank {
-  CountedRank(const std::string& hosts, std::int32_t number, test::SharedRendezvous& rendezvous, Ledger& ledger)
+  /// `flags` of the transport between hosts.
+  CountedRank(const std::string& hosts, std::int32_t number, test::SharedRendezvous& rendezvous, Ledger& ledger,
+              baleen_transport_flags_t flags)
       : rank(number), ranks(static_cast<std::int32_t>(hosts.size())) {
     const std::vector<std::int32_t> host_of(hosts.begin(), hosts.end());
     const baleen_rendezvous_t all = rendezvous.of(rank, ranks);
@@ -119,19 +123,21 @@ struct CountedRank {
                               static_cast<std::int32_t>(std::count(hosts.begin(), me, *me)),
                               static_cast<std::int32_t>(std::count(hosts.begin(), hosts.end(), *me)));
     const RendezvousView world(all, "between", rank, ranks);
-    auto first = loopback(*here.get());
-    auto second = std::make_unique<Counting>(loopback(*world.get()), ledger, host_of, rank);
+    auto first = loopback(*here.get(), 0);
+    auto second = std::make_unique<Counting>(loopback(*world.get(), flags), ledger, host_of, rank);
     inside = first.get();
     between = second.get();
     HierarchyTransport::Options options;
+    options.checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0;
     options.note = [this](const std::string& text) { notes.push_back(text); };
     transport = std::make_unique<HierarchyTransport>(std::move(first), std::move(second), host_of, rank, options);
   }
 
-  static std::unique_ptr<OpenTransport> loopback(const baleen_rendezvous_t& rendezvous) {
+  static std::unique_ptr<OpenTransport> loopback(const baleen_rendezvous_t& rendezvous,
+                                                 baleen_transport_flags_t flags) {
     const auto descriptor = need(read_descriptor(test::built_plugin("transport", "loopback")));
     const auto settings = need(SettingsStorage::build(descriptor, {}, {}));
-    return need(PluginTransport::create(need(Plugin::open(descriptor, Log())), *settings.get(), rendezvous, 0));
+    return need(PluginTransport::create(need(Plugin::open(descriptor, Log())), *settings.get(), rendezvous, flags));
   }
   template <class T>
   static T need(Result<T> result) {
@@ -163,11 +169,11 @@ struct CountedRank {
 };
 
 /// Runs `body` on a rank per letter; equal letters are one host. What went wrong, or empty.
-inline std::string run_counted(const std::string& hosts, Ledger& ledger,
-                               const std::function<void(CountedRank&)>& body) {
+inline std::string run_counted(const std::string& hosts, Ledger& ledger, const std::function<void(CountedRank&)>& body,
+                               baleen_transport_flags_t flags = 0) {
   test::SharedRendezvous rendezvous;
   return test::run_bodies(test::As::kThreads, static_cast<std::int32_t>(hosts.size()), [&](std::int32_t number) {
-    CountedRank rank(hosts, number, rendezvous, ledger);
+    CountedRank rank(hosts, number, rendezvous, ledger, flags);
     body(rank);
   });
 }

@@ -208,6 +208,71 @@ TEST(Hierarchy, SumsThatNeedNotBeDeterministicGoByHosts) {
   EXPECT_EQ(ledger.stayed, 0u);
 }
 
+constexpr std::uint64_t kCount = 1000;
+
+/// The words about one reduce of floats on two hosts of two ranks, in checked mode.
+std::vector<std::string> check_a_sum(Ledger& ledger, baleen_transport_flags_t flags) {
+  std::vector<std::string> said;
+  EXPECT_EQ(run_counted(
+                "aabb", ledger,
+                [&](CountedRank& rank) {
+                  std::vector<float> data(kCount, static_cast<float>(rank.rank + 1));
+                  const baleen_collective_entry_t entry{data.data(), data.data(), kCount, 0, nullptr, nullptr};
+                  baleen_collective_spec_t spec = sum_of(entry);
+                  spec.op = BALEEN_REDUCE;
+                  rank.run(rank.prepare(rank.world(), spec));
+                  if (rank.rank != 0) return;
+                  expect(data == std::vector<float>(kCount, 10), "1 to 4 are 10");
+                  said = rank.notes;
+                },
+                flags),
+            "");
+  return said;
+}
+
+TEST(Hierarchy, GoesByHostsInCheckedModeToo) {
+  Ledger ledger;
+  EXPECT_TRUE(check_a_sum(ledger, BALEEN_TRANSPORT_CHECKED | BALEEN_TRANSPORT_NOTED).empty());
+  EXPECT_EQ(ledger.crossed, kCount * sizeof(float));
+  EXPECT_EQ(ledger.stayed, 0u);
+}
+
+TEST(Hierarchy, IsCheckedAsStartsBetweenAllWhereNoNotesAreTaken) {
+  Ledger ledger;
+  const std::vector<std::string> said = check_a_sum(ledger, BALEEN_TRANSPORT_CHECKED);
+  ASSERT_EQ(said.size(), 1u);
+  expect_contains(said[0], "is summed between all ranks, not by hosts first: the order of starts is compared there");
+  EXPECT_EQ(ledger.crossed, 2 * kCount * sizeof(float));
+}
+
+// Of a collective that is one step of the transport inside; there both have met for the wrong one already.
+TEST(Hierarchy, TellsWhatWasStartedAndNotWhichStepShowedIt) {
+  Ledger ledger;
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_EQ(run_counted(
+                  "aab", ledger,
+                  [](CountedRank& rank) {
+                    void* world = rank.world();
+                    void* pair = rank.rank == 2 ? nullptr : CountedRank::need(rank.transport->group_create({0, 1}));
+                    std::vector<float> data(100, 1);
+                    const baleen_collective_entry_t entry{data.data(), data.data(), 100, 0, nullptr, nullptr};
+                    void* all = rank.prepare(world, sum_of(entry));
+                    if (rank.rank == 2) return;
+                    void* two = rank.prepare(pair, barrier());
+                    try {
+                      rank.run(rank.rank == 1 ? two : all);
+                    } catch (const std::runtime_error& e) {
+                      return expect_contains(e.what(),
+                                             "rank 1 starts barrier where rank 0 starts all_reduce of 100 "
+                                             "fp32 at a.lua:1");
+                    }
+                    throw std::runtime_error("nothing was noticed");
+                  },
+                  BALEEN_TRANSPORT_CHECKED | BALEEN_TRANSPORT_NOTED),
+              "");
+  }
+}
+
 TEST(Hierarchy, SaysOnceWhyASumDoesNotGoByHosts) {
   Ledger ledger;
   EXPECT_EQ(run_counted("abb", ledger,
