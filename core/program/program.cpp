@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <span>
 
 #include "baleen/collective.hpp"
 #include "baleen/dtype.hpp"
@@ -143,18 +144,45 @@ class Runner {
   Status run_segment(std::size_t number, std::int64_t micro, std::int64_t turns) {
     const std::int64_t begin = options_.segment_ns ? now() : 0;
     launch_.micro = static_cast<std::uint64_t>(micro);
-    for (const Instruction& instruction : program_.segments[number].instructions) {
+    const std::vector<Instruction>& instructions = program_.segments[number].instructions;
+    if (options_.spans || !program_.sequences.available())
+      BALEEN_TRY(run_instructions(instructions, micro, turns));
+    else
+      BALEEN_TRY(run_stretches(number, micro, turns));
+    if (options_.segment_ns) {
+      BALEEN_TRY(synchronize());
+      (*options_.segment_ns)[number] += now() - begin;
+    }
+    return {};
+  }
+
+  Status run_instructions(std::span<const Instruction> instructions, std::int64_t micro, std::int64_t turns) {
+    for (const Instruction& instruction : instructions) {
       if (!due(instruction.guard, micro, turns)) continue;
       if (options_.spans)
         BALEEN_TRY(execute_timed(instruction));
       else
         BALEEN_TRY(execute(instruction));
     }
-    if (options_.segment_ns) {
-      BALEEN_TRY(synchronize());
-      (*options_.segment_ns)[number] += now() - begin;
-    }
     return {};
+  }
+
+  Status run_stretches(std::size_t number, std::int64_t micro, std::int64_t turns) {
+    const std::span<const Instruction> all = program_.segments[number].instructions;
+    std::vector<Stretch>& list = program_.sequences.at(number, static_cast<std::size_t>(micro));
+    if (list.empty()) list = Sequences::cut(all, [&](const Instruction& i) { return due(i.guard, micro, turns); });
+    for (Stretch& stretch : list)
+      BALEEN_TRY(run_stretch(stretch, all.subspan(stretch.first, stretch.last - stretch.first), micro, turns));
+    return {};
+  }
+
+  Status run_stretch(Stretch& stretch, std::span<const Instruction> instructions, std::int64_t micro,
+                     std::int64_t turns) {
+    Sequences& sequences = program_.sequences;
+    if (sequences.wants(stretch, launch_.stream) && sequences.begin(stretch))
+      sequences.end(stretch, static_cast<bool>(run_instructions(instructions, micro, turns)));
+    if (!sequences.has(stretch, launch_.stream)) return run_instructions(instructions, micro, turns);
+    return sequences.replay(stretch, options_.seed, options_.step);
   }
 
   static bool due(Guard guard, std::int64_t micro, std::int64_t turns) {
@@ -272,6 +300,7 @@ double Program::flops() const { return impl_->flops; }
 void Program::bind(void* persistent_arena, void* work_arena) {
   impl_->persistent_base = persistent_arena;
   impl_->work_base = work_arena;
+  impl_->sequences.clear();
   impl_->addresses.clear();
   for (const AddressSource& source : impl_->sources) {
     char* base = static_cast<char*>(source.arena == AddressSource::Arena::persistent ? persistent_arena : work_arena);

@@ -4,6 +4,7 @@
 
 #include "core/program/kernel_store.hpp"
 #include "core/program/program.hpp"
+#include "core/program/sequences.hpp"
 #include "core/program/staged_call.hpp"
 
 namespace baleen {
@@ -46,11 +47,13 @@ struct ProgramCall {
 };
 
 struct ProgramImpl {
-  ProgramImpl(ScheduledGraph graph, Device& on) : scheduled(std::move(graph)), device(&on), kernels(on) {}
+  ProgramImpl(ScheduledGraph graph, Device& on)
+      : scheduled(std::move(graph)), device(&on), kernels(on), sequences(on) {}
 
   ScheduledGraph scheduled;
   Device* device;
   KernelStore kernels;
+  Sequences sequences;
   std::vector<Segment> segments;
   std::vector<std::string> labels;
   std::vector<AddressSource> sources;

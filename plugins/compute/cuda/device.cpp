@@ -118,7 +118,8 @@ Status Device::launch(void* handle, const baleen_launch_t& call) {
   const auto& kernel = *static_cast<const Kernel*>(handle);
   auto& stream = *static_cast<Stream*>(call.stream);
   const unsigned number = stream.log().begin(kernel.label, call.step, call.micro);
-  if (Status done = kernel.run({driver_, stream.native(), call, {stream.ids(), number}}); !done)
+  if (stream.recording) stream.recording->launches.push_back(number);
+  if (Status done = kernel.run({driver_, stream.native(), call, {stream.ids(), number}, stream.recording.get()}); !done)
     return Error{done.error().code, done.error().message + " " + stream.log().pending(), kernel.label->op};
   return checked_ ? stream.synchronize() : Status();
 }
@@ -185,6 +186,7 @@ const void* Device::query(std::string_view name) const {
       },
       [](void* device, void* base) { static_cast<Device*>(device)->unpin(base); }};
   if (name == BALEEN_DEVICE_MEMORY) return &kMemory;
+  if (name == BALEEN_SEQUENCES) return graphs_ && !checked_ ? sequences() : nullptr;
   return name == BALEEN_DEVICE_PEAK ? &kPeak : query_plugin(name);
 }
 

@@ -49,6 +49,9 @@ class Device {
   /// The calling thread works with this device's context from now on.
   Status enter() const;
   Result<void*> allocate(baleen_arena_kind_t kind, std::uint64_t bytes);
+  static const baleen_sequences_t* sequences();
+  template <class Body>
+  static baleen_status_t guarded(void* device, Body&& body);
 
   Host host_;
   Driver driver_;
@@ -57,6 +60,7 @@ class Device {
   std::string name_;
   DeviceLimits limits_;
   bool checked_ = false;
+  bool graphs_ = true;
   int sharing_ranks_ = 1;
   std::uint64_t memory_bytes_ = 0;
   std::atomic<std::uint64_t> used_bytes_{0};

@@ -52,6 +52,7 @@ Status Device::choose(const Settings& settings) {
 
 Status Device::open_libraries(const Settings& settings) {
   checked_ = settings.boolean("checked");
+  graphs_ = settings.boolean("graphs");
   const std::vector<std::string> where = library_folders(settings);
   BALEEN_TRY_ASSIGN(Nvrtc nvrtc, open_nvrtc(where));
   std::filesystem::path cache = default_cache_folder();

@@ -100,6 +100,10 @@ std::string operation(const baleen_instruction_t& i) {
   }
 }
 
+bool is_varying(const baleen_instruction_t& i) {
+  return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL || i.opcode == BALEEN_X_STEP;
+}
+
 bool asks_for_coordinates(const GeneratedKernel& kernel) {
   return std::any_of(kernel.code.begin(), kernel.code.end(), [](const baleen_instruction_t& i) {
     return i.opcode >= BALEEN_X_INDEX && i.opcode <= BALEEN_X_NORMAL;
@@ -272,6 +276,8 @@ class Writer {
 };
 
 }  // namespace
+
+bool GeneratedKernel::varies() const { return std::any_of(code.begin(), code.end(), is_varying); }
 
 std::int64_t GeneratedKernel::elements() const {
   std::int64_t count = 1;

@@ -35,6 +35,8 @@ struct GeneratedKernel {
   /// are one value): eight where that makes 16 bytes of 16-bit elements, else four.
   int pack() const;
   std::int64_t elements() const;
+  /// Whether results depend on seed or step.
+  bool varies() const;
 };
 
 /// The kernels' names; a thread of the second computes packs.

@@ -13,4 +13,19 @@ Status Launch::enqueue(CUfunction function, const Geometry& geometry, const void
   return driver.check(result, "launching a kernel");
 }
 
+// The node just captured is the one that whatever comes next on the stream depends on.
+void Launch::note(CUfunction function, const Geometry& geometry, std::span<const std::byte> args, std::size_t seed,
+                  std::size_t step) const {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = nullptr;
+  const CUgraphNode* nodes = nullptr;
+  const CUgraphEdgeData* edges = nullptr;
+  std::size_t count = 0;
+  const CUresult result = driver.cuStreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, &edges, &count);
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1)
+    recording->varying.push_back({nodes[0], function, geometry, {args.begin(), args.end()}, seed, step});
+  else if (recording->failure)
+    recording->failure = unsupported("a kept launch is not found again");
+}
+
 }  // namespace baleen::cuda

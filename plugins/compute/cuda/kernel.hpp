@@ -1,6 +1,8 @@
 /// \file What every kernel of the plugin is, and what one is made from.
 #pragma once
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "driver.hpp"
 #include "geometry.hpp"
 #include "launch_log.hpp"
+#include "sequence.hpp"
 
 namespace baleen::cuda {
 
@@ -47,6 +50,7 @@ struct Launch {
   CUstream stream;
   const baleen_launch_t& call;
   IdReport report;
+  Recording* recording = nullptr;  ///< where the launch is kept for later
 
   template <class T = void>
   T* at(const Operand& operand) const {
@@ -62,7 +66,20 @@ struct Launch {
   Status run(CUfunction function, const Geometry& geometry, const Args& args) const {
     return enqueue(function, geometry, &args);
   }
+  /// The same for arguments with seed and step, which a kept launch is told anew each time.
+  template <class Args>
+  Status run_varying(CUfunction function, const Geometry& geometry, const Args& args) const {
+    BALEEN_TRY(enqueue(function, geometry, &args));
+    if (recording && !geometry.empty())
+      note(function, geometry, {reinterpret_cast<const std::byte*>(&args), sizeof args}, offsetof(Args, seed),
+           offsetof(Args, step));
+    return {};
+  }
   Status enqueue(CUfunction function, const Geometry& geometry, const void* args) const;
+
+ private:
+  void note(CUfunction function, const Geometry& geometry, std::span<const std::byte> args, std::size_t seed,
+            std::size_t step) const;
 };
 
 /// A compiled region.

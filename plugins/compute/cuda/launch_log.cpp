@@ -17,6 +17,19 @@ const LaunchLog::Entry* LaunchLog::find(unsigned number) const {
   return &entries_[number % kKept];
 }
 
+std::shared_ptr<const Label> LaunchLog::keep(const std::vector<unsigned>& launches) {
+  auto all = std::make_shared<Label>();
+  all->text = "a sequence of " + std::to_string(launches.size()) + " launches";
+  for (const unsigned number : launches) {
+    const Entry* entry = find(number);
+    if (!entry) continue;  // of a sequence longer than the log
+    if (entry->label->range.limit > 0) kept_[number] = entry->label;
+    if (number == launches.front()) all->text += " from " + entry->label->text;
+    if (number == launches.back()) all->text += " to " + entry->label->text;
+  }
+  return all;
+}
+
 std::string LaunchLog::pending() const {
   const unsigned count = last_ - settled_;
   const Entry *first = find(settled_ + 1), *last = find(last_);
@@ -31,13 +44,14 @@ std::string LaunchLog::pending() const {
 Error LaunchLog::wrong_id(const IdRecord& record) const {
   const unsigned long long key = ~0ull - record.key;
   const auto id = static_cast<std::int32_t>(static_cast<std::uint32_t>(key));
-  const Entry* entry = find(record.launch);
+  const auto kept = kept_.find(record.launch);
+  const Entry* entry = kept == kept_.end() ? find(record.launch) : find(last_);
   std::string text = "id " + std::to_string(id) + " at position " + std::to_string(key >> 32);
   if (!entry) return invalid(text + " is outside its range; its op is too long ago to be named");
-  const IdRange& range = entry->label->range;
-  text += " is outside [0, " + std::to_string(range.limit) + ")";
-  if (range.ignore != INT64_MIN) text += " and is not the ignored " + std::to_string(range.ignore);
-  return invalid(text + " in step " + std::to_string(entry->step), entry->label->op);
+  const Label& label = kept == kept_.end() ? *entry->label : *kept->second;
+  text += " is outside [0, " + std::to_string(label.range.limit) + ")";
+  if (label.range.ignore != INT64_MIN) text += " and is not the ignored " + std::to_string(label.range.ignore);
+  return invalid(text + " in step " + std::to_string(entry->step), label.op);
 }
 
 }  // namespace baleen::cuda

@@ -2,8 +2,10 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "baleen/result.hpp"
 #include "device/ids.hpp"
@@ -22,6 +24,10 @@ class LaunchLog {
  public:
   /// Notes a launch and returns its number, from 1.
   unsigned begin(const std::shared_ptr<const Label>& label, std::uint64_t step, std::uint64_t micro);
+  /// Launches that will come again under these numbers: they are named for good. Returns what messages say of all.
+  std::shared_ptr<const Label> keep(const std::vector<unsigned>& launches);
+  /// Of the last launch.
+  std::uint64_t micro() const { return entries_[last_ % kKept].micro; }
   /// All that was launched is done.
   void settle() { settled_ = last_; }
 
@@ -39,6 +45,7 @@ class LaunchLog {
   const Entry* find(unsigned number) const;
 
   std::array<Entry, kKept> entries_{};
+  std::map<unsigned, std::shared_ptr<const Label>> kept_;  ///< that read ids
   unsigned last_ = 0, settled_ = 0;
 };
 

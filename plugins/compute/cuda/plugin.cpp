@@ -20,6 +20,8 @@ BALEEN_DESCRIPTOR(
         "more memory so"),
     BALEEN_OPTION("checked", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                   "wait for every launch, so that a failing kernel is named exactly; slow"),
+    BALEEN_OPTION("graphs", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
+                  "launches that come again each step are enqueued as one CUDA graph; it changes no number"),
     BALEEN_OPTION("cache", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "",
                   "folder for compiled pointwise kernels; empty: baleen/cuda in the user's cache folder"),
     BALEEN_OPTION("libraries", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",

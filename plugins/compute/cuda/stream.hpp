@@ -9,6 +9,7 @@
 #include "device/ids.hpp"
 #include "driver.hpp"
 #include "launch_log.hpp"
+#include "sequence.hpp"
 
 namespace baleen::cuda {
 
@@ -23,6 +24,9 @@ class Stream {
 
   CUstream native() const { return native_; }
   LaunchLog& log() { return log_; }
+  /// While what is enqueued is kept and not run; else null.
+  std::unique_ptr<Recording> recording;
+
   IdRecord* ids() const { return reinterpret_cast<IdRecord*>(record_); }
 
   /// What comes later on the stream waits until the event has reached `value`. [enqueues]

@@ -150,6 +150,24 @@ typedef struct baleen_device_memory_t {
 } baleen_device_memory_t;
 BALEEN_ASSERT_SIZE(baleen_device_memory_t, 48);
 
+/* The answer to the query BALEEN_SEQUENCES of a device: launches that come again and again are enqueued as one.
+ * [as `launch`] */
+#define BALEEN_SEQUENCES "baleen.compute.sequences/1"
+typedef struct baleen_sequences_t {
+    uint64_t size;
+    /* What this thread launches, zeroes and copies on the stream from now on is kept and not run, until `end`. Meanwhile
+     * the stream neither waits nor signals nor is synchronized. What is launched has been launched before. */
+    baleen_status_t (*begin)(void* device, void* stream);
+    /* UNSUPPORTED where something could not be kept, and after any failure since `begin`: then nothing of it has run or
+     * will. */
+    baleen_status_t (*end)(void* device, void* stream, void** sequence);
+    /* Enqueues all of it once, on the stream it was kept from, as if launched with this seed and step; tensors and
+     * micro-batch are those of then. Allocates nothing. */
+    baleen_status_t (*replay)(void* device, void* stream, void* sequence, uint64_t seed, uint64_t step);
+    void (*release)(void* device, void* sequence); /* it is not under way */
+} baleen_sequences_t;
+BALEEN_ASSERT_SIZE(baleen_sequences_t, 40);
+
 /* The table of kind "compute". Calls on one device come from one thread at a time, except `launch` and events. */
 typedef struct baleen_compute_t {
     uint64_t size;

@@ -254,13 +254,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
       p, matrix(a_layout), matrix(b_layout), matrix(c_layout), matrix(d_layout), scalar(alpha), scalar(beta), a, b, c,
       d};
   baleen_emulated_enqueue(
-      stream,
-      [](void* argument) {
-        const auto* work = static_cast<Call*>(argument);
-        multiply(*work);
-        delete work;
-      },
-      call);
+      stream, [](void* argument) { multiply(*static_cast<const Call*>(argument)); }, call,
+      [](void* argument) { delete static_cast<Call*>(argument); });
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /// \file The part of NVIDIA's driver that the plugin calls. What the device is can be set by environment variables:
-/// EMULATED_CUDA_VERSION, _DEVICES, _CAPABILITY, _MEMORY and _PINNED (MiB), and _FAULT: the kernel that fails.
+/// EMULATED_CUDA_VERSION, _DEVICES, _CAPABILITY, _MEMORY and _PINNED (MiB), _FAULT: the kernel that fails, and
+/// _GRAPHS: 0 where nothing can be captured.
 #include <cuda.h>
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,37 +14,17 @@
 #include <string>
 #include <vector>
 
-#include "fibers.hpp"
-#include "streams.hpp"
+#include "driver_parts.hpp"
 
 namespace em = baleen::emulated;
+using em::forbidden, em::kSharedMost, em::number, em::on, em::queue, em::state;
 
-struct CUmod_st {
-  void* library = nullptr;
-};
-struct CUfunc_st {
-  std::string name;
-  void (*kernel)(const void*) = nullptr;
-  std::size_t bytes = 0;
-  unsigned most_threads = 0;
-  std::uint64_t shared_bytes = 48 << 10;
-};
 struct CUevent_st {
   std::atomic<bool> done{false};
   std::chrono::steady_clock::time_point time;
 };
 
 namespace {
-
-constexpr char kMark[] = "EMULATED";
-constexpr int kSharedMost = 227 << 10;
-
-int number(const char* name, int fallback) {
-  const char* text = std::getenv(name);
-  return text && *text ? std::atoi(text) : fallback;
-}
-
-CUresult state() { return static_cast<CUresult>(em::failure()); }
 
 /// Bytes in use, and of each allocation.
 struct Used {
@@ -82,27 +62,6 @@ bool unpin(const void* at) {
   pinned().bytes -= found->second;
   pinned().blocks.erase(found);
   return true;
-}
-
-em::Queue* queue(CUstream stream) { return reinterpret_cast<em::Queue*>(stream); }
-
-void on(CUstream stream, std::function<void()> work) {
-  em::enqueue(queue(stream), [work = std::move(work)] {
-    const em::Access access;
-    work();
-  });
-}
-
-/// A library that is the bytes of a file. Each needs a name of its own: dlopen knows libraries by their names.
-void* open_bytes(const char* bytes, std::size_t size) {
-  char path[] = "/tmp/emulated_kernel_XXXXXX";
-  const int file = mkstemp(path);
-  if (file < 0) return nullptr;
-  const bool written = write(file, bytes, size) == static_cast<ssize_t>(size);
-  close(file);
-  void* library = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
-  unlink(path);
-  return library;
 }
 
 }  // namespace
@@ -171,6 +130,7 @@ CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemAlloc(CUdeviceptr* at, std::size_t bytes) {
+  if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (state() != CUDA_SUCCESS) return state();
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard lock(used().mutex);
@@ -181,6 +141,7 @@ CUresult cuMemAlloc(CUdeviceptr* at, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemFree(CUdeviceptr at) {
+  if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   const std::lock_guard lock(used().mutex);
   const auto found = used().blocks.find(at);
   if (found == used().blocks.end()) return CUDA_ERROR_INVALID_VALUE;
@@ -190,6 +151,7 @@ CUresult cuMemFree(CUdeviceptr at) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemHostAlloc(void** at, std::size_t bytes, unsigned) {
+  if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   *at = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (!pin(*at, bytes)) {
     std::free(*at);
@@ -231,10 +193,12 @@ CUresult cuStreamDestroy(CUstream stream) {
   return CUDA_SUCCESS;
 }
 CUresult cuStreamSynchronize(CUstream stream) {
+  if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   em::finish(queue(stream));
   return state();
 }
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned) {
+  if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   em::enqueue(queue(stream), [=] {
     const auto* word = reinterpret_cast<const std::uint32_t*>(at);
     while (em::failure() == 0 && static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) < 0)
@@ -243,57 +207,9 @@ CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, 
   return state();
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
+  if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   em::enqueue(queue(stream), [=] { function(data); });
   return state();
-}
-
-CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  const char* bytes = static_cast<const char*>(image);
-  *module = new CUmod_st;
-  if (std::memcmp(bytes, kMark, sizeof kMark - 1) != 0) return CUDA_SUCCESS;  // nvcc's: its kernels are in here
-  std::uint64_t size = 0;
-  std::memcpy(&size, bytes + 8, sizeof size);
-  (*module)->library = open_bytes(bytes + 16, size);
-  return (*module)->library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
-}
-CUresult cuModuleUnload(CUmodule module) {
-  delete module;
-  return CUDA_SUCCESS;
-}
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
-  Dl_info self{};
-  dladdr(reinterpret_cast<void*>(&cuInit), &self);
-  void* library = module->library ? module->library : dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-  const std::string emulated = std::string(name) + "_emulated";
-  auto* kernel = reinterpret_cast<void (*)(const void*)>(dlsym(library, emulated.c_str()));
-  auto* bytes = reinterpret_cast<unsigned long (*)()>(dlsym(library, (emulated + "_bytes").c_str()));
-  auto* threads = reinterpret_cast<unsigned (*)()>(dlsym(library, (emulated + "_threads").c_str()));
-  if (!kernel || !bytes || !threads) return CUDA_ERROR_NOT_FOUND;
-  *function = new CUfunc_st{name, kernel, bytes(), threads()};
-  return CUDA_SUCCESS;
-}
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int value) {
-  if (value > kSharedMost) return CUDA_ERROR_INVALID_VALUE;
-  function->shared_bytes = static_cast<std::uint64_t>(value);
-  return CUDA_SUCCESS;
-}
-CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
-                        unsigned shared_bytes, CUstream stream, void** parameters, void**) {
-  if (state() != CUDA_SUCCESS) return state();
-  if (x == 0 || y == 0 || z == 0 || x > 0x7fffffffu || y > 65535 || z > 65535 || threads == 0 ||
-      threads > function->most_threads || shared_bytes > function->shared_bytes)
-    return CUDA_ERROR_INVALID_VALUE;
-  std::vector<char> args(function->bytes);
-  std::memcpy(args.data(), parameters[0], args.size());
-  const char* fault = std::getenv("EMULATED_CUDA_FAULT");
-  const bool faulty = fault && function->name == fault;
-  on(stream, [=, args = std::move(args)] {
-    if (faulty)
-      em::fail(CUDA_ERROR_ILLEGAL_ADDRESS);
-    else if (!em::run_grid(function->kernel, args.data(), {x, y, z}, threads, shared_bytes))
-      em::fail(CUDA_ERROR_LAUNCH_FAILED);
-  });
-  return CUDA_SUCCESS;
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned) {

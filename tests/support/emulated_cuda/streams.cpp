@@ -77,6 +77,7 @@ struct Queue {
   std::condition_variable changed;
   std::deque<std::function<void()>> work;
   bool busy = false, stopped = false;
+  std::unique_ptr<Captured> capture;
   std::thread thread{[this] { run(); }};
 
   void run() {
@@ -116,6 +117,10 @@ void destroy_queue(Queue* queue) {
 void enqueue(Queue* queue, std::function<void()> work) {
   Queue* to = of(queue);
   const std::lock_guard lock(to->mutex);
+  if (to->capture) {
+    to->capture->works.push_back(std::move(work));
+    return;
+  }
   to->work.push_back(std::move(work));
   to->changed.notify_all();
 }
@@ -125,11 +130,22 @@ void finish(Queue* queue) {
   to->changed.wait(lock, [&] { return to->work.empty() && !to->busy; });
 }
 
+void begin_capture(Queue* queue) {
+  const std::lock_guard lock(queue->mutex);
+  queue->capture = std::make_unique<Captured>();
+}
+std::unique_ptr<Captured> end_capture(Queue* queue) {
+  const std::lock_guard lock(queue->mutex);
+  return std::move(queue->capture);
+}
+Captured* captured(Queue* queue) { return queue ? queue->capture.get() : nullptr; }
+
 }  // namespace baleen::emulated
 
-void baleen_emulated_enqueue(void* stream, void (*work)(void*), void* argument) {
-  baleen::emulated::enqueue(static_cast<baleen::emulated::Queue*>(stream), [=] {
-    const baleen::emulated::Access access;
-    work(argument);
-  });
+void baleen_emulated_enqueue(void* stream, void (*work)(void*), void* argument, void (*release)(void*)) {
+  baleen::emulated::enqueue(static_cast<baleen::emulated::Queue*>(stream),
+                            [work, argument = std::shared_ptr<void>(argument, release)] {
+                              const baleen::emulated::Access access;
+                              work(argument.get());
+                            });
 }

@@ -2,7 +2,9 @@
 /// their own.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <memory>
 
 namespace baleen::emulated {
 
@@ -28,6 +30,17 @@ void enqueue(Queue* queue, std::function<void()> work);
 /// Until all is done.
 void finish(Queue* queue);
 
+/// What a queue was given while it was captured, in order. Addresses stay.
+struct Captured {
+  std::deque<std::function<void()>> works;
+  bool valid = true;
+};
+/// From now on work is kept, not run; null at the end where nothing was captured.
+void begin_capture(Queue* queue);
+std::unique_ptr<Captured> end_capture(Queue* queue);
+/// While a capture is under way; else null. [the thread that captures]
+Captured* captured(Queue* queue);
+
 /// The first failure of the device, which stays; 0 while there is none.
 int failure();
 void fail(int code);
@@ -35,4 +48,5 @@ void fail(int code);
 }  // namespace baleen::emulated
 
 /// For the emulated libraries beside the driver.
-extern "C" void baleen_emulated_enqueue(void* stream, void (*work)(void*), void* argument);
+/// The argument is released when the work is never to run again.
+extern "C" void baleen_emulated_enqueue(void* stream, void (*work)(void*), void* argument, void (*release)(void*));

@@ -22,6 +22,7 @@ class PointwiseKernel : public Kernel {
     generated.results.assign(results.begin(), results.end());
     describe(generated);
     generated = simplified(std::move(generated));
+    varies_ = generated.varies();
     elements_ = generated.elements();
     if (elements_ == 0) return {};
     BALEEN_TRY_ASSIGN(const CUmodule module, context_.compiler.module(generate(generated)));
@@ -46,7 +47,9 @@ class PointwiseKernel : public Kernel {
         all |= reinterpret_cast<std::uintptr_t>(launch.at(operand));
       }
     const bool packs = pack_ && all % 16 == 0;
-    return launch.run(packs ? pack_ : plain_, thread_per_element(packs ? elements_ / pack_elements_ : elements_), args);
+    const Geometry geometry = thread_per_element(packs ? elements_ / pack_elements_ : elements_);
+    if (varies_) return launch.run_varying(packs ? pack_ : plain_, geometry, args);
+    return launch.run(packs ? pack_ : plain_, geometry, args);
   }
 
  private:
@@ -79,6 +82,7 @@ class PointwiseKernel : public Kernel {
   std::vector<Operand> inputs_, outputs_;
   std::int64_t elements_ = 0;
   int pack_elements_ = 0;
+  bool varies_ = false;
   CUfunction plain_ = nullptr, pack_ = nullptr;
 };
 

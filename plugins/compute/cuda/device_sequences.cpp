@@ -1,0 +1,47 @@
+/// \file The device's side of baleen_sequences_t.
+#include "device.hpp"
+#include "sequence.hpp"
+
+namespace baleen::cuda {
+namespace {
+
+Stream& stream_of(void* stream) { return *static_cast<Stream*>(stream); }
+
+}  // namespace
+
+template <class Body>
+baleen_status_t Device::guarded(void* device, Body&& body) {
+  Device& self = *static_cast<Device*>(device);
+  return guard(self.host_, [&]() -> Status {
+    BALEEN_TRY(self.enter());
+    return body(self);
+  });
+}
+
+const baleen_sequences_t* Device::sequences() {
+  static constexpr baleen_sequences_t kSequences{
+      sizeof(baleen_sequences_t),
+      [](void* device, void* stream) {
+        return guarded(device, [&](Device& self) { return Sequence::begin(self.driver_, stream_of(stream)); });
+      },
+      [](void* device, void* stream, void** sequence) {
+        return guarded(device, [&](Device& self) -> Status {
+          BALEEN_TRY_ASSIGN(auto made, Sequence::end(self.driver_, stream_of(stream)));
+          *sequence = made.release();
+          return {};
+        });
+      },
+      [](void* device, void* stream, void* sequence, std::uint64_t seed, std::uint64_t step) {
+        return guarded(
+            device, [&](Device&) { return static_cast<Sequence*>(sequence)->replay(stream_of(stream), seed, step); });
+      },
+      [](void* device, void* sequence) {
+        guarded(device, [&](Device&) -> Status {
+          delete static_cast<Sequence*>(sequence);
+          return {};
+        });
+      }};
+  return &kSequences;
+}
+
+}  // namespace baleen::cuda

@@ -1,0 +1,55 @@
+/// \file Launches of a stream kept as a CUDA graph, and enqueued as one.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "driver.hpp"
+#include "geometry.hpp"
+#include "launch_log.hpp"
+
+namespace baleen::cuda {
+
+class Stream;
+
+/// A kernel of the graph whose arguments hold seed and step.
+struct VaryingNode {
+  CUgraphNode node = nullptr;
+  CUfunction function = nullptr;
+  Geometry geometry;
+  std::vector<std::byte> args;
+  std::size_t seed = 0, step = 0;  ///< where they stand in the arguments
+};
+
+/// What is noted while a stream is captured.
+struct Recording {
+  std::vector<VaryingNode> varying;
+  std::vector<unsigned> launches;  ///< their numbers in the stream's log
+  Status failure;                  ///< the first of noting
+};
+
+class Sequence {
+ public:
+  /// Captures what this thread enqueues on the stream until `end`.
+  static Status begin(const Driver& driver, Stream& stream);
+  static Result<std::unique_ptr<Sequence>> end(const Driver& driver, Stream& stream);
+  ~Sequence();
+  Sequence(const Sequence&) = delete;
+
+  Status replay(Stream& stream, std::uint64_t seed, std::uint64_t step);
+
+ private:
+  explicit Sequence(const Driver& driver) : driver_(driver) {}
+  Status update(std::uint64_t seed, std::uint64_t step);
+
+  const Driver& driver_;
+  CUgraph graph_ = nullptr;
+  CUgraphExec exec_ = nullptr;
+  std::vector<VaryingNode> varying_;
+  std::shared_ptr<const Label> label_;
+  std::uint64_t micro_ = 0;
+  bool told_ = false;  ///< the graph has `seed_` and `step_`
+  std::uint64_t seed_ = 0, step_ = 0;
+};
+
+}  // namespace baleen::cuda
