@@ -70,6 +70,7 @@ struct Plan {
   std::optional<ScheduledGraph> evaluate;
   std::optional<ScheduledGraph> generate;
   std::vector<StopRule> stops;
+  baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
   std::vector<std::string> notes;  ///< lines for the user, of annotations and strategies
 };
 

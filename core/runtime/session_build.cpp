@@ -6,6 +6,7 @@ namespace baleen {
 Status Session::Impl::compile(Plan plan) {
   scalars = std::move(plan.scalars);
   stops = std::move(plan.stops);
+  coarsest = plan.coarsest;
   const std::int64_t micro_batches = plan.train.micro_batches;
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;

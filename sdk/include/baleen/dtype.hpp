@@ -31,6 +31,17 @@ constexpr std::string_view dtype_name(baleen_dtype_t dtype) {
   }
 }
 
+/// Binary digits of a floating dtype's numbers, the leading one counted; 0 for others.
+constexpr int dtype_digits(baleen_dtype_t dtype) {
+  switch (dtype) {
+    case BALEEN_F64: return 53;
+    case BALEEN_F32: return 24;
+    case BALEEN_F16: return 11;
+    case BALEEN_BF16: return 8;
+    default: return 0;
+  }
+}
+
 constexpr bool is_floating(baleen_dtype_t dtype) { return dtype >= BALEEN_F32 && dtype <= BALEEN_BF16; }
 
 }  // namespace baleen
