@@ -169,14 +169,14 @@ class Runner {
 
   Status run_stretches(std::size_t number, std::int64_t micro, std::int64_t turns) {
     const std::span<const Instruction> all = program_.segments[number].instructions;
-    std::vector<Stretch>& list = program_.sequences.at(number, static_cast<std::size_t>(micro));
+    std::vector<KeptStretch>& list = program_.sequences.at(number, static_cast<std::size_t>(micro));
     if (list.empty()) list = Sequences::cut(all, [&](const Instruction& i) { return due(i.guard, micro, turns); });
-    for (Stretch& stretch : list)
+    for (KeptStretch& stretch : list)
       BALEEN_TRY(run_stretch(stretch, all.subspan(stretch.first, stretch.last - stretch.first), micro, turns));
     return {};
   }
 
-  Status run_stretch(Stretch& stretch, std::span<const Instruction> instructions, std::int64_t micro,
+  Status run_stretch(KeptStretch& stretch, std::span<const Instruction> instructions, std::int64_t micro,
                      std::int64_t turns) {
     Sequences& sequences = program_.sequences;
     if (sequences.wants(stretch, launch_.stream) && sequences.begin(stretch))

@@ -21,21 +21,21 @@ Sequences::Sequences(Device& device)
 void Sequences::clear() {
   for (auto& by_micro : stretches_)
     for (auto& list : by_micro)
-      for (Stretch& stretch : list)
+      for (KeptStretch& stretch : list)
         if (stretch.sequence) power_->release(device_.handle(), stretch.sequence);
   stretches_.clear();
 }
 
-std::vector<Stretch>& Sequences::at(std::size_t segment, std::size_t micro) {
+std::vector<KeptStretch>& Sequences::at(std::size_t segment, std::size_t micro) {
   if (stretches_.size() <= segment) stretches_.resize(segment + 1);
   auto& by_micro = stretches_[segment];
   if (by_micro.size() <= micro) by_micro.resize(micro + 1);
   return by_micro[micro];
 }
 
-std::vector<Stretch> Sequences::cut(std::span<const Instruction> instructions,
-                                    const std::function<bool(const Instruction&)>& due) {
-  std::vector<Stretch> list;
+std::vector<KeptStretch> Sequences::cut(std::span<const Instruction> instructions,
+                                        const std::function<bool(const Instruction&)>& due) {
+  std::vector<KeptStretch> list;
   bool keeps = false;
   std::size_t launches = 0;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
@@ -47,36 +47,36 @@ std::vector<Stretch> Sequences::cut(std::span<const Instruction> instructions,
     }
     launches += is_due ? 1u : 0u;
     list.back().last = i + 1;
-    if (keeps && launches >= kLeast) list.back().state = Stretch::State::fresh;
+    if (keeps && launches >= kLeast) list.back().state = KeptStretch::State::fresh;
   }
   return list;
 }
 
-bool Sequences::wants(Stretch& stretch, void* stream) {
-  if (stretch.state == Stretch::State::fresh) {
-    stretch.state = Stretch::State::known;
+bool Sequences::wants(KeptStretch& stretch, void* stream) {
+  if (stretch.state == KeptStretch::State::fresh) {
+    stretch.state = KeptStretch::State::known;
     return false;
   }
   if (!stream_) stream_ = stream;
-  return stretch.state == Stretch::State::known && stream == stream_;
+  return stretch.state == KeptStretch::State::known && stream == stream_;
 }
 
-bool Sequences::begin(Stretch& stretch) {
-  stretch.state = Stretch::State::refused;
+bool Sequences::begin(KeptStretch& stretch) {
+  stretch.state = KeptStretch::State::refused;
   return static_cast<bool>(device_.check(power_->begin(device_.handle(), stream_)));
 }
 
-void Sequences::end(Stretch& stretch, bool enqueued) {
+void Sequences::end(KeptStretch& stretch, bool enqueued) {
   const bool ended{device_.check(power_->end(device_.handle(), stream_, &stretch.sequence))};
   if (enqueued && ended) {
-    stretch.state = Stretch::State::kept;
+    stretch.state = KeptStretch::State::kept;
     return;
   }
   if (ended) power_->release(device_.handle(), stretch.sequence);
   stretch.sequence = nullptr;
 }
 
-Status Sequences::replay(const Stretch& stretch, std::uint64_t seed, std::uint64_t step) {
+Status Sequences::replay(const KeptStretch& stretch, std::uint64_t seed, std::uint64_t step) {
   return device_.check(power_->replay(device_.handle(), stream_, stretch.sequence, seed, step));
 }
 

@@ -136,7 +136,7 @@ BALEEN_ASSERT_SIZE(baleen_compute_limits_t, 24);
 typedef uint32_t baleen_memory_flags_t;
 enum {
     BALEEN_MEMORY_HOST_REACHES = 1u << 0, /* the host reads and writes private and shared arenas by their addresses */
-    BALEEN_MEMORY_OF_RANK = 1u << 1 /* `memory_bytes` of the info is for this rank; else for all ranks of the host */
+    BALEEN_MEMORY_OF_RANK = 1u << 1       /* info's `memory_bytes` is for this rank; else for all ranks of the host */
 };
 typedef struct baleen_device_memory_t {
     uint64_t size;
@@ -155,8 +155,8 @@ BALEEN_ASSERT_SIZE(baleen_device_memory_t, 48);
 #define BALEEN_SEQUENCES "baleen.compute.sequences/1"
 typedef struct baleen_sequences_t {
     uint64_t size;
-    /* What this thread launches, zeroes and copies on the stream from now on is kept and not run, until `end`. Meanwhile
-     * the stream neither waits nor signals nor is synchronized. What is launched has been launched before. */
+    /* What this thread launches, zeroes and copies on the stream from now on, until `end`, is kept and not run.
+     * Meanwhile the stream neither waits nor signals nor is synchronized. What is launched has been launched before. */
     baleen_status_t (*begin)(void* device, void* stream);
     /* UNSUPPORTED where something could not be kept, and after any failure since `begin`: then nothing of it has run or
      * will. */

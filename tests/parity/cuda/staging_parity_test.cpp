@@ -1,4 +1,4 @@
-/// \file Two ranks on devices whose memory their transport does not reach: the same losses as on the processor.
+/// \file Several ranks on devices whose memory their transport does not reach: the same losses as on the processor.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ struct Case {
   std::vector<std::string> arguments;
 };
 
-const std::vector<std::string> kGpt{"layers=1",  "dim=12",      "heads=2",      "batch=4",
+const std::vector<std::string> kGpt{"layers=1",  "dim=12",      "heads=4",      "batch=8",
                                     "context=8", "dropout=0.1", "accumulate=2", "clip=0.5"};
 
 const Case kData{"data", "strategy = \"data\"\nbucket_mb = 0.02\n", "gpt", kGpt};
@@ -26,7 +26,21 @@ constexpr const char* kCpu = "[compute]\nplugin = \"cpu\"\n";
 /// The largest gradient goes in several pieces of 4 KiB.
 constexpr const char* kInPieces = "[memory]\npinned_mb = 0.02\n";
 
-class Staging : public testing::TestWithParam<std::string> {
+/// Of the transport's section, by name; with as many ranks.
+struct Over {
+  const char* name;
+  const char* section;
+  int ranks;
+};
+void PrintTo(const Over& over, std::ostream* out) { *out << over.name; }
+
+constexpr Over kOver[] = {
+    {"shm", "plugin = \"shm\"\n", 2},
+    {"ucx", "plugin = \"ucx\"\n", 2},
+    {"both", "inside = \"shm\"\nbetween = \"ucx\"\nranks_per_host = 2\n", 4},
+};
+
+class Staging : public testing::TestWithParam<Over> {
  protected:
   const TemporaryFolder folder_;
 
@@ -34,14 +48,15 @@ class Staging : public testing::TestWithParam<std::string> {
     std::vector<double> losses;
     std::string log, checkpoint;
   };
-  /// Twenty steps on two ranks; `sections`: of the manifest, behind [compute].
+  /// Twenty steps; `sections`: of the manifest, behind [compute].
   Outcome run(const Case& c, const std::string& compute, const std::string& sections,
               const std::vector<std::string>& options = {}) const {
     const std::string log = folder_ / "log.jsonl", file = folder_ / "end.safetensors";
     std::vector<std::string> command{"run", "--steps", "20", "--log-json", log, "--save", file};
     command.insert(command.end(), options.begin(), options.end());
-    const std::string manifest = manifest_of(
-        {{c.axis, 2}}, compute + sections + "[transport]\nplugin = \"" + GetParam() + "\"\n[[plan]]\n" + c.plan);
+    const std::string manifest =
+        manifest_of({{c.axis, GetParam().ranks}},
+                    compute + sections + "[transport]\n" + GetParam().section + "[[plan]]\n" + c.plan);
     const ProcessResult result = run_parity(command, c.script, manifest, c.arguments);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     const std::string text = read_file(log);
@@ -61,7 +76,7 @@ class Staging : public testing::TestWithParam<std::string> {
     EXPECT_EQ(processor.log.find("planned_bytes.pinned"), std::string::npos) << "the host copies its own memory";
   }
 };
-INSTANTIATE_TEST_SUITE_P(Over, Staging, testing::Values("shm", "ucx"), [](const auto& over) { return over.param; });
+INSTANTIATE_TEST_SUITE_P(Over, Staging, testing::ValuesIn(kOver), [](const auto& over) { return over.param.name; });
 
 TEST_P(Staging, TrainsCopies) { expect_same(kData); }
 TEST_P(Staging, TrainsShards) { expect_same(kShards); }

@@ -46,5 +46,22 @@ TEST(LaunchLog, NamesTheIdItsPlaceAndItsOp) {
   EXPECT_EQ(negative.code, BALEEN_INVALID);
 }
 
+/// They come again under their old numbers, in later steps.
+TEST(LaunchLog, RemembersKeptLaunches) {
+  LaunchLog log;
+  const std::vector<unsigned> numbers{log.begin(label("first"), 1, 2), log.begin(label("tokens", {5, -100}), 1, 2)};
+  EXPECT_EQ(log.micro(), 2u);
+  const auto all = log.keep(numbers);
+  for (std::uint64_t step = 2; step < 6000; ++step) log.begin(all, step, 2);
+  EXPECT_EQ(log.wrong_id(record(numbers[1], 7, 9)).text(),
+            "tokens: id 9 at position 7 is outside [0, 5) and is not the ignored -100 in step 5999");
+  EXPECT_NE(log.wrong_id(record(numbers[0], 7, 9)).message.find("too long ago"), std::string::npos);
+  log.settle();
+  log.begin(all, 6000, 2);
+  EXPECT_EQ(log.pending(),
+            "in step 6000, micro-batch 2, in a sequence of 2 launches from matmul `first` to fp32 [2, 3] to matmul "
+            "`tokens` to fp32 [2, 3]");
+}
+
 }  // namespace
 }  // namespace baleen::cuda
