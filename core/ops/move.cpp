@@ -20,11 +20,12 @@ Result<Types> infer_accumulate(const InferContext& context) {
   return Types{acc.type};
 }
 
-Result<Values> gradient(Graph&, const Op& op, const Values& cotangents, const std::vector<bool>& wanted) {
+Result<Values> gradient(Graph& graph, const Op& op, const Values& cotangents, const std::vector<bool>& wanted) {
+  Builder build(graph);
   Values result(op.inputs.size(), kNone);
   for (std::size_t i = 0; i < result.size(); ++i)
-    if (wanted[i]) result[i] = cotangents[0];
-  return result;
+    if (wanted[i]) result[i] = build.cast(cotangents[0], graph.value(op.inputs[i]).dtype);
+  return build.finish(result);
 }
 
 Iteration iteration(const Graph& graph, const Op& op) {
@@ -39,7 +40,7 @@ Iteration iteration(const Graph& graph, const Op& op) {
 
 Result<Values> expand_accumulate(Graph& graph, const Op& op) {
   Builder build(graph);
-  return build.finish({build.binary(BALEEN_X_ADD, op.inputs[0], op.inputs[1])});
+  return build.finish({build.binary(BALEEN_X_ADD, op.inputs[0], op.inputs[1], graph.value(op.outputs[0]).dtype)});
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ Result<Values> gradient(Graph& graph, const Op& op, const Values& cotangents, co
   Builder build(graph);
   Values made = build.many("norm_grad", inputs,
                            {{"kind", op.attributes.text("kind")}, {"bias", Attributes::ints({bias})}}, bias ? 3 : 2);
+  if (bias && wanted[2]) made[2] = build.cast(made[2], graph.value(op.inputs[2]).dtype);
   for (std::size_t i = 0; i < made.size(); ++i)
     if (!wanted[i]) made[i] = kNone;
   return build.finish(made);

@@ -77,6 +77,8 @@ Status GradientVerbs::replace(std::uint64_t number, ValueId gradient, ValueId va
   if (summed.role == Role::activation) summed.role = Role::gradient;
   for (std::size_t d = 0; d < summed.rank(); ++d)
     if (summed.axes[d].empty() && d < type.axes.size()) summed.axes[d] = type.axes[d];
+  if (Value& before = graph_.value(gradients_.all[at].gradient); before.id != gradient && before.role == Role::gradient)
+    before.role = Role::activation;
   gradients_.all[at] = {gradient, value};
   return {};
 }

@@ -1,6 +1,7 @@
 /// \file Runs the phases in order and verifies the graph after each.
 #include "core/plan/plan.hpp"
 
+#include "baleen/dtype.hpp"
 #include "core/plan/annotations.hpp"
 #include "core/plan/complete_request.hpp"
 #include "core/plan/convert.hpp"
@@ -47,6 +48,15 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
   BALEEN_TRY(phases.after("fuse pointwise", scheduled.graph));
   scheduled.turns = std::move(turns);
   return scheduled;
+}
+
+baleen_dtype_t coarsest_dtype(const Graph& graph, baleen_dtype_t coarsest) {
+  for (OpId id : graph.ops())
+    for (ValueId v : graph.op(id).outputs)
+      if (const baleen_dtype_t own = graph.value(v).dtype;
+          is_floating(own) && dtype_digits(own) < dtype_digits(coarsest))
+        coarsest = own;
+  return coarsest;
 }
 
 /// How persistent tensors lie between programs, by name.
@@ -185,6 +195,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY(placer.place_whole(initial, initialize));
   BALEEN_TRY_ASSIGN(plan.initialize, schedule(std::move(initial), 1, initialize));
   plan.scalars = std::move(update.scalars);
+  plan.coarsest = coarsest_dtype(job.train, job.dtype);
   plan.stops = std::move(update.stops);
   BALEEN_TRY_ASSIGN(plan.train, schedule(std::move(job.train), job.accumulate, train, train_turns));
 

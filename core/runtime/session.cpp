@@ -318,6 +318,7 @@ std::int64_t Session::steps() const { return impl_->options.steps; }
 std::int64_t Session::steps_done() const { return impl_->steps_done; }
 std::int64_t Session::position() const { return impl_->reader ? impl_->reader->position() : 0; }
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
+baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }
 const std::map<std::string, std::uint64_t>& Session::planned_bytes() const { return impl_->planned; }
 std::uint64_t Session::working_bytes() const { return impl_->working.total(); }

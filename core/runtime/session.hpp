@@ -57,6 +57,8 @@ class Session {
   /// The row of the train stream after the last one trained on: the data's cursor.
   std::int64_t position() const;
   const std::shared_ptr<Dataset>& data() const;
+  /// The floating dtype of fewest digits that a training step computes in.
+  baleen_dtype_t coarsest_dtype() const;
 
   /// Persistent tensors by name, to and from host memory (the whole, row-major, dtype as in the plan). With several
   /// ranks all of them call it, for the same tensors in the same order.

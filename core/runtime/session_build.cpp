@@ -6,6 +6,7 @@ namespace baleen {
 Status Session::Impl::compile(Plan plan) {
   scalars = std::move(plan.scalars);
   stops = std::move(plan.stops);
+  coarsest = plan.coarsest;
   const std::int64_t micro_batches = plan.train.micro_batches;
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   BALEEN_TRY(compile_all(std::move(plan), device, at));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/ops/ops.hpp"
+#include "support/reference_expression.hpp"
 
 namespace baleen::test {
 
@@ -21,7 +22,7 @@ std::int64_t CaseBuilder::integer(std::int64_t low, std::int64_t high) {
   return std::uniform_int_distribution<std::int64_t>(low, high)(rng_);
 }
 
-std::int64_t CaseBuilder::extent() { return even_ ? 2 * integer(1, 2) : integer(1, 4); }
+std::int64_t CaseBuilder::extent() { return manner_.even ? 2 * integer(1, 2) : integer(1, 4); }
 
 Shape CaseBuilder::shape(std::size_t rank) {
   Shape result;
@@ -37,23 +38,31 @@ ValueId CaseBuilder::source(const Shape& shape, baleen_dtype_t dtype, std::vecto
   return *made;
 }
 
+ValueId CaseBuilder::floats(const Shape& shape, std::vector<double> numbers) {
+  if (!manner_.mixed) return source(shape, BALEEN_F64, std::move(numbers));
+  constexpr baleen_dtype_t kDtypes[] = {BALEEN_F32, BALEEN_BF16, BALEEN_F16};
+  const baleen_dtype_t dtype = kDtypes[std::uniform_int_distribution<int>(0, 2)(dtypes_)];
+  for (double& x : numbers) x = rounded(x, dtype);
+  return source(shape, dtype, std::move(numbers));
+}
+
 ValueId CaseBuilder::normal(const Shape& shape) {
   std::vector<double> numbers(static_cast<std::size_t>(element_count(shape)));
   for (double& x : numbers) x = std::normal_distribution<double>()(rng_);
-  return source(shape, BALEEN_F64, std::move(numbers));
+  return floats(shape, std::move(numbers));
 }
 
 ValueId CaseBuilder::positive(const Shape& shape) {
   std::vector<double> numbers(static_cast<std::size_t>(element_count(shape)));
   for (double& x : numbers) x = std::uniform_real_distribution<double>(0.5, 2)(rng_);
-  return source(shape, BALEEN_F64, std::move(numbers));
+  return floats(shape, std::move(numbers));
 }
 
 ValueId CaseBuilder::distinct(const Shape& shape) {
   std::vector<double> numbers(static_cast<std::size_t>(element_count(shape)));
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.5 * static_cast<double>(i) - 2;
   std::shuffle(numbers.begin(), numbers.end(), rng_);
-  return source(shape, BALEEN_F64, std::move(numbers));
+  return floats(shape, std::move(numbers));
 }
 
 ValueId CaseBuilder::ids(const Shape& shape, std::int64_t low, std::int64_t high) {
@@ -72,8 +81,8 @@ OpId CaseBuilder::op(const std::string& kind, std::vector<ValueId> inputs, Attri
   return graph_.value(append(kind, std::move(inputs), std::move(attributes))[0]).producer;
 }
 
-BuiltCase::BuiltCase(const OpCase& op_case, std::uint64_t seed, bool even) {
-  CaseBuilder builder(graph, seed, even);
+BuiltCase::BuiltCase(const OpCase& op_case, std::uint64_t seed, CaseManner manner) {
+  CaseBuilder builder(graph, seed, manner);
   op = graph.op(op_case.build(builder));
   data = builder.data();
   ReferenceInterpreter interpreter(graph);

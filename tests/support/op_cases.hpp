@@ -15,11 +15,17 @@ namespace baleen::test {
 /// The built-in kinds.
 const OpRegistry& builtin_ops();
 
-/// Declares fp64 sources with random numbers in a graph, and ops over them. A failure throws std::runtime_error.
+/// What the extents and the numbers of a case are like.
+struct CaseManner {
+  bool even = false;   ///< extents are 2 or 4, so that every dimension can be cut in two
+  bool mixed = false;  ///< sources are fp32, bf16 or fp16, each at random; else fp64
+};
+
+/// Declares sources with random numbers in a graph, and ops over them. A failure throws std::runtime_error.
 class CaseBuilder {
  public:
-  /// `even`: extents are 2 or 4, so that every dimension can be cut in two.
-  CaseBuilder(Graph& graph, std::uint64_t seed, bool even = false) : graph_(graph), rng_(seed), even_(even) {}
+  CaseBuilder(Graph& graph, std::uint64_t seed, CaseManner manner = {})
+      : graph_(graph), rng_(seed), dtypes_(seed + 1), manner_(manner) {}
 
   /// A random extent, 1 to 4.
   std::int64_t extent();
@@ -41,10 +47,11 @@ class CaseBuilder {
 
  private:
   ValueId source(const Shape& shape, baleen_dtype_t dtype, std::vector<double> numbers);
+  ValueId floats(const Shape& shape, std::vector<double> numbers);
 
   Graph& graph_;
-  std::mt19937_64 rng_;
-  bool even_;
+  std::mt19937_64 rng_, dtypes_;
+  CaseManner manner_;
   std::map<std::string, std::vector<double>> data_;
 };
 
@@ -72,7 +79,7 @@ struct BuiltCase {
   Op op;
   std::map<ValueId, Tensor> values;  ///< of the op's inputs and outputs
 
-  BuiltCase(const OpCase& op_case, std::uint64_t seed, bool even = false);
+  BuiltCase(const OpCase& op_case, std::uint64_t seed, CaseManner manner = {});
   BuiltCase(const BuiltCase&) = delete;
   BuiltCase& operator=(const BuiltCase&) = delete;
 };

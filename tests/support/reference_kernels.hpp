@@ -21,6 +21,9 @@ struct Call {
 };
 using Kernel = void (*)(Call& call);
 
+/// Results of 16 bits become what is stored of them.
+void round_halves(Call& call);
+
 void add_basic_kernels(std::map<std::string, Kernel>& kernels);
 void add_network_kernels(std::map<std::string, Kernel>& kernels);
 void add_attention_kernels(std::map<std::string, Kernel>& kernels);

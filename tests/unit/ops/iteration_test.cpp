@@ -174,7 +174,7 @@ TEST_P(IterationRule, NamesEveryDimension) {
 
 TEST_P(IterationRule, PartsCutAlongALetterMakeTheWhole) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const BuiltCase built(GetParam(), seed, true);
+    const BuiltCase built(GetParam(), seed, {.even = true});
     const Iteration iteration = built.op.kind->iteration(built.graph, built.op);
     for (char letter : letters_of(iteration)) {
       SCOPED_TRACE(GetParam().name + ", seed " + std::to_string(seed) + ", letter " + letter);
@@ -205,7 +205,7 @@ using Sets = std::vector<std::vector<std::uint32_t>>;
 Iteration iteration_of(const std::string& name) {
   for (const OpCase& c : test::op_cases())
     if (c.name == name) {
-      const BuiltCase built(c, 1, true);
+      const BuiltCase built(c, 1, {.even = true});
       return built.op.kind->iteration(built.graph, built.op);
     }
   throw std::runtime_error("no case " + name);

@@ -174,6 +174,7 @@ void SimulatedRanks::run_kernel(const Op& op) {
       call.dtypes.push_back(graph_.value(y).dtype);
     }
     kernel(call);
+    round_halves(call);
     for (std::size_t i = 0; i < op.outputs.size(); ++i)
       values_[op.outputs[i]].push_back(masked(op.outputs[i], rank, call.outputs[i]));
   }

@@ -99,6 +99,62 @@ TEST(PlanFusePointwise, AValueThatOnlyTheGroupReadsIsNoResult) {
   EXPECT_EQ(pointwise_ops(fused(m.graph)).at(0)->outputs.size(), 1u);
 }
 
+// --- 16 bits
+
+/// A pointwise op whose result is `dtype`.
+ValueId typed(GraphMaker& m, std::vector<ValueId> inputs, Expression e, std::uint32_t result, baleen_dtype_t dtype) {
+  return m.op(
+      "pointwise", std::move(inputs),
+      {{"expression", std::move(e)}, {"results", Attributes::ints({result})}, {"dtype", Attributes::ints({dtype})}});
+}
+
+ValueId typed(GraphMaker& m, std::uint32_t opcode, ValueId a, ValueId b, baleen_dtype_t dtype) {
+  Expression e;
+  const auto result = e.binary(opcode, e.input(0), e.input(1));
+  return typed(m, {a, b}, std::move(e), result, dtype);
+}
+
+ValueId cast(GraphMaker& m, ValueId x, baleen_dtype_t dtype) {
+  Expression e;
+  const auto result = e.input(0);
+  return typed(m, {x}, std::move(e), result, dtype);
+}
+
+/// fp32 to 16 bits and back, sums of both, and a value in 16 bits that others read too.
+TEST(PlanFusePointwise, AValueOf16BitsIsRoundedWhereItIsNoLongerStored) {
+  for (const baleen_dtype_t half : {BALEEN_BF16, BALEEN_F16}) {
+    GraphMaker m(BALEEN_F32);
+    const ValueId x = m.parameter("x", {3, 5}), y = m.parameter("y", {3, 5});
+    const ValueId narrow = cast(m, x, half), product = typed(m, BALEEN_X_MUL, narrow, y, half);
+    const ValueId sum = m.binary(BALEEN_X_ADD, product, narrow), wide = typed(m, BALEEN_X_ADD, sum, y, BALEEN_F32);
+    m.output("product", product);
+    m.output("wide", m.binary(BALEEN_X_MUL, wide, wide));
+    m.output("back", cast(m, m.unary(BALEEN_X_TANH, sum), BALEEN_F32));
+    const ScheduledGraph scheduled = fused(m.graph);
+    ASSERT_EQ(pointwise_ops(scheduled).size(), 1u) << print(scheduled.graph);
+    EXPECT_GE(count_opcode(scheduled, BALEEN_X_ROUND), 3);
+    expect_same_bits(m.graph, 1, 7);
+  }
+}
+
+/// A gradient in 16 bits, widened for its norm and for the update: the wide numbers are never stored.
+TEST(PlanFusePointwise, AWideningIsComputedByEachReader) {
+  GraphMaker m(BALEEN_F32);
+  const ValueId x = cast(m, m.parameter("x", {3, 5}), BALEEN_BF16);
+  const ValueId stored = m.op("copy", {x}), wide = cast(m, stored, BALEEN_F32);
+  const ValueId norm = m.unary(BALEEN_X_SQRT, m.sum(m.binary(BALEEN_X_MUL, wide, wide), {0, 1}));
+  m.output("y", m.binary(BALEEN_X_DIV, wide, norm));
+  const ScheduledGraph scheduled = fused(m.graph);
+  int readers = 0;
+  for (const Op* op : pointwise_ops(scheduled)) {
+    const bool reads = std::find(op->inputs.begin(), op->inputs.end(), stored) != op->inputs.end();
+    readers += reads;
+    EXPECT_EQ(op->outputs.size(), 1u) << print(scheduled.graph);
+  }
+  EXPECT_EQ(readers, 2);
+  expect_same_bits(m.graph, 1, 8);
+}
+
 /// The limit is on what a tile reads, not on what it computes on the way.
 TEST(PlanFusePointwise, ALongChainOfFewOperandsBecomesOneOp) {
   GraphMaker m;

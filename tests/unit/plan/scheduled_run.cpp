@@ -137,6 +137,7 @@ std::vector<Tensor> ScheduledRun::call(const Op& op, const std::vector<Tensor>& 
     call.dtypes.push_back(graph_.value(op.outputs[i]).dtype);
   }
   kernels().at(op.kind->name)(call);
+  round_halves(call);
   return std::move(call.outputs);
 }
 

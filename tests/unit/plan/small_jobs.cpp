@@ -29,13 +29,14 @@ ValueId counted(GraphMaker& m, ValueId targets) {
   const auto one = e.binary(BALEEN_X_NE, e.input(0), e.constant(static_cast<double>(kMasked)));
   return m.op(
       "pointwise", {targets},
-      {{"expression", std::move(e)}, {"results", Attributes::ints({one})}, {"dtype", Attributes::ints({BALEEN_F64})}});
+      {{"expression", std::move(e)}, {"results", Attributes::ints({one})}, {"dtype", Attributes::ints({m.floats})}});
 }
 
 /// A graph whose parameters are also written into the job.
 struct JobMaker : GraphMaker {
+  using GraphMaker::GraphMaker;
   ValueId trained(const std::string& name, Shape shape) {
-    job.parameters.push_back({name, {BALEEN_F64, shape, {}}, {Initializer::Kind::normal, 0, 0.5}, "test"});
+    job.parameters.push_back({name, {floats, shape, {}}, {Initializer::Kind::normal, 0, 0.5}, "test"});
     return parameter(name, std::move(shape));
   }
   ValueId add(ValueId a, ValueId b) { return binary(BALEEN_X_ADD, a, b); }
@@ -45,7 +46,7 @@ struct JobMaker : GraphMaker {
     job.train = std::move(graph);
     job.optimizer = {"sgd", {{"lr", {0.1, "test"}}}, {}, "test"};
     job.batch = batch;
-    job.dtype = BALEEN_F64;
+    job.dtype = floats;
     return std::move(job);
   }
   Job job;
@@ -72,8 +73,8 @@ const Registry& plugins() {
   return found;
 }
 
-Job gpt_job(std::int64_t batch) {
-  JobMaker m;
+Job gpt_job(std::int64_t batch, baleen_dtype_t dtype) {
+  JobMaker m(dtype);
   const ValueId tokens = m.batch("tokens", {batch, 4}, BALEEN_I32),
                 targets = m.batch("targets", {batch, 4}, BALEEN_I32);
   ValueId x = m.op("embedding", {m.trained("embedding.table", {5, 4}), tokens});
@@ -90,8 +91,8 @@ Job gpt_job(std::int64_t batch) {
   return job;
 }
 
-Job affine_job(std::int64_t batch) {
-  JobMaker m;
+Job affine_job(std::int64_t batch, baleen_dtype_t dtype) {
+  JobMaker m(dtype);
   const ValueId x = m.batch("x", {batch, 3});
   const ValueId y =
       m.add(m.matmul("bi,io->bo", x, m.trained("up.weight", {3, 4})), m.reshape(m.trained("up.bias", {4}), {1, 4}));
@@ -102,7 +103,7 @@ Job affine_job(std::int64_t batch) {
                             {{"expression", std::move(e)},
                              {"results", Attributes::ints({one})},
                              {"shape", Attributes::ints({})},
-                             {"dtype", Attributes::ints({BALEEN_F64})}});
+                             {"dtype", Attributes::ints({m.floats})}});
   return m.finish(batch, loss, m.scale(ones, static_cast<double>(batch)));
 }
 

@@ -17,18 +17,18 @@ T take(Result<T> result) {
 
 }  // namespace
 
-GraphMaker::GraphMaker() : graph(&test::ops()) {}
+GraphMaker::GraphMaker(baleen_dtype_t dtype) : graph(&test::ops()), floats(dtype) {}
 
 ValueId GraphMaker::parameter(const std::string& name, Shape shape) {
-  return take(graph.parameter(name, {BALEEN_F64, std::move(shape), {}}));
+  return take(graph.parameter(name, {floats, std::move(shape), {}}));
 }
 ValueId GraphMaker::state(const std::string& name, Shape shape) {
-  return take(graph.state(name, {BALEEN_F64, std::move(shape), {}}));
+  return take(graph.state(name, {floats, std::move(shape), {}}));
 }
-ValueId GraphMaker::batch(const std::string& name, Shape shape, baleen_dtype_t dtype) {
+ValueId GraphMaker::batch(const std::string& name, Shape shape, std::optional<baleen_dtype_t> dtype) {
   std::vector<std::string> axes(shape.size());
   if (!axes.empty()) axes[0] = "batch";
-  return take(graph.input(name, {dtype, std::move(shape), std::move(axes)}));
+  return take(graph.input(name, {dtype.value_or(floats), std::move(shape), std::move(axes)}));
 }
 ValueId GraphMaker::op(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
                        const std::string& name) {

@@ -1,5 +1,6 @@
 /// \file Small graphs for tests of programs.
 #pragma once
+#include <optional>
 #include <random>
 
 #include "core/graph/graph.hpp"
@@ -9,12 +10,13 @@ namespace baleen::test {
 /// Appends to a graph; errors are thrown, since these graphs are ours.
 class GraphMaker {
  public:
-  GraphMaker();
+  /// `floats`: the dtype of what the graph's sources hold.
+  explicit GraphMaker(baleen_dtype_t floats = BALEEN_F64);
 
   ValueId parameter(const std::string& name, Shape shape);
   ValueId state(const std::string& name, Shape shape);
   /// With the logical axis "batch" on dimension 0, so that it can be cut.
-  ValueId batch(const std::string& name, Shape shape, baleen_dtype_t dtype = BALEEN_F64);
+  ValueId batch(const std::string& name, Shape shape, std::optional<baleen_dtype_t> dtype = {});
   ValueId op(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
              const std::string& name = {});
   std::vector<ValueId> ops(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {});
@@ -33,6 +35,7 @@ class GraphMaker {
   const Shape& shape(ValueId v) const { return graph.value(v).shape; }
 
   Graph graph;
+  const baleen_dtype_t floats;
 };
 
 /// A network with dropout, norm, softmax loss, its gradients, a momentum update with clipping: all that a step of

@@ -1,0 +1,70 @@
+/// \file What the strategy `precision` cannot be asked for: each with file, line, the bad value and the fix, before any
+/// work.
+#include <gtest/gtest.h>
+
+#include "parity/precision/precision_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+struct Bad {
+  std::string name;
+  std::string options;
+  std::vector<std::string> says;
+};
+
+void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.name; }
+
+class BadPrecision : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadPrecision, IsRefusedWithThePlaceAndTheFix) {
+  const std::string manifest = manifest_of({{"data", 1}}, plan_entry("precision", GetParam().options));
+  const ProcessResult result = run_parity({"run", "--steps", "1"}, "gpt", manifest, {});
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  EXPECT_NE(result.err.find("ranks.toml:"), std::string::npos) << result.err;
+  for (const std::string& words : GetParam().says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
+}
+
+std::vector<Bad> all() {
+  const std::string fp16 = "dtype = \"fp16\"\n";
+  return {
+      {"NoDtype", "", {"option `dtype` is required"}},
+      {"UnknownDtype", "dtype = \"bf61\"\n", {"ranks.toml:8:", "unknown choice `bf61`", "did you mean `bf16`?"}},
+      {"Fp32", "dtype = \"fp32\"\n", {"unknown choice `fp32`"}},
+      {"ScaleZero", fp16 + "loss_scale = 0\n", {"ranks.toml:9:", "option `loss_scale` must be from", "not 0"}},
+      {"ScaleBelowZero", fp16 + "loss_scale = -8\n", {"option `loss_scale` must be from", "not -8"}},
+      {"UnknownScaling", fp16 + "loss_scale = \"dynamics\"\n", {"unknown choice `dynamics`; did you mean `dynamic`?"}},
+      {"ScaleOfAnotherType", fp16 + "loss_scale = true\n", {"option `loss_scale` takes a number"}},
+      {"FirstScaleBelowZero", fp16 + "initial_scale = -1\n", {"option `initial_scale` must be from", "not -1"}},
+      {"FirstScaleBelowTheSmallest",
+       fp16 + "initial_scale = 2\nmin_scale = 8\n",
+       {"`initial_scale` is 2", "below `min_scale`, 8", "begin at it or above"}},
+      {"NoInterval", fp16 + "growth_interval = 0\n", {"option `growth_interval` must be from 1 to", "not 0"}},
+      {"GrowthThatShrinks", fp16 + "growth_factor = 0.5\n", {"option `growth_factor` must be from 1 to", "not 0.5"}},
+      {"BackoffThatGrows", fp16 + "backoff_factor = 2\n", {"option `backoff_factor` must be from", "not 2"}},
+      {"NoPatience", fp16 + "patience = 0\n", {"option `patience` must be from 1 to", "not 0"}},
+      {"UnknownGradients", fp16 + "gradients = \"fp16\"\n", {"unknown choice `fp16`"}},
+      {"UnknownOption", fp16 + "loss_scal = 2\n", {"unknown option `loss_scal`; did you mean `loss_scale`?"}},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadPrecision, testing::ValuesIn(all()), [](const auto& info) { return info.param.name; });
+
+TEST(PrecisionOfADevice, ThatItLacksIsRefusedWhereThePlanAsksForIt) {
+  for (const char* dtype : {"bf16", "fp16"}) {
+    const std::string manifest = manifest_of({{"data", 1}}, precision(dtype)) + "[compute]\nplugin = \"single\"\n";
+    for (const char* command : {"run", "plan"}) {
+      const ProcessResult result = run_parity({command, "--plugin-path", SINGLE_FOLDER}, "gpt", manifest, {});
+      EXPECT_NE(result.exit_code, 0) << result.out;
+      for (const std::string& words :
+           {std::string("ranks.toml:7:12"),
+            "the device cannot compute `pointwise` of fp32 [256, 24] to " + std::string(dtype),
+            std::string("another dtype, or another compute plugin")})
+        EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace baleen::test
