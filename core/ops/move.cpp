@@ -40,8 +40,7 @@ Iteration iteration(const Graph& graph, const Op& op) {
 
 Result<Values> expand_accumulate(Graph& graph, const Op& op) {
   Builder build(graph);
-  return build.finish(
-      {build.binary(BALEEN_X_ADD, op.inputs[0], op.inputs[1], graph.value(op.outputs[0]).dtype)});
+  return build.finish({build.binary(BALEEN_X_ADD, op.inputs[0], op.inputs[1], graph.value(op.outputs[0]).dtype)});
 }
 
 }  // namespace

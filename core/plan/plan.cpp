@@ -53,7 +53,8 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
 baleen_dtype_t coarsest_dtype(const Graph& graph, baleen_dtype_t coarsest) {
   for (OpId id : graph.ops())
     for (ValueId v : graph.op(id).outputs)
-      if (const baleen_dtype_t own = graph.value(v).dtype; is_floating(own) && dtype_digits(own) < dtype_digits(coarsest))
+      if (const baleen_dtype_t own = graph.value(v).dtype;
+          is_floating(own) && dtype_digits(own) < dtype_digits(coarsest))
         coarsest = own;
   return coarsest;
 }

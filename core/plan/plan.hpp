@@ -66,12 +66,12 @@ struct Plan {
   std::vector<PersistentSpec> persistent;
   std::vector<ScalarSpec> scalars;  ///< of the train graph; "lr" is the first group's rate where the optimizer has one
   ScheduledGraph initialize;        ///< fills every persistent tensor
-  ScheduledGraph train;             ///< outputs "loss", "weight", metrics, "gradient_norm", facts; "applied": does it count?
+  ScheduledGraph train;  ///< outputs "loss", "weight", metrics, "gradient_norm", facts; "applied": does it count?
   std::optional<ScheduledGraph> evaluate;
   std::optional<ScheduledGraph> generate;
   std::vector<StopRule> stops;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
-  std::vector<std::string> notes;  ///< lines for the user, of annotations and strategies
+  std::vector<std::string> notes;        ///< lines for the user, of annotations and strategies
 };
 
 /// Called after each phase with its name and the graph, where it changed (for --print-passes).

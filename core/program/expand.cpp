@@ -23,12 +23,14 @@ Means means_of(const OpKind& kind) {
 
 }  // namespace
 
-Error OpEmitter::refuse(const Op& op, const std::string& why) const {
+Error OpEmitter::refuse(const Op& op, const std::string& why, const std::vector<ResultSpec>& results) const {
   std::string text = op.name + ": the device cannot compute `" + op.kind->name + "` of";
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const LoweredValue& value = lowered_.values[op.inputs[i]];
     text += (i ? ", " : " ") + std::string(dtype_name(value.dtype)) + " " + to_string(value.shape);
   }
+  for (std::size_t i = 0; i < results.size(); ++i)
+    text += (i ? ", " : " to ") + std::string(dtype_name(results[i].type.dtype));
   return unsupported(text + ", and " + why, op.where);
 }
 
@@ -133,7 +135,10 @@ Result<std::vector<LowValue>> OpEmitter::emit(Op op, const std::vector<ResultSpe
 /// The kind's expansion is written down in a graph of its own, so that nothing merges with ops of other sections.
 Result<std::vector<LowValue>> OpEmitter::expand(const Op& op, const std::vector<ResultSpec>& results,
                                                 std::uint32_t section, int depth) {
-  if (!op.kind->expand) return refuse(op, "the op has no expansion into others; choose another device or layer");
+  if (!op.kind->expand)
+    return refuse(op,
+                  "the op has no expansion into others; choose another layer, another dtype, or another compute plugin",
+                  results);
   if (depth == kDeepest) return refuse(op, "its expansion does not end");
   Graph scratch(lowered_.registry);
   scratch.context() = {op.phase, kNone, op.name, op.where};

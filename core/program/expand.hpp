@@ -39,7 +39,7 @@ class OpEmitter {
   void set_flat(LoweredValue& value, const Piece& piece) const;
   Status flatten(Op& op) const;
   Placement placement(LowValue value, std::size_t axis) const;
-  Error refuse(const Op& op, const std::string& why) const;
+  Error refuse(const Op& op, const std::string& why, const std::vector<ResultSpec>& results = {}) const;
 
   Lowered& lowered_;
   const Device& device_;

@@ -10,9 +10,12 @@ namespace baleen {
 /// Bytes of one element; 0 for a number that is no dtype.
 constexpr std::size_t dtype_size(baleen_dtype_t dtype) {
   switch (dtype) {
-    case BALEEN_F64: case BALEEN_I64: return 8;
-    case BALEEN_F32: case BALEEN_I32: return 4;
-    case BALEEN_F16: case BALEEN_BF16: return 2;
+    case BALEEN_F64:
+    case BALEEN_I64: return 8;
+    case BALEEN_F32:
+    case BALEEN_I32: return 4;
+    case BALEEN_F16:
+    case BALEEN_BF16: return 2;
     case BALEEN_U8: return 1;
     default: return 0;
   }

@@ -49,8 +49,7 @@ std::vector<Bad> all() {
   };
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadPrecision, testing::ValuesIn(all()),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, BadPrecision, testing::ValuesIn(all()), [](const auto& info) { return info.param.name; });
 
 TEST(PrecisionOfADevice, ThatItLacksIsRefusedWhereThePlanAsksForIt) {
   for (const char* dtype : {"bf16", "fp16"}) {
@@ -59,7 +58,8 @@ TEST(PrecisionOfADevice, ThatItLacksIsRefusedWhereThePlanAsksForIt) {
       const ProcessResult result = run_parity({command, "--plugin-path", SINGLE_FOLDER}, "gpt", manifest, {});
       EXPECT_NE(result.exit_code, 0) << result.out;
       for (const std::string& words :
-           {std::string("ranks.toml:7:12"), "the device cannot compute `pointwise` of fp32 [256, 24] to " + std::string(dtype),
+           {std::string("ranks.toml:7:12"),
+            "the device cannot compute `pointwise` of fp32 [256, 24] to " + std::string(dtype),
             std::string("another dtype, or another compute plugin")})
         EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
     }

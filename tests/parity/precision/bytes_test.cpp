@@ -20,9 +20,10 @@ Planned plan_large(int ranks, int stage, const std::string& gradients) {
   const std::string plan =
       stage == 0 ? plan_entry("data") : plan_entry("zero", "stage = " + std::to_string(stage) + "\n");
   const std::string memory = "[compute]\nmemory = 1000000000\n";  // MiB, of the host that all ranks share
-  return plan_of("plan/gpt_large",
-                 manifest_of({{"data", ranks}}, plan + precision("bf16", "gradients = \"" + gradients + "\"\n")) + memory,
-                 {"data=" BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
+  return plan_of(
+      "plan/gpt_large",
+      manifest_of({{"data", ranks}}, plan + precision("bf16", "gradients = \"" + gradients + "\"\n")) + memory,
+      {"data=" BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
 }
 
 class PrecisionTable : public ::testing::TestWithParam<std::tuple<int, std::string>> {};

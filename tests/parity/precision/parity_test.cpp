@@ -24,7 +24,8 @@ std::string zero(int stage, const std::string& options = {}) {
 }
 
 std::vector<double> losses(const Case& c, bool alone) {
-  const std::string manifest = alone ? manifest_of({{"data", 1}}, c.precision) : manifest_of(c.mesh, c.plan + c.precision);
+  const std::string manifest =
+      alone ? manifest_of({{"data", 1}}, c.precision) : manifest_of(c.mesh, c.plan + c.precision);
   const LoggedRun run = logged_run("gpt", manifest, c.arguments, 20);
   EXPECT_EQ(run.result.exit_code, 0) << run.result.out << run.result.err;
   return run.steps("loss");
@@ -64,8 +65,11 @@ std::vector<Case> cases() {
       {"data2_tensor2_fp16", {{"data", 2}, {"tensor", 2}}, data + tensor, fp16, micro},
       {"tensor4_2d_bf16", {{"tensor", 4}}, plan_entry("tensor", "mode = \"2d\"\n"), bf16, {"heads=4"}},
       {"tensor4_2d_fp32_gradients", {{"tensor", 4}}, plan_entry("tensor", "mode = \"2d\"\n"), wide, {"heads=4"}},
-      {"data2_tensor2_kept", {{"data", 2}, {"tensor", 2}}, zero(3) + tensor,
-       precision("bf16", "keep = [\"head.*\", \"*.up.*\"]\n"), micro},
+      {"data2_tensor2_kept",
+       {{"data", 2}, {"tensor", 2}},
+       zero(3) + tensor,
+       precision("bf16", "keep = [\"head.*\", \"*.up.*\"]\n"),
+       micro},
 #ifdef BALEEN_TEST_SEQUENCE
       {"sequence2_ring_bf16", {{"sequence", 2}}, plan_entry("sequence", "mode = \"ring\"\n"), bf16, {"heads=4"}},
       {"sequence2_ulysses_fp16", {{"sequence", 2}}, plan_entry("sequence", "mode = \"ulysses\"\n"), fp16, {"heads=4"}},

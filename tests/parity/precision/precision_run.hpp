@@ -27,7 +27,8 @@ struct LoggedRun {
       const std::string key = "\"" + fact + "\":";
       const std::size_t at = line.find(key);
       if (at == std::string::npos) continue;
-      const std::string number = line.substr(at + key.size(), line.find_first_of(",}", at + key.size()) - at - key.size());
+      const std::string number =
+          line.substr(at + key.size(), line.find_first_of(",}", at + key.size()) - at - key.size());
       numbers.push_back(number == "null" || number[0] == '"' ? NAN : std::stod(number));
     }
     return numbers;

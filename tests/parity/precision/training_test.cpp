@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <numeric>
 
+#include "parity/precision/precision_run.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
-#include "parity/precision/precision_run.hpp"
 
 namespace baleen::test {
 namespace {
@@ -20,11 +20,11 @@ double end_of(const std::string& plan, int seed, const std::string& steps) {
   const std::string log = folder / "log.jsonl";
   ProcessOptions options;
   options.limit = std::chrono::minutes(10);
-  const ProcessResult result = run_baleen(
-      {"run", BALEEN_SOURCE_DIR "/tests/parity/precision/quarter_gpt.lua", "--manifest",
-       folder.write("ranks.toml", manifest_of({{"data", 1}}, plan)), "--seed", std::to_string(seed), "--steps", steps,
-       "--log-json", log, "--", "--data", kText},
-      options);
+  const ProcessResult result =
+      run_baleen({"run", BALEEN_SOURCE_DIR "/tests/parity/precision/quarter_gpt.lua", "--manifest",
+                  folder.write("ranks.toml", manifest_of({{"data", 1}}, plan)), "--seed", std::to_string(seed),
+                  "--steps", steps, "--log-json", log, "--", "--data", kText},
+                 options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const std::string text = read_file(log), key = "\"held_out_loss\":";
   const std::size_t at = text.rfind(key);

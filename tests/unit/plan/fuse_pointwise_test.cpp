@@ -103,10 +103,9 @@ TEST(PlanFusePointwise, AValueThatOnlyTheGroupReadsIsNoResult) {
 
 /// A pointwise op whose result is `dtype`.
 ValueId typed(GraphMaker& m, std::vector<ValueId> inputs, Expression e, std::uint32_t result, baleen_dtype_t dtype) {
-  return m.op("pointwise", std::move(inputs),
-              {{"expression", std::move(e)},
-               {"results", Attributes::ints({result})},
-               {"dtype", Attributes::ints({dtype})}});
+  return m.op(
+      "pointwise", std::move(inputs),
+      {{"expression", std::move(e)}, {"results", Attributes::ints({result})}, {"dtype", Attributes::ints({dtype})}});
 }
 
 ValueId typed(GraphMaker& m, std::uint32_t opcode, ValueId a, ValueId b, baleen_dtype_t dtype) {

@@ -70,8 +70,8 @@ TEST_F(PrecisionCasts, WhatFlowsBetweenProductsHasSixteenBits) {
     const Op& op = forward_.op(id);
     if (!op.kind->has(kPointwise) && !op.kind->has(kView)) continue;
     if (is_form(op) || op.inputs.empty()) continue;
-    const bool half = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                  [&](ValueId v) { return forward_.value(v).dtype == kHalf; });
+    const bool half =
+        std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return forward_.value(v).dtype == kHalf; });
     if (half) {
       EXPECT_EQ(forward_.value(op.outputs[0]).dtype, kHalf) << op.name;
     }
@@ -128,8 +128,8 @@ TEST(PrecisionGradients, HaveTheDtypeThatTheOptionSays) {
 
 /// In fp32 a sum of products is not rounded to 16 bits on its way.
 TEST(PrecisionGradients, OfFp32AreMadeByTheProductsThemselves) {
-  const Planned planned = plan_with_precision(
-      gpt_job(4, BALEEN_F32), options("bf16", {{"gradients", {std::string("fp32"), "test"}}}));
+  const Planned planned =
+      plan_with_precision(gpt_job(4, BALEEN_F32), options("bf16", {{"gradients", {std::string("fp32"), "test"}}}));
   const Graph& graph = planned.plan.train.graph;
   for (OpId id : graph.ops())
     if (is_cast(graph, graph.op(id))) {

@@ -108,8 +108,8 @@ TEST(LossScale, KeepsAliveWhatWouldUnderflow) {
 }
 
 TEST(LossScale, StopsTheRunWhereItNoLongerHelps) {
-  Steps steps(plan_with_precision(affine_job(2, BALEEN_F32), options({{"initial_scale", {4.0, "test"}},
-                                                                      {"patience", {std::int64_t{3}, "test"}}})),
+  Steps steps(plan_with_precision(affine_job(2, BALEEN_F32),
+                                  options({{"initial_scale", {4.0, "test"}}, {"patience", {std::int64_t{3}, "test"}}})),
               3);
   for (int skipped = 1; skipped <= 5; ++skipped) {
     steps.run({{"x", kOverflow}});

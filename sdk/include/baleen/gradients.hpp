@@ -1,0 +1,50 @@
+/// \file What a strategy may say of a job's gradients, between differentiation and the update.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "baleen/plugin.hpp"
+#include "baleen/strategy.h"
+
+namespace baleen {
+
+/// The verbs of `gradients` (strategy.h). Every method throws Failed where the core refuses.
+class Gradients {
+ public:
+  explicit Gradients(const baleen_gradients_t* gradients) : gradients_(gradients) {}
+
+  baleen_value_t seed() const { return gradients_->seed; }
+  baleen_dtype_t dtype() const { return gradients_->dtype; }
+  /// In parameter order; names are valid until the graph changes.
+  std::vector<baleen_gradient_t> all() const {
+    std::vector<baleen_gradient_t> list(gradients_->count(gradients_->self));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      list[i].size = sizeof(list[i]);
+      check(gradients_->read(gradients_->self, i, &list[i]));
+    }
+    return list;
+  }
+  void replace(std::size_t number, baleen_value_t gradient, baleen_value_t value) {
+    check(gradients_->replace(gradients_->self, number, gradient, value));
+  }
+  baleen_value_t norm() {
+    baleen_value_t norm = BALEEN_NONE;
+    check(gradients_->norm(gradients_->self, &norm));
+    return norm;
+  }
+  void apply(baleen_value_t condition) { check(gradients_->apply(gradients_->self, condition)); }
+  void show(std::string_view name, baleen_value_t scalar) {
+    check(gradients_->show(gradients_->self, abi(name), scalar));
+  }
+  void stop(baleen_value_t condition, std::string_view text) {
+    check(gradients_->stop(gradients_->self, condition, abi(text)));
+  }
+
+ private:
+  static void check(baleen_status_t status) {
+    if (status) throw Failed(status);
+  }
+  const baleen_gradients_t* gradients_;
+};
+
+}  // namespace baleen
