@@ -22,9 +22,8 @@ while [ $# -gt 0 ]; do
     *) usage >&2; exit 2 ;;
   esac
 done
-bench=$(find "$build" -name bench_device -type f | head -n 1)
 programs=("$build/bin/baleen" "$build/tests/test_conformance.compute" "$build/tests/test_conformance.cuda_cross_check"
-  "${bench:-$build/bin/bench_device}")
+  "$build/bin/bench_device")
 for needed in "${programs[@]}" "$build/lib/baleen/plugins/baleen_compute_cuda.so"; do
   [ -e "$needed" ] || { echo "error: there is no $needed; build it first" >&2; exit 2; }
 done

@@ -39,6 +39,19 @@ TEST_F(CudaParity, OfATransformerOnTheEmulatedDevice) {
   expect_same("gpt", kEmulated, {"dropout=0.1", "kv_heads=1", "layers=1", "batch=4", "accumulate=2", "documents=true"},
               4);
 }
+/// Products by cuBLASLt, attention by cuDNN's graphs, fp32 parameters. fp16 has a loss scale besides.
+TEST_F(CudaParity, OfATransformerIn16BitsOnTheEmulatedDevice) {
+  const std::vector<std::string> arguments{"layers=1", "batch=4", "context=16"};
+  for (const auto& [dtype, limit] : {std::pair{"bf16", 2e-3}, {"fp16", 5e-4}}) {
+    const std::string plan = std::string("[[plan]]\nstrategy = \"precision\"\ndtype = \"") + dtype + "\"\n";
+    const auto wanted = losses("gpt", "[compute]\nplugin = \"cpu\"\n" + plan, "fp32", arguments, 4);
+    const auto got = losses("gpt", kEmulated + plan, "fp32", arguments, 4);
+    ASSERT_EQ(wanted.size(), 4u);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_LE(std::abs(got[i] - wanted[i]), limit * std::abs(wanted[i])) << dtype << ", step " << i;
+  }
+}
 /// cuBLASLt's numbers: 4 is a bias, 36 GELU behind it, 164 that with its pre-activation kept, 192 GELU's gradient.
 TEST_F(CudaParity, IsReachedWithEpiloguesOfProducts) {
   const TemporaryFolder folder;
