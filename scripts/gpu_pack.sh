@@ -6,7 +6,8 @@ set -euo pipefail
 usage() {
   cat <<'TEXT'
 Usage: scripts/gpu_pack.sh [--build build/release] [--output baleen_gpu.tar.gz]
-Needs a build of the targets baleen, all plugins, test_conformance.compute and test_conformance.cuda_cross_check.
+Needs a build of the targets baleen, all plugins, test_conformance.compute, test_conformance.cuda_cross_check and
+bench_device.
 TEXT
 }
 
@@ -21,7 +22,9 @@ while [ $# -gt 0 ]; do
     *) usage >&2; exit 2 ;;
   esac
 done
-programs=("$build/bin/baleen" "$build/tests/test_conformance.compute" "$build/tests/test_conformance.cuda_cross_check")
+bench=$(find "$build" -name bench_device -type f | head -n 1)
+programs=("$build/bin/baleen" "$build/tests/test_conformance.compute" "$build/tests/test_conformance.cuda_cross_check"
+  "${bench:-$build/bin/bench_device}")
 for needed in "${programs[@]}" "$build/lib/baleen/plugins/baleen_compute_cuda.so"; do
   [ -e "$needed" ] || { echo "error: there is no $needed; build it first" >&2; exit 2; }
 done

@@ -88,7 +88,10 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   Job& job = run->script().job();
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
-  if (!wishes.alone) session.activations = setup.manifest.activations;
+  if (!wishes.alone) {
+    session.activations = setup.manifest.activations;
+    session.pinned = setup.manifest.pinned;
+  }
   if (setup.link && prepared.transport && !wishes.alone) {
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));
@@ -102,7 +105,8 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
   if (run->speaks() && !wishes.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
-  BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed));
+  const Place place = run->ranks_ ? run->ranks_->place() : Place();
+  BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed, place));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
   if (!with_monitors) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));

@@ -10,7 +10,9 @@
 #include "core/app/commands.hpp"
 #include "core/app/exit_code.hpp"
 #include "core/app/machine.hpp"
+#include "core/app/members.hpp"
 #include "core/plugin/kinds.hpp"
+#include "core/program/device_limits.hpp"
 
 namespace baleen::app {
 namespace {
@@ -85,6 +87,24 @@ std::set<std::string> try_plugins(const Registry& registry) {
   return usable;
 }
 
+/// What the compute plugins that load say of this machine's devices; with the manifest's options where it names one.
+void print_devices(const Setup& setup) {
+  std::printf("\ndevices\n");
+  for (const Descriptor& one : setup.registry.descriptors()) {
+    if (one.kind != "compute") continue;
+    const Result<Plugin> plugin = setup.registry.open(one);
+    if (!plugin) continue;
+    Member member{one, {}, {}, setup.manifest.folder()};
+    if (setup.manifest.compute.plugin == one.name) member.options = setup.manifest.compute.options;
+    const Result<SettingsStorage> settings = member.settings(0);
+    const auto devices = settings ? list_devices(*plugin, *settings->get()) : settings.error();
+    if (!devices) std::printf("  %-10s none: %s\n", one.name.c_str(), devices.error().text().c_str());
+    for (std::size_t i = 0; devices && i < devices->size(); ++i)
+      std::printf("  %-10s %s\n", (one.name + " " + std::to_string(i)).c_str(),
+                  limits_text((*devices)[i], true).c_str());
+  }
+}
+
 /// Prints what stops training; true where nothing does.
 bool print_missing(const std::set<std::string>& usable) {
   bool possible = true;
@@ -123,6 +143,7 @@ int doctor_command(const Setup& setup) {
   print_build();
   print_machine(machine);
   const std::set<std::string> usable = try_plugins(setup.registry);
+  print_devices(setup);
   std::printf("\n");
   const bool possible = print_missing(usable);
   print_advice(usable, machine);

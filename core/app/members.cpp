@@ -46,8 +46,10 @@ Member& member_of(std::vector<Member>& members, Descriptor descriptor, const std
 
 }  // namespace
 
-Result<SettingsStorage> Member::settings(std::uint64_t seed) const {
-  return SettingsStorage::build(descriptor, options, {seed, folder, where});
+Result<SettingsStorage> Member::settings(std::uint64_t seed, const Place& place) const {
+  return SettingsStorage::build(descriptor, options,
+                                {seed, folder, where, static_cast<std::uint32_t>(place.local_rank),
+                                 static_cast<std::uint32_t>(place.local_ranks)});
 }
 
 Result<Member> choose_compute(const Registry& registry, const Manifest& manifest, const PluginFlags& flags) {

@@ -8,6 +8,7 @@
 
 #include "baleen/result.hpp"
 #include "core/input/user_value.hpp"
+#include "core/launch/place.hpp"
 #include "core/manifest/manifest.hpp"
 #include "core/plugin/registry.hpp"
 #include "core/plugin/settings.hpp"
@@ -28,8 +29,8 @@ struct Member {
   std::string where;   ///< the place that named it, if one did
   std::string folder;  ///< what relative paths in its options are relative to
 
-  /// Checks the options against the schema.
-  Result<SettingsStorage> settings(std::uint64_t seed) const;
+  /// Checks the options against the schema. `place`: the rank's, by what is told of its host.
+  Result<SettingsStorage> settings(std::uint64_t seed, const Place& place = {}) const;
 };
 
 /// The compute plugin of the manifest, or the best. A flag of another compute plugin than the chosen is an error.

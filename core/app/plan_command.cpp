@@ -2,12 +2,15 @@
 #include <cstdio>
 #include <utility>
 
+#include "baleen/plugin.hpp"
 #include "core/app/assembly.hpp"
 #include "core/app/commands.hpp"
 #include "core/app/exit_code.hpp"
 #include "core/app/launch_run.hpp"
 #include "core/app/plan_report.hpp"
+#include "core/hierarchy/plugin_transport.hpp"
 #include "core/plan/strategies.hpp"
+#include "core/program/device_limits.hpp"
 #include "core/runtime/job_programs.hpp"
 #include "core/runtime/session_memory.hpp"
 
@@ -32,30 +35,34 @@ std::int64_t parameters_of(const Plan& plan) {
 /// Compiles for ranks and counts. The device is one of this machine, told that `ranks` share it.
 class Planner {
  public:
-  Planner(const Prepared& prepared, const std::optional<ManifestBudget>& budget, std::int64_t batch, std::uint64_t seed)
-      : compute_(prepared.compute), budget_(budget), batch_(batch), seed_(seed) {}
+  Planner(const Prepared& prepared, const Manifest& manifest, std::int64_t batch, std::uint64_t seed)
+      : prepared_(prepared), manifest_(manifest), batch_(batch), seed_(seed) {}
 
   Result<PlannedClass> count(const Plan& plan, RankClass ranks, std::int64_t local_ranks) {
     BALEEN_TRY(use_device(local_ranks));
     JobPrograms programs;
     const std::int64_t micro_batches = plan.train.micro_batches;
-    BALEEN_TRY(programs.compile_all(Plan(plan), *device_, coordinates(plan.mesh, ranks.first())));
+    BALEEN_TRY_ASSIGN(const std::uint64_t piece_bytes, staged_piece_bytes());
+    BALEEN_TRY(programs.compile_all(Plan(plan), *device_, coordinates(plan.mesh, ranks.first()), piece_bytes));
     PlannedClass one;
     one.ranks = std::move(ranks);
-    one.planned = plan_memory(programs.persistent, programs.all(), *device_);
+    one.planned = plan_memory(programs, *device_);
     one.held_gradients = programs.train->memory().held_gradients;
     one.traffic = programs.train->traffic();
     one.fits = true;
-    one.memory = device_->info().memory_bytes / static_cast<std::uint64_t>(local_ranks);
+    one.memory = device_->memory_of_rank(local_ranks);
     one.working = working_memory(programs.all());
     judge(check_memory(one.planned, *device_, local_ranks, batch_, micro_batches), one);
-    if (budget_) {
-      one.budget = budget_->bytes;
-      judge(check_budget(one.working, *budget_, batch_, micro_batches), one);
+    judge(check_pinned(programs.staging(), manifest_.pinned, local_ranks), one);
+    if (manifest_.activations) {
+      one.budget = manifest_.activations->bytes;
+      judge(check_budget(one.working, *manifest_.activations, batch_, micro_batches), one);
     }
     return one;
   }
 
+  /// What the device says of itself.
+  std::optional<baleen_device_limits_t> device_limits() const { return device_ ? limits_of(*device_) : std::nullopt; }
   /// The first refusal, if there is one.
   const Status& verdict() const { return verdict_; }
 
@@ -68,18 +75,32 @@ class Planner {
     verdict_ = Error{error.code, ranks_text(one.ranks) + ": " + error.message, error.where};
   }
 
+  /// 0 where collectives work on the tensors themselves.
+  Result<std::uint64_t> staged_piece_bytes() const {
+    if (!prepared_.transport || device_->host_reaches()) return 0;
+    const OpenedTransport& transport = *prepared_.transport;
+    const std::string_view kind = view(device_->memory()->kind);
+    BALEEN_TRY_ASSIGN(bool takes, PluginTransport::would_take(transport.inside, kind));
+    if (takes && transport.between) {
+      BALEEN_TRY_ASSIGN(takes, PluginTransport::would_take(*transport.between, kind));
+    }
+    return takes ? 0 : staging_piece_bytes(manifest_.pinned ? manifest_.pinned->bytes : 0);
+  }
+
   Status use_device(std::int64_t local_ranks) {
     if (device_ && local_ranks == device_ranks_) return {};
-    Member member = compute_.member;
+    Member member = prepared_.compute.member;
+    Place place;  // the first of them: no other shares its device with more
+    place.local_ranks = static_cast<int>(local_ranks);
     if (local_ranks > 1) share_threads_of(member, local_ranks);
-    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_));
-    BALEEN_TRY_ASSIGN(device_, Device::create(compute_.plugin, *settings.get()));
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_, place));
+    BALEEN_TRY_ASSIGN(device_, Device::create(prepared_.compute.plugin, *settings.get()));
     device_ranks_ = local_ranks;
     return {};
   }
 
-  const Opened& compute_;
-  const std::optional<ManifestBudget>& budget_;
+  const Prepared& prepared_;
+  const Manifest& manifest_;
   std::int64_t batch_;
   std::uint64_t seed_;
   std::unique_ptr<Device> device_;
@@ -95,15 +116,16 @@ Status plan(const PlanOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, wishes));
   Job& job = described.script->job();
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
-  Planner planner(prepared, setup.manifest.activations, job.batch, job.seed);
+  Planner planner(prepared, setup.manifest, job.batch, job.seed);
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> shares = host_shares(setup.manifest);
-  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes};
+  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}};
   for (RankClass& ranks : rank_classes(made, options.exact ? Roles::apart : Roles::ignored, shares)) {
     const std::int64_t local_ranks = shares[static_cast<std::size_t>(ranks.first())];
     BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), local_ranks));
     report.classes.push_back(std::move(one));
   }
+  report.device = planner.device_limits();
   std::fputs((options.json ? to_json(report) : to_text(report)).c_str(), stdout);
   std::fflush(stdout);
   return planner.verdict();

@@ -5,14 +5,15 @@
 #include <cstdio>
 
 #include "core/app/json.hpp"
+#include "core/program/device_limits.hpp"
 #include "core/runtime/session_memory.hpp"
 
 namespace baleen::app {
 namespace {
 
 /// In the order in which people look for them; others come after.
-constexpr const char* kKinds[] = {"parameters",  "gradients", "optimizer", "control", "inputs",
-                                  "activations", "scratch",   "padding",   "device"};
+constexpr const char* kKinds[] = {"parameters", "copies",      "gradients", "optimizer", "control",
+                                  "inputs",     "activations", "scratch",   "padding",   "device"};
 
 std::string with_commas(std::uint64_t number) {
   std::string digits = std::to_string(number);
@@ -36,9 +37,12 @@ std::string class_text(const PlannedClass& one) {
       if (found->first == "gradients") text += line("  of which until the update", one.held_gradients);
     }
   for (const auto& [kind, bytes] : one.planned)
-    if (kind != "total" && std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
+    if (kind != "total" && kind != "pinned" &&
+        std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
       text += line(kind, bytes);
   text += line("total", one.planned.at("total"));
+  if (const auto pinned = one.planned.find("pinned"); pinned != one.planned.end())
+    text += line("pinned for collectives, on the host", pinned->second);
   text += line("beside model states at once", one.working.total());
   text += one.fits ? "  fits into " : "  DOES NOT FIT into ";
   text += bytes_text(one.memory);
@@ -48,6 +52,17 @@ std::string class_text(const PlannedClass& one) {
   text += "  sent per step\n";
   for (const Traffic& sent : one.traffic) text += line("  " + sent.kind + " along " + sent.axes, sent.bytes);
   return text;
+}
+
+void add_device(JsonWriter& json, const baleen_device_limits_t& device) {
+  json.key("device").begin('{').key("name").value(device.name).key("architecture").value(device.architecture);
+  json.key("memory_bytes").value(static_cast<double>(device.memory_bytes));
+  for (const auto& [name, peak] :
+       {std::pair{"bytes_per_second", device.bytes_per_second}, std::pair{"fp64_flops_per_second", device.fp64},
+        std::pair{"fp32_flops_per_second", device.fp32}, std::pair{"tf32_flops_per_second", device.tf32},
+        std::pair{"bf16_flops_per_second", device.bf16}, std::pair{"fp16_flops_per_second", device.fp16}})
+    if (peak > 0) json.key(name).value(peak);
+  json.end('}');
 }
 
 }  // namespace
@@ -70,6 +85,7 @@ std::string to_text(const PlanReport& report) {
     axes += (axes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
   text += (axes.empty() ? "" : " (" + axes + ")") + ", bytes of each:\n";
   for (const PlannedClass& one : report.classes) text += "\n" + class_text(one);
+  if (report.device) text += "\ncounted for " + limits_text(*report.device, false) + "\n";
   for (const std::string& note : report.notes) text += (&note == &report.notes.front() ? "\n" : "") + note + "\n";
   return text;
 }
@@ -102,7 +118,9 @@ std::string to_json(const PlanReport& report) {
   }
   json.end(']').key("notes").begin('[');
   for (const std::string& note : report.notes) json.value(note);
-  json.end(']').end('}');
+  json.end(']');
+  if (report.device) add_device(json, *report.device);
+  json.end('}');
   return json.text() + "\n";
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct PlanReport {
   std::int64_t ranks = 1;
   std::int64_t parameters = 0;  ///< elements of the model
   std::vector<PlannedClass> classes;
-  std::vector<std::string> notes;  ///< of annotations and strategies
+  std::vector<std::string> notes;                ///< of annotations and strategies
+  std::optional<baleen_device_limits_t> device;  ///< that was counted for, where it describes itself
 };
 
 /// "ranks 0-6, 8".

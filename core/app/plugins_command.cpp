@@ -62,7 +62,8 @@ void print_option(const Option& option) {
   std::string facts(option.type_name());
   if (option.required()) facts += ", required";
   if (!option.default_value.empty()) facts += ", default " + option.default_value;
-  if (!option.choices.empty()) facts += ", one of " + joined(option.choices, " ");
+  if (!option.choices.empty())
+    facts += (option.type == BALEEN_OPTION_STRING ? ", one of " : ", or one of ") + joined(option.choices, " ");
   if (option.has_range()) facts += ", " + range_text(option);
   if (option.many()) facts += ", may be a list";
   if (option.per_group()) facts += ", per group";

@@ -82,10 +82,11 @@ std::vector<std::int32_t> numbered_hosts(const Place& place, std::int64_t ranks_
 Result<std::unique_ptr<OpenTransport>> connect_by(const OpenedTransport& opened, const RankOptions& options,
                                                   const Setup& setup, const baleen_rendezvous_t& rendezvous) {
   const std::uint64_t seed = options.seed.value_or(0);
+  const Place& place = setup.link->place();
   const auto alone = [&](const Plugin& plugin, const Member& member) -> Result<std::unique_ptr<OpenTransport>> {
     const baleen_transport_flags_t flags =
         options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
-    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed));
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed, place));
     return PluginTransport::create(plugin, *settings.get(), rendezvous, flags);
   };
   const auto note = [&log = setup.log, speaks = rendezvous.rank == 0](const std::string& text) {
@@ -93,7 +94,7 @@ Result<std::unique_ptr<OpenTransport>> connect_by(const OpenedTransport& opened,
   };
   const ChosenTransport& chosen = opened.chosen;
   if (!chosen.between) return alone(opened.inside, chosen.inside);
-  std::vector<std::int32_t> hosts = numbered_hosts(setup.link->place(), setup.manifest.hierarchy->ranks_per_host);
+  std::vector<std::int32_t> hosts = numbered_hosts(place, setup.manifest.hierarchy->ranks_per_host);
   const std::int32_t count = hosts.back() + 1;
   if (count == 1) {
     note("all ranks are on one host: `" + chosen.between->descriptor.name + "` between hosts is not used");
@@ -103,8 +104,8 @@ Result<std::unique_ptr<OpenTransport>> connect_by(const OpenedTransport& opened,
     note("every rank is on a host of its own: `" + chosen.inside.descriptor.name + "` inside hosts is not used");
     return alone(*opened.between, *chosen.between);
   }
-  BALEEN_TRY_ASSIGN(const SettingsStorage inside, chosen.inside.settings(seed));
-  BALEEN_TRY_ASSIGN(const SettingsStorage between, chosen.between->settings(seed));
+  BALEEN_TRY_ASSIGN(const SettingsStorage inside, chosen.inside.settings(seed, place));
+  BALEEN_TRY_ASSIGN(const SettingsStorage between, chosen.between->settings(seed, place));
   note(chosen.text() + " the " + std::to_string(count) + " hosts");
   return hierarchy::open({opened.inside, *inside.get(), *opened.between, *between.get()}, std::move(hosts), rendezvous,
                          {options.checked, note});

@@ -109,8 +109,16 @@ void AbiGraph::add_context_verbs() {
   table_.read_op_info = [](void* p, OpId id, baleen_op_info_t* out) -> baleen_status_t {
     const Graph& graph = self(p).graph_;
     if (id >= graph.op_count() || !graph.op(id).live) return BALEEN_NOT_FOUND;
-    *out = {sizeof(*out), static_cast<baleen_phase_t>(graph.op(id).phase), graph.op(id).twin};
+    const Op& op = graph.op(id);
+    *out = {sizeof(*out), static_cast<baleen_phase_t>(op.phase), op.twin, abi_traits(*op.kind), 0};
     return BALEEN_OK;
+  };
+  table_.amend = [](void* p, OpId id, const baleen_op_view_t* spec) {
+    try {
+      return self(p).amend(id, spec);
+    } catch (const std::exception& e) {
+      return self(p).keep(internal(e.what()));
+    }
   };
   table_.tag = [](void* p, OpId id, baleen_string_t key) -> baleen_string_t {
     const Graph& graph = self(p).graph_;
@@ -125,6 +133,19 @@ void AbiGraph::add_context_verbs() {
     graph.context() = {op.phase, op.twin, op.name, op.where};
     return static_cast<baleen_status_t>(BALEEN_OK);
   };
+}
+
+baleen_traits_t abi_traits(const OpKind& kind) {
+  baleen_traits_t traits = 0;
+  for (const auto& [own, abi] : {std::pair{kPointwise, BALEEN_TRAIT_POINTWISE},
+                                 {kView, BALEEN_TRAIT_VIEW},
+                                 {kReduction, BALEEN_TRAIT_REDUCTION},
+                                 {kSensitive, BALEEN_TRAIT_SENSITIVE},
+                                 {kProduct, BALEEN_TRAIT_PRODUCT},
+                                 {kTyped, BALEEN_TRAIT_TYPED},
+                                 {kStructural, BALEEN_TRAIT_STRUCTURAL}})
+    if (kind.has(own)) traits |= abi;
+  return traits;
 }
 
 baleen_status_t AbiGraph::keep(Error error) {
@@ -175,6 +196,14 @@ baleen_status_t AbiGraph::append(const baleen_op_view_t* spec, ValueId* outputs,
   if (made->size() > capacity) return keep(invalid("append: more results than there is room for"));
   std::copy(made->begin(), made->end(), outputs);
   return BALEEN_OK;
+}
+
+baleen_status_t AbiGraph::amend(OpId id, const baleen_op_view_t* spec) {
+  if (id >= graph_.op_count() || !graph_.op(id).live) return keep(invalid("amend: no such op"));
+  auto attributes = from_abi(spec->attributes, spec->attribute_count);
+  if (!attributes) return keep(attributes.error());
+  Status status = graph_.amend(id, {spec->inputs, spec->inputs + spec->input_count}, std::move(*attributes));
+  return status ? BALEEN_OK : keep(status.error());
 }
 
 baleen_status_t AbiGraph::set_layout(ValueId value, const baleen_placement_t* placements, std::uint64_t count) {

@@ -13,6 +13,8 @@ std::vector<baleen_attribute_t> abi_attributes(const Attributes& attributes);
 /// The way back; copies everything. Fails on an unknown attribute type.
 Result<Attributes> from_abi(const baleen_attribute_t* attributes, std::uint64_t count);
 
+baleen_traits_t abi_traits(const OpKind& kind);
+
 /// An op view with its arrays. `numbers` maps a value to the number that the other side knows it by.
 struct AbiOp {
   std::vector<std::uint32_t> inputs, outputs;
@@ -48,6 +50,7 @@ class AbiGraph {
   baleen_status_t read_op(OpId id, baleen_op_view_t* out);
   baleen_status_t read_value(ValueId id, baleen_value_info_t* out);
   baleen_status_t append(const baleen_op_view_t* spec, ValueId* outputs, std::uint64_t capacity);
+  baleen_status_t amend(OpId id, const baleen_op_view_t* spec);
   baleen_status_t set_layout(ValueId value, const baleen_placement_t* placements, std::uint64_t count);
   static AbiGraph& self(void* pointer) { return *static_cast<AbiGraph*>(pointer); }
 

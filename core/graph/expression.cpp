@@ -128,7 +128,7 @@ std::optional<double> fold_binary(std::uint32_t opcode, double a, double b) {
 }
 
 /// The instruction that `i` is certain to equal bit for bit, if there is one: x * 1, x / 1, x - 0, x + (-0), -(-x),
-/// pow(x, 1), a select on a constant.
+/// pow(x, 1), a number rounded twice, a select on a constant.
 std::optional<std::uint32_t> same_as(const Expression& e, const baleen_instruction_t& i) {
   auto is = [&](std::uint32_t operand, double value) {
     const auto c = constant_of(e, operand);
@@ -152,6 +152,9 @@ std::optional<std::uint32_t> same_as(const Expression& e, const baleen_instructi
       break;
     case BALEEN_X_NEG:
       if (e.code[i.a].opcode == BALEEN_X_NEG) return e.code[i.a].a;
+      break;
+    case BALEEN_X_ROUND:
+      if (e.code[i.a].opcode == BALEEN_X_ROUND && e.code[i.a].b == i.b) return i.a;
       break;
     case BALEEN_X_SELECT:
       if (const auto c = constant_of(e, i.a); c && exact(*c)) return *c != 0 ? i.b : i.c;

@@ -277,6 +277,40 @@ Status Graph::set_input(OpId id, std::size_t index, ValueId to) {
   return {};
 }
 
+Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes) {
+  Op& op = ops_[id];
+  std::vector<ValueType> types;
+  for (ValueId input : inputs) {
+    if (input >= values_.size()) return internal(op.kind->name + ": no value %" + std::to_string(input), op.where);
+    types.push_back(type(input));
+  }
+  auto results = op.kind->infer({attributes, std::move(types)});
+  if (!results) return Error{results.error().code, op.name + ": " + results.error().message, op.where};
+  if (results->size() != op.outputs.size()) return internal(op.name + ": an amended op has other results", op.where);
+  for (std::size_t i = 0; i < results->size(); ++i) {
+    Value& value = values_[op.outputs[i]];
+    if (value.shape != (*results)[i].shape)
+      return internal(op.name + ": result " + describe(type(value.id)) + " would be amended to " +
+                          describe((*results)[i]),
+                      op.where);
+    value.dtype = (*results)[i].dtype;
+  }
+  for (ValueId input : op.inputs) std::erase(values_[input].users, id);
+  op.inputs = std::move(inputs);
+  op.attributes = std::move(attributes);
+  for (ValueId input : op.inputs) insert_sorted(values_[input].users, id);
+  if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
+  return {};
+}
+
+bool is_cast(const Graph& graph, const Op& op) {
+  if (!op.kind->has(kPointwise) || op.inputs.size() != 1 || op.outputs.size() != 1) return false;
+  const Value &from = graph.value(op.inputs[0]), &to = graph.value(op.outputs[0]);
+  const auto& code = op.attributes.expression("expression").code;
+  return is_floating(from.dtype) && is_floating(to.dtype) && from.dtype != to.dtype && from.shape == to.shape &&
+         code.size() == 1 && code[0].opcode == BALEEN_X_INPUT;
+}
+
 void Graph::erase(OpId id) {
   Op& op = ops_[id];
   if (!op.live) return;

@@ -117,6 +117,9 @@ class Graph {
   Status redirect(ValueId from, ValueId to, OpId except = kNone);
   /// Op `op` uses `value` as its input number `index`. Types must agree. Call `normalise` after.
   Status set_input(OpId op, std::size_t index, ValueId value);
+  /// Op `op` reads `inputs` and has `attributes` from here on. Dtypes of its results follow; names, shapes, tags stay.
+  /// Ops that read results of another dtype by now are amended in turn, or `verify` finds them.
+  Status amend(OpId op, std::vector<ValueId> inputs, Attributes attributes);
   /// Drops ops that no output, assign or side effect needs.
   void remove_dead();
   /// Restores topological order after redirects (stable: keeps the present order where it can).
@@ -143,6 +146,9 @@ class Graph {
   Mesh mesh_;
   Context context_;
 };
+
+/// Whether an op gives its one operand's numbers in another floating dtype, and does nothing else.
+bool is_cast(const Graph& graph, const Op& op);
 
 /// A stable 64-bit hash of structure, types, attributes and names (not of ids of dead ops): ranks compare it.
 std::uint64_t hash(const Graph& graph);

@@ -31,6 +31,8 @@ enum Trait : std::uint32_t {
   kReduction = 1u << 7,    ///< a pointwise producer may be computed inside it
   kContraction = 1u << 8,  ///< a pointwise consumer may be computed in its epilogue
   kCollective = 1u << 9,   ///< ranks talk: becomes an operation of the transport
+  kProduct = 1u << 10,     ///< wants 16-bit operands under mixed precision (products, attention, lookups)
+  kTyped = 1u << 11,       ///< an attribute `dtype` may choose the floating dtype of its one, or last, result
 };
 
 /// A result's type as a shape rule gives it.

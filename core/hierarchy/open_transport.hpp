@@ -1,5 +1,7 @@
 /// \file A transport as the core drives it, whatever it is made of: the C++ class of the SDK, and what it offers.
 #pragma once
+#include <string_view>
+
 #include "baleen/transport.hpp"
 
 namespace baleen {
@@ -11,6 +13,8 @@ class OpenTransport : public Transport {
   virtual bool allocates() const = 0;
   /// Whether it gains by knowing memory of others.
   virtual bool registers() const = 0;
+  /// Whether collectives also work in a device's memory of this kind, beside the host's.
+  virtual bool takes(std::string_view memory) const = 0;
 };
 
 }  // namespace baleen

@@ -18,6 +18,16 @@ PluginTransport::~PluginTransport() {
   if (self_) table_.destroy(self_);
 }
 
+bool PluginTransport::takes(const baleen_transport_t& table, std::string_view memory) {
+  const void* found = table.query ? table.query(nullptr, abi(std::string_view(BALEEN_TRANSPORT_MEMORY))) : nullptr;
+  return found && static_cast<const baleen_transport_memory_t*>(found)->takes(abi(memory)) != 0;
+}
+
+Result<bool> PluginTransport::would_take(const Plugin& plugin, std::string_view memory) {
+  BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
+  return takes(*table, memory);
+}
+
 Result<void*> PluginTransport::allocate(std::uint64_t bytes) {
   void* base = nullptr;
   BALEEN_TRY(plugin_.check(table_.allocate(self_, bytes, &base)));

@@ -17,6 +17,9 @@ class PluginTransport : public OpenTransport {
 
   bool allocates() const override { return table_.allocate != nullptr; }
   bool registers() const override { return table_.register_arena != nullptr; }
+  bool takes(std::string_view memory) const override { return takes(table_, memory); }
+  /// What transports of this plugin will say of themselves.
+  static Result<bool> would_take(const Plugin& plugin, std::string_view memory);
   Result<void*> allocate(std::uint64_t bytes) override;
   void release(void* base) override { table_.release(self_, base); }
   Status register_arena(void* base, std::uint64_t bytes) override {
@@ -37,6 +40,7 @@ class PluginTransport : public OpenTransport {
 
  private:
   PluginTransport(Plugin plugin, const baleen_transport_t& table) : plugin_(plugin), table_(table) {}
+  static bool takes(const baleen_transport_t& table, std::string_view memory);
 
   Plugin plugin_;
   const baleen_transport_t table_;

@@ -28,6 +28,7 @@ class HierarchyTransport : public OpenTransport {
 
   bool allocates() const override { return inside_->allocates() || between_->allocates(); }
   bool registers() const override { return inside_->registers() || between_->registers(); }
+  bool takes(std::string_view memory) const override { return inside_->takes(memory) && between_->takes(memory); }
   Result<void*> allocate(std::uint64_t bytes) override;
   void release(void* base) override;
   Status register_arena(void* base, std::uint64_t bytes) override;

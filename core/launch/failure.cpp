@@ -12,14 +12,13 @@ std::string Moment::text() const {
   if (step >= 0) add("step " + std::to_string(step));
   if (!phase.empty()) add(phase);
   if (collective >= 0) add("collective " + std::to_string(collective) + " begun");
-  if (peer >= 0) add("peer " + std::to_string(peer));
   return out;
 }
 
 Moment common(const Moment& a, const Moment& b) {
   const Moment nothing;
   return {a.step == b.step ? a.step : nothing.step, a.phase == b.phase ? a.phase : nothing.phase,
-          a.collective == b.collective ? a.collective : nothing.collective, a.peer == b.peer ? a.peer : nothing.peer};
+          a.collective == b.collective ? a.collective : nothing.collective};
 }
 
 std::string rank_list(std::span<const int> ranks) {

@@ -14,9 +14,8 @@ struct Moment {
   std::int64_t step = -1;
   std::string phase;
   std::int64_t collective = -1;  ///< number of the last collective that it began; all ranks count alike, from 1
-  int peer = -1;                 ///< the other rank that it concerns
 
-  /// "step 12, backward, collective 7 begun, peer 2", with what is known.
+  /// "step 12, backward, collective 7 begun", with what is known.
   std::string text() const;
   bool operator==(const Moment&) const = default;
 };

@@ -78,7 +78,7 @@ struct RankLink::Impl {
   std::thread thread;
   Clock::time_point launcher_ran = Clock::now();  ///< when it was last seen not to be stopped
 
-  Moment moment() const { return {step.load(), phase.load(), collective.load(), -1}; }
+  Moment moment() const { return {step.load(), phase.load(), collective.load()}; }
   bool send_bytes(std::string_view bytes, int flags);
   void send(const Message& message);
   void beat();

@@ -77,7 +77,6 @@ Moment take_moment(Unpacker& from) {
   moment.step = from.number();
   moment.phase = from.text();
   moment.collective = from.number();
-  moment.peer = from.number<int>();
   return moment;
 }
 
@@ -160,7 +159,7 @@ Result<Place> place_from(std::string_view bytes) {
 }
 
 std::string to_bytes(const Moment& moment) {
-  return Packer().number(moment.step).text(moment.phase).number(moment.collective).number(moment.peer).take();
+  return Packer().number(moment.step).text(moment.phase).number(moment.collective).take();
 }
 
 Result<Moment> moment_from(std::string_view bytes) {

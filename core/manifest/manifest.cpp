@@ -146,9 +146,11 @@ class Reader {
   Status read_memory(const TomlEntry& section) {
     BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
     for (const TomlEntry& entry : entries(*table)) {
-      if (entry.key != "activations_mb") return unknown_key(entry, std::vector<std::string>{"activations_mb"});
+      const bool pinned = entry.key == "pinned_mb";
+      if (!pinned && entry.key != "activations_mb")
+        return unknown_key(entry, std::vector<std::string>{"activations_mb", "pinned_mb"});
       BALEEN_TRY_ASSIGN(const std::uint64_t bytes, as_mebibytes(entry));
-      out_.activations = ManifestBudget{bytes, entry.where};
+      (pinned ? out_.pinned : out_.activations) = ManifestBudget{bytes, entry.where};
     }
     return {};
   }

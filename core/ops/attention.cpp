@@ -35,7 +35,7 @@ Status check_operands(const std::string& kind, const InferContext& context, bool
 }
 
 ValueType statistics(const ValueType& q) {
-  return {q.dtype, {q.shape[0], q.shape[2], q.shape[1]}, {axis(q, 0), axis(q, 2), axis(q, 1)}};
+  return {wide(q.dtype), {q.shape[0], q.shape[2], q.shape[1]}, {axis(q, 0), axis(q, 2), axis(q, 1)}};
 }
 
 Result<Types> infer(const InferContext& context) {
@@ -122,7 +122,7 @@ Iteration iteration_grad(const Graph&, const Op& op) {
 Status register_attention(OpRegistry& registry) {
   OpKind kind;
   kind.name = "attention";
-  kind.traits = kPure;
+  kind.traits = kPure | kProduct;
   kind.infer = infer;
   kind.gradient = gradient;
   kind.iteration = iteration;
@@ -132,7 +132,7 @@ Status register_attention(OpRegistry& registry) {
 
   OpKind grad;
   grad.name = "attention_grad";
-  grad.traits = kPure;
+  grad.traits = kPure | kProduct;
   grad.infer = infer_grad;
   grad.iteration = iteration_grad;
   grad.cost = [](const Graph& graph, const Op& op) { return cost_of(graph, op, 10 * products(graph, op)); };

@@ -10,6 +10,7 @@ struct Attention {
   std::int64_t batch, queries, heads, width, keys, groups, per_group;
   bool causal, ids;
   double scale;
+  baleen_dtype_t scores;  ///< dtype of all that is as large as the scores, which a kernel does not store
 };
 
 Attention describe(const Graph& graph, const Op& op, bool ids) {
@@ -18,7 +19,8 @@ Attention describe(const Graph& graph, const Op& op, bool ids) {
           q[2],        q[3],
           k[1],        k[2],
           q[2] / k[2], op.attributes.integer_or("causal", 0) != 0,
-          ids,         op.attributes.number("scale")};
+          ids,         op.attributes.number("scale"),
+          wide(graph.value(op.inputs[0]).dtype)};
 }
 
 Shape grouped(const Attention& a) { return {a.batch, a.queries, a.groups, a.per_group, a.width}; }
@@ -54,7 +56,7 @@ Result<Values> expand_attention(Graph& graph, const Op& op) {
   Builder build(graph);
   const Attention a = describe(graph, op, op.inputs.size() == 5);
   const ValueId q = build.reshape(op.inputs[0], grouped(a));
-  const ValueId products = build.matmul("bsgre,btge->bgrst", q, op.inputs[1]);
+  const ValueId products = build.matmul("bsgre,btge->bgrst", q, op.inputs[1], a.scores);
 
   // Hidden pairs get a score that is finite, so that a row of none but such gives no NaN, and are then left out.
   Values scored{products};
@@ -76,7 +78,7 @@ Result<Values> expand_attention(Graph& graph, const Op& op) {
   const auto share =
       g.select(g.binary(BALEEN_X_LT, g.constant(0), total), g.binary(BALEEN_X_DIV, g.input(0), total), g.constant(0));
   const ValueId weights = build.pointwise({powers, sum}, g, share);
-  const ValueId o = build.matmul("bgrst,btge->bsgre", weights, op.inputs[2]);
+  const ValueId o = build.matmul("bgrst,btge->bsgre", weights, op.inputs[2], graph.value(op.outputs[0]).dtype);
 
   Expression h;
   const auto logarithm = h.unary(BALEEN_X_LOG, h.input(0));
@@ -97,23 +99,26 @@ Result<Values> expand_attention_grad(Graph& graph, const Op& op) {
   const ValueId lse = build.reshape(op.inputs[rest + 1], column(a));
   const ValueId grad = build.reshape(d, grouped(a));
 
-  Values operands{build.matmul("bsgre,btge->bgrst", q, k), lse};
+  Values operands{build.matmul("bsgre,btge->bgrst", q, k, a.scores), lse};
   if (ids) add_ids(build, a, op.inputs[3], op.inputs[4], operands);
   Expression e;
   const auto score = e.binary(BALEEN_X_MUL, e.input(0), e.constant(a.scale));
   const auto power = e.unary(BALEEN_X_EXP, e.binary(BALEEN_X_SUB, score, e.input(1)));
   const ValueId p = build.pointwise(operands, e, e.select(visible(e, a, 2, 3), power, e.constant(0)), square(a));
 
-  const ValueId dots = build.reduce("sum", build.binary(BALEEN_X_MUL, d, o), {3}, false);  // [b, s, h]
+  const ValueId dots = build.reduce("sum", build.binary(BALEEN_X_MUL, d, o, a.scores), {3}, false);  // [b, s, h]
   const ValueId turned = build.one("transpose", {dots}, {{"permutation", Attributes::ints({0, 2, 1})}});
-  const ValueId dp = build.matmul("bsgre,btge->bgrst", grad, v);
+  const ValueId dp = build.matmul("bsgre,btge->bgrst", grad, v, a.scores);
   Expression f;
   const auto weight = f.input(0);
   const auto slope = f.binary(BALEEN_X_SUB, f.input(1), f.input(2));
   const auto ds = f.binary(BALEEN_X_MUL, f.binary(BALEEN_X_MUL, weight, slope), f.constant(a.scale));
   const ValueId dscores = build.pointwise({p, dp, build.reshape(turned, column(a))}, f, ds);
-  return build.finish({build.reshape(build.matmul("bgrst,btge->bsgre", dscores, k), graph.value(op.inputs[0]).shape),
-                       build.matmul("bgrst,bsgre->btge", dscores, q), build.matmul("bgrst,bsgre->btge", p, grad)});
+  const auto dtype = [&](std::size_t result) { return graph.value(op.outputs[result]).dtype; };
+  const ValueId dq = build.matmul("bgrst,btge->bsgre", dscores, k, dtype(0));
+  return build.finish({build.reshape(dq, graph.value(op.inputs[0]).shape),
+                       build.matmul("bgrst,bsgre->btge", dscores, q, dtype(1)),
+                       build.matmul("bgrst,bsgre->btge", p, grad, dtype(2))});
 }
 
 }  // namespace baleen::ops

@@ -24,29 +24,48 @@ ValueId Builder::pointwise(Values inputs, Expression expression, std::uint32_t r
   Expression pruned = prune(expression, results);
   Attributes attributes{{"expression", std::move(pruned)}, {"results", Attributes::ints(results)}};
   if (shape) attributes.set("shape", *shape);
-  if (dtype) attributes.set("dtype", Attributes::ints({*dtype}));
+  choose(inputs, dtype, attributes);
   return one("pointwise", std::move(inputs), std::move(attributes));
 }
 
-ValueId Builder::binary(std::uint32_t opcode, ValueId a, ValueId b) {
-  if (failed()) return kNone;
-  auto made = graph_.binary(opcode, a, b);
-  if (!made) error_ = std::move(made).error();
-  return failed() ? kNone : *made;
+void Builder::choose(const Values& inputs, std::optional<baleen_dtype_t> dtype, Attributes& attributes) const {
+  if (!dtype || failed()) return;
+  Types types;
+  for (ValueId input : inputs) types.push_back(graph_.type(input));
+  if (widest(types) != *dtype) attributes.set("dtype", Attributes::ints({*dtype}));
 }
 
-ValueId Builder::matmul(const std::string& spec, ValueId a, ValueId b) {
-  return one("matmul", {a, b}, {{"spec", spec}});
+ValueId Builder::binary(std::uint32_t opcode, ValueId a, ValueId b, std::optional<baleen_dtype_t> dtype) {
+  Expression e;
+  const auto x = e.input(0);
+  const auto result = e.binary(opcode, x, a == b ? x : e.input(1));
+  return pointwise(a == b ? Values{a} : Values{a, b}, std::move(e), result, {}, dtype);
 }
 
-ValueId Builder::reduce(const std::string& kind, ValueId x, std::vector<std::int64_t> dims, bool keep) {
-  if (dims.empty()) return x;
-  return one("reduce", {x},
-             {{"kind", kind}, {"dims", Attributes::ints(std::move(dims))}, {"keep", Attributes::ints({keep})}});
+ValueId Builder::cast(ValueId x, baleen_dtype_t to) {
+  if (failed() || dtype(x) == to) return x;
+  Expression e;
+  const auto same = e.input(0);
+  return pointwise({x}, std::move(e), same, {}, to);
 }
 
-ValueId Builder::reduce_last(const std::string& kind, ValueId x) {
-  return reduce(kind, x, {static_cast<std::int64_t>(shape(x).size()) - 1}, true);
+ValueId Builder::matmul(const std::string& spec, ValueId a, ValueId b, std::optional<baleen_dtype_t> dtype) {
+  Attributes attributes{{"spec", spec}};
+  choose({a, b}, dtype, attributes);
+  return one("matmul", {a, b}, std::move(attributes));
+}
+
+ValueId Builder::reduce(const std::string& kind, ValueId x, std::vector<std::int64_t> dims, bool keep,
+                        std::optional<baleen_dtype_t> dtype) {
+  if (dims.empty()) return dtype ? cast(x, *dtype) : x;
+  Attributes attributes{
+      {"kind", kind}, {"dims", Attributes::ints(std::move(dims))}, {"keep", Attributes::ints({keep})}};
+  choose({x}, dtype, attributes);
+  return one("reduce", {x}, std::move(attributes));
+}
+
+ValueId Builder::reduce_last(const std::string& kind, ValueId x, std::optional<baleen_dtype_t> dtype) {
+  return reduce(kind, x, {static_cast<std::int64_t>(shape(x).size()) - 1}, true, dtype);
 }
 
 ValueId Builder::reshape(ValueId x, const Shape& to) {

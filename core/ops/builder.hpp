@@ -15,14 +15,19 @@ class Builder {
   /// `count` results.
   Values many(const std::string& kind, Values inputs, Attributes attributes, std::size_t count);
 
-  /// `result` of `expression`; a `shape` makes the result larger than the inputs' common shape.
+  /// `result` of `expression`; a `shape` makes the result larger than the inputs' common shape. It is of the widest
+  /// input's dtype, or of `dtype`.
   ValueId pointwise(Values inputs, Expression expression, std::uint32_t result, std::optional<Shape> shape = {},
                     std::optional<baleen_dtype_t> dtype = {});
-  ValueId binary(std::uint32_t opcode, ValueId a, ValueId b);
-  ValueId matmul(const std::string& spec, ValueId a, ValueId b);
-  ValueId reduce(const std::string& kind, ValueId x, std::vector<std::int64_t> dims, bool keep);
+  ValueId binary(std::uint32_t opcode, ValueId a, ValueId b, std::optional<baleen_dtype_t> dtype = {});
+  /// x itself if it has the dtype.
+  ValueId cast(ValueId x, baleen_dtype_t dtype);
+  /// Results are of the widest operand's dtype, or of `dtype`.
+  ValueId matmul(const std::string& spec, ValueId a, ValueId b, std::optional<baleen_dtype_t> dtype = {});
+  ValueId reduce(const std::string& kind, ValueId x, std::vector<std::int64_t> dims, bool keep,
+                 std::optional<baleen_dtype_t> dtype = {});
   /// Over the last dimension, which stays with extent 1.
-  ValueId reduce_last(const std::string& kind, ValueId x);
+  ValueId reduce_last(const std::string& kind, ValueId x, std::optional<baleen_dtype_t> dtype = {});
   /// x itself if it has the shape.
   ValueId reshape(ValueId x, const Shape& shape);
   /// x with `count` dimensions of extent 1 put before / behind its own.
@@ -37,6 +42,8 @@ class Builder {
 
  private:
   bool failed() const { return error_.has_value(); }
+  /// Sets the attribute where the result would be of another dtype without it.
+  void choose(const Values& inputs, std::optional<baleen_dtype_t> dtype, Attributes& attributes) const;
 
   Graph& graph_;
   std::optional<Error> error_;

@@ -27,6 +27,8 @@ Status check_loss_rows(const std::string& kind, const Named& x, const std::vecto
   return check_ids(kind, operands[0]);
 }
 
+ValueType loss_row(const ValueType& x) { return same_but(without_last(x), wide(x.dtype)); }
+
 int loss_statistics(const Attributes& attributes) { return attributes.number_or("smoothing", 0) > 0 ? 4 : 3; }
 
 namespace {
@@ -38,7 +40,7 @@ Result<Types> infer(const InferContext& context) {
   BALEEN_TRY(check_floats("cross_entropy", {x}));
   BALEEN_TRY(check_least_rank("cross_entropy", x, 1));
   BALEEN_TRY(check_loss_rows("cross_entropy", x, {target}));
-  const ValueType row = without_last(x.type);
+  const ValueType row = loss_row(x.type);
   return Types{row, row};
 }
 
@@ -67,13 +69,14 @@ std::uint32_t unless_ignored(Expression& e, const Attributes& attributes, std::u
 Result<Values> expand(Graph& graph, const Op& op) {
   Builder build(graph);
   const ValueId x = op.inputs[0], target = build.trail(op.inputs[1]);
+  const baleen_dtype_t sums = graph.value(op.outputs[0]).dtype;
   const Shape whole = graph.value(x).shape, rows = graph.value(op.outputs[0]).shape;
   const auto last = static_cast<std::uint32_t>(whole.size()) - 1;
   const double smoothing = op.attributes.number_or("smoothing", 0);
   const ValueId largest = build.reduce_last("max", x);
   Expression power;
   const auto shifted = power.binary(BALEEN_X_SUB, power.input(0), power.input(1));
-  const ValueId powers = build.pointwise({x, largest}, power, power.unary(BALEEN_X_EXP, shifted));
+  const ValueId powers = build.pointwise({x, largest}, power, power.unary(BALEEN_X_EXP, shifted), {}, sums);
   Expression log;
   const auto sum = log.unary(BALEEN_X_LOG, log.input(0));
   const ValueId lse =
@@ -81,12 +84,12 @@ Result<Values> expand(Graph& graph, const Op& op) {
   Expression pick;
   const auto hit = pick.binary(BALEEN_X_EQ, pick.input(1), pick.index(last));
   const auto picked = pick.select(hit, pick.input(0), pick.constant(0));
-  const ValueId chosen = build.reduce_last("sum", build.pointwise({x, target}, pick, picked));
+  const ValueId chosen = build.reduce_last("sum", build.pointwise({x, target}, pick, picked, {}, sums));
   Expression e;
   Values operands{lse, chosen, target};
   auto loss = e.binary(BALEEN_X_SUB, e.input(0), e.binary(BALEEN_X_MUL, e.constant(1 - smoothing), e.input(1)));
   if (smoothing > 0) {
-    operands.push_back(build.reduce_last("sum", x));
+    operands.push_back(build.reduce_last("sum", x, sums));
     const auto share = e.constant(smoothing / static_cast<double>(whole.back()));
     loss = e.binary(BALEEN_X_SUB, loss, e.binary(BALEEN_X_MUL, share, e.input(3)));
   }
@@ -123,7 +126,8 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
   if (smoothing > 0) slope = e.binary(BALEEN_X_SUB, slope, e.constant(smoothing / static_cast<double>(whole.back())));
   const auto dx = unless_ignored(e, op.attributes, target, e.binary(BALEEN_X_MUL, dloss, slope));
   return build.finish({build.pointwise(
-      {op.inputs[0], build.trail(op.inputs[1]), build.trail(op.inputs[2]), build.trail(op.inputs[3])}, e, dx)});
+      {op.inputs[0], build.trail(op.inputs[1]), build.trail(op.inputs[2]), build.trail(op.inputs[3])}, e, dx, {},
+      graph.value(op.outputs[0]).dtype)});
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ Result<Values> expand(Graph& graph, const Op& op) {
 }
 
 Result<Types> infer_grad(const InferContext& context) {
-  BALEEN_TRY(check_attributes("embedding_grad", context.attributes, {{"rows", AttributeType::integer}}));
+  BALEEN_TRY(check_attributes("embedding_grad", context.attributes, {{"rows", AttributeType::integer}, dtype_rule()}));
   BALEEN_TRY(check_count("embedding_grad", context, 2, 2));
   const ValueType &ids = context.inputs[0], &dy = context.inputs[1];
   BALEEN_TRY(check_ids("embedding_grad", {"ids", ids}));
@@ -68,7 +68,8 @@ Result<Types> infer_grad(const InferContext& context) {
       Shape(dy.shape.begin(), dy.shape.begin() + static_cast<std::ptrdiff_t>(leading)) != ids.shape)
     return invalid("embedding_grad: dy " + to_string(dy.shape) + " does not begin with the shape of ids " +
                    to_string(ids.shape));
-  ValueType table{dy.dtype, {rows}, {""}};
+  BALEEN_TRY_ASSIGN(const baleen_dtype_t dtype, chosen_dtype("embedding_grad", context.attributes, dy.dtype));
+  ValueType table{dtype, {rows}, {""}};
   for (std::size_t d = leading; d < dy.shape.size(); ++d) {
     table.shape.push_back(dy.shape[d]);
     table.axes.push_back(axis(dy, d));
@@ -89,7 +90,8 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
   const std::int64_t count = element_count(graph.value(op.inputs[0]).shape), rows = table[0];
   const ValueId hot = one_hot(build, op.inputs[0], count, rows, build.dtype(op.inputs[1]));
   const ValueId flat = build.reshape(op.inputs[1], {count, element_count(Shape(table.begin() + 1, table.end()))});
-  return build.finish({build.reshape(build.matmul("nv,nd->vd", hot, flat), table)});
+  const ValueId sums = build.matmul("nv,nd->vd", hot, flat, graph.value(op.outputs[0]).dtype);
+  return build.finish({build.reshape(sums, table)});
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
 Status register_embedding(OpRegistry& registry) {
   OpKind kind;
   kind.name = "embedding";
-  kind.traits = kPure;
+  kind.traits = kPure | kProduct;
   kind.infer = infer;
   kind.gradient = gradient;
   kind.iteration = iteration;
@@ -107,7 +109,7 @@ Status register_embedding(OpRegistry& registry) {
 
   OpKind grad;
   grad.name = "embedding_grad";
-  grad.traits = kPure;
+  grad.traits = kPure | kTyped;
   grad.infer = infer_grad;
   grad.iteration = iteration_grad;
   grad.cost = [](const Graph& graph, const Op& op) {

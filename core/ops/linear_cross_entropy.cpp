@@ -27,7 +27,7 @@ Result<Types> infer(const InferContext& context) {
   const Named x{"x", context.inputs[0]}, w{"w", context.inputs[1]}, target{"target", context.inputs[2]};
   BALEEN_TRY(check_projection(name, context.attributes, x, w));
   BALEEN_TRY(check_loss_rows(name, x, {target}));
-  const ValueType row = without_last(x.type);
+  const ValueType row = loss_row(x.type);
   return Types{row, row};
 }
 
@@ -73,10 +73,14 @@ Specs specs_of(const Graph& graph, const Op& op) {
   return {rows + 'y', transposed(op.attributes) ? "zy" : "yz", rows + 'z'};
 }
 
+/// Logits that are never all held are not rounded.
+baleen_dtype_t logits_dtype(const Graph& graph, const Op& op) { return wide(graph.value(op.inputs[0]).dtype); }
+
 Result<Values> expand(Graph& graph, const Op& op) {
   Builder build(graph);
   const Specs s = specs_of(graph, op);
-  const ValueId logits = build.matmul(s.x + "," + s.w + "->" + s.logits, op.inputs[0], op.inputs[1]);
+  const ValueId logits =
+      build.matmul(s.x + "," + s.w + "->" + s.logits, op.inputs[0], op.inputs[1], logits_dtype(graph, op));
   return build.finish(build.many("cross_entropy", {logits, op.inputs[2]}, loss_attributes(op.attributes), 2));
 }
 
@@ -92,14 +96,16 @@ std::function<Cost(const Graph&, const Op&)> cost(double per_product) {
 
 Result<Types> infer_grad(const InferContext& context) {
   const std::string name = "linear_cross_entropy_grad";
-  BALEEN_TRY(check_loss_attributes(name, context.attributes, {{"transposed", AttributeType::integer, false}}));
+  BALEEN_TRY(
+      check_loss_attributes(name, context.attributes, {{"transposed", AttributeType::integer, false}, dtype_rule()}));
   BALEEN_TRY(check_count(name, context, 5, 5));
   const Named x{"x", context.inputs[0]}, w{"w", context.inputs[1]}, target{"target", context.inputs[2]},
       lse{"lse", context.inputs[3]}, dloss{"dloss", context.inputs[4]};
   BALEEN_TRY(check_projection(name, context.attributes, x, w));
   BALEEN_TRY(check_floats(name, {x, lse, dloss}));
   BALEEN_TRY(check_loss_rows(name, x, {target, lse, dloss}));
-  return Types{x.type, w.type};
+  BALEEN_TRY_ASSIGN(const baleen_dtype_t dtype, chosen_dtype(name, context.attributes, w.type.dtype));
+  return Types{x.type, same_but(w.type, dtype)};
 }
 
 Iteration iteration_grad(const Graph& graph, const Op& op) {
@@ -111,26 +117,28 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
   Builder build(graph);
   const Specs s = specs_of(graph, op);
   const ValueId x = op.inputs[0], w = op.inputs[1];
-  const ValueId logits = build.matmul(s.x + "," + s.w + "->" + s.logits, x, w);
+  const ValueId logits = build.matmul(s.x + "," + s.w + "->" + s.logits, x, w, logits_dtype(graph, op));
   const ValueId d = build.one("cross_entropy_grad", {logits, op.inputs[2], op.inputs[3], op.inputs[4]},
                               loss_attributes(op.attributes));
-  return build.finish(
-      {build.matmul(s.logits + "," + s.w + "->" + s.x, d, w), build.matmul(s.x + "," + s.logits + "->" + s.w, x, d)});
+  return build.finish({build.matmul(s.logits + "," + s.w + "->" + s.x, d, w, graph.value(x).dtype),
+                       build.matmul(s.x + "," + s.logits + "->" + s.w, x, d, graph.value(op.outputs[1]).dtype)});
 }
 
 const char* const kJoint = "linear_cross_entropy_and_grad";
 
 Result<Types> infer_joint(const InferContext& context) {
   const std::string name = kJoint;
-  BALEEN_TRY(check_loss_attributes(name, context.attributes, {{"transposed", AttributeType::integer, false}}));
+  BALEEN_TRY(
+      check_loss_attributes(name, context.attributes, {{"transposed", AttributeType::integer, false}, dtype_rule()}));
   BALEEN_TRY(check_count(name, context, 4, 4));
   const Named x{"x", context.inputs[0]}, w{"w", context.inputs[1]}, target{"target", context.inputs[2]},
       dloss{"dloss", context.inputs[3]};
   BALEEN_TRY(check_projection(name, context.attributes, x, w));
   BALEEN_TRY(check_floats(name, {x, dloss}));
   BALEEN_TRY(check_loss_rows(name, x, {target, dloss}));
-  const ValueType row = without_last(x.type);
-  return Types{row, row, x.type, w.type};
+  BALEEN_TRY_ASSIGN(const baleen_dtype_t dtype, chosen_dtype(name, context.attributes, w.type.dtype));
+  const ValueType row = loss_row(x.type);
+  return Types{row, row, x.type, same_but(w.type, dtype)};
 }
 
 /// Of some classes alone there is no loss to take the gradient of.
@@ -141,7 +149,9 @@ Iteration iteration_joint(const Graph& graph, const Op& op) {
 
 Result<Values> expand_joint(Graph& graph, const Op& op) {
   Builder build(graph);
-  const Values loss = build.many("linear_cross_entropy", {op.inputs[0], op.inputs[1], op.inputs[2]}, op.attributes, 2);
+  Attributes attributes = op.attributes;
+  attributes.erase("dtype");  // of dw
+  const Values loss = build.many("linear_cross_entropy", {op.inputs[0], op.inputs[1], op.inputs[2]}, attributes, 2);
   const Values grad = build.many("linear_cross_entropy_grad",
                                  {op.inputs[0], op.inputs[1], op.inputs[2], loss[1], op.inputs[3]}, op.attributes, 2);
   return build.finish({loss[0], loss[1], grad[0], grad[1]});
@@ -175,7 +185,7 @@ Status register_linear_cross_entropy(OpRegistry& registry) {
 
   OpKind grad;
   grad.name = "linear_cross_entropy_grad";
-  grad.traits = kPure | kSensitive;
+  grad.traits = kPure | kSensitive | kTyped;
   grad.infer = infer_grad;
   grad.iteration = iteration_grad;
   grad.cost = cost(6);

@@ -71,7 +71,7 @@ Result<std::map<char, std::int64_t>> extents(const std::string& text, const std:
 }
 
 Result<Types> infer(const InferContext& context) {
-  BALEEN_TRY(check_attributes("matmul", context.attributes, {{"spec", AttributeType::text}}));
+  BALEEN_TRY(check_attributes("matmul", context.attributes, {{"spec", AttributeType::text}, dtype_rule()}));
   BALEEN_TRY(check_count("matmul", context, 2, 3));
   const std::string& text = context.attributes.text("spec");
   BALEEN_TRY_ASSIGN(const Spec spec, parse(text));
@@ -81,7 +81,9 @@ Result<Types> infer(const InferContext& context) {
   for (std::size_t i = 0; i < context.inputs.size(); ++i)
     operands.push_back({std::string("the ") + ordinal(i) + " input", context.inputs[i]});
   BALEEN_TRY(check_floats("matmul \"" + text + "\"", operands));
-  ValueType y{context.inputs[0].dtype, {}, {}};
+  BALEEN_TRY_ASSIGN(const baleen_dtype_t dtype,
+                    chosen_dtype("matmul \"" + text + "\"", context.attributes, *widest(context.inputs)));
+  ValueType y{dtype, {}, {}};
   for (char c : spec.y) {
     y.shape.push_back(extent.at(c));
     std::string name;
@@ -101,9 +103,10 @@ Result<Values> gradient(Graph& graph, const Op& op, const Values& cotangents, co
   Builder build(graph);
   Values result(op.inputs.size(), kNone);
   const ValueId dy = cotangents[0];
-  if (wanted[0]) result[0] = build.matmul(spec.y + "," + spec.b + "->" + spec.a, dy, op.inputs[1]);
-  if (wanted[1]) result[1] = build.matmul(spec.a + "," + spec.y + "->" + spec.b, op.inputs[0], dy);
-  if (wanted.size() > 2 && wanted[2]) result[2] = dy;
+  const auto dtype = [&](std::size_t input) { return graph.value(op.inputs[input]).dtype; };
+  if (wanted[0]) result[0] = build.matmul(spec.y + "," + spec.b + "->" + spec.a, dy, op.inputs[1], dtype(0));
+  if (wanted[1]) result[1] = build.matmul(spec.a + "," + spec.y + "->" + spec.b, op.inputs[0], dy, dtype(1));
+  if (wanted.size() > 2 && wanted[2]) result[2] = build.cast(dy, dtype(2));
   return build.finish(result);
 }
 
@@ -131,7 +134,7 @@ Cost cost(const Graph& graph, const Op& op) {
 Status register_matmul(OpRegistry& registry) {
   OpKind kind;
   kind.name = "matmul";
-  kind.traits = kPure | kContraction;
+  kind.traits = kPure | kContraction | kProduct | kTyped;
   kind.infer = infer;
   kind.gradient = gradient;
   kind.iteration = iteration;

@@ -30,7 +30,7 @@ Result<Types> infer(const InferContext& context) {
   BALEEN_TRY(check_least_rank("norm", x, 1));
   for (std::size_t i = 1; i < operands.size(); ++i)
     BALEEN_TRY(check_shape("norm", operands[i], {x.type.shape.back()}, x));
-  const ValueType statistic = without_last(x.type);
+  const ValueType statistic = same_but(without_last(x.type), wide(x.type.dtype));
   return layer ? Types{x.type, statistic, statistic} : Types{x.type, statistic};
 }
 
@@ -59,12 +59,13 @@ Iteration iteration(const Graph& graph, const Op& op) {
   return result;
 }
 
-/// Sum over the last dimension (kept), divided by its extent.
+/// Sum over the last dimension (kept), divided by its extent; of fp32 where x has 16 bits.
 ValueId mean_last(Builder& build, ValueId x) {
   Expression e;
   const auto sum = e.input(0);
   const auto scale = e.constant(static_cast<double>(build.shape(x).empty() ? 1 : build.shape(x).back()));
-  return build.pointwise({build.reduce_last("sum", x)}, e, e.binary(BALEEN_X_DIV, sum, scale));
+  const ValueId total = build.reduce_last("sum", x, wide(build.dtype(x)));
+  return build.pointwise({total}, e, e.binary(BALEEN_X_DIV, sum, scale));
 }
 
 /// y = (x - mean) rstd gamma + beta, rstd = (mean of (x - mean)^2 + epsilon)^-1/2; rms: without the mean.
@@ -79,7 +80,7 @@ Result<Values> expand(Graph& graph, const Op& op) {
     mean = mean_last(build, x);
     centred = build.binary(BALEEN_X_SUB, x, mean);
   }
-  const ValueId variance = mean_last(build, build.binary(BALEEN_X_MUL, centred, centred));
+  const ValueId variance = mean_last(build, build.binary(BALEEN_X_MUL, centred, centred, wide(build.dtype(x))));
   Expression e;
   const auto shifted = e.binary(BALEEN_X_ADD, e.input(0), e.constant(op.attributes.number("epsilon")));
   const ValueId rstd = build.pointwise({variance}, e, e.unary(BALEEN_X_RSQRT, shifted));
@@ -90,7 +91,7 @@ Result<Values> expand(Graph& graph, const Op& op) {
     operands.push_back(build.lead(op.inputs[2], leading));
     y = f.binary(BALEEN_X_ADD, y, f.input(3));
   }
-  Values results{build.pointwise(operands, f, y), build.reshape(rstd, rows)};
+  Values results{build.pointwise(operands, f, y, {}, build.dtype(x)), build.reshape(rstd, rows)};
   if (layer) results.push_back(build.reshape(mean, rows));
   return build.finish(results);
 }
@@ -140,7 +141,8 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
   ValueId centred = x;
   if (layer) centred = build.binary(BALEEN_X_SUB, x, build.trail(op.inputs[4]));
   const ValueId n = build.binary(BALEEN_X_MUL, centred, rstd);
-  const ValueId g = build.binary(BALEEN_X_MUL, dy, build.lead(op.inputs[1], leading));
+  const baleen_dtype_t sums = wide(build.dtype(x)), weights = graph.value(op.outputs[1]).dtype;
+  const ValueId g = build.binary(BALEEN_X_MUL, dy, build.lead(op.inputs[1], leading), sums);
   const ValueId along = mean_last(build, build.binary(BALEEN_X_MUL, g, n));
   Expression e;
   Values operands{g, n, along, rstd};
@@ -151,9 +153,9 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
   }
   std::vector<std::int64_t> rows;
   for (std::size_t d = 0; d < leading; ++d) rows.push_back(static_cast<std::int64_t>(d));
-  Values results{build.pointwise(operands, e, e.binary(BALEEN_X_MUL, dx, e.input(3))),
-                 build.reduce("sum", build.binary(BALEEN_X_MUL, dy, n), rows, false)};
-  if (op.outputs.size() > 2) results.push_back(build.reduce("sum", dy, rows, false));
+  Values results{build.pointwise(operands, e, e.binary(BALEEN_X_MUL, dx, e.input(3)), {}, build.dtype(x)),
+                 build.reduce("sum", build.binary(BALEEN_X_MUL, dy, n), rows, false, weights)};
+  if (op.outputs.size() > 2) results.push_back(build.reduce("sum", dy, rows, false, weights));
   return build.finish(results);
 }
 

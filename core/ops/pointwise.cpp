@@ -51,19 +51,6 @@ Result<Shape> result_shape(const InferContext& context) {
   return shape;
 }
 
-/// The widest floating dtype of the inputs; halves of two kinds meet in fp32.
-std::optional<baleen_dtype_t> widest(const Types& inputs) {
-  std::optional<baleen_dtype_t> best;
-  for (const ValueType& type : inputs) {
-    if (!is_floating(type.dtype) || type.dtype == best) continue;
-    if (!best || dtype_size(type.dtype) > dtype_size(*best))
-      best = type.dtype;
-    else if (dtype_size(type.dtype) == dtype_size(*best))
-      best = BALEEN_F32;
-  }
-  return best;
-}
-
 Result<std::vector<baleen_dtype_t>> result_dtypes(const InferContext& context) {
   const std::size_t count = context.attributes.integers("results").size();
   if (context.attributes.has("dtype")) {
@@ -225,7 +212,7 @@ std::vector<std::vector<std::uint32_t>> linear_sets(const Expression& expression
 Status register_pointwise(OpRegistry& registry) {
   OpKind kind;
   kind.name = "pointwise";
-  kind.traits = kPure | kPointwise | kCheap;
+  kind.traits = kPure | kPointwise | kCheap | kTyped;
   kind.infer = infer;
   kind.gradient = pointwise_gradient;
   kind.iteration = iteration;

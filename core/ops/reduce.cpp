@@ -15,9 +15,11 @@ bool reduced(const Op& op, std::size_t dim) {
 bool keeps(const Op& op) { return op.attributes.integer_or("keep", 0) != 0; }
 
 Result<Types> infer(const InferContext& context) {
-  BALEEN_TRY(check_attributes(
-      "reduce", context.attributes,
-      {{"kind", AttributeType::text}, {"dims", AttributeType::integers}, {"keep", AttributeType::integer, false}}));
+  BALEEN_TRY(check_attributes("reduce", context.attributes,
+                              {{"kind", AttributeType::text},
+                               {"dims", AttributeType::integers},
+                               {"keep", AttributeType::integer, false},
+                               dtype_rule()}));
   BALEEN_TRY(check_count("reduce", context, 1, 1));
   const ValueType& x = context.inputs[0];
   const std::string& kind = context.attributes.text("kind");
@@ -32,7 +34,8 @@ Result<Types> infer(const InferContext& context) {
   }
   if (kind == "max" && element_count(x.shape) == 0)
     return invalid("reduce: the maximum of no elements, in " + to_string(x.shape));
-  ValueType y{x.dtype, {}, {}};
+  BALEEN_TRY_ASSIGN(const baleen_dtype_t dtype, chosen_dtype("reduce", context.attributes, x.dtype));
+  ValueType y{dtype, {}, {}};
   for (std::size_t d = 0; d < x.shape.size(); ++d) {
     if (gone[d] && context.attributes.integer_or("keep", 0) == 0) continue;
     y.shape.push_back(gone[d] ? 1 : x.shape[d]);
@@ -46,22 +49,23 @@ Result<Values> gradient(Graph& graph, const Op& op, const Values& cotangents, co
   Builder build(graph);
   const ValueId x = op.inputs[0];
   const Shape whole = graph.value(x).shape;
+  const baleen_dtype_t dtype = graph.value(x).dtype;
   Shape kept = whole;
   for (std::size_t d = 0; d < kept.size(); ++d)
     if (reduced(op, d)) kept[d] = 1;
   const ValueId dy = build.reshape(cotangents[0], kept);
   Expression e;
   if (op.attributes.text("kind") == "sum") {
-    if (kept == whole) return build.finish({dy});
-    return build.finish({build.pointwise({dy}, e, e.input(0), whole)});
+    if (kept == whole) return build.finish({build.cast(dy, dtype)});
+    return build.finish({build.pointwise({dy}, e, e.input(0), whole, dtype)});
   }
   const ValueId y = build.reshape(op.outputs[0], kept);
   const ValueId hits = build.binary(BALEEN_X_EQ, x, y);
-  const ValueId count = build.reduce("sum", hits, op.attributes.integers("dims"), true);
+  const ValueId count = build.reduce("sum", hits, op.attributes.integers("dims"), true, wide(dtype));
   const auto hit = e.input(0);
   const auto share = e.binary(BALEEN_X_DIV, e.input(1), e.input(2));
   const auto dx = e.select(hit, share, e.constant(0));
-  return build.finish({build.pointwise({hits, dy, count}, e, dx, whole)});
+  return build.finish({build.pointwise({hits, dy, count}, e, dx, whole, dtype)});
 }
 
 Iteration iteration(const Graph& graph, const Op& op) {
@@ -89,7 +93,7 @@ Iteration iteration(const Graph& graph, const Op& op) {
 Status register_reduce(OpRegistry& registry) {
   OpKind kind;
   kind.name = "reduce";
-  kind.traits = kPure | kReduction;
+  kind.traits = kPure | kReduction | kTyped;
   kind.infer = infer;
   kind.gradient = gradient;
   kind.iteration = iteration;

@@ -67,9 +67,9 @@ Status check_floats(const std::string& kind, const std::vector<Named>& operands)
   for (const Named& operand : operands) {
     if (!is_floating(operand.type.dtype))
       return invalid(kind + ": " + operand.name + " is " + describe(operand.type) + "; it must be floating");
-    if (operand.type.dtype != operands[0].type.dtype)
+    if ((operand.type.dtype == BALEEN_F64) != (operands[0].type.dtype == BALEEN_F64))
       return invalid(kind + ": " + operands[0].name + " is " + describe(operands[0].type) + " and " + operand.name +
-                     " is " + describe(operand.type) + "; the dtypes must be equal");
+                     " is " + describe(operand.type) + "; fp64 meets fp64 only");
   }
   return {};
 }
@@ -136,6 +136,30 @@ ValueType same_but(const ValueType& type, baleen_dtype_t dtype) {
   ValueType result = type;
   result.dtype = dtype;
   return result;
+}
+
+std::optional<baleen_dtype_t> widest(const Types& inputs) {
+  std::optional<baleen_dtype_t> best;
+  for (const ValueType& type : inputs) {
+    if (!is_floating(type.dtype) || type.dtype == best) continue;
+    if (!best || dtype_size(type.dtype) > dtype_size(*best))
+      best = type.dtype;
+    else if (dtype_size(type.dtype) == dtype_size(*best))
+      best = BALEEN_F32;
+  }
+  return best;
+}
+
+baleen_dtype_t wide(baleen_dtype_t dtype) { return dtype == BALEEN_F64 ? BALEEN_F64 : BALEEN_F32; }
+
+Result<baleen_dtype_t> chosen_dtype(const std::string& kind, const Attributes& attributes, baleen_dtype_t fallback) {
+  if (!attributes.has("dtype")) return fallback;
+  const auto dtype = static_cast<baleen_dtype_t>(attributes.integer("dtype"));
+  if (!is_floating(dtype)) return invalid(kind + ": `dtype` is " + std::to_string(dtype) + ", no floating dtype");
+  if ((dtype == BALEEN_F64) != (fallback == BALEEN_F64))
+    return invalid(kind + ": `dtype` is " + std::string(dtype_name(dtype)) + " and it computes in " +
+                   std::string(dtype_name(fallback)) + "; fp64 meets fp64 only");
+  return dtype;
 }
 
 std::string letters(std::size_t count, char first) {

@@ -1,5 +1,6 @@
 /// \file What the rules of several kinds share: checks of operands and attributes, letters, costs.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ struct Named {
   const ValueType& type;
 };
 
-/// Floating, and all of one dtype.
+/// Floating. fp64 meets fp64 only; fp32, bf16 and fp16 may meet, and are computed with in fp32.
 Status check_floats(const std::string& kind, const std::vector<Named>& operands);
 Status check_ids(const std::string& kind, const Named& operand);
 Status check_rank(const std::string& kind, const Named& operand, std::size_t rank);
@@ -53,6 +54,15 @@ std::string axis(const ValueType& type, std::size_t dim);
 /// The type without its last dimension.
 ValueType without_last(const ValueType& type);
 ValueType same_but(const ValueType& type, baleen_dtype_t dtype);
+
+/// The widest floating dtype of the inputs; halves of two kinds meet in fp32. Nothing where none is floating.
+std::optional<baleen_dtype_t> widest(const Types& inputs);
+/// In what statistics and sums are kept: fp32 of 16 bits, else the dtype itself.
+baleen_dtype_t wide(baleen_dtype_t dtype);
+/// The attribute `dtype` of kinds of the trait kTyped, which is one floating dtype; else `fallback`.
+Result<baleen_dtype_t> chosen_dtype(const std::string& kind, const Attributes& attributes, baleen_dtype_t fallback);
+/// Allows it.
+inline AttributeRule dtype_rule() { return {"dtype", AttributeType::integer, false}; }
 
 /// "abc…", one letter per dimension, from `first` on.
 std::string letters(std::size_t count, char first = 'a');

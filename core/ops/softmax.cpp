@@ -35,12 +35,14 @@ Iteration iteration(const Graph& graph, const Op& op) { return last_reduced(grap
 Result<Values> expand(Graph& graph, const Op& op) {
   Builder build(graph);
   const ValueId x = op.inputs[0];
+  const baleen_dtype_t sums = wide(graph.value(x).dtype);
   const ValueId largest = build.reduce_last("max", x);
   Expression e;
   const auto shifted = e.binary(BALEEN_X_SUB, e.input(0), e.input(1));
   const auto power = e.unary(BALEEN_X_EXP, shifted);
-  const ValueId powers = build.pointwise({x, largest}, e, power);
-  return build.finish({build.binary(BALEEN_X_DIV, powers, build.reduce_last("sum", powers))});
+  const ValueId powers = build.pointwise({x, largest}, e, power, {}, sums);
+  const ValueId sum = build.reduce_last("sum", powers);
+  return build.finish({build.binary(BALEEN_X_DIV, powers, sum, graph.value(x).dtype)});
 }
 
 Result<Types> infer_grad(const InferContext& context) {
@@ -63,11 +65,12 @@ Iteration iteration_grad(const Graph& graph, const Op& op) {
 Result<Values> expand_grad(Graph& graph, const Op& op) {
   Builder build(graph);
   const ValueId y = op.inputs[0], dy = op.inputs[1];
-  const ValueId dot = build.reduce_last("sum", build.binary(BALEEN_X_MUL, y, dy));
+  const baleen_dtype_t dtype = graph.value(y).dtype;
+  const ValueId dot = build.reduce_last("sum", build.binary(BALEEN_X_MUL, y, dy, wide(dtype)));
   Expression e;
   const auto y_ = e.input(0);
   const auto rest = e.binary(BALEEN_X_SUB, e.input(1), e.input(2));
-  return build.finish({build.pointwise({y, dy, dot}, e, e.binary(BALEEN_X_MUL, y_, rest))});
+  return build.finish({build.pointwise({y, dy, dot}, e, e.binary(BALEEN_X_MUL, y_, rest), {}, dtype)});
 }
 
 }  // namespace

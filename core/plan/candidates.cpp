@@ -154,7 +154,7 @@ void Candidates::add_offers(const Decided& decided, int axis, std::vector<Candid
 }
 
 void Candidates::keep_twin(const Decided& decided, int axis, std::vector<Candidate>& list) const {
-  if (!decided.twin_choices || decided.op.kind->has(kView)) return;
+  if (!decided.twin_choices || decided.op.kind->has(kView) || is_cast(graph_, decided.op)) return;
   const Choice& twin = (*decided.twin_choices)[static_cast<std::size_t>(axis)];
   auto follows = [&](const Candidate& c) {
     switch (twin.kind) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/plan/forms.hpp"
+
 namespace baleen {
 namespace {
 
@@ -97,7 +99,10 @@ class Completer {
       const Op& op = graph_.op(id);
       if (op.outputs.size() != 1) continue;
       const Value& value = graph_.value(op.outputs[0]);
-      if (value.role == Role::parameter) {
+      if (is_form(op)) {
+        request_.used[value.id] = request_.used[op.inputs[0]];
+        request_.stored[value.id] = request_.stored[op.inputs[0]];
+      } else if (value.role == Role::parameter) {
         request_.used.try_emplace(value.id, whole);
         request_.stored.try_emplace(value.id, request_.used[value.id]);
       } else if (value.role == Role::state && op.inputs.empty()) {

@@ -2,6 +2,7 @@
 #include "core/plan/convert.hpp"
 
 #include "core/plan/append_step.hpp"
+#include "core/plan/forms.hpp"
 
 namespace baleen {
 namespace {
@@ -78,6 +79,9 @@ class Converter {
       graph_.value(value).role = role;
       order_.push_back(graph_.value(value).producer);
     }
+    // A form that all see as it is pinned is on its way there.
+    if (conversion.pin && is_form(*graph_.producer(conversion.value)))
+      graph_.value(conversion.value).role = Role::copy;
     results_[number] = value;
     return {};
   }

@@ -50,12 +50,13 @@ class SectionFuser {
  private:
   const Value& first_result(std::size_t i) const { return graph_.value(graph_.op(ops_[i]).outputs[0]); }
 
-  bool one_dtype(std::size_t i) const {
+  /// All floating results, and fp64 beside fp64 alone: an expression is computed in one precision.
+  bool computes_in(bool fp64, std::size_t i) const {
     const Op& op = graph_.op(ops_[i]);
-    const baleen_dtype_t dtype = first_result(i).dtype;
-    auto fits = [&](ValueId v) { return !is_floating(graph_.value(v).dtype) || graph_.value(v).dtype == dtype; };
-    return (dtype == BALEEN_F32 || dtype == BALEEN_F64) && std::all_of(op.inputs.begin(), op.inputs.end(), fits) &&
-           std::all_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return graph_.value(v).dtype == dtype; });
+    auto fits = [&](ValueId v) { return (graph_.value(v).dtype == BALEEN_F64) == fp64; };
+    auto floating = [&](ValueId v) { return is_floating(graph_.value(v).dtype); };
+    return std::all_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return floating(v) && fits(v); }) &&
+           std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return !floating(v) || fits(v); });
   }
 
   void try_join(std::size_t i, ValueId input) {
@@ -65,8 +66,9 @@ class SectionFuser {
     if (a == b) return;
     const Value& x = first_result(it->second);
     const Value& y = first_result(i);
-    if (x.shape != y.shape || x.dtype != y.dtype || x.layout != y.layout) return;
-    if (!one_dtype(it->second) || !one_dtype(i) || !small_enough(a, b)) return;
+    if (x.shape != y.shape || x.layout != y.layout) return;
+    const bool fp64 = x.dtype == BALEEN_F64;
+    if (!computes_in(fp64, it->second) || !computes_in(fp64, i) || !small_enough(a, b)) return;
     if (reaches_around(a, b)) return;
     for (std::size_t m : members_[b]) group_[m] = a;
     std::vector<std::size_t> all;
@@ -148,7 +150,7 @@ class SectionFuser {
       const auto where = inline_into(fused, op.attributes.expression("expression"), operands);
       const auto& own = op.attributes.integers("results");
       for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-        computed[op.outputs[i]] = where[static_cast<std::size_t>(own[i])];
+        computed[op.outputs[i]] = as_stored(fused, where[static_cast<std::size_t>(own[i])], op.outputs[i]);
         if (!used_outside(op.outputs[i], g)) continue;
         results.push_back(op.outputs[i]);
         numbers.push_back(computed[op.outputs[i]]);
@@ -157,13 +159,22 @@ class SectionFuser {
     return install(g, std::move(fused), std::move(inputs), results, std::move(numbers));
   }
 
+  /// What readers of a stored value would see: of 16 bits, the instruction's number rounded.
+  std::uint32_t as_stored(Expression& fused, std::uint32_t instruction, ValueId v) const {
+    const baleen_dtype_t dtype = graph_.value(v).dtype;
+    if (dtype == BALEEN_F32 || dtype == BALEEN_F64) return instruction;
+    return fused.append({BALEEN_X_ROUND, instruction, static_cast<std::uint32_t>(dtype), 0, 0});
+  }
+
   Result<OpId> install(std::size_t g, Expression fused, std::vector<ValueId> inputs,
                        const std::vector<ValueId>& results, std::vector<std::int64_t> numbers) {
     const Op last = graph_.op(ops_[members_[g].back()]);
     Attributes attributes{{"expression", prune(fused, numbers)}, {"results", numbers}};
-    const Value& shape = graph_.value(last.outputs[0]);
-    attributes.set("shape", shape.shape);
-    attributes.set("dtype", Attributes::ints({shape.dtype}));
+    attributes.set("shape", graph_.value(last.outputs[0]).shape);
+    std::vector<std::int64_t> dtypes;
+    for (ValueId v : results) dtypes.push_back(graph_.value(v).dtype);
+    const bool alike = std::all_of(dtypes.begin(), dtypes.end(), [&](std::int64_t d) { return d == dtypes[0]; });
+    attributes.set("dtype", alike ? Attributes::ints({dtypes[0]}) : Attributes::ints(dtypes));
     graph_.context() = {last.phase, last.twin, last.name, last.where};
     BALEEN_TRY_ASSIGN(const auto made, append_apart(std::move(inputs), std::move(attributes)));
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -193,6 +204,63 @@ class SectionFuser {
   std::vector<std::size_t> group_;
   std::vector<std::vector<std::size_t>> members_;
   std::map<OpId, std::size_t> index_;
+};
+
+/// Gives each reader a copy of an op that makes 32 bits of 16 (a gradient, widened for its norm and for the update), so
+/// that it is computed where it is read and never stored.
+class Widenings {
+ public:
+  Widenings(Graph& graph, std::vector<OpId>& ops) : graph_(graph), ops_(ops), own_(ops.begin(), ops.end()) {}
+
+  Status run() {
+    std::vector<OpId> result;
+    for (OpId id : std::vector(ops_)) {
+      result.push_back(id);
+      if (widens(graph_.op(id))) BALEEN_TRY(copy_for_readers(id, result));
+    }
+    ops_ = std::move(result);
+    return {};
+  }
+
+ private:
+  bool widens(const Op& op) const {
+    if (!op.kind->has(kPointwise) || op.outputs.size() != 1 || op.attributes.expression("expression").uses_random())
+      return false;
+    const Value& y = graph_.value(op.outputs[0]);
+    const bool from_half = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) {
+      const Value& x = graph_.value(v);
+      return is_floating(x.dtype) && dtype_size(x.dtype) == 2 && x.shape == y.shape;
+    });
+    const bool read_here = std::all_of(y.users.begin(), y.users.end(), [&](OpId user) {
+      return own_.contains(user) && graph_.op(user).kind->has(kPointwise);
+    });
+    const auto& outputs = graph_.outputs();
+    const bool output = std::any_of(outputs.begin(), outputs.end(), [&](const auto& o) { return o.value == y.id; });
+    return y.dtype == BALEEN_F32 && from_half && read_here && !output;
+  }
+
+  Status copy_for_readers(OpId id, std::vector<OpId>& result) {
+    const Op original = graph_.op(id);
+    const std::vector<OpId> users = graph_.value(original.outputs[0]).users;
+    for (std::size_t i = 1; i < users.size(); ++i) {
+      Attributes attributes = original.attributes;
+      attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(graph_.op_count())}));
+      graph_.context() = {original.phase, original.twin, original.name, original.where};
+      BALEEN_TRY_ASSIGN(const ValueId copy,
+                        graph_.append1(original.kind->name, original.inputs, std::move(attributes)));
+      graph_.value(copy).layout = graph_.value(original.outputs[0]).layout;
+      graph_.value(copy).role = graph_.value(original.outputs[0]).role;
+      const std::vector<ValueId> inputs = graph_.op(users[i]).inputs;
+      for (std::size_t k = 0; k < inputs.size(); ++k)
+        if (inputs[k] == original.outputs[0]) BALEEN_TRY(graph_.set_input(users[i], k, copy));
+      result.push_back(graph_.value(copy).producer);
+    }
+    return {};
+  }
+
+  Graph& graph_;
+  std::vector<OpId>& ops_;
+  std::set<OpId> own_;
 };
 
 /// The ops of a section as they stand, but where one stands before what it reads, that comes first: a joined op, which
@@ -225,6 +293,7 @@ std::vector<OpId> by_need(const Graph& graph, const std::vector<OpId>& ops) {
 
 Status fuse_pointwise(ScheduledGraph& scheduled) {
   for (Section& section : scheduled.sections) {
+    BALEEN_TRY(Widenings(scheduled.graph, section.ops).run());
     BALEEN_TRY_ASSIGN(section.ops, SectionFuser(scheduled.graph, section.ops).run());
   }
   BALEEN_TRY(scheduled.graph.normalise());

@@ -216,7 +216,8 @@ class MicroSharder {
       if (placement(op.inputs[i]).is_partial()) partial.push_back(i);
     const bool accumulated = std::any_of(partial.begin(), partial.end(),
                                          [&](std::uint32_t i) { return needed_whole_.contains(op.inputs[i]); });
-    if (op.kind->iteration && !accumulated && others_in_time(op)) {
+    // The update reads sums over all micro-batches: a gradient is added up as it is, not as the update scales it.
+    if (op.kind->iteration && op.phase != Phase::update && !accumulated && others_in_time(op)) {
       for (auto set : op.kind->iteration(graph_, op).linear) {
         std::sort(set.begin(), set.end());
         if (set != partial) continue;

@@ -1,5 +1,6 @@
 /// \file The phases that plan.cpp runs one after the other.
 #pragma once
+#include "core/plan/loss_gradients.hpp"
 #include "core/plan/placement.hpp"
 #include "core/plan/plan.hpp"
 
@@ -15,21 +16,18 @@ Status fuse_kinds(Graph& graph);
 /// set them apart or the later's operands depend on the earlier's results. What waits for the results moves behind it.
 Status join_kinds(Graph& graph);
 
-/// The loss's gradient with respect to the trainable parameters: d(sum/weight), in the order of `job.parameters`; kNone
-/// where frozen or not reached.
-Result<std::vector<ValueId>> differentiate_loss(Graph& graph, const Job& job);
-
 /// What the optimizer adds to a job beside its graph.
 struct UpdateResult {
   std::vector<PersistentSpec> states;
   std::vector<double> initial;  ///< of each state
   std::vector<ScalarSpec> scalars;
-  std::vector<TrainedParameter> trained;  ///< with the gradients as the loss gave them
+  std::vector<TrainedParameter> trained;  ///< with the gradients as they are summed
+  std::vector<StopRule> stops;
 };
 
-/// Appends global norm, clipping, the optimizer's ops and the assigns. Output "gradient_norm" is added.
-Result<UpdateResult> append_update(Graph& graph, const Job& job, const std::vector<ValueId>& gradients,
-                                   const Registry& plugins);
+/// Appends global norm, clipping, the optimizer's ops and the assigns. Output "gradient_norm" is added, and "applied"
+/// where a condition says whether the step counts.
+Result<UpdateResult> append_update(Graph& graph, const Job& job, LossGradients gradients, const Registry& plugins);
 
 /// The graph that gives every persistent tensor its first value.
 Result<Graph> initialize_graph(const Job& job, const UpdateResult& update, const OpRegistry& registry);

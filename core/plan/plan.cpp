@@ -166,9 +166,11 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   annotations.keep_apart(job.train);
   BALEEN_TRY(fuse_kinds(job.train));
   BALEEN_TRY(train.after("rewrite", job.train));
-  BALEEN_TRY_ASSIGN(const auto gradients, differentiate_loss(job.train, job));
+  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(job.train, job));
   BALEEN_TRY(train.after("differentiate", job.train));
-  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, gradients, plugins));
+  BALEEN_TRY(strategies.gradients(job.train, job, gradients));
+  BALEEN_TRY(train.after("gradients", job.train));
+  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, std::move(gradients), plugins));
   BALEEN_TRY(train.after("update", job.train));
   BALEEN_TRY(placer.place_first(job.train, std::move(update.trained), train));
   const std::vector<TurnOrder> train_turns = placer.take_turns();
@@ -183,6 +185,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY(placer.place_whole(initial, initialize));
   BALEEN_TRY_ASSIGN(plan.initialize, schedule(std::move(initial), 1, initialize));
   plan.scalars = std::move(update.scalars);
+  plan.stops = std::move(update.stops);
   BALEEN_TRY_ASSIGN(plan.train, schedule(std::move(job.train), job.accumulate, train, train_turns));
 
   for (auto [name, graph, result] :

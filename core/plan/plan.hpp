@@ -52,14 +52,24 @@ struct ScalarSpec {
   Schedule schedule;
 };
 
+/// The run ends after a step whose scalar output is not 0.
+struct StopRule {
+  std::string output;
+  std::string text;  ///< why, and what helps
+};
+
+/// Outputs of the train graph with this before their name are facts that a strategy shows.
+inline constexpr const char* kFactPrefix = "fact.";
+
 struct Plan {
   Mesh mesh;
   std::vector<PersistentSpec> persistent;
   std::vector<ScalarSpec> scalars;  ///< of the train graph; "lr" is the first group's rate where the optimizer has one
   ScheduledGraph initialize;        ///< fills every persistent tensor
-  ScheduledGraph train;             ///< outputs "loss", "weight", metrics, and "gradient_norm"
+  ScheduledGraph train;             ///< outputs "loss", "weight", metrics, "gradient_norm", facts; "applied": does it count?
   std::optional<ScheduledGraph> evaluate;
   std::optional<ScheduledGraph> generate;
+  std::vector<StopRule> stops;
   std::vector<std::string> notes;  ///< lines for the user, of annotations and strategies
 };
 

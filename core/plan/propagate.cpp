@@ -8,6 +8,7 @@
 #include "baleen/dtype.hpp"
 #include "core/plan/candidates.hpp"
 #include "core/plan/complete_request.hpp"
+#include "core/plan/forms.hpp"
 #include "core/plan/split_nesting.hpp"
 #include "core/plan/value_copies.hpp"
 
@@ -41,6 +42,8 @@ class Propagator {
       if (op.phase > phase) enter(phase = op.phase);
       if (op.kind->has(kSideEffect) && op.kind->has(kStructural))
         store(op);
+      else if (is_form(op))
+        start_form(op);
       else
         BALEEN_TRY(visit(op));
     }
@@ -74,6 +77,17 @@ class Propagator {
     strict_[v] = graph_.value(v).role == Role::parameter;
     placed_.layouts[v] = layout;
     placed_.ops[op.id] = {std::vector<Choice>(static_cast<std::size_t>(axes_)), {}, {layout}, {}};
+  }
+
+  /// A form is computed of what is stored and lies there; who reads it finds it used as its parameter is.
+  void start_form(const Op& op) {
+    const ValueId v = op.outputs[0];
+    const Layout stored = placed_.layouts[op.inputs[0]];
+    copies_.start(v, stored, request_.used.at(v));
+    strict_[v] = 1;
+    placed_.layouts[v] = stored;
+    placed_.ops[op.id] = {std::vector<Choice>(static_cast<std::size_t>(axes_)), {stored}, {stored}, {kNone}};
+    pin(op, v, stored);
   }
 
   /// An assigned value lies as its target does.
@@ -170,7 +184,8 @@ class Propagator {
         for (std::size_t i = 0; i < decided.op.inputs.size(); ++i)
           cost += copies_.charge(decided.op.inputs[i], candidate.offer->axes[k], candidate.offer->inputs[k][i]);
     if (candidate.internal) cost += internal_bytes(decided, *candidate.internal, axis);
-    if (decided.op.kind->has(kView)) return cost;  // a view of a partial value costs nothing that the value does not
+    // A view or a cast of a partial value costs nothing that the value does not.
+    if (decided.op.kind->has(kView) || is_cast(graph_, decided.op)) return cost;
     for (std::size_t i = 0; i < decided.op.outputs.size(); ++i)
       if (candidate.outputs[i].is_partial()) cost += resolving(decided, i, axis);
     return cost;
@@ -249,16 +264,20 @@ class Propagator {
       placed_.layouts[v] = placed.outputs[i];
       copies_.start(v, placed.outputs[i]);
       strict_[v] = view;
-      auto pin = request_.pins.find(v);
-      if (pin == request_.pins.end()) continue;
-      Layout want = placed.outputs[i];
-      for (int a = 0; a < axes_; ++a)
-        if (const auto& wish = pin->second.placements[static_cast<std::size_t>(a)];
-            wish && !wish->same_kind(on(want, a)))
-          want = with_placement(std::move(want), a, *wish);
-      want = with_wished_depths(std::move(want), pin->second);
-      if (want != placed.outputs[i]) copies_.pin(v, want, op.phase, pin->second.every_micro_batch);
+      pin(op, v, placed.outputs[i]);
     }
+  }
+
+  /// All later users see `v`, which lies as `made`, as its pin says, if there is one.
+  void pin(const Op& op, ValueId v, const Layout& made) {
+    const auto pin = request_.pins.find(v);
+    if (pin == request_.pins.end()) return;
+    Layout want = made;
+    for (int a = 0; a < axes_; ++a)
+      if (const auto& wish = pin->second.placements[static_cast<std::size_t>(a)]; wish && !wish->same_kind(on(want, a)))
+        want = with_placement(std::move(want), a, *wish);
+    want = with_wished_depths(std::move(want), pin->second);
+    if (want != made) copies_.pin(v, want, op.phase, pin->second.every_micro_batch);
   }
 
   /// Where a pin says how splits nest.

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 
 #include "baleen/plugin.hpp"
 #include "baleen/strategy.h"
 #include "core/graph/abi.hpp"
 #include "core/input/nearest.hpp"
+#include "core/plan/forms.hpp"
+#include "core/plan/gradient_verbs.hpp"
 #include "core/plan/strategy_verbs.hpp"
 #include "core/plugin/settings.hpp"
 
@@ -32,7 +35,7 @@ struct Member {
 using GraphPhase = baleen_status_t (*baleen_strategy_t::*)(void*, const baleen_graph_t*);
 
 Error no_state(const std::string& name) {
-  return unsupported("state `" + name + "`: a strategy cannot add states; optimizers can");
+  return unsupported("state `" + name + "`: a strategy adds states in `gradients` only");
 }
 
 }  // namespace
@@ -51,10 +54,12 @@ struct Strategies::Impl {
 
   /// Calls one strategy on a copy of the graph; the copy takes the graph's place where all went well.
   template <class Call>
-  Status on(Member& member, Graph& graph, const char* phase, Call&& call) {
+  Status on(Member& member, Graph& graph, const char* phase, Call&& call, AbiGraph::AddState add_state = {}) {
     Graph copy = graph;
-    AbiGraph abi_graph(
-        copy, [](const std::string& name, const ValueType&, double) -> Result<ValueId> { return no_state(name); });
+    copy.context().where = member.where;
+    if (!add_state)
+      add_state = [](const std::string& name, const ValueType&, double) -> Result<ValueId> { return no_state(name); };
+    AbiGraph abi_graph(copy, std::move(add_state));
     Status result = call(abi_graph.table(), copy);
     if (!abi_graph.status()) result = abi_graph.status().error();
     if (!result)
@@ -156,9 +161,34 @@ bool Strategies::empty() const { return impl_->members.empty(); }
 bool Strategies::claims(int axis) const { return impl_->claimed(static_cast<std::uint32_t>(axis)); }
 const std::vector<std::string>& Strategies::notes() const { return impl_->notes; }
 Status Strategies::tag(Graph& graph) { return impl_->edit(graph, "tag", &baleen_strategy_t::tag); }
-Status Strategies::rewrite(Graph& graph) { return impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite); }
+Status Strategies::rewrite(Graph& graph) {
+  BALEEN_TRY(impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite));
+  return settle_forms(graph);
+}
 Status Strategies::recompute(Graph& graph) { return impl_->edit(graph, "recompute", &baleen_strategy_t::recompute); }
 Status Strategies::lower(Graph& graph) { return impl_->edit(graph, "lower", &baleen_strategy_t::lower); }
+
+Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradients) {
+  for (Member& member : impl_->members) {
+    if (!member.table->gradients) continue;
+    std::optional<GradientVerbs> verbs;
+    const auto add_state = [&](const std::string& name, const ValueType& type, double initial) {
+      return verbs->add_state(member.name + "." + name, type, initial);
+    };
+    BALEEN_TRY(impl_->on(
+        member, graph, "gradients",
+        [&](const baleen_graph_t* view, Graph& copy) -> Status {
+          copy.context() = {Phase::update, kNone, member.name, member.where};
+          verbs.emplace(copy, job, gradients);
+          const baleen_status_t status = member.table->gradients(member.self, view, verbs->table());
+          if (!verbs->status()) return verbs->status();
+          BALEEN_TRY(member.plugin.check(status));
+          return copy.order_by_need(graph.ops());
+        },
+        add_state));
+  }
+  return {};
+}
 
 Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches) {
   request.cuts.resize(impl_->mesh.axes.size());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/plan/annotations.hpp"
+#include "core/plan/loss_gradients.hpp"
 #include "core/plan/placement.hpp"
 #include "core/plan/plan.hpp"
 #include "core/plugin/registry.hpp"
@@ -32,9 +33,12 @@ class Strategies {
   bool claims(int axis) const;
   /// The phases that edit a graph as it is. A phase that fails leaves the graph as it was.
   Status tag(Graph& graph);
+  /// Settles the forms of parameters that they made.
   Status rewrite(Graph& graph);
   Status recompute(Graph& graph);
   Status lower(Graph& graph);
+  /// What they make of a job's gradients before the update reads them.
+  Status gradients(Graph& graph, const Job& job, LossGradients& gradients);
   /// What they ask for. `trained` is filled by the caller and stays.
   Status place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches);
   /// Marks collectives that run as one, and where they begin, with tags; adds orders of micro-batches to `turns`.

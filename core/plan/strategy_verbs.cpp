@@ -8,6 +8,7 @@
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "core/layout/piece.hpp"
+#include "core/plan/forms.hpp"
 
 namespace baleen {
 namespace {
@@ -99,6 +100,7 @@ Status PlacingVerbs::cut(std::uint32_t axis, const std::string& logical_axis) {
 Status PlacingVerbs::lay(Wishes::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
                          baleen_placement_t placement) {
   BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
+  value = parameter_behind(graph_, value);
   BALEEN_TRY(wishes_.ask(graph_, strategy_, how, value, axis, wanted));
   auto [it, is_new] = layouts.try_emplace(value, Layout(mesh_.count));
   it->second = with_placement(it->second, static_cast<int>(axis), wanted);
@@ -241,8 +243,11 @@ Status ScheduleVerbs::apply() {
   for (const auto& [place, ops] : moves_)
     if (moved.contains(place)) return invalid("an op begins before another that moves itself");
   const std::vector<OpId> ops = graph_.ops();
-  // Sources are there from the beginning: what reads them only may begin anywhere.
-  const auto is_source = [&](OpId id) { return graph_.op(id).inputs.empty() && graph_.op(id).kind->has(kStructural); };
+  // Sources and forms are there from the beginning: what reads them only may begin anywhere.
+  const auto is_source = [&](OpId id) {
+    const Op& op = graph_.op(id);
+    return is_form(op) || (op.inputs.empty() && op.kind->has(kStructural));
+  };
   std::vector<OpId> order;
   std::copy_if(ops.begin(), ops.end(), std::back_inserter(order), is_source);
   for (OpId id : ops) {

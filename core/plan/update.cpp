@@ -1,13 +1,11 @@
-/// \file The gradient of the loss, its norm and clipping, and what the optimizer does with it.
+/// \file Clipping, what the optimizer does with the gradients, and whether it counts.
 #include <algorithm>
 #include <deque>
-#include <numeric>
 #include <optional>
 
 #include "baleen/optimizer.h"
 #include "baleen/plugin.hpp"
 #include "core/graph/abi.hpp"
-#include "core/graph/autodiff.hpp"
 #include "core/plan/passes.hpp"
 #include "core/plugin/settings.hpp"
 
@@ -37,110 +35,61 @@ int group_of(const Job& job, const std::string& parameter) {
   return -1;
 }
 
-Result<std::vector<ValueId>> differentiate_loss(Graph& graph, const Job& job) {
-  const ValueId loss = graph.output("loss"), weight = graph.output("weight");
-  if (loss == kNone || weight == kNone) return internal("the train graph lacks the output `loss` or `weight`");
-  std::vector<ValueId> targets;
-  for (const ParameterSpec& p : job.parameters) {
-    const int group = group_of(job, p.name);
-    BALEEN_TRY_ASSIGN(const ValueId value, graph.parameter(p.name, p.type));
-    targets.push_back(group >= 0 && job.groups[static_cast<std::size_t>(group)].frozen ? kNone : value);
-  }
-  graph.context() = {Phase::backward, kNone, "loss.grad", {}};
-  Expression e;  // 1 / weight, and 0 for a batch without any target
-  const auto w = e.input(0);
-  const auto empty = e.binary(BALEEN_X_EQ, w, e.constant(0));
-  const auto inverse = e.binary(BALEEN_X_DIV, e.constant(1), w);
-  const auto scale = e.select(empty, e.constant(0), inverse);
-  BALEEN_TRY_ASSIGN(const ValueId seed, graph.pointwise({weight}, std::move(e), scale));
-
-  std::vector<ValueId> wanted;
-  for (ValueId t : targets)
-    if (t != kNone) wanted.push_back(t);
-  BALEEN_TRY_ASSIGN(const auto found, differentiate(graph, loss, seed, wanted));
-  std::vector<ValueId> gradients(targets.size(), kNone);
-  for (std::size_t i = 0, next = 0; i < targets.size(); ++i)
-    if (targets[i] != kNone) gradients[i] = found[next++];
-  return gradients;
-}
-
 namespace {
 
 /// The update of one job by one optimizer plugin.
 class Updater {
  public:
-  Updater(Graph& graph, const Job& job, const Registry& plugins) : graph_(graph), job_(job), plugins_(plugins) {}
+  Updater(Graph& graph, const Job& job, LossGradients gradients, const Registry& plugins)
+      : graph_(graph), job_(job), gradients_(std::move(gradients)), plugins_(plugins) {
+    for (NewState& state : gradients_.states) {
+      result_.states.push_back(std::move(state.spec));
+      result_.initial.push_back(state.initial);
+    }
+  }
   ~Updater() {
     if (optimizer_) table_->destroy(optimizer_);
   }
 
-  Result<UpdateResult> run(std::vector<ValueId> gradients) {
+  Result<UpdateResult> run() {
+    BALEEN_TRY(append_norm(graph_, job_, gradients_));
     graph_.context() = {Phase::update, kNone, "optimizer", {}};
-    const std::vector<ValueId> unclipped = gradients;
-    BALEEN_TRY(clip(gradients));
+    if (gradients_.condition != kNone) graph_.set_output("applied", gradients_.condition);
+    std::vector<ValueId> values;
+    for (const LossGradients::One& one : gradients_.all) values.push_back(one.value);
+    BALEEN_TRY(clip(values));
     BALEEN_TRY(open());
     BALEEN_TRY_ASSIGN(count_, add_state("optimizer.updates", {job_.dtype, {}, {}}, 0, "control"));
-    BALEEN_TRY(make_updates(gradients));
-    for (std::size_t i = 0, next = 0; i < unclipped.size(); ++i) {
-      if (unclipped[i] == kNone) continue;
+    BALEEN_TRY(make_updates(values));
+    for (std::size_t i = 0, next = 0; i < gradients_.all.size(); ++i) {
+      if (gradients_.all[i].gradient == kNone) continue;
       BALEEN_TRY_ASSIGN(const ValueId parameter, graph_.parameter(job_.parameters[i].name, job_.parameters[i].type));
-      result_.trained.push_back({parameter, unclipped[i], slot_values_[next++]});
+      result_.trained.push_back({parameter, gradients_.all[i].gradient, slot_values_[next++]});
     }
     BALEEN_TRY(call_plugin());
     Expression next;
     const auto sum = next.binary(BALEEN_X_ADD, next.input(0), next.constant(1));
     BALEEN_TRY_ASSIGN(const ValueId counted, graph_.pointwise({count_}, std::move(next), sum, "optimizer.updates"));
-    BALEEN_TRY(graph_.assign(count_, counted));
+    BALEEN_TRY(assign(count_, counted));
+    result_.stops = std::move(gradients_.stops);
     return std::move(result_);
   }
 
  private:
-  /// Per-tensor sums of squares, added in parameter order; then the scale of arXiv 1211.5063.
-  Status clip(std::vector<ValueId>& gradients) {
-    std::vector<ValueId> sums;
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const ValueId g = gradients[i];
-      if (g == kNone) continue;
-      BALEEN_TRY_ASSIGN(const ValueId square, graph_.binary(BALEEN_X_MUL, g, g));
-      std::vector<std::int64_t> dims(graph_.value(g).rank());
-      std::iota(dims.begin(), dims.end(), 0);
-      BALEEN_TRY_ASSIGN(const ValueId sum,
-                        graph_.append1("reduce", {square},
-                                       {{"kind", std::string("sum")}, {"dims", dims}, {"keep", Attributes::ints({0})}},
-                                       job_.parameters[i].name + ".norm"));
-      sums.push_back(sum);
-    }
-    if (sums.empty()) return invalid("no parameter is trained: all are frozen, or the loss depends on none");
-    BALEEN_TRY_ASSIGN(const ValueId total, add_in_order(sums));
-    BALEEN_TRY_ASSIGN(const ValueId norm, graph_.unary(BALEEN_X_SQRT, total));
-    graph_.set_output("gradient_norm", norm);
+  /// The scale of arXiv 1211.5063.
+  Status clip(std::vector<ValueId>& values) {
     if (job_.clip <= 0) return {};
     Expression e;
     const auto room =
         e.binary(BALEEN_X_DIV, e.constant(job_.clip), e.binary(BALEEN_X_ADD, e.input(0), e.constant(1e-6)));
     const auto bounded = e.binary(BALEEN_X_MIN, room, e.constant(1));
-    BALEEN_TRY_ASSIGN(const ValueId scale, graph_.pointwise({norm}, std::move(e), bounded, "optimizer.clip"));
-    for (ValueId& g : gradients)
+    BALEEN_TRY_ASSIGN(const ValueId scale,
+                      graph_.pointwise({gradients_.norm}, std::move(e), bounded, "optimizer.clip"));
+    for (ValueId& g : values)
       if (g != kNone) {
         BALEEN_TRY_ASSIGN(g, graph_.binary(BALEEN_X_MUL, g, scale));
       }
     return {};
-  }
-
-  /// In pieces of sixteen, so that no expression grows with the model; still strictly left to right.
-  Result<ValueId> add_in_order(const std::vector<ValueId>& terms) {
-    ValueId total = terms[0];
-    for (std::size_t i = 1; i < terms.size(); i += 15) {
-      Expression e;
-      auto sum = e.input(0);
-      std::vector<ValueId> inputs{total};
-      for (std::size_t k = i; k < std::min(i + 15, terms.size()); ++k) {
-        inputs.push_back(terms[k]);
-        sum = e.binary(BALEEN_X_ADD, sum, e.input(static_cast<std::uint32_t>(inputs.size() - 1)));
-      }
-      BALEEN_TRY_ASSIGN(total, graph_.pointwise(std::move(inputs), std::move(e), sum, "optimizer.norm"));
-    }
-    return total;
   }
 
   Status open() {
@@ -246,22 +195,34 @@ class Updater {
     return {};
   }
 
+  /// The new value where the step counts, else the old one.
+  Status assign(ValueId target, ValueId value) {
+    if (gradients_.condition == kNone) return graph_.assign(target, value);
+    Expression e;
+    const auto chosen = e.select(e.input(0), e.input(1), e.input(2));
+    BALEEN_TRY_ASSIGN(const ValueId kept,
+                      graph_.pointwise({gradients_.condition, value, target}, std::move(e), chosen));
+    graph_.value(kept).role = graph_.value(value).role;
+    return graph_.assign(target, kept);
+  }
+
   Status assign_results(const baleen_update_t& update) {
-    auto assign = [&](ValueId target, ValueId value, const char* what) -> Status {
+    auto checked = [&](ValueId target, ValueId value, const char* what) -> Status {
       if (value >= graph_.value_count() || graph_.value(value).shape != graph_.value(target).shape)
         return invalid("optimizer `" + descriptor_.name + "` gave no new " + what + " of the right shape for `" +
                        std::string(view(update.name)) + "`");
       graph_.value(value).role = Role::updated;
-      return graph_.assign(target, value);
+      return assign(target, value);
     };
-    BALEEN_TRY(assign(update.parameter, update.new_parameter, "parameter"));
+    BALEEN_TRY(checked(update.parameter, update.new_parameter, "parameter"));
     for (std::uint32_t s = 0; s < update.slot_count; ++s)
-      BALEEN_TRY(assign(update.slots[s], update.new_slots[s], "slot"));
+      BALEEN_TRY(checked(update.slots[s], update.new_slots[s], "slot"));
     return {};
   }
 
   Graph& graph_;
   const Job& job_;
+  LossGradients gradients_;
   const Registry& plugins_;
   Descriptor descriptor_;
   std::optional<Plugin> plugin_;
@@ -276,9 +237,8 @@ class Updater {
 
 }  // namespace
 
-Result<UpdateResult> append_update(Graph& graph, const Job& job, const std::vector<ValueId>& gradients,
-                                   const Registry& plugins) {
-  return Updater(graph, job, plugins).run(gradients);
+Result<UpdateResult> append_update(Graph& graph, const Job& job, LossGradients gradients, const Registry& plugins) {
+  return Updater(graph, job, std::move(gradients), plugins).run();
 }
 
 }  // namespace baleen

@@ -130,7 +130,8 @@ class Reader {
         BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PER_GROUP | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH;
     if (option.flags & ~static_cast<unsigned>(kFlags)) return invalid("unknown flags " + std::to_string(option.flags));
     if (std::isnan(option.minimum) || std::isnan(option.maximum)) return invalid("its range is not a number");
-    if (!option.choices.empty() && !is_string) return invalid("only strings have choices");
+    if (!option.choices.empty() && !is_string && option.type != BALEEN_OPTION_FLOAT)
+      return invalid("only strings and floats have choices");
     if (option.many() && !is_string) return invalid("only strings can be a list");
     if (option.path() && !is_string) return invalid("only strings can be paths");
     if (!option.cli.empty() && !is_word(option.cli, '-')) return invalid("flag `" + option.cli + "` is not a word");

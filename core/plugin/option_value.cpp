@@ -27,8 +27,15 @@ Error wrong_type(const Option& option, const UserValue& value, std::string_view 
                  value.where);
 }
 
+Status check_choice(const Option& option, const std::string& word, const std::string& where) {
+  if (option.choices.empty() || std::ranges::count(option.choices, word)) return {};
+  return invalid(named(option) + ": " + unknown_word("choice", word, option.choices), where);
+}
+
 Status check_number(const Option& option, const UserValue& value) {
   const auto* number = get<double>(value);
+  if (const auto* word = get<std::string>(value); word && !option.choices.empty())
+    return check_choice(option, *word, value.where);
   if (!number && !get<std::int64_t>(value))
     return wrong_type(option, value, option.type == BALEEN_OPTION_INT ? "an integer" : "a number");
   if (number && std::isnan(*number)) return invalid(named(option) + " is not a number (nan)", value.where);
@@ -38,11 +45,6 @@ Status check_number(const Option& option, const UserValue& value) {
   return invalid(named(option) + " must be from " + number_text(option.minimum) + " to " + number_text(option.maximum) +
                      ", not " + value.text(),
                  value.where);
-}
-
-Status check_choice(const Option& option, const std::string& word, const std::string& where) {
-  if (option.choices.empty() || std::ranges::count(option.choices, word)) return {};
-  return invalid(named(option) + ": " + unknown_word("choice", word, option.choices), where);
 }
 
 Status check_string(const Option& option, const UserValue& value) {

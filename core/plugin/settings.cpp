@@ -84,7 +84,9 @@ void SettingsStorage::State::add(const Option& option, const UserValue* value) {
       }
       break;
     case BALEEN_OPTION_INT: item.integer = as_integer(*value); [[fallthrough]];
-    default: item.number = as_number(*value);
+    default:
+      item.number = as_number(*value);
+      if (const auto* word = std::get_if<std::string>(&value->data)) item.text = keep(*word);
   }
   items.push_back(item);
 }
@@ -117,7 +119,7 @@ Result<SettingsStorage> SettingsStorage::build(const Descriptor& descriptor, con
   }
   state->folder = context.folder;
   state->settings = {sizeof(baleen_settings_t), state->items.size(), state->items.data(), context.seed,
-                     abi(state->folder)};
+                     abi(state->folder),        context.local_rank,  context.local_ranks};
   return SettingsStorage(std::move(state));
 }
 

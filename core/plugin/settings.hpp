@@ -18,8 +18,9 @@ class SettingsStorage {
   /// What all settings of a job share.
   struct Context {
     std::uint64_t seed = 0;
-    std::string folder;  ///< what relative paths are relative to, without a trailing '/'
-    std::string where;   ///< the place of the whole choice, for a missing required option
+    std::string folder;                             ///< what relative paths are relative to, without a trailing '/'
+    std::string where;                              ///< the place of the whole choice, for a missing required option
+    std::uint32_t local_rank = 0, local_ranks = 1;  ///< the rank's place on its host
   };
 
   /// Checks `values` against the descriptor's options: unknown names (with the nearest known one), types, ranges,

@@ -54,7 +54,7 @@ class Assembler {
     MemoryReport& memory = program_.memory;
     memory.arena_bytes = plan_.arena_bytes;
     memory.peak_bytes = plan_.peak_bytes;
-    const WorkingBytes working = working_at(plan_.peak_position, memory.gradients);
+    const WorkingBytes working = working_at(plan_.peak_position, memory.gradients, memory.copies);
     memory.inputs = working.inputs;
     memory.activations = working.activations;
     memory.scratch = working.scratch;
@@ -63,17 +63,18 @@ class Assembler {
   void report_working() {
     std::vector<Interval> intervals;
     for (const auto& item : lifetimes_.items)
-      if (!is_gradient(item)) intervals.push_back(item.interval);
-    std::uint64_t gradients = 0;
-    program_.memory.working = working_at(find_peak(intervals, program_.device->alignment()).position, gradients);
+      if (!is_gradient(item) && !is_copy(item)) intervals.push_back(item.interval);
+    std::uint64_t gradients = 0, copies = 0;
+    program_.memory.working = working_at(find_peak(intervals, program_.device->alignment()).position, gradients, copies);
   }
 
-  /// What is live at a position; gradients are added to `gradients`.
-  WorkingBytes working_at(std::int64_t position, std::uint64_t& gradients) const {
+  /// What is live at a position; model states are added to `gradients` and `copies`.
+  WorkingBytes working_at(std::int64_t position, std::uint64_t& gradients, std::uint64_t& copies) const {
     WorkingBytes working;
     for (const auto& item : lifetimes_.items) {
       if (item.interval.first > position || item.interval.last < position) continue;
       std::uint64_t& kind = is_gradient(item)                                              ? gradients
+                            : is_copy(item)                                                ? copies
                             : item.storage == kNone                                        ? working.scratch
                             : lowered_.storages[item.storage].kind == Storage::Kind::input ? working.inputs
                                                                                            : working.activations;
@@ -86,6 +87,13 @@ class Assembler {
     if (item.storage == kNone) return false;
     const Storage& storage = lowered_.storages[item.storage];
     return storage.kind != Storage::Kind::input && storage.role == Role::gradient;
+  }
+
+  /// Of a parameter, which itself is persistent.
+  bool is_copy(const Lifetimes::Item& item) const {
+    if (item.storage == kNone) return false;
+    const Storage& storage = lowered_.storages[item.storage];
+    return storage.kind == Storage::Kind::work && storage.role == Role::parameter;
   }
 
   /// First and last position of the last loop, or where there is none the end of the backward pass; 0 where there is

@@ -70,6 +70,8 @@ class Communicator {
   Result<void*> allocate(std::uint64_t bytes) { return transport_->allocate(bytes); }
   void release(void* base) { transport_->release(base); }
   bool registers() const { return transport_->registers(); }
+  /// Whether collectives also work in a device's memory of this kind.
+  bool takes(std::string_view memory) const { return transport_->takes(memory); }
   Status add_arena(void* base, std::uint64_t bytes) { return transport_->register_arena(base, bytes); }
   void remove_arena(void* base) { transport_->unregister_arena(base); }
 

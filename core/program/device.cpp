@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "baleen/plugin.hpp"
+
 namespace baleen {
 
 Result<std::unique_ptr<Device>> Device::create(Plugin plugin, const baleen_settings_t& settings) {
@@ -16,8 +18,13 @@ Result<std::unique_ptr<Device>> Device::create(Plugin plugin, const baleen_setti
   if (!std::has_single_bit(device->info_.alignment))
     return internal("compute plugin `" + plugin.descriptor().name + "` wants arena offsets aligned to " +
                     std::to_string(device->info_.alignment) + " bytes; it must be a power of two");
+  device->memory_ = static_cast<const baleen_device_memory_t*>(device->power(BALEEN_DEVICE_MEMORY));
   BALEEN_TRY(device->check(table->stream_create(device->device_, &device->stream_)));
   return device;
+}
+
+const void* Device::power(std::string_view name) const {
+  return table_.query ? table_.query(device_, abi(name)) : nullptr;
 }
 
 Device::~Device() {
@@ -36,7 +43,7 @@ Result<Arena> Arena::create(Device& device, std::uint64_t bytes) {
 
 Result<Arena> Arena::create_shared(Device& device, Communicator& communicator, std::uint64_t bytes) {
   if (bytes == 0) return Arena();
-  if (communicator.allocates()) {
+  if (communicator.allocates() && device.host_reaches()) {
     Arena arena;
     BALEEN_TRY_ASSIGN(arena.base_, communicator.allocate(bytes));
     arena.communicator_ = &communicator;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "baleen/compute.h"
 #include "baleen/result.hpp"
@@ -24,6 +25,18 @@ class Device {
   void* handle() const { return device_; }
   const baleen_device_info_t& info() const { return info_; }
   void* stream() const { return stream_; }
+  /// An optional power by name and revision; null: it has not got it.
+  const void* power(std::string_view name) const;
+  /// What it says of its arenas; null: they are the host's own memory.
+  const baleen_device_memory_t* memory() const { return memory_; }
+  /// Whether the host reads and writes arenas by their addresses, and so every transport does.
+  bool host_reaches() const { return !memory_ || (memory_->flags & BALEEN_MEMORY_HOST_REACHES); }
+  /// What each of the ranks on this host may plan for.
+  std::uint64_t memory_of_rank(std::int64_t local_ranks) const {
+    return divides_memory() ? info_.memory_bytes : info_.memory_bytes / static_cast<std::uint64_t>(local_ranks);
+  }
+  /// Whether the plugin itself has told ranks apart.
+  bool divides_memory() const { return memory_ && (memory_->flags & BALEEN_MEMORY_OF_RANK); }
   /// Of arena offsets; a power of two.
   std::uint64_t alignment() const { return info_.alignment; }
 
@@ -35,6 +48,7 @@ class Device {
   Plugin plugin_;
   baleen_compute_t table_{};
   baleen_device_info_t info_{};
+  const baleen_device_memory_t* memory_ = nullptr;
   void* device_ = nullptr;
   void* stream_ = nullptr;
 };
@@ -44,7 +58,8 @@ class Arena {
  public:
   /// Fails with NO_MEMORY where the device has not got `bytes`.
   static Result<Arena> create(Device& device, std::uint64_t bytes);
-  /// For collectives too: the transport's own memory where it has such, else the device's, made known to the transport.
+  /// For collectives too: the transport's own memory where it has such and the device can use it, else the device's,
+  /// made known to the transport.
   static Result<Arena> create_shared(Device& device, Communicator& communicator, std::uint64_t bytes);
   Arena() = default;
   Arena(Arena&& other) noexcept;

@@ -109,6 +109,19 @@ Wire Exchange::wire(baleen_collective_t op, std::uint64_t count, std::uint64_t b
 }
 
 Result<LowValue> Exchange::convert(CollectiveOp collective, LowValue x, const Layout& from, const ResultSpec& to) {
+  BALEEN_TRY_ASSIGN(const LowValue y, converted(collective, x, from, to));
+  if (to.role != Role::parameter) return y;
+  // What a copy of a parameter is a view of is that copy, to those who add up bytes.
+  LowValue shown = y;
+  for (LowOp made = lowered_.values[y].producer; made != kNone && lowered_.ops[made].means == Means::view;) {
+    shown = lowered_.ops[made].op.inputs[0];
+    made = lowered_.values[shown].producer;
+  }
+  if (shown != x) lowered_.values[shown].role = to.role;
+  return y;
+}
+
+Result<LowValue> Exchange::converted(CollectiveOp collective, LowValue x, const Layout& from, const ResultSpec& to) {
   Layout target = to.layout;
   target.resize(lowered_.mesh.axes.size());
   const Sides both = sides(to.type.shape, from, target);

@@ -26,6 +26,7 @@ class Exchange {
   };
   Sides sides(const Shape& global, const Layout& from, const Layout& to) const;
 
+  Result<LowValue> converted(CollectiveOp collective, LowValue x, const Layout& from, const ResultSpec& to);
   Wire wire(baleen_collective_t op, std::uint64_t count = 0, std::uint64_t block = 0) const;
   std::int64_t members() const { return static_cast<std::int64_t>(group_.size()); }
   /// Parts of the outermost dimension, joined or summed up and cut.

@@ -134,7 +134,8 @@ void Packer::add_call(Wire wire, LowValue x, LowValue y) {
 
 Result<LowValue> Packer::call(Wire wire, LowValue x, Shape result) {
   const LoweredValue& like = lowered_.values[x];
-  return call(std::move(wire), x, ResultSpec{like.name, {like.dtype, std::move(result), {}}, {}, like.role});
+  const Role role = like.role == Role::parameter ? Role::copy : like.role;
+  return call(std::move(wire), x, ResultSpec{like.name, {like.dtype, std::move(result), {}}, {}, role});
 }
 
 Result<LowValue> Packer::call(Wire wire, LowValue x, const ResultSpec& result) {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <numeric>
 
-#include "baleen/collective_name.hpp"
+#include "baleen/collective.hpp"
 #include "baleen/dtype.hpp"
 #include "baleen/event.hpp"
 #include "baleen/plugin.hpp"
@@ -133,7 +133,8 @@ class Runner {
         for (std::size_t s = begin; s < end; ++s) BALEEN_TRY(run_segment(s, micro, turns));
       begin = end;
     }
-    return synchronize();
+    BALEEN_TRY(synchronize());
+    return program_.calls.empty() ? Status() : program_.communicator->check();
   }
 
  private:
@@ -184,6 +185,7 @@ class Runner {
 
   /// The call begins when the stream has come to this point.
   Status begin(ProgramCall& call) {
+    if (program_.staging) return program_.staging->begin(program_, call, launch_.micro, launch_.stream);
     BALEEN_TRY(
         program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
     return program_.communicator->start(call.slots[launch_.micro % call.slots.size()], &program_.issued,
@@ -191,7 +193,10 @@ class Runner {
   }
 
   Status wait(ProgramCall& call) {
-    BALEEN_TRY(program_.device->check(table_.stream_wait(device_, launch_.stream, call.done.get(), call.begun)));
+    if (program_.staging)
+      BALEEN_TRY(program_.staging->wait(program_, call, launch_.micro, launch_.stream));
+    else
+      BALEEN_TRY(program_.device->check(table_.stream_wait(device_, launch_.stream, call.done.get(), call.begun)));
     return program_.communicator->check();
   }
 
@@ -226,9 +231,14 @@ Program::~Program() { settle(); }
 
 void Program::settle() {
   if (!impl_ || !impl_->communicator) return;
-  const bool unfinished = std::any_of(impl_->calls.begin(), impl_->calls.end(), [](const ProgramCall& call) {
-    const std::uint64_t value = event_value(*call.done);
-    return value < call.begun || value == BALEEN_EVENT_FAILED;
+  const auto open = [](const baleen_event_t& event, std::uint64_t begun) {
+    const std::uint64_t value = event_value(event);
+    return value < begun || value == BALEEN_EVENT_FAILED;
+  };
+  const bool unfinished = std::any_of(impl_->calls.begin(), impl_->calls.end(), [&](const ProgramCall& call) {
+    if (!impl_->staging || !is_pairwise(call.op)) return open(*call.done, call.begun);
+    return std::any_of(call.parts.begin(), call.parts.end(),
+                       [&](const StagedPart& part) { return open(*part.done, call.begun); });
   });
   if (unfinished) impl_->communicator->settle();
 }
@@ -247,6 +257,7 @@ Result<Program> Program::compile(ScheduledGraph scheduled, Device& device, const
   BALEEN_TRY_ASSIGN(steps, schedule_calls(lowered, std::move(steps)));
   const Lifetimes lifetimes = find_lifetimes(lowered, steps, impl->kernels);
   assemble(*impl, lowered, steps, lifetimes, options);
+  if (options.staged_piece_bytes > 0) stage_calls(*impl, options.staged_piece_bytes);
   name_calls(*impl);
   return Program(std::move(impl));
 }
@@ -284,8 +295,11 @@ bool Program::shares_persistent() const {
   return false;
 }
 
-Status Program::connect(Communicator& communicator, const std::string& name) {
+const StagingBytes& Program::staging() const { return impl_->staging_bytes; }
+
+Status Program::connect(Communicator& communicator, const std::string& name, Staging* staging) {
   impl_->communicator = &communicator;
+  impl_->staging = staging;
   impl_->issued.size = sizeof(baleen_event_t);
   for (const std::vector<std::string>& axes : impl_->groups) BALEEN_TRY(communicator.meet(axes));
   for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
@@ -307,6 +321,10 @@ Status Program::connect(Communicator& communicator, const std::string& name) {
     const std::string where = call.where + ", number " + std::to_string(number + 1) + " of `" + name + "`";
     spec.where = abi(where);
     call.done->size = sizeof(baleen_event_t);
+    if (staging) {
+      BALEEN_TRY(staging->prepare(call, spec));
+      continue;
+    }
     for (std::size_t slot = 0; slot < call.slots.size(); ++slot) {
       spec.entries = entries.data() + slot * spec.entry_count;
       BALEEN_TRY_ASSIGN(call.slots[slot], communicator.prepare(call.axes, spec));

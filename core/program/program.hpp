@@ -9,6 +9,7 @@
 #include "core/plan/plan.hpp"
 #include "core/program/communicator.hpp"
 #include "core/program/device.hpp"
+#include "core/program/staging.hpp"
 
 namespace baleen {
 
@@ -85,6 +86,7 @@ struct MemoryReport {
   std::uint64_t arena_bytes = 0;                                          ///< what will be allocated
   std::uint64_t peak_bytes = 0;                                           ///< the most that is live at once
   std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
+  std::uint64_t copies = 0;  ///< at the peak: forms of parameters (in 16 bits), but for those gathered for a while
   /// Gradients that are held until the update, without padding: with micro-batches those that are added up over all of
   /// them, else those that the backward pass leaves. What calls receive meanwhile is not counted.
   std::uint64_t held_gradients = 0;
@@ -103,6 +105,8 @@ struct CompileOptions {
   /// Fills every buffer with NaN bytes when its life ends (and all but the inputs at the start): a run that reads what
   /// it must not shows it. For tests.
   bool poison = false;
+  /// Bytes of the pieces in which collectives pass through pinned memory; 0: they work on the tensors themselves.
+  std::uint64_t staged_piece_bytes = 0;
 };
 
 struct ProgramImpl;
@@ -137,10 +141,12 @@ class Program {
   bool communicates() const;
   /// Whether its calls touch the persistent arena; they always may touch the work arena.
   bool shares_persistent() const;
+  /// Pinned bytes that its calls need; none where they are not staged.
+  const StagingBytes& staging() const;
   /// Prepares its calls: collective over the ranks, in the same order of programs on each. Once, after `bind`; the
-  /// communicator must outlive the program's runs. A program that does not communicate needs none. `name` is the
-  /// program's, for messages.
-  Status connect(Communicator& communicator, const std::string& name);
+  /// communicator must outlive the program's runs, and so must `staging`, which a program needs that was compiled for
+  /// it. A program that does not communicate needs neither. `name` is the program's, for messages.
+  Status connect(Communicator& communicator, const std::string& name, Staging* staging = nullptr);
   /// Per run, by kind and axes.
   std::vector<Traffic> traffic() const;
   /// The address of a port, once bound.

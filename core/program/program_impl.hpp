@@ -4,6 +4,7 @@
 
 #include "core/program/kernel_store.hpp"
 #include "core/program/program.hpp"
+#include "core/program/staged_call.hpp"
 
 namespace baleen {
 
@@ -11,6 +12,15 @@ namespace baleen {
 struct AddressSource {
   enum class Arena : std::uint8_t { none, work, persistent } arena = Arena::none;
   std::uint64_t offset = 0;
+};
+
+/// A piece of a call that is staged.
+struct StagedPart {
+  StagedPiece piece;
+  std::size_t place = 0;     ///< of a collective: in the ring
+  std::uint64_t offset = 0;  ///< of a send or receive: in the memory of their own
+  void* slot = nullptr;
+  std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();  ///< of a send or receive
 };
 
 /// A call of the transport, prepared by `connect`.
@@ -31,7 +41,8 @@ struct ProgramCall {
   std::uint64_t runs = 1;    ///< per run of the program
   std::vector<void*> slots;  ///< micro-batch m has number m % slots
   std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();
-  std::uint64_t begun = 0;  ///< times; the value of `done` when the last is over
+  std::uint64_t begun = 0;        ///< times; the value of `done` when the last is over
+  std::vector<StagedPart> parts;  ///< instead of slots, where it is staged
 };
 
 struct ProgramImpl {
@@ -55,7 +66,9 @@ struct ProgramImpl {
   std::vector<std::vector<std::string>> groups;  ///< axes along which some rank talks, in one order on all ranks
   Coordinates at;
   Communicator* communicator = nullptr;
-  baleen_event_t issued{};  ///< what the stream has done, for calls that begin after it
+  StagingBytes staging_bytes;
+  Staging* staging = nullptr;  ///< null: the transport works on the tensors themselves
+  baleen_event_t issued{};     ///< what the stream has done, for calls that begin after it
   std::uint64_t issues = 0;
   MemoryReport memory;
   double flops = 0;

@@ -5,9 +5,10 @@
 
 namespace baleen {
 
-Status JobPrograms::compile_all(Plan plan, Device& device, const Coordinates& at) {
+Status JobPrograms::compile_all(Plan plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes) {
   CompileOptions options;
   options.at = at;
+  options.staged_piece_bytes = staged_piece_bytes;
   persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
   const auto compile_one = [&](ScheduledGraph scheduled, std::optional<Program>& to) -> Status {
     BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent, options));
@@ -26,6 +27,12 @@ std::vector<const Program*> JobPrograms::all() const {
   for (const auto* p : {&initialize, &train, &evaluate, &generate})
     if (*p) programs.push_back(&**p);
   return programs;
+}
+
+StagingBytes JobPrograms::staging() const {
+  StagingBytes bytes;
+  for (const Program* program : all()) bytes.cover(program->staging());
+  return bytes;
 }
 
 }  // namespace baleen

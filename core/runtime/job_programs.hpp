@@ -12,9 +12,12 @@ struct JobPrograms {
   std::optional<Program> initialize, train, evaluate, generate;
 
   /// Fills this with the programs of the rank at `at`. Allocates nothing on the device, which outlives them.
-  Status compile_all(Plan plan, Device& device, const Coordinates& at);
+  /// `staged_piece_bytes`: as in CompileOptions.
+  Status compile_all(Plan plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes);
   /// Those that there are.
   std::vector<const Program*> all() const;
+  /// Pinned bytes for all of them.
+  StagingBytes staging() const;
 };
 
 }  // namespace baleen

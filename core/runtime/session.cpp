@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "baleen/dtype.hpp"
+#include "baleen/half.hpp"
 #include "baleen/plugin.hpp"
 
 namespace baleen {
@@ -36,9 +37,13 @@ Result<std::vector<double>> Session::Impl::get(const Program& program, const std
   std::vector<double> numbers(bytes.size() / dtype_size(port->type.dtype));
   if (port->type.dtype == BALEEN_F64) {
     std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  } else {
+  } else if (port->type.dtype == BALEEN_F32) {
     const auto* floats = reinterpret_cast<const float*>(bytes.data());
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(floats[i]);
+  } else {
+    const auto* halves = reinterpret_cast<const std::uint16_t*>(bytes.data());
+    const auto widened = port->type.dtype == BALEEN_BF16 ? &from_bf16 : &from_fp16;
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(widened(halves[i]));
   }
   return numbers;
 }
@@ -97,6 +102,31 @@ Result<Facts> Session::Impl::means(const Program& program) {
   return facts;
 }
 
+Status Session::Impl::add_facts(Facts& facts) {
+  const std::size_t prefix = std::strlen(kFactPrefix);
+  for (const Port& port : train->outputs()) {
+    if (!port.name.starts_with(kFactPrefix)) continue;
+    BALEEN_TRY_ASSIGN(facts[port.name.substr(prefix)], get_number(*train, port.name));
+  }
+  return {};
+}
+
+Status Session::Impl::check_stops() {
+  for (const StopRule& rule : stops) {
+    BALEEN_TRY_ASSIGN(const double condition, get_number(*train, rule.output));
+    if (condition != 0) return invalid("step " + std::to_string(steps_done) + ": " + rule.text);
+  }
+  return {};
+}
+
+/// Once, and not where a strategy leaves such steps out and counts them.
+void Session::Impl::note_not_finite(const Facts& facts, Session& session) {
+  if (std::isfinite(facts.at("loss")) || reported_not_finite || find_port(train->outputs(), "applied")) return;
+  reported_not_finite = true;
+  session.note("the loss is not finite at step " + std::to_string(steps_done) +
+               "; a lower learning rate, a longer warm-up or clipping may help");
+}
+
 void Session::Impl::add_times(Facts& facts, double step_ms, double data_ms) {
   facts["step_ms"] = step_ms;
   facts["data_ms"] = data_ms;
@@ -113,7 +143,7 @@ void Session::Impl::add_times(Facts& facts, double step_ms, double data_ms) {
 /// What the device does at most, for those who compare spans with it.
 void Session::Impl::add_peaks(std::vector<Fact>& facts) const {
   if (!monitors.wants_spans()) return;
-  const auto* peak = static_cast<const baleen_peak_t*>(device.table().query(device.handle(), abi(BALEEN_DEVICE_PEAK)));
+  const auto* peak = static_cast<const baleen_peak_t*>(device.power(BALEEN_DEVICE_PEAK));
   double flops = 0, bytes = 0;
   if (!peak || !device.check(peak->measure(device.handle(), &flops, &bytes))) return;
   facts.push_back({"peak_flops_per_second", flops, {}});
@@ -139,6 +169,8 @@ Session::~Session() {
   // Calls that a failure left behind touch the arenas.
   for (std::optional<Program>* program : {&impl_->initialize, &impl_->train, &impl_->evaluate, &impl_->generate})
     if (*program) (*program)->settle();
+  // So may what the stream has not come to yet: a failure of the device or of a peer, which is told already.
+  static_cast<void>(impl_->device.table().synchronize(impl_->device.handle(), impl_->device.stream()));
 }
 
 Result<std::unique_ptr<Session>> Session::create(Plan plan, Device& device, std::shared_ptr<Dataset> data,
@@ -196,6 +228,7 @@ Result<Facts> Session::step() {
   BALEEN_TRY_ASSIGN(Facts facts, impl.means(*impl.train));
   facts.merge(Facts(impl.last));
   BALEEN_TRY_ASSIGN(facts["gradient_norm"], impl.get_number(*impl.train, "gradient_norm"));
+  BALEEN_TRY(impl.add_facts(facts));
   facts["step"] = static_cast<double>(impl.steps_done);
   impl.add_times(facts, milliseconds(Clock::now() - begin), data_ms);
   impl.last = facts;
@@ -204,11 +237,8 @@ Result<Facts> Session::step() {
   for (const auto& [name, number] : facts)
     if (name != "step" && !name.ends_with(".weight")) told.push_back({name, number, {}});
   impl.monitors.record(BALEEN_RECORD_STEP, impl.steps_done, impl.options.steps, std::move(told));
-  if (!std::isfinite(facts["loss"]) && !impl.reported_not_finite) {
-    impl.reported_not_finite = true;
-    note("the loss is not finite at step " + std::to_string(impl.steps_done) +
-         "; a lower learning rate, a longer warm-up or clipping may help");
-  }
+  impl.note_not_finite(facts, *this);
+  BALEEN_TRY(impl.check_stops());
   return facts;
 }
 
@@ -280,7 +310,7 @@ std::uint64_t Session::allocated_bytes() const { return impl_->persistent_arena.
 void Session::finish(std::vector<Fact> more) {
   std::vector<Fact> facts{{"seconds", impl_->monitors.seconds(), {}}};
   for (const auto& [name, number] : impl_->last)
-    if (name == "loss" || name.starts_with("held_out_")) facts.push_back({name, number, {}});
+    if (name == "loss" || name.starts_with("held_out_") || impl_->shows(name)) facts.push_back({name, number, {}});
   facts.push_back({"planned_bytes", static_cast<double>(impl_->planned.at("total")), {}});
   facts.insert(facts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   impl_->monitors.record(BALEEN_RECORD_FINISH, impl_->steps_done, impl_->options.steps, std::move(facts));

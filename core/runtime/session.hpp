@@ -22,6 +22,7 @@ struct SessionOptions {
   Communicator* communicator = nullptr;            ///< with several ranks; borrowed, outlives the session
   std::int64_t local_ranks = 1;                    ///< that share this host's memory
   std::optional<ManifestBudget> activations = {};  ///< a bound on what is held beside model states
+  std::optional<ManifestBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory
 };
 
 /// Facts by name, as monitors and `on_step` see them: "loss", "gradient_norm", "lr", "units_per_second", "step_ms", …
@@ -65,7 +66,8 @@ class Session {
   Status write_tensor(const std::string& name, const void* data, std::uint64_t bytes);
 
   /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
-  /// and "total", which is exactly what is allocated.
+  /// and "total", which is exactly what is allocated on the device; where collectives are staged also "pinned", the
+  /// host's memory that they pass through, which is no part of the total.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
   /// What is held at once beside model states (session_memory).
   std::uint64_t working_bytes() const;

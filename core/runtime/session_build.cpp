@@ -5,11 +5,14 @@ namespace baleen {
 
 Status Session::Impl::compile(Plan plan) {
   scalars = std::move(plan.scalars);
+  stops = std::move(plan.stops);
   const std::int64_t micro_batches = plan.train.micro_batches;
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
-  BALEEN_TRY(compile_all(std::move(plan), device, at));
-  planned = plan_memory(persistent, all(), device);
+  const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
+  BALEEN_TRY(compile_all(std::move(plan), device, at, piece_bytes));
+  planned = plan_memory(*this, device);
   BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
+  BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
   working = working_memory(all());
   if (options.activations) BALEEN_TRY(check_budget(working, *options.activations, options.batch, micro_batches));
   BALEEN_TRY_ASSIGN(train_share, BatchShare::create(*train, data->info(), options.batch));
@@ -34,14 +37,19 @@ Status Session::Impl::allocate() {
     share_persistent |= (*p)->shares_persistent();
   }
   if (share_work && !options.communicator) return internal("a plan with collectives, and no transport");
+  const bool staged = share_work && stages();
+  if (staged) share_work = share_persistent = false;
   const auto arena = [&](bool shared, std::uint64_t bytes) {
     return shared ? Arena::create_shared(device, *options.communicator, bytes) : Arena::create(device, bytes);
   };
   BALEEN_TRY_ASSIGN(persistent_arena, arena(share_persistent, persistent.bytes));
   BALEEN_TRY_ASSIGN(work_arena, arena(share_work, work));
+  if (staged) {
+    BALEEN_TRY_ASSIGN(staging, Staging::create(device, *options.communicator, JobPrograms::staging()));
+  }
   for (const auto& [program, name] : programs) {
     program->bind(persistent_arena.base(), work_arena.base());
-    if (options.communicator) BALEEN_TRY(program->connect(*options.communicator, name));
+    if (options.communicator) BALEEN_TRY(program->connect(*options.communicator, name, staging.get()));
   }
   segment_ns.assign(train->segments().size(), 0);
   return {};

@@ -21,9 +21,11 @@ struct Session::Impl : JobPrograms {
   std::shared_ptr<Dataset> data;
   SessionOptions options;
   std::vector<ScalarSpec> scalars;
+  std::vector<StopRule> stops;
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;
   Arena persistent_arena, work_arena;
+  std::unique_ptr<Staging> staging;     ///< where the transport does not reach the arenas
   std::unique_ptr<ShardGather> gather;  ///< made when it is first needed
   BatchShare train_share, evaluate_share;
   std::unique_ptr<BatchReader> reader;
@@ -33,6 +35,8 @@ struct Session::Impl : JobPrograms {
   std::vector<SpanRecord> spans;
   bool reported_not_finite = false;
 
+  /// Whether collectives are staged.
+  bool stages() const { return options.communicator && needs_staging(device, *options.communicator); }
   Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
 
   Status compile(Plan plan);
@@ -44,6 +48,12 @@ struct Session::Impl : JobPrograms {
   Status put_scalars();
   Status run(Program& program, std::uint64_t step);
   Result<Facts> means(const Program& program);
+  /// What strategies show.
+  Status add_facts(Facts& facts);
+  Status check_stops();
+  /// Whether a strategy shows a fact of this name.
+  bool shows(const std::string& fact) const { return find_port(train->outputs(), kFactPrefix + fact) != nullptr; }
+  void note_not_finite(const Facts& facts, Session& session);
   void add_times(Facts& facts, double step_ms, double data_ms);
   void add_peaks(std::vector<Fact>& facts) const;
   void tell_spans();

@@ -1,6 +1,8 @@
 /// \file Adds up what a session will allocate and refuses what does not fit.
 #include "core/runtime/session_memory.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -29,9 +31,10 @@ std::string bytes_text(std::uint64_t bytes) {
   return text;
 }
 
-std::map<std::string, std::uint64_t> plan_memory(const PersistentLayout& persistent,
-                                                 const std::vector<const Program*>& programs, const Device& device) {
+std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const Device& device) {
   std::map<std::string, std::uint64_t> planned;
+  const PersistentLayout& persistent = job.persistent;
+  const std::vector<const Program*> programs = job.all();
   std::uint64_t accounted = 0;
   for (const PersistentBuffer& buffer : persistent.buffers) {
     planned[buffer.spec.category] += buffer.bytes;
@@ -44,33 +47,56 @@ std::map<std::string, std::uint64_t> plan_memory(const PersistentLayout& persist
   planned["inputs"] = work.inputs;
   planned["activations"] = work.activations;
   planned["gradients"] = work.gradients;
+  if (work.copies > 0) planned["copies"] = work.copies;
   planned["scratch"] = work.scratch;
-  const std::uint64_t named = work.inputs + work.activations + work.gradients + work.scratch;
+  const std::uint64_t named = work.inputs + work.activations + work.gradients + work.copies + work.scratch;
   planned["padding"] = (work.arena_bytes - std::min(work.arena_bytes, named)) + (persistent.bytes - accounted);
   planned["device"] = device.info().private_bytes;
   planned["total"] = persistent.bytes + work.arena_bytes + device.info().private_bytes;
+  if (const std::uint64_t pinned = job.staging().total(); pinned > 0) planned["pinned"] = pinned;
   return planned;
 }
 
 Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t local_ranks,
                     std::int64_t batch, std::int64_t micro_batches) {
   const std::uint64_t total = planned.at("total");
-  const std::uint64_t have = device.info().memory_bytes / static_cast<std::uint64_t>(local_ranks);
+  const std::uint64_t have = device.memory_of_rank(local_ranks);
   if (total <= have) return {};
+  const std::string whose = local_ranks == 1          ? ":"
+                            : device.divides_memory() ? " for this rank:"
+                                                      : " for each of its " + std::to_string(local_ranks) + " ranks:";
   std::string text = "the plan needs " + exact_text(total) + " and device `" + device.info().name + "` has " +
-                     bytes_text(have) +
-                     (local_ranks > 1 ? " for each of its " + std::to_string(local_ranks) + " ranks:" : ":");
+                     bytes_text(have) + whose;
   for (const auto& [kind, bytes] : planned)
-    if (kind != "total" && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
+    if (kind != "total" && kind != "pinned" && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
   text.back() = '.';
   const std::uint64_t work = planned.at("inputs") + planned.at("activations") + planned.at("scratch");
   if (total - work > have)
     text +=
-        " Parameters and optimizer alone do not fit: make the model smaller, or choose an optimizer with fewer slots";
+        " Parameters and optimizer alone do not fit: make the model smaller, choose an optimizer with fewer slots, or "
+        "share model states among more ranks";
   else
     text += " What would help: " + smaller_batch(batch, micro_batches) + "a shorter context" +
             (batch / micro_batches > 1 ? "" : ", or a smaller model");
   return Error{BALEEN_NO_MEMORY, text, {}};
+}
+
+Status check_pinned(const StagingBytes& staging, const std::optional<ManifestBudget>& bound, std::int64_t local_ranks) {
+  const auto refused = [&](const std::string& have, std::string help, const std::string& where) {
+    if (staging.own > 0) help += ", more micro-batches or a smaller batch (smaller sends and receives)";
+    return Error{BALEEN_NO_MEMORY,
+                 "collectives pass through " + exact_text(staging.total()) + " of pinned memory on each rank (" +
+                     bytes_text(StagingBytes::kPlaces * staging.place) + " for pieces under way, " +
+                     bytes_text(staging.own) + " for sends and receives) and " + have + ". What would help: " + help,
+                 where};
+  };
+  if (bound && staging.total() > bound->bytes)
+    return refused("the bound is " + exact_text(bound->bytes), "a greater bound", bound->where);
+  const std::uint64_t host =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+  if (staging.total() * static_cast<std::uint64_t>(local_ranks) <= host) return {};
+  return refused("the host has " + bytes_text(host) + " for " + std::to_string(local_ranks) + " ranks",
+                 "`memory.pinned_mb` in the manifest (smaller pieces, slower), fewer ranks on a host", {});
 }
 
 WorkingBytes working_memory(const std::vector<const Program*>& programs) {

@@ -1,23 +1,27 @@
 /// \file What a session will allocate, known before anything is; and the refusal of what does not fit.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/manifest/manifest.hpp"
-#include "core/program/program.hpp"
+#include "core/runtime/job_programs.hpp"
 
 namespace baleen {
 
 /// Bytes by kind and "total" (see Session::planned_bytes). The work arena is the largest program's; its kinds are those
 /// of that program's peak, "padding" being what the offsets waste.
-std::map<std::string, std::uint64_t> plan_memory(const PersistentLayout& persistent,
-                                                 const std::vector<const Program*>& programs, const Device& device);
+std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& programs, const Device& device);
 
 /// BALEEN_NO_MEMORY with the bytes by kind, what there is, and what would help, if the total exceeds a local rank's
 /// share of the device's memory.
 Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t local_ranks,
                     std::int64_t batch, std::int64_t micro_batches);
+
+/// BALEEN_NO_MEMORY with the bytes and what would help, if staged collectives pin more than the bound, where there is
+/// one, or than the host has for its ranks.
+Status check_pinned(const StagingBytes& staging, const std::optional<ManifestBudget>& bound, std::int64_t local_ranks);
 
 /// What a rank holds at once beside model states, in whichever of the programs this is most: inputs, activations and
 /// their gradients, gathered parameters and scratch. Gradients of parameters do not count, nor what offsets waste.

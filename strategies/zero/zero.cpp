@@ -86,7 +86,9 @@ class Zero : public Strategy {
             coalesce_by_size(scheduling, list_collectives(graph, scheduling, kind, axis, BALEEN_ROLE_GRADIENT), bytes));
       coalesce_by_size(scheduling, list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_UPDATED), bytes);
     }
-    return options_.stage == 3 ? schedule_gathers(graph, scheduling) : Status();
+    if (options_.stage == 3) return schedule_gathers(graph, scheduling);
+    for (const std::uint32_t axis : axes_) schedule_forms(graph, scheduling, axis);
+    return {};
   }
 
  private:
@@ -97,13 +99,44 @@ class Zero : public Strategy {
         if (graph.value(trained.states[s]).rank > 0) placing.store(trained.states[s], axis, shard_flat());
       placing.pin(trained.gradient, axis, shard_flat(), options_.stage >= 2 && !options_.local);
     }
-    if (options_.stage < 3) return;
     for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
       const baleen_value_info_t value = graph.value(id);
       if (value.role != BALEEN_ROLE_PARAMETER || elements(value) < options_.replicate_below) continue;
-      placing.use(id, axis, replicate());
-      placing.store(id, axis, shard_flat());
+      if (options_.stage == 3) {
+        placing.use(id, axis, replicate());
+        placing.store(id, axis, shard_flat());
+      } else if (is_lone_form(id, graph)) {
+        // The parameter is one more of its optimizer's states; its form is gathered once and stays.
+        placing.store(id, axis, shard_flat());
+        placing.pin(id, axis, replicate());
+      }
     }
+  }
+
+  static bool is_form(baleen_value_t id, GraphView& graph) {
+    const baleen_op_t producer = graph.value(id).producer;
+    return !graph.op(producer)->inputs().empty() && !graph.tag(producer, "form").empty();
+  }
+
+  /// Whether forward and backward read a parameter in this form alone.
+  static bool is_lone_form(baleen_value_t id, GraphView& graph) {
+    if (!is_form(id, graph)) return false;
+    const baleen_op_t form = graph.value(id).producer;
+    const baleen_value_info_t parameter = graph.value(graph.op(form)->inputs()[0]);
+    const std::vector<baleen_op_t> users(parameter.users, parameter.users + parameter.user_count);
+    return std::all_of(users.begin(), users.end(), [&](baleen_op_t user) {
+      return user == form || graph.info(user).phase == BALEEN_PHASE_UPDATE;
+    });
+  }
+
+  /// Stages 1 and 2: forms are gathered once, bucket by bucket. Before a loop over micro-batches, to which a shard would
+  /// stay, two at a time.
+  void schedule_forms(GraphView& graph, Scheduling& scheduling, std::uint32_t axis) const {
+    std::vector<ListedCollective> gathers =
+        list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_COPY);
+    std::erase_if(gathers, [&](const ListedCollective& one) { return !is_form(one.input, graph); });
+    const auto buckets = coalesce_by_size(scheduling, gathers, options_.prefetch.bucket_bytes);
+    if (scheduling.micro_batches() > 1) bound_in_flight(scheduling, buckets);
   }
 
   /// Parameters are gathered bucket by bucket, ahead of use, in every micro-batch.

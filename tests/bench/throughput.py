@@ -8,7 +8,8 @@ all of forward, backward, clipping and AdamW, and the batch's reading; the first
 Also printed: the part of the multiply-add peak that a step's products reach (peak measured after each round by
 bench_peak where it is built), and each side's peak of resident memory, and how much of it is above 16 bytes per
 parameter and an idle process of that side.
---device cuda measures both on a GPU: Baleen's compute plugin cuda, and PyTorch's tensors there.
+--device cuda measures both on a GPU: Baleen's compute plugin cuda, and PyTorch's tensors there; with --peak-tflops also
+the part of that peak which the products of a step reach. --dtype bf16: Baleen's strategy `precision`, PyTorch's autocast.
 --ranks N also runs Baleen on N ranks that share the threads. --without-baleen measures the peers alone.
 """
 import argparse
@@ -20,6 +21,7 @@ import string
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from baleen_program import ROOT, add_program_option, records, run_command
@@ -58,7 +60,8 @@ def baleen_turn(options, folder: Path, ranks: int = 1):
     cluster = ["--set", f"mesh.data={ranks}"] if ranks > 1 else []
     _, peak = run_measured(run_command(
         options.baleen, HERE / "transformer.lua", "--steps", options.steps + WARM_UP, "--log-json", log, "--set",
-        device_setting(options, ranks), *cluster, "--", "--data", folder / "text.txt", *options.model.words))
+        device_setting(options, ranks), *cluster, *[word for s in options.set for word in ("--set", s)], "--", "--data",
+        folder / "text.txt", *options.model.words, *(["--dtype", options.dtype] if options.dtype != "fp32" else [])))
     elapsed = [record["elapsed"] for record in records(log, "step")]
     options.parameters = records(log, "start")[0]["parameters"]
     return [(after - before) * 1e3 for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1 :], peak
@@ -69,7 +72,9 @@ def peer_command(peer: str, options, *more):
     words = ["throughput_jax.py"] if variant == "jax" else ["throughput_torch.py", "--variant", variant]
     return [python or os.environ.get("BALEEN_PYTHON", "python3"), str(HERE / words[0]), *words[1:],
             "--model", options.name, "--threads", str(options.threads),
-            *(["--device", options.device] if options.device != "cpu" else []), *more]
+            *(["--device", options.device] if options.device != "cpu" else []),
+            *(["--dtype", options.dtype] if options.dtype != "fp32" else []),
+            *(["--batch", str(options.batch)] if options.batch else []), *more]
 
 
 def peer_turn(peer: str, options):
@@ -103,10 +108,16 @@ def arguments():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--batch", type=int, help="rows of a step; default: by the model")
+    parser.add_argument("--peak-tflops", type=float, help="dense peak of the device, for the part of it that is reached")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for Baleen's manifest")
     parser.add_argument("--without-baleen", action="store_true")
     options = parser.parse_args()
     options.peer = options.peer or ["eager"]
     options.model = MODELS[options.name]
+    if options.batch:
+        options.model = replace(options.model, batch=options.batch)
     options.steps = options.steps or options.model.steps
     return options
 
@@ -149,7 +160,10 @@ def report(options, sides):
         line = f"  {name}: {speeds[name]:.0f} tokens/s"
         if side.peak_shares:
             line += f", {statistics.median(side.peak_shares):.2f} of the multiply-add peak"
-        if hasattr(options, "parameters") and "ranks" not in name and not name.startswith("ddp"):
+        if options.peak_tflops:
+            reached = speeds[name] / model.tokens * model.flops / 1e12
+            line += f", {reached / options.peak_tflops:.1%} of {options.peak_tflops:g} TFLOP/s"
+        if options.device == "cpu" and hasattr(options, "parameters") and "ranks" not in name and not name.startswith("ddp"):
             above = side.memory - 16 * options.parameters - idle_bytes(name, options)
             line += f", peak {side.memory / MIB:.0f} MiB, above states and idle {above / MIB:.0f} MiB"
         for other in speeds:

@@ -1,14 +1,16 @@
 """PyTorch's side of throughput.py: trains a transformer for some steps and prints their milliseconds as a JSON list.
 
-Usage: throughput_torch.py --variant eager|foreach|fused|compile|ddp [--model small] [--threads 2] [--steps 30] [--device cpu]
+Usage: throughput_torch.py --variant eager|foreach|fused|compile|ddp [--model small] [--batch N] [--threads 2] [--steps 30]
+       [--device cpu|cuda] [--dtype fp32|bf16]
 eager: PyTorch's defaults; foreach: AdamW(foreach=True) besides; fused: AdamW(fused=True) besides; compile: torch.compile of the loss besides that; ddp: as many
-processes as threads, of one thread each, that share the batch: DistributedDataParallel over Gloo, eager.
+processes as threads, of one thread each, that share the batch: DistributedDataParallel over Gloo, eager. bf16: the loss under autocast.
 """
 import argparse
 import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -20,7 +22,7 @@ from models import MODELS, Model  # noqa: E402
 KINDS = 65  # of the characters that stand for the data
 
 
-def make_trainer(variant: str, model: Model, device: str = "cpu") -> Trainer:
+def make_trainer(variant: str, model: Model, device: str = "cpu", dtype: str = "fp32") -> Trainer:
     """The model, trained as the variant says."""
     gpt = Gpt(Shape(model.layers, model.dim, model.heads, model.context, model.vocab, model.causal)).to(device)
     trainer = Trainer(gpt, Recipe(steps=1000, batch=model.batch, warmup=100))
@@ -29,6 +31,14 @@ def make_trainer(variant: str, model: Model, device: str = "cpu") -> Trainer:
         trainer.optimizer = torch.optim.AdamW(trainer.optimizer.param_groups, lr=1e-3, **how)
     if variant == "compile":
         gpt.loss = torch.compile(gpt.loss)
+    if dtype == "bf16":
+        of = gpt.loss
+
+        def loss(windows):
+            with torch.autocast(device, torch.bfloat16):
+                return of(windows)
+
+        gpt.loss = loss
     return trainer
 
 
@@ -79,8 +89,12 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--batch", type=int)
     options = parser.parse_args()
     model = MODELS[options.model]
+    if options.batch:
+        model = replace(model, batch=options.batch)
     if options.variant == "ddp":
         torch.multiprocessing.spawn(ddp_rank, args=(options.threads, model, options.steps), nprocs=options.threads)
         return
@@ -88,7 +102,7 @@ def main():
     torch.manual_seed(1)
     milliseconds = []
     if options.steps > 0:
-        trainer = make_trainer(options.variant, model, options.device)
+        trainer = make_trainer(options.variant, model, options.device, options.dtype)
         milliseconds = train(trainer, model.context, model.batch, options.steps, options.device)
     print(json.dumps({"torch": torch.__version__, "milliseconds": milliseconds}))
 

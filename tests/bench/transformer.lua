@@ -16,6 +16,8 @@ local model = nn.sequential {
   nn.linear { out = vocab, bias = false, axes = { "vocab" } },
 }
 
+local dtype = baleen.arg("dtype", "fp32")
+
 return baleen.job {
   model = model, loss = nn.cross_entropy {}, data = corpus,
   batch = baleen.arg("batch", 8), steps = 1000, clip = 1.0, accumulate = baleen.arg("accumulate", 1),
@@ -23,4 +25,5 @@ return baleen.job {
     lr = baleen.cosine { peak = 1e-3, warmup = 100 }, weight_decay = 0.1,
     groups = { { match = { "*.bias", "*.gamma", "*.beta" }, weight_decay = 0 } },
   }),
+  plan = dtype ~= "fp32" and { baleen.strategy("precision", { dtype = dtype }) } or nil,
 }

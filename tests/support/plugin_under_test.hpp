@@ -92,7 +92,7 @@ class TestSettings {
       items_.push_back(item);
       assign(items_.back(), option.default_value);
     }
-    settings_ = {sizeof(baleen_settings_t), items_.size(), items_.data(), seed, abi(folder_)};
+    settings_ = {sizeof(baleen_settings_t), items_.size(), items_.data(), seed, abi(folder_), 0, 1};
   }
   TestSettings(const TestSettings&) = delete;
 

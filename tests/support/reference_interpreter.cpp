@@ -1,6 +1,8 @@
 /// \file Walks a graph and calls the reference kernels.
 #include "support/reference_interpreter.hpp"
 
+#include "baleen/dtype.hpp"
+#include "support/reference_expression.hpp"
 #include "support/reference_kernels.hpp"
 
 namespace baleen::test {
@@ -49,7 +51,11 @@ void ReferenceInterpreter::run(const Op& op) {
   } catch (const std::exception& error) {
     throw std::runtime_error(where + error.what());
   }
-  for (std::size_t i = 0; i < op.outputs.size(); ++i) values_[op.outputs[i]] = std::move(call.outputs[i]);
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    if (dtype_size(call.dtypes[i]) == 2)
+      for (double& x : call.outputs[i].data) x = rounded(x, call.dtypes[i]);
+    values_[op.outputs[i]] = std::move(call.outputs[i]);
+  }
 }
 
 }  // namespace baleen::test

@@ -13,6 +13,7 @@ struct Compilation {
   const Collective& mine;
   std::uint64_t segment;  ///< bytes that are reduced, or passed on, at a time
   Scratch& scratch;
+  bool adds = true;  ///< messages may be added while they arrive
 
   std::size_t me() const { return mine.place; }
   std::size_t members() const { return mine.members; }

@@ -42,6 +42,9 @@ class PairwiseReduce {
 
   Id reduce_share(std::uint64_t k) {
     const Range mine = segment(c_.me(), k);
+    result_ = has_output() ? output_.part(scatters_ ? part_of(output_.all(), k, c_.step()) : mine)
+                           : inputs_[c_.me()].moved(mine, build_.scratch(mine.size()));
+    if (c_.members() == 2) return add_other_share(k);
     std::vector<Stream> raw(c_.members());
     std::vector<Id> arrived;
     for (std::size_t d = 1; d < c_.members(); ++d) {
@@ -55,9 +58,15 @@ class PairwiseReduce {
     std::vector<const Stream*> sources;
     sources.reserve(raw.size());
     for (const Stream& one : raw) sources.push_back(&one);
-    result_ = has_output() ? output_.part(scatters_ ? part_of(output_.all(), k, c_.step()) : mine)
-                           : inputs_[c_.me()].moved(mine, build_.scratch(mine.size()));
     return build_.reduce(sources, result_, result_.all(), arrived);
+  }
+
+  // In place the result lies where no message is read: the other's share is sent.
+  Id add_other_share(std::uint64_t k) {
+    const std::size_t other = c_.after(1);
+    const Stream own = inputs_[c_.me()].part(segment(c_.me(), k));
+    build_.send(other, inputs_[other], segment(other, k));
+    return build_.receive_added(other, own, c_.me() < other, result_, {});
   }
 
   void show_to_all(std::uint64_t k, Id reduced) {

@@ -15,7 +15,7 @@ std::vector<std::string> names_in(const std::string& list);
 struct Options {
   std::string tls;      ///< UCX's transports, "tcp,self"; empty: UCX chooses
   std::string devices;  ///< network devices, "eth0,mlx5_0:1"; empty: all
-  std::uint64_t segment = 256 << 10;
+  std::uint64_t segment = 512 << 10;
   Overrides algorithms;
   bool integrity = false;
 

@@ -6,7 +6,7 @@ BALEEN_DESCRIPTOR("transport", "ucx", "1.0.0", "Apache-2.0", "UCX: RDMA, TCP, an
                                 "UCX's transports that may be used, such as tcp, posix, cma, rc; empty: UCX chooses"),
                   BALEEN_OPTION("devices", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
                                 "network devices that may be used, such as eth0 or mlx5_0:1; empty: all"),
-                  BALEEN_OPTION("segment", BALEEN_OPTION_INT, 0, 1024, 1 << 30, "262144", "", "",
+                  BALEEN_OPTION("segment", BALEEN_OPTION_INT, 0, 1024, 1 << 30, "524288", "", "",
                                 "bytes that are reduced or passed on at a time, while others are under way"),
                   BALEEN_OPTION("algorithm", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
                                 "choices such as all_reduce=ring; used where they fit the group and the order of sums"),

@@ -24,9 +24,10 @@ void Program::work(const Node& node) const {
 }
 
 ProgramBuilder::ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch,
-                               std::uint64_t limit)
-    : width_(width), scratch_(scratch), limit_(limit), sent_(members), received_(members) {
+                               std::uint64_t limit, bool adds)
+    : adds_(adds), width_(width), scratch_(scratch), limit_(limit), sent_(members), received_(members) {
   program_.reduction_ = reduction;
+  program_.width_ = width;
   scratch_.rewind(0);
 }
 
@@ -115,6 +116,33 @@ ProgramBuilder::Id ProgramBuilder::receive(std::size_t from, const Stream& strea
     }
   }
   return join(received);
+}
+
+ProgramBuilder::Id ProgramBuilder::receive_added(std::size_t from, const Stream& own, bool own_first, const Stream& to,
+                                                 const std::vector<Id>& needs) {
+  if (!adds_) {
+    const Stream landing = own.moved(own.all(), scratch(own.bytes()));
+    std::vector<Id> all = needs;
+    all.push_back(receive(from, landing, landing.all()));
+    return reduce({own_first ? &own : &landing, own_first ? &landing : &own}, to, to.all(), all);
+  }
+  std::vector<Id> added;
+  for (const Range& message : own.messages(own.all(), limit_)) {
+    Node node;
+    node.kind = Node::Kind::kReceive;
+    node.own_first = own_first;
+    node.place = static_cast<std::uint32_t>(from);
+    node.message = received_[from]++;
+    node.data = scratch(message.size());
+    node.bytes = message.size();
+    node.begin = static_cast<std::uint32_t>(program_.additions_.size());
+    for (const Range& part : common_ranges({&own, &to}, message))
+      program_.additions_.push_back(
+          {own.slice(part)[0].data, to.slice(part)[0].data, part.begin - message.begin, part.size()});
+    node.end = static_cast<std::uint32_t>(program_.additions_.size());
+    added.push_back(add(node, needs));
+  }
+  return join(added);
 }
 
 ProgramBuilder::Id ProgramBuilder::send_token(std::size_t to, const std::vector<Id>& needs) {

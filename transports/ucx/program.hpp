@@ -15,10 +15,11 @@ namespace baleen::ucx {
 struct Node {
   enum class Kind : std::uint8_t { kSend, kReceive, kCopy, kReduce, kJoin };
   Kind kind = Kind::kJoin;
+  bool own_first = false;  ///< messages that are added: to what this member has, or the other way
   std::uint32_t piece = 0;
   std::uint32_t needs = 0;                     ///< how many nodes it waits for
   std::uint32_t next_begin = 0, next_end = 0;  ///< who waits for it, in `Program::next`
-  std::uint32_t begin = 0, end = 0;            ///< copies or reductions
+  std::uint32_t begin = 0, end = 0;            ///< copies, reductions, or (messages that are added) additions
   std::uint32_t place = 0;                     ///< messages: the other member's
   std::uint32_t message = 0;                   ///< messages: number among those to, or from, that member
   std::byte* data = nullptr;                   ///< messages
@@ -43,6 +44,13 @@ class Program {
     std::uint64_t count;
   };
 
+  /// A run of bytes of a message that is added while it arrives.
+  struct Addition {
+    const std::byte* own;
+    std::byte* to;
+    std::uint64_t begin, bytes;  // in the message
+  };
+
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Id>& next() const { return next_; }
   /// Where the nodes of a piece begin; one more at the end.
@@ -53,16 +61,29 @@ class Program {
   /// Does the work of a copying or reducing node.
   void work(const Node& node) const;
 
+  /// Whether a message is added to what this member has, instead of being laid down.
+  static bool adds(const Node& node) { return node.kind == Node::Kind::kReceive && node.begin < node.end; }
+  /// Adds a fragment that has arrived, wherever it lies. One that cuts an element is kept at `Node::data` and noted in
+  /// `odd`; fragments may come in any order.
+  void add_fragment(const Node& node, std::uint64_t offset, const std::byte* data, std::uint64_t bytes,
+                    std::vector<Range>& odd) const;
+  /// All fragments have come: adds what was noted.
+  void add_odd(const Node& node, std::vector<Range>& odd) const;
+
  private:
   friend class ProgramBuilder;
+  void add_whole(const Node& node, std::uint64_t offset, const std::byte* data, std::uint64_t bytes) const;
+
   std::vector<Node> nodes_;
   std::vector<Id> next_;
   std::vector<Id> pieces_ = {0};
   std::vector<Copy> copies_;
   std::vector<Reduce> reduces_;
+  std::vector<Addition> additions_;
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> destinations_;
   Reduction reduction_ = nullptr;
+  std::uint64_t width_ = 1;  // of an element
 };
 
 /// Adds nodes to a program, piece by piece. Zero bytes need no node: their id is kNone, which is no need either.
@@ -70,12 +91,16 @@ class ProgramBuilder {
  public:
   using Id = Program::Id;
 
-  /// `limit`: no message is longer. `width` of an element.
-  ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch, std::uint64_t limit);
+  /// `limit`: no message is longer. `width` of an element. `adds`: whether messages may be added while they arrive.
+  ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch, std::uint64_t limit,
+                 bool adds);
 
   /// Messages of a range of a stream, to or from a member. Both ends must add theirs in one order.
   Id send(std::size_t to, const Stream& stream, Range range, const std::vector<Id>& needs = {});
   Id receive(std::size_t from, const Stream& stream, Range range, const std::vector<Id>& needs = {});
+  /// Messages that are added, as they arrive, to what this member has: `to` becomes `own` + theirs (`own_first`) or
+  /// theirs + `own`. The three have equal cuts; `needs` are what writes `own` and what reads `to`.
+  Id receive_added(std::size_t from, const Stream& own, bool own_first, const Stream& to, const std::vector<Id>& needs);
   /// A message without bytes.
   Id send_token(std::size_t to, const std::vector<Id>& needs = {});
   Id receive_token(std::size_t from);
@@ -98,6 +123,7 @@ class ProgramBuilder {
   Id unpack(const Stream& to, Range range, const std::byte* from, const std::vector<Id>& needs);
 
   Program program_;
+  const bool adds_;
   const std::size_t width_;
   Scratch& scratch_;
   const std::uint64_t limit_;

@@ -14,7 +14,8 @@ namespace baleen::ucx {
 class Runner;
 struct Slot;
 
-/// Made once per slot, used by its runs one after the other. Allocates nothing once made.
+/// Made once per slot, used by its runs one after the other. Allocates nothing once made, but a first list of odd
+/// fragments.
 class Run {
  public:
   /// A node's message under way: what UCX's callbacks are given.
@@ -23,6 +24,7 @@ class Run {
     Program::Id node = 0;
     bool under_way = false;
     void* request = nullptr;  ///< while under way; null while it is being posted
+    std::vector<Range> odd;   ///< fragments of a message that is added which wait for their neighbours
     // With integrity: the message in two parts, its bytes and their checksum.
     ucp_dt_iov_t parts[2] = {};
     std::uint32_t checksum = 0;

@@ -21,7 +21,32 @@ std::uint32_t checksum(std::uint64_t tag, const std::byte* data, std::uint64_t b
 
 constexpr std::uint64_t kWholeTag = ~std::uint64_t{0};
 
+const Node& node_of(const Run::Flight& flight) { return flight.run->slot().program.nodes()[flight.node]; }
+
+// A datatype of UCX's is how it hands over fragments out of its own buffers. Only received.
+void* begin_receive(void*, void* flight, std::size_t) { return flight; }
+void* begin_send(void*, const void*, std::size_t) { return nullptr; }
+std::size_t bytes_of(void* flight) { return node_of(*static_cast<Run::Flight*>(flight)).bytes; }
+std::size_t send_fragment(void*, std::size_t, void*, std::size_t) { return 0; }
+ucs_status_t receive_fragment(void* given, std::size_t offset, const void* data, std::size_t bytes) {
+  auto& flight = *static_cast<Run::Flight*>(given);
+  const Node& node = node_of(flight);
+  if (offset > node.bytes || bytes > node.bytes - offset) return UCS_ERR_MESSAGE_TRUNCATED;
+  flight.run->slot().program.add_fragment(node, offset, static_cast<const std::byte*>(data), bytes, flight.odd);
+  return UCS_OK;
+}
+void end(void*) {}
+
 }  // namespace
+
+Runner::Runner(Context& context, Peers& peers, bool integrity, std::function<void(Error)> fail)
+    : context_(context), peers_(peers), integrity_(integrity), fail_(std::move(fail)) {
+  const ucp_generic_dt_ops_t operations{&begin_send,    &begin_receive,    &bytes_of,
+                                        &send_fragment, &receive_fragment, &end};
+  ucp_dt_create_generic(&operations, nullptr, &addition_);
+}
+
+Runner::~Runner() { ucp_dt_destroy(addition_); }
 
 Error has_left(std::int32_t rank, const std::string& why, const std::string& what) {
   return {BALEEN_PEER_LOST,
@@ -103,6 +128,12 @@ void Runner::post_receive(Run& run, Program::Id id, const Node& node) {
     param.datatype = ucp_dt_make_iov();
     buffer = flight.parts;
     count = 2;
+  } else if (Program::adds(node)) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype = addition_;
+    buffer = &flight;
+    count = 1;
+    flight.odd.clear();
   }
   run.runner = this;
   run.depart(id, nullptr);
@@ -153,7 +184,10 @@ void Runner::received(Run& run, Program::Id id, ucs_status_t status, std::uint64
     peers_.lose(slot.group->ranks[node.place], peers_.ended(status));
     return lost(run, node.place);
   }
-  if (!integrity_ || sound(run.flight(id), node, slot)) run.complete(id);
+  Run::Flight& flight = run.flight(id);
+  if (integrity_ && !sound(flight, node, slot)) return;
+  if (!flight.odd.empty()) slot.program.add_odd(node, flight.odd);
+  run.complete(id);
 }
 
 bool Runner::sound(Run::Flight& flight, const Node& node, const Slot& slot) const {

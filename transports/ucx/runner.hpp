@@ -13,8 +13,9 @@ namespace baleen::ucx {
 class Runner {
  public:
   /// `fail` is told what goes wrong.
-  Runner(Context& context, Peers& peers, bool integrity, std::function<void(Error)> fail)
-      : context_(context), peers_(peers), integrity_(integrity), fail_(std::move(fail)) {}
+  Runner(Context& context, Peers& peers, bool integrity, std::function<void(Error)> fail);
+  ~Runner();
+  Runner(const Runner&) = delete;
 
   /// Does what can be done now: all messages, and one piece of work at a time. False where nothing could.
   bool advance(Run& run);
@@ -42,6 +43,7 @@ class Runner {
   Peers& peers_;
   const bool integrity_;
   const std::function<void(Error)> fail_;
+  ucp_datatype_t addition_ = 0;  // of messages that are added while they arrive; their buffer is a flight
 };
 
 /// Who is missing, and from what; `why` it left, or empty.

@@ -9,21 +9,23 @@
 
 #include "baleen/proposal_codec.hpp"
 #include "compile.hpp"
+#include "devices.hpp"
 #include "log_tap.hpp"
 #include "neighbours.hpp"
 
 namespace baleen::ucx {
 namespace {
 
-// Up to here an operation may be run by its caller: it takes no longer than handing it over does.
-constexpr std::uint64_t kBriefBytes = 512 << 10;
+// Up to here an operation may be run by its caller: it takes no longer than handing it over does. Where the thread
+// would take its caller's core anyway, handing over gains less.
+constexpr std::uint64_t kBriefBytes = 512 << 10, kBriefBytesOnOneCore = 4 << 20;
 
-// Whether the ranks of this host may use a core each, wherever the launcher has put them.
-bool has_core_each(std::size_t here) {
+// How many the ranks of this host may use, wherever the launcher has put them.
+std::size_t cores_of_host() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   sched_getaffinity(getpid(), sizeof cores, &cores);  // of the process: some library may have pinned this thread
-  return static_cast<std::size_t>(CPU_COUNT(&cores)) >= std::max<std::size_t>(here, 2);
+  return static_cast<std::size_t>(CPU_COUNT(&cores));
 }
 
 // UCX would choose to read other processes' memory where it may not, and fail.
@@ -60,9 +62,11 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, con
       new UcxTransport(host, std::move(options), std::move(context), rendezvous.rank(), rendezvous.ranks()));
   if (checked) made->order_ = std::make_unique<OrderCheck>(rendezvous.rank(), rendezvous.ranks(), noted);
   BALEEN_TRY(made->peers_.connect(rendezvous, fingerprint));
+  const std::size_t cores = cores_of_host(), here = neighbours->here();
+  if (cores >= 2 * here) made->brief_bytes_ = kBriefBytes;
   made->worker_ = std::make_unique<Worker>(
       host, *made->context_, made->peers_, made->order_.get(), made->failure_,
-      [room = &made->mailroom_] { room->wake(); }, integrity, has_core_each(neighbours->here()));
+      [room = &made->mailroom_] { room->wake(); }, integrity, cores >= std::max<std::size_t>(here, 2));
   return made;
 }
 
@@ -71,6 +75,8 @@ UcxTransport::UcxTransport(const Host& host, Options options, std::unique_ptr<Co
     : host_(host),
       options_(std::move(options)),
       context_(std::move(context)),
+      adds_on_arrival_(!options_.integrity && !may_use_rdma(options_.tls)),
+      brief_bytes_(kBriefBytesOnOneCore),
       peers_(*context_, rank, ranks),
       mailroom_(static_cast<std::size_t>(ranks)) {
   peers_.on_note([this](const NoteHeader& header, std::string_view bytes) { hear(header, bytes); });
@@ -192,14 +198,14 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
   slot->pair = pair;
   slot->number = count++;
   slot->text = collective.text();
-  const Compilation compilation{collective, options_.segment, pair ? slot->scratch : scratch_};
+  const Compilation compilation{collective, options_.segment, pair ? slot->scratch : scratch_, adds_on_arrival_};
   const Question question = question_of(collective);
   if (const auto wanted = options_.algorithms.of(question.op))
     if (const std::string why = objection(*wanted, question); !why.empty())
       host_.log(BALEEN_INFO,
                 "ucx: " + std::string(algorithm_name(*wanted)) + " is not used for " + slot->text + ", for it " + why);
   slot->program = compile(compilation, choose(question, options_.algorithms));
-  slot->brief = slot->program.message_bytes() <= kBriefBytes;
+  slot->brief = slot->program.message_bytes() <= brief_bytes_;
   slot->run.attach(*slot, group.ranks.size());
   if (order_) order_->learn(*slot);
   group.slots.push_back(std::move(slot));

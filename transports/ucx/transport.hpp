@@ -49,6 +49,9 @@ class UcxTransport : public Transport {
   const Host host_;
   const Options options_;
   std::unique_ptr<Context> context_;
+  // A checksum is compared before a message is used, and RDMA lays messages down itself.
+  const bool adds_on_arrival_;
+  std::uint64_t brief_bytes_;  // of messages, where an operation may be run within `start`
   Peers peers_;
   Mailroom mailroom_;
   std::unique_ptr<OrderCheck> order_;  // where checked

@@ -271,25 +271,31 @@ void Worker::sleep_on_event(std::unique_lock<std::mutex>& turn) {
   turn.lock();
 }
 
-// Then every message would wake this thread too, for nothing.
+// Callers are at it, or were since the last look.
 bool Worker::callers_are_busy() const {
-  constexpr std::int64_t kRecently = 1'000'000;
-  return unfinished_.count() == 0 && ran_now_ != 0 && nanoseconds() - ran_now_ < kRecently;
+  const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
+  return calls % 2 == 1 || calls != calls_seen_;
+}
+
+// Every message of theirs would wake this thread too, for nothing, and then they would wait for their turn.
+void Worker::sleep_beside_callers(std::unique_lock<std::mutex>& turn) {
+  constexpr double kTick = 0.002;
+  const std::uint64_t bell = event_prepare_sleep(bell_);
+  if (has_news()) return;
+  turn.unlock();
+  do {
+    calls_seen_ = calls_.load(std::memory_order_relaxed);
+    const timespec tick = event_deadline(kTick);
+    if (event_sleep(bell_, bell, &tick)) break;
+  } while (callers_are_busy() && nanoseconds() < next_look_);
+  turn.lock();
 }
 
 void Worker::sleep(std::unique_lock<std::mutex>& turn) {
   // A pair's operation is never current for longer than its event takes.
   const bool waits = current_.slot && (current_.slot->pair || !current_.slot->run.active());
   if (waits && !failure_) return sleep_on_event(turn);
-  if (callers_are_busy()) {
-    const std::uint64_t bell = event_prepare_sleep(bell_);
-    if (has_news()) return;
-    const timespec tick = event_deadline(0.001);
-    turn.unlock();
-    event_sleep(bell_, bell, &tick);
-    turn.lock();
-    return;
-  }
+  if (unfinished_.count() == 0 && callers_are_busy()) return sleep_beside_callers(turn);
   polls_.store(true, std::memory_order_seq_cst);
   if (!has_news() && context_.arm()) {
     pollfd ready{context_.file(), POLLIN, 0};
@@ -326,12 +332,13 @@ void Worker::work() {
       idle_since = looks = 0;
       continue;
     }
-    if (spins_ && ++looks < 100) {
+    const bool waits = unfinished_.count() > 0;  // else it would be in the way of callers
+    if (waits && spins_ && ++looks < 100) {
       event_pause();
       continue;
     }
     if (idle_since == 0) idle_since = nanoseconds();
-    if (unfinished_.count() > 0 && nanoseconds() - idle_since < kAwake)
+    if (waits && nanoseconds() - idle_since < kAwake)
       sched_yield();
     else
       sleep(turn_of_this_thread);

@@ -83,6 +83,7 @@ class Worker {
   int milliseconds_to_look() const;
   void look_at_sockets();
   bool callers_are_busy() const;
+  void sleep_beside_callers(std::unique_lock<std::mutex>& turn);
   bool run_now(const Operation& operation);
   void hand_over(const Operation& operation);
 
@@ -99,11 +100,12 @@ class Worker {
   std::atomic<std::uint64_t> head_{0}, tail_{0};
   std::uint64_t told_ = 0;  // starts that peers were told of
   Unfinished unfinished_;
-  std::mutex turn_;               // who uses UCX, and what follows
-  std::int64_t ran_now_ = 0;      // when a caller last ran an operation, in nanoseconds
-  std::int64_t handed_over_ = 0;  // when one gave up waiting for the others; 0: none has since
-  std::int64_t patience_;         // of callers, in nanoseconds
-  Operation current_;             // a collective, or one whose event has not come
+  std::mutex turn_;                      // who uses UCX, and what follows
+  std::atomic<std::uint64_t> calls_{0};  // begun or ended by callers: odd while one runs an operation
+  std::uint64_t calls_seen_ = 0;         // by the thread
+  std::int64_t handed_over_ = 0;         // when one gave up waiting for the others; 0: none has since
+  std::int64_t patience_;                // of callers, in nanoseconds
+  Operation current_;                    // a collective, or one whose event has not come
   std::vector<Parked> parked_;
   Sockets sockets_;
   std::int64_t next_look_ = 0;  // at the sockets, in nanoseconds

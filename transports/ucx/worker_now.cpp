@@ -6,28 +6,33 @@
 
 namespace baleen::ucx {
 
-// True where the operation is done, or in the thread's hands. What takes longer than a caller's patience goes there as
-// far as it has come.
+// True where the operation is done, or in the thread's hands. What hears nothing for longer than a caller's patience
+// goes there as far as it has come.
 bool Worker::run_now(const Operation& operation) {
   if (compares_starts() || !operation.slot->brief) return false;  // peers are told of starts by the thread
   if (!operation.may_begin()) return false;
-  const std::unique_lock turn(turn_, std::try_to_lock);
-  if (!turn || current_.slot || !parked_.empty()) return false;
+  const std::unique_lock turn(turn_);  // the thread, which has nothing unfinished, is about to sleep
+  if (current_.slot || !parked_.empty()) return false;
   const LogTap tap(host_, true);
   Run& run = operation.slot->run;
+  calls_.fetch_add(1, std::memory_order_relaxed);
   run.begin();
   int looks = spins_ ? 200 : 0;
   std::int64_t end = 0;
   while (true) {
-    step(run);
+    bool did = step(run);
     if (failure_) break;
     if (run.done()) {
       run.end();
-      ran_now_ = nanoseconds();
+      calls_.fetch_add(1, std::memory_order_relaxed);
       operation.raise();
       return true;
     }
-    if (context_.progress()) continue;
+    if (context_.progress()) did = true;
+    if (did) {
+      end = 0;
+      continue;
+    }
     if (looks > 0) {
       --looks;
       event_pause();
@@ -37,6 +42,7 @@ bool Worker::run_now(const Operation& operation) {
     if (nanoseconds() > end) break;
     sched_yield();
   }
+  calls_.fetch_add(1, std::memory_order_relaxed);
   hand_over(operation);
   return true;
 }

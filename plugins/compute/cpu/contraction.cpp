@@ -30,8 +30,9 @@ double Contraction::flops() const {
   return count;
 }
 
-Result<Contraction> parse_contraction(std::string_view spec, const Operand& a, const Operand& b, const Operand& y) {
-  BALEEN_TRY_ASSIGN(ContractionGroups groups, contraction_groups(spec, a, b, y));
+Result<Contraction> parse_contraction(std::string_view spec, const Operand& a, const Operand& b, const Operand& y,
+                                      const Operand* c_operand) {
+  BALEEN_TRY_ASSIGN(ContractionGroups groups, contraction_groups(spec, a, b, y, c_operand));
   Contraction c;
   c.m = take_longest(groups.m);
   c.n = take_longest(groups.n);

@@ -22,7 +22,8 @@ struct Contraction {
   double flops() const;
 };
 
-/// `spec` is like "bsd,dhe->bshe".
-Result<Contraction> parse_contraction(std::string_view spec, const Operand& a, const Operand& b, const Operand& y);
+/// `spec` is like "bsd,dhe->bshe"; `c`, what is added, may be null.
+Result<Contraction> parse_contraction(std::string_view spec, const Operand& a, const Operand& b, const Operand& y,
+                                      const Operand* c = nullptr);
 
 }  // namespace baleen::cpu

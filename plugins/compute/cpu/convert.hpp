@@ -4,19 +4,28 @@
 #include <cstdint>
 
 #include "baleen/dtype.hpp"
+#include "isa/routines.hpp"
 
 namespace baleen::cpu {
 
+/// How elements of a floating dtype are stored beside the type that computes with them.
+constexpr Storage storage_of(baleen_dtype_t dtype) {
+  return dtype == BALEEN_BF16 ? Storage::kBf16 : dtype == BALEEN_F16 ? Storage::kFp16 : Storage::kOwn;
+}
+
 /// `count` elements, `stride` apart, of dtype `dtype` to a packed row of T.
 template <class T>
-void load_row(T* out, const void* in, baleen_dtype_t dtype, std::int64_t stride, std::int64_t count);
+void load_row(const RoutinesOf<T>& routines, T* out, const void* in, baleen_dtype_t dtype, std::int64_t stride,
+              std::int64_t count);
 
-/// A packed row of T to `count` elements `stride` apart. Integers are rounded to the nearest, ties to even.
+/// A packed row of T to `count` elements `stride` apart, rounded to nearest even. Of integers the nearest that there
+/// is.
 template <class T>
-void store_row(void* out, const T* in, baleen_dtype_t dtype, std::int64_t stride, std::int64_t count);
+void store_row(const RoutinesOf<T>& routines, void* out, const T* in, baleen_dtype_t dtype, std::int64_t stride,
+               std::int64_t count);
 
 /// Each element rounded to `dtype` and widened again; in place is fine.
 template <class T>
-void round_row(T* out, const T* in, baleen_dtype_t dtype, std::int64_t count);
+void round_row(const RoutinesOf<T>& routines, T* out, const T* in, baleen_dtype_t dtype, std::int64_t count);
 
 }  // namespace baleen::cpu

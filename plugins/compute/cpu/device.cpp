@@ -128,7 +128,7 @@ const void* Device::query(std::string_view name) const {
                                            return {};
                                          });
                                        }};
-  return name == BALEEN_DEVICE_PEAK ? &kPeak : nullptr;
+  return name == BALEEN_DEVICE_PEAK ? &kPeak : query_plugin(name);
 }
 
 }  // namespace baleen::cpu

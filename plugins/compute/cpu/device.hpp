@@ -30,6 +30,7 @@ class Device {
   Status copy(void* stream, void* to, const void* from, std::uint64_t bytes);
   Status zero(void* stream, void* to, std::uint64_t bytes);
   const void* query(std::string_view name) const;
+  static const void* query_plugin(std::string_view name);
 
  private:
   Device(const Host& host, const Settings& settings);

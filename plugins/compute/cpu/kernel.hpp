@@ -45,6 +45,10 @@ class Kernel {
 /// Makes the kernel of a region whose first op is of the kind it is registered for.
 using Maker = Result<std::unique_ptr<Kernel>> (*)(const Context&, const baleen_region_t&);
 
+/// The dtype of T.
+template <class T>
+constexpr baleen_dtype_t kDtype = sizeof(T) == 8 ? BALEEN_F64 : BALEEN_F32;
+
 /// Calls body.operator()<float>() or <double>().
 template <class Body>
 auto with_float(baleen_dtype_t dtype, const Body& body) {

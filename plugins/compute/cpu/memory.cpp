@@ -32,16 +32,22 @@ std::uint64_t control_group_room() {
   }
 }
 
+// Bytes that a line of /proc/meminfo tells.
+std::uint64_t told_by(const std::string& key, std::uint64_t fallback) {
+  std::ifstream file("/proc/meminfo");
+  std::string line;
+  while (std::getline(file, line))
+    if (line.rfind(key, 0) == 0) return std::stoull(line.substr(key.size())) << 10;
+  return fallback;
+}
+
 }  // namespace
 
 std::uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string line;
-  std::uint64_t available = std::uint64_t{1} << 30;
-  while (std::getline(file, line))
-    if (line.rfind("MemAvailable:", 0) == 0) available = std::stoull(line.substr(13)) << 10;
-  return std::min(available, control_group_room());
+  return std::min(told_by("MemAvailable:", std::uint64_t{1} << 30), control_group_room());
 }
+
+std::uint64_t whole_memory() { return told_by("MemTotal:", 0); }
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");

@@ -39,10 +39,6 @@ struct PointwiseOperands {
   }
 };
 
-/// The dtype of T.
-template <class T>
-constexpr baleen_dtype_t kDtype = sizeof(T) == 8 ? BALEEN_F64 : BALEEN_F32;
-
 /// A kernel of machine code for a checked expression; null where there is none for this expression, these operands or
 /// this processor.
 template <class T>

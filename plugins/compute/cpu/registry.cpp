@@ -10,37 +10,41 @@
 namespace baleen::cpu {
 namespace {
 
+// What its operands may be: moved elements of one dtype, numbers of any dtypes, floating ones, or also int32 ids.
+enum class Takes { kOneDtype, kNumbers, kFloats, kIds };
+
 struct Entry {
   std::string_view kind;
   Maker make;
-  bool packed_rows;  // the last dimension of every operand must have stride 1
+  bool packed_rows;  // the innermost dimension of every operand must have stride 1
+  Takes takes = Takes::kFloats;
 };
 
 constexpr std::array kEntries{
     Entry{"matmul", make_matmul, false},
-    Entry{"pointwise", make_pointwise, false},
+    Entry{"pointwise", make_pointwise, false, Takes::kNumbers},
     Entry{"reduce", make_reduce, false},
     Entry{"softmax", make_softmax, true},
     Entry{"softmax_grad", make_softmax_grad, true},
     Entry{"norm", make_norm, true},
     Entry{"norm_grad", make_norm_grad, true},
-    Entry{"attention", make_attention, true},
-    Entry{"attention_grad", make_attention_grad, true},
-    Entry{"embedding", make_embedding, true},
-    Entry{"embedding_grad", make_embedding_grad, true},
-    Entry{"cross_entropy", make_cross_entropy, true},
-    Entry{"cross_entropy_grad", make_cross_entropy_grad, true},
-    Entry{"linear_cross_entropy", make_linear_cross_entropy, true},
-    Entry{"linear_cross_entropy_grad", make_linear_cross_entropy_grad, true},
-    Entry{"linear_cross_entropy_and_grad", make_linear_cross_entropy_and_grad, true},
-    Entry{"top_k", make_top_k, true},
-    Entry{"reshape", make_reshape, false},
-    Entry{"transpose", make_transpose, false},
-    Entry{"slice", make_slice, false},
-    Entry{"concat", make_concat, false},
-    Entry{"pad", make_pad, false},
-    Entry{"copy", make_copy, false},
-    Entry{"accumulate", make_accumulate, false},
+    Entry{"attention", make_attention, true, Takes::kIds},
+    Entry{"attention_grad", make_attention_grad, true, Takes::kIds},
+    Entry{"embedding", make_embedding, true, Takes::kIds},
+    Entry{"embedding_grad", make_embedding_grad, true, Takes::kIds},
+    Entry{"cross_entropy", make_cross_entropy, true, Takes::kIds},
+    Entry{"cross_entropy_grad", make_cross_entropy_grad, true, Takes::kIds},
+    Entry{"linear_cross_entropy", make_linear_cross_entropy, true, Takes::kIds},
+    Entry{"linear_cross_entropy_grad", make_linear_cross_entropy_grad, true, Takes::kIds},
+    Entry{"linear_cross_entropy_and_grad", make_linear_cross_entropy_and_grad, true, Takes::kIds},
+    Entry{"top_k", make_top_k, true, Takes::kIds},
+    Entry{"reshape", make_reshape, false, Takes::kOneDtype},
+    Entry{"transpose", make_transpose, false, Takes::kOneDtype},
+    Entry{"slice", make_slice, false, Takes::kOneDtype},
+    Entry{"concat", make_concat, false, Takes::kOneDtype},
+    Entry{"pad", make_pad, false, Takes::kOneDtype},
+    Entry{"copy", make_copy, false, Takes::kOneDtype},
+    Entry{"accumulate", make_accumulate, false, Takes::kNumbers},
 };
 
 const Entry* find(const baleen_region_t& region) {
@@ -51,16 +55,21 @@ const Entry* find(const baleen_region_t& region) {
   return nullptr;
 }
 
-bool moves_only(std::string_view kind) {
-  return kind == "reshape" || kind == "transpose" || kind == "slice" || kind == "concat" || kind == "pad" ||
-         kind == "copy";
+// Whether an operand of this dtype may stand beside one of dtype `first`, the op's first floating one or else its
+// first.
+bool fits(Takes takes, baleen_dtype_t dtype, baleen_dtype_t first) {
+  switch (takes) {
+    case Takes::kOneDtype: return dtype_size(dtype) > 0 && dtype == first;
+    case Takes::kNumbers: return dtype_size(dtype) > 0;
+    default: return is_floating(dtype) ? (dtype == BALEEN_F64) == (first == BALEEN_F64) : takes == Takes::kIds;
+  }
 }
 
-bool computable(baleen_dtype_t dtype) { return dtype == BALEEN_F32 || dtype == BALEEN_F64; }
-bool integral(baleen_dtype_t dtype) { return dtype == BALEEN_I32 || dtype == BALEEN_I64 || dtype == BALEEN_U8; }
-
+// Whether the innermost dimension along which there are several elements has stride 1.
 bool packed(const baleen_tensor_t& t) {
-  return t.rank == 0 || t.shape[t.rank - 1] <= 1 || t.stride[t.rank - 1] == 1 || elements(t) == 0;
+  for (std::uint32_t i = t.rank; i-- > 0;)
+    if (t.shape[i] != 1) return t.stride[i] == 1 || elements(t) == 0;
+  return true;
 }
 
 // Copies in, computes on packed operands, copies out.
@@ -142,13 +151,17 @@ std::uint32_t region_score(const baleen_region_t& region) {
   const Entry* entry = find(region);
   if (!entry) return 0;
   const Op op(region.ops[0]);
-  const auto fits = [&](std::uint32_t number) {
-    const baleen_dtype_t dtype = region.tensors[number].dtype;
-    return moves_only(entry->kind) ? dtype_size(dtype) > 0 : computable(dtype) || integral(dtype);
+  const auto all = [&](const auto& holds) {
+    const auto of = [&](std::uint32_t number) { return holds(region.tensors[number].dtype); };
+    return std::all_of(op.inputs().begin(), op.inputs().end(), of) &&
+           std::all_of(op.outputs().begin(), op.outputs().end(), of);
   };
-  const bool all = std::all_of(op.inputs().begin(), op.inputs().end(), fits) &&
-                   std::all_of(op.outputs().begin(), op.outputs().end(), fits);
-  return all ? 1 : 0;
+  baleen_dtype_t first = 0;
+  all([&](baleen_dtype_t dtype) {
+    if (first == 0 || (is_floating(dtype) && !is_floating(first))) first = dtype;
+    return true;
+  });
+  return all([&](baleen_dtype_t dtype) { return fits(entry->takes, dtype, first); }) ? 1 : 0;
 }
 
 Result<std::unique_ptr<Kernel>> make_kernel(const Context& context, const baleen_region_t& region) {

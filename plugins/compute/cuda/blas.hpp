@@ -10,14 +10,15 @@
 
 namespace baleen::cuda {
 
-#define BALEEN_BLAS_FUNCTIONS(X)                                                                               \
-  X(cublasLtCreate)                                                                                            \
-  X(cublasLtDestroy)                                                                                           \
-  X(cublasLtGetVersion) X(cublasLtGetStatusString) X(cublasLtMatmul) X(cublasLtMatmulDescCreate)               \
-      X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)             \
-          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute) X(cublasLtMatmulPreferenceCreate) \
-              X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)                       \
-                  X(cublasLtMatmulAlgoGetHeuristic)
+#define BALEEN_BLAS_FUNCTIONS(X)                                                                                       \
+  X(cublasLtCreate)                                                                                                    \
+  X(cublasLtDestroy)                                                                                                   \
+  X(cublasLtGetVersion)                                                                                                \
+  X(cublasLtGetStatusString)                                                                                           \
+  X(cublasLtMatmul) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute)         \
+      X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                 \
+          X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute) \
+              X(cublasLtMatmulAlgoGetHeuristic)
 
 /// cuBLASLt's functions.
 struct BlasFunctions {
@@ -65,11 +66,18 @@ struct BlasEpilogue {
   bool has_bias = false, has_aux = false;
 };
 
+/// The dtypes of a product's operands and result.
+struct ProductTypes {
+  baleen_dtype_t a, b, y;
+  bool is_double() const { return y == BALEEN_F64; }
+  bool has_half_result() const { return dtype_size(y) == 2; }
+};
+
 /// One planned product by cuBLASLt.
 class BlasProduct {
  public:
   /// Null where cuBLASLt has no algorithm for it.
-  static Result<std::unique_ptr<BlasProduct>> make(Blas& blas, const GemmPlan& plan, baleen_dtype_t dtype,
+  static Result<std::unique_ptr<BlasProduct>> make(Blas& blas, const GemmPlan& plan, const ProductTypes& types,
                                                    const BlasEpilogue& epilogue = {});
   ~BlasProduct();
   BlasProduct(const BlasProduct&) = delete;
@@ -82,20 +90,19 @@ class BlasProduct {
   Status bind(const void* bias, void* aux) const;
 
  private:
-  BlasProduct(Blas& blas, const GemmPlan& plan, baleen_dtype_t dtype, const BlasEpilogue& epilogue)
-      : blas_(blas), plan_(plan), dtype_(dtype), epilogue_(epilogue) {}
+  BlasProduct(Blas& blas, const GemmPlan& plan, const ProductTypes& types, const BlasEpilogue& epilogue)
+      : blas_(blas), plan_(plan), types_(types), epilogue_(epilogue) {}
   template <class T>
   Status set(cublasLtMatmulDescAttributes_t which, const T& value) const;
   Status describe();
-  Status layout(const GemmPlan::Matrix& matrix, cublasLtMatrixLayout_t& out) const;
-  /// The best algorithm for addresses that are multiples of `alignment`.
-  Result<BlasChoice> choose(std::uint32_t alignment) const;
-  std::string key(std::uint32_t alignment) const;
-  bool is_double() const { return dtype_ == BALEEN_F64; }
+  Status layout(const GemmPlan::Matrix& matrix, baleen_dtype_t dtype, cublasLtMatrixLayout_t& out) const;
+  /// The best algorithm for addresses that are multiples of 16 bytes, or of an element.
+  Result<BlasChoice> choose(bool aligned) const;
+  std::string key(bool aligned) const;
 
   Blas& blas_;
   GemmPlan plan_;
-  baleen_dtype_t dtype_;
+  ProductTypes types_;
   BlasEpilogue epilogue_;
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;

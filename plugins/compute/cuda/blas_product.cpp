@@ -1,6 +1,8 @@
 /// \file Products by cuBLASLt: descriptors and algorithms are made at plan time, a launch only calls.
 #include "blas.hpp"
 
+#include <algorithm>
+
 namespace baleen::cuda {
 namespace {
 
@@ -21,22 +23,28 @@ class Preference {
   Preference(const Preference&) = delete;
   Preference& operator=(const Preference&) = delete;
 
-  Status make(const BlasOptions& options, std::uint32_t alignment) {
+  Status make(const BlasOptions& options, const ProductTypes& types, bool aligned) {
     BALEEN_TRY(check(f_, f_.cublasLtMatmulPreferenceCreate(&handle_), "making a preference"));
     BALEEN_TRY(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, options.workspace_bytes));
-    // In place: whichever part comes next adds to the result.
-    const std::uint32_t schemes = options.deterministic
-                                      ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE
-                                      : CUBLASLT_REDUCTION_SCHEME_MASK;
-    BALEEN_TRY(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes));
-    for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      BALEEN_TRY(set(which, alignment));
-    return {};
+    BALEEN_TRY(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes(options, types)));
+    const auto bytes = [&](baleen_dtype_t dtype) {
+      return aligned ? kAligned : static_cast<std::uint32_t>(dtype_size(dtype));
+    };
+    BALEEN_TRY(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, bytes(types.a)));
+    BALEEN_TRY(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, bytes(types.b)));
+    BALEEN_TRY(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, bytes(types.y)));
+    return set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, bytes(types.y));
   }
   cublasLtMatmulPreference_t handle() const { return handle_; }
 
  private:
+  /// How parts of a sum may be added. In place, whichever comes next is added to the result; in the result's type,
+  /// a 16-bit one is rounded at each part.
+  static std::uint32_t schemes(const BlasOptions& options, const ProductTypes& types) {
+    if (types.has_half_result()) return CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    if (!options.deterministic) return CUBLASLT_REDUCTION_SCHEME_MASK;
+    return CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  }
   template <class T>
   Status set(cublasLtMatmulPreferenceAttributes_t which, const T& value) {
     return check(f_, f_.cublasLtMatmulPreferenceSetAttribute(handle_, which, &value, sizeof value),
@@ -46,18 +54,35 @@ class Preference {
   cublasLtMatmulPreference_t handle_ = nullptr;
 };
 
+cudaDataType_t data_type(baleen_dtype_t dtype) {
+  switch (dtype) {
+    case BALEEN_F64: return CUDA_R_64F;
+    case BALEEN_BF16: return CUDA_R_16BF;
+    case BALEEN_F16: return CUDA_R_16F;
+    default: return CUDA_R_32F;
+  }
+}
+
+/// Operands of one dtype, results of the same, or of fp32. A 16-bit result that is added to in several calls would be
+/// rounded in each.
+bool takes(const ProductTypes& types, const GemmPlan& plan) {
+  if (types.a != types.b || (types.y != types.a && (dtype_size(types.a) != 2 || types.y != BALEEN_F32))) return false;
+  return !types.has_half_result() ||
+         std::none_of(plan.turns.begin(), plan.turns.end(), [](const GemmPlan::Turn& turn) { return turn.adds; });
+}
+
 }  // namespace
 
-Result<std::unique_ptr<BlasProduct>> BlasProduct::make(Blas& blas, const GemmPlan& plan, baleen_dtype_t dtype,
+Result<std::unique_ptr<BlasProduct>> BlasProduct::make(Blas& blas, const GemmPlan& plan, const ProductTypes& types,
                                                        const BlasEpilogue& epilogue) {
-  std::unique_ptr<BlasProduct> product(new BlasProduct(blas, plan, dtype, epilogue));
+  if (!takes(types, plan)) return std::unique_ptr<BlasProduct>();
+  std::unique_ptr<BlasProduct> product(new BlasProduct(blas, plan, types, epilogue));
   if (Status described = product->describe(); !described) {
     if (epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT) return std::move(described).error();
     return std::unique_ptr<BlasProduct>();
   }
-  const auto element = static_cast<std::uint32_t>(dtype_size(dtype));
   for (const bool aligned : {true, false}) {
-    auto choice = product->choose(aligned ? kAligned : element);
+    auto choice = product->choose(aligned);
     if (!choice && choice.error().code == BALEEN_UNSUPPORTED) return std::unique_ptr<BlasProduct>();
     if (!choice) return std::move(choice).error();
     product->choices_[aligned ? 0 : 1] = *choice;
@@ -74,18 +99,19 @@ BlasProduct::~BlasProduct() {
 
 Status BlasProduct::describe() {
   const BlasFunctions& f = blas_.functions();
-  const cublasComputeType_t compute = is_double()            ? CUBLAS_COMPUTE_64F
-                                      : blas_.options().tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                             : CUBLAS_COMPUTE_32F;
-  const cudaDataType_t scale = is_double() ? CUDA_R_64F : CUDA_R_32F;
+  const bool tf32 = blas_.options().tf32 && types_.a == BALEEN_F32;
+  const cublasComputeType_t compute = types_.is_double() ? CUBLAS_COMPUTE_64F
+                                      : tf32             ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                         : CUBLAS_COMPUTE_32F;
+  const cudaDataType_t scale = data_type(computed_in(types_.y));
   BALEEN_TRY(check(f, f.cublasLtMatmulDescCreate(&product_, compute, scale), "describing a product"));
   BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, plan_.left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
   BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, plan_.right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
   if (epilogue_.kind != CUBLASLT_EPILOGUE_DEFAULT) BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_.kind));
   if (epilogue_.has_aux) BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, plan_.result.leading));
-  BALEEN_TRY(layout(plan_.left, left_));
-  BALEEN_TRY(layout(plan_.right, right_));
-  return layout(plan_.result, result_);
+  BALEEN_TRY(layout(plan_.left, types_.a, left_));
+  BALEEN_TRY(layout(plan_.right, types_.b, right_));
+  return layout(plan_.result, types_.y, result_);
 }
 
 template <class T>
@@ -100,14 +126,13 @@ Status BlasProduct::bind(const void* bias, void* aux) const {
   return {};
 }
 
-Status BlasProduct::layout(const GemmPlan::Matrix& matrix, cublasLtMatrixLayout_t& out) const {
+Status BlasProduct::layout(const GemmPlan::Matrix& matrix, baleen_dtype_t dtype, cublasLtMatrixLayout_t& out) const {
   const BlasFunctions& f = blas_.functions();
   constexpr const char* kDoing = "describing a matrix";
-  BALEEN_TRY(check(
-      f,
-      f.cublasLtMatrixLayoutCreate(&out, is_double() ? CUDA_R_64F : CUDA_R_32F, static_cast<std::uint64_t>(matrix.rows),
-                                   static_cast<std::uint64_t>(matrix.columns), matrix.leading),
-      kDoing));
+  BALEEN_TRY(check(f,
+                   f.cublasLtMatrixLayoutCreate(&out, data_type(dtype), static_cast<std::uint64_t>(matrix.rows),
+                                                static_cast<std::uint64_t>(matrix.columns), matrix.leading),
+                   kDoing));
   const auto count = static_cast<std::int32_t>(plan_.batch);
   BALEEN_TRY(check(f, f.cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
                    kDoing));
@@ -117,21 +142,23 @@ Status BlasProduct::layout(const GemmPlan::Matrix& matrix, cublasLtMatrixLayout_
                kDoing);
 }
 
-std::string BlasProduct::key(std::uint32_t alignment) const {
-  std::string text = std::to_string(alignment) + " " + std::to_string(dtype_) + " " + std::to_string(plan_.batch) +
-                     " " + std::to_string(epilogue_.kind);
+std::string BlasProduct::key(bool aligned) const {
+  std::string text = aligned ? "aligned" : "any";
+  for (const std::int64_t n :
+       {std::int64_t{types_.a}, std::int64_t{types_.y}, plan_.batch, std::int64_t{epilogue_.kind}})
+    text += " " + std::to_string(n);
   for (const GemmPlan::Matrix* m : {&plan_.left, &plan_.right, &plan_.result})
     for (const std::int64_t n : {std::int64_t{m->transposed}, m->rows, m->columns, m->leading, m->batch_stride})
       text += " " + std::to_string(n);
   return text;
 }
 
-Result<BlasChoice> BlasProduct::choose(std::uint32_t alignment) const {
-  const std::string name = key(alignment);
+Result<BlasChoice> BlasProduct::choose(bool aligned) const {
+  const std::string name = key(aligned);
   if (const auto known = blas_.choices().find(name); known != blas_.choices().end()) return known->second;
   const BlasFunctions& f = blas_.functions();
   Preference preference(f);
-  BALEEN_TRY(preference.make(blas_.options(), alignment));
+  BALEEN_TRY(preference.make(blas_.options(), types_, aligned));
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   const cublasStatus_t status = f.cublasLtMatmulAlgoGetHeuristic(blas_.handle(), product_, left_, right_, result_,
@@ -151,12 +178,13 @@ std::uint64_t BlasProduct::workspace_bytes() const {
 Status BlasProduct::run(CUstream stream, const char* a, const char* b, char* y, bool adds, void* workspace) const {
   const double one = 1, zero = 0;
   const float one_float = 1, zero_float = 0;
-  const void* alpha = is_double() ? static_cast<const void*>(&one) : &one_float;
-  const void* none = is_double() ? static_cast<const void*>(&zero) : &zero_float;
-  const auto element = static_cast<std::int64_t>(dtype_size(dtype_));
+  const void* alpha = types_.is_double() ? static_cast<const void*>(&one) : &one_float;
+  const void* none = types_.is_double() ? static_cast<const void*>(&zero) : &zero_float;
+  const auto element = static_cast<std::int64_t>(dtype_size(types_.a)),
+             of_y = static_cast<std::int64_t>(dtype_size(types_.y));
   for (const GemmPlan::Turn& turn : plan_.turns) {
     const char *left = a + turn.a * element, *right = b + turn.b * element;
-    char* result = y + turn.y * element;
+    char* result = y + turn.y * of_y;
     if (plan_.swapped) std::swap(left, right);
     const auto all = reinterpret_cast<std::uintptr_t>(left) | reinterpret_cast<std::uintptr_t>(right) |
                      reinterpret_cast<std::uintptr_t>(result);

@@ -21,6 +21,7 @@ Device::~Device() {
   if (!context_ || !enter()) return;
   kernel_context_.reset();
   own_stream_.reset();
+  dnn_.reset();
   blas_.reset();
   compiler_.reset();
   functions_.reset();
@@ -172,7 +173,31 @@ const void* Device::query(std::string_view name) const {
           return {};
         });
       }};
-  return name == BALEEN_DEVICE_PEAK ? &kPeak : nullptr;
+  static constexpr char kKind[] = "cuda";
+  static constexpr baleen_device_memory_t kMemory{
+      sizeof(baleen_device_memory_t),
+      BALEEN_MEMORY_OF_RANK,
+      0,
+      {kKind, sizeof kKind - 1},
+      [](void* device, void* base, std::uint64_t bytes) {
+        Device& self = *static_cast<Device*>(device);
+        return guard(self.host_, [&] { return self.pin(base, bytes); });
+      },
+      [](void* device, void* base) { static_cast<Device*>(device)->unpin(base); }};
+  if (name == BALEEN_DEVICE_MEMORY) return &kMemory;
+  return name == BALEEN_DEVICE_PEAK ? &kPeak : query_plugin(name);
+}
+
+Status Device::pin(void* base, std::uint64_t bytes) {
+  BALEEN_TRY(enter());
+  const CUresult result = driver_.cuMemHostRegister(base, bytes, CU_MEMHOSTREGISTER_PORTABLE);
+  if (result == CUDA_SUCCESS) return {};
+  return Error{
+      BALEEN_NO_MEMORY, "the driver refuses to pin " + mebibytes(bytes) + " (" + driver_.text(result) + ")", {}};
+}
+
+void Device::unpin(void* base) {
+  if (enter()) driver_.cuMemHostUnregister(base);
 }
 
 }  // namespace baleen::cuda

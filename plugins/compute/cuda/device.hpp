@@ -4,6 +4,7 @@
 
 #include "blas.hpp"
 #include "compiler.hpp"
+#include "dnn.hpp"
 #include "functions.hpp"
 #include "kernel.hpp"
 #include "stream.hpp"
@@ -32,6 +33,12 @@ class Device {
   Status copy(void* stream, void* to, const void* from, std::uint64_t bytes);
   Status zero(void* stream, void* to, std::uint64_t bytes);
   const void* query(std::string_view name) const;
+  static const void* query_plugin(std::string_view name);
+  /// As baleen_compute_limits_t says.
+  Status describe(baleen_device_limits_t& out) const;
+  /// As baleen_device_memory_t says.
+  Status pin(void* base, std::uint64_t bytes);
+  void unpin(void* base);
 
  private:
   Device(const Host& host, const Driver& driver) : host_(host), driver_(driver) {}
@@ -50,11 +57,13 @@ class Device {
   std::string name_;
   DeviceLimits limits_;
   bool checked_ = false;
+  int sharing_ranks_ = 1;
   std::uint64_t memory_bytes_ = 0;
   std::atomic<std::uint64_t> used_bytes_{0};
   std::unique_ptr<Functions> functions_;
   std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<Blas> blas_;
+  std::unique_ptr<DnnOpener> dnn_;
   std::unique_ptr<Stream> own_stream_;
   std::unique_ptr<Context> kernel_context_;
 };

@@ -3,26 +3,21 @@
 
 #include <algorithm>
 
+#include "options.hpp"
+
 namespace baleen::cuda {
 namespace {
 
 constexpr int kLeastCapability = 80;
 // Of a block's shared memory, for what kernels declare statically.
 constexpr int kStaticShared = 4 << 10;
-
-std::vector<std::string> folders(const Settings& settings) {
-  std::vector<std::string> out;
-  for (const std::string_view folder : settings.list("libraries")) {
-    const bool relative = folder.front() != '/';
-    out.push_back(relative ? std::string(settings.folder()) + "/" + std::string(folder) : std::string(folder));
-  }
-  return out;
-}
+// Of the memory, for arenas: the rest is the libraries'.
+constexpr double kFraction = 0.9;
 
 }  // namespace
 
 Result<std::unique_ptr<Device>> Device::create(const Host& host, const Settings& settings) {
-  BALEEN_TRY_ASSIGN(const Driver driver, open_driver(folders(settings)));
+  BALEEN_TRY_ASSIGN(const Driver driver, open_driver(library_folders(settings)));
   std::unique_ptr<Device> device(new Device(host, driver));
   BALEEN_TRY(device->choose(settings));
   BALEEN_TRY(device->open_libraries(settings));
@@ -37,20 +32,10 @@ Result<int> Device::attribute(CUdevice_attribute which) const {
 }
 
 Status Device::choose(const Settings& settings) {
-  int count = 0;
-  const CUresult counted = driver_.cuDeviceGetCount(&count);
-  if (counted != CUDA_SUCCESS && counted != CUDA_ERROR_NO_DEVICE && counted != CUDA_ERROR_NOT_INITIALIZED)
-    return driver_.check(counted, "counting the CUDA devices");
-  if (counted != CUDA_SUCCESS || count == 0)
-    return Error{BALEEN_NOT_FOUND,
-                 "the CUDA driver is there, but no device; if there should be one, look at nvidia-smi and at "
-                 "CUDA_VISIBLE_DEVICES",
-                 {}};
-  const std::int64_t index = settings.integer("index");
-  if (index >= count)
-    return invalid("there is no CUDA device " + std::to_string(index) + "; option `index` can be 0" +
-                   (count > 1 ? " to " + std::to_string(count - 1) : ""));
-  BALEEN_TRY(driver_.check(driver_.cuDeviceGet(&device_, static_cast<int>(index)), "opening the device"));
+  BALEEN_TRY_ASSIGN(const int devices, count_devices(driver_));
+  BALEEN_TRY_ASSIGN(const Share share, choose_share(settings, devices));
+  sharing_ranks_ = share.ranks;
+  BALEEN_TRY(driver_.check(driver_.cuDeviceGet(&device_, share.index), "opening the device"));
   char name[256] = {};
   BALEEN_TRY(driver_.check(driver_.cuDeviceGetName(name, sizeof name, device_), "asking for the device's name"));
   name_ = name;
@@ -67,7 +52,7 @@ Status Device::choose(const Settings& settings) {
 
 Status Device::open_libraries(const Settings& settings) {
   checked_ = settings.boolean("checked");
-  const std::vector<std::string> where = folders(settings);
+  const std::vector<std::string> where = library_folders(settings);
   BALEEN_TRY_ASSIGN(Nvrtc nvrtc, open_nvrtc(where));
   std::filesystem::path cache = default_cache_folder();
   if (const std::string_view folder = settings.text("cache"); !folder.empty())
@@ -82,8 +67,10 @@ Status Device::open_libraries(const Settings& settings) {
     blas_ = *std::move(blas);
   else
     host_.log(BALEEN_WARNING, blas.error().text() + "; products are computed by a slow kernel of the plugin's own");
+  dnn_ = std::make_unique<DnnOpener>(where, options.deterministic,
+                                     [this](const std::string& text) { host_.log(BALEEN_WARNING, text); });
   BALEEN_TRY_ASSIGN(own_stream_, Stream::create(driver_));
-  kernel_context_ = std::make_unique<Context>(Context{driver_, *functions_, *compiler_, blas_.get(), limits_});
+  kernel_context_ = std::make_unique<Context>(Context{driver_, *functions_, *compiler_, blas_.get(), *dnn_, limits_});
   return {};
 }
 
@@ -91,8 +78,12 @@ Status Device::find_memory(const Settings& settings) {
   std::size_t free = 0, total = 0;
   BALEEN_TRY(driver_.check(driver_.cuMemGetInfo(&free, &total), "asking for the device's memory"));
   const auto asked = static_cast<std::uint64_t>(settings.integer("memory")) << 20;
-  memory_bytes_ =
-      asked > 0 ? asked : static_cast<std::uint64_t>(static_cast<double>(free) * settings.number("fraction"));
+  const double fraction = settings.number("fraction"), whole = static_cast<double>(total);
+  // A rank that comes later finds less free: those that share a device take parts of all of it.
+  double part = kFraction * static_cast<double>(free);
+  if (sharing_ranks_ > 1) part = std::min(part, kFraction * whole / sharing_ranks_);
+  if (fraction > 0) part = fraction * static_cast<double>(free);
+  memory_bytes_ = asked > 0 ? asked : static_cast<std::uint64_t>(part);
   return {};
 }
 

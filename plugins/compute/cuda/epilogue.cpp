@@ -90,9 +90,12 @@ bool is_fused_product(const baleen_region_t& region) {
   const auto inputs = after.op().inputs();
   if (std::count(inputs.begin(), inputs.end(), interior.number) != 1) return false;
   const auto at = static_cast<std::uint32_t>(std::find(inputs.begin(), inputs.end(), interior.number) - inputs.begin());
-  for (std::uint64_t i = 0; i < region.tensor_count; ++i)
-    if (region.tensors[i].dtype != interior.tensor.dtype) return false;
-  if (interior.tensor.dtype != BALEEN_F32 && interior.tensor.dtype != BALEEN_F64) return false;
+  const baleen_dtype_t type = interior.tensor.dtype, operand = product.in(0).tensor.dtype;
+  if (!is_floating(type) || product.in(1).tensor.dtype != operand) return false;
+  if (operand != type && (dtype_size(operand) != 2 || type != BALEEN_F32)) return false;
+  for (const std::span<const std::uint32_t> numbers : {after.op().inputs(), after.op().outputs()})
+    for (const std::uint32_t number : numbers)
+      if (region.tensors[number].dtype != type) return false;
   for (std::size_t i = 0; i < after.outputs(); ++i)
     if (!std::ranges::equal(shape(after.out(i).tensor), shape(interior.tensor))) return false;
   return recognize(after.op().expression("expression"), after.op().integers("results"), at).has_value();

@@ -29,7 +29,8 @@ std::optional<Epilogue> recognize(std::span<const baleen_instruction_t> code, st
 /// side alone, and is the same along all others. `of_b`: the side is b's, else a's.
 bool is_vector_along(const Operand& bias, const Operand& y, std::string_view spec, bool of_b);
 
-/// A matmul and its pointwise neighbour; false for all other regions.
+/// A matmul and its pointwise neighbour, whose operands and results have the product's dtype; false for all other
+/// regions. The product's operands have it too, or 16 bits where it is fp32.
 bool is_fused_product(const baleen_region_t& region);
 
 }  // namespace baleen::cuda

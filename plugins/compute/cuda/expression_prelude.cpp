@@ -49,19 +49,47 @@ static __device__ Real normal(u64 element, u64 step, u64 key) {
   return (Real)(sqrt(-2.0 * log(u)) * cos(6.283185307179586476925 * v));
 }
 
-static __device__ float round_bf16(float x) {
-  if (x != x) return x;
-  const u32 bits = __float_as_uint(x);
-  return __uint_as_float((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
+// 16 bits as they are stored. The device converts in one instruction; its C++ names need headers that NVRTC may lack.
+struct bf16 {
+  unsigned short bits;
+};
+struct f16 {
+  unsigned short bits;
+};
+template <class T>
+static __device__ T widen(T x) {
+  return x;
 }
-// 11 significant bits; below 2^-14 a fixed spacing of 2^-24, that of the numbers just above 0.5.
-static __device__ float round_f16(float x) {
-  const u32 bits = __float_as_uint(x), sign = bits & 0x80000000u, rest = bits & 0x7fffffffu;
-  if (rest > 0x7f800000u) return x;
-  const u32 large = rest >= 0x477ff000u ? 0x7f800000u : (rest + 0xfffu + ((rest >> 13) & 1u)) & ~0x1fffu;
-  const float small = (__uint_as_float(rest) + 0.5f) - 0.5f;
-  return __uint_as_float(sign | (rest < 0x38800000u ? __float_as_uint(small) : large));
+static __device__ float widen(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+static __device__ float single(float x) { return x; }
+// To the neighbour with the odd last bit where fp32 does not hold it: rounding that again is as rounding once.
+static __device__ float single(double x) {
+  const float nearest = (float)x;
+  if ((double)nearest == x || x != x) return nearest;
+  const u32 bits = __float_as_uint(nearest);
+  return __uint_as_float((fabs((double)nearest) > fabs(x) ? bits - 1u : bits) | 1u);
 }
+#ifdef BALEEN_EMULATED
+static float widen(f16 x) { return __half2float(__half{x.bits}); }
+static bf16 to_bf16(float x) { return {__float2bfloat16_rn(x).bits}; }
+static f16 to_f16(float x) { return {__float2half_rn(x).bits}; }
+#else
+static __device__ float widen(f16 x) {
+  float out;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"(x.bits));
+  return out;
+}
+static __device__ bf16 to_bf16(float x) {
+  bf16 out;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));
+  return out;
+}
+static __device__ f16 to_f16(float x) {
+  f16 out;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));
+  return out;
+}
+#endif
 // The nearest whole number, kept within [least, most]; a NaN becomes the least.
 static __device__ double whole(Real x, double least, double most) {
   const double nearest = rint((double)x);

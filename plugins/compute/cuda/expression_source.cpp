@@ -19,6 +19,8 @@ const char* type_text(baleen_dtype_t dtype) {
     case BALEEN_F64: return "double";
     case BALEEN_I32: return "int";
     case BALEEN_I64: return "i64";
+    case BALEEN_BF16: return "bf16";
+    case BALEEN_F16: return "f16";
     default: return "unsigned char";
   }
 }
@@ -32,7 +34,7 @@ std::string constant_text(double x) {
   return text;
 }
 
-/// `x` rounded to the dtype, as a value of that type.
+/// `x` rounded to the dtype, as a value that Real holds; of 16 bits, widened again.
 std::string rounded_text(baleen_dtype_t dtype, const std::string& x) {
   switch (dtype) {
     case BALEEN_F32: return "(float)" + x;
@@ -42,9 +44,15 @@ std::string rounded_text(baleen_dtype_t dtype, const std::string& x) {
       return "to_whole<i64>(" + x +
              ", -9223372036854775808.0, 9223372036854775808.0, -9223372036854775807ll - 1, 9223372036854775807ll)";
     case BALEEN_U8: return "to_whole<unsigned char>(" + x + ", 0.0, 255.0, 0, 255)";
-    case BALEEN_BF16: return "round_bf16((float)" + x + ")";
-    default: return "round_f16((float)" + x + ")";
+    case BALEEN_BF16: return "widen(to_bf16(single(" + x + ")))";
+    default: return "widen(to_f16(single(" + x + ")))";
   }
+}
+
+/// `x` rounded to the dtype, as it is stored.
+std::string stored_text(baleen_dtype_t dtype, const std::string& x) {
+  if (dtype == BALEEN_BF16) return "to_bf16(single(" + x + "))";
+  return dtype == BALEEN_F16 ? "to_f16(single(" + x + "))" : rounded_text(dtype, x);
 }
 
 /// One instruction with operands, as an expression over the values v<number>.
@@ -98,12 +106,19 @@ bool asks_for_coordinates(const GeneratedKernel& kernel) {
   });
 }
 
-/// Whether four neighbours along the last dimension lie together, and begin at a multiple of four elements.
-bool lies_in_packs(const std::vector<GeneratedDimension>& shape, const GeneratedOperand& operand) {
+/// Whether `pack` neighbours along the last dimension lie together, and begin at a multiple of so many elements.
+bool lies_in_packs(const std::vector<GeneratedDimension>& shape, const GeneratedOperand& operand, int pack) {
   if (operand.stride.back() != 1) return false;
   for (std::size_t d = 0; d + 1 < shape.size(); ++d)
-    if (shape[d].extent != 1 && operand.stride[d] % kPointwisePack != 0) return false;
+    if (shape[d].extent != 1 && operand.stride[d] % pack != 0) return false;
   return true;
+}
+
+bool all_lie_in_packs(const GeneratedKernel& kernel, int pack) {
+  const auto good = [&](const GeneratedOperand& operand) { return lies_in_packs(kernel.shape, operand, pack); };
+  return kernel.shape.back().extent % pack == 0 && std::all_of(kernel.outputs.begin(), kernel.outputs.end(), good) &&
+         std::all_of(kernel.inputs.begin(), kernel.inputs.end(),
+                     [&](const GeneratedOperand& operand) { return operand.stride.back() == 0 || good(operand); });
 }
 
 /// Writes the text of one kernel.
@@ -111,6 +126,7 @@ class Writer {
  public:
   explicit Writer(const GeneratedKernel& kernel)
       : kernel_(kernel),
+        pack_(kernel.pack()),
         index_(kernel.elements() <= INT32_MAX ? "u32" : "i64"),
         coordinates_(asks_for_coordinates(kernel)) {}
 
@@ -129,17 +145,17 @@ class Writer {
     return std::move(text_) + "  }\n}\n";
   }
 
-  /// A thread computes kPointwisePack neighbours of one row: all are loaded, then all stored.
+  /// A thread computes a pack of neighbours of one row: all are loaded, then all stored.
   std::string pack() {
     text_ = std::string("BALEEN_KERNEL(256, ") + kPointwisePackName + ", Args) {\n";
-    loop(kernel_.elements() / kPointwisePack);
-    const std::string n = number(kPointwisePack);
+    loop(kernel_.elements() / pack_);
+    const std::string n = number(pack_);
     text_ += "    const " + index_ + " e = p * " + n + ";\n";
     locate();
     const std::size_t inputs = kernel_.inputs.size();
     for (std::size_t i = 0; i < inputs; ++i) {
       const std::string name = number(static_cast<std::int64_t>(i)) + " = ";
-      text_ += kernel_.inputs[i].stride.back() == 0 ? "    const Real u" + name + "(Real)" + element(i) + ";\n"
+      text_ += kernel_.inputs[i].stride.back() == 0 ? "    const Real u" + name + "(Real)widen(" + element(i) + ");\n"
                                                     : "    const auto p" + name + packed(i, kernel_.inputs[i]) + ";\n";
     }
     for (std::size_t k = 0; k < kernel_.outputs.size(); ++k)
@@ -212,8 +228,8 @@ class Writer {
     }
     return text.empty() ? "0" : text;
   }
-  static std::string pack_type(const GeneratedOperand& operand) {
-    return "Pack<" + std::string(type_text(operand.dtype)) + ", " + number(kPointwisePack) + ">";
+  std::string pack_type(const GeneratedOperand& operand) const {
+    return "Pack<" + std::string(type_text(operand.dtype)) + ", " + number(pack_) + ">";
   }
   /// The pack of operand `number_of` that begins at the coordinates.
   std::string packed(std::size_t number_of, const GeneratedOperand& operand) const {
@@ -225,7 +241,7 @@ class Writer {
            number(static_cast<std::int64_t>(input)) + "])[" + offset(kernel_.inputs[input]) + "]";
   }
   void load_line(std::size_t input, const std::string& from) {
-    text_ += "    const Real x" + number(static_cast<std::int64_t>(input)) + " = (Real)" + from + ";\n";
+    text_ += "    const Real x" + number(static_cast<std::int64_t>(input)) + " = (Real)widen(" + from + ");\n";
   }
 
   void body() {
@@ -246,10 +262,11 @@ class Writer {
     }
   }
   std::string result(std::size_t k) const {
-    return rounded_text(kernel_.outputs[k].dtype, "v" + number(kernel_.results[k]));
+    return stored_text(kernel_.outputs[k].dtype, "v" + number(kernel_.results[k]));
   }
 
   const GeneratedKernel& kernel_;
+  int pack_;
   std::string index_, text_;
   bool coordinates_;
 };
@@ -262,12 +279,13 @@ std::int64_t GeneratedKernel::elements() const {
   return count;
 }
 
-bool GeneratedKernel::packs() const {
-  if (elements() == 0 || shape.empty() || shape.back().extent % kPointwisePack != 0) return false;
-  const auto good = [&](const GeneratedOperand& operand) { return lies_in_packs(shape, operand); };
-  return std::all_of(outputs.begin(), outputs.end(), good) &&
-         std::all_of(inputs.begin(), inputs.end(),
-                     [&](const GeneratedOperand& operand) { return operand.stride.back() == 0 || good(operand); });
+int GeneratedKernel::pack() const {
+  if (elements() == 0 || shape.empty()) return 0;
+  const auto half = [](const GeneratedOperand& operand) { return dtype_size(operand.dtype) == 2; };
+  const bool any_half =
+      std::any_of(inputs.begin(), inputs.end(), half) || std::any_of(outputs.begin(), outputs.end(), half);
+  if (any_half && all_lie_in_packs(*this, 8)) return 8;
+  return all_lie_in_packs(*this, 4) ? 4 : 0;
 }
 
 GeneratedKernel simplified(GeneratedKernel kernel) {
@@ -302,7 +320,7 @@ std::string generate(const GeneratedKernel& kernel) {
       kernel.wide ? "typedef double Real;\n#define F(name) name\n" : "typedef float Real;\n#define F(name) name##f\n";
   text += kPointwisePrelude;
   text += Writer(kernel).plain();
-  if (kernel.packs()) text += Writer(kernel).pack();
+  if (kernel.pack() > 0) text += Writer(kernel).pack();
   return text;
 }
 

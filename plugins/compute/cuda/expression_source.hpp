@@ -31,15 +31,15 @@ struct GeneratedKernel {
   std::vector<GeneratedOperand> inputs, outputs;
   bool wide = false;  ///< computed in fp64
 
-  /// Four neighbours of a row per thread are possible: in every operand they lie together, or are one value.
-  bool packs() const;
+  /// How many neighbours of a row a thread may compute at once, 0 where they do not lie together in every operand (or
+  /// are one value): eight where that makes 16 bytes of 16-bit elements, else four.
+  int pack() const;
   std::int64_t elements() const;
 };
 
-/// The kernels' names and the elements that a thread of the second computes at once.
+/// The kernels' names; a thread of the second computes packs.
 constexpr const char* kPointwiseName = "baleen_pointwise";
 constexpr const char* kPointwisePackName = "baleen_pointwise_pack";
-constexpr int kPointwisePack = 4;
 
 /// The only argument of a generated kernel is so many addresses (inputs, then outputs), seed, step and micro-batch.
 struct PointwiseArgs {

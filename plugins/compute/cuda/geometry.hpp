@@ -22,11 +22,10 @@ struct DeviceLimits {
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// One block per row: enough threads for about four elements each, in whole warps.
-inline Geometry block_per_row(std::int64_t rows, std::int64_t width) {
-  unsigned threads = 32;
-  while (threads < 1024 && static_cast<std::int64_t>(threads) * 4 < width) threads *= 2;
-  return {rows, 1, 1, threads, 0};
+/// One block per row: enough threads for so many elements each, in whole warps.
+inline Geometry block_per_row(std::int64_t rows, std::int64_t width, std::int64_t each = 4) {
+  const std::int64_t warps = std::clamp<std::int64_t>(ceil_div(width, each * 32), 1, 32);
+  return {rows, 1, 1, static_cast<unsigned>(warps * 32), 0};
 }
 
 /// One thread per element, at most 2^20 blocks, which then go on by whole grids.
@@ -42,7 +41,7 @@ inline std::int64_t reduce_block(std::int64_t reduced, std::int64_t least) {
   return std::max({std::int64_t{1}, least, ceil_div(reduced, 1024)});
 }
 
-/// Blocks that share the rows of norm_grad: at least 8 rows each, at most 256 blocks.
-inline std::int64_t norm_grad_blocks(std::int64_t rows) { return std::clamp<std::int64_t>(ceil_div(rows, 8), 1, 256); }
+/// Blocks that share the rows of norm_grad: at least 8 rows each, at most 1024 blocks.
+inline std::int64_t norm_grad_blocks(std::int64_t rows) { return std::clamp<std::int64_t>(ceil_div(rows, 8), 1, 1024); }
 
 }  // namespace baleen::cuda

@@ -6,6 +6,7 @@
 
 #include "baleen/region.hpp"
 #include "device/ids.hpp"
+#include "device/values.hpp"
 #include "driver.hpp"
 #include "geometry.hpp"
 #include "launch_log.hpp"
@@ -13,6 +14,7 @@
 namespace baleen::cuda {
 
 class Blas;
+class DnnOpener;
 class Functions;
 class Compiler;
 
@@ -22,11 +24,22 @@ struct Context {
   Functions& functions;
   Compiler& compiler;
   Blas* blas;  ///< null where there is no cuBLASLt
+  DnnOpener& dnn;
   DeviceLimits limits;
 };
 
 using Operand = RegionOperand;
 using Source = RegionOp;
+
+/// How a floating dtype's elements are told to a kernel.
+constexpr Stored stored(baleen_dtype_t dtype) {
+  return dtype == BALEEN_F64    ? kStoredF64
+         : dtype == BALEEN_BF16 ? kStoredBf16
+         : dtype == BALEEN_F16  ? kStoredF16
+                                : kStoredF32;
+}
+/// What a floating dtype is computed in.
+constexpr baleen_dtype_t computed_in(baleen_dtype_t dtype) { return dtype == BALEEN_F64 ? BALEEN_F64 : BALEEN_F32; }
 
 /// One launch of a region: the host's call, and what the kernels of it need beside.
 struct Launch {
@@ -39,6 +52,7 @@ struct Launch {
   T* at(const Operand& operand) const {
     return static_cast<T*>(call.tensors[operand.number]);
   }
+  Values values(const Operand& operand) const { return {call.tensors[operand.number], stored(operand.tensor.dtype)}; }
   template <class T = char>
   T* scratch(std::uint64_t offset = 0) const {
     return reinterpret_cast<T*>(static_cast<char*>(call.scratch) + offset);

@@ -4,21 +4,26 @@
 
 BALEEN_DESCRIPTOR(
     "compute", "cuda", "0.1.0", "Apache-2.0", "NVIDIA GPUs of compute capability 8.0 and later, by CUDA 13", 5, "",
-    BALEEN_OPTION("index", BALEEN_OPTION_INT, 0, 0, 1023, "0", "", "", "which of the machine's CUDA devices"),
+    BALEEN_OPTION("index", BALEEN_OPTION_INT, 0, -1, 1023, "-1", "", "",
+                  "which of the machine's CUDA devices, for all ranks of the host; -1: ranks take them in turn"),
     BALEEN_OPTION("memory", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
-                  "MiB of device memory that may be planned for; 0: the part `fraction` of what is free"),
-    BALEEN_OPTION("fraction", BALEEN_OPTION_FLOAT, 0, 0.01, 1, "0.9", "", "",
-                  "part of the free device memory that may be planned for; less where ranks share a device"),
+                  "MiB of device memory that may be planned for; 0: as `fraction` says"),
+    BALEEN_OPTION(
+        "fraction", BALEEN_OPTION_FLOAT, 0, 0, 1, "0", "", "",
+        "part of the free device memory that may be planned for; 0: nine tenths, in equal parts for the ranks "
+        "that share the device"),
     BALEEN_OPTION("tf32", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                   "products of fp32 by tensor cores, with operands rounded to 11 significant bits"),
-    BALEEN_OPTION("deterministic", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
-                  "the same bits in every run: products never add parts in the order in which they come"),
+    BALEEN_OPTION(
+        "deterministic", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
+        "the same bits in every run: nothing adds parts in the order in which they come; attention's gradient takes "
+        "more memory so"),
     BALEEN_OPTION("checked", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                   "wait for every launch, so that a failing kernel is named exactly; slow"),
     BALEEN_OPTION("cache", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "",
                   "folder for compiled pointwise kernels; empty: baleen/cuda in the user's cache folder"),
     BALEEN_OPTION("libraries", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
-                  "folders in which libcuda, libcublasLt and libnvrtc are looked for first"));
+                  "folders in which libcuda, libcublasLt, libcudnn and libnvrtc are looked for first"));
 
 extern "C" BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t*, void* table) {
   baleen::fill_table(table, baleen::compute_table<baleen::cuda::Device>());

@@ -1,6 +1,9 @@
 /// \file Choosing how a contraction is computed.
 #include "product.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "device/contract.hpp"
 #include "device/move.hpp"
 #include "functions.hpp"
@@ -8,6 +11,8 @@
 
 namespace baleen::cuda {
 namespace {
+
+constexpr std::int64_t kPackBytes = 16;
 
 class LibraryProduct : public Product {
  public:
@@ -25,11 +30,14 @@ class LibraryProduct : public Product {
 
 class OwnProduct : public Product {
  public:
-  static Result<std::unique_ptr<Product>> make(const Context& context, const Contraction& c, baleen_dtype_t dtype,
+  static Result<std::unique_ptr<Product>> make(const Context& context, const Contraction& c, const ProductTypes& types,
                                                bool adds) {
     auto product = std::make_unique<OwnProduct>();
-    BALEEN_TRY_ASSIGN(product->function_, context.functions.find(std::string("baleen_contract") + suffix(dtype)));
+    BALEEN_TRY_ASSIGN(product->function_, context.functions.find(std::string("baleen_contract") + suffix(types.y)));
     ContractArgs& args = product->args_;
+    args.a.stored = stored(types.a);
+    args.b.stored = stored(types.b);
+    args.y.stored = stored(types.y);
     args.batch = walk<3>(c.batch, [](const Loop& l) { return std::array{l.a, l.b, l.y}; });
     args.m = walk<2>(c.m, [](const Loop& l) { return std::array{l.a, l.y}; });
     args.n = walk<2>(c.n, [](const Loop& l) { return std::array{l.b, l.y}; });
@@ -43,9 +51,9 @@ class OwnProduct : public Product {
   }
   Status run(const Launch& launch, const char* a, const char* b, char* y, void*) const override {
     ContractArgs args = args_;
-    args.a = a;
-    args.b = b;
-    args.y = y;
+    args.a.data = const_cast<char*>(a);  // the kernel reads it only
+    args.b.data = const_cast<char*>(b);
+    args.y.data = y;
     return launch.run(function_, geometry_, args);
   }
 
@@ -70,24 +78,70 @@ class OwnProduct : public Product {
 }  // namespace
 
 Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
-                                              baleen_dtype_t dtype, bool adds) {
+                                              const ProductTypes& types, bool adds) {
   if (const auto plan = plan_gemm(contraction); plan && context.blas) {
-    BALEEN_TRY_ASSIGN(auto product, BlasProduct::make(*context.blas, *plan, dtype));
+    BALEEN_TRY_ASSIGN(auto product, BlasProduct::make(*context.blas, *plan, types));
     if (product) return std::unique_ptr<Product>(std::make_unique<LibraryProduct>(std::move(product), adds));
+    BALEEN_TRY_ASSIGN(auto converted, make_converted_product(context, contraction, types, adds));
+    if (converted) return converted;
   }
-  return OwnProduct::make(context, contraction, dtype, adds);
+  return OwnProduct::make(context, contraction, types, adds);
 }
+
+namespace {
+
+/// The walk in units of `count` neighbours; nothing where some operand does not lie in such units.
+std::optional<Walk<2>> in_units(const Walk<2>& walk, std::int64_t count) {
+  const int last = walk.rank - 1;
+  if (last < 0 || walk.size == 0 || walk.extent[last] % count != 0) return {};
+  Strides shape(walk.extent, walk.extent + walk.rank);
+  std::array<Strides, 2> strides;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (walk.stride[i][last] != 1) return {};
+    for (int dim = 0; dim < last; ++dim) {
+      if (walk.stride[i][dim] % count != 0) return {};
+      strides[i].push_back(walk.stride[i][dim] / count);
+    }
+    strides[i].push_back(1);
+  }
+  shape.back() /= count;
+  return make_walk<2>(shape, strides);
+}
+
+}  // namespace
 
 Result<Mover> Mover::make(const Context& context, baleen_dtype_t dtype, std::span<const std::int64_t> shape,
                           const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
   Mover mover;
   mover.walk_ = make_walk<2>(shape, {to, from});
   BALEEN_TRY_ASSIGN(mover.function_, context.functions.find("baleen_move_" + std::to_string(dtype_size(dtype))));
+  // Zeros come from nowhere: what counts is where they go.
+  const bool zeros = std::all_of(from.begin(), from.end(), [](std::int64_t stride) { return stride == 0; });
+  const Walk<2> walk = zeros ? make_walk<2>(shape, {to, to}) : mover.walk_;
+  if (const auto packs = in_units(walk, kPackBytes / static_cast<std::int64_t>(dtype_size(dtype)))) {
+    mover.packs_ = *packs;
+    BALEEN_TRY_ASSIGN(mover.pack_function_, context.functions.find("baleen_move_16"));
+  }
   return mover;
 }
 
 Status Mover::run(const Launch& launch, void* to, const void* from) const {
+  const auto all = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
+  if (pack_function_ && all % kPackBytes == 0)
+    return launch.run(pack_function_, thread_per_element(packs_.size), MoveArgs{packs_, to, from});
   return launch.run(function_, thread_per_element(walk_.size), MoveArgs{walk_, to, from});
+}
+
+Result<Converter> Converter::make(const Context& context, std::span<const std::int64_t> shape,
+                                  const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+  Converter converter;
+  converter.walk_ = make_walk<2>(shape, {to, from});
+  BALEEN_TRY_ASSIGN(converter.function_, context.functions.find("baleen_convert"));
+  return converter;
+}
+
+Status Converter::run(const Launch& launch, const Values& to, const Values& from) const {
+  return launch.run(function_, thread_per_element(walk_.size), ConvertArgs{walk_, to, from});
 }
 
 }  // namespace baleen::cuda

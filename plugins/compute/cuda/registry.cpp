@@ -17,7 +17,7 @@ struct Entry {
 };
 
 constexpr std::array kEntries{
-    Entry{"matmul", make_matmul},
+    Entry{"matmul", make_matmul, matmul_fits},
     Entry{"pointwise", make_pointwise},
     Entry{"reduce", make_reduce},
     Entry{"softmax", make_softmax},
@@ -32,6 +32,7 @@ constexpr std::array kEntries{
     Entry{"cross_entropy_grad", make_cross_entropy_grad},
     Entry{"linear_cross_entropy", make_linear_cross_entropy},
     Entry{"linear_cross_entropy_grad", make_linear_cross_entropy_grad},
+    Entry{"linear_cross_entropy_and_grad", make_linear_cross_entropy_and_grad},
     Entry{"top_k", make_top_k},
     Entry{"reshape", make_reshape},
     Entry{"transpose", make_transpose},
@@ -55,8 +56,22 @@ bool moves_only(std::string_view kind) {
          kind == "copy";
 }
 
-bool computable(baleen_dtype_t dtype) {
-  return dtype == BALEEN_F32 || dtype == BALEEN_F64 || dtype == BALEEN_I32 || dtype == BALEEN_I64 || dtype == BALEEN_U8;
+/// fp64 stays among itself; of the other floating dtypes each operand has its own. Copies keep theirs.
+bool dtypes_fit(std::string_view kind, const baleen_region_t& region, const Op& op) {
+  bool any_double = false, any_other = false, all_same = true;
+  const baleen_dtype_t first = op.outputs().empty() ? BALEEN_F32 : region.tensors[op.outputs()[0]].dtype;
+  for (const auto numbers : {op.inputs(), op.outputs()})
+    for (const std::uint32_t number : numbers) {
+      const baleen_dtype_t dtype = region.tensors[number].dtype;
+      if (dtype_size(dtype) == 0) return false;
+      any_double = any_double || dtype == BALEEN_F64;
+      any_other = any_other || (is_floating(dtype) && dtype != BALEEN_F64);
+      all_same = all_same && dtype == first;
+    }
+  if (moves_only(kind)) return all_same;
+  if (kind == "pointwise" || kind == "accumulate") return true;
+  const std::uint32_t operand = op.inputs()[kind == "embedding_grad" ? 1 : 0];  // the other one is ids
+  return is_floating(region.tensors[operand].dtype) && is_floating(first) && !(any_double && any_other);
 }
 
 /// Kernels that select rows by ids hold the runs in their arguments.
@@ -88,12 +103,9 @@ std::uint32_t region_score(const DeviceLimits& limits, const baleen_region_t& re
   const Entry* entry = find(region);
   if (!entry) return 0;
   const Op op(region.ops[0]);
-  const bool moves = moves_only(entry->kind), by_expression = entry->kind == "pointwise";
-  const auto fits = [&](std::uint32_t number) {
-    const baleen_tensor_t& tensor = region.tensors[number];
-    return (moves ? dtype_size(tensor.dtype) > 0 : computable(tensor.dtype)) &&
-           (moves || by_expression || few_runs(tensor));
-  };
+  if (!dtypes_fit(entry->kind, region, op)) return 0;
+  const bool any_runs = moves_only(entry->kind) || entry->kind == "pointwise";
+  const auto fits = [&](std::uint32_t number) { return any_runs || few_runs(region.tensors[number]); };
   const bool all = std::all_of(op.inputs().begin(), op.inputs().end(), fits) &&
                    std::all_of(op.outputs().begin(), op.outputs().end(), fits);
   return all && (!entry->fits || entry->fits(limits, region)) ? 1 : 0;

@@ -1,6 +1,7 @@
 /// \file Makes the walks of kernels from operands: neighbouring dimensions are merged where all operands allow it.
 #pragma once
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <vector>
@@ -43,18 +44,41 @@ Walk<kOperands> make_walk(std::span<const std::int64_t> shape, const std::array<
   return walk;
 }
 
+/// Whether rows begin at multiples of a pack and are packed themselves. fp64 is not taken in packs.
+inline bool lies_in_packs(const Operand& operand, std::uint32_t leading) {
+  bool good = operand.tensor.dtype != BALEEN_F64 && operand.inner_stride() == 1;
+  for (std::uint32_t d = 0; good && d < leading; ++d) good = operand.extent(d) <= 1 || operand.stride(d) % kPack == 0;
+  return good;
+}
+
+/// Whether addresses are multiples of the widest load.
+inline bool aligned(std::initializer_list<Values> all) {
+  return std::all_of(all.begin(), all.end(),
+                     [](const Values& v) { return reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0; });
+}
+
+/// One block per row, whose threads take packs where the rows lie so.
+template <int kOperands>
+Geometry row_geometry(std::int64_t rows, const Rows<kOperands>& like) {
+  return block_per_row(rows, like.width, like.packs ? kPack : 4);
+}
+
 /// The rows of operands that share all dimensions but the last of the first one; `has_width` says which have that too.
 template <int kOperands>
 Rows<kOperands> make_rows(const std::array<Operand, kOperands>& operands) {
   const std::uint32_t leading = operands[0].rank() - 1;
   std::array<Strides, kOperands> strides;
   Rows<kOperands> rows;
+  bool packs = true;
   for (std::size_t i = 0; i < kOperands; ++i) {
     strides[i].assign(operands[i].tensor.stride, operands[i].tensor.stride + leading);
-    rows.inner[i] = operands[i].rank() > leading ? operands[i].stride(leading) : 0;
+    const bool has_width = operands[i].rank() > leading;
+    rows.inner[i] = has_width ? operands[i].stride(leading) : 0;
+    packs = packs && (!has_width || lies_in_packs(operands[i], leading));
   }
   rows.leading = make_walk<kOperands>({operands[0].tensor.shape, leading}, strides);
   rows.width = operands[0].extent(leading);
+  rows.packs = packs && rows.width >= kPack;
   return rows;
 }
 

@@ -43,7 +43,16 @@ typedef struct baleen_tensor_t {
     uint32_t run_count[BALEEN_MAX_RANK];
 } baleen_tensor_t;
 
-/* Ops to be computed by one kernel, in topological order: an anchor with pointwise neighbours, or a single op. */
+/* Ops to be computed by one kernel, in topological order: an anchor with pointwise neighbours, or a single op.
+ *
+ * Dtypes: each floating operand and result is fp32, bf16 or fp16, whatever the others are; a kernel looks at the
+ * tensors' dtypes, never at attributes. It computes in fp32 (sums of products are fp32) and rounds each result once, to
+ * nearest even, when it stores it: what adds into a buffer adds in fp32. Too large for fp16 is an infinity, NaN stays
+ * NaN, denormals are kept. With an fp64 operand or result all floating ones are fp64, and so is the arithmetic; only
+ * `pointwise` mixes it with the others. Ids are int32. A cast is a `pointwise` whose expression is its input. Ops that
+ * only move elements (copy, reshape, ...) keep the dtype. Conversions go by rows, blocks or panels: scratch holds no
+ * widened tensor, except a 16-bit result that must be summed over parts of the batch.
+ */
 typedef struct baleen_region_t {
     uint64_t size;
     const baleen_op_view_t* ops;
@@ -97,6 +106,50 @@ typedef struct baleen_peak_t {
     baleen_status_t (*measure)(void* device, double* flops_per_second, double* bytes_per_second);
 } baleen_peak_t;
 
+/* A device's limits as its maker states them; what is not known is 0. */
+typedef struct baleen_device_limits_t {
+    uint64_t size;
+    char name[64];
+    char architecture[64]; /* "compute capability 9.0" */
+    uint64_t memory_bytes, memory_free_bytes;
+    double bytes_per_second; /* of its memory */
+    /* Operations per second of dense products (a multiply-add is two); tf32: of fp32 with rounded operands. */
+    double fp64, fp32, tf32, bf16, fp16;
+} baleen_device_limits_t;
+BALEEN_ASSERT_SIZE(baleen_device_limits_t, 200);
+
+/* The answer to the query BALEEN_DEVICE_LIMITS, of a device or (null) of the plugin; optional, for people. */
+#define BALEEN_DEVICE_LIMITS "baleen.compute.limits/1"
+typedef struct baleen_compute_limits_t {
+    uint64_t size;
+    /* Describes the machine's devices in the order of their numbers, at most `capacity`; `count` is how many there are.
+     * None is made. Fails where there is none, with the reason. */
+    baleen_status_t (*list)(const baleen_host_t* host, const baleen_settings_t* settings, baleen_device_limits_t* out,
+                            uint64_t capacity, uint64_t* count);
+    /* Of a device that was made. */
+    baleen_status_t (*of)(void* device, baleen_device_limits_t* out);
+} baleen_compute_limits_t;
+BALEEN_ASSERT_SIZE(baleen_compute_limits_t, 24);
+
+/* The answer to the query BALEEN_DEVICE_MEMORY; without one, arenas are the host's own memory. */
+#define BALEEN_DEVICE_MEMORY "baleen.compute.memory/1"
+typedef uint32_t baleen_memory_flags_t;
+enum {
+    BALEEN_MEMORY_HOST_REACHES = 1u << 0, /* the host reads and writes private and shared arenas by their addresses */
+    BALEEN_MEMORY_OF_RANK = 1u << 1 /* `memory_bytes` of the info is for this rank; else for all ranks of the host */
+};
+typedef struct baleen_device_memory_t {
+    uint64_t size;
+    baleen_memory_flags_t flags;
+    uint32_t reserved;
+    baleen_string_t kind; /* what a transport is asked whether it takes, as "cuda"; lives as long as the plugin */
+    /* Lets copies use the host's memory at `base` as they use a pinned arena, until it is unpinned. Both null: nothing
+     * is gained by it. */
+    baleen_status_t (*pin)(void* device, void* base, uint64_t bytes);
+    void (*unpin)(void* device, void* base);
+} baleen_device_memory_t;
+BALEEN_ASSERT_SIZE(baleen_device_memory_t, 48);
+
 /* The table of kind "compute". Calls on one device come from one thread at a time, except `launch` and events. */
 typedef struct baleen_compute_t {
     uint64_t size;
@@ -122,7 +175,7 @@ typedef struct baleen_compute_t {
     /* Copies between arenas and ordinary host memory, either way. [stream order; host memory must live until done] */
     baleen_status_t (*copy)(void* device, void* stream, void* to, const void* from, uint64_t bytes);
     baleen_status_t (*zero)(void* device, void* stream, void* to, uint64_t bytes);
-    /* An optional power by name and revision, or null. */
+    /* An optional power by name and revision, or null. `device` may be null: then the plugin is asked. */
     const void* (*query)(void* device, baleen_string_t name);
 } baleen_compute_t;
 BALEEN_ASSERT_SIZE(baleen_compute_t, 144);

@@ -22,6 +22,7 @@ namespace baleen {
 ///   Status copy(void* stream, void* to, const void* from, std::uint64_t bytes);
 ///   Status zero(void* stream, void* to, std::uint64_t bytes);
 ///   const void* query(std::string_view name);
+///   static const void* query_plugin(std::string_view name);  (optional: a query without a device)
 template <class Device>
 class ComputeTable {
  public:
@@ -30,7 +31,10 @@ class ComputeTable {
     t.create = create;
     t.destroy = [](void* d) { delete self(d); };
     t.info = [](void* d, baleen_device_info_t* out) {
-      return guarded(d, [&](Device& device) -> Status { device.info(*out); return {}; });
+      return guarded(d, [&](Device& device) -> Status {
+        device.info(*out);
+        return {};
+      });
     };
     t.arena_create = [](void* d, baleen_arena_kind_t kind, std::uint64_t bytes, void** base) {
       return guarded(d, [&](Device& device) { return keep(device.arena_create(kind, bytes), base); });
@@ -43,7 +47,11 @@ class ComputeTable {
     };
     t.release = [](void* d, void* kernel) { self(d)->release(kernel); };
     t.supports = supports;
-    t.query = [](void* d, baleen_string_t name) { return self(d)->query(view(name)); };
+    t.query = [](void* d, baleen_string_t name) -> const void* {
+      if (d) return self(d)->query(view(name));
+      if constexpr (requires { Device::query_plugin(std::string_view()); }) return Device::query_plugin(view(name));
+      return nullptr;
+    };
     add_streams(t);
     return t;
   }

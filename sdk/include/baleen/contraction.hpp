@@ -11,10 +11,11 @@
 
 namespace baleen {
 
-/// A letter, or several that merged: its extent and its stride in each operand (0 where the operand lacks it).
+/// A letter, or several that merged: its extent and its stride in each operand (0 where the operand lacks it). `c` is
+/// what is added to the product, of y's shape.
 struct ContractionLoop {
   std::int64_t extent = 1;
-  std::int64_t a = 0, b = 0, y = 0;
+  std::int64_t a = 0, b = 0, y = 0, c = 0;
 };
 
 /// y[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n]; each group outermost first, without extents of 1,
@@ -39,8 +40,9 @@ inline std::vector<ContractionLoop> merged(std::vector<ContractionLoop> loops) {
   std::vector<ContractionLoop> out;
   for (const ContractionLoop& next : loops) {
     ContractionLoop* last = out.empty() ? nullptr : &out.back();
-    if (last && last->a == next.a * next.extent && last->b == next.b * next.extent && last->y == next.y * next.extent)
-      *last = {last->extent * next.extent, next.a, next.b, next.y};
+    if (last && last->a == next.a * next.extent && last->b == next.b * next.extent && last->y == next.y * next.extent &&
+        last->c == next.c * next.extent)
+      *last = {last->extent * next.extent, next.a, next.b, next.y, next.c};
     else
       out.push_back(next);
   }
@@ -52,16 +54,17 @@ inline ContractionGroups merged(ContractionGroups groups) {
   return groups;
 }
 
-/// The groups of a spec like "bsd,dhe->bshe" on these operands. INVALID where it does not fit them.
+/// The groups of a spec like "bsd,dhe->bshe" on these operands; c may be null. INVALID where it does not fit them.
 inline Result<ContractionGroups> contraction_groups(std::string_view spec, const RegionOperand& a,
-                                                    const RegionOperand& b, const RegionOperand& y) {
+                                                    const RegionOperand& b, const RegionOperand& y,
+                                                    const RegionOperand* c = nullptr) {
   const std::size_t comma = spec.find(','), arrow = spec.find("->");
   const std::string text(spec);
   if (comma == std::string_view::npos || arrow == std::string_view::npos || arrow < comma)
     return invalid("matmul spec `" + text + "` is not of the form \"ab,bc->ac\"");
   const std::string of_a = text.substr(0, comma), of_b = text.substr(comma + 1, arrow - comma - 1),
                     of_y = text.substr(arrow + 2);
-  if (of_a.size() != a.rank() || of_b.size() != b.rank() || of_y.size() != y.rank())
+  if (of_a.size() != a.rank() || of_b.size() != b.rank() || of_y.size() != y.rank() || (c && c->rank() != y.rank()))
     return invalid("matmul spec `" + text + "` does not fit " + shape_text(a.tensor) + ", " + shape_text(b.tensor) +
                    " -> " + shape_text(y.tensor));
   ContractionGroups groups;
@@ -81,7 +84,8 @@ inline Result<ContractionGroups> contraction_groups(std::string_view spec, const
     (has_a && has_b ? (has_y ? groups.batch : groups.k)
      : has_a        ? groups.m
                     : groups.n)
-        .push_back({extent, stride(has_a, a, in_a), stride(has_b, b, in_b), stride(has_y, y, in_y)});
+        .push_back({extent, stride(has_a, a, in_a), stride(has_b, b, in_b), stride(has_y, y, in_y),
+                    c ? stride(has_y, *c, in_y) : 0});
   }
   return merged(std::move(groups));
 }

@@ -37,7 +37,7 @@ typedef struct baleen_option_t {
     double minimum; /* of INT, FLOAT and SCHEDULE; minimum > maximum means no range */
     double maximum;
     char default_value[64]; /* as a user would write it; "" with REQUIRED */
-    char choices[128];      /* STRING: allowed words separated by '|'; "" for any */
+    char choices[128];      /* STRING: allowed words separated by '|'; "" for any. FLOAT: words in place of a number */
     char cli[32];
     char help[160];         /* one line */
 } baleen_option_t;

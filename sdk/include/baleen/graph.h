@@ -48,13 +48,27 @@ typedef struct baleen_value_info_t {
 typedef int32_t baleen_phase_t;
 enum { BALEEN_PHASE_FORWARD = 0, BALEEN_PHASE_BACKWARD, BALEEN_PHASE_UPDATE };
 
+/* What may be asked of an op's kind in place of its name. */
+typedef uint32_t baleen_traits_t;
+enum {
+    BALEEN_TRAIT_POINTWISE = 1u << 0, /* carries an `expression` */
+    BALEEN_TRAIT_VIEW = 1u << 1,      /* shows its operand's elements */
+    BALEEN_TRAIT_REDUCTION = 1u << 2,
+    BALEEN_TRAIT_SENSITIVE = 1u << 3, /* wants fp32 under mixed precision: norms, softmax, losses */
+    BALEEN_TRAIT_PRODUCT = 1u << 4,   /* wants 16-bit operands under mixed precision: products, attention, lookups */
+    BALEEN_TRAIT_TYPED = 1u << 5,     /* its attribute `dtype` may choose the dtype of its one, or last, result */
+    BALEEN_TRAIT_STRUCTURAL = 1u << 6 /* has no kernel */
+};
+
 /* What an op is beside its kind and operands. */
 typedef struct baleen_op_info_t {
     uint64_t size;
     baleen_phase_t phase;
     baleen_op_t twin; /* the forward op that a backward op belongs to, or BALEEN_NONE */
+    baleen_traits_t traits;
+    uint32_t reserved;
 } baleen_op_info_t;
-BALEEN_ASSERT_SIZE(baleen_op_info_t, 16);
+BALEEN_ASSERT_SIZE(baleen_op_info_t, 24);
 
 /* A graph in the hands of one call of a plugin. [one thread, the duration of the call] Strings and arrays that come
  * back are valid until the graph changes. A call that returns a failure undoes all that the plugin's call changed. */
@@ -81,7 +95,11 @@ typedef struct baleen_graph_t {
     baleen_string_t (*tag)(void* self, baleen_op_t op, baleen_string_t key);
     /* What is appended from here on belongs with `op`: its phase, its twin, its place in the script. */
     baleen_status_t (*follow)(void* self, baleen_op_t op);
+    /* `op` reads `spec`'s inputs and has its attributes from here on; its kind, name, results and tags stay. The
+     * results' dtypes are those that the kind gives them now, their shapes may not change. Ops that read a result whose
+     * dtype has changed are to be amended in the same call of the plugin, if only with what they have. */
+    baleen_status_t (*amend)(void* self, baleen_op_t op, const baleen_op_view_t* spec);
 } baleen_graph_t;
-BALEEN_ASSERT_SIZE(baleen_graph_t, 112);
+BALEEN_ASSERT_SIZE(baleen_graph_t, 120);
 
 BALEEN_END

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "baleen/graph.h"
@@ -54,10 +55,11 @@ class Operand {
 
 /// Appends one op of a single result. Throws Failed where the graph refuses it (its text is with the host).
 inline Value append(const baleen_graph_t* graph, std::string_view kind, std::span<const baleen_value_t> inputs,
-                    std::span<const baleen_attribute_t> attributes) {
+                    std::span<const baleen_attribute_t> attributes, std::string_view name = {}) {
   baleen_op_view_t op{};
   op.size = sizeof(op);
   op.kind = abi(kind);
+  op.name = abi(name);
   op.inputs = inputs.data();
   op.input_count = inputs.size();
   op.attributes = attributes.data();
@@ -93,6 +95,18 @@ inline Value pointwise(std::uint32_t opcode, std::initializer_list<Operand> oper
   const baleen_attribute_t attributes[] = {{abi("expression"), BALEEN_ATTRIBUTE_EXPRESSION, 0, length + 1, code.data()},
                                            {abi("results"), BALEEN_ATTRIBUTE_INTS, 0, 1, &result}};
   return append(graph, "pointwise", {inputs.data(), input_count}, attributes);
+}
+
+/// The same numbers in another dtype, named after the value.
+inline Value cast(Value x, baleen_dtype_t dtype) {
+  const baleen_instruction_t read{BALEEN_X_INPUT, 0, 0, 0, 0};
+  const std::int64_t result = 0, type = dtype;
+  const baleen_attribute_t attributes[] = {{abi("expression"), BALEEN_ATTRIBUTE_EXPRESSION, 0, 1, &read},
+                                           {abi("results"), BALEEN_ATTRIBUTE_INTS, 0, 1, &result},
+                                           {abi("dtype"), BALEEN_ATTRIBUTE_INTS, 0, 1, &type}};
+  const baleen_value_t input = x.id();
+  const std::string name(view(x.info().name));
+  return append(x.graph(), "pointwise", {&input, 1}, attributes, name);
 }
 
 inline Value operator-(Value x) { return pointwise(BALEEN_X_NEG, {x}); }

@@ -133,9 +133,45 @@ class GraphView {
     const std::vector<baleen_attribute_t> list = attributes.list();
     return baleen::append(graph_, kind, inputs, list).id();
   }
-  /// All users of `from` use `to` instead.
-  void redirect(baleen_value_t from, baleen_value_t to) {
-    check(graph_->redirect(graph_->self, from, to, BALEEN_NONE));
+  /// The same numbers in another dtype.
+  baleen_value_t cast(baleen_value_t value, baleen_dtype_t dtype) {
+    return baleen::cast({graph_, value}, dtype).id();
+  }
+  /// A scalar state of the job, under the plugin's name.
+  baleen_value_t add_state(std::string_view name, baleen_dtype_t dtype, double initial) {
+    baleen_value_t state = BALEEN_NONE;
+    check(graph_->add_state(graph_->self, abi(name), dtype, 0, nullptr, initial, &state));
+    return state;
+  }
+  /// A state or parameter becomes `value` at the end of the program.
+  void assign(baleen_value_t target, baleen_value_t value) {
+    const baleen_value_t inputs[] = {target, value};
+    baleen_op_view_t spec{};
+    spec.size = sizeof(spec);
+    spec.kind = abi("assign");
+    spec.inputs = inputs;
+    spec.input_count = 2;
+    check(graph_->append(graph_->self, &spec, nullptr, 0));
+  }
+  /// All users of `from` use `to` instead, except op `except`.
+  void redirect(baleen_value_t from, baleen_value_t to, baleen_op_t except = BALEEN_NONE) {
+    check(graph_->redirect(graph_->self, from, to, except));
+  }
+  /// `op` reads `inputs` from here on, and where `dtypes` are given has them as its attribute `dtype`.
+  void amend(baleen_op_t op, std::span<const baleen_value_t> inputs, std::span<const std::int64_t> dtypes = {}) {
+    baleen_op_view_t spec{};
+    spec.size = sizeof(spec);
+    check(graph_->read_op(graph_->self, op, &spec));
+    std::vector<baleen_attribute_t> attributes(spec.attributes, spec.attributes + spec.attribute_count);
+    if (!dtypes.empty()) {
+      std::erase_if(attributes, [](const baleen_attribute_t& a) { return baleen::view(a.name) == "dtype"; });
+      attributes.push_back({abi("dtype"), BALEEN_ATTRIBUTE_INTS, 0, dtypes.size(), dtypes.data()});
+    }
+    spec.attributes = attributes.data();
+    spec.attribute_count = attributes.size();
+    spec.inputs = inputs.data();
+    spec.input_count = inputs.size();
+    check(graph_->amend(graph_->self, op, &spec));
   }
   void set_layout(baleen_value_t value, std::span<const baleen_placement_t> layout) {
     check(graph_->set_layout(graph_->self, value, layout.data(), layout.size()));

@@ -26,7 +26,7 @@ typedef struct baleen_setting_t {
     uint32_t value; /* SCHEDULE: id of the scalar value in the graph that the call is about; else 0 */
     int64_t integer;      /* BOOL (0, 1), INT */
     double number;        /* FLOAT; SCHEDULE: its value at step 0 */
-    baleen_string_t text; /* STRING */
+    baleen_string_t text; /* STRING; FLOAT: the word in place of a number, or "" */
     const double* table;  /* TABLE: rows * columns numbers, row by row; borrowed */
     int64_t rows;
     int64_t columns;
@@ -40,6 +40,7 @@ typedef struct baleen_settings_t {
     const baleen_setting_t* items;
     uint64_t seed;          /* the job's seed */
     baleen_string_t folder; /* what relative paths are relative to; ends without '/' */
+    uint32_t local_rank, local_ranks; /* this rank's place among those of its host, and their number; 0 of 1 alone */
 } baleen_settings_t;
 
 /* The one symbol that a plugin exports: `baleen_plugin_start`. Fills `table` (the kind's table, whose `size` field the

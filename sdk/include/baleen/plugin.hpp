@@ -86,6 +86,9 @@ class Settings {
   }
   std::uint64_t seed() const { return settings_->seed; }
   std::string_view folder() const { return view(settings_->folder); }
+  /// This rank's place among those of its host, and their number.
+  std::uint32_t local_rank() const { return tells_place() ? settings_->local_rank : 0; }
+  std::uint32_t local_ranks() const { return tells_place() ? settings_->local_ranks : 1; }
 
  private:
   struct Missing : std::exception {
@@ -93,6 +96,7 @@ class Settings {
     const char* what() const noexcept override { return text.c_str(); }
     std::string text;
   };
+  bool tells_place() const { return settings_->size >= sizeof(baleen_settings_t); }
   const baleen_settings_t* settings_;
 };
 
@@ -128,9 +132,9 @@ baleen_status_t create_instance(const baleen_host_t* host, const baleen_settings
 }  // namespace baleen
 
 /// Exports the one symbol of a plugin, which hands over `table` (an expression).
-#define BALEEN_EXPORT_TABLE(...)                                                                       \
-  extern "C" BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t*, void* table) {    \
-    baleen::fill_table(table, __VA_ARGS__);                                                            \
-    return BALEEN_OK;                                                                                  \
-  }                                                                                                    \
+#define BALEEN_EXPORT_TABLE(...)                                                                    \
+  extern "C" BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t*, void* table) { \
+    baleen::fill_table(table, __VA_ARGS__);                                                         \
+    return BALEEN_OK;                                                                               \
+  }                                                                                                 \
   static_assert(true, "takes the semicolon")

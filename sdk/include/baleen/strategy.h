@@ -32,10 +32,43 @@ typedef struct baleen_axis_split_t {
 typedef struct baleen_trained_t {
     uint64_t size;
     baleen_value_t parameter;
-    baleen_value_t gradient; /* before clipping */
+    baleen_value_t gradient; /* as ranks sum it, before clipping */
     const baleen_value_t* states; /* the optimizer's slots; valid during the call */
     uint64_t state_count;
 } baleen_trained_t;
+
+/* The gradient of one parameter that the job trains, between differentiation and the update. */
+typedef struct baleen_gradient_t {
+    uint64_t size;
+    baleen_string_t name; /* of the parameter */
+    baleen_value_t parameter;
+    baleen_value_t gradient; /* as ranks sum it and micro-batches add it up, in its dtype */
+    baleen_value_t value;    /* what clipping and the optimizer read; made of `gradient`, often it itself */
+    uint32_t reserved;
+} baleen_gradient_t;
+BALEEN_ASSERT_SIZE(baleen_gradient_t, 40);
+
+/* The verbs of `gradients`. Here a strategy may add states to the graph, which it appends `assign`s for. */
+typedef struct baleen_gradients_t {
+    uint64_t size;
+    void* self;
+    baleen_value_t seed; /* the loss's own cotangent, from which the backward pass starts */
+    baleen_dtype_t dtype; /* of the job: what parameters and states are stored in */
+    uint64_t (*count)(void* self);
+    baleen_status_t (*read)(void* self, uint64_t number, baleen_gradient_t* out);
+    /* Another gradient, and another value made of it, of the parameter's shape; the value of its dtype. */
+    baleen_status_t (*replace)(void* self, uint64_t number, baleen_value_t gradient, baleen_value_t value);
+    /* The norm of all that the update reads, a scalar that is the same on all ranks. No `replace` after it. */
+    baleen_status_t (*norm)(void* self, baleen_value_t* out);
+    /* The update counts only where the scalar `condition`, the same on all ranks, is not 0: else all parameters, all
+     * slots and the count of updates stay as they are. Where several strategies have one, all conditions must hold. */
+    baleen_status_t (*apply)(void* self, baleen_value_t condition);
+    /* Monitors and the closing summary show the scalar under `name`. */
+    baleen_status_t (*show)(void* self, baleen_string_t name, baleen_value_t scalar);
+    /* The run ends with `text` after a step in which the scalar is not 0. */
+    baleen_status_t (*stop)(void* self, baleen_value_t condition, baleen_string_t text);
+} baleen_gradients_t;
+BALEEN_ASSERT_SIZE(baleen_gradients_t, 80);
 
 /* A further candidate for one op along `axes`. The strategy that offers it lowers it, unless the op runs on the
  * pieces as it stands. */
@@ -136,14 +169,18 @@ typedef struct baleen_strategy_t {
      * one of several ranks that two claim is refused: who helps another along its axis does not claim it. */
     uint32_t (*claims)(void* strategy, uint32_t axis);
     /* `tag` and `rewrite` see forward graphs. An op with the tag "apart" is not replaced by a fused form that its
-     * kind offers. */
+     * kind offers. An op with the tag "form" makes, element by element, another form of the parameter that it reads
+     * alone (a copy in 16 bits): it runs once per step on what a rank stores of the parameter, and its result has the
+     * role PARAMETER from the next phase on, lies and is used as the parameter does. */
     baleen_status_t (*tag)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*rewrite)(void* strategy, const baleen_graph_t* graph);
+    /* After differentiation, before the update; the train graph only. */
+    baleen_status_t (*gradients)(void* strategy, const baleen_graph_t* graph, const baleen_gradients_t* gradients);
     baleen_status_t (*place)(void* strategy, const baleen_graph_t* graph, const baleen_placing_t* placing);
     baleen_status_t (*recompute)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*lower)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*schedule)(void* strategy, const baleen_graph_t* graph, const baleen_schedule_t* schedule);
 } baleen_strategy_t;
-BALEEN_ASSERT_SIZE(baleen_strategy_t, 88);
+BALEEN_ASSERT_SIZE(baleen_strategy_t, 96);
 
 BALEEN_END

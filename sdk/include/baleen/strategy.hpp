@@ -73,6 +73,45 @@ class Placing {
   const baleen_placing_t* placing_;
 };
 
+/// The verbs of `gradients` (strategy.h). Every method throws Failed where the core refuses.
+class Gradients {
+ public:
+  explicit Gradients(const baleen_gradients_t* gradients) : gradients_(gradients) {}
+
+  baleen_value_t seed() const { return gradients_->seed; }
+  baleen_dtype_t dtype() const { return gradients_->dtype; }
+  /// In parameter order; names are valid until the graph changes.
+  std::vector<baleen_gradient_t> all() const {
+    std::vector<baleen_gradient_t> list(gradients_->count(gradients_->self));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      list[i].size = sizeof(list[i]);
+      check(gradients_->read(gradients_->self, i, &list[i]));
+    }
+    return list;
+  }
+  void replace(std::size_t number, baleen_value_t gradient, baleen_value_t value) {
+    check(gradients_->replace(gradients_->self, number, gradient, value));
+  }
+  baleen_value_t norm() {
+    baleen_value_t norm = BALEEN_NONE;
+    check(gradients_->norm(gradients_->self, &norm));
+    return norm;
+  }
+  void apply(baleen_value_t condition) { check(gradients_->apply(gradients_->self, condition)); }
+  void show(std::string_view name, baleen_value_t scalar) {
+    check(gradients_->show(gradients_->self, abi(name), scalar));
+  }
+  void stop(baleen_value_t condition, std::string_view text) {
+    check(gradients_->stop(gradients_->self, condition, abi(text)));
+  }
+
+ private:
+  static void check(baleen_status_t status) {
+    if (status) throw Failed(status);
+  }
+  const baleen_gradients_t* gradients_;
+};
+
 /// The verbs of `schedule` (strategy.h).
 class Scheduling {
  public:
@@ -110,6 +149,7 @@ class Strategy {
   virtual bool claims(std::uint32_t axis) const = 0;
   virtual Status tag(GraphView) { return {}; }
   virtual Status rewrite(GraphView) { return {}; }
+  virtual Status gradients(GraphView, Gradients) { return {}; }
   virtual Status place(GraphView, Placing) { return {}; }
   virtual Status recompute(GraphView) { return {}; }
   virtual Status lower(GraphView) { return {}; }
@@ -155,6 +195,10 @@ baleen_strategy_t strategy_table() {
   };
   table.rewrite = [](void* self, const baleen_graph_t* graph) {
     return guard(Self::of(self).host, [&] { return Self::of(self).member->rewrite(GraphView(graph)); });
+  };
+  table.gradients = [](void* self, const baleen_graph_t* graph, const baleen_gradients_t* gradients) {
+    return guard(Self::of(self).host,
+                 [&] { return Self::of(self).member->gradients(GraphView(graph), Gradients(gradients)); });
   };
   table.place = [](void* self, const baleen_graph_t* graph, const baleen_placing_t* placing) {
     return guard(Self::of(self).host, [&] { return Self::of(self).member->place(GraphView(graph), Placing(placing)); });

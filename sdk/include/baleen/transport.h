@@ -128,6 +128,8 @@ typedef struct baleen_transport_t {
     /* The run is over: all blocked calls on this rank, and all later ones, fail with BALEEN_PEER_LOST and the reason.
      * [any thread] */
     void (*abort)(void* transport, baleen_string_t reason);
+    /* An optional power by name and revision, or null. `transport` may be null: then the plugin is asked, before there
+     * is a transport. */
     const void* (*query)(void* transport, baleen_string_t name);
 } baleen_transport_t;
 BALEEN_ASSERT_SIZE(baleen_transport_t, 112);
@@ -143,5 +145,16 @@ typedef struct baleen_transport_notes_t {
     baleen_status_t (*note)(void* transport, void* slot); /* [any thread] */
 } baleen_transport_notes_t;
 BALEEN_ASSERT_SIZE(baleen_transport_notes_t, 16);
+
+/* The answer to the query BALEEN_TRANSPORT_MEMORY, of the plugin; without one, collectives work in the host's memory
+ * only, and the host copies what lies in a device's. */
+#define BALEEN_TRANSPORT_MEMORY "baleen.transport.memory/1"
+typedef struct baleen_transport_memory_t {
+    uint64_t size;
+    /* Not 0: collectives also work in memory of this kind (baleen_device_memory_t), which is registered before. [any
+     * thread] */
+    int32_t (*takes)(baleen_string_t kind);
+} baleen_transport_memory_t;
+BALEEN_ASSERT_SIZE(baleen_transport_memory_t, 16);
 
 BALEEN_END

@@ -77,6 +77,11 @@ class Transport {
     (void)name;
     return nullptr;
   }
+  /// A query of the plugin, without a transport; a member that has something to say hides it.
+  static const void* query_plugin(std::string_view name) {
+    (void)name;
+    return nullptr;
+  }
 };
 
 namespace detail {
@@ -148,9 +153,10 @@ baleen_transport_t transport_table() {
   table.check = [](void* self) { return guard(Self::of(self).host, [&] { return Self::of(self).member->check(); }); };
   table.abort = [](void* self, baleen_string_t reason) { Self::of(self).member->abort(view(reason)); };
   table.query = [](void* self, baleen_string_t name) -> const void* {
-    const Transport& member = *Self::of(self).member;
+    if (!self) return Member::query_plugin(view(name));
+    Transport& member = *Self::of(self).member;
     if (view(name) == BALEEN_TRANSPORT_NOTES) return member.takes_notes() ? detail::transport_notes() : nullptr;
-    return Self::of(self).member->query(view(name));
+    return member.query(view(name));
   };
   return table;
 }

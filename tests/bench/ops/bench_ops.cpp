@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <map>
+#include <string>
 
 #include "baleen/expression.h"
 #include "bench.hpp"
@@ -34,7 +36,7 @@ struct Clock {
 };
 
 struct Row {
-  const char* name;
+  std::string name;
   int times;  // per step
   OpSpec op;
   std::vector<Operand> inputs, outputs;
@@ -74,22 +76,33 @@ OpSpec adamw() {
                   {23, 8, 14});
 }
 
+// The twelve products of a block `width` wide: of the small GPT, counted, or of GPT-2 beside them.
+std::vector<Row> products(const Shape& tokens, std::int64_t width, int times) {
+  const std::int64_t b = tokens[0], s = tokens[1], d = width, h = width / 64, f = 4 * width;
+  const Operand x{{b, s, d}}, qkv{{b, s, 3, h, 64}}, o{{b, s, h, 64}}, up{{b, s, f}};
+  const Operand wqkv{{d, 3, h, 64}}, wo{{h, 64, d}}, wup{{d, f}}, wdown{{f, d}};
+  return {{"qkv", times, matmul("bsd,dche->bsche"), {x, wqkv}, {qkv}},
+          {"qkv dx", times, matmul("bsche,dche->bsd"), {qkv, wqkv}, {x}},
+          {"qkv dw", times, matmul("bsd,bsche->dche"), {x, qkv}, {wqkv}},
+          {"out", times, matmul("bshe,hed->bsd"), {o, wo}, {x}},
+          {"out dx", times, matmul("bsd,hed->bshe"), {x, wo}, {o}},
+          {"out dw", times, matmul("bshe,bsd->hed"), {o, x}, {wo}},
+          {"up", times, matmul("bsd,df->bsf"), {x, wup}, {up}},
+          {"up dx", times, matmul("bsf,df->bsd"), {up, wup}, {x}},
+          {"up dw", times, matmul("bsd,bsf->df"), {x, up}, {wup}},
+          {"down", times, matmul("bsf,fd->bsd"), {up, wdown}, {x}},
+          {"down dx", times, matmul("bsd,fd->bsf"), {x, wdown}, {up}},
+          {"down dw", times, matmul("bsf,bsd->fd"), {up, x}, {wdown}}};
+}
+
 std::vector<Row> products() {
-  const Operand x{{8, 256, 384}}, qkv{{8, 256, 3, 6, 64}}, o{{8, 256, 6, 64}}, up{{8, 256, 1536}};
-  const Operand wqkv{{384, 3, 6, 64}}, wo{{6, 64, 384}}, wup{{384, 1536}}, wdown{{1536, 384}};
-  return {{"qkv", 6, matmul("bsd,dche->bsche"), {x, wqkv}, {qkv}},
-          {"qkv dx", 6, matmul("bsche,dche->bsd"), {qkv, wqkv}, {x}},
-          {"qkv dw", 6, matmul("bsd,bsche->dche"), {x, qkv}, {wqkv}},
-          {"out", 6, matmul("bshe,hed->bsd"), {o, wo}, {x}},
-          {"out dx", 6, matmul("bsd,hed->bshe"), {x, wo}, {o}},
-          {"out dw", 6, matmul("bshe,bsd->hed"), {o, x}, {wo}},
-          {"up", 6, matmul("bsd,df->bsf"), {x, wup}, {up}},
-          {"up dx", 6, matmul("bsf,df->bsd"), {up, wup}, {x}},
-          {"up dw", 6, matmul("bsd,bsf->df"), {x, up}, {wup}},
-          {"down", 6, matmul("bsf,fd->bsd"), {up, wdown}, {x}},
-          {"down dx", 6, matmul("bsd,fd->bsf"), {x, wdown}, {up}},
-          {"down dw", 6, matmul("bsf,bsd->fd"), {up, x}, {wdown}},
-          {"[2048,128]x[128,512]", 0, matmul("mk,kn->mn"), {{{2048, 128}}, {{128, 512}}}, {{{2048, 512}}}}};
+  std::vector<Row> all = products({8, 256}, 384, 6);
+  all.push_back({"[2048,128]x[128,512]", 0, matmul("mk,kn->mn"), {{{2048, 128}}, {{128, 512}}}, {{{2048, 512}}}});
+  for (Row& row : products({4, 256}, 768, 0)) {
+    row.name = "gpt2 " + row.name;
+    all.push_back(std::move(row));
+  }
+  return all;
 }
 
 std::vector<Row> attentions() {
@@ -149,10 +162,18 @@ std::vector<Row> others() {
       {"transpose", 0, OpSpec("transpose").integers("permutation", {1, 0}), {{{2048, 384}}}, {{{384, 2048}}}}};
 }
 
-void print(Device& device, const std::vector<Row>& rows, const Clock& clock, const char* only, double& total) {
+// What is asked for on the command line.
+struct Wish {
+  Clock clock;
+  std::string only;  // part of the rows' names
+  baleen_dtype_t dtype = BALEEN_F32;
+};
+
+void print(Device& device, const std::vector<Row>& rows, const Wish& wish, double& total) {
+  const Clock& clock = wish.clock;
   for (const Row& row : rows) {
-    if (only && !std::strstr(row.name, only)) continue;
-    Bench bench(device, row.op, row.inputs, row.outputs);
+    if (row.name.find(wish.only) == std::string::npos) continue;
+    Bench bench(device, row.op, row.inputs, row.outputs, wish.dtype);
     double best = 1e9, peak = 0;
     bench.run();
     for (int i = 0; i < 20; ++i) {
@@ -161,22 +182,24 @@ void print(Device& device, const std::vector<Row>& rows, const Clock& clock, con
         peak = std::max(peak, 1e-9 * fma_work(clock.threads) / clock.seconds([&] { fma_run(clock.threads); }));
     }
     total += best * row.times;
-    std::printf("%-22s %8.3f ms  %7.1f GFLOP/s  %5.2f of peak  %6.1f GB/s\n", row.name, best * 1e3,
+    std::printf("%-22s %8.3f ms  %7.1f GFLOP/s  %5.2f of peak  %6.1f GB/s\n", row.name.c_str(), best * 1e3,
                 bench.flops() / best * 1e-9, bench.flops() / best * 1e-9 / peak, bench.bytes() / best * 1e-9);
   }
 }
 
 int run(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: bench_ops PLUGIN.so [threads] [cpu|wall] [name]\n");
+  const std::map<std::string, baleen_dtype_t> dtypes{{"fp32", BALEEN_F32}, {"bf16", BALEEN_BF16}, {"fp16", BALEEN_F16}};
+  const auto dtype = dtypes.find(argc > 5 ? argv[5] : "fp32");
+  if (argc < 2 || dtype == dtypes.end()) {
+    std::fprintf(stderr, "usage: bench_ops PLUGIN.so [threads] [cpu|wall] [name] [fp32|bf16|fp16]\n");
     return 2;
   }
   const Clock clock{argc > 3 && std::strcmp(argv[3], "wall") == 0, argc > 2 ? std::atoi(argv[2]) : 2};
+  const Wish wish{clock, argc > 4 ? argv[4] : "", dtype->second};
   Plugin plugin(argv[1]);
   Device device(plugin, {{"threads", clock.threads}});
   double total = 0;
-  for (const auto& rows : {products(), attentions(), others()})
-    print(device, rows, clock, argc > 4 ? argv[4] : nullptr, total);
+  for (const auto& rows : {products(), attentions(), others()}) print(device, rows, wish, total);
   std::printf("all ops of one step: %.1f ms\n", total * 1e3);
   return 0;
 }

@@ -21,7 +21,7 @@ namespace baleen::conformance {
 namespace {
 
 constexpr std::uint64_t kGuard = 256;    // bytes of poison around each tensor
-constexpr unsigned char kPoison = 0xff;  // four or eight of them are a NaN
+constexpr unsigned char kPoison = 0xff;  // two, four or eight of them are a NaN
 
 baleen_descriptor_t read_descriptor(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -49,16 +49,7 @@ void write(char* base, const Placed& p, const Tensor& t) {
   each_index(t.shape, [&](const Shape& index) {
     std::int64_t element = 0;
     for (std::size_t d = 0; d < index.size(); ++d) element += index[d] * p.layout.strides[d];
-    const double value = t[position++];
-    char* to = base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype);
-    if (p.dtype == BALEEN_F32) {
-      const auto x = static_cast<float>(value);
-      std::memcpy(to, &x, 4);
-    } else if (p.dtype == BALEEN_I32) {
-      const auto x = static_cast<std::int32_t>(value);
-      std::memcpy(to, &x, 4);
-    } else
-      std::memcpy(to, &value, 8);
+    write_element(base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype), p.dtype, t[position++]);
   });
 }
 
@@ -70,18 +61,7 @@ void take(char* base, const Placed& p, Tensor& t) {
     std::int64_t element = 0;
     for (std::size_t d = 0; d < index.size(); ++d) element += index[d] * p.layout.strides[d];
     char* from = base + p.offset + static_cast<std::uint64_t>(element) * dtype_size(p.dtype);
-    double value = 0;
-    if (p.dtype == BALEEN_F32) {
-      float x;
-      std::memcpy(&x, from, 4);
-      value = static_cast<double>(x);
-    } else if (p.dtype == BALEEN_I32) {
-      std::int32_t x;
-      std::memcpy(&x, from, 4);
-      value = x;
-    } else
-      std::memcpy(&value, from, 8);
-    t[position++] = value;
+    t[position++] = read_element(from, p.dtype);
     std::memset(from, kPoison, dtype_size(p.dtype));
   });
 }
@@ -149,7 +129,7 @@ class Run {
  private:
   void place(const Tensor& t, baleen_dtype_t dtype) {
     Placed p;
-    p.dtype = t.integer ? BALEEN_I32 : dtype;
+    p.dtype = t.integer ? BALEEN_I32 : t.dtype ? t.dtype : dtype;
     p.layout = lay_out(t, options_.placement);
     p.bytes = static_cast<std::uint64_t>(p.layout.extent) * dtype_size(p.dtype);
     p.offset = next_;
@@ -215,7 +195,7 @@ class Run {
   static bool same(const Tensor& after, const Tensor& before, baleen_dtype_t dtype) {
     if (!before.broadcast.empty()) return true;  // read and poisoned element by element: only the first is there
     for (std::int64_t i = 0; i < after.size(); ++i) {
-      const double x = dtype == BALEEN_F32 ? static_cast<double>(static_cast<float>(before[i])) : before[i];
+      const double x = rounded(before[i], dtype);
       if (after[i] != x && !(std::isnan(after[i]) && std::isnan(x))) return false;
     }
     return true;
@@ -313,7 +293,7 @@ Device::Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>>
   std::vector<baleen_setting_t> items;
   for (const baleen_option_t& option : plugin.descriptor().options)
     if (option.name[0]) items.push_back(setting_of(option, options));
-  const baleen_settings_t settings{sizeof settings, items.size(), items.data(), 0, abi("/")};
+  const baleen_settings_t settings{sizeof settings, items.size(), items.data(), 0, abi("/"), 0, 1};
   const baleen_status_t made = table().create(&plugin.host(), &settings, &device_);
   if (made == BALEEN_NOT_FOUND) throw NoHardware(plugin.last_failure());
   if (made != BALEEN_OK || table().stream_create(device_, &stream_) != BALEEN_OK)

@@ -1,7 +1,49 @@
 /// \file Layouts and random values.
 #include "conformance/compute/tensor.hpp"
 
+#include <cstring>
+
+#include "baleen/half.hpp"
+
 namespace baleen::conformance {
+
+namespace {
+
+template <class T>
+T read_as(const char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+void write_element(char* to, baleen_dtype_t dtype, double value) {
+  const auto put = [&](auto x) { std::memcpy(to, &x, sizeof x); };
+  switch (dtype) {
+    case BALEEN_F32: return put(static_cast<float>(value));
+    case BALEEN_F16: return put(to_fp16(static_cast<float>(value)));
+    case BALEEN_BF16: return put(to_bf16(static_cast<float>(value)));
+    case BALEEN_I32: return put(static_cast<std::int32_t>(value));
+    default: return put(value);
+  }
+}
+
+double read_element(const char* from, baleen_dtype_t dtype) {
+  switch (dtype) {
+    case BALEEN_F32: return static_cast<double>(read_as<float>(from));
+    case BALEEN_F16: return static_cast<double>(from_fp16(read_as<std::uint16_t>(from)));
+    case BALEEN_BF16: return static_cast<double>(from_bf16(read_as<std::uint16_t>(from)));
+    case BALEEN_I32: return static_cast<double>(read_as<std::int32_t>(from));
+    default: return read_as<double>(from);
+  }
+}
+
+double rounded(double value, baleen_dtype_t dtype) {
+  char element[sizeof value];
+  write_element(element, dtype, value);
+  return read_element(element, dtype);
+}
 
 std::int64_t count(const Shape& shape) {
   std::int64_t n = 1;

@@ -15,8 +15,9 @@ using Shape = std::vector<std::int64_t>;
 struct Tensor {
   Shape shape;
   std::vector<double> values;
-  bool integer = false;           ///< int32 at the plugin, else the dtype under test
+  bool integer = false;              ///< int32 at the plugin, else `dtype`
   std::vector<bool> broadcast = {};  ///< dimensions shown with stride 0 (all values along them are equal)
+  baleen_dtype_t dtype = 0;          ///< a floating dtype of its own; 0: the dtype under test
 
   std::int64_t size() const { return static_cast<std::int64_t>(values.size()); }
   double& operator[](std::int64_t i) { return values[static_cast<std::size_t>(i)]; }
@@ -24,6 +25,12 @@ struct Tensor {
   /// The flat position of an index.
   std::int64_t at(const Shape& index) const;
 };
+
+/// One element in memory. Written rounded to nearest even.
+void write_element(char* to, baleen_dtype_t dtype, double value);
+double read_element(const char* from, baleen_dtype_t dtype);
+/// The value as the dtype holds it.
+double rounded(double value, baleen_dtype_t dtype);
 
 std::int64_t count(const Shape& shape);
 /// Calls body(index) for each index in row-major order.

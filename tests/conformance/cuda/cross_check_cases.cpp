@@ -39,10 +39,22 @@ class Maker {
     one("bsd,bsche->dche", {2, 37, 48}, {2, 37, 3, 2, 16}, {48, 3, 2, 16});
     one("bshe,bthe->bhst", {2, 33, 2, 16}, {2, 29, 2, 16}, {2, 2, 33, 29});
     one("bsf,df->bsd", {2, 37, 65}, {40, 65}, {2, 37, 40});
+    one("akb,kbn->an", {24, 4, 8}, {4, 8, 16}, {24, 16});
+    one("abk,bak->ab", {8, 16, 8}, {16, 8, 8}, {8, 16});
   }
 
   void pointwise() {
     const Shape shape{6, 7, 32};
+    add("cast", OpSpec("pointwise").expression({{BALEEN_X_INPUT, 0, 0, 0, 0}}, {0}), {draw(shape)}, {zeros(shape)});
+    add("round",
+        OpSpec("pointwise")
+            .expression({{BALEEN_X_INPUT, 0, 0, 0, 0},
+                         {BALEEN_X_ROUND, 0, BALEEN_BF16, 0, 0},
+                         {BALEEN_X_ROUND, 0, BALEEN_F16, 0, 0},
+                         {BALEEN_X_SUB, 0, 1, 0, 0},
+                         {BALEEN_X_SUB, 0, 2, 0, 0}},
+                        {1, 2, 3, 4}),
+        {draw(shape)}, std::vector<Tensor>(4, zeros(shape)));
     std::vector<baleen_instruction_t> code{{BALEEN_X_INPUT, 0, 0, 0, 0}};
     std::vector<std::int64_t> results;
     for (const std::uint32_t opcode :
@@ -68,7 +80,10 @@ class Maker {
   }
 
   void rows() {
-    const Shape shape{5, 9, 130}, leading{5, 9}, width{130};
+    for (const std::int64_t width : {130, 136}) rows(width);  // the second one in packs
+  }
+  void rows(std::int64_t elements) {
+    const Shape shape{5, 9, elements}, leading{5, 9}, width{elements};
     for (const bool is_max : {false, true})
       for (const std::int64_t dim : {0, 1, 2}) {
         Shape y = shape;
@@ -119,7 +134,7 @@ class Maker {
   }
 
   void cross_entropy() {
-    const Shape rows{3, 11}, logits{3, 11, 65}, x{3, 11, 20};
+    const Shape rows{3, 11}, logits{3, 11, 65}, x{3, 11, 24};
     Tensor targets = ids(rows, 0, 64);
     targets[4] = -100;
     const auto spec = [&](const char* kind) {
@@ -130,13 +145,15 @@ class Maker {
     const auto given = reference_(spec("cross_entropy"), forward, outputs);
     add("cross_entropy_grad", spec("cross_entropy_grad"), {forward[0], targets, given[1], draw(rows)}, {zeros(logits)});
     for (const bool transposed : {false, true}) {
-      const Shape w = transposed ? Shape{65, 20} : Shape{20, 65};
+      const Shape w = transposed ? Shape{65, 24} : Shape{24, 65};
       const auto fused = [&](const char* kind) { return spec(kind).integer("transposed", transposed); };
       const std::vector<Tensor> inputs{draw(x), draw(w), targets};
       add("linear_cross_entropy", fused("linear_cross_entropy"), inputs, outputs);
       const auto both = reference_(fused("linear_cross_entropy"), inputs, outputs);
       add("linear_cross_entropy_grad", fused("linear_cross_entropy_grad"),
           {inputs[0], inputs[1], targets, both[1], draw(rows)}, {zeros(x), zeros(w)});
+      add("linear_cross_entropy_and_grad", fused("linear_cross_entropy_and_grad"),
+          {inputs[0], inputs[1], targets, draw(rows)}, {zeros(rows), zeros(rows), zeros(x), zeros(w)});
     }
   }
 

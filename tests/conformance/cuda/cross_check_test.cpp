@@ -1,6 +1,14 @@
 /// \file The plugin cuda computes what the plugin cpu computes: ‖got − cpu‖ ≤ limit · ‖cpu‖ per output, from memory
-/// that is poisoned first, on inputs that are new in every run.
+/// that is poisoned first, on inputs that are new in every run. Where operands have 16 bits, the processor computes the
+/// same numbers in fp32: what a result may be off is its own rounding.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "conformance/cuda/cross_check_cases.hpp"
@@ -8,26 +16,60 @@
 namespace baleen::conformance {
 namespace {
 
-class CrossCheck : public testing::TestWithParam<baleen_dtype_t> {
+/// Which dtypes the operands get: each one of these, drawn anew.
+struct Mix {
+  const char* name;
+  baleen_dtype_t reference;  ///< what the processor computes in
+  std::vector<baleen_dtype_t> dtypes;
+  bool small_in_fp32 = false;  ///< operands of fewer dimensions than the largest: statistics, losses, parameters
+};
+
+double limit_of(baleen_dtype_t dtype) {
+  switch (dtype) {
+    case BALEEN_F64: return 1e-13;
+    case BALEEN_F32: return 2e-6;
+    case BALEEN_F16: return 5e-4;  // half a unit in the last of 11 bits
+    default: return 4e-3;          // of 8 bits
+  }
+}
+
+/// Both devices.
+class Devices : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { open({}); }
+  void open(const std::vector<std::pair<std::string, std::int64_t>>& options) {
     const std::vector<std::string> paths = plugin_paths();
+    gpu_device_.reset();
+    cpu_device_.reset();
     cuda_ = std::make_unique<Plugin>(paths.at(0));
     cpu_ = std::make_unique<Plugin>(paths.at(1));
     try {
-      gpu_device_ = std::make_unique<Device>(*cuda_, std::vector<std::pair<std::string, std::int64_t>>{});
+      gpu_device_ = std::make_unique<Device>(*cuda_, options);
     } catch (const NoHardware& reason) {
       GTEST_SKIP() << reason.what();
     }
     cpu_device_ = std::make_unique<Device>(*cpu_, std::vector<std::pair<std::string, std::int64_t>>{{"pin", 0}});
   }
 
-  void expect_close(const CrossCase& c, const RunOptions& options) {
-    SCOPED_TRACE(c.name);
-    std::vector<Tensor> got = c.outputs, wanted = c.outputs;
-    ASSERT_EQ(cpu_device_->run(c.op, c.inputs, wanted, GetParam(), options), BALEEN_OK) << cpu_->last_failure();
-    ASSERT_EQ(gpu_device_->run(c.op, c.inputs, got, GetParam(), options), BALEEN_OK) << cuda_->last_failure();
-    const double limit = GetParam() == BALEEN_F64 ? 1e-13 : 2e-6;
+  static std::vector<Tensor> without_dtypes(std::vector<Tensor> tensors) {
+    for (Tensor& tensor : tensors) tensor.dtype = 0;
+    return tensors;
+  }
+
+  /// The gradient of logits that are never stored is rounded to what x and w have in common.
+  static double limit_of_output(const CrossCase& c, const Tensor& output) {
+    if (output.integer) return 0;
+    const bool inner = c.op.kind().starts_with("linear_cross_entropy_") && c.inputs[0].dtype == c.inputs[1].dtype &&
+                       output.shape.size() >= c.inputs[1].shape.size();
+    return std::max(limit_of(output.dtype), inner ? limit_of(c.inputs[0].dtype) : 0.0);
+  }
+
+  void expect_close(const CrossCase& c, const RunOptions& options, baleen_dtype_t reference) {
+    SCOPED_TRACE(described(c, options));
+    std::vector<Tensor> got = c.outputs, wanted = without_dtypes(c.outputs);
+    ASSERT_EQ(cpu_device_->run(c.op, without_dtypes(c.inputs), wanted, reference, options), BALEEN_OK)
+        << cpu_->last_failure();
+    ASSERT_EQ(gpu_device_->run(c.op, c.inputs, got, reference, options), BALEEN_OK) << cuda_->last_failure();
     for (std::size_t k = 0; k < got.size(); ++k) {
       double distance = 0, length = 0;
       for (std::int64_t i = 0; i < got[k].size(); ++i) {
@@ -36,38 +78,195 @@ class CrossCheck : public testing::TestWithParam<baleen_dtype_t> {
         distance += (x - y) * (x - y);
       }
       for (const double y : wanted[k].values) length += std::isfinite(y) ? y * y : 0;
-      EXPECT_LE(std::sqrt(distance), limit * std::sqrt(length)) << "output " << k;
+      EXPECT_LE(std::sqrt(distance), limit_of_output(c, c.outputs[k]) * std::sqrt(length)) << "output " << k;
     }
+  }
+
+  static std::string described(const CrossCase& c, const RunOptions& options) {
+    std::string text = c.name + ", " + name(options.placement) + ":";
+    for (const std::vector<Tensor>* tensors : {&c.inputs, &c.outputs}) {
+      for (const Tensor& tensor : *tensors)
+        text += " " + std::string(dtype_name(tensor.integer ? BALEEN_I32 : tensor.dtype));
+      if (tensors == &c.inputs) text += " ->";
+    }
+    return text;
+  }
+
+  /// What the processor computes.
+  Compute reference(baleen_dtype_t dtype) {
+    return [this, dtype](const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs) {
+      EXPECT_EQ(cpu_device_->run(op, inputs, outputs, dtype), BALEEN_OK) << cpu_->last_failure();
+      return outputs;
+    };
   }
 
   std::unique_ptr<Plugin> cuda_, cpu_;
   std::unique_ptr<Device> gpu_device_, cpu_device_;
 };
 
+class CrossCheck : public Devices, public testing::WithParamInterface<Mix> {
+ protected:
+  /// Gives each operand its dtype, and inputs the values that it holds.
+  void choose_dtypes(CrossCase& c, std::mt19937_64& random) const {
+    const auto draw = [&] { return GetParam().dtypes[random() % GetParam().dtypes.size()]; };
+    static const std::set<std::string> kMoves{"transpose", "reshape", "slice", "concat", "pad", "copy"};
+    const baleen_dtype_t common = kMoves.contains(c.op.kind()) ? draw() : 0;  // copies keep the dtype
+    std::size_t largest = 0;
+    for (const std::vector<Tensor>* tensors : {&c.inputs, &c.outputs})
+      for (const Tensor& tensor : *tensors) largest = std::max(largest, tensor.shape.size());
+    const auto choose = [&](Tensor& tensor) {
+      if (tensor.integer) return;
+      const bool in_fp32 = GetParam().small_in_fp32 && tensor.shape.size() < largest;
+      tensor.dtype = common ? common : in_fp32 ? BALEEN_F32 : draw();
+      for (double& x : tensor.values) x = stored(x, tensor.dtype);
+    };
+    for (Tensor& tensor : c.inputs) choose(tensor);
+    for (Tensor& tensor : c.outputs) choose(tensor);
+    // What a sum is added to has the sum's dtype.
+    if (c.op.kind() == "matmul" && c.inputs.size() > 2) c.outputs[0].dtype = c.inputs[2].dtype;
+  }
+};
+
 TEST_P(CrossCheck, EveryOpAgreesWithTheProcessor) {
   const auto seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  const Compute reference = [&](const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs) {
-    EXPECT_EQ(cpu_device_->run(op, inputs, outputs, GetParam()), BALEEN_OK) << cpu_->last_failure();
-    return outputs;
-  };
   std::set<std::string> kinds;
-  for (const CrossCase& c : cross_cases(random, reference)) {
+  for (CrossCase& c : cross_cases(random, reference(GetParam().reference))) {
     kinds.insert(c.op.kind());
+    choose_dtypes(c, random);
     RunOptions options;
     options.seed = random();
     options.step = random() % 1000;
     for (const Placement placement : {Placement::kPacked, Placement::kGaps, Placement::kReversed}) {
       options.placement = placement;
-      expect_close(c, options);
+      expect_close(c, options, GetParam().reference);
     }
   }
-  EXPECT_EQ(kinds.size(), 23u) << "an op has no example";
+  EXPECT_EQ(kinds.size(), 24u) << "an op has no example";
 }
 
-INSTANTIATE_TEST_SUITE_P(Cuda, CrossCheck, testing::Values(baleen_dtype_t{BALEEN_F32}, baleen_dtype_t{BALEEN_F64}),
-                         [](const auto& info) { return std::string(dtype_name(info.param)); });
+const Mix kMixes[] = {{"fp32", BALEEN_F32, {BALEEN_F32}},
+                      {"fp64", BALEEN_F64, {BALEEN_F64}},
+                      {"bf16", BALEEN_F32, {BALEEN_BF16}},
+                      {"fp16", BALEEN_F32, {BALEEN_F16}},
+                      {"bf16_with_fp32_statistics", BALEEN_F32, {BALEEN_BF16}, true},
+                      {"fp16_with_fp32_statistics", BALEEN_F32, {BALEEN_F16}, true},
+                      {"mixed", BALEEN_F32, {BALEEN_F32, BALEEN_BF16, BALEEN_F16}}};
+INSTANTIATE_TEST_SUITE_P(Cuda, CrossCheck, testing::ValuesIn(kMixes),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// What the emulated libraries were asked for while one lives; empty on a device.
+class LibraryLog {
+ public:
+  LibraryLog() : path_(testing::TempDir() + "cross_check_" + std::to_string(getpid()) + ".txt") {
+    std::remove(path_.c_str());
+    setenv("EMULATED_CUDA_LOG", path_.c_str(), 1);
+  }
+  ~LibraryLog() {
+    unsetenv("EMULATED_CUDA_LOG");
+    std::remove(path_.c_str());
+  }
+  LibraryLog(const LibraryLog&) = delete;
+  LibraryLog& operator=(const LibraryLog&) = delete;
+
+  std::string text() const {
+    std::ifstream file(path_);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+
+ private:
+  std::string path_;
+};
+constexpr bool kEmulated = std::string_view(BALEEN_COMPUTE_OPTIONS).size() > 0;
+
+class SixteenBits : public Devices {
+ protected:
+  void attention(baleen_dtype_t dtype, bool causal, std::int64_t groups, bool deterministic, std::mt19937_64& random) {
+    const Shape q{2, 70, 4, 24}, k{2, 70, groups, 24}, lse{2, 4, 70};
+    const auto draw = [&](const Shape& shape) {
+      Tensor x = random_tensor(random, shape);
+      for (double& value : x.values) value = stored(value, dtype);
+      x.dtype = dtype;
+      return x;
+    };
+    const auto in = [](Tensor x, baleen_dtype_t type) {
+      x.dtype = type;
+      return x;
+    };
+    const auto spec = [&](const char* kind) { return OpSpec(kind).integer("causal", causal).number("scale", 0.2); };
+    const LibraryLog log;
+    CrossCase forward{"attention", spec("attention"), {draw(q), draw(k), draw(k)}, {}};
+    forward.outputs = {in(zeros(q), dtype), in(zeros(lse), BALEEN_F32)};
+    expect_close(forward, {}, BALEEN_F32);
+    const auto given =
+        reference(BALEEN_F32)(forward.op, without_dtypes(forward.inputs), without_dtypes(forward.outputs));
+    CrossCase backward{"attention_grad", spec("attention_grad"), forward.inputs, {}};
+    Tensor o = in(given[0], dtype);
+    for (double& value : o.values) value = stored(value, dtype);
+    backward.inputs.insert(backward.inputs.end(), {o, in(given[1], BALEEN_F32), draw(q)});
+    backward.outputs = {in(zeros(q), dtype), in(zeros(k), dtype), in(zeros(k), dtype)};
+    expect_close(backward, {}, BALEEN_F32);
+    if (!kEmulated) return;
+    const std::string said = log.text();
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;
+    EXPECT_EQ(said.find("may vary") == said.npos, deterministic) << said;
+  }
+};
+
+TEST_F(SixteenBits, OfAttentionAreCuDnns) {
+  const auto seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (const bool deterministic : {true, false}) {
+    open({{"deterministic", deterministic}});
+    for (const baleen_dtype_t dtype : {BALEEN_BF16, BALEEN_F16})
+      for (const bool causal : {true, false})
+        for (const std::int64_t groups : {4, 2}) attention(dtype, causal, groups, deterministic, random);
+  }
+}
+/// 14 is CUDA_R_16BF, 2 CUDA_R_16F, 0 CUDA_R_32F. Operands that differ are multiplied in fp32.
+TEST_F(SixteenBits, OfProductsAreCublasLts) {
+  if (!kEmulated) GTEST_SKIP() << "a device does not tell which library computed";
+  std::mt19937_64 random(7);
+  for (const auto& [left, right, result, said] :
+       {std::tuple{BALEEN_BF16, BALEEN_BF16, BALEEN_BF16, "operands of type 14, results of type 14"},
+        {BALEEN_BF16, BALEEN_BF16, BALEEN_F32, "operands of type 14, results of type 0"},
+        {BALEEN_F16, BALEEN_F16, BALEEN_F16, "operands of type 2, results of type 2"},
+        {BALEEN_F16, BALEEN_F16, BALEEN_F32, "operands of type 2, results of type 0"},
+        {BALEEN_BF16, BALEEN_F32, BALEEN_BF16, "operands of type 0, results of type 0"},
+        {BALEEN_F16, BALEEN_BF16, BALEEN_F32, "operands of type 0, results of type 0"},
+        {BALEEN_F32, BALEEN_F32, BALEEN_F16, "operands of type 0, results of type 0"}}) {
+    const LibraryLog log;
+    Tensor a = random_tensor(random, {37, 48}), b = random_tensor(random, {48, 40}), y = zeros({37, 40});
+    a.dtype = left;
+    b.dtype = right;
+    y.dtype = result;
+    for (Tensor* x : {&a, &b})
+      for (double& value : x->values) value = stored(value, x->dtype);
+    expect_close({"matmul", OpSpec("matmul").text("spec", "mk,kn->mn"), {a, b}, {y}}, {}, BALEEN_F32);
+    EXPECT_NE(log.text().find(said), std::string::npos) << log.text();
+  }
+}
+/// fp64 stays among itself, and what a sum is added to has the sum's dtype.
+TEST_F(SixteenBits, AreRefusedWhereNoKernelTakesThem) {
+  const auto of = [](baleen_dtype_t dtype, const Shape& shape) {
+    Tensor x = zeros(shape);
+    x.dtype = dtype;
+    return x;
+  };
+  const OpSpec product = OpSpec("matmul").text("spec", "mk,kn->mn"), softmax("softmax");
+  const Shape s{4, 4};
+  const auto takes = [&](const OpSpec& op, const std::vector<Tensor>& in, const Tensor& out) {
+    return gpu_device_->supports(op, in, {out}, BALEEN_F32);
+  };
+  EXPECT_TRUE(takes(softmax, {of(BALEEN_BF16, s)}, of(BALEEN_F16, s)));
+  EXPECT_FALSE(takes(softmax, {of(BALEEN_BF16, s)}, of(BALEEN_F64, s)));
+  EXPECT_TRUE(takes(product, {of(BALEEN_BF16, s), of(BALEEN_F32, s)}, of(BALEEN_F16, s)));
+  EXPECT_TRUE(takes(product, {of(BALEEN_BF16, s), of(BALEEN_BF16, s), of(BALEEN_F32, s)}, of(BALEEN_F32, s)));
+  EXPECT_FALSE(takes(product, {of(BALEEN_BF16, s), of(BALEEN_BF16, s), of(BALEEN_F32, s)}, of(BALEEN_BF16, s)));
+  EXPECT_FALSE(takes(OpSpec("copy"), {of(BALEEN_BF16, s)}, of(BALEEN_F32, s)));
+}
 
 }  // namespace
 }  // namespace baleen::conformance

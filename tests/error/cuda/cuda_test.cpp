@@ -20,6 +20,19 @@ class Cuda : public testing::Test {
     std::string manifest =
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 1 }]\n[compute]\nplugin = \"cuda\"\n" + options;
     if (!libraries.empty()) manifest += "libraries = [\"" + libraries + "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n";
+    return run_manifest(manifest, environment, script, arguments);
+  }
+  /// The same on two ranks that sum their gradients; `sections` of the manifest.
+  ProcessResult run_two(const std::string& sections, const std::vector<std::string>& environment,
+                        const std::vector<std::string>& arguments) {
+    return run_manifest(
+        "[cluster]\nhosts = [{ name = \"localhost\", ranks = 2 }]\n[mesh]\ndata = 2\n[compute]\nplugin = \"cuda\"\n"
+        "libraries = [\"" EMULATED_FOLDER "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n" +
+            sections,
+        environment, "gpt", arguments);
+  }
+  ProcessResult run_manifest(const std::string& manifest, const std::vector<std::string>& environment,
+                             const std::string& script, const std::vector<std::string>& arguments) {
     std::vector<std::string> words{"run",        BALEEN_SOURCE_DIR "/tests/parity/" + script + ".lua",
                                    "--manifest", folder_.write("gpu.toml", manifest),
                                    "--steps",    "2",
@@ -51,6 +64,20 @@ TEST_F(Cuda, LoadsWithoutADriver) {
   EXPECT_NE(result.out.find("cuda"), std::string::npos) << result.out;
   EXPECT_EQ(result.out.find("baleen_compute_cuda.so"), std::string::npos) << "not usable: " << result.out;
 }
+TEST_F(Cuda, IsSeenByTheDoctor) {
+  const std::string manifest =
+      folder_.write("gpu.toml", "[compute]\nplugin = \"cuda\"\nlibraries = [\"" EMULATED_FOLDER "\"]\n");
+  ProcessOptions process;
+  process.environment = {"EMULATED_CUDA_DEVICES=2", "EMULATED_CUDA_MEMORY=81920"};
+  const ProcessResult result = run_baleen({"doctor", "--manifest", manifest}, process);
+  for (const std::string number : {"0", "1"})
+    EXPECT_NE(result.out.find("cuda " + number +
+                              "     Emulated device, compute capability 9.0, 80.0 GiB, 80.0 GiB free, 4.9 TB/s, dense "
+                              "TFLOP/s: fp64 33.5, fp32 66.9, tf32 495, bf16 989, fp16 989\n"),
+              std::string::npos)
+        << result.out;
+  EXPECT_EQ(result.out.find("cuda 2"), std::string::npos) << result.out;
+}
 TEST_F(Cuda, SaysThatTheDriverIsTooOld) {
   expect_line(run("", {"EMULATED_CUDA_VERSION=12040"}), kBadInput,
               {"the CUDA driver is too old", "CUDA 12.4", "13.0 or later"});
@@ -73,6 +100,24 @@ TEST_F(Cuda, SaysThatOthersHoldTheMemory) {
   const ProcessResult result =
       run("memory = 512\n", {"EMULATED_CUDA_MEMORY=4"}, EMULATED_FOLDER, "gpt", {"--dim", "240"});
   expect_line(result, kDoesNotFit, {"the device refuses", "CUDA_ERROR_OUT_OF_MEMORY", "`fraction`"});
+}
+TEST_F(Cuda, SaysHowMuchPinnedMemoryIsMissing) {
+  const ProcessResult bound = run_two("[memory]\npinned_mb = 0.01\n", {}, {"--layers", "1"});
+  expect_line(bound, kDoesNotFit, {"16.0 KiB (16384 bytes) of pinned memory", "the bound is 10.2 KiB", ":10:13"});
+  const ProcessResult refused = run_two("", {"EMULATED_CUDA_PINNED=1"}, {"--layers", "1", "--dim", "120"});
+  expect_line(refused, kDoesNotFit,
+              {"bytes of the host's memory on each rank, which has to be pinned", "CUDA_ERROR_OUT_OF_MEMORY",
+               "`memory.pinned_mb`"});
+}
+/// Two devices for three ranks: the first is shared by two of them, and the plan knows it.
+TEST_F(Cuda, IsSharedByRanksInTurn) {
+  const std::string manifest =
+      "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 3\n[compute]\nplugin = \"cuda\"\n"
+      "libraries = [\"" EMULATED_FOLDER "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n";
+  const ProcessResult result = run_manifest(manifest, {"EMULATED_CUDA_DEVICES=2", "EMULATED_CUDA_MEMORY=2"}, "gpt",
+                                            {"--layers", "1", "--dim", "72"});
+  expect_line(result, kDoesNotFit,
+              {"ranks 0, 2: the plan needs", "device `Emulated device` has 921.6 KiB for this rank: "});
 }
 TEST_F(Cuda, NamesTheStepAndTheKernelThatFailed) {
   const ProcessResult result = run("checked = true\n", {"EMULATED_CUDA_FAULT=baleen_cross_entropy_grad_f32"});

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "support/running_job.hpp"
+
 namespace baleen::test {
 
 inline std::vector<std::string> baleen_run(const std::string& script, int ranks) {
@@ -20,6 +22,16 @@ inline std::vector<std::string> training(int ranks, int steps) {
   auto command = baleen_run(std::string(BALEEN_SOURCE_DIR) + "/examples/01_hello/train.lua", ranks);
   command.insert(command.end(), {"--steps", std::to_string(steps)});
   return command;
+}
+
+/// The process of a rank, by the name it gives itself.
+inline pid_t find_rank(const RunningJob& job, int rank) {
+  for (const pid_t process : job.processes()) {
+    std::string name;
+    std::getline(std::ifstream("/proc/" + std::to_string(process) + "/comm"), name);
+    if (name == "baleen rank " + std::to_string(rank)) return process;
+  }
+  return -1;
 }
 
 }  // namespace baleen::test

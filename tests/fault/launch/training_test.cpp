@@ -17,16 +17,6 @@ using std::chrono::steady_clock;
 constexpr int kRanks = 3;
 constexpr int kForEver = 1'000'000'000;
 
-/// The process of a rank, by the name it gives itself.
-pid_t find_rank(const RunningJob& job, int rank) {
-  for (const pid_t process : job.processes()) {
-    std::string name;
-    std::getline(std::ifstream("/proc/" + std::to_string(process) + "/comm"), name);
-    if (name == "baleen rank " + std::to_string(rank)) return process;
-  }
-  return -1;
-}
-
 class Training : public testing::TestWithParam<int> {
  protected:
   RunningJob job{training(kRanks, kForEver)};

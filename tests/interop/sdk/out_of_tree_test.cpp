@@ -111,7 +111,7 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
 
   /// Without settings the plugin's own code throws; the guard inside it catches, and only a status comes out.
   static void expect_caught_inside(const std::string& data, const std::string& optimizer) {
-    const baleen_settings_t none = {sizeof none, 0, nullptr, 0, {"", 0}};
+    const baleen_settings_t none = {sizeof none, 0, nullptr, 0, {"", 0}, 0, 1};
     const PluginUnderTest<baleen_data_t> rings(data);
     void* object = nullptr;
     EXPECT_EQ(rings.table.create(rings.host->get(), &none, &object), BALEEN_INTERNAL);

@@ -3,24 +3,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "parity/parity_run.hpp"
+#include "cuda_run.hpp"
 
 namespace baleen::test {
 namespace {
-
-/// The losses in a run's log, in order.
-std::vector<double> losses_in(const std::string& log) {
-  std::vector<double> losses;
-  const std::string key = "\"loss\":";
-  for (std::size_t at = log.find("\"kind\":\"step\""); at != log.npos; at = log.find("\"kind\":\"step\"", at + 1)) {
-    const std::size_t begin = log.find(key, at);
-    losses.push_back(std::stod(log.substr(begin + key.size())));
-  }
-  return losses;
-}
-
-constexpr const char* kEmulated =
-    "[compute]\nplugin = \"cuda\"\nlibraries = [\"" EMULATED_FOLDER "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n";
 
 class CudaParity : public testing::Test {
  protected:

@@ -14,9 +14,10 @@ struct Description {
   cudaDataType_t scale = CUDA_R_32F;
   cublasOperation_t left = CUBLAS_OP_N, right = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const float* bias = nullptr;
-  float* aux = nullptr;
+  const void* bias = nullptr;
+  void* aux = nullptr;
   std::int64_t aux_leading = 0;
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
 };
 struct Matrix {
   cudaDataType type = CUDA_R_32F;
@@ -24,13 +25,14 @@ struct Matrix {
   std::int64_t leading = 0, batch_stride = 0;
   std::int32_t batch = 1;
 };
+/// Alignments of a, b, c and d.
 struct Preference {
-  std::uint32_t alignment = 256;
+  std::uint32_t alignment[4] = {256, 256, 256, 256};
 };
 /// What is kept in an algorithm: what it was chosen for.
 struct Algorithm {
   std::uint64_t mark;
-  std::uint64_t alignment;
+  std::uint32_t alignment[4];
 };
 constexpr std::uint64_t kMark = 0x656d756c61746564;
 
@@ -49,34 +51,65 @@ double gelu_gradient(double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
 }
 
-/// The epilogue of one element of fp32 results.
-double finish(const Description& p, std::int64_t row, std::int64_t column, double value) {
-  float* aux = p.aux ? p.aux + row + column * p.aux_leading : nullptr;
-  if (p.epilogue & CUBLASLT_EPILOGUE_BIAS) value += static_cast<double>(p.bias[row]);
-  if (p.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) *aux = static_cast<float>(value);
-  if (p.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || p.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS) return gelu(value);
-  return p.epilogue == CUBLASLT_EPILOGUE_DGELU ? value * gelu_gradient(static_cast<double>(*aux)) : value;
+/// An element of a matrix, bias or pre-activation.
+double load(const void* data, cudaDataType type, std::int64_t at) {
+  switch (type) {
+    case CUDA_R_64F: return static_cast<const double*>(data)[at];
+    case CUDA_R_16BF: return static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(data)[at]));
+    case CUDA_R_16F: return static_cast<double>(__half2float(static_cast<const __half*>(data)[at]));
+    default: return static_cast<double>(static_cast<const float*>(data)[at]);
+  }
+}
+/// Rounded once more than fp32 sums are, as the hardware does.
+void store(void* data, cudaDataType type, std::int64_t at, double value) {
+  const auto rounded = static_cast<float>(value);
+  switch (type) {
+    case CUDA_R_64F: static_cast<double*>(data)[at] = value; break;
+    case CUDA_R_16BF: static_cast<__nv_bfloat16*>(data)[at] = __float2bfloat16_rn(rounded); break;
+    case CUDA_R_16F: static_cast<__half*>(data)[at] = __float2half_rn(rounded); break;
+    default: static_cast<float*>(data)[at] = rounded;
+  }
 }
 
-template <class T>
+/// The epilogue of one element. Bias and pre-activation have the result's type.
+double finish(const Description& p, cudaDataType type, std::int64_t row, std::int64_t column, double value) {
+  const std::int64_t aux = row + column * p.aux_leading;
+  if (p.epilogue & CUBLASLT_EPILOGUE_BIAS) value += load(p.bias, type, row);
+  if (p.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) store(p.aux, type, aux, value);
+  if (p.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || p.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS) return gelu(value);
+  return p.epilogue == CUBLASLT_EPILOGUE_DGELU ? value * gelu_gradient(load(p.aux, type, aux)) : value;
+}
+
 void multiply(const Call& call) {
   const bool ta = call.description.left == CUBLAS_OP_T, tb = call.description.right == CUBLAS_OP_T;
   const auto depth = static_cast<std::int64_t>(ta ? call.a.rows : call.a.columns);
   for (std::int64_t i = 0; i < call.d.batch; ++i) {
-    const T* a = static_cast<const T*>(call.a_data) + i * call.a.batch_stride;
-    const T* b = static_cast<const T*>(call.b_data) + i * call.b.batch_stride;
-    const T* c = static_cast<const T*>(call.c_data) + i * call.c.batch_stride;
-    T* d = static_cast<T*>(call.d_data) + i * call.d.batch_stride;
+    const std::int64_t a = i * call.a.batch_stride, b = i * call.b.batch_stride, c = i * call.c.batch_stride,
+                       d = i * call.d.batch_stride;
     for (std::int64_t column = 0; column < static_cast<std::int64_t>(call.d.columns); ++column)
       for (std::int64_t row = 0; row < static_cast<std::int64_t>(call.d.rows); ++row) {
         double sum = 0;
         for (std::int64_t k = 0; k < depth; ++k)
-          sum += static_cast<double>(a[ta ? k + row * call.a.leading : row + k * call.a.leading]) *
-                 static_cast<double>(b[tb ? column + k * call.b.leading : k + column * call.b.leading]);
+          sum += load(call.a_data, call.a.type, a + (ta ? k + row * call.a.leading : row + k * call.a.leading)) *
+                 load(call.b_data, call.b.type, b + (tb ? column + k * call.b.leading : k + column * call.b.leading));
         sum *= call.alpha;
-        if (call.beta != 0) sum += call.beta * static_cast<double>(c[row + column * call.c.leading]);
-        d[row + column * call.d.leading] = static_cast<T>(finish(call.description, row, column, sum));
+        if (call.beta != 0) sum += call.beta * load(call.c_data, call.c.type, c + row + column * call.c.leading);
+        store(call.d_data, call.d.type, d + row + column * call.d.leading,
+              finish(call.description, call.d.type, row, column, sum));
       }
+  }
+}
+
+/// The combinations of types that the library's manual lists, as far as they are used here.
+bool types_are_listed(const Description& p, const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d) {
+  if (a.type != b.type || c.type != d.type) return false;
+  switch (p.compute) {
+    case CUBLAS_COMPUTE_64F: return p.scale == CUDA_R_64F && a.type == CUDA_R_64F && d.type == CUDA_R_64F;
+    case CUBLAS_COMPUTE_32F_FAST_TF32: return p.scale == CUDA_R_32F && a.type == CUDA_R_32F && d.type == CUDA_R_32F;
+    case CUBLAS_COMPUTE_32F:
+      return p.scale == CUDA_R_32F && (d.type == a.type || d.type == CUDA_R_32F) &&
+             (a.type == CUDA_R_32F || a.type == CUDA_R_16BF || a.type == CUDA_R_16F);
+    default: return false;
   }
 }
 
@@ -105,8 +138,11 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS;
 std::size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 const char* cublasLtGetStatusString(cublasStatus_t) { return "an emulated failure"; }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* out, cublasComputeType_t, cudaDataType_t scale) {
-  *out = reinterpret_cast<cublasLtMatmulDesc_t>(new Description{scale});
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* out, cublasComputeType_t compute, cudaDataType_t scale) {
+  auto* description = new Description;
+  description->scale = scale;
+  description->compute = compute;
+  *out = reinterpret_cast<cublasLtMatmulDesc_t>(description);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
@@ -162,20 +198,26 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t to,
                                                     cublasLtMatmulPreferenceAttributes_t which, const void* value,
                                                     std::size_t) {
-  if (which == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES)
-    std::memcpy(&reinterpret_cast<Preference*>(to)->alignment, value, sizeof(std::uint32_t));
+  constexpr cublasLtMatmulPreferenceAttributes_t kAlignments[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  for (int i = 0; i < 4; ++i)
+    if (which == kAlignments[i])
+      std::memcpy(&reinterpret_cast<Preference*>(to)->alignment[i], value, sizeof(std::uint32_t));
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int,
                                               cublasLtMatmulHeuristicResult_t results[], int* count) {
   if (!consistent(*reinterpret_cast<Description*>(description), matrix(a), matrix(b), matrix(d)))
     return CUBLAS_STATUS_INVALID_VALUE;
   const Description& p = *reinterpret_cast<Description*>(description);
+  if (!types_are_listed(p, matrix(a), matrix(b), matrix(c), matrix(d))) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (p.epilogue != CUBLASLT_EPILOGUE_DEFAULT && p.scale == CUDA_R_64F) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const Algorithm algorithm{kMark, reinterpret_cast<Preference*>(preference)->alignment};
+  Algorithm algorithm{kMark, {}};
+  std::memcpy(algorithm.alignment, reinterpret_cast<Preference*>(preference)->alignment, sizeof algorithm.alignment);
   std::memcpy(&results[0].algo, &algorithm, sizeof algorithm);
   results[0].workspaceSize = 1024;
   *count = 1;
@@ -188,11 +230,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
                               std::size_t, cudaStream_t stream) {
   Algorithm algorithm{};
   std::memcpy(&algorithm, chosen, sizeof algorithm);
-  const auto all = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
-                   reinterpret_cast<std::uintptr_t>(c) | reinterpret_cast<std::uintptr_t>(d);
-  if (algorithm.mark != kMark || all % algorithm.alignment != 0 ||
-      reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
+  if (algorithm.mark != kMark || reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
     return CUBLAS_STATUS_INVALID_VALUE;
+  const void* addresses[] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i)
+    if (reinterpret_cast<std::uintptr_t>(addresses[i]) % algorithm.alignment[i] != 0)
+      return CUBLAS_STATUS_INVALID_VALUE;
   const auto& p = *reinterpret_cast<Description*>(description);
   const auto both = reinterpret_cast<std::uintptr_t>(p.bias) | reinterpret_cast<std::uintptr_t>(p.aux);
   if (both % 16 != 0 || p.aux_leading % 8 != 0) return CUBLAS_STATUS_INVALID_VALUE;
@@ -203,6 +246,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
   if (const char* log = std::getenv("EMULATED_CUDA_LOG"))
     if (std::FILE* file = std::fopen(log, "a")) {
       std::fprintf(file, "product with epilogue %d\n", static_cast<int>(p.epilogue));
+      std::fprintf(file, "operands of type %d, results of type %d\n", static_cast<int>(matrix(a_layout).type),
+                   static_cast<int>(matrix(d_layout).type));
       std::fclose(file);
     }
   auto* call = new Call{
@@ -212,7 +257,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
       stream,
       [](void* argument) {
         const auto* work = static_cast<Call*>(argument);
-        work->d.type == CUDA_R_64F ? multiply<double>(*work) : multiply<float>(*work);
+        multiply(*work);
         delete work;
       },
       call);

@@ -1,5 +1,5 @@
 /// \file The part of NVIDIA's driver that the plugin calls. What the device is can be set by environment variables:
-/// EMULATED_CUDA_VERSION, _DEVICES, _CAPABILITY, _MEMORY (MiB), and _FAULT: the kernel that fails.
+/// EMULATED_CUDA_VERSION, _DEVICES, _CAPABILITY, _MEMORY and _PINNED (MiB), and _FAULT: the kernel that fails.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -57,6 +57,32 @@ Used& used() {
   return one;
 }
 std::size_t total_bytes() { return static_cast<std::size_t>(number("EMULATED_CUDA_MEMORY", 1024)) << 20; }
+
+/// Pinned memory of the host; more than EMULATED_CUDA_PINNED MiB there is not.
+struct Pinned {
+  std::mutex mutex;
+  std::map<const void*, std::size_t> blocks;
+  std::size_t bytes = 0;
+};
+Pinned& pinned() {
+  static Pinned& one = *new Pinned;
+  return one;
+}
+bool pin(const void* at, std::size_t bytes) {
+  const std::lock_guard lock(pinned().mutex);
+  const auto most = static_cast<std::size_t>(number("EMULATED_CUDA_PINNED", 1024)) << 20;
+  if (!at || pinned().bytes + bytes > most || !pinned().blocks.emplace(at, bytes).second) return false;
+  pinned().bytes += bytes;
+  return true;
+}
+bool unpin(const void* at) {
+  const std::lock_guard lock(pinned().mutex);
+  const auto found = pinned().blocks.find(at);
+  if (found == pinned().blocks.end()) return false;
+  pinned().bytes -= found->second;
+  pinned().blocks.erase(found);
+  return true;
+}
 
 em::Queue* queue(CUstream stream) { return reinterpret_cast<em::Queue*>(stream); }
 
@@ -119,6 +145,10 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? capability / 10
            : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? capability % 10
            : which == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? kSharedMost
+           : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132  // an H200's
+           : which == CU_DEVICE_ATTRIBUTE_CLOCK_RATE                        ? 1'980'000
+           : which == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE                 ? 3'201'000
+           : which == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH           ? 6144
                                                                             : 0;
   return CUDA_SUCCESS;
 }
@@ -161,13 +191,22 @@ CUresult cuMemFree(CUdeviceptr at) {
 }
 CUresult cuMemHostAlloc(void** at, std::size_t bytes, unsigned) {
   *at = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (!pin(*at, bytes)) {
+    std::free(*at);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   std::memset(*at, 0xff, bytes);
   return CUDA_SUCCESS;
 }
 CUresult cuMemFreeHost(void* at) {
+  if (!unpin(at)) return CUDA_ERROR_INVALID_VALUE;
   std::free(at);
   return CUDA_SUCCESS;
 }
+CUresult cuMemHostRegister(void* at, std::size_t bytes, unsigned) {
+  return pin(at, bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+CUresult cuMemHostUnregister(void* at) { return unpin(at) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED; }
 CUresult cuMemHostGetDevicePointer(CUdeviceptr* at, void* host, unsigned) {
   *at = reinterpret_cast<CUdeviceptr>(host);
   return CUDA_SUCCESS;
@@ -198,7 +237,8 @@ CUresult cuStreamSynchronize(CUstream stream) {
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned) {
   em::enqueue(queue(stream), [=] {
     const auto* word = reinterpret_cast<const std::uint32_t*>(at);
-    while (static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) < 0) usleep(20);
+    while (em::failure() == 0 && static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) < 0)
+      usleep(20);
   });
   return state();
 }

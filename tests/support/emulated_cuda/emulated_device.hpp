@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "emulated_half.hpp"
+
 #define BALEEN_EMULATED 1
 
 /// Where a thread stands in its launch.

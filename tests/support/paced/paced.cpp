@@ -69,7 +69,9 @@ class Paced : public Transport {
                                                baleen_transport_flags_t flags) {
     const std::string path(settings.text("wraps"));
     BALEEN_TRY_ASSIGN(const baleen_transport_t table, load(host, path.empty() ? BALEEN_WRAPPED_DEFAULT : path));
-    const baleen_settings_t none{sizeof(baleen_settings_t), 0, nullptr, settings.seed(), abi(settings.folder())};
+    const baleen_settings_t none{
+        sizeof(baleen_settings_t), 0, nullptr, settings.seed(), abi(settings.folder()), settings.local_rank(),
+        settings.local_ranks()};
     void* wrapped = nullptr;
     need(table.create(host.get(), &none, rendezvous.get(), flags, &wrapped));
     return std::make_unique<Paced>(table, wrapped, rendezvous.rank(), settings.number("bandwidth"));

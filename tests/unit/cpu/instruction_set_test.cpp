@@ -7,20 +7,11 @@
 #include <tuple>
 #include <vector>
 
+#include "available_routines.hpp"
 #include "baleen/expression.h"
-#include "isa/routines.hpp"
 
 namespace baleen::cpu {
 namespace {
-
-std::vector<const Routines*> available() {
-  std::vector<const Routines*> out;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) out.push_back(&routines_avx2());
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw"))
-    out.push_back(&routines_avx512());
-  return out;
-}
 
 template <class T>
 std::vector<T> numbers(std::size_t count, std::uint64_t seed, double spread = 3) {
@@ -69,7 +60,7 @@ TYPED_TEST(InstructionSet, GivesTheSameBitsForEveryOpcode) {
     if (!plain) continue;
     ++opcodes;
     plain(wanted.data(), a.data(), b.data(), c.data(), 999);
-    for (const Routines* r : available()) {
+    for (const Routines* r : available_routines()) {
       this->of(*r).tile_op(opcode)(got.data(), a.data(), b.data(), c.data(), 999);
       EXPECT_TRUE(this->same_bits(got, wanted)) << r->name << ", opcode " << opcode;
     }
@@ -80,7 +71,7 @@ TYPED_TEST(InstructionSet, GivesBitsThatDoNotDependOnThePlaceInATile) {
   using T = TypeParam;
   const std::vector<T> a = numbers<T>(100, 4), b = numbers<T>(100, 5);
   std::vector<T> whole(100), part(100);
-  for (const Routines* r : available())
+  for (const Routines* r : available_routines())
     for (std::uint32_t opcode = 0; opcode < 128; ++opcode) {
       const TileOp<T> op = this->of(*r).tile_op(opcode);
       if (!op) continue;
@@ -95,7 +86,7 @@ TYPED_TEST(InstructionSet, GivesBitsThatDoNotDependOnThePlaceInATile) {
 TYPED_TEST(InstructionSet, DrawsTheSameRandomNumbers) {
   using T = TypeParam;
   std::vector<T> wanted(77), got(77);
-  for (const Routines* r : available()) {
+  for (const Routines* r : available_routines()) {
     this->of(routines_baseline()).uniform(wanted.data(), 0xfffffff0u, 77, 42, 7);
     this->of(*r).uniform(got.data(), 0xfffffff0u, 77, 42, 7);
     EXPECT_TRUE(this->same_bits(got, wanted)) << r->name;
@@ -120,19 +111,19 @@ std::vector<T> product(const RoutinesOf<T>& routines, const std::vector<T>& a, c
   for (Index i = 0; i < m; ++i)
     for (Index l = 0; l < k; ++l)
       standing[static_cast<std::size_t>(l * m + i)] = a[static_cast<std::size_t>(i * k + l)];
-  routines.pack_left(left.data(), columns_first ? standing.data() : a.data(), columns_first ? 1 : k,
+  routines.pack_left(left.data(), columns_first ? standing.data() : a.data(), Storage::kOwn, columns_first ? 1 : k,
                      columns_first ? m : 1, m, k, 0, 100);
-  routines.pack_left(left.data(), columns_first ? standing.data() : a.data(), columns_first ? 1 : k,
+  routines.pack_left(left.data(), columns_first ? standing.data() : a.data(), Storage::kOwn, columns_first ? 1 : k,
                      columns_first ? m : 1, m, k, 100, k);
   if (columns_first) {  // the same b, stored column by column, packed in two parts
     std::vector<T> turned(b.size());
     for (Index l = 0; l < k; ++l)
       for (Index j = 0; j < n; ++j)
         turned[static_cast<std::size_t>(j * k + l)] = b[static_cast<std::size_t>(l * n + j)];
-    routines.pack_right(packed, turned.data(), 1, k, k, n, 0, 37);
-    routines.pack_right(packed, turned.data(), 1, k, k, n, 37, k);
+    routines.pack_right(packed, turned.data(), Storage::kOwn, 1, k, k, n, 0, 37);
+    routines.pack_right(packed, turned.data(), Storage::kOwn, 1, k, k, n, 37, k);
   } else {
-    routines.pack_right(packed, b.data(), n, 1, k, n, 0, k);
+    routines.pack_right(packed, b.data(), Storage::kOwn, n, 1, k, n, 0, k);
   }
   GemmBlock<T> block{m, n, k, left_packed ? left.data() : a.data(), left_packed ? 0 : k, packed, c.data(), n, 1, false};
   if (columns_first) std::tie(block.c_row, block.c_column) = std::pair(Index{1}, m);
@@ -157,7 +148,7 @@ TYPED_TEST(InstructionSet, AgreesOnProductsAndRows) {
       for (Index l = 0; l < k; ++l) sum += static_cast<double>(a[i * k + l]) * static_cast<double>(b[l * n + j]);
       wanted[i * n + j] = static_cast<T>(sum);
     }
-  for (const Routines* r : available()) {
+  for (const Routines* r : available_routines()) {
     SCOPED_TRACE(r->name);
     for (const bool left_packed : {false, true})
       for (const bool columns_first : {false, true})
@@ -181,16 +172,21 @@ TYPED_TEST(InstructionSet, AgreesOnAttention) {
     T* scratch = memory.data();
     while (reinterpret_cast<std::uintptr_t>(scratch) % 64) ++scratch;
     std::vector<T> o(130 * 24), lse(130), dq(130 * 24), dk(140 * 24), dv(140 * 24);
-    const AttentionHead<T> head{
-        {q.data(), 24}, {k.data(), 24}, {v.data(), 24}, {o.data(), 24}, {lse.data(), 1}, {}, {}};
+    const auto in = [](const std::vector<T>& x, Index width) {
+      return InputRows{reinterpret_cast<const char*>(x.data()), width * Index{sizeof(T)}, Storage::kOwn};
+    };
+    const auto out = [](std::vector<T>& x, Index width) {
+      return OutputRows{reinterpret_cast<char*>(x.data()), width * Index{sizeof(T)}, Storage::kOwn};
+    };
+    const AttentionHead head{in(q, 24), in(k, 24), in(v, 24), out(o, 24), out(lse, 1), {}, {}};
     f.attention(s, head, 0, 130, scratch);
-    f.attention_grad(s, {head, {d_o.data(), 24}, {dq.data(), 24}, {dk.data(), 24}, {dv.data(), 24}}, false, scratch);
+    f.attention_grad(s, {head, in(d_o, 24), out(dq, 24), out(dk, 24), out(dv, 24)}, false, scratch);
     std::vector<T> all = o;
     for (const auto* part : {&lse, &dq, &dk, &dv}) all.insert(all.end(), part->begin(), part->end());
     return all;
   };
   const std::vector<T> wanted = compute(routines_baseline());
-  for (const Routines* r : available()) {
+  for (const Routines* r : available_routines()) {
     SCOPED_TRACE(r->name);
     this->expect_close(compute(*r), wanted);
   }

@@ -30,14 +30,22 @@ TEST(GeneratedKernel, KeepsDimensionsWhoseCoordinatesAreAskedFor) {
   EXPECT_EQ(simplified(kernel).shape.size(), 3u);
 }
 TEST(GeneratedKernel, PacksOnlyWhereNeighboursLieTogether) {
-  EXPECT_TRUE(sum_of({2, 4}, {{4, 1}, {0, 0}, {4, 1}}).packs());
-  EXPECT_TRUE(sum_of({2, 4}, {{4, 1}, {0, 1}, {4, 1}}).packs()) << "a bias";
-  EXPECT_TRUE(sum_of({2, 4}, {{4, 1}, {1, 0}, {8, 1}}).packs()) << "one value per row";
-  EXPECT_FALSE(sum_of({2, 4}, {{4, 1}, {5, 1}, {4, 1}}).packs()) << "the second row begins between";
-  EXPECT_FALSE(sum_of({2, 4}, {{4, 1}, {1, 2}, {4, 1}}).packs()) << "transposed";
-  EXPECT_FALSE(sum_of({5}, {{1}, {1}, {1}}).packs()) << "not a multiple of the pack";
-  EXPECT_FALSE(sum_of({4}, {{1}, {1}, {0}}).packs());
-  EXPECT_FALSE(sum_of({}, {{}, {}, {}}).packs());
+  EXPECT_EQ(sum_of({2, 4}, {{4, 1}, {0, 0}, {4, 1}}).pack(), 4);
+  EXPECT_EQ(sum_of({2, 4}, {{4, 1}, {0, 1}, {4, 1}}).pack(), 4) << "a bias";
+  EXPECT_EQ(sum_of({2, 4}, {{4, 1}, {1, 0}, {8, 1}}).pack(), 4) << "one value per row";
+  EXPECT_EQ(sum_of({2, 4}, {{4, 1}, {5, 1}, {4, 1}}).pack(), 0) << "the second row begins between";
+  EXPECT_EQ(sum_of({2, 4}, {{4, 1}, {1, 2}, {4, 1}}).pack(), 0) << "transposed";
+  EXPECT_EQ(sum_of({5}, {{1}, {1}, {1}}).pack(), 0) << "not a multiple of the pack";
+  EXPECT_EQ(sum_of({4}, {{1}, {1}, {0}}).pack(), 0);
+  EXPECT_EQ(sum_of({}, {{}, {}, {}}).pack(), 0);
+}
+TEST(GeneratedKernel, PacksEightWhereAnyElementHas16Bits) {
+  auto kernel = sum_of({2, 16}, {{16, 1}, {0, 0}, {16, 1}});
+  EXPECT_EQ(kernel.pack(), 4);
+  kernel.inputs[1].dtype = BALEEN_BF16;
+  EXPECT_EQ(kernel.pack(), 8);
+  kernel.outputs[0].stride = {20, 1};
+  EXPECT_EQ(kernel.pack(), 4) << "the second row begins between";
 }
 TEST(GeneratedKernel, IsTheSameTextForTheSameShapes) {
   const auto kernel = sum_of({8}, {{1}, {1}, {1}});
@@ -73,11 +81,12 @@ GeneratedKernel everything(bool wide) {
   for (std::uint32_t dtype = BALEEN_F32; dtype <= BALEEN_U8; ++dtype)
     kernel.code.push_back({BALEEN_X_ROUND, 0, dtype, 0, 0});
   kernel.shape = {{4, 9, {{0, 0, 1}, {1, 6, 3}}, 2}, {8, 8, {}, 0}};
-  const baleen_dtype_t dtypes[] = {BALEEN_F32, BALEEN_F64, BALEEN_I32, BALEEN_I64, BALEEN_U8};
-  kernel.inputs = {{wide ? BALEEN_F64 : BALEEN_F32, {8, 1}}, {BALEEN_I64, {0, 0}}};
+  const baleen_dtype_t dtypes[] = {BALEEN_F32, BALEEN_F64, BALEEN_I32, BALEEN_I64, BALEEN_U8, BALEEN_BF16, BALEEN_F16};
+  kernel.inputs = {
+      {wide ? BALEEN_F64 : BALEEN_F32, {8, 1}}, {BALEEN_I64, {0, 0}}, {BALEEN_BF16, {8, 1}}, {BALEEN_F16, {0, 1}}};
   for (std::size_t i = 0; i < kernel.code.size(); ++i) {
     kernel.results.push_back(static_cast<std::int64_t>(i));
-    kernel.outputs.push_back({dtypes[i % 5], {8, 1}});
+    kernel.outputs.push_back({dtypes[i % 7], {8, 1}});
   }
   return kernel;
 }

@@ -10,7 +10,8 @@ namespace {
 
 TEST(Geometry, OfRowsHasWholeWarps) {
   EXPECT_EQ(block_per_row(7, 1).threads, 32u);
-  EXPECT_EQ(block_per_row(7, 768).threads, 256u);
+  EXPECT_EQ(block_per_row(7, 768).threads, 192u);
+  EXPECT_EQ(block_per_row(7, 768, 8).threads, 96u);
   EXPECT_EQ(block_per_row(7, 1 << 20).threads, 1024u);
   EXPECT_EQ(block_per_row(7, 768).blocks, 7);
 }
@@ -35,7 +36,7 @@ TEST(Geometry, OfReductionsHasAtMost1024Blocks) {
 TEST(Geometry, OfNormGradientsNeverHasNoBlock) {
   EXPECT_EQ(norm_grad_blocks(0), 1);
   EXPECT_EQ(norm_grad_blocks(9), 2);
-  EXPECT_EQ(norm_grad_blocks(1 << 20), 256);
+  EXPECT_EQ(norm_grad_blocks(1 << 20), 1024);
 }
 /// Attention's tiles of the usual widths let two blocks live on a multiprocessor of 227 KiB.
 TEST(Geometry, OfAttentionFits) {

@@ -51,6 +51,7 @@ class Counting : public OpenTransport {
 
   bool allocates() const override { return false; }
   bool registers() const override { return true; }
+  bool takes(std::string_view) const override { return false; }
   Result<void*> allocate(std::uint64_t) override { return internal("asked for memory though it has none"); }
   void release(void*) override { ADD_FAILURE() << "released what it never gave"; }
   Status register_arena(void* base, std::uint64_t bytes) override {

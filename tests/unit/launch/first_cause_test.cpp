@@ -24,15 +24,15 @@ TEST(FirstCause, IsNoneInAGoodRun) {
 
 TEST(FirstCause, NamesTheRankWithWhatItDid) {
   FirstCause cause(Topology(3));
-  cause.failed(1, {invalid("bad value", "a.lua:1:2"), {12, "backward", 7, 2}});
-  EXPECT_EQ(told(cause), "rank 1, step 12, backward, collective 7 begun, peer 2: a.lua:1:2: bad value");
+  cause.failed(1, {invalid("bad value", "a.lua:1:2"), {12, "backward", 7}});
+  EXPECT_EQ(told(cause), "rank 1, step 12, backward, collective 7 begun: a.lua:1:2: bad value");
   EXPECT_EQ(cause.outcome().status.error().code, BALEEN_INVALID);
 }
 
 TEST(FirstCause, TellsHowFarAllWereWhoFailedAlike) {
   FirstCause cause(Topology(2));
-  cause.failed(1, {invalid("bad value", "a.lua:1:2"), {12, "training", 7, -1}});
-  cause.failed(0, {invalid("bad value", "a.lua:1:2"), {12, "evaluating", 7, -1}});
+  cause.failed(1, {invalid("bad value", "a.lua:1:2"), {12, "training", 7}});
+  cause.failed(0, {invalid("bad value", "a.lua:1:2"), {12, "evaluating", 7}});
   EXPECT_EQ(told(cause), "step 12, collective 7 begun: a.lua:1:2: bad value");
 }
 
@@ -89,7 +89,7 @@ TEST(FirstCause, IsNotALostPeerIfAnythingElseHappened) {
   FirstCause cause(Topology(3));
   cause.failed(0, lost());
   EXPECT_EQ(told(cause), "rank 0: a peer is lost");
-  cause.killed(2, SIGTERM, {3, "", -1, -1});
+  cause.killed(2, SIGTERM, {3, "", -1});
   cause.failed(1, lost());
   EXPECT_EQ(told(cause), "rank 2, step 3: killed by SIGTERM");
   EXPECT_EQ(cause.outcome().status.error().code, BALEEN_PEER_LOST);

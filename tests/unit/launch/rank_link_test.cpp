@@ -159,7 +159,7 @@ TEST(RankLink, SaysWhyItFailsAndThatItIsDone) {
   const auto failure = failure_from(launcher.hear(MessageKind::fail).value);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->error.text(), "train.lua:3:5: bad value");
-  EXPECT_EQ(failure->moment, (Moment{4, "forward", -1, -1}));
+  EXPECT_EQ(failure->moment, (Moment{4, "forward", -1}));
   link->finish();
   launcher.hear(MessageKind::done);
 }

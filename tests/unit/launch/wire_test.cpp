@@ -51,7 +51,7 @@ TEST(Wire, RefusesForeignBytes) {
 TEST(Wire, CarriesPlacesMomentsAndFailures) {
   const Place place{3, 4, 1, 2, "node7", 12, 1, {0, 0, 1, 1}};
   EXPECT_EQ(*place_from(to_bytes(place)), place);
-  const Moment moment{12, "backward", 77, 2};
+  const Moment moment{12, "backward", 77};
   EXPECT_EQ(*moment_from(to_bytes(moment)), moment);
   Failure failure;
   failure.error = invalid("bad value", "train.lua:3:5");
@@ -66,7 +66,7 @@ TEST(Wire, CarriesPlacesMomentsAndFailures) {
 }
 
 TEST(Wire, CarriesTheEndOfARank) {
-  const RankEnd end{9, true, false, true, {12, "backward", 77, 2}};
+  const RankEnd end{9, true, false, true, {12, "backward", 77}};
   EXPECT_EQ(*rank_end_from(to_bytes(end)), end);
   EXPECT_FALSE(rank_end_from(to_bytes(end).substr(1)));
 }

@@ -144,6 +144,7 @@ other = false
 paths = ["mine", "/opt/x.so"]
 [memory]
 activations_mb = 0.5
+pinned_mb = 2
 [[plan]]
 strategy = "split"
 stage = 2
@@ -170,6 +171,9 @@ strategy = "again"
   ASSERT_TRUE(manifest.activations);
   EXPECT_EQ(manifest.activations->bytes, 1u << 19);
   EXPECT_EQ(manifest.activations->where, "/etc/c.toml:21:18");
+  ASSERT_TRUE(manifest.pinned);
+  EXPECT_EQ(manifest.pinned->bytes, 2u << 20);
+  EXPECT_EQ(manifest.pinned->where, "/etc/c.toml:22:13");
   ASSERT_TRUE(manifest.plan);
   ASSERT_EQ(manifest.plan->size(), 2u);
   EXPECT_EQ(manifest.plan->at(0).plugin, "split");

@@ -108,10 +108,11 @@ Job affine_job(std::int64_t batch) {
 
 Result<TrainGraph> train_graph(Job job) {
   BALEEN_TRY(fuse_kinds(job.train));
-  BALEEN_TRY_ASSIGN(const auto gradients, differentiate_loss(job.train, job));
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (gradients[i] != kNone) job.train.set_output("gradient." + job.parameters[i].name, gradients[i]);
-  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, gradients, plugins()));
+  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(job.train, job));
+  for (std::size_t i = 0; i < gradients.all.size(); ++i)
+    if (const ValueId g = gradients.all[i].gradient; g != kNone)
+      job.train.set_output("gradient." + job.parameters[i].name, g);
+  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, std::move(gradients), plugins()));
   job.train.remove_dead();
   BALEEN_TRY(verify(job.train));
   return TrainGraph{std::move(job.train), std::move(update)};

@@ -95,19 +95,24 @@ Numbers numbers_for(const Shape& shape) {
   return numbers;
 }
 
-/// What a rank has of `y` in the end.
-Numbers run_rank(const Graph& graph, Communicator& communicator) {
+/// What a rank has of `y` in the end. `piece_bytes`: of staged collectives; 0: they are not.
+Numbers run_rank(const Graph& graph, Communicator& communicator, std::uint64_t piece_bytes) {
   const auto device = make_device(CPU, {{"threads", "1"}});
   auto scheduled = test::scheduled(graph, 1);
   if (!scheduled) throw std::runtime_error(scheduled.error().text());
   CompileOptions options;
   options.at = communicator.at();
   options.poison = true;
+  options.staged_piece_bytes = piece_bytes;
   auto program = Program::compile(*std::move(scheduled), *device, {}, options);
   if (!program) throw std::runtime_error(program.error().text());
   auto arena = Arena::create_shared(*device, communicator, program->memory().arena_bytes);
   program->bind(nullptr, arena->base());
-  if (auto status = program->connect(communicator, "test"); !status) throw std::runtime_error(status.error().text());
+  Result<std::unique_ptr<Staging>> staging = std::unique_ptr<Staging>();
+  if (piece_bytes > 0) staging = Staging::create(*device, communicator, program->staging());
+  if (!staging) throw std::runtime_error(staging.error().text());
+  if (auto status = program->connect(communicator, "test", staging->get()); !status)
+    throw std::runtime_error(status.error().text());
   for (const Port& port : program->inputs()) {
     const Numbers numbers = numbers_for(port.type.shape);
     std::memcpy(program->address(port), numbers.data(), port.bytes);
@@ -119,31 +124,35 @@ Numbers run_rank(const Graph& graph, Communicator& communicator) {
   return result;
 }
 
-void travel(Journey& journey) {
+void travel(Journey& journey, std::uint64_t piece_bytes = 0) {
   const Graph graph = graph_of(journey);
   SCOPED_TRACE(text_of(journey));
   const auto descriptor = baleen::read_descriptor(LOOPBACK);
   const auto ranks = static_cast<std::int32_t>(rank_count(journey.mesh));
   SharedRendezvous rendezvous;
-  EXPECT_EQ(run_bodies(As::kThreads, ranks,
-                       [&](std::int32_t rank) {
-                         const auto settings = SettingsStorage::build(*descriptor, {}, {7, "", "test"});
-                         const auto plugin = Plugin::open(*descriptor, Log());
-                         const baleen_rendezvous_t own = rendezvous.of(rank, ranks);
-                         const auto communicator =
-                             Communicator::create(*plugin, *settings->get(), own, journey.mesh, {true});
-                         if (!communicator) throw std::runtime_error(communicator.error().text());
-                         expect(run_rank(graph, **communicator) == numbers_for(journey.shape), "another value");
-                       }),
-            "");
+  EXPECT_EQ(
+      run_bodies(As::kThreads, ranks,
+                 [&](std::int32_t rank) {
+                   const auto settings = SettingsStorage::build(*descriptor, {}, {7, "", "test"});
+                   const auto plugin = Plugin::open(*descriptor, Log());
+                   const baleen_rendezvous_t own = rendezvous.of(rank, ranks);
+                   const auto communicator = Communicator::create(*plugin, *settings->get(), own, journey.mesh, {true});
+                   if (!communicator) throw std::runtime_error(communicator.error().text());
+                   expect(run_rank(graph, **communicator, piece_bytes) == numbers_for(journey.shape), "another value");
+                 }),
+      "");
 }
 
-TEST(Exchange, BringsBackWhatWentFromLayoutToLayout) {
+class Exchange : public testing::TestWithParam<std::uint64_t> {};
+/// Not staged; pieces of some elements; whole.
+INSTANTIATE_TEST_SUITE_P(InPieces, Exchange, testing::Values(0, 64, 4 << 20), testing::PrintToStringParamName());
+
+TEST_P(Exchange, BringsBackWhatWentFromLayoutToLayout) {
   std::map<std::string, int> carried;
   for (std::uint64_t seed = 0; seed < 500 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Journey journey = random_journey(seed);
-    travel(journey);
+    travel(journey, GetParam());
     for (const std::string& step : journey.steps) ++carried[step];
   }
   for (int c = 0; c <= static_cast<int>(CollectiveOp::take_at); ++c)

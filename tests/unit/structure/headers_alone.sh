@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Each header compiles alone. Usage: headers_alone.sh FOLDER INCLUDE-PATH C-COMPILER CXX-COMPILER [compiler arguments]
-# A .h is compiled as C11 and as C++20, a .hpp as C++20. Exits with 77 (skipped) where a compiler is missing.
+# A .h is compiled as C11 and as C++20, a .hpp as C++20; not those which a source of the same name includes first, for the
+# build shows as much. Exits with 77 (skipped) where a compiler is missing.
 set -euo pipefail
 
 folder=$(realpath "$1") include_path=$(realpath "$2") c_compiler=$3 cxx_compiler=$4
@@ -12,7 +13,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 flags=(-fsyntax-only -Wall -Wextra -Wpedantic -Werror -I"$include_path")
-failed=0 count=0
+failed=0 count=0 shown=0
 
 # compile COMPILER SUFFIX HEADER FLAGS...: a source with one line, that includes the header.
 compile() {
@@ -23,12 +24,19 @@ compile() {
   count=$((count + 1))
 }
 
+# shown_by_build HEADER: whether the first thing that its source includes is this header.
+shown_by_build() {
+  local source=${1%.*}.cpp
+  [ -f "$source" ] && [ "$(grep -m1 '^#include' "$source")" = "#include \"${1#"$include_path"/}\"" ]
+}
+
 while IFS= read -r header; do
+  if shown_by_build "$header"; then shown=$((shown + 1)); continue; fi
   case "$header" in
     *.h) compile "$c_compiler" c "$header" -std=c11 "${flags[@]}" ;;&
     *) compile "$cxx_compiler" cpp "$header" -std=c++20 "${flags[@]}" "$@" ;;
   esac
 done < <(find "$folder" -name '*.h' -o -name '*.hpp' | sort)
 
-echo "$count compilations, $failed failed"
-[ "$count" -gt 0 ] && [ "$failed" -eq 0 ]
+echo "$count compilations, $failed failed; $shown headers come first in their own sources"
+[ $((count + shown)) -gt 0 ] && [ "$failed" -eq 0 ]

@@ -61,7 +61,7 @@ void hide_future(T* scores, Index columns, Index keys, Index visible) {
 }
 
 template <class T>
-void hide_others(T* scores, const AttentionHead<T>& head, Index begin, Index rows, Index key, Index keys) {
+void hide_others(T* scores, const AttentionHead& head, Index begin, Index rows, Index key, Index keys) {
   for (Index j = 0; j < keys; ++j) {
     const std::int32_t id = *head.ids_k.at(key + j);
     for (Index i = 0; i < rows; ++i)
@@ -122,7 +122,7 @@ void rescale(const Block<T>& b, Index rows, Index padded) {
 }
 
 template <class T>
-void load_queries(const AttentionShape& s, const AttentionHead<T>& head, const Block<T>& b, Index begin, Index rows,
+void load_queries(const AttentionShape& s, const AttentionHead& head, const Block<T>& b, Index begin, Index rows,
                   Index columns, Index padded) {
   pack_transposed(b.q, kBlock, head.q, begin, rows, columns, s.width, static_cast<T>(s.scale));
   for (Index i = 0; i < columns; ++i) {
@@ -134,7 +134,7 @@ void load_queries(const AttentionShape& s, const AttentionHead<T>& head, const B
 
 // `columns` rounds the rows up to the lanes.
 template <class T>
-void store_rows(const AttentionShape& s, const AttentionHead<T>& head, const Block<T>& b, Index begin, Index rows,
+void store_rows(const AttentionShape& s, const AttentionHead& head, const Block<T>& b, Index begin, Index rows,
                 Index columns) {
   const Index padded = round_up(s.width, kLanes<T>);
   alignas(64) T lse[kBlock];
@@ -143,9 +143,11 @@ void store_rows(const AttentionShape& s, const AttentionHead<T>& head, const Blo
   for (Index i = 0; i < rows; ++i) {
     const bool any = b.total[i] != T(0);
     const T factor = any ? T(1) / b.total[i] : T(0);
-    T* out = head.o.at(begin + i);
-    for (Index e = 0; e < s.width; ++e) out[e] = b.sum[i * padded + e] * factor;
-    *head.lse.at(begin + i) = any ? b.peak[i] + lse[i] : -static_cast<T>(__builtin_inf());
+    T* const sum = b.sum + i * padded;
+    for (Index e = 0; e < s.width; ++e) sum[e] *= factor;
+    unpack(head.o.at(begin + i), head.o.storage, sum, s.width);
+    const T logarithm = any ? b.peak[i] + lse[i] : -static_cast<T>(__builtin_inf());
+    unpack(head.lse.at(begin + i), head.lse.storage, &logarithm, 1);
   }
 }
 
@@ -179,8 +181,7 @@ void add_values(const AttentionShape& s, const Block<T>& b, const T* v, const Pa
 }
 
 template <class T>
-void attend(const AttentionShape& s, const AttentionHead<T>& head, const Block<T>& b, Index begin, Index rows,
-            bool kept) {
+void attend(const AttentionShape& s, const AttentionHead& head, const Block<T>& b, Index begin, Index rows, bool kept) {
   const Index columns = round_up(rows, kLanes<T>), padded = round_up(s.width, kLanes<T>);
   load_queries(s, head, b, begin, rows, columns, padded);
   const Index seen = begin + rows - 1 + s.reach < s.keys ? begin + rows - 1 + s.reach : s.keys;
@@ -192,8 +193,8 @@ void attend(const AttentionShape& s, const AttentionHead<T>& head, const Block<T
       pack(b.k, head.k, key, at.keys, s.width, padded);
       pack(b.v, head.v, key, at.keys, s.width, padded);
       const Index rest = seen - key - at.keys, next = rest < kBlock ? rest : kBlock;
-      prefetch(head.k, key + at.keys, next, s.width);
-      prefetch(head.v, key + at.keys, next, s.width);
+      prefetch<T>(head.k, key + at.keys, next, s.width);
+      prefetch<T>(head.v, key + at.keys, next, s.width);
     }
     score(s, b, k, at, columns, visible);
     if (at.keys > visible) hide_future(b.scores, columns, at.keys, visible);
@@ -206,7 +207,7 @@ void attend(const AttentionShape& s, const AttentionHead<T>& head, const Block<T
 }
 
 template <class T>
-void attention(const AttentionShape& s, const AttentionHead<T>& head, Index begin, Index end, T* memory) {
+void attention(const AttentionShape& s, const AttentionHead& head, Index begin, Index end, T* memory) {
   const Block<T> b = lay_out(s, memory);
   const bool kept = end - begin > kBlock;
   if (kept) {

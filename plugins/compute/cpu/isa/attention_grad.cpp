@@ -48,15 +48,17 @@ Workspace<T> lay_out(const AttentionShape& s, T* at) {
   return w;
 }
 
+// Adds only where T itself is stored.
 template <class T>
-void unpack(Rows<T> out, const T* in, Index first, Index count, Index width, Index padded, bool add) {
+void give(OutputRows out, const T* in, Index first, Index count, Index width, Index padded, bool add) {
   for (Index j = 0; j < count; ++j) {
-    T* to = out.at(first + j);
     const T* from = in + j * padded;
-    if (add)
-      for (Index e = 0; e < width; ++e) to[e] += from[e];
-    else
-      for (Index e = 0; e < width; ++e) to[e] = from[e];
+    if (!add) {
+      unpack(out.at(first + j), out.storage, from, width);
+      continue;
+    }
+    T* to = reinterpret_cast<T*>(out.at(first + j));
+    for (Index e = 0; e < width; ++e) to[e] += from[e];
   }
 }
 
@@ -78,7 +80,7 @@ Index seen_by(const AttentionShape& s, const Pair& at, Index i) {
 
 // Scores of pairs with other ids become -inf.
 template <class T>
-void hide_others(const AttentionHead<T>& head, T* scores, const Pair& at) {
+void hide_others(const AttentionHead& head, T* scores, const Pair& at) {
   for (Index i = 0; i < at.queries; ++i) {
     const std::int32_t id = *head.ids_q.at(at.query + i);
     for (Index j = 0; j < at.keys; ++j)
@@ -89,13 +91,14 @@ void hide_others(const AttentionHead<T>& head, T* scores, const Pair& at) {
 // p and ds of one pair from scores (in p) and do v^T (in ds). What a query does not see was perhaps not computed: it
 // becomes 0.
 template <class T>
-void differentiate(const AttentionShape& s, const AttentionHead<T>& head, const Workspace<T>& w, const Pair& at) {
+void differentiate(const AttentionShape& s, const AttentionHead& head, const Workspace<T>& w, const Pair& at) {
   const T scale = static_cast<T>(s.scale);
   const Vector<T> zero{};
   if (head.ids_q.data) hide_others(head, w.p, at);
   for (Index i = 0; i < at.queries; ++i) {
     T *p = w.p + i * kBlock, *ds = w.ds + i * kBlock;
-    const T lse = *head.lse.at(at.query + i), delta = w.delta[at.query + i];
+    const T lse = with_stored<T>(head.lse.at(at.query + i), head.lse.storage, [](auto* x) { return one_as<T>(x); });
+    const T delta = w.delta[at.query + i];
     // Of a query that sees nothing lse is -inf; +inf makes its probabilities 0.
     const T base = lse == -static_cast<T>(__builtin_inf()) ? static_cast<T>(__builtin_inf()) : lse;
     const Index end = seen_by(s, at, i);
@@ -114,16 +117,16 @@ void differentiate(const AttentionShape& s, const AttentionHead<T>& head, const 
   }
 }
 
+// Through dq, which is not needed yet: o is packed there.
 template <class T>
-void compute_delta(const AttentionShape& s, const AttentionGradHead<T>& head, T* delta) {
+void compute_delta(const AttentionShape& s, const AttentionGradHead& head, const Workspace<T>& w) {
+  const Index padded = round_up(s.width, kLanes<T>);
+  const OutputRows o = head.forward.o;
+  pack(w.dq, {o.data, o.stride, o.storage}, 0, s.queries, s.width, padded);
   for (Index i = 0; i < s.queries; ++i) {
-    const T *o = head.forward.o.at(i), *d_o = head.d_o.at(i);
-    T sum = 0;
     Vector<T> sums{};
-    Index e = 0;
-    for (; e + kLanes<T> <= s.width; e += kLanes<T>) sums += load(o + e) * load(d_o + e);
-    for (; e < s.width; ++e) sum += o[e] * d_o[e];
-    delta[i] = sum_lanes<T>(sums) + sum;
+    for (Index e = 0; e < padded; e += kLanes<T>) sums += load(w.dq + i * padded + e) * load(w.d_o + i * padded + e);
+    w.delta[i] = sum_lanes<T>(sums);
   }
 }
 
@@ -188,7 +191,7 @@ class Products {
 
 // What one block of keys gives to dq, dk and dv through all queries that see it.
 template <class T>
-void add_block(const AttentionShape& s, const AttentionHead<T>& head, const Workspace<T>& w, Index key, Index keys) {
+void add_block(const AttentionShape& s, const AttentionHead& head, const Workspace<T>& w, Index key, Index keys) {
   const Index padded = round_up(s.width, kLanes<T>);
   const Index first = key >= s.reach ? (key - s.reach + 1) / kBlock * kBlock : 0;
   for (Index query = first; query < s.queries; query += kBlock) {
@@ -205,26 +208,26 @@ void add_block(const AttentionShape& s, const AttentionHead<T>& head, const Work
 }
 
 template <class T>
-void attention_grad(const AttentionShape& s, const AttentionGradHead<T>& head, bool add, T* memory) {
+void attention_grad(const AttentionShape& s, const AttentionGradHead& head, bool add, T* memory) {
   const Workspace<T> w = lay_out(s, memory);
   const Index padded = round_up(s.width, kLanes<T>);
   pack(w.q, head.forward.q, 0, s.queries, s.width, padded);
   pack(w.d_o, head.d_o, 0, s.queries, s.width, padded);
+  compute_delta(s, head, w);
   clear(w.dq, s.queries * padded);
-  compute_delta(s, head, w.delta);
   for (Index key = 0; key < s.keys; key += kBlock) {
     const Index keys = s.keys - key < kBlock ? s.keys - key : kBlock, columns = round_up(keys, kLanes<T>);
     pack(w.k, head.forward.k, key, keys, s.width, padded);
     const T scale = static_cast<T>(s.scale);
-    pack_transposed(w.k_transposed, kBlock, {w.k, padded}, 0, keys, columns, s.width, scale);
+    pack_transposed(w.k_transposed, kBlock, rows_of(w.k, padded), 0, keys, columns, s.width, scale);
     pack_transposed(w.v_transposed, kBlock, head.forward.v, key, keys, columns, s.width, T(1));
     clear(w.dk, keys * padded);
     clear(w.dv, keys * padded);
     add_block(s, head.forward, w, key, keys);
-    unpack(head.dk, w.dk, key, keys, s.width, padded, add);
-    unpack(head.dv, w.dv, key, keys, s.width, padded, add);
+    give(head.dk, w.dk, key, keys, s.width, padded, add);
+    give(head.dv, w.dv, key, keys, s.width, padded, add);
   }
-  unpack(head.dq, w.dq, 0, s.queries, s.width, padded, false);
+  give(head.dq, w.dq, 0, s.queries, s.width, padded, false);
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "stored.hpp"
 #include "tables.hpp"
 
 namespace baleen::cpu::BALEEN_CPU_ISA {
@@ -30,28 +31,52 @@ template <class T>
 struct Copied {
   typedef T type __attribute__((vector_size(kCopied * sizeof(T)), aligned(sizeof(T)), may_alias));
 };
+template <class T>
+BALEEN_INLINE void copy_some(T* to, const T* from) {
+  *reinterpret_cast<typename Copied<T>::type*>(to) = *reinterpret_cast<const typename Copied<T>::type*>(from);
+}
+BALEEN_INLINE void copy_some(float* to, const Bf16* from) {
+  const auto bits = *reinterpret_cast<const typename Copied<uint16_t>::type*>(from);
+  *reinterpret_cast<typename Copied<uint32_t>::type*>(to) =
+      __builtin_convertvector(bits, typename Copied<uint32_t>::type) << 16;
+}
+BALEEN_INLINE void copy_some(float* to, const Fp16* from) {
+#if defined(__AVX512F__)
+  _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#else
+  for (Index i = 0; i < kCopied; ++i) to[i] = widened_one(from[i]);
+#endif
+}
 
 // Depth [first, last) of rows in slivers as high as the tile: sliver[k][row], zeros beyond the last row. Where a row's
 // neighbour is the next element, all rows pass together, so that memory is read along its lines. There, what a copy
 // writes beyond its sliver's rows is written again by the next depth, and at the last depth nothing is.
-template <class T>
-void pack_left(T* out, const T* a, Index a_row, Index a_column, Index rows, Index depth, Index first, Index last) {
+template <class T, class Stored>
+void pack_left_of(T* out, const Stored* a, Index a_row, Index a_column, Index rows, Index depth, Index first,
+                  Index last) {
   const Index step = sliver_step<T>(depth), whole = a_row == 1 ? rows / kBlockRows * kBlockRows : 0;
   for (Index k = first; k < last && whole > 0; ++k) {
-    const T* from = a + k * a_column;
+    const Stored* from = a + k * a_column;
     T* to = out + k * kBlockRows;
     Index r = 0;
     if (k + 1 < last)
-      for (; r + kCopied <= whole; r += kBlockRows, to += step)
-        *reinterpret_cast<typename Copied<T>::type*>(to) = *reinterpret_cast<const typename Copied<T>::type*>(from + r);
+      for (; r + kCopied <= whole; r += kBlockRows, to += step) copy_some(to, from + r);
     for (; r < whole; r += kBlockRows, to += step)
 #pragma GCC unroll 8
-      for (Index i = 0; i < kBlockRows; ++i) to[i] = from[r + i];
+      for (Index i = 0; i < kBlockRows; ++i) to[i] = one_as<T>(from + r + i);
   }
   for (Index r = whole; r < rows; r += kBlockRows)
     for (Index k = first; k < last; ++k)
       for (Index i = 0; i < kBlockRows; ++i)
-        out[r / kBlockRows * step + k * kBlockRows + i] = r + i < rows ? a[(r + i) * a_row + k * a_column] : T(0);
+        out[r / kBlockRows * step + k * kBlockRows + i] =
+            r + i < rows ? one_as<T>(a + (r + i) * a_row + k * a_column) : T(0);
+}
+
+template <class T>
+void pack_left(T* out, const void* a, Storage storage, Index a_row, Index a_column, Index rows, Index depth,
+               Index first, Index last) {
+  with_stored<T>(static_cast<const char*>(a), storage,
+                 [=](auto* from) { pack_left_of(out, from, a_row, a_column, rows, depth, first, last); });
 }
 
 /// Lanes of a where the distance's bit is not set in the lane, else those of b that lie the distance before; and the
@@ -82,23 +107,23 @@ BALEEN_INLINE void transpose_step(Vector<T>* rows) {
 }
 
 /// As many rows of as many elements: to[j][i] = from[i][j].
-template <class T>
-BALEEN_INLINE void transpose_square(T* to, Index to_row, const T* from, Index from_row) {
+template <class T, class Stored>
+BALEEN_INLINE void transpose_square(T* to, Index to_row, const Stored* from, Index from_row) {
   Vector<T> rows[kLanes<T>];
 #pragma GCC unroll 16
-  for (Index i = 0; i < kLanes<T>; ++i) rows[i] = load(from + i * from_row);
+  for (Index i = 0; i < kLanes<T>; ++i) rows[i] = load_as<T>(from + i * from_row);
   transpose_step<T, kLanes<T> / 2>(rows);
 #pragma GCC unroll 16
   for (Index i = 0; i < kLanes<T>; ++i) store(to + i * to_row, rows[i]);
 }
 
 // Depth [first, last) of columns [0, width) of one panel: panel[k][column], zeros beyond the last column.
-template <class T>
-void pack_panel(T* out, const T* b, Index b_row, Index b_column, Index first, Index last, Index width) {
+template <class T, class Stored>
+void pack_panel(T* out, const Stored* b, Index b_row, Index b_column, Index first, Index last, Index width) {
   if (width == kWidth<T> && b_column == 1) {
     for (Index k = first; k < last; ++k)
 #pragma GCC unroll 8
-      for (Index v = 0; v < kWidth<T>; v += kLanes<T>) store(out + k * kWidth<T> + v, load(b + k * b_row + v));
+      for (Index v = 0; v < kWidth<T>; v += kLanes<T>) store(out + k * kWidth<T> + v, load_as<T>(b + k * b_row + v));
     return;
   }
   if (kRegisterBytes == 64 && width == kWidth<T> && b_row == 1)
@@ -106,16 +131,20 @@ void pack_panel(T* out, const T* b, Index b_row, Index b_column, Index first, In
       for (Index v = 0; v < kWidth<T>; v += kLanes<T>)
         transpose_square(out + first * kWidth<T> + v, kWidth<T>, b + first + v * b_column, b_column);
   for (Index j = 0; j < kWidth<T>; ++j)
-    for (Index k = first; k < last; ++k) out[k * kWidth<T> + j] = j < width ? b[k * b_row + j * b_column] : T(0);
+    for (Index k = first; k < last; ++k)
+      out[k * kWidth<T> + j] = j < width ? one_as<T>(b + k * b_row + j * b_column) : T(0);
 }
 
 template <class T>
-void pack_right(T* out, const T* b, Index b_row, Index b_column, Index depth, Index columns, Index first, Index last) {
+void pack_right(T* out, const void* b, Storage storage, Index b_row, Index b_column, Index depth, Index columns,
+                Index first, Index last) {
   constexpr Index kAtOnce = 16;  // of depth, so that what is written stays close whichever way the columns lie
-  for (Index k = first; k < last; k += kAtOnce)
-    for (Index j = 0; j < columns; j += kWidth<T>)
-      pack_panel(out + j / kWidth<T> * panel_step<T>(depth), b + j * b_column, b_row, b_column, k,
-                 k + kAtOnce < last ? k + kAtOnce : last, columns - j < kWidth<T> ? columns - j : kWidth<T>);
+  with_stored<T>(static_cast<const char*>(b), storage, [=](auto* from) {
+    for (Index k = first; k < last; k += kAtOnce)
+      for (Index j = 0; j < columns; j += kWidth<T>)
+        pack_panel(out + j / kWidth<T> * panel_step<T>(depth), from + j * b_column, b_row, b_column, k,
+                   k + kAtOnce < last ? k + kAtOnce : last, columns - j < kWidth<T> ? columns - j : kWidth<T>);
+  });
 }
 
 // A full tile by constants, so that the compiler knows what stays in registers.

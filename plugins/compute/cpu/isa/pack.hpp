@@ -3,32 +3,53 @@
 ///
 /// Included once per instruction set.
 #pragma once
-#include "vector.hpp"
+#include <type_traits>
+
+#include "stored.hpp"
 
 namespace baleen::cpu::BALEEN_CPU_ISA {
 
 inline Index round_up(Index n, Index unit) { return (n + unit - 1) / unit * unit; }
 
+/// Rows of T.
+template <class T>
+BALEEN_INLINE InputRows rows_of(const T* data, Index stride) {
+  return {reinterpret_cast<const char*>(data), stride * static_cast<Index>(sizeof(T)), Storage::kOwn};
+}
+
 /// Asks for rows that are needed soon; they may lie too far apart for the processor to foresee them.
 template <class T>
-void prefetch(Rows<const T> in, Index first, Index count, Index width) {
+void prefetch(InputRows in, Index first, Index count, Index width) {
+  const Index bytes = width * (in.storage == Storage::kOwn ? static_cast<Index>(sizeof(T)) : 2);
   for (Index j = 0; j < count; ++j)
-    for (Index e = 0; e < width; e += kLanes<T>) __builtin_prefetch(in.at(first + j) + e, 0, 2);
+    for (Index at = 0; at < bytes; at += 64) __builtin_prefetch(in.at(first + j) + at, 0, 2);
 }
 
 /// How far ahead of a copy rows are asked for.
 constexpr Index kRowsAhead = 12;
 
-/// Rows [first, first + count) of `width` elements, each filled up with zeros to `padded`.
+/// Rows [first, first + count) of `width` elements as T, each filled up with zeros to `padded`.
 template <class T>
-void pack(T* out, Rows<const T> in, Index first, Index count, Index width, Index padded) {
+void pack(T* out, InputRows in, Index first, Index count, Index width, Index padded) {
   for (Index j = 0; j < count; ++j) {
-    const T* row = in.at(first + j);
-    if (j + kRowsAhead < count) prefetch(in, first + j + kRowsAhead, 1, width);
-    Index e = 0;
-    for (; e + kLanes<T> <= width; e += kLanes<T>) store(out + j * padded + e, load(row + e));
-    for (; e < padded; ++e) out[j * padded + e] = e < width ? row[e] : T(0);
+    if (j + kRowsAhead < count) prefetch<T>(in, first + j + kRowsAhead, 1, width);
+    with_stored<T>(in.at(first + j), in.storage, [=](auto* row) {
+      Index e = 0;
+      for (; e + kLanes<T> <= width; e += kLanes<T>) store(out + j * padded + e, load_as<T>(row + e));
+      for (; e < padded; ++e) out[j * padded + e] = e < width ? one_as<T>(row + e) : T(0);
+    });
   }
+}
+
+/// A row of T rounded to what is stored.
+template <class T>
+void unpack(char* out, Storage storage, const T* in, Index width) {
+  with_stored<T>(out, storage, [=](auto* row) {
+    Index e = 0;
+    if constexpr (sizeof(*row) == 2)
+      for (; e + kLanes<T> <= width; e += kLanes<T>) store_as(row + e, load(in + e));
+    for (; e < width; ++e) store_one(row + e, in[e]);
+  });
 }
 
 /// Interleaves the first or second halves of a and b.
@@ -43,12 +64,13 @@ BALEEN_INLINE Vector<T> interleave(Vector<T> a, Vector<T> b) {
 }
 
 /// A square of lanes x lanes, transposed: interleaving row i with row i + lanes/2 log2(lanes) times.
-template <class T>
-BALEEN_INLINE void transpose_square(T* out, Index out_row, const T* in, Index in_row, T scale) {
+template <class T, class Stored>
+BALEEN_INLINE void transpose_square(T* out, Index out_row, InputRows in, Index first, Index column, T scale) {
   constexpr Index n = kLanes<T>;
   Vector<T> rows[n], next[n];
 #pragma GCC unroll 16
-  for (Index i = 0; i < n; ++i) rows[i] = load(in + i * in_row) * scale;
+  for (Index i = 0; i < n; ++i)
+    rows[i] = load_as<T>(reinterpret_cast<const Stored*>(in.at(first + i)) + column) * scale;
 #pragma GCC unroll 4
   for (Index step = 1; step < n; step *= 2) {
 #pragma GCC unroll 16
@@ -64,21 +86,32 @@ BALEEN_INLINE void transpose_square(T* out, Index out_row, const T* in, Index in
 }
 
 /// out[e, j] = scale * row(first + j)[e] for e < width, j < count, and 0 for j up to `columns`.
-template <class T>
-void pack_transposed(T* out, Index out_row, Rows<const T> in, Index first, Index count, Index columns, Index width,
-                     T scale) {
+template <class T, class Stored>
+void pack_transposed_of(T* out, Index out_row, InputRows in, Index first, Index count, Index columns, Index width,
+                        T scale) {
+  const auto one = [in, first](Index j, Index e) {
+    return one_as<T>(reinterpret_cast<const Stored*>(in.at(first + j)) + e);
+  };
   Index j = 0;
   for (; j + kLanes<T> <= count; j += kLanes<T>) {
     const Index next = j + kLanes<T>, rest = count - next < kLanes<T> ? count - next : kLanes<T>;
-    prefetch(in, first + next, rest, width);
+    prefetch<T>(in, first + next, rest, width);
     Index e = 0;
     for (; e + kLanes<T> <= width; e += kLanes<T>)
-      transpose_square(out + e * out_row + j, out_row, in.at(first + j) + e, in.stride, scale);
+      transpose_square<T, Stored>(out + e * out_row + j, out_row, in, first + j, e, scale);
     for (; e < width; ++e)
-      for (Index k = 0; k < kLanes<T>; ++k) out[e * out_row + j + k] = in.at(first + j + k)[e] * scale;
+      for (Index k = 0; k < kLanes<T>; ++k) out[e * out_row + j + k] = one(j + k, e) * scale;
   }
   for (Index e = 0; e < width; ++e)
-    for (Index k = j; k < columns; ++k) out[e * out_row + k] = k < count ? in.at(first + k)[e] * scale : T(0);
+    for (Index k = j; k < columns; ++k) out[e * out_row + k] = k < count ? one(k, e) * scale : T(0);
+}
+template <class T>
+void pack_transposed(T* out, Index out_row, InputRows in, Index first, Index count, Index columns, Index width,
+                     T scale) {
+  with_stored<T>(in.data, in.storage, [=](auto* stored) {
+    using Stored = std::remove_cv_t<std::remove_pointer_t<decltype(stored)>>;
+    pack_transposed_of<T, Stored>(out, out_row, in, first, count, columns, width, scale);
+  });
 }
 
 }  // namespace baleen::cpu::BALEEN_CPU_ISA

@@ -7,6 +7,9 @@ namespace baleen::cpu {
 
 using Index = std::int64_t;
 
+/// How the elements of an operand lie in memory: as the type that computes, or beside fp32 in 16 bits.
+enum class Storage : std::uint32_t { kOwn, kBf16, kFp16 };
+
 /// Queries and keys of one block of attention.
 constexpr Index kAttentionBlock = 64;
 /// Up to so many elements a head's keys are packed once for all its queries, which are then given in one call.
@@ -38,6 +41,17 @@ struct Rows {
   T* at(Index row) const { return data + row * stride; }
 };
 
+/// The same of elements that may be stored otherwise than they are computed with. `Byte` is char or const char.
+template <class Byte>
+struct StoredRows {
+  Byte* data;
+  Index stride;  ///< in bytes
+  Storage storage;
+  Byte* at(Index row) const { return data + row * stride; }
+};
+using InputRows = StoredRows<const char>;
+using OutputRows = StoredRows<char>;
+
 /// What one attention call's heads share.
 struct AttentionShape {
   Index queries, keys, width;
@@ -46,20 +60,19 @@ struct AttentionShape {
 };
 
 /// One head. The ids are null without a mask; a pair is seen only if its ids are equal and >= 0.
-template <class T>
 struct AttentionHead {
-  Rows<const T> q, k, v;
-  Rows<T> o;
-  Rows<T> lse;
+  InputRows q, k, v;
+  OutputRows o;
+  OutputRows lse;  ///< rows of one element
   Rows<const std::int32_t> ids_q, ids_k;
 };
 
-/// One head's gradient: `forward.o` and `forward.lse` are read. dk and dv are shared by the heads of a group.
-template <class T>
+/// One head's gradient: `forward.o` and `forward.lse` are read. dk and dv are shared by the heads of a group; what is
+/// added to must not be stored in 16 bits.
 struct AttentionGradHead {
-  AttentionHead<T> forward;
-  Rows<const T> d_o;
-  Rows<T> dq, dk, dv;
+  AttentionHead forward;
+  InputRows d_o;
+  OutputRows dq, dk, dv;
 };
 
 template <class T>
@@ -69,6 +82,10 @@ struct RoutinesOf {
   /// What an expression's UNIFORM and NORMAL give for the n elements from `element` of the global tensor.
   void (*uniform)(T* out, std::uint64_t element, Index n, std::uint64_t key, std::uint64_t step);
   void (*normal)(T* out, std::uint64_t element, Index n, std::uint64_t key, std::uint64_t step);
+  /// Packed rows of n elements: to T, to what is stored (rounded to nearest even), and rounded so but kept as T.
+  void (*widen)(T* out, const void* in, Storage, Index n);
+  void (*narrow)(void* out, const T* in, Storage, Index n);
+  void (*round)(T* out, const T* in, Storage, Index n);
   /// Pairwise sum; its order depends on n alone.
   T (*sum)(const T* x, Index n);
   T (*max)(const T* x, Index n);
@@ -89,19 +106,20 @@ struct RoutinesOf {
   Index (*sliver_step)(Index depth);
   Index (*panel_step)(Index depth);
   /// A sliver for every gemm_rows rows, begun or whole. Any strides. Writes [first, last) of the depth.
-  void (*pack_left)(T* out, const T* a, Index a_row, Index a_column, Index rows, Index depth, Index first, Index last);
+  void (*pack_left)(T* out, const void* a, Storage, Index a_row, Index a_column, Index rows, Index depth, Index first,
+                    Index last);
   /// A panel for every gemm_columns columns, aligned to 64 bytes. Any strides. Writes [first, last) of the depth.
-  void (*pack_right)(T* out, const T* b, Index b_row, Index b_column, Index depth, Index columns, Index first,
-                     Index last);
+  void (*pack_right)(T* out, const void* b, Storage, Index b_row, Index b_column, Index depth, Index columns,
+                     Index first, Index last);
   void (*gemm)(const GemmBlock<T>&);
   /// Elements of scratch that a call of the function below needs.
   Index (*attention_scratch)(const AttentionShape&);
   /// Writes o and lse of queries [begin, end), begin being a multiple of kAttentionBlock; more than one block of them
   /// only where keys * width <= kAttentionKept.
-  void (*attention)(const AttentionShape&, const AttentionHead<T>&, Index begin, Index end, T* scratch);
+  void (*attention)(const AttentionShape&, const AttentionHead&, Index begin, Index end, T* scratch);
   Index (*attention_grad_scratch)(const AttentionShape&);
   /// Writes dq; writes dk and dv, or adds to them.
-  void (*attention_grad)(const AttentionShape&, const AttentionGradHead<T>&, bool add, T* scratch);
+  void (*attention_grad)(const AttentionShape&, const AttentionGradHead&, bool add, T* scratch);
 };
 
 struct Routines {

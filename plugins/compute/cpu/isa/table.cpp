@@ -17,6 +17,7 @@ const Routines& BALEEN_PASTE(routines_, BALEEN_CPU_ISA)() {
 #endif
     BALEEN_CPU_ISA::fill_peak(r);
     BALEEN_CPU_ISA::fill_tile_ops(r);
+    BALEEN_CPU_ISA::fill_convert(r);
     BALEEN_CPU_ISA::fill_random(r);
     BALEEN_CPU_ISA::fill_rows(r);
     BALEEN_CPU_ISA::fill_norm(r);

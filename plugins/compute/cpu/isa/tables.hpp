@@ -6,6 +6,7 @@ namespace baleen::cpu::BALEEN_CPU_ISA {
 
 void fill_peak(Routines& routines);
 void fill_tile_ops(Routines& routines);
+void fill_convert(Routines& routines);
 void fill_random(Routines& routines);
 void fill_rows(Routines& routines);
 void fill_norm(Routines& routines);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels.hpp"
+#include "stored_rows.hpp"
 
 namespace baleen::cpu {
 namespace {
@@ -26,16 +27,15 @@ struct Common {
     shape.reach = causal ? shape.keys - shape.queries + 1 : shape.keys;
   }
 
-  template <class T>
-  AttentionHead<T> head(const baleen_launch_t& launch, std::int64_t b, std::int64_t h, const Operand& o,
-                        const Operand& lse) const {
+  AttentionHead head(const baleen_launch_t& launch, std::int64_t b, std::int64_t h, const Operand& o,
+                     const Operand& lse) const {
     const std::int64_t g = h / (heads / groups);
-    AttentionHead<T> out{};
-    out.q = rows<const T>(launch, q, b, h);
-    out.k = rows<const T>(launch, k, b, g);
-    out.v = rows<const T>(launch, v, b, g);
-    out.o = rows<T>(launch, o, b, h);
-    out.lse = {lse.at<T>(launch) + b * lse.stride(0) + h * lse.stride(1), lse.stride(2)};
+    AttentionHead out{};
+    out.q = rows<const char>(launch, q, b, h);
+    out.k = rows<const char>(launch, k, b, g);
+    out.v = rows<const char>(launch, v, b, g);
+    out.o = rows<char>(launch, o, b, h);
+    out.lse = strided<char>(launch, lse, b * lse.stride(0) + h * lse.stride(1), lse.stride(2));
     if (masked) {
       out.ids_q = {ids_q.at<const std::int32_t>(launch) + b * ids_q.stride(0), ids_q.stride(1)};
       out.ids_k = {ids_k.at<const std::int32_t>(launch) + b * ids_k.stride(0), ids_k.stride(1)};
@@ -43,9 +43,16 @@ struct Common {
     return out;
   }
 
-  template <class T>
-  static Rows<T> rows(const baleen_launch_t& launch, const Operand& x, std::int64_t b, std::int64_t h) {
-    return {x.at<T>(launch) + b * x.stride(0) + h * x.stride(2), x.stride(1)};
+  template <class Byte>
+  static StoredRows<Byte> rows(const baleen_launch_t& launch, const Operand& x, std::int64_t b, std::int64_t h) {
+    return strided<Byte>(launch, x, b * x.stride(0) + h * x.stride(2), x.stride(1));
+  }
+  template <class Byte>
+  static StoredRows<Byte> strided(const baleen_launch_t& launch, const Operand& x, std::int64_t offset,
+                                  std::int64_t stride) {
+    const baleen_dtype_t dtype = x.tensor.dtype;
+    return {static_cast<Byte*>(element(launch, x, offset)), stride * static_cast<std::int64_t>(dtype_size(dtype)),
+            storage_of(dtype)};
   }
 
   double pairs() const {
@@ -85,7 +92,7 @@ class AttentionKernel : public Kernel {
     context_.threads.each(heads * parts, [&](std::int64_t task, int thread) {
       // The last queries see most under a causal mask; they come first.
       const std::int64_t begin = (parts - 1 - task % parts) * together, bh = task / parts;
-      const auto head = common_.template head<T>(launch, bh / common_.heads, bh % common_.heads, o_, lse_);
+      const auto head = common_.head(launch, bh / common_.heads, bh % common_.heads, o_, lse_);
       char* scratch = static_cast<char*>(launch.scratch) + static_cast<std::uint64_t>(thread) * thread_bytes_;
       context_.of<T>().attention(shape, head, begin, std::min(shape.queries, begin + together),
                                  reinterpret_cast<T*>(scratch));
@@ -104,38 +111,59 @@ template <class T>
 class AttentionGradKernel : public Kernel {
  public:
   AttentionGradKernel(const Context& context, const Source& source)
-      : context_(context), common_(source, source.inputs() > 6), o_(source.in(source.inputs() - 3)),
-        lse_(source.in(source.inputs() - 2)), do_(source.in(source.inputs() - 1)), dq_(source.out(0)),
-        dk_(source.out(1)), dv_(source.out(2)) {
-    thread_bytes_ = bytes<T>(context.of<T>().attention_grad_scratch(common_.shape));
+      : context_(context),
+        common_(source, source.inputs() > 6),
+        o_(source.in(source.inputs() - 3)),
+        lse_(source.in(source.inputs() - 2)),
+        do_(source.in(source.inputs() - 1)),
+        dq_(source.out(0)),
+        dk_(source.out(1)),
+        dv_(source.out(2)) {
+    together_ = common_.heads / common_.groups;
+    work_bytes_ = bytes<T>(context.of<T>().attention_grad_scratch(common_.shape));
+    sum_bytes_ = together_ > 1 ? bytes<T>(common_.shape.keys * common_.shape.width) : 0;
+    thread_bytes_ = work_bytes_ + (converts(dk_) ? sum_bytes_ : 0) + (converts(dv_) ? sum_bytes_ : 0);
     scratch_bytes = thread_bytes_ * static_cast<std::uint64_t>(context.threads.count());
     flops = 10 * common_.pairs() * static_cast<double>(common_.shape.width);
   }
 
   Status run(const baleen_launch_t& launch) override {
-    const std::int64_t together = common_.heads / common_.groups;
     context_.threads.each(common_.batch * common_.groups, [&](std::int64_t task, int thread) {
       const std::int64_t b = task / common_.groups, g = task % common_.groups;
       char* scratch = static_cast<char*>(launch.scratch) + static_cast<std::uint64_t>(thread) * thread_bytes_;
-      for (std::int64_t i = 0; i < together; ++i) {
-        const std::int64_t h = g * together + i;
-        AttentionGradHead<T> head{};
-        head.forward = common_.template head<T>(launch, b, h, o_, lse_);
-        head.d_o = Common::rows<const T>(launch, do_, b, h);
-        head.dq = Common::rows<T>(launch, dq_, b, h);
-        head.dk = Common::rows<T>(launch, dk_, b, g);
-        head.dv = Common::rows<T>(launch, dv_, b, g);
+      const OutputRows dk = Common::rows<char>(launch, dk_, b, g), dv = Common::rows<char>(launch, dv_, b, g);
+      char* const sums = scratch + work_bytes_;
+      const OutputRows dk_sums = summed(dk, sums), dv_sums = summed(dv, sums + (converts(dk_) ? sum_bytes_ : 0));
+      for (std::int64_t i = 0; i < together_; ++i) {
+        const std::int64_t h = g * together_ + i;
+        const AttentionGradHead head{common_.head(launch, b, h, o_, lse_), Common::rows<const char>(launch, do_, b, h),
+                                     Common::rows<char>(launch, dq_, b, h), dk_sums, dv_sums};
         context_.of<T>().attention_grad(common_.shape, head, i > 0, reinterpret_cast<T*>(scratch));
       }
+      finish(dk, dk_sums);
+      finish(dv, dv_sums);
     });
     return {};
   }
 
  private:
+  // Where heads of one group add up: the result itself, or memory where it would be rounded for each head.
+  OutputRows summed(const OutputRows& result, char* sums) const {
+    if (together_ == 1 || result.storage == Storage::kOwn) return result;
+    return {sums, common_.shape.width * static_cast<std::int64_t>(sizeof(T)), Storage::kOwn};
+  }
+  void finish(const OutputRows& result, const OutputRows& sums) const {
+    if (sums.storage == result.storage) return;
+    for (std::int64_t j = 0; j < common_.shape.keys; ++j)
+      context_.of<T>().narrow(result.at(j), reinterpret_cast<const T*>(sums.at(j)), result.storage,
+                              common_.shape.width);
+  }
+
   const Context& context_;
   Common common_;
   Operand o_, lse_, do_, dq_, dk_, dv_;
-  std::uint64_t thread_bytes_;
+  std::int64_t together_;  // heads of a group
+  std::uint64_t work_bytes_, sum_bytes_, thread_bytes_;
 };
 
 Status check(const Source& source) {

@@ -59,7 +59,7 @@ class FusedPointwiseKernel : public Kernel {
     for (const auto& u : loop_->uniforms()) {
       if (u.source == Source::kInput) {
         const Operand& x = operands_.inputs[u.input];
-        load_row(uniforms, launch.tensors[x.number], x.tensor.dtype, 1, 1);
+        load_row(context_.of<T>(), uniforms, launch.tensors[x.number], x.tensor.dtype, 1, 1);
       } else {
         *uniforms = static_cast<T>(u.source == Source::kStep ? static_cast<double>(launch.step) : u.number);
       }

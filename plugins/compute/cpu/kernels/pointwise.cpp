@@ -122,7 +122,7 @@ class PointwiseKernel : public Kernel {
                   static_cast<T>(c.is_step ? static_cast<double>(launch.step) : c.number));
     for (const Program::InputValue& u : program_.uniform_inputs) {
       T value;
-      load_row(&value, launch.tensors[inputs_[u.input].number], inputs_[u.input].tensor.dtype, 1, 1);
+      load_row(context_.of<T>(), &value, launch.tensors[inputs_[u.input].number], inputs_[u.input].tensor.dtype, 1, 1);
       std::fill_n(values[u.value], tiling_.tile, value);
     }
   }
@@ -166,7 +166,8 @@ class PointwiseKernel : public Kernel {
     const std::uint64_t key = launch.seed ^ step.site;
     switch (step.kind) {
       case Step::Kind::kGather: return gather(launch, step.a, out, begin, count);
-      case Step::Kind::kRound: return round_row(out, values[step.a], static_cast<baleen_dtype_t>(step.b), count);
+      case Step::Kind::kRound:
+        return round_row(context_.of<T>(), out, values[step.a], static_cast<baleen_dtype_t>(step.b), count);
       case Step::Kind::kIndex:
         return index_.each(begin, begin + count, launch.micro,
                            [&](std::int64_t at, std::int64_t n, const auto& coordinates, std::uint64_t) {
@@ -200,7 +201,7 @@ class PointwiseKernel : public Kernel {
     const std::int64_t stride = walk_.inner_stride(input);
     stretches(input, begin, count, [&](std::int64_t offset, std::int64_t at, std::int64_t n) {
       const char* from = x.template at<const char>(launch) + offset * bytes;
-      load_row(out + at, from, x.tensor.dtype, stride, n);
+      load_row(context_.of<T>(), out + at, from, x.tensor.dtype, stride, n);
     });
   }
 
@@ -210,7 +211,8 @@ class PointwiseKernel : public Kernel {
     const std::size_t operand = inputs_.size() + output;
     const auto bytes = static_cast<std::int64_t>(dtype_size(y.tensor.dtype));
     stretches(operand, begin, count, [&](std::int64_t offset, std::int64_t at, std::int64_t n) {
-      store_row(y.template at<char>(launch) + offset * bytes, in + at, y.tensor.dtype, walk_.inner_stride(operand), n);
+      store_row(context_.of<T>(), y.template at<char>(launch) + offset * bytes, in + at, y.tensor.dtype,
+                walk_.inner_stride(operand), n);
     });
   }
 

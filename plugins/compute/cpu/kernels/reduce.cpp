@@ -4,6 +4,7 @@
 
 #include "kernels.hpp"
 #include "partials.hpp"
+#include "stored_rows.hpp"
 #include "walk.hpp"
 
 namespace baleen::cpu {
@@ -42,11 +43,11 @@ template <class T>
 class ReduceKernel : public Kernel {
  public:
   ReduceKernel(const Context& context, const Operand& x, const Operand& y, Split split, bool is_max)
-      : context_(context), x_(x), y_(y), split_(std::move(split)), is_max_(is_max) {
+      : context_(context), x_(x), y_(y), split_(std::move(split)), is_max_(is_max), stored_(context) {
     by_columns_ = split_.kept.size() > 1 && split_.kept.inner_stride(0) == 1 &&
                   !(split_.reduced.size() > 1 && split_.reduced.inner_stride(0) == 1);
     partials_ = Partials(split_.reduced.size(), by_columns_ ? kBlockRows : kBlockElements, split_.kept.size());
-    thread_elements_ = by_columns_ ? kLevels * kColumns : kGather;
+    thread_elements_ = by_columns_ ? (kLevels + 1) * kColumns : kGather;
     scratch_bytes = partials_.template bytes<T>() + static_cast<std::uint64_t>(context.threads.count()) *
                                                         static_cast<std::uint64_t>(thread_elements_) * sizeof(T);
   }
@@ -54,16 +55,16 @@ class ReduceKernel : public Kernel {
   Status run(const baleen_launch_t& launch) override {
     T* sums = static_cast<T*>(launch.scratch);
     T* memory = sums + partials_.template bytes<T>() / sizeof(T);
-    const T* x = x_.at<const T>(launch);
-    const std::int64_t kept = split_.kept.size();
+    const std::int64_t kept = split_.kept.size(), inner = split_.kept.inner();
     if (kept == 0) return {};
     if (by_columns_)
-      columns(x, sums, memory);
+      columns(launch, sums, memory);
     else
-      rows(x, sums, memory);
+      rows(launch, sums, memory);
     partials_.combine(context_.threads, sums, [this](T a, T b) { return is_max_ ? larger(a, b) : a + b; });
-    T* y = y_.at<T>(launch);
-    for (std::int64_t i = 0; i < kept; ++i) y[split_.kept.offset(1, i)] = sums[i];
+    for (std::int64_t i = 0; i < kept; i += inner)
+      store_row(context_.of<T>(), element(launch, y_, split_.kept.offset(1, i)), sums + i, y_.tensor.dtype,
+                split_.kept.inner_stride(1), inner);
     return {};
   }
 
@@ -72,45 +73,44 @@ class ReduceKernel : public Kernel {
   static constexpr std::int64_t kLeafRows = 16;
 
   // The reduced dimensions hold the packed one: pairwise sums along it.
-  void rows(const T* x, T* sums, T* memory) const {
+  void rows(const baleen_launch_t& launch, T* sums, T* memory) const {
     const std::int64_t length = partials_.end(0) - partials_.begin(0);
     const std::int64_t together = std::max<std::int64_t>(1, kBlockElements / std::max<std::int64_t>(1, length));
     const std::int64_t kept = split_.kept.size(), groups = (kept + together - 1) / together;
     context_.threads.each(groups * partials_.blocks(), [&](std::int64_t task, int thread) {
       const std::int64_t block = task / groups, first = task % groups * together;
       for (std::int64_t i = first; i < std::min(kept, first + together); ++i)
-        sums[block * partials_.stride() + i] =
-            over(x + split_.kept.offset(0, i), partials_.begin(block), partials_.end(block), memory + thread * kGather);
+        sums[block * partials_.stride() + i] = over(launch, split_.kept.offset(0, i), partials_.begin(block),
+                                                    partials_.end(block), memory + thread * kGather);
     });
   }
 
   T empty() const { return is_max_ ? -std::numeric_limits<T>::infinity() : T(0); }
 
-  // Positions [begin, end) of the reduced dimensions, halved until they lie within one packed stretch.
-  T over(const T* x, std::int64_t begin, std::int64_t end, T* gathered) const {
+  // Positions [begin, end) of the reduced dimensions behind an element of x, halved until they lie within one stretch.
+  T over(const baleen_launch_t& launch, std::int64_t x, std::int64_t begin, std::int64_t end, T* gathered) const {
     if (begin >= end) return empty();
     const std::int64_t inner = split_.reduced.inner();
     const std::int64_t first_row = begin / inner, last_row = (end - 1) / inner;
-    if (first_row != last_row) {
-      const std::int64_t middle = (first_row + (last_row - first_row + 1) / 2) * inner;
-      const T left = over(x, begin, middle, gathered), right = over(x, middle, end, gathered);
+    const auto halved = [&](std::int64_t middle) {
+      const T left = over(launch, x, begin, middle, gathered), right = over(launch, x, middle, end, gathered);
       return is_max_ ? larger(left, right) : left + right;
-    }
-    const std::int64_t stride = split_.reduced.inner_stride(0);
-    const T* from = x + split_.reduced.offset(0, begin);
+    };
+    if (first_row != last_row) return halved((first_row + (last_row - first_row + 1) / 2) * inner);
+    const std::int64_t stride = split_.reduced.inner_stride(0), from = x + split_.reduced.offset(0, begin);
+    const bool direct = stride == 1 && !converts(x_);
+    if (!direct && end - begin > kGather) return halved(begin + (end - begin) / 2);
     const RoutinesOf<T>& f = context_.of<T>();
-    if (stride == 1) return is_max_ ? f.max(from, end - begin) : f.sum(from, end - begin);
-    if (end - begin > kGather) {
-      const std::int64_t middle = begin + (end - begin) / 2;
-      const T left = over(x, begin, middle, gathered), right = over(x, middle, end, gathered);
-      return is_max_ ? larger(left, right) : left + right;
-    }
-    for (std::int64_t i = 0; i < end - begin; ++i) gathered[i] = from[i * stride];
-    return is_max_ ? f.max(gathered, end - begin) : f.sum(gathered, end - begin);
+    const T* terms = gathered;
+    if (direct)
+      terms = static_cast<const T*>(element(launch, x_, from));
+    else
+      load_row(f, gathered, element(launch, x_, from), x_.tensor.dtype, stride, end - begin);
+    return is_max_ ? f.max(terms, end - begin) : f.sum(terms, end - begin);
   }
 
   // The kept dimensions hold the packed one: rows of it are added, leaves of 16 rows combined as a tree.
-  void columns(const T* x, T* sums, T* memory) const {
+  void columns(const baleen_launch_t& launch, T* sums, T* memory) const {
     const std::int64_t inner = split_.kept.inner(), pieces = (inner + kColumns - 1) / kColumns;
     const std::int64_t outer = split_.kept.size() / inner;
     context_.threads.each(outer * pieces * partials_.blocks(), [&](std::int64_t task, int thread) {
@@ -119,21 +119,24 @@ class ReduceKernel : public Kernel {
       const std::int64_t width = std::min(kColumns, inner - rest % pieces * kColumns);
       T* levels = memory + thread * thread_elements_;
       const T* result =
-          tree(x + split_.kept.offset(0, first), partials_.begin(block), partials_.end(block), width, levels);
+          tree(launch, split_.kept.offset(0, first), partials_.begin(block), partials_.end(block), width, levels);
       std::copy_n(result, width, sums + block * partials_.stride() + first);
     });
   }
 
-  // Returns levels[0], which holds the sum of rows [begin, end).
-  const T* tree(const T* x, std::int64_t begin, std::int64_t end, std::int64_t width, T* level) const {
+  // Returns levels[0], which holds the sum of rows [begin, end) of the columns behind an element of x. A row that must
+  // be converted passes through the next level, which is free then.
+  const T* tree(const baleen_launch_t& launch, std::int64_t x, std::int64_t begin, std::int64_t end, std::int64_t width,
+                T* level) const {
     if (end - begin <= kLeafRows) {
       std::fill_n(level, width, empty());
-      for (std::int64_t row = begin; row < end; ++row) merge(level, x + split_.reduced.offset(0, row), width);
+      for (std::int64_t row = begin; row < end; ++row)
+        merge(level, stored_.read(launch, x_, x + split_.reduced.offset(0, row), width, level + kColumns), width);
       return level;
     }
     const std::int64_t half = ((end - begin) / 2 + kLeafRows - 1) / kLeafRows * kLeafRows;
-    tree(x, begin, begin + half, width, level);
-    merge(level, tree(x, begin + half, end, width, level + kColumns), width);
+    tree(launch, x, begin, begin + half, width, level);
+    merge(level, tree(launch, x, begin + half, end, width, level + kColumns), width);
     return level;
   }
   void merge(T* to, const T* from, std::int64_t width) const {
@@ -148,6 +151,7 @@ class ReduceKernel : public Kernel {
   Split split_;
   bool is_max_, by_columns_;
   std::int64_t thread_elements_;
+  StoredAccess<T> stored_;
   Partials partials_;
 };
 

@@ -83,17 +83,16 @@ __device__ void add_values(const AttentionArgs& args, Tiles<T>& tiles) {
   }
 }
 
-template <class S>
+template <class T>
 __device__ void attention(const AttentionArgs& args) {
-  using T = Compute<S>;
   Tiles<T> tiles(args, reinterpret_cast<T*>(BALEEN_SHARED_MEMORY()));
   const int64_t tile_count = (args.queries + args.query_tile - 1) / args.query_tile;
   // The last queries see most under a causal mask; they come first.
   const int64_t tile = tile_count - 1 - blockIdx.x % tile_count, bh = blockIdx.x / tile_count;
   const int64_t b = bh / args.heads, h = bh % args.heads, g = h / (args.heads / args.groups);
   const int64_t first = tile * args.query_tile;
-  load_tile<S>(tiles.q, args.q, b * args.q_view.batch + h * args.q_view.head, args.q_view.sequence, args.q_view.inner,
-               first, args.queries, args.query_tile, args.width);
+  load_tile(tiles.q, args.q, b * args.q_view.batch + h * args.q_view.head, args.q_view.sequence, args.q_view.inner,
+            first, args.queries, args.query_tile, args.width);
   for (int i = static_cast<int>(threadIdx.x); i < args.query_tile * tiles.pitch; i += static_cast<int>(blockDim.x))
     tiles.o[i] = 0;
   for (int i = static_cast<int>(threadIdx.x); i < args.query_tile; i += static_cast<int>(blockDim.x)) {
@@ -103,10 +102,10 @@ __device__ void attention(const AttentionArgs& args) {
   const int64_t end = last_key(args, first, args.query_tile);
   for (int64_t key = 0; key < end; key += args.key_tile) {
     __syncthreads();
-    load_tile<S>(tiles.k, args.k, b * args.k_view.batch + g * args.k_view.head, args.k_view.sequence, args.k_view.inner,
-                 key, args.keys, args.key_tile, args.width);
-    load_tile<S>(tiles.v, args.v, b * args.v_view.batch + g * args.v_view.head, args.v_view.sequence, args.v_view.inner,
-                 key, args.keys, args.key_tile, args.width);
+    load_tile(tiles.k, args.k, b * args.k_view.batch + g * args.k_view.head, args.k_view.sequence, args.k_view.inner,
+              key, args.keys, args.key_tile, args.width);
+    load_tile(tiles.v, args.v, b * args.v_view.batch + g * args.v_view.head, args.v_view.sequence, args.v_view.inner,
+              key, args.keys, args.key_tile, args.width);
     __syncthreads();
     score(args, tiles, b, first, key);
     __syncthreads();
@@ -119,14 +118,16 @@ __device__ void attention(const AttentionArgs& args) {
     const int row = i / args.width, column = i - row * args.width;
     if (first + row >= args.queries) continue;
     const T sum = tiles.sum[row], value = sum > T(0) ? tiles.o[row * tiles.pitch + column] / sum : T(0);
-    static_cast<S*>(args.o)[b * args.o_view.batch + (first + row) * args.o_view.sequence + h * args.o_view.head +
-                            column * args.o_view.inner] = static_cast<S>(value);
+    store(args.o,
+          b * args.o_view.batch + (first + row) * args.o_view.sequence + h * args.o_view.head +
+              column * args.o_view.inner,
+          value);
   }
   for (int i = static_cast<int>(threadIdx.x); i < args.query_tile; i += static_cast<int>(blockDim.x)) {
     if (first + i >= args.queries) continue;
     const T sum = tiles.sum[i];
-    static_cast<T*>(args.lse)[b * args.lse_view.batch + h * args.lse_view.head + (first + i) * args.lse_view.sequence] =
-        sum > T(0) ? tiles.peak[i] + log(sum) : Largest<T>::empty();
+    store(args.lse, b * args.lse_view.batch + h * args.lse_view.head + (first + i) * args.lse_view.sequence,
+          sum > T(0) ? tiles.peak[i] + log(sum) : Largest<T>::empty());
   }
 }
 

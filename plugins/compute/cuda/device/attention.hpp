@@ -1,6 +1,7 @@
 /// \file Arguments and sizes of attention.
 #pragma once
 #include "layout.hpp"
+#include "values.hpp"
 
 namespace baleen::cuda {
 
@@ -17,8 +18,7 @@ struct StatisticsView {
 };
 
 struct AttentionArgs {
-  const void *q, *k, *v;
-  void *o, *lse;                 // written forward, read backward
+  Values q, k, v, o, lse;        // o and lse are written forward, read backward
   const int32_t *ids_q, *ids_k;  // both or neither
   HeadsView q_view, k_view, v_view, o_view;
   StatisticsView lse_view;
@@ -32,8 +32,7 @@ struct AttentionArgs {
 
 struct AttentionGradArgs {
   AttentionArgs forward;
-  const void* d_o;
-  void *dq, *dk, *dv;
+  Values d_o, dq, dk, dv;
   void* delta;  // scratch: [batch, heads, queries]
   HeadsView do_view, dq_view, dk_view, dv_view;
 };

@@ -7,15 +7,13 @@ namespace baleen::cuda {
 
 /// Rows [begin, begin + rows) of one head into shared memory, rows of width + 1; beyond `end` zeros. Positions in tiles
 /// are 32 bits wide: divisions of 64 bits are calls on a device.
-template <class S>
-__device__ void load_tile(Compute<S>* to, const void* from, int64_t base, int64_t sequence, int64_t inner,
-                          int64_t begin, int64_t end, int rows, int width) {
+template <class T>
+__device__ void load_tile(T* to, const Values& from, int64_t base, int64_t sequence, int64_t inner, int64_t begin,
+                          int64_t end, int rows, int width) {
   for (int i = static_cast<int>(threadIdx.x); i < rows * width; i += static_cast<int>(blockDim.x)) {
     const int row = i / width, column = i - row * width;
     const bool in = begin + row < end;
-    to[row * (width + 1) + column] =
-        in ? static_cast<Compute<S>>(static_cast<const S*>(from)[base + (begin + row) * sequence + column * inner])
-           : Compute<S>(0);
+    to[row * (width + 1) + column] = in ? load<T>(from, base + (begin + row) * sequence + column * inner) : T(0);
   }
 }
 

@@ -25,9 +25,8 @@ __device__ void find_offsets(const ContractArgs& args, int64_t row, int64_t colu
   }
 }
 
-template <class S>
+template <class T>
 __device__ void contract(const ContractArgs& args) {
-  using T = Compute<S>;
   __shared__ TileOffsets offsets;
   __shared__ T left[kTile][kTile + 1], right[kTile][kTile + 1];
   const int64_t row = static_cast<int64_t>(blockIdx.y) * kTile, column = static_cast<int64_t>(blockIdx.x) * kTile;
@@ -35,7 +34,6 @@ __device__ void contract(const ContractArgs& args) {
   int64_t batch[3];
   args.batch.offsets(blockIdx.z, batch);
   find_offsets(args, row, column, offsets);
-  const S *a = static_cast<const S*>(args.a) + batch[0], *b = static_cast<const S*>(args.b) + batch[1];
   T sums[kEach] = {};
   for (int64_t first = 0; first < args.k.size; first += kTile) {
     __syncthreads();
@@ -43,8 +41,8 @@ __device__ void contract(const ContractArgs& args) {
     if (first + x < args.k.size) args.k.offsets(first + x, depth);
     for (int i = first_row; i < kTile; i += kRowsApart) {
       const bool in = first + x < args.k.size;
-      left[i][x] = in && row + i < args.m.size ? static_cast<T>(a[offsets.a[i] + depth[0]]) : T(0);
-      right[x][i] = in && column + i < args.n.size ? static_cast<T>(b[offsets.b[i] + depth[1]]) : T(0);
+      left[i][x] = in && row + i < args.m.size ? load<T>(args.a, batch[0] + offsets.a[i] + depth[0]) : T(0);
+      right[x][i] = in && column + i < args.n.size ? load<T>(args.b, batch[1] + offsets.b[i] + depth[1]) : T(0);
     }
     __syncthreads();
     for (int k = 0; k < kTile; ++k)
@@ -58,8 +56,8 @@ __device__ void contract(const ContractArgs& args) {
     if (at >= args.m.size) continue;
     int64_t m[2];
     args.m.offsets(at, m);
-    S& y = static_cast<S*>(args.y)[batch[2] + m[1] + n[1]];
-    y = static_cast<S>(args.adds ? static_cast<T>(y) + sums[i] : sums[i]);
+    const int64_t y = batch[2] + m[1] + n[1];
+    store(args.y, y, args.adds ? load<T>(args.y, y) + sums[i] : sums[i]);
   }
 }
 

@@ -1,6 +1,7 @@
 /// \file Arguments of the products that cuBLASLt does not take: any strides, any number of letters.
 #pragma once
 #include "layout.hpp"
+#include "values.hpp"
 
 namespace baleen::cuda {
 
@@ -11,8 +12,7 @@ struct ContractArgs {
   Walk<2> m;      // a, y
   Walk<2> n;      // b, y
   Walk<2> k;      // a, b
-  const void *a, *b;
-  void* y;
+  Values a, b, y;
   int32_t adds;
 };
 

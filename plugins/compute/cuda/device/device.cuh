@@ -3,11 +3,12 @@
 #include <stdint.h>
 
 #include "layout.hpp"
+#include "values.cuh"
 
 /// Declares a kernel that takes one argument struct, `args`. The test suite's emulation has definitions of its own.
 #ifndef BALEEN_KERNEL
 #define BALEEN_KERNEL(most_threads, name, Args) \
-  extern "C" __global__ void __launch_bounds__(most_threads) name(const __grid_constant__ Args args)
+  extern "C" __global__ void __launch_bounds__(most_threads, 1) name(const __grid_constant__ Args args)
 #endif
 
 namespace baleen::cuda {
@@ -20,18 +21,6 @@ __device__ __forceinline__ unsigned char* dynamic_shared_memory() {
   return bytes;
 }
 #endif
-
-/// What a storage type is computed in.
-template <class Stored>
-struct ComputeOf {
-  using Type = float;
-};
-template <>
-struct ComputeOf<double> {
-  using Type = double;
-};
-template <class Stored>
-using Compute = typename ComputeOf<Stored>::Type;
 
 template <class T>
 struct Sum {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kStage = 1024;  // ids that a block looks at together
 
-template <class S>
+template <class T>
 __device__ void embedding(const EmbeddingArgs& args) {
   int64_t position[2];
   args.positions.offsets(blockIdx.x, position);
@@ -19,35 +19,32 @@ __device__ void embedding(const EmbeddingArgs& args) {
   for (int64_t i = threadIdx.x; i < args.row.size; i += blockDim.x) {
     int64_t at[2];
     args.row.offsets(i, at);
-    static_cast<S*>(args.y)[position[1] + at[1]] =
-        row < 0 ? S(0) : static_cast<const S*>(args.table)[row * args.table_stride + at[0]];
+    store(args.y, position[1] + at[1], row < 0 ? T(0) : load<T>(args.table, row * args.table_stride + at[0]));
   }
 }
 
 /// Adds dy's row at `position` to the warp's row.
-template <class S>
-__device__ void add_row(const EmbeddingGradArgs& args, S* to, int64_t position) {
-  using T = Compute<S>;
+template <class T>
+__device__ void add_row(const EmbeddingGradArgs& args, T* to, int64_t position) {
   int64_t from[2];
   args.positions.offsets(position, from);
   for (int64_t i = threadIdx.x % 32; i < args.row.size; i += 32) {
     int64_t at[2];
     args.row.offsets(i, at);
-    const T sum = static_cast<T>(to[at[0]]) + static_cast<T>(static_cast<const S*>(args.dy)[from[1] + at[1]]);
-    to[at[0]] = static_cast<S>(sum);
+    to[at[0]] += load<T>(args.dy, from[1] + at[1]);
   }
 }
 
-template <class S>
+template <class T>
 __device__ void embedding_grad(const EmbeddingGradArgs& args) {
   __shared__ int32_t stage[kStage];
   const unsigned lane = threadIdx.x % 32;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  S* to = static_cast<S*>(args.dtable) + row * args.table_stride;
+  T* to = static_cast<T*>(args.dtable) + row * args.table_stride;
   for (int64_t i = lane; row < args.rows && i < args.row.size; i += 32) {
     int64_t at[2];
     args.row.offsets(i, at);
-    to[at[0]] = S(0);
+    to[at[0]] = T(0);
   }
   for (int64_t base = 0; base < args.positions.size; base += kStage) {
     const int64_t left = args.positions.size - base;

@@ -1,6 +1,7 @@
-/// \file Arguments of the kernels that copy elements: between strides, and rows of a table by ids.
+/// \file Arguments of the kernels that copy elements: between strides and dtypes, and rows of a table by ids.
 #pragma once
 #include "ids.hpp"
+#include "values.hpp"
 
 namespace baleen::cuda {
 
@@ -17,13 +18,19 @@ struct ReorderArgs {
   const void* from;
 };
 
+/// The same between dtypes.
+struct ConvertArgs {
+  Walk<2> walk;  // to, from
+  Values to, from;
+};
+
 /// One block per position.
 struct EmbeddingArgs {
   Walk<2> positions;  // ids, y
   Walk<2> row;        // table, y
-  const void* table;
+  Values table;
   const int32_t* ids;
-  void* y;
+  Values y;
   int64_t table_stride;
   IdRange range;
   HeldRuns held;
@@ -34,8 +41,8 @@ struct EmbeddingGradArgs {
   Walk<2> positions;  // ids, dy
   Walk<2> row;        // dtable, dy
   const int32_t* ids;
-  const void* dy;
-  void* dtable;
+  Values dy;
+  void* dtable;  // of the type that is computed in
   int64_t rows, table_stride;
   IdRange range;
   HeldRuns held;

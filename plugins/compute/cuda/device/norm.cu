@@ -1,114 +1,158 @@
 /// \file norm and its gradient: a block per row forward; backward a block per stretch of rows, which keeps its sums for
 /// the parameters in shared memory, and a second kernel that adds the blocks' in a fixed order.
-#include "device.cuh"
-#include "rows.hpp"
+#include "row.cuh"
 
 namespace baleen::cuda {
 namespace {
 
-template <class S>
+template <class T, int kMost>
 __device__ void norm(const NormArgs& args) {
-  using T = Compute<S>;
   int64_t at[4];
   args.rows.leading.offsets(blockIdx.x, at);
   const int64_t width = args.rows.width;
-  const S* x = static_cast<const S*>(args.x) + at[0];
-  T mean = 0;
-  if (args.mean) {
-    for (int64_t i = threadIdx.x; i < width; i += blockDim.x) mean += static_cast<T>(x[i * args.rows.inner[0]]);
+  const Row<T> from{args.x, at[0], args.rows.inner[0]}, to{args.y, at[1], args.rows.inner[1]};
+  const Row<T> gamma{args.gamma, 0, args.gamma_stride}, beta{args.beta, 0, args.beta_stride};
+  T mean = 0, squares = 0;
+  if (args.mean.data) {
+    each<kMost>(width, [&](auto count, int64_t i) {
+      T x[decltype(count)::value];
+      from.load(i, x);
+      for (const T one : x) mean += one;
+    });
     mean = fold_block<Sum<T>>(mean) / static_cast<T>(width);
   }
-  T squares = 0;
-  for (int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-    const T d = static_cast<T>(x[i * args.rows.inner[0]]) - mean;
-    squares += d * d;
-  }
+  each<kMost>(width, [&](auto count, int64_t i) {
+    T x[decltype(count)::value];
+    from.load(i, x);
+    for (const T one : x) squares += (one - mean) * (one - mean);
+  });
   const T variance = fold_block<Sum<T>>(squares) / static_cast<T>(width);
   const T rstd = T(1) / sqrt(variance + static_cast<T>(args.epsilon));
-  const S *gamma = static_cast<const S*>(args.gamma), *beta = static_cast<const S*>(args.beta);
-  S* y = static_cast<S*>(args.y) + at[1];
-  for (int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-    T value = (static_cast<T>(x[i * args.rows.inner[0]]) - mean) * rstd * static_cast<T>(gamma[i * args.gamma_stride]);
-    if (beta) value += static_cast<T>(beta[i * args.beta_stride]);
-    y[i * args.rows.inner[1]] = static_cast<S>(value);
-  }
+  each<kMost>(width, [&](auto count, int64_t i) {
+    constexpr int n = decltype(count)::value;
+    T x[n], g[n], b[n] = {};
+    from.load(i, x);
+    gamma.load(i, g);
+    if (args.beta.data) beta.load(i, b);
+    for (int k = 0; k < n; ++k) x[k] = (x[k] - mean) * rstd * g[k] + b[k];
+    to.store(i, x);
+  });
   if (threadIdx.x != 0) return;
-  static_cast<T*>(args.rstd)[at[2]] = rstd;
-  if (args.mean) static_cast<T*>(args.mean)[at[3]] = mean;
+  store(args.rstd, at[2], rstd);
+  if (args.mean.data) store(args.mean, at[3], mean);
+}
+
+/// The operands of one row of the gradient.
+template <class T>
+struct GradRow {
+  __device__ GradRow(const NormGradArgs& args, int64_t row) {
+    int64_t at[5];
+    args.rows.leading.offsets(row, at);
+    x = {args.x, at[0], args.rows.inner[0]};
+    dy = {args.dy, at[1], args.rows.inner[1]};
+    dx = {args.dx, at[2], args.rows.inner[2]};
+    gamma = {args.gamma, 0, args.gamma_stride};
+    rstd = load<T>(args.rstd, at[3]);
+    mean = args.layer ? load<T>(args.mean, at[4]) : T(0);
+  }
+  Row<T> x, dy, dx, gamma;
+  T rstd, mean;
+};
+
+/// Where the sum of column i + k stands, of a thread that takes n columns from i on: neighbouring threads' sums are
+/// neighbours, so they are in different banks.
+template <int n>
+__device__ __forceinline__ int64_t slot(int64_t width, int64_t i, int k) {
+  return n == 1 ? i : k * (width / n) + i / n;
 }
 
 /// Adds one row's part to this thread's columns of `sums` (dgamma, dbeta) and writes dx.
-template <class S>
-__device__ void norm_grad_row(const NormGradArgs& args, int64_t row, Compute<S>* sums) {
-  using T = Compute<S>;
-  int64_t at[5];
-  args.rows.leading.offsets(row, at);
+template <class T, int kMost>
+__device__ void norm_grad_row(const NormGradArgs& args, int64_t row, T* sums) {
+  const GradRow<T> r(args, row);
   const int64_t width = args.rows.width;
-  const S *x = static_cast<const S*>(args.x) + at[0], *dy = static_cast<const S*>(args.dy) + at[1];
-  const S* gamma = static_cast<const S*>(args.gamma);
-  const T rstd = static_cast<const T*>(args.rstd)[at[3]];
-  const T mean = args.layer ? static_cast<const T*>(args.mean)[at[4]] : T(0);
   T dot = 0, total = 0;
-  for (int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-    const T normal = (static_cast<T>(x[i * args.rows.inner[0]]) - mean) * rstd;
-    const T d = static_cast<T>(dy[i * args.rows.inner[1]]), g = d * static_cast<T>(gamma[i * args.gamma_stride]);
-    dot += g * normal;
-    total += g;
-    sums[i] += d * normal;
-    if (args.has_beta) sums[width + i] += d;
-  }
+  each<kMost>(width, [&](auto count, int64_t i) {
+    constexpr int n = decltype(count)::value;
+    T x[n], d[n], g[n];
+    r.x.load(i, x);
+    r.dy.load(i, d);
+    r.gamma.load(i, g);
+    for (int k = 0; k < n; ++k) {
+      const T normal = (x[k] - r.mean) * r.rstd;
+      dot += d[k] * g[k] * normal;
+      total += d[k] * g[k];
+      sums[slot<n>(width, i, k)] += d[k] * normal;
+      if (args.has_beta) sums[width + slot<n>(width, i, k)] += d[k];
+    }
+  });
   dot = fold_block<Sum<T>>(dot) / static_cast<T>(width);
   total = args.layer ? fold_block<Sum<T>>(total) / static_cast<T>(width) : T(0);
-  S* dx = static_cast<S*>(args.dx) + at[2];
-  for (int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-    const T normal = (static_cast<T>(x[i * args.rows.inner[0]]) - mean) * rstd;
-    const T g = static_cast<T>(dy[i * args.rows.inner[1]]) * static_cast<T>(gamma[i * args.gamma_stride]);
-    dx[i * args.rows.inner[2]] = static_cast<S>(rstd * (g - total - normal * dot));
-  }
+  each<kMost>(width, [&](auto count, int64_t i) {
+    constexpr int n = decltype(count)::value;
+    T x[n], d[n], g[n];
+    r.x.load(i, x);
+    r.dy.load(i, d);
+    r.gamma.load(i, g);
+    for (int k = 0; k < n; ++k) x[k] = r.rstd * (d[k] * g[k] - total - (x[k] - r.mean) * r.rstd * dot);
+    r.dx.store(i, x);
+  });
 }
 
-template <class S>
+template <class T, int kMost>
 __device__ void norm_grad(const NormGradArgs& args) {
-  using T = Compute<S>;
   T* sums = reinterpret_cast<T*>(BALEEN_SHARED_MEMORY());
-  const int64_t columns = args.has_beta ? 2 * args.rows.width : args.rows.width;
+  const int64_t width = args.rows.width, columns = args.has_beta ? 2 * width : width;
   // A column is one thread's from beginning to end, so no barrier stands between its uses.
-  for (int64_t i = threadIdx.x; i < args.rows.width; i += blockDim.x) {
-    sums[i] = 0;
-    if (args.has_beta) sums[args.rows.width + i] = 0;
-  }
+  each<kMost>(width, [&](auto count, int64_t i) {
+    constexpr int n = decltype(count)::value;
+    for (int k = 0; k < n; ++k)
+      for (int64_t column = slot<n>(width, i, k); column < columns; column += width) sums[column] = 0;
+  });
   const int64_t rows = args.rows.leading.size;
   const int64_t begin = rows * blockIdx.x / gridDim.x, end = rows * (blockIdx.x + 1) / gridDim.x;
-  for (int64_t row = begin; row < end; ++row) norm_grad_row<S>(args, row, sums);
+  for (int64_t row = begin; row < end; ++row) norm_grad_row<T, kMost>(args, row, sums);
   T* out = static_cast<T*>(args.partials) + blockIdx.x * columns;
-  for (int64_t i = threadIdx.x; i < args.rows.width; i += blockDim.x) {
-    out[i] = sums[i];
-    if (args.has_beta) out[args.rows.width + i] = sums[args.rows.width + i];
-  }
+  each<kMost>(width, [&](auto count, int64_t i) {
+    constexpr int n = decltype(count)::value;
+    for (int k = 0; k < n; ++k) {
+      out[i + k] = sums[slot<n>(width, i, k)];
+      if (args.has_beta) out[width + i + k] = sums[width + slot<n>(width, i, k)];
+    }
+  });
 }
 
-template <class S>
+/// Blocks of 32 columns by 32 parts of the blocks' sums.
+template <class T>
 __device__ void norm_grad_sum(const NormGradSumArgs& args) {
-  using T = Compute<S>;
-  const int64_t column = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const int64_t columns = args.dbeta ? 2 * args.width : args.width;
-  if (column >= columns) return;
+  __shared__ T parts[32][33];
+  const unsigned lane = threadIdx.x % 32, part = threadIdx.x / 32;
+  const int64_t column = static_cast<int64_t>(blockIdx.x) * 32 + lane;
+  const int64_t columns = args.dbeta.data ? 2 * args.width : args.width;
   T sum = 0;
-  for (int64_t block = 0; block < args.blocks; ++block)
+  for (int64_t block = part; block < args.blocks && column < columns; block += 32)
     sum += static_cast<const T*>(args.partials)[block * columns + column];
-  if (column < args.width)
-    static_cast<S*>(args.dgamma)[column * args.dgamma_stride] = static_cast<S>(sum);
+  parts[lane][part] = sum;
+  __syncthreads();
+  // Each warp adds the parts of one column.
+  sum = fold_warp<Sum<T>>(parts[part][lane]);
+  const int64_t mine = static_cast<int64_t>(blockIdx.x) * 32 + part;
+  if (lane != 0 || mine >= columns) return;
+  if (mine < args.width)
+    store(args.dgamma, mine * args.dgamma_stride, sum);
   else
-    static_cast<S*>(args.dbeta)[(column - args.width) * args.dbeta_stride] = static_cast<S>(sum);
+    store(args.dbeta, (mine - args.width) * args.dbeta_stride, sum);
 }
 
 }  // namespace
 
-BALEEN_KERNEL(1024, baleen_norm_f32, NormArgs) { norm<float>(args); }
-BALEEN_KERNEL(1024, baleen_norm_f64, NormArgs) { norm<double>(args); }
-BALEEN_KERNEL(1024, baleen_norm_grad_f32, NormGradArgs) { norm_grad<float>(args); }
-BALEEN_KERNEL(1024, baleen_norm_grad_f64, NormGradArgs) { norm_grad<double>(args); }
-BALEEN_KERNEL(256, baleen_norm_grad_sum_f32, NormGradSumArgs) { norm_grad_sum<float>(args); }
-BALEEN_KERNEL(256, baleen_norm_grad_sum_f64, NormGradSumArgs) { norm_grad_sum<double>(args); }
+BALEEN_KERNEL(1024, baleen_norm_f32, NormArgs) { args.rows.packs ? norm<float, kPack>(args) : norm<float, 1>(args); }
+BALEEN_KERNEL(1024, baleen_norm_f64, NormArgs) { norm<double, 1>(args); }
+BALEEN_KERNEL(1024, baleen_norm_grad_f32, NormGradArgs) {
+  args.rows.packs ? norm_grad<float, kPack>(args) : norm_grad<float, 1>(args);
+}
+BALEEN_KERNEL(1024, baleen_norm_grad_f64, NormGradArgs) { norm_grad<double, 1>(args); }
+BALEEN_KERNEL(1024, baleen_norm_grad_sum_f32, NormGradSumArgs) { norm_grad_sum<float>(args); }
+BALEEN_KERNEL(1024, baleen_norm_grad_sum_f64, NormGradSumArgs) { norm_grad_sum<double>(args); }
 
 }  // namespace baleen::cuda

@@ -7,21 +7,21 @@
 namespace baleen::cuda {
 namespace {
 
-template <class S, class Fold>
-__device__ void finish(const ReduceArgs& args, int64_t element, Compute<S> value) {
+template <class T>
+__device__ void finish(const ReduceArgs& args, int64_t element, T value) {
   if (args.partials) {
-    static_cast<Compute<S>*>(args.partials)[blockIdx.y * args.kept.size + element] = value;
+    static_cast<T*>(args.partials)[blockIdx.y * args.kept.size + element] = value;
     return;
   }
   int64_t at[2];
   args.kept.offsets(element, at);
-  static_cast<S*>(args.y)[at[1]] = static_cast<S>(value);
+  store(args.y, at[1], value);
 }
 
 /// Of every `step`th position from `first` on: sixteen at a time, so that long sums stay accurate.
-template <class S, class Fold>
-__device__ Compute<S> fold_positions(const Walk<1>& reduced, const S* x, int64_t first, int64_t end, int64_t step) {
-  using T = Compute<S>;
+template <class T, class Fold>
+__device__ T fold_positions(const Walk<1>& reduced, const Values& x, int64_t at, int64_t first, int64_t end,
+                            int64_t step) {
   constexpr int kTogether = 16;
   T value = Fold::empty();
   for (int64_t i = first; i < end; i += kTogether * step) {
@@ -29,32 +29,29 @@ __device__ Compute<S> fold_positions(const Walk<1>& reduced, const S* x, int64_t
     for (int j = 0; j < kTogether && i + j * step < end; ++j) {
       int64_t from[1];
       reduced.offsets(i + j * step, from);
-      part = Fold::of(part, static_cast<T>(x[from[0]]));
+      part = Fold::of(part, load<T>(x, at + from[0]));
     }
     value = Fold::of(value, part);
   }
   return value;
 }
 
-template <class S, class Fold>
+template <class T, class Fold>
 __device__ void rows(const ReduceArgs& args) {
-  using T = Compute<S>;
   const int64_t element = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
   if (element >= args.kept.size) return;
   int64_t at[2];
   args.kept.offsets(element, at);
-  const S* x = static_cast<const S*>(args.x) + at[0];
   const int64_t begin = blockIdx.y * args.block, most = begin + args.block;
   const int64_t end = most < args.reduced.size ? most : args.reduced.size;
-  T value = fold_positions<S, Fold>(args.reduced, x, begin + threadIdx.x % 32, end, 32);
+  T value = fold_positions<T, Fold>(args.reduced, args.x, at[0], begin + threadIdx.x % 32, end, 32);
   value = fold_warp<Fold>(value);
-  if (threadIdx.x % 32 == 0) finish<S, Fold>(args, element, value);
+  if (threadIdx.x % 32 == 0) finish(args, element, value);
 }
 
 /// Blocks of 32 kept elements by 8 threads.
-template <class S, class Fold>
+template <class T, class Fold>
 __device__ void columns(const ReduceArgs& args) {
-  using T = Compute<S>;
   __shared__ T parts[8][33];
   const unsigned column = threadIdx.x % 32, part = threadIdx.x / 32;
   const int64_t element = static_cast<int64_t>(blockIdx.x) * 32 + column;
@@ -64,8 +61,7 @@ __device__ void columns(const ReduceArgs& args) {
   if (element < args.kept.size) {
     int64_t at[2];
     args.kept.offsets(element, at);
-    const S* x = static_cast<const S*>(args.x) + at[0];
-    value = fold_positions<S, Fold>(args.reduced, x, begin + part, end, 8);
+    value = fold_positions<T, Fold>(args.reduced, args.x, at[0], begin + part, end, 8);
   }
   parts[part][column] = value;
   __syncthreads();
@@ -73,13 +69,12 @@ __device__ void columns(const ReduceArgs& args) {
     if (part < gap) parts[part][column] = Fold::of(parts[part][column], parts[part + gap][column]);
     __syncthreads();
   }
-  if (part == 0 && element < args.kept.size) finish<S, Fold>(args, element, parts[0][column]);
+  if (part == 0 && element < args.kept.size) finish(args, element, parts[0][column]);
 }
 
 /// A warp per kept element.
-template <class S, class Fold>
+template <class T, class Fold>
 __device__ void partials(const ReducePartialsArgs& args) {
-  using T = Compute<S>;
   const int64_t element = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
   if (element >= args.kept.size) return;
   T value = Fold::empty();
@@ -89,20 +84,20 @@ __device__ void partials(const ReducePartialsArgs& args) {
   if (threadIdx.x % 32 != 0) return;
   int64_t at[1];
   args.kept.offsets(element, at);
-  static_cast<S*>(args.y)[at[0]] = static_cast<S>(value);
+  store(args.y, at[0], value);
 }
 
-template <class S>
+template <class T>
 __device__ void reduce_rows(const ReduceArgs& args) {
-  args.is_max ? rows<S, Largest<Compute<S>>>(args) : rows<S, Sum<Compute<S>>>(args);
+  args.is_max ? rows<T, Largest<T>>(args) : rows<T, Sum<T>>(args);
 }
-template <class S>
+template <class T>
 __device__ void reduce_columns(const ReduceArgs& args) {
-  args.is_max ? columns<S, Largest<Compute<S>>>(args) : columns<S, Sum<Compute<S>>>(args);
+  args.is_max ? columns<T, Largest<T>>(args) : columns<T, Sum<T>>(args);
 }
-template <class S>
+template <class T>
 __device__ void reduce_partials(const ReducePartialsArgs& args) {
-  args.is_max ? partials<S, Largest<Compute<S>>>(args) : partials<S, Sum<Compute<S>>>(args);
+  args.is_max ? partials<T, Largest<T>>(args) : partials<T, Sum<T>>(args);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 /// \file Arguments of the reductions over some dimensions.
 #pragma once
 #include "layout.hpp"
+#include "values.hpp"
 
 namespace baleen::cuda {
 
@@ -9,16 +10,16 @@ namespace baleen::cuda {
 struct ReduceArgs {
   Walk<2> kept;     // x, y
   Walk<1> reduced;  // x
-  const void* x;
-  void *partials, *y;  // one of them
-  int64_t block;       // reduced positions per block
+  Values x, y;
+  void* partials;  // or null: y gets the result
+  int64_t block;   // reduced positions per block
   int32_t is_max;
 };
 /// Second pass: adds the blocks' partials.
 struct ReducePartialsArgs {
   Walk<1> kept;  // y
   const void* partials;
-  void* y;
+  Values y;
   int64_t blocks;
   int32_t is_max;
 };

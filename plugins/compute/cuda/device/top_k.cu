@@ -35,23 +35,21 @@ __device__ Ranked<T> first_of_block(Ranked<T> best, Ranked<T>* parts) {
   return best;
 }
 
-template <class S>
+template <class T>
 __device__ void top_k(const TopKArgs& args) {
-  using T = Compute<S>;
   __shared__ Ranked<T> parts[32];
   int64_t at[3];
   args.rows.leading.offsets(blockIdx.x, at);
-  const S* x = static_cast<const S*>(args.x) + at[0];
   Ranked<T> last{T(0), -1};
   for (int64_t k = 0; k < args.k; ++k) {
     Ranked<T> best{T(0), -1};
     for (int64_t i = threadIdx.x; i < args.rows.width; i += blockDim.x) {
-      const Ranked<T> one{static_cast<T>(x[i * args.rows.inner[0]]), i};
+      const Ranked<T> one{load<T>(args.x, at[0] + i * args.rows.inner[0]), i};
       if ((k == 0 || before(last, one)) && before(one, best)) best = one;
     }
     last = first_of_block(best, parts);
     if (threadIdx.x != 0) continue;
-    static_cast<S*>(args.values)[at[1] + k * args.rows.inner[1]] = static_cast<S>(last.value);
+    store(args.values, at[1] + k * args.rows.inner[1], last.value);
     args.ids[at[2] + k * args.rows.inner[2]] = static_cast<int32_t>(last.id);
   }
 }

@@ -9,7 +9,7 @@ namespace {
 
 HeadsView heads_view(const Operand& x) { return {x.stride(0), x.stride(1), x.stride(2), x.stride(3)}; }
 
-std::uint64_t element_bytes(const Operand& x) { return x.tensor.dtype == BALEEN_F64 ? 8 : 4; }
+std::uint64_t element_bytes(const Operand& x) { return dtype_size(computed_in(x.tensor.dtype)); }
 
 /// The largest tiles whose shared memory fits; 0 where none does.
 struct TileSizes {
@@ -65,9 +65,9 @@ struct Common {
   /// With the operands' addresses.
   AttentionArgs at(const Launch& launch) const {
     AttentionArgs out = args;
-    out.q = launch.at(q);
-    out.k = launch.at(k);
-    out.v = launch.at(v);
+    out.q = launch.values(q);
+    out.k = launch.values(k);
+    out.v = launch.values(v);
     out.ids_q = masked ? launch.at<const std::int32_t>(ids_q) : nullptr;
     out.ids_k = masked ? launch.at<const std::int32_t>(ids_k) : nullptr;
     return out;
@@ -102,8 +102,8 @@ class AttentionKernel : public Kernel {
   }
   Status run(const Launch& launch) const override {
     AttentionArgs args = common_.at(launch);
-    args.o = launch.at(o_);
-    args.lse = launch.at(lse_);
+    args.o = launch.values(o_);
+    args.lse = launch.values(lse_);
     return launch.run(function_, geometry_, args);
   }
 
@@ -142,12 +142,12 @@ class AttentionGradKernel : public Kernel {
   Status run(const Launch& launch) const override {
     AttentionGradArgs args{};
     args.forward = common_.at(launch);
-    args.forward.o = launch.at(o_);
-    args.forward.lse = launch.at(lse_);
-    args.d_o = launch.at(do_);
-    args.dq = launch.at(dq_);
-    args.dk = launch.at(dk_);
-    args.dv = launch.at(dv_);
+    args.forward.o = launch.values(o_);
+    args.forward.lse = launch.values(lse_);
+    args.d_o = launch.values(do_);
+    args.dq = launch.values(dq_);
+    args.dk = launch.values(dk_);
+    args.dv = launch.values(dv_);
     args.delta = launch.call.scratch;
     args.do_view = heads_view(do_);
     args.dq_view = heads_view(dq_);
@@ -176,9 +176,11 @@ Result<std::unique_ptr<Kernel>> make(const Context& context, const baleen_region
     return invalid("attention of q " + shape_text(q.tensor) + " and k " + shape_text(k.tensor) +
                        ": the heads must be a multiple of the groups",
                    source.name());
-  auto kernel = std::make_unique<Made>(source);
-  BALEEN_TRY(kernel->build(context));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  auto made = std::make_unique<Made>(source);
+  BALEEN_TRY(made->build(context));
+  std::unique_ptr<Kernel> own = std::move(made);
+  if (auto by_library = make_dnn_attention(context, region, own)) return by_library;
+  return own;
 }
 
 }  // namespace

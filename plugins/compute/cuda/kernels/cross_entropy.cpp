@@ -20,12 +20,13 @@ class CrossEntropyKernel : public Kernel {
   }
   Status run(const Launch& launch) const override {
     CrossEntropyArgs args = args_;
-    args.x = launch.at(x_);
+    args.x = launch.values(x_);
     args.target = launch.at<const std::int32_t>(target_);
-    args.loss = launch.at(loss_);
-    args.lse = launch.at(lse_);
+    args.loss = launch.values(loss_);
+    args.lse = launch.values(lse_);
     args.report = launch.report;
-    return launch.run(function_, block_per_row(args.rows.leading.size, args.rows.width), args);
+    args.rows.packs = args.rows.packs && aligned({args.x});
+    return launch.run(function_, row_geometry(args.rows.leading.size, args_.rows), args);
   }
 
  private:
@@ -50,13 +51,14 @@ class CrossEntropyGradKernel : public Kernel {
   }
   Status run(const Launch& launch) const override {
     CrossEntropyGradArgs args = args_;
-    args.x = launch.at(x_);
-    args.dx = launch.at(dx_);
+    args.x = launch.values(x_);
+    args.dx = launch.values(dx_);
     args.target = launch.at<const std::int32_t>(target_);
-    args.lse = launch.at(lse_);
-    args.dloss = launch.at(dloss_);
+    args.lse = launch.values(lse_);
+    args.dloss = launch.values(dloss_);
     args.report = launch.report;
-    return launch.run(function_, block_per_row(args.rows.leading.size, args.rows.width), args);
+    args.rows.packs = args.rows.packs && aligned({args.x, args.dx});
+    return launch.run(function_, row_geometry(args.rows.leading.size, args_.rows), args);
   }
 
  private:

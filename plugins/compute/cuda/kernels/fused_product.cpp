@@ -21,6 +21,7 @@ struct Roles {
     other = after.in(epilogue.other);
     if (epilogue.sum) sum = after.out(*epilogue.sum);
   }
+  ProductTypes types() const { return {product.in(0).tensor.dtype, product.in(1).tensor.dtype, result.tensor.dtype}; }
   Source product, after;
   std::uint32_t at = 0;  ///< the pointwise op's input that is the product
   Epilogue epilogue;
@@ -57,7 +58,7 @@ class TwoStepKernel : public Kernel {
     kernel->a_ = roles.product.in(0);
     kernel->b_ = roles.product.in(1);
     kernel->y_ = roles.result;
-    BALEEN_TRY_ASSIGN(kernel->product_, make_product(context, c, kernel->y_.tensor.dtype, false));
+    BALEEN_TRY_ASSIGN(kernel->product_, make_product(context, c, roles.types(), false));
     std::vector<Operand> inputs, outputs;
     for (std::size_t i = 0; i < roles.after.inputs(); ++i)
       inputs.push_back(i == roles.at ? roles.result : roles.after.in(i));
@@ -122,8 +123,8 @@ Result<std::unique_ptr<Kernel>> make_fused_product(const Context& context, const
   if (!c) return Error{c.error().code, c.error().message, roles.product.name()};
   BALEEN_TRY_ASSIGN(std::unique_ptr<Kernel> kernel, TwoStepKernel::make(context, roles, *c));
   if (const auto plan = plan_gemm(*c); plan && context.blas && fits(roles, *plan, spec)) {
-    BALEEN_TRY_ASSIGN(auto product, BlasProduct::make(*context.blas, *plan, roles.result.tensor.dtype,
-                                                      blas_epilogue(roles.epilogue)));
+    BALEEN_TRY_ASSIGN(auto product,
+                      BlasProduct::make(*context.blas, *plan, roles.types(), blas_epilogue(roles.epilogue)));
     if (product) kernel = std::make_unique<EpilogueKernel>(roles, std::move(product), std::move(kernel));
   }
   kernel->flops = c->flops();

@@ -22,6 +22,7 @@ Result<std::unique_ptr<Kernel>> make_cross_entropy(const Context&, const baleen_
 Result<std::unique_ptr<Kernel>> make_cross_entropy_grad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_linear_cross_entropy(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_grad(const Context&, const baleen_region_t&);
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_and_grad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_top_k(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_reshape(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_transpose(const Context&, const baleen_region_t&);
@@ -30,10 +31,16 @@ Result<std::unique_ptr<Kernel>> make_concat(const Context&, const baleen_region_
 Result<std::unique_ptr<Kernel>> make_pad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_copy(const Context&, const baleen_region_t&);
 
+/// attention and its gradient by cuDNN; takes `own` for launches whose addresses do not suit it. Null, with `own`
+/// untouched, where cuDNN does not take the region.
+std::unique_ptr<Kernel> make_dnn_attention(const Context&, const baleen_region_t&, std::unique_ptr<Kernel>& own);
+
 /// A pointwise op with operands of the caller's choice.
 Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const Source&, std::vector<Operand> inputs,
                                                std::vector<Operand> outputs);
 
+/// Whether what a product is added to has the result's dtype.
+bool matmul_fits(const DeviceLimits& limits, const baleen_region_t& region);
 /// Whether the attention's tiles fit the device's shared memory.
 bool attention_fits(const DeviceLimits& limits, const baleen_region_t& region);
 /// Whether the sums of norm_grad do.

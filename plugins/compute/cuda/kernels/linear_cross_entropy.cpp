@@ -1,4 +1,4 @@
-/// \file linear_cross_entropy and its gradient: logits exist for a bounded chunk of rows at a time.
+/// \file linear_cross_entropy, its gradient, and both at once: logits exist for a bounded chunk of rows at a time.
 #include "cross_entropy_rows.hpp"
 #include "kernels.hpp"
 #include "product.hpp"
@@ -8,23 +8,33 @@ namespace {
 
 constexpr std::int64_t kChunkBytes = std::int64_t{1} << 28;
 
-/// Sizes that both directions share.
+/// Sizes and dtypes that both directions share. Logits are of the type that is computed in.
 struct Chunks {
   Chunks(const Operand& x, const Operand& w, bool transposed)
       : class_dim(transposed ? 0 : 1),
+        x_type(x.tensor.dtype),
+        w_type(w.tensor.dtype),
+        logit_type(computed_in(x_type)),
+        gradient_type(logit_type),
         width(x.extent(x.rank() - 1)),
         classes(w.extent(class_dim)),
         w_class(w.stride(class_dim)),
         w_width(w.stride(1 - class_dim)) {
-    element = static_cast<std::int64_t>(dtype_size(x.tensor.dtype));
     rows = width > 0 ? elements(x.tensor) / width : 0;
     pitch = ceil_div(classes, 16) * 16;
+    const auto element = static_cast<std::int64_t>(dtype_size(logit_type));
     const std::int64_t fit = kChunkBytes / element / std::max<std::int64_t>(1, pitch);
     chunk = std::max<std::int64_t>(1, std::min(rows, std::max<std::int64_t>(16, fit)));
   }
   std::int64_t last() const { return rows % chunk; }
-  std::uint64_t logit_bytes() const { return padded(static_cast<std::uint64_t>(chunk * pitch * element)); }
-  std::uint64_t matrix_bytes() const { return padded(static_cast<std::uint64_t>(rows * width * element)); }
+  std::uint64_t logit_bytes() const { return bytes(chunk * pitch, logit_type); }
+  /// Of the logits' gradient; none where it takes the logits' place.
+  std::uint64_t gradient_bytes() const { return in_place() ? 0 : bytes(chunk * pitch, gradient_type); }
+  std::uint64_t matrix_bytes(baleen_dtype_t dtype) const { return bytes(rows * width, dtype); }
+  static std::uint64_t bytes(std::int64_t elements, baleen_dtype_t dtype) {
+    return padded(static_cast<std::uint64_t>(elements) * dtype_size(dtype));
+  }
+  bool in_place() const { return gradient_type == logit_type; }
 
   /// logits[count, classes] = x w
   Contraction logits(std::int64_t count) const {
@@ -40,7 +50,8 @@ struct Chunks {
   }
 
   std::uint32_t class_dim;
-  std::int64_t width, classes, w_class, w_width, element = 4, rows = 0, pitch = 0, chunk = 1;
+  baleen_dtype_t x_type, w_type, logit_type, gradient_type;
+  std::int64_t width, classes, w_class, w_width, rows = 0, pitch = 0, chunk = 1;
 };
 
 /// One product for whole chunks and one for the shorter last one.
@@ -48,14 +59,18 @@ struct Pair {
   std::unique_ptr<Product> whole, last;
 
   template <class Make>
-  static Result<Pair> make(const Context& context, const Chunks& chunks, baleen_dtype_t dtype, bool adds,
+  static Result<Pair> make(const Context& context, const Chunks& chunks, const ProductTypes& types, bool adds,
                            const Make& contraction) {
     Pair pair;
-    BALEEN_TRY_ASSIGN(pair.whole, make_product(context, contraction(chunks.chunk), dtype, adds));
+    BALEEN_TRY_ASSIGN(pair.whole, make_product(context, contraction(chunks.chunk), types, adds));
     if (chunks.last() > 0) {
-      BALEEN_TRY_ASSIGN(pair.last, make_product(context, contraction(chunks.last()), dtype, adds));
+      BALEEN_TRY_ASSIGN(pair.last, make_product(context, contraction(chunks.last()), types, adds));
     }
     return pair;
+  }
+  static Result<Pair> logits(const Context& context, const Chunks& chunks) {
+    return make(context, chunks, {chunks.x_type, chunks.w_type, chunks.logit_type}, false,
+                [&](auto n) { return chunks.logits(n); });
   }
   const Product& of(bool is_last) const { return is_last ? *last : *whole; }
   std::uint64_t bytes() const { return std::max(whole->scratch_bytes, last ? last->scratch_bytes : 0); }
@@ -92,6 +107,7 @@ Rows<kOperands> chunk_rows(const Chunks& chunks, const Operand& like,
     strides[i].assign(others[i - kLogits].tensor.stride, others[i - kLogits].tensor.stride + leading);
   rows.leading = make_walk<kOperands>(dims, strides);
   rows.width = chunks.classes;
+  rows.packs = chunks.logit_type != BALEEN_F64 && rows.width >= kPack;  // the scratch and the pitch are aligned
   return rows;
 }
 
@@ -110,11 +126,11 @@ class LinearCrossEntropyKernel : public Kernel {
   }
 
   Status build(const Context& context) {
-    const baleen_dtype_t dtype = x_.tensor.dtype;
-    BALEEN_TRY_ASSIGN(logits_, Pair::make(context, chunks_, dtype, false, [&](auto n) { return chunks_.logits(n); }));
+    BALEEN_TRY_ASSIGN(logits_, Pair::logits(context, chunks_));
     BALEEN_TRY_ASSIGN(matrix_, PackedMatrix::make(context, x_));
-    BALEEN_TRY_ASSIGN(function_, context.functions.find(std::string("baleen_cross_entropy") + suffix(dtype)));
-    logits_at_ = matrix_.direct ? 0 : chunks_.matrix_bytes();
+    BALEEN_TRY_ASSIGN(function_,
+                      context.functions.find(std::string("baleen_cross_entropy") + suffix(chunks_.logit_type)));
+    logits_at_ = matrix_.direct ? 0 : chunks_.matrix_bytes(chunks_.x_type);
     work_at_ = logits_at_ + chunks_.logit_bytes();
     scratch_bytes = work_at_ + logits_.bytes();
     flops = chunks_.logits(chunks_.rows).flops();
@@ -124,19 +140,20 @@ class LinearCrossEntropyKernel : public Kernel {
   Status run(const Launch& launch) const override {
     if (!matrix_.direct) BALEEN_TRY(matrix_.in.run(launch, launch.call.scratch, launch.at(x_)));
     const char* x = matrix_.direct ? launch.at<const char>(x_) : launch.scratch();
+    const auto element = static_cast<std::int64_t>(dtype_size(chunks_.x_type));
     CrossEntropyArgs args = args_;
-    args.x = launch.scratch(logits_at_);
+    args.x = {launch.scratch(logits_at_), stored(chunks_.logit_type)};
     args.target = launch.at<const std::int32_t>(target_);
-    args.loss = launch.at(loss_);
-    args.lse = launch.at(lse_);
+    args.loss = launch.values(loss_);
+    args.lse = launch.values(lse_);
     args.report = launch.report;
     for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk) {
       const std::int64_t count = std::min(chunks_.chunk, chunks_.rows - first);
       const Product& product = logits_.of(count < chunks_.chunk);
-      BALEEN_TRY(product.run(launch, x + first * chunks_.width * chunks_.element, launch.at<const char>(w_),
+      BALEEN_TRY(product.run(launch, x + first * chunks_.width * element, launch.at<const char>(w_),
                              launch.scratch(logits_at_), launch.scratch(work_at_)));
       args.first_row = first;
-      BALEEN_TRY(launch.run(function_, block_per_row(count, chunks_.classes), args));
+      BALEEN_TRY(launch.run(function_, row_geometry(count, args.rows), args));
     }
     return {};
   }
@@ -151,79 +168,145 @@ class LinearCrossEntropyKernel : public Kernel {
   std::uint64_t logits_at_ = 0, work_at_ = 0;
 };
 
+/// The gradient; with four outputs the loss too, from the same logits.
 class LinearCrossEntropyGradKernel : public Kernel {
  public:
   explicit LinearCrossEntropyGradKernel(const Source& source)
-      : x_(source.in(0)),
+      : both_(source.outputs() == 4),
+        x_(source.in(0)),
         w_(source.in(1)),
         target_(source.in(2)),
-        lse_(source.in(3)),
-        dloss_(source.in(4)),
-        dx_(source.out(0)),
-        dw_(source.out(1)),
+        lse_(both_ ? source.out(1) : source.in(3)),
+        dloss_(source.in(both_ ? 3 : 4)),
+        dx_(source.out(both_ ? 2 : 0)),
+        dw_(source.out(both_ ? 3 : 1)),
+        kept_lse_(lse_),
         chunks_(x_, w_, source.op().integer("transposed", 0) != 0) {
-    args_ = cross_entropy_grad_args(source.op(), make_held(w_, chunks_.class_dim));
-    args_.rows = chunk_rows<5, 2>(chunks_, x_, {target_, lse_, dloss_});
+    // Tensor cores take operands of one dtype; where all have 16 bits, the logits' gradient is rounded to them too.
+    const bool all_same =
+        chunks_.x_type == chunks_.w_type && chunks_.x_type == dx_.tensor.dtype && chunks_.x_type == dw_.tensor.dtype;
+    if (all_same) chunks_.gradient_type = chunks_.x_type;
+    if (both_ && dtype_size(lse_.tensor.dtype) == 2) keep_lse();
+    const Held held = make_held(w_, chunks_.class_dim);
+    args_ = cross_entropy_grad_args(source.op(), held);
+    args_.rows = chunk_rows<5, 2>(chunks_, x_, {target_, kept_lse_, dloss_});
     ids = args_.range;
+    if (!both_) return;
+    loss_ = source.out(0);
+    loss_args_ = cross_entropy_args(source.op(), held);
+    loss_args_.rows = chunk_rows<4, 1>(chunks_, x_, {target_, loss_, kept_lse_});
   }
 
   Status build(const Context& context) {
-    const baleen_dtype_t dtype = x_.tensor.dtype;
-    const std::int64_t dw_class = dw_.stride(chunks_.class_dim), dw_width = dw_.stride(1 - chunks_.class_dim);
-    BALEEN_TRY_ASSIGN(logits_, Pair::make(context, chunks_, dtype, false, [&](auto n) { return chunks_.logits(n); }));
-    BALEEN_TRY_ASSIGN(dx_product_, Pair::make(context, chunks_, dtype, false, [&](auto n) { return chunks_.dx(n); }));
-    BALEEN_TRY_ASSIGN(dw_product_, Pair::make(context, chunks_, dtype, true,
+    const baleen_dtype_t gradient = chunks_.gradient_type;
+    // Chunks are added; 16 bits would be rounded each time.
+    sum_type_ = chunks_.rows > chunks_.chunk ? computed_in(dw_.tensor.dtype) : dw_.tensor.dtype;
+    const bool direct = sum_type_ == dw_.tensor.dtype;
+    const Strides dw_strides = direct ? strides_of(dw_) : packed_strides(shape(dw_.tensor));
+    const std::int64_t dw_class = dw_strides[chunks_.class_dim], dw_width = dw_strides[1 - chunks_.class_dim];
+    BALEEN_TRY_ASSIGN(logits_, Pair::logits(context, chunks_));
+    BALEEN_TRY_ASSIGN(dx_product_, Pair::make(context, chunks_, {gradient, chunks_.w_type, dx_.tensor.dtype}, false,
+                                              [&](auto n) { return chunks_.dx(n); }));
+    BALEEN_TRY_ASSIGN(dw_product_, Pair::make(context, chunks_, {chunks_.x_type, gradient, sum_type_}, true,
                                               [&](auto n) { return chunks_.dw(n, dw_width, dw_class); }));
     BALEEN_TRY_ASSIGN(x_matrix_, PackedMatrix::make(context, x_));
     BALEEN_TRY_ASSIGN(dx_matrix_, PackedMatrix::make(context, dx_));
-    BALEEN_TRY_ASSIGN(clear_, Mover::make(context, dtype, shape(dw_.tensor), strides_of(dw_), Strides(dw_.rank())));
-    BALEEN_TRY_ASSIGN(function_, context.functions.find(std::string("baleen_cross_entropy_grad") + suffix(dtype)));
-    dx_at_ = x_matrix_.direct ? 0 : chunks_.matrix_bytes();
-    logits_at_ = dx_at_ + (dx_matrix_.direct ? 0 : chunks_.matrix_bytes());
-    work_at_ = logits_at_ + chunks_.logit_bytes();
-    scratch_bytes = work_at_ + std::max({logits_.bytes(), dx_product_.bytes(), dw_product_.bytes()});
+    BALEEN_TRY_ASSIGN(clear_, Mover::make(context, sum_type_, shape(dw_.tensor), dw_strides, Strides(dw_.rank())));
+    BALEEN_TRY_ASSIGN(store_lse_,
+                      Converter::make(context, shape(lse_.tensor), strides_of(lse_), strides_of(kept_lse_)));
+    BALEEN_TRY_ASSIGN(store_, Converter::make(context, shape(dw_.tensor), strides_of(dw_), dw_strides));
+    const std::string end = suffix(chunks_.logit_type);
+    BALEEN_TRY_ASSIGN(function_, context.functions.find("baleen_cross_entropy_grad" + end));
+    BALEEN_TRY_ASSIGN(loss_function_, context.functions.find("baleen_cross_entropy" + end));
+    place(direct);
     flops = 3 * chunks_.logits(chunks_.rows).flops();
     return {};
   }
 
   Status run(const Launch& launch) const override {
-    BALEEN_TRY(clear_.run(launch, launch.at(dw_), nullptr));
+    char* dw = dw_direct_ ? launch.at<char>(dw_) : launch.scratch(dw_at_);
+    BALEEN_TRY(clear_.run(launch, dw, nullptr));
     if (!x_matrix_.direct) BALEEN_TRY(x_matrix_.in.run(launch, launch.call.scratch, launch.at(x_)));
-    for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk) BALEEN_TRY(run_chunk(launch, first));
+    for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk) BALEEN_TRY(run_chunk(launch, first, dw));
+    if (keeps_lse_) BALEEN_TRY(store_lse_.run(launch, launch.values(lse_), lse(launch)));
+    if (!dw_direct_) BALEEN_TRY(store_.run(launch, launch.values(dw_), {dw, stored(sum_type_)}));
     if (!dx_matrix_.direct) BALEEN_TRY(dx_matrix_.out.run(launch, launch.at(dx_), launch.scratch(dx_at_)));
     return {};
   }
 
  private:
-  Status run_chunk(const Launch& launch, std::int64_t first) const {
-    const std::int64_t count = std::min(chunks_.chunk, chunks_.rows - first);
-    const std::int64_t skipped = first * chunks_.width * chunks_.element;
-    const bool last = count < chunks_.chunk;
-    const char* x = (x_matrix_.direct ? launch.at<const char>(x_) : launch.scratch()) + skipped;
-    char* dx = (dx_matrix_.direct ? launch.at<char>(dx_) : launch.scratch(dx_at_)) + skipped;
-    char *logits = launch.scratch(logits_at_), *work = launch.scratch(work_at_);
-    BALEEN_TRY(logits_.of(last).run(launch, x, launch.at<const char>(w_), logits, work));
-    CrossEntropyGradArgs args = args_;
-    args.x = logits;
-    args.dx = logits;
-    args.target = launch.at<const std::int32_t>(target_);
-    args.lse = launch.at(lse_);
-    args.dloss = launch.at(dloss_);
-    args.first_row = first;
-    args.report = launch.report;
-    BALEEN_TRY(launch.run(function_, block_per_row(count, chunks_.classes), args));
-    BALEEN_TRY(dx_product_.of(last).run(launch, logits, launch.at<const char>(w_), dx, work));
-    return dw_product_.of(last).run(launch, x, logits, launch.at<char>(dw_), work);
+  /// The gradient needs lse as it was before it is rounded to 16 bits: it stays in scratch until the end.
+  void keep_lse() {
+    keeps_lse_ = true;
+    kept_lse_.tensor.dtype = BALEEN_F32;
+    const Strides packed = packed_strides(shape(lse_.tensor));
+    std::copy(packed.begin(), packed.end(), kept_lse_.tensor.stride);
+  }
+  Values lse(const Launch& launch) const {
+    return keeps_lse_ ? Values{launch.scratch(lse_at_), kStoredF32} : launch.values(lse_);
   }
 
-  Operand x_, w_, target_, lse_, dloss_, dx_, dw_;
+  /// The parts of the scratch: x, dx, dw, lse, logits, their gradient, and what the products work with.
+  void place(bool direct) {
+    dw_direct_ = direct;
+    dx_at_ = x_matrix_.direct ? 0 : chunks_.matrix_bytes(chunks_.x_type);
+    dw_at_ = dx_at_ + (dx_matrix_.direct ? 0 : chunks_.matrix_bytes(dx_.tensor.dtype));
+    lse_at_ = dw_at_ + (direct ? 0 : Chunks::bytes(elements(dw_.tensor), sum_type_));
+    logits_at_ = lse_at_ + (keeps_lse_ ? Chunks::bytes(chunks_.rows, BALEEN_F32) : 0);
+    gradient_at_ = chunks_.in_place() ? logits_at_ : logits_at_ + chunks_.logit_bytes();
+    work_at_ = logits_at_ + chunks_.logit_bytes() + chunks_.gradient_bytes();
+    scratch_bytes = work_at_ + std::max({logits_.bytes(), dx_product_.bytes(), dw_product_.bytes()});
+  }
+
+  Status run_chunk(const Launch& launch, std::int64_t first, char* dw) const {
+    const std::int64_t count = std::min(chunks_.chunk, chunks_.rows - first);
+    const auto skipped = [&](baleen_dtype_t dtype) {
+      return first * chunks_.width * static_cast<std::int64_t>(dtype_size(dtype));
+    };
+    const bool last = count < chunks_.chunk;
+    const char* x = (x_matrix_.direct ? launch.at<const char>(x_) : launch.scratch()) + skipped(chunks_.x_type);
+    char* dx = (dx_matrix_.direct ? launch.at<char>(dx_) : launch.scratch(dx_at_)) + skipped(dx_.tensor.dtype);
+    char *logits = launch.scratch(logits_at_), *gradient = launch.scratch(gradient_at_);
+    char* work = launch.scratch(work_at_);
+    BALEEN_TRY(logits_.of(last).run(launch, x, launch.at<const char>(w_), logits, work));
+    if (both_) BALEEN_TRY(run_loss(launch, logits, first, count));
+    CrossEntropyGradArgs args = args_;
+    args.x = {logits, stored(chunks_.logit_type)};
+    args.dx = {gradient, stored(chunks_.gradient_type)};
+    args.target = launch.at<const std::int32_t>(target_);
+    args.lse = lse(launch);
+    args.dloss = launch.values(dloss_);
+    args.first_row = first;
+    args.report = launch.report;
+    BALEEN_TRY(launch.run(function_, row_geometry(count, args.rows), args));
+    BALEEN_TRY(dx_product_.of(last).run(launch, gradient, launch.at<const char>(w_), dx, work));
+    return dw_product_.of(last).run(launch, x, gradient, dw, work);
+  }
+
+  Status run_loss(const Launch& launch, void* logits, std::int64_t first, std::int64_t count) const {
+    CrossEntropyArgs args = loss_args_;
+    args.x = {logits, stored(chunks_.logit_type)};
+    args.target = launch.at<const std::int32_t>(target_);
+    args.loss = launch.values(loss_);
+    args.lse = lse(launch);
+    args.first_row = first;
+    args.report = launch.report;
+    return launch.run(loss_function_, row_geometry(count, args.rows), args);
+  }
+
+  bool both_;
+  Operand x_, w_, target_, lse_, dloss_, dx_, dw_, loss_, kept_lse_;
   Chunks chunks_;
   CrossEntropyGradArgs args_{};
+  CrossEntropyArgs loss_args_{};
   Pair logits_, dx_product_, dw_product_;
   PackedMatrix x_matrix_, dx_matrix_;
   Mover clear_;
-  CUfunction function_ = nullptr;
-  std::uint64_t dx_at_ = 0, logits_at_ = 0, work_at_ = 0;
+  Converter store_, store_lse_;
+  baleen_dtype_t sum_type_ = BALEEN_F32;
+  bool dw_direct_ = true, keeps_lse_ = false;
+  CUfunction function_ = nullptr, loss_function_ = nullptr;
+  std::uint64_t dx_at_ = 0, dw_at_ = 0, lse_at_ = 0, logits_at_ = 0, gradient_at_ = 0, work_at_ = 0;
 };
 
 template <class Made>
@@ -242,6 +325,11 @@ Result<std::unique_ptr<Kernel>> make_linear_cross_entropy(const Context& context
 }
 
 Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_grad(const Context& context, const baleen_region_t& region) {
+  return make<LinearCrossEntropyGradKernel>(context, region);
+}
+
+Result<std::unique_ptr<Kernel>> make_linear_cross_entropy_and_grad(const Context& context,
+                                                                   const baleen_region_t& region) {
   return make<LinearCrossEntropyGradKernel>(context, region);
 }
 

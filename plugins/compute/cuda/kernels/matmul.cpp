@@ -15,7 +15,9 @@ class MatmulKernel : public Kernel {
     kernel->y_ = source.out(0);
     const Operand& y = kernel->y_;
     kernel->adds_ = source.inputs() > 2;
-    BALEEN_TRY_ASSIGN(kernel->product_, make_product(context, c, y.tensor.dtype, kernel->adds_));
+    BALEEN_TRY_ASSIGN(
+        kernel->product_,
+        make_product(context, c, {kernel->a_.tensor.dtype, kernel->b_.tensor.dtype, y.tensor.dtype}, kernel->adds_));
     kernel->scratch_bytes = kernel->product_->scratch_bytes;
     kernel->flops = c.flops();
     if (kernel->adds_) {
@@ -41,6 +43,11 @@ class MatmulKernel : public Kernel {
 };
 
 }  // namespace
+
+bool matmul_fits(const DeviceLimits&, const baleen_region_t& region) {
+  const Source source(region);
+  return source.inputs() < 3 || source.in(2).tensor.dtype == source.out(0).tensor.dtype;
+}
 
 Result<std::unique_ptr<Kernel>> make_matmul(const Context& context, const baleen_region_t& region) {
   const Source source(region);

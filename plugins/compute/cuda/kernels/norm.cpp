@@ -23,6 +23,7 @@ class NormKernel : public Kernel {
     args_.gamma_stride = gamma_.inner_stride();
     args_.beta_stride = has_beta_ ? beta_.inner_stride() : 0;
     args_.epsilon = source.op().number("epsilon");
+    args_.rows.packs = args_.rows.packs && args_.gamma_stride == 1 && (!has_beta_ || args_.beta_stride == 1);
     may_alias(y_, x_);
   }
   Status find(const Context& context) {
@@ -31,13 +32,14 @@ class NormKernel : public Kernel {
   }
   Status run(const Launch& launch) const override {
     NormArgs args = args_;
-    args.x = launch.at(x_);
-    args.gamma = launch.at(gamma_);
-    args.beta = has_beta_ ? launch.at(beta_) : nullptr;
-    args.y = launch.at(y_);
-    args.rstd = launch.at(rstd_);
-    args.mean = layer_ ? launch.at(mean_) : nullptr;
-    return launch.run(function_, block_per_row(args.rows.leading.size, args.rows.width), args);
+    args.x = launch.values(x_);
+    args.gamma = launch.values(gamma_);
+    if (has_beta_) args.beta = launch.values(beta_);
+    args.y = launch.values(y_);
+    args.rstd = launch.values(rstd_);
+    if (layer_) args.mean = launch.values(mean_);
+    args.rows.packs = args.rows.packs && aligned({args.x, args.gamma, args.beta, args.y});
+    return launch.run(function_, row_geometry(args.rows.leading.size, args_.rows), args);
   }
 
  private:
@@ -70,7 +72,8 @@ class NormGradKernel : public Kernel {
     args_.gamma_stride = gamma_.inner_stride();
     args_.has_beta = has_beta_;
     args_.layer = layer_;
-    geometry_ = block_per_row(norm_grad_blocks(args_.rows.leading.size), args_.rows.width);
+    args_.rows.packs = args_.rows.packs && args_.gamma_stride == 1;
+    geometry_ = row_geometry(norm_grad_blocks(args_.rows.leading.size), args_.rows);
     geometry_.shared_bytes = sums_bytes(source);
     scratch_bytes = geometry_.shared_bytes * static_cast<std::uint64_t>(geometry_.blocks);
     may_alias(dx_, x_);
@@ -84,18 +87,19 @@ class NormGradKernel : public Kernel {
   }
   Status run(const Launch& launch) const override {
     NormGradArgs args = args_;
-    args.x = launch.at(x_);
-    args.gamma = launch.at(gamma_);
-    args.dy = launch.at(dy_);
-    args.rstd = launch.at(rstd_);
-    args.mean = layer_ ? launch.at(mean_) : nullptr;
-    args.dx = launch.at(dx_);
+    args.x = launch.values(x_);
+    args.gamma = launch.values(gamma_);
+    args.dy = launch.values(dy_);
+    args.rstd = launch.values(rstd_);
+    if (layer_) args.mean = launch.values(mean_);
+    args.dx = launch.values(dx_);
     args.partials = launch.call.scratch;
+    args.rows.packs = args.rows.packs && aligned({args.x, args.gamma, args.dy, args.dx});
     BALEEN_TRY(launch.run(function_, geometry_, args));
     const NormGradSumArgs sum{
-        launch.call.scratch, launch.at(dgamma_),     has_beta_ ? launch.at(dbeta_) : nullptr, args.rows.width,
+        launch.call.scratch, launch.values(dgamma_), has_beta_ ? launch.values(dbeta_) : Values{}, args.rows.width,
         geometry_.blocks,    dgamma_.inner_stride(), has_beta_ ? dbeta_.inner_stride() : 0};
-    return launch.run(sum_, Geometry{ceil_div(args.rows.width * (has_beta_ ? 2 : 1), 256)}, sum);
+    return launch.run(sum_, Geometry{ceil_div(args.rows.width * (has_beta_ ? 2 : 1), 32), 1, 1, 1024}, sum);
   }
 
  private:

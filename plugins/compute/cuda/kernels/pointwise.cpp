@@ -27,7 +27,8 @@ class PointwiseKernel : public Kernel {
     BALEEN_TRY_ASSIGN(const CUmodule module, context_.compiler.module(generate(generated)));
     const Driver& driver = context_.driver;
     BALEEN_TRY(driver.check(driver.cuModuleGetFunction(&plain_, module, kPointwiseName), "finding a kernel"));
-    if (generated.packs())
+    pack_elements_ = generated.pack();
+    if (pack_elements_ > 0)
       BALEEN_TRY(driver.check(driver.cuModuleGetFunction(&pack_, module, kPointwisePackName), "finding a kernel"));
     return {};
   }
@@ -45,7 +46,7 @@ class PointwiseKernel : public Kernel {
         all |= reinterpret_cast<std::uintptr_t>(launch.at(operand));
       }
     const bool packs = pack_ && all % 16 == 0;
-    return launch.run(packs ? pack_ : plain_, thread_per_element(packs ? elements_ / kPointwisePack : elements_), args);
+    return launch.run(packs ? pack_ : plain_, thread_per_element(packs ? elements_ / pack_elements_ : elements_), args);
   }
 
  private:
@@ -77,6 +78,7 @@ class PointwiseKernel : public Kernel {
   const Context& context_;
   std::vector<Operand> inputs_, outputs_;
   std::int64_t elements_ = 0;
+  int pack_elements_ = 0;
   CUfunction plain_ = nullptr, pack_ = nullptr;
 };
 

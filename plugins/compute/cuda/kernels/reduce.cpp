@@ -43,7 +43,7 @@ class ReduceKernel : public Kernel {
     const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(first_.reduced.size, first_.block));
     geometry_ = by_columns_ ? Geometry{ceil_div(first_.kept.size, 32)} : warp_per_element(first_.kept.size);
     geometry_.blocks_y = blocks;
-    second_ = {make_walk<1>(split.kept, {split.kept_y}), nullptr, nullptr, blocks, is_max};
+    second_ = {make_walk<1>(split.kept, {split.kept_y}), nullptr, {}, blocks, is_max};
     const std::uint64_t element = y.tensor.dtype == BALEEN_F64 ? 8 : 4;
     if (blocks > 1) scratch_bytes = static_cast<std::uint64_t>(blocks * first_.kept.size) * element;
   }
@@ -59,14 +59,14 @@ class ReduceKernel : public Kernel {
   Status run(const Launch& launch) const override {
     const bool direct = second_.blocks == 1;
     ReduceArgs first = first_;
-    first.x = launch.at(x_);
+    first.x = launch.values(x_);
     first.partials = direct ? nullptr : launch.call.scratch;
-    first.y = launch.at(y_);
+    first.y = launch.values(y_);
     BALEEN_TRY(launch.run(first_function_, geometry_, first));
     if (direct) return {};
     ReducePartialsArgs second = second_;
     second.partials = launch.call.scratch;
-    second.y = launch.at(y_);
+    second.y = launch.values(y_);
     return launch.run(second_function_, warp_per_element(second.kept.size), second);
   }
 

@@ -13,7 +13,7 @@ class RowsKernel : public Kernel {
   RowsKernel(const std::array<Operand, kOperands>& operands)
       : operands_(operands),
         rows_(make_rows<kOperands>(operands)),
-        geometry_(block_per_row(rows_.leading.size, rows_.width)) {}
+        geometry_(row_geometry(rows_.leading.size, rows_)) {}
 
   Status find(const Context& context, const std::string& name) {
     BALEEN_TRY_ASSIGN(function_, context.functions.find(name + suffix(operands_[0].tensor.dtype)));
@@ -21,6 +21,13 @@ class RowsKernel : public Kernel {
   }
 
  protected:
+  /// The rows for these addresses.
+  Rows<kOperands> rows(std::initializer_list<Values> addresses) const {
+    Rows<kOperands> out = rows_;
+    out.packs = out.packs && aligned(addresses);
+    return out;
+  }
+
   std::array<Operand, kOperands> operands_;
   Rows<kOperands> rows_;
   Geometry geometry_;
@@ -31,7 +38,8 @@ class SoftmaxKernel : public RowsKernel<2> {
  public:
   SoftmaxKernel(const Operand& x, const Operand& y) : RowsKernel({x, y}) { may_alias(y, x); }
   Status run(const Launch& launch) const override {
-    return launch.run(function_, geometry_, SoftmaxArgs{rows_, launch.at(operands_[0]), launch.at(operands_[1])});
+    const Values x = launch.values(operands_[0]), y = launch.values(operands_[1]);
+    return launch.run(function_, geometry_, SoftmaxArgs{rows({x, y}), x, y});
   }
 };
 
@@ -42,9 +50,8 @@ class SoftmaxGradKernel : public RowsKernel<3> {
     may_alias(dx, dy);
   }
   Status run(const Launch& launch) const override {
-    return launch.run(
-        function_, geometry_,
-        SoftmaxGradArgs{rows_, launch.at(operands_[0]), launch.at(operands_[1]), launch.at(operands_[2])});
+    const Values y = launch.values(operands_[0]), dy = launch.values(operands_[1]), dx = launch.values(operands_[2]);
+    return launch.run(function_, geometry_, SoftmaxGradArgs{rows({y, dy, dx}), y, dy, dx});
   }
 };
 
@@ -53,9 +60,9 @@ class TopKKernel : public RowsKernel<3> {
   TopKKernel(const Operand& x, const Operand& values, const Operand& ids) : RowsKernel({x, values, ids}) {}
   Status run(const Launch& launch) const override {
     const std::int64_t k = operands_[1].extent(operands_[1].rank() - 1);
-    return launch.run(
-        function_, geometry_,
-        TopKArgs{rows_, launch.at(operands_[0]), launch.at(operands_[1]), launch.at<std::int32_t>(operands_[2]), k});
+    return launch.run(function_, geometry_,
+                      TopKArgs{rows_, launch.values(operands_[0]), launch.values(operands_[1]),
+                               launch.at<std::int32_t>(operands_[2]), k});
   }
 };
 

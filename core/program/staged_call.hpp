@@ -1,0 +1,36 @@
+/// \file A call of the transport cut into pieces that pass through the host's memory: what is copied out of the
+/// device's memory, what the transport does there, what is copied back.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "baleen/collective.hpp"
+
+namespace baleen {
+
+/// Neighbouring bytes of a tensor of the call and of the piece's memory.
+struct StagedCopy {
+  std::uint32_t entry = 0;  ///< of the call: its input (out) or its output (in)
+  std::uint64_t tensor = 0, staged = 0, bytes = 0;
+};
+
+/// An entry of the collective that a piece is.
+struct StagedEntry {
+  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+  std::uint64_t input = kNowhere, output = kNowhere;  ///< in the piece's memory
+  std::uint64_t count = 0, block = 0;
+  std::vector<std::uint64_t> sends, receives;
+};
+
+struct StagedPiece {
+  std::vector<StagedEntry> entries;
+  std::vector<StagedCopy> out, in;
+  std::uint64_t bytes = 0;  ///< of memory, the same on all members unless the call has lists of `sends`
+};
+
+/// Pieces of `piece_bytes` or little more, the same on all members. Each element goes through the same sums as in the
+/// whole, so the bits are the same. A call with lists of `sends`, whose sizes members do not know of each other, stays
+/// whole. Of pointers only null and equality count.
+std::vector<StagedPiece> cut_call(const Collective& call, std::uint64_t piece_bytes);
+
+}  // namespace baleen

@@ -1,0 +1,148 @@
+/// \file attention and its gradient by cuDNN's fused engines: 16-bit operands with fp32 statistics.
+#include <algorithm>
+
+#include "attention_graph.hpp"
+#include "kernels.hpp"
+
+namespace baleen::cuda {
+namespace {
+
+constexpr std::uint64_t kMostWorkspace = std::uint64_t{4} << 30;
+constexpr std::uintptr_t kAligned = 16;
+/// What hidden scores are. Finite: an infinite one less an infinite statistic would be no number.
+constexpr float kNever = -3.4028234663852886e38f;
+
+/// Of [batch, sequence, heads, width], in the order of cuDNN's dimensions.
+DnnExtents heads_strides(const Operand& x) { return {x.stride(0), x.stride(2), x.stride(1), x.stride(3)}; }
+
+/// Packed along the width, heads and rows at multiples of 16 bytes.
+bool lies_well(const Operand& x, baleen_dtype_t dtype) {
+  constexpr std::int64_t kTogether = 8;
+  bool good = x.rank() == 4 && x.tensor.dtype == dtype && x.inner_stride() == 1 && x.extent(3) % kTogether == 0;
+  for (std::uint32_t d = 0; good && d < 3; ++d) good = x.extent(d) <= 1 || x.stride(d) % kTogether == 0;
+  return good && elements(x.tensor) > 0;
+}
+
+/// Operands by role.
+struct Roles {
+  explicit Roles(const Source& source)
+      : backward(source.op().kind() == "attention_grad"),
+        masked(source.inputs() > (backward ? 6u : 3u)),
+        q(source.in(0)),
+        k(source.in(1)),
+        v(source.in(2)),
+        o(backward ? source.in(source.inputs() - 3) : source.out(0)),
+        lse(backward ? source.in(source.inputs() - 2) : source.out(1)) {
+    large = {q, k, v, o};
+    if (!backward) return;
+    large.push_back(source.in(source.inputs() - 1));
+    for (std::size_t i = 0; i < 3; ++i) large.push_back(source.out(i));
+  }
+  bool backward, masked;
+  Operand q, k, v, o, lse;
+  std::vector<Operand> large;  ///< q, k, v, o, and backward do, dq, dk, dv
+};
+
+bool suits(const Roles& roles, bool causal) {
+  const baleen_dtype_t dtype = roles.q.tensor.dtype;
+  if (dtype_size(dtype) != 2 || roles.masked || roles.lse.tensor.dtype != BALEEN_F32) return false;
+  if (causal && roles.q.extent(1) != roles.k.extent(1)) return false;
+  return std::all_of(roles.large.begin(), roles.large.end(), [&](const Operand& x) { return lies_well(x, dtype); });
+}
+
+AttentionShape shape_of(const Roles& roles, bool causal, bool deterministic) {
+  AttentionShape s;
+  s.batch = roles.q.extent(0);
+  s.heads = roles.q.extent(2);
+  s.groups = roles.k.extent(2);
+  s.queries = roles.q.extent(1);
+  s.keys = roles.k.extent(1);
+  s.width = roles.q.extent(3);
+  s.type = roles.q.tensor.dtype == BALEEN_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
+  s.causal = causal;
+  s.deterministic = deterministic;
+  DnnExtents* const strides[] = {&s.q, &s.k, &s.v, &s.o, &s.d_o, &s.dq, &s.dk, &s.dv};
+  for (std::size_t i = 0; i < roles.large.size(); ++i) *strides[i] = heads_strides(roles.large[i]);
+  s.lse = {roles.lse.stride(0), roles.lse.stride(1), roles.lse.stride(2)};
+  return s;
+}
+
+class DnnAttentionKernel : public Kernel {
+ public:
+  DnnAttentionKernel(const Roles& roles, double scale, const AttentionPlan& plan, std::unique_ptr<Kernel> own)
+      : large_(roles.large),
+        lse_(roles.lse),
+        backward_(roles.backward),
+        numbers_{static_cast<float>(scale), kNever, 1.0f},
+        run_(plan.plan, plan.operands),
+        addresses_(plan.operands.size()),
+        own_(std::move(own)) {
+    if (backward_) {
+      const auto rows = static_cast<std::uint64_t>(elements(lse_.tensor));
+      delta_at_ = padded(run_.workspace_bytes());
+      sums_at_ = delta_at_ + padded(rows * sizeof(float));
+      const bool has_sums = plan.operands.size() > kBackwardSums;
+      scratch_bytes = sums_at_ + (has_sums ? rows * static_cast<std::uint64_t>(roles.q.extent(3)) * sizeof(float) : 0);
+    } else {
+      scratch_bytes = run_.workspace_bytes();
+    }
+    scratch_bytes = std::max(scratch_bytes, own_->scratch_bytes);
+    flops = own_->flops;
+    ids = own_->ids;
+  }
+
+  Status run(const Launch& launch) const override {
+    std::uintptr_t all = reinterpret_cast<std::uintptr_t>(launch.call.scratch);
+    for (const Operand& x : large_) all |= reinterpret_cast<std::uintptr_t>(launch.at(x));
+    if (all % kAligned != 0) return own_->run(launch);
+    // q, k, v, o, lse, then backward do, dq, dk, dv; numbers; scratch.
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < large_.size(); ++i) {
+      addresses_[next++] = launch.at(large_[i]);
+      if (i == 3) addresses_[next++] = launch.at(lse_);
+    }
+    for (std::size_t i = 0; i < (backward_ ? 3u : 2u); ++i) addresses_[next++] = &numbers_[i];
+    if (backward_) addresses_[next++] = launch.scratch(delta_at_);
+    if (next < addresses_.size()) addresses_[next] = launch.scratch(sums_at_);
+    return run_(launch.stream, addresses_, launch.call.scratch);
+  }
+
+ private:
+  std::vector<Operand> large_;
+  Operand lse_;
+  bool backward_;
+  mutable float numbers_[3];  // cuDNN's interface is not const; it reads them
+  // One thread launches a kernel.
+  mutable DnnRun run_;
+  mutable std::vector<void*> addresses_;
+  std::unique_ptr<Kernel> own_;
+  std::uint64_t delta_at_ = 0, sums_at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_region_t& region,
+                                           std::unique_ptr<Kernel>& own) {
+  const Source source(region);
+  const Roles roles(source);
+  const bool causal = source.op().integer("causal", 0) != 0;
+  if (!suits(roles, causal)) return nullptr;
+  Dnn* dnn = context.dnn.get();
+  if (!dnn) return nullptr;
+  const AttentionShape shape = shape_of(roles, causal, context.dnn.deterministic());
+  auto plan = roles.backward ? plan_attention_grad(*dnn, shape) : plan_attention(*dnn, shape);
+  const std::string what = std::string(source.op().kind()) + " of " + std::string(dtype_name(roles.q.tensor.dtype)) +
+                           " " + shape_text(roles.q.tensor);
+  if (!plan) {
+    context.dnn.refused(what, plan.error().message);
+    return nullptr;
+  }
+  if (const std::uint64_t bytes = plan->plan->workspace_bytes(); bytes > kMostWorkspace) {
+    context.dnn.refused(what, "a deterministic plan of cuDNN's takes " + std::to_string(bytes >> 20) +
+                                  " MiB; `deterministic = false` takes less");
+    return nullptr;
+  }
+  return std::make_unique<DnnAttentionKernel>(roles, source.op().number("scale"), *plan, std::move(own));
+}
+
+}  // namespace baleen::cuda

@@ -1,0 +1,40 @@
+/// \file Ranks are dealt out to devices in turn, unless the user says which one.
+#include "options.hpp"
+
+#include <algorithm>
+
+namespace baleen::cuda {
+
+std::vector<std::string> library_folders(const Settings& settings) {
+  std::vector<std::string> out;
+  for (const std::string_view folder : settings.list("libraries")) {
+    const bool relative = folder.front() != '/';
+    out.push_back(relative ? std::string(settings.folder()) + "/" + std::string(folder) : std::string(folder));
+  }
+  return out;
+}
+
+Result<int> count_devices(const Driver& driver) {
+  int count = 0;
+  const CUresult counted = driver.cuDeviceGetCount(&count);
+  if (counted != CUDA_SUCCESS && counted != CUDA_ERROR_NO_DEVICE && counted != CUDA_ERROR_NOT_INITIALIZED)
+    return driver.check(counted, "counting the CUDA devices").error();
+  if (counted == CUDA_SUCCESS && count > 0) return count;
+  return Error{BALEEN_NOT_FOUND,
+               "the CUDA driver is there, but no device; if there should be one, look at nvidia-smi and at "
+               "CUDA_VISIBLE_DEVICES",
+               {}};
+}
+
+Result<Share> choose_share(const Settings& settings, int devices) {
+  const auto rank = static_cast<int>(settings.local_rank()), ranks = static_cast<int>(settings.local_ranks());
+  const std::int64_t index = settings.integer("index");
+  if (index >= devices)
+    return invalid("there is no CUDA device " + std::to_string(index) + "; option `index` can be 0" +
+                   (devices > 1 ? " to " + std::to_string(devices - 1) : ""));
+  if (index >= 0) return Share{static_cast<int>(index), std::max(1, ranks)};  // the host's ranks have one option
+  const int turn = rank % devices;
+  return Share{turn, std::max(1, (ranks - turn + devices - 1) / devices)};
+}
+
+}  // namespace baleen::cuda

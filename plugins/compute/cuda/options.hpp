@@ -1,0 +1,23 @@
+/// \file What the plugin's options and the rank's place mean for the choice of a device.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "baleen/plugin.hpp"
+#include "driver.hpp"
+
+namespace baleen::cuda {
+
+/// Where the vendor's libraries are looked for first.
+std::vector<std::string> library_folders(const Settings& settings);
+
+/// At least one; says so where there is none.
+Result<int> count_devices(const Driver& driver);
+
+/// The device of this rank, and how many ranks of the host share it.
+struct Share {
+  int index = 0, ranks = 1;
+};
+Result<Share> choose_share(const Settings& settings, int devices);
+
+}  // namespace baleen::cuda

@@ -1,0 +1,113 @@
+/// \file The strategy `precision`: products, attention and what flows between them in 16 bits, over fp32 parameters
+/// (Micikevicius et al., arXiv 1710.03740).
+#include <string>
+
+#include "casts.hpp"
+#include "scaler.hpp"
+
+BALEEN_DESCRIPTOR(
+    "strategy", "precision", "1.0.0", "Apache-2.0", "bf16 or fp16 beside fp32 master weights, with loss scaling", 0, "",
+    BALEEN_OPTION("dtype", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "bf16|fp16", "",
+                  "of products, of what flows between them, and of their copies of parameters"),
+    BALEEN_OPTION("gradients", BALEEN_OPTION_STRING, 0, 1, 0, "same", "same|fp32", "",
+                  "in what gradients are summed over ranks and micro-batches"),
+    BALEEN_OPTION("keep", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
+                  "names of parameters that stay fp32 where they are used; * stands for any text"),
+    BALEEN_OPTION("loss_scale", BALEEN_OPTION_FLOAT, 0, 1e-12, 1e30, "auto", "auto|none|dynamic", "",
+                  "a number, dynamic, or none; auto: dynamic with fp16, none with bf16"),
+    BALEEN_OPTION("initial_scale", BALEEN_OPTION_FLOAT, 0, 1e-12, 1e30, "65536", "", "", "dynamic: the first scale"),
+    BALEEN_OPTION("growth_factor", BALEEN_OPTION_FLOAT, 0, 1, 1e6, "2", "", "", "dynamic: of the scale when it grows"),
+    BALEEN_OPTION("growth_interval", BALEEN_OPTION_INT, 0, 1, 1e9, "2000", "", "",
+                  "dynamic: good steps in a row before the scale grows"),
+    BALEEN_OPTION("backoff_factor", BALEEN_OPTION_FLOAT, 0, 1e-6, 0.999999, "0.5", "", "",
+                  "dynamic: of the scale after a skipped step"),
+    BALEEN_OPTION("hysteresis", BALEEN_OPTION_INT, 0, 1, 1e9, "1", "", "",
+                  "dynamic: skipped steps that it takes for the first backoff since the scale grew"),
+    BALEEN_OPTION("min_scale", BALEEN_OPTION_FLOAT, 0, 1e-12, 1e30, "1", "", "", "dynamic: the scale falls no lower"),
+    BALEEN_OPTION("patience", BALEEN_OPTION_INT, 0, 1, 1e9, "20", "", "",
+                  "steps in a row that may be skipped at the smallest scale before the run ends"));
+
+namespace baleen::precision {
+namespace {
+
+Scaling scaling_of(const Settings& settings, baleen_dtype_t dtype) {
+  const std::string_view word = settings.text("loss_scale");
+  if (word == "auto") return dtype == BALEEN_F16 ? Scaling::dynamic : Scaling::none;
+  return word == "none" ? Scaling::none : word == "dynamic" ? Scaling::dynamic : Scaling::fixed;
+}
+
+Result<ScalerOptions> scaler_options(const Settings& settings, baleen_dtype_t dtype) {
+  ScalerOptions options;
+  options.scaling = scaling_of(settings, dtype);
+  options.patience = settings.integer("patience");
+  if (options.scaling == Scaling::fixed) {
+    options.initial = options.least = settings.number("loss_scale");
+    return options;
+  }
+  options.initial = settings.number("initial_scale");
+  options.growth = settings.number("growth_factor");
+  options.interval = settings.integer("growth_interval");
+  options.backoff = settings.number("backoff_factor");
+  options.hysteresis = settings.integer("hysteresis");
+  options.least = settings.number("min_scale");
+  if (options.scaling == Scaling::dynamic && options.initial < options.least)
+    return invalid("strategy `precision`: `initial_scale` is " + std::to_string(options.initial) +
+                   ", below `min_scale`, " + std::to_string(options.least) + "; begin at it or above");
+  return options;
+}
+
+class Precision : public Strategy {
+ public:
+  static Result<std::unique_ptr<Precision>> create(const Host&, const Settings& settings, MeshView) {
+    CastOptions casts;
+    casts.dtype = settings.text("dtype") == "fp16" ? BALEEN_F16 : BALEEN_BF16;
+    for (const std::string_view pattern : settings.list("keep")) casts.keep.emplace_back(pattern);
+    BALEEN_TRY_ASSIGN(const ScalerOptions scaler, scaler_options(settings, casts.dtype));
+    const auto gradients = settings.text("gradients") == "fp32" ? GradientDtype::fp32 : GradientDtype::same;
+    return std::make_unique<Precision>(std::move(casts), scaler, gradients);
+  }
+
+  Precision(CastOptions casts, const ScalerOptions& scaler, GradientDtype gradients)
+      : casts_(std::move(casts)), scaler_(scaler), gradients_(gradients) {}
+
+  bool claims(std::uint32_t) const override { return false; }
+
+  Status rewrite(GraphView graph) override {
+    if (is_exact(graph)) {
+      exact_ = true;
+      return {};
+    }
+    Casts(graph, casts_).run();
+    return {};
+  }
+
+  Status gradients(GraphView graph, Gradients gradients) override {
+    Scaler(graph, gradients, scaler_, gradients_).run();
+    return {};
+  }
+
+  Status schedule(GraphView, Scheduling scheduling) override {
+    if (exact_) scheduling.note("fp64 checks the plan: nothing is cast to 16 bits");
+    return {};
+  }
+
+ private:
+  /// A job of fp64 is there to compare plans to many digits, which casts would drown.
+  static bool is_exact(GraphView& graph) {
+    for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+      const baleen_value_info_t value = graph.value(id);
+      if (value.role == BALEEN_ROLE_PARAMETER && value.dtype == BALEEN_F64) return true;
+    }
+    return false;
+  }
+
+  CastOptions casts_;
+  ScalerOptions scaler_;
+  GradientDtype gradients_;
+  bool exact_ = false;
+};
+
+}  // namespace
+}  // namespace baleen::precision
+
+BALEEN_STRATEGY(baleen::precision::Precision);

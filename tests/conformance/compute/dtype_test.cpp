@@ -1,0 +1,346 @@
+/// \file Every op with operands in bf16 and fp16, alone and beside fp32, against the device's own fp64, which the rest
+/// of this suite holds against plain definitions. Inputs are new in every run.
+///
+/// Limits. u is half the distance of two neighbours beside 1: 2^-8 in bf16, 2^-11 in fp16, 2^-24 in fp32. A result that
+/// was computed in fp32 and rounded once is within u of the exact one, so each element must be within u |exact| and
+/// what fp32 loses in sums of some hundred terms (kSingle of the output's root mean square). A second rounding would
+/// show: it takes some elements beyond. Ops in which a device may round an operand of an inner product again
+/// (attention's probabilities, the gradient of logits) must keep ‖got − exact‖ within u ‖exact‖; one rounding gives
+/// about 0.4 u.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "baleen/expression.h"
+#include "conformance/cuda/cross_check_cases.hpp"
+
+namespace baleen::conformance {
+namespace {
+
+constexpr double kSingle = 1e-5;
+
+double unit(baleen_dtype_t dtype) {
+  return dtype == BALEEN_BF16 ? 0x1p-8 : dtype == BALEEN_F16 ? 0x1p-11 : dtype == BALEEN_F32 ? 0x1p-24 : 0x1p-53;
+}
+/// The value as the dtype holds it, rounded once. A number that lies between two floats passes as the one whose last
+/// bit is set, from which 16 bits are rounded as from the number itself.
+double nearest(double x, baleen_dtype_t dtype) {
+  const auto narrow = static_cast<float>(x);
+  const auto back = static_cast<double>(narrow);
+  if (unit(dtype) <= 0x1p-24 || std::isnan(x) || back == x || std::bit_cast<std::uint32_t>(narrow) % 2)
+    return rounded(x, dtype);
+  return rounded(static_cast<double>(std::nextafter(narrow, back < x ? INFINITY : -INFINITY)), dtype);
+}
+/// Half the distance of the smallest numbers.
+double smallest(baleen_dtype_t dtype) { return dtype == BALEEN_F16 ? 0x1p-25 : 0x1p-134; }
+
+/// Which dtype operand number i has; inputs are counted before outputs.
+struct Mixture {
+  const char* name;
+  baleen_dtype_t (*of)(baleen_dtype_t half, bool output, std::size_t i);
+};
+const Mixture kMixtures[] = {
+    {"all in 16 bits", [](baleen_dtype_t half, bool, std::size_t) { return half; }},
+    {"to fp32",
+     [](baleen_dtype_t half, bool output, std::size_t) { return output ? baleen_dtype_t{BALEEN_F32} : half; }},
+    {"from fp32",
+     [](baleen_dtype_t half, bool output, std::size_t) { return output ? half : baleen_dtype_t{BALEEN_F32}; }},
+    {"every second one",
+     [](baleen_dtype_t half, bool, std::size_t i) { return i % 2 ? baleen_dtype_t{BALEEN_F32} : half; }},
+    {"the first in 16 bits",
+     [](baleen_dtype_t half, bool, std::size_t i) { return i ? baleen_dtype_t{BALEEN_F32} : half; }},
+    {"bf16 and fp16",
+     [](baleen_dtype_t half, bool, std::size_t i) {
+       return (i % 2 == 0) == (half == BALEEN_BF16) ? baleen_dtype_t{BALEEN_BF16} : baleen_dtype_t{BALEEN_F16};
+     }},
+};
+
+class Halves : public ComputeTest {
+ protected:
+  void SetUp() override {
+    ComputeTest::SetUp();
+    const auto seed = std::random_device()();
+    random.seed(seed);
+    RecordProperty("seed", std::to_string(seed));
+    trace_ = std::make_unique<testing::ScopedTrace>(__FILE__, __LINE__, "seed " + std::to_string(seed));
+  }
+  void TearDown() override { trace_.reset(); }
+
+  /// The case with dtypes set, and inputs that these hold.
+  CrossCase mixed(CrossCase c, const Mixture& mixture) const {
+    std::size_t i = 0;
+    for (Tensor& t : c.inputs) {
+      if (!t.integer) t.dtype = mixture.of(dtype(), false, i);
+      for (double& x : t.values) x = t.integer ? x : nearest(x, t.dtype);
+      ++i;
+    }
+    for (Tensor& t : c.outputs) {
+      if (!t.integer) t.dtype = mixture.of(dtype(), true, i);
+      ++i;
+    }
+    return c;
+  }
+
+  std::vector<Tensor> exact(const CrossCase& c, RunOptions options) {
+    CrossCase wide = c;
+    for (auto* tensors : {&wide.inputs, &wide.outputs})
+      for (Tensor& t : *tensors) t.dtype = t.integer ? baleen_dtype_t{0} : baleen_dtype_t{BALEEN_F64};
+    options.placement = Placement::kPacked;
+    options.aliases = RunOptions::Aliases::none;
+    return run(wide.op, wide.inputs, wide.outputs, options);
+  }
+
+  void compare(const CrossCase& c, const std::vector<Tensor>& got, const std::vector<Tensor>& wanted) {
+    const std::string& kind = c.op.kind();
+    const bool inner = kind.starts_with("attention") || kind.starts_with("linear");
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      const Tensor& kept = c.outputs[k];
+      const double one = kept.integer ? 0 : kSingle, u = kept.integer ? 0 : unit(kept.dtype);
+      double distance = 0, length = 0;
+      for (const double y : wanted[k].values) length += std::isfinite(y) ? y * y : 0;
+      const double size = std::sqrt(static_cast<double>(got[k].size())), mean = std::sqrt(length) / std::max(1.0, size);
+      for (std::int64_t i = 0; i < got[k].size(); ++i) {
+        const double x = got[k][i], y = wanted[k][i], error = std::abs(x - y);
+        if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+        distance += error * error;
+        const bool fits = error <= u * std::abs(y) + smallest(kept.dtype) + one * mean;
+        ASSERT_TRUE(fits || inner) << "output " << k << " element " << i << " is " << x << ", exactly " << y;
+      }
+      const double limit = (inner ? std::max(u, unit(dtype())) : u) + one;
+      EXPECT_LE(std::sqrt(distance), limit * std::sqrt(length) + smallest(kept.dtype) * size) << "output " << k;
+    }
+  }
+
+  /// One case in every placement, in the inputs' place where that is allowed, from one thread and from two.
+  void check(const CrossCase& original, const Mixture& mixture, bool everywhere) {
+    const CrossCase c = mixed(original, mixture);
+    SCOPED_TRACE(c.name + ", " + mixture.name);
+    if (!supports(c.op, c.inputs, c.outputs)) {
+      ++refused_;
+      return;
+    }
+    ++computed_;
+    RunOptions options;
+    options.seed = random();
+    options.step = random() % 1000;
+    const std::vector<Tensor> wanted = exact(c, options);
+    for (const Placement placement : kPlacements)
+      for (const auto aliases : {RunOptions::Aliases::none, RunOptions::Aliases::first, RunOptions::Aliases::last}) {
+        if (!everywhere && (placement == Placement::kGaps || aliases == RunOptions::Aliases::first)) continue;
+        SCOPED_TRACE(name(placement));
+        options.placement = placement;
+        options.aliases = aliases;
+        const std::vector<Tensor> got = run(c.op, c.inputs, c.outputs, options);
+        compare(c, got, wanted);
+        if (HasFatalFailure()) return;
+        if (!everywhere || aliases != RunOptions::Aliases::first) continue;
+        std::vector<Tensor> single = c.outputs;
+        ASSERT_EQ(one().run(c.op, c.inputs, single, dtype(), options), BALEEN_OK);
+        for (std::size_t k = 0; k < got.size(); ++k)
+          EXPECT_TRUE(same_values(single[k], got[k])) << "output " << k << " depends on the number of threads";
+      }
+  }
+
+  static bool same_values(const Tensor& a, const Tensor& b) {
+    for (std::int64_t i = 0; i < a.size(); ++i)
+      if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
+    return true;
+  }
+
+  void check_all(const std::vector<CrossCase>& cases) {
+    for (const CrossCase& c : cases)
+      for (const Mixture& mixture : kMixtures) {
+        check(c, mixture, &mixture == kMixtures);
+        if (HasFatalFailure()) return;
+      }
+    if (computed_ == 0) GTEST_SKIP() << "this device computes nothing in " << dtype_name(dtype());
+    RecordProperty("refused", refused_);
+  }
+
+  Tensor draw(Shape shape) { return random_tensor(random, std::move(shape)); }
+  int refused_ = 0, computed_ = 0;
+
+ private:
+  std::unique_ptr<testing::ScopedTrace> trace_;
+};
+
+TEST_P(Halves, GiveTheExactResultsOfEveryOpRoundedOnce) {
+  const Compute reference = [&](const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs) {
+    CrossCase c{"", op, inputs, std::move(outputs)};
+    return exact(c, {});
+  };
+  check_all(cross_cases(random, reference));
+}
+
+TEST_P(Halves, AddUpLongProductsBeforeTheyRound) {
+  std::vector<CrossCase> cases;
+  const auto product = [&](const char* spec, const Shape& a, const Shape& b, const Shape& y, bool added) {
+    std::vector<Tensor> inputs{draw(a), draw(b)};
+    if (added) inputs.push_back(draw(y));
+    cases.push_back({spec, OpSpec("matmul").text("spec", spec), inputs, {zeros(y)}});
+  };
+  for (const bool added : {false, true}) {
+    product("mk,kn->mn", {9, 1700}, {1700, 150}, {9, 150}, added);
+    product("mk,nk->nm", {130, 900}, {20, 900}, {20, 130}, added);
+    product("km,kn->mn", {900, 40}, {900, 70}, {40, 70}, added);
+    product("akb,kbn->an", {3, 40, 50}, {40, 50, 60}, {3, 60}, added);
+    product("abk,bak->ab", {3, 4, 50}, {4, 3, 50}, {3, 4}, added);
+    product("mk,kn->mn", {1100, 5}, {5, 7}, {1100, 7}, added);
+    product("mk,kn->mn", {3, 0}, {0, 4}, {3, 4}, added);
+  }
+  check_all(cases);
+}
+
+TEST_P(Halves, AddLongSumsBeforeTheyRound) {
+  std::vector<CrossCase> cases;
+  const auto sum = [&](const Shape& x, std::int64_t dim, const Shape& y) {
+    cases.push_back({"sum", OpSpec("reduce").integers("dims", {dim}).text("kind", "sum"), {draw(x)}, {zeros(y)}});
+  };
+  sum({20000}, 0, {});
+  sum({3000, 37}, 0, {37});
+  sum({3, 9000}, 1, {3});
+  const Tensor ids = random_ids(random, {3000}, 0, 4);
+  cases.push_back({"rows", OpSpec("embedding_grad").integer("rows", 5), {ids, draw({3000, 70})}, {zeros({5, 70})}});
+  check_all(cases);
+}
+
+TEST_P(Halves, TakeLossAndGradientAtOnce) {
+  std::vector<CrossCase> cases;
+  for (const bool transposed : {false, true}) {
+    const Shape w = transposed ? Shape{65, 20} : Shape{20, 65};
+    Tensor targets = random_ids(random, {3, 11}, 0, 64);
+    targets[4] = -100;
+    cases.push_back({"linear_cross_entropy_and_grad",
+                     OpSpec("linear_cross_entropy_and_grad")
+                         .integer("ignore_index", -100)
+                         .number("smoothing", 0.1)
+                         .integer("transposed", transposed),
+                     {draw({3, 11, 20}), draw(w), targets, draw({3, 11})},
+                     {zeros({3, 11}), zeros({3, 11}), zeros({3, 11, 20}), zeros(w)}});
+  }
+  check_all(cases);
+}
+
+/// The weight's gradient over more rows of logits than are held at a time.
+TEST_P(Halves, RoundTheSumOverChunksOfRowsOnce) {
+  const Tensor targets = random_ids(random, {900}, 0, 39999);
+  Tensor dloss = zeros({900});
+  std::fill(dloss.values.begin(), dloss.values.end(), 1.0);
+  const CrossCase c{"several chunks",
+                    OpSpec("linear_cross_entropy_and_grad").integer("transposed", 1),
+                    {draw({900, 2}), draw({40000, 2}), targets, dloss},
+                    {zeros({900}), zeros({900}), zeros({900, 2}), zeros({40000, 2})}};
+  const CrossCase halves = mixed(c, kMixtures[0]);
+  if (!supports(halves.op, halves.inputs, halves.outputs)) GTEST_SKIP() << "this device has no such kernel";
+  compare(halves, run(halves.op, halves.inputs, halves.outputs), exact(halves, {}));
+}
+
+/// Every pair of dtypes, with values at and beside all edges; exact.
+TEST_P(Halves, AreCastExactly) {
+  const double inf = INFINITY, most = std::numeric_limits<float>::max();
+  Tensor x{{40},
+           {0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            inf,
+            -inf,
+            std::nan(""),
+            65504,
+            65519.99609375,
+            65520,
+            -65536,
+            1e30,
+            -most,
+            most,
+            0x1p-14,
+            0x1.ffcp-15,
+            0x1p-24,
+            0x1p-25,
+            0x1.8p-25,
+            0x1.000002p-25,
+            -0x1p-26,
+            0x1p-126,
+            0x1p-133,
+            0x1p-134,
+            0x1.8p-134,
+            0x1p-149,
+            1 + 0x1p-8,
+            1 + 0x3p-8,
+            1 + 0x1p-8 + 0x1p-23,
+            1 + 0x1p-11,
+            1 + 0x3p-11,
+            1 + 0x1p-11 + 0x1p-23,
+            3.38953e38,
+            3.3961775e38,
+            3.4e38,
+            0.1,
+            -0.3,
+            1e-7,
+            12345.678,
+            -2049}};
+  for (int i = 0; i < 2000; ++i) x.values.push_back(std::ldexp(draw({1})[0], static_cast<int>(random() % 60) - 30));
+  x.shape = {static_cast<std::int64_t>(x.values.size())};
+  const OpSpec cast = OpSpec("pointwise").expression({{BALEEN_X_INPUT, 0, 0, 0, 0}}, {0});
+  int pairs = 0;
+  for (const baleen_dtype_t from : {BALEEN_F32, BALEEN_F64, BALEEN_BF16, BALEEN_F16}) {
+    Tensor in = x, out = zeros(x.shape);
+    in.dtype = from;
+    out.dtype = dtype();
+    for (const bool back : {false, true}) {
+      if (back) std::swap(in.dtype, out.dtype);
+      for (std::int64_t i = 0; i < x.size(); ++i) in[i] = nearest(x[i], in.dtype);
+      if (!supports(cast, {in}, {out})) continue;
+      ++pairs;
+      for (const Placement placement : kPlacements) {
+        SCOPED_TRACE(std::string(dtype_name(in.dtype)) + " to " + std::string(dtype_name(out.dtype)));
+        RunOptions options;
+        options.placement = placement;
+        const Tensor got = run(cast, {in}, {out}, options)[0];
+        for (std::int64_t i = 0; i < x.size(); ++i) {
+          const double wanted = nearest(in[i], out.dtype);
+          ASSERT_TRUE(std::isnan(wanted) ? std::isnan(got[i])
+                                         : got[i] == wanted && std::signbit(got[i]) == std::signbit(wanted))
+              << in[i] << " became " << got[i] << ", wanted " << wanted;
+        }
+      }
+    }
+  }
+  if (pairs == 0) GTEST_SKIP() << "this device computes nothing in " << dtype_name(dtype());
+}
+
+/// Rounding inside an expression is storing and loading again.
+TEST_P(Halves, AreRoundedInsideExpressionsAsOnStoring) {
+  Tensor x = draw({3000});
+  for (double& v : x.values) v = nearest(std::ldexp(v, static_cast<int>(random() % 50) - 30), BALEEN_F32);
+  const OpSpec round =
+      OpSpec("pointwise")
+          .expression({{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_ROUND, 0, static_cast<std::uint32_t>(dtype()), 0, 0}},
+                      {1});
+  x.dtype = BALEEN_F32;
+  Tensor y = zeros(x.shape);
+  y.dtype = BALEEN_F32;
+  const Tensor got = run(round, {x}, {y})[0];
+  for (std::int64_t i = 0; i < x.size(); ++i) ASSERT_EQ(got[i], nearest(x[i], dtype())) << x[i];
+}
+
+TEST_P(Halves, GoByNoFloatingDtypeBesideFp64) {
+  const auto of = [](baleen_dtype_t dtype, Shape shape) {
+    Tensor t = zeros(std::move(shape));
+    t.dtype = dtype;
+    return t;
+  };
+  const OpSpec product = OpSpec("matmul").text("spec", "mk,kn->mn");
+  EXPECT_FALSE(supports(product, {of(dtype(), {2, 3}), of(BALEEN_F64, {3, 4})}, {of(BALEEN_F64, {2, 4})}));
+  EXPECT_FALSE(supports(product, {of(BALEEN_F64, {2, 3}), of(BALEEN_F64, {3, 4})}, {of(dtype(), {2, 4})}));
+  EXPECT_FALSE(supports(OpSpec("softmax"), {of(BALEEN_F64, {2, 3})}, {of(dtype(), {2, 3})}));
+  EXPECT_FALSE(supports(OpSpec("copy"), {of(BALEEN_F32, {2, 3})}, {of(dtype(), {2, 3})}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Plugins, Halves,
+                         testing::Combine(testing::ValuesIn(plugin_paths()),
+                                          testing::Values(baleen_dtype_t{BALEEN_BF16}, baleen_dtype_t{BALEEN_F16})),
+                         case_name);
+
+}  // namespace
+}  // namespace baleen::conformance

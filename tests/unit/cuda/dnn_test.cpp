@@ -1,0 +1,110 @@
+/// \file cuDNN, the real one, takes the graphs of attention for an H200 that need not be there: engines are found,
+/// their kernels compiled, plans made. Skipped where there is no cuDNN.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "attention_graph.hpp"
+
+namespace baleen::cuda {
+namespace {
+
+/// What cuDNN would read from the device, as its own description.
+constexpr char kH200[] = R"({"cudnnVersion":91900,"schemaVersion":1,"deviceId":0,"cudaDeviceId":0,"deviceVer":900,
+"driverVer":13000,"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,
+"multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":232448,
+"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,
+"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,"supportCoopLaunch":1,"smClockRateKHz":1980000,
+"memClockRateKHz":3201000,"l2CacheSize":62914560,"totalGlobalMem":150754820096,"deviceName":"NVIDIA H200"})";
+
+class DnnAttention : public testing::Test {
+ protected:
+  void SetUp() override {
+    // A driver without devices, which takes the kernels that cuDNN compiles; found by the name of its library.
+    setenv("EMULATED_CUDA_DEVICES", "0", 1);
+    if (!dlopen(BALEEN_EMULATED_CUDA "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) GTEST_SKIP() << dlerror();
+    auto opened = Dnn::open_described({}, kH200);
+    if (!opened && opened.error().code == BALEEN_NOT_FOUND) GTEST_SKIP() << opened.error().text();
+    ASSERT_TRUE(opened) << opened.error().text();
+    dnn_ = *std::move(opened);
+  }
+  /// [batch, sequence, heads, width] packed, as the core lays it out.
+  static AttentionShape shape(std::int64_t heads, std::int64_t groups, std::int64_t width) {
+    AttentionShape s;
+    s.batch = 32;
+    s.heads = heads;
+    s.groups = groups;
+    s.queries = s.keys = 1024;
+    s.width = width;
+    s.causal = true;
+    const auto strides = [&](std::int64_t all) { return DnnExtents{1024 * all * width, width, all * width, 1}; };
+    s.q = s.o = s.d_o = s.dq = strides(heads);
+    s.k = s.v = s.dk = s.dv = strides(groups);
+    s.lse = {heads * 1024, 1024, 1};
+    return s;
+  }
+  void expect_plans(const AttentionShape& s) {
+    const auto forward = plan_attention(*dnn_, s);
+    ASSERT_TRUE(forward) << forward.error().text();
+    EXPECT_LT(forward->plan->workspace_bytes(), 1u << 20) << "scores must not lie in memory";
+    const auto backward = plan_attention_grad(*dnn_, s);
+    ASSERT_TRUE(backward) << backward.error().text();
+    const auto scores = static_cast<std::uint64_t>(s.batch * s.heads * s.queries * s.keys);
+    if (s.deterministic)
+      EXPECT_GE(backward->plan->workspace_bytes(), 2 * scores);
+    else
+      EXPECT_LT(backward->plan->workspace_bytes(), scores);
+  }
+  std::unique_ptr<Dnn> dnn_;
+};
+
+TEST_F(DnnAttention, OfGpt2IsTakenForAnH200) {
+  for (const cudnnDataType_t type : {CUDNN_DATA_BFLOAT16, CUDNN_DATA_HALF})
+    for (const bool deterministic : {true, false}) {
+      AttentionShape s = shape(12, 12, 64);
+      s.type = type;
+      s.deterministic = deterministic;
+      expect_plans(s);
+    }
+}
+TEST_F(DnnAttention, OfGroupedHeadsAndWithoutAMaskIsTakenForAnH200) {
+  for (const bool causal : {true, false}) {
+    AttentionShape s = shape(12, 4, 128);
+    s.causal = causal;
+    s.deterministic = false;
+    expect_plans(s);
+  }
+}
+/// q, k and v as parts of one [batch, sequence, 3, heads, width].
+TEST_F(DnnAttention, OfInterleavedOperandsIsTakenForAnH200) {
+  AttentionShape s = shape(12, 12, 64);
+  s.q = s.k = s.v = s.dq = s.dk = s.dv = {1024 * 3 * 768, 64, 3 * 768, 1};
+  expect_plans(s);
+}
+TEST_F(DnnAttention, IsPlannedOnceForAShape) {
+  const AttentionShape s = shape(12, 12, 64);
+  const auto one = plan_attention(*dnn_, s), other = plan_attention(*dnn_, s);
+  ASSERT_TRUE(one && other);
+  EXPECT_EQ(one->plan, other->plan);
+  AttentionShape another = s;
+  another.causal = false;
+  const auto third = plan_attention(*dnn_, another);
+  ASSERT_TRUE(third);
+  EXPECT_NE(one->plan, third->plan);
+}
+TEST_F(DnnAttention, OfAnUnsuitableWidthIsRefusedWithWords) {
+  const auto plan = plan_attention(*dnn_, shape(12, 12, 60));
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, BALEEN_UNSUPPORTED);
+  EXPECT_NE(plan.error().message.find("cuDNN"), std::string::npos) << plan.error().message;
+}
+TEST(DnnDescription, ThatIsNoneIsRefused) {
+  const auto opened = Dnn::open_described({}, "nonsense");
+  ASSERT_FALSE(opened);
+  if (opened.error().code == BALEEN_NOT_FOUND) GTEST_SKIP() << opened.error().text();
+  EXPECT_NE(opened.error().message.find("description of a device"), std::string::npos) << opened.error().message;
+}
+
+}  // namespace
+}  // namespace baleen::cuda
