@@ -68,10 +68,16 @@ void share_threads(Member& compute, const Setup& setup) {
   compute.options.insert_or_assign(kThreads, UserValue{threads, "the launcher"});
 }
 
-void share_threads_of(Member& compute, std::int64_t ranks) {
-  if (!has_threads(compute) || threads_asked(compute) > 0) return;
-  const std::int64_t threads = share_cpus(usable_cpus(), static_cast<int>(ranks), 0).threads;
+Status share_threads_of(Member& compute, std::int64_t ranks, const std::string& cores) {
+  if (!has_threads(compute) || threads_asked(compute) > 0) return {};
+  std::vector<Cpu> cpus = usable_cpus();
+  if (!cores.empty()) {
+    BALEEN_TRY_ASSIGN(const std::set<int> numbers, cpu_numbers(cores));
+    cpus.resize(numbers.size());
+  }
+  const std::int64_t threads = share_cpus(std::move(cpus), static_cast<int>(ranks), 0).threads;
   compute.options.insert_or_assign(kThreads, UserValue{threads, "the plan"});
+  return {};
 }
 
 int report(const Log& log, const Outcome& outcome) {

@@ -1,4 +1,5 @@
 /// \file `baleen plan`: the passes of a run for one rank of each class, without processes, transport or memory.
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -17,12 +18,21 @@
 namespace baleen::app {
 namespace {
 
-/// Per rank: how many share its host.
-std::vector<std::int64_t> host_shares(const Manifest& manifest) {
-  std::vector<std::int64_t> shares;
-  for (const ManifestHost& host : manifest.hosts)
-    shares.insert(shares.end(), static_cast<std::size_t>(host.ranks), host.ranks);
-  return shares;
+/// Whether a rank of one is a rank of the other, as far as a plan goes.
+bool are_alike(const ManifestHost& a, const ManifestHost& b) {
+  const auto same = [](const auto& x, const auto& y) { return x.first == y.first && x.second.data == y.second.data; };
+  return a.ranks == b.ranks && a.cores == b.cores && std::ranges::equal(a.compute, b.compute, same);
+}
+
+/// Per rank: the first host that is like its own.
+std::vector<std::int64_t> host_marks(const Manifest& manifest) {
+  std::vector<std::int64_t> marks;
+  for (const ManifestHost& host : manifest.hosts) {
+    const auto first =
+        std::ranges::find_if(manifest.hosts, [&](const ManifestHost& other) { return are_alike(other, host); });
+    marks.insert(marks.end(), static_cast<std::size_t>(host.ranks), first - manifest.hosts.begin());
+  }
+  return marks;
 }
 
 std::int64_t parameters_of(const Plan& plan) {
@@ -32,14 +42,17 @@ std::int64_t parameters_of(const Plan& plan) {
   return parameters;
 }
 
-/// Compiles for ranks and counts. The device is one of this machine, told that `ranks` share it.
+/// Compiles for ranks and counts. The device is one of this machine, with the options of the ranks' host and told that
+/// all of them share it.
 class Planner {
  public:
-  Planner(const Prepared& prepared, const Manifest& manifest, std::int64_t batch, std::uint64_t seed)
-      : prepared_(prepared), manifest_(manifest), batch_(batch), seed_(seed) {}
+  Planner(const Prepared& prepared, const PlanOptions& options, const Setup& setup, std::int64_t batch,
+          std::uint64_t seed)
+      : prepared_(prepared), options_(options), setup_(setup), manifest_(setup.manifest), batch_(batch), seed_(seed) {}
 
-  Result<PlannedClass> count(const Plan& plan, RankClass ranks, std::int64_t local_ranks) {
-    BALEEN_TRY(use_device(local_ranks));
+  Result<PlannedClass> count(const Plan& plan, RankClass ranks, std::size_t host) {
+    BALEEN_TRY(use_device(host));
+    const std::int64_t local_ranks = manifest_.hosts[host].ranks;
     JobPrograms programs;
     const std::int64_t micro_batches = plan.train.micro_batches;
     BALEEN_TRY_ASSIGN(const std::uint64_t piece_bytes, staged_piece_bytes());
@@ -50,6 +63,7 @@ class Planner {
     one.held_gradients = programs.train->memory().held_gradients;
     one.traffic = programs.train->traffic();
     one.fits = true;
+    one.device = limits_of(*device_);
     one.memory = device_->memory_of_rank(local_ranks);
     one.working = working_memory(programs.all());
     judge(check_memory(one.planned, *device_, local_ranks, batch_, micro_batches), one);
@@ -61,8 +75,6 @@ class Planner {
     return one;
   }
 
-  /// What the device says of itself.
-  std::optional<baleen_device_limits_t> device_limits() const { return device_ ? limits_of(*device_) : std::nullopt; }
   /// The first refusal, if there is one.
   const Status& verdict() const { return verdict_; }
 
@@ -87,24 +99,31 @@ class Planner {
     return takes ? 0 : staging_piece_bytes(manifest_.pinned ? manifest_.pinned->bytes : 0);
   }
 
-  Status use_device(std::int64_t local_ranks) {
-    if (device_ && local_ranks == device_ranks_) return {};
-    Member member = prepared_.compute.member;
+  Status use_device(std::size_t index) {
+    if (device_ && index == device_host_) return {};
+    const ManifestHost& host = manifest_.hosts[index];
+    BALEEN_TRY_ASSIGN(Member member, choose_compute(setup_.registry, manifest_.on_host(index), options_.flags));
     Place place;  // the first of them: no other shares its device with more
-    place.local_ranks = static_cast<int>(local_ranks);
-    if (local_ranks > 1) share_threads_of(member, local_ranks);
+    place.local_ranks = static_cast<int>(host.ranks);
+    // What the user gives is checked before the share of threads takes its place.
+    if (auto given = member.settings(seed_, place); !given) return std::move(given).error();
+    if (manifest_.ranks() > 1)
+      if (const Status shared = share_threads_of(member, host.ranks, host.cores); !shared)
+        return Error{shared.error().code, "`cores` of host " + host.name + ": " + shared.error().message, host.where};
     BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_, place));
     BALEEN_TRY_ASSIGN(device_, Device::create(prepared_.compute.plugin, *settings.get()));
-    device_ranks_ = local_ranks;
+    device_host_ = index;
     return {};
   }
 
   const Prepared& prepared_;
+  const PlanOptions& options_;
+  const Setup& setup_;
   const Manifest& manifest_;
   std::int64_t batch_;
   std::uint64_t seed_;
   std::unique_ptr<Device> device_;
-  std::int64_t device_ranks_ = 0;
+  std::size_t device_host_ = 0;
   Status verdict_;
 };
 
@@ -116,16 +135,15 @@ Status plan(const PlanOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, wishes));
   Job& job = described.script->job();
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
-  Planner planner(prepared, setup.manifest, job.batch, job.seed);
+  Planner planner(prepared, options, setup, job.batch, job.seed);
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
-  const std::vector<std::int64_t> shares = host_shares(setup.manifest);
-  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}};
-  for (RankClass& ranks : rank_classes(made, options.exact ? Roles::apart : Roles::ignored, shares)) {
-    const std::int64_t local_ranks = shares[static_cast<std::size_t>(ranks.first())];
-    BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), local_ranks));
+  const std::vector<std::int64_t> marks = host_marks(setup.manifest);
+  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes};
+  for (RankClass& ranks : rank_classes(made, options.exact ? Roles::apart : Roles::ignored, marks)) {
+    const std::int64_t host = marks[static_cast<std::size_t>(ranks.first())];
+    BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), static_cast<std::size_t>(host)));
     report.classes.push_back(std::move(one));
   }
-  report.device = planner.device_limits();
   std::fputs((options.json ? to_json(report) : to_text(report)).c_str(), stdout);
   std::fflush(stdout);
   return planner.verdict();

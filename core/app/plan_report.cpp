@@ -28,6 +28,15 @@ std::string line(const std::string& name, std::uint64_t bytes) {
   return text;
 }
 
+/// "" where it does not describe itself.
+std::string device_text(const PlannedClass& one) { return one.device ? limits_text(*one.device, false) : ""; }
+
+/// Whether hosts have devices that differ.
+bool devices_differ(const PlanReport& report) {
+  return std::ranges::any_of(
+      report.classes, [&](const PlannedClass& one) { return device_text(one) != device_text(report.classes.front()); });
+}
+
 std::string class_text(const PlannedClass& one) {
   std::string text = ranks_text(one.ranks) + " (" + with_commas(static_cast<std::uint64_t>(one.ranks.count)) +
                      (one.ranks.count == 1 ? " rank)\n" : " ranks)\n");
@@ -84,13 +93,18 @@ std::string to_text(const PlanReport& report) {
   for (const MeshAxis& axis : report.mesh.axes)
     axes += (axes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
   text += (axes.empty() ? "" : " (" + axes + ")") + ", bytes of each:\n";
-  for (const PlannedClass& one : report.classes) text += "\n" + class_text(one);
-  if (report.device) text += "\ncounted for " + limits_text(*report.device, false) + "\n";
+  const bool differ = devices_differ(report);
+  for (const PlannedClass& one : report.classes) {
+    text += "\n" + class_text(one);
+    if (one.device && (differ || &one == &report.classes.back()))
+      text += (differ ? "  counted for " : "\ncounted for ") + device_text(one) + "\n";
+  }
   for (const std::string& note : report.notes) text += (&note == &report.notes.front() ? "\n" : "") + note + "\n";
   return text;
 }
 
 std::string to_json(const PlanReport& report) {
+  const bool differ = devices_differ(report);
   JsonWriter json;
   json.begin('{').key("script").value(report.script).key("ranks").value(static_cast<double>(report.ranks));
   json.key("parameters").value(static_cast<double>(report.parameters)).key("mesh").begin('[');
@@ -114,12 +128,15 @@ std::string to_json(const PlanReport& report) {
       json.key(sent.kind + "." + sent.axes).value(static_cast<double>(sent.bytes));
     json.end('}').key("memory_bytes").value(static_cast<double>(one.memory));
     if (one.budget > 0) json.key("budget_bytes").value(static_cast<double>(one.budget));
-    json.key("fits").value(one.fits).end('}');
+    json.key("fits").value(one.fits);
+    if (one.device && differ) add_device(json, *one.device);
+    json.end('}');
   }
   json.end(']').key("notes").begin('[');
   for (const std::string& note : report.notes) json.value(note);
   json.end(']');
-  if (report.device) add_device(json, *report.device);
+  if (!report.classes.empty() && report.classes.front().device && !differ)
+    add_device(json, *report.classes.front().device);
   json.end('}');
   return json.text() + "\n";
 }

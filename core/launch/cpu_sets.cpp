@@ -45,16 +45,21 @@ std::optional<std::set<int>> numbers_of(const std::string& list) {
 
 }  // namespace
 
+Result<std::set<int>> cpu_numbers(const std::string& list) {
+  auto numbers = numbers_of(list);
+  if (!numbers) return invalid("`" + list + "` is no list of processors like \"0-3,8\"");
+  return *std::move(numbers);
+}
+
 Result<std::vector<Cpu>> choose_cpus(std::vector<Cpu> cpus, const std::string& list) {
   if (list.empty()) return cpus;
-  const auto numbers = numbers_of(list);
-  if (!numbers) return invalid("`" + list + "` is no list of processors like \"0-3,8\"");
-  std::set<int> missing = *numbers;
+  BALEEN_TRY_ASSIGN(const std::set<int> numbers, cpu_numbers(list));
+  std::set<int> missing = numbers;
   for (const Cpu& cpu : cpus) missing.erase(cpu.number);
   if (!missing.empty())
     return invalid("`" + list + "` names processor " + std::to_string(*missing.begin()) +
                    ", which this host lacks or this process may not use");
-  std::erase_if(cpus, [&](const Cpu& cpu) { return !numbers->contains(cpu.number); });
+  std::erase_if(cpus, [&](const Cpu& cpu) { return !numbers.contains(cpu.number); });
   return cpus;
 }
 

@@ -1,5 +1,6 @@
 /// \file How the ranks of one host share its processors.
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,11 @@ struct Cpu {
 /// Those that this process may use. Where the system doesn't tell, every processor is a core of its own.
 std::vector<Cpu> usable_cpus();
 
-/// Those of `cpus` that `list` names, in the kernel's way: "0-3,8". Empty: all. INVALID where it is no such list, or
-/// names a processor that is not among them.
+/// The numbers in a list in the kernel's way, "0-3,8". INVALID where it is no such list.
+Result<std::set<int>> cpu_numbers(const std::string& list);
+
+/// Those of `cpus` that `list` names. Empty: all. INVALID where it is no list of `cpu_numbers`, or names a processor
+/// that is not among them.
 Result<std::vector<Cpu>> choose_cpus(std::vector<Cpu> cpus, const std::string& list);
 
 /// Keeps this thread, and those it makes from now on, to the processors of a list as above.

@@ -136,6 +136,16 @@ BALEEN_ASSERT_SIZE(baleen_transport_t, 112);
 
 #define BALEEN_MAX_OUTSTANDING 1024
 
+/* The answer to the query BALEEN_TRANSPORT_NOTES where BALEEN_TRANSPORT_NOTED was asked for; optional. */
+#define BALEEN_TRANSPORT_NOTES "baleen.transport.notes/1"
+typedef struct baleen_transport_notes_t {
+    uint64_t size;
+    /* This rank starts what the slot is prepared for, by other means: compared as starts are, in the order of the
+     * notes; nothing else happens to the slot. A difference is a failure of the transport. One call at a time. */
+    baleen_status_t (*note)(void* transport, void* slot); /* [any thread] */
+} baleen_transport_notes_t;
+BALEEN_ASSERT_SIZE(baleen_transport_notes_t, 16);
+
 /* The answer to the query BALEEN_TRANSPORT_MEMORY, of the plugin; without one, collectives work in the host's memory
  * only, and the host copies what lies in a device's. */
 #define BALEEN_TRANSPORT_MEMORY "baleen.transport.memory/1"
@@ -146,15 +156,5 @@ typedef struct baleen_transport_memory_t {
     int32_t (*takes)(baleen_string_t kind);
 } baleen_transport_memory_t;
 BALEEN_ASSERT_SIZE(baleen_transport_memory_t, 16);
-
-/* The answer to the query BALEEN_TRANSPORT_NOTES where BALEEN_TRANSPORT_NOTED was asked for; optional. */
-#define BALEEN_TRANSPORT_NOTES "baleen.transport.notes/1"
-typedef struct baleen_transport_notes_t {
-    uint64_t size;
-    /* This rank starts what the slot is prepared for, by other means: compared as starts are, in the order of the
-     * notes; nothing else happens to the slot. A difference is a failure of the transport. One call at a time. */
-    baleen_status_t (*note)(void* transport, void* slot); /* [any thread] */
-} baleen_transport_notes_t;
-BALEEN_ASSERT_SIZE(baleen_transport_notes_t, 16);
 
 BALEEN_END

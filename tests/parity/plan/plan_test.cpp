@@ -103,6 +103,48 @@ TEST(Plan, RefusesWhatDoesNotFit) {
   EXPECT_NE(planned.err.find("has 4.5 MiB for each of its 2 ranks"), std::string::npos) << planned.err;
 }
 
+std::string on_two_hosts(const std::string& a, const std::string& b) {
+  return "[cluster]\nhosts = [{ name = \"a\", ranks = 2, address = \"127.0.0.1\"" + a +
+         " },\n  { name = \"b\", ranks = 2, address = \"127.0.0.2\"" + b + " }]\n[mesh]\ndata = 4\n" + strategy("data");
+}
+
+TEST(Plan, CountsWithTheOptionsOfEachHost) {
+  const Planned planned = plan_of("gpt", on_two_hosts("", ", compute = { memory = 9 }"), {"dim=48"});
+  EXPECT_EQ(planned.exit_code, 3);
+  ASSERT_EQ(planned.classes.size(), 2u);
+  EXPECT_TRUE(planned.classes[0].fits);
+  EXPECT_FALSE(planned.classes[1].fits);
+  EXPECT_EQ(planned.classes[1].stretches, (std::vector<std::pair<int, int>>{{2, 3}}));
+  EXPECT_NE(planned.err.find("ranks 2-3: "), std::string::npos) << planned.err;
+  EXPECT_NE(planned.err.find("has 4.5 MiB for each of its 2 ranks"), std::string::npos) << planned.err;
+}
+
+TEST(Plan, CountsForTheCoresOfEachHostThoughThisOneHasOthers) {
+  const Planned cores = plan_of("gpt", on_two_hosts(", cores = \"0-1\"", ", cores = \"8-15\""), {});
+  ASSERT_EQ(cores.exit_code, 0) << cores.err;
+  ASSERT_EQ(cores.classes.size(), 2u);
+  EXPECT_LT(cores.classes[0].bytes("device"), cores.classes[1].bytes("device"));
+  const Planned threads =
+      plan_of("gpt", on_two_hosts(", compute = { threads = 1 }", ", compute = { threads = 4 }"), {});
+  ASSERT_EQ(threads.classes.size(), 2u);
+  for (const std::size_t host : {0u, 1u}) EXPECT_EQ(cores.classes[host].numbers, threads.classes[host].numbers);
+}
+
+TEST(Plan, JoinsHostsThatAreAlike) {
+  const Planned planned = plan_of("gpt", on_two_hosts(", cores = \"0-1\"", ", cores = \"0-1\""), {});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_EQ(planned.classes.size(), 1u);
+}
+
+TEST(Plan, RefusesMistakesInTheOptionsOfAnyHost) {
+  const Planned option = plan_of("gpt", on_two_hosts("", ", compute = { threads = -3 }"), {});
+  EXPECT_EQ(option.exit_code, 2);
+  EXPECT_NE(option.err.find(":3:"), std::string::npos) << option.err;
+  const Planned cores = plan_of("gpt", on_two_hosts("", ", cores = \"two\""), {});
+  EXPECT_EQ(cores.exit_code, 2);
+  EXPECT_NE(cores.err.find("`cores` of host b: `two` is no list of processors"), std::string::npos) << cores.err;
+}
+
 TEST(Plan, SaysWhatFitsForPeople) {
   const ProcessResult result = run_parity({"plan"}, "gpt", manifest_of({{"data", 2}}, strategy("data")), {});
   EXPECT_EQ(result.exit_code, 0) << result.err;
