@@ -49,9 +49,10 @@ typedef struct baleen_tensor_t {
  * tensors' dtypes, never at attributes. It computes in fp32 (sums of products are fp32) and rounds each result once, to
  * nearest even, when it stores it: what adds into a buffer adds in fp32. Too large for fp16 is an infinity, NaN stays
  * NaN, denormals are kept. With an fp64 operand or result all floating ones are fp64, and so is the arithmetic; only
- * `pointwise` mixes it with the others. Ids are int32. A cast is a `pointwise` whose expression is its input. Ops that
- * only move elements (copy, reshape, ...) keep the dtype. Conversions go by rows, blocks or panels: scratch holds no
- * widened tensor, except a 16-bit result that must be summed over parts of the batch.
+ * `pointwise` mixes it with the others (and may go from fp64 to 16 bits by way of fp32). Ids are int32. A cast is a
+ * `pointwise` whose expression is its input. Ops that only move elements (copy, reshape, ...) keep the dtype.
+ * Conversions go by rows, blocks or panels: scratch holds no widened tensor, except a 16-bit result that must be summed
+ * over parts of the batch.
  */
 typedef struct baleen_region_t {
     uint64_t size;
