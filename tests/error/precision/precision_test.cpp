@@ -30,7 +30,7 @@ std::vector<Bad> all() {
   const std::string fp16 = "dtype = \"fp16\"\n";
   return {
       {"NoDtype", "", {"option `dtype` is required"}},
-      {"UnknownDtype", "dtype = \"bf61\"\n", {"ranks.toml:8:", "unknown choice `bf61`", "did you mean `bf16`?"}},
+      {"UnknownDtype", "dtype = \"bf15\"\n", {"ranks.toml:8:", "unknown choice `bf15`", "did you mean `bf16`?"}},
       {"Fp32", "dtype = \"fp32\"\n", {"unknown choice `fp32`"}},
       {"ScaleZero", fp16 + "loss_scale = 0\n", {"ranks.toml:9:", "option `loss_scale` must be from", "not 0"}},
       {"ScaleBelowZero", fp16 + "loss_scale = -8\n", {"option `loss_scale` must be from", "not -8"}},

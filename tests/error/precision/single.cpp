@@ -1,4 +1,5 @@
 /// \file A compute plugin for plans alone: it says that it computes anything in fp32, and computes nothing.
+#include <cstdio>
 #include <cstdlib>
 
 #include "baleen/compute_table.hpp"
@@ -41,7 +42,7 @@ class Single {
   Result<void*> arena_create(baleen_arena_kind_t, std::uint64_t bytes) { return std::calloc(1, bytes); }
   void arena_destroy(baleen_arena_kind_t, void* base, std::uint64_t) { std::free(base); }
   Status launch(void*, const baleen_launch_t&) { return unsupported("this device computes nothing"); }
-  Result<void*> stream_create() { return this; }
+  Result<void*> stream_create() { return static_cast<void*>(this); }
   void stream_destroy(void*) {}
   Status stream_wait(void*, baleen_event_t&, std::uint64_t) { return {}; }
   Status stream_signal(void*, baleen_event_t&, std::uint64_t) { return {}; }
