@@ -1,5 +1,6 @@
 /// \file Runs of the parity scripts with the strategy `precision`, and what their logs say of each step.
 #pragma once
+#include <cmath>
 #include <sstream>
 
 #include "parity/parity_run.hpp"

@@ -215,10 +215,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   baleen_emulated_enqueue(
       handle->stream,
       [](void* argument) {
-        const std::unique_ptr<Call> work(static_cast<Call*>(argument));
-        work->graph->run(work->addresses);
+        const Call& work = *static_cast<const Call*>(argument);
+        work.graph->run(work.addresses);
       },
-      call.release());
+      call.release(), [](void* argument) { delete static_cast<Call*>(argument); });
   return CUDNN_STATUS_SUCCESS;
 }
 
