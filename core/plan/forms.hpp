@@ -1,5 +1,5 @@
-/// \file Forms of parameters: what a strategy makes of a parameter once per step, for all to read in its place (copies in
-/// 16 bits).
+/// \file Forms of parameters: what a strategy makes of a parameter once per step, for all to read in its place (copies
+/// in 16 bits).
 #pragma once
 #include "core/graph/graph.hpp"
 

@@ -65,7 +65,8 @@ class Assembler {
     for (const auto& item : lifetimes_.items)
       if (!is_gradient(item) && !is_copy(item)) intervals.push_back(item.interval);
     std::uint64_t gradients = 0, copies = 0;
-    program_.memory.working = working_at(find_peak(intervals, program_.device->alignment()).position, gradients, copies);
+    program_.memory.working =
+        working_at(find_peak(intervals, program_.device->alignment()).position, gradients, copies);
   }
 
   /// What is live at a position; model states are added to `gradients` and `copies`.

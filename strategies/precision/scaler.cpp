@@ -31,7 +31,8 @@ std::string persistent_overflow(const ScalerOptions& options) {
     return "strategy `precision`: " + steps + "loss scale " + std::to_string(options.initial) +
            "; take a smaller `loss_scale`, or loss_scale = \"dynamic\"";
   return "strategy `precision`: " + steps + "smallest loss scale, " + std::to_string(options.least) + cause +
-         "; lower the learning rate or warm up longer, `keep` layers with large numbers in fp32, or take dtype = \"bf16\"";
+         "; lower the learning rate or warm up longer, `keep` layers with large numbers in fp32, or take dtype = "
+         "\"bf16\"";
 }
 
 }  // namespace
@@ -89,8 +90,8 @@ Value Scaler::next_scale(const Value& scale, const Value& finite) {
   const Value grown = select(full, select(is_finite(larger), larger, scale), scale);
   const Value fallen = select(less(0.0, spent), scale, max(scale * options_.backoff, options_.least));
   graph_.assign(good.id(), select(finite, select(full, 0.0, counted), 0.0).id());
-  graph_.assign(left.id(), select(finite, select(full, static_cast<double>(options_.hysteresis), left),
-                                  max(spent, 0.0)).id());
+  graph_.assign(left.id(),
+                select(finite, select(full, static_cast<double>(options_.hysteresis), left), max(spent, 0.0)).id());
   const Value next = select(finite, grown, fallen);
   graph_.assign(scale.id(), next.id());
   return next;

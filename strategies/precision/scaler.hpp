@@ -1,5 +1,5 @@
-/// \file Loss scaling: the loss's cotangent times a scale, gradients divided by it again, and a step whose gradients are
-/// not finite left out (Micikevicius et al., arXiv 1710.03740, section 3.2).
+/// \file Loss scaling: the loss's cotangent times a scale, gradients divided by it again, and a step whose gradients
+/// are not finite left out (Micikevicius et al., arXiv 1710.03740, section 3.2).
 #pragma once
 #include "baleen/strategy.hpp"
 

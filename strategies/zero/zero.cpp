@@ -124,16 +124,14 @@ class Zero : public Strategy {
     const baleen_op_t form = graph.value(id).producer;
     const baleen_value_info_t parameter = graph.value(graph.op(form)->inputs()[0]);
     const std::vector<baleen_op_t> users(parameter.users, parameter.users + parameter.user_count);
-    return std::all_of(users.begin(), users.end(), [&](baleen_op_t user) {
-      return user == form || graph.info(user).phase == BALEEN_PHASE_UPDATE;
-    });
+    return std::all_of(users.begin(), users.end(),
+                       [&](baleen_op_t user) { return user == form || graph.info(user).phase == BALEEN_PHASE_UPDATE; });
   }
 
-  /// Stages 1 and 2: forms are gathered once, bucket by bucket. Before a loop over micro-batches, to which a shard would
-  /// stay, two at a time.
+  /// Stages 1 and 2: forms are gathered once, bucket by bucket. Before a loop over micro-batches, to which a shard
+  /// would stay, two at a time.
   void schedule_forms(GraphView& graph, Scheduling& scheduling, std::uint32_t axis) const {
-    std::vector<ListedCollective> gathers =
-        list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_COPY);
+    std::vector<ListedCollective> gathers = list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_COPY);
     std::erase_if(gathers, [&](const ListedCollective& one) { return !is_form(one.input, graph); });
     const auto buckets = coalesce_by_size(scheduling, gathers, options_.prefetch.bucket_bytes);
     if (scheduling.micro_batches() > 1) bound_in_flight(scheduling, buckets);

@@ -9,9 +9,9 @@
 
 namespace baleen::test {
 
-/// Numbers are doubles whatever the dtype: results of 16 bits are rounded, of fp32 not; integers are exact. `accumulate_micro` is the
-/// identity: the whole batch is one. Errors (an unknown kind, a missing source, an id outside a table) are thrown as
-/// std::runtime_error. Borrowed: the graph.
+/// Numbers are doubles whatever the dtype: results of 16 bits are rounded, of fp32 not; integers are exact.
+/// `accumulate_micro` is the identity: the whole batch is one. Errors (an unknown kind, a missing source, an id outside
+/// a table) are thrown as std::runtime_error. Borrowed: the graph.
 class ReferenceInterpreter {
  public:
   explicit ReferenceInterpreter(const Graph& graph, std::uint64_t seed = 0, std::uint64_t step = 0)
