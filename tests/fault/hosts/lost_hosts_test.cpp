@@ -44,7 +44,7 @@ TEST_F(TwoHosts, LeaveALauncherThatIsStoppedThoughNobodyCanEndIt) {
   EXPECT_NE(job->err().find("error: host " + networks.name(1) + ": silent for 5"), std::string::npos) << job->err();
   EXPECT_TRUE(holds_within(seconds(60), [&] { return second->processes() == std::set<pid_t>{second->leader()}; }))
       << "ranks stay with a launcher that is stopped for good";
-  EXPECT_LT(std::chrono::steady_clock::now() - since, seconds(12));
+  EXPECT_LT(std::chrono::steady_clock::now() - since, seconds(30));  // a busy machine; 5 on an idle one
   second->kill(SIGCONT);
   EXPECT_EQ(second->ends(), 4);
   EXPECT_NE(second->err().find("error: the first host, " + networks.name(0)), std::string::npos) << second->err();
@@ -80,7 +80,7 @@ TEST_F(TwoHosts, LeaveAFirstLauncherThatIsStopped) {
   start_working();
   hit(job->leader(), SIGSTOP);
   EXPECT_TRUE(is_empty(1)) << "the second host stays";
-  EXPECT_LT(std::chrono::steady_clock::now() - since, seconds(12));
+  EXPECT_LT(std::chrono::steady_clock::now() - since, seconds(30));  // a busy machine; 5 on an idle one
   ::kill(job->leader(), SIGCONT);
   EXPECT_EQ(job->ends(), 4) << job->err();
   EXPECT_NE(job->err().find("error: host " + networks.name(1) + ": its launcher has ended"), std::string::npos)
