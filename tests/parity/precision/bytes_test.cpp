@@ -41,7 +41,8 @@ TEST_P(PrecisionTable, HoldsWhatTheFormulaSays) {
     // The fp32 parameter is a state like Adam's two: K = 12.
     EXPECT_EQ(one.bytes("parameters"), 4 * kCast * cut(1) + 4 * kNorms * cut(3));
     EXPECT_EQ(one.bytes("optimizer"), 8 * (kCast + kNorms) * cut(1));
-    EXPECT_EQ(one.bytes("copies"), 2 * kCast * cut(3));
+    // Blocks of ceil(n/k): where 1,024 ranks do not divide a dimension, the first hold a little more.
+    EXPECT_NEAR(one.bytes("copies"), 2 * kCast * cut(3), 1e-3 * kCast * cut(3));
     // Stage 1 adds up whole gradients, and leaves shards: no one number.
     if (stage != 1) {
       EXPECT_EQ(one.numbers.at("held_gradients_bytes"), (gradient * kCast + 4 * kNorms) * cut(2));
