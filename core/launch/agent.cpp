@@ -67,9 +67,9 @@ void Agent::loop() {
     local_.add_polls(all);
     poll(all.data(), all.size(), kTickMilliseconds);
     const Clock::time_point now = Clock::now();
-    if (now - last_turn_ > kOwnPause) {
-      local_.forgive(now);
-      link_->forgive(now);
+    if (const Clock::duration pause = own_pause(last_turn_, now); pause > Clock::duration{}) {
+      local_.forgive(pause);
+      link_->forgive(pause);
     }
     last_turn_ = now;
     turn(now);

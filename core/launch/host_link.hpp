@@ -35,7 +35,8 @@ class HostLink {
 
   /// Why nothing more can come: closed, reset, unreachable, silent.
   std::optional<std::string> is_over(Clock::time_point now) const;
-  void forgive(Clock::time_point now) { last_heard_ = now; }
+  /// So long this process could not listen.
+  void forgive(Clock::duration pause) { last_heard_ += pause; }
   const std::string& peer() const { return peer_; }  ///< its address
 
  private:

@@ -60,8 +60,8 @@ void LocalRanks::turn(Clock::time_point now) {
   }
 }
 
-void LocalRanks::forgive(Clock::time_point now) {
-  for (const auto& rank : ranks_) rank->forgive(now);
+void LocalRanks::forgive(Clock::duration pause) {
+  for (const auto& rank : ranks_) rank->forgive(pause);
 }
 
 void LocalRanks::send(int rank, const Message& message) {

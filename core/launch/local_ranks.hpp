@@ -29,7 +29,7 @@ class LocalRanks {
   /// Does what there is to do; tells the events.
   void turn(Clock::time_point now);
   /// Time in which this process could not look does not count.
-  void forgive(Clock::time_point now);
+  void forgive(Clock::duration pause);
 
   void send(int rank, const Message& message);
   void send_all(const Message& message);
@@ -57,7 +57,14 @@ class LocalRanks {
 
 /// How often launchers look though nothing happens.
 constexpr int kTickMilliseconds = 50;
-/// A longer pause between two turns means that this process itself was stopped or starved: then silence proves nothing.
+/// A longer pause between two turns means that this process itself was stopped or starved, and maybe others with it.
 constexpr std::chrono::seconds kOwnPause{1};
+
+/// How much of the time between two turns proves nothing about the silence of others. The rest does, so that who hardly
+/// gets to run still finds out, after more turns.
+constexpr Clock::duration own_pause(Clock::time_point last_turn, Clock::time_point now) {
+  const Clock::duration pause = now - last_turn - kOwnPause;
+  return pause > Clock::duration{} ? pause : Clock::duration{};
+}
 
 }  // namespace baleen

@@ -17,7 +17,7 @@ class Progress {
   /// What a rank said last.
   void see(int rank, const Moment& moment, Clock::time_point now);
   /// Time in which this process could not look does not count.
-  void forgive(Clock::time_point now) { moved_ = now; }
+  void forgive(Clock::duration pause) { moved_ += pause; }
 
   /// Since when no rank has moved though they have not begun equally many collectives; nothing where they have.
   std::optional<Clock::time_point> stalled_since() const;

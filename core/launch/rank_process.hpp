@@ -52,7 +52,8 @@ class RankProcess {
   bool was_killed() const { return killed_; }
 
   Clock::time_point last_heard() const { return last_heard_; }
-  void forgive(Clock::time_point now) { last_heard_ = now; }
+  /// So long this process could not listen.
+  void forgive(Clock::duration pause) { last_heard_ += pause; }
   bool has_greeted() const { return greeted_; }
   const Moment& moment() const { return moment_; }
 

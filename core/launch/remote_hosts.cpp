@@ -83,9 +83,9 @@ void RemoteHosts::turn(Clock::time_point now) {
   std::erase_if(refused_, [&](const auto& link) { return !link->serve(now) || link->is_over(now); });
 }
 
-void RemoteHosts::forgive(Clock::time_point now) {
+void RemoteHosts::forgive(Clock::duration pause) {
   for (const Remote& remote : remotes_)
-    if (remote.link) remote.link->forgive(now);
+    if (remote.link) remote.link->forgive(pause);
 }
 
 void RemoteHosts::send(int host, const Message& message) {

@@ -39,7 +39,7 @@ class RemoteHosts {
 
   void add_polls(std::vector<pollfd>& all) const;
   void turn(Clock::time_point now);
-  void forgive(Clock::time_point now);
+  void forgive(Clock::duration pause);
 
   void send(int host, const Message& message);
   void send_all(const Message& message);

@@ -39,10 +39,10 @@ Outcome Supervisor::run() {
   while (!is_over()) {
     wait();
     const Clock::time_point now = Clock::now();
-    if (now - last_turn_ > kOwnPause) {
-      local_.forgive(now);
-      progress_.forgive(now);
-      if (hosts_) hosts_->forgive(now);
+    if (const Clock::duration pause = own_pause(last_turn_, now); pause > Clock::duration{}) {
+      local_.forgive(pause);
+      progress_.forgive(pause);
+      if (hosts_) hosts_->forgive(pause);
     }
     last_turn_ = now;
     turn(now);

@@ -90,6 +90,15 @@ class TwoNetworks {
     try_ip({"-n", name(host), "neigh", "replace", address(1 - host), "lladdr", "02:00:00:00:00:99", "nud", "permanent",
             "dev", kDevice});
   }
+  /// The cable as it was before it was cut, muted or made to lose.
+  void mend() {
+    for (const int host : {0, 1}) {
+      try_ip({"-n", name(host), "link", "set", kDevice, "up"});
+      try_ip({"-n", name(host), "neigh", "flush", "dev", kDevice, "nud", "all"});
+      run_process(on(host, {"iptables", "-w", "-F", "INPUT"}));  // without which nothing was made to lose
+    }
+    for (const int host : {0, 1}) wait_for_carrier(host);
+  }
 
   /// Of what `host` sends, this part never arrives: 1 for all of it.
   void lose(int host, double part) {

@@ -146,9 +146,11 @@ class Streams {
     for (std::size_t from = 0; from < c_.peers.size(); ++from) {
       for (const Stretch& s : streams_[from]) {
         if ((s.to >= 0 && s.to != place) || !output(s.entry)) continue;
-        const std::uint64_t first = s.first + output_offset(from, s.entry);
-        wants_.push_back(
-            {static_cast<std::int64_t>(from), s.offset, s.count * width_, output(s.entry) + first * width_});
+        std::byte* const to = output(s.entry) + (s.first + output_offset(from, s.entry)) * width_;
+        const auto* own = static_cast<const std::byte*>(mine_.entries[s.entry].input) + s.first * width_;
+        // In place it is there already, and somebody else may be reading it.
+        if (from == c_.place && to == own) continue;
+        wants_.push_back({static_cast<std::int64_t>(from), s.offset, s.count * width_, to});
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -48,13 +49,9 @@ bool connects(const tcp_info& info) {
   return info.tcpi_state == kSynSent;
 }
 
-// Whether something was sent after which nothing was heard. A peer that does not read, being stopped or busy, says
-// that it has no room: it is not sent anything but now and then a probe, and answers. Where there is no way to the peer
-// any more, the kernel sends no data either, but counts its attempts as probes.
-bool has_unanswered(const tcp_info& info) {
-  if (info.tcpi_probes > 0 || connects(info)) return true;
-  return info.tcpi_unacked > 0 && info.tcpi_last_ack_recv >= info.tcpi_last_data_sent;
-}
+// Segments that came without data, as answers to what was sent do. A peer that hears nothing goes on sending its own
+// data again and again, which acknowledges what it had heard before: that is no answer.
+std::uint32_t answers_in(const tcp_info& info) { return info.tcpi_segs_in - info.tcpi_data_segs_in; }
 
 void add_watched(int file, std::set<int>& visited, std::vector<int>& sockets) {
   std::ifstream info("/proc/self/fdinfo/" + std::to_string(file));
@@ -84,12 +81,26 @@ void hasten(int socket) {
     setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, kReno, sizeof kReno - 1);
 }
 
+// Whether something was sent that has no answer yet. A peer that does not read, being stopped or busy, says that it has
+// no room: it is not sent anything but now and then a probe, and answers. Where there is no way to the peer any more,
+// the kernel sends no data either, but counts its attempts as probes.
+bool Sockets::asks(const tcp_info& info, Seen& seen) {
+  const std::uint32_t answers = answers_in(info);
+  if (seen.looks < 0 || answers != seen.answers)
+    seen.asks = info.tcpi_last_ack_recv >= info.tcpi_last_data_sent;
+  else if (info.tcpi_data_segs_out != seen.sent)
+    seen.asks = true;
+  seen.answers = answers;
+  seen.sent = info.tcpi_data_segs_out;
+  return info.tcpi_probes > 0 || connects(info) || (info.tcpi_unacked > 0 && seen.asks);
+}
+
 bool Sockets::is_silent(int socket, Seen& seen) {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
-  const bool asks = has_unanswered(info) && info.tcpi_bytes_acked == seen.acknowledged;
-  seen.looks = asks ? seen.looks + 1 : 0;
+  const bool silent = asks(info, seen) && info.tcpi_bytes_acked == seen.acknowledged;
+  seen.looks = silent ? std::max(seen.looks, 0) + 1 : 0;
   seen.acknowledged = info.tcpi_bytes_acked;
   return seen.looks >= (connects(info) ? kConnectingLooks : kSilentLooks);
 }

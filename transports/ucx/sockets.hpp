@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+struct tcp_info;
+
 namespace baleen::ucx {
 
 /// Found as what the worker's file watches. Used by one thread at a time, as the context is.
@@ -26,10 +28,13 @@ class Sockets {
 
  private:
   struct Seen {
-    std::uint64_t acknowledged = 0;  // bytes
-    int looks = 0;  // at which bytes were under way, and none of them acknowledged since the one before
+    std::uint64_t acknowledged = 0;       // bytes
+    std::uint32_t sent = 0, answers = 0;  // segments: with data, and what came without
+    bool asks = false;                    // something was sent after the last answer
+    int looks = -1;  // at which bytes were under way, and none acknowledged since the one before; before the first: -1
   };
 
+  static bool asks(const tcp_info& info, Seen& seen);
   static bool is_silent(int socket, Seen& seen);
 
   const int file_;

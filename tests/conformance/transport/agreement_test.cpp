@@ -190,6 +190,14 @@ TEST_P(Agreement, AnotherOrderOfStartsIsNamedOnBothSides) {
   }
 }
 
+/// An all_reduce of all of `data` in place, as the script's line `where` starts it.
+void* prepare_sum(Rank& rank, void* group, std::vector<float>& data, std::string_view where) {
+  const baleen_collective_entry_t entry{data.data(), data.data(), data.size(), 0, nullptr, nullptr};
+  const baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_F32, 0,         &entry,
+                                      1,           nullptr,           1,          0,          abi(where)};
+  return rank.prepare(group, spec);
+}
+
 // The same across two groups, where each rank alone would wait for ever.
 TEST_P(Agreement, AnotherOrderAcrossGroupsIsNamedOnBothSides) {
   run(
@@ -198,14 +206,8 @@ TEST_P(Agreement, AnotherOrderAcrossGroupsIsNamedOnBothSides) {
         void* world = rank.world();
         void* pair = rank.rank < 2 ? rank.group({0, 1}) : nullptr;
         std::vector<float> a(50'000), b(7);
-        const auto prepare = [&](void* group, std::vector<float>& data, std::string_view where) {
-          const baleen_collective_entry_t entry{data.data(), data.data(), data.size(), 0, nullptr, nullptr};
-          const baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_F32, 0,         &entry,
-                                              1,           nullptr,           1,          0,          abi(where)};
-          return rank.prepare(group, spec);
-        };
-        void* all = prepare(world, a, "train.lua:3");
-        void* two = pair ? prepare(pair, b, "train.lua:4") : nullptr;
+        void* all = prepare_sum(rank, world, a, "train.lua:3");
+        void* two = pair ? prepare_sum(rank, pair, b, "train.lua:4") : nullptr;
         rank.run(all);
         if (pair) rank.run(two);
         try {
@@ -234,14 +236,8 @@ TEST_P(Agreement, AnotherOrderOfDistantMembersIsNamedOnBothSides) {
         baleen_event_t done{};
         const std::unique_ptr<void, std::function<void(void*)>> before_memory_goes(
             world, [&](void* group) { rank.table.group_destroy(rank.get(), group); });
-        const auto prepare = [&](void* group, std::vector<float>& data, std::string_view where) {
-          const baleen_collective_entry_t entry{data.data(), data.data(), data.size(), 0, nullptr, nullptr};
-          const baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_F32, 0,         &entry,
-                                              1,           nullptr,           1,          0,          abi(where)};
-          return rank.prepare(group, spec);
-        };
-        void* all = prepare(world, a, "train.lua:3");
-        void* two = ends ? prepare(ends, b, "train.lua:4") : nullptr;
+        void* all = prepare_sum(rank, world, a, "train.lua:3");
+        void* two = ends ? prepare_sum(rank, ends, b, "train.lua:4") : nullptr;
         try {
           if (rank.rank == 3) rank.start(two, nullptr, 0, nullptr, 0);
           rank.start(all, nullptr, 0, &done, 1);

@@ -44,11 +44,10 @@ class TrainingOverADamagingCable : private Laid, public TrainingOnTwoHosts {
 };
 
 TEST_F(TrainingOverADamagingCable, EndsWithTheNamesOfBothRanks) {
-  train_for_ever(", integrity = true");
-  damage();
-  expect_end(2, seconds(5),
-             {"error: rank ", " on baleen", ": ucx: a message of ", " was damaged on its way (crc32c 0x",
-              "; look for a bad cable, card or memory on the two hosts"});
+  expect_end_within(
+      seconds(5), [this] { train_for_ever(", integrity = true"); }, [this] { damage(); }, 2,
+      {"error: rank ", " on baleen", ": ucx: a message of ", " was damaged on its way (crc32c 0x",
+       "; look for a bad cable, card or memory on the two hosts"});
 }
 
 }  // namespace

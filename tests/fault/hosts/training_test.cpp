@@ -6,41 +6,41 @@ namespace {
 
 class LossesInTraining : public TrainingOnTwoHosts {
  protected:
-  void SetUp() override {
-    TrainingOnTwoHosts::SetUp();
-    if (!IsSkipped()) train_for_ever();
+  void expect_loss(seconds promise, const std::function<void()>& strike, const std::vector<std::string>& parts,
+                   int code = 4) {
+    expect_end_within(
+        promise, [this] { train_for_ever(); }, strike, code, parts);
   }
+  std::string other_host() const { return "error: host " + networks.name(1) + ": "; }
 };
 
 TEST_F(LossesInTraining, OfAKilledRank) {
-  hit(process_called(1, "baleen rank 3"), SIGKILL);
-  expect_end(4, seconds(5), {"error: rank 3 on " + networks.name(1), ": killed by SIGKILL"});
+  expect_loss(seconds(1), [this] { hit(process_called(1, "baleen rank 3"), SIGKILL); },
+              {"error: rank 3 on " + networks.name(1), ": killed by SIGKILL"});
 }
 
 TEST_F(LossesInTraining, OfAStoppedRank) {
-  hit(process_called(1, "baleen rank 2"), SIGSTOP);
-  expect_end(4, seconds(5), {"error: rank 2 on " + networks.name(1), ": stopped by a signal"});
+  expect_loss(seconds(5), [this] { hit(process_called(1, "baleen rank 2"), SIGSTOP); },
+              {"error: rank 2 on " + networks.name(1), ": stopped by a signal"});
 }
 
 TEST_F(LossesInTraining, OfAKilledLauncher) {
-  hit(process_called(1, "baleen"), SIGKILL);
-  expect_end(4, seconds(5), {"error: host " + networks.name(1) + ": its launcher has ended"});
+  expect_loss(seconds(3), [this] { hit(process_called(1, "baleen"), SIGKILL); },
+              {other_host() + "its launcher has ended"});
 }
 
 TEST_F(LossesInTraining, OfTheCable) {
-  networks.cut_cable();
-  expect_end(4, seconds(8), {"error: host " + networks.name(1) + ": the connection broke: "});
+  expect_loss(seconds(5), [this] { networks.cut_cable(); }, {other_host() + "the connection broke: "});
 }
 
 TEST_F(LossesInTraining, OfOneDirection) {
-  networks.lose(0, 1);
+  expect_loss(seconds(5), [this] { networks.lose(0, 1); }, {other_host() + "the connection broke: "});
   if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
-  expect_end(4, seconds(8), {"error: host " + networks.name(1) + ": the connection broke: "});
 }
 
 TEST_F(LossesInTraining, OfPatienceAtTheKeyboard) {
-  job->kill(SIGINT);
-  expect_end(128 + SIGINT, seconds(5), {});
+  expect_loss(
+      seconds(5), [this] { job->kill(SIGINT); }, {}, 128 + SIGINT);
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <memory>
 
 #include "rank_job.hpp"
+#include "support/promise.hpp"
 #include "support/temporary_folder.hpp"
 #include "training_job.hpp"
 
@@ -19,58 +21,67 @@ constexpr int kForEver = 1'000'000'000;
 
 class Training : public testing::TestWithParam<int> {
  protected:
-  RunningJob job{training(kRanks, kForEver)};
+  std::unique_ptr<RunningJob> job;
   std::set<std::string> memory_before = shared_memory_names();
 
-  void SetUp() override { ASSERT_TRUE(job.prints("step 1/")) << job.err(); }
-  /// Sends the signal to a rank (-1: to the launcher); the promise is about the time until everything has ended.
-  void expect_end(int rank, int signal, int code, steady_clock::duration promise) {
-    const pid_t victim = rank < 0 ? job.leader() : find_rank(job, rank);
-    ASSERT_GT(victim, 0);
+  void train() {
+    job = std::make_unique<RunningJob>(training(kRanks, kForEver));
+    ASSERT_TRUE(job->prints("step 1/")) << job->err();
+  }
+  /// Sends the signal to a rank (-1: to the launcher). Returns the seconds until everything has ended.
+  double expect_end(int rank, int signal, int code) {
+    const pid_t victim = rank < 0 ? job->leader() : find_rank(*job, rank);
+    EXPECT_GT(victim, 0);
+    if (victim <= 0) return 0;
     const auto start = steady_clock::now();
-    ASSERT_EQ(::kill(victim, signal), 0);
-    EXPECT_EQ(job.ends(), code) << job.err();
-    EXPECT_TRUE(holds_within(seconds(60), [&] { return job.processes().empty(); })) << "an orphan is left";
-    EXPECT_LT(steady_clock::now() - start, promise);
+    EXPECT_EQ(::kill(victim, signal), 0);
+    EXPECT_EQ(job->ends(), code) << job->err();
+    EXPECT_TRUE(holds_within(seconds(60), [&] { return job->processes().empty(); })) << "an orphan is left";
+    const double took = seconds_since(start);
     for (const std::string& name : shared_memory_names())
       EXPECT_TRUE(memory_before.contains(name) || name.find("baleen") == std::string::npos) << name;
+    return took;
   }
-  void expect_one_line(const std::string& start, const std::string& part) {
-    const Lines lines = lines_of(job.err());
-    ASSERT_EQ(lines.size(), 1u) << job.err();
-    EXPECT_TRUE(lines[0].starts_with(start)) << lines[0];
-    EXPECT_NE(lines[0].find(part), std::string::npos) << lines[0];
+  /// The loss of the rank of this test ends a training, with one line.
+  void expect_loss(int signal, steady_clock::duration promise, const std::string& what) {
+    expect_kept(promise, [&] {
+      train();
+      const double took = expect_end(GetParam(), signal, 4);
+      EXPECT_EQ(lines_of(job->err()).size(), 1u) << job->err();
+      EXPECT_TRUE(job->err().starts_with("error: rank " + std::to_string(GetParam()))) << job->err();
+      EXPECT_NE(job->err().find(what), std::string::npos) << job->err();
+      return took;
+    });
   }
 };
 INSTANTIATE_TEST_SUITE_P(OfRank, Training, testing::Values(0, 1, 2));
 
-TEST_P(Training, EndsWhenARankIsKilled) {
-  expect_end(GetParam(), SIGKILL, 4, seconds(3));
-  expect_one_line("error: rank " + std::to_string(GetParam()), ": killed by SIGKILL");
-}
+TEST_P(Training, EndsWhenARankIsKilled) { expect_loss(SIGKILL, seconds(3), ": killed by SIGKILL"); }
 
-TEST_P(Training, EndsWhenARankIsStopped) {
-  expect_end(GetParam(), SIGSTOP, 4, seconds(5));
-  expect_one_line("error: rank " + std::to_string(GetParam()), ": stopped by a signal");
-}
+TEST_P(Training, EndsWhenARankIsStopped) { expect_loss(SIGSTOP, seconds(5), ": stopped by a signal"); }
 
 TEST_P(Training, GoesOnWhenARankPauses) {
-  const pid_t process = find_rank(job, GetParam());
+  train();
+  const pid_t process = find_rank(*job, GetParam());
   ASSERT_GT(process, 0);
   ASSERT_EQ(::kill(process, SIGSTOP), 0);
   std::this_thread::sleep_for(seconds(1));
   ASSERT_EQ(::kill(process, SIGCONT), 0);
   std::this_thread::sleep_for(seconds(3));  // longer than the silence that is allowed
-  EXPECT_EQ(job.err(), "");
-  expect_end(-1, SIGTERM, 128 + SIGTERM, seconds(60));
-  EXPECT_EQ(job.err(), "");
+  EXPECT_EQ(job->err(), "");
+  expect_end(-1, SIGTERM, 128 + SIGTERM);
+  EXPECT_EQ(job->err(), "");
 }
 
-TEST_F(Training, EndsWithItsLauncher) { expect_end(-1, SIGKILL, 128 + SIGKILL, seconds(60)); }
+TEST_F(Training, EndsWithItsLauncher) {
+  train();
+  expect_end(-1, SIGKILL, 128 + SIGKILL);
+}
 
 TEST_F(Training, EndsByASignalAsOneProcessDoes) {
-  expect_end(-1, SIGINT, 128 + SIGINT, seconds(60));
-  EXPECT_EQ(job.err(), "");
+  train();
+  expect_end(-1, SIGINT, 128 + SIGINT);
+  EXPECT_EQ(job->err(), "");
 }
 
 class ScriptOnRanks : public testing::Test {

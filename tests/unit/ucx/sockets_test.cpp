@@ -153,6 +153,37 @@ TEST_F(Silence, OfAPeerThatAcknowledgesNothingEndsItsConnection) {
   EXPECT_TRUE(connection.is_shut());
 }
 
+// It cannot hear that what it says has come, and says it again and again.
+class OneWay : public Silence {
+ protected:
+  void SetUp() override {
+    Silence::SetUp();
+    EXPECT_EQ(sockets.look(), "");
+    connection.deafen();
+    connection.say("?");
+    usleep(20'000);
+    ASSERT_EQ(send(connection.there.number, "!", 1, MSG_NOSIGNAL), 1);
+    usleep(20'000);
+  }
+};
+
+TEST_F(OneWay, TalkEndsTheConnection) {
+  EXPECT_EQ(looks(sockets, Sockets::kSilentLooks - 1), "");
+  EXPECT_EQ(looks(sockets, 2), "127.0.0.2");
+}
+
+// Both send again at times of their own, each a little later than before.
+TEST_F(OneWay, TalkIsNoticedInTime) {
+  std::string said;
+  int count = 0;
+  for (; count < kMany && said.empty(); ++count) {
+    usleep(Sockets::kLookMilliseconds * 1000);
+    said = sockets.look();
+  }
+  EXPECT_EQ(said, "127.0.0.2");
+  EXPECT_LE(count, Sockets::kSilentLooks + 2);
+}
+
 TEST_F(Silence, ThatEndsIsForgotten) {
   connection.deafen();
   connection.say("?");
