@@ -1,43 +1,54 @@
 #!/usr/bin/env bash
 # One command for a GPU machine: runs the conformance, cross-check and parity suites on the device, in fp64, fp32, bf16 and
-# fp16, compute-sanitizer over the ops, then the benchmarks beside PyTorch's, and prints one table. Everything comes out of
-# a pack made by scripts/gpu_pack.sh.
+# fp16, then the benchmarks beside PyTorch's, then compute-sanitizer over the ops, and prints one table, whatever happens.
+# Everything comes out of a pack made by scripts/gpu_pack.sh.
 set -uo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: scripts/gpu_check.sh [PACK.tar.gz] [--folder F] [--plugin cuda|cpu] [--minutes 10] [--logs F] [--peak-tflops 989]
-       [--batch 64]
-Without PACK: from the unpacked folder in which this script lies. --plugin cpu tries the pack itself on any machine.
+Usage: scripts/gpu_check.sh [PACK.tar.gz] [--folder F] [--plugin cuda|cpu] [--quick] [--minutes 10] [--logs F]
+       [--peak-tflops 989] [--batch 64]
+Without PACK: from the unpacked folder in which this script lies. --plugin cpu tries the pack itself on any machine;
+--plugin cuda --quick with the folder of tests/support/emulated_cuda in LD_LIBRARY_PATH tries the rest of it.
+--quick: the suites in fp32 alone, 4 losses instead of 20, small benchmarks: a first look, or for an emulated device.
 --peak-tflops: the card's dense bf16 peak; --batch: rows of context 1024 of a GPT-2 124M step, the most that fit.
-Ends with 0 if every suite passed. What the suites said lies in F of --logs (default: logs in the folder).
+CUDA's libraries are looked for in LD_LIBRARY_PATH, then beside PyTorch's (python3), then where the system has them.
+Each part has a limit of its own, and all together --minutes. Ends with 0 if everything that ran passed: a part that
+this machine cannot run is told as `skipped`, with the reason. What they said lies in F of --logs (default: logs in
+the folder).
 TEXT
 }
 
-pack='' folder='' plugin=cuda minutes=10 logs='' peak=989 batch=64
+pack='' folder='' plugin=cuda minutes=10 logs='' peak=989 batch=64 quick=''
 while [ $# -gt 0 ]; do
   case "$1" in
+    --folder | --plugin | --minutes | --logs | --peak-tflops | --batch)
+      [ $# -ge 2 ] || { echo "error: $1 needs a value" >&2; exit 2; } ;;&
     --folder) folder=$2; shift 2 ;;
     --plugin) plugin=$2; shift 2 ;;
     --minutes) minutes=$2; shift 2 ;;
     --logs) logs=$2; shift 2 ;;
     --peak-tflops) peak=$2; shift 2 ;;
     --batch) batch=$2; shift 2 ;;
+    --quick) quick=1; shift ;;
     -h | --help) usage; exit 0 ;;
     -*) usage >&2; exit 2 ;;
     *) pack=$1; shift ;;
   esac
 done
+case "$plugin" in cuda | cpu) ;; *) echo "error: --plugin is cuda or cpu, not $plugin" >&2; exit 2 ;; esac
+[[ $minutes =~ ^[1-9][0-9]*$ ]] || { echo "error: --minutes is a whole number from 1, not $minutes" >&2; exit 2; }
 if [ -n "$pack" ]; then
   folder=${folder:-$(mktemp -d)}
   mkdir -p "$folder" && tar -C "$folder" --strip-components=1 -xzf "$pack" || exit 2
 fi
-folder=${folder:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
+folder=${folder:-$(dirname "${BASH_SOURCE[0]}")/..}
 [ -x "$folder/bin/baleen" ] || { echo "error: $folder holds no unpacked pack (bin/baleen)" >&2; exit 2; }
 logs=${logs:-$folder/logs}
-mkdir -p "$logs"
+mkdir -p "$logs" || exit 2
 folder=$(cd "$folder" && pwd) logs=$(cd "$logs" && pwd)
 end=$(($(date +%s) + minutes * 60))
+plugins=$folder/lib/baleen/plugins
 failed=0
 table=()
 
@@ -46,144 +57,241 @@ need=$(cat "$folder/glibc")
 [ "$(printf '%s\n%s\n' "$need" "$have" | sort -V | tail -n 1)" = "$have" ] ||
   { echo "error: this machine has glibc $have, the pack needs $need; pack on an older system" >&2; exit 2; }
 
-# Our programs alone see our libraries: PyTorch brings its own.
-ours() { env LD_LIBRARY_PATH="$folder/libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"; }
 left() { local seconds=$((end - $(date +%s))); echo $((seconds > 1 ? seconds : 1)); }
 row() { table+=("$(printf '%-34s %-8s %s' "$1" "$2" "$3")"); printf '%s\n' "${table[-1]}"; }
+skip() { row "$1" skipped "$2"; }
+fail() { failed=1; row "$1" FAILED "$2"; }
+finish() {
+  local running
+  trap - EXIT INT TERM
+  running=$(jobs -p)
+  # shellcheck disable=SC2086
+  [ -z "$running" ] || kill $running 2>/dev/null
+  printf '\n%s\n' "$about"
+  [ ${#table[@]} -eq 0 ] || printf '%s\n' "${table[@]}"
+  exit "$1"
+}
 
-# suite NAME PROGRAM [arguments]: a GoogleTest program on the plugin.
+# limit SECONDS: so many, or what is left of all the time.
+limit() { local most; most=$(left); echo $(($1 < most ? $1 : most)); }
+# ended STATUS: by its limit.
+ended() { [ "$1" = 124 ] || [ "$1" = 137 ]; }
+
+has_torch() { python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; }
+
+# Folders of CUDA's libraries that the loader does not know by itself: the wheels that PyTorch uses, the toolkit, the driver.
+vendor_folders() {
+  python3 - 2>/dev/null <<'PYTHON'
+import glob
+import importlib.util
+spec = importlib.util.find_spec("nvidia")
+for place in spec.submodule_search_locations if spec else []:
+    for found in sorted(glob.glob(place + "/*/lib/lib*.so.*")):
+        if any(name in found for name in ("libcudnn.so", "libcublasLt.so", "libnvrtc.so")):
+            print(found.rsplit("/", 1)[0])
+PYTHON
+  ls -d /usr/local/cuda/lib64 /usr/local/nvidia/lib64 2>/dev/null
+}
+
+# Which of CUDA's libraries there are, and what is missing without them.
+libraries() {
+  local name place found missing=() words=''
+  for name in libcuda.so.1 libnvrtc.so.13 libcublasLt.so.13 libcudnn.so.9; do
+    found=''
+    for place in ${libraries_path//:/ }; do
+      [ -e "$place/$name" ] && { found=$place; break; }
+    done
+    [ -n "$found" ] || found=$({ ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | sed -n "s|^\s*$name .*=> \(.*\)/$name|\1|p" | head -n 1)
+    if [ -n "$found" ]; then words+="${words:+, }$found/$name"; else missing+=("$name"); fi
+  done
+  if [ ${#missing[@]} -gt 0 ]; then fail libraries "there is no ${missing[*]}"; else row libraries found "$words"; fi
+}
+
+# device: what the plugin says of it; fails where there is none.
+device() {
+  local words
+  "${ours[@]}" timeout -k 5 60 "$folder/bin/baleen" doctor >"$logs/doctor.log" 2>&1
+  words=$(sed -n "s/^  $plugin [0-9 ]*//p" "$logs/doctor.log" | head -n 1)
+  case "$words" in
+    '' | none*) fail device "${words:-see $logs/doctor.log}"; return 1 ;;
+    *) row device found "$words" ;;
+  esac
+}
+
+# suite NAME SECONDS SHARDS PROGRAM [arguments]: a GoogleTest program on the plugin, in so many processes at once.
 suite() {
-  local name=$1 log=$logs/$1.log
-  shift
-  ours timeout "$(left)" "$@" >"$log" 2>&1
-  local status=$?
-  local passed skipped lost
-  passed=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) tests*.*/\1/p' "$log" | tail -n 1)
-  skipped=$(grep -c '^\[  SKIPPED \] .*ms)$' "$log")
-  lost=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) tests*, listed below:.*/\1/p' "$log" | tail -n 1)
-  local words="${passed:-0} passed, ${lost:-0} failed, $skipped skipped"
-  if [ "$status" = 0 ] && [ "${passed:-0}" -gt 0 ]; then row "$name" passed "$words"; return; fi
-  failed=1
-  [ "$status" = 124 ] && words+=", out of time"
-  row "$name" FAILED "$words; see $log"
+  local name=$1 seconds=$2 shards=$3 log=$logs/$1 i status worst=0 pids=()
+  shift 3
+  for ((i = 0; i < shards; ++i)); do
+    "${ours[@]}" GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX="$i" timeout -k 5 "$(limit "$seconds")" "$@" \
+      >"$log.$i.log" 2>&1 &
+    pids+=($!)
+  done
+  for i in "${pids[@]}"; do
+    wait "$i"
+    status=$?
+    [ "$status" = 0 ] || worst=$status
+  done
+  local all=() passed lost skipped words
+  for ((i = 0; i < shards; ++i)); do all+=("$log.$i.log"); done
+  passed=$(cat "${all[@]}" | grep -c '^\[       OK \] ')
+  lost=$(cat "${all[@]}" | grep -c '^\[  FAILED  \] .*ms)$')
+  skipped=$(cat "${all[@]}" | grep -c '^\[  SKIPPED \] .*ms)$')
+  words="$passed passed, $lost failed, $skipped skipped"
+  ended "$worst" && words+=", not all in the time there was"
+  if [ "$worst" = 0 ] && [ "$passed" -gt 0 ]; then row "$name" passed "$words"; else fail "$name" "$words; see $log.*.log"; fi
 }
 
-# losses PLUGIN DTYPE SCRIPT: the losses of 20 steps, one a line. bf16 and fp16 by the strategy `precision`.
+
+# losses NAME PLUGIN DTYPE RANKS SCRIPT: the losses of so many steps, one a line. bf16 and fp16 by the strategy `precision`.
 losses() {
-  local log=$logs/losses.$1.$2.$3.jsonl words=() how=(--dtype "$2")
-  [ "$3" = gpt ] && words=(-- --data "$folder/tests/golden/whales.txt")
-  if [ "$2" = bf16 ] || [ "$2" = fp16 ]; then
-    printf '[compute]\nplugin = "%s"\n[[plan]]\nstrategy = "precision"\ndtype = "%s"\n' "$1" "$2" >"$logs/$1.$2.toml"
-    how=(--manifest "$logs/$1.$2.toml")
+  local log=$logs/losses.$1 words=() how=()
+  [ "$5" = gpt ] && words=(-- --data "$folder/tests/golden/whales.txt")
+  printf '[compute]\nplugin = "%s"\n' "$2" >"$log.toml"
+  [ "$4" -gt 1 ] && printf '[transport]\nplugin = "shm"\n[mesh]\ndata = %s\n[[plan]]\nstrategy = "data"\n' "$4" >>"$log.toml"
+  if [[ $3 == *16 ]]; then
+    printf '[[plan]]\nstrategy = "precision"\ndtype = "%s"\n' "$3" >>"$log.toml"
+  else
+    how=(--dtype "$3")
   fi
-  rm -f "$log"
-  ours timeout "$(left)" "$folder/bin/baleen" run "$folder/tests/parity/$3.lua" --steps 20 "${how[@]}" \
-    --set "compute.plugin=$1" --log-json "$log" "${words[@]}" >"$logs/losses.$1.$2.$3.log" 2>&1 || return 1
-  sed -n '/"kind":"step"/s/.*"loss":\([-0-9.e+]*\).*/\1/p' "$log"
+  rm -f "$log.jsonl"
+  "${ours[@]}" timeout -k 5 "$(limit 60)" "$folder/bin/baleen" run "$folder/tests/parity/$5.lua" --steps "$steps" \
+    --manifest "$log.toml" "${how[@]}" --log-json "$log.jsonl" "${words[@]}" >"$log.log" 2>&1 || return 1
+  sed -n '/"kind":"step"/s/.*"loss":\([-0-9.e+]*\).*/\1/p' "$log.jsonl"
 }
 
-# parity DTYPE SCRIPT LIMIT: every loss within LIMIT (relative) of the processor's.
+# parity DTYPE SCRIPT LIMIT [RANKS]: every loss within LIMIT (relative) of those of one rank on the processor.
 parity() {
-  local name="parity $2 $1" mine reference worst
-  if [[ $1 == *16 ]] && ! [ -e "$precision" ]; then
-    row "$name" skipped "the pack has no strategy precision"
+  local ranks=${4:-1} mine reference worst name="parity $2 $1"
+  [ "$ranks" -gt 1 ] && name+=", $ranks ranks"
+  if [[ $1 == *16 ]] && ! [ -e "$plugins/baleen_strategy_precision.so" ]; then
+    skip "$name" "the pack has no strategy precision"
     return
   fi
-  if ! mine=$(losses "$plugin" "$1" "$2") || ! reference=$(losses cpu "$1" "$2"); then
-    failed=1
-    row "$name" FAILED "a run failed; see $logs"
+  if ! mine=$(losses "$2.$1.$ranks.$plugin" "$plugin" "$1" "$ranks" "$2") ||
+    ! reference=$(losses "$2.$1.reference" cpu "$1" 1 "$2"); then
+    fail "$name" "a run failed; see $logs/losses.$2.$1.*.log"
     return
   fi
-  worst=$(paste <(echo "$mine") <(echo "$reference") | awk '
-    NF == 2 { d = ($1 - $2) / $2; if (d < 0) d = -d; if (d > worst) worst = d; ++count }
-    END { if (count < 20) print "only " count " losses"; else printf "%.1e\n", worst }')
+  worst=$(paste <(echo "$mine") <(echo "$reference") | awk -v steps="$steps" '
+    NF == 2 { d = ($1 - $2) / $2; if (d < 0) d = -d; if (!(d <= worst)) worst = d; ++count }
+    END { if (count != steps) print "only " count + 0 " losses"; else printf "%.1e\n", worst }')
   if awk -v w="$worst" -v l="$3" 'BEGIN { exit !(w ~ /^[0-9]/ && w + 0 <= l + 0) }'; then
-    row "$name" passed "20 losses within $worst of the processor's"
+    row "$name" passed "$steps losses within $worst of the processor's"
   else
-    failed=1
-    row "$name" FAILED "$worst, limit $3"
+    fail "$name" "$worst, limit $3"
   fi
 }
 
 # sanitizer: NVIDIA's checker of memory over every op once.
 sanitizer() {
-  local program log=$logs/sanitizer.log
+  local program log=$logs/sanitizer.log status
   program=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
-  [ -n "$program" ] || { row "compute-sanitizer" skipped "it is not on this machine"; return; }
-  ours timeout "$(($(left) < 150 ? $(left) : 150))" "$program" --tool memcheck --error-exitcode 9 \
+  [ -n "$program" ] || { skip compute-sanitizer "it is not on this machine"; return; }
+  [ "$(left)" -gt 30 ] || { skip compute-sanitizer "less than 30 s left"; return; }
+  "${ours[@]}" timeout -k 5 "$(limit 150)" "$program" --tool memcheck --error-exitcode 9 \
     "$folder/tests/programs/test_conformance.cuda_cross_check" --gtest_filter='*fp32*:*bf16' >"$log" 2>&1
-  local status=$?
+  status=$?
   if [ "$status" = 0 ] && grep -q 'ERROR SUMMARY: 0 errors' "$log"; then
-    row "compute-sanitizer" passed "$(sed -n 's/^\[  PASSED  \] //p' "$log" | tail -n 1) 0 errors"
+    row compute-sanitizer passed "$(sed -n 's/^\[  PASSED  \] //p' "$log" | tail -n 1) 0 errors"
+  elif grep -q 'Device not supported' "$log"; then
+    skip compute-sanitizer "it says that it does not support this machine's device; see $log"
   else
-    failed=1
-    row "compute-sanitizer" FAILED "status $status; see $log"
+    fail compute-sanitizer "status $status$(ended "$status" && echo ' (out of time)'); see $log"
   fi
 }
 
-has_torch() { python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; }
-
 # kernels SHRINK: bandwidth against a device copy, and a product against PyTorch's.
 kernels() {
-  local log=$logs/kernels.log name words theirs
-  if ! ours timeout "$(left)" "$folder/tests/programs/bench_device" \
-    "$folder/lib/baleen/plugins/baleen_compute_$plugin.so" "$1" >"$log" 2>&1; then
-    failed=1
-    row "kernels" FAILED "see $log"
-    return
-  fi
+  local log=$logs/kernels.log name words theirs status
+  "${ours[@]}" timeout -k 5 "$(limit 60)" "$folder/tests/programs/bench_device" "$plugins/baleen_compute_$plugin.so" "$1" \
+    >"$log" 2>"$logs/kernels.errors.log"
+  status=$?
   while IFS=$'\t' read -r name words; do
-    if [[ $name == product* ]] && [ "$plugin" = cuda ] && has_torch &&
-      theirs=$(timeout "$(left)" python3 "$folder/tests/bench/matmul_torch.py" 2>"$logs/matmul_torch.log"); then
+    if [[ $name == "product of 8192"* ]] && has_torch &&
+      theirs=$(timeout -k 5 "$(limit 60)" python3 "$folder/tests/bench/matmul_torch.py" 2>"$logs/matmul_torch.log"); then
       words+=", PyTorch $theirs: $(awk -v o="${words%% *}" -v t="$theirs" 'BEGIN { printf "%.2f of it", o / t }')"
     fi
     row "$name" "" "$words"
   done < <(grep "$(printf '\t')" "$log")
+  [ "$status" = 0 ] && [ -s "$log" ] || fail kernels "status $status$(ended "$status" && echo ' (out of time)'); see $logs/kernels.errors.log"
 }
 
-# bench MODEL [arguments]: tokens per second beside PyTorch's, if there is one.
+# bench MODEL SECONDS [arguments]: tokens per second beside PyTorch's.
 bench() {
-  [ "$(left)" -gt 90 ] || { row "throughput $1" skipped "less than 90 s left"; return; }
-  has_torch || { row "throughput $1" skipped "no PyTorch that sees a GPU"; return; }
-  local log=$logs/throughput.$1.log model=$1
-  shift
-  # shellcheck disable=SC2016
-  printf '#!/bin/sh\nLD_LIBRARY_PATH="%s/libs:$LD_LIBRARY_PATH" exec "%s/bin/baleen" "$@"\n' "$folder" "$folder" \
-    >"$folder/bin/baleen.sh" && chmod +x "$folder/bin/baleen.sh"
-  timeout "$(left)" python3 "$folder/tests/bench/throughput.py" --device cuda --model "$model" --rounds 2 --steps 20 \
-    --baleen "$folder/bin/baleen.sh" --peer compile@python3 "$@" >"$log" 2>&1 ||
-    { failed=1; row "throughput $model" FAILED "see $log"; return; }
-  while IFS= read -r line; do row "throughput $model" "" "$line"; done < <(sed -n 's/^  //p' "$log")
+  local log=$logs/throughput.$1.log model=$1 seconds=$2 status
+  shift 2
+  [ "$(left)" -gt 60 ] || { skip "throughput $model" "less than 60 s left"; return; }
+  has_torch || { skip "throughput $model" "no PyTorch that sees a GPU"; return; }
+  # PyTorch brings libraries of its own, so only Baleen is told of ours.
+  printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" XDG_CACHE_HOME="%s" exec "%s/bin/baleen" "$@"\n' \
+    "$libraries_path" "$logs/cache" "$folder" >"$folder/bin/baleen.sh" &&
+    chmod +x "$folder/bin/baleen.sh"
+  PYTHONUNBUFFERED=1 timeout -k 5 "$(limit "$seconds")" python3 "$folder/tests/bench/throughput.py" --device cuda --model "$model" \
+    --rounds 1 --steps 20 --baleen "$folder/bin/baleen.sh" --peer compile@python3 "$@" >"$log" 2>&1
+  status=$?
+  while IFS= read -r line; do row "throughput $model" "" "$line"; done < <(grep '^round ' "$log"; sed -n 's/^  //p' "$log")
+  [ "$status" = 0 ] || fail "throughput $model" "status $status$(ended "$status" && echo ' (out of time)'); see $log"
 }
 
-echo "pack $(cat "$folder/version") on $(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
-  echo 'a machine without nvidia-smi'), $(nproc) cores, $(date -u +%Y-%m-%dT%H:%MZ)"
-precision=$folder/lib/baleen/plugins/baleen_strategy_precision.so
-export BALEEN_TEST_COMPUTE_PLUGINS=$folder/lib/baleen/plugins/baleen_compute_$plugin.so
-suite conformance "$folder/tests/programs/test_conformance.compute"
-if [ "$plugin" = cuda ]; then
-  BALEEN_TEST_COMPUTE_PLUGINS+=:$folder/lib/baleen/plugins/baleen_compute_cpu.so
-  suite cross-check "$folder/tests/programs/test_conformance.cuda_cross_check"
-fi
-for script in mlp gpt; do
-  parity fp64 "$script" 1e-10
-  parity fp32 "$script" 1e-4
-  parity bf16 "$script" 2e-2
-  parity fp16 "$script" 5e-3
-done
-if [ "$plugin" = cuda ]; then
-  sanitizer
-  kernels 1
-  if [ -e "$precision" ]; then
-    # The fastest products and attention, whose sums may come in any order, as PyTorch's do.
-    bench gpt2-1024 --dtype bf16 --batch "$batch" --peak-tflops "$peak" --set compute.deterministic=false
-  else
-    row "throughput gpt2-1024" skipped "the pack has no strategy precision"
+all_parity() {
+  local script
+  for script in mlp gpt; do
+    parity fp64 "$script" 1e-10
+    parity fp32 "$script" 1e-4
+    parity bf16 "$script" 2e-2
+    parity fp16 "$script" 5e-3
+  done
+  parity fp32 gpt 1e-4 2
+  parity bf16 gpt 2e-2 2
+}
+
+needs_gpu() {
+  local name
+  for name in cross-check throughput compute-sanitizer; do skip "$name" "it is about a GPU; this is --plugin $plugin"; done
+}
+
+on_gpu() {
+  export BALEEN_TEST_COMPUTE_PLUGINS=$plugins/baleen_compute_cuda.so:$plugins/baleen_compute_cpu.so
+  suite cross-check 60 2 "$folder/tests/programs/test_conformance.cuda_cross_check" "${only[@]}"
+  all_parity
+  kernels "$shrink"
+  if [ -n "$quick" ]; then
+    skip throughput "this is --quick"
+    skip compute-sanitizer "this is --quick"
+    return
   fi
-  bench gpt2
+  if [ -e "$plugins/baleen_strategy_precision.so" ]; then
+    # The fastest products and attention, whose sums may come in any order, as PyTorch's do.
+    bench gpt2-1024 180 --dtype bf16 --batch "$batch" --peak-tflops "$peak" --set compute.deterministic=false
+  else
+    skip "throughput gpt2-1024" "the pack has no strategy precision"
+  fi
+  sanitizer
+  bench gpt2 120
+}
+
+about="pack $(cat "$folder/version") on $(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
+  echo 'a machine without nvidia-smi'), $(nproc) cores, $(date -u +%Y-%m-%dT%H:%MZ)"
+vendor='' steps=20 shrink=1 shards=4 only=()
+[ "$plugin" = cuda ] && vendor=$(vendor_folders | awk '!seen[$0]++' | paste -sd:)
+[ "$plugin" = cpu ] && shrink=256 shards=1
+[ -n "$quick" ] && steps=4 shrink=8192 shards=$(nproc) only=(--gtest_filter='*fp32*')
+libraries_path=$folder/libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}${vendor:+:$vendor}
+# Our programs alone see our libraries, and the kernels that they compile stay with the logs.
+ours=(env LD_LIBRARY_PATH="$libraries_path" XDG_CACHE_HOME="$logs/cache")
+trap 'finish 1' EXIT
+trap 'fail "the check" "it was stopped"; finish 1' INT TERM
+echo "$about"
+[ "$plugin" = cpu ] || libraries
+device || finish 1
+export BALEEN_TEST_COMPUTE_PLUGINS=$plugins/baleen_compute_$plugin.so
+suite conformance 150 "$shards" "$folder/tests/programs/test_conformance.compute" "${only[@]}"
+if [ "$plugin" = cuda ]; then
+  on_gpu
 else
-  kernels 256
+  all_parity
+  kernels "$shrink"
+  needs_gpu
 fi
-echo
-printf '%s\n' "${table[@]}"
-exit "$failed"
+finish "$failed"

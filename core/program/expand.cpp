@@ -209,11 +209,14 @@ Result<std::vector<Placement>> OpEmitter::infer_axis(const Graph& scratch, const
     const Placement p = placement(inputs[i], axis);
     if (p.is_replicate()) continue;
     if (!op.kind->iteration) return refuse(op, "its expansion mixes the batch");
+    const std::optional<int> cut = p.cut();
     if (p.is_partial()) {
       partial.push_back(static_cast<std::uint32_t>(i));
-    } else {
-      letter = letters.inputs[i][static_cast<std::size_t>(p.argument)];
+    } else if (cut && *cut != kFlat) {
+      letter = letters.inputs[i][static_cast<std::size_t>(*cut)];
       shard = p;
+    } else {
+      return refuse(op, "its expansion needs values cut along dimensions, and there is one that is " + to_string(p));
     }
   }
   if (letter == '.' || (letter != 0 && !partial.empty())) return refuse(op, "its expansion mixes the batch");
@@ -222,9 +225,11 @@ Result<std::vector<Placement>> OpEmitter::infer_axis(const Graph& scratch, const
       const auto dim = letters.inputs[i].find(letter);
       const bool cut = dim != std::string::npos && lowered_.values[inputs[i]].global[dim] != 1;
       const Placement now = placement(inputs[i], axis);
-      if (cut == now.is_shard() && (!cut || now.argument == static_cast<int>(dim))) continue;
-      if (now.is_shard()) return refuse(op, "its expansion mixes the batch");
-      BALEEN_TRY_ASSIGN(inputs[i], in_pieces(inputs[i], static_cast<int>(dim), axis, section));
+      Placement wanted = shard;
+      wanted.argument = static_cast<int>(dim);
+      if (cut ? now.same_kind(wanted) : !now.cut()) continue;
+      if (now.cut()) return refuse(op, "its expansion mixes the batch");
+      BALEEN_TRY_ASSIGN(inputs[i], in_pieces(inputs[i], wanted, axis, section));
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       const auto dim = letters.outputs[i].find(letter);
@@ -243,7 +248,8 @@ Result<std::vector<Placement>> OpEmitter::infer_axis(const Graph& scratch, const
 }
 
 /// A copy of a whole constant of which each rank, or micro-batch, computes its part.
-Result<LowValue> OpEmitter::in_pieces(LowValue number, int dim, std::size_t axis, std::uint32_t section) {
+Result<LowValue> OpEmitter::in_pieces(LowValue number, const Placement& piece, std::size_t axis,
+                                      std::uint32_t section) {
   const LoweredValue value = lowered_.values[number];
   if (value.producer == kNone || !lowered_.ops[value.producer].op.inputs.empty())
     return internal("`" + value.name + "` is needed in pieces, and is no constant");
@@ -251,7 +257,7 @@ Result<LowValue> OpEmitter::in_pieces(LowValue number, int dim, std::size_t axis
   op.outputs.clear();
   Layout layout = value.layout;
   layout.resize(lowered_.mesh.axes.size());
-  layout[axis] = Placement::shard(dim);
+  layout[axis] = piece;
   BALEEN_TRY_ASSIGN(const auto pieces,
                     emit(std::move(op), {{value.name, {value.dtype, value.global, {}}, layout, value.role}}, section));
   return pieces[0];

@@ -35,7 +35,7 @@ class OpEmitter {
                                        std::uint32_t section, int depth);
   Result<std::vector<Placement>> infer_axis(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,
                                             std::size_t axis, std::uint32_t section);
-  Result<LowValue> in_pieces(LowValue value, int dim, std::size_t axis, std::uint32_t section);
+  Result<LowValue> in_pieces(LowValue number, const Placement& piece, std::size_t axis, std::uint32_t section);
   void set_flat(LoweredValue& value, const Piece& piece) const;
   Status flatten(Op& op) const;
   Placement placement(LowValue value, std::size_t axis) const;

@@ -29,8 +29,8 @@ struct Region {
   std::vector<LowOp> ops;
   std::vector<LowValue> interior;  ///< produced and consumed inside
 };
-/// By last op. Contractions with their pointwise consumer and reductions with their pointwise producers where the
-/// device supports that, else single ops.
+/// By last op. Contractions with their pointwise consumer, reductions with their pointwise producers, contractions with
+/// a reduction of what they read, where the device supports that; else single ops.
 using Regions = std::map<LowOp, Region>;
 Regions form_regions(const Lowered& lowered, const Device& device);
 

@@ -13,6 +13,10 @@ class RegionFormer {
   RegionFormer(const Lowered& lowered, const Device& device)
       : lowered_(lowered), device_(device), users_(lowered.users()), taken_(lowered.ops.size(), 0) {
     for (const LoweredAssign& assign : lowered.assigns) assigned_.insert(assign.value);
+    order_.resize(lowered.ops.size());
+    std::size_t next = 0;
+    for (const LoweredSection& section : lowered.sections)
+      for (LowOp op : section.ops) order_[op] = next++;
   }
 
   Regions run() {
@@ -21,6 +25,8 @@ class RegionFormer {
         if (kernel(op) && kind(op).has(kContraction)) join_consumer(op);
       for (LowOp op : section.ops)
         if (kernel(op) && kind(op).has(kReduction)) join_producers(op);
+      for (LowOp op : section.ops)
+        if (kernel(op) && kind(op).has(kContraction)) join_reduction(op);
     }
     for (const LoweredSection& section : lowered_.sections)
       for (LowOp op : section.ops)
@@ -63,6 +69,30 @@ class RegionFormer {
     if (lowered_.values[result].shape == lowered_.values[outputs[0]].shape) take({{op, user}, {outputs[0]}});
   }
 
+  /// A reduction that reads what a contraction reads, as the gradient of a bias does beside that of its weight.
+  void join_reduction(LowOp op) {
+    for (LowValue v : lowered_.ops[op].op.inputs)
+      for (LowOp other : users_[v]) {
+        if (taken_[op] || !kernel(other) || taken_[other] || !kind(other).has(kReduction)) continue;
+        if (lowered_.ops[other].section != lowered_.ops[op].section) continue;
+        const auto [first, last] = std::minmax(op, other, [&](LowOp x, LowOp y) { return order_[x] < order_[y]; });
+        if (is_unread_until(first, last)) take({{first, last}, {}});
+      }
+  }
+
+  /// Whether what `op` makes may be made where `last` stands. Sums over micro-batches are better made on their own.
+  bool is_unread_until(LowOp op, LowOp last) const {
+    for (LowValue v : lowered_.ops[op].op.outputs)
+      for (LowOp user : users_[v]) {
+        const Means means = lowered_.ops[user].means;
+        if (means == Means::accumulate) return false;
+        if (lowered_.ops[user].section != lowered_.ops[op].section) continue;
+        const bool shows = means == Means::view || means == Means::join;
+        if (shows ? !is_unread_until(user, last) : order_[user] <= order_[last]) return false;
+      }
+    return true;
+  }
+
   void join_producers(LowOp op) {
     if (taken_[op]) return;
     std::vector<LowOp> producers;
@@ -93,6 +123,7 @@ class RegionFormer {
   std::vector<std::vector<LowOp>> users_;
   std::set<LowValue> assigned_;
   std::vector<char> taken_;
+  std::vector<std::size_t> order_;  ///< where each op stands
   Regions ending_;
 };
 

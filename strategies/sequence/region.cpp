@@ -1,6 +1,8 @@
 /// \file Appends the ops of local regions through the graph's verbs.
 #include "region.hpp"
 
+#include "baleen/dtype.hpp"
+
 namespace baleen::sequence_parallel {
 
 std::int64_t ranks_that_cut(const baleen_value_info_t& value, MeshView mesh, std::int32_t dim) {
@@ -38,6 +40,8 @@ Value Region::open(baleen_value_t value) {
 }
 
 void Region::close(Value local, baleen_value_t whole) {
+  const baleen_dtype_t dtype = graph_.value(whole).dtype;
+  if (local.info().dtype != dtype) local = cast(local, dtype);
   const baleen_value_info_t info = graph_.value(whole);
   const std::vector<baleen_placement_t> layout(info.layout, info.layout + info.layout_count);
   const std::vector<std::int64_t> shape(info.shape, info.shape + info.rank);
@@ -86,6 +90,8 @@ Value Region::or_zero(std::int64_t first, Value x, bool before) {
                                            {abi("dtype"), BALEEN_ATTRIBUTE_INTS, 0, 1, &dtype}};
   return baleen::append(graph_.table(), "pointwise", inputs, attributes);
 }
+
+Value Region::wide(Value x) { return dtype_size(x.info().dtype) < 4 ? cast(x, BALEEN_F32) : x; }
 
 Value Region::slice(Value x, std::int64_t dim, std::int64_t start, std::int64_t length) {
   return append("slice", {x}, AttributeList().integer("dim", dim).integer("start", start).integer("length", length));

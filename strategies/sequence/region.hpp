@@ -26,7 +26,8 @@ class Region {
 
   /// What a rank holds of `value`, with zeros behind it where it holds less than others.
   Value open(baleen_value_t value);
-  /// `local` is what each rank holds of the result `whole` of the op; its users read that from here on.
+  /// `local` is what each rank holds of the result `whole` of the op, here rounded to its dtype; its users read that
+  /// from here on.
   void close(Value local, baleen_value_t whole);
 
   /// From the rank before, around the ring.
@@ -41,6 +42,8 @@ class Region {
   /// `x` on ranks from coordinate `first` on, 0 on those before; `before`: the other way around.
   Value or_zero(std::int64_t first, Value x, bool before);
 
+  /// For sums on a rank: in fp32 where it has 16 bits.
+  Value wide(Value x);
   Value slice(Value x, std::int64_t dim, std::int64_t start, std::int64_t length);
   Value concat(std::initializer_list<Value> parts, std::int64_t dim);
   Value reshape(Value x, std::vector<std::int64_t> shape);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "baleen/dtype.hpp"
 #include "inputs.hpp"
 #include "region.hpp"
 #include "ring_attention.hpp"
@@ -43,7 +44,7 @@ Status check_sequence(const Op& op, std::int64_t queries, std::int64_t keys, boo
 }
 
 double bytes(const baleen_value_info_t& value) {
-  double bytes = value.dtype == BALEEN_F64 ? 8 : 4;
+  auto bytes = static_cast<double>(dtype_size(value.dtype));
   for (std::uint32_t dim = 0; dim < value.rank; ++dim) bytes *= static_cast<double>(value.shape[dim]);
   return bytes;
 }

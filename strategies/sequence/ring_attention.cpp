@@ -44,7 +44,8 @@ struct Halves {
   std::vector<Value> low, high;
 };
 
-/// Attention to some of the keys: o [b, s, h, e], and lse as a column [b, s, h, 1].
+/// Attention to some of the keys: o [b, s, h, e], and lse as a column [b, s, h, 1]. Both in fp32 or more: parts are
+/// merged without rounding to 16 bits.
 struct Part {
   /// What is merged with it when `keys` are there is not joined with what was merged before: that would wait for more.
   Part apart(Region& region, Value keys) const { return {region.after(o, {keys}), region.after(lse, {keys})}; }
@@ -81,7 +82,7 @@ class Forward {
     const std::vector<Value> made = region_.attention("attention", inputs, scale_, causal, 2);
     const Value turned = region_.transpose(made[1], {0, 2, 1});
     const baleen_value_info_t info = turned.info();
-    return {made[0], region_.reshape(turned, {info.shape[0], info.shape[1], info.shape[2], 1})};
+    return {region_.wide(made[0]), region_.reshape(turned, {info.shape[0], info.shape[1], info.shape[2], 1})};
   }
 
   // The keys of the next step leave when the attention of the step before is done, right before that of this one, and
@@ -135,6 +136,7 @@ struct Queries {
   static Queries of(const std::vector<Value>& list) { return {list[0], list[1], list[2], list[3], list[4]}; }
 };
 
+/// Those of queries stay and are summed in fp32; those of keys travel in their own dtype.
 struct Gradients {
   Gradients along_ring(Region& region) const { return {{}, region.from_neighbour(k), region.from_neighbour(v)}; }
   Value q, k, v;
@@ -180,7 +182,7 @@ class Backward {
     inputs.insert(inputs.end(), {queries.o, region_.transpose(queries.lse, {0, 2, 1}), queries.d});
     const std::vector<Value> made = region_.attention("attention_grad", inputs, scale_, causal, 3);
     latest_ = made[2];
-    return {made[0], made[1], made[2]};
+    return {region_.wide(made[0]), made[1], made[2]};
   }
 
   Queries low() const { return Queries::of(halves_.low); }

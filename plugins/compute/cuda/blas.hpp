@@ -15,7 +15,8 @@ namespace baleen::cuda {
   X(cublasLtDestroy)                                                                                                   \
   X(cublasLtGetVersion)                                                                                                \
   X(cublasLtGetStatusString)                                                                                           \
-  X(cublasLtMatmul) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute)         \
+  X(cublasLtMatmul)                                                                                                    \
+  X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute)                           \
       X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                 \
           X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute) \
               X(cublasLtMatmulAlgoGetHeuristic)

@@ -163,7 +163,10 @@ Result<BlasChoice> BlasProduct::choose(bool aligned) const {
   int count = 0;
   const cublasStatus_t status = f.cublasLtMatmulAlgoGetHeuristic(blas_.handle(), product_, left_, right_, result_,
                                                                  result_, preference.handle(), 1, &found, &count);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && count == 0))
+  // Of an epilogue that it does not have for these dtypes it may say that a value is invalid.
+  const bool no_epilogue = epilogue_.kind != CUBLASLT_EPILOGUE_DEFAULT && status == CUBLAS_STATUS_INVALID_VALUE;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || no_epilogue ||
+      (status == CUBLAS_STATUS_SUCCESS && (count == 0 || found.state != CUBLAS_STATUS_SUCCESS)))
     return unsupported("cuBLASLt has no algorithm");
   BALEEN_TRY(check(f, status, "choosing an algorithm"));
   const BlasChoice choice{found.algo, found.workspaceSize};

@@ -11,12 +11,12 @@
 
 namespace baleen::cuda {
 
-#define BALEEN_NVRTC_FUNCTIONS(X)                                                                                    \
-  X(nvrtcVersion)                                                                                                    \
-  X(nvrtcGetErrorString)                                                                                             \
-  X(nvrtcCreateProgram)                                                                                              \
-  X(nvrtcDestroyProgram) X(nvrtcCompileProgram) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcGetCUBINSize) \
-      X(nvrtcGetCUBIN)
+#define BALEEN_NVRTC_FUNCTIONS(X) \
+  X(nvrtcVersion)                 \
+  X(nvrtcGetErrorString)          \
+  X(nvrtcCreateProgram)           \
+  X(nvrtcDestroyProgram)          \
+  X(nvrtcCompileProgram) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)
 
 /// NVRTC's functions.
 struct Nvrtc {

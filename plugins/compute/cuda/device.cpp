@@ -111,7 +111,11 @@ Result<baleen_kernel_t> Device::compile(const baleen_region_t& region) {
   return out;
 }
 
-void Device::release(void* kernel) { delete static_cast<Kernel*>(kernel); }
+void Device::release(void* kernel) {
+  if (enter()) {
+  }  // plans of libraries unload what they loaded; without a context they are deleted all the same
+  delete static_cast<Kernel*>(kernel);
+}
 
 Status Device::launch(void* handle, const baleen_launch_t& call) {
   BALEEN_TRY(enter());

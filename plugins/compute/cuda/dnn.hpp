@@ -14,12 +14,12 @@
 
 namespace baleen::cuda {
 
-#define BALEEN_DNN_FUNCTIONS(X)                                                                                        \
-  X(cudnnGetVersion)                                                                                                   \
-  X(cudnnGetErrorString)                                                                                               \
-  X(cudnnGetLastErrorString) X(cudnnCreate) X(cudnnDestroy) X(cudnnSetStream) X(cudnnBackendCreateDescriptor)          \
-      X(cudnnBackendDestroyDescriptor) X(cudnnBackendSetAttribute) X(cudnnBackendGetAttribute) X(cudnnBackendFinalize) \
-          X(cudnnBackendExecute)
+#define BALEEN_DNN_FUNCTIONS(X)                                                                                     \
+  X(cudnnGetVersion)                                                                                                \
+  X(cudnnGetErrorString)                                                                                            \
+  X(cudnnGetLastErrorString)                                                                                        \
+  X(cudnnCreate) X(cudnnDestroy) X(cudnnSetStream) X(cudnnBackendCreateDescriptor) X(cudnnBackendDestroyDescriptor) \
+      X(cudnnBackendSetAttribute) X(cudnnBackendGetAttribute) X(cudnnBackendFinalize) X(cudnnBackendExecute)
 
 /// The functions in use.
 struct DnnFunctions {

@@ -14,6 +14,13 @@ std::string Driver::text(CUresult result) const {
   return std::string(name) + ": " + meaning;
 }
 
+Result<CUfunction> Driver::function(CUmodule module, const char* name) const {
+  CUfunction found = nullptr;
+  if (cuModuleGetFunction(&found, module, name) != CUDA_SUCCESS) return CUfunction{};
+  BALEEN_TRY(check(cuFuncLoad(found), "loading a kernel"));
+  return found;
+}
+
 Status Driver::check(CUresult result, const char* doing) const {
   if (result == CUDA_SUCCESS) return {};
   const baleen_status_t code = result == CUDA_ERROR_OUT_OF_MEMORY ? BALEEN_NO_MEMORY : BALEEN_INTERNAL;

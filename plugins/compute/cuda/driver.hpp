@@ -12,12 +12,13 @@ namespace baleen::cuda {
   X(cuGetErrorName)                                                                                                    \
   X(cuGetErrorString)                                                                                                  \
   X(cuDeviceGetCount)                                                                                                  \
-  X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain)            \
+  X(cuDeviceGet)                                                                                                       \
+  X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain)                           \
       X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc)     \
           X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyAsync) X(cuMemsetD8Async) X(cuStreamCreate)          \
               X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitValue32) X(cuLaunchHostFunc) X(cuModuleLoadData) \
-                  X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncSetAttribute) X(cuLaunchKernel) X(cuEventCreate)    \
-                      X(cuEventDestroy) X(cuEventRecord) X(cuEventElapsedTime) X(cuEventSynchronize)                   \
+                  X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncLoad) X(cuFuncSetAttribute) X(cuLaunchKernel)       \
+                      X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventElapsedTime) X(cuEventSynchronize)  \
                           X(cuMemHostRegister) X(cuMemHostUnregister) X(cuStreamBeginCapture) X(cuStreamEndCapture)    \
                               X(cuStreamGetCaptureInfo) X(cuGraphInstantiate) X(cuGraphLaunch)                         \
                                   X(cuGraphExecKernelNodeSetParams) X(cuGraphExecDestroy) X(cuGraphDestroy)
@@ -28,6 +29,9 @@ struct Driver {
 
   /// "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
   std::string text(CUresult result) const;
+  /// A module's kernel, on the device already: a launch that loads one may wait for all streams, some of which wait for
+  /// the host. Null where the module has none of that name.
+  Result<CUfunction> function(CUmodule module, const char* name) const;
   /// OK, or an error that says what was being done.
   Status check(CUresult result, const char* doing) const;
 };

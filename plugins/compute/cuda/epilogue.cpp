@@ -6,20 +6,22 @@
 namespace baleen::cuda {
 namespace {
 
-/// The instructions, asked by value.
+/// The instructions, asked by value. Roundings to the operands' own dtype are looked through: what cuBLASLt keeps in
+/// more digits is rounded once less.
 class Matcher {
  public:
-  Matcher(std::span<const baleen_instruction_t> code, std::uint32_t product) : code_(code), product_(product) {}
+  Matcher(std::span<const baleen_instruction_t> code, std::uint32_t product, baleen_dtype_t type)
+      : code_(code), product_(product), type_(static_cast<std::uint32_t>(type)) {}
 
   /// The input x of `opcode`(INPUT product, x), whichever comes first; x is another input, or what `inside` finds
   /// there.
   std::optional<std::uint32_t> beside_product(std::int64_t value, std::uint32_t opcode,
                                               std::uint32_t inside = 0) const {
-    const baleen_instruction_t& i = code_[static_cast<std::size_t>(value)];
+    const baleen_instruction_t& i = at(value);
     if (i.opcode != opcode) return {};
     for (const auto& [one, other] : {std::pair{i.a, i.b}, {i.b, i.a}}) {
       if (input(one) != product_) continue;
-      const std::uint32_t from = inside == 0 ? other : code_[other].opcode == inside ? code_[other].a : one;
+      const std::uint32_t from = inside == 0 ? other : at(other).opcode == inside ? at(other).a : one;
       const auto found = input(from);
       if (found && *found != product_) return found;
     }
@@ -28,25 +30,50 @@ class Matcher {
   std::optional<std::uint32_t> bias(std::int64_t value) const { return beside_product(value, BALEEN_X_ADD); }
   /// x of gelu_tanh(x).
   std::optional<std::int64_t> gelu(std::int64_t value) const {
-    const baleen_instruction_t& i = code_[static_cast<std::size_t>(value)];
+    const baleen_instruction_t& i = at(value);
     if (i.opcode != BALEEN_X_GELU_TANH) return {};
     return i.a;
   }
 
  private:
+  const baleen_instruction_t& at(std::int64_t value) const {
+    const baleen_instruction_t& i = code_[static_cast<std::size_t>(value)];
+    return i.opcode == BALEEN_X_ROUND && i.b == type_ ? at(i.a) : i;
+  }
   std::optional<std::uint32_t> input(std::uint32_t value) const {
-    if (code_[value].opcode != BALEEN_X_INPUT) return {};
-    return code_[value].a;
+    if (at(value).opcode != BALEEN_X_INPUT) return {};
+    return at(value).a;
   }
   std::span<const baleen_instruction_t> code_;
   std::uint32_t product_;
+  std::uint32_t type_;
 };
+
+/// Operands of one floating dtype, and a result of the same, or of fp32 where they have 16 bits.
+bool product_types_fit(const Source& product) {
+  const baleen_dtype_t type = product.out(0).tensor.dtype, operand = product.in(0).tensor.dtype;
+  if (!is_floating(type) || product.in(1).tensor.dtype != operand) return false;
+  return operand == type || (dtype_size(operand) == 2 && type == BALEEN_F32);
+}
+
+/// Whether `dims` of operand number `operand` are what the product sums, and all others are that operand's alone.
+bool sums_depth(std::string_view spec, std::size_t operand, std::span<const std::int64_t> dims) {
+  const std::size_t comma = spec.find(','), arrow = spec.find("->");
+  if (comma == spec.npos || arrow == spec.npos) return false;
+  const std::string_view a = spec.substr(0, comma), b = spec.substr(comma + 1, arrow - comma - 1);
+  const std::string_view own = operand == 0 ? a : b, other = operand == 0 ? b : a, result = spec.substr(arrow + 2);
+  for (std::size_t d = 0; d < own.size(); ++d) {
+    const bool summed = std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(d)) != dims.end();
+    if (summed != (result.find(own[d]) == result.npos) || summed != (other.find(own[d]) != other.npos)) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
 std::optional<Epilogue> recognize(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
-                                  std::uint32_t product) {
-  const Matcher match(code, product);
+                                  std::uint32_t product, baleen_dtype_t type) {
+  const Matcher match(code, product, type);
   if (results.size() == 1) {
     if (const auto bias = match.bias(results[0])) return Epilogue{Epilogue::Kind::kBias, *bias, 0, {}};
     if (const auto x = match.beside_product(results[0], BALEEN_X_MUL, BALEEN_X_GELU_TANH_GRAD))
@@ -90,15 +117,33 @@ bool is_fused_product(const baleen_region_t& region) {
   const auto inputs = after.op().inputs();
   if (std::count(inputs.begin(), inputs.end(), interior.number) != 1) return false;
   const auto at = static_cast<std::uint32_t>(std::find(inputs.begin(), inputs.end(), interior.number) - inputs.begin());
-  const baleen_dtype_t type = interior.tensor.dtype, operand = product.in(0).tensor.dtype;
-  if (!is_floating(type) || product.in(1).tensor.dtype != operand) return false;
-  if (operand != type && (dtype_size(operand) != 2 || type != BALEEN_F32)) return false;
+  if (!product_types_fit(product)) return false;
+  const baleen_dtype_t type = interior.tensor.dtype;
   for (const std::span<const std::uint32_t> numbers : {after.op().inputs(), after.op().outputs()})
     for (const std::uint32_t number : numbers)
       if (region.tensors[number].dtype != type) return false;
   for (std::size_t i = 0; i < after.outputs(); ++i)
     if (!std::ranges::equal(shape(after.out(i).tensor), shape(interior.tensor))) return false;
-  return recognize(after.op().expression("expression"), after.op().integers("results"), at).has_value();
+  return recognize(after.op().expression("expression"), after.op().integers("results"), at, type).has_value();
+}
+
+std::optional<ProductAndSum> product_and_sum(const baleen_region_t& region) {
+  if (region.op_count != 2) return {};
+  ProductAndSum found;
+  found.product = view(region.ops[0].kind) == "matmul" ? 0 : 1;
+  found.sum = 1 - found.product;
+  if (view(region.ops[found.product].kind) != "matmul" || view(region.ops[found.sum].kind) != "reduce") return {};
+  const Source product(region, found.product), sum(region, found.sum);
+  if (product.inputs() != 2 || sum.op().text("kind") != "sum" || !product_types_fit(product)) return {};
+  const baleen_dtype_t type = product.out(0).tensor.dtype;
+  if (type == BALEEN_F64 || sum.out(0).tensor.dtype != type) return {};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (product.in(i).number != sum.in(0).number) continue;
+    if (!sums_depth(product.op().text("spec"), i, sum.op().integers("dims"))) continue;
+    found.operand = i;
+    return found;
+  }
+  return {};
 }
 
 }  // namespace baleen::cuda

@@ -21,9 +21,9 @@ struct Epilogue {
   std::optional<std::size_t> sum;
 };
 
-/// Nothing where the expression is none of these.
+/// Nothing where the expression is none of these, on operands of dtype `type`.
 std::optional<Epilogue> recognize(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
-                                  std::uint32_t product);
+                                  std::uint32_t product, baleen_dtype_t type);
 
 /// Whether `bias`, an input of an op whose output is y, lies packed along the dimensions of y that `spec` names on one
 /// side alone, and is the same along all others. `of_b`: the side is b's, else a's.
@@ -32,5 +32,14 @@ bool is_vector_along(const Operand& bias, const Operand& y, std::string_view spe
 /// A matmul and its pointwise neighbour, whose operands and results have the product's dtype; false for all other
 /// regions. The product's operands have it too, or 16 bits where it is fp32.
 bool is_fused_product(const baleen_region_t& region);
+
+/// A matmul and a sum of one of its operands over what the product sums.
+struct ProductAndSum {
+  std::uint64_t product = 0, sum = 0;  ///< the region's ops
+  std::size_t operand = 0;             ///< the product's input that is summed
+};
+/// Nothing for all other regions. The result of the sum has the product's dtype, which is not fp64: cuBLASLt has no
+/// epilogues there.
+std::optional<ProductAndSum> product_and_sum(const baleen_region_t& region);
 
 }  // namespace baleen::cuda

@@ -23,9 +23,9 @@ Functions::~Functions() {
 
 Result<CUfunction> Functions::find(const std::string& name, std::uint64_t shared_bytes) {
   Found& found = found_[name];
-  for (std::size_t i = 0; !found.function && i < modules_.size(); ++i)
-    if (driver_.cuModuleGetFunction(&found.function, modules_[i], name.c_str()) != CUDA_SUCCESS)
-      found.function = nullptr;
+  for (std::size_t i = 0; !found.function && i < modules_.size(); ++i) {
+    BALEEN_TRY_ASSIGN(found.function, driver_.function(modules_[i], name.c_str()));
+  }
   if (!found.function) return internal("the plugin has no kernel `" + name + "`");
   constexpr std::uint64_t kAlways = 44 << 10;  // 48 KiB less what kernels declare statically
   if (shared_bytes > std::max(kAlways, found.shared_bytes)) {

@@ -96,10 +96,15 @@ std::shared_ptr<const Label> label_of(const baleen_region_t& region, const IdRan
   return label;
 }
 
+Maker maker_of(const baleen_region_t& region) {
+  if (is_fused_product(region)) return make_fused_product;
+  return product_and_sum(region) ? Maker(make_product_and_sum) : find(region)->make;
+}
+
 }  // namespace
 
 std::uint32_t region_score(const DeviceLimits& limits, const baleen_region_t& region) {
-  if (is_fused_product(region)) return 1;
+  if (is_fused_product(region) || product_and_sum(region)) return 1;
   const Entry* entry = find(region);
   if (!entry) return 0;
   const Op op(region.ops[0]);
@@ -117,8 +122,7 @@ Result<std::unique_ptr<Kernel>> make_kernel(const Context& context, const baleen
                            " ops beginning with `" +
                            std::string(region.op_count ? view(region.ops[0].kind) : std::string_view("nothing")) + "`",
                        std::string(region.op_count ? view(region.ops[0].name) : std::string_view()));
-  const Maker make = is_fused_product(region) ? Maker(make_fused_product) : find(region)->make;
-  BALEEN_TRY_ASSIGN(auto kernel, make(context, region));
+  BALEEN_TRY_ASSIGN(auto kernel, maker_of(region)(context, region));
   kernel->label = label_of(region, kernel->ids);
   return kernel;
 }

@@ -80,6 +80,9 @@ class Maker {
   }
 
   void rows() {
+    for (const bool is_max : {false, true})  // so many positions that columns are taken in packs
+      add("reduce", OpSpec("reduce").integers("dims", {0}).text("kind", is_max ? "max" : "sum"), {draw({8200, 8})},
+          {zeros({8})});
     for (const std::int64_t width : {130, 136}) rows(width);  // the second one in packs
   }
   void rows(std::int64_t elements) {
@@ -127,10 +130,12 @@ class Maker {
   }
 
   void embedding() {
-    const Shape table{50, 3, 12}, positions{4, 33}, y{4, 33, 3, 12};
-    const Tensor numbers = ids(positions, 0, 49);
-    add("embedding", OpSpec("embedding"), {draw(table), numbers}, {zeros(y)});
-    add("embedding_grad", OpSpec("embedding_grad").integer("rows", 50), {numbers, draw(y)}, {zeros(table)});
+    for (const std::int64_t width : {12, 16}) {  // the second one in packs
+      const Shape table{50, 3, width}, positions{4, 33}, y{4, 33, 3, width};
+      const Tensor numbers = ids(positions, 0, 49);
+      add("embedding", OpSpec("embedding"), {draw(table), numbers}, {zeros(y)});
+      add("embedding_grad", OpSpec("embedding_grad").integer("rows", 50), {numbers, draw(y)}, {zeros(table)});
+    }
   }
 
   void cross_entropy() {

@@ -71,15 +71,20 @@ class Devices : public testing::Test {
         << cpu_->last_failure();
     ASSERT_EQ(gpu_device_->run(c.op, c.inputs, got, reference, options), BALEEN_OK) << cuda_->last_failure();
     for (std::size_t k = 0; k < got.size(); ++k) {
-      double distance = 0, length = 0;
-      for (std::int64_t i = 0; i < got[k].size(); ++i) {
-        const double x = got[k][i], y = wanted[k][i];
-        if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-        distance += (x - y) * (x - y);
-      }
-      for (const double y : wanted[k].values) length += std::isfinite(y) ? y * y : 0;
-      EXPECT_LE(std::sqrt(distance), limit_of_output(c, c.outputs[k]) * std::sqrt(length)) << "output " << k;
+      SCOPED_TRACE("output " + std::to_string(k));
+      expect_near(got[k], wanted[k], limit_of_output(c, c.outputs[k]));
     }
+  }
+
+  static void expect_near(const Tensor& got, const Tensor& wanted, double limit) {
+    double distance = 0, length = 0;
+    for (std::int64_t i = 0; i < got.size(); ++i) {
+      const double x = got[i], y = wanted[i];
+      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+      distance += (x - y) * (x - y);
+    }
+    for (const double y : wanted.values) length += std::isfinite(y) ? y * y : 0;
+    EXPECT_LE(std::sqrt(distance), limit * std::sqrt(length));
   }
 
   static std::string described(const CrossCase& c, const RunOptions& options) {
@@ -138,7 +143,7 @@ TEST_P(CrossCheck, EveryOpAgreesWithTheProcessor) {
     RunOptions options;
     options.seed = random();
     options.step = random() % 1000;
-    for (const Placement placement : {Placement::kPacked, Placement::kGaps, Placement::kReversed}) {
+    for (const Placement placement : kPlacements) {
       options.placement = placement;
       expect_close(c, options, GetParam().reference);
     }
@@ -195,9 +200,12 @@ class SixteenBits : public Devices {
       return x;
     };
     const auto spec = [&](const char* kind) { return OpSpec(kind).integer("causal", causal).number("scale", 0.2); };
-    const LibraryLog log;
     CrossCase forward{"attention", spec("attention"), {draw(q), draw(k), draw(k)}, {}};
     forward.outputs = {in(zeros(q), dtype), in(zeros(lse), BALEEN_F32)};
+    RunOptions shifted;  // statistics at an address that cuDNN does not take
+    shifted.placement = Placement::kLastShifted;
+    expect_close(forward, shifted, BALEEN_F32);
+    const LibraryLog log;
     expect_close(forward, {}, BALEEN_F32);
     const auto given =
         reference(BALEEN_F32)(forward.op, without_dtypes(forward.inputs), without_dtypes(forward.outputs));
@@ -247,6 +255,59 @@ TEST_F(SixteenBits, OfProductsAreCublasLts) {
     expect_close({"matmul", OpSpec("matmul").text("spec", "mk,kn->mn"), {a, b}, {y}}, {}, BALEEN_F32);
     EXPECT_NE(log.text().find(said), std::string::npos) << log.text();
   }
+}
+class Sums : public Devices {
+ protected:
+  /// The product by `spec`, of which `t` is summed, and the sum of its operand number `summed`: in one region, against
+  /// the processor's two ops. Returns what cuBLASLt was asked for first.
+  std::string beside(baleen_dtype_t dtype, const std::string& spec, std::size_t summed, Placement placement) {
+    SCOPED_TRACE(spec + " " + std::string(dtype_name(dtype)));
+    const auto shape = [&](std::size_t at) {
+      const auto extent = [](char letter) { return std::int64_t{letter == 't' ? 50 : letter == 'm' ? 24 : 16}; };
+      return Shape{extent(spec[at]), extent(spec[at + 1])};
+    };
+    const auto of_dtype = [&](Tensor x) {
+      x.dtype = dtype;
+      for (double& value : x.values) value = rounded(value, dtype);
+      return x;
+    };
+    const std::vector<Tensor> inputs{of_dtype(random_tensor(random_, shape(0))),
+                                     of_dtype(random_tensor(random_, shape(3)))};
+    const std::size_t depth = spec[summed * 3] == 't' ? 0 : 1;
+    const OpSpec product = OpSpec("matmul").text("spec", spec);
+    const OpSpec sum = OpSpec("reduce").text("kind", "sum").integer("dims", static_cast<std::int64_t>(depth));
+    std::vector<Tensor> got{of_dtype(zeros(shape(7))), of_dtype(zeros({inputs[summed].shape[1 - depth]}))};
+    const auto wanted = [&](const OpSpec& op, const std::vector<Tensor>& operands, const Tensor& result) {
+      return reference(BALEEN_F32)(op, without_dtypes(operands), without_dtypes({result}))[0];
+    };
+    const Tensor products = wanted(product, inputs, got[0]), sums = wanted(sum, {inputs[summed]}, got[1]);
+    const LibraryLog log;
+    RunOptions options;
+    options.placement = placement;
+    options.beside = &sum;
+    options.beside_input = summed;
+    EXPECT_EQ(gpu_device_->run(product, inputs, got, dtype, options), BALEEN_OK) << cuda_->last_failure();
+    expect_near(got[0], products, limit_of(dtype));
+    expect_near(got[1], sums, limit_of(dtype));
+    return log.text().substr(0, log.text().find('\n'));
+  }
+
+ private:
+  std::mt19937_64 random_{std::random_device()()};
+};
+
+/// Gradients of a weight and of its bias in one call: 256 is the sum of cuBLASLt's left operand, 512 of its right one,
+/// which are ours in some order. A sum at an address that it does not take is a kernel's.
+TEST_F(Sums, OfOperandsAreMadeBesideProducts) {
+  for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_BF16, BALEEN_F16})
+    for (const char* spec : {"tm,tn->mn", "mt,nt->mn"})
+      for (const std::size_t summed : {0u, 1u}) {
+        const std::string joined = beside(dtype, spec, summed, Placement::kPacked);
+        const std::string apart = beside(dtype, spec, summed, Placement::kLastShifted);
+        if (!kEmulated) continue;
+        EXPECT_EQ(joined, "product with epilogue " + std::to_string(summed == 0 ? 512 : 256)) << spec;
+        EXPECT_EQ(apart, "product with epilogue 1") << spec;
+      }
 }
 /// fp64 stays among itself, and what a sum is added to has the sum's dtype.
 TEST_F(SixteenBits, AreRefusedWhereNoKernelTakesThem) {

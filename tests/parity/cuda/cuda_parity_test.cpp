@@ -52,17 +52,20 @@ TEST_F(CudaParity, OfATransformerIn16BitsOnTheEmulatedDevice) {
       EXPECT_LE(std::abs(got[i] - wanted[i]), limit * std::abs(wanted[i])) << dtype << ", step " << i;
   }
 }
-/// cuBLASLt's numbers: 4 is a bias, 36 GELU behind it, 164 that with its pre-activation kept, 192 GELU's gradient.
+/// cuBLASLt's numbers: 4 is a bias, 36 GELU behind it, 164 that with its pre-activation kept, 192 GELU's gradient, 256
+/// and 512 a bias's gradient beside a weight's.
 TEST_F(CudaParity, IsReachedWithEpiloguesOfProducts) {
-  const TemporaryFolder folder;
-  const std::string log = folder / "products.txt";
-  setenv("EMULATED_CUDA_LOG", log.c_str(), 1);
-  losses("gpt", kEmulated, "fp32", {"layers=1", "batch=2", "context=8"}, 1);
-  unsetenv("EMULATED_CUDA_LOG");
-  const std::string products = read_file(log);
-  for (const char* epilogue : {" 4\n", " 36\n", " 164\n", " 192\n"})
-    EXPECT_NE(products.find(std::string("product with epilogue") + epilogue), std::string::npos)
-        << epilogue << products;
+  for (const char* plan : {"", "[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n"}) {
+    const TemporaryFolder folder;
+    const std::string log = folder / "products.txt";
+    setenv("EMULATED_CUDA_LOG", log.c_str(), 1);
+    losses("gpt", kEmulated + std::string(plan), "fp32", {"layers=1", "batch=2", "context=8"}, 1);
+    unsetenv("EMULATED_CUDA_LOG");
+    const std::string products = read_file(log);
+    for (const char* epilogue : {" 4\n", " 36\n", " 164\n", " 192\n", " 256\n"})
+      EXPECT_NE(products.find(std::string("product with epilogue") + epilogue), std::string::npos)
+          << plan << epilogue << products;
+  }
 }
 TEST_F(CudaParity, OfANetworkOnADevice) {
   if (!has_device()) GTEST_SKIP() << "there is no /dev/nvidiactl";

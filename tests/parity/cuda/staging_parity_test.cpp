@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "cuda_run.hpp"
 
@@ -104,6 +105,30 @@ TEST_P(Staging, SharesCheckpointsWithTheProcessor) {
   const Outcome loaded = run(kShards, kEmulated, "", load);
   expect_near(loaded.losses, run(kShards, kCpu, "", load).losses, 1e-4);
   EXPECT_LT(loaded.losses[0], 0.95 * first.losses[0]) << "it has not loaded";
+}
+
+/// Two ranks against one, in fp64, with chunks of a sequence that are no neighbours.
+void expect_equal_ring(const std::vector<std::string>& arguments) {
+  const std::string plan = "[transport]\nplugin = \"shm\"\n[[plan]]\nstrategy = \"sequence\"\nmode = \"ring\"\n";
+  const ProcessResult result = run_parity({"verify", "--steps", "3", "--checked"}, "gpt",
+                                          manifest_of({{"sequence", 2}}, kEmulated + plan), arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
+}
+TEST(Ring, TrainsOnTheDevice) { expect_equal_ring(kGpt); }
+/// What travels around the ring has 16 bits, what is merged 32.
+TEST_P(Staging, TrainsRingsIn16Bits) {
+  const Case ring{"sequence",
+                  "strategy = \"sequence\"\nmode = \"ring\"\n[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n",
+                  "gpt",
+                  {"layers=1", "dim=16", "heads=2", "batch=8", "context=16", "clip=0.5"}};
+  expect_near(run(ring, kEmulated, "").losses, run(ring, kCpu, "").losses, 2e-3);
+}
+/// Without room for a row's sums or a tile norms' gradients and attention are computed by other ops.
+TEST(Ring, TrainsOnADeviceOfLittleSharedMemory) {
+  setenv("EMULATED_CUDA_SHARED", "4100", 1);
+  expect_equal_ring(kGpt);
+  unsetenv("EMULATED_CUDA_SHARED");
 }
 
 }  // namespace

@@ -66,8 +66,7 @@ std::vector<Refusal> refusals() {
        {{"tensor", 4}},
        {{"tensor", "mode = \"2d\"\n"}, megatron()},
        {"heads=4"},
-       {"ranks.toml:10:12: strategy `sequence`: ",
-        "works along the whole mesh axis `tensor`, and another strategy has "
+       {"ranks.toml:10:12: strategy `sequence` works along the whole mesh axis `tensor`, and another strategy has "
         "split it",
         "mode = \"1d\"", "mode = \"ulysses\" or \"ring\""}},
       {"TwoRings",

@@ -80,7 +80,25 @@ double finish(const Description& p, cudaDataType type, std::int64_t row, std::in
   return p.epilogue == CUBLASLT_EPILOGUE_DGELU ? value * gelu_gradient(load(p.aux, type, aux)) : value;
 }
 
+/// The sums of one operand's elements over the depth, which have the result's type.
+void add_up_operand(const Call& call) {
+  const Description& p = call.description;
+  const bool of_a = p.epilogue == CUBLASLT_EPILOGUE_BGRADA;
+  if (!of_a && p.epilogue != CUBLASLT_EPILOGUE_BGRADB) return;
+  const Matrix& m = of_a ? call.a : call.b;
+  const bool by_rows = of_a ? p.left == CUBLAS_OP_N : p.right == CUBLAS_OP_T;
+  const auto kept = static_cast<std::int64_t>(by_rows ? m.rows : m.columns),
+             depth = static_cast<std::int64_t>(by_rows ? m.columns : m.rows);
+  for (std::int64_t i = 0; i < kept; ++i) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < depth; ++k)
+      sum += load(of_a ? call.a_data : call.b_data, m.type, by_rows ? i + k * m.leading : k + i * m.leading);
+    store(const_cast<void*>(p.bias), call.d.type, i, sum);
+  }
+}
+
 void multiply(const Call& call) {
+  add_up_operand(call);
   const bool ta = call.description.left == CUBLAS_OP_T, tb = call.description.right == CUBLAS_OP_T;
   const auto depth = static_cast<std::int64_t>(ta ? call.a.rows : call.a.columns);
   for (std::int64_t i = 0; i < call.d.batch; ++i) {
@@ -215,7 +233,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     return CUBLAS_STATUS_INVALID_VALUE;
   const Description& p = *reinterpret_cast<Description*>(description);
   if (!types_are_listed(p, matrix(a), matrix(b), matrix(c), matrix(d))) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (p.epilogue != CUBLASLT_EPILOGUE_DEFAULT && p.scale == CUDA_R_64F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (p.epilogue != CUBLASLT_EPILOGUE_DEFAULT && (p.scale == CUDA_R_64F || matrix(d).batch != 1))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   Algorithm algorithm{kMark, {}};
   std::memcpy(algorithm.alignment, reinterpret_cast<Preference*>(preference)->alignment, sizeof algorithm.alignment);
   std::memcpy(&results[0].algo, &algorithm, sizeof algorithm);

@@ -101,14 +101,15 @@ CUresult cuDeviceGetName(char* name, int size, CUdevice) {
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   const int capability = number("EMULATED_CUDA_CAPABILITY", 90);
-  *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? capability / 10
-           : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? capability % 10
-           : which == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? kSharedMost
-           : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132  // an H200's
-           : which == CU_DEVICE_ATTRIBUTE_CLOCK_RATE                        ? 1'980'000
-           : which == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE                 ? 3'201'000
-           : which == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH           ? 6144
-                                                                            : 0;
+  *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? capability / 10
+           : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? capability % 10
+           : which == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+               ? number("EMULATED_CUDA_SHARED", kSharedMost)
+           : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT    ? 132  // an H200's
+           : which == CU_DEVICE_ATTRIBUTE_CLOCK_RATE              ? 1'980'000
+           : which == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE       ? 3'201'000
+           : which == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH ? 6144
+                                                                  : 0;
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice) {

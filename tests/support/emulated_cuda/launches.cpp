@@ -23,6 +23,7 @@ struct CUfunc_st {
   std::size_t bytes = 0;
   unsigned most_threads = 0;
   std::uint64_t shared_bytes = 48 << 10;
+  bool loaded = false;
 };
 struct CUgraph_st {
   std::unique_ptr<em::Captured> captured;
@@ -93,6 +94,11 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
   *function = new CUfunc_st{name, kernel, bytes(), threads()};
   return CUDA_SUCCESS;
 }
+CUresult cuFuncLoad(CUfunction function) {
+  if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  function->loaded = true;
+  return CUDA_SUCCESS;
+}
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int value) {
   if (value > em::kSharedMost) return CUDA_ERROR_INVALID_VALUE;
   function->shared_bytes = static_cast<std::uint64_t>(value);
@@ -101,6 +107,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int value
 CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
                         unsigned shared_bytes, CUstream stream, void** parameters, void**) {
   if (state() != CUDA_SUCCESS) return state();
+  if (!function->loaded) return CUDA_ERROR_ILLEGAL_STATE;  // the driver would load it now, and may wait for all streams
   if (x == 0 || y == 0 || z == 0 || x > 0x7fffffffu || y > 65535 || z > 65535 || threads == 0 ||
       threads > function->most_threads || shared_bytes > function->shared_bytes)
     return CUDA_ERROR_INVALID_VALUE;

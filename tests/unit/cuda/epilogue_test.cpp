@@ -14,7 +14,7 @@ baleen_instruction_t f(std::uint32_t opcode, std::uint32_t a, std::uint32_t b = 
 
 TEST(Epilogue, IsABiasInEitherOrder) {
   for (const std::uint32_t product : {0u, 1u}) {
-    const auto found = recognize(Code{in(0), in(1), f(BALEEN_X_ADD, 0, 1)}, Results{2}, product);
+    const auto found = recognize(Code{in(0), in(1), f(BALEEN_X_ADD, 0, 1)}, Results{2}, product, BALEEN_F32);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->kind, Epilogue::Kind::kBias);
     EXPECT_EQ(found->other, 1 - product);
@@ -22,28 +22,46 @@ TEST(Epilogue, IsABiasInEitherOrder) {
 }
 TEST(Epilogue, IsGeluOfASumThatMayBeAResultToo) {
   const Code code{in(0), in(1), f(BALEEN_X_ADD, 1, 0), f(BALEEN_X_GELU_TANH, 2)};
-  const auto alone = recognize(code, Results{3}, 0);
+  const auto alone = recognize(code, Results{3}, 0, BALEEN_F32);
   ASSERT_TRUE(alone);
   EXPECT_EQ(alone->kind, Epilogue::Kind::kGelu);
   EXPECT_FALSE(alone->sum);
-  const auto both = recognize(code, Results{2, 3}, 0);
+  const auto both = recognize(code, Results{2, 3}, 0, BALEEN_F32);
   ASSERT_TRUE(both);
   EXPECT_EQ(both->result, 1u);
   EXPECT_EQ(both->sum, 0u);
   EXPECT_EQ(both->other, 1u);
 }
+TEST(Epilogue, DoesNotMindRoundingsToTheOperandsDtype) {
+  const Code code{in(0),
+                  in(1),
+                  f(BALEEN_X_ADD, 0, 1),
+                  f(BALEEN_X_ROUND, 2, BALEEN_BF16),
+                  f(BALEEN_X_GELU_TANH, 3),
+                  f(BALEEN_X_ROUND, 4, BALEEN_BF16)};
+  const auto both = recognize(code, Results{3, 5}, 0, BALEEN_BF16);
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->kind, Epilogue::Kind::kGelu);
+  EXPECT_EQ(both->sum, 0u);
+  EXPECT_TRUE(recognize(code, Results{5}, 0, BALEEN_BF16));
+  EXPECT_FALSE(recognize(code, Results{3, 5}, 0, BALEEN_F16)) << "fewer digits than its operands have";
+}
 TEST(Epilogue, IsTheGradientOfGelu) {
-  const auto found = recognize(Code{in(0), in(1), f(BALEEN_X_GELU_TANH_GRAD, 0), f(BALEEN_X_MUL, 1, 2)}, Results{3}, 1);
+  const auto found =
+      recognize(Code{in(0), in(1), f(BALEEN_X_GELU_TANH_GRAD, 0), f(BALEEN_X_MUL, 1, 2)}, Results{3}, 1, BALEEN_F32);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->kind, Epilogue::Kind::kGeluGrad);
   EXPECT_EQ(found->other, 0u);
 }
 TEST(Epilogue, IsNothingElse) {
-  EXPECT_FALSE(recognize(Code{in(0), in(0), f(BALEEN_X_ADD, 0, 1)}, Results{2}, 0)) << "twice the product";
-  EXPECT_FALSE(recognize(Code{in(0), in(1), f(BALEEN_X_SUB, 0, 1)}, Results{2}, 0));
-  EXPECT_FALSE(recognize(Code{in(0), in(1), f(BALEEN_X_ADD, 0, 1), f(BALEEN_X_GELU, 2)}, Results{3}, 0)) << "by erf";
-  EXPECT_FALSE(recognize(Code{in(0), in(1), in(2), f(BALEEN_X_ADD, 0, 1), f(BALEEN_X_ADD, 3, 2)}, Results{4}, 0));
-  EXPECT_FALSE(recognize(Code{in(0), in(1), f(BALEEN_X_GELU_TANH_GRAD, 0), f(BALEEN_X_MUL, 0, 2)}, Results{3}, 0));
+  EXPECT_FALSE(recognize(Code{in(0), in(0), f(BALEEN_X_ADD, 0, 1)}, Results{2}, 0, BALEEN_F32)) << "twice the product";
+  EXPECT_FALSE(recognize(Code{in(0), in(1), f(BALEEN_X_SUB, 0, 1)}, Results{2}, 0, BALEEN_F32));
+  EXPECT_FALSE(recognize(Code{in(0), in(1), f(BALEEN_X_ADD, 0, 1), f(BALEEN_X_GELU, 2)}, Results{3}, 0, BALEEN_F32))
+      << "by erf";
+  EXPECT_FALSE(
+      recognize(Code{in(0), in(1), in(2), f(BALEEN_X_ADD, 0, 1), f(BALEEN_X_ADD, 3, 2)}, Results{4}, 0, BALEEN_F32));
+  EXPECT_FALSE(
+      recognize(Code{in(0), in(1), f(BALEEN_X_GELU_TANH_GRAD, 0), f(BALEEN_X_MUL, 0, 2)}, Results{3}, 0, BALEEN_F32));
 }
 
 Operand operand(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {

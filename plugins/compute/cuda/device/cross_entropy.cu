@@ -16,9 +16,7 @@ __device__ void cross_entropy(const CrossEntropyArgs& args) {
   const T smoothing = static_cast<T>(args.smoothing);
   T total = 0;
   if (smoothing != T(0)) {
-    each<kMost>(width, [&](auto count, int64_t i) {
-      T x[decltype(count)::value];
-      logits.load(i, x);
+    each_of<kMost>(width, logits, [&](int64_t, auto& x) {
       for (const T one : x) total += one;
     });
     total = fold_block<Sum<T>>(total);
@@ -48,11 +46,8 @@ __device__ void cross_entropy_grad(const CrossEntropyGradArgs& args) {
   const T lse = load<T>(args.lse, at[3]), dloss = load<T>(args.dloss, at[4]);
   const T smoothing = static_cast<T>(args.smoothing), spread = smoothing / static_cast<T>(args.range.limit);
   const int64_t held = ignored ? -1 : args.held.find(target);
-  each<kMost>(args.rows.width, [&](auto count, int64_t i) {
-    constexpr int n = decltype(count)::value;
-    T x[n];
-    logits.load(i, x);
-    for (int k = 0; k < n; ++k) {
+  each_of<kMost>(args.rows.width, logits, [&](int64_t i, auto& x) {
+    for (int k = 0; k < BALEEN_LENGTH(x); ++k) {
       x[k] = ignored ? T(0) : (exp(x[k] - lse) - spread) * dloss;
       if (i + k == held) x[k] -= (T(1) - smoothing) * dloss;
     }

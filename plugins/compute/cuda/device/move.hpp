@@ -28,6 +28,7 @@ struct ConvertArgs {
 struct EmbeddingArgs {
   Walk<2> positions;  // ids, y
   Walk<2> row;        // table, y
+  int32_t packs;      ///< rows of both are packed, and begin at multiples of a pack
   Values table;
   const int32_t* ids;
   Values y;
@@ -40,6 +41,7 @@ struct EmbeddingArgs {
 struct EmbeddingGradArgs {
   Walk<2> positions;  // ids, dy
   Walk<2> row;        // dtable, dy
+  int32_t packs;      ///< as above
   const int32_t* ids;
   Values dy;
   void* dtable;  // of the type that is computed in

@@ -14,25 +14,19 @@ __device__ void norm(const NormArgs& args) {
   const Row<T> gamma{args.gamma, 0, args.gamma_stride}, beta{args.beta, 0, args.beta_stride};
   T mean = 0, squares = 0;
   if (args.mean.data) {
-    each<kMost>(width, [&](auto count, int64_t i) {
-      T x[decltype(count)::value];
-      from.load(i, x);
+    each_of<kMost>(width, from, [&](int64_t, auto& x) {
       for (const T one : x) mean += one;
     });
     mean = fold_block<Sum<T>>(mean) / static_cast<T>(width);
   }
-  each<kMost>(width, [&](auto count, int64_t i) {
-    T x[decltype(count)::value];
-    from.load(i, x);
+  each_of<kMost>(width, from, [&](int64_t, auto& x) {
     for (const T one : x) squares += (one - mean) * (one - mean);
   });
   const T variance = fold_block<Sum<T>>(squares) / static_cast<T>(width);
   const T rstd = T(1) / sqrt(variance + static_cast<T>(args.epsilon));
-  each<kMost>(width, [&](auto count, int64_t i) {
-    constexpr int n = decltype(count)::value;
-    T x[n], g[n], b[n] = {};
-    from.load(i, x);
-    gamma.load(i, g);
+  each_of<kMost>(width, from, gamma, [&](int64_t i, auto& x, auto& g) {
+    constexpr int n = BALEEN_LENGTH(x);
+    T b[n] = {};
     if (args.beta.data) beta.load(i, b);
     for (int k = 0; k < n; ++k) x[k] = (x[k] - mean) * rstd * g[k] + b[k];
     to.store(i, x);
@@ -72,12 +66,8 @@ __device__ void norm_grad_row(const NormGradArgs& args, int64_t row, T* sums) {
   const GradRow<T> r(args, row);
   const int64_t width = args.rows.width;
   T dot = 0, total = 0;
-  each<kMost>(width, [&](auto count, int64_t i) {
-    constexpr int n = decltype(count)::value;
-    T x[n], d[n], g[n];
-    r.x.load(i, x);
-    r.dy.load(i, d);
-    r.gamma.load(i, g);
+  each_of<kMost>(width, r.x, r.dy, r.gamma, [&](int64_t i, auto& x, auto& d, auto& g) {
+    constexpr int n = BALEEN_LENGTH(x);
     for (int k = 0; k < n; ++k) {
       const T normal = (x[k] - r.mean) * r.rstd;
       dot += d[k] * g[k] * normal;
@@ -88,13 +78,8 @@ __device__ void norm_grad_row(const NormGradArgs& args, int64_t row, T* sums) {
   });
   dot = fold_block<Sum<T>>(dot) / static_cast<T>(width);
   total = args.layer ? fold_block<Sum<T>>(total) / static_cast<T>(width) : T(0);
-  each<kMost>(width, [&](auto count, int64_t i) {
-    constexpr int n = decltype(count)::value;
-    T x[n], d[n], g[n];
-    r.x.load(i, x);
-    r.dy.load(i, d);
-    r.gamma.load(i, g);
-    for (int k = 0; k < n; ++k) x[k] = r.rstd * (d[k] * g[k] - total - (x[k] - r.mean) * r.rstd * dot);
+  each_of<kMost>(width, r.x, r.dy, r.gamma, [&](int64_t i, auto& x, auto& d, auto& g) {
+    for (int k = 0; k < BALEEN_LENGTH(x); ++k) x[k] = r.rstd * (d[k] * g[k] - total - (x[k] - r.mean) * r.rstd * dot);
     r.dx.store(i, x);
   });
 }

@@ -1,6 +1,7 @@
 /// \file Sums and maxima in an order that the shape alone decides. By rows: a warp per kept element, its lanes along
-/// the reduced positions. By columns: a thread per kept element and eighth of the positions, for kept dimensions that
-/// lie packed. Both leave partials of fixed blocks, which a second pass adds.
+/// the reduced positions, by packs where they lie so. By columns: a thread per kept element, or pack of them, and
+/// eighth of the positions, for kept dimensions that lie packed; packs change no bit there. Both leave partials of
+/// fixed blocks, which a second pass adds.
 #include "device.cuh"
 #include "reduce.hpp"
 
@@ -36,6 +37,24 @@ __device__ T fold_positions(const Walk<1>& reduced, const Values& x, int64_t at,
   return value;
 }
 
+/// The same of packs that begin at every `step`th position from `first` on: as many elements at a time.
+template <class T, class Fold>
+__device__ T fold_packs(const Walk<1>& reduced, const Values& x, int64_t at, int64_t first, int64_t end, int64_t step) {
+  T value = Fold::empty();
+  for (int64_t i = first; i < end; i += 2 * step) {
+    T part = Fold::empty();
+    for (int64_t j = i; j < end && j <= i + step; j += step) {
+      int64_t from[1];
+      float pack[kPack];
+      reduced.offsets(j, from);
+      load_pack(x, at + from[0], pack);
+      for (const float one : pack) part = Fold::of(part, one);
+    }
+    value = Fold::of(value, part);
+  }
+  return value;
+}
+
 template <class T, class Fold>
 __device__ void rows(const ReduceArgs& args) {
   const int64_t element = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
@@ -44,7 +63,12 @@ __device__ void rows(const ReduceArgs& args) {
   args.kept.offsets(element, at);
   const int64_t begin = blockIdx.y * args.block, most = begin + args.block;
   const int64_t end = most < args.reduced.size ? most : args.reduced.size;
-  T value = fold_positions<T, Fold>(args.reduced, args.x, at[0], begin + threadIdx.x % 32, end, 32);
+  const int64_t lane = threadIdx.x % 32;
+  T value;
+  if (sizeof(T) == sizeof(float) && args.packs)
+    value = fold_packs<T, Fold>(args.reduced, args.x, at[0], begin + lane * kPack, end, 32 * kPack);
+  else
+    value = fold_positions<T, Fold>(args.reduced, args.x, at[0], begin + lane, end, 32);
   value = fold_warp<Fold>(value);
   if (threadIdx.x % 32 == 0) finish(args, element, value);
 }
@@ -70,6 +94,46 @@ __device__ void columns(const ReduceArgs& args) {
     __syncthreads();
   }
   if (part == 0 && element < args.kept.size) finish(args, element, parts[0][column]);
+}
+
+/// The same for packs of kept elements: blocks of 32 of them by 8 threads, each column as there.
+template <class Fold>
+__device__ void column_packs(const ReduceArgs& args) {
+  __shared__ float parts[8][32 * kPack];
+  const unsigned lane = threadIdx.x % 32, part = threadIdx.x / 32;
+  const int64_t element = (static_cast<int64_t>(blockIdx.x) * 32 + lane) * kPack;
+  const int64_t begin = blockIdx.y * args.block, most = begin + args.block;
+  const int64_t end = most < args.reduced.size ? most : args.reduced.size;
+  float values[kPack];
+  for (float& value : values) value = Fold::empty();
+  if (element < args.kept.size) {
+    constexpr int kTogether = 16;
+    int64_t at[2];
+    args.kept.offsets(element, at);
+    for (int64_t i = begin + part; i < end; i += kTogether * 8) {
+      float sums[kPack], pack[kPack];
+      for (float& sum : sums) sum = Fold::empty();
+      for (int j = 0; j < kTogether && i + j * 8 < end; ++j) {
+        int64_t from[1];
+        args.reduced.offsets(i + j * 8, from);
+        load_pack(args.x, at[0] + from[0], pack);
+        for (int k = 0; k < kPack; ++k) sums[k] = Fold::of(sums[k], pack[k]);
+      }
+      for (int k = 0; k < kPack; ++k) values[k] = Fold::of(values[k], sums[k]);
+    }
+  }
+  // Neighbouring lanes' values are neighbours: no two of a warp meet in a bank.
+  for (int k = 0; k < kPack; ++k) parts[part][k * 32 + lane] = values[k];
+  __syncthreads();
+  for (unsigned gap = 4; gap > 0; gap /= 2) {
+    for (unsigned k = 0; part < gap && k < kPack; ++k) {
+      float& mine = parts[part][k * 32 + lane];
+      mine = Fold::of(mine, parts[part + gap][k * 32 + lane]);
+    }
+    __syncthreads();
+  }
+  if (part != 0 || element >= args.kept.size) return;
+  for (int k = 0; k < kPack; ++k) finish(args, element + k, parts[0][k * 32 + lane]);
 }
 
 /// A warp per kept element.
@@ -105,6 +169,9 @@ __device__ void reduce_partials(const ReducePartialsArgs& args) {
 BALEEN_KERNEL(256, baleen_reduce_rows_f32, ReduceArgs) { reduce_rows<float>(args); }
 BALEEN_KERNEL(256, baleen_reduce_rows_f64, ReduceArgs) { reduce_rows<double>(args); }
 BALEEN_KERNEL(256, baleen_reduce_columns_f32, ReduceArgs) { reduce_columns<float>(args); }
+BALEEN_KERNEL(256, baleen_reduce_column_packs, ReduceArgs) {
+  args.is_max ? column_packs<Largest<float>>(args) : column_packs<Sum<float>>(args);
+}
 BALEEN_KERNEL(256, baleen_reduce_columns_f64, ReduceArgs) { reduce_columns<double>(args); }
 BALEEN_KERNEL(256, baleen_reduce_partials_f32, ReducePartialsArgs) { reduce_partials<float>(args); }
 BALEEN_KERNEL(256, baleen_reduce_partials_f64, ReducePartialsArgs) { reduce_partials<double>(args); }

@@ -12,7 +12,8 @@ struct ReduceArgs {
   Walk<1> reduced;  // x
   Values x, y;
   void* partials;  // or null: y gets the result
-  int64_t block;   // reduced positions per block
+  int64_t block;   // reduced positions per block; of packs by rows, whole packs
+  int32_t packs;   // neighbours of the reduced dimensions (by rows) or the kept ones (by columns) lie in packs
   int32_t is_max;
 };
 /// Second pass: adds the blocks' partials.

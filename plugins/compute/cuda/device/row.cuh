@@ -38,6 +38,38 @@ struct Row {
   }
 };
 
+/// each() with the elements of rows loaded: body(first element, x), body(first element, x, y) and so on, with arrays.
+template <int kMost, class T, class Body>
+__device__ __forceinline__ void each_of(int64_t width, const Row<T>& a, const Body& body) {
+  each<kMost>(width, [&](auto count, int64_t i) {
+    T x[decltype(count)::value];
+    a.load(i, x);
+    body(i, x);
+  });
+}
+template <int kMost, class T, class Body>
+__device__ __forceinline__ void each_of(int64_t width, const Row<T>& a, const Row<T>& b, const Body& body) {
+  each<kMost>(width, [&](auto count, int64_t i) {
+    T x[decltype(count)::value], y[decltype(count)::value];
+    a.load(i, x);
+    b.load(i, y);
+    body(i, x, y);
+  });
+}
+template <int kMost, class T, class Body>
+__device__ __forceinline__ void each_of(int64_t width, const Row<T>& a, const Row<T>& b, const Row<T>& c,
+                                        const Body& body) {
+  each<kMost>(width, [&](auto count, int64_t i) {
+    T x[decltype(count)::value], y[decltype(count)::value], z[decltype(count)::value];
+    a.load(i, x);
+    b.load(i, y);
+    c.load(i, z);
+    body(i, x, y, z);
+  });
+}
+/// The length of an array that a body of each_of() was given.
+#define BALEEN_LENGTH(array) static_cast<int>(sizeof(array) / sizeof(*(array)))
+
 /// The largest element and the sum of exp(x - largest).
 template <class T>
 struct Softened {
@@ -49,9 +81,7 @@ template <int kMost, class T>
 __device__ Softened<T> soften(const Row<T>& row, int64_t width) {
   const T none = Largest<T>::empty();
   T peak = none, sum = 0;
-  each<kMost>(width, [&](auto count, int64_t i) {
-    T x[decltype(count)::value];
-    row.load(i, x);
+  each_of<kMost>(width, row, [&](int64_t, auto& x) {
     T higher = peak;
     for (const T one : x) higher = Largest<T>::of(higher, one);
     if (higher == none) return;

@@ -11,9 +11,7 @@ __device__ void softmax(const SoftmaxArgs& args) {
   const Row<T> from{args.x, at[0], args.rows.inner[0]}, to{args.y, at[1], args.rows.inner[1]};
   const Softened<T> row = soften<kMost>(from, args.rows.width);
   const T factor = T(1) / row.sum;
-  each<kMost>(args.rows.width, [&](auto count, int64_t i) {
-    T x[decltype(count)::value];
-    from.load(i, x);
+  each_of<kMost>(args.rows.width, from, [&](int64_t i, auto& x) {
     for (T& one : x) one = exp(one - row.peak) * factor;
     to.store(i, x);
   });
@@ -26,20 +24,12 @@ __device__ void softmax_grad(const SoftmaxGradArgs& args) {
   const Row<T> y{args.y, at[0], args.rows.inner[0]}, dy{args.dy, at[1], args.rows.inner[1]},
       dx{args.dx, at[2], args.rows.inner[2]};
   T sum = 0;
-  each<kMost>(args.rows.width, [&](auto count, int64_t i) {
-    constexpr int n = decltype(count)::value;
-    T p[n], d[n];
-    y.load(i, p);
-    dy.load(i, d);
-    for (int k = 0; k < n; ++k) sum += p[k] * d[k];
+  each_of<kMost>(args.rows.width, y, dy, [&](int64_t, auto& p, auto& d) {
+    for (int k = 0; k < BALEEN_LENGTH(p); ++k) sum += p[k] * d[k];
   });
   sum = fold_block<Sum<T>>(sum);
-  each<kMost>(args.rows.width, [&](auto count, int64_t i) {
-    constexpr int n = decltype(count)::value;
-    T p[n], d[n];
-    y.load(i, p);
-    dy.load(i, d);
-    for (int k = 0; k < n; ++k) d[k] = p[k] * (d[k] - sum);
+  each_of<kMost>(args.rows.width, y, dy, [&](int64_t i, auto& p, auto& d) {
+    for (int k = 0; k < BALEEN_LENGTH(p); ++k) d[k] = p[k] * (d[k] - sum);
     dx.store(i, d);
   });
 }

@@ -1,6 +1,7 @@
 /// \file attention and its gradient by the plugin's own kernels.
 #include "device/attention.hpp"
 
+#include "baleen/attention.hpp"
 #include "functions.hpp"
 #include "kernels.hpp"
 
@@ -33,30 +34,26 @@ TileSizes gradient_tiles(const DeviceLimits& limits, std::int64_t width, std::ui
   return {};
 }
 
-/// q, k, v and the optional ids, with which both ops begin.
-struct Common {
-  Common(const Source& source, bool has_ids) : q(source.in(0)), k(source.in(1)), v(source.in(2)), masked(has_ids) {
-    if (masked) {
-      ids_q = source.in(3);
-      ids_k = source.in(4);
-    }
+/// What both ops have in common.
+struct Common : AttentionOperands {
+  explicit Common(const Source& source) : AttentionOperands(source) {
     args.q_view = heads_view(q);
     args.k_view = heads_view(k);
     args.v_view = heads_view(v);
+    args.o_view = heads_view(o);
+    args.lse_view = {lse.stride(0), lse.stride(1), lse.stride(2)};
     if (masked) {
       args.ids_q_view = {ids_q.stride(0), ids_q.stride(1)};
       args.ids_k_view = {ids_k.stride(0), ids_k.stride(1)};
     }
-    args.batch = q.extent(0);
-    args.queries = q.extent(1);
-    args.keys = k.extent(1);
-    args.heads = q.extent(2);
-    args.groups = k.extent(2);
-    args.width = static_cast<std::int32_t>(q.extent(3));
-    args.scale = source.op().number("scale");
-    // Without a causal mask every key is within reach of the first query.
-    const bool causal = source.op().integer("causal", 0) != 0;
-    args.reach = causal ? args.keys - args.queries + 1 : args.keys;
+    args.batch = batch;
+    args.queries = queries;
+    args.keys = keys;
+    args.heads = heads;
+    args.groups = groups;
+    args.width = static_cast<std::int32_t>(width);
+    args.scale = scale;
+    args.reach = reach;
   }
   void use(const TileSizes& tiles) {
     args.query_tile = tiles.queries;
@@ -68,72 +65,48 @@ struct Common {
     out.q = launch.values(q);
     out.k = launch.values(k);
     out.v = launch.values(v);
+    out.o = launch.values(o);
+    out.lse = launch.values(lse);
     out.ids_q = masked ? launch.at<const std::int32_t>(ids_q) : nullptr;
     out.ids_k = masked ? launch.at<const std::int32_t>(ids_k) : nullptr;
     return out;
   }
-  double pairs() const {
-    const auto s = static_cast<double>(args.queries), t = static_cast<double>(args.keys);
-    const double seen = args.reach < args.keys ? s * t - s * (s - 1) / 2 : s * t;
-    return seen * static_cast<double>(args.batch * args.heads);
-  }
-
-  Operand q, k, v, ids_q, ids_k;
-  bool masked;
   AttentionArgs args{};
 };
 
 class AttentionKernel : public Kernel {
  public:
-  explicit AttentionKernel(const Source& source)
-      : common_(source, source.inputs() > 3), o_(source.out(0)), lse_(source.out(1)) {
-    common_.args.o_view = heads_view(o_);
-    common_.args.lse_view = {lse_.stride(0), lse_.stride(1), lse_.stride(2)};
+  explicit AttentionKernel(const Source& source) : common_(source) {
     flops = 4 * common_.pairs() * static_cast<double>(common_.args.width);
   }
   Status build(const Context& context) {
-    const TileSizes tiles = forward_tiles(context.limits, common_.args.width, element_bytes(o_));
+    const TileSizes tiles = forward_tiles(context.limits, common_.args.width, element_bytes(common_.o));
     common_.use(tiles);
     const AttentionArgs& args = common_.args;
     geometry_ = {args.batch * args.heads * ceil_div(args.queries, tiles.queries), 1, 1, 256, tiles.shared_bytes};
-    const std::string name = std::string("baleen_attention") + suffix(o_.tensor.dtype);
+    const std::string name = std::string("baleen_attention") + suffix(common_.o.tensor.dtype);
     BALEEN_TRY_ASSIGN(function_, context.functions.find(name, tiles.shared_bytes));
     return {};
   }
-  Status run(const Launch& launch) const override {
-    AttentionArgs args = common_.at(launch);
-    args.o = launch.values(o_);
-    args.lse = launch.values(lse_);
-    return launch.run(function_, geometry_, args);
-  }
+  Status run(const Launch& launch) const override { return launch.run(function_, geometry_, common_.at(launch)); }
 
  private:
   Common common_;
-  Operand o_, lse_;
   Geometry geometry_;
   CUfunction function_ = nullptr;
 };
 
 class AttentionGradKernel : public Kernel {
  public:
-  explicit AttentionGradKernel(const Source& source)
-      : common_(source, source.inputs() > 6),
-        o_(source.in(source.inputs() - 3)),
-        lse_(source.in(source.inputs() - 2)),
-        do_(source.in(source.inputs() - 1)),
-        dq_(source.out(0)),
-        dk_(source.out(1)),
-        dv_(source.out(2)) {
-    common_.args.o_view = heads_view(o_);
-    common_.args.lse_view = {lse_.stride(0), lse_.stride(1), lse_.stride(2)};
+  explicit AttentionGradKernel(const Source& source) : common_(source) {
     flops = 10 * common_.pairs() * static_cast<double>(common_.args.width);
     rows_ = common_.args.batch * common_.args.heads * common_.args.queries;
-    scratch_bytes = static_cast<std::uint64_t>(rows_) * element_bytes(o_);
+    scratch_bytes = static_cast<std::uint64_t>(rows_) * element_bytes(common_.o);
   }
   Status build(const Context& context) {
-    tiles_ = gradient_tiles(context.limits, common_.args.width, element_bytes(o_));
+    tiles_ = gradient_tiles(context.limits, common_.args.width, element_bytes(common_.o));
     common_.use(tiles_);
-    const std::string end = suffix(o_.tensor.dtype);
+    const std::string end = suffix(common_.o.tensor.dtype);
     BALEEN_TRY_ASSIGN(delta_, context.functions.find("baleen_attention_delta" + end));
     BALEEN_TRY_ASSIGN(dkv_, context.functions.find("baleen_attention_dkv" + end, tiles_.shared_bytes));
     BALEEN_TRY_ASSIGN(dq_function_, context.functions.find("baleen_attention_dq" + end, tiles_.shared_bytes));
@@ -142,17 +115,15 @@ class AttentionGradKernel : public Kernel {
   Status run(const Launch& launch) const override {
     AttentionGradArgs args{};
     args.forward = common_.at(launch);
-    args.forward.o = launch.values(o_);
-    args.forward.lse = launch.values(lse_);
-    args.d_o = launch.values(do_);
-    args.dq = launch.values(dq_);
-    args.dk = launch.values(dk_);
-    args.dv = launch.values(dv_);
+    args.d_o = launch.values(common_.d_o);
+    args.dq = launch.values(common_.dq);
+    args.dk = launch.values(common_.dk);
+    args.dv = launch.values(common_.dv);
     args.delta = launch.call.scratch;
-    args.do_view = heads_view(do_);
-    args.dq_view = heads_view(dq_);
-    args.dk_view = heads_view(dk_);
-    args.dv_view = heads_view(dv_);
+    args.do_view = heads_view(common_.d_o);
+    args.dq_view = heads_view(common_.dq);
+    args.dk_view = heads_view(common_.dk);
+    args.dv_view = heads_view(common_.dv);
     const AttentionArgs& f = args.forward;
     const auto geometry = [&](std::int64_t blocks) { return Geometry{blocks, 1, 1, 256, tiles_.shared_bytes}; };
     BALEEN_TRY(launch.run(delta_, warp_per_element(rows_), args));
@@ -162,7 +133,6 @@ class AttentionGradKernel : public Kernel {
 
  private:
   Common common_;
-  Operand o_, lse_, do_, dq_, dk_, dv_;
   std::int64_t rows_ = 0;
   TileSizes tiles_;
   CUfunction delta_ = nullptr, dkv_ = nullptr, dq_function_ = nullptr;
@@ -171,11 +141,7 @@ class AttentionGradKernel : public Kernel {
 template <class Made>
 Result<std::unique_ptr<Kernel>> make(const Context& context, const baleen_region_t& region) {
   const Source source(region);
-  const Operand q = source.in(0), k = source.in(1);
-  if (q.rank() != 4 || k.rank() != 4 || k.extent(2) <= 0 || q.extent(2) % k.extent(2) != 0)
-    return invalid("attention of q " + shape_text(q.tensor) + " and k " + shape_text(k.tensor) +
-                       ": the heads must be a multiple of the groups",
-                   source.name());
+  BALEEN_TRY(check_attention(source));
   auto made = std::make_unique<Made>(source);
   BALEEN_TRY(made->build(context));
   std::unique_ptr<Kernel> own = std::move(made);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "attention_graph.hpp"
+#include "baleen/attention.hpp"
 #include "kernels.hpp"
 
 namespace baleen::cuda {
@@ -23,41 +24,29 @@ bool lies_well(const Operand& x, baleen_dtype_t dtype) {
   return good && elements(x.tensor) > 0;
 }
 
-/// Operands by role.
-struct Roles {
-  explicit Roles(const Source& source)
-      : backward(source.op().kind() == "attention_grad"),
-        masked(source.inputs() > (backward ? 6u : 3u)),
-        q(source.in(0)),
-        k(source.in(1)),
-        v(source.in(2)),
-        o(backward ? source.in(source.inputs() - 3) : source.out(0)),
-        lse(backward ? source.in(source.inputs() - 2) : source.out(1)) {
-    large = {q, k, v, o};
-    if (!backward) return;
-    large.push_back(source.in(source.inputs() - 1));
-    for (std::size_t i = 0; i < 3; ++i) large.push_back(source.out(i));
+/// With those that cuDNN takes in 16 bits in its order: q, k, v, o, and backward do, dq, dk, dv.
+struct Roles : AttentionOperands {
+  explicit Roles(const Source& source) : AttentionOperands(source), large{q, k, v, o} {
+    if (backward) large.insert(large.end(), {d_o, dq, dk, dv});
   }
-  bool backward, masked;
-  Operand q, k, v, o, lse;
-  std::vector<Operand> large;  ///< q, k, v, o, and backward do, dq, dk, dv
+  std::vector<Operand> large;
 };
 
 bool suits(const Roles& roles, bool causal) {
   const baleen_dtype_t dtype = roles.q.tensor.dtype;
   if (dtype_size(dtype) != 2 || roles.masked || roles.lse.tensor.dtype != BALEEN_F32) return false;
-  if (causal && roles.q.extent(1) != roles.k.extent(1)) return false;
+  if (causal && roles.queries != roles.keys) return false;
   return std::all_of(roles.large.begin(), roles.large.end(), [&](const Operand& x) { return lies_well(x, dtype); });
 }
 
 AttentionShape shape_of(const Roles& roles, bool causal, bool deterministic) {
   AttentionShape s;
-  s.batch = roles.q.extent(0);
-  s.heads = roles.q.extent(2);
-  s.groups = roles.k.extent(2);
-  s.queries = roles.q.extent(1);
-  s.keys = roles.k.extent(1);
-  s.width = roles.q.extent(3);
+  s.batch = roles.batch;
+  s.heads = roles.heads;
+  s.groups = roles.groups;
+  s.queries = roles.queries;
+  s.keys = roles.keys;
+  s.width = roles.width;
   s.type = roles.q.tensor.dtype == BALEEN_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
   s.causal = causal;
   s.deterministic = deterministic;
@@ -82,7 +71,7 @@ class DnnAttentionKernel : public Kernel {
       delta_at_ = padded(run_.workspace_bytes());
       sums_at_ = delta_at_ + padded(rows * sizeof(float));
       const bool has_sums = plan.operands.size() > kBackwardSums;
-      scratch_bytes = sums_at_ + (has_sums ? rows * static_cast<std::uint64_t>(roles.q.extent(3)) * sizeof(float) : 0);
+      scratch_bytes = sums_at_ + (has_sums ? rows * static_cast<std::uint64_t>(roles.width) * sizeof(float) : 0);
     } else {
       scratch_bytes = run_.workspace_bytes();
     }
@@ -92,7 +81,8 @@ class DnnAttentionKernel : public Kernel {
   }
 
   Status run(const Launch& launch) const override {
-    std::uintptr_t all = reinterpret_cast<std::uintptr_t>(launch.call.scratch);
+    auto all =
+        reinterpret_cast<std::uintptr_t>(launch.call.scratch) | reinterpret_cast<std::uintptr_t>(launch.at(lse_));
     for (const Operand& x : large_) all |= reinterpret_cast<std::uintptr_t>(launch.at(x));
     if (all % kAligned != 0) return own_->run(launch);
     // q, k, v, o, lse, then backward do, dq, dk, dv; numbers; scratch.
@@ -142,7 +132,7 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
                                   " MiB; `deterministic = false` takes less");
     return nullptr;
   }
-  return std::make_unique<DnnAttentionKernel>(roles, source.op().number("scale"), *plan, std::move(own));
+  return std::make_unique<DnnAttentionKernel>(roles, roles.scale, *plan, std::move(own));
 }
 
 }  // namespace baleen::cuda

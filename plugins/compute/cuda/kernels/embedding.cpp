@@ -17,6 +17,16 @@ struct Layout {
                        {Strides(table.tensor.stride + 1, table.tensor.stride + table.rank()),
                         Strides(y.tensor.stride + leading, y.tensor.stride + y.rank())});
   }
+  /// Whether a row of `table` and one of `y` are packed, and begin at multiples of a pack.
+  bool lies_in_packs(const Operand& table, const Operand& ids, const Operand& y) const {
+    const auto whole = [](const Operand& x, std::uint32_t leading) {
+      bool good = x.tensor.dtype != BALEEN_F64;
+      for (std::uint32_t d = 0; good && d < leading; ++d) good = x.extent(d) <= 1 || x.stride(d) % kPack == 0;
+      return good;
+    };
+    return row.rank == 1 && row.stride[0][0] == 1 && row.stride[1][0] == 1 && row.size >= kPack && whole(table, 1) &&
+           whole(y, ids.rank());
+  }
   Walk<2> positions, row;
 };
 
@@ -26,7 +36,9 @@ class EmbeddingKernel : public Kernel {
     const Layout layout(table_, ids_, y_);
     const Held held = make_held(table_, 0);
     ids = {held.all, INT64_MIN};
-    args_ = {layout.positions, layout.row, {}, nullptr, {}, table_.stride(0), ids, held.runs, {}};
+    args_ = {
+        layout.positions, layout.row, layout.lies_in_packs(table_, ids_, y_), {}, nullptr, {}, table_.stride(0), ids,
+        held.runs,        {}};
   }
   Status find(const Context& context) {
     BALEEN_TRY_ASSIGN(function_, context.functions.find(std::string("baleen_embedding") + suffix(y_.tensor.dtype)));
@@ -38,8 +50,10 @@ class EmbeddingKernel : public Kernel {
     args.ids = launch.at<const std::int32_t>(ids_);
     args.y = launch.values(y_);
     args.report = launch.report;
-    const unsigned threads = args.row.size > 128 ? 256 : args.row.size > 32 ? 128 : 32;
-    return launch.run(function_, {args.positions.size, 1, 1, threads, 0}, args);
+    Geometry geometry = block_per_row(args.positions.size, args.row.size, args.packs ? kPack : 1);
+    geometry.threads = std::min(geometry.threads, 256u);
+    args.packs = args.packs && aligned({args.table, args.y});
+    return launch.run(function_, geometry, args);
   }
 
  private:
@@ -63,7 +77,17 @@ class EmbeddingGradKernel : public Kernel {
       scratch_bytes = static_cast<std::uint64_t>(elements(dtable_.tensor)) * dtype_size(sums_.tensor.dtype);
     }
     const Layout layout(sums_, ids_, dy_);
-    args_ = {layout.positions, layout.row, nullptr, {}, nullptr, sums_.extent(0), sums_.stride(0), ids, held.runs, {}};
+    args_ = {layout.positions,
+             layout.row,
+             layout.lies_in_packs(sums_, ids_, dy_),
+             nullptr,
+             {},
+             nullptr,
+             sums_.extent(0),
+             sums_.stride(0),
+             ids,
+             held.runs,
+             {}};
   }
   Status find(const Context& context) {
     const std::string name = std::string("baleen_embedding_grad") + suffix(sums_.tensor.dtype);
@@ -77,6 +101,7 @@ class EmbeddingGradKernel : public Kernel {
     args.dy = launch.values(dy_);
     args.dtable = direct_ ? launch.at(dtable_) : launch.call.scratch;
     args.report = launch.report;
+    args.packs = args.packs && aligned({args.dy, {args.dtable, kStoredF32}});
     BALEEN_TRY(launch.run(function_, warp_per_element(args.rows), args));
     return direct_ ? Status() : store_.run(launch, launch.values(dtable_), {args.dtable, stored(sums_.tensor.dtype)});
   }

@@ -16,7 +16,8 @@ struct Roles {
     const auto inputs = after.op().inputs();
     const std::uint32_t interior = product.out(0).number;
     at = static_cast<std::uint32_t>(std::find(inputs.begin(), inputs.end(), interior) - inputs.begin());
-    epilogue = *recognize(after.op().expression("expression"), after.op().integers("results"), at);
+    epilogue = *recognize(after.op().expression("expression"), after.op().integers("results"), at,
+                          product.out(0).tensor.dtype);
     result = after.out(epilogue.result);
     other = after.in(epilogue.other);
     if (epilogue.sum) sum = after.out(*epilogue.sum);

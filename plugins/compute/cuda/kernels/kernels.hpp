@@ -7,6 +7,8 @@ namespace baleen::cuda {
 Result<std::unique_ptr<Kernel>> make_matmul(const Context&, const baleen_region_t&);
 /// A region for which is_fused_product() holds.
 Result<std::unique_ptr<Kernel>> make_fused_product(const Context&, const baleen_region_t&);
+/// A region for which product_and_sum() finds them.
+Result<std::unique_ptr<Kernel>> make_product_and_sum(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_accumulate(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const baleen_region_t&);
@@ -34,6 +36,10 @@ Result<std::unique_ptr<Kernel>> make_copy(const Context&, const baleen_region_t&
 /// attention and its gradient by cuDNN; takes `own` for launches whose addresses do not suit it. Null, with `own`
 /// untouched, where cuDNN does not take the region.
 std::unique_ptr<Kernel> make_dnn_attention(const Context&, const baleen_region_t&, std::unique_ptr<Kernel>& own);
+
+/// An op of a region of several.
+Result<std::unique_ptr<Kernel>> make_matmul(const Context&, const Source&);
+Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const Source&);
 
 /// A pointwise op with operands of the caller's choice.
 Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const Source&, std::vector<Operand> inputs,

@@ -50,7 +50,10 @@ bool matmul_fits(const DeviceLimits&, const baleen_region_t& region) {
 }
 
 Result<std::unique_ptr<Kernel>> make_matmul(const Context& context, const baleen_region_t& region) {
-  const Source source(region);
+  return make_matmul(context, Source(region));
+}
+
+Result<std::unique_ptr<Kernel>> make_matmul(const Context& context, const Source& source) {
   auto c = contraction_groups(source.op().text("spec"), source.in(0), source.in(1), source.out(0));
   if (!c) return Error{c.error().code, c.error().message, source.name()};
   return MatmulKernel::make(context, source, *c);

@@ -27,10 +27,11 @@ class PointwiseKernel : public Kernel {
     if (elements_ == 0) return {};
     BALEEN_TRY_ASSIGN(const CUmodule module, context_.compiler.module(generate(generated)));
     const Driver& driver = context_.driver;
-    BALEEN_TRY(driver.check(driver.cuModuleGetFunction(&plain_, module, kPointwiseName), "finding a kernel"));
+    BALEEN_TRY_ASSIGN(plain_, driver.function(module, kPointwiseName));
     pack_elements_ = generated.pack();
-    if (pack_elements_ > 0)
-      BALEEN_TRY(driver.check(driver.cuModuleGetFunction(&pack_, module, kPointwisePackName), "finding a kernel"));
+    if (pack_elements_ > 0) {
+      BALEEN_TRY_ASSIGN(pack_, driver.function(module, kPointwisePackName));
+    }
     return {};
   }
 

@@ -30,6 +30,15 @@ Split split(const Operand& x, const Operand& y, std::span<const std::int64_t> di
   return out;
 }
 
+/// Whether positions of `along` are whole packs of neighbours in the first operand, wherever the other walk stands.
+template <int kAlong, int kOther>
+bool goes_by_packs(const Walk<kAlong>& along, const Walk<kOther>& other) {
+  bool good = along.rank > 0 && along.stride[0][along.rank - 1] == 1 && along.extent[along.rank - 1] % kPack == 0;
+  for (int d = 0; good && d + 1 < along.rank; ++d) good = along.stride[0][d] % kPack == 0;
+  for (int d = 0; good && d < other.rank; ++d) good = other.stride[0][d] % kPack == 0;
+  return good;
+}
+
 class ReduceKernel : public Kernel {
  public:
   ReduceKernel(const Operand& x, const Operand& y, const Split& split, bool is_max) : x_(x), y_(y) {
@@ -39,10 +48,18 @@ class ReduceKernel : public Kernel {
     const auto inner = [](const auto& walk) { return walk.rank > 0 ? walk.stride[0][walk.rank - 1] : 0; };
     by_columns_ =
         first_.kept.rank > 0 && inner(first_.kept) == 1 && !(first_.reduced.rank > 0 && inner(first_.reduced) == 1);
+    packs_ = x.tensor.dtype != BALEEN_F64 &&
+             (by_columns_ ? goes_by_packs(first_.kept, first_.reduced) : goes_by_packs(first_.reduced, first_.kept));
     first_.block = reduce_block(first_.reduced.size, by_columns_ ? kColumnBlock : kRowBlock);
+    if (!by_columns_) first_.block = ceil_div(first_.block, kPack) * kPack;
     const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(first_.reduced.size, first_.block));
     geometry_ = by_columns_ ? Geometry{ceil_div(first_.kept.size, 32)} : warp_per_element(first_.kept.size);
     geometry_.blocks_y = blocks;
+    packs_geometry_ = geometry_;
+    if (by_columns_) {
+      packs_geometry_.blocks = ceil_div(first_.kept.size, 32 * kPack);
+      packs_ = packs_ && packs_geometry_.blocks * blocks >= kFewBlocks;
+    }
     second_ = {make_walk<1>(split.kept, {split.kept_y}), nullptr, {}, blocks, is_max};
     const std::uint64_t element = y.tensor.dtype == BALEEN_F64 ? 8 : 4;
     if (blocks > 1) scratch_bytes = static_cast<std::uint64_t>(blocks * first_.kept.size) * element;
@@ -52,6 +69,10 @@ class ReduceKernel : public Kernel {
     const std::string end = suffix(x_.tensor.dtype);
     BALEEN_TRY_ASSIGN(first_function_,
                       context.functions.find((by_columns_ ? "baleen_reduce_columns" : "baleen_reduce_rows") + end));
+    packs_function_ = first_function_;
+    if (by_columns_ && packs_) {
+      BALEEN_TRY_ASSIGN(packs_function_, context.functions.find("baleen_reduce_column_packs"));
+    }
     BALEEN_TRY_ASSIGN(second_function_, context.functions.find("baleen_reduce_partials" + end));
     return {};
   }
@@ -62,7 +83,9 @@ class ReduceKernel : public Kernel {
     first.x = launch.values(x_);
     first.partials = direct ? nullptr : launch.call.scratch;
     first.y = launch.values(y_);
-    BALEEN_TRY(launch.run(first_function_, geometry_, first));
+    first.packs = packs_ && aligned({first.x});
+    BALEEN_TRY(
+        launch.run(first.packs ? packs_function_ : first_function_, first.packs ? packs_geometry_ : geometry_, first));
     if (direct) return {};
     ReducePartialsArgs second = second_;
     second.partials = launch.call.scratch;
@@ -72,19 +95,24 @@ class ReduceKernel : public Kernel {
 
  private:
   static constexpr std::int64_t kRowBlock = 8192, kColumnBlock = 256;
+  /// With fewer than so many, blocks of packs would leave most of a device without work.
+  static constexpr std::int64_t kFewBlocks = 32;
 
   Operand x_, y_;
   ReduceArgs first_{};
   ReducePartialsArgs second_{};
-  Geometry geometry_;
-  bool by_columns_ = false;
-  CUfunction first_function_ = nullptr, second_function_ = nullptr;
+  Geometry geometry_, packs_geometry_;
+  bool by_columns_ = false, packs_ = false;
+  CUfunction first_function_ = nullptr, packs_function_ = nullptr, second_function_ = nullptr;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const baleen_region_t& region) {
-  const Source source(region);
+  return make_reduce(context, Source(region));
+}
+
+Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const Source& source) {
   const std::string_view kind = source.op().text("kind");
   if (kind != "sum" && kind != "max")
     return invalid("reduce has no kind `" + std::string(kind) + "`; there are `sum` and `max`", source.name());

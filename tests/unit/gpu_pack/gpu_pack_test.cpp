@@ -1,0 +1,126 @@
+/// \file scripts/gpu_pack.sh packs all that its programs need; scripts/gpu_check.sh runs out of the pack alone, and
+/// does not pass over what fails.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScripts = BALEEN_SOURCE_DIR "/scripts/";
+/// What every machine has: the C library and its loader.
+const std::regex kOfTheSystem(R"((ld-linux|lib(c|m|dl|rt|pthread|resolv)\.so\.).*)");
+
+bool is_elf(const fs::path& file) {
+  return read_file(file.string())
+      .starts_with(
+          "\x7f"
+          "ELF");
+}
+
+class GpuPack : public testing::Test {
+ protected:
+  void SetUp() override {
+    const ProcessResult packed =
+        run_process({std::string(kScripts) + "gpu_pack.sh", "--build", BALEEN_BUILD_DIR, "--folder", pack_});
+    ASSERT_EQ(packed.exit_code, 0) << packed.out << packed.err;
+  }
+  /// Puts a shell script in the place of one of the pack's programs.
+  void replace(const std::string& program, const std::string& body) const {
+    const std::string path = pack_ + "/" + program;
+    fs::remove(path);
+    folder_.write("pack/" + program, "#!/bin/sh\n" + body + "\n");
+    fs::permissions(path, fs::perms::owner_all);
+  }
+  ProcessResult check(const std::string& plugin) const {
+    return run_process({pack_ + "/scripts/gpu_check.sh", "--plugin", plugin, "--minutes", "1"});
+  }
+
+  const TemporaryFolder folder_;
+  const std::string pack_ = folder_ / "pack";
+};
+
+TEST_F(GpuPack, HoldsEveryLibraryThatItsFilesNeed) {
+  std::size_t files = 0, bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(pack_)) {
+    if (!entry.is_regular_file()) continue;
+    bytes += entry.file_size();
+    if (!is_elf(entry.path())) continue;
+    ++files;
+    const ProcessResult asked =
+        run_process({"env", "LD_LIBRARY_PATH=" + pack_ + "/libs", "ldd", entry.path().string()});
+    ASSERT_EQ(asked.exit_code, 0) << entry.path() << asked.err;
+    std::istringstream lines(asked.out);
+    for (std::string name, word, place, rest; lines >> name; std::getline(lines, rest)) {
+      if (name.starts_with("linux-vdso") || std::regex_match(fs::path(name).filename().string(), kOfTheSystem))
+        continue;
+      lines >> word >> place;
+      EXPECT_TRUE(place.starts_with(pack_ + "/libs/")) << entry.path() << " gets " << name << " from " << place;
+    }
+  }
+  EXPECT_GT(files, 20u);
+  EXPECT_LT(bytes, std::size_t{64} << 20) << "it is carried in one file";
+}
+
+/// A name that goes on with a variable or a pattern is none of a file.
+TEST_F(GpuPack, HoldsEveryFileThatTheCheckNames) {
+  const std::string script = read_file(pack_ + "/scripts/gpu_check.sh");
+  const std::regex named(R"x(\$(folder|plugins)/([\w./]*\w)(?=["\s]))x");
+  std::size_t count = 0;
+  for (std::sregex_iterator at(script.begin(), script.end(), named), end; at != end; ++at) {
+    const std::string path = ((*at)[1] == "plugins" ? "lib/baleen/plugins/" : "") + (*at)[2].str();
+    if (path == "bin/baleen.sh" || path == "lib/baleen/plugins") continue;
+    ++count;
+    EXPECT_TRUE(fs::is_regular_file(pack_ + "/" + path)) << path;
+  }
+  EXPECT_GT(count, 8u);
+  for (const char* name : {"mlp", "gpt"}) EXPECT_TRUE(fs::exists(pack_ + "/tests/parity/" + name + ".lua")) << name;
+}
+
+TEST_F(GpuPack, SaysThatThereIsNoDevice) {
+  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a /dev/nvidiactl";
+  const ProcessResult result = check("cuda");
+  EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
+  EXPECT_TRUE(std::regex_search(result.out, std::regex("\ndevice +FAILED +none: .*no CUDA driver"))) << result.out;
+}
+
+/// The program trains nothing; one suite fails a test, another says nothing at all.
+TEST_F(GpuPack, GoesOnAfterAFailureAndTellsIt) {
+  replace("bin/baleen", "[ \"$1\" != doctor ] || echo '  cpu 0  a device'; [ \"$1\" = doctor ]");
+  replace("tests/programs/test_conformance.compute",
+          "echo '[       OK ] A.B (1 ms)'; echo '[  FAILED  ] A.C (1 ms)'; exit 1");
+  replace("tests/programs/bench_device", "exit 0");
+  const ProcessResult result = check("cpu");
+  EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
+  const auto table = result.out.rfind("\npack ");
+  ASSERT_NE(table, result.out.npos) << result.out;
+  const std::string rows = result.out.substr(table + 1);
+  for (const char* row : {"conformance +FAILED +1 passed, 1 failed, 0 skipped", "parity mlp fp64 +FAILED +a run failed",
+                          "parity gpt bf16, 2 ranks +FAILED", "kernels +FAILED", "throughput +skipped"})
+    EXPECT_TRUE(std::regex_search(rows, std::regex("\n" + std::string(row)))) << row << "\n" << rows;
+}
+
+/// Fewer losses than steps, and a suite without a test.
+TEST_F(GpuPack, PassesNothingThatProvesNothing) {
+  replace("bin/baleen",
+          "[ \"$1\" != doctor ] || { echo '  cpu 0  a device'; exit; }\n"
+          "while [ \"$1\" != --log-json ]; do shift; done\n"
+          "for i in 1 2 3; do echo '{\"kind\":\"step\",\"loss\":1.5}'; done >\"$2\"");
+  replace("tests/programs/test_conformance.compute", "exit 0");
+  replace("tests/programs/bench_device", "printf 'norm\\t1 GB/s\\n'");
+  const ProcessResult result = check("cpu");
+  EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
+  for (const char* row : {"conformance +FAILED +0 passed", "parity mlp fp32 +FAILED +only 3 losses"})
+    EXPECT_TRUE(std::regex_search(result.out, std::regex("\n" + std::string(row)))) << row << "\n" << result.out;
+}
+
+}  // namespace
+}  // namespace baleen::test
