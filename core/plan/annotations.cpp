@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "baleen/pattern.hpp"
 #include "core/input/nearest.hpp"
 #include "core/plan/passes.hpp"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 
 #include "baleen/dtype.hpp"
 
@@ -20,8 +21,10 @@ class SectionFuser {
   SectionFuser(Graph& graph, const std::vector<OpId>& ops) : graph_(graph), ops_(ops), group_(ops.size()) {
     std::iota(group_.begin(), group_.end(), std::size_t{0});
     members_.resize(ops.size());
+    reach_.resize(ops.size());
     for (std::size_t i = 0; i < ops.size(); ++i) {
       members_[i] = {i};
+      reach_[i] = i;
       index_[ops[i]] = i;
     }
   }
@@ -75,6 +78,25 @@ class SectionFuser {
     std::merge(members_[a].begin(), members_[a].end(), members_[b].begin(), members_[b].end(), std::back_inserter(all));
     members_[a] = std::move(all);
     members_[b].clear();
+    reach_[a] = std::max(reach_[a], reach_[b]);
+    raise_readers(a);
+  }
+
+  /// Who reads a group needs all that the group needs.
+  void raise_readers(std::size_t raised) {
+    std::vector<std::size_t> stack{raised};
+    while (!stack.empty()) {
+      const std::size_t g = stack.back();
+      stack.pop_back();
+      for (std::size_t m : members_[g])
+        for (ValueId v : graph_.op(ops_[m]).outputs)
+          for (OpId user : graph_.value(v).users) {
+            const auto it = index_.find(user);
+            if (it == index_.end() || reach_[group_[it->second]] >= reach_[g]) continue;
+            reach_[group_[it->second]] = reach_[g];
+            stack.push_back(group_[it->second]);
+          }
+    }
   }
 
   /// What the groups compute themselves is no operand: it stays in the tile.
@@ -106,7 +128,7 @@ class SectionFuser {
           if (it == index_.end()) continue;
           const std::size_t p = group_[it->second];
           if (p == a && !direct) return true;
-          if (p == a || p == b || p == g || seen[p] || members_[p].back() < floor) continue;
+          if (p == a || p == b || p == g || seen[p] || reach_[p] < floor) continue;
           seen[p] = 1;
           stack.push_back(p);
         }
@@ -203,7 +225,10 @@ class SectionFuser {
   const std::vector<OpId>& ops_;
   std::vector<std::size_t> group_;
   std::vector<std::vector<std::size_t>> members_;
-  std::map<OpId, std::size_t> index_;
+  /// By group: what it needs, through whatever groups, has no higher index. Its own last member's is not enough: a
+  /// group that it reads may have taken in later ops.
+  std::vector<std::size_t> reach_;
+  std::unordered_map<OpId, std::size_t> index_;
 };
 
 /// Gives each reader a copy of an op that makes 32 bits of 16 (a gradient, widened for its norm and for the update), so

@@ -1,10 +1,9 @@
 /// \file Checks what strategies say about gradients and keeps it.
 #include "core/plan/gradient_verbs.hpp"
 
-#include <exception>
-
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
+#include "core/plan/guarded_verb.hpp"
 
 namespace baleen {
 
@@ -40,16 +39,7 @@ GradientVerbs::GradientVerbs(Graph& graph, const Job& job, LossGradients& gradie
 
 template <class Verb>
 baleen_status_t GradientVerbs::run(Verb&& verb) {
-  Status status;
-  try {
-    status = verb();
-  } catch (const std::exception& e) {
-    status = internal(e.what());
-  }
-  if (status) return BALEEN_OK;
-  const baleen_status_t code = status.error().code;
-  if (status_) status_ = std::move(status);
-  return code;
+  return guarded_verb(status_, verb);
 }
 
 Status GradientVerbs::read(std::uint64_t number, baleen_gradient_t& out) const {

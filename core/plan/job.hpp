@@ -73,6 +73,7 @@ inline constexpr const char* kResultTag = "result.";
 /// `train` and `evaluate` have outputs "loss" (a sum over the batch) and "weight" (what to divide by, which must not
 /// depend on parameters), and any number of metrics "metric.<name>" with "metric.<name>.weight".
 struct Job {
+  std::string where = {};  ///< its place in the script
   std::vector<ParameterSpec> parameters;
   Graph train;
   std::optional<Graph> evaluate;

@@ -39,7 +39,4 @@ Status cut_producers(Graph& graph);
 /// Which group a parameter belongs to: its number, or -1 for the optimizer's own options.
 int group_of(const Job& job, const std::string& parameter);
 
-/// '*' stands for any text, '?' for one character.
-bool matches(const std::string& pattern, const std::string& text);
-
 }  // namespace baleen

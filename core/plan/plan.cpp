@@ -50,6 +50,12 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
   return scheduled;
 }
 
+/// A refusal that names no place is about the job.
+Result<ScheduledGraph> of_job(const Job& job, Result<ScheduledGraph> scheduled) {
+  if (scheduled || !scheduled.error().where.empty()) return scheduled;
+  return Error{scheduled.error().code, scheduled.error().message, job.where};
+}
+
 baleen_dtype_t coarsest_dtype(const Graph& graph, baleen_dtype_t coarsest) {
   for (OpId id : graph.ops())
     for (ValueId v : graph.op(id).outputs)
@@ -197,7 +203,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   plan.scalars = std::move(update.scalars);
   plan.coarsest = coarsest_dtype(job.train, job.dtype);
   plan.stops = std::move(update.stops);
-  BALEEN_TRY_ASSIGN(plan.train, schedule(std::move(job.train), job.accumulate, train, train_turns));
+  BALEEN_TRY_ASSIGN(plan.train, of_job(job, schedule(std::move(job.train), job.accumulate, train, train_turns)));
 
   for (auto [name, graph, result] :
        {std::tuple{"evaluate", &job.evaluate, &plan.evaluate}, std::tuple{"generate", &job.generate, &plan.generate}}) {

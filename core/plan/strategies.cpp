@@ -62,9 +62,13 @@ struct Strategies::Impl {
     AbiGraph abi_graph(copy, std::move(add_state));
     Status result = call(abi_graph.table(), copy);
     if (!abi_graph.status()) result = abi_graph.status().error();
-    if (!result)
-      return Error{result.error().code, "strategy `" + member.name + "`, " + phase + ": " + result.error().message,
+    if (!result) {
+      const std::string name = "strategy `" + member.name + "`", own = name + ": ";  // what a plugin says begins so
+      const std::string& message = result.error().message;
+      return Error{result.error().code,
+                   name + ", " + phase + ": " + (message.starts_with(own) ? message.substr(own.size()) : message),
                    result.error().where.empty() ? member.where : result.error().where};
+    }
     graph = std::move(copy);
     return {};
   }

@@ -2,33 +2,15 @@
 #include "core/plan/strategy_verbs.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <set>
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "core/layout/piece.hpp"
 #include "core/plan/forms.hpp"
+#include "core/plan/guarded_verb.hpp"
 
 namespace baleen {
-namespace {
-
-template <class Verb>
-baleen_status_t guarded(Status& first, Verb&& verb) {
-  Status status;
-  try {
-    status = verb();
-  } catch (const std::exception& e) {
-    status = internal(e.what());
-  }
-  if (status) return BALEEN_OK;
-  const baleen_status_t code = status.error().code;
-  if (first) first = std::move(status);
-  return code;
-}
-
-}  // namespace
-
 PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
                            Wishes::Asker strategy, std::int64_t micro_batches)
     : graph_(graph), request_(request), wishes_(wishes), mesh_(mesh), strategy_(std::move(strategy)) {
@@ -64,7 +46,7 @@ PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes
 
 template <class Verb>
 baleen_status_t PlacingVerbs::run(Verb&& verb) {
-  return guarded(status_, verb);
+  return guarded_verb(status_, verb);
 }
 
 Status PlacingVerbs::check_axis(std::uint32_t axis) const {
@@ -160,23 +142,23 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
   };
   table_.local_bytes = [](void* p, ValueId value) { return self(p).local_bytes(value); };
   table_.coalesce = [](void* p, const OpId* ops, std::uint64_t count) {
-    return guarded(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
+    return guarded_verb(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
   };
   table_.begin_before = [](void* p, OpId op, OpId other) {
-    return guarded(self(p).status_, [&] { return self(p).begin_before(op, other); });
+    return guarded_verb(self(p).status_, [&] { return self(p).begin_before(op, other); });
   };
   table_.turns = [](void* p, std::uint32_t axis, std::int64_t coordinate, const baleen_turn_t* turns,
                     std::uint64_t count) {
-    return guarded(self(p).status_, [&] { return self(p).take_turns(axis, coordinate, {turns, turns + count}); });
+    return guarded_verb(self(p).status_, [&] { return self(p).take_turns(axis, coordinate, {turns, turns + count}); });
   };
   table_.over_before = [](void* p, OpId op, OpId other) {
-    return guarded(self(p).status_, [&] { return self(p).over_before(op, other); });
+    return guarded_verb(self(p).status_, [&] { return self(p).over_before(op, other); });
   };
   table_.every_micro_batch = [](void* p, OpId op) {
-    return guarded(self(p).status_, [&] { return self(p).every_micro_batch(op); });
+    return guarded_verb(self(p).status_, [&] { return self(p).every_micro_batch(op); });
   };
   table_.note = [](void* p, baleen_string_t text) {
-    return guarded(self(p).status_, [&]() -> Status {
+    return guarded_verb(self(p).status_, [&]() -> Status {
       self(p).notes_.emplace_back(view(text));
       return {};
     });

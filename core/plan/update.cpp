@@ -4,29 +4,13 @@
 #include <optional>
 
 #include "baleen/optimizer.h"
+#include "baleen/pattern.hpp"
 #include "baleen/plugin.hpp"
 #include "core/graph/abi.hpp"
 #include "core/plan/passes.hpp"
 #include "core/plugin/settings.hpp"
 
 namespace baleen {
-
-bool matches(const std::string& pattern, const std::string& text) {
-  // Greedy with backtracking to the last star.
-  std::size_t p = 0, t = 0, star = std::string::npos, mark = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] != '*' && pattern[p] == text[t])))
-      ++p, ++t;
-    else if (p < pattern.size() && pattern[p] == '*')
-      star = p++, mark = t;
-    else if (star != std::string::npos)
-      p = star + 1, t = ++mark;
-    else
-      return false;
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 int group_of(const Job& job, const std::string& parameter) {
   for (std::size_t g = 0; g < job.groups.size(); ++g)

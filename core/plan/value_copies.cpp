@@ -112,6 +112,7 @@ std::uint32_t ValueCopies::convert(ValueId value, const Layout& wanted, Phase ph
 void ValueCopies::pin(ValueId value, const Layout& wanted, Phase phase, bool every_micro_batch) {
   const std::uint32_t number = convert(value, wanted, phase, kNone);
   items_[value].copies = {{wanted, number}};
+  if (items_[value].used == wanted) items_[value].used.reset();  // nothing is left to convert before use
   if (number == kNone) return;
   conversions_[number].pin = true;
   conversions_[number].every_micro_batch = every_micro_batch;

@@ -26,6 +26,7 @@ Error HostTable::failure(baleen_status_t status) const {
   const std::string text = std::exchange(failure_text(), {});
   if (status < BALEEN_OK || status > BALEEN_INTERNAL)
     return internal(name_ + " returned the unknown status " + std::to_string(status), text);
+  if (text.starts_with(name_)) return Error{status, text, {}};  // it has said who it is
   return Error{status, name_ + ": " + (text.empty() ? "failed without a reason (its own bug)" : text), {}};
 }
 

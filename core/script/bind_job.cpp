@@ -242,6 +242,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description, bool ge
   DescribedJob result;
   Job& job = result.job;
   result.steps = fields.integer("steps");
+  job.where = fields.text("where");
   job.batch = fields.integer("batch");
   job.accumulate = fields.integer("accumulate");
   job.clip = fields.number("clip");

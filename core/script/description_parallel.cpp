@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <set>
 
+#include "baleen/pattern.hpp"
 #include "core/input/nearest.hpp"
 #include "core/plan/annotations.hpp"
-#include "core/plan/passes.hpp"
 #include "core/script/description.hpp"
 
 namespace baleen {

@@ -1,18 +1,47 @@
+/// \file Casts, kind by kind, as their traits say; forms of parameters.
 #include "casts.hpp"
 
 #include <algorithm>
 
+#include "baleen/dtype.hpp"
+#include "baleen/pattern.hpp"
+
 namespace baleen::precision {
 
-bool matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern[0] == '*')
-    return matches(pattern.substr(1), text) || (!text.empty() && matches(pattern, text.substr(1)));
-  return !text.empty() && (pattern[0] == '?' || pattern[0] == text[0]) && matches(pattern.substr(1), text.substr(1));
+Status Casts::check() const {
+  BALEEN_TRY(check_wide());
+  return check_kept();
 }
 
 void Casts::run() {
   for (const baleen_op_t op : graph_.ordered()) visit(op);
+}
+
+/// Nothing has been cast yet: what the data holds in 16 bits is no matter.
+Status Casts::check_wide() const {
+  for (baleen_value_t id = 0; id < graph_.value_count(); ++id) {
+    const baleen_value_info_t value = graph_.value(id);
+    if (value.role == BALEEN_ROLE_INPUT || !is_floating(value.dtype) || dtype_size(value.dtype) != 2) continue;
+    return invalid("`" + std::string(view(value.name)) + "` has been cast to " + std::string(dtype_name(value.dtype)) +
+                   " by an earlier entry of the plan; leave one of the two out");
+  }
+  return {};
+}
+
+/// Each pattern of `keep` stands for a parameter.
+Status Casts::check_kept() const {
+  std::vector<std::string> names;
+  for (baleen_value_t id = 0; id < graph_.value_count(); ++id)
+    if (const baleen_value_info_t value = graph_.value(id); value.role == BALEEN_ROLE_PARAMETER)
+      names.emplace_back(view(value.name));
+  for (const std::string& pattern : options_.keep) {
+    if (std::any_of(names.begin(), names.end(), [&](const auto& name) { return matches(pattern, name); })) continue;
+    std::string some;
+    for (std::size_t i = 0; i < names.size() && i < 4; ++i) some += (i ? ", `" : " `") + names[i] + "`";
+    return invalid("`keep` names `" + pattern + "`, and no parameter is called so; take names of parameters, as" +
+                   some + ", with * for any text");
+  }
+  return {};
 }
 
 void Casts::visit(baleen_op_t id) {

@@ -13,14 +13,13 @@ struct CastOptions {
   std::vector<std::string> keep;  ///< parameters that stay fp32: '*' any text, '?' one character
 };
 
-/// '*' stands for any text, '?' for one character.
-bool matches(std::string_view pattern, std::string_view text);
-
 /// Rewrites one forward graph of fp32.
 class Casts {
  public:
   Casts(GraphView graph, const CastOptions& options) : graph_(graph), options_(options) {}
 
+  /// Errors: what was cast before; a pattern of `keep` that stands for nothing.
+  Status check() const;
   void run();
 
  private:
@@ -31,6 +30,8 @@ class Casts {
   };
   using Values = std::vector<baleen_value_t>;
 
+  Status check_wide() const;
+  Status check_kept() const;
   void visit(baleen_op_t op);
   void visit_view(baleen_op_t op, Values inputs, const Values& outputs);
   void visit_product(baleen_op_t op, Values inputs, const Values& outputs);

@@ -1,6 +1,7 @@
 /// \file The strategy `precision`: products, attention and what flows between them in 16 bits, over fp32 parameters
 /// (Micikevicius et al., arXiv 1710.03740).
 #include <string>
+#include <utility>
 
 #include "casts.hpp"
 #include "scaler.hpp"
@@ -36,23 +37,44 @@ Scaling scaling_of(const Settings& settings, baleen_dtype_t dtype) {
   return word == "none" ? Scaling::none : word == "dynamic" ? Scaling::dynamic : Scaling::fixed;
 }
 
+/// What `scaling` does not read must be as it is by default, since it would be ignored.
+Status check_read(const ScalerOptions& given, const Settings& settings) {
+  const ScalerOptions usual;
+  const bool dynamic = given.scaling == Scaling::dynamic, none = given.scaling == Scaling::none;
+  const std::pair<const char*, bool> ignored[] = {
+      {"initial_scale", !dynamic && given.initial != usual.initial},
+      {"growth_factor", !dynamic && given.growth != usual.growth},
+      {"growth_interval", !dynamic && given.interval != usual.interval},
+      {"backoff_factor", !dynamic && given.backoff != usual.backoff},
+      {"hysteresis", !dynamic && given.hysteresis != usual.hysteresis},
+      {"min_scale", !dynamic && given.least != usual.least},
+      {"patience", none && given.patience != usual.patience},
+  };
+  for (const auto& [name, unread] : ignored)
+    if (unread)
+      return invalid(
+          "`" + std::string(name) + "` is of " +
+          (none ? "loss scaling, and the loss is not scaled"
+                : "dynamic loss scaling, and `loss_scale` is the number " + text(settings.number("loss_scale"))) +
+          "; leave it out, or take loss_scale = \"dynamic\"");
+  return {};
+}
+
 Result<ScalerOptions> scaler_options(const Settings& settings, baleen_dtype_t dtype) {
   ScalerOptions options;
   options.scaling = scaling_of(settings, dtype);
-  options.patience = settings.integer("patience");
-  if (options.scaling == Scaling::fixed) {
-    options.initial = options.least = settings.number("loss_scale");
-    return options;
-  }
   options.initial = settings.number("initial_scale");
   options.growth = settings.number("growth_factor");
   options.interval = settings.integer("growth_interval");
   options.backoff = settings.number("backoff_factor");
   options.hysteresis = settings.integer("hysteresis");
   options.least = settings.number("min_scale");
+  options.patience = settings.integer("patience");
+  BALEEN_TRY(check_read(options, settings));
+  if (options.scaling == Scaling::fixed) options.initial = options.least = settings.number("loss_scale");
   if (options.scaling == Scaling::dynamic && options.initial < options.least)
-    return invalid("strategy `precision`: `initial_scale` is " + std::to_string(options.initial) +
-                   ", below `min_scale`, " + std::to_string(options.least) + "; begin at it or above");
+    return invalid("`initial_scale` is " + text(options.initial) + ", below `min_scale`, " + text(options.least) +
+                   "; begin at it or above");
   return options;
 }
 
@@ -73,11 +95,10 @@ class Precision : public Strategy {
   bool claims(std::uint32_t) const override { return false; }
 
   Status rewrite(GraphView graph) override {
-    if (is_exact(graph)) {
-      exact_ = true;
-      return {};
-    }
-    Casts(graph, casts_).run();
+    Casts casts(graph, casts_);
+    BALEEN_TRY(casts.check());
+    exact_ = is_exact(graph);
+    if (!exact_) casts.run();
     return {};
   }
 

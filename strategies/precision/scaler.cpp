@@ -1,7 +1,8 @@
+/// \file Scales the loss, divides the gradients, and keeps the scale.
 #include "scaler.hpp"
 
 #include <algorithm>
-#include <string>
+#include <sstream>
 
 namespace baleen::precision {
 namespace {
@@ -28,14 +29,20 @@ std::string persistent_overflow(const ScalerOptions& options) {
   const std::string cause =
       ": gradients are not finite whatever the scale, so the model itself overflows or the data holds a NaN";
   if (options.scaling == Scaling::fixed)
-    return "strategy `precision`: " + steps + "loss scale " + std::to_string(options.initial) +
+    return "strategy `precision`: " + steps + "loss scale " + text(options.initial) +
            "; take a smaller `loss_scale`, or loss_scale = \"dynamic\"";
-  return "strategy `precision`: " + steps + "smallest loss scale, " + std::to_string(options.least) + cause +
+  return "strategy `precision`: " + steps + "smallest loss scale, " + text(options.least) + cause +
          "; lower the learning rate or warm up longer, `keep` layers with large numbers in fp32, or take dtype = "
          "\"bf16\"";
 }
 
 }  // namespace
+
+std::string text(double number) {
+  std::ostringstream out;
+  out << number;
+  return out.str();
+}
 
 Value Scaler::state(std::string_view name, double initial) {
   return value(graph_.add_state(name, gradients_.dtype(), initial));

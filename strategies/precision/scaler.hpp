@@ -1,6 +1,8 @@
 /// \file Loss scaling: the loss's cotangent times a scale, gradients divided by it again, and a step whose gradients
 /// are not finite left out (Micikevicius et al., arXiv 1710.03740, section 3.2).
 #pragma once
+#include <string>
+
 #include "baleen/strategy.hpp"
 
 namespace baleen::precision {
@@ -20,6 +22,9 @@ struct ScalerOptions {
 
 /// In which dtype gradients are summed and kept until the update.
 enum class GradientDtype { same, fp32 };
+
+/// "65536", "1e-09".
+std::string text(double number);
 
 /// What the update reads of the gradients that the backward pass left, and the states of the scale.
 class Scaler {

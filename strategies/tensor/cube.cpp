@@ -17,10 +17,9 @@ class Cube::Walk {
   }
 
   void run() {
-    const std::uint32_t count = graph_.op_count();
-    for (baleen_op_t id = 0; id < count; ++id) {
+    for (const baleen_op_t id : graph_.ordered()) {
       const auto op = graph_.op(id);
-      if (!op || graph_.info(id).phase != BALEEN_PHASE_FORWARD) continue;
+      if (graph_.info(id).phase != BALEEN_PHASE_FORWARD) continue;
       const std::vector<baleen_value_t> inputs(op->inputs().begin(), op->inputs().end()),
           outputs(op->outputs().begin(), op->outputs().end());
       const bool embeds = op->kind() == "embedding";
@@ -29,7 +28,7 @@ class Cube::Walk {
       } else if (const auto product = products_.find(id); product != products_.end()) {
         multiply(product->second, outputs[0]);
       } else if (embeds) {
-        look_up(inputs[0], outputs[0]);
+        look_up(graph_.parameter_behind(inputs[0]), outputs[0]);
       } else {
         follow(inputs, outputs);
       }

@@ -2,7 +2,7 @@
 /// gradients.
 #include "grid.hpp"
 
-#include <algorithm>
+#include <set>
 
 #include "cut_check.hpp"
 #include "summa.hpp"
@@ -23,6 +23,18 @@ std::vector<baleen_placement_t> placements(const std::vector<std::string>& opera
   for (const std::string& letters : operands)
     list.push_back(shard(static_cast<int>(letters.find(on_grid.at(letters).*axis))));
   return list;
+}
+
+/// What matmuls read; of forms the parameters.
+std::set<baleen_value_t> operands_of_products(GraphView graph) {
+  std::set<baleen_value_t> operands;
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+    const auto op = graph.op(id);
+    if (!op || op->kind() != "matmul") continue;
+    const std::vector<baleen_value_t> inputs(op->inputs().begin(), op->inputs().end());
+    for (const baleen_value_t input : inputs) operands.insert(graph.parameter_behind(input));
+  }
+  return operands;
 }
 
 std::string text_of(const Padding& padding) {
@@ -77,7 +89,7 @@ void Grid::cut_tables(GraphView graph, Placing& placing, Cuts& cuts) const {
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
     if (!op || op->kind() != "embedding") continue;
-    const baleen_value_t result = op->outputs()[0], table = op->inputs()[0];
+    const baleen_value_t result = op->outputs()[0], table = graph.parameter_behind(op->inputs()[0]);
     const baleen_value_info_t value = graph.value(table);
     if (value.role != BALEEN_ROLE_PARAMETER || value.rank != 2 || value.shape[0] < 2 || value.shape[1] < 2) continue;
     placing.cut(row_, view(value.axes[0]));
@@ -105,16 +117,16 @@ void Grid::cut_weights(GraphView graph, Placing& placing, Cuts& cuts) const {
 }
 
 void Grid::cut_others(GraphView graph, Placing& placing, const Cuts& cuts) const {
+  const std::set<baleen_value_t> multiplied = operands_of_products(graph);
   for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
     const baleen_value_info_t value = graph.value(id);
-    if (value.role != BALEEN_ROLE_PARAMETER || value.rank == 0 || cuts.contains(id) || value.user_count == 0) continue;
+    if (value.role != BALEEN_ROLE_PARAMETER || value.rank == 0 || value.user_count == 0) continue;
+    if (const baleen_value_t parameter = graph.parameter_behind(id); parameter != id || cuts.contains(parameter))
+      continue;
     const std::string all = std::string("abcdefgh").substr(0, value.rank);
     // A weight that is too small to be cut in both directions stays whole.
-    const bool multiplied = std::any_of(value.users, value.users + value.user_count, [&](baleen_op_t user) {
-      const auto op = graph.op(user);
-      return op && op->kind() == "matmul";
-    });
-    if (const auto dim = dimension_to_cut(value, all, all); dim && !multiplied) placing.use(id, col_, shard(*dim));
+    if (const auto dim = dimension_to_cut(value, all, all); dim && !multiplied.contains(id))
+      placing.use(id, col_, shard(*dim));
   }
 }
 

@@ -1,6 +1,8 @@
 /// \file Finds products and the dimensions to cut.
 #include "product.hpp"
 
+#include <set>
+
 #include "cut_check.hpp"
 
 namespace baleen::tensor_parallel {
@@ -36,17 +38,23 @@ Letters::Letters(std::string_view spec) {
 
 std::vector<Product> products(GraphView graph) {
   std::vector<Product> found;
-  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+  std::set<baleen_value_t> multiplied;  // by another weight: that product is of no batch, and no mode cuts it
+  for (const baleen_op_t id : graph.ordered()) {
     const auto op = graph.op(id);
-    if (!op || op->kind() != "matmul" || op->inputs().size() != 2) continue;
+    if (op->kind() != "matmul" || op->inputs().size() != 2) continue;
     if (graph.info(id).phase != BALEEN_PHASE_FORWARD) continue;
     const bool first = is_weight(graph.value(op->inputs()[0])), second = is_weight(graph.value(op->inputs()[1]));
+    if (first && second)
+      for (const baleen_value_t weight : {op->inputs()[0], op->inputs()[1]})
+        multiplied.insert(graph.parameter_behind(weight));
     if (first == second) continue;
-    Product product{id, Letters(op->text("spec")), second ? 1u : 0u, op->inputs()[second ? 1 : 0], {}, {}, {}};
+    Product product{id, Letters(op->text("spec")), second ? 1u : 0u, BALEEN_NONE, {}, {}, {}};
+    product.parameter = graph.parameter_behind(op->inputs()[product.weight]);
     sort_letters(product);
     if (!product.rows.empty() && !product.inner.empty() && !product.columns.empty())
       found.push_back(std::move(product));
   }
+  std::erase_if(found, [&](const Product& product) { return multiplied.contains(product.parameter); });
   return found;
 }
 
@@ -66,6 +74,21 @@ char batch_letter(const baleen_value_info_t& x, const std::string& letters, cons
   for (std::size_t dim = 0; dim < letters.size(); ++dim)
     if (holds(rows, letters[dim]) && view(x.axes[dim]) == "batch") return letters[dim];
   return rows.empty() ? '\0' : rows[0];
+}
+
+void set_addends_apart(GraphView graph) {
+  for (const baleen_op_t id : graph.ordered()) {
+    baleen_value_t x = BALEEN_NONE, w = BALEEN_NONE, addend = BALEEN_NONE, result = BALEEN_NONE;
+    {
+      const auto op = graph.op(id);
+      if (op->kind() != "matmul" || op->inputs().size() != 3) continue;
+      x = op->inputs()[0], w = op->inputs()[1], addend = op->inputs()[2], result = op->outputs()[0];
+    }
+    graph.amend(id, std::array{x, w});
+    graph.follow(id);
+    const Value sum = Value(graph.table(), result) + Value(graph.table(), addend);
+    graph.redirect(result, sum.id(), sum.info().producer);
+  }
 }
 
 void set_losses_apart(GraphView graph) {

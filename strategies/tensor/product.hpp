@@ -19,8 +19,8 @@ struct Letters {
 struct Product {
   baleen_op_t op = BALEEN_NONE;
   Letters letters;
-  std::size_t weight = 1;  ///< which input is the parameter
-  baleen_value_t parameter = BALEEN_NONE;
+  std::size_t weight = 1;                  ///< which input is the parameter
+  baleen_value_t parameter = BALEEN_NONE;  ///< of which the input may be a form
   std::string rows, inner, columns;
 
   const std::string& x() const { return letters.inputs[1 - weight]; }
@@ -37,6 +37,9 @@ std::optional<int> dimension_to_cut(const baleen_value_info_t& value, const std:
 
 /// The letter of the batch among `rows`, else the first; '\0' where there is none.
 char batch_letter(const baleen_value_info_t& x, const std::string& letters, const std::string& rows);
+
+/// c + x w becomes a product and a sum: over ranks that cut the inner letter, c would be added once by each.
+void set_addends_apart(GraphView graph);
 
 /// Keeps losses from being fused with their projections: the fused op has no product to cut in its inner letter.
 void set_losses_apart(GraphView graph);

@@ -13,6 +13,7 @@ namespace {
 struct Operand {
   std::string letters;
   baleen_value_t value;
+  baleen_dtype_t dtype;
   std::vector<std::int64_t> shape;
   std::vector<std::string> axes;  ///< logical ones
   std::vector<baleen_placement_t> layout;
@@ -20,6 +21,7 @@ struct Operand {
   Operand(const GraphView& graph, std::string own_letters, baleen_value_t id)
       : letters(std::move(own_letters)), value(id) {
     const baleen_value_info_t info = graph.value(id);
+    dtype = info.dtype;
     shape.assign(info.shape, info.shape + info.rank);
     for (std::uint32_t d = 0; d < info.rank; ++d) axes.emplace_back(view(info.axes[d]));
     layout.assign(info.layout, info.layout + info.layout_count);
@@ -39,8 +41,10 @@ class Lowering {
       : graph_(graph), grid_(grid), steps_(steps), paddings_(paddings) {
     const auto op = graph_.op(id);
     name_ = op->name();
-    spec_ = op->text("spec");
-    const Letters letters(spec_);
+    const std::string spec(op->text("spec"));
+    const Letters letters(spec);
+    attributes_.text("spec", spec);
+    typed_ = op->has("dtype");
     const std::vector<baleen_value_t> inputs(op->inputs().begin(), op->inputs().end());
     const baleen_value_t result = op->outputs()[0];
     for (std::size_t i = 0; i < 2; ++i) operands_.emplace_back(graph_, letters.inputs[i], inputs[i]);
@@ -53,7 +57,7 @@ class Lowering {
         if (a.cut_by(grid_.row) != '\0' && a.cut_by(grid_.row) == b.cut_by(grid_.col)) travels_ = a.cut_by(grid_.row);
     if (travels_ == '\0') return internal(name_ + ": its operands do not lie as they were offered");
     for (std::size_t i = 0; i < 2; ++i) locals_.push_back(open(operands_[i]));
-    const baleen_value_t local = result().holds(travels_) ? placed_sums() : sum();
+    const baleen_value_t local = add_products();
     const baleen_value_t whole =
         graph_.append("from_local", {local},
                       AttributeList().integers("shape", result().shape).text("layout", layout_text(result().layout)));
@@ -92,7 +96,7 @@ class Lowering {
     std::vector<baleen_value_t> inputs = locals_;
     for (std::size_t i = 0; i < 2; ++i)
       if (operands_[i].holds(travels_)) inputs[i] = collective("broadcast", inputs[i], axis_of(operands_[i]), block);
-    const baleen_value_t made = graph_.append("matmul", inputs, AttributeList().text("spec", spec_));
+    const baleen_value_t made = graph_.append("matmul", inputs, attributes_);
     std::vector<baleen_value_t> broadcasts;
     for (std::size_t i = 0; i < 2; ++i)
       if (operands_[i].holds(travels_)) broadcasts.push_back(inputs[i]);
@@ -102,6 +106,15 @@ class Lowering {
 
   baleen_value_t collective(std::string_view kind, baleen_value_t x, std::uint32_t axis, std::int64_t root) {
     return graph_.append(kind, {x}, AttributeList().integer("axes", axis).integer("root", root));
+  }
+
+  /// What is added up on a rank is rounded to 16 bits once, as one product would be; what others add is sent as it is.
+  baleen_value_t add_products() {
+    const bool placed = result().holds(travels_), rounds = !placed && dtype_size(result().dtype) == 2;
+    const baleen_dtype_t dtype = rounds ? BALEEN_F32 : result().dtype;
+    if (rounds || typed_) attributes_.integer("dtype", dtype);
+    const baleen_value_t all = placed ? placed_sums() : sum();
+    return rounds ? graph_.cast(all, result().dtype) : all;
   }
 
   /// The result stays: products of all blocks add up.
@@ -125,7 +138,9 @@ class Lowering {
   std::vector<SummaStep>& steps_;
   std::set<Padding>& paddings_;
   baleen_value_t last_ = BALEEN_NONE;  ///< the product of the block before
-  std::string name_, spec_;
+  std::string name_;
+  AttributeList attributes_;       ///< of each product
+  bool typed_ = false;             ///< the result's dtype is not that of its operands
   std::vector<Operand> operands_;  ///< two inputs and the result
   std::vector<baleen_value_t> locals_;
   char travels_ = '\0';

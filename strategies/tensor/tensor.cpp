@@ -6,6 +6,7 @@
 #include "columns_rows.hpp"
 #include "cube.hpp"
 #include "grid.hpp"
+#include "product.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "tensor", "1.0.0", "Apache-2.0", "Weights and products of each layer cut over ranks", 0,
                   "",
@@ -46,7 +47,11 @@ class Tensor : public Strategy {
 
   bool claims(std::uint32_t axis) const override { return std::find(axes_.begin(), axes_.end(), axis) != axes_.end(); }
 
-  Status rewrite(GraphView graph) override { return mode_ ? mode_->rewrite(graph) : Status(); }
+  Status rewrite(GraphView graph) override {
+    if (!mode_) return {};
+    set_addends_apart(graph);
+    return mode_->rewrite(graph);
+  }
   Status place(GraphView graph, Placing placing) override { return mode_ ? mode_->place(graph, placing) : Status(); }
   Status lower(GraphView graph) override { return mode_ ? mode_->lower(graph) : Status(); }
   Status schedule(GraphView graph, Scheduling scheduling) override {

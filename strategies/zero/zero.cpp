@@ -2,6 +2,7 @@
 /// axis (Rajbhandari et al., arXiv 1910.02054). Shards are flat: equal parts of what a rank would hold without them.
 #include <set>
 #include <string>
+#include <utility>
 
 #include "prefetch.hpp"
 
@@ -53,13 +54,17 @@ class Zero : public Strategy {
     options.replicate_below = settings.integer("replicate_below");
     options.prefetch = {mebibytes(settings.number("bucket_mb")), settings.integer("prefetch"),
                         mebibytes(settings.number("live_mb"))};
+    for (const auto& [name, given] : {std::pair{"prefetch", settings.integer("prefetch") != 1},
+                                      std::pair{"live_mb", settings.number("live_mb") != 0}})
+      if (given && options.stage != 3)
+        return invalid("`" + std::string(name) + "` is of stage = 3, whose parameters are gathered, and the stage is " +
+                       std::to_string(options.stage) + "; leave it out");
     BALEEN_TRY_ASSIGN(const std::uint32_t axis, axis_named(settings.text("axis"), mesh, "zero"));
     std::vector<std::uint32_t> axes;
     for (const std::string_view name : settings.list("also")) {
       BALEEN_TRY_ASSIGN(const std::uint32_t other, axis_named(name, mesh, "zero", "also"));
       if (other == axis && axis != kNoAxis)
-        return invalid("strategy `zero`: `also` names the axis `" + std::string(name) +
-                       "`, which is its `axis` already");
+        return invalid("`also` names the axis `" + std::string(name) + "`, which is its `axis` already");
       axes.push_back(other);
     }
     axes.push_back(axis);
@@ -92,16 +97,21 @@ class Zero : public Strategy {
   }
 
  private:
+  /// A single number has no shards.
+  bool stays_whole(const baleen_value_info_t& parameter) const {
+    return parameter.rank == 0 || elements(parameter) < options_.replicate_below;
+  }
+
   void place_along(std::uint32_t axis, GraphView& graph, Placing& placing) const {
     for (const baleen_trained_t& trained : placing.trained()) {
-      if (elements(graph.value(trained.parameter)) < options_.replicate_below) continue;
+      if (stays_whole(graph.value(trained.parameter))) continue;
       for (std::uint64_t s = 0; s < trained.state_count; ++s)
         if (graph.value(trained.states[s]).rank > 0) placing.store(trained.states[s], axis, shard_flat());
       placing.pin(trained.gradient, axis, shard_flat(), options_.stage >= 2 && !options_.local);
     }
     for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
       const baleen_value_info_t value = graph.value(id);
-      if (value.role != BALEEN_ROLE_PARAMETER || elements(value) < options_.replicate_below) continue;
+      if (value.role != BALEEN_ROLE_PARAMETER || stays_whole(value)) continue;
       if (options_.stage == 3) {
         placing.use(id, axis, replicate());
         placing.store(id, axis, shard_flat());
@@ -113,16 +123,13 @@ class Zero : public Strategy {
     }
   }
 
-  static bool is_form(baleen_value_t id, GraphView& graph) {
-    const baleen_op_t producer = graph.value(id).producer;
-    return !graph.op(producer)->inputs().empty() && !graph.tag(producer, "form").empty();
-  }
+  static bool is_form(baleen_value_t id, GraphView& graph) { return graph.parameter_behind(id) != id; }
 
   /// Whether forward and backward read a parameter in this form alone.
   static bool is_lone_form(baleen_value_t id, GraphView& graph) {
     if (!is_form(id, graph)) return false;
     const baleen_op_t form = graph.value(id).producer;
-    const baleen_value_info_t parameter = graph.value(graph.op(form)->inputs()[0]);
+    const baleen_value_info_t parameter = graph.value(graph.parameter_behind(id));
     const std::vector<baleen_op_t> users(parameter.users, parameter.users + parameter.user_count);
     return std::all_of(users.begin(), users.end(),
                        [&](baleen_op_t user) { return user == form || graph.info(user).phase == BALEEN_PHASE_UPDATE; });

@@ -24,7 +24,9 @@ local model = nn.sequential {
 return baleen.job {
   model = model, loss = nn.cross_entropy { ignore_index = masked >= 0 and masked or nil }, data = corpus,
   batch = baleen.arg("batch", 8), steps = 20, clip = baleen.arg("clip", 0.0), accumulate = baleen.arg("accumulate", 1),
-  optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), { lr = baleen.cosine { peak = 1e-2, warmup = 3 } }),
+  optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), {
+    lr = baleen.cosine { peak = baleen.arg("lr", 1e-2), warmup = 3 },
+  }),
   plan = { baleen.strategy("data", { bucket_mb = baleen.arg("bucket_mb", 4) }) },
   evaluate = { every = 10, batches = 2 },
 }

@@ -19,15 +19,29 @@ void Assembler::number(std::uint32_t value) {
 }
 
 // Bits that extend register numbers are kept inverted. Of `rm`, bit 4 goes where an index register's bit 3 would.
-void Assembler::prefix(int map, int pp, int reg, int first, int rm) {
+void Assembler::prefix(int map, int pp, int reg, int first, int rm, int mask) {
   const auto inverted = [](int value, int bit, int at) { return (~value >> bit & 1) << at; };
   bytes({0x62, inverted(reg, 3, 7) | inverted(rm, 4, 6) | inverted(rm, 3, 5) | inverted(reg, 4, 4) | map,
-         (wide_ ? 0x80 : 0) | (~first & 15) << 3 | 4 | pp, 0x40 | inverted(first, 4, 3)});
+         (wide_ ? 0x80 : 0) | (~first & 15) << 3 | 4 | pp, 0x40 | inverted(first, 4, 3) | mask});
 }
 
-void Assembler::registers(int map, int pp, int opcode, int to, int a, int b) {
-  prefix(map, pp, to, a, b);
+void Assembler::registers(int map, int pp, int opcode, int to, int a, int b, int mask) {
+  prefix(map, pp, to, a, b, mask);
   bytes({opcode, 0xc0 | (to & 7) << 3 | (b & 7)});
+}
+
+void Assembler::select(int to, int condition, int zero, int a, int b) {
+  constexpr int kMask = 1, kNotEqual = 4;  // not equal or unordered
+  registers(kMap0F, wide_ ? kPrefix66 : kPrefixNone, 0xc2, kMask, condition, zero);
+  bytes({kNotEqual});
+  registers(kMap0F38, kPrefix66, 0x65, to, b, a, kMask);
+}
+
+// Zeros above each element, which then moves to the upper half.
+void Assembler::load_bf16(int to, std::uint32_t i) {
+  move(kMap0F38, kPrefix66, 0x33, to, i, 0);
+  registers(kMap0F, kPrefix66, 0x72, 6, to, to);
+  bytes({16});
 }
 
 void Assembler::broadcast(int to, std::uint32_t i) {
@@ -36,20 +50,22 @@ void Assembler::broadcast(int to, std::uint32_t i) {
   number(i * (wide_ ? 8 : 4));
 }
 
-void Assembler::move(int opcode, int reg, std::uint32_t operand) {
+// The offset is counted in halves, so that it is right for operands of half the bytes.
+void Assembler::move(int map, int pp, int opcode, int reg, std::uint32_t operand, int scale) {
   bytes({0x48, 0x8b, 0x87});  // mov rax, [rdi + ...]
   number(operand * 8);
-  prefix(kMap0F, wide_ ? kPrefix66 : kPrefixNone, reg, 0, 0);
-  bytes({opcode, (reg & 7) << 3 | kSib, kRcx << 3 | kRax});
+  prefix(map, pp, reg, 0, 0);
+  bytes({opcode, (reg & 7) << 3 | kSib, scale << 6 | kRcx << 3 | kRax});
 }
 
 void Assembler::begin_loop() {
-  bytes({0x31, 0xc9});  // xor ecx, ecx
+  bytes({0x48, 0xd1, 0xea});  // shr rdx, 1
+  bytes({0x31, 0xc9});        // xor ecx, ecx
   loop_ = code_.size();
 }
 
 void Assembler::end_loop() {
-  bytes({0x48, 0x83, 0xc1, 0x40});  // add rcx, 64
+  bytes({0x48, 0x83, 0xc1, 0x20});  // add rcx, 32
   bytes({0x48, 0x39, 0xd1});        // cmp rcx, rdx
   bytes({0x0f, 0x82});              // jb loop
   number(static_cast<std::uint32_t>(loop_ - (code_.size() + 4)));

@@ -21,6 +21,8 @@ class Assembler {
   void multiply(int to, int a, int b) { arithmetic(0x59, to, a, b); }
   void divide(int to, int a, int b) { arithmetic(0x5e, to, a, b); }
   void square_root(int to, int a) { arithmetic(0x51, to, 0, a); }
+  /// to = condition != 0 ? a : b, where NaN is not 0 either.
+  void select(int to, int condition, int zero, int a, int b);
   /// Bit by bit: to = a ^ b; to = ~a & b.
   void exclusive_or(int to, int a, int b) { registers(kMap0F, kPrefix66, 0xef, to, a, b); }
   void and_not(int to, int a, int b) { registers(kMap0F, kPrefix66, 0xdf, to, a, b); }
@@ -28,10 +30,14 @@ class Assembler {
   /// All lanes of `to` become number `i` of the uniforms.
   void broadcast(int to, std::uint32_t i);
   /// Between a register and operand `i` at the loop's offset.
-  void load(int to, std::uint32_t i) { move(0x10, to, i); }
-  void store(std::uint32_t i, int from) { move(0x11, from, i); }
+  void load(int to, std::uint32_t i) { move(kMap0F, wide_ ? kPrefix66 : kPrefixNone, 0x10, to, i, 1); }
+  void store(std::uint32_t i, int from) { move(kMap0F, wide_ ? kPrefix66 : kPrefixNone, 0x11, from, i, 1); }
+  /// The same from operands of 16 bits, widened. Not where `wide`.
+  void load_bf16(int to, std::uint32_t i);
+  void load_fp16(int to, std::uint32_t i) { move(kMap0F38, kPrefix66, 0x13, to, i, 0); }
 
-  /// Everything between the two is repeated with the offset growing by 64 bytes until it is not below `bytes`.
+  /// Everything between the two is repeated with the offset growing by 64 bytes until it is not below `bytes`. Operands
+  /// of 16 bits are at half of it.
   void begin_loop();
   /// Also returns from the function.
   void end_loop();
@@ -48,9 +54,9 @@ class Assembler {
   void arithmetic(int opcode, int to, int a, int b) {
     registers(kMap0F, wide_ ? kPrefix66 : kPrefixNone, opcode, to, a, b);
   }
-  void prefix(int map, int pp, int reg, int first, int rm);
-  void registers(int map, int pp, int opcode, int to, int a, int b);
-  void move(int opcode, int reg, std::uint32_t operand);
+  void prefix(int map, int pp, int reg, int first, int rm, int mask = 0);
+  void registers(int map, int pp, int opcode, int to, int a, int b, int mask = 0);
+  void move(int map, int pp, int opcode, int reg, std::uint32_t operand, int scale);
 
   bool wide_;
   std::size_t loop_ = 0;

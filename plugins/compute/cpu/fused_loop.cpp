@@ -22,7 +22,8 @@ bool is_translated(std::uint32_t opcode) {
     case BALEEN_X_ADD:
     case BALEEN_X_SUB:
     case BALEEN_X_MUL:
-    case BALEEN_X_DIV: return true;
+    case BALEEN_X_DIV:
+    case BALEEN_X_SELECT: return true;
     default: return false;
   }
 }
@@ -32,10 +33,11 @@ template <class T>
 class Translator {
  public:
   using Uniform = typename FusedLoop<T>::Uniform;
+  using Input = typename FusedLoop<T>::Input;
 
   Translator(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
-             const std::vector<bool>& is_uniform)
-      : code_(code), results_(results), is_uniform_(is_uniform), assembler_(sizeof(T) == 8) {}
+             const std::vector<Input>& inputs)
+      : code_(code), results_(results), inputs_(inputs), assembler_(sizeof(T) == 8) {}
 
   bool run() {
     for (const baleen_instruction_t& i : code_)
@@ -47,7 +49,7 @@ class Translator {
     for (std::size_t i = 0; i < code_.size(); ++i)
       if (last_use_[i] >= 0 && register_[i] == kNone && !translate(i)) return false;
     for (std::size_t k = 0; k < results_.size(); ++k)
-      assembler_.store(static_cast<std::uint32_t>(is_uniform_.size() + k), of(static_cast<std::size_t>(results_[k])));
+      assembler_.store(static_cast<std::uint32_t>(inputs_.size() + k), of(static_cast<std::size_t>(results_[k])));
     assembler_.end_loop();
     return true;
   }
@@ -63,20 +65,22 @@ class Translator {
     for (const std::int64_t result : results_) last_use_[static_cast<std::size_t>(result)] = kForever;
     for (std::size_t i = code_.size(); i-- > 0;) {
       if (last_use_[i] < 0) continue;
-      const std::uint32_t operands[] = {code_[i].a, code_[i].b};
-      for (int k = 0; k < operand_count(code_[i].opcode); ++k)
-        last_use_[operands[k]] = std::max(last_use_[operands[k]], static_cast<std::int64_t>(i));
+      for (int k = 0; k < operand_count(code_[i].opcode); ++k) {
+        std::int64_t& last = last_use_[operand(code_[i], k)];
+        last = std::max(last, static_cast<std::int64_t>(i));
+      }
     }
   }
 
   bool place_uniforms() {
     register_.assign(code_.size(), kNone);
-    bool signs = false;
+    bool signs = false, choices = false;
     for (std::size_t i = 0; i < code_.size(); ++i) {
       if (last_use_[i] < 0) continue;
       const baleen_instruction_t& in = code_[i];
       signs = signs || in.opcode == BALEEN_X_NEG || in.opcode == BALEEN_X_ABS;
-      const bool input = in.opcode == BALEEN_X_INPUT && is_uniform_[in.a];
+      choices = choices || in.opcode == BALEEN_X_SELECT;
+      const bool input = in.opcode == BALEEN_X_INPUT && inputs_[in.a].is_uniform;
       if (!input && in.opcode != BALEEN_X_CONSTANT && in.opcode != BALEEN_X_STEP) continue;
       const auto source = input                            ? Uniform::Source::kInput
                           : in.opcode == BALEEN_X_CONSTANT ? Uniform::Source::kConstant
@@ -84,7 +88,8 @@ class Translator {
       if (!(register_[i] = add_uniform({source, in.constant, in.a}), register_[i] != kNone)) return false;
     }
     if (signs) sign_ = add_uniform({Uniform::Source::kConstant, -0.0, 0});
-    return !signs || sign_ != kNone;
+    if (choices) zero_ = add_uniform({Uniform::Source::kConstant, 0.0, 0});
+    return (!signs || sign_ != kNone) && (!choices || zero_ != kNone);
   }
 
   int add_uniform(const Uniform& uniform) {
@@ -103,21 +108,32 @@ class Translator {
 
   bool translate(std::size_t i) {
     const baleen_instruction_t& in = code_[i];
-    const std::uint32_t operands[] = {in.a, in.b};
-    for (int k = 0; k < operand_count(in.opcode); ++k) release(operands[k], static_cast<std::int64_t>(i));
+    for (int k = 0; k < operand_count(in.opcode); ++k) release(operand(in, k), static_cast<std::int64_t>(i));
     const int to = register_[i] = take();
     if (to == kNone) return false;
     switch (in.opcode) {
-      case BALEEN_X_INPUT: assembler_.load(to, in.a); break;
+      case BALEEN_X_INPUT: return load(to, in.a);
       case BALEEN_X_NEG: assembler_.exclusive_or(to, of(in.a), sign_); break;
       case BALEEN_X_ABS: assembler_.and_not(to, sign_, of(in.a)); break;
       case BALEEN_X_SQRT: assembler_.square_root(to, of(in.a)); break;
       case BALEEN_X_ADD: assembler_.add(to, of(in.a), of(in.b)); break;
       case BALEEN_X_SUB: assembler_.subtract(to, of(in.a), of(in.b)); break;
+      case BALEEN_X_SELECT: assembler_.select(to, of(in.a), zero_, of(in.b), of(in.c)); break;
       case BALEEN_X_MUL: assembler_.multiply(to, of(in.a), of(in.b)); break;
       default: assembler_.divide(to, of(in.a), of(in.b)); break;
     }
     return true;
+  }
+
+  bool load(int to, std::uint32_t input) {
+    const Storage storage = inputs_[input].storage;
+    if (storage == Storage::kOwn)
+      assembler_.load(to, input);
+    else if (storage == Storage::kBf16)
+      assembler_.load_bf16(to, input);
+    else
+      assembler_.load_fp16(to, input);
+    return storage == Storage::kOwn || sizeof(T) == 4;
   }
 
   // An instruction reads all its operands before it writes: the result may have a register that ends here. Uniforms
@@ -125,18 +141,18 @@ class Translator {
   void release(std::size_t value, std::int64_t at) {
     const std::uint32_t opcode = code_[value].opcode;
     if (last_use_[value] != at || opcode == BALEEN_X_CONSTANT || opcode == BALEEN_X_STEP) return;
-    if (opcode == BALEEN_X_INPUT && is_uniform_[code_[value].a]) return;
+    if (opcode == BALEEN_X_INPUT && inputs_[code_[value].a].is_uniform) return;
     if (std::find(free_.begin(), free_.end(), of(value)) == free_.end()) free_.push_back(of(value));
   }
 
   static constexpr std::int64_t kForever = std::int64_t{1} << 30;
   std::span<const baleen_instruction_t> code_;
   std::span<const std::int64_t> results_;
-  const std::vector<bool>& is_uniform_;
+  const std::vector<Input>& inputs_;
   Assembler assembler_;
   std::vector<std::int64_t> last_use_;
   std::vector<int> register_, free_;
-  int sign_ = kNone;
+  int sign_ = kNone, zero_ = kNone;
 };
 
 }  // namespace
@@ -148,8 +164,8 @@ FusedLoop<T>::FusedLoop(std::vector<Uniform> uniforms, const std::vector<std::ui
 template <class T>
 std::unique_ptr<FusedLoop<T>> FusedLoop<T>::compile(std::span<const baleen_instruction_t> code,
                                                     std::span<const std::int64_t> results,
-                                                    const std::vector<bool>& is_uniform) {
-  Translator<T> translator(code, results, is_uniform);
+                                                    const std::vector<Input>& inputs) {
+  Translator<T> translator(code, results, inputs);
   if (!translator.run()) return nullptr;
   std::unique_ptr<FusedLoop> loop(new FusedLoop(std::move(translator.uniforms), translator.code()));
   return loop->function_ ? std::move(loop) : nullptr;

@@ -22,11 +22,17 @@ class FusedLoop {
     std::uint32_t input;
   };
 
-  /// `is_uniform` tells which inputs are one number per call. Null where an instruction is not one of addition,
-  /// subtraction, multiplication, division, root, negation and absolute value, or the registers do not suffice, or the
-  /// system refuses executable memory. The expression has been checked.
+  /// How a call's numbers of an input lie.
+  struct Input {
+    bool is_uniform;  ///< one for all elements
+    Storage storage = Storage::kOwn;
+  };
+
+  /// Null where an instruction is not one of addition, subtraction, multiplication, division, root, negation, absolute
+  /// value and choice, or the registers do not suffice, or inputs of 16 bits stand beside fp64, or the system refuses
+  /// executable memory. The expression has been checked.
   static std::unique_ptr<FusedLoop> compile(std::span<const baleen_instruction_t> code,
-                                            std::span<const std::int64_t> results, const std::vector<bool>& is_uniform);
+                                            std::span<const std::int64_t> results, const std::vector<Input>& inputs);
 
   const std::vector<Uniform>& uniforms() const { return uniforms_; }
   /// `operands` are addresses of the inputs (of uniform ones anything), then of the outputs, which may be those of

@@ -5,14 +5,23 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <type_traits>
 
 namespace baleen::console {
 namespace {
 
+/// What is not a number has no sign worth showing.
+template <class T>
+T shown(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(x) ? std::numeric_limits<T>::quiet_NaN() : x;
+  return x;
+}
+
 template <class... Arguments>
 std::string print(const char* format, Arguments... arguments) {
   std::array<char, 64> text;
-  std::snprintf(text.data(), text.size(), format, arguments...);
+  std::snprintf(text.data(), text.size(), format, shown(arguments)...);
   return text.data();
 }
 

@@ -120,6 +120,12 @@ class GraphView {
   void set_tag(baleen_op_t id, std::string_view key, std::string_view text) {
     check(graph_->set_tag(graph_->self, id, abi(key), abi(text)));
   }
+  /// The parameter that a value is a form of (strategy.h); other values are returned as they are.
+  baleen_value_t parameter_behind(baleen_value_t id) {
+    const baleen_op_t producer = value(id).producer;
+    const auto made_by = tag(producer, "form").empty() ? std::nullopt : op(producer);
+    return made_by ? made_by->inputs()[0] : id;
+  }
 
   /// What is appended from here on belongs with `op`: its phase, its twin, its place in the script.
   void follow(baleen_op_t op) { check(graph_->follow(graph_->self, op)); }
@@ -134,9 +140,7 @@ class GraphView {
     return baleen::append(graph_, kind, inputs, list).id();
   }
   /// The same numbers in another dtype.
-  baleen_value_t cast(baleen_value_t value, baleen_dtype_t dtype) {
-    return baleen::cast({graph_, value}, dtype).id();
-  }
+  baleen_value_t cast(baleen_value_t value, baleen_dtype_t dtype) { return baleen::cast({graph_, value}, dtype).id(); }
   /// A scalar state of the job, under the plugin's name.
   baleen_value_t add_state(std::string_view name, baleen_dtype_t dtype, double initial) {
     baleen_value_t state = BALEEN_NONE;

@@ -8,15 +8,24 @@ namespace {
 class Embedding : public ComputeTest {};
 
 TEST_P(Embedding, TakesRows) {
-  for (const auto& [table, ids] :
-       {std::pair<Shape, Shape>{{5, 3}, {4}}, {{65, 33}, {2, 7}}, {{7, 2, 5}, {3, 2}}, {{9, 130}, {}}, {{4, 8}, {0}}}) {
+  for (const auto& [table, ids] : {std::pair<Shape, Shape>{{5, 3}, {4}},
+                                   {{65, 33}, {2, 7}},
+                                   {{7, 2, 5}, {3, 2}},
+                                   {{9, 130}, {}},
+                                   {{9, 264}, {3, 5}},
+                                   {{6, 3, 16}, {7}},
+                                   {{4, 8}, {0}}}) {
     const Tensor t = random_tensor(random, table), i = random_ids(random, ids, 0, static_cast<int>(table[0]) - 1);
     expect(OpSpec("embedding"), {t, i}, {reference::embedding(t, i)}, 0);
   }
 }
 TEST_P(Embedding, GradientAddsRowsInOrder) {
-  for (const auto& [table, ids] :
-       {std::pair<Shape, Shape>{{5, 3}, {40}}, {{65, 130}, {2, 7}}, {{7, 2, 5}, {3, 2}}, {{4, 8}, {0}}}) {
+  for (const auto& [table, ids] : {std::pair<Shape, Shape>{{5, 3}, {40}},
+                                   {{65, 130}, {2, 7}},
+                                   {{7, 2, 5}, {3, 2}},
+                                   {{9, 520}, {3, 15}},
+                                   {{11, 24}, {90}},
+                                   {{4, 8}, {0}}}) {
     const Tensor i = random_ids(random, ids, 0, static_cast<int>(table[0]) - 1);
     Tensor wanted = zeros(table);
     Tensor dy = random_tensor(random, reference::embedding(wanted, i).shape);
@@ -32,23 +41,25 @@ TEST_P(Embedding, GradientAddsRowsInOrder) {
 }
 /// A rank that has rows 2, 3 and 7 of nine gives zeros for the others, and takes no gradient of theirs.
 TEST_P(Embedding, PassesOverIdsOfRowsThatAnotherRankHolds) {
-  RunOptions options;
-  options.global_shape = {9, 5};
-  options.runs = {{{0, 2, 2}, {2, 7, 1}}, {{0, 0, 5}}};
-  const Tensor part = random_tensor(random, {3, 5}), ids = random_ids(random, {4, 10}, 0, 8);
-  Tensor whole = zeros({9, 5});
-  const std::int64_t rows[] = {2, 3, 7};
-  for (std::int64_t r = 0; r < 3; ++r)
-    for (std::int64_t e = 0; e < 5; ++e) whole[rows[r] * 5 + e] = part[r * 5 + e];
-  expect(OpSpec("embedding"), {part, ids}, {reference::embedding(whole, ids)}, 0, true, options);
-
-  Tensor wanted = zeros({3, 5}), dy = zeros({4, 10, 5});
-  for (std::int64_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<double>(i % 7);  // sums are exact in every order
-  for (std::int64_t p = 0; p < ids.size(); ++p)
+  for (const std::int64_t width : {5, 24}) {
+    RunOptions options;
+    options.global_shape = {9, width};
+    options.runs = {{{0, 2, 2}, {2, 7, 1}}, {{0, 0, width}}};
+    const Tensor part = random_tensor(random, {3, width}), ids = random_ids(random, {4, 10}, 0, 8);
+    Tensor whole = zeros({9, width});
+    const std::int64_t rows[] = {2, 3, 7};
     for (std::int64_t r = 0; r < 3; ++r)
-      for (std::int64_t e = 0; e < 5 && static_cast<std::int64_t>(ids[p]) == rows[r]; ++e)
-        wanted[r * 5 + e] += dy[p * 5 + e];
-  expect(OpSpec("embedding_grad").integer("rows", 9), {ids, dy}, {wanted}, 0, true, options);
+      for (std::int64_t e = 0; e < width; ++e) whole[rows[r] * width + e] = part[r * width + e];
+    expect(OpSpec("embedding"), {part, ids}, {reference::embedding(whole, ids)}, 0, true, options);
+
+    Tensor wanted = zeros({3, width}), dy = zeros({4, 10, width});
+    for (std::int64_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<double>(i % 7);  // sums are exact in every order
+    for (std::int64_t p = 0; p < ids.size(); ++p)
+      for (std::int64_t r = 0; r < 3; ++r)
+        for (std::int64_t e = 0; e < width && static_cast<std::int64_t>(ids[p]) == rows[r]; ++e)
+          wanted[r * width + e] += dy[p * width + e];
+    expect(OpSpec("embedding_grad").integer("rows", 9), {ids, dy}, {wanted}, 0, true, options);
+  }
 }
 TEST_P(Embedding, NamesTheOpAndTheIdThatIsOutside) {
   for (const double bad : {-1.0, 5.0}) {

@@ -95,29 +95,26 @@ class Run {
   Run(Device& device, const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
       baleen_dtype_t dtype, const RunOptions& options)
       : device_(device), inputs_(inputs), outputs_(outputs), options_(options), attributes_(op.view()) {
-    for (const Tensor& t : inputs) place(t, dtype);
-    for (const Tensor& t : outputs) place(t, dtype);
+    for (const Tensor& t : inputs) place(t, dtype, false);
+    for (const Tensor& t : outputs) place(t, dtype, &t == &outputs.back());
     for (std::size_t i = 0; i < placed_.size(); ++i) numbers_.push_back(static_cast<std::uint32_t>(i));
-    view_.size = sizeof view_;
-    view_.kind = abi(op.kind());
-    view_.name = abi("suite.op");
-    view_.inputs = numbers_.data();
-    view_.input_count = inputs.size();
-    view_.outputs = numbers_.data() + inputs.size();
-    view_.output_count = outputs.size();
-    view_.attributes = attributes_.data();
-    view_.attribute_count = attributes_.size();
+    const std::size_t own = outputs.size() - (options.beside ? 1 : 0);
+    views_.push_back(describe(op, attributes_, numbers_.data(), inputs.size(), numbers_.data() + inputs.size(), own));
+    if (!options.beside) return;
+    beside_attributes_ = options.beside->view();
+    views_.push_back(describe(*options.beside, beside_attributes_, numbers_.data() + options.beside_input, 1,
+                              numbers_.data() + inputs.size() + own, 1));
   }
 
   bool is_supported() {
-    const baleen_region_t region{sizeof region, &view_, 1, tensors_.data(), tensors_.size()};
+    const baleen_region_t region{sizeof region, views_.data(), views_.size(), tensors_.data(), tensors_.size()};
     return device_.table().supports(device_.get(), &region) > 0;
   }
 
   baleen_status_t run() {
     const baleen_compute_t& table = device_.table();
-    baleen_region_t region{sizeof region, &view_, 1, tensors_.data(), tensors_.size()};
-    EXPECT_GT(table.supports(device_.get(), &region), 0u) << view(view_.kind);
+    baleen_region_t region{sizeof region, views_.data(), views_.size(), tensors_.data(), tensors_.size()};
+    EXPECT_GT(table.supports(device_.get(), &region), 0u) << view(views_[0].kind);
     baleen_kernel_t kernel{};
     kernel.size = sizeof kernel;
     if (const auto status = table.compile(device_.get(), &region, &kernel); status != BALEEN_OK) return status;
@@ -127,15 +124,33 @@ class Run {
   }
 
  private:
-  void place(const Tensor& t, baleen_dtype_t dtype) {
+  static baleen_op_view_t describe(const OpSpec& op, const std::vector<baleen_attribute_t>& attributes,
+                                   const std::uint32_t* inputs, std::size_t input_count, const std::uint32_t* outputs,
+                                   std::size_t output_count) {
+    baleen_op_view_t out{};
+    out.size = sizeof out;
+    out.kind = abi(op.kind());
+    out.name = abi("suite.op");
+    out.inputs = inputs;
+    out.input_count = input_count;
+    out.outputs = outputs;
+    out.output_count = output_count;
+    out.attributes = attributes.data();
+    out.attribute_count = attributes.size();
+    return out;
+  }
+
+  void place(const Tensor& t, baleen_dtype_t dtype, bool is_last) {
     Placed p;
     p.dtype = t.integer ? BALEEN_I32 : t.dtype ? t.dtype : dtype;
     p.layout = lay_out(t, options_.placement);
     p.bytes = static_cast<std::uint64_t>(p.layout.extent) * dtype_size(p.dtype);
     p.offset = next_;
-    next_ += (p.bytes + 63) / 64 * 64 + kGuard;
+    if (options_.placement == Placement::kShifted || (options_.placement == Placement::kLastShifted && is_last))
+      p.offset += dtype_size(p.dtype);
+    next_ = p.offset / 64 * 64 + (p.bytes + p.offset % 64 + 63) / 64 * 64 + kGuard;
     placed_.push_back(p);
-    tensors_.push_back(describe(t, p, options_));
+    tensors_.push_back(conformance::describe(t, p, options_));
   }
 
   // Two outputs never share an input's bytes.
@@ -208,8 +223,8 @@ class Run {
   std::vector<Placed> placed_;
   std::vector<baleen_tensor_t> tensors_;
   std::vector<std::uint32_t> numbers_;
-  std::vector<baleen_attribute_t> attributes_;
-  baleen_op_view_t view_{};
+  std::vector<baleen_attribute_t> attributes_, beside_attributes_;
+  std::vector<baleen_op_view_t> views_;
   std::uint64_t next_ = kGuard;
 };
 
@@ -362,6 +377,7 @@ void ComputeTest::expect(const OpSpec& op, const std::vector<Tensor>& inputs, co
   for (const Placement placement : kPlacements)
     for (const auto aliases : {RunOptions::Aliases::none, RunOptions::Aliases::first, RunOptions::Aliases::last}) {
       const char* in_place = aliases == RunOptions::Aliases::none ? "" : ", in place";
+      if (is_shifted(placement) && aliases != RunOptions::Aliases::none) continue;
       options.placement = placement;
       options.aliases = aliases;
       const std::vector<Tensor> got = run(op, inputs, wanted, options);

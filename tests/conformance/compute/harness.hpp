@@ -46,6 +46,8 @@ struct RunOptions {
   std::int64_t micro_step = 0;
   Shape global_shape;                           ///< of every tensor with as many dimensions; empty: the local one
   std::vector<std::vector<baleen_run_t>> runs;  ///< per dimension, likewise
+  const OpSpec* beside = nullptr;               ///< another op of the region: of one input it makes the last output
+  std::size_t beside_input = 0;
 };
 
 /// An opened plugin; `fail` texts are kept per thread of the host's calls.

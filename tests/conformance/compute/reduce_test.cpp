@@ -37,6 +37,14 @@ TEST_P(Reduce, WorksOnLongRowsAndColumns) {
   check(random_tensor(random, {3, 40000}), {1});
   check(random_tensor(random, {5, 700, 9}), {1});
 }
+/// Eight and more neighbours that a device may read at once, in several parts.
+TEST_P(Reduce, WorksOnRowsAndColumnsOfWholePacks) {
+  check(random_tensor(random, {8200, 8}), {0});
+  check(random_tensor(random, {3, 8200}), {0});
+  check(random_tensor(random, {2, 20, 2, 424}), {0, 2});
+  check(random_tensor(random, {2, 8, 1048}), {1, 2});
+  check(random_tensor(random, {7, 6, 24}), {0, 2});
+}
 TEST_P(Reduce, OfNothingIsZeroOrMinusInfinity) {
   check(zeros({3, 0}), {1});
   check(zeros({0, 4}), {0});

@@ -92,6 +92,8 @@ const char* name(Placement placement) {
   switch (placement) {
     case Placement::kPacked: return "packed";
     case Placement::kGaps: return "with gaps";
+    case Placement::kShifted: return "shifted";
+    case Placement::kLastShifted: return "with the last one shifted";
     default: return "reversed";
   }
 }

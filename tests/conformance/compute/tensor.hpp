@@ -45,11 +45,16 @@ Tensor random_ids(std::mt19937_64& random, Shape shape, int low, int high);
 
 /// How a tensor lies in memory.
 enum class Placement {
-  kPacked,    ///< row-major
-  kGaps,      ///< rows further apart than they are long
-  kReversed,  ///< the first dimension is the packed one
+  kPacked,       ///< row-major
+  kGaps,         ///< rows further apart than they are long
+  kReversed,     ///< the first dimension is the packed one
+  kShifted,      ///< row-major from an element behind a multiple of 64 bytes
+  kLastShifted,  ///< so the last tensor of an op, the others packed
 };
-constexpr Placement kPlacements[] = {Placement::kPacked, Placement::kGaps, Placement::kReversed};
+constexpr Placement kPlacements[] = {Placement::kPacked, Placement::kGaps, Placement::kReversed, Placement::kShifted,
+                                     Placement::kLastShifted};
+/// Whether the addresses are such that a device may not read several elements at once.
+constexpr bool is_shifted(Placement placement) { return placement >= Placement::kShifted; }
 const char* name(Placement placement);
 
 /// Strides in elements, and how many elements the memory has.

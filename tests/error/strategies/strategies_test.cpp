@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 
 #include "parity/parity_run.hpp"
 
@@ -124,6 +125,16 @@ TEST(StrategiesAlike, Agree) {
   EXPECT_EQ(offered.exit_code, 0) << offered.out << offered.err;
   const ProcessResult one = run({{"data", 1}}, entry("data") + entry("data"));
   EXPECT_EQ(one.exit_code, 0) << one.out << one.err;
+}
+
+/// On however many ranks, with the place of the job.
+TEST(Batches, ThatDoNotDivideAreRefused) {
+  const ProcessResult result =
+      run_parity({"run", "--steps", "1"}, "gpt", manifest_of({{"data", 1}}, ""), {"batch=9", "accumulate=2"});
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  const std::string said =
+      ": input `tokens`: a batch of 9 does not divide into 2 micro-batches; take a batch of 10, or";
+  EXPECT_TRUE(std::regex_search(result.err, std::regex("gpt\\.lua:[0-9]+" + said))) << result.err;
 }
 
 }  // namespace

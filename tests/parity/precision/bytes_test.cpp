@@ -16,6 +16,20 @@ constexpr double kNorms = (2 * kLayers + 1) * 2 * kWidth;
 /// Narayanan et al., arXiv 2104.04473, written out: all others.
 constexpr double kCast = kLayers * (12 * kWidth * kWidth + 9 * kWidth) + (kVocabulary + kContext) * kWidth;
 
+/// The copies of a rank that holds one of `parts` parts of each: working memory, which begins at multiples of a cache
+/// line. A layer's weights and biases of queries, keys and values are one, then come those of the output and of the
+/// mlp.
+double bytes_of_copies(int parts) {
+  const auto sum = [&](std::initializer_list<double> elements) {
+    double bytes = 0;
+    for (const double n : elements) bytes += 64 * std::ceil(2 * std::ceil(n / parts) / 64);
+    return bytes;
+  };
+  constexpr double kSquare = kWidth * kWidth;
+  return kLayers * sum({3 * kSquare, kSquare, 4 * kSquare, 4 * kSquare, 3 * kWidth, kWidth, 4 * kWidth, kWidth}) +
+         sum({kVocabulary * kWidth, kContext * kWidth});
+}
+
 Planned plan_large(int ranks, int stage, const std::string& gradients) {
   const std::string plan =
       stage == 0 ? plan_entry("data") : plan_entry("zero", "stage = " + std::to_string(stage) + "\n");
@@ -41,7 +55,7 @@ TEST_P(PrecisionTable, HoldsWhatTheFormulaSays) {
     // The fp32 parameter is a state like Adam's two: K = 12.
     EXPECT_EQ(one.bytes("parameters"), 4 * kCast * cut(1) + 4 * kNorms * cut(3));
     EXPECT_EQ(one.bytes("optimizer"), 8 * (kCast + kNorms) * cut(1));
-    // Blocks of ceil(n/k): where 1,024 ranks do not divide a dimension, the first hold a little more.
+    EXPECT_EQ(one.bytes("copies"), bytes_of_copies(stage == 3 ? ranks : 1));
     EXPECT_NEAR(one.bytes("copies"), 2 * kCast * cut(3), 1e-3 * kCast * cut(3));
     // Stage 1 adds up whole gradients, and leaves shards: no one number.
     if (stage != 1) {
@@ -86,6 +100,57 @@ INSTANTIATE_TEST_SUITE_P(Stages, PrecisionTable,
                          [](const auto& info) {
                            return "stage" + std::to_string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
                          });
+
+#endif
+
+#if defined(BALEEN_TEST_TENSOR) && defined(BALEEN_TEST_SEQUENCE)
+
+struct Beside {
+  std::string name;
+  MeshAxes mesh;
+  std::string plan;
+  std::vector<std::string> halved;  ///< what moves products' operands and results alone
+};
+
+void PrintTo(const Beside& beside, std::ostream* out) { *out << beside.name; }
+
+class PrecisionBeside : public ::testing::TestWithParam<Beside> {};
+
+/// Blocks of grids and keys of rings travel in 16 bits; what a rank stores lies as it does without `precision`.
+TEST_P(PrecisionBeside, MovesHalfTheBytesAndStoresTheSame) {
+  const Beside& c = GetParam();
+  const auto plan = [&](const std::string& more) {
+    return plan_of("gpt", manifest_of(c.mesh, c.plan + more), {"heads=4", "dim=48", "context=16"});
+  };
+  const Planned wide = plan(""), half = plan(precision("bf16"));
+  ASSERT_EQ(half.exit_code, 0) << half.err;
+  ASSERT_EQ(half.classes.size(), wide.classes.size());
+  for (std::size_t i = 0; i < wide.classes.size(); ++i) {
+    for (const std::string& key : c.halved)
+      EXPECT_EQ(2 * half.classes[i].numbers.at("sent_bytes." + key), wide.classes[i].numbers.at("sent_bytes." + key))
+          << key;
+    for (const char* kind : {"parameters", "optimizer"})
+      EXPECT_EQ(half.classes[i].bytes(kind), wide.classes[i].bytes(kind)) << kind;
+  }
+}
+
+std::vector<Beside> beside() {
+  const auto tensor = [](const std::string& options) { return plan_entry("tensor", options); };
+  const std::vector<std::string> blocks{"broadcast.tensor.row", "broadcast.tensor.col", "reduce.tensor.row",
+                                        "reduce.tensor.col"};
+  return {{"tensor_2d", {{"tensor", 4}}, tensor("mode = \"2d\"\n"), blocks},
+          {"tensor_25d", {{"tensor", 8}}, tensor("mode = \"2.5d\"\ndepth = 2\n"), blocks},
+          {"tensor_3d",
+           {{"tensor", 8}},
+           tensor("mode = \"3d\"\n"),
+           {"all_gather.tensor.depth", "all_gather.tensor.col", "reduce_scatter.tensor.depth",
+            "reduce_scatter.tensor.row", "reduce_scatter.tensor.col"}},
+          {"ring", {{"sequence", 4}}, plan_entry("sequence", "mode = \"ring\"\n"), {"permute.sequence"}},
+          {"ulysses", {{"sequence", 4}}, plan_entry("sequence", "mode = \"ulysses\"\n"), {"all_to_all.sequence"}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, PrecisionBeside, ::testing::ValuesIn(beside()),
+                         [](const auto& info) { return info.param.name; });
 
 #endif
 

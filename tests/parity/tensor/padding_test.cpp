@@ -24,13 +24,13 @@ Lines paddings(const std::string& text) {
 
 Lines of_run(const std::string& mode, int ranks, const std::vector<std::string>& arguments) {
   const ProcessResult result =
-      run_tensor({"run", "--steps", "1"}, "gpt", tensor_manifest({{"tensor", ranks}}, mode), arguments);
+      run_parity({"run", "--steps", "1"}, "gpt", tensor_manifest({{"tensor", ranks}}, mode), arguments);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   return paddings(result.err);
 }
 
 Lines of_plan(const std::string& mode, int ranks, const std::vector<std::string>& arguments) {
-  const ProcessResult result = run_tensor({"plan"}, "gpt", tensor_manifest({{"tensor", ranks}}, mode), arguments);
+  const ProcessResult result = run_parity({"plan"}, "gpt", tensor_manifest({{"tensor", ranks}}, mode), arguments);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   return paddings(result.out);
 }

@@ -32,7 +32,7 @@ class TensorParity : public ::testing::TestWithParam<Case> {};
 TEST_P(TensorParity, RanksComputeWhatOneRankComputes) {
   const Case& c = GetParam();
   const std::string manifest = tensor_manifest(c.mesh, "mode = \"" + c.mode + "\"\n" + c.more);
-  const ProcessResult result = run_tensor({"verify", "--checked"}, c.script, manifest, c.arguments);
+  const ProcessResult result = run_parity({"verify", "--checked"}, c.script, manifest, c.arguments);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_NE(result.out.find("20 steps in fp64"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
@@ -63,6 +63,7 @@ std::vector<Case> one_dimensional() {
   all.push_back({"1d", {{"tensor", 2}, {"data", 2}}, "gpt", kEverything});
   all.push_back({"1d", {{"data", 2}, {"tensor", 4}}, "gpt", with({"heads=4", "batch=10"}, {"accumulate=2", "clip=1"})});
   all.push_back({"1d", {{"data", 4}, {"tensor", 2}}, "mlp", {"inner=ff", "batch=9"}});
+  all.push_back({"1d", {{"tensor", 3}}, "tensor/products", {"accumulate=3"}});
   return all;
 }
 
@@ -77,6 +78,7 @@ std::vector<Case> squares() {
           {"2d", grid, "gpt", with(uneven, {"batch=5"})},
           {"2d", grid, "gpt", with(uneven, {"batch=6", "accumulate=2", "rotary"})},
           {"2d", {{"tensor", 9}}, "gpt", {}},
+          {"2d", grid, "tensor/products", {"accumulate=3"}},
           {"2d", {{"data", 2}, {"tensor", 4}}, "gpt", kEverything},
           {"2d", {{"tensor", 4}, {"data", 2}}, "gpt", with(kEverything, {"batch=10"})},
           {"2d", {{"data", 2}, {"tensor", 4}}, "mlp", {"batch=9"}}};
@@ -99,6 +101,7 @@ std::vector<Case> cubes() {
   return {{"3d", cube, "mlp", {}},
           {"3d", cube, "mlp", {"batch=26", "accumulate=2", "clip=0.1"}},
           {"3d", cube, "gpt", {}},
+          {"3d", cube, "tensor/products", {}},
           {"3d", cube, "gpt", kEverything},
           {"3d", cube, "gpt", {"heads=6", "kv_heads=2", "norm=rms", "activation=swiglu", "hidden=33", "batch=5"}},
           {"3d", cube, "gpt", {"heads=2", "rotary", "accumulate=2"}},

@@ -21,7 +21,7 @@ class TensorRefusal : public ::testing::TestWithParam<Refusal> {};
 TEST_P(TensorRefusal, SaysWhatAndOffersTheNearest) {
   const Refusal& r = GetParam();
   const ProcessResult result =
-      run_tensor({"run", "--steps", "1"}, r.script, tensor_manifest(r.mesh, r.options), r.arguments);
+      run_parity({"run", "--steps", "1"}, r.script, tensor_manifest(r.mesh, r.options), r.arguments);
   EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
   for (const std::string& words : r.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
 }
@@ -104,7 +104,7 @@ TEST_P(PlannedRefusal, SaysWhatAndOffersTheNearest) {
   std::vector<std::string> arguments{"layers=1", "dim=64",       "context=16",
                                      "batch=54", "accumulate=1", "data=" BALEEN_SOURCE_DIR "/tests/golden/whales.txt"};
   arguments.insert(arguments.end(), r.arguments.begin(), r.arguments.end());
-  const ProcessResult result = run_tensor({"plan"}, r.script, tensor_manifest(r.mesh, r.options), arguments);
+  const ProcessResult result = run_parity({"plan"}, r.script, tensor_manifest(r.mesh, r.options), arguments);
   EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
   for (const std::string& words : r.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
 }

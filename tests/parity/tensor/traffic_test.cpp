@@ -18,7 +18,7 @@ std::vector<std::map<std::string, double>> facts(const std::string& what, const 
                                                  const std::vector<std::string>& arguments) {
   const TemporaryFolder folder;
   const std::string log = folder / "log.jsonl";
-  const ProcessResult result = run_tensor({"run", "--steps", "1", "--log-json", log}, script, manifest, arguments);
+  const ProcessResult result = run_parity({"run", "--steps", "1", "--log-json", log}, script, manifest, arguments);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   const std::string whole = read_file(log);
   std::vector<std::map<std::string, double>> all(static_cast<std::size_t>(ranks));

@@ -104,6 +104,14 @@ TEST(ZeroOptions, AreChecked) {
             std::string::npos);
   EXPECT_NE(refused("stage = 2\nalso = \"data\"\n").find("`also` names the axis `data`"), std::string::npos);
   EXPECT_NE(refused("stage = 2\naccumulate = \"lokal\"\n").find("did you mean `local`?"), std::string::npos);
+  for (const char* option : {"prefetch = 2", "live_mb = 1"}) {
+    const std::string name = std::string("`") + option;
+    EXPECT_NE(refused("stage = 2\n" + std::string(option) + "\n")
+                  .find(name.substr(0, name.find(' ')) +
+                        "` is of stage = 3, whose parameters are gathered, and the stage is 2; leave it out"),
+              std::string::npos)
+        << option;
+  }
 }
 
 }  // namespace

@@ -75,8 +75,10 @@ TEST(Format, PlacesTheFactsOfAStepByImportance) {
 }
 
 TEST(Format, ShowsOnlyWhatIsThere) {
-  const TestRecord record(BALEEN_RECORD_STEP, 3, 10, 1, {{"loss", std::nan("")}});
-  EXPECT_EQ(step_parts(baleen::Record(record.get()), "rows"), Parts{"loss nan"});
+  for (const double nan : {std::nan(""), -std::nan("")}) {
+    const TestRecord record(BALEEN_RECORD_STEP, 3, 10, 1, {{"loss", nan}});
+    EXPECT_EQ(step_parts(baleen::Record(record.get()), "rows"), Parts{"loss nan"});
+  }
 }
 
 TEST(Format, DrawsABar) {

@@ -12,23 +12,26 @@ namespace baleen::cpu {
 namespace {
 
 constexpr std::uint32_t kOpcodes[] = {BALEEN_X_ADD, BALEEN_X_SUB,  BALEEN_X_MUL, BALEEN_X_DIV,
-                                      BALEEN_X_NEG, BALEEN_X_SQRT, BALEEN_X_ABS};
+                                      BALEEN_X_NEG, BALEEN_X_SQRT, BALEEN_X_ABS, BALEEN_X_SELECT};
 
-struct Example {
+template <class T>
+struct ExampleOf {
   std::vector<baleen_instruction_t> code;
   std::vector<std::int64_t> results;
-  std::vector<bool> is_uniform;
+  std::vector<typename FusedLoop<T>::Input> inputs;
 };
 
 bool is_unary(std::uint32_t opcode) { return opcode >= BALEEN_X_NEG && opcode < BALEEN_X_ADD; }
 
-// Inputs, of which every third is uniform, constants, the step, and then random operations.
-Example random_example(std::mt19937& random, std::uint32_t inputs, std::uint32_t operations) {
+// Inputs, of which every third is uniform and beside fp32 some have 16 bits, constants, the step, and then random
+// operations.
+template <class T>
+ExampleOf<T> random_example(std::mt19937& random, std::uint32_t inputs, std::uint32_t operations) {
   const auto draw = [&](std::uint32_t below) { return static_cast<std::uint32_t>(random() % below); };
-  Example e;
+  ExampleOf<T> e;
   for (std::uint32_t i = 0; i < inputs; ++i) {
     e.code.push_back({BALEEN_X_INPUT, i, 0, 0, 0});
-    e.is_uniform.push_back(i % 3 == 2);
+    e.inputs.push_back({i % 3 == 2, sizeof(T) == 4 ? static_cast<Storage>(draw(3)) : Storage::kOwn});
   }
   e.code.push_back({BALEEN_X_CONSTANT, 0, 0, 0, 0.75});
   e.code.push_back({BALEEN_X_STEP, 0, 0, 0, 0});
@@ -37,7 +40,8 @@ Example random_example(std::mt19937& random, std::uint32_t inputs, std::uint32_t
     // Mostly of late values, so that chains come out as well as long lives.
     const auto operand = [&] { return draw(2) ? values - 1 - draw(std::min(values, 4u)) : draw(values); };
     const std::uint32_t a = operand();
-    e.code.push_back({kOpcodes[draw(std::size(kOpcodes))], a, operand(), 0, 0});
+    const std::uint32_t b = operand();
+    e.code.push_back({kOpcodes[draw(std::size(kOpcodes))], a, b, operand(), 0});
   }
   const auto last = static_cast<std::int64_t>(e.code.size()) - 1;
   e.results = {last, last - 1, static_cast<std::int64_t>(draw(static_cast<std::uint32_t>(last)))};
@@ -47,6 +51,7 @@ Example random_example(std::mt19937& random, std::uint32_t inputs, std::uint32_t
 template <class T>
 class FusedLoopOf : public testing::Test {
  protected:
+  using Example = ExampleOf<T>;
   static constexpr Index kCount = 5 * FusedLoop<T>::kLanes;
   static constexpr std::uint64_t kStep = 7;
 
@@ -61,16 +66,26 @@ class FusedLoopOf : public testing::Test {
       return routines_baseline().f64;
   }
 
+  /// As their storage holds them: some of 16 bits are too small to be normal numbers there.
   std::vector<std::vector<T>> inputs(const Example& e) {
     std::vector<std::vector<T>> all;
-    for (const bool uniform : e.is_uniform) {
+    for (const auto& [uniform, storage] : e.inputs) {
       std::vector<T>& x = all.emplace_back(static_cast<std::size_t>(kCount));
-      for (T& value : x) value = static_cast<T>(normal_(random_));
+      for (T& value : x) value = static_cast<T>(normal_(random_) * (random_() % 8 ? 1 : 1e-6));
       if (uniform) std::fill(x.begin(), x.end(), x[0]);
       x[3] = uniform ? x[0] : std::numeric_limits<T>::infinity();
-      if (!uniform) x[7] = T(-0.0);
+      if (!uniform) x[7] = T(-0.0), x[11] = 0, x[13] = std::numeric_limits<T>::quiet_NaN();
+      if (storage == Storage::kOwn) continue;
+      const std::vector<std::uint16_t> halves = narrowed(x, storage);
+      plain().widen(x.data(), halves.data(), storage, kCount);
     }
     return all;
+  }
+
+  std::vector<std::uint16_t> narrowed(const std::vector<T>& x, Storage storage) const {
+    std::vector<std::uint16_t> halves(x.size());
+    plain().narrow(halves.data(), x.data(), storage, kCount);
+    return halves;
   }
 
   std::vector<std::vector<T>> expected(const Example& e, const std::vector<std::vector<T>>& in) const {
@@ -83,7 +98,7 @@ class FusedLoopOf : public testing::Test {
         std::fill(out.begin(), out.end(), static_cast<T>(kStep));
       else if (i.opcode != BALEEN_X_CONSTANT)
         plain().tile_op(i.opcode)(out.data(), values[i.a].data(), is_unary(i.opcode) ? nullptr : values[i.b].data(),
-                                  nullptr, kCount);
+                                  i.opcode == BALEEN_X_SELECT ? values[i.c].data() : nullptr, kCount);
       values.push_back(std::move(out));
     }
     std::vector<std::vector<T>> results;
@@ -91,9 +106,14 @@ class FusedLoopOf : public testing::Test {
     return results;
   }
 
-  /// The first outputs take the bytes of inputs.
+  static bool in_place(const Example& e, std::size_t output) {
+    return output < std::min<std::size_t>(2, e.inputs.size()) && !e.inputs[output].is_uniform &&
+           e.inputs[output].storage == Storage::kOwn;
+  }
+
+  /// Where `reuse`, the first outputs take the bytes of inputs.
   std::vector<std::vector<T>> got(const FusedLoop<T>& loop, const Example& e, std::vector<std::vector<T>> in,
-                                  bool in_place) const {
+                                  bool reuse) const {
     std::vector<T> uniforms;
     for (const auto& u : loop.uniforms()) {
       using Source = typename FusedLoop<T>::Uniform::Source;
@@ -102,13 +122,18 @@ class FusedLoopOf : public testing::Test {
                                                      : static_cast<T>(u.number));
     }
     std::vector<std::vector<T>> out(e.results.size(), std::vector<T>(static_cast<std::size_t>(kCount)));
+    std::vector<std::vector<std::uint16_t>> halves(in.size());
     std::vector<void*> operands;
-    for (auto& x : in) operands.push_back(x.data());
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const Storage storage = e.inputs[i].storage;
+      if (storage != Storage::kOwn) halves[i] = narrowed(in[i], storage);
+      operands.push_back(storage == Storage::kOwn ? static_cast<void*>(in[i].data()) : halves[i].data());
+    }
     for (std::size_t k = 0; k < out.size(); ++k)
-      operands.push_back(in_place && k < 2 && !e.is_uniform[k] ? in[k].data() : out[k].data());
+      operands.push_back(reuse && in_place(e, k) ? in[k].data() : out[k].data());
     loop.run(operands.data(), uniforms.data(), kCount);
-    for (std::size_t k = 0; in_place && k < 2 && k < out.size(); ++k)
-      if (!e.is_uniform[k]) out[k] = in[k];
+    for (std::size_t k = 0; reuse && k < out.size(); ++k)
+      if (in_place(e, k)) out[k] = in[k];
     return out;
   }
 
@@ -129,9 +154,9 @@ TYPED_TEST(FusedLoopOf, GivesTheBitsOfOneOpAfterTheOther) {
   int compiled = 0;
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
-    const Example e = random_example(this->random_, 2 + static_cast<std::uint32_t>(this->random_() % 8),
-                                     1 + static_cast<std::uint32_t>(this->random_() % 40));
-    const auto loop = FusedLoop<TypeParam>::compile(e.code, e.results, e.is_uniform);
+    const auto e = random_example<TypeParam>(this->random_, 2 + static_cast<std::uint32_t>(this->random_() % 8),
+                                             1 + static_cast<std::uint32_t>(this->random_() % 40));
+    const auto loop = FusedLoop<TypeParam>::compile(e.code, e.results, e.inputs);
     if (!loop) continue;
     ++compiled;
     const auto in = this->inputs(e), wanted = this->expected(e, in);
@@ -143,21 +168,27 @@ TYPED_TEST(FusedLoopOf, GivesTheBitsOfOneOpAfterTheOther) {
 
 TYPED_TEST(FusedLoopOf, RefusesWhatItDoesNotKnow) {
   const std::vector<baleen_instruction_t> code{{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_EXP, 0, 0, 0, 0}};
-  EXPECT_EQ(FusedLoop<TypeParam>::compile(code, std::vector<std::int64_t>{1}, {false}), nullptr);
+  EXPECT_EQ(FusedLoop<TypeParam>::compile(code, std::vector<std::int64_t>{1}, {{false}}), nullptr);
+}
+
+TEST(FusedLoop, RefusesSixteenBitsBesideFp64) {
+  const std::vector<baleen_instruction_t> code{{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_NEG, 0, 0, 0, 0}};
+  for (const Storage storage : {Storage::kBf16, Storage::kFp16})
+    EXPECT_EQ(FusedLoop<double>::compile(code, std::vector<std::int64_t>{1}, {{false, storage}}), nullptr);
 }
 
 TYPED_TEST(FusedLoopOf, RefusesWhatNeedsMoreRegistersThanThereAre) {
   std::vector<baleen_instruction_t> code;
-  std::vector<bool> is_uniform;
+  std::vector<typename FusedLoop<TypeParam>::Input> inputs;
   std::vector<std::int64_t> results;
   for (std::uint32_t i = 0; i < 33; ++i) {
     code.push_back({BALEEN_X_INPUT, i, 0, 0, 0});
-    is_uniform.push_back(false);
+    inputs.push_back({false});
     results.push_back(i);
   }
-  EXPECT_EQ(FusedLoop<TypeParam>::compile(code, results, is_uniform), nullptr);
-  code.pop_back(), results.pop_back(), is_uniform.pop_back();
-  EXPECT_NE(FusedLoop<TypeParam>::compile(code, results, is_uniform), nullptr);
+  EXPECT_EQ(FusedLoop<TypeParam>::compile(code, results, inputs), nullptr);
+  code.pop_back(), results.pop_back(), inputs.pop_back();
+  EXPECT_NE(FusedLoop<TypeParam>::compile(code, results, inputs), nullptr);
 }
 
 }  // namespace

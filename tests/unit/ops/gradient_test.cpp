@@ -66,34 +66,18 @@ Tensor finite_differences(const Graph& graph, std::map<std::string, std::vector<
   return slope;
 }
 
-/// The floating sources of the case.
-std::vector<ValueId> targets_of(const BuiltCase& built) {
-  std::vector<ValueId> targets;
-  for (ValueId id = 0; id < built.graph.value_count(); ++id) {
-    const Value& value = built.graph.value(id);
-    if (value.role == Role::parameter && value.dtype == BALEEN_F64) targets.push_back(id);
-  }
-  return targets;
-}
-
 void check(BuiltCase& built, std::uint64_t seed) {
   const ValueId loss = add_loss(built, seed);
-  const std::vector<ValueId> targets = targets_of(built);
+  const std::vector<ValueId> targets = test::floating_sources(built);
   Graph graph = built.graph;
-  auto one = graph.constant(1, BALEEN_F64);
-  ASSERT_TRUE(one);
-  auto gradients = differentiate(graph, loss, *one, targets);
-  ASSERT_TRUE(gradients) << gradients.error().text();
-  const Status status = verify(graph);
-  ASSERT_TRUE(status) << status.error().text();
-
+  const std::vector<ValueId> gradients = test::add_gradients(graph, loss, targets);
   ReferenceInterpreter interpreter(graph);
   for (const auto& [name, numbers] : built.data) interpreter.set(name, numbers);
   interpreter.run();
   for (std::size_t t = 0; t < targets.size(); ++t) {
     const Value& source = graph.value(targets[t]);
     const Tensor expected = finite_differences(built.graph, built.data, source);
-    const ValueId id = (*gradients)[t];
+    const ValueId id = gradients[t];
     const Tensor got = id == kNone ? Tensor(source.shape) : interpreter.value(id);
     EXPECT_LT(test::difference(got, expected), kTolerance) << "of " << source.name << " " << to_string(source.shape);
   }

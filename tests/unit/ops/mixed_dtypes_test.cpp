@@ -2,7 +2,6 @@
 /// and come to what fp64 comes to.
 #include <gtest/gtest.h>
 
-#include "core/graph/autodiff.hpp"
 #include "support/op_cases.hpp"
 
 namespace baleen {
@@ -67,19 +66,14 @@ ValueId loss_of(Graph& graph, const Op& op) {
 std::map<std::string, Tensor> gradients_of(const BuiltCase& built, const BuiltCase& numbers) {
   Graph graph = built.graph;
   const ValueId loss = loss_of(graph, built.op);
-  const auto one = graph.constant(1, graph.value(loss).dtype);
-  std::vector<ValueId> targets;
-  for (ValueId id = 0; id < built.graph.value_count(); ++id)
-    if (graph.value(id).role == Role::parameter && graph.value(id).dtype != BALEEN_I32) targets.push_back(id);
-  const auto gradients = differentiate(graph, loss, *one, targets);
-  if (!gradients) throw std::runtime_error(gradients.error().text());
-  if (const Status sound = verify(graph); !sound) throw std::runtime_error(sound.error().text());
+  const std::vector<ValueId> targets = test::floating_sources(built),
+                             gradients = test::add_gradients(graph, loss, targets);
   ReferenceInterpreter interpreter(graph);
   set(interpreter, numbers);
   interpreter.run();
   std::map<std::string, Tensor> result;
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    const ValueId id = (*gradients)[t];
+    const ValueId id = gradients[t];
     const Value& source = graph.value(targets[t]);
     EXPECT_TRUE(id == kNone || graph.value(id).dtype == source.dtype) << source.name;
     result[source.name] = id == kNone ? Tensor(source.shape) : interpreter.value(id);

@@ -99,6 +99,20 @@ TEST(PlanFusePointwise, AValueThatOnlyTheGroupReadsIsNoResult) {
   EXPECT_EQ(pointwise_ops(fused(m.graph)).at(0)->outputs.size(), 1u);
 }
 
+/// Of `a` and `b` as one op and of `early` and `late` as one op, each would need the other: `b` reads the sum of what
+/// is early, which stands before `a`, and what is late reads `a`.
+TEST(PlanFusePointwise, GroupsThatReadEachOtherAreNotMade) {
+  GraphMaker m;
+  const ValueId x = m.parameter("x", {4}), y = m.parameter("y", {});
+  const ValueId early = m.unary(BALEEN_X_SIN, x);
+  const ValueId sum = m.op("reduce", {early}, {{"kind", "sum"}, {"dims", Attributes::ints({0})}});
+  const ValueId a = m.unary(BALEEN_X_COS, y);
+  m.output("late", m.binary(BALEEN_X_MUL, early, a));
+  m.output("b", m.binary(BALEEN_X_ADD, a, sum));
+  EXPECT_EQ(pointwise_ops(fused(m.graph)).size(), 3u);
+  expect_same_bits(m.graph, 1, 3);
+}
+
 // --- 16 bits
 
 /// A pointwise op whose result is `dtype`.

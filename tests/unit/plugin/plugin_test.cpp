@@ -60,6 +60,13 @@ TEST_F(OpenPlugin, TurnsItsExceptionsIntoFailures) {
   EXPECT_EQ(status.error().text(), "monitor `sample`: thrown inside");
 }
 
+TEST_F(OpenPlugin, IsNotNamedTwice) {
+  const baleen_host_t* host = plugin_.host();
+  const std::string_view text = "monitor `sample` writes nothing";
+  host->fail(host->self, BALEEN_INVALID, {text.data(), text.size()});
+  EXPECT_EQ(plugin_.failure(BALEEN_INVALID).text(), text);
+}
+
 TEST_F(OpenPlugin, ForgetsAFailureOnceItIsTold) {
   ASSERT_FALSE(create("/nowhere"));
   EXPECT_EQ(plugin_.failure(BALEEN_IO).text(), "monitor `sample`: failed without a reason (its own bug)");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/plan/forms.hpp"
+#include "core/plan/strategies.hpp"
 #include "support/op_cases.hpp"
 #include "support/reference_expression.hpp"
 #include "unit/precision/planned.hpp"
@@ -174,6 +175,34 @@ TEST(PrecisionKeep, KeptParametersMakeIslands) {
       EXPECT_FALSE(forward.value(forward.op(id).inputs[0]).name.starts_with("up."));
     }
 }
+
+#ifdef BALEEN_TEST_TENSOR
+
+/// On a square of ranks blocks travel in 16 bits; the products of blocks that a rank adds up are rounded once.
+TEST(PrecisionBesideAGrid, BlocksTravelInSixteenBitsAndAddUpInFp32) {
+  Job job = affine_job(4, BALEEN_F32);
+  job.strategies.push_back({"tensor", {{"mode", {std::string("2d"), "test"}}}, {}, "train.lua:6"});
+  Mesh line;
+  line.axes = {{"tensor", 4}};
+  job.mesh = *split_mesh(job, line, plugins());
+  const Planned planned = plan_with_precision(std::move(job), options("bf16"));
+  const Graph& graph = planned.after.at("lower");
+  for (const char* kind : {"broadcast", "reduce_to"}) {
+    ASSERT_FALSE(ops_of(graph, kind).empty()) << kind;
+    for (const Op* op : ops_of(graph, kind)) EXPECT_EQ(dtypes(graph, op->outputs), (Dtypes{kHalf})) << op->name;
+  }
+  const auto sums = ops_of(graph, "accumulate");
+  ASSERT_FALSE(sums.empty());
+  for (const Op* op : sums) {
+    EXPECT_EQ(dtypes(graph, op->inputs), (Dtypes{kWide, kWide})) << op->name;
+    const std::vector<OpId>& users = graph.value(op->outputs[0]).users;
+    ASSERT_EQ(users.size(), 1u);
+    EXPECT_TRUE(is_cast(graph, graph.op(users[0]))) << op->name;
+    EXPECT_EQ(dtypes(graph, graph.op(users[0]).outputs), (Dtypes{kHalf})) << op->name;
+  }
+}
+
+#endif
 
 /// Once per step, before the loop over micro-batches.
 TEST(PrecisionMicroBatches, FormsAreMadeOncePerStep) {

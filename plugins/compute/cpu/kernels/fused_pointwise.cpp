@@ -14,14 +14,18 @@ class FusedPointwiseKernel : public Kernel {
  public:
   static constexpr std::int64_t kLanes = FusedLoop<T>::kLanes;
 
-  FusedPointwiseKernel(const Context& context, const PointwiseOperands& operands, std::vector<bool> uniform,
+  using Input = typename FusedLoop<T>::Input;
+
+  FusedPointwiseKernel(const Context& context, const PointwiseOperands& operands, const std::vector<Input>& inputs,
                        std::unique_ptr<FusedLoop<T>> loop)
       : context_(context), operands_(operands), walk_(operands.walk()), loop_(std::move(loop)) {
     aliases = operands.aliases();
     for (const std::vector<Operand>* some : {&operands_.inputs, &operands_.outputs})
       for (const Operand& x : *some) {
         const std::size_t i = streams_.size();
-        streams_.push_back({x.number, i < operands_.inputs.size() && uniform[i], i >= operands_.inputs.size()});
+        const bool output = i >= operands_.inputs.size();
+        streams_.push_back(
+            {x.number, !output && inputs[i].is_uniform, output, static_cast<std::int64_t>(dtype_size(x.tensor.dtype))});
       }
     segments_ = (walk_.inner() + kTask - 1) / kTask;
     rows_each_ = std::max<std::int64_t>(1, kTask / std::max<std::int64_t>(1, walk_.inner()));
@@ -52,6 +56,7 @@ class FusedPointwiseKernel : public Kernel {
   struct Stream {
     std::uint32_t tensor;
     bool is_uniform, is_output;
+    std::int64_t bytes;  // of an element
   };
 
   void fetch(const baleen_launch_t& launch, T* uniforms) const {
@@ -71,23 +76,26 @@ class FusedPointwiseKernel : public Kernel {
   void stretch(const baleen_launch_t& launch, const T* uniforms, char* memory, std::int64_t position,
                std::int64_t count) const {
     void** addresses = reinterpret_cast<void**>(memory);
-    T* rest = reinterpret_cast<T*>(memory + padded(streams_.size() * sizeof(void*)));
+    char* rest = memory + padded(streams_.size() * sizeof(void*));
     const std::int64_t whole = count / kLanes * kLanes, left = count - whole;
-    for (std::size_t i = 0; i < streams_.size(); ++i)
-      addresses[i] = static_cast<T*>(launch.tensors[streams_[i].tensor]) + walk_.offset(i, position);
+    for (std::size_t i = 0; i < streams_.size(); ++i) addresses[i] = address(launch, i, position);
     loop_->run(addresses, uniforms, whole);
     if (left == 0) return;
-    const auto bytes = static_cast<std::size_t>(left) * sizeof(T);
+    const auto bytes = [&](std::size_t i) { return static_cast<std::size_t>(left * streams_[i].bytes); };
     for (std::size_t i = 0; i < streams_.size(); ++i) {
-      T* part = rest + static_cast<std::int64_t>(i) * kLanes;
+      char* part = rest + i * 64;
       if (!streams_[i].is_uniform && !streams_[i].is_output)
-        std::memcpy(part, static_cast<T*>(addresses[i]) + whole, bytes);
+        std::memcpy(part, address(launch, i, position + whole), bytes(i));
       addresses[i] = part;
     }
     loop_->run(addresses, uniforms, kLanes);
     for (std::size_t i = operands_.inputs.size(); i < streams_.size(); ++i)
-      std::memcpy(static_cast<T*>(launch.tensors[streams_[i].tensor]) + walk_.offset(i, position + whole), addresses[i],
-                  bytes);
+      std::memcpy(address(launch, i, position + whole), addresses[i], bytes(i));
+  }
+
+  char* address(const baleen_launch_t& launch, std::size_t stream, std::int64_t position) const {
+    const Stream& s = streams_[stream];
+    return static_cast<char*>(launch.tensors[s.tensor]) + walk_.offset(stream, position) * s.bytes;
   }
 
   const Context& context_;
@@ -109,18 +117,21 @@ std::unique_ptr<Kernel> make_fused_pointwise(const Context& context, const Point
   constexpr std::int64_t kLeast = 8 * FusedLoop<T>::kLanes;
   const Walk walk = operands.walk();
   if (!context.routines.runs_fused_loops || walk.inner() < kLeast) return nullptr;
-  std::vector<bool> uniform;
-  const std::size_t inputs = operands.inputs.size();
+  std::vector<typename FusedLoop<T>::Input> inputs;
+  const std::size_t input_count = operands.inputs.size();
   for (std::size_t i = 0; i < walk.operands(); ++i) {
-    const Operand& x = i < inputs ? operands.inputs[i] : operands.outputs[i - inputs];
-    bool one = i < inputs;
+    const bool input = i < input_count;
+    const Operand& x = input ? operands.inputs[i] : operands.outputs[i - input_count];
+    bool one = input;
     for (std::size_t d = 0; d < walk.rank(); ++d) one = one && walk.stride(i, d) == 0;
-    if (!one && (walk.inner_stride(i) != 1 || x.tensor.dtype != kDtype<T>)) return nullptr;
-    if (i < inputs) uniform.push_back(one);
+    const Storage storage = storage_of(x.tensor.dtype);
+    const bool readable = x.tensor.dtype == kDtype<T> || (input && storage != Storage::kOwn);
+    if (!one && (walk.inner_stride(i) != 1 || !readable)) return nullptr;
+    if (input) inputs.push_back({one, storage});
   }
-  auto loop = FusedLoop<T>::compile(code, results, uniform);
+  auto loop = FusedLoop<T>::compile(code, results, inputs);
   if (!loop) return nullptr;
-  return std::make_unique<FusedPointwiseKernel<T>>(context, operands, std::move(uniform), std::move(loop));
+  return std::make_unique<FusedPointwiseKernel<T>>(context, operands, inputs, std::move(loop));
 }
 
 template std::unique_ptr<Kernel> make_fused_pointwise<float>(const Context&, const PointwiseOperands&,
