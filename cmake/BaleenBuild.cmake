@@ -52,6 +52,19 @@ function(baleen_test_kind variable)
   set(${variable} ${kind} PARENT_SCOPE)
 endfunction()
 
+# baleen_compile_as_test(TARGET): options for sources that compile once and run once, mostly waiting for others: without
+# optimisation and with precompiled headers (cmake/precompiled) they take less than half the time.
+function(baleen_compile_as_test target)
+  target_link_libraries(${target} PRIVATE baleen_options)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  if(BALEEN_PRECOMPILE AND BALEEN_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Without these, ccache gives up on every source that begins with precompiled headers.
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${BALEEN_CCACHE}")
+  endif()
+endfunction()
+
 # baleen_add_test(NAME graph.autodiff SOURCES ... LINK ... [LABELS ...]): a GoogleTest program, its cases in ctest. Each
 # case has the label of its kind besides the given ones, and the target tests_<kind> builds the program.
 function(baleen_add_test)
@@ -63,7 +76,11 @@ function(baleen_add_test)
   target_include_directories(test_${A_NAME} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(test_${A_NAME} PRIVATE
     BALEEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BALEEN_BUILD_DIR="${PROJECT_BINARY_DIR}")
-  target_link_libraries(test_${A_NAME} PRIVATE baleen_options baleen::sdk ${A_LINK} GTest::gtest GTest::gtest_main)
+  target_link_libraries(test_${A_NAME} PRIVATE baleen::sdk ${A_LINK} GTest::gtest GTest::gtest_main)
+  baleen_compile_as_test(test_${A_NAME})
+  if(BALEEN_PRECOMPILE)
+    target_precompile_headers(test_${A_NAME} REUSE_FROM baleen_precompiled)
+  endif()
   foreach(needed ${A_DEPENDS})
     # A member's folder may be taken away; what tests it is skipped then.
     if(TARGET ${needed} OR NOT needed MATCHES "^baleen_strategy_")
@@ -82,6 +99,7 @@ function(baleen_add_test)
   set(environment)
   if(BALEEN_SANITIZE MATCHES "thread")
     set(environment ENVIRONMENT UCX_MEM_EVENTS=n)
+    target_sources(test_${A_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/thread_sanitizer.cpp)
   endif()
   gtest_discover_tests(test_${A_NAME} TEST_PREFIX "${A_NAME}/" DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS ${kind} ${environment})

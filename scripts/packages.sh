@@ -3,10 +3,10 @@
 
 # What users need to build and train.
 baleen_build_packages=(build-essential g++ cmake ninja-build ccache pkg-config libboost-dev libtomlplusplus-dev
-  libspdlog-dev liblua5.4-dev libgtest-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libssl-dev)
-# What the tests need besides: the second compiler and standard library, the Lua linter, small helper programs, and what
-# plugins need that are left out without it.
-baleen_test_packages=(clang libc++-dev libc++abi-dev lua-check python3 libucx-dev iproute2)
+  libspdlog-dev liblua5.4-dev libgtest-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libssl-dev libucx-dev)
+# What the tests need besides: the second compiler and standard library, the Lua linter, and small helper programs, some of
+# which make hosts and bad networks between them.
+baleen_test_packages=(clang libc++-dev libc++abi-dev lua-check python3 iproute2 iptables)
 
 # Prints those of the given packages that are not installed, one a line.
 baleen_missing_packages() {

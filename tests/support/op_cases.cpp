@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
+#include "core/graph/autodiff.hpp"
 #include "core/ops/ops.hpp"
 #include "support/reference_expression.hpp"
 
@@ -101,6 +103,24 @@ double difference(const Tensor& a, const Tensor& b) {
     worst = std::isnan(error) ? INFINITY : std::max(worst, error);
   }
   return worst;
+}
+
+std::vector<ValueId> floating_sources(const BuiltCase& built) {
+  std::vector<ValueId> found;
+  for (ValueId id = 0; id < built.graph.value_count(); ++id) {
+    const Value& value = built.graph.value(id);
+    if (value.role == Role::parameter && value.dtype != BALEEN_I32) found.push_back(id);
+  }
+  return found;
+}
+
+std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, const std::vector<ValueId>& targets) {
+  const auto one = graph.constant(1, graph.value(loss).dtype);
+  if (!one) throw std::runtime_error(one.error().text());
+  auto gradients = differentiate(graph, loss, *one, targets);
+  if (!gradients) throw std::runtime_error(gradients.error().text());
+  if (const Status sound = verify(graph); !sound) throw std::runtime_error(sound.error().text());
+  return *std::move(gradients);
 }
 
 }  // namespace baleen::test

@@ -84,6 +84,11 @@ struct BuiltCase {
   BuiltCase& operator=(const BuiltCase&) = delete;
 };
 
+/// The floating sources of the case.
+std::vector<ValueId> floating_sources(const BuiltCase& built);
+/// Adds the gradients of `loss` to the graph: one per target, kNone where nothing depends on it.
+std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, const std::vector<ValueId>& targets);
+
 /// The largest |a - b| / (1 + |b|), 0 where both are the same infinity; infinite where shapes or NaNs differ.
 double difference(const Tensor& a, const Tensor& b);
 

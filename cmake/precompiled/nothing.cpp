@@ -1,0 +1,1 @@
+/// \file What the targets that hold precompiled headers are made of.
