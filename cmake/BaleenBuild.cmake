@@ -37,12 +37,42 @@ function(baleen_add_folders)
   endforeach()
 endfunction()
 
+# baleen_precompile(TARGET FROM): uses the headers that the target FROM has precompiled (cmake/precompiled).
+function(baleen_precompile target from)
+  if(NOT BALEEN_PRECOMPILE)
+    return()
+  endif()
+  if(NOT target STREQUAL from)
+    target_precompile_headers(${target} REUSE_FROM ${from})
+  endif()
+  if(BALEEN_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Without these, ccache gives up on every source that begins with precompiled headers.
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${BALEEN_CCACHE}")
+  endif()
+endfunction()
+
+# baleen_compile_as_core(TARGET): options for sources that plan, start and wait: what -O3 adds would only be compiled.
+function(baleen_compile_as_core target)
+  target_link_libraries(${target} PRIVATE baleen_options)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+  baleen_precompile(${target} baleen_precompiled_core)
+  # GCC keeps quiet about its own library's headers, but not where they are precompiled: it sees writes beyond the ends of
+  # strings there that are none.
+  if(BALEEN_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
+  endif()
+endfunction()
+
 # baleen_add_core(NAME log SOURCES ... [LINK ...]): the library `baleen_<name>` of core/<name>.
 function(baleen_add_core)
   cmake_parse_arguments(A "" "NAME" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(baleen_${A_NAME} STATIC ${A_SOURCES})
   target_include_directories(baleen_${A_NAME} PUBLIC ${PROJECT_SOURCE_DIR})
-  target_link_libraries(baleen_${A_NAME} PUBLIC baleen::sdk ${A_LINK} PRIVATE baleen_options ${A_PRIVATE_LINK})
+  target_link_libraries(baleen_${A_NAME} PUBLIC baleen::sdk ${A_LINK} PRIVATE ${A_PRIVATE_LINK})
+  baleen_compile_as_core(baleen_${A_NAME})
 endfunction()
 
 # baleen_test_kind(VARIABLE): the kind of the tests in this folder, which is its first part below tests/ ("unit").
@@ -53,16 +83,11 @@ function(baleen_test_kind variable)
 endfunction()
 
 # baleen_compile_as_test(TARGET): options for sources that compile once and run once, mostly waiting for others: without
-# optimisation and with precompiled headers (cmake/precompiled) they take less than half the time.
+# optimisation and with precompiled headers they take less than half the time.
 function(baleen_compile_as_test target)
   target_link_libraries(${target} PRIVATE baleen_options)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
-  if(BALEEN_PRECOMPILE AND BALEEN_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Without these, ccache gives up on every source that begins with precompiled headers.
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${BALEEN_CCACHE}")
-  endif()
+  baleen_precompile(${target} baleen_precompiled_tests)
 endfunction()
 
 # baleen_add_test(NAME graph.autodiff SOURCES ... LINK ... [LABELS ...]): a GoogleTest program, its cases in ctest. Each
@@ -78,9 +103,6 @@ function(baleen_add_test)
     BALEEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BALEEN_BUILD_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(test_${A_NAME} PRIVATE baleen::sdk ${A_LINK} GTest::gtest GTest::gtest_main)
   baleen_compile_as_test(test_${A_NAME})
-  if(BALEEN_PRECOMPILE)
-    target_precompile_headers(test_${A_NAME} REUSE_FROM baleen_precompiled)
-  endif()
   foreach(needed ${A_DEPENDS})
     # A member's folder may be taken away; what tests it is skipped then.
     if(TARGET ${needed} OR NOT needed MATCHES "^baleen_strategy_")

@@ -22,7 +22,7 @@ std::string join(const std::vector<T>& items, F&& text) {
 
 std::string value_text(ValueId id) { return "%" + std::to_string(id); }
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string result = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -39,10 +39,10 @@ std::string attribute_text(const Attribute& attribute) {
     const std::string list = join(*floats, number);
     return floats->size() == 1 ? list : "[" + list + "]";
   }
-  if (const auto* text = std::get_if<std::string>(&attribute)) return quoted(*text);
+  if (const auto* text = std::get_if<std::string>(&attribute)) return in_quotes(*text);
   const auto& expression = std::get<Expression>(attribute);
   if (expression.code.empty()) return "\"\"";
-  return quoted(to_string(expression, {static_cast<std::int64_t>(expression.code.size()) - 1})[0]);
+  return in_quotes(to_string(expression, {static_cast<std::int64_t>(expression.code.size()) - 1})[0]);
 }
 
 std::string dtypes_text(const std::vector<std::int64_t>& dtypes) {
@@ -52,7 +52,7 @@ std::string dtypes_text(const std::vector<std::int64_t>& dtypes) {
 /// A `pointwise`'s expression says its results too.
 std::string pointwise_text(const Op& op) {
   const auto texts = to_string(op.attributes.expression("expression"), op.attributes.integers("results"));
-  std::string text = " " + quoted(join(texts, [](const std::string& t) { return t; }));
+  std::string text = " " + in_quotes(join(texts, [](const std::string& t) { return t; }));
   if (op.attributes.has("shape")) text += " shape=" + to_string(op.attributes.integers("shape"));
   if (op.attributes.has("dtype")) text += " dtype=" + dtypes_text(op.attributes.integers("dtype"));
   return text;
@@ -121,15 +121,15 @@ std::string print_dot(const Graph& graph) {
     const Op& op = graph.op(id);
     const std::string node = "op" + std::to_string(id);
     const std::string label = op.kind->name + (op.name.empty() ? "" : "\n" + op.name);
-    text += "  " + node + " [label=" + quoted(label) + ", fillcolor=" + colour(op) + "];\n";
+    text += "  " + node + " [label=" + in_quotes(label) + ", fillcolor=" + colour(op) + "];\n";
     for (ValueId input : op.inputs) {
       const Value& value = graph.value(input);
       text += "  op" + std::to_string(value.producer) + " -> " + node +
-              " [label=" + quoted(value_text(input) + " " + type_text(value)) + "];\n";
+              " [label=" + in_quotes(value_text(input) + " " + type_text(value)) + "];\n";
     }
   }
   for (const GraphOutput& output : graph.outputs()) {
-    const std::string node = quoted("output " + output.name);
+    const std::string node = in_quotes("output " + output.name);
     text += "  " + node + " [shape=ellipse, fillcolor=white];\n  op" +
             std::to_string(graph.value(output.value).producer) + " -> " + node + ";\n";
   }

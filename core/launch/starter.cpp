@@ -21,7 +21,7 @@ constexpr int kNoFolder = 121, kNoProgram = 122;
 constexpr int kOfSsh = 255;
 
 /// As one word of a POSIX shell.
-std::string quoted(const std::string& word) {
+std::string in_quotes(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
@@ -45,11 +45,12 @@ Result<std::array<FileHandle, 2>> make_pipe() {
 }  // namespace
 
 std::string shell_line(const RemoteStart& start) {
-  std::string line = "cd " + quoted(start.folder) + " 2>/dev/null || exit " + std::to_string(kNoFolder) + "; test -x " +
-                     quoted(start.command.front()) + " || exit " + std::to_string(kNoProgram) + "; exec";
-  for (const std::string& word : start.command) line += ' ' + quoted(word);
+  std::string line = "cd " + in_quotes(start.folder) + " 2>/dev/null || exit " + std::to_string(kNoFolder) +
+                     "; test -x " + in_quotes(start.command.front()) + " || exit " +
+                     std::to_string(kNoProgram) + "; exec";
+  for (const std::string& word : start.command) line += ' ' + in_quotes(word);
   // The user's shell over there may be no POSIX shell.
-  return "exec sh -c " + quoted(line);
+  return "exec sh -c " + in_quotes(line);
 }
 
 Starter::Starter(const RemoteStart& what, const LaunchHost& host)

@@ -31,7 +31,7 @@ struct Fp16 : Element<std::uint16_t, float> {
 template <class T, baleen_reduction_t kReduction>
 inline T combine(T a, T b) {
   if constexpr (kReduction == BALEEN_MAXIMUM) {
-    return (a > b) | (a != a) ? a : b;
+    return ((a > b) | (a != a)) ? a : b;
   } else if constexpr (std::is_integral_v<T>) {
     using Unsigned = std::make_unsigned_t<T>;  // wraps
     return static_cast<T>(static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
@@ -46,18 +46,19 @@ struct Kernel {
   using Computed = typename E::Computed;
   static constexpr std::size_t kTile = 4096 / sizeof(Computed);  // a few of them stay in the L1 cache
 
-  static const Stored* at(const std::byte* base, std::size_t first) {
-    return reinterpret_cast<const Stored*>(base) + first;
+  using Source __attribute__((aligned(1))) = Stored;  // wherever it lies
+  static const Source* at(const std::byte* base, std::size_t first) {
+    return reinterpret_cast<const Source*>(base) + first;
   }
 
   // out = the tree over sources [low, high), elements [first, first + count).
   static void tree(const std::byte* const* sources, std::size_t low, std::size_t high, std::size_t first,
                    std::size_t count, Computed* out) {
     if (high - low == 1) {
-      const Stored* a = at(sources[low], first);
+      const Source* a = at(sources[low], first);
       for (std::size_t i = 0; i < count; ++i) out[i] = E::load(a[i]);
     } else if (high - low == 2) {
-      const Stored *a = at(sources[low], first), *b = at(sources[low + 1], first);
+      const Source *a = at(sources[low], first), *b = at(sources[low + 1], first);
 #pragma omp simd
       for (std::size_t i = 0; i < count; ++i) out[i] = combine<Computed, kReduction>(E::load(a[i]), E::load(b[i]));
     } else {
@@ -72,7 +73,7 @@ struct Kernel {
 
   // Two sources and one or two destinations, without a tile between. Sources may be destinations, so the loop is
   // promised to be free of dependences.
-  static void two(const Stored* a, const Stored* b, Stored* x, Stored* y, std::size_t count) {
+  static void two(const Source* a, const Source* b, Stored* x, Stored* y, std::size_t count) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i) {
       const Stored sum = E::store(combine<Computed, kReduction>(E::load(a[i]), E::load(b[i])));
@@ -80,7 +81,7 @@ struct Kernel {
       y[i] = sum;
     }
   }
-  static void two(const Stored* a, const Stored* b, Stored* x, std::size_t count) {
+  static void two(const Source* a, const Source* b, Stored* x, std::size_t count) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i)
       x[i] = E::store(combine<Computed, kReduction>(E::load(a[i]), E::load(b[i])));

@@ -6,22 +6,16 @@
 
 namespace baleen::ucx {
 
-// In blocks, which are moved to where elements are aligned.
+// Where the bytes lie is UCX's to say, at no bound of elements.
 void Program::add_whole(const Node& node, std::uint64_t offset, const std::byte* data, std::uint64_t bytes) const {
-  constexpr std::uint64_t kBlock = 8 << 10;
-  alignas(64) std::byte block[kBlock];
   for (std::uint32_t i = node.begin; i < node.end; ++i) {
     const Addition& run = additions_[i];
-    const std::uint64_t end = std::min(offset + bytes, run.begin + run.bytes);
-    for (std::uint64_t at = std::max(offset, run.begin); at < end;) {
-      const std::uint64_t size = std::min(kBlock, end - at);
-      std::memcpy(block, data + (at - offset), size);
-      const std::byte* own = run.own + (at - run.begin);
-      const std::byte* const sources[] = {node.own_first ? own : block, node.own_first ? block : own};
-      std::byte* const to = run.to + (at - run.begin);
-      reduction_(sources, 2, &to, 1, size / width_);
-      at += size;
-    }
+    const std::uint64_t from = std::max(offset, run.begin), end = std::min(offset + bytes, run.begin + run.bytes);
+    if (from >= end) continue;
+    const std::byte *come = data + (from - offset), *own = run.own + (from - run.begin);
+    const std::byte* const sources[] = {node.own_first ? own : come, node.own_first ? come : own};
+    std::byte* const to = run.to + (from - run.begin);
+    reduction_(sources, 2, &to, 1, (end - from) / width_);
   }
 }
 

@@ -8,7 +8,7 @@
 namespace baleen {
 
 /// Reduces `count` elements of `source_count` arrays into each of the destinations. A destination may be a source, but
-/// not overlap one otherwise. Elements are aligned to their size.
+/// not overlap one otherwise. Sources may lie anywhere; destinations' elements are aligned to their size.
 using Reduction = void (*)(const std::byte* const* sources, std::size_t source_count, std::byte* const* destinations,
                            std::size_t destination_count, std::size_t count);
 
