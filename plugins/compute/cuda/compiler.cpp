@@ -1,12 +1,18 @@
 /// \file NVRTC and the cache of what it made.
 #include "compiler.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <thread>
+#include <utility>
 
 namespace baleen::cuda {
 
@@ -118,6 +124,30 @@ void CodeCache::keep(const std::string& key, const std::string& code) const {
     std::filesystem::remove(part, ignored);
 }
 
+// Where files cannot be locked, everyone compiles.
+CodeCache::Turn::Turn(const CodeCache& cache, const std::string& key, std::chrono::milliseconds patience)
+    : path_(cache.file(key).string() + ".turn") {
+  std::error_code ignored;
+  std::filesystem::create_directories(cache.folder_, ignored);
+  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0) return;
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EINTR && (errno != EWOULDBLOCK || std::chrono::steady_clock::now() > end)) {
+      ::close(std::exchange(file_, -1));
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+// Who waits for the file that is removed here finds the code when it is its turn, as does who makes a new one.
+CodeCache::Turn::~Turn() {
+  if (file_ < 0) return;
+  ::unlink(path_.c_str());
+  ::close(file_);
+}
+
 std::filesystem::path default_cache_folder() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
     return std::filesystem::path(cache) / "baleen/cuda";
@@ -133,6 +163,11 @@ Result<CUmodule> Compiler::module(const std::string& source) {
   if (const auto known = modules_.find(source); known != modules_.end()) return known->second;
   const std::string key = "nvrtc " + nvrtc_.version + " sm_" + std::to_string(capability_) + "\n" + source;
   std::string code = cache_.find(key);
+  std::optional<CodeCache::Turn> turn;  // ranks of a host come to the same kernels at the same time
+  if (code.empty()) {
+    turn.emplace(cache_, key);
+    code = cache_.find(key);
+  }
   CUmodule module = nullptr;
   if (code.empty() || driver_.cuModuleLoadData(&module, code.data()) != CUDA_SUCCESS) {
     BALEEN_TRY_ASSIGN(code, compile_source(nvrtc_, source, capability_));

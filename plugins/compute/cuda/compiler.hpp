@@ -2,6 +2,7 @@
 #pragma once
 #include <nvrtc.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -35,6 +36,21 @@ Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source
 /// beside and renamed, so ranks may share the folder. A folder that cannot be written is no failure.
 class CodeCache {
  public:
+  /// While one lives, other processes that want to compile the same key wait, but not for longer than their patience:
+  /// this one may be stopped. It ends with its process.
+  class Turn {
+   public:
+    Turn(const CodeCache& cache, const std::string& key,
+         std::chrono::milliseconds patience = std::chrono::seconds(20));
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    std::filesystem::path path_;
+    int file_ = -1;
+  };
+
   explicit CodeCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
   /// Empty where there is none.
   std::string find(const std::string& key) const;

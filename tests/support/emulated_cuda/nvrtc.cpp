@@ -46,10 +46,8 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
   if (!mkdtemp(folder)) return NVRTC_ERROR_INTERNAL_ERROR;
   const std::string base = folder;
   std::ofstream(base + "/kernel.cpp") << program->source;
-  const std::string command = std::string(EMULATED_COMPILER) +
-                              " -std=c++17 -O1 -fPIC -shared -ffp-contract=off -w -fvisibility=hidden -include " +
-                              EMULATED_HEADER + " -o " + base + "/kernel.so " + base + "/kernel.cpp " +
-                              EMULATED_DRIVER + " 2>" + base + "/log";
+  const std::string command = std::string(EMULATED_COMPILER) + " -shared -include " + EMULATED_HEADER + " -o " + base +
+                              "/kernel.so " + base + "/kernel.cpp " + EMULATED_DRIVER + " 2>" + base + "/log";
   const int status = std::system(command.c_str());
   program->log = contents(base + "/log");
   const std::string library = contents(base + "/kernel.so");

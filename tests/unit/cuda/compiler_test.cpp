@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+
 #include "support/temporary_folder.hpp"
 
 namespace baleen::cuda {
@@ -44,6 +50,33 @@ TEST(CodeCache, DoesWithoutAFolderThatCannotBeWritten) {
   const CodeCache cache("/proc/no/such/folder");
   cache.keep("a source", "code");
   EXPECT_EQ(cache.find("a source"), "");
+}
+/// Each turn opens the file itself, so threads stand for processes here.
+TEST(CodeCache, LetsOneCompileWhatOthersWaitFor) {
+  const test::TemporaryFolder folder;
+  const CodeCache cache(folder / "deep/er");
+  std::optional<CodeCache::Turn> first(std::in_place, cache, "a source");
+  std::string found;
+  std::thread second([&] {
+    const CodeCache::Turn turn(cache, "a source");
+    found = cache.find("a source");
+  });
+  const CodeCache::Turn other(cache, "another source", std::chrono::hours(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  cache.keep("a source", "code");
+  first.reset();
+  second.join();
+  EXPECT_EQ(found, "code");
+}
+TEST(CodeCache, IsNotWaitedForForEver) {
+  const test::TemporaryFolder folder;
+  const CodeCache cache(folder.path());
+  {
+    const CodeCache::Turn stopped(cache, "a source");
+    const CodeCache::Turn impatient(cache, "a source", std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "what was locked is left";
+  const CodeCache::Turn nowhere(CodeCache("/proc/no/such/folder"), "a source", std::chrono::hours(1));
 }
 TEST(CodeCache, LiesInTheUsersCacheFolder) {
   setenv("XDG_CACHE_HOME", "/somewhere", 1);
