@@ -73,12 +73,10 @@ def perftest(way, test, size, iterations):
             if client.returncode == 0 and lines:
                 return [float(word) for word in lines[-1].split(",")]
             time.sleep(0.05)
-        server.kill()
-        words = client.stdout + client.stderr + server.communicate()[0]
-        sys.exit(f"error: {' '.join(command)}: {words.strip()[-500:]}")
     finally:
         server.kill()
-        server.communicate()
+        said = server.communicate()[0]
+    sys.exit(f"error: {' '.join(command)}: {(client.stdout + client.stderr + said).strip()[-500:]}")
 
 
 def perftest_side(options, way, size):
