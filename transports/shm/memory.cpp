@@ -8,30 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <limits>
+
+#include "baleen/available_memory.hpp"
 
 namespace baleen::shm {
 namespace {
-
-std::uint64_t number_in(const std::string& path) {
-  std::uint64_t number = std::numeric_limits<std::uint64_t>::max();
-  std::ifstream file(path);
-  if (!(file >> number)) return std::numeric_limits<std::uint64_t>::max();  // absent, or "max"
-  return number;
-}
-
-// What may still be taken: of the machine, and of the control group where one limits it.
-std::uint64_t available_bytes() {
-  std::uint64_t available = std::numeric_limits<std::uint64_t>::max();
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("MemAvailable:")) available = std::strtoull(line.c_str() + 13, nullptr, 10) * 1024;
-  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit != std::numeric_limits<std::uint64_t>::max() && used != std::numeric_limits<std::uint64_t>::max())
-    available = std::min(available, limit > used ? limit - used : 0);
-  return available;
-}
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
@@ -56,7 +37,7 @@ Result<SharedMemory> SharedMemory::create(std::uint64_t bytes, const std::string
   constexpr std::uint64_t kPage = 4096, kMost = std::uint64_t{1} << 62;
   if (bytes > kMost) return refused(what, bytes, "no machine has that much");
   bytes = (std::max<std::uint64_t>(bytes, 1) + kPage - 1) / kPage * kPage;
-  if (const std::uint64_t available = available_bytes(); bytes > available)
+  if (const std::uint64_t available = available_memory(); bytes > available)
     return refused(what, bytes, "only " + mebibytes(available) + " are available");
   Descriptor file(memfd_create("baleen", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.get() < 0) return refused(what, bytes, std::string("memfd_create: ") + std::strerror(errno));

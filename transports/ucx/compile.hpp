@@ -14,6 +14,7 @@ struct Compilation {
   std::uint64_t segment;  ///< bytes that are reduced, or passed on, at a time
   Scratch& scratch;
   bool adds = true;  ///< messages may be added while they arrive
+  const DirectAccess* access = nullptr;  ///< what needs not be sent
 
   std::size_t me() const { return mine.place; }
   std::size_t members() const { return mine.members; }

@@ -13,7 +13,7 @@ Range within(Range inner, Range outer) { return {inner.begin - outer.begin, inne
 Id add_ordered(ProgramBuilder& build, bool lower, const Stream& mine, const Stream& theirs, const Stream& to,
                const std::vector<Id>& needs) {
   const std::vector<const Stream*> sources = {lower ? &mine : &theirs, lower ? &theirs : &mine};
-  return build.reduce(sources, to, to.all(), needs);
+  return build.reduce(sources, {&to}, to.all(), needs);
 }
 
 // One piece of halving and doubling.
@@ -133,7 +133,7 @@ Program compile_ring_reduce(const Compilation& c) {
       const Id arrived = build.receive(last, landing, landing.all());
       build.send(next, sum, sum.all(), {ready});
       sum = t + 2 == n ? output.part(output_range(c.me(), k)) : own.moved(own.all(), build.scratch(own.bytes()));
-      ready = build.reduce({&landing, &own}, sum, sum.all(), {arrived});
+      ready = build.reduce({&landing, &own}, {&sum}, sum.all(), {arrived});
     }
     if (n == 1) build.copy(output, output_range(0, k), inputs[0], part_of(inputs[0].all(), k, c.step()));
     for (std::size_t t = 0; !scatters && t + 1 < n; ++t) {

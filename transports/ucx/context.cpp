@@ -112,20 +112,36 @@ Result<std::string> Context::address() const {
   return text;
 }
 
-Result<ucp_mem_h> Context::map(void* base, std::size_t bytes) {
+Result<Context::Memory> Context::allocate(std::uint64_t bytes) {
   ucp_mem_map_params_t params{};
-  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
-  params.address = base;
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
   params.length = bytes;
-  params.flags = UCP_MEM_MAP_NONBLOCK;
-  ucp_mem_h handle = nullptr;
-  const ucs_status_t status = ucp_mem_map(context_, &params, &handle);
+  params.flags = UCP_MEM_MAP_ALLOCATE;
+  Memory memory;
+  ucs_status_t status = ucp_mem_map(context_, &params, &memory.handle);
   if (status != UCS_OK)
     return Error{BALEEN_NO_MEMORY,
-                 "ucx: registering " + std::to_string(bytes) + " bytes of an arena: " + status_text(status) +
+                 "ucx: " + std::to_string(bytes) + " bytes for an arena: " + status_text(status) +
                      "; is the limit of locked memory (ulimit -l) high enough?",
                  {}};
-  return handle;
+  ucp_mem_attr_t found{};
+  found.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
+  status = ucp_mem_query(memory.handle, &found);
+  if (status != UCS_OK) {
+    free(memory);
+    return internal("ucx: where an arena lies: " + status_text(status));
+  }
+  memory.base = static_cast<std::byte*>(found.address);
+  return memory;
+}
+
+std::string Context::key_of(const Memory& memory) const {
+  void* key = nullptr;
+  std::size_t bytes = 0;
+  if (ucp_rkey_pack(context_, memory.handle, &key, &bytes) != UCS_OK) return {};
+  std::string text(static_cast<const char*>(key), bytes);
+  ucp_rkey_buffer_release(key);
+  return text;
 }
 
 }  // namespace baleen::ucx

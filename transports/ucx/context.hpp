@@ -33,9 +33,17 @@ class Context {
   int file() const { return file_; }
   /// Makes `file` readable. [any thread]
   void wake() { ucp_worker_signal(worker_); }
-  /// Makes memory known to the devices at once. [any thread]
-  Result<ucp_mem_h> map(void* base, std::size_t bytes);
-  void unmap(ucp_mem_h handle) { ucp_mem_unmap(context_, handle); }
+
+  /// Memory that the devices know, zeroed; shared with this host's processes where a transport that may be used can.
+  struct Memory {
+    std::byte* base = nullptr;
+    ucp_mem_h handle = nullptr;
+  };
+  /// [any thread]
+  Result<Memory> allocate(std::uint64_t bytes);
+  void free(const Memory& memory) { ucp_mem_unmap(context_, memory.handle); }
+  /// What peers reach it by; empty where they cannot.
+  std::string key_of(const Memory& memory) const;
 
  private:
   Context() = default;

@@ -25,8 +25,8 @@ struct Slot {
   Program program;
   Run run;
 
-  /// Of messages from a member, by place.
-  Tag tag(std::uint64_t source, std::uint64_t message) const;
+  /// Of messages from a member, by place; `taken`: of its answers to messages.
+  Tag tag(std::uint64_t source, std::uint64_t message, bool taken) const;
 };
 
 struct Group {
@@ -38,8 +38,8 @@ struct Group {
   std::vector<std::unique_ptr<Slot>> slots;
 };
 
-inline Tag Slot::tag(std::uint64_t source, std::uint64_t message) const {
-  return {pair, group->number, number, source, message};
+inline Tag Slot::tag(std::uint64_t source, std::uint64_t message, bool taken) const {
+  return {pair, group->number, number, source, taken, message};
 }
 
 }  // namespace baleen::ucx

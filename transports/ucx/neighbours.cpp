@@ -37,6 +37,7 @@ std::string read_word(std::int32_t rank, pid_t process, std::uintptr_t address, 
 std::unique_ptr<Neighbours> Neighbours::meet(const Rendezvous& rendezvous, bool probe) {
   auto made = std::make_unique<Neighbours>();
   if (getrandom(&made->word_, sizeof made->word_, 0) != sizeof made->word_) made->word_ = 0;
+  made->near_.resize(static_cast<std::size_t>(rendezvous.ranks()));
   const std::string host = host_identity();
   std::ostringstream mine;
   mine << host << ' ' << getpid() << ' ' << reinterpret_cast<std::uintptr_t>(&made->word_) << ' ' << made->word_;
@@ -51,6 +52,7 @@ std::unique_ptr<Neighbours> Neighbours::meet(const Rendezvous& rendezvous, bool 
     theirs >> their_host >> process >> address >> word;
     if (their_host != host) continue;
     ++made->here_;
+    made->near_[static_cast<std::size_t>(rank)] = true;
     if (probe && made->refusal_.empty()) made->refusal_ = read_word(rank, process, address, word);
   }
   return made;

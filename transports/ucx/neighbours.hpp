@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "baleen/transport.hpp"
 
@@ -18,12 +19,15 @@ class Neighbours {
 
   /// Ranks on this host, this one among them.
   std::size_t here() const { return here_; }
+  /// The others of them, by rank.
+  const std::vector<bool>& near() const { return near_; }
   /// Why a neighbour's memory cannot be read; empty where it can, or was not tried.
   const std::string& refusal() const { return refusal_; }
 
  private:
   std::uint64_t word_ = 0;
   std::size_t here_ = 1;
+  std::vector<bool> near_;
   std::string refusal_;
 };
 

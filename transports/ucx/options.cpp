@@ -34,6 +34,7 @@ Result<Options> Options::from(const Settings& settings) {
   options.devices = with_commas(settings.list("devices"));
   options.segment = static_cast<std::uint64_t>(settings.integer("segment"));
   options.integrity = settings.boolean("integrity");
+  options.direct = settings.boolean("direct");
   BALEEN_TRY_ASSIGN(options.algorithms, Overrides::parse(settings.list("algorithm")));
   return options;
 }
@@ -41,6 +42,7 @@ Result<Options> Options::from(const Settings& settings) {
 std::string Options::fingerprint(bool checked) const {
   const char* fragment = std::getenv("UCX_TCP_RX_SEG_SIZE");  // a longer one than the receiver's would overrun it
   return "1 " + std::to_string(segment) + " " + algorithms.text() + (integrity ? " integrity" : "") +
+         (direct ? " direct" : "") +
          (checked ? " checked" : "") + (fragment ? std::string(" UCX_TCP_RX_SEG_SIZE=") + fragment : "");
 }
 

@@ -18,6 +18,7 @@ struct Options {
   std::uint64_t segment = 512 << 10;
   Overrides algorithms;
   bool integrity = false;
+  bool direct = true;  ///< ranks of a host read each other's arenas
 
   static Result<Options> from(const Settings& settings);
   /// The same text where ranks can talk to each other: all but the names of devices.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "direct_access.hpp"
+
 namespace baleen::ucx {
 
 std::uint64_t Program::message_bytes() const {
@@ -24,8 +26,8 @@ void Program::work(const Node& node) const {
 }
 
 ProgramBuilder::ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch,
-                               std::uint64_t limit, bool adds)
-    : adds_(adds), width_(width), scratch_(scratch), limit_(limit), sent_(members), received_(members) {
+                               std::uint64_t limit, bool adds, const DirectAccess* access)
+    : adds_(adds), access_(access), width_(width), scratch_(scratch), limit_(limit), sent_(members), received_(members) {
   program_.reduction_ = reduction;
   program_.width_ = width;
   scratch_.rewind(0);
@@ -79,6 +81,10 @@ ProgramBuilder::Id ProgramBuilder::send(std::size_t to, const Stream& stream, Ra
                                         const std::vector<Id>& needs) {
   std::vector<Id> sends;
   for (const Range& message : stream.messages(range, limit_)) {
+    if (access_ && access_->is_read(to, sent_[to])) {
+      sends.push_back(show(to, needs));
+      continue;
+    }
     const std::vector<Span> spans = stream.slice(message);
     Node node;
     node.kind = Node::Kind::kSend;
@@ -100,6 +106,14 @@ ProgramBuilder::Id ProgramBuilder::receive(std::size_t from, const Stream& strea
                                            const std::vector<Id>& needs) {
   std::vector<Id> received;
   for (const Range& message : stream.messages(range, limit_)) {
+    if (const std::byte* const data = next_lies_at(from)) {
+      const std::uint32_t number = received_[from];
+      std::vector<Id> all = needs;
+      all.push_back(receive_token(from));
+      received.push_back(unpack(stream, message, data, all));
+      say_taken(from, number, received.back());
+      continue;
+    }
     const std::vector<Span> spans = stream.slice(message);
     Node node;
     node.kind = Node::Kind::kReceive;
@@ -120,14 +134,18 @@ ProgramBuilder::Id ProgramBuilder::receive(std::size_t from, const Stream& strea
 
 ProgramBuilder::Id ProgramBuilder::receive_added(std::size_t from, const Stream& own, bool own_first, const Stream& to,
                                                  const std::vector<Id>& needs) {
-  if (!adds_) {
-    const Stream landing = own.moved(own.all(), scratch(own.bytes()));
-    std::vector<Id> all = needs;
-    all.push_back(receive(from, landing, landing.all()));
-    return reduce({own_first ? &own : &landing, own_first ? &landing : &own}, to, to.all(), all);
-  }
   std::vector<Id> added;
   for (const Range& message : own.messages(own.all(), limit_)) {
+    if (!adds_ || next_lies_at(from)) {
+      const Stream mine = own.part(message);
+      Stream landing = mine.moved(mine.all(), scratch(mine.bytes()));
+      std::vector<Id> all = needs;
+      all.push_back(borrow(from, landing));
+      const Stream sum = to.part(message);
+      added.push_back(reduce({own_first ? &mine : &landing, own_first ? &landing : &mine}, {&sum}, sum.all(), all));
+      give_back(added.back());
+      continue;
+    }
     Node node;
     node.kind = Node::Kind::kReceive;
     node.own_first = own_first;
@@ -143,6 +161,76 @@ ProgramBuilder::Id ProgramBuilder::receive_added(std::size_t from, const Stream&
     added.push_back(add(node, needs));
   }
   return join(added);
+}
+
+// The sender's memory is free again when its reader has said so.
+ProgramBuilder::Id ProgramBuilder::show(std::size_t to, const std::vector<Id>& needs) {
+  Node answer;
+  answer.kind = Node::Kind::kReceive;
+  answer.taken = true;
+  answer.place = static_cast<std::uint32_t>(to);
+  answer.message = sent_[to];
+  send_token(to, needs);
+  return add(answer, {});
+}
+
+void ProgramBuilder::say_taken(std::size_t from, std::uint32_t message, Id done) {
+  Node answer;
+  answer.kind = Node::Kind::kSend;
+  answer.taken = true;
+  answer.place = static_cast<std::uint32_t>(from);
+  answer.message = message;
+  add(answer, {done});
+}
+
+const std::byte* ProgramBuilder::next_lies_at(std::size_t from) const {
+  return access_ ? access_->lies_at(from, received_[from]) : nullptr;
+}
+
+ProgramBuilder::Id ProgramBuilder::borrow(std::size_t from, Stream& landing) {
+  Stream found;
+  std::vector<Id> arrived;
+  for (const Range& message : landing.messages(landing.all(), limit_)) {
+    if (const std::byte* const data = next_lies_at(from)) {
+      borrowed_.push_back({from, received_[from]});
+      arrived.push_back(receive_token(from));
+      found.append(landing.moved(message, const_cast<std::byte*>(data)));  // of a stream that is only read
+    } else {
+      arrived.push_back(receive(from, landing, message));
+      found.append(landing.part(message));
+    }
+  }
+  landing = found;
+  return join(arrived);
+}
+
+void ProgramBuilder::give_back(Id done) {
+  for (const Borrowed& one : borrowed_) say_taken(one.from, one.message, done);
+  borrowed_.clear();
+}
+
+std::optional<Stream> ProgramBuilder::lands_at(std::size_t to, const Stream& stream) const {
+  Stream found;
+  std::uint32_t number = sent_[to];
+  for (const Range& message : stream.messages(stream.all(), limit_)) {
+    std::byte* const data = access_ ? access_->lands_at(to, number++) : nullptr;
+    if (!data) return std::nullopt;
+    found.append(stream.moved(message, data));
+  }
+  return found;
+}
+
+void ProgramBuilder::say_written(std::size_t to, const Stream& stream, Id done) {
+  for (std::size_t left = stream.messages(stream.all(), limit_).size(); left > 0; --left) send_token(to, {done});
+}
+
+ProgramBuilder::Id ProgramBuilder::receive_written(std::size_t from, const Stream& stream, Range range) {
+  const std::vector<Range> messages = stream.messages(range, limit_);
+  for (std::uint32_t i = 0; i < messages.size(); ++i)
+    if (!access_ || !access_->is_written(from, received_[from] + i)) return receive(from, stream, range);
+  std::vector<Id> written;
+  for (std::size_t left = messages.size(); left > 0; --left) written.push_back(receive_token(from));
+  return join(written);
 }
 
 ProgramBuilder::Id ProgramBuilder::send_token(std::size_t to, const std::vector<Id>& needs) {
@@ -176,20 +264,22 @@ ProgramBuilder::Id ProgramBuilder::copy(const Stream& to, Range to_range, const 
   return node.begin == node.end ? Program::kNone : add(node, needs);
 }
 
-ProgramBuilder::Id ProgramBuilder::reduce(const std::vector<const Stream*>& sources, const Stream& destination,
-                                          Range range, const std::vector<Id>& needs) {
+ProgramBuilder::Id ProgramBuilder::reduce(const std::vector<const Stream*>& sources,
+                                          const std::vector<const Stream*>& destinations, Range range,
+                                          const std::vector<Id>& needs) {
   if (range.size() == 0) return Program::kNone;
   Node node;
   node.kind = Node::Kind::kReduce;
   node.begin = static_cast<std::uint32_t>(program_.reduces_.size());
   std::vector<const Stream*> all = sources;
-  all.push_back(&destination);
+  all.insert(all.end(), destinations.begin(), destinations.end());
   for (const Range& part : common_ranges(all, range)) {
     program_.reduces_.push_back({static_cast<std::uint32_t>(program_.sources_.size()),
                                  static_cast<std::uint32_t>(sources.size()),
-                                 static_cast<std::uint32_t>(program_.destinations_.size()), 1, part.size() / width_});
+                                 static_cast<std::uint32_t>(program_.destinations_.size()),
+                                 static_cast<std::uint32_t>(destinations.size()), part.size() / width_});
     for (const Stream* source : sources) program_.sources_.push_back(source->slice(part)[0].data);
-    program_.destinations_.push_back(destination.slice(part)[0].data);
+    for (const Stream* one : destinations) program_.destinations_.push_back(one->slice(part)[0].data);
   }
   node.end = static_cast<std::uint32_t>(program_.reduces_.size());
   return add(node, needs);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "baleen/reduction.hpp"
@@ -11,11 +12,14 @@
 
 namespace baleen::ucx {
 
+class DirectAccess;
+
 /// A node of the graph. What it is about lies in the program's lists.
 struct Node {
   enum class Kind : std::uint8_t { kSend, kReceive, kCopy, kReduce, kJoin };
   Kind kind = Kind::kJoin;
   bool own_first = false;  ///< messages that are added: to what this member has, or the other way
+  bool taken = false;      ///< a message without bytes that says: message `message` of the other end was read
   std::uint32_t piece = 0;
   std::uint32_t needs = 0;                     ///< how many nodes it waits for
   std::uint32_t next_begin = 0, next_end = 0;  ///< who waits for it, in `Program::next`
@@ -92,8 +96,10 @@ class ProgramBuilder {
   using Id = Program::Id;
 
   /// `limit`: no message is longer. `width` of an element. `adds`: whether messages may be added while they arrive.
+  /// `access`: what of the
+  /// other members' memory is reached without messages; or null.
   ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch, std::uint64_t limit,
-                 bool adds);
+                 bool adds, const DirectAccess* access);
 
   /// Messages of a range of a stream, to or from a member. Both ends must add theirs in one order.
   Id send(std::size_t to, const Stream& stream, Range range, const std::vector<Id>& needs = {});
@@ -101,13 +107,24 @@ class ProgramBuilder {
   /// Messages that are added, as they arrive, to what this member has: `to` becomes `own` + theirs (`own_first`) or
   /// theirs + `own`. The three have equal cuts; `needs` are what writes `own` and what reads `to`.
   Id receive_added(std::size_t from, const Stream& own, bool own_first, const Stream& to, const std::vector<Id>& needs);
+  /// Messages that are only read: `landing`, in scratch, becomes what holds them, which may be the sender's own memory.
+  Id borrow(std::size_t from, Stream& landing);
+  /// What was borrowed of all members since the last time is no longer needed once `done` is.
+  void give_back(Id done);
+  /// The next messages to a member, with the cuts of `stream`: where they are to lie there, if they can be written at
+  /// once by whoever makes them. Only where that member is known to have begun.
+  std::optional<Stream> lands_at(std::size_t to, const Stream& stream) const;
+  /// They are written there, by `done`.
+  void say_written(std::size_t to, const Stream& stream, Id done);
+  /// The other end of these: messages that are written by their sender where it can, and sent where not.
+  Id receive_written(std::size_t from, const Stream& stream, Range range);
   /// A message without bytes.
   Id send_token(std::size_t to, const std::vector<Id>& needs = {});
   Id receive_token(std::size_t from);
   /// Ranges of equal size; where both are the same memory nothing is done.
   Id copy(const Stream& to, Range to_range, const Stream& from, Range from_range, const std::vector<Id>& needs = {});
-  /// The tree over the sources, in their order, into the destination; all have the elements of `range`.
-  Id reduce(const std::vector<const Stream*>& sources, const Stream& destination, Range range,
+  /// The tree over the sources, in their order, into the destinations; all have the elements of `range`.
+  Id reduce(const std::vector<const Stream*>& sources, const std::vector<const Stream*>& destinations, Range range,
             const std::vector<Id>& needs);
   Id join(const std::vector<Id>& needs);
 
@@ -121,9 +138,20 @@ class ProgramBuilder {
   Id add(Node node, const std::vector<Id>& needs);
   Id pack(std::byte* to, const Stream& from, Range range, const std::vector<Id>& needs);
   Id unpack(const Stream& to, Range range, const std::byte* from, const std::vector<Id>& needs);
+  // Of messages that are read where they lie.
+  Id show(std::size_t to, const std::vector<Id>& needs);
+  void say_taken(std::size_t from, std::uint32_t message, Id done);
+  const std::byte* next_lies_at(std::size_t from) const;
+
+  struct Borrowed {
+    std::size_t from;
+    std::uint32_t message;
+  };
 
   Program program_;
   const bool adds_;
+  const DirectAccess* const access_;
+  std::vector<Borrowed> borrowed_;
   const std::size_t width_;
   Scratch& scratch_;
   const std::uint64_t limit_;

@@ -55,7 +55,7 @@ Error has_left(std::int32_t rank, const std::string& why, const std::string& wha
 }
 
 std::uint64_t Runner::tag_of(const Slot& slot, const Node& node) const {
-  return slot.tag(node.kind == Node::Kind::kSend ? slot.group->place : node.place, node.message).bits();
+  return slot.tag(node.kind == Node::Kind::kSend ? slot.group->place : node.place, node.message, node.taken).bits();
 }
 
 bool Runner::advance(Run& run) {

@@ -2,7 +2,6 @@
 #include "transport.hpp"
 
 #include <sched.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,13 +55,14 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, con
     BALEEN_TRY_ASSIGN(context, without_cma(host, options, ranks, neighbours->refusal()));
   }
   const bool checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0, noted = (flags & BALEEN_TRANSPORT_NOTED) != 0;
-  const bool integrity = options.integrity;
+  const bool integrity = options.integrity, direct = options.direct && !integrity;
   const std::string fingerprint = options.fingerprint(checked);
   std::unique_ptr<UcxTransport> made(
       new UcxTransport(host, std::move(options), std::move(context), rendezvous.rank(), rendezvous.ranks()));
   if (checked) made->order_ = std::make_unique<OrderCheck>(rendezvous.rank(), rendezvous.ranks(), noted);
   BALEEN_TRY(made->peers_.connect(rendezvous, fingerprint));
   const std::size_t cores = cores_of_host(), here = neighbours->here();
+  if (direct && here > 1) made->near_ = neighbours->near();
   if (cores >= 2 * here) made->brief_bytes_ = kBriefBytes;
   made->worker_ = std::make_unique<Worker>(
       host, *made->context_, made->peers_, made->order_.get(), made->failure_,
@@ -78,6 +78,7 @@ UcxTransport::UcxTransport(const Host& host, Options options, std::unique_ptr<Co
       adds_on_arrival_(!options_.integrity && !may_use_rdma(options_.tls)),
       brief_bytes_(kBriefBytesOnOneCore),
       peers_(*context_, rank, ranks),
+      arenas_(std::make_unique<SharedArenas>(*context_, peers_)),
       mailroom_(static_cast<std::size_t>(ranks)) {
   peers_.on_note([this](const NoteHeader& header, std::string_view bytes) { hear(header, bytes); });
   peers_.on_loss([this](std::int32_t lost, const std::string& why) { mailroom_.close(lost, why); });
@@ -90,7 +91,7 @@ UcxTransport::~UcxTransport() {
   const bool worked = worker_ != nullptr;
   worker_.reset();
   if (worked) peers_.leave(before ? std::string() : before.error().text(), before ? kPatience : kShortPatience);
-  for (const auto& [base, arena] : arenas_) free_arena(base, arena);
+  arenas_.reset();
   context_.reset();  // may still call back into what is older than it
 }
 
@@ -103,30 +104,10 @@ void UcxTransport::hear(const NoteHeader& header, std::string_view bytes) {
 
 Result<void*> UcxTransport::allocate(std::uint64_t bytes) {
   BALEEN_TRY(check());
-  const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
-  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base == MAP_FAILED)
-    return Error{BALEEN_NO_MEMORY, "ucx: the system refuses " + std::to_string(bytes) + " bytes for an arena", {}};
-  auto handle = context_->map(base, size);
-  if (!handle) {
-    munmap(base, size);
-    return std::move(handle).error();
-  }
-  arenas_.emplace(base, Arena{size, *handle});
-  return base;
+  return arenas_->allocate(bytes);
 }
 
-void UcxTransport::release(void* base) {
-  const auto found = arenas_.find(base);
-  if (found == arenas_.end()) return;
-  free_arena(base, found->second);
-  arenas_.erase(found);
-}
-
-void UcxTransport::free_arena(void* base, const Arena& arena) {
-  context_->unmap(arena.handle);
-  munmap(base, arena.bytes);
-}
+void UcxTransport::release(void* base) { arenas_->release(base); }
 
 void UcxTransport::abort(std::string_view reason) { worker_->fail({BALEEN_PEER_LOST, std::string(reason), {}}); }
 
@@ -155,6 +136,33 @@ Result<std::vector<Proposal>> UcxTransport::meet(const Proposal& mine) {
   }
   BALEEN_TRY(agree(proposals));
   return proposals;
+}
+
+// All begin with what they offer, so that nobody waits for one who waits.
+Result<DirectAccess> UcxTransport::meet_neighbours(const Group& group, const Proposal& mine, const Program& program) {
+  const std::size_t members = group.ranks.size();
+  AccessTalk talk(program, *arenas_, members);
+  std::vector<std::size_t> places;
+  for (const std::int32_t rank : mine.present)
+    if (rank != mine.rank && near_[static_cast<std::size_t>(rank)])
+      places.push_back(static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) -
+                                                group.ranks.begin()));
+  for (const std::size_t place : places) worker_->post(group.ranks[place], talk.offer(place));
+  for (const std::size_t place : places) {
+    const std::int32_t rank = group.ranks[place];
+    BALEEN_TRY_ASSIGN(const std::string offer, mailroom_.take(rank, failure_, mine.text()));
+    std::string answer;
+    {
+      const auto turn = worker_->hold();
+      BALEEN_TRY_ASSIGN(answer, talk.answer(place, rank, offer));
+    }
+    worker_->post(rank, std::move(answer));
+  }
+  for (const std::size_t place : places) {
+    BALEEN_TRY_ASSIGN(const std::string answer, mailroom_.take(group.ranks[place], failure_, mine.text()));
+    BALEEN_TRY(talk.learn(place, answer));
+  }
+  return std::move(talk).result();
 }
 
 Result<void*> UcxTransport::group_create(std::vector<std::int32_t> ranks) {
@@ -198,14 +206,20 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
   slot->pair = pair;
   slot->number = count++;
   slot->text = collective.text();
-  const Compilation compilation{collective, options_.segment, pair ? slot->scratch : scratch_, adds_on_arrival_};
+  Compilation compilation{collective, options_.segment, pair ? slot->scratch : scratch_, adds_on_arrival_};
   const Question question = question_of(collective);
   if (const auto wanted = options_.algorithms.of(question.op))
     if (const std::string why = objection(*wanted, question); !why.empty())
       host_.log(BALEEN_INFO,
                 "ucx: " + std::string(algorithm_name(*wanted)) + " is not used for " + slot->text + ", for it " + why);
-  slot->program = compile(compilation, choose(question, options_.algorithms));
+  const Algorithm algorithm = choose(question, options_.algorithms);
+  slot->program = compile(compilation, algorithm);
   slot->brief = slot->program.message_bytes() <= brief_bytes_;
+  if (!near_.empty()) {
+    BALEEN_TRY_ASSIGN(const DirectAccess access, meet_neighbours(group, mine, slot->program));
+    compilation.access = &access;
+    if (access.any()) slot->program = compile(compilation, algorithm);
+  }
   slot->run.attach(*slot, group.ranks.size());
   if (order_) order_->learn(*slot);
   group.slots.push_back(std::move(slot));

@@ -1,6 +1,5 @@
 /// \file The UCX transport: plan time here, run time in worker.hpp.
 #pragma once
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -8,10 +7,12 @@
 #include "baleen/proposal.hpp"
 #include "baleen/transport.hpp"
 #include "context.hpp"
+#include "direct_access.hpp"
 #include "group.hpp"
 #include "mailroom.hpp"
 #include "order_check.hpp"
 #include "peers.hpp"
+#include "shared_arenas.hpp"
 #include "worker.hpp"
 
 namespace baleen::ucx {
@@ -35,16 +36,11 @@ class UcxTransport : public Transport {
   Status note(void* slot) override { return worker_->note(*static_cast<Slot*>(slot)); }
 
  private:
-  struct Arena {
-    std::uint64_t bytes = 0;
-    ucp_mem_h handle = nullptr;
-  };
-
   UcxTransport(const Host& host, Options options, std::unique_ptr<Context> context, std::int32_t rank,
                std::int32_t ranks);
   void hear(const NoteHeader& header, std::string_view bytes);
   Result<std::vector<Proposal>> meet(const Proposal& mine);
-  void free_arena(void* base, const Arena& arena);
+  Result<DirectAccess> meet_neighbours(const Group& group, const Proposal& mine, const Program& program);
 
   const Host host_;
   const Options options_;
@@ -53,11 +49,12 @@ class UcxTransport : public Transport {
   const bool adds_on_arrival_;
   std::uint64_t brief_bytes_;  // of messages, where an operation may be run within `start`
   Peers peers_;
+  std::unique_ptr<SharedArenas> arenas_;
+  std::vector<bool> near_;  // ranks that are asked to read this one's arenas and are read; or empty
   Mailroom mailroom_;
   std::unique_ptr<OrderCheck> order_;  // where checked
   FirstFailure failure_;
   Scratch scratch_;  // of collectives
-  std::map<void*, Arena> arenas_;
   std::uint64_t next_group_ = 0;
   std::vector<std::unique_ptr<Group>> groups_;
   std::unique_ptr<Worker> worker_;

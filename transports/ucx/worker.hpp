@@ -45,6 +45,8 @@ class Worker {
   Status start(const Operation& operation);
   /// A start of the slot by other means is told to the others, where notes are compared. [any thread]
   Status note(const Slot& slot);
+  /// The turn to use UCX, for what is not about messages. [plan time]
+  std::unique_lock<std::mutex> hold() { return std::unique_lock(turn_); }
   /// A letter to a rank. [any thread]
   void post(std::int32_t rank, std::string letter);
   /// Returns when nothing is unfinished; what is, fails first.

@@ -28,7 +28,7 @@ Device::Device(const Host& host, const Settings& settings)
       threads_(settings.integer("threads"), settings.boolean("pin")),
       context_{threads_, best_routines()},
       memory_bytes_(settings.integer("memory") > 0 ? static_cast<std::uint64_t>(settings.integer("memory")) << 20
-                                                   : available_memory() / 10 * 9) {}
+                                                   : free_memory() / 10 * 9) {}
 
 Result<std::unique_ptr<Device>> Device::create(const Host& host, const Settings& settings) {
   return std::unique_ptr<Device>(new Device(host, settings));

@@ -11,7 +11,7 @@ void describe(baleen_device_limits_t& out) {
   std::snprintf(out.name, sizeof out.name, "%s", processor_name().c_str());
   std::snprintf(out.architecture, sizeof out.architecture, "%s kernels", best_routines().name);
   out.memory_bytes = whole_memory();
-  out.memory_free_bytes = available_memory();
+  out.memory_free_bytes = free_memory();
 }
 
 }  // namespace

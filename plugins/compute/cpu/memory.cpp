@@ -1,36 +1,13 @@
-/// \file Reading /proc and the control group.
+/// \file Reading /proc.
 #include "memory.hpp"
 
-#include <algorithm>
 #include <fstream>
-#include <limits>
+#include <string>
+
+#include "baleen/available_memory.hpp"
 
 namespace baleen::cpu {
 namespace {
-
-// The number in the file, or `fallback` where there is none ("max", or no such file).
-std::uint64_t read_number(const std::string& path, std::uint64_t fallback) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  return file >> value ? value : fallback;
-}
-
-// Free room under the limits of this process's control group (version 2) and its parents.
-std::uint64_t control_group_room() {
-  constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
-  std::ifstream file("/proc/self/cgroup");
-  std::string line, path;
-  while (std::getline(file, line))
-    if (line.rfind("0::", 0) == 0) path = line.substr(3);
-  std::uint64_t room = kNone;
-  while (true) {
-    const std::string folder = "/sys/fs/cgroup" + path;
-    const std::uint64_t limit = read_number(folder + "/memory.max", kNone);
-    if (limit != kNone) room = std::min(room, limit - std::min(limit, read_number(folder + "/memory.current", 0)));
-    if (path.empty() || path == "/") return room;
-    path.resize(path.find_last_of('/'));
-  }
-}
 
 // Bytes that a line of /proc/meminfo tells.
 std::uint64_t told_by(const std::string& key, std::uint64_t fallback) {
@@ -43,9 +20,7 @@ std::uint64_t told_by(const std::string& key, std::uint64_t fallback) {
 
 }  // namespace
 
-std::uint64_t available_memory() {
-  return std::min(told_by("MemAvailable:", std::uint64_t{1} << 30), control_group_room());
-}
+std::uint64_t free_memory() { return baleen::available_memory(std::uint64_t{1} << 30); }
 
 std::uint64_t whole_memory() { return told_by("MemTotal:", 0); }
 

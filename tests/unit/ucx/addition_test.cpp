@@ -31,7 +31,7 @@ class Addition : public ::testing::TestWithParam<bool> {
     own.add(own_.data() + kFirst, (kCount - kFirst) * sizeof(float));
     to.add(result_.data(), kFirst * sizeof(float));
     to.add(rest_.data(), (kCount - kFirst) * sizeof(float));
-    ProgramBuilder build(2, sizeof(float), &subtract, scratch_, 1 << 20, true);
+    ProgramBuilder build(2, sizeof(float), &subtract, scratch_, 1 << 20, true, nullptr);
     build.receive_added(1, own, GetParam(), to, {});
     program_ = build.finish();
   }
