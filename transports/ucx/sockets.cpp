@@ -53,6 +53,12 @@ bool connects(const tcp_info& info) {
 // data again and again, which acknowledges what it had heard before: that is no answer.
 std::uint32_t answers_in(const tcp_info& info) { return info.tcpi_segs_in - info.tcpi_data_segs_in; }
 
+std::uint64_t cookie_of(int socket) {
+  std::uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  return getsockopt(socket, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
 void add_watched(int file, std::set<int>& visited, std::vector<int>& sockets) {
   std::ifstream info("/proc/self/fdinfo/" + std::to_string(file));
   for (std::string word; info >> word;) {
@@ -110,8 +116,10 @@ std::string Sockets::look() {
   std::set<std::string> silent;
   for (const int socket : watched_sockets(file_)) {
     const auto before = seen_.find(socket);
-    if (before == seen_.end()) hasten(socket);
-    Seen& seen = now[socket] = before == seen_.end() ? Seen{} : before->second;
+    const std::uint64_t cookie = cookie_of(socket);
+    const bool is_new = before == seen_.end() || before->second.cookie != cookie;
+    if (is_new) hasten(socket);
+    Seen& seen = now[socket] = is_new ? Seen{cookie} : before->second;
     if (!is_silent(socket, seen)) continue;
     silent.insert(text_of(address_of(socket, getpeername)));
     shutdown(socket, SHUT_RDWR);

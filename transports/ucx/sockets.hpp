@@ -28,6 +28,7 @@ class Sockets {
 
  private:
   struct Seen {
+    std::uint64_t cookie = 0;  // the connection's name in the kernel: files of closed ones have their numbers used again
     std::uint64_t acknowledged = 0;       // bytes
     std::uint32_t sent = 0, answers = 0;  // segments: with data, and what came without
     bool asks = false;                    // something was sent after the last answer
