@@ -21,9 +21,15 @@ void put_at(std::vector<T>& list, std::size_t at, T value) {
 
 }  // namespace
 
-bool DirectAccess::any() const {
-  const auto reaches = [](const Direction& direction) { return direction.any(); };
-  return std::any_of(to_.begin(), to_.end(), reaches) || std::any_of(from_.begin(), from_.end(), reaches);
+std::size_t DirectAccess::count() const {
+  std::size_t all = 0;
+  for (const std::vector<Direction>* list : {&to_, &from_})
+    for (const Direction& one : *list) {
+      const auto unreached = std::count(one.theirs.begin(), one.theirs.end(), nullptr) +
+                             std::count(one.peer_reaches.begin(), one.peer_reaches.end(), 0);
+      all += one.theirs.size() + one.peer_reaches.size() - static_cast<std::size_t>(unreached);
+    }
+  return all;
 }
 
 AccessTalk::AccessTalk(const Program& program, SharedArenas& arenas, std::size_t members)

@@ -22,7 +22,8 @@ class DirectAccess {
   /// From a member: where the message lies, in this process, or null; whether the member can write where it goes to.
   const std::byte* lies_at(std::size_t from, std::uint32_t message) const { return at(from_[from].theirs, message); }
   bool is_written(std::size_t from, std::uint32_t message) const { return at(from_[from].peer_reaches, message); }
-  bool any() const;
+  /// How many ends are reached, by this member or by others.
+  std::size_t count() const;
 
  private:
   friend class AccessTalk;
@@ -30,7 +31,6 @@ class DirectAccess {
   struct Direction {
     std::vector<char> peer_reaches;  // this member's end
     std::vector<std::byte*> theirs;  // the other end, in this process
-    bool any() const { return !peer_reaches.empty() || !theirs.empty(); }
   };
   template <class T>
   static T at(const std::vector<T>& list, std::uint32_t message) {

@@ -4,11 +4,12 @@
 #include <algorithm>
 
 #include "baleen/available_memory.hpp"
+#include "log_tap.hpp"
 
 namespace baleen::ucx {
 
-SharedArenas::SharedArenas(Context& context, Peers& peers)
-    : context_(context), peers_(peers), peers_arenas_(static_cast<std::size_t>(peers.ranks())) {}
+SharedArenas::SharedArenas(const Host& host, Context& context, Peers& peers)
+    : host_(host), context_(context), peers_(peers), peers_arenas_(static_cast<std::size_t>(peers.ranks())) {}
 
 SharedArenas::~SharedArenas() {
   for (const auto& arenas : peers_arenas_)
@@ -27,7 +28,12 @@ Result<void*> SharedArenas::allocate(std::uint64_t bytes) {
                      " are available; use fewer ranks or a smaller batch, or give the machine or its container more "
                      "memory",
                  {}};
+  const LogTap tap(host_, true);
   BALEEN_TRY_ASSIGN(arena.memory, context_.allocate(arena.bytes));
+  if (!tap.text().empty())  // of the first way to allocate; another one did
+    host_.log(BALEEN_WARNING, "ucx: other ranks of this host cannot reach an arena of " + std::to_string(bytes) +
+                                  " bytes (UCX says: " + tap.text() +
+                                  "): what lies in it is copied on its way; give /dev/shm more room, or leave tls out");
   arena.key = context_.key_of(arena.memory);
   arena.number = next_++;
   std::byte* const base = arena.memory.base;
@@ -81,6 +87,7 @@ void SharedArenas::hear(std::int32_t rank, ProposalReader& letter) {
     if (is_gone && entry.second.key) ucp_rkey_destroy(entry.second.key);
     return is_gone;
   });
+  const LogTap tap(host_, true);
   for (const Told& one : all)
     if (!known.contains(one.number)) known.emplace(one.number, map(rank, one.key, one.address, one.bytes));
 }

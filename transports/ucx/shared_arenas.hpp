@@ -21,7 +21,7 @@ class SharedArenas {
     std::uint64_t arena = 0, offset = 0;
   };
 
-  SharedArenas(Context& context, Peers& peers);
+  SharedArenas(const Host& host, Context& context, Peers& peers);
   ~SharedArenas();
   SharedArenas(const SharedArenas&) = delete;
 
@@ -51,6 +51,7 @@ class SharedArenas {
 
   View map(std::int32_t rank, const std::string& key, std::uint64_t address, std::uint64_t bytes) const;
 
+  const Host host_;
   Context& context_;
   Peers& peers_;
   std::uint64_t next_ = 0;

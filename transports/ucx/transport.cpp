@@ -78,7 +78,7 @@ UcxTransport::UcxTransport(const Host& host, Options options, std::unique_ptr<Co
       adds_on_arrival_(!options_.integrity && !may_use_rdma(options_.tls)),
       brief_bytes_(kBriefBytesOnOneCore),
       peers_(*context_, rank, ranks),
-      arenas_(std::make_unique<SharedArenas>(*context_, peers_)),
+      arenas_(std::make_unique<SharedArenas>(host_, *context_, peers_)),
       mailroom_(static_cast<std::size_t>(ranks)) {
   peers_.on_note([this](const NoteHeader& header, std::string_view bytes) { hear(header, bytes); });
   peers_.on_loss([this](std::int32_t lost, const std::string& why) { mailroom_.close(lost, why); });
@@ -218,7 +218,9 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
   if (!near_.empty()) {
     BALEEN_TRY_ASSIGN(const DirectAccess access, meet_neighbours(group, mine, slot->program));
     compilation.access = &access;
-    if (access.any()) slot->program = compile(compilation, algorithm);
+    if (access.count() > 0) slot->program = compile(compilation, algorithm);
+    host_.log(BALEEN_DEBUG, "ucx: " + slot->text + ": " + std::to_string(access.count()) +
+                                " ends of messages are reached by who is at the other end");
   }
   slot->run.attach(*slot, group.ranks.size());
   if (order_) order_->learn(*slot);

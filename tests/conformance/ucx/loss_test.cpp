@@ -66,14 +66,28 @@ double seconds_until_seen(std::int32_t ranks, const char* tls, const std::functi
   return seconds;
 }
 
-void expect_loss_noticed(const char* tls, std::uint64_t count, double promise) {
+// A buffer of this rank's own, or one in an arena, which others reach.
+class Numbers {
+ public:
+  Numbers(Rank& rank, Memory memory, std::uint64_t count)
+      : own_(memory == Memory::kPrivate ? count : 0),
+        data_(own_.empty() ? reinterpret_cast<float*>(arena_of(rank, count * sizeof(float))) : own_.data()) {}
+  float* data() const { return data_; }
+
+ private:
+  std::vector<float> own_;
+  float* const data_;
+};
+
+void expect_loss_noticed(const char* tls, std::uint64_t count, double promise, Memory memory = Memory::kPrivate) {
   test::expect_kept(promise, [&] {
     return seconds_until_seen(3, tls, [&](Rank& rank, Stage& stage) {
       void* world = rank.world();
-      expect_sum(rank, world, count);
+      const Numbers numbers(rank, memory, count);
+      expect_sum(rank, world, numbers.data(), count);
       if (rank.rank == 1) stage.die();
       try {
-        expect_sum(rank, world, count);
+        expect_sum(rank, world, numbers.data(), count);
       } catch (const std::runtime_error& e) {
         stage.see();
         return expect_contains(e.what(), "has left");  // rank 1, or who left because of it
@@ -87,12 +101,17 @@ TEST(Loss, IsNoticedOverTcp) { expect_loss_noticed("tcp", 100, kTcpSees); }
 TEST(Loss, IsNoticedOverTcpInALongOperation) { expect_loss_noticed("tcp", 2'000'000, kTcpSees); }
 TEST(Loss, IsNoticedThroughSharedMemory) { expect_loss_noticed("posix", 100, kSharedMemorySees); }
 TEST(Loss, IsNoticedWhereMemoryIsRead) { expect_loss_noticed("posix\ncma", 2'000'000, kSharedMemorySees); }
+TEST(Loss, IsNoticedWhereArenasAreReached) {
+  expect_loss_noticed("posix", 2'000'000, kSharedMemorySees, Memory::kArena);
+}
 
 // While the operation is under way, and not before it.
-void wait_for_the_dying(Rank& rank, Stage& stage) {
+void wait_for_the_dying(Rank& rank, Stage& stage, Memory memory) {
+  constexpr std::uint64_t kCount = 50'000;
   void* world = rank.world();
-  std::vector<float> data(50'000, 1);
-  const baleen_collective_entry_t entry{data.data(), data.data(), data.size(), 0, nullptr, nullptr};
+  const Numbers numbers(rank, memory, kCount);
+  std::fill_n(numbers.data(), kCount, 1.0F);
+  const baleen_collective_entry_t entry{numbers.data(), numbers.data(), kCount, 0, nullptr, nullptr};
   const baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_F32, 0, &entry,
                                       1,           nullptr,           1,          0,          {}};
   void* slot = rank.prepare(world, spec);
@@ -108,11 +127,18 @@ void wait_for_the_dying(Rank& rank, Stage& stage) {
   expect_contains(rank.reason(), "rank 1 has left");
 }
 
-TEST(Loss, IsNoticedOverTcpByWhoAlreadyWaits) {
-  test::expect_kept(kTcpSees, [] { return seconds_until_seen(2, "tcp", wait_for_the_dying); });
+void expect_death_noticed(const char* tls, double promise, Memory memory) {
+  test::expect_kept(promise, [&] {
+    return seconds_until_seen(2, tls, [&](Rank& rank, Stage& stage) { wait_for_the_dying(rank, stage, memory); });
+  });
 }
+
+TEST(Loss, IsNoticedOverTcpByWhoAlreadyWaits) { expect_death_noticed("tcp", kTcpSees, Memory::kPrivate); }
 TEST(Loss, IsNoticedThroughSharedMemoryByWhoAlreadyWaits) {
-  test::expect_kept(kSharedMemorySees, [] { return seconds_until_seen(2, "posix", wait_for_the_dying); });
+  expect_death_noticed("posix", kSharedMemorySees, Memory::kPrivate);
+}
+TEST(Loss, IsNoticedWhereArenasAreReachedByWhoAlreadyWaits) {
+  expect_death_noticed("posix", kSharedMemorySees, Memory::kArena);
 }
 
 }  // namespace
