@@ -13,7 +13,7 @@ struct Compilation {
   const Collective& mine;
   std::uint64_t segment;  ///< bytes that are reduced, or passed on, at a time
   Scratch& scratch;
-  bool adds = true;  ///< messages may be added while they arrive
+  bool adds = true;                      ///< messages may be added while they arrive
   const DirectAccess* access = nullptr;  ///< what needs not be sent
 
   std::size_t me() const { return mine.place; }

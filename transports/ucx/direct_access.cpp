@@ -49,7 +49,8 @@ std::string AccessTalk::offer(std::size_t place) {
   for (const Node& node : program_.nodes()) {
     const bool sends = node.kind == Node::Kind::kSend;
     if ((!sends && node.kind != Node::Kind::kReceive) || node.place != place || node.bytes < kLeast) continue;
-    if (const auto lies = arenas_.locate(node.data, node.bytes)) mine.push_back({sends, node.message, node.bytes, *lies});
+    if (const auto lies = arenas_.locate(node.data, node.bytes))
+      mine.push_back({sends, node.message, node.bytes, *lies});
   }
   ProposalWriter letter;
   arenas_.tell(letter);

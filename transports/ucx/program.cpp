@@ -27,7 +27,13 @@ void Program::work(const Node& node) const {
 
 ProgramBuilder::ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch,
                                std::uint64_t limit, bool adds, const DirectAccess* access)
-    : adds_(adds), access_(access), width_(width), scratch_(scratch), limit_(limit), sent_(members), received_(members) {
+    : adds_(adds),
+      access_(access),
+      width_(width),
+      scratch_(scratch),
+      limit_(limit),
+      sent_(members),
+      received_(members) {
   program_.reduction_ = reduction;
   program_.width_ = width;
   scratch_.rewind(0);

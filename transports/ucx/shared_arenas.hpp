@@ -55,7 +55,7 @@ class SharedArenas {
   Context& context_;
   Peers& peers_;
   std::uint64_t next_ = 0;
-  std::map<const std::byte*, Own> own_;                // by their bases
+  std::map<const std::byte*, Own> own_;                      // by their bases
   std::vector<std::map<std::uint64_t, View>> peers_arenas_;  // by rank and number
 };
 

@@ -28,8 +28,8 @@ class Sockets {
 
  private:
   struct Seen {
-    std::uint64_t cookie = 0;  // the connection's name in the kernel: files of closed ones have their numbers used again
-    std::uint64_t acknowledged = 0;       // bytes
+    std::uint64_t cookie = 0;        // the kernel's name for the connection: numbers of closed files are used again
+    std::uint64_t acknowledged = 0;  // bytes
     std::uint32_t sent = 0, answers = 0;  // segments: with data, and what came without
     bool asks = false;                    // something was sent after the last answer
     int looks = -1;  // at which bytes were under way, and none acknowledged since the one before; before the first: -1

@@ -145,8 +145,8 @@ Result<DirectAccess> UcxTransport::meet_neighbours(const Group& group, const Pro
   std::vector<std::size_t> places;
   for (const std::int32_t rank : mine.present)
     if (rank != mine.rank && near_[static_cast<std::size_t>(rank)])
-      places.push_back(static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) -
-                                                group.ranks.begin()));
+      places.push_back(
+          static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin()));
   for (const std::size_t place : places) worker_->post(group.ranks[place], talk.offer(place));
   for (const std::size_t place : places) {
     const std::int32_t rank = group.ranks[place];

@@ -67,16 +67,15 @@ TEST_P(DirectAccess, EndsWithItsArena) {
             "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, DirectAccess,
-                         testing::Values(Way{"posix", {{"tls", "posix"}, {"segment", "16384"}}},
-                                         Way{"sysv", {{"tls", "sysv"}, {"segment", "65536"}}},
-                                         Way{"UcxChooses", {{"segment", "40000"}}},
-                                         Way{"Halving",
-                                             {{"tls", "posix"}, {"algorithm", "all_reduce=halving_doubling"}}},
-                                         Way{"Forbidden", {{"tls", "posix"}, {"direct", "false"}}, false},
-                                         Way{"Checksums", {{"tls", "posix"}, {"integrity", "true"}}, false},
-                                         Way{"Tcp", {{"tls", "tcp"}}, false}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Ways, DirectAccess,
+    testing::Values(Way{"posix", {{"tls", "posix"}, {"segment", "16384"}}},
+                    Way{"sysv", {{"tls", "sysv"}, {"segment", "65536"}}}, Way{"UcxChooses", {{"segment", "40000"}}},
+                    Way{"Halving", {{"tls", "posix"}, {"algorithm", "all_reduce=halving_doubling"}}},
+                    Way{"Forbidden", {{"tls", "posix"}, {"direct", "false"}}, false},
+                    Way{"Checksums", {{"tls", "posix"}, {"integrity", "true"}}, false},
+                    Way{"Tcp", {{"tls", "tcp"}}, false}),
+    [](const auto& info) { return info.param.name; });
 
 void mount_little_shared_memory() {
   expect(unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&

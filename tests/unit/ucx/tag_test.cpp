@@ -13,8 +13,8 @@ TEST(Tag, ComesBackFromItsBits) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   for (int i = 0; i < 1000; ++i) {
-    const Tag tag{random() % 2 == 0, random() % Tag::kGroups, random() % Tag::kSlots, random() % Tag::kMembers,
-                  random() % 2 == 0, random() % (1u << Tag::kMessageBits)};
+    const Tag tag{random() % 2 == 0,        random() % Tag::kGroups, random() % Tag::kSlots,
+                  random() % Tag::kMembers, random() % 2 == 0,       random() % (1u << Tag::kMessageBits)};
     const Tag same = Tag::of(tag.bits());
     EXPECT_EQ(same.pair, tag.pair) << "seed " << seed;
     EXPECT_EQ(same.group, tag.group) << "seed " << seed;
