@@ -70,7 +70,10 @@ TEST_F(TwoHosts, NameWhoKeepsOthersWaiting) {
   const std::string waiting =
       "ranks 0, 1, 2 wait at barrier `start`; still waiting for rank 3 (host " + networks.name(1) + ")";
   EXPECT_NE(job->err().find("warning: " + waiting), std::string::npos) << job->err();
-  EXPECT_NE(job->err().find(" on " + networks.name(0) + ": gave up after"), std::string::npos) << job->err();
+  // All three give up at once; whoever is heard first ends the job.
+  EXPECT_TRUE(job->err().find(" on " + networks.name(0) + ": gave up after") != std::string::npos ||
+              job->err().find("error: rank 2 on " + networks.name(1) + ": gave up after") != std::string::npos)
+      << job->err();
 }
 
 TEST_F(TwoHosts, PassSignalsOnToAllRanks) {
