@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "devices.hpp"
 #include "log_tap.hpp"
@@ -132,6 +133,7 @@ Result<Context::Memory> Context::allocate(std::uint64_t bytes) {
     return internal("ucx: where an arena lies: " + status_text(status));
   }
   memory.base = static_cast<std::byte*>(found.address);
+  std::memset(memory.base, 0, bytes);  // one of UCX's ways to allocate is the heap
   return memory;
 }
 
