@@ -2,6 +2,7 @@
 #include "sockets.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
@@ -126,6 +127,25 @@ TEST(UcxSockets, GetAnAlgorithmWithoutPausesWithinAHost) {
   Sockets(watcher.number).look();
   EXPECT_EQ(algorithm_of(within.here), "reno");
   EXPECT_EQ(algorithm_of(across.here), usual);
+}
+
+// Of two connections that are made at once UCX keeps one, and the other's number is soon another's.
+TEST(UcxSockets, AreKnownWhereTheirNumberWasAnothers) {
+  const File watcher(epoll_create1(EPOLL_CLOEXEC));
+  Sockets sockets(watcher.number);
+  int number = -1;
+  {
+    const Connection first("127.0.0.1");
+    number = first.here.number;
+    watch(watcher, number);
+    sockets.look();
+  }
+  const Connection second("127.0.0.1");
+  const File same(dup3(second.here.number, number, O_CLOEXEC));
+  ASSERT_EQ(same.number, number);
+  watch(watcher, same.number);
+  sockets.look();
+  EXPECT_EQ(algorithm_of(same), "reno");
 }
 
 class Silence : public testing::Test {
