@@ -1,5 +1,6 @@
 /// \file Groups, and what their members prepared.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -36,6 +37,11 @@ struct Group {
   std::uint64_t slot_count = 0;
   std::map<std::size_t, std::uint64_t> pair_count;  ///< slots shared with that member alone
   std::vector<std::unique_ptr<Slot>> slots;
+
+  /// Of a member.
+  std::size_t place_of(std::int32_t rank) const {
+    return static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  }
 };
 
 inline Tag Slot::tag(std::uint64_t source, std::uint64_t message, bool taken) const {

@@ -51,7 +51,6 @@ std::unique_ptr<Neighbours> Neighbours::meet(const Rendezvous& rendezvous, bool 
     std::uint64_t word = 0;
     theirs >> their_host >> process >> address >> word;
     if (their_host != host) continue;
-    ++made->here_;
     made->near_[static_cast<std::size_t>(rank)] = true;
     if (probe && made->refusal_.empty()) made->refusal_ = read_word(rank, process, address, word);
   }

@@ -1,5 +1,6 @@
 /// \file Which ranks run on this host, and whether they may read each other's memory.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,7 +19,7 @@ class Neighbours {
   static std::unique_ptr<Neighbours> meet(const Rendezvous& rendezvous, bool probe);
 
   /// Ranks on this host, this one among them.
-  std::size_t here() const { return here_; }
+  std::size_t here() const { return 1 + static_cast<std::size_t>(std::count(near_.begin(), near_.end(), true)); }
   /// The others of them, by rank.
   const std::vector<bool>& near() const { return near_; }
   /// Why a neighbour's memory cannot be read; empty where it can, or was not tried.
@@ -26,7 +27,6 @@ class Neighbours {
 
  private:
   std::uint64_t word_ = 0;
-  std::size_t here_ = 1;
   std::vector<bool> near_;
   std::string refusal_;
 };

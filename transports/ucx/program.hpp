@@ -96,8 +96,7 @@ class ProgramBuilder {
   using Id = Program::Id;
 
   /// `limit`: no message is longer. `width` of an element. `adds`: whether messages may be added while they arrive.
-  /// `access`: what of the
-  /// other members' memory is reached without messages; or null.
+  /// `access`: what of the other members' memory is reached without messages; or null.
   ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch, std::uint64_t limit,
                  bool adds, const DirectAccess* access);
 

@@ -140,13 +140,10 @@ Result<std::vector<Proposal>> UcxTransport::meet(const Proposal& mine) {
 
 // All begin with what they offer, so that nobody waits for one who waits.
 Result<DirectAccess> UcxTransport::meet_neighbours(const Group& group, const Proposal& mine, const Program& program) {
-  const std::size_t members = group.ranks.size();
-  AccessTalk talk(program, *arenas_, members);
+  AccessTalk talk(program, *arenas_, group.ranks.size());
   std::vector<std::size_t> places;
   for (const std::int32_t rank : mine.present)
-    if (rank != mine.rank && near_[static_cast<std::size_t>(rank)])
-      places.push_back(
-          static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin()));
+    if (rank != mine.rank && near_[static_cast<std::size_t>(rank)]) places.push_back(group.place_of(rank));
   for (const std::size_t place : places) worker_->post(group.ranks[place], talk.offer(place));
   for (const std::size_t place : places) {
     const std::int32_t rank = group.ranks[place];
@@ -175,8 +172,7 @@ Result<void*> UcxTransport::group_create(std::vector<std::int32_t> ranks) {
   BALEEN_TRY_ASSIGN(const std::vector<Proposal> proposals, meet(mine));
   auto group = std::make_unique<Group>();
   group->ranks = mine.ranks;
-  group->place =
-      static_cast<std::size_t>(std::find(mine.ranks.begin(), mine.ranks.end(), mine.rank) - mine.ranks.begin());
+  group->place = group->place_of(mine.rank);
   // The highest of the numbers that each has free: nobody has used it.
   for (const Proposal& proposal : proposals) group->number = std::max(group->number, proposal.number);
   next_group_ = group->number + 1;

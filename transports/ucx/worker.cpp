@@ -12,6 +12,17 @@
 #include "log_tap.hpp"
 
 namespace baleen::ucx {
+namespace {
+
+// How often this thread has left its core to another one.
+std::int64_t switches() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+}  // namespace
+
 std::int64_t nanoseconds() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -317,13 +328,6 @@ void Worker::look_at_sockets() {
   if (now < next_look_) return;
   next_look_ = now + Sockets::kLookMilliseconds * std::int64_t{1'000'000};
   peers_.suspect(sockets_.look());
-}
-
-// How often this thread has left its core to another one.
-std::int64_t switches() {
-  rusage usage{};
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
 void Worker::work() {
