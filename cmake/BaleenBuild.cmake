@@ -1,10 +1,25 @@
-# What every target of this tree shares: warnings, sanitizers, ccache, and adding each folder that has a CMakeLists.txt.
+# What every target of this tree shares: warnings, sanitizers, the compiler cache, the linker, and adding each folder that
+# has a CMakeLists.txt.
 
+# What was compiled in one checkout serves another: paths below the root are relative to the cache, and sources that begin
+# with precompiled headers are not passed over.
 find_program(BALEEN_CCACHE ccache)
 if(BALEEN_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${BALEEN_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BALEEN_CCACHE})
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${BALEEN_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
+
+# The fastest linker there is; all make the same program.
+include(CheckLinkerFlag)
+foreach(linker mold lld)
+  check_linker_flag(CXX -fuse-ld=${linker} BALEEN_LINKS_WITH_${linker})
+  if(BALEEN_LINKS_WITH_${linker})
+    add_link_options(-fuse-ld=${linker})
+    break()
+  endif()
+endforeach()
 
 add_library(baleen_options INTERFACE)
 target_compile_options(baleen_options INTERFACE
@@ -46,10 +61,8 @@ function(baleen_precompile target from)
     target_precompile_headers(${target} REUSE_FROM ${from})
   endif()
   if(BALEEN_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Without these, ccache gives up on every source that begins with precompiled headers.
+    # Without this, ccache gives up on every source that begins with precompiled headers.
     target_compile_options(${target} PRIVATE -fpch-preprocess)
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${BALEEN_CCACHE}")
   endif()
 endfunction()
 
@@ -90,6 +103,20 @@ function(baleen_compile_as_test target)
   baleen_precompile(${target} baleen_precompiled_tests)
 endfunction()
 
+# baleen_compile_as_harness(TARGET): options for what tests share that computes much: references, simulated ranks.
+function(baleen_compile_as_harness target)
+  target_link_libraries(${target} PRIVATE baleen_options)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+  baleen_precompile(${target} baleen_precompiled_core)
+endfunction()
+
+# baleen_test_path(graph.text NAME path): defines NAME in the test as the path, which must lie below the folder of the
+# build; the definition is the same in every checkout.
+function(baleen_test_path test name path)
+  file(RELATIVE_PATH path ${PROJECT_BINARY_DIR} ${path})
+  target_compile_definitions(test_${test} PRIVATE "${name}=::baleen::test::built(\"${path}\")")
+endfunction()
+
 # baleen_add_test(NAME graph.autodiff SOURCES ... LINK ... [LABELS ...]): a GoogleTest program, its cases in ctest. Each
 # case has the label of its kind besides the given ones, and the target tests_<kind> builds the program.
 function(baleen_add_test)
@@ -99,9 +126,7 @@ function(baleen_add_test)
   add_executable(test_${A_NAME} ${A_SOURCES})
   set_target_properties(test_${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_include_directories(test_${A_NAME} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(test_${A_NAME} PRIVATE
-    BALEEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BALEEN_BUILD_DIR="${PROJECT_BINARY_DIR}")
-  target_link_libraries(test_${A_NAME} PRIVATE baleen::sdk ${A_LINK} GTest::gtest GTest::gtest_main)
+  target_link_libraries(test_${A_NAME} PRIVATE baleen::sdk ${A_LINK} baleen_test_places GTest::gtest GTest::gtest_main)
   baleen_compile_as_test(test_${A_NAME})
   foreach(needed ${A_DEPENDS})
     # A member's folder may be taken away; what tests it is skipped then.

@@ -14,7 +14,7 @@ namespace {
 
 using Losses = std::map<std::int64_t, double>;  // by step, from 1
 constexpr double kTolerance = 1e-4;
-const std::string kFolder = std::string(BALEEN_SOURCE_DIR) + "/tests/golden";
+const std::string kFolder = source_dir() + "/tests/golden";
 
 Losses golden_losses() {
   Losses losses;

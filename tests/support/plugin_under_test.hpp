@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "baleen/plugin.hpp"
+#include "support/places.hpp"
 
 namespace baleen::test {
 
@@ -171,7 +172,7 @@ class PluginUnderTest {
 inline std::vector<std::string> built_members(const std::string& kind) {
   const std::string prefix = "baleen_" + kind + "_";
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(BALEEN_BUILD_DIR "/lib/baleen/plugins")) {
+  for (const auto& entry : std::filesystem::directory_iterator(build_dir() + "/lib/baleen/plugins")) {
     const std::string stem = entry.path().stem().string();
     if (stem.starts_with(prefix)) names.push_back(stem.substr(prefix.size()));
   }
@@ -181,7 +182,7 @@ inline std::vector<std::string> built_members(const std::string& kind) {
 
 /// The path of a built plugin.
 inline std::string built_plugin(const std::string& kind, const std::string& name) {
-  return BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_" + kind + "_" + name + ".so";
+  return build_dir() + "/lib/baleen/plugins/baleen_" + kind + "_" + name + ".so";
 }
 
 }  // namespace baleen::test

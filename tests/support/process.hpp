@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "support/places.hpp"
+
 namespace baleen::test {
 
 struct ProcessResult {
@@ -90,7 +92,7 @@ inline ProcessResult run_process(const std::vector<std::string>& command, const 
 
 /// Runs the built program `baleen`.
 inline ProcessResult run_baleen(std::vector<std::string> words, const ProcessOptions& options = {}) {
-  words.insert(words.begin(), std::string(BALEEN_BUILD_DIR) + "/bin/baleen");
+  words.insert(words.begin(), build_dir() + "/bin/baleen");
   return run_process(words, options);
 }
 

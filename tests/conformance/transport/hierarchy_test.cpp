@@ -14,7 +14,7 @@ test::RankOptions loopbacks_on(const std::string& hosts) {
 }
 
 std::string run_on(const std::string& hosts, const std::function<void(Rank&)>& body) {
-  static const test::TransportPlugin plugin(BALEEN_HIERARCHY_PLUGIN);
+  static const test::TransportPlugin plugin(test::built("tests/baleen_transport_hierarchy.so"));
   return test::run_ranks(plugin, As::kThreads, static_cast<std::int32_t>(hosts.size()), body, 0, loopbacks_on(hosts));
 }
 

@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(Members, Large, testing::ValuesIn(members()),
 // A hierarchy of three ranks on two hosts; of two it would be one of its transports.
 TEST(LargeHierarchy, SumsAndPermutes) {
   const std::string shm = test::built_plugin("transport", "shm");
-  const test::TransportPlugin plugin(BALEEN_HIERARCHY_PLUGIN);
+  const test::TransportPlugin plugin(test::built("tests/baleen_transport_hierarchy.so"));
   EXPECT_EQ(
       test::run_ranks(plugin, As::kProcesses, 3,
                       [](Rank& rank) {

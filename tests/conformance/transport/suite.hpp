@@ -65,7 +65,7 @@ inline void add_hierarchies(std::vector<Member>& all) {
   for (const Hierarchy& kind : kinds) {
     if (!is_built(kind.inside) || !is_built(kind.between)) continue;
     all.push_back({"hierarchy",
-                   BALEEN_HIERARCHY_PLUGIN,
+                   test::built("tests/baleen_transport_hierarchy.so"),
                    kind.as,
                    kind.variant,
                    {{"hosts", kind.hosts},
@@ -83,7 +83,7 @@ inline std::vector<Member> members() {
       for (const As as : {As::kThreads, As::kProcesses})
         if (as == As::kProcesses || variant != "cma")  // which reads the memory of other processes
           all.push_back({name, test::built_plugin("transport", name), as, variant, options});
-  all.push_back({"paced", BALEEN_PACED_PLUGIN, As::kProcesses, {}, {}});
+  all.push_back({"paced", test::built("tests/baleen_transport_paced.so"), As::kProcesses, {}, {}});
   return all;
 }
 

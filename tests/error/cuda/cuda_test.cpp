@@ -15,11 +15,11 @@ class Cuda : public testing::Test {
  protected:
   /// `baleen run` of a small job of tests/parity with the compute options, TOML lines.
   ProcessResult run(const std::string& options, const std::vector<std::string>& environment,
-                    const std::string& libraries = EMULATED_FOLDER, const std::string& script = "mlp",
+                    const std::string& libraries = emulated_folder(), const std::string& script = "mlp",
                     const std::vector<std::string>& arguments = {}) {
     std::string manifest =
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 1 }]\n[compute]\nplugin = \"cuda\"\n" + options;
-    if (!libraries.empty()) manifest += "libraries = [\"" + libraries + "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n";
+    if (!libraries.empty()) manifest += "libraries = [\"" + libraries + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n";
     return run_manifest(manifest, environment, script, arguments);
   }
   /// The same on two ranks that sum their gradients; `sections` of the manifest.
@@ -27,17 +27,17 @@ class Cuda : public testing::Test {
                         const std::vector<std::string>& arguments) {
     return run_manifest(
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 2 }]\n[mesh]\ndata = 2\n[compute]\nplugin = \"cuda\"\n"
-        "libraries = [\"" EMULATED_FOLDER "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n" +
+        "libraries = [\"" + emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n" +
             sections,
         environment, "gpt", arguments);
   }
   ProcessResult run_manifest(const std::string& manifest, const std::vector<std::string>& environment,
                              const std::string& script, const std::vector<std::string>& arguments) {
-    std::vector<std::string> words{"run",        BALEEN_SOURCE_DIR "/tests/parity/" + script + ".lua",
+    std::vector<std::string> words{"run",        source_dir() + "/tests/parity/" + script + ".lua",
                                    "--manifest", folder_.write("gpu.toml", manifest),
                                    "--steps",    "2",
                                    "--"};
-    if (script == "gpt") words.insert(words.end(), {"--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
+    if (script == "gpt") words.insert(words.end(), {"--data", source_dir() + "/tests/golden/whales.txt"});
     words.insert(words.end(), arguments.begin(), arguments.end());
     ProcessOptions process;
     process.environment = environment;
@@ -66,7 +66,7 @@ TEST_F(Cuda, LoadsWithoutADriver) {
 }
 TEST_F(Cuda, IsSeenByTheDoctor) {
   const std::string manifest =
-      folder_.write("gpu.toml", "[compute]\nplugin = \"cuda\"\nlibraries = [\"" EMULATED_FOLDER "\"]\n");
+      folder_.write("gpu.toml", "[compute]\nplugin = \"cuda\"\nlibraries = [\"" + emulated_folder() + "\"]\n");
   ProcessOptions process;
   process.environment = {"EMULATED_CUDA_DEVICES=2", "EMULATED_CUDA_MEMORY=81920"};
   const ProcessResult result = run_baleen({"doctor", "--manifest", manifest}, process);
@@ -93,12 +93,12 @@ TEST_F(Cuda, SaysThatTheDeviceIsTooOld) {
   expect_line(run("", {"EMULATED_CUDA_CAPABILITY=75"}), kBadInput, {"compute capability 7.5", "8.0 or later"});
 }
 TEST_F(Cuda, SaysWhatDoesNotFit) {
-  const ProcessResult result = run("memory = 4\n", {}, EMULATED_FOLDER, "gpt", {"--dim", "240"});
+  const ProcessResult result = run("memory = 4\n", {}, emulated_folder(), "gpt", {"--dim", "240"});
   expect_line(result, kDoesNotFit, {"4.0 MiB"});
 }
 TEST_F(Cuda, SaysThatOthersHoldTheMemory) {
   const ProcessResult result =
-      run("memory = 512\n", {"EMULATED_CUDA_MEMORY=4"}, EMULATED_FOLDER, "gpt", {"--dim", "240"});
+      run("memory = 512\n", {"EMULATED_CUDA_MEMORY=4"}, emulated_folder(), "gpt", {"--dim", "240"});
   expect_line(result, kDoesNotFit, {"the device refuses", "CUDA_ERROR_OUT_OF_MEMORY", "`fraction`"});
 }
 TEST_F(Cuda, SaysHowMuchPinnedMemoryIsMissing) {
@@ -113,7 +113,7 @@ TEST_F(Cuda, SaysHowMuchPinnedMemoryIsMissing) {
 TEST_F(Cuda, IsSharedByRanksInTurn) {
   const std::string manifest =
       "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 3\n[compute]\nplugin = \"cuda\"\n"
-      "libraries = [\"" EMULATED_FOLDER "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n";
+      "libraries = [\"" + emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n";
   const ProcessResult result = run_manifest(manifest, {"EMULATED_CUDA_DEVICES=2", "EMULATED_CUDA_MEMORY=2"}, "gpt",
                                             {"--layers", "1", "--dim", "72"});
   expect_line(result, kDoesNotFit,

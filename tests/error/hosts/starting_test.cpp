@@ -17,7 +17,7 @@ class StartingHosts : public Hosts {
   static std::vector<std::string> run(const std::string& manifest, const std::vector<std::string>& more = {},
                                       const std::string& steps = "2") {
     std::vector<std::string> words = {
-        "run", BALEEN_SOURCE_DIR "/examples/01_hello/train.lua", "--manifest", manifest, "--steps", steps};
+        "run", source_dir() + "/examples/01_hello/train.lua", "--manifest", manifest, "--steps", steps};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -56,7 +56,7 @@ TEST_F(StartingHosts, NeedASecretThatIsOne) {
 }
 
 TEST_F(StartingHosts, AreOfNoMeaningForOneHost) {
-  const std::vector<std::string> one = {"run", BALEEN_SOURCE_DIR "/examples/01_hello/train.lua", "--set",
+  const std::vector<std::string> one = {"run", source_dir() + "/examples/01_hello/train.lua", "--set",
                                         "mesh.data=2"};
   std::vector<std::string> words = one;
   words.insert(words.end(), {"--host-index", "0", "--secret-file", secret});
@@ -125,7 +125,7 @@ TEST_F(FakeSsh, IsToldTheHostAndTheCommand) {
 TEST_F(FakeSsh, KeepsTheSecretInItsInput) {
   RunningJob job([&] {
     auto words = run(manifest(), {"--log-level", "debug"}, "1000000000");
-    words.insert(words.begin(), BALEEN_BUILD_DIR "/bin/baleen");
+    words.insert(words.begin(), build_dir() + "/bin/baleen");
     return words;
   }());
   ASSERT_TRUE(job.prints("step 1/")) << job.err();

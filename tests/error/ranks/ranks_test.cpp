@@ -54,7 +54,7 @@ TEST_F(Ranks, AnUnknownTransportAndAnUnknownOption) {
 TEST_F(Ranks, TooLittleSharedMemory) {
   std::vector<std::string> words = on_ranks(2, script("batch = 4"), {});
   words.insert(words.begin(),
-               {"bash", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"", BALEEN_BUILD_DIR "/bin/baleen"});
+               {"bash", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"", build_dir() + "/bin/baleen"});
   const ProcessResult result = run_process(words);
   expect_refused(result, " in shared memory: ", 3);
   expect_refused(result,
@@ -89,8 +89,8 @@ TEST_F(Ranks, PrintTheirPassesOnce) {
 }
 
 TEST_F(Ranks, AreOneWhereTextIsGenerated) {
-  const std::string gpt = BALEEN_SOURCE_DIR "/tests/parity/gpt.lua", model = folder_ / "gpt.safetensors";
-  const std::vector<std::string> data{"--", "--data", BALEEN_SOURCE_DIR "/tests/golden/whales.txt"};
+  const std::string gpt = source_dir() + "/tests/parity/gpt.lua", model = folder_ / "gpt.safetensors";
+  const std::vector<std::string> data{"--", "--data", source_dir() + "/tests/golden/whales.txt"};
   const auto with_data = [&](std::vector<std::string> words) {
     words.insert(words.end(), data.begin(), data.end());
     return run_baleen(words);

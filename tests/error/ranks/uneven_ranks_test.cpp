@@ -84,7 +84,7 @@ class RanksApart : public UnevenRanks, public testing::WithParamInterface<const 
                                                       odd_one + " else " + other + " end\nend"),
                                               {});
     if (*GetParam()) words.push_back(GetParam());
-    words.insert(words.begin(), BALEEN_BUILD_DIR "/bin/baleen");
+    words.insert(words.begin(), build_dir() + "/bin/baleen");
     RunningJob job(words);
     EXPECT_TRUE(job.prints("apart\n")) << job.err();
     const auto start = std::chrono::steady_clock::now();

@@ -34,7 +34,7 @@ void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.name; }
 std::string missing_strategy(const std::string& plan) {
   for (const std::string name : {"data", "zero", "tensor", "sequence"})
     if (plan.find("strategy = \"" + name + "\"") != std::string::npos &&
-        !std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + name + ".so"))
+        !std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + name + ".so"))
       return name;
   return {};
 }

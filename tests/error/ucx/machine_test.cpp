@@ -20,7 +20,7 @@ class MachineOfUcx : public testing::Test {
                      "strategy = \"data\"\n[transport]\nplugin = \"ucx\"\n" +
                          options);
     return run_baleen(
-        {"run", BALEEN_SOURCE_DIR "/examples/01_hello/train.lua", "--manifest", manifest, "--steps", "2"});
+        {"run", source_dir() + "/examples/01_hello/train.lua", "--manifest", manifest, "--steps", "2"});
   }
   static void expect_line(const ProcessResult& result, const std::vector<std::string>& parts) {
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << "more than a line: " << result.err;

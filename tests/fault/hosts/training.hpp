@@ -16,7 +16,7 @@ class TrainingOnTwoHosts : public TwoHosts {
   void SetUp() override {
     TwoHosts::SetUp();
     if (IsSkipped()) return;
-    if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_transport_ucx.so"))
+    if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_transport_ucx.so"))
       GTEST_SKIP() << "no transport that reaches between hosts was built (libucx-dev)";
   }
 
@@ -34,7 +34,7 @@ class TrainingOnTwoHosts : public TwoHosts {
   std::vector<std::string> run(const std::string& hosts, const std::string& transport, int steps) const {
     const std::string cluster =
         folder.write("cluster.toml", "[cluster]\nhosts = [" + hosts + "]\n[mesh]\ndata = 4\n" + transport);
-    return networks.on(0, {BALEEN_BUILD_DIR "/bin/baleen", "run", script(), "--manifest", cluster, "--steps",
+    return networks.on(0, {build_dir() + "/bin/baleen", "run", script(), "--manifest", cluster, "--steps",
                            std::to_string(steps), "--log-json", folder / "log.jsonl"});
   }
   /// On both hosts.

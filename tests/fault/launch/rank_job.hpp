@@ -10,7 +10,7 @@
 namespace baleen::test {
 
 inline std::vector<std::string> rank_program(std::vector<std::string> words) {
-  words.insert(words.begin(), std::string(BALEEN_BUILD_DIR) + "/tests/rank_program");
+  words.insert(words.begin(), build_dir() + "/tests/rank_program");
   return words;
 }
 

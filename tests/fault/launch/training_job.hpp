@@ -8,7 +8,7 @@
 namespace baleen::test {
 
 inline std::vector<std::string> baleen_run(const std::string& script, int ranks) {
-  return {std::string(BALEEN_BUILD_DIR) + "/bin/baleen",
+  return {build_dir() + "/bin/baleen",
           "run",
           script,
           "--set",
@@ -19,7 +19,7 @@ inline std::vector<std::string> baleen_run(const std::string& script, int ranks)
 
 /// The smallest example, for so many steps.
 inline std::vector<std::string> training(int ranks, int steps) {
-  auto command = baleen_run(std::string(BALEEN_SOURCE_DIR) + "/examples/01_hello/train.lua", ranks);
+  auto command = baleen_run(source_dir() + "/examples/01_hello/train.lua", ranks);
   command.insert(command.end(), {"--steps", std::to_string(steps)});
   return command;
 }

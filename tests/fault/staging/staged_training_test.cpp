@@ -23,11 +23,11 @@ class StagedTraining : public testing::TestWithParam<std::string> {
     const std::string manifest = folder_.write(
         "ranks.toml",
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 3\n[compute]\nplugin = \"cuda\"\n"
-        "libraries = [\"" EMULATED_FOLDER "\"]\ncache = \"" EMULATED_FOLDER "/cache\"\n[transport]\nplugin = \"" +
+        "libraries = [\"" + emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n[transport]\nplugin = \"" +
             GetParam() + "\"\n[[plan]]\nstrategy = \"zero\"\nstage = 3\n");
-    return {BALEEN_BUILD_DIR "/bin/baleen",
+    return {build_dir() + "/bin/baleen",
             "run",
-            BALEEN_SOURCE_DIR "/tests/parity/mlp.lua",
+            source_dir() + "/tests/parity/mlp.lua",
             "--manifest",
             manifest,
             "--steps",

@@ -24,7 +24,7 @@ TEST(SafetensorsInterop, PythonReadsWhatWeWriteAndWeReadWhatPythonWrites) {
   const std::string ours = folder / "ours.safetensors", theirs = folder / "theirs.safetensors";
   ASSERT_EQ(run.write(ours, tensors, {{"baleen.step", "7"}}), BALEEN_OK) << run.plugin.host->failure();
   const std::string command =
-      "python3 '" BALEEN_SOURCE_DIR "/tests/interop/safetensors/round_trip.py' '" + ours + "' '" + theirs + "'";
+      "python3 '" + source_dir() + "/tests/interop/safetensors/round_trip.py' '" + ours + "' '" + theirs + "'";
   ASSERT_EQ(std::system(command.c_str()), 0);
   TestFacts facts;
   auto read = run.read(theirs, &facts);

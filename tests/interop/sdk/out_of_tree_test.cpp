@@ -33,9 +33,9 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
  protected:
   void SetUp() override {
     if (const std::string missing = missing_tool(); !missing.empty()) GTEST_SKIP() << missing;
-    succeed({"cmake", "--install", BALEEN_BUILD_DIR, "--component", "sdk", "--prefix", prefix_});
+    succeed({"cmake", "--install", build_dir(), "--component", "sdk", "--prefix", prefix_});
     ASSERT_FALSE(HasFatalFailure());
-    std::filesystem::copy(BALEEN_SOURCE_DIR "/sdk/template", source_);
+    std::filesystem::copy(source_dir() + "/sdk/template", source_);
     succeed({"cmake", "-S", source_, "-B", build_, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_PREFIX_PATH=" + prefix_,
              "-DCMAKE_C_COMPILER=" + GetParam().c, "-DCMAKE_CXX_COMPILER=" + GetParam().cxx,
              "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",

@@ -49,7 +49,7 @@ std::string missing_strategy(const Case& c) {
   for (const auto& [axis, size] : c.mesh)
     if (c.plan.empty() && axis == "data") needed.push_back(axis);
   for (const std::string& name : needed)
-    if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + name + ".so")) return name;
+    if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + name + ".so")) return name;
   return {};
 }
 
@@ -148,9 +148,9 @@ TEST(Annotations, CostWhatTheRuleCosts) {
 }
 
 TEST(Annotations, TheExampleComputesWhatOneRankComputes) {
-  const ProcessResult result = run_baleen({"verify", BALEEN_SOURCE_DIR "/examples/03_by_hand/train.lua", "--manifest",
-                                           BALEEN_SOURCE_DIR "/examples/clusters/by_hand.toml", "--steps", "2", "--",
-                                           "--data", BALEEN_SOURCE_DIR "/sdk/include"});
+  const ProcessResult result = run_baleen({"verify", source_dir() + "/examples/03_by_hand/train.lua", "--manifest",
+                                           source_dir() + "/examples/clusters/by_hand.toml", "--steps", "2", "--",
+                                           "--data", source_dir() + "/sdk/include"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
 }

@@ -24,7 +24,7 @@ return baleen.job { data = points, batch = 4, steps = 1, loss = nn.cross_entropy
 std::string text_script(const std::string& layouts, const std::string& body) {
   return R"(local baleen = require "baleen"
 local nn, parallel = baleen.nn, baleen.parallel
-local corpus = baleen.data.text { path = ")" BALEEN_SOURCE_DIR
+local corpus = baleen.data.text { path = ")" + source_dir() +
          R"(/tests/golden/whales.txt", tokenizer = "bytes", context = 8 }
 )" + layouts +
          R"( local embedding = nn.embedding { name = "embedding", vocab = corpus.vocab, dim = 12, positions = 16 }
@@ -59,7 +59,7 @@ class Annotated : public ::testing::Test {
     EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
   }
   static bool has(const std::string& strategy) {
-    return std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + strategy + ".so");
+    return std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + strategy + ".so");
   }
 
   const TemporaryFolder folder_;

@@ -39,7 +39,7 @@ class HierarchyRuns : public testing::TestWithParam<Job> {
  protected:
   void SetUp() override {
     for (const char* strategy : {"zero", "tensor"})
-      if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + std::string(strategy) +
+      if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + std::string(strategy) +
                                    ".so"))
         GTEST_SKIP() << "no strategy `" << strategy << "` in this tree";
   }

@@ -29,7 +29,7 @@ class TwoHostsOfTheMainJob : public testing::Test {
  protected:
   void SetUp() override {
     if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
-    if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_transport_ucx.so"))
+    if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_transport_ucx.so"))
       GTEST_SKIP() << "no transport that reaches between hosts was built (libucx-dev)";
   }
   static std::string network() {
@@ -56,9 +56,9 @@ class TwoHostsOfTheMainJob : public testing::Test {
   /// On host `index`; what the run says of its steps goes to the file.
   std::vector<std::string> run(int index, const std::string& cluster, const std::string& losses,
                                const std::vector<std::string>& more = {}, int steps = 4) const {
-    std::vector<std::string> words = {BALEEN_BUILD_DIR "/bin/baleen",
+    std::vector<std::string> words = {build_dir() + "/bin/baleen",
                                       "run",
-                                      BALEEN_SOURCE_DIR "/examples/02_gpt/train.lua",
+                                      source_dir() + "/examples/02_gpt/train.lua",
                                       "--manifest",
                                       cluster,
                                       "--steps",
@@ -66,7 +66,7 @@ class TwoHostsOfTheMainJob : public testing::Test {
                                       "--log-json",
                                       losses};
     words.insert(words.end(), more.begin(), more.end());
-    words.insert(words.end(), {"--", "--data", BALEEN_SOURCE_DIR "/core/launch"});
+    words.insert(words.end(), {"--", "--data", source_dir() + "/core/launch"});
     return networks.on(index, words);
   }
   /// What one host alone computes.

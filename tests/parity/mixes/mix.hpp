@@ -75,7 +75,7 @@ inline std::string missing_strategy(const Mix& mix) {
        {std::pair{"data", mix.data > 1 && mix.stage == 0}, std::pair{"zero", mix.stage > 0},
         std::pair{"sequence", mix.sequence > 1 || mix.megatron}, std::pair{"tensor", mix.tensor > 1}})
     if (needed &&
-        !std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + std::string(name) + ".so"))
+        !std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + std::string(name) + ".so"))
       return name;
   return {};
 }

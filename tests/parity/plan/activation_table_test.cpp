@@ -61,7 +61,7 @@ class ActivationTable : public ::testing::TestWithParam<std::tuple<Way, int, con
   const TemporaryFolder folder_;
   const std::string text_ = folder_.write("long.txt", [] {
     std::string text;
-    while (text.size() < 4096) text += read_file(BALEEN_SOURCE_DIR "/tests/golden/whales.txt");
+    while (text.size() < 4096) text += read_file(source_dir() + "/tests/golden/whales.txt");
     return text;
   }());
 };

@@ -26,7 +26,7 @@ TEST_P(TensorGrid, HoldsItsShareOfModelStates) {
   const std::string plan = "[[plan]]\nstrategy = \"tensor\"\nmode = \"" + std::string(grid.mode) + "\"\n" + grid.more +
                            "[compute]\nmemory = 1000000000\n";
   const Planned planned = plan_of("plan/gpt_large", manifest_of({{"tensor", 64}}, plan),
-                                  {"heads=64", "batch=128", "data=" BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
+                                  {"heads=64", "batch=128", "data=" + source_dir() + "/tests/golden/whales.txt"});
   ASSERT_EQ(planned.exit_code, 0) << planned.err;
   const double weights = 12 * kLayers * kWidth * kWidth + kVocabulary * kWidth;
   const double inner = 7 * kLayers * kWidth;  // of queries, keys and values, and of the wide layer

@@ -23,7 +23,7 @@ std::string plan(int stage) {
 }
 
 Planned plan_large(int ranks, int stage, std::vector<std::string> arguments) {
-  arguments.emplace_back("data=" BALEEN_SOURCE_DIR "/tests/golden/whales.txt");
+  arguments.emplace_back("data=" + source_dir() + "/tests/golden/whales.txt");
   const std::string memory = "[compute]\nmemory = 1000000000\n";  // MiB, of the host that all ranks share
   return plan_of("plan/gpt_large", manifest_of({{"data", ranks}}, plan(stage)) + memory, arguments);
 }

@@ -37,7 +37,7 @@ Planned plan_large(int ranks, int stage, const std::string& gradients) {
   return plan_of(
       "plan/gpt_large",
       manifest_of({{"data", ranks}}, plan + precision("bf16", "gradients = \"" + gradients + "\"\n")) + memory,
-      {"data=" BALEEN_SOURCE_DIR "/tests/golden/whales.txt"});
+      {"data=" + source_dir() + "/tests/golden/whales.txt"});
 }
 
 class PrecisionTable : public ::testing::TestWithParam<std::tuple<int, std::string>> {};

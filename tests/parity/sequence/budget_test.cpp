@@ -47,7 +47,7 @@ class Budget : public ::testing::Test {
   const TemporaryFolder folder_;
   const std::string text_ = folder_.write("long.txt", [] {
     std::string text;
-    while (text.size() < 8192) text += read_file(BALEEN_SOURCE_DIR "/tests/golden/whales.txt");
+    while (text.size() < 8192) text += read_file(source_dir() + "/tests/golden/whales.txt");
     return text;
   }());
 };

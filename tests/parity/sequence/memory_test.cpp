@@ -12,7 +12,7 @@ namespace {
 double activations(const PlanEntry& plan, int ranks, int tokens, const std::vector<std::string>& more = {}) {
   const TemporaryFolder folder;
   std::string text;
-  while (text.size() < 8192) text += read_file(BALEEN_SOURCE_DIR "/tests/golden/whales.txt");
+  while (text.size() < 8192) text += read_file(source_dir() + "/tests/golden/whales.txt");
   std::vector<std::string> arguments{"batch=1", "heads=8", "context=" + std::to_string(tokens),
                                      "data=" + folder.write("long.txt", text)};
   arguments.insert(arguments.end(), more.begin(), more.end());

@@ -29,7 +29,7 @@ inline std::string missing_strategy(const MeshAxes& axes, const PlanEntries& pla
   for (const auto& [name, size] : axes)
     if (name == "data" || name == "tensor") needed.push_back(name);
   for (const std::string& name : needed)
-    if (!std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + name + ".so")) return name;
+    if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + name + ".so")) return name;
   return {};
 }
 

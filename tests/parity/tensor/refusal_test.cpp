@@ -102,7 +102,7 @@ class PlannedRefusal : public ::testing::TestWithParam<Refusal> {};
 TEST_P(PlannedRefusal, SaysWhatAndOffersTheNearest) {
   const Refusal& r = GetParam();
   std::vector<std::string> arguments{"layers=1", "dim=64",       "context=16",
-                                     "batch=54", "accumulate=1", "data=" BALEEN_SOURCE_DIR "/tests/golden/whales.txt"};
+                                     "batch=54", "accumulate=1", "data=" + source_dir() + "/tests/golden/whales.txt"};
   arguments.insert(arguments.end(), r.arguments.begin(), r.arguments.end());
   const ProcessResult result = run_parity({"plan"}, r.script, tensor_manifest(r.mesh, r.options), arguments);
   EXPECT_EQ(result.exit_code, 2) << result.out << result.err;

@@ -31,7 +31,7 @@ TEST_P(ZeroParity, RanksComputeWhatOneRankComputes) {
   const Case& c = GetParam();
   // Beside an axis of its own, the strategy leaves the axis `data` to `data`.
   if (!c.options.empty() && c.mesh.size() > 1 &&
-      !std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_data.so"))
+      !std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_data.so"))
     GTEST_SKIP() << "no strategy `data` in this tree";
   const std::string plan = "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(c.stage) + "\n" + c.options;
   const ProcessResult result = run_parity({"verify", "--checked"}, c.script, manifest_of(c.mesh, plan), c.arguments);

@@ -17,7 +17,7 @@ class Pipeline : public ::testing::TestWithParam<Case> {};
 TEST_P(Pipeline, RanksComputeWhatOneRankComputes) {
   const std::string manifest = manifest_of(GetParam().mesh, "[[plan]]\nstrategy = \"pipeline_spike\"\n");
   const ProcessResult result =
-      run_parity({"verify", "--plugin-path", BALEEN_BUILD_DIR "/tests/spike"}, "gpt", manifest, GetParam().arguments);
+      run_parity({"verify", "--plugin-path", build_dir() + "/tests/spike"}, "gpt", manifest, GetParam().arguments);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
 }
@@ -39,7 +39,7 @@ TEST(PipelineMemory, HoldsAsManyMicroBatchesAsAreOnTheirWay) {
   const std::string manifest = manifest_of({{"pipeline", 4}}, "[[plan]]\nstrategy = \"pipeline_spike\"\n");
   const auto activations = [&](const char* micro_batches) {
     const auto account = account_of("gpt", manifest, 4, {"layers=8", "batch=16", micro_batches}, 1,
-                                    {"--plugin-path", BALEEN_BUILD_DIR "/tests/spike"});
+                                    {"--plugin-path", build_dir() + "/tests/spike"});
     std::vector<double> bytes;
     for (const auto& own : account) bytes.push_back(own.at("planned_bytes.activations"));
     return bytes;

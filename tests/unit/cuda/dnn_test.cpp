@@ -23,7 +23,7 @@ class DnnAttention : public testing::Test {
   void SetUp() override {
     // A driver without devices, which takes the kernels that cuDNN compiles; found by the name of its library.
     setenv("EMULATED_CUDA_DEVICES", "0", 1);
-    if (!dlopen(BALEEN_EMULATED_CUDA "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) GTEST_SKIP() << dlerror();
+    if (!dlopen((test::emulated_folder() + "/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL)) GTEST_SKIP() << dlerror();
     auto opened = Dnn::open_described({}, kH200);
     if (!opened && opened.error().code == BALEEN_NOT_FOUND) GTEST_SKIP() << opened.error().text();
     ASSERT_TRUE(opened) << opened.error().text();

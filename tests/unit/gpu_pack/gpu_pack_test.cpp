@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kScripts = BALEEN_SOURCE_DIR "/scripts/";
+const std::string kScripts = source_dir() + "/scripts/";
 /// What every machine has: the C library and its loader.
 const std::regex kOfTheSystem(R"((ld-linux|lib(c|m|dl|rt|pthread|resolv)\.so\.).*)");
 
@@ -30,7 +30,7 @@ class GpuPack : public testing::Test {
  protected:
   void SetUp() override {
     const ProcessResult packed =
-        run_process({std::string(kScripts) + "gpu_pack.sh", "--build", BALEEN_BUILD_DIR, "--folder", pack_});
+        run_process({kScripts + "gpu_pack.sh", "--build", build_dir(), "--folder", pack_});
     ASSERT_EQ(packed.exit_code, 0) << packed.out << packed.err;
   }
   /// Puts a shell script in the place of one of the pack's programs.

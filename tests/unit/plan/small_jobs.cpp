@@ -65,7 +65,7 @@ ValueId attention(JobMaker& m, ValueId x) {
 
 const Registry& plugins() {
   static const Registry found = [] {
-    const PluginPlace place{BALEEN_BUILD_DIR "/lib/baleen/plugins", "test"};
+    const PluginPlace place{build_dir() + "/lib/baleen/plugins", "test"};
     auto registry = Registry::discover({&place, 1}, Log());
     if (!registry) throw std::runtime_error(registry.error().text());
     return *std::move(registry);

@@ -106,7 +106,7 @@ TEST(Ranks, AreAlikeInSinglePrecision) {
 MemberSpec strategy(const std::string& name, UserValues options) { return {name, std::move(options), {}, "test"}; }
 
 bool has_strategy(const std::string& name) {
-  return std::filesystem::exists(BALEEN_BUILD_DIR "/lib/baleen/plugins/baleen_strategy_" + name + ".so");
+  return std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + name + ".so");
 }
 
 /// ZeRO-3: parameters and states are stored in shards, gathered for use, and read as wholes.

@@ -112,8 +112,8 @@ std::string some_text() {
 SmallRun::SmallRun(const TemporaryFolder& folder, const JobOptions& options) { status = make(folder, options); }
 
 Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) {
-  std::vector<PluginPlace> places{{BALEEN_BUILD_DIR "/lib/baleen/plugins", "test"}};
-  if (const std::string spikes = BALEEN_BUILD_DIR "/tests/spike"; std::filesystem::exists(spikes))
+  std::vector<PluginPlace> places{{build_dir() + "/lib/baleen/plugins", "test"}};
+  if (const std::string spikes = build_dir() + "/tests/spike"; std::filesystem::exists(spikes))
     places.push_back({spikes, "test"});
   BALEEN_TRY_ASSIGN(Registry found, Registry::discover(places, Log()));
   registry_ = std::make_unique<Registry>(std::move(found));

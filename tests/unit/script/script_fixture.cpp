@@ -62,7 +62,7 @@ ScriptTest::ScriptTest() {
   folder_ = ::mkdtemp(name.data());
   EXPECT_TRUE(register_builtin_ops(ops_));
   options_.ops = &ops_;
-  options_.library = std::filesystem::path(BALEEN_SOURCE_DIR) / "scripts" / "lua";
+  options_.library = std::filesystem::path(source_dir()) / "scripts" / "lua";
   options_.seed = 1;
   options_.data = FakeData::create;
   options_.print = [this](std::string_view line) { printed_.append(line).append("\n"); };

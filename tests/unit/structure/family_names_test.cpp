@@ -80,7 +80,7 @@ class NameFinder {
 bool names_member(const std::string& literal, const std::string& name) { return NameFinder(name).finds(literal); }
 
 TEST(FamilyNames, NoMemberIsNamedInTheCore) {
-  const fs::path root = BALEEN_SOURCE_DIR;
+  const fs::path root = source_dir();
   const std::set<std::string> names = members(root);
   std::map<std::string, NameFinder> finders;
   for (const std::string& name : names) finders.emplace(name, name);
@@ -99,7 +99,7 @@ TEST(FamilyNames, NoMemberIsNamedInTheCore) {
 }
 
 TEST(FamilyNames, MembersAreFoundInEveryKindOfFolder) {
-  const std::set<std::string> names = members(BALEEN_SOURCE_DIR);
+  const std::set<std::string> names = members(source_dir());
   EXPECT_TRUE(names.contains("adamw")) << "a member in optimizers/";
   EXPECT_TRUE(names.contains("jsonl") || names.contains("console")) << "a member in plugins/monitor/";
 }

@@ -15,7 +15,7 @@ bool allowed(const std::string& file, const std::string& path, bool angled, bool
 /// Whether a quoted path names a file beside the including one, or in any folder of its own folder.
 bool names_own_file(const std::string& file, const Include& include) {
   if (include.angled) return false;
-  const fs::path folder = fs::path(BALEEN_SOURCE_DIR) / own_folder(file);
+  const fs::path folder = fs::path(source_dir()) / own_folder(file);
   if (fs::exists(folder / include.path)) return true;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
     if (entry.is_directory() && fs::exists(entry.path() / include.path)) return true;
@@ -23,7 +23,7 @@ bool names_own_file(const std::string& file, const Include& include) {
 }
 
 TEST(Includes, TheTreeKeepsToTheRules) {
-  const fs::path root = BALEEN_SOURCE_DIR;
+  const fs::path root = source_dir();
   int seen = 0;
   for (const char* top : {"sdk", "core", "plugins", "optimizers", "strategies", "transports", "tests", "examples"}) {
     for (const fs::path& path : sources_below(root / top)) {
@@ -42,14 +42,14 @@ TEST(Includes, TheTreeKeepsToTheRules) {
 bool reaches_core(const fs::path& path) {
   for (const Include& include : read_file(path).includes) {
     if (include.path.starts_with("core/")) return true;
-    const fs::path next = fs::path(BALEEN_SOURCE_DIR) / "tests" / include.path;
+    const fs::path next = fs::path(source_dir()) / "tests" / include.path;
     if (include.path.starts_with("support/") && next != path && reaches_core(next)) return true;
   }
   return false;
 }
 
 TEST(Includes, NoOtherKindOfTestReachesTheCoreThroughSupport) {
-  const fs::path tests = fs::path(BALEEN_SOURCE_DIR) / "tests";
+  const fs::path tests = fs::path(source_dir()) / "tests";
   for (const char* kind : {"conformance", "parity", "error", "fault", "golden", "interop"})
     for (const fs::path& path : sources_below(tests / kind))
       EXPECT_FALSE(reaches_core(path)) << path.lexically_relative(tests) << " sees the core";
@@ -57,7 +57,7 @@ TEST(Includes, NoOtherKindOfTestReachesTheCoreThroughSupport) {
 }
 
 TEST(Includes, EveryFolderOfTheCoreHasALayer) {
-  for (const auto& entry : fs::directory_iterator(fs::path(BALEEN_SOURCE_DIR) / "core")) {
+  for (const auto& entry : fs::directory_iterator(fs::path(source_dir()) / "core")) {
     if (!entry.is_directory()) continue;
     const std::string file = "core/" + entry.path().filename().string() + "/x.cpp";
     EXPECT_TRUE(allowed(file, "baleen/result.hpp", false)) << file;

@@ -23,7 +23,7 @@ std::string content(const fs::path& path) {
 /// Adds the files of the SDK that a file includes, and those that they include.
 void add_sdk(const fs::path& path, std::set<fs::path>& files) {
   for (const Include& include : read_file(path).includes) {
-    const fs::path header = fs::path(BALEEN_SOURCE_DIR) / "sdk/include" / include.path;
+    const fs::path header = fs::path(source_dir()) / "sdk/include" / include.path;
     if (include.path.starts_with("baleen/") && files.insert(header).second) add_sdk(header, files);
   }
 }
@@ -32,7 +32,7 @@ void add_sdk(const fs::path& path, std::set<fs::path>& files) {
 std::map<std::string, std::string> expect_own_names(const std::set<fs::path>& files) {
   std::map<std::string, std::string> places;
   for (const fs::path& path : files) {
-    const std::string file = path.lexically_relative(BALEEN_SOURCE_DIR).generic_string();
+    const std::string file = path.lexically_relative(source_dir()).generic_string();
     for (const TypeDefinition& type : type_definitions(content(path))) {
       const auto [first, added] = places.emplace(type.name, file);
       EXPECT_TRUE(added || first->second == file)
@@ -46,7 +46,7 @@ std::map<std::string, std::string> expect_own_names(const std::set<fs::path>& fi
 /// Two types of one name, even in sources that never meet, are one to the linker: it keeps the functions of either.
 TEST(TypeNames, OfTheProgramAreDefinedInOneFile) {
   std::set<fs::path> files;
-  for (const fs::path& path : sources_below(fs::path(BALEEN_SOURCE_DIR) / "core")) {
+  for (const fs::path& path : sources_below(fs::path(source_dir()) / "core")) {
     files.insert(path);
     add_sdk(path, files);
   }
@@ -58,7 +58,7 @@ TEST(TypeNames, OfTheProgramAreDefinedInOneFile) {
 
 /// A plugin is a library of its own, and may have what the program has under the same name.
 TEST(TypeNames, OfTheSdkAreDefinedInOneFile) {
-  const auto headers = sources_below(fs::path(BALEEN_SOURCE_DIR) / "sdk/include");
+  const auto headers = sources_below(fs::path(source_dir()) / "sdk/include");
   const auto places = expect_own_names({headers.begin(), headers.end()});
   EXPECT_GT(places.size(), 50u);
 }
@@ -87,7 +87,7 @@ std::size_t columns(const std::string& line) {
 }
 
 TEST(Lines, HaveAtMost120Columns) {
-  const fs::path root = BALEEN_SOURCE_DIR;
+  const fs::path root = source_dir();
   int seen = 0;
   for (const char* top : {"core", "sdk", "plugins", "strategies", "optimizers", "transports", "tests", "examples"}) {
     for (const fs::path& path : sources_below(root / top)) {

@@ -1,0 +1,20 @@
+/// \file Where the sources and the build under test lie. Functions, not definitions on the compiler's command line: a test
+/// that is compiled in another checkout is then the same to a compiler cache.
+#pragma once
+#include <string>
+
+namespace baleen::test {
+
+/// The root of the sources; absolute, as all these.
+std::string source_dir();
+
+/// The folder of the build.
+std::string build_dir();
+
+/// `path` below the folder of the build.
+inline std::string built(const std::string& path) { return build_dir() + "/" + path; }
+
+/// The folder of the emulated CUDA libraries (support/emulated_cuda).
+inline std::string emulated_folder() { return built("emulated_cuda"); }
+
+}  // namespace baleen::test
