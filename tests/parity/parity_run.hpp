@@ -32,8 +32,8 @@ inline std::string manifest_of(const MeshAxes& axes, const std::string& plan) {
 inline ProcessResult run_parity(std::vector<std::string> command, const std::string& script,
                                 const std::string& manifest, const std::vector<std::string>& arguments) {
   const TemporaryFolder folder;
-  std::vector<std::string> words{command[0], source_dir() + "/tests/parity/" + script + ".lua",
-                                 "--manifest", folder.write("ranks.toml", manifest)};
+  std::vector<std::string> words{command[0], source_dir() + "/tests/parity/" + script + ".lua", "--manifest",
+                                 folder.write("ranks.toml", manifest)};
   words.insert(words.end(), command.begin() + 1, command.end());
   words.emplace_back("--");
   if (script.ends_with("gpt")) words.insert(words.end(), {"--data", source_dir() + "/tests/golden/whales.txt"});

@@ -38,8 +38,8 @@ class Parity : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Parity, RanksComputeWhatOneRankComputes) {
   const TemporaryFolder folder;
-  std::vector<std::string> words{"verify", source_dir() + "/tests/parity/" + GetParam().script + ".lua",
-                                 "--manifest", folder.write("ranks.toml", manifest(GetParam().ranks)), "--checked"};
+  std::vector<std::string> words{"verify", source_dir() + "/tests/parity/" + GetParam().script + ".lua", "--manifest",
+                                 folder.write("ranks.toml", manifest(GetParam().ranks)), "--checked"};
   words.emplace_back("--");
   if (GetParam().script == "gpt") words.insert(words.end(), {"--data", source_dir() + "/tests/golden/whales.txt"});
   for (const std::string& word : GetParam().arguments) words.push_back("--" + word);
@@ -77,12 +77,11 @@ INSTANTIATE_TEST_SUITE_P(Data, Parity, ::testing::ValuesIn(cases()), name_of);
 /// The manifest that the README names.
 TEST(Example, OfMixedStrategiesComputesWhatOneRankComputes) {
   for (const char* strategy : {"zero", "tensor"})
-    if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + std::string(strategy) +
-                                 ".so"))
+    if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + std::string(strategy) + ".so"))
       GTEST_SKIP() << "no strategy `" << strategy << "` in this tree";
   const ProcessResult result = run_baleen({"verify", source_dir() + "/tests/parity/gpt.lua", "--manifest",
-                                           source_dir() + "/examples/clusters/mixed.toml", "--checked", "--",
-                                           "--data", source_dir() + "/tests/golden/whales.txt", "--heads=4"});
+                                           source_dir() + "/examples/clusters/mixed.toml", "--checked", "--", "--data",
+                                           source_dir() + "/tests/golden/whales.txt", "--heads=4"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
 }

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <set>
 
+#include "conformance/compute/members.hpp"
 #include "conformance/cuda/cross_check_cases.hpp"
 
 namespace baleen::conformance {

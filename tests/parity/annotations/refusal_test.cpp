@@ -24,7 +24,8 @@ return baleen.job { data = points, batch = 4, steps = 1, loss = nn.cross_entropy
 std::string text_script(const std::string& layouts, const std::string& body) {
   return R"(local baleen = require "baleen"
 local nn, parallel = baleen.nn, baleen.parallel
-local corpus = baleen.data.text { path = ")" + source_dir() +
+local corpus = baleen.data.text { path = ")" +
+         source_dir() +
          R"(/tests/golden/whales.txt", tokenizer = "bytes", context = 8 }
 )" + layouts +
          R"( local embedding = nn.embedding { name = "embedding", vocab = corpus.vocab, dim = 12, positions = 16 }
