@@ -1,5 +1,5 @@
-/// \file Where the sources and the build under test lie. Functions, not definitions on the compiler's command line: a test
-/// that is compiled in another checkout is then the same to a compiler cache.
+/// \file Where the sources and the build under test lie. Functions, not definitions on the compiler's command line: a
+/// test that is compiled in another checkout is then the same to a compiler cache.
 #pragma once
 #include <string>
 
