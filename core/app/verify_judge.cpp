@@ -88,6 +88,10 @@ class Judge {
     return exact_ ? 1e-10 : looser_ * std::pow(10, -6 + 2 * progress);
   }
 
+  /// Of the difference of all, as part of their norm. In 16 bits terms do not average out: four units of the last
+  /// digit.
+  double gradient_limit() const { return std::max(1e-5, 4 * std::exp2(-dtype_digits(one_.coarsest))); }
+
   /// Losses, and the evaluations between them.
   void compare_steps() {
     Found losses("losses");
@@ -146,7 +150,7 @@ class Judge {
       if (!(own <= most)) most = own, at = one_.first_gradients[t].name;
     }
     Found found("first gradients (of their norm)");
-    found.see(std::sqrt(all), looser_ * 1e-5 * std::sqrt(norm),
+    found.see(std::sqrt(all), gradient_limit() * std::sqrt(norm),
               "the gradients of the first step, most of `" + at + "`");
     differ(found);
   }

@@ -54,9 +54,10 @@ inline std::string missing_strategy(const std::string& manifest) {
 }
 
 /// Of a run of `baleen verify`.
-inline void expect_equal(const ProcessResult& result, int steps = 20) {
+inline void expect_equal(const ProcessResult& result, int steps = 20, const std::string& dtype = "fp64") {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  EXPECT_NE(result.out.find(" " + std::to_string(steps) + " steps in fp64\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find(" " + std::to_string(steps) + " steps in " + dtype + "\n"), std::string::npos)
+      << result.out;
   EXPECT_NE(result.out.find("\nEQUAL within the tolerance\n"), std::string::npos) << result.out;
 }
 

@@ -145,6 +145,11 @@ TEST(VerifyJudge, ComparesFirstGradientsInFp32) {
   EXPECT_EQ(difference(BALEEN_F32, [](Record& r) { r.first_gradients[1].numbers[3] = 0.99e-3; }), "");
   EXPECT_EQ(first_words(difference(BALEEN_F32, [](Record& r) { r.first_gradients[1].numbers[3] = 1.01e-3; })),
             "the gradients of the first step, most of `b`");
+  const auto in_half = [](double by) {
+    return difference(BALEEN_BF16, [&](Record& r) { r.first_gradients[1].numbers[3] = by; });
+  };
+  EXPECT_EQ(in_half(1.56), "");
+  EXPECT_NE(in_half(1.57), "") << "4 * 2^-8";
   EXPECT_EQ(first_words(difference(BALEEN_F32, [](Record& r) { r.first_gradients[1].numbers[3] = NAN; })),
             "the gradients of the first step, most of `b`");
   EXPECT_EQ(first_words(difference(BALEEN_F32,
