@@ -45,8 +45,6 @@ class Run:
     def environment(self, stage):
         return dict(os.environ, CCACHE_STATSLOG=str(self.folder / f"ccache_{stage.name.replace(' ', '_')}.log"),
                     BALEEN_TEST_SEED=str(self.options.seed), BALEEN_TEST_LATE=str(self.folder / "late.txt"),
-                    XDG_CACHE_HOME=str(self.build(stage) / "cache"),
-                    CCACHE_DIR=os.environ.get("CCACHE_DIR", str(pathlib.Path.home() / ".cache" / "ccache")),
                     **stage.environment)
 
     def build(self, stage):
