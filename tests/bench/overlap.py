@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Measures how much of a strategy's communication hides behind computation: two ranks of one thread, the small GPT.
 
-The transport is `paced` (tests/support/paced): shared memory whose transfers last as long as their bytes take at a given
+Usage: overlap.py [--strategy data zero1 zero2 zero3 tensor] [--rounds 5] [--steps 8] [--accumulate 1 2] [--share S]
+       [--baleen build/release/bin/baleen]
+The transport is `paced` (tests/bench/paced): shared memory whose transfers last as long as their bytes take at a given
 bandwidth, during which nobody computes for them. A first turn without a limit gives the time of a step that only
 computes, and so the bandwidth at which a step's communication lasts --share of it. Then turns without and with that
 limit follow each other. The growth of the step, as a fraction of the communication's time, is the part that did not

@@ -9,6 +9,7 @@
 #include "baleen/collective.hpp"
 #include "baleen/transport.hpp"
 #include "link.hpp"
+#include "support/places.hpp"
 
 BALEEN_DESCRIPTOR(
     "transport", "paced", "1.0.0", "Apache-2.0", "another transport at a given bandwidth, for tests", -1, "",
