@@ -210,8 +210,8 @@ function(baleen_label_cases)
   cmake_parse_arguments(A "" "NAME;MATCHING" "LABELS" ${ARGN})
   file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_cases.cmake
     "foreach(name IN LISTS test_${A_NAME}_TESTS)\n  if(name MATCHES [==[${A_MATCHING}]==])\n"
-    "    list(APPEND \"labels of \${name}\" ${A_LABELS})\n"
-    "    set_tests_properties(\${name} PROPERTIES LABELS \"\${labels of \${name}}\")\n  endif()\nendforeach()\n")
+    "    list(APPEND labels_of_\${name} ${A_LABELS})\n"
+    "    set_tests_properties(\${name} PROPERTIES LABELS \"\${labels_of_\${name}}\")\n  endif()\nendforeach()\n")
 endfunction()
 
 # baleen_waiting_cases(NAME fault.hosts MATCHING regex): those cases mostly wait.
