@@ -85,7 +85,8 @@ def main():
         lines.append(f"{name} {batches} {ignored} {five:.9f} {ten:.9f}")
     if options.write:
         head = ["# Held-out losses of evaluation.lua by PyTorch.",
-                "# Regenerate: tests/golden/evaluation.py --baleen PROGRAM --write", provenance(), "# name, batches (0: all), id that does not count, losses after 5 and 10"]
+                "# Regenerate: tests/golden/evaluation.py --baleen PROGRAM --write", provenance(),
+                "# name, batches (0: all), id that does not count, losses after 5 and 10"]
         GOLDEN.write_text("\n".join(head + lines) + "\n")
         return
     golden = [line.split() for line in GOLDEN.read_text().splitlines() if not line.startswith("#")]
