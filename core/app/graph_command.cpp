@@ -11,7 +11,7 @@ namespace baleen::app {
 namespace {
 
 /// ", on 4 ranks (data 2 x tensor 2)"; empty for one rank.
-std::string ranks_text(const Mesh& mesh) {
+std::string mesh_text(const Mesh& mesh) {
   if (rank_count(mesh) == 1) return "";
   std::string axes;
   for (const MeshAxis& axis : mesh.axes)
@@ -52,7 +52,7 @@ Status graph(const GraphOptions& options, const Setup& setup) {
   const Graph& graph = options.graph == "train" ? plan.train.graph : chosen->graph;
   std::cout << (options.dot ? print_dot(graph) : print(graph));
   std::cout << (options.dot ? "// " : "# ") << options.graph << ": " << summary(graph, plan.persistent)
-            << ranks_text(plan.mesh) << '\n';
+            << mesh_text(plan.mesh) << '\n';
   return {};
 }
 

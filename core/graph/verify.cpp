@@ -14,7 +14,7 @@ std::string describe(const Op& op) {
   return text + ")";
 }
 
-std::string value_text(ValueId id) { return "%" + std::to_string(id); }
+std::string id_text(ValueId id) { return "%" + std::to_string(id); }
 
 bool is_source(const Op& op) { return op.kind->has(kStructural) && op.inputs.empty(); }
 
@@ -36,7 +36,7 @@ class Verifier {
       if (made_[id]) BALEEN_TRY(check_value(id));
     for (const GraphOutput& output : graph_.outputs())
       if (output.value >= graph_.value_count() || !made_[output.value])
-        return internal("output `" + output.name + "` is " + value_text(output.value) + ", which no live op makes");
+        return internal("output `" + output.name + "` is " + id_text(output.value) + ", which no live op makes");
     return {};
   }
 
@@ -57,11 +57,11 @@ class Verifier {
 
   Status check_operands(const Op& op) {
     for (ValueId input : op.inputs) {
-      if (input >= graph_.value_count()) return fail(op, "operand " + value_text(input) + " does not exist");
+      if (input >= graph_.value_count()) return fail(op, "operand " + id_text(input) + " does not exist");
       if (!made_[input]) {
         const Op* producer = graph_.producer(input);
         const bool dead = producer && !producer->live;
-        return fail(op, "operand " + value_text(input) + (dead ? " is of a dead op" : " is made only after it"));
+        return fail(op, "operand " + id_text(input) + (dead ? " is of a dead op" : " is made only after it"));
       }
     }
     return {};
@@ -70,10 +70,10 @@ class Verifier {
   Status check_results(const Op& op) {
     for (std::uint32_t i = 0; i < op.outputs.size(); ++i) {
       const ValueId id = op.outputs[i];
-      if (id >= graph_.value_count()) return fail(op, "result " + value_text(id) + " does not exist");
+      if (id >= graph_.value_count()) return fail(op, "result " + id_text(id) + " does not exist");
       const Value& value = graph_.value(id);
       if (value.producer != op.id || value.result != i)
-        return fail(op, "result " + value_text(id) + " says that it is result " + std::to_string(value.result) +
+        return fail(op, "result " + id_text(id) + " says that it is result " + std::to_string(value.result) +
                             " of op " + std::to_string(value.producer));
       made_[id] = 1;
     }
@@ -92,7 +92,7 @@ class Verifier {
     for (std::size_t i = 0; i < types->size(); ++i) {
       const Value& value = graph_.value(op.outputs[i]);
       if (value.dtype != (*types)[i].dtype || value.shape != (*types)[i].shape)
-        return fail(op, "result " + value_text(value.id) + " is " + to_string(value.shape) + "; its rule gives " +
+        return fail(op, "result " + id_text(value.id) + " is " + to_string(value.shape) + "; its rule gives " +
                             to_string((*types)[i].shape) + " (or the dtypes differ)");
     }
     return {};
@@ -103,7 +103,7 @@ class Verifier {
     if (!op.kind->has(kStructural) || !op.kind->has(kSideEffect) || op.inputs.empty()) return {};
     const Value& target = graph_.value(op.inputs[0]);
     if (target.role != Role::parameter && target.role != Role::state)
-      return fail(op, "the target " + value_text(target.id) + " is neither a parameter nor a state");
+      return fail(op, "the target " + id_text(target.id) + " is neither a parameter nor a state");
     if (!assigned_.insert(target.id).second) return fail(op, "`" + target.name + "` is assigned twice");
     return {};
   }
@@ -114,19 +114,18 @@ class Verifier {
     const auto& expected = users_[id];
     if (!std::equal(value.users.begin(), value.users.end(), expected.begin(), expected.end()))
       return fail(producer,
-                  "the users of result " + value_text(id) + " are not the ops that read it, each once, ascending");
+                  "the users of result " + id_text(id) + " are not the ops that read it, each once, ascending");
     if (value.axes.size() != value.rank())
-      return fail(producer, "result " + value_text(id) + " has " + std::to_string(value.axes.size()) +
-                                " axis names for " + std::to_string(value.rank()) + " dimensions");
+      return fail(producer, "result " + id_text(id) + " has " + std::to_string(value.axes.size()) + " axis names for " +
+                                std::to_string(value.rank()) + " dimensions");
     if (value.layout.empty()) return {};
     if (value.layout.size() != graph_.mesh().axes.size())
-      return fail(producer, "the layout of result " + value_text(id) + " has " + std::to_string(value.layout.size()) +
+      return fail(producer, "the layout of result " + id_text(id) + " has " + std::to_string(value.layout.size()) +
                                 " placements for " + std::to_string(graph_.mesh().axes.size()) + " mesh axes");
     for (const Placement& p : value.layout) {
       const bool dimension = p.kind == Placement::Kind::shard || p.kind == Placement::Kind::shard_balanced;
       if (dimension && (p.argument < 0 || static_cast<std::size_t>(p.argument) >= value.rank()))
-        return fail(producer,
-                    "the layout of result " + value_text(id) + " cuts dimension " + std::to_string(p.argument));
+        return fail(producer, "the layout of result " + id_text(id) + " cuts dimension " + std::to_string(p.argument));
     }
     return {};
   }

@@ -68,8 +68,8 @@ using Status = Result<void>;
 }  // namespace baleen
 
 /// Returns the error of `expression` from the enclosing function, if it is one.
-#define BALEEN_TRY(expression)                                                 \
-  do {                                                                         \
+#define BALEEN_TRY(expression)                                                                \
+  do {                                                                                        \
     if (auto baleen_try_ = (expression); !baleen_try_) return std::move(baleen_try_).error(); \
   } while (false)
 
