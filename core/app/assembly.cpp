@@ -86,6 +86,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   auto run = std::unique_ptr<Run>(new Run(setup));
   BALEEN_TRY_ASSIGN(run->described_, describe(options, setup, prepared, wishes));
   Job& job = run->script().job();
+  job.keep_first_gradients = wishes.keep_first_gradients;
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
   if (!wishes.alone) {

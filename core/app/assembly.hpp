@@ -19,8 +19,9 @@ struct Wishes {
   std::optional<std::int64_t> steps;
   bool generate = false;  ///< describe the generate graph though the job does not ask for it
   bool print_passes = false;
-  bool silent = false;  ///< what the script prints is not shown
-  bool alone = false;   ///< one rank, whatever the manifest says
+  bool silent = false;                ///< what the script prints is not shown
+  bool alone = false;                 ///< one rank, whatever the manifest says
+  bool keep_first_gradients = false;  ///< as states
 };
 
 /// A script that has described its job. The registry of ops outlives the job's graphs.

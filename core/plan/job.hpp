@@ -85,6 +85,7 @@ struct Job {
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
+  bool keep_first_gradients = false;   ///< those of the first step that counts, as states (kFirstGradientPrefix)
   std::vector<MemberSpec> strategies;  ///< plan order
   std::vector<Annotation> annotations;
   Mesh mesh;  ///< the manifest's; without axes: one rank

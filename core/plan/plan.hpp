@@ -61,6 +61,11 @@ struct StopRule {
 /// Outputs of the train graph with this before their name are facts that a strategy shows.
 inline constexpr const char* kFactPrefix = "fact.";
 
+/// The state that counts the updates that were made, one number.
+inline constexpr const char* kUpdatesState = "optimizer.updates";
+/// Of the name of the state that keeps a parameter's first gradient; its name follows.
+inline constexpr const char* kFirstGradientPrefix = "first_gradient.";
+
 struct Plan {
   Mesh mesh;
   std::vector<PersistentSpec> persistent;

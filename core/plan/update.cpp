@@ -43,7 +43,8 @@ class Updater {
     for (const LossGradients::One& one : gradients_.all) values.push_back(one.value);
     BALEEN_TRY(clip(values));
     BALEEN_TRY(open());
-    BALEEN_TRY_ASSIGN(count_, add_state("optimizer.updates", {job_.dtype, {}, {}}, 0, "control"));
+    BALEEN_TRY_ASSIGN(count_, add_state(kUpdatesState, {job_.dtype, {}, {}}, 0, "control"));
+    if (job_.keep_first_gradients) BALEEN_TRY(keep_first_gradients());
     BALEEN_TRY(make_updates(values));
     for (std::size_t i = 0, next = 0; i < gradients_.all.size(); ++i) {
       if (gradients_.all[i].gradient == kNone) continue;
@@ -126,6 +127,24 @@ class Updater {
     result_.states.push_back({name, type, Role::state, category});
     result_.initial.push_back(initial);
     return graph_.state(name, type);
+  }
+
+  /// Each gradient is kept until an update has counted.
+  Status keep_first_gradients() {
+    for (std::size_t i = 0; i < gradients_.all.size(); ++i) {
+      const ParameterSpec& p = job_.parameters[i];
+      if (gradients_.all[i].gradient == kNone) continue;
+      const std::string name = kFirstGradientPrefix + p.name;
+      BALEEN_TRY_ASSIGN(const ValueId kept, add_state(name, {p.type.dtype, p.type.shape, p.type.axes}, 0, "control"));
+      Expression e;
+      const auto none_yet = e.binary(BALEEN_X_EQ, e.input(1), e.constant(0));
+      const auto chosen = e.select(none_yet, e.input(0), e.input(2));
+      BALEEN_TRY_ASSIGN(const ValueId next,
+                        graph_.pointwise({gradients_.all[i].value, count_, kept}, std::move(e), chosen, name));
+      graph_.value(next).role = Role::updated;
+      BALEEN_TRY(graph_.assign(kept, next));
+    }
+    return {};
   }
 
   Status make_updates(const std::vector<ValueId>& gradients) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,8 @@ inline std::string manifest_of(const MeshAxes& axes, const std::string& plan) {
 inline ProcessResult run_parity(std::vector<std::string> command, const std::string& script,
                                 const std::string& manifest, const std::vector<std::string>& arguments) {
   const TemporaryFolder folder;
-  std::vector<std::string> words{command[0], source_dir() + "/tests/parity/" + script + ".lua",
-                                 "--manifest", folder.write("ranks.toml", manifest)};
+  std::vector<std::string> words{command[0], source_dir() + "/tests/parity/" + script + ".lua", "--manifest",
+                                 folder.write("ranks.toml", manifest)};
   words.insert(words.end(), command.begin() + 1, command.end());
   words.emplace_back("--");
   if (script.ends_with("gpt")) words.insert(words.end(), {"--data", source_dir() + "/tests/golden/whales.txt"});
@@ -41,6 +42,33 @@ inline ProcessResult run_parity(std::vector<std::string> command, const std::str
   ProcessOptions options;
   options.limit = std::chrono::minutes(4);
   return run_baleen(words, options);
+}
+
+/// A strategy that the manifest names, or that works along an axis of its name, and that this tree is configured
+/// without; else "".
+inline std::string missing_strategy(const std::string& manifest) {
+  static const std::regex names("strategy = \"([a-z_0-9]+)\"|\n(data|tensor|sequence) = ");
+  for (std::sregex_iterator it(manifest.begin(), manifest.end(), names), end; it != end; ++it)
+    if (const std::string name = (*it)[1].str() + (*it)[2].str(); !has_plugin("strategy", name)) return name;
+  return {};
+}
+
+/// Of a run of `baleen verify`.
+inline void expect_equal(const ProcessResult& result, int steps = 20, const std::string& dtype = "fp64") {
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_NE(result.out.find(" " + std::to_string(steps) + " steps in " + dtype + "\n"), std::string::npos)
+      << result.out;
+  EXPECT_NE(result.out.find("\nEQUAL within the tolerance\n"), std::string::npos) << result.out;
+}
+
+/// `baleen verify --checked` finds no difference between the ranks of the manifest and one. Skips the test where a
+/// strategy is not there.
+inline void verify_parity(const std::string& script, const std::string& manifest,
+                          const std::vector<std::string>& arguments) {
+  if (const std::string missing = missing_strategy(manifest); !missing.empty())
+    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
+  SCOPED_TRACE(manifest);
+  expect_equal(run_parity({"verify", "--checked"}, script, manifest, arguments));
 }
 
 /// What the closing record in a run's log says of each rank.

@@ -2,7 +2,6 @@
 /// what strategies choose by rule costs the same by hand.
 #include "parity/parity_run.hpp"
 
-#include <filesystem>
 #include <sstream>
 
 namespace baleen::test {
@@ -37,32 +36,11 @@ std::string entries(const std::string& plan) {
   return text;
 }
 
-/// A strategy of the plan, or one that works along the axis of its name, that this tree is built without; else "".
-std::string missing_strategy(const Case& c) {
-  std::vector<std::string> needed;
-  std::istringstream members(c.plan);
-  for (std::string member; std::getline(members, member, ',');) {
-    std::string name;
-    std::istringstream(member) >> name;
-    needed.push_back(name);
-  }
-  for (const auto& [axis, size] : c.mesh)
-    if (c.plan.empty() && axis == "data") needed.push_back(axis);
-  for (const std::string& name : needed)
-    if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + name + ".so")) return name;
-  return {};
-}
-
 class ByHand : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ByHand, RanksComputeWhatOneRankComputes) {
   const Case& c = GetParam();
-  if (const std::string missing = missing_strategy(c); !missing.empty())
-    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
-  const ProcessResult result =
-      run_parity({"verify", "--checked"}, c.script, manifest_of(c.mesh, entries(c.plan)), c.arguments);
-  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
+  verify_parity(c.script, manifest_of(c.mesh, entries(c.plan)), c.arguments);
 }
 
 std::vector<std::string> everything(const std::vector<std::string>& more) {
@@ -133,8 +111,7 @@ Record record_of(const MeshAxes& mesh, const std::string& plan, int ranks, const
 
 /// Without any strategy: the same collectives as the rules of `tensor` give, and the same bits.
 TEST(Annotations, CostWhatTheRuleCosts) {
-  const Case rule{"", {{"tensor", 2}}, "tensor", {}};
-  if (!missing_strategy(rule).empty()) GTEST_SKIP() << "no strategy `tensor` in this tree";
+  if (!has_plugin("strategy", "tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
   for (const auto& [ranks, heads] : {std::pair{2, "heads=6"}, std::pair{4, "heads=4"}})
     for (const char* more : {"accumulate=1", "tied"}) {
       const Record by_hand = record_of({{"tensor", ranks}}, "", ranks, {heads, more, "dropout=0.2"});
@@ -148,11 +125,10 @@ TEST(Annotations, CostWhatTheRuleCosts) {
 }
 
 TEST(Annotations, TheExampleComputesWhatOneRankComputes) {
-  const ProcessResult result = run_baleen({"verify", source_dir() + "/examples/03_by_hand/train.lua", "--manifest",
-                                           source_dir() + "/examples/clusters/by_hand.toml", "--steps", "2", "--",
-                                           "--data", source_dir() + "/sdk/include"});
-  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
+  expect_equal(run_baleen({"verify", source_dir() + "/examples/03_by_hand/train.lua", "--manifest",
+                           source_dir() + "/examples/clusters/by_hand.toml", "--steps", "2", "--", "--data",
+                           source_dir() + "/sdk/include"}),
+               2);
 }
 
 /// What a run writes beside the monitor's lines, which begin with two blanks or one of its words.

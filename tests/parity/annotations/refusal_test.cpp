@@ -1,8 +1,6 @@
 /// \file What annotations cannot have on a mesh, at the script's line, with the fix; and what they are told besides.
 #include "parity/parity_run.hpp"
 
-#include <filesystem>
-
 namespace baleen::test {
 namespace {
 
@@ -24,7 +22,8 @@ return baleen.job { data = points, batch = 4, steps = 1, loss = nn.cross_entropy
 std::string text_script(const std::string& layouts, const std::string& body) {
   return R"(local baleen = require "baleen"
 local nn, parallel = baleen.nn, baleen.parallel
-local corpus = baleen.data.text { path = ")" + source_dir() +
+local corpus = baleen.data.text { path = ")" +
+         source_dir() +
          R"(/tests/golden/whales.txt", tokenizer = "bytes", context = 8 }
 )" + layouts +
          R"( local embedding = nn.embedding { name = "embedding", vocab = corpus.vocab, dim = 12, positions = 16 }
@@ -58,10 +57,6 @@ class Annotated : public ::testing::Test {
     EXPECT_NE(result.err.find(folder_ / "train.lua:" + message), std::string::npos) << result.err;
     EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
   }
-  static bool has(const std::string& strategy) {
-    return std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + strategy + ".so");
-  }
-
   const TemporaryFolder folder_;
 };
 
@@ -132,7 +127,7 @@ TEST_F(Annotated, FieldsThatAreCutByRowsAlone) {
 }
 
 TEST_F(Annotated, AnAxisThatAStrategySplit) {
-  if (!has("tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
+  if (!has_plugin("strategy", "tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
   expect_refused(
       script("", kSplit), {{"tensor", 4}},
       "6: a strategy of the plan has split the mesh axis `tensor` into parts; name one of them, as in axis = "
@@ -141,7 +136,7 @@ TEST_F(Annotated, AnAxisThatAStrategySplit) {
 }
 
 TEST_F(Annotated, AStrategyThatDemandsOtherwise) {
-  if (!has("tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
+  if (!has_plugin("strategy", "tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
   expect_refused(
       script("parallel.layout { name = 'mlp.up.weight', axis = 'tensor.col', placement = 'replicate' }", kWhole),
       {{"tensor", 4}},
@@ -156,7 +151,7 @@ TEST_F(Annotated, AnAxisThatTheMeshLacksChangesNothingAndIsSaid) {
   const ProcessResult one = run(text, {{"tensor", 1}});
   EXPECT_EQ(one.exit_code, 0) << one.out << one.err;
   EXPECT_NE(one.err.find(folder_ / said + "\n"), std::string::npos) << one.err;
-  if (!has("tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
+  if (!has_plugin("strategy", "tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
   const ProcessResult two = run(text, {{"tensor", 2}});
   EXPECT_EQ(two.exit_code, 0) << two.out << two.err;
   EXPECT_NE(two.err.find(folder_ / said + "; did you mean `tensor`?"), std::string::npos) << two.err;

@@ -1,6 +1,4 @@
 /// \file A run through one transport or through two, whatever the hosts: the same losses and parameters, bit for bit.
-#include <filesystem>
-
 #include "parity/parity_run.hpp"
 
 namespace baleen::test {
@@ -39,9 +37,7 @@ class HierarchyRuns : public testing::TestWithParam<Job> {
  protected:
   void SetUp() override {
     for (const char* strategy : {"zero", "tensor"})
-      if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + std::string(strategy) +
-                                   ".so"))
-        GTEST_SKIP() << "no strategy `" << strategy << "` in this tree";
+      if (!has_plugin("strategy", strategy)) GTEST_SKIP() << "no strategy `" << strategy << "` in this tree";
   }
 };
 

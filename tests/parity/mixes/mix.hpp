@@ -1,6 +1,5 @@
 /// \file One mix of strategies on a mesh, and the manifest that asks for it.
 #pragma once
-#include <filesystem>
 #include <ostream>
 
 #include "parity/parity_run.hpp"
@@ -69,26 +68,7 @@ inline std::string name_of(const Mix& mix) {
   return name;
 }
 
-/// A strategy that the mix needs and this tree is built without; else "".
-inline std::string missing_strategy(const Mix& mix) {
-  for (const auto& [name, needed] :
-       {std::pair{"data", mix.data > 1 && mix.stage == 0}, std::pair{"zero", mix.stage > 0},
-        std::pair{"sequence", mix.sequence > 1 || mix.megatron}, std::pair{"tensor", mix.tensor > 1}})
-    if (needed &&
-        !std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + std::string(name) + ".so"))
-      return name;
-  return {};
-}
-
 // In one word: the names of tests have it, and CMake lists those.
 inline void PrintTo(const Mix& mix, std::ostream* out) { *out << name_of(mix); }
-
-/// `baleen verify --checked` finds no difference between the mix and one rank.
-inline void expect_equal(const Mix& mix, const std::string& script, const std::vector<std::string>& arguments) {
-  const ProcessResult result = run_parity({"verify", "--checked"}, script, manifest_of(mix), arguments);
-  EXPECT_EQ(result.exit_code, 0) << manifest_of(mix) << result.out << result.err;
-  EXPECT_NE(result.out.find("20 steps in fp64"), std::string::npos) << result.out;
-  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
-}
 
 }  // namespace baleen::test

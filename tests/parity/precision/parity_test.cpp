@@ -99,6 +99,30 @@ std::vector<Case> cases() {
 INSTANTIATE_TEST_SUITE_P(Plans, PrecisionParity, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
+/// A step of SGD is as large as the gradient: a scale that is not taken off again, or a mean that is taken twice, is no
+/// smaller a step of AdamW or LAMB. Against fp32 on one rank, which `precision` has no part in.
+TEST(PrecisionParity, StepsOfSgdAreAsLargeAsThoseOfFp32) {
+  const auto run = [](int ranks, const std::string& plan, const std::string& clip) {
+    const LoggedRun run = logged_run("gpt", manifest_of({{"data", ranks}}, plan),
+                                     {"heads=4", "optimizer=sgd", "lr=0.2", "accumulate=2", clip}, 20);
+    EXPECT_EQ(run.result.exit_code, 0) << run.result.out << run.result.err;
+    return run.steps("loss");
+  };
+  for (const std::string clip : {"clip=0", "clip=0.5"}) {
+    const std::vector<double> wide = run(1, "", clip);
+    ASSERT_EQ(wide.size(), 20u);
+    EXPECT_LT(wide.back(), wide.front() - 1) << "too short a way to tell steps of another size";
+    for (const auto& [dtype, bound] : {std::pair{"bf16", 4e-3}, std::pair{"fp16", 1e-3}})
+      for (const std::string& plan : {plan_entry("data"), zero(2)}) {
+        SCOPED_TRACE(plan + dtype + ", " + clip);
+        const std::vector<double> many = run(2, plan + precision(dtype), clip);
+        ASSERT_EQ(many.size(), wide.size());
+        for (std::size_t i = 0; i < wide.size(); ++i)
+          EXPECT_NEAR(many[i], wide[i], bound * wide[i]) << "step " << i + 1;
+      }
+  }
+}
+
 /// A parameter that is a single number has a form, and no shards.
 TEST(PrecisionParity, HoldsForASingleNumber) {
   const auto run = [](int ranks, const std::string& plan) {

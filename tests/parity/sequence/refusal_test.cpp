@@ -20,10 +20,10 @@ class SequenceRefusal : public ::testing::TestWithParam<Refusal> {};
 
 TEST_P(SequenceRefusal, SaysWhatAndOffersTheNearest) {
   const Refusal& r = GetParam();
-  if (const std::string missing = missing_strategy(r.mesh, r.plan); !missing.empty())
+  const std::string manifest = sequence_manifest(r.mesh, r.plan);
+  if (const std::string missing = missing_strategy(manifest); !missing.empty())
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
-  const ProcessResult result =
-      run_parity({"run", "--steps", "1"}, "gpt", sequence_manifest(r.mesh, r.plan), r.arguments);
+  const ProcessResult result = run_parity({"run", "--steps", "1"}, "gpt", manifest, r.arguments);
   EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
   for (const std::string& words : r.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
 }

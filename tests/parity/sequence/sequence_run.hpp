@@ -22,17 +22,6 @@ inline std::string sequence_manifest(const MeshAxes& axes, const PlanEntries& pl
   return manifest_of(axes, entries);
 }
 
-/// A strategy of the plan, or one that an axis brings along, that this tree is built without; else "".
-inline std::string missing_strategy(const MeshAxes& axes, const PlanEntries& plan) {
-  std::vector<std::string> needed;
-  for (const PlanEntry& entry : plan) needed.push_back(entry.strategy);
-  for (const auto& [name, size] : axes)
-    if (name == "data" || name == "tensor") needed.push_back(name);
-  for (const std::string& name : needed)
-    if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + name + ".so")) return name;
-  return {};
-}
-
 /// What the closing record of a run of one step in fp32 says of each rank: the facts `prefix`name, by name.
 inline std::vector<std::map<std::string, double>> facts_of_ranks(const std::string& prefix, const MeshAxes& axes,
                                                                  const PlanEntries& plan,

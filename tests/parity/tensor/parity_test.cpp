@@ -18,24 +18,14 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.mode << " " << c.script; }
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  std::string name = info.param.mode;
-  for (const auto& [axis, size] : info.param.mesh) name += "_" + axis + std::to_string(size);
-  name += "_" + info.param.script;
-  for (const std::string& word : info.param.arguments) name += "_" + word;
-  std::string clean;
-  for (char c : name) clean += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return clean;
+  return test_name(info.param.mode, info.param.mesh, info.param.script, info.param.arguments);
 }
 
 class TensorParity : public ::testing::TestWithParam<Case> {};
 
 TEST_P(TensorParity, RanksComputeWhatOneRankComputes) {
   const Case& c = GetParam();
-  const std::string manifest = tensor_manifest(c.mesh, "mode = \"" + c.mode + "\"\n" + c.more);
-  const ProcessResult result = run_parity({"verify", "--checked"}, c.script, manifest, c.arguments);
-  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  EXPECT_NE(result.out.find("20 steps in fp64"), std::string::npos) << result.out;
-  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
+  verify_parity(c.script, tensor_manifest(c.mesh, "mode = \"" + c.mode + "\"\n" + c.more), c.arguments);
 }
 
 const std::vector<std::string> kEverything{"tied",        "accumulate=2", "clip=0.5",

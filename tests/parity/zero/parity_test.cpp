@@ -1,9 +1,5 @@
 /// \file With model states in shards, N ranks compute what one rank computes: `baleen verify`, in fp64, over stages,
 /// meshes and what a step may hold.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
 #include "parity/parity_run.hpp"
 
 namespace baleen::test {
@@ -29,15 +25,8 @@ class ZeroParity : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ZeroParity, RanksComputeWhatOneRankComputes) {
   const Case& c = GetParam();
-  // Beside an axis of its own, the strategy leaves the axis `data` to `data`.
-  if (!c.options.empty() && c.mesh.size() > 1 &&
-      !std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_data.so"))
-    GTEST_SKIP() << "no strategy `data` in this tree";
   const std::string plan = "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(c.stage) + "\n" + c.options;
-  const ProcessResult result = run_parity({"verify", "--checked"}, c.script, manifest_of(c.mesh, plan), c.arguments);
-  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  EXPECT_NE(result.out.find("20 steps in fp64"), std::string::npos) << result.out;
-  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
+  verify_parity(c.script, manifest_of(c.mesh, plan), c.arguments);
 }
 
 std::vector<Case> cases() {

@@ -16,10 +16,8 @@ class Pipeline : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Pipeline, RanksComputeWhatOneRankComputes) {
   const std::string manifest = manifest_of(GetParam().mesh, "[[plan]]\nstrategy = \"pipeline_spike\"\n");
-  const ProcessResult result =
-      run_parity({"verify", "--plugin-path", build_dir() + "/tests/spike"}, "gpt", manifest, GetParam().arguments);
-  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  EXPECT_NE(result.out.find("EQUAL"), std::string::npos) << result.out;
+  expect_equal(
+      run_parity({"verify", "--plugin-path", build_dir() + "/tests/spike"}, "gpt", manifest, GetParam().arguments));
 }
 
 const std::vector<std::string> kEverything{"tied",        "accumulate=4", "clip=0.5",

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "support/places.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::app {

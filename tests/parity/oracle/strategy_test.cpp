@@ -1,0 +1,78 @@
+/// \file `baleen verify` against strategies that are wrong on several ranks: it names what first differs.
+#include "parity/parity_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+const std::string kData = "strategy = \"data\"\n", kZero = "strategy = \"zero\"\nstage = 2\n";
+
+struct Case {
+  std::string name;
+  std::string mutant;        ///< options of the strategy
+  std::string says;          ///< what differs; empty: nothing
+  std::string plan = kData;  ///< beside it
+  std::vector<std::string> command = {};
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class Verify : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Verify, NamesWhatFirstDiffers) {
+  const Case& c = GetParam();
+  const std::string plan = "[[plan]]\n" + c.plan + "[[plan]]\nstrategy = \"mutant\"\n" + c.mutant;
+  std::vector<std::string> command{"verify", "--plugin-path", MUTANTS_FOLDER};
+  command.insert(command.end(), c.command.begin(), c.command.end());
+  const ProcessResult result = run_parity(command, "gpt", manifest_of({{"data", 2}}, plan), {"layers=1", "dim=12"});
+  const bool equal = c.says.empty();
+  EXPECT_EQ(result.exit_code, equal ? 0 : 2) << result.out << result.err;
+  EXPECT_NE(result.out.find("20 steps in "), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("EQUAL within the tolerance") != std::string::npos, equal) << result.out;
+  EXPECT_EQ(result.out.find("DIFFERENT") != std::string::npos, !equal) << result.out;
+  const std::string said = "the ranks do not compute what one rank computes: see ";
+  const std::size_t at = result.err.find(said + c.says);
+  EXPECT_EQ(at == std::string::npos, equal) << result.err;
+}
+
+std::string of(const std::string& damage, const std::string& name, int step = 0) {
+  return "damage = \"" + damage + "\"\nof = \"" + name + "\"\nstep = " + std::to_string(step) + "\n";
+}
+
+std::vector<Case> cases() {
+  // The first sum of that name is the bias's.
+  const std::string sum = "blocks.0.mlp.up.grad";
+  const std::string weight = "blocks.0.mlp.up.weight", up = "parameter `" + weight + "`, most at element ";
+  return {
+      {"Nothing", "", ""},
+      {"NothingButASkippedStep", "skip = 5\n", ""},
+      {"NothingInFp32", "", "", kData, {"--dtype", "fp32"}},
+      {"ADroppedSum", of("drop", sum), "the loss of step 2 ("},
+      {"ADroppedSumInStepSeven", of("drop", sum, 7), "the loss of step 8 ("},
+      {"ADroppedSumInTheLastStep", of("drop", sum, 20), "parameter `blocks.0.mlp.up.bias`, most at element "},
+      {"AMeanTakenTwice", of("twice", weight), "the loss of step 2 ("},
+      {"AMeanTakenTwiceInTheLastStep", of("twice", weight, 20), up},
+      {"AMeanTakenTwiceInFp32",
+       of("twice", weight),
+       "the gradients of the first step, most of `" + weight + "`",
+       kData,
+       {"--dtype", "fp32"}},
+      {"AnOptimizerState", of("state", weight + ".m", 7), "the loss of step 9 ("},
+      {"AnOptimizerStateInTheLastStep", of("state", weight + ".v", 20), "state `" + weight + ".v`, most at element "},
+      {"ASkippedStepThatDamages", "skip = 5\n" + of("parameter", weight, 5), "the loss of step 6 ("},
+      {"ASkippedLastStepThatDamages", "skip = 20\n" + of("parameter", weight, 20), up},
+      {"AReplicaInTheLastStep", of("replica", weight, 20), "parameter `" + weight + "` on rank 1 ("},
+#ifdef BALEEN_TEST_ZERO
+      {"NothingOfShards", "", "", kZero},
+      {"AMeanTakenTwiceOfShards", of("twice", weight, 3), "the loss of step 4 (", kZero},
+      {"AnOptimizerStateOfShards", of("state", weight + ".m", 20), "state `" + weight + ".m`, most at element ", kZero},
+#endif
+      {"Evaluation", of("evaluation", ""), "held_out_loss after step 10 ("},
+      {"EvaluationInFp32", of("evaluation", ""), "held_out_loss after step 10 (", kData, {"--dtype", "fp32"}},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Mutants, Verify, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace baleen::test
