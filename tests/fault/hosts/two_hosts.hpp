@@ -29,9 +29,7 @@ class TwoHosts : public testing::Test {
   }
 
   /// A network that could not be broken has shown nothing.
-  void TearDown() override {
-    EXPECT_TRUE(IsSkipped() || networks.missing().empty()) << networks.missing();
-  }
+  void TearDown() override { EXPECT_TRUE(IsSkipped() || networks.missing().empty()) << networks.missing(); }
 
   std::string hosts() const {
     return networks.name(0) + "/2/" + TwoNetworks::address(0) + "," + networks.name(1) + "/2/" +

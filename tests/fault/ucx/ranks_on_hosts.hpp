@@ -41,9 +41,7 @@ class RanksOnHosts : public testing::Test {
   }
 
   /// A network that could not be broken has shown nothing.
-  void TearDown() override {
-    EXPECT_TRUE(IsSkipped() || networks.missing().empty()) << networks.missing();
-  }
+  void TearDown() override { EXPECT_TRUE(IsSkipped() || networks.missing().empty()) << networks.missing(); }
 
   static std::int64_t now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
