@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <mutex>
@@ -171,18 +170,6 @@ class PluginUnderTest {
   std::unique_ptr<TestHost> host = std::make_unique<TestHost>();
   Table table{};
 };
-
-/// The names of a kind's built plugins, sorted.
-inline std::vector<std::string> built_members(const std::string& kind) {
-  const std::string prefix = "baleen_" + kind + "_";
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(build_dir() + "/lib/baleen/plugins")) {
-    const std::string stem = entry.path().stem().string();
-    if (stem.starts_with(prefix)) names.push_back(stem.substr(prefix.size()));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 /// The path of a built plugin.
 inline std::string built_plugin(const std::string& kind, const std::string& name) {

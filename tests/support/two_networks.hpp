@@ -106,7 +106,7 @@ class TwoNetworks {
     if (part < 1)
       rule.insert(rule.end(), {"-m", "statistic", "--mode", "random", "--probability", std::to_string(part)});
     rule.insert(rule.end(), {"-j", "DROP"});
-    try_on(1 - host, rule, "no rules of iptables that drop packets here");
+    try_on(1 - host, rule, "needs rules of iptables that drop packets");
   }
   /// Packets that `lose` has taken from what `host` sent.
   long lost(int host) const {
@@ -122,14 +122,14 @@ class TwoNetworks {
     for (const int host : {0, 1})
       try_on(host,
              {"tc", "qdisc", "add", "dev", kDevice, "root", "tbf", "rate", rate, "burst", "4kb", "latency", "500ms"},
-             "no slow devices (tc tbf) here");
+             "needs slow devices (tc tbf)");
   }
 
  private:
   static std::string lay_cable(const TwoNetworks& networks) {
     const ProcessResult result = run_process({"ip", "link", "add", kDevice, "netns", networks.name(0), "type", "veth",
                                               "peer", "name", kDevice, "netns", networks.name(1)});
-    return result.exit_code == 0 ? std::string() : "no network namespaces here: " + result.err;
+    return result.exit_code == 0 ? std::string() : "needs network namespaces: " + result.err;
   }
   /// The system finds out a little later that both ends are up.
   void wait_for_carrier(int host) {
@@ -146,9 +146,9 @@ class TwoNetworks {
     words.insert(words.begin(), "ip");
     const ProcessResult result = run_process(words);
     if (result.exit_code == 127)
-      missing_ = "there is no program `ip` (Debian's iproute2)";
+      missing_ = "needs the program `ip`";
     else if (result.exit_code != 0)
-      missing_ = "no network namespaces here: " + result.err;
+      missing_ = "needs network namespaces: " + result.err;
   }
 
   void try_on(int host, const std::vector<std::string>& command, const std::string& otherwise) {

@@ -104,7 +104,7 @@ TEST_P(Checkpoint, NamesAFolderItCannotWriteTo) {
   EXPECT_NE(run.plugin.host->failure().find(folder / "missing"), std::string::npos) << run.plugin.host->failure();
   ::chmod(folder.path().c_str(), 0555);
   const OrdinaryUser user;
-  if (!user.possible()) GTEST_SKIP() << "needs to run as an ordinary user";
+  if (!user.possible()) GTEST_SKIP() << "needs to become an ordinary user";
   EXPECT_EQ(run.write(path, {}), BALEEN_IO);
   EXPECT_NE(run.plugin.host->failure().find("Permission denied"), std::string::npos) << run.plugin.host->failure();
 }

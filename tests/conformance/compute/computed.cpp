@@ -2,22 +2,30 @@
 #include "conformance/compute/computed.hpp"
 
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "support/places.hpp"
 
 namespace baleen::conformance {
 
-std::string computed_list(const std::string& plugin_path) {
+namespace {
+
+std::string name_of(const std::string& plugin_path) {
   std::string stem = std::filesystem::path(plugin_path).stem().string();
-  stem.erase(0, std::string("baleen_compute_").size());
-  return test::source_dir() + "/tests/conformance/compute/computed/" + stem + ".txt";
+  return stem.erase(0, std::string("baleen_compute_").size());
+}
+
+}  // namespace
+
+std::string computed_list(const std::string& plugin_path) {
+  return test::source_dir() + "/tests/conformance/compute/computed/" + name_of(plugin_path) + ".txt";
 }
 
 Computed computed_by(const std::string& plugin_path) {
   Computed all;
-  std::ifstream file(computed_list(plugin_path));
-  for (std::string line; std::getline(file, line);) {
+  const auto list = computed_lists().find(name_of(plugin_path));
+  std::istringstream lines(list == computed_lists().end() ? std::string() : list->second);
+  for (std::string line; std::getline(lines, line);) {
     const std::size_t space = line.rfind(' ');
     if (!line.empty() && line.front() != '#' && space != line.npos) all[line.substr(0, space)] = line.substr(space + 1);
   }

@@ -11,10 +11,13 @@ namespace baleen::conformance {
 /// "12/12" by "fp32: matmul": of that many examples of a kind of op in that dtype, how many are taken.
 using Computed = std::map<std::string, std::string>;
 
-/// The list of a plugin's file. Throws where there is none.
+/// The lists' texts by plugin, as they were when this was built.
+const std::map<std::string, std::string>& computed_lists();
+
+/// The list of a plugin's file; empty where there is none.
 Computed computed_by(const std::string& plugin_path);
 
-/// The path of the list.
+/// The path of the list among the sources.
 std::string computed_list(const std::string& plugin_path);
 
 inline constexpr const char* kJoined = "linear_cross_entropy_and_grad";  ///< a kind that devices may lack

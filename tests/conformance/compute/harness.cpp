@@ -356,7 +356,7 @@ void ComputeTest::SetUp() {
     two_ = make(2);
   } catch (const NoHardware& reason) {
     if (members().emulated) throw;  // what this build makes itself is there
-    GTEST_SKIP() << reason.what();
+    GTEST_SKIP() << "needs a device: " << reason.what();
   }
 }
 

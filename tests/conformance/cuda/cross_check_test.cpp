@@ -49,7 +49,7 @@ class Devices : public testing::Test {
       gpu_device_ = std::make_unique<Device>(*cuda_, options);
     } catch (const NoHardware& reason) {
       if (members().emulated) throw;  // what this build makes itself is there
-      GTEST_SKIP() << reason.what();
+      GTEST_SKIP() << "needs a device: " << reason.what();
     }
     cpu_device_ = std::make_unique<Device>(*cpu_, std::vector<std::pair<std::string, std::int64_t>>{{"pin", 0}});
   }
@@ -236,9 +236,11 @@ TEST_F(SixteenBits, OfAttentionAreCuDnns) {
         for (const std::int64_t groups : {4, 2}) attention(dtype, causal, groups, deterministic, random);
   }
 }
+/// Emulated libraries tell which of them computed; a device does not.
+class SixteenBitsTold : public SixteenBits, public testing::WithParamInterface<int> {};
+
 /// 14 is CUDA_R_16BF, 2 CUDA_R_16F, 0 CUDA_R_32F. Operands that differ are multiplied in fp32.
-TEST_F(SixteenBits, OfProductsAreCublasLts) {
-  if (!kEmulated) GTEST_SKIP() << "a device does not tell which library computed";
+TEST_P(SixteenBitsTold, OfProductsAreCublasLts) {
   std::mt19937_64 random(7);
   for (const auto& [left, right, result, said] :
        {std::tuple{BALEEN_BF16, BALEEN_BF16, BALEEN_BF16, "operands of type 14, results of type 14"},
@@ -259,6 +261,9 @@ TEST_F(SixteenBits, OfProductsAreCublasLts) {
     EXPECT_NE(log.text().find(said), std::string::npos) << log.text();
   }
 }
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SixteenBitsTold);
+INSTANTIATE_TEST_SUITE_P(Emulated, SixteenBitsTold, testing::Range(0, members().emulated ? 1 : 0));
+
 class Sums : public Devices {
  protected:
   /// The product by `spec`, of which `t` is summed, and the sum of its operand number `summed`: in one region, against

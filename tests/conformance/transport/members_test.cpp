@@ -5,14 +5,6 @@
 namespace baleen::conformance {
 namespace {
 
-TEST(Members, AreAllTransportsOfTheTree) {
-  std::vector<std::string> expected;
-  std::istringstream targets(BALEEN_TRANSPORTS);
-  for (std::string name; targets >> name;) expected.push_back(name);
-  std::sort(expected.begin(), expected.end());
-  EXPECT_EQ(test::built_members("transport"), expected);
-}
-
 // What has no cases with processes has none because it refuses them, not because it fails.
 TEST(Members, OfThreadsAloneRefuseProcesses) {
   for (const std::string name : kThreadsOnly) {

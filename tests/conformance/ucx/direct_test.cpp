@@ -86,7 +86,7 @@ void mount_little_shared_memory() {
 // Containers have 64 MiB of /dev/shm by default.
 TEST(DirectAccessWithoutRoom, IsDoneWithoutAndSaysSo) {
   if (!test::run_bodies(As::kProcesses, 1, [](std::int32_t) { mount_little_shared_memory(); }).empty())
-    GTEST_SKIP() << "a small /dev/shm takes a mount, which this process may not make";
+    GTEST_SKIP() << "needs mounts";
   EXPECT_EQ(run_ucx(2, {{"tls", "posix"}},
                     [](Rank& rank) {
                       mount_little_shared_memory();

@@ -57,7 +57,7 @@ class Cuda : public testing::Test {
 };
 
 TEST_F(Cuda, SaysInOneLineThatThereIsNoDriver) {
-  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a driver";
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "needs a machine without a CUDA driver";
   expect_line(run("", {}, ""), kBadInput, {"there is no CUDA driver on this machine", "libcuda.so.1", "`cpu`"});
 }
 TEST_F(Cuda, LoadsWithoutADriver) {

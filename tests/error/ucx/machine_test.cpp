@@ -51,7 +51,7 @@ TEST_F(MachineOfUcx, WithoutCmaIsTrainedOnAndSaysSo) {
     forbidden = forbid_cma();
     if (forbidden) result = train("tls = [\"posix\", \"cma\"]\n");
   }).join();
-  if (!forbidden) GTEST_SKIP() << "no filter of system calls here";
+  if (!forbidden) GTEST_SKIP() << "needs filters of system calls";
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("finished 2/2 steps"), std::string::npos) << result.out;
   EXPECT_NE(result.err.find("warning: "), std::string::npos) << result.err;

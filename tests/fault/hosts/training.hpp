@@ -13,13 +13,6 @@ class TrainingOnTwoHosts : public TwoHosts {
   explicit TrainingOnTwoHosts(const TwoNetworks::Lay& lay) : TwoHosts(lay) {}
   TrainingOnTwoHosts() = default;
 
-  void SetUp() override {
-    TwoHosts::SetUp();
-    if (IsSkipped()) return;
-    if (!std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_transport_ucx.so"))
-      GTEST_SKIP() << "no transport that reaches between hosts was built (libucx-dev)";
-  }
-
   /// A model of 100,000 parameters, and rows that are never the same.
   std::string script() const {
     return folder.write("train.lua",

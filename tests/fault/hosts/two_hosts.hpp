@@ -28,6 +28,9 @@ class TwoHosts : public testing::Test {
     if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
   }
 
+  /// A network that could not be broken has shown nothing.
+  void TearDown() override { EXPECT_TRUE(IsSkipped() || networks.missing().empty()) << networks.missing(); }
+
   std::string hosts() const {
     return networks.name(0) + "/2/" + TwoNetworks::address(0) + "," + networks.name(1) + "/2/" +
            TwoNetworks::address(1);

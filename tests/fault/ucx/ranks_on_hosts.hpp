@@ -40,6 +40,9 @@ class RanksOnHosts : public testing::Test {
     if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
   }
 
+  /// A network that could not be broken has shown nothing.
+  void TearDown() override { EXPECT_TRUE(IsSkipped() || networks.missing().empty()) << networks.missing(); }
+
   static std::int64_t now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();

@@ -56,7 +56,7 @@ class FusedLoopOf : public testing::Test {
   static constexpr std::uint64_t kStep = 7;
 
   void SetUp() override {
-    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "the processor lacks AVX-512";
+    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
   }
 
   const RoutinesOf<T>& plain() const {

@@ -27,7 +27,7 @@ class DnnAttention : public testing::Test {
     setenv("EMULATED_CUDA_DEVICES", "0", 1);
     ASSERT_TRUE(dlopen((test::emulated_folder() + "/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL)) << dlerror();
     auto opened = Dnn::open_described({}, kH200);
-    if (!opened && opened.error().code == BALEEN_NOT_FOUND) GTEST_SKIP() << opened.error().text();
+    if (!opened && opened.error().code == BALEEN_NOT_FOUND) GTEST_SKIP() << "needs cuDNN: " << opened.error().text();
     ASSERT_TRUE(opened) << opened.error().text();
     dnn_ = *std::move(opened);
   }
@@ -106,7 +106,7 @@ TEST_F(DnnAttention, OfAnUnsuitableWidthIsRefusedWithWords) {
 TEST(DnnDescription, ThatIsNoneIsRefused) {
   const auto opened = Dnn::open_described({}, "nonsense");
   ASSERT_FALSE(opened);
-  if (opened.error().code == BALEEN_NOT_FOUND) GTEST_SKIP() << opened.error().text();
+  if (opened.error().code == BALEEN_NOT_FOUND) GTEST_SKIP() << "needs cuDNN: " << opened.error().text();
   EXPECT_NE(opened.error().message.find("description of a device"), std::string::npos) << opened.error().message;
 }
 

@@ -93,7 +93,7 @@ GeneratedKernel everything(bool wide) {
 
 TEST(GeneratedKernel, IsTakenByNvrtc) {
   const auto nvrtc = open_nvrtc({});
-  if (!nvrtc) GTEST_SKIP() << nvrtc.error().text();
+  if (!nvrtc) GTEST_SKIP() << "needs NVRTC: " << nvrtc.error().text();
   for (const bool wide : {false, true})
     for (const int capability : {80, 90}) {
       const auto code = compile_source(*nvrtc, generate(everything(wide)), capability);
@@ -105,7 +105,7 @@ TEST(GeneratedKernel, IsTakenByNvrtc) {
 }
 TEST(GeneratedKernel, ThatIsWrongGivesTheCompilersWords) {
   const auto nvrtc = open_nvrtc({});
-  if (!nvrtc) GTEST_SKIP() << nvrtc.error().text();
+  if (!nvrtc) GTEST_SKIP() << "needs NVRTC: " << nvrtc.error().text();
   const auto code = compile_source(*nvrtc, "nonsense", 90);
   ASSERT_FALSE(code);
   EXPECT_NE(code.error().message.find("nonsense"), std::string::npos) << code.error().message;

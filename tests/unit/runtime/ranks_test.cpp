@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
 #include "support/ranks.hpp"
 #include "unit/runtime/small_job.hpp"
@@ -105,13 +104,9 @@ TEST(Ranks, AreAlikeInSinglePrecision) {
 
 MemberSpec strategy(const std::string& name, UserValues options) { return {name, std::move(options), {}, "test"}; }
 
-bool has_strategy(const std::string& name) {
-  return std::filesystem::exists(build_dir() + "/lib/baleen/plugins/baleen_strategy_" + name + ".so");
-}
-
 /// ZeRO-3: parameters and states are stored in shards, gathered for use, and read as wholes.
 TEST(Ranks, KeepModelStatesInShards) {
-  if (!has_strategy("zero")) GTEST_SKIP() << "no strategy `zero` in this tree";
+  if (!has_plugin("strategy", "zero")) GTEST_SKIP() << "no strategy `zero` in this tree";
   for (const std::int64_t accumulate : {1, 2}) {
     JobOptions options;
     options.accumulate = accumulate;
@@ -141,7 +136,7 @@ TEST(Ranks, ComputeTheSameOverEveryTransport) {
 
 /// Products on a square and on a cube of ranks; in sizes that they do not divide.
 TEST(Ranks, MultiplyOnGrids) {
-  if (!has_strategy("tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
+  if (!has_plugin("strategy", "tensor")) GTEST_SKIP() << "no strategy `tensor` in this tree";
   for (const std::int64_t accumulate : {1, 2}) {
     JobOptions options;
     options.accumulate = accumulate;
