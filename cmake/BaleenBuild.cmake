@@ -64,6 +64,20 @@ function(baleen_precompile target from)
     # Without this, ccache gives up on every source that begins with precompiled headers.
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endif()
+  # GCC keeps quiet about its own library's headers, but not where they are precompiled: it sees writes beyond the ends of
+  # strings there that are none.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
+  endif()
+endfunction()
+
+# baleen_precompile_plugin(TARGET): the same for a plugin of this tree that has only C++ sources.
+function(baleen_precompile_plugin target)
+  get_target_property(sources ${target} SOURCES)
+  if(TARGET baleen_precompiled_plugins AND NOT sources MATCHES "\\.c(;|$)")
+    baleen_precompile(${target} baleen_precompiled_plugins)
+  endif()
 endfunction()
 
 # baleen_compile_as_core(TARGET): options for sources that plan, start and wait: what -O3 adds would only be compiled.
@@ -71,12 +85,6 @@ function(baleen_compile_as_core target)
   target_link_libraries(${target} PRIVATE baleen_options)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
   baleen_precompile(${target} baleen_precompiled_core)
-  # GCC keeps quiet about its own library's headers, but not where they are precompiled: it sees writes beyond the ends of
-  # strings there that are none.
-  if(BALEEN_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE
-      $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
-  endif()
 endfunction()
 
 # baleen_add_core(NAME log SOURCES ... [LINK ...]): the library `baleen_<name>` of core/<name>.
@@ -100,14 +108,17 @@ endfunction()
 function(baleen_compile_as_test target)
   target_link_libraries(${target} PRIVATE baleen_options)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "OBJECT_LIBRARY")  # of a program, as the precompiled headers are
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIE)
+  endif()
   baleen_precompile(${target} baleen_precompiled_tests)
 endfunction()
 
 # baleen_compile_as_harness(TARGET): options for what tests share that computes much: references, simulated ranks.
 function(baleen_compile_as_harness target)
-  target_link_libraries(${target} PRIVATE baleen_options)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
-  baleen_precompile(${target} baleen_precompiled_core)
+  baleen_compile_as_core(${target})
 endfunction()
 
 # baleen_test_path(graph.text NAME path): defines NAME in the test as the path, which must lie below the folder of the
@@ -117,10 +128,18 @@ function(baleen_test_path test name path)
   target_compile_definitions(test_${test} PRIVATE "${name}=::baleen::test::built(\"${path}\")")
 endfunction()
 
-# baleen_add_test(NAME graph.autodiff SOURCES ... LINK ... [LABELS ...]): a GoogleTest program, its cases in ctest. Each
-# case has the label of its kind besides the given ones, and the target tests_<kind> builds the program.
+# How cases share the machine (scripts/testing/run.py): one that computes takes ten places, of ten a processor and eight; one
+# that mostly waits takes two and one of four lanes, so that up to four wait beside those that compute.
+set(BALEEN_PLACES_COMPUTING 10)
+set(BALEEN_PLACES_WAITING 2)
+
+# baleen_add_test(NAME graph.autodiff SOURCES ... LINK ... [LABELS ...] [OPTIMISED] [WAITS] [SAMPLE k] [TIMEOUT seconds]): a
+# GoogleTest program, its cases in ctest. Each case has the label of its kind besides the given ones, and the target
+# tests_<kind> builds the program.
+# OPTIMISED: a unit or error suite that the release build runs at each landing; all others are run by the sanitizers' build
+# only. WAITS: its cases mostly wait. SAMPLE: of every k cases one runs at each landing, another one the next time.
 function(baleen_add_test)
-  cmake_parse_arguments(A "" "NAME;TIMEOUT" "SOURCES;LINK;LABELS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(A "OPTIMISED;WAITS" "NAME;TIMEOUT;SAMPLE" "SOURCES;LINK;LABELS;DEPENDS" ${ARGN})
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(test_${A_NAME} ${A_SOURCES})
@@ -134,10 +153,16 @@ function(baleen_add_test)
       add_dependencies(test_${A_NAME} ${needed})
     endif()
   endforeach()
-  if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 300)
-  endif()
   baleen_test_kind(kind)
+  set(labels ${kind} ${A_LABELS})
+  if(A_SAMPLE)
+    list(APPEND labels sample_${A_SAMPLE})
+  endif()
+  if(kind MATCHES "^(unit|error)$" AND NOT A_OPTIMISED)
+    list(APPEND labels sanitized)
+  elseif(TARGET tests_landing)
+    add_dependencies(tests_landing test_${A_NAME})
+  endif()
   if(NOT TARGET tests_${kind})
     add_custom_target(tests_${kind})
   endif()
@@ -148,22 +173,65 @@ function(baleen_add_test)
     set(environment ENVIRONMENT UCX_MEM_EVENTS=n)
     target_sources(test_${A_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/thread_sanitizer.cpp)
   endif()
+  baleen_case_properties(properties "${kind}" "${A_TIMEOUT}")
   gtest_discover_tests(test_${A_NAME} TEST_PREFIX "${A_NAME}/" DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS ${kind} ${environment})
-  if(A_LABELS)
-    baleen_label_cases(NAME ${A_NAME} MATCHING "." LABELS ${A_LABELS})
+    PROPERTIES ${properties} ${environment})
+  # gtest_discover_tests passes no lists, so these are set where ctest reads the discovered names.
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_cases.cmake)
+  file(WRITE ${file} "")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
+  baleen_label_cases(NAME ${A_NAME} MATCHING "." LABELS ${labels})
+  if(A_WAITS)
+    baleen_waiting_cases(NAME ${A_NAME} MATCHING ".")
   endif()
 endfunction()
 
-# baleen_label_cases(NAME graph.autodiff MATCHING regex LABELS ...): these and the kind are the labels of those cases.
+# baleen_case_properties(VARIABLE kind timeout): the limit, the places and the order of cases. What fails most often comes
+# first, and what waits long begins early.
+function(baleen_case_properties variable kind timeout)
+  if(NOT timeout)
+    set(timeout 60)
+    if(kind STREQUAL "parity")
+      set(timeout 120)
+    endif()
+    if(BALEEN_SANITIZE)
+      math(EXPR timeout "${timeout} * 2")
+    endif()
+  endif()
+  set(order unit error golden interop conformance parity fault)
+  list(FIND order ${kind} place)
+  math(EXPR cost "100 - 10 * ${place}")
+  set(${variable} TIMEOUT ${timeout} PROCESSORS ${BALEEN_PLACES_COMPUTING} COST ${cost} PARENT_SCOPE)
+endfunction()
+
+# baleen_label_cases(NAME graph.autodiff MATCHING regex LABELS ...): gives those cases these labels too.
 function(baleen_label_cases)
   cmake_parse_arguments(A "" "NAME;MATCHING" "LABELS" ${ARGN})
+  file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_cases.cmake
+    "foreach(name IN LISTS test_${A_NAME}_TESTS)\n  if(name MATCHES [==[${A_MATCHING}]==])\n"
+    "    list(APPEND \"labels of \${name}\" ${A_LABELS})\n"
+    "    set_tests_properties(\${name} PROPERTIES LABELS \"\${labels of \${name}}\")\n  endif()\nendforeach()\n")
+endfunction()
+
+# baleen_waiting_cases(NAME fault.hosts MATCHING regex): those cases mostly wait.
+function(baleen_waiting_cases)
+  cmake_parse_arguments(A "" "NAME;MATCHING" "" ${ARGN})
+  file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_cases.cmake
+    "foreach(name IN LISTS test_${A_NAME}_TESTS)\n  if(name MATCHES [==[${A_MATCHING}]==])\n"
+    "    string(MD5 lane \"\${name}\")\n    string(SUBSTRING \"\${lane}\" 0 1 lane)\n"
+    "    math(EXPR lane \"0x\${lane} % 4\")\n"
+    "    set_tests_properties(\${name} PROPERTIES PROCESSORS ${BALEEN_PLACES_WAITING} COST 200"
+    " RESOURCE_LOCK waiting_\${lane})\n  endif()\nendforeach()\n")
+endfunction()
+
+# baleen_add_command_test(NAME structure/X COMMAND ... [LABELS ...] [TIMEOUT seconds]): a command that exits with 0, or with 77
+# where it says why it was skipped.
+function(baleen_add_command_test)
+  cmake_parse_arguments(A "" "NAME;TIMEOUT" "COMMAND;LABELS" ${ARGN})
+  add_test(NAME ${A_NAME} COMMAND ${A_COMMAND})
   baleen_test_kind(kind)
-  # gtest_discover_tests passes no lists, so these are set where ctest reads the discovered names.
-  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_labels.cmake)
-  file(WRITE ${labels_file} "foreach(name IN LISTS test_${A_NAME}_TESTS)\n  if(name MATCHES [==[${A_MATCHING}]==])\n"
-    "    set_tests_properties(\${name} PROPERTIES LABELS \"${kind};${A_LABELS}\")\n  endif()\nendforeach()\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+  baleen_case_properties(properties "${kind}" "${A_TIMEOUT}")
+  set_tests_properties(${A_NAME} PROPERTIES ${properties} SKIP_RETURN_CODE 77 LABELS "${kind};${A_LABELS}")
 endfunction()
 
 # baleen_is_threaded(NAME graph.autodiff MATCHING regex): those cases run ranks as threads of one process. They have the

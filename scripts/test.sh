@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
-# Builds a preset and runs its tests; ends with ctest's summary. Everything after the options goes to ctest.
+# Builds the tests and runs them; ends with ctest's summaries, a table of where the time went, and a line of all cases.
 set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: scripts/test.sh [--preset P] [--target T]... [ctest arguments]
-  --preset P   release (default), debug, asan or tsan
-  --target T   build only this target; repeatable (default: everything)
-Without ctest arguments that choose labels (-L, -LE), tests labelled slow, gpu or bench are left out.
+Usage: scripts/test.sh [--all | --ci] [--preset P] [--stage S] [--target T]... [--seed N] [--limit MINUTES] [ctest arguments]
+  (nothing)    the release build and its fast tests; of large matrices a part, which the commit chooses
+  --ci         what runs before every landing: unit and error tests with sanitizers, all others in the release build
+  --all        everything: whole matrices, slow tests, sanitizers, interoperability with packages of PyPI, clang-tidy
+  --preset P   release, debug, asan or tsan: only this build of the level
+  --stage S    only this stage of the level (scripts/testing/plan.py)
+  --target T   build only this target; repeatable
+  --seed N     another part of the matrices, or the same as in an earlier run
+  --limit M    minutes after which everything ends, with the summary (default 85; with --all 600)
+Arguments after the options go to ctest and choose the cases instead, as in `scripts/test.sh -R graph`.
 TEXT
 }
 
@@ -15,31 +21,22 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=scripts/packages.sh
 source "$root/scripts/packages.sh"
 
-preset=release
-targets=()
+options=()
+for word in "$@"; do
+  case "$word" in -h | --help) usage; exit 0 ;; esac
+done
 while [ $# -gt 0 ]; do
   case "$1" in
-    --preset | --target)
+    --all) options+=(--level all --limit 600); shift ;;
+    --ci) options+=(--level ci); shift ;;
+    --preset | --stage | --target | --seed | --limit)
       [ $# -ge 2 ] || { echo "error: $1 needs a value" >&2; usage >&2; exit 2; }
-      if [ "$1" = --preset ]; then preset=$2; else targets+=("$2"); fi
-      shift 2 ;;
-    -h | --help) usage; exit 0 ;;
+      options+=("$1" "$2"); shift 2 ;;
     --) shift; break ;;
     *) break ;;
   esac
 done
-case "$preset" in
-  release | debug | asan | tsan) ;;
-  *) echo "error: no preset \`$preset\`; there are release, debug, asan and tsan" >&2; exit 2 ;;
-esac
-
-labels=(-LE '^(slow|gpu|bench)$')
-for argument in "$@"; do
-  case "$argument" in -L* | --label*) labels=() ;; esac
-done
 
 baleen_need_packages "${baleen_build_packages[@]}" "${baleen_test_packages[@]}"
 cd "$root"
-cmake --preset "$preset" -DBALEEN_BUILD_TESTS=ON  # the quick start turns them off
-cmake --build "build/$preset" -j"$(nproc)" ${targets[@]+--target "${targets[@]}"}
-ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j"$(nproc)" "${labels[@]}" "$@"
+exec python3 scripts/testing/run.py ${options[@]+"${options[@]}"} -- "$@"

@@ -1,5 +1,6 @@
 /// \file The program `baleen`: finds plugins, reads the command line, runs one command. The last guard for exceptions.
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
   using namespace baleen;
   const Log log = Log::to_stderr();
   std::unique_ptr<RankLink> link;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (`ulimit -f`) is a failed write, which is told as one
   try {
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     auto inherited = RankLink::inherited(words);

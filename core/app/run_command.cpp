@@ -4,6 +4,7 @@
 #include "core/app/commands.hpp"
 #include "core/app/exit_code.hpp"
 #include "core/app/launch_run.hpp"
+#include "core/runtime/checkpoint.hpp"
 
 namespace baleen::app {
 namespace {
@@ -20,9 +21,17 @@ Status run(const RunOptions& options, const Setup& setup) {
   return {};
 }
 
+/// Rank 0 saves, on the first host: nobody should learn at the end of a training that it cannot.
+bool saves_here(const RunOptions& options, const Setup& setup) {
+  return !options.save.empty() && !setup.link && options.host.index.value_or(0) == 0;
+}
+
 }  // namespace
 
 int run_command(const RunOptions& options, const Setup& setup) {
+  if (saves_here(options, setup))
+    if (const Status possible = check_saving(setup.registry, options.save.string()); !possible)
+      return report(setup.log, possible.error());
   if (starts_ranks(setup)) return launch_run(options, setup);
   return conclude(setup.log, run(options, setup), setup.link);
 }

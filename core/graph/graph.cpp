@@ -290,9 +290,9 @@ Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes)
   for (std::size_t i = 0; i < results->size(); ++i) {
     Value& value = values_[op.outputs[i]];
     if (value.shape != (*results)[i].shape)
-      return internal(op.name + ": result " + describe(type(value.id)) + " would be amended to " +
-                          describe((*results)[i]),
-                      op.where);
+      return internal(
+          op.name + ": result " + describe(type(value.id)) + " would be amended to " + describe((*results)[i]),
+          op.where);
     value.dtype = (*results)[i].dtype;
   }
   for (ValueId input : op.inputs) std::erase(values_[input].users, id);

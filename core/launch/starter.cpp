@@ -46,8 +46,8 @@ Result<std::array<FileHandle, 2>> make_pipe() {
 
 std::string shell_line(const RemoteStart& start) {
   std::string line = "cd " + in_quotes(start.folder) + " 2>/dev/null || exit " + std::to_string(kNoFolder) +
-                     "; test -x " + in_quotes(start.command.front()) + " || exit " +
-                     std::to_string(kNoProgram) + "; exec";
+                     "; test -x " + in_quotes(start.command.front()) + " || exit " + std::to_string(kNoProgram) +
+                     "; exec";
   for (const std::string& word : start.command) line += ' ' + in_quotes(word);
   // The user's shell over there may be no POSIX shell.
   return "exec sh -c " + in_quotes(line);

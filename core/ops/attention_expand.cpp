@@ -15,11 +15,16 @@ struct Attention {
 
 Attention describe(const Graph& graph, const Op& op, bool ids) {
   const Shape &q = graph.value(op.inputs[0]).shape, &k = graph.value(op.inputs[1]).shape;
-  return {q[0],        q[1],
-          q[2],        q[3],
-          k[1],        k[2],
-          q[2] / k[2], op.attributes.integer_or("causal", 0) != 0,
-          ids,         op.attributes.number("scale"),
+  return {q[0],
+          q[1],
+          q[2],
+          q[3],
+          k[1],
+          k[2],
+          q[2] / k[2],
+          op.attributes.integer_or("causal", 0) != 0,
+          ids,
+          op.attributes.number("scale"),
           wide(graph.value(op.inputs[0]).dtype)};
 }
 

@@ -125,9 +125,9 @@ Result<Values> expand_grad(Graph& graph, const Op& op) {
   slope = e.binary(BALEEN_X_SUB, slope, e.select(hit, e.constant(1 - smoothing), e.constant(0)));
   if (smoothing > 0) slope = e.binary(BALEEN_X_SUB, slope, e.constant(smoothing / static_cast<double>(whole.back())));
   const auto dx = unless_ignored(e, op.attributes, target, e.binary(BALEEN_X_MUL, dloss, slope));
-  return build.finish({build.pointwise(
-      {op.inputs[0], build.trail(op.inputs[1]), build.trail(op.inputs[2]), build.trail(op.inputs[3])}, e, dx, {},
-      graph.value(op.outputs[0]).dtype)});
+  return build.finish(
+      {build.pointwise({op.inputs[0], build.trail(op.inputs[1]), build.trail(op.inputs[2]), build.trail(op.inputs[3])},
+                       e, dx, {}, graph.value(op.outputs[0]).dtype)});
 }
 
 }  // namespace

@@ -80,8 +80,7 @@ class Converter {
       order_.push_back(graph_.value(value).producer);
     }
     // A form that all see as it is pinned is on its way there.
-    if (conversion.pin && is_form(*graph_.producer(conversion.value)))
-      graph_.value(conversion.value).role = Role::copy;
+    if (conversion.pin && is_form(*graph_.producer(conversion.value))) graph_.value(conversion.value).role = Role::copy;
     results_[number] = value;
     return {};
   }

@@ -16,10 +16,10 @@ struct LossGradients {
     ValueId gradient = kNone;  ///< as ranks sum it and micro-batches add it up
     ValueId value = kNone;     ///< what clipping and the optimizer read, made of it
   };
-  ValueId seed = kNone;        ///< the loss's own cotangent
-  std::vector<One> all;        ///< in the order of `job.parameters`
-  ValueId norm = kNone;        ///< of all values; kNone: nobody has asked yet
-  ValueId condition = kNone;   ///< the update counts where it is not 0; kNone: always
+  ValueId seed = kNone;       ///< the loss's own cotangent
+  std::vector<One> all;       ///< in the order of `job.parameters`
+  ValueId norm = kNone;       ///< of all values; kNone: nobody has asked yet
+  ValueId condition = kNone;  ///< the update counts where it is not 0; kNone: always
   std::vector<NewState> states;
   std::vector<StopRule> stops;
 };

@@ -126,8 +126,7 @@ class Reader {
     const bool is_table = option.type == BALEEN_OPTION_TABLE;
     if (option.type < BALEEN_OPTION_BOOL || option.type > BALEEN_OPTION_TABLE)
       return invalid("unknown type " + std::to_string(option.type));
-    constexpr auto kFlags =
-        BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PER_GROUP | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH;
+    constexpr auto kFlags = BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PER_GROUP | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH;
     if (option.flags & ~static_cast<unsigned>(kFlags)) return invalid("unknown flags " + std::to_string(option.flags));
     if (std::isnan(option.minimum) || std::isnan(option.maximum)) return invalid("its range is not a number");
     if (!option.choices.empty() && !is_string && option.type != BALEEN_OPTION_FLOAT)

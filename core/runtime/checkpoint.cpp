@@ -1,7 +1,11 @@
 /// \file Parameters to and from a file, by the plugin that the file's ending chooses.
 #include "core/runtime/checkpoint.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -129,6 +133,20 @@ class Reader {
 };
 
 }  // namespace
+
+Status check_saving(const Registry& plugins, const std::string& path) {
+  BALEEN_TRY(format_of(plugins, path));
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) return Error{BALEEN_IO, "cannot be saved to: it is a folder", path};
+  // What is written first is a file beside it, which takes its place.
+  if (!std::filesystem::is_directory(folder, none))
+    return Error{BALEEN_IO, "cannot be saved to: there is no folder `" + folder.string() + "`", path};
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return Error{BALEEN_IO, "cannot be saved to: its folder: " + std::string(std::strerror(errno)), path};
+  return {};
+}
 
 Status save_parameters(Session& session, const Registry& plugins, const std::string& path,
                        const std::map<std::string, std::string>& facts, bool writes) {

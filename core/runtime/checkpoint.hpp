@@ -8,6 +8,10 @@
 
 namespace baleen {
 
+/// Whether a file can be saved there later on: a plugin knows its ending, and its folder can be written to. To be asked
+/// before a long training, where it costs nothing.
+Status check_saving(const Registry& plugins, const std::string& path);
+
 /// Writes all parameters (not the optimizer's states) under their names; all or nothing. `facts` become the file's
 /// metadata. With several ranks all of them call it, and one of them `writes`.
 Status save_parameters(Session& session, const Registry& plugins, const std::string& path,

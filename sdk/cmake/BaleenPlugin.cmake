@@ -6,6 +6,16 @@
 
 set(BALEEN_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map CACHE INTERNAL "")
 
+# How a plugin's sources are compiled.
+function(baleen_compile_as_plugin target)
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON DEFINE_SYMBOL "")
+  # Without this flag a symbol of an inline variable is unique in the process, RTLD_LOCAL or not.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
+  endif()
+endfunction()
+
 function(baleen_add_plugin)
   cmake_parse_arguments(A "LIBCXX" "KIND;NAME" "SOURCES;LINK" ${ARGN})
   if(NOT A_KIND OR NOT A_NAME OR NOT A_SOURCES)
@@ -13,12 +23,8 @@ function(baleen_add_plugin)
   endif()
   set(target baleen_${A_KIND}_${A_NAME})
   add_library(${target} MODULE ${A_SOURCES})
-  set_target_properties(${target} PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden
-    VISIBILITY_INLINES_HIDDEN ON LINK_DEPENDS ${BALEEN_PLUGIN_MAP})
-  # Without this flag a symbol of an inline variable is unique in the process, RTLD_LOCAL or not.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
-  endif()
+  set_target_properties(${target} PROPERTIES PREFIX "" LINK_DEPENDS ${BALEEN_PLUGIN_MAP})
+  baleen_compile_as_plugin(${target})
   target_link_options(${target} PRIVATE -Wl,--version-script=${BALEEN_PLUGIN_MAP})
   if(NOT BALEEN_SANITIZE)
     target_link_options(${target} PRIVATE -Wl,-z,defs)
@@ -31,6 +37,9 @@ function(baleen_add_plugin)
   target_link_libraries(${target} PRIVATE baleen::sdk ${A_LINK})
   if(TARGET baleen_options)
     target_link_libraries(${target} PRIVATE baleen_options)
+  endif()
+  if(COMMAND baleen_precompile_plugin AND NOT A_LIBCXX)
+    baleen_precompile_plugin(${target})  # of Baleen's own tree
   endif()
   if(BALEEN_PLUGIN_OUTPUT)
     set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${BALEEN_PLUGIN_OUTPUT})

@@ -1,10 +1,26 @@
-"""What the benchmarks share: finding the built program, running it, reading its log."""
+"""What the benchmarks share: their help, finding the built program, running it, reading its log."""
+import argparse
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+class Parser(argparse.ArgumentParser):
+    """Its help begins with what is measured; the usage comes behind."""
+
+    def format_help(self):
+        about, self.description = self.description, None
+        rest = super().format_help()
+        self.description = about
+        return f"{about.strip()}\n\n{rest}"
+
+
+def make_parser(about: str) -> argparse.ArgumentParser:
+    """For a program whose docstring is `about`; its first line says what is measured."""
+    return Parser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def add_program_option(parser):

@@ -1,10 +1,9 @@
-"""Resident memory of a run against the plan: anonymous + shared peak, less that of a one-step 01_hello, and planned bytes.
+#!/usr/bin/env python3
+"""Measures the resident memory of a run against the plan: anonymous + shared peak, less that of a one-step 01_hello.
 
-Usage: memory.py [--baleen build/release/bin/baleen] [--steps 5] [SCRIPT [-- SCRIPT-ARGUMENTS]]
 SCRIPT is examples/02_gpt/train.lua unless told. Exits with 1 where the peak exceeds the plan by more than 15 % + 64 MiB.
 The peak is read from /proc/PID/status every millisecond, so a run must last longer than a few of these.
 """
-import argparse
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from baleen_program import ROOT, add_program_option, records, run_command
+from baleen_program import ROOT, add_program_option, make_parser, records, run_command
 
 MIB = 1 << 20
 FIELDS = re.compile(r"^Rss(?:Anon|Shmem):\s+(\d+) kB$", re.MULTILINE)
@@ -49,7 +48,7 @@ def planned_bytes(log: Path) -> int:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     add_program_option(parser)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("script", nargs="?", type=Path, default=ROOT / "examples/02_gpt/train.lua")

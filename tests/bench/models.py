@@ -38,6 +38,7 @@ class Model:
 
 
 MODELS = {
+    "tiny": Model("tiny GPT (to try the program)", 2, 64, 2, 32, 65, 4, 5),
     "small": Model("small GPT", 6, 384, 6, 256, 65, 8, 15),
     "gpt2": Model("GPT-2 124M", 12, 768, 12, 256, 50257, 4, 3),
     "gpt2-1024": Model("GPT-2 124M", 12, 768, 12, 1024, 50257, 64, 20),

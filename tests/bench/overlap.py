@@ -1,8 +1,9 @@
-"""How much of a strategy's communication hides behind computation: two ranks of one thread, the small GPT.
+#!/usr/bin/env python3
+"""Measures how much of a strategy's communication hides behind computation: two ranks of one thread, the small GPT.
 
 Usage: overlap.py [--strategy data zero1 zero2 zero3 tensor] [--rounds 5] [--steps 8] [--accumulate 1 2] [--share S]
        [--baleen build/release/bin/baleen]
-The transport is `paced` (tests/support/paced): shared memory whose transfers last as long as their bytes take at a given
+The transport is `paced` (tests/bench/paced): shared memory whose transfers last as long as their bytes take at a given
 bandwidth, during which nobody computes for them. A first turn without a limit gives the time of a step that only
 computes, and so the bandwidth at which a step's communication lasts --share of it. Then turns without and with that
 limit follow each other. The growth of the step, as a fraction of the communication's time, is the part that did not
@@ -20,13 +21,12 @@ Not all can hide. What the dependences of a step allow is derived from the calls
            four sums of a layer. The forward pass reads its sums at once
 The bar is to hide half of that. "As scheduled" is what the traced step itself would show on an ideal link.
 """
-import argparse
 import statistics
 import tempfile
 from pathlib import Path
 
 import step_trace
-from baleen_program import add_program_option, records, run, run_command
+from baleen_program import add_program_option, make_parser, records, run, run_command
 from throughput import write_text
 
 HERE = Path(__file__).resolve().parent
@@ -145,7 +145,7 @@ def measure(options, folder: Path, strategy: str, accumulate: int):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     add_program_option(parser)
     parser.add_argument("--paced", type=Path, help="the plugin; default: beside the program, ../tests/")
     parser.add_argument("--strategy", nargs="+", choices=STRATEGIES, default=["data"])

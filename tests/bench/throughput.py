@@ -1,21 +1,28 @@
-"""Tokens per second of Baleen and of PyTorch or JAX on a transformer: all in turn, A B A B ..., and the ratios of the medians.
+#!/usr/bin/env python3
+"""Measures tokens per second of Baleen and of PyTorch or JAX on a transformer: all in turn, A B A B ..., and the ratios.
 
-Usage: throughput.py [--model small|gpt2|bert|vit] [--baleen build/release/bin/baleen] [--peer VARIANT@PYTHON]... [--rounds 5]
-A peer is a variant of throughput_torch.py and a Python that has PyTorch, such as eager@python3 (the default; the Python
-is the one BALEEN_PYTHON names, if it does) or compile@/opt/venv/bin/python; or jax@PYTHON, where throughput_jax.py runs.
-Debian's python3-torch needs libopenblas0-pthread beside it: without it every product goes through a reference BLAS. Each turn is a process of its own; a step is
-all of forward, backward, clipping and AdamW, and the batch's reading; the first steps of a turn are left out.
-Also printed: the part of the multiply-add peak that a step's products reach (peak measured after each round by
+A peer is VARIANT[:DTYPE][@PYTHON]. VARIANT: one of throughput_torch.py's (eager, foreach, fused, compile, ddp); `best`,
+which is the fastest of eager, fused and compile in a short turn of each; or jax, where throughput_jax.py runs. PYTHON: one
+that has PyTorch or JAX, such as /opt/venv/bin/python (default: the one that BALEEN_PYTHON names, or python3).
+--dtype fp32 bf16 measures in both: Baleen with its strategy `precision`, PyTorch under autocast; a peer without DTYPE is
+measured in each. Ratios compare the same numbers with the same.
+Debian's python3-torch needs libopenblas0-pthread beside it: without it every product goes through a reference BLAS.
+OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE, which some machines set, are not given to peers.
+
+Each turn is a process of its own; a step is all of forward, backward, clipping and AdamW, and the batch's reading; the
+first steps of a turn are left out. A ratio is of the medians of one round; printed are its median, least and most over
+the rounds. The last lines are rows of the README's table: date, processor and command included.
+Also printed: the part of the multiply-add peak that a step's products reach (peak in fp32, measured after each round by
 bench_peak where it is built), and each side's peak of resident memory, and how much of it is above 16 bytes per
 parameter and an idle process of that side.
---device cuda measures both on a GPU: Baleen's compute plugin cuda, and PyTorch's tensors there; with --peak-tflops also
-the part of that peak which the products of a step reach. --dtype bf16: Baleen's strategy `precision`, PyTorch's autocast.
+--device cuda measures all on a GPU: Baleen's compute plugin cuda, and PyTorch's tensors there; with --peak-tflops also
+the part of that peak which the products of a step reach.
 --ranks N also runs Baleen on N ranks that share the threads. --without-baleen measures the peers alone.
 """
-import argparse
 import json
 import os
 import random
+import shlex
 import statistics
 import string
 import subprocess
@@ -24,12 +31,14 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from baleen_program import ROOT, add_program_option, records, run_command
+import machine
+from baleen_program import ROOT, add_program_option, make_parser, records, run_command
 from models import MODELS
+from peers import DTYPES, choose, parse_peers, peer_turn
+from throughput_report import print_report
 
 HERE = Path(__file__).resolve().parent
 WARM_UP = 3
-MIB = 1 << 20
 
 
 def write_text(path: Path):
@@ -38,10 +47,10 @@ def write_text(path: Path):
     path.write_text(alphabet + "".join(random.Random(1).choices(alphabet, k=200_000)))
 
 
-def run_measured(command):
+def run_measured(command, environment=None):
     """Runs to the end; what it printed, and the peak of its resident bytes (of the largest process of its kind)."""
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         output.seek(0)
         printed = output.read()
@@ -54,40 +63,17 @@ def device_setting(options, ranks: int) -> str:
     return f"compute.threads={options.threads // ranks}" if options.device == "cpu" else f"compute.plugin={options.device}"
 
 
-def baleen_turn(options, folder: Path, ranks: int = 1):
-    """Milliseconds of Baleen's steps, as its records are apart; and its peak of memory."""
+def baleen_turn(options, folder: Path, dtype: str, ranks: int = 1):
+    """Milliseconds of Baleen's steps, as its records are apart; its peak of memory and its version."""
     log = folder / "log.jsonl"
     cluster = ["--set", f"mesh.data={ranks}"] if ranks > 1 else []
     _, peak = run_measured(run_command(
         options.baleen, HERE / "transformer.lua", "--steps", options.steps + WARM_UP, "--log-json", log, "--set",
         device_setting(options, ranks), *cluster, *[word for s in options.set for word in ("--set", s)], "--", "--data",
-        folder / "text.txt", *options.model.words, *(["--dtype", options.dtype] if options.dtype != "fp32" else [])))
+        folder / "text.txt", *options.model.words, *(["--dtype", dtype] if dtype != "fp32" else [])))
     elapsed = [record["elapsed"] for record in records(log, "step")]
     options.parameters = records(log, "start")[0]["parameters"]
-    return [(after - before) * 1e3 for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1 :], peak
-
-
-def peer_command(peer: str, options, *more):
-    variant, _, python = peer.partition("@")
-    words = ["throughput_jax.py"] if variant == "jax" else ["throughput_torch.py", "--variant", variant]
-    return [python or os.environ.get("BALEEN_PYTHON", "python3"), str(HERE / words[0]), *words[1:],
-            "--model", options.name, "--threads", str(options.threads),
-            *(["--device", options.device] if options.device != "cpu" else []),
-            *(["--dtype", options.dtype] if options.dtype != "fp32" else []),
-            *(["--batch", str(options.batch)] if options.batch else []), *more]
-
-
-def peer_turn(peer: str, options):
-    """Milliseconds of a peer's steps, and its peak of memory."""
-    printed, peak = run_measured(peer_command(peer, options, "--steps", str(options.steps + WARM_UP)))
-    return json.loads(printed.splitlines()[-1])["milliseconds"][WARM_UP:], peak
-
-
-def idle_bytes(name: str, options) -> int:
-    """The peak of a process of this side that trains nothing worth mentioning."""
-    if not name.startswith("baleen"):
-        return run_measured(peer_command(name, options, "--steps", "0"))[1]
-    return run_measured(run_command(options.baleen, ROOT / "examples/01_hello/train.lua", "--steps", 1))[1]
+    return [(after - before) * 1e3 for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1 :], peak, options.version
 
 
 def fma_gflops(options):
@@ -99,22 +85,22 @@ def fma_gflops(options):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     add_program_option(parser)
     parser.add_argument("--model", choices=sorted(MODELS), default="small", dest="name")
-    parser.add_argument("--peer", action="append", metavar="VARIANT@PYTHON")
+    parser.add_argument("--peer", action="append", metavar="VARIANT[:DTYPE][@PYTHON]", help="repeatable; default: eager")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, help="of a turn, after those left out; default: by the model")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--dtype", nargs="+", choices=DTYPES, default=["fp32"])
     parser.add_argument("--batch", type=int, help="rows of a step; default: by the model")
     parser.add_argument("--peak-tflops", type=float, help="dense peak of the device, for the part of it that is reached")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for Baleen's manifest")
     parser.add_argument("--without-baleen", action="store_true")
     options = parser.parse_args()
-    options.peer = options.peer or ["eager"]
+    options.peer = parse_peers(options.peer or ["eager"], options.dtype)
     options.model = MODELS[options.name]
     if options.batch:
         options.model = replace(options.model, batch=options.batch)
@@ -123,61 +109,61 @@ def arguments():
 
 
 class Side:
-    """What was measured of one side."""
+    """What was measured of one side. `medians` has one number a round."""
 
-    def __init__(self):
-        self.milliseconds, self.peak_shares, self.memory = [], [], 0
+    def __init__(self, dtype: str, turn, idle, variant: str = None):
+        self.dtype, self.turn, self.idle, self.variant = dtype, turn, idle, variant
+        self.milliseconds, self.medians, self.peak_shares, self.memory, self.version = [], [], [], 0, ""
+
+    @property
+    def ours(self) -> bool:
+        return self.variant is None
 
 
-def measure(options, folder: Path):
-    """Each side's turns, by its name."""
-    turns = {} if options.without_baleen else {"baleen": lambda: baleen_turn(options, folder)}
-    if options.ranks > 1:
-        turns[f"baleen on {options.ranks} ranks"] = lambda: baleen_turn(options, folder, options.ranks)
-    turns.update({peer: lambda peer=peer: peer_turn(peer, options) for peer in options.peer})
-    sides = {name: Side() for name in turns}
-    for number in range(options.rounds):
-        medians = {}
-        for name, turn in turns.items():
-            steps, memory = turn()
-            medians[name] = statistics.median(steps)
-            sides[name].milliseconds += steps
-            sides[name].memory = max(sides[name].memory, memory)
-            print(f"round {number + 1}: {name}: median step {medians[name]:.1f} ms", flush=True)
-        if peak := fma_gflops(options):
-            for name, milliseconds in medians.items():
-                sides[name].peak_shares.append(options.model.flops / milliseconds / 1e6 / peak)
+def make_sides(options, folder: Path):
+    """The sides by their names, in the order of their turns."""
+    sides = {}
+    hello = [ROOT / "examples/01_hello/train.lua", "--steps", 1]
+    for dtype in [] if options.without_baleen else options.dtype:
+        sides[f"baleen {dtype}"] = Side(dtype, lambda dtype=dtype: baleen_turn(options, folder, dtype),
+                                        lambda: run_measured(run_command(options.baleen, *hello))[1])
+        if options.ranks > 1:
+            sides[f"baleen {dtype} on {options.ranks} ranks"] = Side(
+                dtype, lambda dtype=dtype: baleen_turn(options, folder, dtype, options.ranks), None)
+    for peer in dict.fromkeys(choose(peer, options, run_measured, WARM_UP) for peer in options.peer):
+        sides[peer.name] = Side(
+            peer.dtype, lambda peer=peer: peer_turn(peer, options, run_measured, options.steps, WARM_UP),
+            None if peer.variant == "ddp" else
+            lambda peer=peer: run_measured(peer.command(options, 0), machine.peers_environment())[1], peer.variant)
     return sides
 
 
-def report(options, sides):
-    """Prints a line per side."""
-    model = options.model
-    print(f"{model.title}, batch {model.batch}, context {model.context}, {options.threads} threads, {options.rounds} rounds of "
-          f"{options.steps} steps:")
-    speeds = {name: model.tokens * 1e3 / statistics.median(side.milliseconds) for name, side in sides.items()}
-    for name, side in sides.items():
-        line = f"  {name}: {speeds[name]:.0f} tokens/s"
-        if side.peak_shares:
-            line += f", {statistics.median(side.peak_shares):.2f} of the multiply-add peak"
-        if options.peak_tflops:
-            reached = speeds[name] / model.tokens * model.flops / 1e12
-            line += f", {reached / options.peak_tflops:.1%} of {options.peak_tflops:g} TFLOP/s"
-        if options.device == "cpu" and hasattr(options, "parameters") and "ranks" not in name and not name.startswith("ddp"):
-            above = side.memory - 16 * options.parameters - idle_bytes(name, options)
-            line += f", peak {side.memory / MIB:.0f} MiB, above states and idle {above / MIB:.0f} MiB"
-        for other in speeds:
-            if other.startswith("baleen") and other != name:
-                line += f"; {other} is {speeds[other] / speeds[name]:.2f} times as fast"
-        print(line)
+def measure(options, sides):
+    """The turns of all rounds."""
+    for number in range(options.rounds):
+        for name, side in sides.items():
+            steps, memory, side.version = side.turn()
+            side.medians.append(statistics.median(steps))
+            side.milliseconds += steps
+            side.memory = max(side.memory, memory)
+            print(f"round {number + 1}: {name}: median step {side.medians[-1]:.1f} ms", flush=True)
+        if peak := fma_gflops(options):
+            for side in sides.values():
+                side.peak_shares.append(options.model.flops / side.medians[-1] / 1e6 / peak)
 
 
 def main():
     options = arguments()
+    options.command = shlex.join(["tests/bench/throughput.py", *sys.argv[1:]])
+    print("\n".join(machine.description()), flush=True)
+    if not options.without_baleen:
+        run_command(options.baleen, HERE / "transformer.lua")
+        options.version = machine.version_of(options.baleen)
     with tempfile.TemporaryDirectory() as folder:
         write_text(Path(folder) / "text.txt")
-        sides = measure(options, Path(folder))
-    report(options, sides)
+        sides = make_sides(options, Path(folder))
+        measure(options, sides)
+    print_report(options, sides)
 
 
 if __name__ == "__main__":

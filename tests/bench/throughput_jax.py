@@ -1,15 +1,15 @@
-"""JAX's side of throughput.py: the same transformer, one jitted step, its milliseconds as a JSON list.
+#!/usr/bin/env python3
+"""Measures JAX's side of throughput.py: the same transformer, one jitted step; prints its milliseconds as JSON.
 
-Usage: throughput_jax.py [--model small] [--threads 2] [--steps 30]
 Float32 on the CPU; forward, backward, clipping by the global norm and AdamW in one `jit` with its arguments donated.
 `threads` is given to XLA as the processors that the process may use.
 """
-import argparse
 import json
 import math
 import os
 import time
 
+from baleen_program import make_parser
 from models import MODELS, Model
 
 KINDS = 65  # of the characters that stand for the data
@@ -94,7 +94,7 @@ def make_step(jax, model: Model):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--model", choices=sorted(MODELS), default="small")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=30)
@@ -115,7 +115,7 @@ def main():
         losses.append(float(loss))
         jax.block_until_ready(state)
         milliseconds.append((time.perf_counter() - began) * 1e3)
-    print(json.dumps({"jax": jax.__version__, "milliseconds": milliseconds, "losses": losses}))
+    print(json.dumps({"version": "JAX " + jax.__version__, "milliseconds": milliseconds, "losses": losses}))
 
 
 if __name__ == "__main__":

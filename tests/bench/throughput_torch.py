@@ -1,11 +1,12 @@
-"""PyTorch's side of throughput.py: trains a transformer for some steps and prints their milliseconds as a JSON list.
+#!/usr/bin/env python3
+"""Measures PyTorch's side of throughput.py: trains a transformer for some steps and prints their milliseconds as JSON.
 
-Usage: throughput_torch.py --variant eager|foreach|fused|compile|ddp [--model small] [--batch N] [--threads 2] [--steps 30]
-       [--device cpu|cuda] [--dtype fp32|bf16]
-eager: PyTorch's defaults; foreach: AdamW(foreach=True) besides; fused: AdamW(fused=True) besides; compile: torch.compile of the loss besides that; ddp: as many
-processes as threads, of one thread each, that share the batch: DistributedDataParallel over Gloo, eager. bf16: the loss under autocast.
+eager: PyTorch's defaults. foreach: AdamW(foreach=True) besides. fused: AdamW(fused=True) besides. compile: torch.compile of
+the loss besides that. ddp: as many processes as threads, of one thread each, that share the batch:
+DistributedDataParallel over Gloo, eager. bf16: the loss under autocast.
+The program ends with an error where AdamW does not take the path that the variant names: every operator of the first
+update is looked at.
 """
-import argparse
 import json
 import os
 import sys
@@ -13,22 +14,30 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
-from gpt import Gpt, Recipe, Shape, Trainer  # noqa: E402
-from models import MODELS, Model  # noqa: E402
+from baleen_program import make_parser
+from models import MODELS
 
 KINDS = 65  # of the characters that stand for the data
+# Variant: AdamW's words, and an operator that only this path of it calls.
+PATHS = {"eager": ({}, None), "ddp": ({}, None), "foreach": ({"foreach": True}, "aten::_foreach_addcdiv_"),
+         "fused": ({"fused": True}, "aten::_fused_adamw_"), "compile": ({"fused": True}, "aten::_fused_adamw_")}
 
 
-def make_trainer(variant: str, model: Model, device: str = "cpu", dtype: str = "fp32") -> Trainer:
+def make_trainer(variant: str, model, device: str = "cpu", dtype: str = "fp32"):
     """The model, trained as the variant says."""
+    import torch
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "golden"))
+    from gpt import Gpt, Recipe, Shape, Trainer
     gpt = Gpt(Shape(model.layers, model.dim, model.heads, model.context, model.vocab, model.causal)).to(device)
-    trainer = Trainer(gpt, Recipe(steps=1000, batch=model.batch, warmup=100))
-    how = {"foreach": {"foreach": True}, "fused": {"fused": True}, "compile": {"fused": True}}.get(variant)
-    if how:
-        trainer.optimizer = torch.optim.AdamW(trainer.optimizer.param_groups, lr=1e-3, **how)
+    recipe = Recipe(steps=1000, batch=model.batch, warmup=100)
+    trainer = Trainer(gpt, recipe)
+    words, _ = PATHS[variant]
+    # The groups of an optimizer that was made hold all its settings (`fused: None` too), which win over the words.
+    groups = [{name: group[name] for name in ("params", "weight_decay")} for group in trainer.optimizer.param_groups]
+    trainer.optimizer = torch.optim.AdamW(groups, lr=recipe.peak, betas=recipe.betas, eps=1e-8, **words)
+    for group in trainer.optimizer.param_groups:
+        for word in words:
+            assert group[word] is True, f"AdamW's {word} is {group[word]}"
     if variant == "compile":
         gpt.loss = torch.compile(gpt.loss)
     if dtype == "bf16":
@@ -42,49 +51,83 @@ def make_trainer(variant: str, model: Model, device: str = "cpu", dtype: str = "
     return trainer
 
 
-def train(trainer: Trainer, context: int, rows: int, steps: int, device: str = "cpu"):
-    """Milliseconds of the steps, `rows` rows of the batch each. The loss that is read makes a step wait for its device."""
+def expect_path(variant: str, trainer, step):
+    """Runs a step; ends the program where AdamW does not call what the variant promises."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    update, found = trainer.optimizer.step, set()
+
+    class Listener(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, positional=(), named=None):
+            found.add(function._schema.name)
+            return function(*positional, **(named or {}))
+
+    def heard_update():
+        with Listener():
+            update()
+
+    trainer.optimizer.step = heard_update
+    milliseconds = step()
+    trainer.optimizer.step = update
+    if PATHS[variant][1] not in found:
+        sys.exit(f"error: AdamW of the variant {variant} never called {PATHS[variant][1]}; PyTorch {torch.__version__} "
+                 f"called {', '.join(sorted(found))}")
+    return milliseconds
+
+
+def train(trainer, variant: str, context: int, rows: int, steps: int, device: str = "cpu"):
+    """Milliseconds of the steps, `rows` rows of the batch each. A step is over when its device has finished."""
+    import torch
     ids = torch.randint(KINDS, (200_000,))
-    milliseconds = []
-    for _ in range(steps):
+
+    def step():
         began = time.perf_counter()
         starts = torch.randint(len(ids) - context, (rows,)).tolist()
         trainer.train(torch.stack([ids[s : s + context + 1] for s in starts]).to(device))
         if device != "cpu":
             torch.cuda.synchronize()
-        milliseconds.append((time.perf_counter() - began) * 1e3)
-    return milliseconds
+        return (time.perf_counter() - began) * 1e3
+
+    promised = steps > 0 and PATHS[variant][1] is not None
+    milliseconds = [expect_path(variant, trainer, step)] if promised else []
+    return milliseconds + [step() for _ in range(steps - len(milliseconds))]
 
 
-class Loss(torch.nn.Module):
-    """A model's loss as the forward pass that DistributedDataParallel wraps."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-        self.of = model.loss
-
-    def forward(self, windows):
-        return self.of(windows)
+def report(milliseconds):
+    """The line that throughput.py reads."""
+    import torch
+    print(json.dumps({"version": "PyTorch " + torch.__version__, "milliseconds": milliseconds}), flush=True)
 
 
-def ddp_rank(rank: int, ranks: int, model: Model, steps: int):
+def ddp_rank(rank: int, ranks: int, model, steps: int):
     """One process of `ddp`; rank 0 prints."""
+    import torch
+
+    class Loss(torch.nn.Module):
+        """A model's loss as the forward pass that DistributedDataParallel wraps."""
+
+        def __init__(self, model):
+            super().__init__()
+            self.model, self.of = model, model.loss
+
+        def forward(self, windows):
+            return self.of(windows)
+
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29533")
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", rank=rank, world_size=ranks)
     torch.manual_seed(1)
-    trainer = make_trainer("eager", model)
+    trainer = make_trainer("ddp", model)
     trainer.model.loss = torch.nn.parallel.DistributedDataParallel(Loss(trainer.model))
-    milliseconds = train(trainer, model.context, model.batch // ranks, steps)
+    milliseconds = train(trainer, "ddp", model.context, model.batch // ranks, steps)
     if rank == 0:
-        print(json.dumps({"torch": torch.__version__, "milliseconds": milliseconds}), flush=True)
+        report(milliseconds)
     torch.distributed.destroy_process_group()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--variant", choices=("eager", "foreach", "fused", "compile", "ddp"), default="eager")
+    parser = make_parser(__doc__)
+    parser.add_argument("--variant", choices=sorted(PATHS), default="eager")
     parser.add_argument("--model", choices=sorted(MODELS), default="small")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=30)
@@ -95,6 +138,7 @@ def main():
     model = MODELS[options.model]
     if options.batch:
         model = replace(model, batch=options.batch)
+    import torch
     if options.variant == "ddp":
         torch.multiprocessing.spawn(ddp_rank, args=(options.threads, model, options.steps), nprocs=options.threads)
         return
@@ -103,8 +147,8 @@ def main():
     milliseconds = []
     if options.steps > 0:
         trainer = make_trainer(options.variant, model, options.device, options.dtype)
-        milliseconds = train(trainer, model.context, model.batch, options.steps, options.device)
-    print(json.dumps({"torch": torch.__version__, "milliseconds": milliseconds}))
+        milliseconds = train(trainer, options.variant, model.context, model.batch, options.steps, options.device)
+    report(milliseconds)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ local causal = baleen.arg("causal", 1) == 1
 
 local model = nn.sequential {
   nn.embedding { vocab = vocab, dim = dim, positions = context },
-  nn.repeated(baleen.arg("layers", 6), function() return nn.transformer_block { dim = dim, heads = heads, causal = causal } end),
+  nn.repeated(baleen.arg("layers", 6), function()
+    return nn.transformer_block { dim = dim, heads = heads, causal = causal }
+  end),
   nn.layer_norm {},
   nn.linear { out = vocab, bias = false, axes = { "vocab" } },
 }

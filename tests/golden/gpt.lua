@@ -1,4 +1,4 @@
--- The small GPT of the ten golden losses (gpt_losses.txt): the same model, recipe and rows as tests/golden/gpt_losses.py.
+-- The small GPT of the ten golden losses (gpt_losses.txt): the model, recipe and rows of tests/golden/gpt_losses.py.
 local baleen = require "baleen"
 local nn, data = baleen.nn, baleen.data
 

@@ -5,6 +5,8 @@ Usage: gpt_losses.py --baleen build/release/bin/baleen            compares with 
 Exits with 77, which tests take as "skipped", where there is no PyTorch.
 """
 import argparse
+import datetime
+import hashlib
 import json
 import struct
 import subprocess
@@ -70,11 +72,17 @@ def read_safetensors(path: Path):
     return tensors
 
 
-def initial_parameters(baleen: str):
-    """What Baleen starts gpt.lua from."""
+def provenance() -> str:
+    """The line of a golden file that says from what it was made."""
+    sha = hashlib.sha256(TEXT.read_bytes()).hexdigest()
+    return f"# {datetime.date.today()}, PyTorch {torch.__version__}, {TEXT.name} has sha256 {sha}"
+
+
+def initial_parameters(baleen: str, script: Path = HERE / "gpt.lua"):
+    """What Baleen starts a script from."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "initial.safetensors"
-        command = [baleen, "run", str(HERE / "gpt.lua"), "--seed", "1", "--steps", "0", "--save", str(path),
+        command = [baleen, "run", str(script), "--seed", "1", "--steps", "0", "--save", str(path),
                    "--", "--data", str(TEXT)]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
@@ -119,7 +127,8 @@ def main():
     torch.set_num_threads(1)
     losses = losses_from(initial_parameters(options.baleen))
     if options.write:
-        head = ["# Losses of gpt.lua by PyTorch. Regenerate: tests/golden/gpt_losses.py --baleen PROGRAM --write", "# step loss"]
+        head = ["# Losses of gpt.lua by PyTorch. Regenerate: tests/golden/gpt_losses.py --baleen PROGRAM --write",
+                provenance(), "# step loss"]
         GOLDEN.write_text("\n".join(head + [f"{i} {loss:.7f}" for i, loss in enumerate(losses, 1)]) + "\n")
         return
     golden = golden_losses()

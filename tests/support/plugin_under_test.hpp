@@ -5,12 +5,12 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -58,12 +58,14 @@ class TestHost {
 
 /// The descriptor in an ELF file's note. Throws where there is none.
 inline baleen_descriptor_t read_descriptor(const std::string& path) {
+  // Only what is looked at: a plugin may have megabytes.
   std::ifstream file(path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  const auto take = [&](std::size_t at, auto& out) {
-    if (at + sizeof(out) > bytes.size()) throw std::runtime_error(path + ": cut short");
-    std::memcpy(&out, bytes.data() + at, sizeof(out));
+  const auto read = [&](std::size_t at, void* to, std::size_t bytes) {
+    file.seekg(static_cast<std::streamoff>(at));
+    if (!file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)))
+      throw std::runtime_error(path + ": cut short");
   };
+  const auto take = [&](std::size_t at, auto& out) { read(at, &out, sizeof(out)); };
   Elf64_Ehdr elf{};
   take(0, elf);
   Elf64_Shdr names{};
@@ -71,7 +73,9 @@ inline baleen_descriptor_t read_descriptor(const std::string& path) {
   for (std::size_t i = 0; i < elf.e_shnum; ++i) {
     Elf64_Shdr section{};
     take(elf.e_shoff + i * sizeof(section), section);
-    if (std::strcmp(bytes.c_str() + names.sh_offset + section.sh_name, BALEEN_NOTE_SECTION) != 0) continue;
+    std::array<char, sizeof(BALEEN_NOTE_SECTION)> name{};
+    take(names.sh_offset + section.sh_name, name);
+    if (std::strncmp(name.data(), BALEEN_NOTE_SECTION, name.size()) != 0) continue;
     baleen_note_t note{};
     take(section.sh_offset, note);
     return note.descriptor;

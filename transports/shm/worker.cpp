@@ -81,8 +81,7 @@ void Worker::fail(Error error) {
 }
 
 void Worker::settle() {
-  if (unfinished_.count() != 0)
-    fail(internal("a group was destroyed while operations of this rank were unfinished"));
+  if (unfinished_.count() != 0) fail(internal("a group was destroyed while operations of this rank were unfinished"));
   unfinished_.settle();
 }
 

@@ -10,16 +10,15 @@
 
 namespace baleen::cuda {
 
-#define BALEEN_BLAS_FUNCTIONS(X)                                                                                       \
-  X(cublasLtCreate)                                                                                                    \
-  X(cublasLtDestroy)                                                                                                   \
-  X(cublasLtGetVersion)                                                                                                \
-  X(cublasLtGetStatusString)                                                                                           \
-  X(cublasLtMatmul)                                                                                                    \
-  X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute)                           \
-      X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                 \
-          X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute) \
-              X(cublasLtMatmulAlgoGetHeuristic)
+// By hand: clang-format would make stairs of the list.
+// clang-format off
+#define BALEEN_BLAS_FUNCTIONS(X) \
+  X(cublasLtCreate) X(cublasLtDestroy) X(cublasLtGetVersion) X(cublasLtGetStatusString) X(cublasLtMatmul) \
+  X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) \
+  X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute) \
+  X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute) \
+  X(cublasLtMatmulAlgoGetHeuristic)
+// clang-format on
 
 /// cuBLASLt's functions.
 struct BlasFunctions {

@@ -40,8 +40,7 @@ class CodeCache {
   /// this one may be stopped. It ends with its process.
   class Turn {
    public:
-    Turn(const CodeCache& cache, const std::string& key,
-         std::chrono::milliseconds patience = std::chrono::seconds(20));
+    Turn(const CodeCache& cache, const std::string& key, std::chrono::milliseconds patience = std::chrono::seconds(20));
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;

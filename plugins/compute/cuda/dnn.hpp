@@ -14,12 +14,13 @@
 
 namespace baleen::cuda {
 
-#define BALEEN_DNN_FUNCTIONS(X)                                                                                     \
-  X(cudnnGetVersion)                                                                                                \
-  X(cudnnGetErrorString)                                                                                            \
-  X(cudnnGetLastErrorString)                                                                                        \
-  X(cudnnCreate) X(cudnnDestroy) X(cudnnSetStream) X(cudnnBackendCreateDescriptor) X(cudnnBackendDestroyDescriptor) \
-      X(cudnnBackendSetAttribute) X(cudnnBackendGetAttribute) X(cudnnBackendFinalize) X(cudnnBackendExecute)
+// By hand: clang-format would make stairs of the list.
+// clang-format off
+#define BALEEN_DNN_FUNCTIONS(X) \
+  X(cudnnGetVersion) X(cudnnGetErrorString) X(cudnnGetLastErrorString) X(cudnnCreate) X(cudnnDestroy) \
+  X(cudnnSetStream) X(cudnnBackendCreateDescriptor) X(cudnnBackendDestroyDescriptor) X(cudnnBackendSetAttribute) \
+  X(cudnnBackendGetAttribute) X(cudnnBackendFinalize) X(cudnnBackendExecute)
+// clang-format on
 
 /// The functions in use.
 struct DnnFunctions {

@@ -6,22 +6,19 @@
 
 namespace baleen::cuda {
 
-#define BALEEN_DRIVER_FUNCTIONS(X)                                                                                     \
-  X(cuInit)                                                                                                            \
-  X(cuDriverGetVersion)                                                                                                \
-  X(cuGetErrorName)                                                                                                    \
-  X(cuGetErrorString)                                                                                                  \
-  X(cuDeviceGetCount)                                                                                                  \
-  X(cuDeviceGet)                                                                                                       \
-  X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain)                           \
-      X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc)     \
-          X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyAsync) X(cuMemsetD8Async) X(cuStreamCreate)          \
-              X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitValue32) X(cuLaunchHostFunc) X(cuModuleLoadData) \
-                  X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncLoad) X(cuFuncSetAttribute) X(cuLaunchKernel)       \
-                      X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventElapsedTime) X(cuEventSynchronize)  \
-                          X(cuMemHostRegister) X(cuMemHostUnregister) X(cuStreamBeginCapture) X(cuStreamEndCapture)    \
-                              X(cuStreamGetCaptureInfo) X(cuGraphInstantiate) X(cuGraphLaunch)                         \
-                                  X(cuGraphExecKernelNodeSetParams) X(cuGraphExecDestroy) X(cuGraphDestroy)
+// By hand: clang-format would make stairs of the list.
+// clang-format off
+#define BALEEN_DRIVER_FUNCTIONS(X) \
+  X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGetCount) X(cuDeviceGet) \
+  X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain) \
+  X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc) \
+  X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyAsync) X(cuMemsetD8Async) X(cuStreamCreate) \
+  X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitValue32) X(cuLaunchHostFunc) X(cuModuleLoadData) \
+  X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncLoad) X(cuFuncSetAttribute) X(cuLaunchKernel) X(cuEventCreate) \
+  X(cuEventDestroy) X(cuEventRecord) X(cuEventElapsedTime) X(cuEventSynchronize) X(cuMemHostRegister) \
+  X(cuMemHostUnregister) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuStreamGetCaptureInfo) X(cuGraphInstantiate) \
+  X(cuGraphLaunch) X(cuGraphExecKernelNodeSetParams) X(cuGraphExecDestroy) X(cuGraphDestroy)
+// clang-format on
 
 /// The functions in use.
 struct Driver {

@@ -17,7 +17,7 @@ using conformance::Shape;
 struct Operand {
   Shape shape;
   bool ids = false;
-  Shape strides = {};  ///< packed where empty
+  Shape strides = {};        ///< packed where empty
   baleen_dtype_t dtype = 0;  ///< 0: the bench's
 };
 

@@ -10,11 +10,18 @@
 #include "baleen/dtype.hpp"
 #include "baleen/expression.h"
 #include "bench.hpp"
+#include "bench/help.hpp"
 
 namespace baleen::bench {
 namespace {
 
 constexpr std::int64_t kWidth = 768, kVocabulary = 50257, kPositions = 1024, kLayers = 12;
+
+constexpr const char* kHelp =
+    "Measures AdamW's update of GPT-2's 124M parameters against the bandwidth of a loop over seven words, in turn.\n"
+    "Usage: bench_adamw PLUGIN.so [threads=2] [rounds=9] [fp32|bf16|fp16]\n"
+    "PLUGIN.so is a built compute plugin, such as build/release/lib/baleen/plugins/baleen_compute_cpu.so.\n"
+    "The last word is the gradients' type. Prints one JSON object with the medians.\n";
 
 double seconds_of(const auto& body) {
   const auto start = std::chrono::steady_clock::now();
@@ -79,12 +86,10 @@ struct Update {
 };
 
 int run(int argc, char** argv) {
+  if (helped(argc, argv, kHelp)) return 0;
   const std::string_view word = argc > 4 ? argv[4] : "fp32";
   const baleen_dtype_t gradients = word == "bf16" ? BALEEN_BF16 : word == "fp16" ? BALEEN_F16 : BALEEN_F32;
-  if (argc < 2 || word != dtype_name(gradients)) {
-    std::fprintf(stderr, "usage: bench_adamw PLUGIN.so [threads] [rounds] [fp32|bf16|fp16]\n");
-    return 2;
-  }
+  if (argc < 2 || word != dtype_name(gradients)) return misused(kHelp);
   const int threads = argc > 2 ? std::atoi(argv[2]) : 2, rounds = argc > 3 ? std::atoi(argv[3]) : 9;
   Plugin plugin(argv[1]);
   Device device(plugin, {{"threads", threads}});
@@ -116,4 +121,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace baleen::bench
 
-int main(int argc, char** argv) { return baleen::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  return baleen::bench::guarded([&] { return baleen::bench::run(argc, argv); });
+}

@@ -9,9 +9,17 @@
 
 #include "baleen/expression.h"
 #include "bench.hpp"
+#include "bench/help.hpp"
 
 namespace baleen::bench {
 namespace {
+
+constexpr const char* kHelp =
+    "Measures single kernels of a device against a copy on it, and a product of 8192 x 8192 in bf16.\n"
+    "Usage: bench_device PLUGIN.so [shrink=1]\n"
+    "PLUGIN.so is a built compute plugin, such as build/release/lib/baleen/plugins/baleen_compute_cuda.so.\n"
+    "Sizes are beyond the caches; `shrink` divides them, to try the program. Prints a line per kernel: name, a tab,\n"
+    "and what was measured.\n";
 
 constexpr int kTimes = 10, kRounds = 5;
 
@@ -141,24 +149,20 @@ void product(Device& device, std::int64_t shrink) {
   std::printf("product of %lld, bf16\t%.1f TFLOP/s\n", static_cast<long long>(n), speed / 1e12);
 }
 
+int run(int argc, char** argv) {
+  if (helped(argc, argv, kHelp)) return 0;
+  const long shrink = argc > 2 ? std::atol(argv[2]) : 1;
+  if (argc < 2 || shrink < 1) return misused(kHelp);
+  Plugin plugin(argv[1]);
+  Device device(plugin, {});
+  bandwidth(device, shrink);
+  product(device, shrink);
+  return 0;
+}
+
 }  // namespace
 }  // namespace baleen::bench
 
 int main(int argc, char** argv) {
-  using namespace baleen;
-  const long shrink = argc > 2 ? std::atol(argv[2]) : 1;
-  if (argc < 2 || shrink < 1) {
-    std::fprintf(stderr, "usage: bench_device PLUGIN.so [shrink]\n");
-    return 2;
-  }
-  conformance::Plugin plugin(argv[1]);
-  try {
-    conformance::Device device(plugin, {});
-    bench::bandwidth(device, shrink);
-    bench::product(device, shrink);
-  } catch (const conformance::NoHardware& reason) {
-    std::fprintf(stderr, "%s\n", reason.what());
-    return 1;
-  }
-  return 0;
+  return baleen::bench::guarded([&] { return baleen::bench::run(argc, argv); });
 }

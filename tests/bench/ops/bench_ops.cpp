@@ -12,10 +12,18 @@
 
 #include "baleen/expression.h"
 #include "bench.hpp"
+#include "bench/help.hpp"
 #include "fma_peak.hpp"
 
 namespace baleen::bench {
 namespace {
+
+constexpr const char* kHelp =
+    "Measures each op of one step of a small GPT (and some of GPT-2's) against the multiply-add peak beside it.\n"
+    "Usage: bench_ops PLUGIN.so [threads=2] [cpu|wall] [name] [fp32|bf16|fp16]\n"
+    "PLUGIN.so is a built compute plugin, such as build/release/lib/baleen/plugins/baleen_compute_cpu.so.\n"
+    "cpu: the processor's time, spread over the threads, which a busy machine disturbs little; wall: the clock's.\n"
+    "name: only ops whose names have it as a part; \"\" for all. Prints a line per op: the fastest of 20.\n";
 
 double now(bool wall) {
   timespec t{};
@@ -188,12 +196,10 @@ void print(Device& device, const std::vector<Row>& rows, const Wish& wish, doubl
 }
 
 int run(int argc, char** argv) {
+  if (helped(argc, argv, kHelp)) return 0;
   const std::map<std::string, baleen_dtype_t> dtypes{{"fp32", BALEEN_F32}, {"bf16", BALEEN_BF16}, {"fp16", BALEEN_F16}};
   const auto dtype = dtypes.find(argc > 5 ? argv[5] : "fp32");
-  if (argc < 2 || dtype == dtypes.end()) {
-    std::fprintf(stderr, "usage: bench_ops PLUGIN.so [threads] [cpu|wall] [name] [fp32|bf16|fp16]\n");
-    return 2;
-  }
+  if (argc < 2 || dtype == dtypes.end()) return misused(kHelp);
   const Clock clock{argc > 3 && std::strcmp(argv[3], "wall") == 0, argc > 2 ? std::atoi(argv[2]) : 2};
   const Wish wish{clock, argc > 4 ? argv[4] : "", dtype->second};
   Plugin plugin(argv[1]);
@@ -207,4 +213,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace baleen::bench
 
-int main(int argc, char** argv) { return baleen::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  return baleen::bench::guarded([&] { return baleen::bench::run(argc, argv); });
+}

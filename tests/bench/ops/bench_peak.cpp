@@ -8,9 +8,17 @@
 #include <cstdlib>
 #include <memory>
 
+#include "bench/help.hpp"
 #include "fma_peak.hpp"
 
 namespace {
+
+constexpr const char* kHelp =
+    "Measures what this machine does at most: multiply-adds of fp32, and bytes of a loop as AdamW has it.\n"
+    "Usage: bench_peak [threads]\n"
+    "Without a number, as many threads as OpenMP has. Prints one JSON object: `fma_gflops`, and `seven_words_gbs` of "
+    "a\n"
+    "loop over seven words per element, four of them read and three written. The best of seven runs.\n";
 
 double seconds_of(const auto& body) {
   const auto start = std::chrono::steady_clock::now();
@@ -49,7 +57,9 @@ class Words {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::max(1, std::atoi(argv[1])) : omp_get_max_threads();
+  if (baleen::bench::helped(argc, argv, kHelp)) return 0;
+  const int threads = argc > 1 ? std::atoi(argv[1]) : omp_get_max_threads();
+  if (threads < 1 || argc > 2) return baleen::bench::misused(kHelp);
   constexpr int kRuns = 7;
   constexpr std::ptrdiff_t kElements = 32'000'000;
   double fma = 0, bandwidth = 0;

@@ -9,12 +9,20 @@
 #include <cstdlib>
 #include <vector>
 
+#include "bench/help.hpp"
 #include "support/ranks.hpp"
 
 namespace baleen::bench {
 namespace {
 
 using test::Rank;
+
+constexpr const char* kHelp =
+    "Measures how long an all_reduce of fp32 takes, in place, one after the other, each rank a process.\n"
+    "Usage: bench_transport PLUGIN.so RANKS arena|private BYTES...\n"
+    "PLUGIN.so is a built transport, such as build/release/lib/baleen/plugins/baleen_transport_shm.so. arena: on "
+    "memory of\n"
+    "the transport's; private: on other memory. Prints \"bytes microseconds\" per size, the median of samples.\n";
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -55,10 +63,8 @@ void measure(Rank& rank, void* world, std::uint64_t bytes, bool arena) {
 }
 
 int run(int count, char** words) {
-  if (count < 5) {
-    std::fprintf(stderr, "usage: bench_transport PLUGIN.so RANKS arena|private BYTES...\n");
-    return 2;
-  }
+  if (helped(count, words, kHelp)) return 0;
+  if (count < 5) return misused(kHelp);
   const test::TransportPlugin plugin(words[1]);
   const bool arena = std::string(words[3]) == "arena";
   const std::int32_t ranks = std::atoi(words[2]);
@@ -78,10 +84,5 @@ int run(int count, char** words) {
 }  // namespace baleen::bench
 
 int main(int count, char** words) {
-  try {
-    return baleen::bench::run(count, words);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
+  return baleen::bench::guarded([&] { return baleen::bench::run(count, words); });
 }

@@ -1,8 +1,8 @@
-"""How fast the transport `ucx` is over TCP on the loopback and through shared memory, beside ucx_perftest (the same UCX
-between two processes that do nothing else), OpenMPI (its own BTLs, no UCX) and Gloo (PyTorch), in turn in one run.
+#!/usr/bin/env python3
+"""Measures how fast the transport `ucx` is over TCP on the loopback and through shared memory, beside others in turn.
 
-Usage: network.py [--baleen build/release/bin/baleen] [--python PYTHON-WITH-TORCH] [--over tcp shm] [--ranks 2]
-                  [--rounds 5] [--sizes BYTES...]
+The others: ucx_perftest (the same UCX between two processes that do nothing else), OpenMPI (its own BTLs, no UCX) and
+Gloo (PyTorch).
 For each size, in each round, one side after the other; what is printed are medians over the rounds of the ratios in a round.
 
 What `ucx_perftest` allows: its tag_bw moves B bytes per second one way, and keeps two cores busy with it: one sends, one
@@ -13,7 +13,6 @@ it takes at least 2 (n-1) S / B; `of allowed` is this time divided by ours. (Wit
 The bars: over tcp `of allowed` >= 0.85 from 1 MiB up, OpenMPI takes >= 1.2 and Gloo >= 2 times as long; through shared
 memory OpenMPI takes >= 1.5 times as long from 64 KiB up; 8 B: <= 2 times ucx_perftest's round trip (2 x tag_lat).
 """
-import argparse
 import json
 import os
 import pathlib
@@ -152,9 +151,9 @@ def show(way, ranks, options, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = transport.make_parser(__doc__)
     parser.add_argument("--baleen", default=ROOT / "build/release/bin/baleen")
-    parser.add_argument("--python")
+    parser.add_argument("--python", help="one that has PyTorch, for Gloo")
     parser.add_argument("--over", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--rounds", type=int, default=5)

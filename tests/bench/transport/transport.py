@@ -1,12 +1,10 @@
-"""How fast the shared-memory transport reduces, beside OpenMPI (shared-memory BTL) and Gloo (PyTorch), in turn in one run:
-in-place all_reduce of fp32, one after the other. Prints medians over the rounds of the ratio of times.
+#!/usr/bin/env python3
+"""Measures how fast the shared-memory transport reduces, beside OpenMPI (shared-memory BTL) and Gloo (PyTorch), in turn.
 
-Usage: transport.py [--program build/release/bin/bench_transport] [--plugin .../baleen_transport_shm.so]
-                    [--python PYTHON-WITH-TORCH] [--ranks 2 4] [--rounds 5] [--sizes BYTES...]
+In-place all_reduce of fp32, one after the other. Prints medians over the rounds of the ratio of times.
 The bars, at 2 and 4 ranks: on memory of the transport's ("arena") 5x OpenMPI and 5x Gloo from 64 KiB to 64 MiB; on other
 memory ("private") 1.5x; from 8 B to 4 KiB not slower than OpenMPI.
 """
-import argparse
 import pathlib
 import shutil
 import statistics
@@ -16,6 +14,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+sys.path.insert(0, str(HERE.parent))
+from baleen_program import make_parser  # noqa: E402
 SIZES = [8, 64, 512, 4096, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26]
 
 
@@ -70,10 +70,10 @@ def show(ranks, sizes, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--program", default=ROOT / "build/release/bin/bench_transport")
     parser.add_argument("--plugin", default=ROOT / "build/release/lib/baleen/plugins/baleen_transport_shm.so")
-    parser.add_argument("--python")
+    parser.add_argument("--python", help="one that has PyTorch, for Gloo")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)

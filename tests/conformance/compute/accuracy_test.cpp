@@ -56,6 +56,26 @@ const Function kDerivatives[] = {
      -12, 12, 6, 6},
 };
 
+/// The largest error so far, and where; none is larger than that of what is no number.
+struct Worst {
+  double ulps = 0, at = 0;
+
+  void see(double error, double x) {
+    if (std::isnan(error)) error = INFINITY;
+    if (error > ulps) ulps = error, at = x;
+  }
+};
+
+TEST(Worst, IsNotForgottenAfterWhatIsNoNumber) {
+  Worst worst;
+  for (const double error : {1.0, 3.0, std::nan(""), 2.0}) worst.see(error, 10 * error);
+  EXPECT_EQ(worst.ulps, INFINITY);
+  Worst sound;
+  for (const double error : {1.0, 3.0, 2.0}) sound.see(error, 10 * error);
+  EXPECT_EQ(sound.ulps, 3);
+  EXPECT_EQ(sound.at, 30);
+}
+
 class Accuracy : public ComputeTest {
  protected:
   double unit(double at) const {
@@ -79,17 +99,16 @@ class Accuracy : public ComputeTest {
     const Tensor x = samples(f);
     const OpSpec op = OpSpec("pointwise").expression({{BALEEN_X_INPUT, 0, 0, 0, 0}, {f.opcode, 0, 0, 0, 0}}, {1});
     const auto got = run(op, {x}, {zeros(x.shape)});
-    double worst = 0, worst_at = 0;
+    Worst worst;
     for (std::int64_t i = 0; i < x.size(); ++i) {
       const Real exact = f.exact(static_cast<Real>(x[i]));
       if (std::abs(static_cast<double>(exact)) < (is_double() ? 1e-300 : 1.2e-38)) continue;  // denormal
       const Real error = std::abs(static_cast<Real>(got[0][i]) - exact);
-      const double ulps = static_cast<double>(error) / unit(relative ? static_cast<double>(exact) : 1.0);
-      if (!(ulps <= worst)) worst = ulps, worst_at = x[i];
+      worst.see(static_cast<double>(error) / unit(relative ? static_cast<double>(exact) : 1.0), x[i]);
     }
-    EXPECT_LE(worst, is_double() ? f.ulps64 : f.ulps32) << f.name << " at " << worst_at;
-    RecordProperty(f.name, std::to_string(worst));
-    if (std::getenv("BALEEN_TEST_VERBOSE")) std::printf("%-16s %.2f ulp at %g\n", f.name, worst, worst_at);
+    EXPECT_LE(worst.ulps, is_double() ? f.ulps64 : f.ulps32) << f.name << " at " << worst.at;
+    RecordProperty(f.name, std::to_string(worst.ulps));
+    if (std::getenv("BALEEN_TEST_VERBOSE")) std::printf("%-16s %.2f ulp at %g\n", f.name, worst.ulps, worst.at);
   }
 };
 

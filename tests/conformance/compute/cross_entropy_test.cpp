@@ -1,6 +1,7 @@
 /// \file cross_entropy, the one fused with its matmul, and their gradients.
 #include <cmath>
 
+#include "conformance/compute/computed.hpp"
 #include "conformance/compute/harness.hpp"
 #include "conformance/compute/reference.hpp"
 
@@ -153,8 +154,11 @@ TEST_P(CrossEntropy, FusedGradientIsTheDifferenceQuotient) {
            {reference::gradient(loss, {x, w}, 0), reference::gradient(loss, {x, w}, 1)}, tolerance(3e-5, 1e-9), false);
   }
 }
-TEST_P(CrossEntropy, LossAndGradientAtOnceAreThoseOfTwoOps) {
-  if (!joins()) GTEST_SKIP() << "this device has no kernel for both at once; programs give it the two";
+
+/// Where a device has a kernel for both at once; to others programs give the two.
+class JoinedCrossEntropy : public CrossEntropy {};
+
+TEST_P(JoinedCrossEntropy, LossAndGradientAtOnceAreThoseOfTwoOps) {
   for (const Case& c : cases()) {
     const Tensor x = random_tensor(random, with(c.rows, c.width)), t = targets(c),
                  dloss = random_tensor(random, c.rows);
@@ -210,6 +214,9 @@ TEST_P(CrossEntropy, NamesTheOpAndTheTargetThatIsOutside) {
 }
 
 BALEEN_COMPUTE_SUITE(CrossEntropy);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JoinedCrossEntropy);  // where no member has such a kernel
+INSTANTIATE_TEST_SUITE_P(Plugins, JoinedCrossEntropy,
+                         testing::ValuesIn(members_that_compute(kJoined, {BALEEN_F32, BALEEN_F64})), case_name);
 
 }  // namespace
 }  // namespace baleen::conformance

@@ -22,10 +22,10 @@ constexpr std::uint64_t kGuard = 256;    // bytes of poison around each tensor
 constexpr unsigned char kPoison = 0xff;  // two, four or eight of them are a NaN
 
 baleen_descriptor_t read_descriptor(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream all;
-  all << file.rdbuf();
-  const std::string bytes = all.str();
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::string bytes(file ? static_cast<std::size_t>(file.tellg()) : 0, '\0');
+  file.seekg(0);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   const std::uint64_t magic = BALEEN_DESCRIPTOR_MAGIC;
   baleen_descriptor_t out{};
   for (std::size_t at = 0; at + sizeof out <= bytes.size(); at += 4) {

@@ -1,11 +1,39 @@
 /// \file What every data plugin with "baleen.data.tokens/1" must do.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sample.hpp"
 
 namespace {
 
 using namespace baleen::test;
+
+const baleen_data_tokens_t* tokens_of(const PluginUnderTest<baleen_data_t>& plugin, const DatasetRun& data) {
+  if (!plugin.table.query) return nullptr;
+  return static_cast<const baleen_data_tokens_t*>(plugin.table.query(data.handle(), baleen::abi(BALEEN_DATA_TOKENS)));
+}
+
+/// The members whose rows are text. A new one is named here.
+std::vector<std::string> members_of_text() {
+  std::vector<std::string> names;
+  for (const std::string& name : built_members("data"))
+    if (name == "text") names.push_back(name);
+  return names;
+}
+
+TEST(TokensOf, NoOtherMember) {
+  const std::vector<std::string> texts = members_of_text();
+  for (const std::string& name : built_members("data")) {
+    if (std::find(texts.begin(), texts.end(), name) != texts.end()) continue;
+    ASSERT_TRUE(samples().contains(name));
+    const PluginUnderTest<baleen_data_t> plugin{built_plugin("data", name)};
+    const TemporaryFolder folder;
+    TestSettings settings{plugin.descriptor, folder.path(), 3};
+    samples().at(name)(folder, settings);
+    EXPECT_EQ(tokens_of(plugin, DatasetRun(plugin, settings)), nullptr) << name << " is missing in members_of_text";
+  }
+}
 
 class Tokens : public testing::TestWithParam<std::string> {
  protected:
@@ -13,10 +41,8 @@ class Tokens : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(samples().contains(GetParam()));
     samples().at(GetParam())(folder, settings);
     data = std::make_unique<DatasetRun>(plugin, settings);
-    if (plugin.table.query)
-      tokens =
-          static_cast<const baleen_data_tokens_t*>(plugin.table.query(data->handle(), baleen::abi(BALEEN_DATA_TOKENS)));
-    if (!tokens) GTEST_SKIP() << "no " BALEEN_DATA_TOKENS;
+    tokens = tokens_of(plugin, *data);
+    ASSERT_NE(tokens, nullptr) << "no " BALEEN_DATA_TOKENS;
   }
   std::string decode(const std::vector<std::int32_t>& ids) const {
     const auto size = tokens->decode(data->handle(), ids.data(), std::ssize(ids), nullptr, 0);
@@ -58,7 +84,7 @@ TEST_P(Tokens, RefusesIdsOutsideTheVocabulary) {
   EXPECT_NE(plugin.host->failure(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Members, Tokens, testing::ValuesIn(built_members("data")),
+INSTANTIATE_TEST_SUITE_P(Members, Tokens, testing::ValuesIn(members_of_text()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

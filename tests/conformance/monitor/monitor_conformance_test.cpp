@@ -1,8 +1,12 @@
 /// \file What every monitor must take: a whole run, strange facts, an early end.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "support/captured_output.hpp"
 #include "support/monitor_run.hpp"
@@ -11,6 +15,42 @@
 namespace {
 
 using namespace baleen::test;
+
+using Json = nlohmann::json;
+
+/// What a member writes. A new one adds itself here.
+struct Kind {
+  enum Format { kText, kJsonLines, kJsonArray } format;
+  bool has_path, has_spans;
+};
+const Kind& kind_of(const std::string& name) {
+  static const std::map<std::string, Kind> all = {{"console", {Kind::kText, false, false}},
+                                                  {"jsonl", {Kind::kJsonLines, true, false}},
+                                                  {"trace", {Kind::kJsonArray, true, true}}};
+  return all.at(name);
+}
+
+/// The members of which `holds` is true.
+std::vector<std::string> members_where(bool Kind::*holds) {
+  std::vector<std::string> names;
+  for (const std::string& name : built_members("monitor"))
+    if (kind_of(name).*holds) names.push_back(name);
+  return names;
+}
+
+/// The objects that a member wrote; of what is text, the lines. Throws where JSON is none.
+std::vector<Json> entries_of(const std::string& member, const std::string& written) {
+  std::vector<Json> entries;
+  if (kind_of(member).format == Kind::kJsonArray) {
+    for (const Json& entry : Json::parse(written)) entries.push_back(entry);
+    return entries;
+  }
+  if (!written.ends_with('\n')) throw std::runtime_error("no end of the last line: " + written);
+  std::istringstream stream(written);
+  for (std::string line; std::getline(stream, line);)
+    entries.push_back(kind_of(member).format == Kind::kText ? Json(line) : Json::parse(line));
+  return entries;
+}
 
 class Monitor : public testing::TestWithParam<std::string> {
  protected:
@@ -35,7 +75,12 @@ class Monitor : public testing::TestWithParam<std::string> {
   }
 };
 
+class MonitorWithPath : public Monitor {};
+class MonitorWithSpans : public Monitor {};
+
 TEST_P(Monitor, DescribesItself) {
+  EXPECT_EQ(option("path") != nullptr, kind_of(GetParam()).has_path);
+  EXPECT_EQ(plugin.table.spans != nullptr, kind_of(GetParam()).has_spans);
   EXPECT_STREQ(plugin.descriptor.kind, "monitor");
   EXPECT_EQ(plugin.descriptor.name, GetParam());
   ASSERT_NE(plugin.table.record, nullptr);
@@ -57,7 +102,8 @@ TEST_P(Monitor, TakesAWholeRunAndShowsIt) {
 
 TEST_P(Monitor, TakesStrangeFacts) {
   CapturedOutput output;
-  MonitorRun run(plugin, settings);
+  auto monitor = std::make_unique<MonitorRun>(plugin, settings);
+  MonitorRun& run = *monitor;
   const double infinity = std::numeric_limits<double>::infinity();
   run.record(BALEEN_RECORD_STEP, 1, 0, 0, {});
   run.record(BALEEN_RECORD_STEP, 2, 0, 1,
@@ -74,7 +120,27 @@ TEST_P(Monitor, TakesStrangeFacts) {
   run.record(BALEEN_RECORD_NOTE, 3, 10, 1, {});
   run.record(BALEEN_RECORD_NOTE, 3, 10, 1, {{"message", 5.0}});
   run.record(99, 3, 10, 1, {{"of", std::string("a newer core")}});
-  output.text();
+  monitor.reset();
+  const std::string printed = output.text(), written = option("path") ? read_file(folder / "log") : printed;
+  EXPECT_TRUE(printed.empty() || !option("path")) << printed;
+  const std::vector<Json> entries = entries_of(GetParam(), written);  // which is the judgement: all of it parses
+  ASSERT_FALSE(entries.empty());
+  std::set<std::string> losses;
+  for (const Json& entry : entries)
+    if (entry.is_object() && entry.contains("loss")) losses.insert(entry["loss"].dump());
+  if (kind_of(GetParam()).format == Kind::kText) {
+    const auto moves = [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 127; };
+    EXPECT_EQ(std::count_if(written.begin(), written.end(), moves), 0) << "a fact commands the terminal: " << written;
+    EXPECT_NE(written.find("step 3/10"), written.npos) << written;
+    EXPECT_NE(written.find("\n5\n"), written.npos) << "a note that is a number: " << written;
+  }
+  if (kind_of(GetParam()).format != Kind::kJsonLines) return;
+  EXPECT_EQ(entries.size(), 6u) << written;
+  EXPECT_EQ(losses, (std::set<std::string>{R"("nan")", R"("a text")"})) << written;
+  EXPECT_EQ(entries[1]["quote\"\n"], "\"\\\n\t") << written;
+  EXPECT_EQ(entries[1]["kind"], "step") << "a fact has hidden what the record is: " << written;
+  EXPECT_EQ(entries[1]["gradient_norm"], "inf");
+  EXPECT_EQ(entries[1]["lr"], "-inf");
 }
 
 TEST_P(Monitor, EndsWithoutAnyRecord) {
@@ -83,15 +149,13 @@ TEST_P(Monitor, EndsWithoutAnyRecord) {
   EXPECT_EQ(output.text(), "");
 }
 
-TEST_P(Monitor, NamesAPathItCannotWriteAtTheStart) {
-  if (!option("path")) GTEST_SKIP() << "no option `path`";
+TEST_P(MonitorWithPath, NamesOneItCannotWriteAtTheStart) {
   settings.set("path", "missing/log");
   EXPECT_THROW(MonitorRun(plugin, settings), std::runtime_error);
   EXPECT_EQ(plugin.host->failure(), folder / "missing/log" + ": cannot open for writing: No such file or directory");
 }
 
-TEST_P(Monitor, ReplacesAnOldFile) {
-  if (!option("path")) GTEST_SKIP() << "no option `path`";
+TEST_P(MonitorWithPath, ReplacesAnOldFile) {
   folder.write("log", std::string(100000, 'x'));
   {
     MonitorRun run(plugin, settings);
@@ -100,14 +164,22 @@ TEST_P(Monitor, ReplacesAnOldFile) {
   EXPECT_EQ(read_file(folder / "log").find('x'), std::string::npos);
 }
 
-TEST_P(Monitor, TakesSpans) {
-  if (!plugin.table.spans) GTEST_SKIP() << "no spans";
-  MonitorRun run(plugin, settings);
-  const auto name = baleen::abi("blocks.0.mlp"), category = baleen::abi("compute");
-  run.spans({});
-  run.spans({{name, category, 1000, 3500, 1, 0, 0, 2e9, 4096}, {name, category, 5, 5, 1, 0, 3, 0, 0}});
+TEST_P(MonitorWithSpans, ShowsThem) {
+  {
+    MonitorRun run(plugin, settings);
+    const auto name = baleen::abi("blocks.0.mlp"), category = baleen::abi("compute");
+    run.spans({});
+    run.spans({{name, category, 1000, 3500, 1, 0, 0, 2e9, 4096}, {name, category, 5, 5, 1, 0, 3, 0, 0}});
+  }
+  int shown = 0;
+  for (const Json& entry : entries_of(GetParam(), read_file(folder / "log"))) shown += entry["name"] == "blocks.0.mlp";
+  EXPECT_EQ(shown, 2) << read_file(folder / "log");
 }
 
+INSTANTIATE_TEST_SUITE_P(Members, MonitorWithPath, testing::ValuesIn(members_where(&Kind::has_path)),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Members, MonitorWithSpans, testing::ValuesIn(members_where(&Kind::has_spans)),
+                         [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Members, Monitor, testing::ValuesIn(built_members("monitor")),
                          [](const auto& info) { return info.param; });
 

@@ -10,6 +10,34 @@
 namespace baleen::conformance {
 namespace {
 
+/// What one rank tells another, be they threads or processes, by no way of the transport's.
+class SharedFlag {
+ public:
+  SharedFlag() : memory_(mmap(nullptr, sizeof(Value), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ == MAP_FAILED) throw std::runtime_error("no memory to share");
+    new (memory_) Value(false);
+  }
+  ~SharedFlag() { munmap(memory_, sizeof(Value)); }
+  SharedFlag(const SharedFlag&) = delete;
+
+  std::atomic<bool>& get() { return *static_cast<Value*>(memory_); }
+  void raise() { get() = true; }
+  /// Lives on until the flag is raised, though not for ever.
+  void await() {
+    for (int ticks = 0; !get() && ticks < 30'000; ++ticks) usleep(1'000);
+  }
+
+ private:
+  using Value = std::atomic<bool>;
+  void* memory_;
+};
+
+/// Raises a flag when a rank's part is over, however it ends.
+struct RaisedAtEnd {
+  SharedFlag& flag;
+  ~RaisedAtEnd() { flag.raise(); }
+};
+
 class Failure : public TransportSuite {};
 
 baleen_collective_spec_t sum_of(const baleen_collective_entry_t& entry) {
@@ -29,6 +57,7 @@ baleen_collective_spec_t sum_of(const baleen_collective_entry_t& entry) {
 // What waits for a peer, for an event, and behind these; rank 1 never comes.
 TEST_P(Failure, AbortFailsAllThatIsUnfinished) {
   for (const std::uint64_t count : {4ull, 40'000ull}) {
+    SharedFlag over;
     run(2, [&](Rank& rank) {
       void* world = rank.world();
       std::vector<float> data(count);
@@ -36,6 +65,7 @@ TEST_P(Failure, AbortFailsAllThatIsUnfinished) {
       void* slot = rank.prepare(world, sum_of(entry));
       rank.run(slot);
       if (rank.rank == 0) {
+        const RaisedAtEnd at_end{over};
         baleen_event_t never{}, waits_for_peer{}, waits_for_event{}, waits_behind{};
         rank.start(slot, nullptr, 0, &waits_for_peer, 1);
         rank.start(slot, &never, 1, &waits_for_event, 1);
@@ -56,7 +86,7 @@ TEST_P(Failure, AbortFailsAllThatIsUnfinished) {
         const auto spec = sum_of(entry);
         expect(rank.table.prepare(rank.get(), world, &spec, &more) == BALEEN_PEER_LOST, "a later prepare fails");
       } else {
-        usleep(300'000);  // it lives, and does not come
+        over.await();  // it lives, and does not come
       }
     });
   }
@@ -79,9 +109,11 @@ TEST_P(Failure, AbortWakesAWaitForAnEventAlone) {
 
 TEST_P(Failure, AbortWakesPrepareAndGroupCreate) {
   for (const bool group : {false, true}) {
+    SharedFlag over;
     run(2, [&](Rank& rank) {
       void* world = rank.world();
-      if (rank.rank == 1) return void(usleep(300'000));
+      if (rank.rank == 1) return over.await();
+      const RaisedAtEnd at_end{over};
       std::thread heartbeat([&] {
         usleep(20'000);
         rank.abort("rank 1 is silent");
@@ -103,12 +135,14 @@ TEST_P(Failure, AbortWakesPrepareAndGroupCreate) {
 // As when an exception unwinds a run: nobody waits for the operations, and their events go with the stack.
 TEST_P(Failure, AGroupMayGoWithUnfinishedOperations) {
   for (const std::uint64_t count : {4ull, 40'000ull}) {
+    SharedFlag over;
     run(2, [&](Rank& rank) {
       void* world = rank.world();
       std::vector<float> data(count);
       const baleen_collective_entry_t entry{data.data(), data.data(), count, 0, nullptr, nullptr};
       void* slot = rank.prepare(world, sum_of(entry));
-      if (rank.rank == 1) return void(usleep(300'000));
+      if (rank.rank == 1) return over.await();
+      const RaisedAtEnd at_end{over};
       baleen_event_t never{}, done{};
       rank.start(slot, nullptr, 0, &done, 1);
       rank.start(slot, &never, 1, &done, 2);
@@ -205,9 +239,8 @@ struct Stalled {
 };
 
 TEST_P(Failure, ARunThatIsOverEndsCreateWhereverAPeerHasStopped) {
-  void* shared = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(shared, MAP_FAILED);
-  auto& ended = *new (shared) std::atomic<bool>;
+  SharedFlag others;
+  std::atomic<bool>& ended = others.get();
   for (int calls = 1; calls <= 4; ++calls) {
     ended = false;
     test::SharedRendezvous rendezvous;
@@ -226,7 +259,6 @@ TEST_P(Failure, ARunThatIsOverEndsCreateWhereverAPeerHasStopped) {
     });
     EXPECT_EQ(failures, "") << "stopped at call " << calls;
   }
-  munmap(shared, sizeof(std::atomic<bool>));
 }
 
 TEST_P(Failure, TooMuchMemoryIsRefused) {

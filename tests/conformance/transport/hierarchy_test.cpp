@@ -4,6 +4,7 @@
 #include <random>
 
 #include "suite.hpp"
+#include "support/seed.hpp"
 
 namespace baleen::conformance {
 namespace {
@@ -105,8 +106,7 @@ std::vector<std::unique_ptr<Exchange>> random_exchanges(Rank& rank, const std::v
 
 // Groups of the world, of halves and across hosts; their operations all outstanding at once, in one order.
 TEST(HierarchyShapes, ManyOperationsOfManyGroupsAtOnce) {
-  const std::uint64_t seed = std::random_device{}();
-  std::cout << "seed " << seed << "\n";
+  const std::uint64_t seed = test::seed();
   for (const std::string hosts : {"aabb", "aabbb", "aabbcc"}) {
     const auto ranks = static_cast<std::int32_t>(hosts.size());
     const std::vector<Ranks> lists = {ranks_between(0, ranks),

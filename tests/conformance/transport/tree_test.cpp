@@ -3,6 +3,7 @@
 #include <random>
 
 #include "suite.hpp"
+#include "support/seed.hpp"
 
 namespace baleen::conformance {
 namespace {
@@ -11,8 +12,7 @@ class Tree : public TransportSuite {};
 
 // The same elements as one buffer, and cut at random: equal bits.
 TEST_P(Tree, CutsOfTheListChangeNoBit) {
-  const std::uint64_t seed = std::random_device{}();
-  std::cout << "seed " << seed << "\n";
+  const std::uint64_t seed = test::seed();
   run(5, [&](Rank& rank) {
     void* world = rank.world();
     constexpr std::uint64_t kCount = 50'000;

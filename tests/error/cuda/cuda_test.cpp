@@ -19,7 +19,8 @@ class Cuda : public testing::Test {
                     const std::vector<std::string>& arguments = {}) {
     std::string manifest =
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 1 }]\n[compute]\nplugin = \"cuda\"\n" + options;
-    if (!libraries.empty()) manifest += "libraries = [\"" + libraries + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n";
+    if (!libraries.empty())
+      manifest += "libraries = [\"" + libraries + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n";
     return run_manifest(manifest, environment, script, arguments);
   }
   /// The same on two ranks that sum their gradients; `sections` of the manifest.
@@ -27,8 +28,8 @@ class Cuda : public testing::Test {
                         const std::vector<std::string>& arguments) {
     return run_manifest(
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 2 }]\n[mesh]\ndata = 2\n[compute]\nplugin = \"cuda\"\n"
-        "libraries = [\"" + emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n" +
-            sections,
+        "libraries = [\"" +
+            emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n" + sections,
         environment, "gpt", arguments);
   }
   ProcessResult run_manifest(const std::string& manifest, const std::vector<std::string>& environment,
@@ -113,7 +114,8 @@ TEST_F(Cuda, SaysHowMuchPinnedMemoryIsMissing) {
 TEST_F(Cuda, IsSharedByRanksInTurn) {
   const std::string manifest =
       "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 3\n[compute]\nplugin = \"cuda\"\n"
-      "libraries = [\"" + emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n";
+      "libraries = [\"" +
+      emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n";
   const ProcessResult result = run_manifest(manifest, {"EMULATED_CUDA_DEVICES=2", "EMULATED_CUDA_MEMORY=2"}, "gpt",
                                             {"--layers", "1", "--dim", "72"});
   expect_line(result, kDoesNotFit,

@@ -7,36 +7,14 @@
 
 #include <chrono>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "fault/launch/rank_job.hpp"
+#include "support/free_port.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::test {
-
-/// An address of the loopback with a port.
-inline sockaddr_in loopback(int port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-/// A port that nobody uses, below those that the system gives to anybody.
-inline int free_port() {
-  std::random_device random;
-  for (;;) {
-    const int port = 12'000 + static_cast<int>(random() % 20'000);
-    const sockaddr_in address = loopback(port);
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool is_free = bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-    close(socket);
-    if (is_free) return port;
-  }
-}
 
 /// A socket on which nothing blocks for ever.
 inline int patient_socket() {

@@ -56,8 +56,7 @@ TEST_F(StartingHosts, NeedASecretThatIsOne) {
 }
 
 TEST_F(StartingHosts, AreOfNoMeaningForOneHost) {
-  const std::vector<std::string> one = {"run", source_dir() + "/examples/01_hello/train.lua", "--set",
-                                        "mesh.data=2"};
+  const std::vector<std::string> one = {"run", source_dir() + "/examples/01_hello/train.lua", "--set", "mesh.data=2"};
   std::vector<std::string> words = one;
   words.insert(words.end(), {"--host-index", "0", "--secret-file", secret});
   expect_refused(run_baleen(words), "--host-index is for clusters of several hosts, and the manifest has one");

@@ -34,7 +34,7 @@ class BadFile : public testing::Test {
     EXPECT_TRUE(result.err.starts_with("error: --plugin-path: " + file + ": " + why)) << result.err;
   }
 
-  const std::string good_ = read_file(BAD_FOLDER "/baleen_data_other_kind.so");
+  const std::string good_ = read_file(BAD_FOLDER + "/baleen_data_other_kind.so");
   TemporaryFolder folder_;
 };
 
@@ -61,7 +61,7 @@ TEST_F(BadFile, IsBuiltForAnotherAbi) {
 }
 
 TEST_F(BadFile, HasNoDescriptor) {
-  expect_refused(BAD_FOLDER "/baleen_noteless.so", "no plugin of Baleen: it has no .note.baleen note");
+  expect_refused(BAD_FOLDER + "/baleen_noteless.so", "no plugin of Baleen: it has no .note.baleen note");
 }
 
 TEST_F(BadFile, HasADamagedDescriptor) {

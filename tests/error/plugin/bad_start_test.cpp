@@ -54,7 +54,7 @@ TEST_F(BadStart, LeavesItsTableIncomplete) {
 
 TEST_F(BadStart, IsOfTheWrongKind) {
   expect_refused("other_kind", "--set compute.plugin=other_kind: wrong kind: `other_kind` is a plugin of kind data");
-  expect_refused(BAD_FOLDER "/baleen_data_other_kind.so", "wrong kind: it is the data plugin `other_kind`");
+  expect_refused(BAD_FOLDER + "/baleen_data_other_kind.so", "wrong kind: it is the data plugin `other_kind`");
 }
 
 TEST_F(BadStart, IsUnknown) {

@@ -98,6 +98,9 @@ TEST_F(Ranks, AreOneWhereTextIsGenerated) {
   ASSERT_EQ(with_data({"run", gpt, "--set", "mesh.data=2", "--steps", "1", "--save", model}).exit_code, 0);
   const std::vector<std::string> words{"generate", gpt, "--load", model, "--prompt", "whale", "--tokens", "8"};
   const ProcessResult alone = with_data(words);
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_TRUE(alone.out.starts_with("whale")) << alone.out;  // what is written: tests/parity/generate
+  EXPECT_GT(alone.out.size(), std::string("whale\n").size());
   std::vector<std::string> with_ranks = words;
   with_ranks.insert(with_ranks.end(), {"--set", "mesh.data=2"});
   const ProcessResult noted = with_data(with_ranks);

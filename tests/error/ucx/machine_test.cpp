@@ -19,8 +19,7 @@ class MachineOfUcx : public testing::Test {
                      "[cluster]\nhosts = [{ name = \"localhost\", ranks = 2 }]\n[mesh]\ndata = 2\n[[plan]]\n"
                      "strategy = \"data\"\n[transport]\nplugin = \"ucx\"\n" +
                          options);
-    return run_baleen(
-        {"run", source_dir() + "/examples/01_hello/train.lua", "--manifest", manifest, "--steps", "2"});
+    return run_baleen({"run", source_dir() + "/examples/01_hello/train.lua", "--manifest", manifest, "--steps", "2"});
   }
   static void expect_line(const ProcessResult& result, const std::vector<std::string>& parts) {
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << "more than a line: " << result.err;

@@ -8,12 +8,7 @@
 namespace baleen::test {
 
 inline std::vector<std::string> baleen_run(const std::string& script, int ranks) {
-  return {build_dir() + "/bin/baleen",
-          "run",
-          script,
-          "--set",
-          "mesh.data=" + std::to_string(ranks),
-          "--set",
+  return {build_dir() + "/bin/baleen", "run", script, "--set", "mesh.data=" + std::to_string(ranks), "--set",
           "plan=[{strategy=\"data\"}]"};
 }
 

@@ -23,7 +23,8 @@ class StagedTraining : public testing::TestWithParam<std::string> {
     const std::string manifest = folder_.write(
         "ranks.toml",
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 3\n[compute]\nplugin = \"cuda\"\n"
-        "libraries = [\"" + emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n[transport]\nplugin = \"" +
+        "libraries = [\"" +
+            emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n[transport]\nplugin = \"" +
             GetParam() + "\"\n[[plan]]\nstrategy = \"zero\"\nstage = 3\n");
     return {build_dir() + "/bin/baleen",
             "run",

@@ -15,7 +15,7 @@ inline std::vector<double> losses_in(const std::string& log) {
   return losses;
 }
 
-inline const std::string kEmulated =
-    "[compute]\nplugin = \"cuda\"\nlibraries = [\"" + emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n";
+inline const std::string kEmulated = "[compute]\nplugin = \"cuda\"\nlibraries = [\"" + emulated_folder() +
+                                     "\"]\ncache = \"" + emulated_folder() + "/cache\"\n";
 
 }  // namespace baleen::test

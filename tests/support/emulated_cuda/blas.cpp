@@ -267,6 +267,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
       std::fprintf(file, "product with epilogue %d\n", static_cast<int>(p.epilogue));
       std::fprintf(file, "operands of type %d, results of type %d\n", static_cast<int>(matrix(a_layout).type),
                    static_cast<int>(matrix(d_layout).type));
+      std::fprintf(file, "computed as %d\n", static_cast<int>(p.compute));
       std::fclose(file);
     }
   auto* call = new Call{

@@ -1,14 +1,18 @@
 /// \file The part of NVRTC that the plugin calls: the C++ compiler makes a library of the source, whose bytes are the
 /// "machine code" that the emulated driver loads.
+#include <fcntl.h>
 #include <nvrtc.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
+#include <vector>
 
 struct _nvrtcProgram {
   std::string source, log, code;
@@ -16,9 +20,61 @@ struct _nvrtcProgram {
 
 namespace {
 
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+/// A file that is gone with this object.
+class TemporaryFile {
+ public:
+  TemporaryFile() : descriptor_(mkostemp(path_, O_CLOEXEC)) {}
+  ~TemporaryFile() {
+    if (descriptor_ < 0) return;
+    close(descriptor_);
+    unlink(path_);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  const char* path() const { return path_; }
+  /// Of what is at the path now: a compiler may have put another file there.
+  std::string contents() const {
+    std::ifstream file(path_, std::ios::binary | std::ios::ate);
+    std::string bytes(file ? static_cast<std::size_t>(file.tellg()) : 0, '\0');
+    file.seekg(0);
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return bytes;
+  }
+
+ private:
+  char path_[32] = "/tmp/emulated_nvrtc_XXXXXX";
+  int descriptor_;
+};
+
+/// The compiler with its options and the files: the source comes from its standard input.
+std::vector<std::string> compiler_command(const std::string& library) {
+  std::vector<std::string> words;
+  std::istringstream compiler(EMULATED_COMPILER);
+  for (std::string word; compiler >> word;) words.push_back(word);
+  for (const char* word : {"-pipe", "-shared", "-include", EMULATED_HEADER, "-o"}) words.push_back(word);
+  words.push_back(library);
+  for (const char* word : {"-x", "c++", "-", "-x", "none", EMULATED_DRIVER}) words.push_back(word);
+  return words;
+}
+
+/// Runs it without a shell; its words go into `log`. True where it ended well.
+bool run(std::vector<std::string> command, const TemporaryFile& source, const TemporaryFile& log) {
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, source.path(), O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, log.descriptor(), STDERR_FILENO);
+  pid_t child = -1;
+  const int failed = posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = -1;
+  while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0;
 }
 
 }  // namespace
@@ -42,17 +98,15 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
   return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
-  char folder[] = "/tmp/emulated_nvrtc_XXXXXX";
-  if (!mkdtemp(folder)) return NVRTC_ERROR_INTERNAL_ERROR;
-  const std::string base = folder;
-  std::ofstream(base + "/kernel.cpp") << program->source;
-  const std::string command = std::string(EMULATED_COMPILER) + " -shared -include " + EMULATED_HEADER + " -o " + base +
-                              "/kernel.so " + base + "/kernel.cpp " + EMULATED_DRIVER + " 2>" + base + "/log";
-  const int status = std::system(command.c_str());
-  program->log = contents(base + "/log");
-  const std::string library = contents(base + "/kernel.so");
-  std::system(("rm -r " + base).c_str());
-  if (status != 0) return NVRTC_ERROR_COMPILATION;
+  const TemporaryFile source, made, log;
+  if (!source.is_open() || !made.is_open() || !log.is_open()) return NVRTC_ERROR_INTERNAL_ERROR;
+  const std::string& text = program->source;
+  if (write(source.descriptor(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return NVRTC_ERROR_INTERNAL_ERROR;
+  const bool compiled = run(compiler_command(made.path()), source, log);
+  program->log = log.contents();
+  if (!compiled) return NVRTC_ERROR_COMPILATION;
+  const std::string library = made.contents();
   const std::uint64_t size = library.size();
   program->code = "EMULATED" + std::string(reinterpret_cast<const char*>(&size), sizeof size) + library;
   return NVRTC_SUCCESS;

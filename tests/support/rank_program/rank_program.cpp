@@ -17,26 +17,18 @@
 #include <vector>
 
 #include "actions.hpp"
+#include "core/app/exit_code.hpp"
 #include "core/launch/launcher.hpp"
 #include "core/launch/rank_link.hpp"
 
 namespace baleen::test {
 namespace {
 
-int code_of(const Error& error) {
-  switch (error.code) {
-    case BALEEN_INTERNAL: return 70;
-    case BALEEN_PEER_LOST:
-    case BALEEN_TIMEOUT: return 4;
-    default: return 2;
-  }
-}
-
 int be_rank(RankLink& link, const std::vector<std::string>& words) {
   const Status status = perform(link, words);
   if (status) return link.finish(), 0;
   link.fail(status.error());
-  return code_of(status.error());
+  return app::exit_code(status.error().code);
 }
 
 std::vector<std::string> split(const std::string& text, char at) {
@@ -122,7 +114,7 @@ int be_launcher(const std::vector<std::string>& words) {
   }
   if (outcome.status) return 0;
   if (!outcome.is_told) options.log.failure(outcome.status.error().text());
-  return outcome.exit_code > 0 ? outcome.exit_code : code_of(outcome.status.error());
+  return outcome.exit_code > 0 ? outcome.exit_code : app::exit_code(outcome.status.error().code);
 }
 
 }  // namespace

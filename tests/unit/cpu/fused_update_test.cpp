@@ -7,6 +7,7 @@
 
 #include "baleen/half.hpp"
 #include "core/graph/abi.hpp"
+#include "support/seed.hpp"
 #include "unit/program/workbench.hpp"
 
 namespace baleen::test {
@@ -116,7 +117,7 @@ std::vector<float> updated(Device& device, const Update& update, float applied, 
 
 TEST(CpuUpdate, OfSixteenBitGradientsHasTheInterpretersBits) {
   const std::unique_ptr<Device> device = make_device(BALEEN_CPU_PLUGIN, {{"threads", "2"}, {"pin", "false"}});
-  const unsigned seed = std::random_device()();
+  const auto seed = static_cast<unsigned>(test::seed());
   SCOPED_TRACE("seed " + std::to_string(seed));
   for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_BF16, BALEEN_F16})
     for (const float applied : {0.0f, 1.0f}) {

@@ -128,8 +128,8 @@ TEST(GemmPlan, OfATransformersProductsIsOneProduct) {
   for (const std::string spec : {"bsd,dche->bsche", "bsd,bsche->dche", "bshe,hed->bsd"}) {
     const std::size_t comma = spec.find(','), arrow = spec.find("->");
     const auto c = contraction_groups(spec, operand(shape_of(spec.substr(0, comma), gpt)),
-                                     operand(shape_of(spec.substr(comma + 1, arrow - comma - 1), gpt)),
-                                     operand(shape_of(spec.substr(arrow + 2), gpt)));
+                                      operand(shape_of(spec.substr(comma + 1, arrow - comma - 1), gpt)),
+                                      operand(shape_of(spec.substr(arrow + 2), gpt)));
     ASSERT_TRUE(c);
     const auto plan = plan_gemm(*c);
     ASSERT_TRUE(plan) << spec;

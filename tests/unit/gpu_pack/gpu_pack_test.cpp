@@ -29,8 +29,7 @@ bool is_elf(const fs::path& file) {
 class GpuPack : public testing::Test {
  protected:
   void SetUp() override {
-    const ProcessResult packed =
-        run_process({kScripts + "gpu_pack.sh", "--build", build_dir(), "--folder", pack_});
+    const ProcessResult packed = run_process({kScripts + "gpu_pack.sh", "--build", build_dir(), "--folder", pack_});
     ASSERT_EQ(packed.exit_code, 0) << packed.out << packed.err;
   }
   /// Puts a shell script in the place of one of the pack's programs.

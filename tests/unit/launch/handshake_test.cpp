@@ -1,5 +1,6 @@
 /// \file Who proves what to whom, without sockets.
 #include "core/launch/handshake.hpp"
+#include "support/seed.hpp"
 
 #include <gtest/gtest.h>
 
@@ -107,9 +108,7 @@ TEST(Handshake, RefusesOtherSizesAndNoise) {
   EXPECT_FALSE(sides.keeper.admit(join.substr(1)));
   EXPECT_FALSE(sides.keeper.admit(join + "x"));
   EXPECT_FALSE(sides.caller.conclude(""));
-  const auto seed = std::random_device()();
-  std::printf("seed %u\n", seed);
-  std::mt19937 random(seed);
+  std::mt19937_64 random(test::seed());
   for (int i = 0; i < 1000; ++i) {
     std::string noise(random() % 200, '\0');
     for (char& byte : noise) byte = static_cast<char>(random());

@@ -5,10 +5,10 @@
 
 #include <future>
 #include <list>
-#include <random>
 #include <thread>
 
 #include "core/launch/joining.hpp"
+#include "support/free_port.hpp"
 
 namespace baleen {
 namespace {
@@ -32,22 +32,13 @@ class RemoteHostsTest : public testing::Test {
   RemoteHostsTest() {
     options.meeting.secret = Secret::fresh();
     options.meeting.facts = "version 1\nmesh.data = 4\n";
-    options.meeting.port = free_port();
+    options.meeting.port = test::free_port();
   }
   void SetUp() override {
     sigset_t none;
     sigemptyset(&none);
     const Status status = first.open(none);
     ASSERT_TRUE(status) << status.error().text();
-  }
-  static int free_port() {
-    // Below those that the system gives to anybody.
-    std::random_device random;
-    for (;;) {
-      const int port = 12'000 + static_cast<int>(random() % 20'000);
-      int error = 0;
-      if (listen_at(*TcpAddress::find("127.0.0.1", port), error)) return port;
-    }
   }
   /// Shakes hands as that host.
   std::unique_ptr<HostLink> enter(int host) {

@@ -1,5 +1,6 @@
 /// \file Messages that somebody on the way meddles with.
 #include "core/launch/seal.hpp"
+#include "support/seed.hpp"
 
 #include <gtest/gtest.h>
 
@@ -67,9 +68,7 @@ TEST(Seal, RefusesLengthsThatNobodySends) {
 }
 
 TEST(Seal, SurvivesNoise) {
-  const auto seed = std::random_device()();
-  std::printf("seed %u\n", seed);
-  std::mt19937 random(seed);
+  std::mt19937_64 random(test::seed());
   for (int i = 0; i < 2000; ++i) {
     Seal seal(kKey);
     std::string bytes;

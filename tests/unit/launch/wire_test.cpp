@@ -1,5 +1,6 @@
 /// \file Messages survive the way, however the bytes are cut; foreign bytes are refused.
 #include "core/launch/wire.hpp"
+#include "support/seed.hpp"
 
 #include <gtest/gtest.h>
 
@@ -80,9 +81,7 @@ TEST(Wire, RefusesLengthsThatNobodySends) {
 }
 
 TEST(Wire, SurvivesNoise) {
-  const auto seed = std::random_device()();
-  std::printf("seed %u\n", seed);
-  std::mt19937 random(seed);
+  std::mt19937_64 random(test::seed());
   for (int i = 0; i < 5000; ++i) {
     std::string bytes = to_frame(samples()[1]) + to_frame(samples()[0]);
     for (unsigned changes = 1 + random() % 4; changes > 0; --changes)

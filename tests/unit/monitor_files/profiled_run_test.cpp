@@ -18,8 +18,8 @@ TEST_P(ProfiledRun, PrintsOpsAndWritesATracePerRank) {
   const TemporaryFolder folder;
   const std::string trace = folder / "spans.json";
   const ProcessResult result =
-      run_baleen({"run", source_dir() + "/examples/01_hello/train.lua", "--steps", "3", "--profile", "--trace",
-                  trace, "--set", "mesh.data=" + std::to_string(GetParam())});
+      run_baleen({"run", source_dir() + "/examples/01_hello/train.lua", "--steps", "3", "--profile", "--trace", trace,
+                  "--set", "mesh.data=" + std::to_string(GetParam())});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("profile: 2 steps of "), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("whole step\n"), std::string::npos) << result.out;

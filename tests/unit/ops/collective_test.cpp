@@ -83,9 +83,8 @@ TEST_F(CollectiveOps, ALocalRegionHasEqualParts) {
   EXPECT_EQ(
       made("reduce_scatter", {x}, {{"axes", one(0)}, {"dim", one(1)}, {"size", one(3)}}),
       "reduce_scatter: dimension 1 of [6, 4] does not divide by 3, and a local region has equal parts; pad it first");
-  EXPECT_EQ(
-      made("to_local", {x}, {{"shape", Attributes::ints({7, 4})}}),
-      "to_local: `shape` [7, 4] is no part of [6, 4]");
+  EXPECT_EQ(made("to_local", {x}, {{"shape", Attributes::ints({7, 4})}}),
+            "to_local: `shape` [7, 4] is no part of [6, 4]");
   EXPECT_EQ(made("all_to_all", {x}, {{"axes", one(0)}, {"from_dim", one(1)}, {"to_dim", one(1)}, {"size", one(2)}}),
             "all_to_all: `from_dim` and `to_dim` are both 1; it joins one and cuts the other");
   EXPECT_EQ(made("take_shard", {x}, {{"axes", one(0)}}),

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "support/places.hpp"
 #include "support/promise.hpp"
 #include "support/ranks.hpp"
 

@@ -1,5 +1,6 @@
 /// \file Small jobs for tests of plans.
 #include "unit/plan/small_jobs.hpp"
+#include "support/places.hpp"
 
 #include <stdexcept>
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/plugin/descriptor.hpp"
+#include "support/places.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen {

@@ -8,6 +8,7 @@
 #include "baleen/monitor.h"
 #include "baleen/optimizer.h"
 #include "core/plugin/settings.hpp"
+#include "support/places.hpp"
 
 namespace baleen {
 namespace {

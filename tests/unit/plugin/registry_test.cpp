@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "support/places.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "baleen/plugin.hpp"
+#include "support/places.hpp"
 
 namespace baleen {
 namespace {

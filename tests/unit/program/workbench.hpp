@@ -10,6 +10,7 @@
 
 #include "core/plugin/registry.hpp"
 #include "core/program/program.hpp"
+#include "support/places.hpp"
 
 namespace baleen::test {
 

@@ -6,6 +6,7 @@
 
 #include "core/ops/ops.hpp"
 #include "core/plan/strategies.hpp"
+#include "support/places.hpp"
 
 namespace baleen::test {
 namespace {

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "script_fixture.hpp"
+#include "support/places.hpp"
 
 namespace baleen::testing {
 namespace {
@@ -84,7 +85,7 @@ TEST_F(Library, ExamplesDescribeTheirJobs) {
     if (spec.options.contains("context")) fake.options["context"] = spec.options.at("context");
     return FakeData::create(fake, seed);
   };
-  const fs::path examples = fs::path(source_dir()) / "examples";
+  const fs::path examples = fs::path(test::source_dir()) / "examples";
   auto hello = Script::load(examples / "01_hello" / "train.lua", options_);
   ASSERT_TRUE(hello) << hello.error().text();
   auto gpt = Script::load(examples / "02_gpt" / "train.lua", options_);

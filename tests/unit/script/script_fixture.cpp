@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/ops/ops.hpp"
+#include "support/places.hpp"
 
 namespace baleen::testing {
 
@@ -62,7 +63,7 @@ ScriptTest::ScriptTest() {
   folder_ = ::mkdtemp(name.data());
   EXPECT_TRUE(register_builtin_ops(ops_));
   options_.ops = &ops_;
-  options_.library = std::filesystem::path(source_dir()) / "scripts" / "lua";
+  options_.library = std::filesystem::path(test::source_dir()) / "scripts" / "lua";
   options_.seed = 1;
   options_.data = FakeData::create;
   options_.print = [this](std::string_view line) { printed_.append(line).append("\n"); };

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "source_text.hpp"
+#include "support/places.hpp"
 
 namespace baleen::structure {
 namespace {
 
 namespace fs = std::filesystem;
+using test::source_dir;
 
 /// A member's name that is also a word of the core's own, where, and what it means there.
 struct OwnWord {

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "support/places.hpp"
+
 namespace baleen::structure {
 namespace {
 
 namespace fs = std::filesystem;
+using test::source_dir;
 
 bool allowed(const std::string& file, const std::string& path, bool angled, bool is_own = false) {
   return !violation(file, {path, angled, 1}, is_own);

@@ -8,12 +8,14 @@
 #include <set>
 
 #include "source_text.hpp"
+#include "support/places.hpp"
 #include "type_definitions.hpp"
 
 namespace baleen::structure {
 namespace {
 
 namespace fs = std::filesystem;
+using test::source_dir;
 
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -1,5 +1,6 @@
 /// \file The bits of a message's name.
 #include "tag.hpp"
+#include "support/seed.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@ namespace baleen::ucx {
 namespace {
 
 TEST(Tag, ComesBackFromItsBits) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = test::seed();
   std::mt19937_64 random(seed);
   for (int i = 0; i < 1000; ++i) {
     const Tag tag{random() % 2 == 0,        random() % Tag::kGroups, random() % Tag::kSlots,

@@ -19,6 +19,8 @@ template <class T>
 constexpr T kLargest = sizeof(T) == 4 ? T(3.40282347e38f) : T(1.7976931348623157e308);
 
 // One element at a time, left to the compiler to vectorise.
+// By hand: clang-format would take the products for pointers.
+// clang-format off
 #define BALEEN_FUNCTION(name, arguments, value)           \
   struct name {                                           \
     template <class T>                                    \
@@ -53,6 +55,7 @@ BALEEN_FUNCTION(Erf, (T x), erf_of(x))
 BALEEN_FUNCTION(SigmoidOf, (T x), sigmoid_of(x))
 BALEEN_FUNCTION(Silu, (T x), x / (1.0f + exp_of(-x)))
 BALEEN_FUNCTION(Gelu, (T x), x * normal_below(x, normal_tail(magnitude(x))))
+// clang-format on
 
 struct GeluGrad {
   template <class X>

@@ -9,6 +9,7 @@
 #include "baleen/collective.hpp"
 #include "baleen/transport.hpp"
 #include "link.hpp"
+#include "support/places.hpp"
 
 BALEEN_DESCRIPTOR(
     "transport", "paced", "1.0.0", "Apache-2.0", "another transport at a given bandwidth, for tests", -1, "",
@@ -68,7 +69,8 @@ class Paced : public Transport {
   static Result<std::unique_ptr<Paced>> create(const Host& host, const Settings& settings, const Rendezvous& rendezvous,
                                                baleen_transport_flags_t flags) {
     const std::string path(settings.text("wraps"));
-    BALEEN_TRY_ASSIGN(const baleen_transport_t table, load(host, path.empty() ? test::built("lib/baleen/plugins/baleen_transport_shm.so") : path));
+    BALEEN_TRY_ASSIGN(const baleen_transport_t table,
+                      load(host, path.empty() ? test::built("lib/baleen/plugins/baleen_transport_shm.so") : path));
     const baleen_settings_t none{
         sizeof(baleen_settings_t), 0, nullptr, settings.seed(), abi(settings.folder()), settings.local_rank(),
         settings.local_ranks()};

@@ -20,8 +20,8 @@ class Link {
     /// Reaches `carried_value` when the wrapped transport is done. Lives as long as the link.
     baleen_event_t* carried = nullptr;
     std::uint64_t carried_value = 0;
-    Clock::duration time{};  ///< that it holds the link
-    bool may_wait = false;   ///< a SEND or RECEIVE: others may overtake it until it is carried out
+    Clock::duration time{};          ///< that it holds the link
+    bool may_wait = false;           ///< a SEND or RECEIVE: others may overtake it until it is carried out
     baleen_event_t* done = nullptr;  ///< may be null
     std::uint64_t done_value = 0;
   };

@@ -1,0 +1,56 @@
+"""What each level runs: an ordered list of stages, each one build and what of it is run."""
+from dataclasses import dataclass, field
+
+SANITIZED = "^(unit|error)$"
+RARE = "^(slow|gpu|bench)$"
+ASAN = {
+    # Without intercept_tls_get_addr=0 GCC 12's leak checker reads thread-local blocks of opened libraries at wild
+    # addresses and dies.
+    "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:intercept_tls_get_addr=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+}
+
+
+@dataclass
+class Stage:
+    """One build folder, and the cases of it that run."""
+    name: str
+    preset: str
+    folder: str = ""  # of the build, below build/; empty: the preset's
+    configure: list = field(default_factory=list)  # further arguments of cmake
+    targets: list = field(default_factory=list)  # empty: everything
+    labels: str = ""  # a case runs if one of its labels matches; empty: any
+    without: str = RARE  # and none matches this
+    names: str = ""  # and its name matches
+    without_names: str = ""  # and does not match
+    sampled: bool = False  # of a matrix, only the part of the day
+    builds_only: bool = False
+    environment: dict = field(default_factory=dict)
+
+
+def only(preset):
+    """The stage of a preset that somebody asks for by itself."""
+    if preset == "tsan":
+        return Stage("tsan", "tsan", targets=["tests_threads"], labels="^threads$", without="^(gpu|bench)$")
+    return Stage(preset, preset, sampled=True, environment=ASAN if preset == "asan" else {})
+
+
+def stages(level, has_cuda):
+    """The stages of a level: `small` (the default), `ci` (before a landing), `all`."""
+    require = ["-DBALEEN_REQUIRE_CUDA=ON"] if has_cuda else []
+    asan = Stage("asan", "asan", targets=["tests_unit", "tests_error"], labels=SANITIZED, sampled=level != "all",
+                 configure=["-DBALEEN_CUDA=OFF"], without_names="^structure/", environment=ASAN)
+    if level == "small":
+        return [Stage("release", "release", configure=require, sampled=True)]
+    if level == "ci":
+        # What the sanitizers run is not run again without them, except what they cannot run.
+        release = Stage("release", "release", configure=require, sampled=True, targets=["tests_landing"])
+        release.without = "^(slow|gpu|bench|sanitized)$"
+        return [asan, release]
+    return [
+        Stage("release", "release", configure=require, without="^(gpu|bench)$",
+              environment={"BALEEN_PROMISE_TRIES": "1"}),
+        asan,
+        only("tsan"),
+        Stage("plain headers", "release", folder="plain", configure=["-DBALEEN_PRECOMPILE=OFF"], builds_only=True),
+    ]

@@ -1,0 +1,54 @@
+"""Which cases of a build run. A case with the label sample_K belongs to a matrix of which the small levels run every K-th
+case: which ones, the seed decides, and K seeds that follow each other run them all."""
+import hashlib
+import json
+import re
+import subprocess
+
+
+def listed(build):
+    """All cases of a build in ctest's order: name, labels."""
+    text = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True,
+                          text=True).stdout
+    cases = []
+    for test in json.loads(text)["tests"]:
+        properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+        cases.append((test["name"], properties.get("LABELS", [])))
+    return cases
+
+
+def rate(labels):
+    """K of the label sample_K; 1 without one."""
+    return max([int(label[7:]) for label in labels if re.fullmatch(r"sample_\d+", label)], default=1)
+
+
+def rank(name):
+    """A place in the order in which samples are drawn: the same on every machine."""
+    return hashlib.md5(name.encode()).digest()
+
+
+def chosen(cases, stage, seed):
+    """The numbers (from 1, ctest's) and names of the cases that run, and how many the sample leaves out."""
+    wanted, matrices = [], {}
+    for number, (name, labels) in enumerate(cases, 1):
+        if stage.labels and not any(re.search(stage.labels, label) for label in labels):
+            continue
+        if stage.without and any(re.search(stage.without, label) for label in labels):
+            continue
+        if stage.names and not re.search(stage.names, name):
+            continue
+        if stage.without_names and re.search(stage.without_names, name):
+            continue
+        one_in = rate(labels) if stage.sampled else 1
+        if one_in > 1:
+            matrices.setdefault((name.split("/")[0], one_in), []).append((rank(name), number, name))
+        else:
+            wanted.append((number, name))
+    left_out = 0
+    for (_, one_in), matrix in matrices.items():
+        for place, (_, number, name) in enumerate(sorted(matrix)):
+            if (place + seed) % one_in == 0:
+                wanted.append((number, name))
+            else:
+                left_out += 1
+    return sorted(wanted), left_out

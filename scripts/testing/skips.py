@@ -1,0 +1,73 @@
+"""The skips that are expected (tests/expected_skips.txt). Any other skip fails a run, and so does an expected one that ran:
+a test that no longer skips has to leave the list, one that skips anew has to say why."""
+import os
+import pathlib
+import re
+import shutil
+import socket
+
+
+def _reachable(host, port):
+    try:
+        with socket.create_connection((host, port), timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+def _may_make_networks():
+    return os.geteuid() == 0 and shutil.which("ip") is not None and os.path.exists("/proc/sys/net")
+
+
+def _flags():
+    found = re.search(r"^flags\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    return set(found.group(1).split()) if found else set()
+
+
+# What a line's first word may be; each is true where this machine lacks something.
+CONDITIONS = {
+    "always": lambda: True,
+    "no_gpu": lambda: not os.path.exists("/dev/nvidiactl"),
+    "gpu": lambda: os.path.exists("/dev/nvidiactl"),
+    "not_root": lambda: os.geteuid() != 0,
+    "no_networks": lambda: not _may_make_networks(),
+    "no_avx512": lambda: "avx512f" not in _flags(),
+    "one_processor": lambda: len(os.sched_getaffinity(0)) < 2,
+    "no_cuda_toolkit": lambda: shutil.which("nvcc") is None and not os.path.exists("/usr/local/cuda/bin/nvcc"),
+    "no_text": lambda: not any(pathlib.Path("/usr/include/c++").glob("*")),
+    "no_venv": lambda: not os.environ.get("BALEEN_PYTHON"),
+}
+
+
+class ExpectedSkips:
+    """Lines `condition  regular expression of names  # reason`."""
+
+    def __init__(self, path):
+        self.rules = []
+        for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
+            text, _, reason = line.partition(" # ")
+            words = text.split()
+            if not words or text.startswith("#"):
+                continue
+            if len(words) != 2 or words[0] not in CONDITIONS or not reason.strip():
+                raise SystemExit(f"error: {path}:{number}: `{line}` is not `condition  regex  # reason`; conditions are "
+                                 + ", ".join(sorted(CONDITIONS)))
+            self.rules.append((CONDITIONS[words[0]](), re.compile(words[1]), reason.strip()))
+
+    def expected(self, name):
+        return any(holds and rule.search(name) for holds, rule, _ in self.rules)
+
+    def complaints(self, results):
+        """What is wrong about the skips of a run: pairs of a name and a sentence."""
+        out = []
+        for case in results:
+            if case.status == "skipped" and not self.expected(case.name):
+                out.append((case.name, "skipped, and tests/expected_skips.txt does not expect it: " + case.reason))
+            if case.status in ("passed", "failed") and self.expected(case.name):
+                out.append((case.name, "ran, though tests/expected_skips.txt says that it skips"))
+        return out
+
+
+def has_cuda():
+    """Whether this machine has what compiles the plugin cuda."""
+    return not CONDITIONS["no_cuda_toolkit"]()

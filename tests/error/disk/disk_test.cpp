@@ -1,0 +1,158 @@
+/// \file Full disks: what was saved before stays whole and nothing lies beside it; logs, traces and caches that cannot
+/// be written cost no training.
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "parity/parity_run.hpp"
+#include "support/losses.hpp"
+
+namespace baleen::test {
+namespace {
+
+constexpr int kBadInput = 2;
+
+/// A file system of so few bytes; where this process may mount none, `possible` is false.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const std::string& path, const std::string& size) : path_(path) {
+    std::filesystem::create_directories(path);
+    mounted_ = ::mount("tmpfs", path.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  bool possible() const { return mounted_; }
+
+ private:
+  std::string path_;
+  bool mounted_;
+};
+
+class FullDisk : public testing::Test {
+ protected:
+  static std::vector<std::string> words(std::vector<std::string> more, const std::string& size = "dim=24") {
+    std::vector<std::string> all{"run", source_dir() + "/tests/parity/gpt.lua", "--steps", "4"};
+    all.insert(all.end(), more.begin(), more.end());
+    all.insert(all.end(), {"--", "--data", source_dir() + "/tests/golden/whales.txt", "--" + size, "--layers=1"});
+    return all;
+  }
+  static ProcessResult run(std::vector<std::string> more, const std::string& size = "dim=24") {
+    return run_baleen(words(std::move(more), size));
+  }
+  std::vector<std::string> files_in(const std::string& path) const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  /// The run goes on to its end and says once what was not written.
+  static void expect_warned(const ProcessResult& result, const std::string& says) {
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.out.find("finished 4/4 steps"), std::string::npos) << result.out;
+    EXPECT_TRUE(result.err.starts_with("warning: ")) << result.err;
+    EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_F(FullDisk, KeepsTheModelThatWasSavedBefore) {
+  const SmallDisk disk(folder_ / "disk", "256k");
+  if (!disk.possible()) GTEST_SKIP() << "needs the right to mount a file system";
+  const std::string model = folder_ / "disk/model.safetensors";
+  ASSERT_EQ(run({"--save", model}).exit_code, 0);
+  const std::string before = read_file(model);
+  ASSERT_GT(before.size(), 10'000u);
+  const ProcessResult full = run({"--save", model}, "dim=96");
+  EXPECT_EQ(full.exit_code, kBadInput) << full.out;
+  EXPECT_NE(full.err.find("error: checkpoint `safetensors`: " + model), std::string::npos) << full.err;
+  EXPECT_NE(full.err.find("cannot write: No space left on device"), std::string::npos) << full.err;
+  EXPECT_EQ(read_file(model), before);
+  EXPECT_EQ(files_in(folder_ / "disk"), std::vector<std::string>{"model.safetensors"});
+  EXPECT_EQ(run({"--load", model}).exit_code, 0) << "what was saved before is good";
+}
+/// Two ranks: one writes, and its failure is the job's.
+TEST_F(FullDisk, KeepsTheModelOfSeveralRanks) {
+  const SmallDisk disk(folder_ / "disk", "256k");
+  if (!disk.possible()) GTEST_SKIP() << "needs the right to mount a file system";
+  const std::string model = folder_ / "disk/model.safetensors";
+  const ProcessResult full = run({"--save", model, "--set", "mesh.data=2"}, "dim=96");
+  EXPECT_EQ(full.exit_code, kBadInput) << full.out;
+  EXPECT_NE(full.err.find("No space left on device"), std::string::npos) << full.err;
+  EXPECT_TRUE(files_in(folder_ / "disk").empty());
+}
+/// A limit of the shell's is a failure of the write too, not a signal that ends the process.
+TEST_F(FullDisk, KeepsTheModelBeyondALimit) {
+  const std::string model = folder_ / "model.safetensors";
+  ASSERT_EQ(run({"--save", model}).exit_code, 0);
+  const std::string before = read_file(model);
+  std::string command = "ulimit -f 32; exec '" + build_dir() + "/bin/baleen'";
+  for (const std::string& word : words({"--save", model}, "dim=96")) command += " '" + word + "'";
+  const ProcessResult full = run_process({"bash", "-c", command});
+  EXPECT_EQ(full.exit_code, kBadInput) << full.err;
+  EXPECT_NE(full.err.find("cannot write: File too large"), std::string::npos) << full.err;
+  EXPECT_EQ(read_file(model), before);
+  EXPECT_EQ(files_in(folder_.path()), std::vector<std::string>{"model.safetensors"});
+}
+/// What can be known before the first step is said before it.
+TEST_F(FullDisk, IsNotTheOnlyReasonWhyAModelCannotBeSaved) {
+  const auto refused = [&](const std::string& path, const std::string& says) {
+    for (const std::string ranks : {"1", "2"}) {
+      const ProcessResult result = run({"--save", path, "--set", "mesh.data=" + ranks});
+      EXPECT_EQ(result.exit_code, kBadInput) << path;
+      EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
+      EXPECT_EQ(result.out, "") << "nothing has been trained";
+    }
+  };
+  const std::string missing = folder_ / "missing";
+  refused(missing + "/model.safetensors", "there is no folder `" + missing + "`");
+  refused(folder_.path(), "unknown ending of a checkpoint file");
+  refused("/dev/full", "unknown ending of a checkpoint file");
+  std::filesystem::create_directories(folder_ / "taken.safetensors");
+  refused(folder_ / "taken.safetensors", "it is a folder");
+}
+TEST_F(FullDisk, EndsTheLogNotTheTraining) {
+  expect_warned(run({"--log-json", "/dev/full"}), "`jsonl` failed and is told nothing more");
+  expect_warned(run({"--log-json", "/dev/full"}), "/dev/full: cannot write: No space left on device");
+  expect_warned(run({"--log-json", "/dev/full", "--set", "mesh.data=2"}), "/dev/full: cannot write");
+}
+TEST_F(FullDisk, EndsTheTraceNotTheTraining) {
+  expect_warned(run({"--trace", "/dev/full"}), "`trace` failed and is told nothing more");
+  expect_warned(run({"--trace", "/dev/full"}), "/dev/full: cannot write: No space left on device");
+}
+/// Losses are those of a log that was written in full.
+TEST_F(FullDisk, ChangesNoNumber) {
+  ASSERT_EQ(run({"--log-json", folder_ / "log.jsonl"}).exit_code, 0);
+  const ProcessResult both = run({"--trace", "/dev/full", "--log-json", folder_ / "other.jsonl"});
+  ASSERT_EQ(both.exit_code, 0);
+  const Losses losses = losses_in(folder_ / "log.jsonl");
+  EXPECT_EQ(losses.size(), 4u);
+  EXPECT_EQ(losses_in(folder_ / "other.jsonl"), losses);
+}
+#if EMULATES_CUDA
+/// Kernels are compiled again in each run, and that is all; no part of one is left for others to load.
+TEST_F(FullDisk, OfTheKernelCacheCostsOnlyTime) {
+  const SmallDisk disk(folder_ / "disk", "4k");
+  if (!disk.possible()) GTEST_SKIP() << "needs the right to mount a file system";
+  const auto losses = [&](const std::string& cache) {
+    const std::string log = folder_ / "log.jsonl";
+    const std::string manifest = folder_.write("gpu.toml", "[compute]\nplugin = \"cuda\"\nlibraries = [\"" +
+                                                               emulated_folder() + "\"]\ncache = \"" + cache + "\"\n");
+    const ProcessResult result = run({"--manifest", manifest, "--log-json", log});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    return losses_in(log);
+  };
+  const Losses wanted = losses(emulated_folder() + "/cache");
+  EXPECT_EQ(wanted.size(), 4u);
+  EXPECT_EQ(losses(folder_ / "disk"), wanted);
+  EXPECT_TRUE(files_in(folder_ / "disk").empty());
+  EXPECT_EQ(losses(folder_ / "disk"), wanted) << "with what the first run left";
+}
+#endif
+
+}  // namespace
+}  // namespace baleen::test

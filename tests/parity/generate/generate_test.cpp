@@ -1,0 +1,83 @@
+/// \file A model that has learned a periodic text goes on with it, by as many tokens as were asked for; drawn text is
+/// of the seed.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+/// No letter twice, so one letter decides the next; the period (7) and the context (16) have no common part.
+const std::string kPeriod = "whales.";
+
+class Generate : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    std::string text;
+    for (int i = 0; i < 300; ++i) text += kPeriod;
+    folder_->write("text.txt", text);
+    const ProcessResult trained = run({"run", script(), "--save", model()});
+    ASSERT_EQ(trained.exit_code, 0) << trained.out << trained.err;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+
+  static std::string script() { return source_dir() + "/tests/parity/generate/periodic.lua"; }
+  static std::string model() { return *folder_ / "model.safetensors"; }
+  static ProcessResult run(std::vector<std::string> words) {
+    words.insert(words.end(), {"--", "--data", *folder_ / "text.txt"});
+    return run_baleen(words);
+  }
+  /// What is printed, without the line break at its end.
+  static std::string text(const std::string& prompt, std::size_t tokens, const std::string& temperature,
+                          const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"generate",      script(),   "--load",   model(),
+                                   "--prompt",      prompt,     "--tokens", std::to_string(tokens),
+                                   "--temperature", temperature};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessResult result = run(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_TRUE(result.out.ends_with('\n')) << result.out;
+    return result.out.substr(0, result.out.size() - 1);
+  }
+  /// `count` letters of the period from letter `first` on.
+  static std::string periodic(std::size_t first, std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += kPeriod[(first + i) % kPeriod.size()];
+    return text;
+  }
+
+  static inline TemporaryFolder* folder_ = nullptr;
+};
+
+/// From every letter, and past the length of the context.
+TEST_F(Generate, ContinuesThePeriod) {
+  for (std::size_t first = 0; first < kPeriod.size(); ++first)
+    EXPECT_EQ(text(kPeriod.substr(first, 1), 20, "0"), periodic(first, 21)) << "from letter " << first;
+  EXPECT_EQ(text(periodic(3, 30), 14, "0"), periodic(3, 44)) << "from a prompt longer than the context";
+}
+TEST_F(Generate, WritesAsManyTokensAsAreAskedFor) {
+  for (const std::size_t tokens : {1u, 8u, 23u}) EXPECT_EQ(text("wh", tokens, "0").size(), 2 + tokens);
+}
+/// A temperature at which nearly every token is as likely as any other.
+TEST_F(Generate, DrawsTheSameTextFromTheSameSeed) {
+  std::set<std::string> texts;
+  for (const std::string seed : {"1", "2", "3"}) {
+    const std::string once = text("w", 12, "30", {"--seed", seed});
+    EXPECT_EQ(text("w", 12, "30", {"--seed", seed}), once);
+    texts.insert(once);
+  }
+  EXPECT_EQ(texts.size(), 3u) << "another seed is another text";
+  EXPECT_FALSE(texts.contains(periodic(0, 13))) << "so hot a model does not keep to the period";
+}
+/// Ranks are for training: the text is that of one.
+TEST_F(Generate, IsOfOneRankOnAnyMesh) { EXPECT_EQ(text("ale", 8, "0", {"--set", "mesh.data=2"}), periodic(2, 11)); }
+
+}  // namespace
+}  // namespace baleen::test

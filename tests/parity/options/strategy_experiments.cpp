@@ -1,0 +1,67 @@
+/// \file Options of strategies: the program, what is counted, or losses.
+#include "parity/options/experiment.hpp"
+
+namespace baleen::test::options {
+namespace {
+
+/// A small GPT on a mesh; `plan`: what stands beside the member.
+Trial of_gpt(View view, MeshAxes mesh, std::vector<std::string> values, Options around = {},
+             std::map<std::string, Options> plan = {}, int accumulate = 1) {
+  Job job;
+  job.script = "gpt";
+  job.arguments = {"layers=1", "dim=32", "heads=8", "accumulate=" + std::to_string(accumulate)};
+  job.mesh = std::move(mesh);
+  job.plan = std::move(plan);
+  return {job, std::move(view), std::move(values), std::move(around)};
+}
+
+/// Five steps of it in fp16, of which the first must be skipped at this scale.
+Trial of_scale(std::vector<std::string> values, Options around) {
+  around["dtype"] = text("fp16");
+  Trial trial = of_gpt(numbers, {{"data", 1}}, std::move(values), std::move(around));
+  trial.job.steps = 5;
+  return trial;
+}
+
+const MeshAxes kData{{"data", 2}}, kRows{{"rows", 2}}, kBoth{{"data", 2}, {"tensor", 2}};
+
+}  // namespace
+
+Experiments strategy_experiments() {
+  const std::string huge = "1e30", none = "0";
+  const Options third{{"stage", "3"}, {"bucket_mb", "0.001"}};
+  return {
+      {"strategy.data.axis", {of_gpt(counts, kRows, {kUnset, text("rows")})}},
+      {"strategy.data.bucket_mb", {of_gpt(program, kData, {kUnset, none})}},
+      {"strategy.zero.stage", {of_gpt(counts, kData, {"1", "2", "3"}, {}, {}, 2)}},
+      {"strategy.zero.axis", {of_gpt(counts, kRows, {kUnset, text("rows")}, {{"stage", "1"}})}},
+      {"strategy.zero.also", {of_gpt(counts, kBoth, {kUnset, text("tensor")}, {{"stage", "1"}}, {{"tensor", {}}})}},
+      {"strategy.zero.accumulate", {of_gpt(counts, kData, {}, {{"stage", "2"}}, {}, 2)}},
+      {"strategy.zero.replicate_below", {of_gpt(counts, kData, {kUnset, "1000"}, {{"stage", "3"}})}},
+      {"strategy.zero.bucket_mb", {of_gpt(program, kData, {kUnset, none}, {{"stage", "2"}})}},
+      {"strategy.zero.prefetch", {of_gpt(program, kData, {kUnset, "3"}, third)}},
+      {"strategy.zero.live_mb", {of_gpt(program, kData, {kUnset, "0.05"}, third)}},
+      {"strategy.tensor.axis", {of_gpt(counts, kRows, {kUnset, text("rows")})}},
+      {"strategy.tensor.mode",
+       {of_gpt(counts, {{"tensor", 8}}, {}), of_gpt(counts, {{"tensor", 8}}, {}, {{"depth", "2"}})}},
+      {"strategy.tensor.depth", {of_gpt(counts, {{"tensor", 8}}, {"2", "8"}, {{"mode", text("2.5d")}})}},
+      {"strategy.sequence.axis", {of_gpt(counts, kRows, {kUnset, text("rows")})}},
+      {"strategy.sequence.mode", {of_gpt(counts, {{"sequence", 2}, {"tensor", 2}}, {}, {}, {{"tensor", {}}})}},
+      {"strategy.sequence.bucket_mb", {of_gpt(program, {{"sequence", 2}}, {kUnset, none})}},
+      {"strategy.precision.dtype", {of_gpt(numbers, {{"data", 1}}, {})}},
+      {"strategy.precision.gradients", {of_gpt(counts, kData, {}, {{"dtype", text("bf16")}})}},
+      {"strategy.precision.keep", {of_gpt(program, kData, {kUnset, list({"head.*"})}, {{"dtype", text("bf16")}})}},
+      {"strategy.precision.loss_scale",
+       {of_scale({kUnset, text("none"), text("dynamic"), "1024"}, {}),
+        of_gpt(numbers, kData, {kUnset, text("none"), text("dynamic"), "1024"}, {{"dtype", text("bf16")}})}},
+      {"strategy.precision.initial_scale", {of_scale({kUnset, "1024"}, {})}},
+      {"strategy.precision.growth_factor", {of_scale({kUnset, "4"}, {{"growth_interval", "1"}})}},
+      {"strategy.precision.growth_interval", {of_scale({kUnset, "1"}, {})}},
+      {"strategy.precision.backoff_factor", {of_scale({kUnset, "0.25"}, {{"initial_scale", huge}})}},
+      {"strategy.precision.hysteresis", {of_scale({kUnset, "3"}, {{"initial_scale", huge}})}},
+      {"strategy.precision.min_scale", {of_scale({kUnset, huge}, {{"initial_scale", huge}})}},
+      {"strategy.precision.patience", {of_scale({kUnset, "2"}, {{"initial_scale", huge}, {"min_scale", huge}})}},
+  };
+}
+
+}  // namespace baleen::test::options

@@ -1,0 +1,141 @@
+/// \file Options of optimizers and of data sets: losses, or what is refused.
+#include "parity/options/experiment.hpp"
+
+namespace baleen::test::options {
+namespace {
+
+/// Thirty rows of two numbers and a class, as a literal.
+std::string some_rows(int factor) {
+  std::string text;
+  for (int i = 0; i < 30; ++i)
+    text += (i ? ", [" : "[") + std::to_string(i * factor % 11) + ", " + std::to_string(i * 5 % 7) + ", " +
+            std::to_string(i % 2) + "]";
+  return "[" + text + "]";
+}
+
+std::string file(const std::string& name, const std::string& contents) { return text(files().write(name, contents)); }
+
+/// The losses of a job on rows, for an optimizer.
+Trial of_optimizer(std::vector<std::string> values, Options around = {}) {
+  Job job;
+  job.data_options = {{"rows", some_rows(7)}};
+  return {job, numbers, std::move(values), std::move(around)};
+}
+
+Trial of_text(Options around, std::vector<std::string> values = {}) {
+  Job job;
+  job.data = "text";
+  if (!around.contains("context")) around["context"] = "8";
+  if (!around.contains("path")) around["path"] = text(source_dir() + "/tests/golden/whales.txt");
+  return {job, numbers, std::move(values), std::move(around)};
+}
+
+Trial of_table(Options around, std::vector<std::string> values = {}) {
+  return {{}, numbers, std::move(values), std::move(around)};
+}
+
+/// Little-endian words.
+template <class Word>
+std::string words(const std::vector<Word>& all) {
+  return {reinterpret_cast<const char*>(all.data()), all.size() * sizeof(Word)};
+}
+
+/// 200 token ids below 60.
+std::vector<std::uint16_t> token_ids() {
+  std::vector<std::uint16_t> ids;
+  for (int i = 0; i < 200; ++i) ids.push_back(static_cast<std::uint16_t>(i * i % 59));
+  return ids;
+}
+
+/// As llm.c writes them: a header of 256 words, then 16-bit ids.
+std::string llmc_file() {
+  std::vector<std::int32_t> header(256, 0);
+  header[0] = 20240520, header[1] = 1, header[2] = 200;
+  return words(header) + words(token_ids());
+}
+
+/// Thirty rows of two numbers and a class.
+std::string rows(const std::string& head, char separator) {
+  std::string text = head;
+  for (int i = 0; i < 30; ++i) {
+    text += std::to_string(i * 7 % 10) + separator + std::to_string(i * 3 % 8) + separator;
+    text += std::to_string(i % 2) + "\n";
+  }
+  return text;
+}
+
+std::string rows_with(const std::string& one, const std::string& other) {
+  std::string text;
+  for (int i = 0; i < 30; ++i)
+    text += std::to_string(i) + "," +
+            (i % 5 == 0   ? one
+             : i % 5 == 1 ? other
+                          : std::to_string(i)) +
+            "," + std::to_string(i % 2) + "\n";
+  return text;
+}
+
+}  // namespace
+
+const TemporaryFolder& files() {
+  static const TemporaryFolder folder;
+  return folder;
+}
+
+Experiments optimizer_experiments() {
+  const Options moving{{"momentum", "0.9"}};
+  Experiments all{
+      {"optimizer.sgd.lr", {of_optimizer({kUnset, "0.2"})}},
+      {"optimizer.sgd.momentum", {of_optimizer({kUnset, "0.9"})}},
+      {"optimizer.sgd.dampening", {of_optimizer({kUnset, "0.5"}, moving)}},
+      {"optimizer.sgd.nesterov", {of_optimizer({}, moving)}},
+      {"optimizer.sgd.weight_decay", {of_optimizer({kUnset, "0.5"})}},
+  };
+  for (const std::string name : {"adamw", "lamb"}) {
+    const std::string prefix = "optimizer." + name + ".";
+    all[prefix + "lr"] = {of_optimizer({kUnset, "0.2"})};
+    all[prefix + "beta1"] = {of_optimizer({kUnset, "0.3"})};
+    all[prefix + "beta2"] = {of_optimizer({kUnset, "0.3"})};
+    all[prefix + "epsilon"] = {of_optimizer({kUnset, "0.5"})};
+    all[prefix + "weight_decay"] = {of_optimizer({kUnset, "0.5"}, {{"lr", "0.1"}})};
+  }
+  return all;
+}
+
+Experiments data_experiments() {
+  const std::string whales = source_dir() + "/tests/golden/whales.txt", prose = read_file(whales);
+  files().write("parts/a.txt", prose.substr(0, 900));
+  files().write("parts/b.txt", prose.substr(900, 900));
+  files().write("parts/c.md", prose.substr(1800));
+  const std::string parts = text(files() / "parts");
+  const std::string numeric = file("rows.csv", rows("", ',')), named = file("named.csv", rows("a,b,c\n", ','));
+  return {
+      {"data.text.path", {of_text({}, {text(whales), parts})}},
+      {"data.text.tokenizer",
+       {of_text({{"path", file("llmc.bin", llmc_file())}}), of_text({{"path", file("u16.bin", words(token_ids()))}}),
+        of_text({{"path", file("umlauts.txt", "Größe " + prose)}})}},
+      {"data.text.context", {of_text({{"context", kUnset}}, {kUnset, "32"})}},
+      {"data.text.held_out", {of_text({}, {kUnset, "0.4"})}},
+      {"data.text.held_out_every", {of_text({{"path", parts}}, {kUnset, "2"})}},
+      {"data.text.held_out_path", {of_text({}, {kUnset, text(files() / "parts/c.md")})}},
+      {"data.text.extensions", {of_text({{"path", parts}}, {kUnset, list({"md"})})}},
+      {"data.text.shuffle", {of_text({})}},
+      {"data.text.vocab", {of_text({}, {kUnset, "300"})}},
+      {"data.table.path", {of_table({}, {numeric, file("more.csv", rows("9,9,1\n", ','))})}},
+      {"data.table.rows", {of_table({}, {some_rows(7), some_rows(3)})}},
+      {"data.table.separator",
+       {of_table({{"path", file("semicolons.csv", rows("", ';'))}}),
+        of_table({{"path", file("tabs.csv", rows("", '\t'))}})}},
+      {"data.table.header", {of_table({{"path", numeric}}), of_table({{"path", named}})}},
+      {"data.table.label", {of_table({{"path", named}}, {kUnset, text("a")})}},
+      {"data.table.features", {of_table({{"path", named}}, {kUnset, list({"b"})})}},
+      {"data.table.task", {of_table({{"path", numeric}})}},
+      {"data.table.normalize", {of_table({{"path", numeric}})}},
+      {"data.table.missing", {of_table({{"path", file("holes.csv", rows_with("", "5"))}})}},
+      {"data.table.max_categories", {of_table({{"path", file("words.csv", rows_with("x", "y"))}}, {kUnset, "3"})}},
+      {"data.table.held_out", {of_table({{"path", numeric}}, {kUnset, "0.5"})}},
+      {"data.table.shuffle", {of_table({{"path", numeric}})}},
+  };
+}
+
+}  // namespace baleen::test::options
