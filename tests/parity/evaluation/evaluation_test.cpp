@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "parity/parity_run.hpp"
+#include "support/run_log.hpp"
 
 namespace baleen::test {
 namespace {
@@ -88,10 +87,7 @@ TEST_P(Evaluation, IsTheMeanOverTheBatchesThatCount) {
   const ProcessResult result = run_parity({"run", "--dtype", "fp64", "--log-json", log, "--save", saved},
                                           "evaluation/bigram", manifest, arguments);
   ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
-  std::vector<nlohmann::json> evaluations;
-  std::istringstream lines(read_file(log));
-  for (std::string line; std::getline(lines, line);)
-    if (auto record = nlohmann::json::parse(line); record.at("kind") == "evaluate") evaluations.push_back(record);
+  const std::vector<nlohmann::json> evaluations = records_in(read_file(log), "evaluate");
   ASSERT_EQ(evaluations.size(), 2u);
   EXPECT_EQ(evaluations[0].at("step"), 2);
   const Means expected = means_of(tensors_in(read_file(saved)), text, c.batches == 0 ? kBatches : c.batches);
