@@ -1,4 +1,4 @@
--- A small GPT whose knobs are arguments, for parity: dropout, masked tokens, accumulation, clipping, tied weights, heads.
+-- A small GPT whose knobs are arguments, for parity: dropout, masked tokens, micro-batches, clipping, tied weights.
 local baleen = require "baleen"
 local nn, data = baleen.nn, baleen.data
 
@@ -9,7 +9,8 @@ local dim, heads, norm = baleen.arg("dim", 24), baleen.arg("heads", 3), baleen.a
 local block = {
   dim = dim, heads = heads, kv_heads = baleen.arg("kv_heads", heads), hidden = baleen.arg("hidden", 4 * dim),
   causal = not baleen.arg("bidirectional", false), documents = baleen.arg("documents", false) and "tokens" or nil,
-  dropout = dropout, norm = norm, activation = baleen.arg("activation", "gelu_tanh"), rotary = baleen.arg("rotary", false),
+  dropout = dropout, norm = norm, activation = baleen.arg("activation", "gelu_tanh"),
+  rotary = baleen.arg("rotary", false),
 }
 
 local embedding = nn.embedding { vocab = corpus.vocab, dim = dim, positions = context }
