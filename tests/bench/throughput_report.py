@@ -62,7 +62,8 @@ def compare_the_fastest(sides):
 def rows(options, sides):
     """A row of the README's table for each pair of the same numbers."""
     model = options.model
-    command = re.sub(r"@\S+", "@PYTHON", re.sub(r"--baleen[ =]\S+ ?", "", options.command)).strip()
+    command = re.sub(r"--baleen[ =]\S+ ?", "", options.command).replace("tests/bench/", "", 1)
+    command = re.sub(r"@\S+", "@PYTHON", command).strip()
     for ours in [side for side in sides.values() if side.ours and side.idle]:
         for side in [side for side in sides.values() if not side.ours and side.dtype == ours.dtype]:
             mine, theirs = above_states(options, ours), above_states(options, side)

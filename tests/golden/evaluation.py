@@ -1,10 +1,10 @@
-"""Golden held-out losses of the small GPT of evaluation.lua, computed in PyTorch (fp64) from Baleen's initial parameters.
+"""Golden held-out losses of the small GPT of evaluation.lua, in PyTorch (fp64) from Baleen's initial parameters.
 
 Usage: evaluation.py --baleen build/release/bin/baleen            compares with evaluation.txt
        evaluation.py --baleen build/release/bin/baleen --write    replaces evaluation.txt
-The last three tenths of the text are held out: 24 windows of 32 tokens that follow each other, of which batches of 5 use
-20. Some lines are of 2 of the 4 batches: the numbers 0 and 2. A loss is the sum over all tokens that count,
-divided by their number. Exits with 77, which tests take as "skipped", where there is no PyTorch.
+The last three tenths of the text are held out: 24 windows of 32 tokens that follow each other, of which batches of 5
+use 20. Some lines are of 2 of the 4 batches: the numbers 0 and 2. A loss is the sum over all tokens that count, divided
+by their number. Exits with 77, which tests take as "skipped", where there is no PyTorch.
 """
 import argparse
 import sys
@@ -43,8 +43,8 @@ class MaskedGpt(Gpt):
 
 def windows_of(ids, number, count):
     """Batch `number` of `count` windows of a part."""
-    first = number * count
-    return torch.stack([ids[row * SHAPE.context : (row + 1) * SHAPE.context + 1] for row in range(first, first + count)])
+    starts = [row * SHAPE.context for row in range(number * count, (number + 1) * count)]
+    return torch.stack([ids[start : start + SHAPE.context + 1] for start in starts])
 
 
 def held_out(model, ids, batches):
@@ -84,8 +84,9 @@ def main():
         five, ten = losses_of(tensors, batches, ignored)
         lines.append(f"{name} {batches} {ignored} {five:.9f} {ten:.9f}")
     if options.write:
-        head = ["# Held-out losses of evaluation.lua by PyTorch. Regenerate: tests/golden/evaluation.py --baleen PROGRAM --write",
-                provenance(), "# name, batches (0: all), id that does not count, after 5 steps, after 10"]
+        head = ["# Held-out losses of evaluation.lua by PyTorch.",
+                "# Regenerate: tests/golden/evaluation.py --baleen PROGRAM --write", provenance(),
+                "# name, batches (0: all), id that does not count, losses after 5 and 10"]
         GOLDEN.write_text("\n".join(head + lines) + "\n")
         return
     golden = [line.split() for line in GOLDEN.read_text().splitlines() if not line.startswith("#")]

@@ -74,7 +74,7 @@ TEST(EvaluationFile, HasLossesThatTellItsCasesApart) {
   for (const Golden& a : all)
     for (const Golden& b : all) {
       if (a.name == b.name) continue;
-      EXPECT_GT(std::abs(a.losses.at(10) - b.losses.at(10)), 1e-3) << a.name << ", " << b.name;
+      EXPECT_GT(std::abs(a.losses.at(10) - b.losses.at(10)), 1e-4) << a.name << ", " << b.name;
     }
 }
 

@@ -75,7 +75,7 @@ def read_safetensors(path: Path):
 def provenance() -> str:
     """The line of a golden file that says from what it was made."""
     sha = hashlib.sha256(TEXT.read_bytes()).hexdigest()
-    return f"# {datetime.date.today()}, PyTorch {torch.__version__}, {TEXT.name} has sha256 {sha}"
+    return f"# {datetime.date.today()}, PyTorch {torch.__version__}, {TEXT.name} sha256:{sha}"
 
 
 def initial_parameters(baleen: str, script: Path = HERE / "gpt.lua"):

@@ -137,16 +137,23 @@ TEST_F(FullDisk, ChangesNoNumber) {
 TEST_F(FullDisk, OfTheKernelCacheCostsOnlyTime) {
   const SmallDisk disk(folder_ / "disk", "4k");
   if (!disk.possible()) GTEST_SKIP() << "needs the right to mount a file system";
+  const std::string script = folder_.write(
+      "train.lua",  // of few kernels
+      "local baleen = require 'baleen'\nlocal nn = baleen.nn\nlocal rows = {}\n"
+      "for i = 1, 20 do rows[i] = { i % 7, i % 5, i % 2 } end\nlocal points = baleen.data.table { rows = rows }\n"
+      "return baleen.job { model = nn.linear { out = points.classes }, loss = nn.cross_entropy {}, data = points,\n"
+      "  batch = 4, steps = 4, optimizer = baleen.optimizer('sgd') }\n");
   const auto losses = [&](const std::string& cache) {
     const std::string log = folder_ / "log.jsonl";
     const std::string manifest = folder_.write("gpu.toml", "[compute]\nplugin = \"cuda\"\nlibraries = [\"" +
                                                                emulated_folder() + "\"]\ncache = \"" + cache + "\"\n");
-    const ProcessResult result = run({"--manifest", manifest, "--log-json", log});
+    const ProcessResult result = run_baleen({"run", script, "--manifest", manifest, "--log-json", log});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     return losses_in(log);
   };
-  const Losses wanted = losses(emulated_folder() + "/cache");
+  const Losses wanted = losses(folder_ / "kernels");
+  EXPECT_FALSE(files_in(folder_ / "kernels").empty()) << "where there is room they are kept";
   EXPECT_EQ(wanted.size(), 4u);
   EXPECT_EQ(losses(folder_ / "disk"), wanted);
   EXPECT_TRUE(files_in(folder_ / "disk").empty());
