@@ -60,13 +60,14 @@ std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordi
     place = place * static_cast<std::uint64_t>(mesh.axes[number].size) +
             static_cast<std::uint64_t>(at.empty() ? 0 : at[number]);
   }
-  std::uint64_t elements = 0;
+  const std::uint64_t size = dtype_size(call.dtype);
+  std::uint64_t elements = 0, bytes = 0;
   for (std::size_t i = 0; i < call.entries.size() / call.slots.size(); ++i) {
     const ProgramCall::Entry& e = call.entries[i];
     const std::uint64_t own = std::min(e.count, (place + 1) * e.block) - std::min(e.count, place * e.block);
     const bool root = static_cast<std::uint64_t>(call.root) == place;
     switch (call.op) {
-      case BALEEN_ALL_REDUCE: elements += 2 * (members - 1) * e.count / members; break;
+      case BALEEN_ALL_REDUCE: bytes += 2 * (members - 1) * e.count * size / members; break;
       case BALEEN_REDUCE_SCATTER: elements += e.count - own; break;
       case BALEEN_ALL_GATHER: elements += (members - 1) * own; break;
       case BALEEN_BROADCAST: elements += root ? (members - 1) * e.count : 0; break;
@@ -83,7 +84,7 @@ std::uint64_t bytes_sent(const ProgramCall& call, const Mesh& mesh, const Coordi
       default: elements += root ? 0 : e.count;
     }
   }
-  return elements * dtype_size(call.dtype);
+  return bytes + elements * size;
 }
 
 /// Spans of calls say which one it is, so that beginnings find their waits, and what this rank sends.

@@ -1,5 +1,4 @@
--- A small GPT whose knobs are arguments, for parity: dropout, masked tokens, accumulation, clipping, tied weights,
--- heads.
+-- A small GPT whose knobs are arguments, for parity: dropout, masked tokens, micro-batches, clipping, tied weights.
 local baleen = require "baleen"
 local nn, data = baleen.nn, baleen.data
 

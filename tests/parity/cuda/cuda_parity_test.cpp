@@ -18,7 +18,7 @@ class CudaParity : public testing::Test {
         run_parity({"run", "--steps", std::to_string(steps), "--dtype", dtype, "--log-json", log}, script,
                    manifest_of({{"data", 1}}, compute), arguments);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-    return losses_in(read_file(log));
+    return steps_in(read_file(log), "loss");
   }
   static void expect_same(const std::string& script, const std::string& compute,
                           const std::vector<std::string>& arguments, int steps) {

@@ -33,7 +33,7 @@ class Graphs : public testing::Test {
     unsetenv("EMULATED_CUDA_LOG");
     if (!environment.empty()) unsetenv(environment.c_str());
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-    return {losses_in(read_file(log)), read_file(file), read_file(device)};
+    return {steps_in(read_file(log), "loss"), read_file(file), read_file(device)};
   }
   static std::size_t launched(const Outcome& outcome) {
     std::size_t count = 0;

@@ -61,7 +61,7 @@ class Staging : public testing::TestWithParam<Over> {
     const ProcessResult result = run_parity(command, c.script, manifest, c.arguments);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     const std::string text = read_file(log);
-    return {losses_in(text), text, read_file(file)};
+    return {steps_in(text, "loss"), text, read_file(file)};
   }
   static void expect_near(const std::vector<double>& got, const std::vector<double>& wanted, double limit) {
     ASSERT_EQ(wanted.size(), 20u);

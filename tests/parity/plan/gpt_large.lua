@@ -1,5 +1,5 @@
--- A GPT of 7.5 billion parameters (36 layers of width 4096, 32 heads; Narayanan et al., arXiv 2104.04473), to be planned,
--- not run.
+-- A GPT of 7.5 billion parameters (36 layers of width 4096, 32 heads; Narayanan et al., arXiv 2104.04473), to be
+-- planned, not run.
 -- The tokens are a few bytes of text: what is planned depends on shapes alone.
 local baleen = require "baleen"
 local nn, data = baleen.nn, baleen.data

@@ -1,4 +1,7 @@
-/// \file `baleen plan` against runs: what is planned for each rank is what the run of the same manifest accounts for.
+/// \file `baleen plan` against runs: what is planned for each rank is what the run of the same manifest accounts for,
+/// and what a transport that counts is given.
+#include <sstream>
+
 #include "parity/plan/planned.hpp"
 
 namespace baleen::test {
@@ -24,9 +27,37 @@ int ranks_of(const MeshAxes& axes) {
   return ranks;
 }
 
+/// What the transport of a run was given to send, of each rank: bytes by the kind of the collective.
+std::vector<std::map<std::string, double>> ledgers_of(const Case& c, int steps) {
+  const TemporaryFolder folder;
+  const std::string ledger = folder / "ledger";
+  const ProcessResult result = run_parity(
+      {"run", "--steps", std::to_string(steps), "--plugin-path", COUNTING_FOLDER}, c.script,
+      manifest_of(c.axes, c.plan) + "[transport]\nplugin = \"counting\"\nledger = \"" + ledger + "\"\n", c.arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  std::vector<std::map<std::string, double>> all(static_cast<std::size_t>(ranks_of(c.axes)));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::istringstream lines(read_file(ledger + "." + std::to_string(rank)));
+    std::string name;
+    for (double bytes = 0; lines >> name >> bytes;) all[rank][name] = bytes;
+  }
+  return all;
+}
+
+/// Bytes that are planned to be sent, by the kind of the collective, whatever the axes.
+std::map<std::string, double> sent_by_kind(const std::map<std::string, double>& numbers) {
+  const std::string prefix = "sent_bytes.";
+  std::map<std::string, double> sent;
+  for (const auto& [name, bytes] : numbers)
+    if (name.starts_with(prefix) && bytes > 0)
+      sent[name.substr(prefix.size(), name.find('.', prefix.size()) - prefix.size())] += bytes;
+  return sent;
+}
+
 class PlanEqualsRun : public ::testing::TestWithParam<Case> {};
 
-/// Every number of every rank; those of a run that a plan cannot know (what the system gave) are left out.
+/// Two plans of one job, made by `plan` and by the run: every number of every rank. What the run allocated is what it
+/// planned; what the system gave (the resident bytes) a plan cannot know.
 TEST_P(PlanEqualsRun, InEveryNumber) {
   const Case& c = GetParam();
   const std::string manifest = manifest_of(c.axes, c.plan);
@@ -38,16 +69,40 @@ TEST_P(PlanEqualsRun, InEveryNumber) {
   for (const PlannedRanks& one : planned.classes) counted += one.numbers.at("count");
   EXPECT_EQ(counted, ranks);
   for (int rank = 0; rank < ranks; ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
     auto& own = account[static_cast<std::size_t>(rank)];
+    const double allocated = own.at("allocated_bytes");
     own.erase("allocated_bytes");
     own.erase("resident_bytes");
-    for (const PlannedRanks& one : planned.classes) {
-      if (!one.has(rank)) continue;
-      auto numbers = one.numbers;
-      numbers.erase("count");
-      numbers.erase("held_gradients_bytes");
-      EXPECT_EQ(numbers, own) << "rank " << rank;
-    }
+    auto numbers = planned.of(rank).numbers;
+    const double device = numbers.at("planned_bytes.device"), total = numbers.at("planned_bytes.total");
+    EXPECT_EQ(allocated + device, total);
+    double parts = 0;
+    for (const auto& [name, bytes] : numbers)
+      if (name.starts_with("planned_bytes.") && name != "planned_bytes.total") parts += bytes;
+    EXPECT_EQ(parts, total);
+    numbers.erase("count");
+    numbers.erase("held_gradients_bytes");
+    EXPECT_EQ(numbers, own);
+  }
+}
+
+class PlannedBytes : public ::testing::TestWithParam<Case> {};
+
+/// Two steps more send what is planned for one, twice; what is sent once is in both runs.
+TEST_P(PlannedBytes, AreGivenToTheTransport) {
+  const Case& c = GetParam();
+  const Planned planned = plan_of(c.script, manifest_of(c.axes, c.plan), c.arguments, {"--exact"});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const auto once = ledgers_of(c, 1), thrice = ledgers_of(c, 3);
+  for (int rank = 0; rank < ranks_of(c.axes); ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    std::map<std::string, double> sent = thrice.at(static_cast<std::size_t>(rank));
+    for (const auto& [name, bytes] : once.at(static_cast<std::size_t>(rank))) sent[name] -= bytes;
+    std::erase_if(sent, [](const auto& one) { return one.second == 0; });
+    for (auto& [name, bytes] : sent) bytes /= 2;
+    EXPECT_FALSE(sent.empty());
+    EXPECT_EQ(sent, sent_by_kind(planned.of(rank).numbers));
   }
 }
 
@@ -81,6 +136,10 @@ const std::vector<Case> kCases{
 };
 
 INSTANTIATE_TEST_SUITE_P(Manifests, PlanEqualsRun, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// One rank has no transport.
+INSTANTIATE_TEST_SUITE_P(Manifests, PlannedBytes, ::testing::ValuesIn(kCases.begin() + 1, kCases.end()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 /// Without `--exact` only the padding may differ from a rank's own.

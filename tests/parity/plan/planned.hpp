@@ -1,5 +1,7 @@
 /// \file What `baleen plan --json` says.
 #pragma once
+#include <stdexcept>
+
 #include "parity/parity_run.hpp"
 
 namespace baleen::test {
@@ -23,6 +25,12 @@ struct Planned {
   std::string err;
   double parameters = 0;
   std::vector<PlannedRanks> classes;
+
+  const PlannedRanks& of(int rank) const {
+    for (const PlannedRanks& one : classes)
+      if (one.has(rank)) return one;
+    throw std::out_of_range("no class has rank " + std::to_string(rank));
+  }
 };
 
 namespace detail {

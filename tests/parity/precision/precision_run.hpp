@@ -1,9 +1,7 @@
 /// \file Runs of the parity scripts with the strategy `precision`, and what their logs say of each step.
 #pragma once
-#include <cmath>
-#include <sstream>
-
 #include "parity/parity_run.hpp"
+#include "support/run_log.hpp"
 
 namespace baleen::test {
 
@@ -20,20 +18,7 @@ struct LoggedRun {
   std::string log;  ///< JSON lines
 
   /// A fact of each step, in order.
-  std::vector<double> steps(const std::string& fact) const {
-    std::vector<double> numbers;
-    std::istringstream lines(log);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find("\"step_ms\"") == std::string::npos) continue;
-      const std::string key = "\"" + fact + "\":";
-      const std::size_t at = line.find(key);
-      if (at == std::string::npos) continue;
-      const std::string number =
-          line.substr(at + key.size(), line.find_first_of(",}", at + key.size()) - at - key.size());
-      numbers.push_back(number == "null" || number[0] == '"' ? NAN : std::stod(number));
-    }
-    return numbers;
-  }
+  std::vector<double> steps(const std::string& fact) const { return steps_in(log, fact); }
 };
 
 inline LoggedRun logged_run(const std::string& script, const std::string& manifest,

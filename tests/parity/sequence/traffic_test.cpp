@@ -1,4 +1,5 @@
-/// \file What attention to a cut sequence sends, against the formulas: bytes per rank and step of a real run, in fp32.
+/// \file What attention to a cut sequence sends, against the formulas: bytes per rank and step that programs of fp32
+/// runs account for (parity.plan has those that a transport is given).
 #include <gtest/gtest.h>
 
 #include "sequence_run.hpp"

@@ -1,5 +1,6 @@
 /// \file What shards of model states take and send, against the formulas of ZeRO (Rajbhandari et al., arXiv
-/// 1910.02054): bytes per rank of real runs, in fp32.
+/// 1910.02054): bytes that programs of fp32 runs account for, rank by rank (parity.plan has
+/// those that a transport is given).
 #include "parity/parity_run.hpp"
 
 namespace baleen::test {

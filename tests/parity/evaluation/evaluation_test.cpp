@@ -1,0 +1,111 @@
+/// \file Held-out losses and metrics against a forward pass of the test's own, over the parameters that a run saves:
+/// which batches count, how, and the same on any number of ranks.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "parity/parity_run.hpp"
+#include "support/run_log.hpp"
+
+namespace baleen::test {
+namespace {
+
+constexpr std::size_t kContext = 12, kBatch = 8, kVocabulary = 256, kWidth = 8;
+constexpr int kIgnored = 101;  // the letter e
+/// 83 windows of 12 bytes and the byte behind: ten batches, and three rows that fill none.
+constexpr std::size_t kBytes = 83 * kContext + 5, kBatches = 10;
+
+/// The tensors of a file of safetensors in fp64.
+std::map<std::string, std::vector<double>> tensors_in(const std::string& file) {
+  std::uint64_t header = 0;
+  std::memcpy(&header, file.data(), sizeof header);
+  std::map<std::string, std::vector<double>> tensors;
+  const nlohmann::json entries = nlohmann::json::parse(file.substr(8, header));
+  for (const auto& [name, entry] : entries.items()) {
+    if (name == "__metadata__") continue;
+    EXPECT_EQ(entry.at("dtype"), "F64") << name;
+    const std::size_t begin = entry.at("data_offsets")[0], end = entry.at("data_offsets")[1];
+    std::vector<double>& numbers = tensors[name];
+    numbers.resize((end - begin) / sizeof(double));
+    std::memcpy(numbers.data(), file.data() + 8 + header + begin, end - begin);
+  }
+  return tensors;
+}
+
+struct Means {
+  double loss = 0, accuracy = 0;
+};
+
+/// -log softmax(head(table[previous]))[next], over the windows of `batches` batches, each byte of which counts but `e`.
+Means means_of(const std::map<std::string, std::vector<double>>& tensors, const std::string& text,
+               std::size_t batches) {
+  const std::vector<double>&table = tensors.at("table.weight"), &head = tensors.at("head.weight");
+  double loss = 0, right = 0, count = 0;
+  for (std::size_t b = 0; b < batches; ++b) {
+    const std::size_t first = (b * kBatches / batches) * kBatch * kContext;  // spread over the part
+    for (std::size_t i = first; i < first + kBatch * kContext; ++i) {
+      const auto previous = static_cast<unsigned char>(text[i]), next = static_cast<unsigned char>(text[i + 1]);
+      if (next == kIgnored) continue;
+      std::vector<double> logits(kVocabulary);
+      for (std::size_t k = 0; k < kWidth; ++k)
+        for (std::size_t c = 0; c < kVocabulary; ++c)
+          logits[c] += table[previous * kWidth + k] * head[k * kVocabulary + c];
+      double sum = 0;
+      for (const double logit : logits) sum += std::exp(logit);
+      loss += std::log(sum) - logits[next];
+      right += std::max_element(logits.begin(), logits.end()) - logits.begin() == next;
+      count += 1;
+    }
+  }
+  return {loss / count, right / count};
+}
+
+struct Case {
+  std::string name;
+  int ranks;
+  std::string plan;
+  std::size_t batches;
+  std::vector<std::string> arguments = {};
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class Evaluation : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Evaluation, IsTheMeanOverTheBatchesThatCount) {
+  const Case& c = GetParam();
+  const std::string manifest = manifest_of({{"data", c.ranks}}, c.plan);
+  if (const std::string missing = missing_strategy(manifest); !missing.empty())
+    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
+  const TemporaryFolder folder;
+  const std::string text = read_file(source_dir() + "/tests/golden/whales.txt").substr(0, kBytes);
+  const std::string log = folder / "log.jsonl", saved = folder / "p.safetensors";
+  std::vector<std::string> arguments{"data=" + source_dir() + "/tests/golden/whales.txt",
+                                     "held_out=" + folder.write("held_out.txt", text),
+                                     "batches=" + std::to_string(c.batches)};
+  arguments.insert(arguments.end(), c.arguments.begin(), c.arguments.end());
+  const ProcessResult result = run_parity({"run", "--dtype", "fp64", "--log-json", log, "--save", saved},
+                                          "evaluation/bigram", manifest, arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  const std::vector<nlohmann::json> evaluations = records_in(read_file(log), "evaluate");
+  ASSERT_EQ(evaluations.size(), 2u);
+  EXPECT_EQ(evaluations[0].at("step"), 2);
+  const Means expected = means_of(tensors_in(read_file(saved)), text, c.batches == 0 ? kBatches : c.batches);
+  EXPECT_NEAR(evaluations[1].at("held_out_loss"), expected.loss, 1e-12 * expected.loss);
+  EXPECT_NEAR(evaluations[1].at("held_out_accuracy"), expected.accuracy, 1e-12);
+  EXPECT_LT(expected.loss, std::log(256.0) - 0.3) << "nothing was learnt";
+  EXPECT_GT(evaluations[0].at("held_out_loss"), expected.loss + 0.1) << "the model went on learning";
+}
+
+const std::string kData = "[[plan]]\nstrategy = \"data\"\n", kZero = "[[plan]]\nstrategy = \"zero\"\nstage = 3\n";
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Evaluation,
+                         ::testing::Values(Case{"One", 1, "", 0}, Case{"OneOfThreeBatches", 1, "", 3},
+                                           Case{"OneOfMoreBatchesThanThereAre", 1, "", 10},
+                                           Case{"OneOfMicroBatches", 1, "", 4, {"accumulate=2"}},
+                                           Case{"Three", 3, kData, 0}, Case{"ThreeOfThreeBatches", 3, kData, 3},
+                                           Case{"TwoOfMicroBatches", 2, kZero, 7, {"accumulate=2"}}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace baleen::test

@@ -1,0 +1,30 @@
+/// \file The log that a run wrote with --log-json, record by record.
+#pragma once
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace baleen::test {
+
+/// The records of one kind ("step", "evaluate"), in order; `log`: the text of the file.
+inline std::vector<nlohmann::json> records_in(const std::string& log, const std::string& kind) {
+  std::vector<nlohmann::json> records;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    if (nlohmann::json record = nlohmann::json::parse(line); record.at("kind") == kind)
+      records.push_back(std::move(record));
+  return records;
+}
+
+/// A fact of each step that has it, in order: every bit, and NaN for what is no finite number.
+inline std::vector<double> steps_in(const std::string& log, const std::string& fact) {
+  std::vector<double> numbers;
+  for (const nlohmann::json& record : records_in(log, "step"))
+    if (const auto found = record.find(fact); found != record.end())
+      numbers.push_back(found->is_number() ? found->get<double>() : NAN);
+  return numbers;
+}
+
+}  // namespace baleen::test
