@@ -1,5 +1,5 @@
--- The small GPT of the golden held-out losses (evaluation.txt), as in tests/golden/evaluation.py. `-- --batches N` of
--- the held-out part are used, 0 is all; targets of the id `-- --ignored N` do not count.
+-- The small GPT of the golden held-out losses (evaluation.txt), as in tests/golden/evaluation.py.
+-- `-- --batches N` of the held-out part are used, 0 is all; targets of the id `-- --ignored N` do not count.
 local baleen = require "baleen"
 local nn, data = baleen.nn, baleen.data
 
