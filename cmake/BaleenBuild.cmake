@@ -86,6 +86,9 @@ function(baleen_compile_as_core target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
   baleen_precompile(${target} baleen_precompiled_core)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${BALEEN_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 8)
+  if(BALEEN_JOIN_SOURCES AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # what is local to a source is a header's to GCC then
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
 endfunction()
 
 # baleen_add_core(NAME log SOURCES ... [LINK ...]): the library `baleen_<name>` of core/<name>.

@@ -47,6 +47,9 @@ struct Descriptor {
   std::vector<std::string> option_names() const;
 };
 
+/// As messages name a plugin: "transport `shm`".
+inline std::string title_of(const Descriptor& descriptor) { return descriptor.kind + " `" + descriptor.name + "`"; }
+
 /// Reads and checks the descriptor in `file`. Every kind of bad file has its own message: missing, truncated, not ELF,
 /// another architecture, no note, another ABI, a malformed schema. `where` of the error is the file.
 Result<Descriptor> read_descriptor(const std::filesystem::path& file);

@@ -23,12 +23,10 @@ namespace {
 
 constexpr std::size_t kTableRoom = 512;
 
-std::string title(const Descriptor& descriptor) { return descriptor.kind + " `" + descriptor.name + "`"; }
-
 }  // namespace
 
 struct Plugin::Loaded {
-  Loaded(const Descriptor& d, const Log& log) : descriptor(d), host(title(d), log) {}
+  Loaded(const Descriptor& d, const Log& log) : descriptor(d), host(title_of(d), log) {}
 
   Status load();
   Status start();
@@ -114,7 +112,7 @@ Result<Plugin> Plugin::open(const Descriptor& descriptor, const Log& log) {
   BALEEN_TRY(loaded.load());
   BALEEN_TRY(loaded.start());
   loaded.started = true;
-  log.debug("opened " + title(descriptor) + " from " + descriptor.file.string());
+  log.debug("opened " + title_of(descriptor) + " from " + descriptor.file.string());
   return Plugin(&loaded);
 }
 
@@ -127,7 +125,7 @@ Error Plugin::failure(baleen_status_t status) const { return loaded_->host.failu
 Result<const void*> Plugin::raw_table(std::string_view kind, std::uint64_t size) const {
   const Descriptor& descriptor = loaded_->descriptor;
   if (kind != descriptor.kind || size != find_kind(kind)->table_size)
-    return internal("the table of " + title(descriptor) + " was asked for as one of kind `" + std::string(kind) + "`");
+    return internal("the table of " + title_of(descriptor) + " was asked for as one of kind `" + std::string(kind) + "`");
   return static_cast<const void*>(loaded_->table.data());
 }
 

@@ -12,8 +12,6 @@
 namespace baleen {
 namespace {
 
-std::string title(const Descriptor& descriptor) { return descriptor.kind + " `" + descriptor.name + "`"; }
-
 std::string joined(const std::vector<std::string>& items) {
   std::string text;
   for (const std::string& item : items) text += (&item == items.data() ? "" : "\n") + item;
@@ -25,8 +23,8 @@ std::string string_of(const UserValue& value) {
   return std::get<std::string>(value.data);
 }
 
-Error with_title(const Descriptor& descriptor, const Error& error) {
-  return Error{error.code, title(descriptor) + ": " + error.message, error.where};
+Error with_title_of(const Descriptor& descriptor, const Error& error) {
+  return Error{error.code, title_of(descriptor) + ": " + error.message, error.where};
 }
 
 const UserValue* lookup(const UserValues& values, const std::string& name) {
@@ -37,7 +35,7 @@ const UserValue* lookup(const UserValues& values, const std::string& name) {
 Status check_names(const Descriptor& descriptor, const UserValues& values) {
   for (const auto& [name, value] : values)
     if (!descriptor.find(name))
-      return invalid(title(descriptor) + ": " + unknown_word("option", name, descriptor.option_names()), value.where);
+      return invalid(title_of(descriptor) + ": " + unknown_word("option", name, descriptor.option_names()), value.where);
   return {};
 }
 
@@ -45,7 +43,7 @@ Status check_group(const Descriptor& descriptor, const UserValues& group) {
   BALEEN_TRY(check_names(descriptor, group));
   for (const auto& [name, value] : group)
     if (!descriptor.find(name)->per_group())
-      return invalid(title(descriptor) + ": option `" + name + "` holds for all parameters; a group cannot change it",
+      return invalid(title_of(descriptor) + ": option `" + name + "` holds for all parameters; a group cannot change it",
                      value.where);
   return {};
 }
@@ -105,10 +103,10 @@ Result<SettingsStorage> SettingsStorage::build(const Descriptor& descriptor, con
     const UserValue* own = lookup(group, option.name);
     const UserValue* given = own ? own : lookup(values, option.name);
     if (given) {
-      if (Status status = check_option(option, *given); !status) return with_title(descriptor, status.error());
+      if (Status status = check_option(option, *given); !status) return with_title_of(descriptor, status.error());
       state->add(option, given);
     } else if (option.required()) {
-      return invalid(title(descriptor) + ": option `" + option.name + "` is required (" + option.help + ")",
+      return invalid(title_of(descriptor) + ": option `" + option.name + "` is required (" + option.help + ")",
                      context.where);
     } else if (option.type == BALEEN_OPTION_TABLE) {
       state->add(option, nullptr);

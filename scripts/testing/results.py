@@ -41,5 +41,5 @@ def read(path, stage):
                 status = "not_run"
         elif case.get("status") == "notrun":
             status = "not_run"
-        cases.append(Case(stage, case.get("name"), status, float(case.get("time") or 0), reason))
+        cases.append(Case(stage, case.get("name").split("  # ")[0], status, float(case.get("time") or 0), reason))
     return cases

@@ -13,7 +13,8 @@ def listed(build):
     cases = []
     for test in json.loads(text)["tests"]:
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
-        cases.append((test["name"], properties.get("LABELS", [])))
+        # What stands behind the name is a parameter as text, which may hold a path of this machine.
+        cases.append((test["name"].split("  # ")[0], properties.get("LABELS", [])))
     return cases
 
 

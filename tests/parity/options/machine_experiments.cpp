@@ -27,16 +27,8 @@ std::string memory(const Job& job) {
   return all;
 }
 
-/// The threads that compute, each with the cores it may use.
-std::string threads(Job job) {
-  job.steps = 1'000'000;
-  const TemporaryFolder folder;
-  const std::string log = folder / "log.jsonl";
-  std::vector<std::string> words = command_of(job, {"run", "--log-json", log}, folder.path());
-  words.insert(words.begin(), build_dir() + "/bin/baleen");
-  RunningJob running(words);
-  if (!holds_within(std::chrono::seconds(30), [&] { return read_file(log).find("\"step\":3") != std::string::npos; }))
-    return "it does not train";
+/// The threads that compute, each with the cores it may use; empty where none was seen.
+std::string threads_of(const RunningJob& running) {
   std::multiset<std::string> all;
   for (const pid_t process : running.processes())
     for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
@@ -48,6 +40,22 @@ std::string threads(Job job) {
   std::string text;
   for (const std::string& one : all) text += one + "\n";
   return text;
+}
+
+/// The same of a run; every one here has threads beside the first.
+std::string threads(Job job) {
+  job.steps = 1'000'000;
+  const TemporaryFolder folder;
+  const std::string log = folder / "log.jsonl";
+  std::vector<std::string> words = command_of(job, {"run", "--log-json", log}, folder.path());
+  words.insert(words.begin(), build_dir() + "/bin/baleen");
+  RunningJob running(words);
+  if (!holds_within(std::chrono::seconds(30), [&] { return read_file(log).find("\"step\":3") != std::string::npos; }))
+    return "it does not train";
+  std::string seen;
+  if (!holds_within(std::chrono::seconds(30), [&] { return !(seen = threads_of(running)).empty(); }))
+    return "no thread computes beside the first";
+  return seen;
 }
 
 /// What the emulated libraries were asked for, in order.
