@@ -125,7 +125,8 @@ Error Plugin::failure(baleen_status_t status) const { return loaded_->host.failu
 Result<const void*> Plugin::raw_table(std::string_view kind, std::uint64_t size) const {
   const Descriptor& descriptor = loaded_->descriptor;
   if (kind != descriptor.kind || size != find_kind(kind)->table_size)
-    return internal("the table of " + title_of(descriptor) + " was asked for as one of kind `" + std::string(kind) + "`");
+    return internal("the table of " + title_of(descriptor) + " was asked for as one of kind `" + std::string(kind) +
+                    "`");
   return static_cast<const void*>(loaded_->table.data());
 }
 

@@ -35,7 +35,8 @@ const UserValue* lookup(const UserValues& values, const std::string& name) {
 Status check_names(const Descriptor& descriptor, const UserValues& values) {
   for (const auto& [name, value] : values)
     if (!descriptor.find(name))
-      return invalid(title_of(descriptor) + ": " + unknown_word("option", name, descriptor.option_names()), value.where);
+      return invalid(title_of(descriptor) + ": " + unknown_word("option", name, descriptor.option_names()),
+                     value.where);
   return {};
 }
 
@@ -43,8 +44,9 @@ Status check_group(const Descriptor& descriptor, const UserValues& group) {
   BALEEN_TRY(check_names(descriptor, group));
   for (const auto& [name, value] : group)
     if (!descriptor.find(name)->per_group())
-      return invalid(title_of(descriptor) + ": option `" + name + "` holds for all parameters; a group cannot change it",
-                     value.where);
+      return invalid(
+          title_of(descriptor) + ": option `" + name + "` holds for all parameters; a group cannot change it",
+          value.where);
   return {};
 }
 
