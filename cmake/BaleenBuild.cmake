@@ -85,10 +85,6 @@ function(baleen_compile_as_core target)
   target_link_libraries(${target} PRIVATE baleen_options)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
   baleen_precompile(${target} baleen_precompiled_core)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${BALEEN_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 8)
-  if(BALEEN_JOIN_SOURCES AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # what is local to a source is a header's to GCC then
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
-  endif()
 endfunction()
 
 # baleen_add_core(NAME log SOURCES ... [LINK ...]): the library `baleen_<name>` of core/<name>.
@@ -98,6 +94,10 @@ function(baleen_add_core)
   target_include_directories(baleen_${A_NAME} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(baleen_${A_NAME} PUBLIC baleen::sdk ${A_LINK} PRIVATE ${A_PRIVATE_LINK})
   baleen_compile_as_core(baleen_${A_NAME})
+  set_target_properties(baleen_${A_NAME} PROPERTIES UNITY_BUILD ${BALEEN_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 8)
+  if(BALEEN_JOIN_SOURCES AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # what is local to a source is a header's to GCC then
+    target_compile_options(baleen_${A_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
 endfunction()
 
 # baleen_test_kind(VARIABLE): the kind of the tests in this folder, which is its first part below tests/ ("unit").
