@@ -44,7 +44,7 @@ cp -r "$root/scripts/lua" "$pack/share/baleen/lua"
 mkdir -p "$pack"/tests/{bench,parity,golden}
 cp "$root"/tests/bench/*.{py,lua} "$pack/tests/bench/"
 cp "$root"/tests/parity/*.lua "$pack/tests/parity/"
-cp "$root/tests/golden/whales.txt" "$pack/tests/golden/"
+cp "$root/tests/golden/"{whales.txt,gpt.py} "$pack/tests/golden/"
 cp "$root/scripts/gpu_check.sh" "$pack/scripts/"
 strip --strip-unneeded "$pack"/bin/* "$pack"/tests/programs/* "$pack"/lib/baleen/plugins/*.so
 

@@ -84,6 +84,24 @@ TEST_F(GpuPack, HoldsEveryFileThatTheCheckNames) {
   for (const char* name : {"mlp", "gpt"}) EXPECT_TRUE(fs::exists(pack_ + "/tests/parity/" + name + ".lua")) << name;
 }
 
+/// The tree's own modules, which its Python programs import.
+TEST_F(GpuPack, HoldsEveryModuleThatItsProgramsImport) {
+  const std::regex imported(R"x((?:^|\n)\s*(?:from|import) (\w+))x");
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(pack_ + "/tests/bench")) {
+    if (entry.path().extension() != ".py") continue;
+    const std::string program = read_file(entry.path().string());
+    for (std::sregex_iterator at(program.begin(), program.end(), imported), end; at != end; ++at)
+      for (const std::string folder : {"/tests/bench/", "/tests/golden/"}) {
+        const std::string module = folder + (*at)[1].str() + ".py";
+        if (!fs::exists(source_dir() + module)) continue;
+        ++count;
+        EXPECT_TRUE(fs::exists(pack_ + module)) << entry.path() << " imports " << module;
+      }
+  }
+  EXPECT_GT(count, 4u);
+}
+
 TEST_F(GpuPack, SaysThatThereIsNoDevice) {
   if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a /dev/nvidiactl";
   const ProcessResult result = check("cuda");

@@ -9,6 +9,7 @@
 #include "baleen/optimizer.h"
 #include "core/plugin/settings.hpp"
 #include "support/places.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace baleen {
 namespace {
@@ -89,8 +90,9 @@ TEST_F(OpenPlugin, HasNoUnknownPowers) {
 
 TEST(OpenPluginLog, CarriesThePluginsName) {
   // The first to open a plugin gives it its log, so this test uses a copy of the library.
-  const std::filesystem::path copy = std::filesystem::path(testing::TempDir()) / "baleen_sample_copy.so";
-  std::filesystem::copy_file(SAMPLE, copy, std::filesystem::copy_options::overwrite_existing);
+  const test::TemporaryFolder folder;
+  const std::filesystem::path copy = folder / "baleen_sample_copy.so";
+  std::filesystem::copy_file(SAMPLE, copy);
   const Log log;
   const auto plugin = Plugin::open(*read_descriptor(copy), log);
   ASSERT_TRUE(plugin) << plugin.error().text();
