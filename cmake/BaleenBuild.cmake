@@ -87,7 +87,7 @@ function(baleen_compile_as_core target)
   baleen_precompile(${target} baleen_precompiled_core)
 endfunction()
 
-# baleen_add_core(NAME log SOURCES ... [LINK ...]): the library `baleen_<name>` of core/<name>.
+# baleen_add_core(NAME log SOURCES ... [LINK ...]): the library `baleen_<name>` of core, compiler or frontend.
 function(baleen_add_core)
   cmake_parse_arguments(A "" "NAME" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(baleen_${A_NAME} STATIC ${A_SOURCES})

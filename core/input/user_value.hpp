@@ -35,6 +35,12 @@ struct UserValue {
 /// Option values by option name.
 using UserValues = std::map<std::string, UserValue, std::less<>>;
 
+/// A bound on the bytes of each rank, and where the user gave it.
+struct MemoryBudget {
+  std::uint64_t bytes = 0;
+  std::string where;
+};
+
 /// The shortest text that reads back as `number`.
 std::string number_text(double number);
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "core/plan/strategy_verbs.hpp"
+#include "compiler/plan/strategy_verbs.hpp"
 #include "core/program/passes.hpp"
 
 namespace baleen {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/hierarchy/open_transport.hpp"
-#include "core/layout/mesh.hpp"
+#include "compiler/layout/mesh.hpp"
 #include "core/plugin/plugin.hpp"
 
 namespace baleen {

@@ -1,8 +1,8 @@
 /// \file Conversions between layouts, and the collectives of local regions: a call of the transport, whose tensors are
 /// contiguous, with the copies that make them so.
 #pragma once
-#include "core/layout/conversion.hpp"
-#include "core/layout/piece.hpp"
+#include "compiler/layout/conversion.hpp"
+#include "compiler/layout/piece.hpp"
 #include "core/program/packer.hpp"
 
 namespace baleen {

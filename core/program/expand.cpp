@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "baleen/dtype.hpp"
-#include "core/layout/piece.hpp"
+#include "compiler/layout/piece.hpp"
 #include "core/program/region_view.hpp"
 
 namespace baleen {

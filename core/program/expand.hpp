@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/layout/piece.hpp"
+#include "compiler/layout/piece.hpp"
 #include "core/program/device.hpp"
 #include "core/program/lowered.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "baleen/dtype.hpp"
-#include "core/layout/piece.hpp"
+#include "compiler/layout/piece.hpp"
 #include "core/program/exchange.hpp"
 #include "core/program/passes.hpp"
 #include "core/program/region_view.hpp"

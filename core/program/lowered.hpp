@@ -8,8 +8,8 @@
 
 #include "baleen/compute.h"
 #include "baleen/transport.h"
-#include "core/graph/graph.hpp"
-#include "core/layout/mesh.hpp"
+#include "compiler/graph/graph.hpp"
+#include "compiler/layout/mesh.hpp"
 #include "core/program/view.hpp"
 
 namespace baleen {

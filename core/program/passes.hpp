@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "core/plan/plan.hpp"
+#include "compiler/plan/plan.hpp"
 #include "core/program/device.hpp"
 #include "core/program/kernel_store.hpp"
 #include "core/program/lowered.hpp"

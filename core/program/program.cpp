@@ -10,7 +10,7 @@
 #include "baleen/dtype.hpp"
 #include "baleen/event.hpp"
 #include "baleen/plugin.hpp"
-#include "core/layout/piece.hpp"
+#include "compiler/layout/piece.hpp"
 #include "core/program/passes.hpp"
 #include "core/program/program_impl.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/layout/piece.hpp"
-#include "core/plan/plan.hpp"
+#include "compiler/layout/piece.hpp"
+#include "compiler/plan/plan.hpp"
 #include "core/program/communicator.hpp"
 #include "core/program/device.hpp"
 #include "core/program/staging.hpp"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "baleen/compute.h"
-#include "core/graph/abi.hpp"
+#include "compiler/graph/abi.hpp"
 #include "core/program/lowered.hpp"
 
 namespace baleen {

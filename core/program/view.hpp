@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/layout/layout.hpp"
+#include "compiler/layout/layout.hpp"
 
 namespace baleen {
 

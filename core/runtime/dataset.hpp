@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "baleen/data.h"
-#include "core/plan/job.hpp"
+#include "compiler/plan/job.hpp"
 #include "core/plugin/registry.hpp"
 #include "core/plugin/settings.hpp"
 #include "core/program/program.hpp"

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/manifest/manifest.hpp"
 #include "core/program/program.hpp"
 #include "core/runtime/dataset.hpp"
 #include "core/runtime/monitors.hpp"
@@ -21,8 +20,8 @@ struct SessionOptions {
   std::vector<Fact> start_facts;                   ///< what the START record says beside the session's own facts
   Communicator* communicator = nullptr;            ///< with several ranks; borrowed, outlives the session
   std::int64_t local_ranks = 1;                    ///< that share this host's memory
-  std::optional<ManifestBudget> activations = {};  ///< a bound on what is held beside model states
-  std::optional<ManifestBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory
+  std::optional<MemoryBudget> activations = {};  ///< a bound on what is held beside model states
+  std::optional<MemoryBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory
 };
 
 /// Facts by name, as monitors and `on_step` see them: "loss", "gradient_norm", "lr", "units_per_second", "step_ms", …

@@ -81,7 +81,7 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
   return Error{BALEEN_NO_MEMORY, text, {}};
 }
 
-Status check_pinned(const StagingBytes& staging, const std::optional<ManifestBudget>& bound, std::int64_t local_ranks) {
+Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudget>& bound, std::int64_t local_ranks) {
   const auto refused = [&](const std::string& have, std::string help, const std::string& where) {
     if (staging.own > 0) help += ", more micro-batches or a smaller batch (smaller sends and receives)";
     return Error{BALEEN_NO_MEMORY,
@@ -106,7 +106,7 @@ WorkingBytes working_memory(const std::vector<const Program*>& programs) {
   return most;
 }
 
-Status check_budget(const WorkingBytes& working, const ManifestBudget& budget, std::int64_t batch,
+Status check_budget(const WorkingBytes& working, const MemoryBudget& budget, std::int64_t batch,
                     std::int64_t micro_batches) {
   if (working.total() <= budget.bytes) return {};
   return Error{BALEEN_NO_MEMORY,

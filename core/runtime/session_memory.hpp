@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "core/manifest/manifest.hpp"
 #include "core/runtime/job_programs.hpp"
 
 namespace baleen {
@@ -21,14 +20,14 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
 
 /// BALEEN_NO_MEMORY with the bytes and what would help, if staged collectives pin more than the bound, where there is
 /// one, or than the host has for its ranks.
-Status check_pinned(const StagingBytes& staging, const std::optional<ManifestBudget>& bound, std::int64_t local_ranks);
+Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudget>& bound, std::int64_t local_ranks);
 
 /// What a rank holds at once beside model states, in whichever of the programs this is most: inputs, activations and
 /// their gradients, gathered parameters and scratch. Gradients of parameters do not count, nor what offsets waste.
 WorkingBytes working_memory(const std::vector<const Program*>& programs);
 
 /// BALEEN_NO_MEMORY at the budget's place, with the bytes by kind and what would help, if that exceeds the budget.
-Status check_budget(const WorkingBytes& working, const ManifestBudget& budget, std::int64_t batch,
+Status check_budget(const WorkingBytes& working, const MemoryBudget& budget, std::int64_t batch,
                     std::int64_t micro_batches);
 
 /// "12.3 MiB".

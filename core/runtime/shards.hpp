@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/layout/piece.hpp"
+#include "compiler/layout/piece.hpp"
 #include "core/program/communicator.hpp"
 
 namespace baleen {

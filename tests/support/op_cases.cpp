@@ -5,8 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "core/graph/autodiff.hpp"
-#include "core/ops/ops.hpp"
+#include "compiler/graph/autodiff.hpp"
+#include "compiler/ops/ops.hpp"
 #include "support/reference_expression.hpp"
 
 namespace baleen::test {

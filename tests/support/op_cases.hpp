@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/graph.hpp"
+#include "compiler/graph/graph.hpp"
 #include "support/reference_interpreter.hpp"
 
 namespace baleen::test {

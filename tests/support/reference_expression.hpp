@@ -2,7 +2,7 @@
 #pragma once
 #include <array>
 
-#include "core/graph/expression.hpp"
+#include "compiler/graph/expression.hpp"
 #include "support/reference_tensor.hpp"
 
 namespace baleen::test {

@@ -1,10 +1,10 @@
-/// \file Executes graphs in fp64, each kind by its definition in core/ops/README.md and by nothing else of the product:
+/// \file Executes graphs in fp64, each kind by its definition in compiler/ops/README.md and by nothing else of the product:
 /// what passes, gradients, expansions and kernels are compared with.
 #pragma once
 #include <map>
 #include <string>
 
-#include "core/graph/graph.hpp"
+#include "compiler/graph/graph.hpp"
 #include "support/reference_tensor.hpp"
 
 namespace baleen::test {

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "core/graph/graph.hpp"
+#include "compiler/graph/graph.hpp"
 #include "support/reference_tensor.hpp"
 
 namespace baleen::test {

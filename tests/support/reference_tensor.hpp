@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/layout/layout.hpp"
+#include "compiler/layout/layout.hpp"
 
 namespace baleen::test {
 

@@ -1,5 +1,5 @@
 /* Ops as they cross the boundary: a kind's name, operands by number, attributes. The kinds and what they compute are
- * listed in core/ops/README.md. */
+ * listed in compiler/ops/README.md. */
 #pragma once
 #include "baleen/base.h"
 #include "baleen/expression.h"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "actions.hpp"
-#include "core/app/exit_code.hpp"
+#include "frontend/cli/exit_code.hpp"
 #include "core/launch/launcher.hpp"
 #include "core/launch/rank_link.hpp"
 

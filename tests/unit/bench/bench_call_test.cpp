@@ -1,5 +1,5 @@
 /// \file What `baleen bench transport` expects of a collective: right results pass, each kind of damage is counted.
-#include "core/app/bench_call.hpp"
+#include "frontend/cli/bench_call.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/app/transport_bench.hpp"
+#include "frontend/cli/transport_bench.hpp"
 
 namespace baleen::app {
 namespace {

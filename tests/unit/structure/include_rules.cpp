@@ -9,10 +9,12 @@
 namespace baleen::structure {
 namespace {
 
-/// The core's folders by height: a folder includes itself and what is strictly lower.
+/// The folders of the rooms that make the program, by height: a folder includes itself and what is strictly lower.
 const std::map<std::string, int> kHeights = {
-    {"log", 0},   {"input", 1}, {"manifest", 2}, {"plugin", 2},  {"launch", 2},  {"layout", 3}, {"hierarchy", 3},
-    {"graph", 4}, {"ops", 5},   {"plan", 6},     {"program", 7}, {"runtime", 8}, {"script", 9}, {"app", 10}};
+    {"core/log", 0},          {"core/input", 1},      {"core/plugin", 2},        {"core/launch", 2},
+    {"compiler/layout", 3},   {"core/hierarchy", 3},  {"compiler/graph", 4},     {"compiler/ops", 5},
+    {"compiler/placement", 6}, {"compiler/plan", 7},  {"compiler/codegen", 8},   {"core/execute", 9},
+    {"core/runtime", 10},     {"frontend/toml", 2},   {"frontend/lua", 8},       {"frontend/cli", 12}};
 
 /// A third-party library that one folder keeps to itself.
 struct Confined {
@@ -22,10 +24,10 @@ struct Confined {
 const std::vector<Confined>& confined() {
   static const std::vector<Confined> all = {
       {std::regex("(spdlog|fmt)/.*"), "core/log/"},
-      {std::regex("toml\\+\\+/.*|toml\\.h(pp)?"), "core/manifest/"},
+      {std::regex("toml\\+\\+/.*|toml\\.h(pp)?"), "frontend/toml/"},
       {std::regex("boost/dll.*"), "core/plugin/"},
-      {std::regex("(.*/)?(lua|lauxlib|lualib|luaconf)\\.h(pp)?"), "core/script/"},
-      {std::regex("CLI/.*"), "core/app/"},
+      {std::regex("(.*/)?(lua|lauxlib|lualib|luaconf)\\.h(pp)?"), "frontend/lua/"},
+      {std::regex("CLI/.*"), "frontend/cli/"},
       {std::regex("openssl/.*"), "core/launch/"},
   };
   return all;
@@ -49,19 +51,23 @@ bool is_standard(const std::string& header) {
   return std::regex_match(header, cpp) || std::regex_match(header, libc) || c.contains(header);
 }
 
-std::optional<std::string> core_violation(const std::string& file, const Include& include, bool is_own) {
-  const std::string folder = part(file, 1);
+/// "core/log" of "core/log/log.cpp".
+std::string room_folder(const std::string& path) { return part(path, 0) + "/" + part(path, 1); }
+
+std::optional<std::string> room_violation(const std::string& file, const Include& include, bool is_own) {
+  const std::string folder = room_folder(file);
   const auto own = kHeights.find(folder);
-  if (own == kHeights.end()) return "core/" + folder + " has no place among the core's layers";
+  if (own == kHeights.end()) return folder + " has no place among the layers";
   if (include.path.starts_with("baleen/")) return {};
-  if (!include.path.starts_with("core/")) {
+  if (!is_room(part(include.path, 0))) {
     if (include.angled) return {};
-    return is_own ? "is a sibling by a relative path; write core/" + folder + "/..." : "is not in core or sdk";
+    return is_own ? "is a sibling by a relative path; write " + folder + "/..." : "is in no room of the program nor in sdk";
   }
-  const std::string target = part(include.path, 1);
+  const std::string target = room_folder(include.path);
   const auto other = kHeights.find(target);
-  if (other == kHeights.end()) return "core/" + target + " has no place among the core's layers";
-  if (target != folder && other->second >= own->second) return "core/" + target + " is not below core/" + folder;
+  if (other == kHeights.end()) return target + " has no place among the layers";
+  if (target != folder && other->second >= own->second) return target + " is not below " + folder;
+  if (part(target, 0) == "frontend" && part(folder, 0) != "frontend") return "only the front end sees the front end";
   return {};
 }
 
@@ -70,12 +76,14 @@ bool is_member(const std::string& file) {
   return families.contains(part(file, 0));
 }
 
-/// tests/support serves unit tests too; that no other kind reaches the core through it is a test of its own.
-bool may_see_core(const std::string& file) {
+/// tests/support serves unit tests too; that no other kind reaches the program's inside through it is a test of its own.
+bool may_see_rooms(const std::string& file) {
   return file.starts_with("tests/unit/") || file.starts_with("tests/bench/") || file.starts_with("tests/support/");
 }
 
 }  // namespace
+
+bool is_room(const std::string& top) { return top == "core" || top == "compiler" || top == "frontend"; }
 
 std::string own_folder(const std::string& file) {
   if (!is_member(file)) return file.substr(0, file.rfind('/'));
@@ -90,18 +98,18 @@ std::optional<std::string> violation(const std::string& file, const Include& inc
     if (std::regex_match(path, library.header) && !file.starts_with(library.folder))
       return "only " + library.folder + " sees this library";
   const std::string top = part(file, 0);
-  const bool of_sdk = path.starts_with("baleen/"), of_core = path.starts_with("core/");
-  if (top == "core") return core_violation(file, include, is_own);
+  const bool of_sdk = path.starts_with("baleen/"), of_room = is_room(part(path, 0));
+  if (is_room(top)) return room_violation(file, include, is_own);
   if (top == "sdk") {
     if (include.angled ? is_standard(path) : (of_sdk || is_own)) return {};
     return "the SDK uses the C and C++ standard libraries alone";
   }
   if (is_member(file)) {
-    if (of_core) return "a plugin sees the SDK only";
+    if (of_room) return "a plugin sees the SDK only";
     if (!include.angled && !of_sdk && !is_own) return "is neither the SDK's nor in the plugin's own folder";
   }
-  if (top == "tests" && of_core && !may_see_core(file))
-    return "tests see the public surface; only those of kind unit and benchmarks see the core";
+  if (top == "tests" && of_room && !may_see_rooms(file))
+    return "tests see the public surface; only those of kind unit and benchmarks see the inside";
   return {};
 }
 

@@ -1,4 +1,4 @@
-/// \file Who may include whom (core/README.md has the picture): the rules as data, and checking one include.
+/// \file Who may include whom (docs/design.md has the picture): the rules as data, and checking one include.
 #pragma once
 #include <optional>
 #include <string>
@@ -6,6 +6,9 @@
 #include "source_text.hpp"
 
 namespace baleen::structure {
+
+/// Whether a top-level folder is a room of the program: core, compiler or frontend.
+bool is_room(const std::string& top);
 
 /// The folder that a file may take for its own: a member's (plugins/data/text), else the one it lies in.
 std::string own_folder(const std::string& file);

@@ -28,7 +28,7 @@ bool names_own_file(const std::string& file, const Include& include) {
 TEST(Includes, TheTreeKeepsToTheRules) {
   const fs::path root = source_dir();
   int seen = 0;
-  for (const char* top : {"sdk", "core", "plugins", "optimizers", "strategies", "transports", "tests", "examples"}) {
+  for (const char* top : {"sdk", "core", "compiler", "frontend", "plugins", "optimizers", "strategies", "transports", "tests", "examples"}) {
     for (const fs::path& path : sources_below(root / top)) {
       const std::string file = path.lexically_relative(root).generic_string();
       for (const Include& include : read_file(path).includes) {
@@ -41,52 +41,60 @@ TEST(Includes, TheTreeKeepsToTheRules) {
   EXPECT_GT(seen, 100) << "the scan found next to nothing under " << root;
 }
 
-/// Whether a file under tests/ includes the core, itself or through tests/support.
-bool reaches_core(const fs::path& path) {
+/// Whether a file under tests/ includes the program's inside, itself or through tests/support.
+bool reaches_inside(const fs::path& path) {
   for (const Include& include : read_file(path).includes) {
-    if (include.path.starts_with("core/")) return true;
+    if (is_room(include.path.substr(0, include.path.find('/')))) return true;
     const fs::path next = fs::path(source_dir()) / "tests" / include.path;
-    if (include.path.starts_with("support/") && next != path && reaches_core(next)) return true;
+    if (include.path.starts_with("support/") && next != path && reaches_inside(next)) return true;
   }
   return false;
 }
 
-TEST(Includes, NoOtherKindOfTestReachesTheCoreThroughSupport) {
+TEST(Includes, NoOtherKindOfTestReachesTheInsideThroughSupport) {
   const fs::path tests = fs::path(source_dir()) / "tests";
   for (const char* kind : {"conformance", "parity", "error", "fault", "golden", "interop"})
     for (const fs::path& path : sources_below(tests / kind))
-      EXPECT_FALSE(reaches_core(path)) << path.lexically_relative(tests) << " sees the core";
-  EXPECT_TRUE(reaches_core(tests / "unit/manifest/manifest_test.cpp")) << "the walk sees nothing";
+      EXPECT_FALSE(reaches_inside(path)) << path.lexically_relative(tests) << " sees the program's inside";
+  EXPECT_TRUE(reaches_inside(tests / "unit/frontend/toml/manifest_test.cpp")) << "the walk sees nothing";
 }
 
-TEST(Includes, EveryFolderOfTheCoreHasALayer) {
-  for (const auto& entry : fs::directory_iterator(fs::path(source_dir()) / "core")) {
-    if (!entry.is_directory()) continue;
-    const std::string file = "core/" + entry.path().filename().string() + "/x.cpp";
-    EXPECT_TRUE(allowed(file, "baleen/result.hpp", false)) << file;
-  }
+TEST(Includes, EveryFolderOfARoomHasALayer) {
+  for (const std::string room : {"core", "compiler", "frontend"})
+    for (const auto& entry : fs::directory_iterator(fs::path(source_dir()) / room)) {
+      if (!entry.is_directory()) continue;
+      const std::string file = room + "/" + entry.path().filename().string() + "/x.cpp";
+      EXPECT_TRUE(allowed(file, "baleen/result.hpp", false)) << file;
+    }
 }
 
-TEST(Includes, TheCoreIncludesDownwardsOnly) {
-  EXPECT_TRUE(allowed("core/plan/plan.cpp", "core/graph/graph.hpp", false));
-  EXPECT_TRUE(allowed("core/plan/plan.cpp", "core/plan/plan.hpp", false));
-  EXPECT_FALSE(allowed("core/graph/graph.cpp", "core/plan/plan.hpp", false));
-  EXPECT_FALSE(allowed("core/graph/graph.cpp", "core/plan/plan.hpp", true));
-  EXPECT_FALSE(allowed("core/manifest/manifest.cpp", "core/plugin/plugin.hpp", false)) << "neither is below the other";
+TEST(Includes, TheRoomsIncludeDownwardsOnly) {
+  EXPECT_TRUE(allowed("compiler/plan/plan.cpp", "compiler/graph/graph.hpp", false));
+  EXPECT_TRUE(allowed("compiler/plan/plan.cpp", "compiler/plan/plan.hpp", false));
+  EXPECT_FALSE(allowed("compiler/graph/graph.cpp", "compiler/plan/plan.hpp", false));
+  EXPECT_FALSE(allowed("compiler/graph/graph.cpp", "compiler/plan/plan.hpp", true));
+  EXPECT_FALSE(allowed("frontend/toml/manifest.cpp", "core/plugin/plugin.hpp", false)) << "neither is below the other";
   EXPECT_FALSE(allowed("core/log/log.cpp", "core/misc/misc.hpp", false)) << "a folder without a layer";
   EXPECT_FALSE(allowed("core/misc/misc.cpp", "core/log/log.hpp", false)) << "a folder without a layer";
-  EXPECT_FALSE(allowed("core/plan/plan.cpp", "plugins/compute/x/x.hpp", false));
+  EXPECT_FALSE(allowed("compiler/plan/plan.cpp", "plugins/compute/x/x.hpp", false));
+}
+
+TEST(Includes, TheKernelAndTheCompilerDoNotSeeTheFrontEnd) {
+  EXPECT_FALSE(allowed("core/runtime/session.cpp", "frontend/toml/manifest.hpp", false)) << "though it is lower";
+  EXPECT_FALSE(allowed("compiler/plan/plan.cpp", "frontend/toml/manifest.hpp", false));
+  EXPECT_TRUE(allowed("frontend/cli/main.cpp", "frontend/toml/manifest.hpp", false));
+  EXPECT_FALSE(allowed("compiler/codegen/lower.cpp", "core/execute/program.hpp", false)) << "it needs no device";
 }
 
 TEST(Includes, ALibraryStaysInItsRoom) {
   EXPECT_TRUE(allowed("core/log/log.cpp", "spdlog/logger.h", true));
-  EXPECT_FALSE(allowed("core/app/main.cpp", "spdlog/spdlog.h", true));
-  EXPECT_TRUE(allowed("core/manifest/toml_document.cpp", "toml++/toml.h", true));
+  EXPECT_FALSE(allowed("frontend/cli/main.cpp", "spdlog/spdlog.h", true));
+  EXPECT_TRUE(allowed("frontend/toml/toml_document.cpp", "toml++/toml.h", true));
   EXPECT_FALSE(allowed("core/plugin/plugin.cpp", "toml++/toml.h", true));
-  EXPECT_FALSE(allowed("core/app/main.cpp", "boost/dll/shared_library.hpp", true));
+  EXPECT_FALSE(allowed("frontend/cli/main.cpp", "boost/dll/shared_library.hpp", true));
   EXPECT_FALSE(allowed("core/runtime/session.cpp", "lua5.4/lua.hpp", true));
   EXPECT_FALSE(allowed("plugins/data/x/x.cpp", "lua.h", true));
-  EXPECT_FALSE(allowed("core/script/script.cpp", "CLI/CLI.hpp", true));
+  EXPECT_FALSE(allowed("frontend/lua/script.cpp", "CLI/CLI.hpp", true));
 }
 
 TEST(Includes, APluginSeesTheSdkAndItself) {
@@ -102,7 +110,7 @@ TEST(Includes, APluginSeesTheSdkAndItself) {
 TEST(Includes, AMembersFolderIsItsOwnAtAnyDepth) {
   EXPECT_EQ(own_folder("plugins/compute/x/kernels/y.cpp"), "plugins/compute/x");
   EXPECT_EQ(own_folder("optimizers/x/y.cpp"), "optimizers/x");
-  EXPECT_EQ(own_folder("core/graph/y.cpp"), "core/graph");
+  EXPECT_EQ(own_folder("compiler/graph/y.cpp"), "compiler/graph");
 }
 
 TEST(Includes, TheSdkStandsOnTheStandardLibraries) {
@@ -112,11 +120,11 @@ TEST(Includes, TheSdkStandsOnTheStandardLibraries) {
   EXPECT_FALSE(allowed("sdk/include/baleen/result.hpp", "core/log/log.hpp", false));
 }
 
-TEST(Includes, OnlyUnitTestsAndBenchmarksSeeTheCore) {
-  EXPECT_TRUE(allowed("tests/unit/graph/x_test.cpp", "core/graph/graph.hpp", false));
-  EXPECT_TRUE(allowed("tests/bench/ops/x.cpp", "core/graph/graph.hpp", false));
-  EXPECT_FALSE(allowed("tests/conformance/data/x_test.cpp", "core/graph/graph.hpp", false));
-  EXPECT_FALSE(allowed("tests/golden/x_test.cpp", "core/graph/graph.hpp", false));
+TEST(Includes, OnlyUnitTestsAndBenchmarksSeeTheInside) {
+  EXPECT_TRUE(allowed("tests/unit/compiler/graph/x_test.cpp", "compiler/graph/graph.hpp", false));
+  EXPECT_TRUE(allowed("tests/bench/ops/x.cpp", "compiler/graph/graph.hpp", false));
+  EXPECT_FALSE(allowed("tests/conformance/data/x_test.cpp", "compiler/graph/graph.hpp", false));
+  EXPECT_FALSE(allowed("tests/golden/x_test.cpp", "compiler/graph/graph.hpp", false));
 }
 
 TEST(SourceText, FindsIncludesAndLiteralsButNotThoseInComments) {

@@ -1,0 +1,411 @@
+/// \file Building, reading and changing a graph; equal pure ops are merged as they are appended.
+#include "compiler/graph/graph.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <queue>
+
+#include "baleen/dtype.hpp"
+
+namespace baleen {
+namespace {
+
+constexpr std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {
+  return (seed ^ value) * 0x9e3779b97f4a7c15ull + (seed >> 29);
+}
+
+std::uint64_t hash_attribute(const Attribute& attribute) {
+  std::uint64_t h = attribute.index();
+  if (const auto* ints = std::get_if<0>(&attribute))
+    for (auto v : *ints) h = mix(h, static_cast<std::uint64_t>(v));
+  else if (const auto* floats = std::get_if<1>(&attribute))
+    for (auto v : *floats) h = mix(h, std::bit_cast<std::uint64_t>(v));
+  else if (const auto* text = std::get_if<2>(&attribute))
+    h = mix(h, std::hash<std::string>{}(*text));
+  else
+    for (const auto& i : std::get<3>(attribute).code)
+      h = mix(mix(mix(h, i.opcode), (std::uint64_t{i.a} << 32) ^ i.b), std::bit_cast<std::uint64_t>(i.constant) ^ i.c);
+  return h;
+}
+
+std::uint64_t shallow_hash(const Op& op) {
+  std::uint64_t h = std::hash<std::string>{}(op.kind->name);
+  for (ValueId v : op.inputs) h = mix(h, v);
+  for (const auto& [name, attribute] : op.attributes)
+    h = mix(mix(h, std::hash<std::string>{}(name)), hash_attribute(attribute));
+  return mix(h, static_cast<std::uint64_t>(op.phase));
+}
+
+bool same(const baleen_instruction_t& x, const baleen_instruction_t& y) {
+  return x.opcode == y.opcode && x.a == y.a && x.b == y.b && x.c == y.c &&
+         std::bit_cast<std::uint64_t>(x.constant) == std::bit_cast<std::uint64_t>(y.constant);
+}
+
+bool same(const Attribute& x, const Attribute& y) {
+  if (x.index() != y.index()) return false;
+  if (const auto* e = std::get_if<Expression>(&x)) {
+    const auto& f = std::get<Expression>(y);
+    return std::equal(e->code.begin(), e->code.end(), f.code.begin(), f.code.end(),
+                      [](const auto& a, const auto& b) { return same(a, b); });
+  }
+  if (const auto* ints = std::get_if<0>(&x)) return *ints == std::get<0>(y);
+  if (const auto* floats = std::get_if<1>(&x)) return *floats == std::get<1>(y);
+  return std::get<2>(x) == std::get<2>(y);
+}
+
+bool same(const Attributes& x, const Attributes& y) {
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const auto& a, const auto& b) { return a.first == b.first && same(a.second, b.second); });
+}
+
+std::string describe(const ValueType& type) { return std::string(dtype_name(type.dtype)) + to_string(type.shape); }
+
+void insert_sorted(std::vector<OpId>& list, OpId id) {
+  auto it = std::lower_bound(list.begin(), list.end(), id);
+  if (it == list.end() || *it != id) list.insert(it, id);
+}
+
+}  // namespace
+
+// --- building
+
+ValueId Graph::add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result,
+                         const std::string& name) {
+  Value value;
+  value.id = static_cast<ValueId>(values_.size());
+  value.name = name;
+  value.dtype = type.dtype;
+  value.shape = type.shape;
+  value.axes = type.axes;
+  value.axes.resize(type.shape.size());
+  value.role = role;
+  value.producer = producer;
+  value.result = result;
+  values_.push_back(std::move(value));
+  return values_.back().id;
+}
+
+Result<ValueId> Graph::source(const std::string& kind, const std::string& name, const ValueType& type, Role role) {
+  const std::string key = kind + ":" + name;
+  if (auto it = sources_.find(key); it != sources_.end()) {
+    const Value& have = values_[it->second];
+    if (have.dtype != type.dtype || have.shape != type.shape)
+      return invalid(kind + " `" + name + "` is used as " + describe(this->type(have.id)) + " and as " + describe(type),
+                     context_.where);
+    return it->second;
+  }
+  const OpKind* op_kind = registry_->find(kind);
+  if (!op_kind) return internal("op kind `" + kind + "` is not registered");
+  Op op;
+  op.id = static_cast<OpId>(ops_.size());
+  op.kind = op_kind;
+  op.name = name;
+  op.where = context_.where;
+  op.attributes.set("name", name);
+  op.outputs = {add_value(type, role, op.id, 0, name)};
+  sources_[key] = op.outputs[0];
+  order_.push_back(op.id);
+  ops_.push_back(std::move(op));
+  return ops_.back().outputs[0];
+}
+
+Result<ValueId> Graph::parameter(const std::string& name, const ValueType& type) {
+  return source("parameter", name, type, Role::parameter);
+}
+Result<ValueId> Graph::state(const std::string& name, const ValueType& type) {
+  return source("state", name, type, Role::state);
+}
+Result<ValueId> Graph::input(const std::string& name, const ValueType& type) {
+  return source("input", name, type, Role::input);
+}
+Result<ValueId> Graph::scalar(const std::string& name, baleen_dtype_t dtype) {
+  return source("scalar", name, ValueType{dtype, {}, {}}, Role::scalar);
+}
+
+OpId Graph::find_equal(const Op& op) const {
+  auto [first, last] = by_hash_.equal_range(shallow_hash(op));
+  for (auto it = first; it != last; ++it) {
+    const Op& other = ops_[it->second];
+    if (other.live && other.kind == op.kind && other.phase == op.phase && other.inputs == op.inputs &&
+        same(other.attributes, op.attributes))
+      return other.id;
+  }
+  return kNone;
+}
+
+Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
+                                           const std::string& name) {
+  const std::string full_name = name.empty() ? context_.name : name;
+  const OpKind* op_kind = registry_->find(kind);
+  if (!op_kind) return internal("op kind `" + kind + "` is not registered", context_.where);
+
+  Op op;
+  op.kind = op_kind;
+  op.name = full_name;
+  op.where = context_.where;
+  op.attributes = std::move(attributes);
+  op.inputs = std::move(inputs);
+  op.phase = context_.phase;
+  op.twin = context_.twin;
+  std::vector<ValueType> types;
+  for (ValueId id : op.inputs) {
+    if (id >= values_.size()) return internal(kind + ": no value %" + std::to_string(id), context_.where);
+    types.push_back(type(id));
+  }
+  auto results = op_kind->infer({op.attributes, std::move(types)});
+  if (!results) {
+    Error error = std::move(results).error();
+    if (!full_name.empty()) error.message = full_name + ": " + error.message;
+    if (error.where.empty()) error.where = context_.where;
+    return error;
+  }
+  if (op_kind->has(kPure))
+    if (OpId equal = find_equal(op); equal != kNone) return ops_[equal].outputs;
+
+  op.id = static_cast<OpId>(ops_.size());
+  for (std::uint32_t i = 0; i < results->size(); ++i)
+    op.outputs.push_back(add_value((*results)[i], Role::activation, op.id, i, full_name));
+  for (ValueId id : op.inputs) insert_sorted(values_[id].users, op.id);
+  if (op_kind->has(kPure)) by_hash_.emplace(shallow_hash(op), op.id);
+  order_.push_back(op.id);
+  ops_.push_back(std::move(op));
+  return ops_.back().outputs;
+}
+
+Result<ValueId> Graph::append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
+                               const std::string& name) {
+  BALEEN_TRY_ASSIGN(auto outputs, append(kind, std::move(inputs), std::move(attributes), name));
+  if (outputs.size() != 1) return internal("`" + kind + "` has " + std::to_string(outputs.size()) + " results");
+  return outputs[0];
+}
+
+Result<ValueId> Graph::pointwise(std::vector<ValueId> inputs, Expression expression, std::uint32_t result,
+                                 const std::string& name) {
+  return append1("pointwise", std::move(inputs),
+                 {{"expression", std::move(expression)}, {"results", Attributes::ints({result})}}, name);
+}
+
+Result<ValueId> Graph::unary(std::uint32_t opcode, ValueId a) {
+  Expression e;
+  const auto result = e.unary(opcode, e.input(0));
+  return pointwise({a}, std::move(e), result);
+}
+
+Result<ValueId> Graph::binary(std::uint32_t opcode, ValueId a, ValueId b) {
+  Expression e;
+  const auto x = e.input(0);
+  const auto result = a == b ? e.binary(opcode, x, x) : e.binary(opcode, x, e.input(1));
+  if (a == b) return pointwise({a}, std::move(e), result);
+  return pointwise({a, b}, std::move(e), result);
+}
+
+Result<ValueId> Graph::constant(double value, baleen_dtype_t dtype) {
+  Expression e;
+  e.constant(value);
+  return append1("pointwise", {},
+                 {{"expression", std::move(e)},
+                  {"results", Attributes::ints({0})},
+                  {"shape", Attributes::ints({})},
+                  {"dtype", Attributes::ints({dtype})}});
+}
+
+Status Graph::assign(ValueId target, ValueId value) {
+  auto result = append("assign", {target, value}, {}, values_[target].name);
+  if (!result) return std::move(result).error();
+  return {};
+}
+
+// --- reading
+
+std::vector<OpId> Graph::ops() const {
+  std::vector<OpId> live;
+  live.reserve(order_.size());
+  for (OpId id : order_)
+    if (ops_[id].live) live.push_back(id);
+  return live;
+}
+
+const Op* Graph::producer(ValueId id) const {
+  const OpId op = values_[id].producer;
+  return op == kNone ? nullptr : &ops_[op];
+}
+
+void Graph::set_output(const std::string& name, ValueId value) {
+  for (auto& output : outputs_)
+    if (output.name == name) {
+      output.value = value;
+      return;
+    }
+  outputs_.push_back({name, value});
+}
+
+ValueId Graph::output(const std::string& name) const {
+  for (const auto& output : outputs_)
+    if (output.name == name) return output.value;
+  return kNone;
+}
+
+ValueType Graph::type(ValueId id) const { return {values_[id].dtype, values_[id].shape, values_[id].axes}; }
+
+// --- changing
+
+Status Graph::redirect(ValueId from, ValueId to, OpId except) {
+  if (values_[from].dtype != values_[to].dtype || values_[from].shape != values_[to].shape)
+    return internal("redirect of " + describe(type(from)) + " to " + describe(type(to)));
+  const std::vector<OpId> users = values_[from].users;
+  for (OpId user : users) {
+    if (user == except) continue;
+    std::replace(ops_[user].inputs.begin(), ops_[user].inputs.end(), from, to);
+    std::erase(values_[from].users, user);
+    insert_sorted(values_[to].users, user);
+    if (ops_[user].kind->has(kPure)) by_hash_.emplace(shallow_hash(ops_[user]), user);
+  }
+  for (auto& output : outputs_)
+    if (output.value == from) output.value = to;
+  return {};
+}
+
+Status Graph::set_input(OpId id, std::size_t index, ValueId to) {
+  Op& op = ops_[id];
+  const ValueId from = op.inputs.at(index);
+  if (values_[from].dtype != values_[to].dtype || values_[from].shape != values_[to].shape)
+    return internal("input of " + describe(type(from)) + " set to " + describe(type(to)));
+  op.inputs[index] = to;
+  if (std::find(op.inputs.begin(), op.inputs.end(), from) == op.inputs.end()) std::erase(values_[from].users, id);
+  insert_sorted(values_[to].users, id);
+  if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
+  return {};
+}
+
+Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes) {
+  Op& op = ops_[id];
+  std::vector<ValueType> types;
+  for (ValueId input : inputs) {
+    if (input >= values_.size()) return internal(op.kind->name + ": no value %" + std::to_string(input), op.where);
+    types.push_back(type(input));
+  }
+  auto results = op.kind->infer({attributes, std::move(types)});
+  if (!results) return Error{results.error().code, op.name + ": " + results.error().message, op.where};
+  if (results->size() != op.outputs.size()) return internal(op.name + ": an amended op has other results", op.where);
+  for (std::size_t i = 0; i < results->size(); ++i) {
+    Value& value = values_[op.outputs[i]];
+    if (value.shape != (*results)[i].shape)
+      return internal(
+          op.name + ": result " + describe(type(value.id)) + " would be amended to " + describe((*results)[i]),
+          op.where);
+    value.dtype = (*results)[i].dtype;
+  }
+  for (ValueId input : op.inputs) std::erase(values_[input].users, id);
+  op.inputs = std::move(inputs);
+  op.attributes = std::move(attributes);
+  for (ValueId input : op.inputs) insert_sorted(values_[input].users, id);
+  if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
+  return {};
+}
+
+bool is_cast(const Graph& graph, const Op& op) {
+  if (!op.kind->has(kPointwise) || op.inputs.size() != 1 || op.outputs.size() != 1) return false;
+  const Value &from = graph.value(op.inputs[0]), &to = graph.value(op.outputs[0]);
+  const auto& code = op.attributes.expression("expression").code;
+  return is_floating(from.dtype) && is_floating(to.dtype) && from.dtype != to.dtype && from.shape == to.shape &&
+         code.size() == 1 && code[0].opcode == BALEEN_X_INPUT;
+}
+
+void Graph::erase(OpId id) {
+  Op& op = ops_[id];
+  if (!op.live) return;
+  op.live = false;
+  for (ValueId input : op.inputs) std::erase(values_[input].users, id);
+  if (!op.inputs.empty()) return;  // no source
+  std::erase_if(sources_, [&](const auto& item) { return values_[item.second].producer == id; });
+}
+
+void Graph::remove_dead() {
+  std::vector<char> needed(values_.size(), 0);
+  for (const auto& output : outputs_) needed[output.value] = 1;
+  for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
+    const Op& op = ops_[*it];
+    if (!op.live) continue;
+    const bool used = op.kind->has(kSideEffect) ||
+                      std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return needed[v] != 0; });
+    if (used)
+      for (ValueId input : op.inputs) needed[input] = 1;
+    else
+      erase(*it);
+  }
+  std::erase_if(order_, [&](OpId id) { return !ops_[id].live; });
+}
+
+Status Graph::normalise() {
+  std::vector<std::size_t> position(ops_.size(), 0), missing(ops_.size(), 0);
+  for (std::size_t i = 0; i < order_.size(); ++i) position[order_[i]] = i;
+  auto later = [&](OpId a, OpId b) { return position[a] > position[b]; };
+  std::priority_queue<OpId, std::vector<OpId>, decltype(later)> ready(later);
+  std::size_t live = 0;
+  for (OpId id : order_) {
+    const Op& op = ops_[id];
+    if (!op.live) continue;
+    ++live;
+    std::vector<OpId> producers;
+    for (ValueId input : op.inputs) insert_sorted(producers, values_[input].producer);
+    missing[id] = producers.size();
+    if (producers.empty()) ready.push(id);
+  }
+  std::vector<OpId> order;
+  order.reserve(live);
+  while (!ready.empty()) {
+    const OpId id = ready.top();
+    ready.pop();
+    order.push_back(id);
+    std::vector<OpId> users;
+    for (ValueId output : ops_[id].outputs)
+      for (OpId user : values_[output].users) insert_sorted(users, user);
+    for (OpId user : users)
+      if (--missing[user] == 0) ready.push(user);
+  }
+  if (order.size() != live) return internal("the graph has a cycle");
+  order_ = std::move(order);
+  return {};
+}
+
+Status Graph::order_by_need(const std::vector<OpId>& old) {
+  std::vector<char> seen(ops_.size(), 0);
+  std::vector<OpId> order, waiting;
+  // A stack instead of recursion: graphs are deep. An op is placed when it is met the second time.
+  const auto place = [&](OpId first) {
+    waiting.push_back(first);
+    while (!waiting.empty()) {
+      const OpId id = waiting.back();
+      if (seen[id] == 0 && ops_[id].live) {
+        seen[id] = 1;
+        const auto& inputs = ops_[id].inputs;
+        for (auto it = inputs.rbegin(); it != inputs.rend(); ++it)
+          if (const OpId producer = values_[*it].producer; seen[producer] == 0) waiting.push_back(producer);
+        continue;
+      }
+      waiting.pop_back();
+      if (seen[id] == 1) order.push_back(id);
+      seen[id] = 2;
+    }
+  };
+  for (OpId id : old) place(id);
+  for (OpId id : order_) place(id);
+  return reorder(order);
+}
+
+Status Graph::reorder(const std::vector<OpId>& order) {
+  std::vector<char> placed(ops_.size(), 0);
+  for (OpId id : order) {
+    if (id >= ops_.size() || !ops_[id].live || placed[id])
+      return internal("the new order lists op " + std::to_string(id) + ", which is not there or stands in it already");
+    for (ValueId input : ops_[id].inputs)
+      if (!placed[values_[input].producer])
+        return internal("the new order puts op " + std::to_string(id) + " before an op that it reads");
+    placed[id] = 1;
+  }
+  if (order.size() != ops().size()) return internal("the new order leaves ops out");
+  order_ = order;
+  return {};
+}
+
+}  // namespace baleen

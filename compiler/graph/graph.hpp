@@ -1,0 +1,165 @@
+/// \file The graph: values and ops with stable numbers. It describes the whole batch on the whole mesh.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "baleen/graph.h"
+#include "compiler/graph/op_kind.hpp"
+
+namespace baleen {
+
+enum class Role { activation, input, parameter, state, gradient, updated, scalar, copy };
+enum class Phase { forward, backward, update };
+
+/// A tensor of the graph. Shapes are global.
+struct Value {
+  ValueId id = kNone;
+  std::string name;
+  baleen_dtype_t dtype = BALEEN_F32;
+  Shape shape;
+  std::vector<std::string> axes;  ///< logical axis per dimension, "" where none; as many as dimensions
+  Role role = Role::activation;
+  OpId producer = kNone;
+  std::uint32_t result = 0;  ///< which of the producer's results
+  Layout layout;             ///< empty before `place`
+  std::string place = "device";
+  std::vector<OpId> users;  ///< each live user once, ascending
+
+  std::size_t rank() const { return shape.size(); }
+};
+
+struct Op {
+  OpId id = kNone;
+  const OpKind* kind = nullptr;
+  std::string name;   ///< path of the layer, "blocks.3.attention.qkv"
+  std::string where;  ///< "train.lua:12", for messages
+  Attributes attributes;
+  std::vector<ValueId> inputs, outputs;
+  Phase phase = Phase::forward;
+  OpId twin = kNone;  ///< the forward op that a backward op (or a copy) belongs to
+  std::map<std::string, std::string> tags;
+  bool live = true;
+};
+
+/// A result of the graph that outlives a run of it: "loss", "weight", "logits".
+struct GraphOutput {
+  std::string name;
+  ValueId value;
+};
+
+/// Ops are kept in a topological order; `append` puts an op at its end. Copyable: passes work on a copy and a failed
+/// one is thrown away.
+class Graph {
+ public:
+  explicit Graph(const OpRegistry* registry = nullptr) : registry_(registry) {}
+
+  // --- building
+  /// Values without inputs. The name is unique per kind of source: asking again gives the same value (types must
+  /// agree).
+  Result<ValueId> parameter(const std::string& name, const ValueType& type);
+  Result<ValueId> state(const std::string& name, const ValueType& type);
+  Result<ValueId> input(const std::string& name, const ValueType& type);
+  /// A number the host writes before each step.
+  Result<ValueId> scalar(const std::string& name, baleen_dtype_t dtype);
+
+  /// Appends an op; results as the kind's rule infers. Equal pure ops of one phase are merged. The error names the
+  /// layer.
+  Result<std::vector<ValueId>> append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
+                                      const std::string& name = {});
+  /// As above for kinds of one result.
+  Result<ValueId> append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
+                          const std::string& name = {});
+  /// pointwise with one result: instruction `result` of the expression.
+  Result<ValueId> pointwise(std::vector<ValueId> inputs, Expression expression, std::uint32_t result,
+                            const std::string& name = {});
+  /// pointwise of one opcode over values.
+  Result<ValueId> unary(std::uint32_t opcode, ValueId a);
+  Result<ValueId> binary(std::uint32_t opcode, ValueId a, ValueId b);
+  /// A rank-0 constant of the dtype.
+  Result<ValueId> constant(double value, baleen_dtype_t dtype);
+  /// target (a parameter or state) becomes `value` at the end of the program.
+  Status assign(ValueId target, ValueId value);
+
+  /// Context that new ops take: phase, twin, name prefix, place in the script.
+  struct Context {
+    Phase phase = Phase::forward;
+    OpId twin = kNone;
+    std::string name;
+    std::string where;
+  };
+  Context& context() { return context_; }
+
+  // --- reading
+  const Op& op(OpId id) const { return ops_[id]; }
+  Op& op(OpId id) { return ops_[id]; }
+  const Value& value(ValueId id) const { return values_[id]; }
+  Value& value(ValueId id) { return values_[id]; }
+  std::size_t op_count() const { return ops_.size(); }  ///< ids below; some may be dead
+  std::size_t value_count() const { return values_.size(); }
+  /// Live ops in topological order.
+  std::vector<OpId> ops() const;
+  /// The op that made a value; null for none.
+  const Op* producer(ValueId id) const;
+  const std::vector<GraphOutput>& outputs() const { return outputs_; }
+  void set_output(const std::string& name, ValueId value);
+  /// kNone if absent.
+  ValueId output(const std::string& name) const;
+  const OpRegistry& registry() const { return *registry_; }
+  const Mesh& mesh() const { return mesh_; }
+  void set_mesh(Mesh mesh) { mesh_ = std::move(mesh); }
+  ValueType type(ValueId id) const;
+
+  // --- changing
+  /// All users of `from` (and outputs) use `to` instead, except op `except`. Types must agree. Call `normalise` after.
+  Status redirect(ValueId from, ValueId to, OpId except = kNone);
+  /// Op `op` uses `value` as its input number `index`. Types must agree. Call `normalise` after.
+  Status set_input(OpId op, std::size_t index, ValueId value);
+  /// Op `op` reads `inputs` and has `attributes` from here on. Dtypes of its results follow; names, shapes, tags stay.
+  /// Ops that read results of another dtype by now are amended in turn, or `verify` finds them.
+  Status amend(OpId op, std::vector<ValueId> inputs, Attributes attributes);
+  /// Drops ops that no output, assign or side effect needs.
+  void remove_dead();
+  /// Restores topological order after redirects (stable: keeps the present order where it can).
+  Status normalise();
+  /// Puts the ops of `old` in that order as far as what they read allows, and each other op right before the first that
+  /// needs it.
+  Status order_by_need(const std::vector<OpId>& old);
+  /// Puts the ops in this order: all live ones, each after what it reads.
+  Status reorder(const std::vector<OpId>& order);
+  void erase(OpId op);
+
+ private:
+  Result<ValueId> source(const std::string& kind, const std::string& name, const ValueType& type, Role role);
+  OpId find_equal(const Op& op) const;
+  ValueId add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result, const std::string& name);
+
+  const OpRegistry* registry_;
+  std::vector<Op> ops_;
+  std::vector<Value> values_;
+  std::vector<OpId> order_;
+  std::vector<GraphOutput> outputs_;
+  std::map<std::string, ValueId> sources_;
+  std::unordered_multimap<std::uint64_t, OpId> by_hash_;
+  Mesh mesh_;
+  Context context_;
+};
+
+/// Whether an op gives its one operand's numbers in another floating dtype, and does nothing else.
+bool is_cast(const Graph& graph, const Op& op);
+
+/// A stable 64-bit hash of structure, types, attributes and names (not of ids of dead ops): ranks compare it.
+std::uint64_t hash(const Graph& graph);
+
+/// Every invariant: operands exist and come first, types are what the rules infer, users agree, one assign per target.
+/// [after each pass]
+Status verify(const Graph& graph);
+
+/// One line per op; with layouts where there are any.
+std::string print(const Graph& graph);
+/// Graphviz.
+std::string print_dot(const Graph& graph);
+
+}  // namespace baleen

@@ -1,0 +1,127 @@
+/// \file What the graph must know of a kind of op: its shape, gradient, layout and cost rules.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "baleen/base.h"
+#include "baleen/op.h"
+#include "compiler/graph/attributes.hpp"
+#include "compiler/layout/layout.hpp"
+
+namespace baleen {
+
+class Graph;
+struct Op;
+struct Value;
+
+using ValueId = baleen_value_t;
+using OpId = baleen_op_t;
+inline constexpr std::uint32_t kNone = BALEEN_NONE;
+
+/// What passes may ask of a kind instead of its name.
+enum Trait : std::uint32_t {
+  kStructural = 1u << 0,   ///< no kernel: parameter, input, state, scalar, assign, collectives
+  kPure = 1u << 1,         ///< equal inputs and attributes give equal results: may be merged and dropped
+  kPointwise = 1u << 2,    ///< carries an `expression`
+  kView = 1u << 3,         ///< may be a view of its input's memory (reshape, transpose, slice)
+  kCheap = 1u << 4,        ///< worth computing again rather than keeping
+  kSensitive = 1u << 5,    ///< wants fp32 under mixed precision (norms, softmax, losses)
+  kSideEffect = 1u << 6,   ///< kept though nobody uses a result (assign)
+  kReduction = 1u << 7,    ///< a pointwise producer may be computed inside it
+  kContraction = 1u << 8,  ///< a pointwise consumer may be computed in its epilogue
+  kCollective = 1u << 9,   ///< ranks talk: becomes an operation of the transport
+  kProduct = 1u << 10,     ///< wants 16-bit operands under mixed precision (products, attention, lookups)
+  kTyped = 1u << 11,       ///< an attribute `dtype` may choose the floating dtype of its one, or last, result
+};
+
+/// A result's type as a shape rule gives it.
+struct ValueType {
+  baleen_dtype_t dtype = BALEEN_F32;
+  Shape shape;
+  std::vector<std::string> axes;  ///< logical axis per dimension; empty: none
+};
+
+/// A letter per dimension of every operand: equal letters run together. '.' is a dimension that may not be cut. The
+/// extents behind one letter may differ (grouped heads, a reshape's merged dimension): a cut divides every one of them.
+struct Iteration {
+  std::vector<std::string> inputs, outputs;
+  /// Sets of inputs in which the op is jointly linear ("pass partial").
+  std::vector<std::vector<std::uint32_t>> linear;
+  /// Letters that lack in a result and yet do not make it partial, because the op reduces a small intermediate itself
+  /// (norm statistics), with the elements it reduces per element of the other letters.
+  struct Internal {
+    char letter;
+    std::string over;  ///< letters of the reduced intermediate
+    int count;         ///< intermediates
+  };
+  std::vector<Internal> internal;
+};
+
+struct Cost {
+  double flops = 0;  ///< multiply and add are two
+  double bytes = 0;  ///< read and written at least
+};
+
+/// Given to a shape rule.
+struct InferContext {
+  const Attributes& attributes;
+  std::vector<ValueType> inputs;
+};
+
+/// An op that stands for two: its results are put in the place of `results`, in order.
+struct Join {
+  OpId with = kNone;  ///< the earlier one of the two; kNone: there is nothing to join
+  std::string kind;
+  std::vector<ValueId> inputs;
+  Attributes attributes;
+  std::vector<ValueId> results;
+};
+
+/// One kind of op. Built-in and plugin-given kinds register alike.
+struct OpKind {
+  std::string name;
+  std::uint32_t traits = 0;
+
+  /// Checks inputs and attributes and gives the results' types. The error says what does not fit, both shapes.
+  std::function<Result<std::vector<ValueType>>(const InferContext&)> infer;
+
+  /// Appends the gradient of `op` to `graph`: given the results' cotangents (kNone where none flows), the inputs'
+  /// cotangents (kNone where none). `wanted[i]` tells whether input i's is needed. Null: not differentiable.
+  std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op, const std::vector<ValueId>& cotangents,
+                                             const std::vector<bool>& wanted)>
+      gradient;
+
+  /// Null: no dimension may be cut.
+  std::function<Iteration(const Graph& graph, const Op& op)> iteration;
+
+  std::function<Cost(const Graph& graph, const Op& op)> cost;
+
+  /// The same results from other ops, or null.
+  std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> expand;
+
+  /// A better form of `op` given what made its inputs (a loss over a projection becomes the fused loss): its results,
+  /// or an empty list where there is none. May be null. [before differentiation]
+  std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> fuse;
+
+  /// The op that computes `op` together with an earlier one whose work it would repeat (a loss's gradient needs the
+  /// logits that the loss had). May be null. [after placement]
+  std::function<Join(const Graph& graph, const Op& op)> join;
+
+  bool has(Trait trait) const { return (traits & trait) != 0; }
+};
+
+/// The kinds by name. Kinds are owned by the registry, which outlives every graph.
+class OpRegistry {
+ public:
+  /// Fails on a name that is taken.
+  Status add(OpKind kind);
+  /// Null if unknown.
+  const OpKind* find(const std::string& name) const;
+  std::vector<const OpKind*> all() const;
+
+ private:
+  std::map<std::string, OpKind> kinds_;
+};
+
+}  // namespace baleen

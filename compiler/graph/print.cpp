@@ -1,0 +1,139 @@
+/// \file Graphs as text, one line per op, and as Graphviz.
+#include <array>
+#include <charconv>
+
+#include "baleen/dtype.hpp"
+#include "compiler/graph/graph.hpp"
+
+namespace baleen {
+namespace {
+
+std::string number(double value) {
+  std::array<char, 32> buffer{};
+  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
+}
+
+template <class T, class F>
+std::string join(const std::vector<T>& items, F&& text) {
+  std::string result;
+  for (std::size_t i = 0; i < items.size(); ++i) result += (i ? ", " : "") + text(items[i]);
+  return result;
+}
+
+std::string value_text(ValueId id) { return "%" + std::to_string(id); }
+
+std::string in_quotes(const std::string& text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "\"";
+}
+
+/// Lists of one are written as their element.
+std::string attribute_text(const Attribute& attribute) {
+  if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&attribute))
+    return ints->size() == 1 ? std::to_string((*ints)[0]) : to_string(*ints);
+  if (const auto* floats = std::get_if<std::vector<double>>(&attribute)) {
+    const std::string list = join(*floats, number);
+    return floats->size() == 1 ? list : "[" + list + "]";
+  }
+  if (const auto* text = std::get_if<std::string>(&attribute)) return in_quotes(*text);
+  const auto& expression = std::get<Expression>(attribute);
+  if (expression.code.empty()) return "\"\"";
+  return in_quotes(to_string(expression, {static_cast<std::int64_t>(expression.code.size()) - 1})[0]);
+}
+
+std::string dtypes_text(const std::vector<std::int64_t>& dtypes) {
+  return join(dtypes, [](std::int64_t d) { return std::string(dtype_name(static_cast<baleen_dtype_t>(d))); });
+}
+
+/// A `pointwise`'s expression says its results too.
+std::string pointwise_text(const Op& op) {
+  const auto texts = to_string(op.attributes.expression("expression"), op.attributes.integers("results"));
+  std::string text = " " + in_quotes(join(texts, [](const std::string& t) { return t; }));
+  if (op.attributes.has("shape")) text += " shape=" + to_string(op.attributes.integers("shape"));
+  if (op.attributes.has("dtype")) text += " dtype=" + dtypes_text(op.attributes.integers("dtype"));
+  return text;
+}
+
+std::string attributes_text(const Op& op) {
+  if (op.kind->has(kPointwise)) return pointwise_text(op);
+  std::string text;
+  for (const auto& [name, attribute] : op.attributes) text += " " + name + "=" + attribute_text(attribute);
+  return text;
+}
+
+std::string type_text(const Value& value) {
+  std::string text = std::string(dtype_name(value.dtype)) + " " + to_string(value.shape);
+  if (!value.layout.empty()) text += " {" + to_string(value.layout) + "}";
+  if (value.place != "device") text += " @" + value.place;
+  return text;
+}
+
+std::string line(const Graph& graph, const Op& op) {
+  std::string text;
+  if (!op.outputs.empty()) text = join(op.outputs, value_text) + " = ";
+  text += op.kind->name + "(" + join(op.inputs, value_text) + ")" + attributes_text(op);
+  if (!op.outputs.empty()) text += " : " + join(op.outputs, [&](ValueId id) { return type_text(graph.value(id)); });
+  for (const auto& [key, tag] : op.tags) text += " [" + key + "=" + tag + "]";
+  if (!op.name.empty() || !op.where.empty()) text += "  #";
+  if (!op.name.empty()) text += " " + op.name;
+  if (!op.where.empty()) text += "  " + op.where;
+  return text;
+}
+
+const char* phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::forward: return "forward";
+    case Phase::backward: return "backward";
+    case Phase::update: return "update";
+  }
+  return "?";
+}
+
+const char* colour(const Op& op) {
+  if (op.kind->has(kStructural)) return "lightgrey";
+  if (op.phase == Phase::backward) return "lightsalmon";
+  return op.phase == Phase::update ? "palegreen" : "lightblue";
+}
+
+}  // namespace
+
+std::string print(const Graph& graph) {
+  std::string text;
+  Phase phase = Phase::forward;
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (op.phase != phase) text += std::string("# ") + phase_name(op.phase) + "\n";
+    phase = op.phase;
+    text += line(graph, op) + "\n";
+  }
+  for (const GraphOutput& output : graph.outputs())
+    text += "return " + output.name + " = " + value_text(output.value) + "\n";
+  return text;
+}
+
+std::string print_dot(const Graph& graph) {
+  std::string text = "digraph {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n";
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    const std::string node = "op" + std::to_string(id);
+    const std::string label = op.kind->name + (op.name.empty() ? "" : "\n" + op.name);
+    text += "  " + node + " [label=" + in_quotes(label) + ", fillcolor=" + colour(op) + "];\n";
+    for (ValueId input : op.inputs) {
+      const Value& value = graph.value(input);
+      text += "  op" + std::to_string(value.producer) + " -> " + node +
+              " [label=" + in_quotes(value_text(input) + " " + type_text(value)) + "];\n";
+    }
+  }
+  for (const GraphOutput& output : graph.outputs()) {
+    const std::string node = in_quotes("output " + output.name);
+    text += "  " + node + " [shape=ellipse, fillcolor=white];\n  op" +
+            std::to_string(graph.value(output.value).producer) + " -> " + node + ";\n";
+  }
+  return text + "}\n";
+}
+
+}  // namespace baleen

@@ -1,0 +1,141 @@
+/// \file Checks a placement request and fills in what it leaves open.
+#include "compiler/placement/complete_request.hpp"
+
+#include <algorithm>
+
+#include "compiler/placement/forms.hpp"
+
+namespace baleen {
+namespace {
+
+class Completer {
+ public:
+  Completer(const Graph& graph, PlacementRequest request) : graph_(graph), request_(std::move(request)) {}
+
+  Result<PlacementRequest> run() {
+    request_.cuts.resize(std::max(request_.cuts.size(), axes()));
+    if (request_.cuts.size() != axes()) return internal("a placement request for another mesh");
+    BALEEN_TRY(check_layouts(request_.used, "used"));
+    BALEEN_TRY(check_layouts(request_.stored, "stored"));
+    for (auto& [value, pin] : request_.pins) BALEEN_TRY(check_pin(value, pin));
+    for (const Offer& offer : request_.offers) BALEEN_TRY(check_offer(offer));
+    for (const TrainedParameter& trained : request_.trained) default_states(trained);
+    default_sources();
+    for (const TrainedParameter& trained : request_.trained) pin_gradient(trained);
+    return std::move(request_);
+  }
+
+ private:
+  std::size_t axes() const { return graph_.mesh().axes.size(); }
+  std::string name(ValueId v) const {
+    return "`" + (graph_.value(v).name.empty() ? "%" + std::to_string(v) : graph_.value(v).name) + "`";
+  }
+
+  /// One rank has all there is: nothing is cut, partial or elsewhere on an axis of size 1.
+  Layout simplified(Layout layout) const {
+    for (std::size_t i = 0; i < layout.size() && i < axes(); ++i)
+      if (graph_.mesh().axes[i].size == 1) layout[i] = Placement::replicate();
+    return canonical(std::move(layout));
+  }
+
+  Status check_layouts(std::map<ValueId, Layout>& layouts, const std::string& how) {
+    for (auto& [value, layout] : layouts) {
+      if (value >= graph_.value_count()) return internal("a placement request for a value that does not exist");
+      layout = simplified(std::move(layout));
+      if (Status status = check(layout, graph_.value(value).shape, graph_.mesh()); !status)
+        return invalid(name(value) + " cannot be " + how + " so: " + status.error().message);
+      const auto partial =
+          std::find_if(layout.begin(), layout.end(), [](const Placement& p) { return p.is_partial(); });
+      if (partial != layout.end())
+        return invalid(name(value) + " cannot be " + how + " as " + to_string(layout) +
+                       ": a persistent value is never partial");
+    }
+    return {};
+  }
+
+  Status check_pin(ValueId value, Pin& pin) {
+    if (value >= graph_.value_count()) return internal("a placement request for a value that does not exist");
+    if (pin.placements.size() != axes()) return internal(name(value) + " is pinned on another number of axes");
+    Layout layout(axes(), Placement::replicate());
+    for (std::size_t i = 0; i < axes(); ++i) {
+      if (!pin.placements[i]) continue;
+      if (graph_.mesh().axes[i].size == 1) pin.placements[i] = Placement::replicate();
+      layout[i] = *pin.placements[i];
+    }
+    if (Status status = check(canonical(layout), graph_.value(value).shape, graph_.mesh()); !status)
+      return invalid(name(value) + " cannot be pinned so: " + status.error().message);
+    return {};
+  }
+
+  Status check_offer(const Offer& offer) {
+    const std::string what =
+        "the candidate `" + offer.name + "`" + (offer.owner.empty() ? "" : " of `" + offer.owner + "`");
+    if (offer.op >= graph_.op_count() || !graph_.op(offer.op).live)
+      return internal(what + " is for an op that does not exist");
+    const Op& op = graph_.op(offer.op);
+    const auto known = [&](int axis) { return axis >= 0 && axis < static_cast<int>(axes()); };
+    if (offer.axes.empty() || !std::is_sorted(offer.axes.begin(), offer.axes.end()) ||
+        !std::all_of(offer.axes.begin(), offer.axes.end(), known) || offer.inputs.size() != offer.axes.size() ||
+        offer.outputs.size() != offer.axes.size())
+      return internal(what + " for " + op.name + " must list mesh axes, ascending, and placements for each");
+    for (std::size_t k = 0; k < offer.axes.size(); ++k)
+      if (offer.inputs[k].size() != op.inputs.size() || offer.outputs[k].size() != op.outputs.size())
+        return internal(what + " for " + op.name + " must place every operand and every result");
+    return {};
+  }
+
+  /// A state lies as its parameter is used, unless it is told otherwise.
+  void default_states(const TrainedParameter& trained) {
+    const auto used = request_.used.find(trained.parameter);
+    if (used == request_.used.end()) return;
+    for (ValueId state : trained.states)
+      if (graph_.value(state).shape == graph_.value(trained.parameter).shape)
+        request_.stored.try_emplace(state, used->second);
+  }
+
+  void default_sources() {
+    const Layout whole(axes(), Placement::replicate());
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (op.outputs.size() != 1) continue;
+      const Value& value = graph_.value(op.outputs[0]);
+      if (is_form(op)) {
+        request_.used[value.id] = request_.used[op.inputs[0]];
+        request_.stored[value.id] = request_.stored[op.inputs[0]];
+      } else if (value.role == Role::parameter) {
+        request_.used.try_emplace(value.id, whole);
+        request_.stored.try_emplace(value.id, request_.used[value.id]);
+      } else if (value.role == Role::state && op.inputs.empty()) {
+        request_.stored.try_emplace(value.id, whole);
+      }
+    }
+  }
+
+  void pin_gradient(const TrainedParameter& trained) {
+    if (trained.gradient == kNone || request_.pins.contains(trained.gradient)) return;
+    Layout layout = request_.stored[trained.parameter];
+    for (ValueId state : trained.states)
+      if (graph_.value(state).shape == graph_.value(trained.parameter).shape) {
+        layout = request_.stored[state];
+        break;
+      }
+    request_.pins[trained.gradient] = pin_to(layout);
+  }
+
+  const Graph& graph_;
+  PlacementRequest request_;
+};
+
+}  // namespace
+
+Pin pin_to(const Layout& layout) {
+  Pin pin;
+  pin.placements.assign(layout.begin(), layout.end());
+  return pin;
+}
+
+Result<PlacementRequest> complete_request(const Graph& graph, PlacementRequest request) {
+  return Completer(graph, std::move(request)).run();
+}
+
+}  // namespace baleen

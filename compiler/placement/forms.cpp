@@ -1,0 +1,44 @@
+/// \file Settles forms of parameters after the strategies' rewriting.
+#include "compiler/placement/forms.hpp"
+
+namespace baleen {
+namespace {
+
+bool is_source(const Op& op) { return op.inputs.empty() && op.kind->has(kStructural); }
+
+Status settle(Graph& graph, const Op& op) {
+  const bool whole = op.kind->has(kPointwise) && op.inputs.size() == 1 && op.outputs.size() == 1;
+  const Op* source = whole ? graph.producer(op.inputs[0]) : nullptr;
+  if (!source || !is_source(*source) || graph.value(op.inputs[0]).role != Role::parameter)
+    return invalid(op.name + ": a form of a parameter is a pointwise op that reads this parameter alone", op.where);
+  const Value& parameter = graph.value(op.inputs[0]);
+  Value& form = graph.value(op.outputs[0]);
+  if (form.shape != parameter.shape)
+    return invalid(op.name + ": a form of `" + parameter.name + "` has its shape, " + to_string(parameter.shape),
+                   op.where);
+  form.role = Role::parameter;
+  form.name = parameter.name;
+  form.axes = parameter.axes;
+  return {};
+}
+
+}  // namespace
+
+Status settle_forms(Graph& graph) {
+  std::vector<OpId> sources, forms, others;
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (is_form(op)) BALEEN_TRY(settle(graph, op));
+    (is_form(op) ? forms : is_source(op) ? sources : others).push_back(id);
+  }
+  if (forms.empty()) return {};
+  for (const auto* list : {&forms, &others}) sources.insert(sources.end(), list->begin(), list->end());
+  return graph.reorder(sources);
+}
+
+ValueId parameter_behind(const Graph& graph, ValueId value) {
+  const Op* producer = graph.producer(value);
+  return producer && is_form(*producer) ? producer->inputs[0] : value;
+}
+
+}  // namespace baleen

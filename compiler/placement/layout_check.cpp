@@ -1,0 +1,224 @@
+/// \file verify_layouts: every op against its iteration rule, axis by axis.
+#include <algorithm>
+#include <functional>
+
+#include "compiler/layout/piece.hpp"
+#include "compiler/placement/convert.hpp"
+#include "compiler/placement/op_letters.hpp"
+
+namespace baleen {
+namespace {
+
+bool is_maximum(const Op& op) { return op.kind->name == "reduce" && op.attributes.text("kind") == "max"; }
+
+bool is_conversion(const Op& op) { return op.kind->has(kStructural) && op.attributes.has("from"); }
+
+class LayoutChecker {
+ public:
+  explicit LayoutChecker(const Graph& graph) : graph_(graph), local_(graph.value_count(), 0) {}
+
+  Status run() {
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      const bool region = is_region(op);
+      for (ValueId v : op.outputs) {
+        local_[v] = region && op.kind->name != "from_local";
+        if (!local_[v]) BALEEN_TRY(check_value(op, v));
+      }
+      if (region) {
+        BALEEN_TRY(check_region(op));
+      } else if (is_conversion(op)) {
+        BALEEN_TRY(check_conversion(op));
+      } else if (!op.inputs.empty() && !op.tags.contains("offer")) {
+        BALEEN_TRY(check_op(op));
+      }
+    }
+    return {};
+  }
+
+ private:
+  const Layout& layout(ValueId v) const { return graph_.value(v).layout; }
+  const Placement& on(ValueId v, std::size_t axis) const { return layout(v)[axis]; }
+
+  Error fail(const Op& op, const std::string& what) const {
+    return internal("op " + std::to_string(op.id) + " (" + op.kind->name +
+                        (op.name.empty() ? "" : " `" + op.name + "`") + "): " + what,
+                    op.where);
+  }
+
+  /// Opens a region, closes one, or stands inside.
+  bool is_region(const Op& op) const {
+    const std::string& kind = op.kind->name;
+    return kind == "to_local" || kind == "from_local" || kind == "axis_index" ||
+           std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return local_[v] != 0; });
+  }
+
+  Status check_value(const Op& op, ValueId v) const {
+    if (Status status = check(layout(v), graph_.value(v).shape, graph_.mesh()); !status)
+      return fail(op, "result %" + std::to_string(v) + ": " + status.error().message);
+    return {};
+  }
+
+  /// Whether `local` has room for each rank's piece of `x`: pieces are blocks of dimensions.
+  bool holds_pieces(const Shape& local, const Value& x) const {
+    if (std::any_of(x.layout.begin(), x.layout.end(), [](const Placement& p) { return p.cut() == kFlat; }))
+      return false;
+    const Shape most = local_shape(x.shape, x.layout, graph_.mesh());
+    return std::equal(most.begin(), most.end(), local.begin(), local.end(), std::less_equal<>());
+  }
+
+  Status check_region(const Op& op) const {
+    if (op.kind->name == "to_local") {
+      const Value &x = graph_.value(op.inputs[0]), &y = graph_.value(op.outputs[0]);
+      if (local_[x.id] || !holds_pieces(y.shape, x))
+        return fail(op, "a piece of " + to_string(x.shape) + " in " + to_string(x.layout) + " is " +
+                            to_string(local_shape(x.shape, x.layout, graph_.mesh())) + ", and does not fit " +
+                            to_string(y.shape));
+      return {};
+    }
+    if (op.kind->name == "from_local") {
+      const Value &x = graph_.value(op.inputs[0]), &y = graph_.value(op.outputs[0]);
+      if (!local_[x.id] || op.attributes.text("layout") != to_string(y.layout) || !holds_pieces(x.shape, y))
+        return fail(op, to_string(x.shape) + " is no piece of " + to_string(y.shape) + " in " + to_string(y.layout));
+      return {};
+    }
+    for (ValueId v : op.inputs)
+      if (!local_[v] && !is_whole(layout(v)))
+        return fail(op, "it is in a local region and reads %" + std::to_string(v) + ", which lies as " +
+                            to_string(layout(v)) + "; open it with to_local");
+    return {};
+  }
+
+  Status check_conversion(const Op& op) const {
+    const Layout &from = layout(op.inputs[0]), &to = layout(op.outputs[0]);
+    const auto& axes = op.attributes.integers("axes");
+    Layout before, after, between = from;
+    for (std::int64_t axis : axes) {
+      if (axis >= static_cast<std::int64_t>(from.size()))
+        return fail(op, "the mesh has no axis " + std::to_string(axis));
+      before.push_back(from[static_cast<std::size_t>(axis)]);
+      after.push_back(to[static_cast<std::size_t>(axis)]);
+    }
+    if (axes.size() == 1) between = with_placement(from, static_cast<int>(axes[0]), after[0]);
+    if (axes.size() > 1) between = with_order(from, *after[0].cut(), split_order(to, *after[0].cut()));
+    if (to_string(before) == op.attributes.text("from") && to_string(after) == op.attributes.text("to") &&
+        between == to)
+      return {};
+    return fail(op, "it turns " + to_string(from) + " into " + to_string(to) + " and says from " +
+                        op.attributes.text("from") + " to " + op.attributes.text("to"));
+  }
+
+  Status check_op(const Op& op) const {
+    for (ValueId v : op.inputs)
+      if (layout(v).size() != graph_.mesh().axes.size())
+        return fail(op, "operand %" + std::to_string(v) + " has no layout");
+    if (op.kind->has(kStructural) && op.kind->has(kSideEffect)) {
+      if (layout(op.inputs[0]) == layout(op.inputs[1])) return {};
+      return fail(op, "the target lies as " + to_string(layout(op.inputs[0])) + " and the value as " +
+                          to_string(layout(op.inputs[1])));
+    }
+    const OpLetters letters = letters_of(graph_, op);
+    for (std::size_t axis = 0; axis < graph_.mesh().axes.size(); ++axis)
+      if (!is_virtual(graph_.mesh().axes[axis]) && !fits(op, letters, axis))
+        return fail(op, "along `" + graph_.mesh().axes[axis].name + "` it cannot make " + placements(op.outputs, axis) +
+                            " of " + placements(op.inputs, axis));
+    return check_nesting(op, letters);
+  }
+
+  std::string placements(const std::vector<ValueId>& values, std::size_t axis) const {
+    std::string text;
+    for (ValueId v : values) text += (text.empty() ? "" : " ") + to_string(on(v, axis));
+    return text;
+  }
+
+  bool fits(const Op& op, const OpLetters& letters, std::size_t axis) const {
+    const ValueId first = op.inputs[0];
+    auto all = [&](auto&& good) {
+      return std::all_of(op.inputs.begin(), op.inputs.end(), good) &&
+             std::all_of(op.outputs.begin(), op.outputs.end(), good);
+    };
+    if (all([&](ValueId v) { return on(v, axis).is_replicate(); })) return true;
+    if (on(first, axis).is_at()) return all([&](ValueId v) { return on(v, axis) == on(first, axis); });
+    if (passes_partial(op, letters, axis) || is_flat(op, letters, axis)) return true;
+    return std::any_of(letters.letters.begin(), letters.letters.end(),
+                       [&](const Letter& letter) { return shards(op, letters, letter.name, axis); });
+  }
+
+  bool passes_partial(const Op& op, const OpLetters& letters, std::size_t axis) const {
+    std::vector<std::uint32_t> partial;
+    for (std::uint32_t i = 0; i < op.inputs.size(); ++i) {
+      if (on(op.inputs[i], axis).is_partial())
+        partial.push_back(i);
+      else if (!on(op.inputs[i], axis).is_replicate())
+        return false;
+    }
+    const auto& sets = letters.iteration.linear;
+    auto same = [&](std::vector<std::uint32_t> set) {
+      std::sort(set.begin(), set.end());
+      return set == partial;
+    };
+    return std::any_of(sets.begin(), sets.end(), same) &&
+           std::all_of(op.outputs.begin(), op.outputs.end(),
+                       [&](ValueId v) { return on(v, axis) == Placement::partial(); });
+  }
+
+  bool is_flat(const Op& op, const OpLetters& letters, std::size_t axis) const {
+    auto lies = [&](ValueId v, const Placement& scalar) {
+      return on(v, axis).same_kind(graph_.value(v).rank() == 0 ? scalar : Placement::flat());
+    };
+    return letters.is_elementwise() &&
+           std::all_of(op.inputs.begin(), op.inputs.end(),
+                       [&](ValueId v) { return lies(v, Placement::replicate()); }) &&
+           std::all_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return lies(v, Placement::partial()); });
+  }
+
+  /// Whether the axis shards just this letter, in plain blocks or in balanced chunks.
+  bool shards(const Op& op, const OpLetters& letters, char letter, std::size_t axis) const {
+    const auto& internal = letters.iteration.internal;
+    const bool whole = std::any_of(internal.begin(), internal.end(), [&](const auto& i) { return i.letter == letter; });
+    auto all_lie = [&](const auto& ids, const auto& operands, const Placement& cut, const Placement& without) {
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        const auto dim = operands[i].find(letter);
+        const Placement own{cut.kind, static_cast<int>(dim), 0};
+        if (!on(ids[i], axis).same_kind(dim == std::string::npos ? without : own)) return false;
+      }
+      return true;
+    };
+    auto cut_so = [&](const Placement& cut) {
+      auto makes = [&](const Placement& without) {
+        return all_lie(op.outputs, letters.iteration.outputs, cut, without);
+      };
+      return all_lie(op.inputs, letters.iteration.inputs, cut, Placement::replicate()) &&
+             (whole ? makes(Placement::replicate()) || (is_maximum(op) && makes(Placement::partial_max()))
+                    : makes(Placement::partial()));
+    };
+    return cut_so(Placement::shard(0)) || cut_so(Placement::balanced(0));
+  }
+
+  /// All operands that hold a letter nest its splits alike.
+  Status check_nesting(const Op& op, const OpLetters& letters) const {
+    for (const Letter& letter : letters.letters) {
+      std::optional<std::vector<int>> order;
+      for (const auto& [ids, operands] :
+           {std::pair{&op.inputs, &letters.iteration.inputs}, std::pair{&op.outputs, &letters.iteration.outputs}})
+        for (std::size_t i = 0; i < ids->size(); ++i) {
+          const auto dim = (*operands)[i].find(letter.name);
+          if (dim == std::string::npos) continue;
+          const auto own = split_order(layout((*ids)[i]), static_cast<int>(dim));
+          if (order && *order != own)
+            return fail(op, "its operands nest the splits of " + OpLetters::describe(letter) + " in different orders");
+          order = own;
+        }
+    }
+    return {};
+  }
+
+  const Graph& graph_;
+  std::vector<char> local_;  ///< by value: has a local shape, and no layout
+};
+
+}  // namespace
+
+Status verify_layouts(const Graph& graph) { return LayoutChecker(graph).run(); }
+
+}  // namespace baleen

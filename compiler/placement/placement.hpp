@@ -1,0 +1,126 @@
+/// \file What strategies ask for in `place`, and what propagation answers: plain data.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/graph/graph.hpp"
+#include "compiler/layout/conversion.hpp"
+
+namespace baleen {
+
+/// A wish for a value's layout: axes without one stay as the value's op leaves them.
+struct Pin {
+  std::vector<std::optional<Placement>> placements;  ///< per mesh axis
+  /// Convert in each micro-batch (an accumulation buffer that lies as the state does) rather than once, after
+  /// accumulation.
+  bool every_micro_batch = false;
+};
+/// A pin of every axis.
+Pin pin_to(const Layout& layout);
+
+/// A further candidate for an op along one or more mesh axes (SUMMA, ring attention). Who offers it lowers it.
+struct Offer {
+  OpId op = kNone;
+  std::string name;       ///< a backward op takes the offer of the name that its forward twin took
+  std::string owner;      ///< the strategy; its `lower` finds ops by it
+  std::vector<int> axes;  ///< mesh axes it decides, ascending
+  /// Per listed axis, a placement per input and per result.
+  std::vector<std::vector<Placement>> inputs, outputs;
+  double bytes = 0;           ///< sent per rank, over its axes
+  bool only = false;          ///< the op has no other candidate on these axes
+  std::string strategy = {};  ///< who offers it, lowered or not; for messages
+};
+
+/// The values of one trained parameter.
+struct TrainedParameter {
+  ValueId parameter = kNone, gradient = kNone;
+  std::vector<ValueId> states;
+};
+
+/// What all strategies together ask for. Filled in plan order; layouts are canonical.
+struct PlacementRequest {
+  /// Per mesh axis: the logical axes that it may cut (rule 1); "": dimensions without one. None: the axis only follows
+  /// pins and offers.
+  std::vector<std::vector<std::string>> cuts;
+  std::map<ValueId, Layout> used;    ///< parameters, in forward and backward; absent: replicated
+  std::map<ValueId, Layout> stored;  ///< parameters (absent: used) and states (absent: as their parameter is used)
+  std::map<ValueId, Pin> pins;       ///< inputs, activations, gradients
+  std::vector<Offer> offers;
+  std::vector<TrainedParameter> trained;  ///< their gradients are pinned to their states' layout (rule 6)
+};
+
+/// In place of a letter: every operand of full shape is cut flat.
+inline constexpr char kAllLetters = '*';
+
+/// What an op does along one mesh axis.
+struct Choice {
+  enum class Kind { replicate, shard, partial, offer };
+  Kind kind = Kind::replicate;
+  char letter = 0;          ///< shard: of the op's iteration; kAllLetters: all dimensions as one
+  std::uint32_t index = 0;  ///< partial: which linear set; offer: which of the request's
+
+  friend bool operator==(const Choice&, const Choice&) = default;
+};
+
+/// A copy of a value in another layout, made by collectives.
+struct Conversion {
+  ValueId value = kNone;
+  std::uint32_t source = kNone;  ///< the conversion whose result it starts from; kNone: the value itself
+  Layout from, to;
+  std::vector<Step> steps;
+  Phase phase = Phase::forward;
+  OpId user = kNone;  ///< the op that first needs it; kNone: a pin or an output
+  bool pin = false;   ///< every later user sees the copy in place of the value
+  bool every_micro_batch = false;
+};
+
+/// A small reduction inside an op that shards a letter which it reduces itself (norm statistics).
+struct InternalReduction {
+  OpId op = kNone;
+  int axis = 0;
+  double bytes = 0;
+};
+
+struct OpPlacement {
+  std::vector<Choice> choices;          ///< per mesh axis
+  std::vector<Layout> inputs, outputs;  ///< what it reads and makes
+  std::vector<std::uint32_t> copies;    ///< per input: the conversion that it reads; kNone: the value itself
+};
+
+/// The answer. Lists by id are as long as the graph's.
+struct PlacedGraph {
+  std::vector<OpPlacement> ops;         ///< by op
+  std::vector<Layout> layouts;          ///< by value, as its op makes it
+  std::vector<Conversion> conversions;  ///< in the order in which they are first needed
+  std::vector<InternalReduction> internal;
+  std::vector<std::uint32_t> outputs;  ///< per graph output: the conversion that makes it whole; kNone: it is
+  std::uint64_t candidates = 0;        ///< how many were priced: the work it was
+};
+
+/// One collective that a plan runs in a step (of one micro-batch, where it stands in a loop).
+struct Transfer {
+  Phase phase = Phase::forward;
+  std::string axis;  ///< several are joined by "+"
+  std::string kind;  ///< a CollectiveOp's name, "internal", or an offer's name
+  double bytes = 0;  ///< sent per rank
+  ValueId value = kNone;
+};
+/// Conversions in the order in which they are needed, then what ops send themselves; free steps are left out. `graph`
+/// is the one that was placed, before or after its conversions were inserted.
+std::vector<Transfer> transfers(const Graph& graph, const PlacementRequest& request, const PlacedGraph& placed);
+
+/// Transfers summed per phase, axis and kind.
+struct TrafficRow {
+  Phase phase = Phase::forward;
+  std::string axis, kind;
+  std::int64_t count = 0;
+  double bytes = 0;
+};
+/// Transfers of at most `ignore` bytes (scalars) are left out. Sorted by phase, axis, kind.
+std::vector<TrafficRow> traffic(const std::vector<Transfer>& transfers, double ignore = 0);
+/// A line per row.
+std::string to_string(const std::vector<TrafficRow>& rows);
+
+}  // namespace baleen

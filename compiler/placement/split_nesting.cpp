@@ -1,0 +1,47 @@
+/// \file In which order the splits of one letter by several axes nest.
+#include "compiler/placement/split_nesting.hpp"
+
+#include <algorithm>
+
+namespace baleen {
+
+SplitNesting::SplitNesting(const Mesh& mesh, const Decided& decided, Cost cost)
+    : mesh_(mesh), decided_(decided), cost_(std::move(cost)) {}
+
+Layout SplitNesting::layout(bool input, std::size_t index, const Orders& orders) const {
+  Layout layout;
+  for (const Candidate& candidate : decided_.chosen)
+    layout.push_back(input ? candidate.inputs[index] : candidate.outputs[index]);
+  for (const auto& [letter, axes] : orders)
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      if (Placement& p = layout[static_cast<std::size_t>(axes[i])]; p.cut()) p.depth = static_cast<int>(i);
+  return canonical(std::move(layout));
+}
+
+double SplitNesting::cost(const Orders& orders) const {
+  double sum = 0;
+  for (std::size_t i = 0; i < decided_.op.inputs.size(); ++i) sum += cost_(i, layout(true, i, orders));
+  return sum;
+}
+
+void SplitNesting::run(OpPlacement& placed) {
+  Orders orders;
+  for (std::size_t a = 0; a < decided_.chosen.size(); ++a)
+    if (const Choice& choice = decided_.chosen[a].choice; choice.kind == Choice::Kind::shard)
+      orders[choice.letter].push_back(static_cast<int>(a));
+  for (auto& [letter, axes] : orders) {
+    if (axes.size() < 2) continue;
+    std::vector<int> best = axes;
+    double least = cost(orders);
+    while (std::next_permutation(axes.begin(), axes.end()))
+      if (const double now = cost(orders); now < least) {
+        least = now;
+        best = axes;
+      }
+    axes = best;
+  }
+  for (std::size_t i = 0; i < decided_.op.inputs.size(); ++i) placed.inputs.push_back(layout(true, i, orders));
+  for (std::size_t i = 0; i < decided_.op.outputs.size(); ++i) placed.outputs.push_back(layout(false, i, orders));
+}
+
+}  // namespace baleen

@@ -1,0 +1,31 @@
+/// \file Where several axes shard one letter of an op: in which order their splits nest (DESIGN 4, rule 8).
+#pragma once
+#include <functional>
+
+#include "compiler/placement/candidates.hpp"
+
+namespace baleen {
+
+/// Turns an op's choices per axis into layouts of its operands and results. All that hold a letter nest it alike: in
+/// the order that converts the inputs for the fewest bytes, in mesh order if several do.
+class SplitNesting {
+ public:
+  /// Bytes of converting an input to a layout.
+  using Cost = std::function<double(std::size_t input, const Layout& layout)>;
+
+  SplitNesting(const Mesh& mesh, const Decided& decided, Cost cost);
+
+  void run(OpPlacement& placed);
+
+ private:
+  using Orders = std::map<char, std::vector<int>>;  ///< axes per letter, outermost first
+
+  Layout layout(bool input, std::size_t index, const Orders& orders) const;
+  double cost(const Orders& orders) const;
+
+  const Mesh& mesh_;
+  const Decided& decided_;
+  Cost cost_;
+};
+
+}  // namespace baleen

@@ -1,0 +1,94 @@
+/// \file What a script describes: the model's parameters, its graphs, and how they are to be trained.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/graph/graph.hpp"
+#include "core/input/user_value.hpp"
+
+namespace baleen {
+
+/// How a parameter starts. The random numbers depend on seed, name and the element's index alone.
+struct Initializer {
+  enum class Kind { constant, normal, uniform };
+  Kind kind = Kind::constant;
+  double a = 0;  ///< constant; normal: mean; uniform: low
+  double b = 0;  ///< normal: standard deviation; uniform: high
+};
+
+struct ParameterSpec {
+  std::string name;
+  ValueType type;
+  Initializer initializer;
+  std::string where;
+};
+
+/// A function of the attempted step, from 0. Called on the main thread.
+using Schedule = std::function<double(std::int64_t step)>;
+
+/// Options of one member of a family, as the user gave them. Schedules of SCHEDULE options by option name.
+struct MemberSpec {
+  std::string name;
+  UserValues options;
+  std::map<std::string, Schedule> schedules;
+  std::string where;
+};
+
+/// Parameters whose name matches one of `patterns` ('*' any text, '?' one character); the first group that matches
+/// wins.
+struct ParameterGroup {
+  std::vector<std::string> patterns;
+  UserValues options;
+  std::map<std::string, Schedule> schedules;
+  bool frozen = false;
+  std::string where;
+};
+
+/// A layout along one mesh axis that the script chooses by hand; it stands above what strategies ask for.
+struct Annotation {
+  enum class Kind {
+    split,      ///< what is made inside is cut along its logical axis `dim`
+    replicate,  ///< what is made inside is whole
+    layout      ///< one parameter, input or result of a layer, by name
+  };
+  Kind kind = Kind::split;
+  std::string axis;     ///< of the mesh; one that a mesh lacks changes nothing
+  std::string dim;      ///< logical axis that is cut
+  std::string pattern;  ///< layout: of names, as in a ParameterGroup
+  int number = 0;       ///< layout without `dim`: which dimension is cut, from 1, or from -1 for the last; 0: none
+  std::string where;
+
+  friend bool operator==(const Annotation&, const Annotation&) = default;
+};
+
+/// Tag of what a script made inside `split` and `replicate`: numbers of the job's annotations, the innermost last, as
+/// in "0,2"; a parameter that was asked for in several places has several such lists, as in "0,2;3".
+inline constexpr const char* kParallelTag = "parallel";
+/// Tag of an op that makes a named result: the names, joined by ','. The number of the result follows the dot.
+inline constexpr const char* kResultTag = "result.";
+
+/// Everything a script returns, with the graphs it built. Batch inputs are graph inputs named as the data's fields.
+/// `train` and `evaluate` have outputs "loss" (a sum over the batch) and "weight" (what to divide by, which must not
+/// depend on parameters), and any number of metrics "metric.<name>" with "metric.<name>.weight".
+struct Job {
+  std::string where = {};  ///< its place in the script
+  std::vector<ParameterSpec> parameters;
+  Graph train;
+  std::optional<Graph> evaluate;
+  std::optional<Graph> generate;  ///< input "tokens" [1, context], output "logits" [1, context, vocabulary]
+  MemberSpec optimizer;
+  std::vector<ParameterGroup> groups;
+  double clip = 0;              ///< global norm of the gradient; 0: none
+  std::int64_t accumulate = 1;  ///< micro-batches per step
+  std::int64_t batch = 0;
+  std::uint64_t seed = 0;
+  baleen_dtype_t dtype = BALEEN_F32;
+  bool keep_first_gradients = false;   ///< those of the first step that counts, as states (kFirstGradientPrefix)
+  std::vector<MemberSpec> strategies;  ///< plan order
+  std::vector<Annotation> annotations;
+  Mesh mesh;  ///< the manifest's; without axes: one rank
+};
+
+}  // namespace baleen

@@ -1,0 +1,168 @@
+/// \file Finds the loop of every op and orders the ops in sections.
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "compiler/plan/micro.hpp"
+#include "compiler/plan/strategy_verbs.hpp"
+
+namespace baleen {
+namespace {
+
+constexpr int kUnset = std::numeric_limits<int>::max();
+
+/// Finds for every op the loop it runs in, or between which loops it runs once.
+///
+/// Position r of an op that runs once means: before loop r. A value that is accumulated in loop r is there from
+/// position r + 1 on.
+class LoopScheduler {
+ public:
+  explicit LoopScheduler(Graph& graph) : graph_(graph), micro_(graph.mesh().find(kMicroAxis)) {}
+
+  Status run() {
+    find_each();
+    find_earliest();
+    find_latest();
+    return split_shared();
+  }
+
+  bool in_loop(OpId id) const { return per_micro(graph_.op(id)); }
+  int position(OpId id) const { return latest_[id]; }
+  int loops() const { return last_ + 1; }
+
+ private:
+  bool cut(ValueId v) const {
+    const Layout& layout = graph_.value(v).layout;
+    return micro_ >= 0 && !layout.empty() && !layout[static_cast<std::size_t>(micro_)].is_replicate();
+  }
+  bool per_micro(const Op& op) const {
+    if (op.inputs.empty() && op.kind->has(kStructural)) return false;
+    if (each_.contains(op.id)) return true;
+    return is_cut(op);
+  }
+  bool is_cut(const Op& op) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return cut(v); }) ||
+           std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId v) { return cut(v); });
+  }
+  bool accumulates(const Op& op) const { return op.kind->name == "accumulate_micro"; }
+
+  /// What strategies want in every micro-batch, and all that is computed from it alone.
+  void find_each() {
+    if (micro_ < 0) return;
+    const auto is_each = [&](ValueId v) { return each_.contains(graph_.value(v).producer); };
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (is_cut(op)) continue;
+      if (op.tags.contains(kEachTag) || std::any_of(op.inputs.begin(), op.inputs.end(), is_each)) each_.insert(id);
+    }
+  }
+
+  void find_earliest() {
+    std::vector<int> there(graph_.value_count(), 0);
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      int earliest = 0;
+      for (ValueId v : op.inputs) earliest = std::max(earliest, there[v]);
+      if (per_micro(op)) last_ = std::max(last_, earliest);
+      for (ValueId v : op.outputs) there[v] = earliest + (accumulates(op) ? 1 : 0);
+    }
+  }
+
+  void find_latest() {
+    latest_.assign(graph_.op_count(), kUnset);
+    const std::vector<OpId> order = graph_.ops();
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      const Op& op = graph_.op(*it);
+      int latest = kUnset;
+      for (ValueId v : op.outputs)
+        for (OpId user : graph_.value(v).users) latest = std::min(latest, latest_[user] - (accumulates(op) ? 1 : 0));
+      if (latest == kUnset) latest = per_micro(op) ? last_ : last_ + 1;
+      latest_[*it] = per_micro(op) ? std::min(latest, last_) : latest;
+    }
+  }
+
+  /// A cut value is there in its own loop only: an op that several loops need is computed in each.
+  Status split_shared() {
+    std::vector<OpId> order = graph_.ops();
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      if (!in_loop(*it) || accumulates(graph_.op(*it))) continue;
+      std::set<int> needed;
+      for (ValueId v : graph_.op(*it).outputs)
+        for (OpId user : graph_.value(v).users) needed.insert(latest_[user]);
+      for (int loop : needed)
+        if (loop != latest_[*it]) BALEEN_TRY(clone_for(*it, loop));
+    }
+    return graph_.order_by_need(order);
+  }
+
+  Status clone_for(OpId id, int loop) {
+    const Op original = graph_.op(id);
+    Attributes attributes = original.attributes;
+    // Behind what the original has, which may itself be a copy: equal marks would merge the two.
+    std::vector<std::int64_t> mark;
+    if (attributes.has("copy")) mark = attributes.integers("copy");
+    mark.push_back(loop);
+    attributes.set("copy", std::move(mark));
+    graph_.context() = {original.phase, original.twin, original.name, original.where};
+    BALEEN_TRY_ASSIGN(const auto copies, graph_.append(original.kind->name, original.inputs, std::move(attributes)));
+    latest_.resize(graph_.op_count(), loop);
+    if (each_.contains(id)) each_.insert(graph_.value(copies[0]).producer);
+    graph_.op(graph_.value(copies[0]).producer).tags = tags_of_copy(original, loop);
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      graph_.value(copies[i]).layout = graph_.value(original.outputs[i]).layout;
+      graph_.value(copies[i]).role = graph_.value(original.outputs[i]).role;
+      for (OpId user : std::vector(graph_.value(original.outputs[i]).users)) {
+        if (latest_[user] != loop) continue;
+        const auto inputs = graph_.op(user).inputs;
+        for (std::size_t k = 0; k < inputs.size(); ++k)
+          if (inputs[k] == original.outputs[i]) BALEEN_TRY(graph_.set_input(user, k, copies[i]));
+      }
+    }
+    return {};
+  }
+
+  /// Copies in one loop run as one where the originals do.
+  static std::map<std::string, std::string> tags_of_copy(const Op& original, int loop) {
+    std::map<std::string, std::string> tags = original.tags;
+    if (auto bucket = tags.find(kBucketTag); bucket != tags.end()) bucket->second += "/" + std::to_string(loop);
+    return tags;
+  }
+
+  Graph& graph_;
+  int micro_;  ///< the axis, or -1
+  std::set<OpId> each_;
+  std::vector<int> latest_;
+  int last_ = 0;  ///< number of the last loop
+};
+
+const char* section_name(Phase phase) {
+  switch (phase) {
+    case Phase::forward: return "forward";
+    case Phase::backward: return "backward";
+    case Phase::update: return "update";
+  }
+  return "?";
+}
+
+}  // namespace
+
+Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches) {
+  LoopScheduler scheduler(graph);
+  BALEEN_TRY(scheduler.run());
+
+  // Key: position, whether it is the loop (which follows what runs once at that position), phase.
+  std::map<std::tuple<int, bool, Phase>, std::vector<OpId>> sections;
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (op.inputs.empty() && op.kind->has(kStructural)) continue;
+    sections[{scheduler.position(id), scheduler.in_loop(id), op.phase}].push_back(id);
+  }
+  ScheduledGraph result{std::move(graph), micro_batches, {}};
+  for (auto& [key, ops] : sections) {
+    const auto& [position, loops, phase] = key;
+    result.sections.push_back({section_name(phase), phase, loops ? position : -1, std::move(ops)});
+  }
+  return result;
+}
+
+}  // namespace baleen

@@ -1,0 +1,273 @@
+/// \file Walks a graph once and decides what is cut along `micro`, what is partial and where it accumulates.
+#include "compiler/plan/micro.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace baleen {
+namespace {
+
+bool is_batch_input(const Value& value) {
+  return value.role == Role::input && value.rank() > 0 && value.axes[0] == "batch";
+}
+
+/// Walks the graph once in topological order and decides each value's placement on `micro`.
+class MicroSharder {
+ public:
+  /// `needed_whole`: partial values that are accumulated in any case, as an earlier walk found.
+  MicroSharder(Graph& graph, std::int64_t count, std::set<ValueId> needed_whole = {})
+      : graph_(graph), count_(count), needed_whole_(std::move(needed_whole)) {}
+
+  Status run() {
+    const std::vector<OpId> order = graph_.ops();
+    for (OpId id : order) {
+      const Op& op = graph_.op(id);
+      for (ValueId v : op.outputs) graph_.value(v).layout.resize(graph_.mesh().axes.size());
+      BALEEN_TRY(op.inputs.empty() ? visit_source(op) : visit(id));
+      for (ValueId v : graph_.op(id).outputs) barriers_[v] = most_barriers(graph_.op(id).inputs);
+    }
+    for (const GraphOutput& output : std::vector(graph_.outputs())) {
+      BALEEN_TRY_ASSIGN(const ValueId value, whole(output.value));
+      if (placement(value).is_shard())
+        return unsupported("output `" + output.name + "` has a batch dimension and cannot be cut into micro-batches");
+      graph_.set_output(output.name, value);
+    }
+    // At the end a sum would hold back its readers, and what reads no sum would come before them.
+    return graph_.order_by_need(order);
+  }
+
+  /// The partial values that the walk accumulated.
+  std::set<ValueId> accumulated() const {
+    std::set<ValueId> result;
+    for (const auto& [partial, whole] : whole_) result.insert(partial);
+    return result;
+  }
+
+ private:
+  const Placement& placement(ValueId v) const { return graph_.value(v).layout.back(); }
+  /// Cuts before the other axes do.
+  void place(ValueId v, Placement p) {
+    Layout& layout = graph_.value(v).layout;
+    layout.back() = p;
+    layout = canonical(std::move(layout));
+    if (!p.is_shard()) return;
+    std::vector<int> order = split_order(layout, p.argument);
+    const int micro = static_cast<int>(layout.size()) - 1;
+    std::erase(order, micro);
+    order.insert(order.begin(), micro);
+    layout = with_order(std::move(layout), p.argument, order);
+  }
+  /// A new value that lies as `like` does, but for `micro`.
+  void place_like(ValueId v, ValueId like, Placement p) {
+    graph_.value(v).layout = graph_.value(like).layout;
+    place(v, p);
+  }
+
+  Error refuse(const Op& op, const std::string& why) const {
+    return unsupported(
+        op.name + " (" + op.kind->name + ") " + why + ": the batch cannot be cut into micro-batches here", op.where);
+  }
+
+  Status visit_source(const Op& op) {
+    Value& value = graph_.value(op.outputs[0]);
+    if (!is_batch_input(value)) return {};
+    if (value.shape[0] % count_ != 0)
+      return invalid("input `" + value.name + "`: a batch of " + std::to_string(value.shape[0]) +
+                     " does not divide into " + std::to_string(count_) + " micro-batches; take a batch of " +
+                     std::to_string((value.shape[0] / count_ + 1) * count_) + ", or accumulate over " +
+                     std::to_string(nearest_divisor(value.shape[0])));
+    place(value.id, Placement::shard(0));
+    return {};
+  }
+
+  std::int64_t nearest_divisor(std::int64_t batch) const {
+    std::int64_t best = 1;
+    for (std::int64_t d = 1; d <= batch; ++d)
+      if (batch % d == 0 && std::abs(d - count_) < std::abs(best - count_)) best = d;
+    return best;
+  }
+
+  Status visit(OpId id) {
+    bool sharded = false, partial = false;
+    for (ValueId v : graph_.op(id).inputs) {
+      sharded |= placement(v).is_shard();
+      partial |= placement(v).is_partial();
+    }
+    if (sharded) return cut(id);
+    if (partial) return pass_or_resolve(id);
+    return {};
+  }
+
+  /// Some input is sharded: the op runs per micro-batch.
+  Status cut(OpId id) {
+    const Op& op = graph_.op(id);
+    if (!op.kind->iteration) return refuse(op, "mixes all elements of its inputs");
+    const Iteration letters = op.kind->iteration(graph_, op);
+    BALEEN_TRY_ASSIGN(const char letter, cut_letter(op, letters));
+    for (std::size_t i = 0; i < graph_.op(id).inputs.size(); ++i) {
+      const ValueId v = graph_.op(id).inputs[i];
+      if (placement(v).is_partial()) {
+        BALEEN_TRY_ASSIGN(const ValueId resolved, whole(v));
+        BALEEN_TRY(graph_.set_input(id, i, resolved));
+      }
+      BALEEN_TRY(cut_input(id, i, letters.inputs[i].find(letter)));
+    }
+    const Op& now = graph_.op(id);
+    for (std::size_t i = 0; i < now.outputs.size(); ++i) {
+      const auto dim = letters.outputs[i].find(letter);
+      if (dim != std::string::npos) BALEEN_TRY(check_part(now, graph_.value(now.outputs[i]).shape[dim]));
+      place(now.outputs[i], dim == std::string::npos ? Placement::partial() : Placement::shard(static_cast<int>(dim)));
+    }
+    return {};
+  }
+
+  /// Values of a local region have a rank's part of the batch, which is cut further.
+  Status check_part(const Op& op, std::int64_t rows) const {
+    if (rows % count_ == 0) return {};
+    return invalid(op.name + " (" + op.kind->name + "): a rank's part of the batch, " + std::to_string(rows) +
+                       " rows, does not divide into " + std::to_string(count_) +
+                       " micro-batches; take a batch that divides by ranks times micro-batches",
+                   op.where);
+  }
+
+  Result<char> cut_letter(const Op& op, const Iteration& letters) const {
+    std::optional<char> letter;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const Placement& p = placement(op.inputs[i]);
+      if (!p.is_shard()) continue;
+      const char here = letters.inputs[i][static_cast<std::size_t>(p.argument)];
+      if (here == '.') return refuse(op, "mixes the batch");
+      if (letter && *letter != here) return refuse(op, "combines the batch with another dimension");
+      letter = here;
+    }
+    for (const auto& internal : letters.internal)
+      if (internal.letter == *letter) return refuse(op, "reduces over the batch");
+    return *letter;
+  }
+
+  /// Input `index` must be sharded along `dim` (npos: it lacks the letter and stays whole).
+  Status cut_input(OpId id, std::size_t index, std::size_t dim) {
+    const ValueId v = graph_.op(id).inputs[index];
+    if (dim == std::string::npos || graph_.value(v).shape[dim] == 1) {
+      if (placement(v).is_shard()) return refuse(graph_.op(id), "needs the whole batch of one input");
+      return {};
+    }
+    if (placement(v).is_shard()) {
+      if (static_cast<std::size_t>(placement(v).argument) != dim)
+        return refuse(graph_.op(id), "needs another dimension cut");
+      return {};
+    }
+    BALEEN_TRY_ASSIGN(const ValueId sharded, computed_in_pieces(v, dim, id));
+    return graph_.set_input(id, index, sharded);
+  }
+
+  /// A copy of a whole value that is computed per micro-batch: possible for pointwise values (masks, random numbers),
+  /// also where they come from other ranks.
+  Result<ValueId> computed_in_pieces(ValueId v, std::size_t dim, OpId user) {
+    const Op* producer = graph_.producer(v);
+    if (producer && producer->kind->has(kStructural) && producer->attributes.has("from")) {
+      const Op conversion = *producer;
+      BALEEN_TRY_ASSIGN(const ValueId piece, computed_in_pieces(conversion.inputs[0], dim, user));
+      return piece_of_copy(conversion, piece, v, dim, conversion.attributes);
+    }
+    const bool possible = producer && producer->kind->has(kPointwise) && producer->outputs.size() == 1 &&
+                          std::all_of(producer->inputs.begin(), producer->inputs.end(), [&](ValueId x) {
+                            return graph_.value(x).rank() == 0 || graph_.value(x).shape[dim] == 1;
+                          });
+    if (!possible) return refuse(graph_.op(user), "reads a value with a batch dimension that is not a batch input");
+    Attributes attributes = producer->attributes;
+    attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(dim)}));
+    return piece_of_copy(*producer, kNone, v, dim, std::move(attributes));
+  }
+
+  /// The op once more, in each micro-batch; of `input` in place of its own, if there is one.
+  Result<ValueId> piece_of_copy(Op copy, ValueId input, ValueId like, std::size_t dim, Attributes attributes) {
+    if (input != kNone) copy.inputs = {input};
+    graph_.context() = {copy.phase, copy.twin, copy.name, copy.where};
+    BALEEN_TRY_ASSIGN(const auto results, graph_.append(copy.kind->name, copy.inputs, std::move(attributes)));
+    place_like(results[0], like, Placement::shard(static_cast<int>(dim)));
+    barriers_[results[0]] = most_barriers(copy.inputs);
+    return results[0];
+  }
+
+  /// How many loops must be over before a value is there.
+  int most_barriers(const std::vector<ValueId>& values) const {
+    int most = 0;
+    for (ValueId v : values)
+      if (auto it = barriers_.find(v); it != barriers_.end()) most = std::max(most, it->second);
+    return most;
+  }
+
+  /// Whether the other inputs are there in the loop that makes the partial ones. If not, passing partial would compute
+  /// these once more in a later loop (a gradient that is clipped by its own norm).
+  bool others_in_time(const Op& op) const {
+    std::vector<ValueId> partial, others;
+    for (ValueId v : op.inputs) (placement(v).is_partial() ? partial : others).push_back(v);
+    return most_barriers(others) <= most_barriers(partial);
+  }
+
+  /// No input is sharded, some are partial: pass partial where the op is linear in just these. Not where one of them is
+  /// accumulated anyway: the result would need an accumulator of its own.
+  Status pass_or_resolve(OpId id) {
+    std::vector<std::uint32_t> partial;
+    const Op& op = graph_.op(id);
+    for (std::uint32_t i = 0; i < op.inputs.size(); ++i)
+      if (placement(op.inputs[i]).is_partial()) partial.push_back(i);
+    const bool accumulated = std::any_of(partial.begin(), partial.end(),
+                                         [&](std::uint32_t i) { return needed_whole_.contains(op.inputs[i]); });
+    // The update reads sums over all micro-batches: a gradient is added up as it is, not as the update scales it.
+    if (op.kind->iteration && op.phase != Phase::update && !accumulated && others_in_time(op)) {
+      for (auto set : op.kind->iteration(graph_, op).linear) {
+        std::sort(set.begin(), set.end());
+        if (set != partial) continue;
+        for (ValueId v : op.outputs) place(v, Placement::partial());
+        return {};
+      }
+    }
+    for (std::uint32_t i : partial) {
+      BALEEN_TRY_ASSIGN(const ValueId resolved, whole(graph_.op(id).inputs[i]));
+      BALEEN_TRY(graph_.set_input(id, i, resolved));
+    }
+    return {};
+  }
+
+  /// The accumulated value of a partial one; others are returned as they are.
+  Result<ValueId> whole(ValueId v) {
+    if (!placement(v).is_partial()) return v;
+    if (auto it = whole_.find(v); it != whole_.end()) return it->second;
+    const Op* producer = graph_.producer(v);
+    const Phase phase = producer->phase;
+    graph_.context() = {phase, kNone, producer->name, producer->where};
+    BALEEN_TRY_ASSIGN(const ValueId result, graph_.append1("accumulate_micro", {v}));
+    place_like(result, v, Placement::replicate());
+    const Role role = graph_.value(v).role;
+    // What a backward op sums over micro-batches is part of some gradient, though it may still have to be reduced.
+    graph_.value(result).role = role == Role::activation && phase == Phase::backward ? Role::gradient : role;
+    whole_[v] = result;
+    barriers_[result] = most_barriers({v}) + 1;
+    return result;
+  }
+
+  Graph& graph_;
+  std::int64_t count_;
+  std::set<ValueId> needed_whole_;
+  std::map<ValueId, ValueId> whole_;
+  std::map<ValueId, int> barriers_;
+};
+
+}  // namespace
+
+Status shard_micro(Graph& graph, std::int64_t micro_batches) {
+  if (micro_batches == 1) return {};
+  Mesh mesh = graph.mesh();
+  mesh.axes.push_back({kMicroAxis, micro_batches});
+  graph.set_mesh(std::move(mesh));
+  // Values keep their numbers, so what a walk over a copy finds holds for the graph itself.
+  Graph draft = graph;
+  MicroSharder first(draft, micro_batches);
+  BALEEN_TRY(first.run());
+  return MicroSharder(graph, micro_batches, first.accumulated()).run();
+}
+
+}  // namespace baleen

@@ -1,0 +1,229 @@
+/// \file Runs the phases in order and verifies the graph after each.
+#include "compiler/plan/plan.hpp"
+
+#include "baleen/dtype.hpp"
+#include "compiler/plan/annotations.hpp"
+#include "compiler/placement/complete_request.hpp"
+#include "compiler/placement/convert.hpp"
+#include "compiler/plan/fuse_pointwise.hpp"
+#include "compiler/plan/micro.hpp"
+#include "compiler/plan/passes.hpp"
+#include "compiler/placement/propagate.hpp"
+#include "compiler/plan/strategies.hpp"
+
+namespace baleen {
+namespace {
+
+/// Runs phases on a graph, verifying and reporting after each.
+class Phases {
+ public:
+  Phases(std::string graph_name, const PassObserver& observer) : name_(std::move(graph_name)), observer_(observer) {}
+
+  Status after(const std::string& phase, const Graph& graph) {
+    if (Status ok = verify(graph); !ok)
+      return internal("after " + phase + " of the " + name_ + " graph: " + ok.error().message, ok.error().where);
+    if (!observer_) return {};
+    const std::uint64_t now = hash(graph);
+    if (now != last_) observer_(name_ + ": " + phase, graph);
+    last_ = now;
+    return {};
+  }
+
+ private:
+  std::string name_;
+  const PassObserver& observer_;
+  std::uint64_t last_ = 0;
+};
+
+/// From a complete graph to sections: micro-batches, loops, pointwise fusion.
+Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases& phases,
+                                std::vector<TurnOrder> turns = {}) {
+  graph.remove_dead();
+  BALEEN_TRY(shard_micro(graph, micro_batches));
+  BALEEN_TRY(phases.after("micro-batches", graph));
+  BALEEN_TRY(join_kinds(graph));
+  BALEEN_TRY(phases.after("join", graph));
+  BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule_loops(std::move(graph), micro_batches));
+  BALEEN_TRY(fuse_pointwise(scheduled));
+  BALEEN_TRY(phases.after("fuse pointwise", scheduled.graph));
+  scheduled.turns = std::move(turns);
+  return scheduled;
+}
+
+/// A refusal that names no place is about the job.
+Result<ScheduledGraph> of_job(const Job& job, Result<ScheduledGraph> scheduled) {
+  if (scheduled || !scheduled.error().where.empty()) return scheduled;
+  return Error{scheduled.error().code, scheduled.error().message, job.where};
+}
+
+baleen_dtype_t coarsest_dtype(const Graph& graph, baleen_dtype_t coarsest) {
+  for (OpId id : graph.ops())
+    for (ValueId v : graph.op(id).outputs)
+      if (const baleen_dtype_t own = graph.value(v).dtype;
+          is_floating(own) && dtype_digits(own) < dtype_digits(coarsest))
+        coarsest = own;
+  return coarsest;
+}
+
+/// How persistent tensors lie between programs, by name.
+using StoredLayouts = std::map<std::string, Layout>;
+
+/// The phases that one graph of a job goes through after it is complete.
+class Placer {
+ public:
+  Placer(const Job& job, Strategies& strategies, const Annotations& annotations)
+      : job_(job), strategies_(strategies), annotations_(annotations) {}
+
+  bool has_mesh() const { return !job_.mesh.axes.empty(); }
+
+  /// Layouts and conversions of the train graph, as the strategies want it; and from it how all programs find the
+  /// persistent tensors.
+  Status place_first(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
+    if (!has_mesh()) return {};
+    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, std::move(trained), phases));
+    for (const auto& [value, layout] : request.stored)
+      if (!is_whole(layout)) stored_[graph.value(value).name] = layout;
+    return {};
+  }
+
+  /// A further graph that strategies cut as they cut the first.
+  Status place_alike(Graph& graph, Phases& phases) {
+    if (!has_mesh()) return {};
+    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, {}, phases));
+    return {};
+  }
+
+  /// A graph that every rank computes as a whole, out of tensors that it may have a piece of.
+  Status place_whole(Graph& graph, Phases& phases) {
+    if (stored_.empty()) return {};
+    graph.remove_dead();
+    graph.set_mesh(job_.mesh);
+    PlacementRequest request;
+    keep_stored(graph, request);
+    BALEEN_TRY(convert(graph, request));
+    return phases.after("propagate", graph);
+  }
+
+  /// The order of micro-batches in the graph that was placed last.
+  std::vector<TurnOrder> take_turns() { return std::exchange(turns_, {}); }
+
+  /// How a persistent tensor is stored.
+  Layout stored(const std::string& name) const {
+    const auto found = stored_.find(name);
+    return found == stored_.end() ? Layout{} : found->second;
+  }
+
+ private:
+  Result<PlacementRequest> place(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
+    graph.remove_dead();
+    graph.set_mesh(job_.mesh);
+    PlacementRequest request;
+    const bool first = !trained.empty();
+    request.trained = std::move(trained);
+    BALEEN_TRY(strategies_.place(graph, request, job_.accumulate));
+    BALEEN_TRY(annotations_.apply(graph, request));
+    BALEEN_TRY(phases.after("place", graph));
+    if (!first) keep_stored(graph, request);
+    BALEEN_TRY_ASSIGN(request, complete_request(graph, std::move(request)));
+    if (Status converted = convert(graph, request); !converted) return annotations_.explain(converted.error(), graph);
+    BALEEN_TRY(phases.after("propagate", graph));
+    BALEEN_TRY(strategies_.recompute(graph));
+    BALEEN_TRY(phases.after("recompute", graph));
+    BALEEN_TRY(strategies_.lower(graph));
+    BALEEN_TRY(verify_layouts(graph));
+    BALEEN_TRY(phases.after("lower", graph));
+    turns_.clear();
+    BALEEN_TRY(strategies_.schedule(graph, job_.accumulate, turns_));
+    BALEEN_TRY(phases.after("schedule", graph));
+    return request;
+  }
+
+  Status convert(Graph& graph, const PlacementRequest& request) {
+    BALEEN_TRY_ASSIGN(const PlacedGraph placed, propagate(graph, request));
+    BALEEN_TRY(insert_conversions(graph, request, placed));
+    BALEEN_TRY(lower_internal_reductions(graph));
+    BALEEN_TRY(cut_producers(graph));
+    graph.remove_dead();
+    return verify_layouts(graph);
+  }
+
+  /// Persistent tensors lie in every graph as in the first.
+  void keep_stored(const Graph& graph, PlacementRequest& request) const {
+    const Layout whole(graph.mesh().axes.size());
+    for (OpId id : graph.ops()) {
+      if (graph.op(id).outputs.size() != 1 || !graph.op(id).inputs.empty()) continue;
+      const Value& value = graph.value(graph.op(id).outputs[0]);
+      if (value.role != Role::parameter && value.role != Role::state) continue;
+      const auto found = stored_.find(value.name);
+      request.stored[value.id] = found == stored_.end() ? whole : found->second;
+    }
+  }
+
+  const Job& job_;
+  Strategies& strategies_;
+  const Annotations& annotations_;
+  StoredLayouts stored_;
+  std::vector<TurnOrder> turns_;
+};
+
+}  // namespace
+
+Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer) {
+  BALEEN_TRY_ASSIGN(const Annotations annotations, Annotations::create(job.annotations, job.mesh));
+  BALEEN_TRY_ASSIGN(Strategies strategies, Strategies::open(job, job.mesh, annotations, plugins));
+  Placer placer(job, strategies, annotations);
+  Plan plan;
+  plan.mesh = job.mesh;
+  plan.notes = annotations.notes([&](int axis) { return strategies.claims(axis); });
+  Phases train("train", observer);
+  BALEEN_TRY(train.after("describe", job.train));
+  BALEEN_TRY(strategies.tag(job.train));
+  BALEEN_TRY(strategies.rewrite(job.train));
+  annotations.keep_apart(job.train);
+  BALEEN_TRY(fuse_kinds(job.train));
+  BALEEN_TRY(train.after("rewrite", job.train));
+  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(job.train, job));
+  BALEEN_TRY(train.after("differentiate", job.train));
+  BALEEN_TRY(strategies.gradients(job.train, job, gradients));
+  BALEEN_TRY(train.after("gradients", job.train));
+  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, std::move(gradients), plugins));
+  BALEEN_TRY(train.after("update", job.train));
+  BALEEN_TRY(placer.place_first(job.train, std::move(update.trained), train));
+  const std::vector<TurnOrder> train_turns = placer.take_turns();
+
+  for (const ParameterSpec& p : job.parameters)
+    plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
+  plan.persistent.insert(plan.persistent.end(), update.states.begin(), update.states.end());
+  for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(spec.name);
+
+  Phases initialize("initialize", observer);
+  BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, job.train.registry()));
+  BALEEN_TRY(placer.place_whole(initial, initialize));
+  BALEEN_TRY_ASSIGN(plan.initialize, schedule(std::move(initial), 1, initialize));
+  plan.scalars = std::move(update.scalars);
+  plan.coarsest = coarsest_dtype(job.train, job.dtype);
+  plan.stops = std::move(update.stops);
+  BALEEN_TRY_ASSIGN(plan.train, of_job(job, schedule(std::move(job.train), job.accumulate, train, train_turns)));
+
+  for (auto [name, graph, result] :
+       {std::tuple{"evaluate", &job.evaluate, &plan.evaluate}, std::tuple{"generate", &job.generate, &plan.generate}}) {
+    if (!*graph) continue;
+    Phases phases(name, observer);
+    const bool batched = result == &plan.evaluate;  // generation is of one row: every rank computes it
+    if (batched) {
+      BALEEN_TRY(strategies.tag(**graph));
+      BALEEN_TRY(strategies.rewrite(**graph));
+      annotations.keep_apart(**graph);
+    }
+    BALEEN_TRY(fuse_kinds(**graph));
+    BALEEN_TRY(phases.after("rewrite", **graph));
+    BALEEN_TRY(batched ? placer.place_alike(**graph, phases) : placer.place_whole(**graph, phases));
+    const std::int64_t micro = batched ? job.accumulate : 1;
+    BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule(std::move(**graph), micro, phases, placer.take_turns()));
+    *result = std::move(scheduled);
+  }
+  plan.notes.insert(plan.notes.end(), strategies.notes().begin(), strategies.notes().end());
+  return plan;
+}
+
+}  // namespace baleen

@@ -1,0 +1,88 @@
+/// \file From a job to graphs that are ready to be compiled: the phases of DESIGN 2.4.
+#pragma once
+#include <functional>
+
+#include "compiler/plan/job.hpp"
+#include "core/plugin/registry.hpp"
+
+namespace baleen {
+
+/// Ops that run together. Sections with one loop number (>= 0) that stand side by side run once per micro-batch, all of
+/// them for one micro-batch before the next; loop -1 runs once.
+struct Section {
+  std::string name;  ///< "forward", "backward", "update", …
+  Phase phase = Phase::forward;
+  int loop = -1;
+  std::vector<OpId> ops;
+};
+
+/// In which order the ranks at one coordinate of a mesh axis do the parts of their micro-batches, where a strategy
+/// wants another order than all parts of one before the next.
+struct TurnOrder {
+  struct Turn {
+    Phase part = Phase::forward;
+    std::int64_t micro_batch = 0;
+  };
+  int axis = 0;
+  std::int64_t coordinate = 0;
+  std::vector<Turn> turns;
+};
+
+/// A graph with its order of execution. With micro-batches > 1 the mesh's last axis is `micro`; values have layouts;
+/// the structural op `accumulate_micro` (partial in the loop → whole after it) marks accumulation.
+struct ScheduledGraph {
+  Graph graph;
+  std::int64_t micro_batches = 1;
+  std::vector<Section> sections;
+  std::vector<TurnOrder> turns = {};
+};
+
+/// A persistent tensor: parameters and states, shared by all programs, in their order of creation.
+struct PersistentSpec {
+  std::string name;
+  ValueType type;
+  Role role = Role::parameter;
+  std::string category;  ///< "parameters", "optimizer", "control": for accounting and checkpoints
+  Layout layout = {};    ///< how ranks store it, on the job's mesh; empty: each has the whole
+};
+
+/// A scalar the host writes before each step.
+struct ScalarSpec {
+  std::string name;  ///< "lr", "lr/1", …
+  Schedule schedule;
+};
+
+/// The run ends after a step whose scalar output is not 0.
+struct StopRule {
+  std::string output;
+  std::string text;  ///< why, and what helps
+};
+
+/// Outputs of the train graph with this before their name are facts that a strategy shows.
+inline constexpr const char* kFactPrefix = "fact.";
+
+/// The state that counts the updates that were made, one number.
+inline constexpr const char* kUpdatesState = "optimizer.updates";
+/// Of the name of the state that keeps a parameter's first gradient; its name follows.
+inline constexpr const char* kFirstGradientPrefix = "first_gradient.";
+
+struct Plan {
+  Mesh mesh;
+  std::vector<PersistentSpec> persistent;
+  std::vector<ScalarSpec> scalars;  ///< of the train graph; "lr" is the first group's rate where the optimizer has one
+  ScheduledGraph initialize;        ///< fills every persistent tensor
+  ScheduledGraph train;  ///< outputs "loss", "weight", metrics, "gradient_norm", facts; "applied": does it count?
+  std::optional<ScheduledGraph> evaluate;
+  std::optional<ScheduledGraph> generate;
+  std::vector<StopRule> stops;
+  baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
+  std::vector<std::string> notes;        ///< lines for the user, of annotations and strategies
+};
+
+/// Called after each phase with its name and the graph, where it changed (for --print-passes).
+using PassObserver = std::function<void(const std::string& phase, const Graph& graph)>;
+
+/// Runs the phases. Verifies the graph after each. [plan time]
+Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer = {});
+
+}  // namespace baleen

@@ -1,0 +1,230 @@
+/// \file Calls strategies through the ABI.
+#include "compiler/plan/strategies.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "baleen/plugin.hpp"
+#include "baleen/strategy.h"
+#include "compiler/graph/abi.hpp"
+#include "core/input/nearest.hpp"
+#include "compiler/placement/forms.hpp"
+#include "compiler/plan/gradient_verbs.hpp"
+#include "compiler/plan/strategy_verbs.hpp"
+#include "core/plugin/settings.hpp"
+
+namespace baleen {
+namespace {
+
+/// One opened strategy.
+struct Member {
+  Member(Plugin opened, std::string member_name) : plugin(opened), name(std::move(member_name)) {}
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+  ~Member() {
+    if (self) table->destroy(self);
+  }
+
+  Plugin plugin;
+  std::string name, where;
+  const baleen_strategy_t* table = nullptr;
+  void* self = nullptr;
+};
+
+using GraphPhase = baleen_status_t (*baleen_strategy_t::*)(void*, const baleen_graph_t*);
+
+Error no_state(const std::string& name) {
+  return unsupported("state `" + name + "`: a strategy adds states in `gradients` only");
+}
+
+}  // namespace
+
+struct Strategies::Impl {
+  Mesh mesh;
+  std::vector<baleen_axis_t> axes;
+  baleen_mesh_t abi_mesh{};
+  std::deque<Member> members;
+  std::vector<std::string> notes;
+
+  Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
+  Status claim(const Job& job, const Annotations& annotations, const Registry& plugins);
+  bool claimed(std::uint32_t axis) const;
+  Status check_claims() const;
+
+  /// Calls one strategy on a copy of the graph; the copy takes the graph's place where all went well.
+  template <class Call>
+  Status on(Member& member, Graph& graph, const char* phase, Call&& call, AbiGraph::AddState add_state = {}) {
+    Graph copy = graph;
+    copy.context().where = member.where;
+    if (!add_state)
+      add_state = [](const std::string& name, const ValueType&, double) -> Result<ValueId> { return no_state(name); };
+    AbiGraph abi_graph(copy, std::move(add_state));
+    Status result = call(abi_graph.table(), copy);
+    if (!abi_graph.status()) result = abi_graph.status().error();
+    if (!result) {
+      const std::string name = "strategy `" + member.name + "`", own = name + ": ";  // what a plugin says begins so
+      const std::string& message = result.error().message;
+      return Error{result.error().code,
+                   name + ", " + phase + ": " + (message.starts_with(own) ? message.substr(own.size()) : message),
+                   result.error().where.empty() ? member.where : result.error().where};
+    }
+    graph = std::move(copy);
+    return {};
+  }
+
+  /// What has not been said yet.
+  void keep(const std::vector<std::string>& said, const Member& member) {
+    for (const std::string& text : said) {
+      std::string note = "strategy `" + member.name + "`: " + text;
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+    }
+  }
+
+  Status edit(Graph& graph, const char* phase, GraphPhase function) {
+    for (Member& member : members) {
+      if (!(member.table->*function)) continue;
+      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, Graph& copy) -> Status {
+        BALEEN_TRY(member.plugin.check((member.table->*function)(member.self, view)));
+        return copy.order_by_need(graph.ops());
+      }));
+    }
+    return {};
+  }
+};
+
+Status Strategies::Impl::open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed) {
+  BALEEN_TRY_ASSIGN(const Descriptor descriptor, plugins.find("strategy", spec.name, spec.where));
+  BALEEN_TRY_ASSIGN(SettingsStorage settings, SettingsStorage::build(descriptor, spec.options, {seed, "", spec.where}));
+  BALEEN_TRY_ASSIGN(Plugin plugin, plugins.open(descriptor));
+  Member& member = members.emplace_back(plugin, descriptor.name);
+  member.where = spec.where;
+  BALEEN_TRY_ASSIGN(member.table, plugin.table<baleen_strategy_t>("strategy"));
+  Status made = plugin.check(member.table->create(plugin.host(), settings.get(), &abi_mesh, &member.self));
+  if (!made) return Error{made.error().code, made.error().message, spec.where};
+  return {};
+}
+
+bool Strategies::Impl::claimed(std::uint32_t axis) const {
+  return std::any_of(members.begin(), members.end(),
+                     [&](const Member& m) { return m.table->claims(m.self, axis) != 0; });
+}
+
+Status Strategies::Impl::check_claims() const {
+  for (std::uint32_t axis = 0; axis < axes.size(); ++axis) {
+    if (mesh.axes[axis].size == 1) continue;
+    const Member* first = nullptr;
+    for (const Member& member : members) {
+      if (!member.table->claims(member.self, axis)) continue;
+      if (first)
+        return invalid("strategies `" + first->name + "` and `" + member.name + "` both claim the mesh axis `" +
+                           mesh.axes[axis].name +
+                           "`; leave one of the two out of the plan, or let it work along another axis",
+                       member.where);
+      first = &member;
+    }
+  }
+  return {};
+}
+
+Status Strategies::Impl::claim(const Job& job, const Annotations& annotations, const Registry& plugins) {
+  for (std::uint32_t axis = 0; axis < axes.size(); ++axis) {
+    if (claimed(axis) || mesh.axes[axis].size == 1 || annotations.claims(mesh.axes[axis].name)) continue;
+    const std::string& name = mesh.axes[axis].name;
+    const MemberSpec spec{name, {}, {}, "mesh." + name};
+    if (!plugins.find("strategy", name, spec.where))
+      return invalid("mesh axis `" + name + "` has " + std::to_string(mesh.axes[axis].size) +
+                         " ranks, and no strategy of the plan works along it; add one to the plan, or make the axis 1",
+                     spec.where);
+    BALEEN_TRY(open(spec, plugins, job.seed));
+    if (!claimed(axis))
+      return invalid(
+          "strategy `" + name + "` does not work along the mesh axis of its name; add one to the plan that does",
+          spec.where);
+  }
+  return {};
+}
+
+Result<Strategies> Strategies::open(const Job& job, const Mesh& mesh, const Annotations& annotations,
+                                    const Registry& plugins) {
+  auto impl = std::make_unique<Impl>();
+  impl->mesh = mesh;
+  for (const MeshAxis& axis : impl->mesh.axes) impl->axes.push_back({abi(axis.name), axis.size});
+  impl->abi_mesh = {sizeof(baleen_mesh_t), impl->axes.data(), impl->axes.size()};
+  for (const MemberSpec& spec : job.strategies) BALEEN_TRY(impl->open(spec, plugins, job.seed));
+  BALEEN_TRY(impl->claim(job, annotations, plugins));
+  BALEEN_TRY(impl->check_claims());
+  return Strategies(std::move(impl));
+}
+
+Strategies::Strategies(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Strategies::Strategies(Strategies&&) noexcept = default;
+Strategies::~Strategies() = default;
+
+bool Strategies::empty() const { return impl_->members.empty(); }
+bool Strategies::claims(int axis) const { return impl_->claimed(static_cast<std::uint32_t>(axis)); }
+const std::vector<std::string>& Strategies::notes() const { return impl_->notes; }
+Status Strategies::tag(Graph& graph) { return impl_->edit(graph, "tag", &baleen_strategy_t::tag); }
+Status Strategies::rewrite(Graph& graph) {
+  BALEEN_TRY(impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite));
+  return settle_forms(graph);
+}
+Status Strategies::recompute(Graph& graph) { return impl_->edit(graph, "recompute", &baleen_strategy_t::recompute); }
+Status Strategies::lower(Graph& graph) { return impl_->edit(graph, "lower", &baleen_strategy_t::lower); }
+
+Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradients) {
+  for (Member& member : impl_->members) {
+    if (!member.table->gradients) continue;
+    std::optional<GradientVerbs> verbs;
+    const auto add_state = [&](const std::string& name, const ValueType& type, double initial) {
+      return verbs->add_state(member.name + "." + name, type, initial);
+    };
+    BALEEN_TRY(impl_->on(
+        member, graph, "gradients",
+        [&](const baleen_graph_t* view, Graph& copy) -> Status {
+          copy.context() = {Phase::update, kNone, member.name, member.where};
+          verbs.emplace(copy, job, gradients);
+          const baleen_status_t status = member.table->gradients(member.self, view, verbs->table());
+          if (!verbs->status()) return verbs->status();
+          BALEEN_TRY(member.plugin.check(status));
+          return copy.order_by_need(graph.ops());
+        },
+        add_state));
+  }
+  return {};
+}
+
+Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches) {
+  request.cuts.resize(impl_->mesh.axes.size());
+  Wishes wishes;
+  for (std::size_t i = 0; i < impl_->members.size(); ++i) {
+    Member& member = impl_->members[i];
+    if (!member.table->place) continue;
+    BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) -> Status {
+      PlacingVerbs verbs(copy, request, wishes, impl_->abi_mesh, {i, member.name}, micro_batches);
+      const baleen_status_t status = member.table->place(member.self, view, verbs.table());
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      return copy.order_by_need(graph.ops());
+    }));
+  }
+  return {};
+}
+
+Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns) {
+  for (Member& member : impl_->members) {
+    if (!member.table->schedule) continue;
+    BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, Graph& copy) -> Status {
+      ScheduleVerbs verbs(copy, impl_->abi_mesh, micro_batches, turns);
+      const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      impl_->keep(verbs.notes(), member);
+      BALEEN_TRY(copy.order_by_need(graph.ops()));
+      return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
+    }));
+  }
+  return {};
+}
+
+}  // namespace baleen

@@ -1,0 +1,55 @@
+/// \file The strategies of a plan, opened, with the phases that they take part in.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/plan/annotations.hpp"
+#include "compiler/plan/loss_gradients.hpp"
+#include "compiler/placement/placement.hpp"
+#include "compiler/plan/plan.hpp"
+#include "core/plugin/registry.hpp"
+
+namespace baleen {
+
+/// The mesh with those axes split that strategies of the job's plan work on in several parts: `tensor` into
+/// `tensor.row` and `tensor.col`. Ranks keep their numbers.
+Result<Mesh> split_mesh(const Job& job, Mesh mesh, const Registry& plugins);
+
+/// The job's strategies in plan order, then, for each mesh axis that none of them claims, the strategy of the axis's
+/// name. Owns their instances. [plan time, one thread]
+class Strategies {
+ public:
+  /// Errors: a strategy that is unknown or refuses its options or the mesh; an axis of more than one rank that two
+  /// claim, or nobody. `mesh` is split. An axis that an annotation names needs no strategy.
+  static Result<Strategies> open(const Job& job, const Mesh& mesh, const Annotations& annotations,
+                                 const Registry& plugins);
+
+  Strategies(Strategies&&) noexcept;
+  ~Strategies();
+
+  bool empty() const;
+  /// Whether one of them works along this axis of the mesh.
+  bool claims(int axis) const;
+  /// The phases that edit a graph as it is. A phase that fails leaves the graph as it was.
+  Status tag(Graph& graph);
+  /// Settles the forms of parameters that they made.
+  Status rewrite(Graph& graph);
+  Status recompute(Graph& graph);
+  Status lower(Graph& graph);
+  /// What they make of a job's gradients before the update reads them.
+  Status gradients(Graph& graph, const Job& job, LossGradients& gradients);
+  /// What they ask for. `trained` is filled by the caller and stays.
+  Status place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches);
+  /// Marks collectives that run as one, and where they begin, with tags; adds orders of micro-batches to `turns`.
+  Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
+  /// What they had to say in `schedule`, each line once, with the strategy's name.
+  const std::vector<std::string>& notes() const;
+
+ private:
+  struct Impl;
+  explicit Strategies(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace baleen

@@ -1,0 +1,281 @@
+/// \file Checks what strategies ask for and keeps it.
+#include "compiler/plan/strategy_verbs.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "baleen/dtype.hpp"
+#include "baleen/plugin.hpp"
+#include "compiler/layout/piece.hpp"
+#include "compiler/placement/forms.hpp"
+#include "compiler/plan/guarded_verb.hpp"
+
+namespace baleen {
+PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
+                           Wishes::Asker strategy, std::int64_t micro_batches)
+    : graph_(graph), request_(request), wishes_(wishes), mesh_(mesh), strategy_(std::move(strategy)) {
+  table_.size = sizeof(table_);
+  table_.self = this;
+  table_.mesh = &mesh_;
+  table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
+  table_.cut = [](void* p, std::uint32_t axis, baleen_string_t name) {
+    return self(p).run([&] { return self(p).cut(axis, std::string(view(name))); });
+  };
+  table_.use = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
+    return self(p).run([&] { return self(p).lay(Wishes::How::used, self(p).request_.used, value, axis, placement); });
+  };
+  table_.store = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
+    return self(p).run(
+        [&] { return self(p).lay(Wishes::How::stored, self(p).request_.stored, value, axis, placement); });
+  };
+  table_.pin = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement, std::uint32_t every) {
+    return self(p).run([&] { return self(p).pin(value, axis, placement, every != 0); });
+  };
+  table_.offer = [](void* p, const baleen_offer_t* offer) {
+    return self(p).run([&] { return self(p).offer(*offer); });
+  };
+  table_.trained_count = [](void* p) { return static_cast<std::uint64_t>(self(p).request_.trained.size()); };
+  table_.trained = [](void* p, std::uint64_t number, baleen_trained_t* out) -> baleen_status_t {
+    const auto& all = self(p).request_.trained;
+    if (number >= all.size()) return BALEEN_NOT_FOUND;
+    const TrainedParameter& one = all[number];
+    *out = {sizeof(*out), one.parameter, one.gradient, one.states.data(), one.states.size()};
+    return BALEEN_OK;
+  };
+}
+
+template <class Verb>
+baleen_status_t PlacingVerbs::run(Verb&& verb) {
+  return guarded_verb(status_, verb);
+}
+
+Status PlacingVerbs::check_axis(std::uint32_t axis) const {
+  if (axis < mesh_.count) return {};
+  return invalid("the mesh has no axis number " + std::to_string(axis));
+}
+
+Status PlacingVerbs::check_value(ValueId value) const {
+  if (value < graph_.value_count()) return {};
+  return invalid("there is no value number " + std::to_string(value));
+}
+
+Result<Placement> PlacingVerbs::checked(baleen_placement_t placement, ValueId value, std::uint32_t axis) const {
+  BALEEN_TRY(check_axis(axis));
+  BALEEN_TRY(check_value(value));
+  if (placement.kind < BALEEN_REPLICATE || placement.kind > BALEEN_AT)
+    return invalid("unknown placement " + std::to_string(placement.kind));
+  const Placement result{static_cast<Placement::Kind>(placement.kind), placement.argument, placement.depth};
+  Layout layout(mesh_.count);
+  layout[axis] = result;
+  Status fits = check(canonical(layout), graph_.value(value).shape, graph_.mesh());
+  if (!fits) return invalid("`" + graph_.value(value).name + "`: " + fits.error().message);
+  return result;
+}
+
+Status PlacingVerbs::cut(std::uint32_t axis, const std::string& logical_axis) {
+  BALEEN_TRY(check_axis(axis));
+  auto& cuts = request_.cuts[axis];
+  if (std::find(cuts.begin(), cuts.end(), logical_axis) == cuts.end()) cuts.push_back(logical_axis);
+  return {};
+}
+
+Status PlacingVerbs::lay(Wishes::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
+                         baleen_placement_t placement) {
+  BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
+  value = parameter_behind(graph_, value);
+  BALEEN_TRY(wishes_.ask(graph_, strategy_, how, value, axis, wanted));
+  auto [it, is_new] = layouts.try_emplace(value, Layout(mesh_.count));
+  it->second = with_placement(it->second, static_cast<int>(axis), wanted);
+  return {};
+}
+
+Status PlacingVerbs::pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch) {
+  BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
+  BALEEN_TRY(wishes_.ask(graph_, strategy_, Wishes::How::pinned, value, axis, wanted));
+  Pin& pin = request_.pins[value];
+  pin.placements.resize(mesh_.count);
+  pin.placements[axis] = wanted;
+  pin.every_micro_batch |= every_micro_batch;
+  return {};
+}
+
+Status PlacingVerbs::offer(const baleen_offer_t& offer) {
+  if (offer.op >= graph_.op_count() || !graph_.op(offer.op).live)
+    return invalid("there is no op number " + std::to_string(offer.op));
+  const Op& op = graph_.op(offer.op);
+  const std::string owner = offer.as_it_stands ? std::string() : strategy_.name;
+  Offer result{offer.op,      std::string(view(offer.name)), owner, {}, {}, {}, offer.bytes, offer.only != 0,
+               strategy_.name};
+  const auto placements = [](const baleen_placement_t* first, std::size_t count) {
+    std::vector<Placement> list;
+    for (std::size_t i = 0; i < count; ++i)
+      list.push_back({static_cast<Placement::Kind>(first[i].kind), first[i].argument, first[i].depth});
+    return list;
+  };
+  for (std::uint64_t i = 0; i < offer.axis_count; ++i) {
+    BALEEN_TRY(check_axis(offer.axes[i]));
+    if (result.only) BALEEN_TRY(wishes_.demand(graph_, strategy_, offer.op, offer.axes[i]));
+    result.axes.push_back(static_cast<int>(offer.axes[i]));
+    result.inputs.push_back(placements(offer.inputs + i * op.inputs.size(), op.inputs.size()));
+    result.outputs.push_back(placements(offer.outputs + i * op.outputs.size(), op.outputs.size()));
+  }
+  request_.offers.push_back(std::move(result));
+  return {};
+}
+
+ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
+                             std::vector<TurnOrder>& turns)
+    : graph_(graph), turns_(turns) {
+  table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
+  positions_.assign(graph.op_count(), kNone);
+  std::uint32_t position = 0;
+  for (OpId id : graph.ops()) {
+    positions_[id] = position++;
+    // Another strategy may have scheduled before.
+    if (graph.op(id).tags.contains(kBucketTag)) ++buckets_;
+  }
+  table_.size = sizeof(table_);
+  table_.self = this;
+  table_.mesh = &mesh;
+  table_.position = [](void* p, OpId op) -> std::uint32_t {
+    return op < self(p).positions_.size() ? self(p).positions_[op] : kNone;
+  };
+  table_.local_bytes = [](void* p, ValueId value) { return self(p).local_bytes(value); };
+  table_.coalesce = [](void* p, const OpId* ops, std::uint64_t count) {
+    return guarded_verb(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
+  };
+  table_.begin_before = [](void* p, OpId op, OpId other) {
+    return guarded_verb(self(p).status_, [&] { return self(p).begin_before(op, other); });
+  };
+  table_.turns = [](void* p, std::uint32_t axis, std::int64_t coordinate, const baleen_turn_t* turns,
+                    std::uint64_t count) {
+    return guarded_verb(self(p).status_, [&] { return self(p).take_turns(axis, coordinate, {turns, turns + count}); });
+  };
+  table_.over_before = [](void* p, OpId op, OpId other) {
+    return guarded_verb(self(p).status_, [&] { return self(p).over_before(op, other); });
+  };
+  table_.every_micro_batch = [](void* p, OpId op) {
+    return guarded_verb(self(p).status_, [&] { return self(p).every_micro_batch(op); });
+  };
+  table_.note = [](void* p, baleen_string_t text) {
+    return guarded_verb(self(p).status_, [&]() -> Status {
+      self(p).notes_.emplace_back(view(text));
+      return {};
+    });
+  };
+}
+
+Status ScheduleVerbs::check_op(OpId op) const {
+  if (op < graph_.op_count() && graph_.op(op).live) return {};
+  return invalid("there is no op number " + std::to_string(op));
+}
+
+Status ScheduleVerbs::begin_before(OpId op, OpId other) {
+  BALEEN_TRY(check_collective(op));
+  BALEEN_TRY(check_op(other));
+  for (const auto& [place, moved] : moves_)
+    if (std::find(moved.begin(), moved.end(), op) != moved.end()) return invalid("an op begins in two places");
+  moves_[other].push_back(op);
+  graph_.op(op).tags[kBeginHereTag] = "";
+  graph_.op(op).phase = graph_.op(other).phase;
+  return {};
+}
+
+Status ScheduleVerbs::over_before(OpId op, OpId other) {
+  for (const OpId id : {op, other}) {
+    BALEEN_TRY(check_op(id));
+    if (!graph_.op(id).kind->has(kCollective)) return invalid("`" + graph_.op(id).kind->name + "` is no collective");
+  }
+  if (positions_[op] >= positions_[other]) return invalid("a collective is over before one that comes earlier");
+  graph_.op(other).tags[kOverTag] += std::to_string(op) + ",";
+  return {};
+}
+
+Status ScheduleVerbs::every_micro_batch(OpId op) {
+  BALEEN_TRY(check_op(op));
+  graph_.op(op).tags[kEachTag] = "";
+  return {};
+}
+
+Status ScheduleVerbs::take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns) {
+  if (axis >= table_.mesh->count || coordinate < 0 || coordinate >= table_.mesh->axes[axis].size)
+    return invalid("there is no coordinate " + std::to_string(coordinate) + " on axis number " + std::to_string(axis));
+  TurnOrder order{static_cast<int>(axis), coordinate, {}};
+  std::uint64_t next[2] = {0, 0};
+  for (const baleen_turn_t& turn : turns) {
+    if (turn.part != BALEEN_PART_FORWARD && turn.part != BALEEN_PART_BACKWARD)
+      return invalid("micro-batches have no part number " + std::to_string(turn.part));
+    const bool backward = turn.part == BALEEN_PART_BACKWARD;
+    if (turn.micro_batch != next[turn.part]++ || (backward && next[1] > next[0]))
+      return invalid("turn " + std::to_string(order.turns.size() + 1) + " is of micro-batch " +
+                     std::to_string(turn.micro_batch) + ", out of order");
+    order.turns.push_back({backward ? Phase::backward : Phase::forward, turn.micro_batch});
+  }
+  if (next[0] != table_.micro_batches || next[1] != table_.micro_batches)
+    return invalid("a list of turns has " + std::to_string(next[0]) + " forward and " + std::to_string(next[1]) +
+                   " backward parts of " + std::to_string(table_.micro_batches) + " micro-batches");
+  turns_.push_back(std::move(order));
+  return {};
+}
+
+Status ScheduleVerbs::apply() {
+  if (moves_.empty()) return {};
+  std::set<OpId> moved;
+  for (const auto& [place, ops] : moves_) moved.insert(ops.begin(), ops.end());
+  for (const auto& [place, ops] : moves_)
+    if (moved.contains(place)) return invalid("an op begins before another that moves itself");
+  const std::vector<OpId> ops = graph_.ops();
+  // Sources and forms are there from the beginning: what reads them only may begin anywhere.
+  const auto is_source = [&](OpId id) {
+    const Op& op = graph_.op(id);
+    return is_form(op) || (op.inputs.empty() && op.kind->has(kStructural));
+  };
+  std::vector<OpId> order;
+  std::copy_if(ops.begin(), ops.end(), std::back_inserter(order), is_source);
+  for (OpId id : ops) {
+    if (moved.contains(id) || is_source(id)) continue;
+    if (auto before = moves_.find(id); before != moves_.end())
+      order.insert(order.end(), before->second.begin(), before->second.end());
+    order.push_back(id);
+  }
+  for (const auto& [place, before] : moves_)
+    if (is_source(place)) return invalid("an op begins before a source of the graph");
+  Status status = graph_.reorder(order);
+  if (!status)
+    return invalid("a collective begins before its operands are made or after its result is read: " +
+                   status.error().message);
+  return {};
+}
+
+std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {
+  if (id >= graph_.value_count()) return 0;
+  const Value& value = graph_.value(id);
+  const Shape local = value.layout.empty() ? value.shape : local_shape(value.shape, value.layout, graph_.mesh());
+  return static_cast<std::uint64_t>(element_count(local)) * dtype_size(value.dtype);
+}
+
+Status ScheduleVerbs::check_collective(OpId id) const {
+  BALEEN_TRY(check_op(id));
+  if (graph_.op(id).kind->has(kCollective)) return {};
+  return invalid("`" + graph_.op(id).kind->name + "` is no collective and begins nowhere");
+}
+
+Status ScheduleVerbs::coalesce(const std::vector<OpId>& ops) {
+  std::set<OpId> seen;
+  for (OpId id : ops) {
+    BALEEN_TRY(check_collective(id));
+    const Op &op = graph_.op(id), &first = graph_.op(ops.front());
+    const auto dtype = [&](const Op& o) { return graph_.value(o.inputs[0]).dtype; };
+    if (op.kind != first.kind || op.attributes.integers("axes") != first.attributes.integers("axes") ||
+        dtype(op) != dtype(first))
+      return invalid("collectives of different kinds, axes or dtypes cannot run as one");
+    if (!seen.insert(id).second) return invalid("an op stands twice in one bucket");
+    if (op.tags.contains(kBucketTag)) return invalid("an op stands in two buckets");
+  }
+  if (ops.size() < 2) return {};
+  ++buckets_;
+  for (OpId id : ops) graph_.op(id).tags[kBucketTag] = std::to_string(buckets_);
+  return {};
+}
+
+}  // namespace baleen

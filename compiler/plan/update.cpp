@@ -1,0 +1,247 @@
+/// \file Clipping, what the optimizer does with the gradients, and whether it counts.
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "baleen/optimizer.h"
+#include "baleen/pattern.hpp"
+#include "baleen/plugin.hpp"
+#include "compiler/graph/abi.hpp"
+#include "compiler/plan/passes.hpp"
+#include "core/plugin/settings.hpp"
+
+namespace baleen {
+
+int group_of(const Job& job, const std::string& parameter) {
+  for (std::size_t g = 0; g < job.groups.size(); ++g)
+    for (const std::string& pattern : job.groups[g].patterns)
+      if (matches(pattern, parameter)) return static_cast<int>(g);
+  return -1;
+}
+
+namespace {
+
+/// The update of one job by one optimizer plugin.
+class Updater {
+ public:
+  Updater(Graph& graph, const Job& job, LossGradients gradients, const Registry& plugins)
+      : graph_(graph), job_(job), gradients_(std::move(gradients)), plugins_(plugins) {
+    for (NewState& state : gradients_.states) {
+      result_.states.push_back(std::move(state.spec));
+      result_.initial.push_back(state.initial);
+    }
+  }
+  ~Updater() {
+    if (optimizer_) table_->destroy(optimizer_);
+  }
+
+  Result<UpdateResult> run() {
+    BALEEN_TRY(append_norm(graph_, job_, gradients_));
+    graph_.context() = {Phase::update, kNone, "optimizer", {}};
+    if (gradients_.condition != kNone) graph_.set_output("applied", gradients_.condition);
+    std::vector<ValueId> values;
+    for (const LossGradients::One& one : gradients_.all) values.push_back(one.value);
+    BALEEN_TRY(clip(values));
+    BALEEN_TRY(open());
+    BALEEN_TRY_ASSIGN(count_, add_state(kUpdatesState, {job_.dtype, {}, {}}, 0, "control"));
+    if (job_.keep_first_gradients) BALEEN_TRY(keep_first_gradients());
+    BALEEN_TRY(make_updates(values));
+    for (std::size_t i = 0, next = 0; i < gradients_.all.size(); ++i) {
+      if (gradients_.all[i].gradient == kNone) continue;
+      BALEEN_TRY_ASSIGN(const ValueId parameter, graph_.parameter(job_.parameters[i].name, job_.parameters[i].type));
+      result_.trained.push_back({parameter, gradients_.all[i].gradient, slot_values_[next++]});
+    }
+    BALEEN_TRY(call_plugin());
+    Expression next;
+    const auto sum = next.binary(BALEEN_X_ADD, next.input(0), next.constant(1));
+    BALEEN_TRY_ASSIGN(const ValueId counted, graph_.pointwise({count_}, std::move(next), sum, "optimizer.updates"));
+    BALEEN_TRY(assign(count_, counted));
+    result_.stops = std::move(gradients_.stops);
+    return std::move(result_);
+  }
+
+ private:
+  /// The scale of arXiv 1211.5063.
+  Status clip(std::vector<ValueId>& values) {
+    if (job_.clip <= 0) return {};
+    Expression e;
+    const auto room =
+        e.binary(BALEEN_X_DIV, e.constant(job_.clip), e.binary(BALEEN_X_ADD, e.input(0), e.constant(1e-6)));
+    const auto bounded = e.binary(BALEEN_X_MIN, room, e.constant(1));
+    BALEEN_TRY_ASSIGN(const ValueId scale,
+                      graph_.pointwise({gradients_.norm}, std::move(e), bounded, "optimizer.clip"));
+    for (ValueId& g : values)
+      if (g != kNone) {
+        BALEEN_TRY_ASSIGN(g, graph_.binary(BALEEN_X_MUL, g, scale));
+      }
+    return {};
+  }
+
+  Status open() {
+    BALEEN_TRY_ASSIGN(descriptor_, plugins_.find("optimizer", job_.optimizer.name, job_.optimizer.where));
+    BALEEN_TRY_ASSIGN(Plugin plugin, plugins_.open(descriptor_));
+    plugin_.emplace(std::move(plugin));
+    BALEEN_TRY_ASSIGN(table_, plugin_->table<baleen_optimizer_t>("optimizer"));
+    BALEEN_TRY_ASSIGN(SettingsStorage * own, settings(-1));
+    return plugin_->check(table_->create(plugin_->host(), own->get(), &optimizer_));
+  }
+
+  /// The settings of a group (-1: the optimizer's own), with a scalar per SCHEDULE option.
+  Result<SettingsStorage*> settings(int group) {
+    if (auto it = settings_.find(group); it != settings_.end()) return &it->second;
+    const ParameterGroup* overriding = group < 0 ? nullptr : &job_.groups[static_cast<std::size_t>(group)];
+    UserValues own = with_schedules(job_.optimizer.options, job_.optimizer.schedules, job_.optimizer.where);
+    UserValues over;
+    if (overriding) over = with_schedules(overriding->options, overriding->schedules, overriding->where);
+    BALEEN_TRY_ASSIGN(SettingsStorage storage,
+                      SettingsStorage::build(descriptor_, own, {job_.seed, "", job_.optimizer.where}, over));
+    for (const Option& option : descriptor_.options)
+      if (option.type == BALEEN_OPTION_SCHEDULE) {
+        const bool group_own = overriding && over.contains(option.name);
+        const std::string name = option.name + (group_own ? "/" + std::to_string(group) : "");
+        const auto& schedules = group_own ? overriding->schedules : job_.optimizer.schedules;
+        BALEEN_TRY_ASSIGN(const ValueId value, scalar(name, schedules, option.name, storage.find(option.name)->number));
+        storage.set_value(option.name, value);
+      }
+    return &settings_.emplace(group, std::move(storage)).first->second;
+  }
+
+  static UserValues with_schedules(UserValues options, const std::map<std::string, Schedule>& schedules,
+                                   const std::string& where) {
+    for (const auto& [name, schedule] : schedules)
+      if (!options.contains(name)) options[name] = UserValue{schedule(0), where};
+    return options;
+  }
+
+  Result<ValueId> scalar(const std::string& name, const std::map<std::string, Schedule>& schedules,
+                         const std::string& option, double constant) {
+    if (std::none_of(result_.scalars.begin(), result_.scalars.end(), [&](const auto& s) { return s.name == name; })) {
+      auto it = schedules.find(option);
+      result_.scalars.push_back(
+          {name, it != schedules.end() ? it->second : Schedule([constant](std::int64_t) { return constant; })});
+    }
+    return graph_.scalar(name, job_.dtype);
+  }
+
+  Result<ValueId> add_state(const std::string& name, ValueType type, double initial, const std::string& category) {
+    result_.states.push_back({name, type, Role::state, category});
+    result_.initial.push_back(initial);
+    return graph_.state(name, type);
+  }
+
+  /// Each gradient is kept until an update has counted.
+  Status keep_first_gradients() {
+    for (std::size_t i = 0; i < gradients_.all.size(); ++i) {
+      const ParameterSpec& p = job_.parameters[i];
+      if (gradients_.all[i].gradient == kNone) continue;
+      const std::string name = kFirstGradientPrefix + p.name;
+      BALEEN_TRY_ASSIGN(const ValueId kept, add_state(name, {p.type.dtype, p.type.shape, p.type.axes}, 0, "control"));
+      Expression e;
+      const auto none_yet = e.binary(BALEEN_X_EQ, e.input(1), e.constant(0));
+      const auto chosen = e.select(none_yet, e.input(0), e.input(2));
+      BALEEN_TRY_ASSIGN(const ValueId next,
+                        graph_.pointwise({gradients_.all[i].value, count_, kept}, std::move(e), chosen, name));
+      graph_.value(next).role = Role::updated;
+      BALEEN_TRY(graph_.assign(kept, next));
+    }
+    return {};
+  }
+
+  Status make_updates(const std::vector<ValueId>& gradients) {
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (gradients[i] == kNone) continue;
+      const ParameterSpec& p = job_.parameters[i];
+      BALEEN_TRY_ASSIGN(SettingsStorage * settings_of, settings(group_of(job_, p.name)));
+      baleen_slot_t slots[BALEEN_MAX_SLOTS]{};
+      std::uint32_t count = BALEEN_MAX_SLOTS;
+      BALEEN_TRY(plugin_->check(table_->slots(optimizer_, settings_of->get(), slots, &count)));
+      auto& values = slot_values_.emplace_back();
+      for (std::uint32_t s = 0; s < count; ++s) {
+        const ValueType type{p.type.dtype, slots[s].scalar ? Shape{} : p.type.shape,
+                             slots[s].scalar ? std::vector<std::string>{} : p.type.axes};
+        BALEEN_TRY_ASSIGN(const ValueId state,
+                          add_state(p.name + "." + slots[s].name, type, slots[s].initial, "optimizer"));
+        values.push_back(state);
+      }
+      BALEEN_TRY_ASSIGN(const ValueId parameter, graph_.parameter(p.name, p.type));
+      baleen_update_t update{};
+      update.size = sizeof(update);
+      update.name = abi(p.name);
+      update.parameter = parameter;
+      update.gradient = gradients[i];
+      update.count = count_;
+      update.slot_count = count;
+      update.slots = values.data();
+      update.settings = settings_of->get();
+      update.new_parameter = BALEEN_NONE;
+      std::fill(std::begin(update.new_slots), std::end(update.new_slots), BALEEN_NONE);
+      updates_.push_back(update);
+    }
+    return {};
+  }
+
+  Status call_plugin() {
+    AbiGraph abi_graph(graph_, [this](const std::string& name, const ValueType& type, double initial) {
+      return add_state("optimizer." + name, type, initial, "optimizer");
+    });
+    auto checked = [&](baleen_status_t status) -> Status {
+      if (!abi_graph.status()) return abi_graph.status().error();
+      return plugin_->check(status);
+    };
+    if (table_->begin)
+      BALEEN_TRY(checked(table_->begin(optimizer_, abi_graph.table(), updates_.data(), updates_.size())));
+    for (baleen_update_t& update : updates_) {
+      graph_.context().name = std::string(view(update.name)) + ".update";
+      BALEEN_TRY(checked(table_->update(optimizer_, abi_graph.table(), &update)));
+      BALEEN_TRY(assign_results(update));
+    }
+    return {};
+  }
+
+  /// The new value where the step counts, else the old one.
+  Status assign(ValueId target, ValueId value) {
+    if (gradients_.condition == kNone) return graph_.assign(target, value);
+    Expression e;
+    const auto chosen = e.select(e.input(0), e.input(1), e.input(2));
+    BALEEN_TRY_ASSIGN(const ValueId kept,
+                      graph_.pointwise({gradients_.condition, value, target}, std::move(e), chosen));
+    graph_.value(kept).role = graph_.value(value).role;
+    return graph_.assign(target, kept);
+  }
+
+  Status assign_results(const baleen_update_t& update) {
+    auto checked = [&](ValueId target, ValueId value, const char* what) -> Status {
+      if (value >= graph_.value_count() || graph_.value(value).shape != graph_.value(target).shape)
+        return invalid("optimizer `" + descriptor_.name + "` gave no new " + what + " of the right shape for `" +
+                       std::string(view(update.name)) + "`");
+      graph_.value(value).role = Role::updated;
+      return assign(target, value);
+    };
+    BALEEN_TRY(checked(update.parameter, update.new_parameter, "parameter"));
+    for (std::uint32_t s = 0; s < update.slot_count; ++s)
+      BALEEN_TRY(checked(update.slots[s], update.new_slots[s], "slot"));
+    return {};
+  }
+
+  Graph& graph_;
+  const Job& job_;
+  LossGradients gradients_;
+  const Registry& plugins_;
+  Descriptor descriptor_;
+  std::optional<Plugin> plugin_;
+  const baleen_optimizer_t* table_ = nullptr;
+  void* optimizer_ = nullptr;
+  ValueId count_ = kNone;
+  std::map<int, SettingsStorage> settings_;
+  std::vector<baleen_update_t> updates_;
+  std::deque<std::vector<ValueId>> slot_values_;
+  UpdateResult result_;
+};
+
+}  // namespace
+
+Result<UpdateResult> append_update(Graph& graph, const Job& job, LossGradients gradients, const Registry& plugins) {
+  return Updater(graph, job, std::move(gradients), plugins).run();
+}
+
+}  // namespace baleen

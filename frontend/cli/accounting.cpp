@@ -1,0 +1,96 @@
+/// \file Counts on each rank, and brings the numbers to rank 0.
+#include "frontend/cli/accounting.hpp"
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "core/runtime/session_memory.hpp"
+
+namespace baleen::app {
+namespace {
+
+using Numbers = std::map<std::string, std::uint64_t>;
+
+/// Anonymous and shared pages; 0 where the system does not say.
+std::uint64_t resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::uint64_t kib = 0;
+  for (std::string line; std::getline(status, line);) {
+    std::istringstream words(line);
+    std::string key;
+    std::uint64_t number = 0;
+    if (words >> key >> number && (key == "RssAnon:" || key == "RssShmem:")) kib += number;
+  }
+  return kib * 1024;
+}
+
+Numbers own_numbers(const Session& session) {
+  Numbers numbers;
+  for (const auto& [kind, bytes] : session.planned_bytes()) numbers["planned_bytes." + kind] = bytes;
+  numbers["working_bytes"] = session.working_bytes();
+  numbers["allocated_bytes"] = session.allocated_bytes();
+  numbers["resident_bytes"] = resident_bytes();
+  for (const Traffic& t : session.traffic())
+    numbers["sent_bytes." + t.kind + "." + t.axes] = t.bytes * static_cast<std::uint64_t>(session.steps_done());
+  return numbers;
+}
+
+std::string to_text(const Numbers& numbers) {
+  std::string text;
+  for (const auto& [name, number] : numbers) text += name + " " + std::to_string(number) + "\n";
+  return text;
+}
+
+Numbers from_text(const std::string& text) {
+  Numbers numbers;
+  std::istringstream lines(text);
+  std::string name;
+  std::uint64_t number = 0;
+  while (lines >> name >> number) numbers[name] = number;
+  return numbers;
+}
+
+std::string for_people(const Numbers& numbers) {
+  std::string text = "planned " + bytes_text(numbers.at("planned_bytes.total")) + " (";
+  for (const char* kind : {"parameters", "gradients", "optimizer", "activations"})
+    if (const auto it = numbers.find(std::string("planned_bytes.") + kind); it != numbers.end())
+      text += std::string(text.back() == '(' ? "" : ", ") + kind + " " + bytes_text(it->second);
+  text += "), allocated " + bytes_text(numbers.at("allocated_bytes")) + ", resident " +
+          bytes_text(numbers.at("resident_bytes"));
+  constexpr std::string_view kSent = "sent_bytes.";
+  for (const auto& [name, bytes] : numbers)
+    if (name.starts_with(kSent)) text += ", sent " + bytes_text(bytes) + " by " + name.substr(kSent.size());
+  return text;
+}
+
+void add(const Numbers& numbers, int rank, std::vector<Fact>& facts) {
+  const std::string number = std::to_string(rank);
+  for (const auto& [name, bytes] : numbers)
+    facts.push_back({"rank." + number + "." + name, static_cast<double>(bytes), {}});
+  facts.push_back({"rank " + number, 0, for_people(numbers)});
+}
+
+}  // namespace
+
+Result<std::vector<Fact>> account(const Session& session, RankLink* link) {
+  const Numbers mine = own_numbers(session);
+  std::vector<Fact> facts;
+  if (!link) {
+    add(mine, 0, facts);
+    return facts;
+  }
+  const Place& place = link->place();
+  if (place.rank != 0) {
+    BALEEN_TRY(link->put("account." + std::to_string(place.rank), to_text(mine)));
+    return facts;
+  }
+  add(mine, 0, facts);
+  for (int rank = 1; rank < place.ranks; ++rank) {
+    BALEEN_TRY_ASSIGN(const std::string text, link->get("account." + std::to_string(rank)));
+    add(from_text(text), rank, facts);
+  }
+  return facts;
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,143 @@
+/// \file What a command needs of a job, made in the order of a run.
+#include "frontend/cli/assembly.hpp"
+
+#include <filesystem>
+#include <iostream>
+
+#include "frontend/cli/typed_paths.hpp"
+#include "compiler/ops/ops.hpp"
+#include "compiler/plan/strategies.hpp"
+#include "core/runtime/checkpoint.hpp"
+
+namespace baleen::app {
+namespace {
+
+/// The runtime's data set as scripts see it.
+class DataForScript : public ScriptData {
+ public:
+  explicit DataForScript(std::shared_ptr<Dataset> data) : data_(std::move(data)) {}
+
+  const std::shared_ptr<Dataset>& dataset() const { return data_; }
+  const baleen_dataset_info_t& info() const override { return data_->info(); }
+  Result<std::vector<std::int32_t>> encode(std::string_view text) const override {
+    if (!data_->has_tokens()) return no_text();
+    return data_->encode(std::string(text));
+  }
+  Result<std::string> decode(std::span<const std::int32_t> ids) const override {
+    if (!data_->has_tokens()) return no_text();
+    return data_->decode({ids.begin(), ids.end()});
+  }
+
+ private:
+  static Error no_text() { return unsupported("this data set is no text: it cannot turn ids into text or back"); }
+  std::shared_ptr<Dataset> data_;
+};
+
+/// `../share/baleen/lua` from the folder of the program, in the build tree as in an installation.
+std::filesystem::path lua_library() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "share" / "baleen" / "lua";
+}
+
+}  // namespace
+
+Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
+                           const Wishes& wishes) {
+  Described described;
+  described.ops = std::make_unique<OpRegistry>();
+  BALEEN_TRY(register_builtin_ops(*described.ops));
+  baleen::ScriptOptions script;
+  script.ops = described.ops.get();
+  script.library = lua_library();
+  script.seed = options.seed;
+  if (options.dtype) script.dtype = *options.dtype == "fp64" ? BALEEN_F64 : BALEEN_F32;
+  script.arguments = options.script_args;
+  script.steps = wishes.steps;
+  script.generate = wishes.generate;
+  if (wishes.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
+  script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {
+    BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
+    MemberSpec anchored = spec;
+    anchor_typed_paths(anchored.options, descriptor, options.script_args);
+    BALEEN_TRY_ASSIGN(auto data, Dataset::create(setup.registry, anchored, seed, prepared.folder));
+    return std::shared_ptr<ScriptData>(std::make_shared<DataForScript>(std::move(data)));
+  };
+  BALEEN_TRY_ASSIGN(described.script, Script::load(options.script, std::move(script)));
+  described.data = std::static_pointer_cast<DataForScript>(described.script->data())->dataset();
+  if (prepared.plan) {
+    auto& strategies = described.script->job().strategies;
+    if (!strategies.empty() && (!setup.link || setup.link->place().rank == 0))
+      setup.log.info("the manifest's plan stands above the script's");
+    strategies.clear();
+    for (const Opened& chosen : *prepared.plan)
+      strategies.push_back({chosen.member.descriptor.name, chosen.member.options, {}, chosen.member.where});
+  }
+  return described;
+}
+
+PassObserver pass_observer(bool print) {
+  if (!print) return {};
+  return [](const std::string& phase, const Graph& graph) {
+    std::cout << "--- " << phase << " ---\n" << baleen::print(graph) << '\n' << std::flush;  // monitors write past it
+  };
+}
+
+Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
+                                         const Wishes& wishes, bool with_monitors) {
+  auto run = std::unique_ptr<Run>(new Run(setup));
+  BALEEN_TRY_ASSIGN(run->described_, describe(options, setup, prepared, wishes));
+  Job& job = run->script().job();
+  job.keep_first_gradients = wishes.keep_first_gradients;
+  SessionOptions session{
+      run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
+  if (!wishes.alone) {
+    session.activations = setup.manifest.activations;
+    session.pinned = setup.manifest.pinned;
+  }
+  if (setup.link && prepared.transport && !wishes.alone) {
+    BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
+    BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));
+    BALEEN_TRY(run->ranks_->compare(job, session.steps));
+    session.communicator = &run->ranks_->communicator();
+    session.local_ranks = run->ranks_->place().local_ranks;
+    session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
+    session.start_facts.push_back({"transport", 0, prepared.transport->chosen.text()});
+  }
+  const PassObserver observer = pass_observer(wishes.print_passes && run->speaks());
+  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
+  if (run->speaks() && !wishes.alone)
+    for (const std::string& note : plan.notes) setup.log.info(note);
+  const Place place = run->ranks_ ? run->ranks_->place() : Place();
+  BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed, place));
+  BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
+  if (!with_monitors) prepared.monitors.clear();
+  BALEEN_TRY(run->open_monitors(prepared, session.seed));
+  BALEEN_TRY_ASSIGN(run->session_,
+                    Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
+  if (!options.load.empty()) BALEEN_TRY(load_parameters(*run->session_, setup.registry, options.load.string()));
+  return run;
+}
+
+Status Run::train(TrainingRun& driven) {
+  BALEEN_TRY(script().train(driven));
+  return ranks_ ? ranks_->meet_at_end() : Status();
+}
+
+Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
+  const std::int32_t rank = setup_.link ? static_cast<std::int32_t>(setup_.link->place().rank) : 0;
+  std::vector<OpenMonitor> chosen;
+  for (const Opened& monitor : prepared.monitors) {
+    BALEEN_TRY_ASSIGN(SettingsStorage settings, monitor.member.settings(seed));
+    chosen.push_back({monitor.plugin, std::move(settings)});
+  }
+  BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), setup_.log, rank));
+  return {};
+}
+
+Status Run::save(const std::string& path) {
+  return save_parameters(
+      *session_, setup_.registry, path,
+      {{"steps", std::to_string(session_->steps_done())}, {"data_position", std::to_string(session_->position())}},
+      speaks());
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,83 @@
+/// \file From a prepared command to a running session: describe, plan, compile.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "frontend/cli/prepare.hpp"
+#include "frontend/cli/ranks.hpp"
+#include "compiler/graph/op_kind.hpp"
+#include "compiler/plan/plan.hpp"
+#include "core/runtime/session.hpp"
+#include "frontend/lua/script.hpp"
+
+namespace baleen::app {
+
+/// What a command asks of the script beside its options.
+struct Wishes {
+  std::optional<std::int64_t> steps;
+  bool generate = false;  ///< describe the generate graph though the job does not ask for it
+  bool print_passes = false;
+  bool silent = false;                ///< what the script prints is not shown
+  bool alone = false;                 ///< one rank, whatever the manifest says
+  bool keep_first_gradients = false;  ///< as states
+};
+
+/// A script that has described its job. The registry of ops outlives the job's graphs.
+struct Described {
+  std::unique_ptr<OpRegistry> ops;
+  std::shared_ptr<Dataset> data;
+  std::unique_ptr<Script> script;
+};
+
+Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
+                           const Wishes& wishes);
+
+/// Prints the graph after each pass on standard output, if asked to.
+PassObserver pass_observer(bool print);
+
+/// A described script with its session: what the training loop drives. Members are destroyed in the right order.
+class Run : public TrainingRun {
+ public:
+  static Result<std::unique_ptr<Run>> create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
+                                             const Wishes& wishes, bool with_monitors);
+
+  Script& script() { return *described_.script; }
+  Session& session() { return *session_; }
+
+  Result<Facts> step() override {
+    tell_launcher("training");
+    return session_->step();
+  }
+  Result<Facts> evaluate(std::int64_t batches) override {
+    tell_launcher("evaluating");
+    return session_->evaluate(batches);
+  }
+  std::int64_t steps_done() const override { return session_->steps_done(); }
+  Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) override {
+    return session_->logits(tokens);
+  }
+  Status save(const std::string& path) override;
+  /// Runs the script's training. With several ranks: until all have come to its end.
+  Status train(TrainingRun& driven);
+
+ private:
+  explicit Run(const Setup& setup) : setup_(setup) {}
+  Status open_monitors(const Prepared& prepared, std::uint64_t seed);
+
+  /// How far this rank is, for the line about its end.
+  void tell_launcher(const char* phase) {
+    if (setup_.link) setup_.link->at(session_->steps_done() + 1, phase);
+  }
+  bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
+
+  const Setup& setup_;
+  std::unique_ptr<Ranks> ranks_;  ///< null with one rank
+  Described described_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Monitors> monitors_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace baleen::app

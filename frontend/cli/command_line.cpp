@@ -1,0 +1,378 @@
+/// \file The subcommands and their options in CLI11.
+#include "frontend/cli/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "frontend/cli/option_checks.hpp"
+#include "core/input/nearest.hpp"
+#include "core/plugin/kinds.hpp"
+#include "core/plugin/option_value.hpp"
+
+namespace baleen::app {
+namespace {
+
+constexpr const char* kEnd = "--";
+constexpr const char* kFooter =
+    "Exit codes: 0 success, 2 bad input, 3 the plan does not fit into memory, 4 a peer was lost, 70 our own bug.";
+
+/// CLI11 takes a vector from its back.
+void parse_words(CLI::App& app, std::vector<std::string> words) {
+  std::ranges::reverse(words);
+  app.parse(std::move(words));
+}
+
+/// The options of EarlyOptions, as text. Both readings declare them here.
+struct EarlyWords {
+  std::vector<std::string> plugin_paths, sets;
+  std::string manifest;
+  std::string level = "info";
+
+  void add_to(CLI::App& app) {
+    app.add_option("--plugin-path", plugin_paths, "A folder of plugins, or one plugin's .so; may be repeated")
+        ->type_name("PATH")
+        ->allow_extra_args(false);
+    app.add_option("-m,--manifest", manifest, "The cluster: hosts, mesh, plugins (TOML). Without one: one rank, here")
+        ->type_name("FILE");
+    app.add_option("--set", sets, "Override a key of the manifest, as in --set compute.threads=2; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    app.add_option("--log-level", level, "What the log shows: debug, info, warning or error")
+        ->type_name("LEVEL")
+        ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  }
+};
+
+/// A plugin's flag while CLI11 fills it.
+struct Slot {
+  const Descriptor* plugin;
+  const Option* option;
+  CLI::Option* flag = nullptr;
+  std::vector<std::string> words;
+};
+
+/// One reading of the command line: owns what CLI11 writes into.
+class Parser {
+ public:
+  explicit Parser(const std::vector<Descriptor>& plugins) : plugins_(plugins) {
+    app_.require_subcommand(1);
+    app_.allow_extras();  // so that `unknown` can name the nearest known word
+    app_.footer(kFooter);
+    app_.set_version_flag("--version", std::string("baleen " BALEEN_VERSION));
+    add_run();
+    add_verify();
+    add_generate();
+    add_graph();
+    add_plan();
+    add_bench();
+    for (CLI::App* sub : {run_, verify_, generate_, graph_, plan_, bench_})
+      add_flags(*sub);  // last: our own words are taken by then
+    add_plugins();
+    add_secret();
+    doctor_ = subcommand("doctor",
+                         "Look at this machine and this installation: what is there, what is missing, how to get it");
+  }
+
+  Result<Command> parse(const std::vector<std::string>& all) {
+    const auto end = std::ranges::find(all, kEnd);
+    if (end != all.end()) script_args_.assign(end + 1, all.end());
+    has_end_ = end != all.end();
+    try {
+      parse_words(app_, {all.begin(), end});
+    } catch (const CLI::CallForVersion& version) {
+      return Command(TextOnly{std::string(version.what()) + "\n"});
+    } catch (const CLI::CallForHelp&) {
+      return Command(TextOnly{help()});
+    } catch (const CLI::CallForAllHelp&) {
+      return Command(TextOnly{help()});
+    } catch (const CLI::ParseError& error) {
+      BALEEN_TRY(refuse_unknown());
+      return invalid(error.what() + see_help());
+    }
+    BALEEN_TRY(refuse_unknown());
+    return command();
+  }
+
+ private:
+  CLI::App* subcommand(const std::string& word, const std::string& summary) {
+    CLI::App* sub = app_.add_subcommand(word, summary);
+    sub->allow_extras();
+    early_.add_to(*sub);
+    return sub;
+  }
+
+  void add_script(CLI::App& sub, ScriptOptions& out) {
+    sub.add_option("SCRIPT", out.script, "A Lua file that returns a job")->required()->type_name("");
+    sub.add_option("--seed", seed_, "Seed of everything random; stands above the script's")->type_name("N");
+    sub.add_option("--dtype", dtype_, "Precision of the computation: fp32 or fp64; stands above the script's")
+        ->type_name("DTYPE")
+        ->check(CLI::IsMember({"fp32", "fp64"}));
+    sub.footer("Words after `--` are the script's own: baleen.arg(\"NAME\") reads `-- --NAME VALUE`.");
+  }
+
+  void add_host(CLI::App& sub, HostOptions& out) {
+    sub.add_option("--host-index", host_index_,
+                   "Which of the manifest's hosts this is, where you start each one yourself; 0 is the first")
+        ->type_name("I")
+        ->check(count_check(0));
+    sub.add_option("--secret-file", out.secret_file,
+                   "With --host-index: what the job's hosts share, the same on each; `baleen secret FILE` makes one")
+        ->type_name("FILE");
+  }
+
+  void add_run() {
+    run_ = subcommand("run", "Train: run a script's job");
+    add_script(*run_, run_options_);
+    add_host(*run_, run_options_.host);
+    run_->add_option("--steps", steps_, "Number of steps, 0 to leave all as it starts; stands above the script's")
+        ->type_name("N")
+        ->check(count_check(0));
+    run_->add_option("--save", run_options_.save, "Write all parameters to this file at the end")->type_name("FILE");
+    run_->add_option("--load", run_options_.load, "Read all parameters from this file at the start")->type_name("FILE");
+    run_->add_flag("--print-passes", run_options_.print_passes, "Print the graph after each pass that changed it");
+    run_->add_flag("--checked", run_options_.checked, "Compare every collective with the other ranks'; slower");
+  }
+
+  void add_verify() {
+    verify_ = subcommand("verify", "Check that the manifest's ranks compute what one rank computes");
+    add_script(*verify_, verify_options_);
+    add_host(*verify_, verify_options_.host);
+    verify_->add_option("--steps", steps_, "Number of steps to compare [20]")->type_name("N")->check(count_check(1));
+    verify_->add_flag("--checked", verify_options_.checked, "Compare every collective with the other ranks'; slower");
+  }
+
+  void add_generate() {
+    generate_ = subcommand("generate", "Let a trained language model write");
+    add_script(*generate_, generate_options_);
+    generate_->add_option("--load", generate_options_.load, "The parameters, as `baleen run --save` wrote them")
+        ->required()
+        ->type_name("FILE");
+    generate_->add_option("--prompt", generate_options_.prompt, "The text to go on from")->type_name("TEXT");
+    generate_->add_option("--tokens", generate_options_.tokens, "How many tokens to write")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(count_check(1));
+    generate_
+        ->add_option("--temperature", generate_options_.temperature,
+                     "0 takes the likeliest token, 1 samples as learned")
+        ->type_name("X")
+        ->capture_default_str()
+        ->check(temperature_check());
+  }
+
+  void add_graph() {
+    graph_ = subcommand("graph", "Print a script's graph with its parameters and FLOPs");
+    add_script(*graph_, graph_options_);
+    graph_->add_option("--graph", graph_options_.graph, "Which graph: train, evaluate or generate")
+        ->type_name("NAME")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"train", "evaluate", "generate"}));
+    graph_->add_flag("--dot", graph_options_.dot, "Draw it: print it in Graphviz's language");
+    graph_->add_flag("--print-passes", graph_options_.print_passes, "Print the graph after each pass that changed it");
+  }
+
+  void add_plan() {
+    plan_ = subcommand("plan",
+                       "Count what each rank of the manifest will hold and send, and whether it fits; runs nothing");
+    add_script(*plan_, plan_options_);
+    plan_->add_flag("--exact", plan_options_.exact,
+                    "Also tell ranks apart by their roles in calls, on which the padding may depend; slower");
+    plan_->add_flag("--json", plan_options_.json, "For programs: everything, as one JSON object");
+  }
+
+  void add_bench() {
+    bench_ = subcommand("bench", "Measure a part of what the manifest describes");
+    // A word, not a subcommand, so that options may stand on either side of it.
+    bench_->add_option("WHAT", bench_what_, "What to measure: transport, every collective by size and group")
+        ->required()
+        ->check(CLI::IsMember({"transport"}))
+        ->type_name("");
+    bench_->add_option("--collective", bench_options_.collectives, "Only this one; may be repeated")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    bench_
+        ->add_option("--group", bench_options_.groups,
+                     "Only groups along these axes of the mesh, as in data or data+tensor; may be repeated")
+        ->type_name("AXES")
+        ->allow_extra_args(false);
+    const auto size = [&](const char* word, std::uint64_t& out, const char* help) {
+      bench_->add_option(word, out, help)
+          ->type_name("BYTES")
+          ->transform(CLI::AsSizeValue(false))
+          ->check(CLI::Range(std::uint64_t{4}, std::uint64_t{1} << 40));
+    };
+    size("--from", bench_options_.from, "The smallest size, as in 8 or 64KiB; sizes grow fourfold [8]");
+    size("--to", bench_options_.to, "The largest size [256MiB]");
+    bench_->add_option("--seconds", bench_options_.seconds, "How long to measure each size")
+        ->type_name("X")
+        ->capture_default_str()
+        ->check(CLI::Range(1e-3, 3600.0));
+    bench_->add_flag("--own-memory", bench_options_.own_memory, "Buffers that are not the transport's own");
+    bench_->add_flag("--json", bench_options_.json, "For programs: everything, as one JSON object");
+    add_host(*bench_, bench_options_.host);
+    bench_->add_flag("--checked", bench_options_.checked, "Compare every collective with the other ranks'; slower");
+  }
+
+  void add_plugins() {
+    list_ = subcommand("plugins", "List the plugins that are found; none is opened");
+    list_->add_option("NAME", plugins_options_.names, "Show these with their options")->type_name("");
+    list_->add_flag("--json", plugins_options_.json, "For programs: everything, as one JSON object");
+  }
+
+  void add_secret() {
+    secret_ = subcommand("secret", "Make a file with a new secret for the hosts of a job; only you can read it");
+    secret_->add_option("FILE", secret_options_.file, "The file to make")->required()->type_name("");
+  }
+
+  /// A flag for each option of a plugin that asks for one. A word that is taken stays with whoever had it first.
+  void add_flags(CLI::App& sub) {
+    for (const Descriptor& plugin : plugins_)
+      for (const Option& option : plugin.options) {
+        const std::string word = kEnd + option.cli;
+        if (option.cli.empty() || sub.get_option_no_throw(word)) continue;
+        Slot& slot = slots_.emplace_back(Slot{&plugin, &option, nullptr, {}});
+        const bool is_switch = option.type == BALEEN_OPTION_BOOL;
+        slot.flag = is_switch ? sub.add_flag(word, option.help) : sub.add_option(word, slot.words, option.help);
+        slot.flag->group(plugin.kind + " `" + plugin.name + "`");
+        if (is_switch) continue;
+        slot.flag->type_name(option.type == BALEEN_OPTION_STRING ? "TEXT" : "N")->allow_extra_args(false);
+      }
+  }
+
+  Result<PluginFlags> used_flags() const {
+    PluginFlags flags;
+    for (const Slot& slot : slots_) {
+      if (slot.flag->count() == 0) continue;
+      const std::string where = kEnd + slot.option->cli;
+      const std::vector<std::string> words = slot.words.empty() ? slot.flag->results() : slot.words;
+      PluginFlag flag{slot.plugin->kind, slot.plugin->name, slot.option->name, {words, where}};
+      if (slot.option->many()) {
+        BALEEN_TRY(check_option(*slot.option, flag.value));
+      } else if (words.size() == 1) {
+        BALEEN_TRY_ASSIGN(flag.value, parse_option_text(*slot.option, words.front(), where));
+      } else {
+        return invalid("given " + std::to_string(words.size()) + " times; once is enough", where);
+      }
+      flags.push_back(std::move(flag));
+    }
+    return flags;
+  }
+
+  const CLI::App* chosen() const {
+    const auto subs = app_.get_subcommands();
+    return subs.empty() ? nullptr : subs.front();
+  }
+  std::string name() const { return chosen() ? "baleen " + chosen()->get_name() : "baleen"; }
+  std::string see_help() const { return " (see `" + name() + " --help`)"; }
+  std::string help() { return chosen() ? chosen()->help("baleen") : app_.help("baleen"); }
+
+  Status refuse_unknown() const {
+    const CLI::App* sub = chosen();
+    std::vector<std::string> known;
+    if (!sub) {
+      for (const CLI::App* each : app_.get_subcommands([](const CLI::App*) { return true; }))
+        known.push_back(each->get_name());
+      const std::vector<std::string> left = app_.remaining();
+      if (!left.empty()) return invalid(unknown_word("command", left.front(), known) + see_help());
+      return {};
+    }
+    for (const CLI::Option* option : sub->get_options())
+      for (const std::string& word : option->get_lnames()) known.push_back(kEnd + word);
+    std::vector<std::string> left = sub->remaining();
+    std::ranges::stable_partition(left, [](const std::string& word) { return word.starts_with('-'); });
+    if (left.empty()) return {};
+    const std::string& first = left.front();
+    const std::string word = first.substr(0, first.find('='));
+    if (!first.starts_with('-'))
+      return invalid("unexpected `" + first + "`; a script's own words stand after `--`" + see_help());
+    const auto near = nearest(word, known);
+    return invalid("unknown option `" + word + "`" + (near ? "; did you mean `" + *near + "`?" : "") + see_help());
+  }
+
+  Result<Command> command() {
+    if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_ || chosen() == secret_))
+      return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
+    if (chosen() == run_) {
+      if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
+      return with_script(run_options_);
+    }
+    if (chosen() == verify_) {
+      if (!verify_->get_option("--steps")->empty()) verify_options_.steps = steps_;
+      verify_options_.dtype = "fp64";
+      return with_script(verify_options_);
+    }
+    if (chosen() == generate_) return with_script(generate_options_);
+    if (chosen() == graph_) return with_script(graph_options_);
+    if (chosen() == plan_) return with_script(plan_options_);
+    if (chosen() == bench_) return with_ranks(bench_options_);
+    if (chosen() == list_) return Command(plugins_options_);
+    if (chosen() == secret_) return Command(secret_options_);
+    return Command(DoctorOptions{});
+  }
+
+  template <class Options>
+  Result<Command> with_script(Options& options) {
+    if (!chosen()->get_option("--seed")->empty()) options.seed = seed_;
+    if (!dtype_.empty()) options.dtype = dtype_;
+    options.script_args = script_args_;
+    return with_ranks(options);
+  }
+
+  template <class Options>
+  Result<Command> with_ranks(Options& options) {
+    const CLI::Option* index = chosen()->get_option_no_throw("--host-index");
+    if (index && !index->empty()) options.host.index = host_index_;
+    BALEEN_TRY_ASSIGN(options.flags, used_flags());
+    return Command(options);
+  }
+
+  const std::vector<Descriptor>& plugins_;
+  CLI::App app_{
+      "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
+      "plugin."};
+  CLI::App *run_ = nullptr, *verify_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr,
+           *bench_ = nullptr, *list_ = nullptr, *secret_ = nullptr, *doctor_ = nullptr;
+  EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
+  RunOptions run_options_;
+  VerifyOptions verify_options_;
+  GenerateOptions generate_options_;
+  GraphOptions graph_options_;
+  PlanOptions plan_options_;
+  BenchOptions bench_options_;
+  PluginsOptions plugins_options_;
+  SecretOptions secret_options_;
+  std::uint64_t seed_ = 0;
+  std::int64_t steps_ = 0, host_index_ = 0;
+  std::string dtype_, bench_what_;
+  std::vector<std::string> script_args_;
+  bool has_end_ = false;
+  std::deque<Slot> slots_;  // a deque: CLI11 keeps addresses of its elements
+};
+
+}  // namespace
+
+EarlyOptions parse_early(const std::vector<std::string>& words) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  EarlyWords found;
+  found.add_to(app);
+  try {
+    parse_words(app, {words.begin(), std::ranges::find(words, kEnd)});
+  } catch (const CLI::ParseError&) {
+    // The full reading meets the same mistake and says what it is.
+  }
+  EarlyOptions out{{}, found.manifest, found.sets, level_from(found.level).value_or(BALEEN_INFO)};
+  for (const std::string& path : found.plugin_paths) out.plugin_paths.emplace_back(path);
+  return out;
+}
+
+Result<Command> parse_command_line(const std::vector<std::string>& words, const std::vector<Descriptor>& plugins) {
+  return Parser(plugins).parse(words);
+}
+
+std::string_view command_line_library() { return "CLI11 " CLI11_VERSION; }
+
+}  // namespace baleen::app

@@ -1,0 +1,37 @@
+/// \file From status codes to exit codes.
+#include "frontend/cli/exit_code.hpp"
+
+namespace baleen::app {
+
+int exit_code(baleen_status_t status) {
+  switch (status) {
+    case BALEEN_OK: return kSuccess;
+    case BALEEN_INVALID:
+    case BALEEN_UNSUPPORTED:
+    case BALEEN_NOT_FOUND:
+    case BALEEN_IO: return kBadInput;
+    case BALEEN_NO_MEMORY: return kDoesNotFit;
+    case BALEEN_PEER_LOST:
+    case BALEEN_TIMEOUT: return kLostPeer;
+    default: return kOurBug;
+  }
+}
+
+int report(const Log& log, const Error& error, RankLink* link) {
+  const int code = exit_code(error.code);
+  if (link) {
+    link->fail(error, code == kOurBug ? log.recorded() : std::vector<std::string>());
+    return code;
+  }
+  log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
+  if (code == kOurBug || code == kLostPeer) log.dump_recorded();
+  return code;
+}
+
+int conclude(const Log& log, const Status& status, RankLink* link) {
+  if (!status) return report(log, status.error(), link);
+  if (link) link->finish();
+  return kSuccess;
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,30 @@
+/// \file `baleen generate`.
+#include <iostream>
+
+#include "frontend/cli/assembly.hpp"
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+
+namespace baleen::app {
+namespace {
+
+Status generate(const GenerateOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
+  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), {{}, true, false}, false));
+  if (setup.manifest.ranks() > 1)
+    setup.log.info("generate runs on one rank; the manifest's " + std::to_string(setup.manifest.ranks()) +
+                   " are for training");
+  BALEEN_TRY_ASSIGN(const std::string text,
+                    run->script().generate(*run, {options.prompt, options.tokens, options.temperature}));
+  std::cout << text << '\n';
+  return {};
+}
+
+}  // namespace
+
+int generate_command(const GenerateOptions& options, const Setup& setup) {
+  const Status status = generate(options, setup);
+  return status ? kSuccess : report(setup.log, status.error());
+}
+
+}  // namespace baleen::app

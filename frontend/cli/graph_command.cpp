@@ -1,0 +1,66 @@
+/// \file `baleen graph`.
+#include <cstdio>
+#include <iostream>
+
+#include "frontend/cli/assembly.hpp"
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+#include "compiler/plan/strategies.hpp"
+
+namespace baleen::app {
+namespace {
+
+/// ", on 4 ranks (data 2 x tensor 2)"; empty for one rank.
+std::string mesh_text(const Mesh& mesh) {
+  if (rank_count(mesh) == 1) return "";
+  std::string axes;
+  for (const MeshAxis& axis : mesh.axes)
+    axes += (axes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
+  return ", on " + std::to_string(rank_count(mesh)) + " ranks (" + axes + ")";
+}
+
+/// "37 ops, 14,208 parameters, 1.23 GFLOP": of one run of the graph on all ranks together, by the kinds' cost rules.
+std::string summary(const Graph& graph, const std::vector<PersistentSpec>& persistent) {
+  double flops = 0;
+  std::size_t ops = 0;
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (op.kind->has(kStructural)) continue;
+    ++ops;
+    if (op.kind->cost) flops += op.kind->cost(graph, op).flops;
+  }
+  std::int64_t parameters = 0;
+  for (const PersistentSpec& spec : persistent)
+    if (spec.role == Role::parameter) parameters += element_count(spec.type.shape);
+  char text[160];
+  std::snprintf(text, sizeof text, "%zu ops, %lld parameters, %.6g GFLOP", ops, static_cast<long long>(parameters),
+                flops * 1e-9);
+  return text;
+}
+
+Status graph(const GraphOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
+  const bool generate = options.graph == "generate";
+  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate, options.print_passes}));
+  Job& job = described.script->job();
+  BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
+  BALEEN_TRY_ASSIGN(const Plan plan, make_plan(std::move(job), setup.registry, pass_observer(options.print_passes)));
+  for (const std::string& note : plan.notes) setup.log.info(note);
+  const std::optional<ScheduledGraph>& chosen = generate ? plan.generate : plan.evaluate;
+  if (options.graph != "train" && !chosen)
+    return invalid("the job has no " + options.graph + " graph", options.script.string());
+  const Graph& graph = options.graph == "train" ? plan.train.graph : chosen->graph;
+  std::cout << (options.dot ? print_dot(graph) : print(graph));
+  std::cout << (options.dot ? "// " : "# ") << options.graph << ": " << summary(graph, plan.persistent)
+            << mesh_text(plan.mesh) << '\n';
+  return {};
+}
+
+}  // namespace
+
+int graph_command(const GraphOptions& options, const Setup& setup) {
+  const Status status = graph(options, setup);
+  return status ? kSuccess : report(setup.log, status.error());
+}
+
+}  // namespace baleen::app

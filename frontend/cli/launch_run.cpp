@@ -1,0 +1,98 @@
+/// \file From a manifest to a launch, and back to an exit code.
+#include "frontend/cli/launch_run.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "frontend/cli/exit_code.hpp"
+#include "frontend/cli/launch_hosts.hpp"
+#include "frontend/cli/prepare.hpp"
+#include "core/launch/cpu_sets.hpp"
+#include "core/launch/rank_link.hpp"
+
+namespace baleen::app {
+namespace {
+
+constexpr const char* kThreads = "threads";
+
+bool has_threads(const Member& member) {
+  const Option* option = member.descriptor.find(kThreads);
+  return option && option->type == BALEEN_OPTION_INT;
+}
+
+/// What the user asks for; 0 where that is left to us.
+int threads_asked(const Member& compute) {
+  const auto value = compute.options.find(kThreads);
+  if (!has_threads(compute) || value == compute.options.end()) return 0;
+  const auto* count = std::get_if<std::int64_t>(&value->second.data);
+  return count ? static_cast<int>(*count) : 0;
+}
+
+/// `threads`: that the user gives each rank; 0: its share.
+Result<LaunchOptions> plan_launch(const RankOptions& options, const Setup& setup, int threads) {
+  LaunchOptions launch;
+  launch.command = setup.command;
+  launch.log = setup.log;
+  BALEEN_TRY(add_hosts(launch, options.host, setup));
+  launch.threads = threads;
+  return launch;
+}
+
+Result<LaunchOptions> plan_launch(const ScriptOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
+  return plan_launch(options, setup, threads_asked(prepared.compute.member));
+}
+
+Result<LaunchOptions> plan_launch(const BenchOptions& options, const Setup& setup) {
+  BALEEN_TRY(prepare_transport(options, setup));
+  return plan_launch(options, setup, 0);
+}
+
+template <class Options>
+int launch_planned(const Options& options, const Setup& setup) {
+  const Result<LaunchOptions> plan = plan_launch(options, setup);
+  return plan ? report(setup.log, launch(*plan)) : report(setup.log, plan.error());
+}
+
+}  // namespace
+
+bool starts_ranks(const Setup& setup) { return setup.manifest.ranks() > 1 && !setup.link; }
+
+int launch_run(const ScriptOptions& options, const Setup& setup) { return launch_planned(options, setup); }
+int launch_run(const BenchOptions& options, const Setup& setup) { return launch_planned(options, setup); }
+
+void share_threads(Member& compute, const Setup& setup) {
+  if (!setup.link || !has_threads(compute) || threads_asked(compute) > 0) return;
+  const std::int64_t threads = setup.link->place().threads;
+  compute.options.insert_or_assign(kThreads, UserValue{threads, "the launcher"});
+}
+
+Status share_threads_of(Member& compute, std::int64_t ranks, const std::string& cores) {
+  if (!has_threads(compute) || threads_asked(compute) > 0) return {};
+  std::vector<Cpu> cpus = usable_cpus();
+  if (!cores.empty()) {
+    BALEEN_TRY_ASSIGN(const std::set<int> numbers, cpu_numbers(cores));
+    cpus.resize(numbers.size());
+  }
+  const std::int64_t threads = share_cpus(std::move(cpus), static_cast<int>(ranks), 0).threads;
+  compute.options.insert_or_assign(kThreads, UserValue{threads, "the plan"});
+  return {};
+}
+
+int report(const Log& log, const Outcome& outcome) {
+  if (outcome.signal) {
+    std::fflush(nullptr);
+    std::signal(outcome.signal, SIG_DFL);
+    std::raise(outcome.signal);
+  }
+  if (outcome.status) return kSuccess;
+  const Error& error = outcome.status.error();
+  const int code = outcome.exit_code > 0 ? outcome.exit_code : exit_code(error.code);
+  if (outcome.is_told) return code;
+  log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
+  if (code == kOurBug) Log::dump(outcome.recorded.empty() ? log.recorded() : outcome.recorded);
+  return code;
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,29 @@
+/// \file `baleen run` over several ranks: which process starts them, what they are told, and how their end is told.
+#pragma once
+#include "baleen/result.hpp"
+#include "frontend/cli/commands.hpp"
+#include "core/launch/launcher.hpp"
+
+namespace baleen::app {
+
+/// Whether this process is to start the ranks: the manifest has several, and no launcher started this process as one.
+bool starts_ranks(const Setup& setup);
+
+/// Checks all that is known before the script runs (the script is there; members, options, plugins), then starts the
+/// manifest's ranks with this process's own command and waits for them. Returns the exit code.
+int launch_run(const ScriptOptions& options, const Setup& setup);
+/// The same for ranks that only talk.
+int launch_run(const BenchOptions& options, const Setup& setup);
+
+/// In a rank: unless the user gives the compute plugin a number of threads, its option `threads`, where it has one, is
+/// the rank's share of the host's processors.
+void share_threads(Member& compute, const Setup& setup);
+/// The same for a rank that is not started: as if `ranks` shared the processors of a list ("0-3,8"), or this machine's
+/// where it is empty.
+Status share_threads_of(Member& compute, std::int64_t ranks, const std::string& cores);
+
+/// Says in one line how the ranks ended, unless another host does; returns the exit code. Where a signal ended them
+/// all, it ends this process too.
+int report(const Log& log, const Outcome& outcome);
+
+}  // namespace baleen::app

@@ -1,0 +1,94 @@
+/// \file The program `baleen`: finds plugins, reads the command line, runs one command. The last guard for exceptions.
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <vector>
+
+#include "frontend/cli/command_line.hpp"
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+
+namespace baleen::app {
+namespace {
+
+/// Plugins named by the user come first, so that they hide installed ones of the same name.
+std::vector<PluginPlace> plugin_places(const EarlyOptions& early, const Manifest& manifest) {
+  std::vector<PluginPlace> places;
+  for (const auto& path : early.plugin_paths) places.push_back({path, "--plugin-path"});
+  for (const ManifestPath& path : manifest.plugin_paths) places.push_back({path.path, path.where});
+  std::error_code code;
+  if (const auto installed = install_folder(); std::filesystem::is_directory(installed, code))
+    places.push_back({installed, {}});
+  return places;
+}
+
+Result<Setup> set_up(const EarlyOptions& early, const Log& log, std::vector<std::string> command, RankLink* link) {
+  BALEEN_TRY_ASSIGN(Manifest manifest, read_manifest(early.manifest, early.sets));
+  BALEEN_TRY_ASSIGN(Registry registry, Registry::discover(plugin_places(early, manifest), log));
+  return Setup{log, std::move(registry), std::move(manifest), std::move(command), link};
+}
+
+int perform(const Command& command, const Setup& setup) {
+  return std::visit(
+      [&](const auto& options) {
+        using Options = std::decay_t<decltype(options)>;
+        if constexpr (std::is_same_v<Options, RunOptions>) return run_command(options, setup);
+        if constexpr (std::is_same_v<Options, VerifyOptions>) return verify_command(options, setup);
+        if constexpr (std::is_same_v<Options, GenerateOptions>) return generate_command(options, setup);
+        if constexpr (std::is_same_v<Options, GraphOptions>) return graph_command(options, setup);
+        if constexpr (std::is_same_v<Options, PlanOptions>) return plan_command(options, setup);
+        if constexpr (std::is_same_v<Options, BenchOptions>) return bench_command(options, setup);
+        if constexpr (std::is_same_v<Options, PluginsOptions>) return plugins_command(options, setup);
+        if constexpr (std::is_same_v<Options, SecretOptions>) return secret_command(options, setup);
+        return doctor_command(setup);
+      },
+      command);
+}
+
+int run(const std::string& program, const std::vector<std::string>& words, const Log& log, RankLink* link) {
+  const EarlyOptions early = parse_early(words);
+  log.set_level(early.level);
+  std::vector<std::string> all = {program};
+  all.insert(all.end(), words.begin(), words.end());
+  const Result<Setup> setup = set_up(early, log, std::move(all), link);
+  const Result<Command> command =
+      parse_command_line(words, setup ? setup->registry.descriptors() : std::vector<Descriptor>());
+  // Help is shown whatever else is wrong; then the setup's error comes first, since flags depend on it.
+  if (const auto* text = command ? std::get_if<TextOnly>(&*command) : nullptr) {
+    std::fputs(text->text.c_str(), stdout);
+    return kSuccess;
+  }
+  if (!setup) return report(log, setup.error(), link);
+  if (!command) return report(log, command.error(), link);
+  return perform(*command, *setup);
+}
+
+}  // namespace
+}  // namespace baleen::app
+
+int main(int argc, char** argv) {
+  using namespace baleen;
+  const Log log = Log::to_stderr();
+  std::unique_ptr<RankLink> link;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (`ulimit -f`) is a failed write, which is told as one
+  try {
+    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    auto inherited = RankLink::inherited(words);
+    if (!inherited) return app::report(log, inherited.error());
+    link = *std::move(inherited);
+    // Rank 0 shares its terminal with the launcher: a coloured line must not be written in parts.
+    if (link) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
+    return app::run(argc > 0 ? argv[0] : "baleen", words, log, link.get());
+  } catch (const std::bad_alloc&) {
+    return app::report(log, Error{BALEEN_NO_MEMORY, "out of memory", {}}, link.get());
+  } catch (const std::exception& e) {
+    return app::report(log, internal(std::string("unexpected exception: ") + e.what()), link.get());
+  }
+}

@@ -1,0 +1,123 @@
+/// \file Choosing members. Every name is looked up here, before any library is opened.
+#include "frontend/cli/members.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace baleen::app {
+namespace {
+
+std::string working_folder() {
+  std::error_code code;
+  return std::filesystem::current_path(code).string();
+}
+
+/// A flag stands above the manifest. Its paths are relative to where the user typed it.
+void apply_flag(Member& member, const PluginFlag& flag) {
+  member.options.insert_or_assign(flag.option, flag.value);
+  member.folder = working_folder();
+}
+
+Result<Member> choose(const Registry& registry, std::string_view kind, const ManifestChoice& choice,
+                      const std::string& folder, const PluginFlags& flags) {
+  BALEEN_TRY_ASSIGN(Descriptor descriptor,
+                    choice.plugin.empty() ? registry.best(kind) : registry.find(kind, choice.plugin, choice.where));
+  Member member{std::move(descriptor), choice.options, choice.where, folder};
+  for (const PluginFlag& flag : flags) {
+    if (flag.kind != kind) continue;
+    if (flag.plugin != member.descriptor.name)
+      return invalid(
+          "belongs to " + flag.kind + " `" + flag.plugin + "`, but this run uses `" + member.descriptor.name + "`",
+          flag.value.where);
+    apply_flag(member, flag);
+  }
+  return member;
+}
+
+Member& member_of(std::vector<Member>& members, Descriptor descriptor, const std::string& where,
+                  const std::string& folder) {
+  const auto same = [&](const Member& one) { return one.descriptor.name == descriptor.name; };
+  const auto found = std::ranges::find_if(members, same);
+  if (found != members.end()) return *found;
+  return members.emplace_back(Member{std::move(descriptor), {}, where, folder});
+}
+
+}  // namespace
+
+Result<SettingsStorage> Member::settings(std::uint64_t seed, const Place& place) const {
+  return SettingsStorage::build(descriptor, options,
+                                {seed, folder, where, static_cast<std::uint32_t>(place.local_rank),
+                                 static_cast<std::uint32_t>(place.local_ranks)});
+}
+
+Result<Member> choose_compute(const Registry& registry, const Manifest& manifest, const PluginFlags& flags) {
+  return choose(registry, "compute", manifest.compute, manifest.folder(), flags);
+}
+
+Result<ChosenTransport> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags) {
+  const std::string folder = manifest.folder();
+  ChosenTransport chosen;
+  if (!manifest.hierarchy) {
+    BALEEN_TRY_ASSIGN(chosen.inside, choose(registry, "transport", manifest.transport, folder, flags));
+    return chosen;
+  }
+  BALEEN_TRY_ASSIGN(chosen.inside, choose(registry, "transport", manifest.hierarchy->inside, folder, {}));
+  BALEEN_TRY_ASSIGN(chosen.between, choose(registry, "transport", manifest.hierarchy->between, folder, {}));
+  for (const PluginFlag& flag : flags) {
+    if (flag.kind != "transport") continue;
+    bool used = false;
+    for (Member* member : {&chosen.inside, &*chosen.between}) {
+      if (flag.plugin != member->descriptor.name) continue;
+      apply_flag(*member, flag);
+      used = true;
+    }
+    if (!used)
+      return invalid("belongs to transport `" + flag.plugin + "`, but this run uses `" + chosen.inside.descriptor.name +
+                         "` inside hosts and `" + chosen.between->descriptor.name + "` between them",
+                     flag.value.where);
+  }
+  return chosen;
+}
+
+std::string ChosenTransport::text() const {
+  if (!between) return inside.descriptor.name;
+  return inside.descriptor.name + " inside hosts, " + between->descriptor.name + " between";
+}
+
+Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,
+                                            const PluginFlags& flags) {
+  std::vector<Member> members;
+  const std::string folder = manifest.folder();
+  if (Result<Descriptor> best = registry.best("monitor")) members.push_back({*std::move(best), {}, {}, folder});
+  for (const ManifestMonitor& choice : manifest.monitors) {
+    BALEEN_TRY_ASSIGN(Descriptor descriptor, registry.find("monitor", choice.plugin, choice.where));
+    if (choice.on) {
+      Member& member = member_of(members, std::move(descriptor), choice.where, folder);
+      member.options = choice.options;
+      member.where = choice.where;
+    } else {
+      std::erase_if(members, [&](const Member& one) { return one.descriptor.name == descriptor.name; });
+    }
+  }
+  for (const PluginFlag& flag : flags) {
+    if (flag.kind != "monitor") continue;
+    BALEEN_TRY_ASSIGN(Descriptor descriptor, registry.find("monitor", flag.plugin, flag.value.where));
+    apply_flag(member_of(members, std::move(descriptor), flag.value.where, folder), flag);
+  }
+  std::ranges::sort(members, {}, [](const Member& one) { return one.descriptor.name; });
+  return members;
+}
+
+Result<std::vector<Member>> choose_plan(const Registry& registry, const Manifest& manifest) {
+  std::vector<Member> members;
+  if (!manifest.plan) return members;
+  for (const ManifestChoice& step : *manifest.plan) {
+    BALEEN_TRY_ASSIGN(Descriptor descriptor, registry.find("strategy", step.plugin, step.where));
+    members.push_back({std::move(descriptor), step.options, step.where, manifest.folder()});
+  }
+  return members;
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,53 @@
+/// \file Which members serve a run: the manifest's choice, the flags of the command line, or the best that was found.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "baleen/result.hpp"
+#include "core/input/user_value.hpp"
+#include "core/launch/place.hpp"
+#include "frontend/toml/manifest.hpp"
+#include "core/plugin/registry.hpp"
+#include "core/plugin/settings.hpp"
+
+namespace baleen::app {
+
+/// A flag that a plugin's option contributed (`--<cli> VALUE`), as it was used.
+struct PluginFlag {
+  std::string kind, plugin, option;
+  UserValue value;  ///< already of the option's type; its `where` is the flag
+};
+using PluginFlags = std::vector<PluginFlag>;
+
+/// A member with the options it was given.
+struct Member {
+  Descriptor descriptor;
+  UserValues options;
+  std::string where;   ///< the place that named it, if one did
+  std::string folder;  ///< what relative paths in its options are relative to
+
+  /// Checks the options against the schema. `place`: the rank's, by what is told of its host.
+  Result<SettingsStorage> settings(std::uint64_t seed, const Place& place = {}) const;
+};
+
+/// The compute plugin of the manifest, or the best. A flag of another compute plugin than the chosen is an error.
+Result<Member> choose_compute(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
+/// The transport of runs of several ranks: one for all, or one inside hosts and one between them.
+struct ChosenTransport {
+  Member inside;  ///< or of all ranks
+  std::optional<Member> between;
+
+  /// For people: a name, or what joins what.
+  std::string text() const;
+};
+Result<ChosenTransport> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
+/// The best monitor unless switched off, those that the manifest switches on, and those whose flags were used. By name.
+Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,
+                                            const PluginFlags& flags);
+/// The strategies of the manifest's [[plan]], in order.
+Result<std::vector<Member>> choose_plan(const Registry& registry, const Manifest& manifest);
+
+}  // namespace baleen::app

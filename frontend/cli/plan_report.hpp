@@ -1,0 +1,43 @@
+/// \file What `baleen plan` found, for people and for programs.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/plan/rank_classes.hpp"
+#include "core/program/program.hpp"
+
+namespace baleen::app {
+
+/// What every rank of a class holds and sends.
+struct PlannedClass {
+  RankClass ranks;
+  std::map<std::string, std::uint64_t> planned;       ///< bytes by kind and "total"
+  std::uint64_t held_gradients = 0;                   ///< from the end of the last backward pass on
+  std::vector<Traffic> traffic;                       ///< of one training step
+  WorkingBytes working;                               ///< at once beside model states
+  std::uint64_t memory = 0;                           ///< bytes of the device that one rank may have
+  std::uint64_t budget = 0;                           ///< the manifest's, of `working`; 0: none
+  bool fits = false;                                  ///< into both
+  std::optional<baleen_device_limits_t> device = {};  ///< that was counted for, where it describes itself
+};
+
+struct PlanReport {
+  std::string script;
+  Mesh mesh;
+  std::int64_t ranks = 1;
+  std::int64_t parameters = 0;  ///< elements of the model
+  std::vector<PlannedClass> classes;
+  std::vector<std::string> notes;  ///< of annotations and strategies
+};
+
+/// "ranks 0-6, 8".
+std::string ranks_text(const RankClass& ranks);
+/// A table per class.
+std::string to_text(const PlanReport& report);
+/// One object; names of bytes are those of a run's closing record ("planned_bytes", "sent_bytes" by "KIND.AXES").
+std::string to_json(const PlanReport& report);
+
+}  // namespace baleen::app

@@ -1,0 +1,109 @@
+/// \file `baleen plugins`: the descriptors that were found. No library is opened.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+#include "frontend/cli/json.hpp"
+#include "core/input/nearest.hpp"
+#include "core/input/user_value.hpp"
+#include "core/plugin/kinds.hpp"
+
+namespace baleen::app {
+namespace {
+
+std::string range_text(const Option& option) {
+  if (!option.has_range()) return "";
+  return number_text(option.minimum) + " to " + number_text(option.maximum);
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+void write_option(JsonWriter& json, const Option& option) {
+  json.begin('{').key("name").value(option.name).key("type").value(option.type_name());
+  json.key("required")
+      .value(option.required())
+      .key("per_group")
+      .value(option.per_group())
+      .key("many")
+      .value(option.many());
+  if (option.has_range()) json.key("minimum").value(option.minimum).key("maximum").value(option.maximum);
+  if (!option.required()) json.key("default").value(option.default_value);
+  json.key("choices").begin('[');
+  for (const std::string& choice : option.choices) json.value(choice);
+  json.end(']').key("flag").value(option.cli.empty() ? "" : "--" + option.cli).key("help").value(option.help).end('}');
+}
+
+std::string to_json(const Registry& registry, const std::vector<const Descriptor*>& shown) {
+  JsonWriter json;
+  json.begin('{').key("plugins").begin('[');
+  for (const Descriptor* one : shown) {
+    json.begin('{').key("kind").value(one->kind).key("name").value(one->name).key("version").value(one->version);
+    json.key("license").value(one->license).key("summary").value(one->summary).key("extension").value(one->extension);
+    json.key("score").value(static_cast<double>(one->score)).key("file").value(one->file.string());
+    json.key("abi").value(std::to_string(one->abi_major) + "." + std::to_string(one->abi_minor));
+    json.key("options").begin('[');
+    for (const Option& option : one->options) write_option(json, option);
+    json.end(']').end('}');
+  }
+  json.end(']').key("rejected").begin('[');
+  for (const Registry::Rejected& one : registry.rejected())
+    json.begin('{').key("file").value(one.file.string()).key("reason").value(one.error.message).end('}');
+  return json.end(']').end('}').text() + "\n";
+}
+
+void print_option(const Option& option) {
+  std::string facts(option.type_name());
+  if (option.required()) facts += ", required";
+  if (!option.default_value.empty()) facts += ", default " + option.default_value;
+  if (!option.choices.empty())
+    facts += (option.type == BALEEN_OPTION_STRING ? ", one of " : ", or one of ") + joined(option.choices, " ");
+  if (option.has_range()) facts += ", " + range_text(option);
+  if (option.many()) facts += ", may be a list";
+  if (option.per_group()) facts += ", per group";
+  if (!option.cli.empty()) facts += ", flag --" + option.cli;
+  std::printf("      %-18s %s (%s)\n", option.name.c_str(), option.help.c_str(), facts.c_str());
+}
+
+void print(const Registry& registry, const std::vector<const Descriptor*>& shown, bool with_options) {
+  std::string_view kind;
+  for (const Descriptor* one : shown) {
+    if (one->kind != kind) std::printf("%s\n", one->kind.c_str());
+    kind = one->kind;
+    std::printf("  %-14s %-8s %s\n", one->name.c_str(), one->version.c_str(), one->summary.c_str());
+    if (!with_options) continue;
+    std::printf("      %s, licence %s\n", one->file.c_str(), one->license.c_str());
+    for (const Option& option : one->options) print_option(option);
+  }
+  if (shown.empty())
+    std::printf("no plugins found in %s; name a folder with --plugin-path\n", install_folder().c_str());
+  if (with_options) return;
+  for (const Registry::Rejected& one : registry.rejected()) std::printf("not used: %s\n", one.error.text().c_str());
+}
+
+}  // namespace
+
+int plugins_command(const PluginsOptions& options, const Setup& setup) {
+  const std::vector<Descriptor>& all = setup.registry.descriptors();
+  std::vector<std::string> known;
+  for (const Descriptor& one : all) known.push_back(one.name);
+  for (const std::string& name : options.names)
+    if (!std::ranges::count(known, name)) return report(setup.log, invalid(unknown_word("plugin", name, known)));
+  std::vector<const Descriptor*> shown;
+  for (const Descriptor& one : all)
+    if (options.names.empty() || std::ranges::count(options.names, one.name)) shown.push_back(&one);
+  if (options.json) {
+    std::fputs(to_json(setup.registry, shown).c_str(), stdout);
+  } else {
+    print(setup.registry, shown, !options.names.empty());
+  }
+  return kSuccess;
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,114 @@
+/// \file Checks in the order in which a user would want to hear of them.
+#include "frontend/cli/prepare.hpp"
+
+#include "frontend/cli/ranks.hpp"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "frontend/cli/launch_run.hpp"
+#include "core/launch/cpu_sets.hpp"
+
+namespace baleen::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status check_options(const Member& member) {
+  // The seed changes no check; the real one is known when the script has run.
+  if (auto settings = member.settings(0); !settings) return std::move(settings).error();
+  return {};
+}
+
+Result<Opened> open(Member member, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(Plugin plugin, setup.registry.open(member.descriptor));
+  return Opened{std::move(member), plugin};
+}
+
+Result<std::vector<Opened>> open_all(std::vector<Member> members, const Setup& setup) {
+  std::vector<Opened> opened;
+  for (Member& member : members) {
+    BALEEN_TRY_ASSIGN(Opened one, open(std::move(member), setup));
+    opened.push_back(std::move(one));
+  }
+  return opened;
+}
+
+Status check_transport(const Registry& registry, const Manifest& manifest, const RankOptions& options) {
+  bool named = manifest.ranks() > 1 || manifest.hierarchy || !manifest.transport.plugin.empty() ||
+               !manifest.transport.options.empty();
+  for (const PluginFlag& flag : options.flags) named = named || flag.kind == "transport";
+  if (!named) return {};
+  BALEEN_TRY_ASSIGN(const ChosenTransport transport, choose_transport(registry, manifest, options.flags));
+  BALEEN_TRY(check_options(transport.inside));
+  return transport.between ? check_options(*transport.between) : Status();
+}
+
+Result<OpenedTransport> open_transport(const Registry& registry, const Manifest& manifest, const RankOptions& options) {
+  BALEEN_TRY_ASSIGN(ChosenTransport chosen, choose_transport(registry, manifest, options.flags));
+  BALEEN_TRY_ASSIGN(const Plugin inside, registry.open(chosen.inside.descriptor));
+  OpenedTransport opened{std::move(chosen), inside, {}};
+  if (opened.chosen.between) {
+    BALEEN_TRY_ASSIGN(opened.between, registry.open(opened.chosen.between->descriptor));
+  }
+  return opened;
+}
+
+/// The manifest as it holds on this host.
+Result<Manifest> own_manifest(const RankOptions& options, const Setup& setup) {
+  const Manifest& manifest = setup.manifest;
+  const std::int64_t index = setup.link ? setup.link->place().host_index : options.host.index.value_or(0);
+  if (index < static_cast<std::int64_t>(manifest.hosts.size()))
+    return manifest.on_host(static_cast<std::size_t>(index));
+  return invalid("--host-index " + std::to_string(index) + ": the manifest has " +
+                 std::to_string(manifest.hosts.size()) + " hosts, numbered from 0");
+}
+
+Result<PreparedTransport> open_ranks(const RankOptions& options, const Setup& setup, const Manifest& manifest) {
+  PreparedTransport prepared;
+  if (manifest.ranks() == 1) return prepared;
+  BALEEN_TRY_ASSIGN(prepared.mesh, mesh_of(manifest));
+  BALEEN_TRY_ASSIGN(prepared.transport, open_transport(setup.registry, manifest, options));
+  return prepared;
+}
+
+}  // namespace
+
+Result<PreparedTransport> prepare_transport(const RankOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Manifest manifest, own_manifest(options, setup));
+  BALEEN_TRY(check_transport(setup.registry, manifest, options));
+  return open_ranks(options, setup, manifest);
+}
+
+Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
+  std::error_code code;
+  if (!fs::exists(options.script, code)) return Error{BALEEN_NOT_FOUND, "no such script", options.script.string()};
+  if (!fs::is_regular_file(options.script, code)) return invalid("not a file", options.script.string());
+  BALEEN_TRY_ASSIGN(const Manifest manifest, own_manifest(options, setup));
+  const std::string& cores = manifest.hosts.front().cores;
+  if (manifest.ranks() == 1 && !cores.empty()) BALEEN_TRY(keep_to_cpus(cores));
+  BALEEN_TRY(check_transport(setup.registry, manifest, options));
+  BALEEN_TRY_ASSIGN(Member compute, choose_compute(setup.registry, manifest, options.flags));
+  share_threads(compute, setup);
+  BALEEN_TRY_ASSIGN(std::vector<Member> monitors, choose_monitors(setup.registry, manifest, options.flags));
+  BALEEN_TRY_ASSIGN(std::vector<Member> plan, choose_plan(setup.registry, manifest));
+  BALEEN_TRY(check_options(compute));
+  for (const auto* members : {&monitors, &plan})
+    for (const Member& member : *members) BALEEN_TRY(check_options(member));
+
+  BALEEN_TRY_ASSIGN(Opened device, open(std::move(compute), setup));
+  BALEEN_TRY_ASSIGN(PreparedTransport transport, open_ranks(options, setup, manifest));
+  Prepared prepared{std::move(transport),
+                    std::move(device),
+                    {},
+                    std::nullopt,
+                    fs::absolute(options.script, code).parent_path().string()};
+  BALEEN_TRY_ASSIGN(prepared.monitors, open_all(std::move(monitors), setup));
+  if (manifest.plan) {
+    BALEEN_TRY_ASSIGN(prepared.plan, open_all(std::move(plan), setup));
+  }
+  return prepared;
+}
+
+}  // namespace baleen::app

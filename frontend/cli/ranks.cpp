@@ -1,0 +1,167 @@
+/// \file Connects a rank.
+#include "frontend/cli/ranks.hpp"
+
+#include <array>
+#include <sstream>
+#include <utility>
+
+#include "baleen/plugin.hpp"
+#include "core/hierarchy/open.hpp"
+#include "core/hierarchy/plugin_transport.hpp"
+
+namespace baleen::app {
+namespace {
+
+using NamedGraph = std::pair<const char*, const Graph*>;
+
+/// The graphs that a script describes; null where it has none.
+std::array<NamedGraph, 3> graphs_of(const Job& job) {
+  return {NamedGraph{"train", &job.train}, NamedGraph{"evaluate", job.evaluate ? &*job.evaluate : nullptr},
+          NamedGraph{"generate", job.generate ? &*job.generate : nullptr}};
+}
+
+/// What a job is beside its graphs, a line each.
+std::string facts_of(const Job& job, std::int64_t steps) {
+  std::ostringstream text;
+  text.precision(17);
+  text << "steps = " << steps << "\nbatch = " << job.batch << "\naccumulate = " << job.accumulate
+       << "\nseed = " << job.seed << "\nclip = " << job.clip << "\noptimizer = " << job.optimizer.name << '\n';
+  for (const auto& [name, graph] : graphs_of(job))
+    text << "the " << name << " graph is " << (graph ? "there" : "missing") << '\n';
+  return text.str();
+}
+
+std::string hashes_of(const Job& job) {
+  std::string text;
+  for (const auto& [name, graph] : graphs_of(job)) text += graph ? std::to_string(hash(*graph)) + '\n' : "none\n";
+  return text;
+}
+
+/// One line per op, with its graph and number.
+std::string ops_of(const Job& job) {
+  std::string text;
+  for (const auto& [name, graph] : graphs_of(job)) {
+    std::istringstream lines(graph ? print(*graph) : "");
+    int number = 0;
+    for (std::string line; std::getline(lines, line);)
+      text += std::string(name) + " graph, op " + std::to_string(++number) + ": " + line + '\n';
+  }
+  return text;
+}
+
+/// The first line in which two texts differ: "`a` here and `b` on rank 0".
+std::string first_difference(const std::string& mine, const std::string& theirs) {
+  std::istringstream a(mine), b(theirs);
+  while (true) {
+    std::string x, y;
+    const bool more_x = static_cast<bool>(std::getline(a, x)), more_y = static_cast<bool>(std::getline(b, y));
+    if (!more_x && !more_y) return "only in what is not printed";
+    if (x != y || more_x != more_y)
+      return "`" + (more_x ? x : "nothing more") + "` here and `" + (more_y ? y : "nothing more") + "` on rank 0";
+  }
+}
+
+/// A number for the host of each rank, counting up; hosts are cut into parts of so many ranks (0: not).
+std::vector<std::int32_t> numbered_hosts(const Place& place, std::int64_t ranks_per_host) {
+  std::vector<int> hosts = place.host_of_rank;
+  hosts.resize(static_cast<std::size_t>(place.ranks), hosts.empty() ? 0 : hosts.back());
+  std::vector<std::int32_t> numbers;
+  std::int32_t number = -1;
+  std::int64_t taken = 0;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank, ++taken) {
+    if (rank == 0 || hosts[rank] != hosts[rank - 1] || taken == ranks_per_host) {
+      ++number;
+      taken = 0;
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+/// Collective. Of two transports only one is made where it serves alone.
+Result<std::unique_ptr<OpenTransport>> connect_by(const OpenedTransport& opened, const RankOptions& options,
+                                                  const Setup& setup, const baleen_rendezvous_t& rendezvous) {
+  const std::uint64_t seed = options.seed.value_or(0);
+  const Place& place = setup.link->place();
+  const auto alone = [&](const Plugin& plugin, const Member& member) -> Result<std::unique_ptr<OpenTransport>> {
+    const baleen_transport_flags_t flags =
+        options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed, place));
+    return PluginTransport::create(plugin, *settings.get(), rendezvous, flags);
+  };
+  const auto note = [&log = setup.log, speaks = rendezvous.rank == 0](const std::string& text) {
+    if (speaks) log.info("transport: " + text);
+  };
+  const ChosenTransport& chosen = opened.chosen;
+  if (!chosen.between) return alone(opened.inside, chosen.inside);
+  std::vector<std::int32_t> hosts = numbered_hosts(place, setup.manifest.hierarchy->ranks_per_host);
+  const std::int32_t count = hosts.back() + 1;
+  if (count == 1) {
+    note("all ranks are on one host: `" + chosen.between->descriptor.name + "` between hosts is not used");
+    return alone(opened.inside, chosen.inside);
+  }
+  if (count == rendezvous.ranks) {
+    note("every rank is on a host of its own: `" + chosen.inside.descriptor.name + "` inside hosts is not used");
+    return alone(*opened.between, *chosen.between);
+  }
+  BALEEN_TRY_ASSIGN(const SettingsStorage inside, chosen.inside.settings(seed, place));
+  BALEEN_TRY_ASSIGN(const SettingsStorage between, chosen.between->settings(seed, place));
+  note(chosen.text() + " the " + std::to_string(count) + " hosts");
+  return hierarchy::open({opened.inside, *inside.get(), *opened.between, *between.get()}, std::move(hosts), rendezvous,
+                         {options.checked, note});
+}
+
+}  // namespace
+
+Result<Mesh> mesh_of(const Manifest& manifest) {
+  Mesh mesh;
+  std::int64_t product = 1;
+  std::string sizes;
+  for (const ManifestAxis& axis : manifest.mesh) {
+    product *= axis.size;
+    sizes += (sizes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
+    mesh.axes.push_back({axis.name, axis.size});
+  }
+  if (product == manifest.ranks()) return mesh;
+  const std::string where = manifest.mesh.empty() ? manifest.hosts.front().where : manifest.mesh.front().where;
+  return invalid("the mesh (" + (sizes.empty() ? "no axes" : sizes) + ") has " + std::to_string(product) +
+                     " places and the hosts have " + std::to_string(manifest.ranks()) +
+                     " ranks; make the product of the axes equal to the ranks",
+                 where);
+}
+
+Result<std::unique_ptr<Ranks>> Ranks::connect(const RankOptions& options, const Setup& setup,
+                                              const OpenedTransport& opened, Mesh mesh) {
+  auto ranks = std::unique_ptr<Ranks>(new Ranks(*setup.link));
+  const baleen_host_t* host = opened.inside.host();
+  ranks->rendezvous_ = std::make_unique<RendezvousTable>(
+      *setup.link, [host](const Error& error) { host->fail(host->self, error.code, abi(error.text())); });
+  BALEEN_TRY_ASSIGN(auto transport, connect_by(opened, options, setup, *ranks->rendezvous_->get()));
+  Communicator::Options communicator;
+  communicator.checked = options.checked;
+  communicator.hosts = setup.link->place().host_of_rank;
+  communicator.begins = [&link = *setup.link](std::int64_t number) { link.begins(number); };
+  BALEEN_TRY_ASSIGN(ranks->communicator_, Communicator::create(std::move(transport), setup.link->place().rank,
+                                                               std::move(mesh), std::move(communicator)));
+  ranks->watch_.emplace(*setup.link, [raw = ranks->communicator_.get()](const std::string& why) { raw->abort(why); });
+  BALEEN_TRY(ranks->communicator_->prepare_end());
+  return ranks;
+}
+
+Ranks::~Ranks() { watch_.reset(); }
+
+Status Ranks::compare(const Job& job, std::int64_t steps) {
+  const std::string rank = std::to_string(place().rank), facts = facts_of(job, steps), text = facts + ops_of(job);
+  const std::string mine = facts + hashes_of(job);
+  if (place().rank == 0) {
+    BALEEN_TRY(link_.put("job", mine));
+    return link_.put("job.lines", text);
+  }
+  BALEEN_TRY_ASSIGN(const std::string first, link_.get("job"));
+  if (first == mine) return {};
+  BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("job.lines"));
+  return invalid("rank " + rank + " describes another job than rank 0: " + first_difference(text, theirs) +
+                 "; a script must do the same on every rank");
+}
+
+}  // namespace baleen::app

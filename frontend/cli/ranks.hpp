@@ -1,0 +1,43 @@
+/// \file What a run of several ranks needs beside a run of one: the mesh, the transport, and the news of lost peers.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "frontend/cli/prepare.hpp"
+#include "core/launch/rendezvous_table.hpp"
+#include "compiler/plan/job.hpp"
+#include "core/program/communicator.hpp"
+
+namespace baleen::app {
+
+/// The manifest's mesh. Fails where its product is not the number of ranks.
+Result<Mesh> mesh_of(const Manifest& manifest);
+
+/// This process's connection to the other ranks. Destroyed after all that communicates.
+class Ranks {
+ public:
+  /// Collective: connects the ranks of `link` by the chosen transport.
+  static Result<std::unique_ptr<Ranks>> connect(const RankOptions& options, const Setup& setup,
+                                                const OpenedTransport& transport, Mesh mesh);
+  ~Ranks();
+
+  Communicator& communicator() { return *communicator_; }
+  const Place& place() const { return link_.place(); }
+
+  /// Waits until all ranks have come to the end of the script's training; names a rank that is still within it.
+  Status meet_at_end() { return communicator_->meet_at_end(); }
+
+  /// That every rank described this job; else names the first thing in which a rank's differs from rank 0's. What ranks
+  /// do alike (programs, collectives, the default loop) follows from it.
+  Status compare(const Job& job, std::int64_t steps);
+
+ private:
+  explicit Ranks(RankLink& link) : link_(link) {}
+
+  RankLink& link_;
+  std::unique_ptr<RendezvousTable> rendezvous_;
+  std::unique_ptr<Communicator> communicator_;
+  std::optional<AbortWatch> watch_;
+};
+
+}  // namespace baleen::app

@@ -1,0 +1,39 @@
+/// \file `baleen run`.
+#include "frontend/cli/accounting.hpp"
+#include "frontend/cli/assembly.hpp"
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+#include "frontend/cli/launch_run.hpp"
+#include "core/runtime/checkpoint.hpp"
+
+namespace baleen::app {
+namespace {
+
+Status run(const RunOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
+  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared),
+                                                {options.steps, false, options.print_passes}, true));
+  run->session().start();
+  BALEEN_TRY(run->train(*run));
+  if (!options.save.empty()) BALEEN_TRY(run->save(options.save.string()));
+  BALEEN_TRY_ASSIGN(auto facts, account(run->session(), setup.link));
+  run->session().finish(std::move(facts));
+  return {};
+}
+
+/// Rank 0 saves, on the first host: nobody should learn at the end of a training that it cannot.
+bool saves_here(const RunOptions& options, const Setup& setup) {
+  return !options.save.empty() && !setup.link && options.host.index.value_or(0) == 0;
+}
+
+}  // namespace
+
+int run_command(const RunOptions& options, const Setup& setup) {
+  if (saves_here(options, setup))
+    if (const Status possible = check_saving(setup.registry, options.save.string()); !possible)
+      return report(setup.log, possible.error());
+  if (starts_ranks(setup)) return launch_run(options, setup);
+  return conclude(setup.log, run(options, setup), setup.link);
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,38 @@
+/// \file Compares option values with what was typed.
+#include "frontend/cli/typed_paths.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace baleen::app {
+namespace {
+
+bool is_typed(std::string_view value, std::string_view argument) {
+  if (argument == value) return true;
+  const std::size_t equals = argument.find('=');
+  return argument.starts_with("--") && equals != std::string_view::npos && argument.substr(equals + 1) == value;
+}
+
+}  // namespace
+
+void anchor_typed_paths(UserValues& values, const Descriptor& descriptor, const std::vector<std::string>& script_args) {
+  const auto anchor = [&](std::string& path) {
+    const bool typed = std::any_of(script_args.begin(), script_args.end(),
+                                   [&](const std::string& argument) { return is_typed(path, argument); });
+    if (!typed || path.empty()) return;
+    std::error_code code;
+    const auto absolute = std::filesystem::absolute(path, code);
+    if (!code) path = absolute.lexically_normal().string();
+  };
+  for (auto& [name, value] : values) {
+    const Option* option = descriptor.find(name);
+    if (!option || !option->path()) continue;
+    if (auto* text = std::get_if<std::string>(&value.data)) anchor(*text);
+    if (auto* list = std::get_if<std::vector<std::string>>(&value.data))
+      std::for_each(list->begin(), list->end(), anchor);
+  }
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,293 @@
+/// \file Reads the job that a script returned, and has the library describe its graphs.
+#include <algorithm>
+
+#include "baleen/dtype.hpp"
+#include "frontend/lua/arguments.hpp"
+#include "frontend/lua/data_handle.hpp"
+#include "frontend/lua/job_reader.hpp"
+#include "frontend/lua/member_spec.hpp"
+
+namespace baleen {
+namespace {
+
+constexpr const char* kType = "baleen.job";
+
+int new_job(lua_State* L) {
+  lua_settop(L, 1);
+  luaL_setmetatable(L, kType);
+  return 1;
+}
+
+/// Fields of a table that the library has checked already.
+class Fields {
+ public:
+  Fields(lua_State* L, int index) : L_(L), arguments_(L, "baleen.job"), index_(lua_absindex(L, index)) {}
+
+  std::int64_t integer(const char* name) const {
+    lua_getfield(L_, index_, name);
+    const std::int64_t value = arguments_.integer(lua_gettop(L_), name);
+    lua_pop(L_, 1);
+    return value;
+  }
+  double number(const char* name) const {
+    lua_getfield(L_, index_, name);
+    const double value = arguments_.number(lua_gettop(L_), name);
+    lua_pop(L_, 1);
+    return value;
+  }
+  std::string text(const char* name) const {
+    lua_getfield(L_, index_, name);
+    std::string value = arguments_.text(lua_gettop(L_), name);
+    lua_pop(L_, 1);
+    return value;
+  }
+  bool boolean(const char* name) const {
+    lua_getfield(L_, index_, name);
+    const bool value = lua_toboolean(L_, -1) != 0;
+    lua_pop(L_, 1);
+    return value;
+  }
+  std::vector<std::string> texts(const char* name) const {
+    lua_getfield(L_, index_, name);
+    std::vector<std::string> value = arguments_.texts(lua_gettop(L_), name);
+    lua_pop(L_, 1);
+    return value;
+  }
+  bool has(const char* name) const {
+    const bool found = lua_getfield(L_, index_, name) != LUA_TNIL;
+    lua_pop(L_, 1);
+    return found;
+  }
+  /// Calls `visit` for each entry of the list `name`, which lies on the top of the stack meanwhile.
+  template <class Visit>
+  void each(const char* name, Visit visit) const {
+    lua_getfield(L_, index_, name);
+    const int list = lua_gettop(L_);
+    const auto count = static_cast<lua_Integer>(lua_rawlen(L_, list));
+    for (lua_Integer i = 1; i <= count; ++i) {
+      lua_rawgeti(L_, list, i);
+      visit(Fields(L_, -1));
+      lua_settop(L_, list);
+    }
+    lua_pop(L_, 1);
+  }
+  MemberOptions options(const std::string& what, const std::string& where, std::int64_t steps) const {
+    lua_getfield(L_, index_, "options");
+    MemberOptions options = read_options(L_, -1, what, where, steps);
+    lua_pop(L_, 1);
+    return options;
+  }
+
+ private:
+  lua_State* L_;
+  Arguments arguments_;
+  int index_;
+};
+
+MemberSpec read_member(const Fields& fields, const std::string& family, std::int64_t steps) {
+  MemberSpec spec;
+  spec.name = fields.text("name");
+  spec.where = fields.text("where");
+  MemberOptions options = fields.options(family + " `" + spec.name + "`", spec.where, steps);
+  spec.options = std::move(options.values);
+  spec.schedules = std::move(options.schedules);
+  return spec;
+}
+
+ParameterGroup read_group(const Fields& fields, const std::string& optimizer, std::int64_t steps) {
+  ParameterGroup group;
+  group.where = fields.text("where");
+  group.patterns = fields.texts("match");
+  group.frozen = fields.boolean("frozen");
+  MemberOptions options = fields.options("a group of optimizer `" + optimizer + "`", group.where, steps);
+  group.options = std::move(options.values);
+  group.schedules = std::move(options.schedules);
+  return group;
+}
+
+/// Describes one graph of the job.
+class GraphDescriber {
+ public:
+  GraphDescriber(lua_State* L, int job, Description& description, const baleen_dataset_info_t& info, std::int64_t batch)
+      : L_(L), job_(job), description_(description), info_(info), batch_(batch) {}
+
+  Graph training(const char* name) {
+    const StackGuard guard(L_);
+    description_.begin(name);
+    begin_call(name);
+    for (std::uint32_t i = 0; i < info_.field_count; ++i) add_input(info_.fields[i], batch_);
+    lua_call(L_, 3, 1);
+    read_outputs();
+    require_output("loss");
+    require_output("weight");
+    refuse_trained_weight();
+    if (std::string_view(name) == "train") description_.check_layouts();
+    return description_.finish();
+  }
+
+  Graph generation(std::int64_t& context) {
+    const StackGuard guard(L_);
+    const baleen_field_t& tokens = tokens_field();
+    context = tokens.shape[0];
+    description_.begin("generate");
+    begin_call("generate");
+    add_input(tokens, 1);
+    lua_call(L_, 3, 1);
+    read_outputs();
+    require_output("logits");
+    const Shape shape = description_.graph().value(description_.graph().output("logits")).shape;
+    if (shape.size() != 3 || shape[0] != 1 || shape[1] != context)
+      fail("generating text needs a model that gives logits [batch, sequence, vocabulary]; for tokens [1, " +
+           std::to_string(context) + "] it gives " + to_string(shape));
+    return description_.finish();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw ScriptError(invalid(message, Fields(L_, job_).text("where")));
+  }
+
+  /// Pushes the library's function, the job, the graph's name and an empty table of inputs.
+  void begin_call(const char* name) {
+    lua_getglobal(L_, "require");
+    lua_pushstring(L_, "baleen.describe");
+    lua_call(L_, 1, 1);
+    lua_pushvalue(L_, job_);
+    lua_pushstring(L_, name);
+    lua_newtable(L_);
+  }
+
+  void add_input(const baleen_field_t& field, std::int64_t batch) {
+    ValueType type;
+    type.dtype = field.dtype == BALEEN_F32 ? description_.dtype() : field.dtype;
+    type.shape = {batch};
+    type.axes = {"batch"};
+    type.shape.insert(type.shape.end(), field.shape, field.shape + field.rank);
+    type.axes.insert(type.axes.end(), field.axes, field.axes + field.rank);
+    push_tensor(L_, unwrap(description_.graph().input(field.name, type)));
+    lua_setfield(L_, -2, field.name);
+  }
+
+  const baleen_field_t& tokens_field() const {
+    for (std::uint32_t i = 0; i < info_.field_count; ++i) {
+      const baleen_field_t& field = info_.fields[i];
+      if (std::string_view(field.name) == "tokens" && field.rank == 1 && field.dtype == BALEEN_I32 && info_.classes > 0)
+        return field;
+    }
+    fail("generating text needs data whose rows have a field `tokens` of token numbers; this job's data has none");
+  }
+
+  /// The result on the top of the stack: a list of { name, tensor or number }, in the order of the outputs.
+  void read_outputs() {
+    const int list = lua_gettop(L_);
+    const auto count = static_cast<lua_Integer>(lua_rawlen(L_, list));
+    for (lua_Integer i = 1; i <= count; ++i) {
+      lua_rawgeti(L_, list, i);
+      lua_rawgeti(L_, -1, 1);
+      lua_rawgeti(L_, -2, 2);
+      const std::string name = lua_tostring(L_, -2);
+      description_.graph().set_output(name, output_value(name));
+      lua_settop(L_, list);
+    }
+  }
+
+  ValueId output_value(const std::string& name) {
+    Graph& graph = description_.graph();
+    if (lua_type(L_, -1) == LUA_TNUMBER) return unwrap(graph.constant(lua_tonumber(L_, -1), description_.dtype()));
+    if (!is_tensor(L_, -1)) fail("`" + name + "` is " + describe_value(L_, -1) + "; it must be a tensor");
+    const ValueId value = Arguments(L_, name).tensor(lua_gettop(L_), name.c_str());
+    if (name == "logits") return value;
+    if (graph.value(value).rank() != 0)
+      fail("`" + name + "` has the shape " + to_string(graph.value(value).shape) +
+           "; it must be a single number, a sum over the batch (use `sum`)");
+    if (graph.value(value).dtype != description_.dtype())
+      fail("`" + name + "` is of type " + std::string(dtype_name(graph.value(value).dtype)) +
+           "; convert it with `float`");
+    return value;
+  }
+
+  void require_output(const char* name) {
+    if (description_.graph().output(name) == kNone) fail(std::string("the model gives no `") + name + "`");
+  }
+
+  /// The weight is needed before the backward pass.
+  void refuse_trained_weight() {
+    const Graph& graph = description_.graph();
+    std::vector<ValueId> open{graph.output("weight")};
+    std::vector<char> seen(graph.value_count(), 0);
+    while (!open.empty()) {
+      const ValueId value = open.back();
+      open.pop_back();
+      if (seen[value]++) continue;
+      if (graph.value(value).role == Role::parameter)
+        fail("the loss's weight depends on the parameter `" + graph.value(value).name +
+             "`; it must depend on the batch alone, as a count of targets does");
+      const Op* producer = graph.producer(value);
+      open.insert(open.end(), producer->inputs.begin(), producer->inputs.end());
+    }
+  }
+
+  lua_State* L_;
+  int job_;
+  Description& description_;
+  const baleen_dataset_info_t& info_;
+  std::int64_t batch_;
+};
+
+}  // namespace
+
+DescribedJob read_job(lua_State* L, int index, Description& description, bool generate) {
+  const int table = lua_absindex(L, index);
+  const Fields fields(L, table);
+  DescribedJob result;
+  Job& job = result.job;
+  result.steps = fields.integer("steps");
+  job.where = fields.text("where");
+  job.batch = fields.integer("batch");
+  job.accumulate = fields.integer("accumulate");
+  job.clip = fields.number("clip");
+  job.dtype = description.dtype();
+  job.seed = static_cast<std::uint64_t>(fields.integer("seed"));
+
+  lua_getfield(L, table, "optimizer");
+  const Fields optimizer(L, -1);
+  job.optimizer = read_member(optimizer, "optimizer", result.steps);
+  optimizer.each("groups", [&](const Fields& group) {
+    job.groups.push_back(read_group(group, job.optimizer.name, result.steps));
+  });
+  lua_pop(L, 1);
+  fields.each("plan", [&](const Fields& strategy) {
+    job.strategies.push_back(read_member(strategy, "strategy", result.steps));
+  });
+
+  lua_getfield(L, table, "data");
+  result.data = data_at(L, -1, job.seed);
+  lua_pop(L, 1);
+  const baleen_dataset_info_t& info = result.data->info();
+  GraphDescriber describer(L, table, description, info, job.batch);
+  job.train = describer.training("train");
+  if (info.rows[BALEEN_HELD_OUT] > 0) job.evaluate = describer.training("evaluate");
+  if (generate || fields.has("generate")) job.generate = describer.generation(result.context);
+  job.parameters = description.parameters();
+  job.annotations = description.annotations();
+  return result;
+}
+
+void bind_job(lua_State* L) {
+  lua_pushcfunction(L, &guarded<&new_job>);
+  lua_setfield(L, -2, "new_job");
+  luaL_newmetatable(L, kType);
+  lua_pushstring(L, "job");
+  lua_setfield(L, -2, "__name");
+  lua_pop(L, 1);
+}
+
+bool is_job(lua_State* L, int index) {
+  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
+  luaL_getmetatable(L, kType);
+  const bool same = lua_rawequal(L, -1, -2) != 0;
+  lua_pop(L, 2);
+  return same;
+}
+
+}  // namespace baleen

@@ -1,0 +1,15 @@
+/// \file The functions that the library's Lua files get from the core, by noun.
+#pragma once
+#include "frontend/lua/arguments.hpp"
+
+namespace baleen {
+
+/// Each adds to the table on the top of the stack.
+void bind_graph(lua_State* L);      ///< an op each: matmul, reduce, softmax, …
+void bind_pointwise(lua_State* L);  ///< an opcode each, `pointwise`, random numbers and constants
+void bind_parameter(lua_State* L);  ///< parameters and the layers' scopes
+void bind_parallel(lua_State* L);   ///< annotations
+void bind_data(lua_State* L);       ///< data sets
+void bind_message(lua_State* L);    ///< failing, places, nearest words
+
+}  // namespace baleen

@@ -1,0 +1,49 @@
+/// \file What a script needs from the run around it: its data and, while it trains, the run itself. The application
+/// implements both; no dependence on the runtime.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baleen/data.h"
+#include "baleen/result.hpp"
+#include "compiler/plan/job.hpp"
+
+namespace baleen {
+
+/// A data set that a script opened.
+class ScriptData {
+ public:
+  virtual ~ScriptData() = default;
+  virtual const baleen_dataset_info_t& info() const = 0;
+  /// Text to ids and back; UNSUPPORTED where the data is no text.
+  virtual Result<std::vector<std::int32_t>> encode(std::string_view text) const = 0;
+  virtual Result<std::string> decode(std::span<const std::int32_t> ids) const = 0;
+};
+
+/// Opens the member of the data family that `spec` names. Called while the script runs; again with another seed where
+/// the job turns out to have one.
+using DataFactory = std::function<Result<std::shared_ptr<ScriptData>>(const MemberSpec& spec, std::uint64_t seed)>;
+
+/// What the training loop drives. [one thread]
+class TrainingRun {
+ public:
+  using Facts = std::map<std::string, double>;
+
+  virtual ~TrainingRun() = default;
+  /// One step; its facts ("loss", "gradient_norm", "lr", …).
+  virtual Result<Facts> step() = 0;
+  /// Means over held-out data; 0 batches: all of it.
+  virtual Result<Facts> evaluate(std::int64_t batches) = 0;
+  virtual std::int64_t steps_done() const = 0;
+  /// Logits [context, vocabulary] for exactly `context` tokens.
+  virtual Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) = 0;
+  /// Writes all parameters to a file.
+  virtual Status save(const std::string& path) = 0;
+};
+
+}  // namespace baleen

@@ -1,0 +1,151 @@
+/// \file A Lua state that is safe to run a user's script in: no files, no binary chunks, no endless description,
+/// and errors that say where in the script they come from.
+#pragma once
+#include <chrono>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "frontend/lua/interfaces.hpp"
+#include "frontend/lua/lua_include.hpp"
+#include "frontend/lua/script_error.hpp"
+
+namespace baleen {
+
+class Description;
+
+/// Owns the state. [one thread]
+class LuaState : public std::enable_shared_from_this<LuaState> {
+ public:
+  struct Options {
+    std::filesystem::path library;  ///< the folder that holds `baleen/init.lua`
+    std::filesystem::path folder;   ///< where `require` finds the script's own modules
+    std::uint64_t seed = 0;         ///< of math.random and of data, until the job says otherwise
+    std::function<void(std::string_view line)> print;
+  };
+  /// Opens the safe part of the standard libraries and the library's own changes to them.
+  static Result<std::shared_ptr<LuaState>> create(Options options);
+  ~LuaState();
+  LuaState(const LuaState&) = delete;
+  LuaState& operator=(const LuaState&) = delete;
+
+  lua_State* get() const { return state_; }
+  /// The host of a running function.
+  static LuaState& of(lua_State* L) { return **static_cast<LuaState**>(lua_getextraspace(L)); }
+  const Options& options() const { return options_; }
+
+  /// Pushes the chunk of a text file. `chunk_name` begins with '@' for the user's files, with '=' for the
+  /// library's. The error is what the file lacks, or the first syntax error.
+  Status load(const std::filesystem::path& file, const std::string& chunk_name);
+  /// Calls the function below `arguments` values with a traceback. On failure nothing is pushed.
+  Status call(int arguments, int results);
+  /// Pushes the module `name`; runs it first where nobody asked for it before.
+  Status require(const std::string& name);
+  /// Makes the value on the top of the stack the module `name`, and pops it.
+  void provide(const char* name);
+
+  /// math.random begins anew.
+  Status seed_random(std::uint64_t seed);
+
+  /// Calls fail with "the script did not finish describing its model in N s" after this time; 0: no limit.
+  void limit_time(std::chrono::milliseconds limit);
+
+  /// "train.lua:12" of the innermost frame that stands in the user's files, and how many such frames there are.
+  /// `level` of the stack is the first that is looked at.
+  struct Place {
+    std::string where;
+    int depth = 0;
+  };
+  Place place(lua_State* L) const;
+
+  /// What a running script describes, drives, and gets its data from; null where it does not.
+  Description* description = nullptr;
+  TrainingRun* run = nullptr;
+  std::int64_t context = 0;  ///< tokens that the generate program takes
+  const DataFactory* data = nullptr;
+
+  /// Keeps the code of an error that is about to be raised as `text`.
+  void remember(const std::string& text, const Error& error) { raised_text_ = text, raised_ = error; }
+
+ private:
+  explicit LuaState(Options options) : options_(std::move(options)) {}
+  struct Module {
+    std::filesystem::path file;
+    std::string chunk_name;
+  };
+  static int handle_message(lua_State* L);
+  static void check_time(lua_State* L, lua_Debug* activation);
+  static int run_require(lua_State* L);
+  Module find_module(const std::string& name) const;
+  Error error_of(const std::string& text, lua_State* L) const;
+  Error located(const std::string& text) const;
+  void add_trace(lua_State* L, Error& error) const;
+
+  Options options_;
+  lua_State* state_ = nullptr;
+  std::chrono::milliseconds limit_{0};
+  std::chrono::steady_clock::time_point deadline_;
+  std::map<std::string, std::string> chunk_names_;  ///< by the form that Lua shortens for its messages
+  std::string raised_text_;
+  Error raised_;
+  Error failure_;
+};
+
+/// Opens the libraries and takes away what a script must not have. The state's extra space is set.
+void open_libraries(lua_State* L);
+
+/// Raises `error` in Lua, with the script's place where it has none.
+[[noreturn]] void raise(lua_State* L, Error error);
+
+/// The one gate between Lua and our functions: no exception but Lua's own passes.
+template <int (*Function)(lua_State*)>
+int guarded(lua_State* L) {
+  Error error;
+  try {
+    return Function(L);
+  } catch (const ScriptError& e) {
+    error = e.error();
+  } catch (const std::bad_alloc&) {
+    error = {BALEEN_NO_MEMORY, "out of memory", {}};
+  } catch (const std::exception& e) {
+    error = internal(e.what());
+  }
+  raise(L, std::move(error));
+}
+
+/// Restores the stack's height.
+class StackGuard {
+ public:
+  explicit StackGuard(lua_State* L) : L_(L), top_(lua_gettop(L)) {}
+  ~StackGuard() { lua_settop(L_, top_); }
+  StackGuard(const StackGuard&) = delete;
+  StackGuard& operator=(const StackGuard&) = delete;
+
+ private:
+  lua_State* L_;
+  int top_;
+};
+
+/// A Lua value that C++ keeps; the state lives at least as long.
+class LuaReference {
+ public:
+  /// Takes the value on the top of the stack.
+  explicit LuaReference(std::shared_ptr<LuaState> state)
+      : state_(std::move(state)), key_(luaL_ref(state_->get(), LUA_REGISTRYINDEX)) {}
+  ~LuaReference() { luaL_unref(state_->get(), LUA_REGISTRYINDEX, key_); }
+  LuaReference(const LuaReference&) = delete;
+  LuaReference& operator=(const LuaReference&) = delete;
+
+  void push() const { lua_rawgeti(state_->get(), LUA_REGISTRYINDEX, key_); }
+  LuaState& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<LuaState> state_;
+  int key_;
+};
+
+}  // namespace baleen

@@ -1,0 +1,171 @@
+/// \file Loading a script, and running its loops.
+#include "frontend/lua/script.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include "frontend/lua/bind_run.hpp"
+#include "frontend/lua/bindings.hpp"
+#include "frontend/lua/job_reader.hpp"
+#include "frontend/lua/lua_state.hpp"
+
+namespace baleen {
+namespace {
+
+void print_line(std::string_view line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+/// Makes the modules "baleen.ops" and "baleen.core", on which the library's Lua files stand.
+int open_modules(lua_State* L) {
+  const auto& options = *static_cast<const ScriptOptions*>(lua_touserdata(L, 1));
+  LuaState& state = LuaState::of(L);
+  lua_newtable(L);
+  bind_pointwise(L);
+  bind_graph(L);
+  state.provide("baleen.ops");
+  lua_newtable(L);
+  bind_message(L);
+  bind_parameter(L);
+  bind_parallel(L);
+  bind_data(L);
+  bind_job(L);
+  bind_run(L);
+  push_texts(L, options.arguments);
+  lua_setfield(L, -2, "arguments");
+  if (options.steps) {
+    lua_pushinteger(L, *options.steps);
+    lua_setfield(L, -2, "steps");
+  }
+  if (options.seed) {
+    lua_pushinteger(L, static_cast<lua_Integer>(*options.seed));
+    lua_setfield(L, -2, "seed");
+  }
+  state.provide("baleen.core");
+  return 0;
+}
+
+}  // namespace
+
+struct Script::Impl {
+  ScriptOptions options;
+  std::shared_ptr<LuaState> state;
+  std::unique_ptr<LuaReference> job_table;
+  DescribedJob described;
+
+  /// Calls the C++ function that `arguments` values follow on the stack.
+  static int describe(lua_State* L);
+  Status load(const std::filesystem::path& file);
+  Status call_with_run(TrainingRun& run, int arguments, int results);
+};
+
+/// (impl, what the script returned...)
+int Script::Impl::describe(lua_State* L) {
+  Impl& self = *static_cast<Impl*>(lua_touserdata(L, 1));
+  const std::string returned = lua_gettop(L) < 2 ? "nothing" : describe_value(L, 2);
+  if (!is_job(L, 2))
+    throw ScriptError(
+        invalid("the script returns " + returned + "; its last line must be `return baleen.job { ... }`"));
+  lua_settop(L, 2);
+  self.described = read_job(L, 2, *self.state->description, self.options.generate);
+  lua_getglobal(L, "require");
+  lua_pushstring(L, "baleen.arg");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "check");
+  lua_call(L, 0, 0);
+  lua_settop(L, 2);
+  return 1;
+}
+
+Status Script::Impl::load(const std::filesystem::path& file) {
+  lua_State* L = state->get();
+  lua_pushcfunction(L, &guarded<&open_modules>);
+  lua_pushlightuserdata(L, &options);
+  BALEEN_TRY(state->call(1, 0));
+  lua_pushcfunction(L, &guarded<&Impl::describe>);
+  lua_pushlightuserdata(L, this);
+  const int base = lua_gettop(L);
+  BALEEN_TRY(state->load(file, "@" + file.string()));
+  BALEEN_TRY(state->call(0, LUA_MULTRET));
+  Status status = state->call(lua_gettop(L) - base + 1, 1);
+  if (!status) {
+    Error error = status.error();
+    if (error.where.empty()) error.where = file.string();
+    return error;
+  }
+  job_table = std::make_unique<LuaReference>(state);
+  return {};
+}
+
+Status Script::Impl::call_with_run(TrainingRun& run, int arguments, int results) {
+  BALEEN_TRY(state->seed_random(described.job.seed));
+  state->run = &run;
+  state->context = described.context;
+  Status status = state->call(arguments, results);
+  state->run = nullptr;
+  return status;
+}
+
+Script::Script(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Script::~Script() = default;
+
+Result<std::unique_ptr<Script>> Script::load(const std::filesystem::path& file, ScriptOptions options) {
+  if (!options.print) options.print = print_line;
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  const ScriptOptions& given = impl->options;
+  BALEEN_TRY_ASSIGN(impl->state,
+                    LuaState::create({given.library, file.parent_path(), given.seed.value_or(0), given.print}));
+  Description description(*given.ops, given.dtype);
+  impl->state->description = &description;
+  impl->state->data = &impl->options.data;
+  impl->state->limit_time(given.time_limit);
+  Status status = impl->load(file);
+  impl->state->limit_time(std::chrono::milliseconds(0));
+  impl->state->description = nullptr;
+  impl->state->data = nullptr;
+  if (!status) return status.error();
+  return std::unique_ptr<Script>(new Script(std::move(impl)));
+}
+
+Job& Script::job() { return impl_->described.job; }
+std::int64_t Script::steps() const { return impl_->described.steps; }
+const std::shared_ptr<ScriptData>& Script::data() const { return impl_->described.data; }
+
+Status Script::train(TrainingRun& run) {
+  lua_State* L = impl_->state->get();
+  const StackGuard guard(L);
+  BALEEN_TRY(impl_->state->require("baleen.train"));
+  impl_->job_table->push();
+  if (lua_getfield(L, -1, "loop") == LUA_TNIL)
+    lua_pop(L, 1);
+  else
+    lua_insert(L, -2), lua_remove(L, -3);
+  push_run(L);
+  return impl_->call_with_run(run, 2, 0);
+}
+
+Result<std::string> Script::generate(TrainingRun& run, const GenerateOptions& options) {
+  lua_State* L = impl_->state->get();
+  const StackGuard guard(L);
+  BALEEN_TRY(impl_->state->require("baleen.generate"));
+  impl_->job_table->push();
+  push_run(L);
+  lua_createtable(L, 0, 3);
+  if (!options.prompt.empty()) {
+    push_text(L, options.prompt);
+    lua_setfield(L, -2, "prompt");
+  }
+  lua_pushinteger(L, options.tokens);
+  lua_setfield(L, -2, "tokens");
+  lua_pushnumber(L, options.temperature);
+  lua_setfield(L, -2, "temperature");
+  BALEEN_TRY(impl_->call_with_run(run, 3, 1));
+  std::size_t size = 0;
+  const char* text = lua_tolstring(L, -1, &size);
+  return std::string(text, size);
+}
+
+}  // namespace baleen

@@ -1,0 +1,61 @@
+/// \file A user's script: run once, it describes a job; then its training loop drives the run.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/plan/job.hpp"
+#include "frontend/lua/interfaces.hpp"
+
+namespace baleen {
+
+struct ScriptOptions {
+  const OpRegistry* ops = nullptr;     ///< outlives the job's graphs
+  std::filesystem::path library;       ///< the folder that holds `baleen/init.lua`
+  std::optional<std::uint64_t> seed;   ///< instead of the job's
+  baleen_dtype_t dtype = BALEEN_F32;   ///< BALEEN_F32 or BALEEN_F64
+  std::vector<std::string> arguments;  ///< what stands after `--` on the command line
+  std::optional<std::int64_t> steps;   ///< instead of the job's
+  bool generate = false;               ///< describe the generate graph though the job does not ask for it
+  DataFactory data;
+  std::function<void(std::string_view line)> print;  ///< what the script prints; none: standard output
+  std::chrono::milliseconds time_limit{30'000};      ///< for describing; 0: none
+};
+
+struct GenerateOptions {
+  std::string prompt;  ///< empty: the job's, or a line's end
+  std::int64_t tokens = 200;
+  double temperature = 0.8;  ///< 0: always the likeliest
+};
+
+/// Owns the Lua state. Schedules of the job keep that state alive. [one thread]
+class Script {
+ public:
+  /// Runs the file and describes every graph of its job. Errors are INVALID (or TIMEOUT, or what the data's member
+  /// said) and begin with file:line of the user's own code; calls that led there follow, a line each.
+  static Result<std::unique_ptr<Script>> load(const std::filesystem::path& file, ScriptOptions options);
+  ~Script();
+
+  /// May be moved from.
+  Job& job();
+  std::int64_t steps() const;
+  const std::shared_ptr<ScriptData>& data() const;
+
+  /// Runs the training loop: the job's own, or the library's `train.lua`.
+  Status train(TrainingRun& run);
+  /// The prompt and what the model writes after it.
+  Result<std::string> generate(TrainingRun& run, const GenerateOptions& options);
+
+ private:
+  struct Impl;
+  explicit Script(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace baleen

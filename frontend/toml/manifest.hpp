@@ -1,0 +1,99 @@
+/// \file The cluster manifest: where ranks run, how the mesh is cut, which plugins serve. Plain data; nothing here
+/// knows a plugin.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baleen/result.hpp"
+#include "core/input/user_value.hpp"
+
+namespace baleen {
+
+struct ManifestHost {
+  std::string name = "localhost";
+  std::int64_t ranks = 1;
+  std::string where;
+  std::string address = {};  ///< as the other hosts reach it; empty: by its name
+  std::string cores = {};    ///< processors that its ranks may use, as "0-3,8"; empty: all
+  /// Options that stand above the sections' on this host.
+  UserValues compute = {}, transport = {};
+};
+
+struct ManifestAxis {
+  std::string name;
+  std::int64_t size = 1;
+  std::string where;
+};
+
+/// A member of a family with its options. An empty `plugin` means the best that is found.
+struct ManifestChoice {
+  std::string plugin;
+  UserValues options;
+  std::string where;
+};
+
+/// Two transports that serve together.
+struct ManifestHierarchy {
+  ManifestChoice inside;            ///< hosts
+  ManifestChoice between;           ///< hosts; a host's own options of the transport are this one's
+  std::int64_t ranks_per_host = 0;  ///< cuts hosts into parts of so many ranks; 0: they stay whole
+  std::string ranks_where;
+};
+
+struct ManifestMonitor {
+  std::string plugin;
+  bool on = true;  ///< `name = false` switches one off that would run by default
+  UserValues options;
+  std::string where;
+};
+
+struct ManifestPath {
+  std::filesystem::path path;  ///< absolute
+  std::string where;
+};
+
+/// See DESIGN section 9 for the file. Absent, or empty: one rank on localhost, the best compute plugin, no further
+/// monitors.
+struct Manifest {
+  std::filesystem::path file;  ///< empty where there is none
+  std::vector<ManifestHost> hosts = {ManifestHost{}};
+  std::int64_t port = 0;           ///< where the first host meets the others; 0: not said
+  std::string listen;              ///< address that it listens at; empty: its own
+  std::vector<std::string> start;  ///< command that starts another host, but for its last word; empty: the usual
+  std::int64_t wait_seconds = 0;   ///< longest wait for the hosts; 0: not said
+  std::vector<ManifestAxis> mesh;  ///< outermost first
+  ManifestChoice compute;
+  ManifestChoice transport;
+  std::optional<ManifestHierarchy> hierarchy;       ///< instead of `transport`
+  std::vector<ManifestMonitor> monitors;            ///< in order of name
+  std::vector<ManifestPath> plugin_paths;           ///< folders or libraries
+  std::optional<MemoryBudget> activations;        ///< what a rank may hold at once beside model states
+  std::optional<MemoryBudget> pinned;             ///< what a rank's collectives may pin of the host's memory
+  std::optional<std::vector<ManifestChoice>> plan;  ///< strategies in order; stands above the script's plan
+
+  /// All of it, `--set` included, a line for each value: equal texts say the same.
+  std::string text;
+
+  std::int64_t ranks() const;
+  /// As it holds on that host: with the host's own options.
+  Manifest on_host(std::size_t host) const;
+  /// What relative paths in the manifest are relative to: its folder, or the working folder. Without a trailing '/'.
+  std::string folder() const;
+};
+
+/// Reads `file` (none where it is empty), then applies `sets`, each "KEY=VALUE" with a dotted key and a TOML value, a
+/// bare word being a string. Errors have file:line:column or the `--set` they come from.
+Result<Manifest> read_manifest(const std::filesystem::path& file, std::span<const std::string> sets = {});
+/// The same for a text; `file` names it in messages.
+Result<Manifest> parse_manifest(std::string_view text, const std::filesystem::path& file,
+                                std::span<const std::string> sets = {});
+
+/// Name and version of the library underneath.
+std::string_view manifest_library();
+
+}  // namespace baleen

@@ -1,0 +1,54 @@
+/// \file A little language model on a little text, with the tree's own plugins: what sessions are tested with.
+#pragma once
+#include <memory>
+
+#include "compiler/plan/job.hpp"
+#include "core/plugin/registry.hpp"
+#include "core/runtime/session.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+
+struct JobOptions {
+  std::int64_t batch = 8;
+  std::int64_t accumulate = 1;
+  double lr = 0.5;
+  std::string memory = "0";  ///< MiB that the device says it has; "0": what there is
+  std::int64_t width = 12;   ///< of the hidden layer
+  baleen_dtype_t dtype = BALEEN_F64;
+  std::string transport = {};                       ///< with several ranks: the member
+  const baleen_rendezvous_t* rendezvous = nullptr;  ///< of this rank
+  double bucket_mb = 4;
+  Mesh mesh = {};                           ///< with several ranks; else one axis `data`
+  std::vector<MemberSpec> strategies = {};  ///< with several ranks; else `data`
+  bool attention = false;                   ///< between embedding and hidden layer, causal, of two heads
+};
+
+/// A session with all that it borrows. Records go to `log`, a file of JSON lines.
+class SmallRun {
+ public:
+  explicit SmallRun(const TemporaryFolder& folder, const JobOptions& options = {});
+
+  const Registry& registry() const { return *registry_; }
+  /// Closes the monitors; the lines that they wrote.
+  std::vector<std::string> finish();
+
+ private:
+  Status make(const TemporaryFolder& folder, const JobOptions& options);
+  Status connect(const JobOptions& options, const Mesh& mesh);
+
+  std::string log_;
+  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<Monitors> monitors_;
+
+ public:
+  Status status;                     ///< where the session could not be made
+  std::unique_ptr<Session> session;  ///< last: it borrows all of the above
+};
+
+/// Forty kilobytes of text that can be learnt.
+std::string some_text();
+
+}  // namespace baleen::test
