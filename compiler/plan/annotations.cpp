@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "baleen/pattern.hpp"
-#include "core/input/nearest.hpp"
 #include "compiler/plan/passes.hpp"
+#include "core/input/nearest.hpp"
 
 namespace baleen {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/plan/job.hpp"
 #include "compiler/placement/placement.hpp"
+#include "compiler/plan/job.hpp"
 
 namespace baleen {
 

@@ -1,7 +1,7 @@
 /// \file The phases that plan.cpp runs one after the other.
 #pragma once
-#include "compiler/plan/loss_gradients.hpp"
 #include "compiler/placement/placement.hpp"
+#include "compiler/plan/loss_gradients.hpp"
 #include "compiler/plan/plan.hpp"
 
 namespace baleen {

@@ -8,10 +8,10 @@
 #include "baleen/plugin.hpp"
 #include "baleen/strategy.h"
 #include "compiler/graph/abi.hpp"
-#include "core/input/nearest.hpp"
 #include "compiler/placement/forms.hpp"
 #include "compiler/plan/gradient_verbs.hpp"
 #include "compiler/plan/strategy_verbs.hpp"
+#include "core/input/nearest.hpp"
 #include "core/plugin/settings.hpp"
 
 namespace baleen {

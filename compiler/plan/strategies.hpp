@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "compiler/placement/placement.hpp"
 #include "compiler/plan/annotations.hpp"
 #include "compiler/plan/loss_gradients.hpp"
-#include "compiler/placement/placement.hpp"
 #include "compiler/plan/plan.hpp"
 #include "core/plugin/registry.hpp"
 

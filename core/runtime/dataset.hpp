@@ -9,9 +9,9 @@
 
 #include "baleen/data.h"
 #include "compiler/plan/job.hpp"
+#include "core/execute/program.hpp"
 #include "core/plugin/registry.hpp"
 #include "core/plugin/settings.hpp"
-#include "core/program/program.hpp"
 
 namespace baleen {
 

@@ -1,24 +1,23 @@
 /// \file Compiles the programs of a plan one after the other.
 #include "core/runtime/job_programs.hpp"
 
-#include <utility>
-
 namespace baleen {
 
-Status JobPrograms::compile_all(Plan plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes) {
+Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordinates& at,
+                                std::uint64_t staged_piece_bytes) {
   CompileOptions options;
   options.at = at;
   options.staged_piece_bytes = staged_piece_bytes;
   persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
-  const auto compile_one = [&](ScheduledGraph scheduled, std::optional<Program>& to) -> Status {
-    BALEEN_TRY_ASSIGN(Program program, Program::compile(std::move(scheduled), device, persistent, options));
+  const auto compile_one = [&](const ScheduledGraph& scheduled, std::optional<Program>& to) -> Status {
+    BALEEN_TRY_ASSIGN(Program program, Program::compile(scheduled, device, persistent, options));
     to.emplace(std::move(program));
     return {};
   };
-  BALEEN_TRY(compile_one(std::move(plan.initialize), initialize));
-  BALEEN_TRY(compile_one(std::move(plan.train), train));
-  if (plan.evaluate) BALEEN_TRY(compile_one(std::move(*plan.evaluate), evaluate));
-  if (plan.generate) BALEEN_TRY(compile_one(std::move(*plan.generate), generate));
+  BALEEN_TRY(compile_one(plan.initialize, initialize));
+  BALEEN_TRY(compile_one(plan.train, train));
+  if (plan.evaluate) BALEEN_TRY(compile_one(*plan.evaluate, evaluate));
+  if (plan.generate) BALEEN_TRY(compile_one(*plan.generate, generate));
   return {};
 }
 

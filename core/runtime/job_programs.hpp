@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/program/program.hpp"
+#include "core/execute/program.hpp"
 
 namespace baleen {
 
@@ -13,7 +13,7 @@ struct JobPrograms {
 
   /// Fills this with the programs of the rank at `at`. Allocates nothing on the device, which outlives them.
   /// `staged_piece_bytes`: as in CompileOptions.
-  Status compile_all(Plan plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes);
+  Status compile_all(const Plan& plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes);
   /// Those that there are.
   std::vector<const Program*> all() const;
   /// Pinned bytes for all of them.

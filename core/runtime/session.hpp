@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/program/program.hpp"
+#include "core/execute/program.hpp"
 #include "core/runtime/dataset.hpp"
 #include "core/runtime/monitors.hpp"
 
@@ -17,9 +17,9 @@ struct SessionOptions {
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
-  std::vector<Fact> start_facts;                   ///< what the START record says beside the session's own facts
-  Communicator* communicator = nullptr;            ///< with several ranks; borrowed, outlives the session
-  std::int64_t local_ranks = 1;                    ///< that share this host's memory
+  std::vector<Fact> start_facts;                 ///< what the START record says beside the session's own facts
+  Communicator* communicator = nullptr;          ///< with several ranks; borrowed, outlives the session
+  std::int64_t local_ranks = 1;                  ///< that share this host's memory
   std::optional<MemoryBudget> activations = {};  ///< a bound on what is held beside model states
   std::optional<MemoryBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory
 };

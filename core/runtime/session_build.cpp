@@ -10,7 +10,7 @@ Status Session::Impl::compile(Plan plan) {
   const std::int64_t micro_batches = plan.train.micro_batches;
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
-  BALEEN_TRY(compile_all(std::move(plan), device, at, piece_bytes));
+  BALEEN_TRY(compile_all(plan, device, at, piece_bytes));
   planned = plan_memory(*this, device);
   BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/layout/piece.hpp"
-#include "core/program/communicator.hpp"
+#include "core/execute/communicator.hpp"
 
 namespace baleen {
 

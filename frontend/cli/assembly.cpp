@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include "frontend/cli/typed_paths.hpp"
 #include "compiler/ops/ops.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "core/runtime/checkpoint.hpp"
+#include "frontend/cli/typed_paths.hpp"
 
 namespace baleen::app {
 namespace {

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "frontend/cli/prepare.hpp"
-#include "frontend/cli/ranks.hpp"
 #include "compiler/graph/op_kind.hpp"
 #include "compiler/plan/plan.hpp"
 #include "core/runtime/session.hpp"
+#include "frontend/cli/prepare.hpp"
+#include "frontend/cli/ranks.hpp"
 #include "frontend/lua/script.hpp"
 
 namespace baleen::app {

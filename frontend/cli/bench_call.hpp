@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "baleen/transport.h"
-#include "core/program/communicator.hpp"
+#include "core/execute/communicator.hpp"
 
 namespace baleen::app {
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/input/nearest.hpp"
 #include "frontend/cli/bench_call.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
@@ -11,7 +12,6 @@
 #include "frontend/cli/prepare.hpp"
 #include "frontend/cli/ranks.hpp"
 #include "frontend/cli/transport_bench.hpp"
-#include "core/input/nearest.hpp"
 
 namespace baleen::app {
 namespace {

@@ -6,10 +6,10 @@
 #include <deque>
 #include <utility>
 
-#include "frontend/cli/option_checks.hpp"
 #include "core/input/nearest.hpp"
 #include "core/plugin/kinds.hpp"
 #include "core/plugin/option_value.hpp"
+#include "frontend/cli/option_checks.hpp"
 
 namespace baleen::app {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "frontend/cli/members.hpp"
 #include "core/launch/rank_link.hpp"
 #include "core/log/log.hpp"
-#include "frontend/toml/manifest.hpp"
 #include "core/plugin/registry.hpp"
+#include "frontend/cli/members.hpp"
+#include "frontend/toml/manifest.hpp"
 
 namespace baleen::app {
 

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/execute/device_limits.hpp"
+#include "core/plugin/kinds.hpp"
 #include "frontend/cli/command_line.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/machine.hpp"
 #include "frontend/cli/members.hpp"
-#include "core/plugin/kinds.hpp"
-#include "core/program/device_limits.hpp"
 
 namespace baleen::app {
 namespace {

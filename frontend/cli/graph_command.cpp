@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <iostream>
 
+#include "compiler/plan/strategies.hpp"
 #include "frontend/cli/assembly.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
-#include "compiler/plan/strategies.hpp"
 
 namespace baleen::app {
 namespace {

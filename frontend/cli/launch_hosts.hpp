@@ -1,8 +1,8 @@
 /// \file The hosts of a launch: from the manifest, and from how this one was started.
 #pragma once
 #include "baleen/result.hpp"
-#include "frontend/cli/commands.hpp"
 #include "core/launch/launcher.hpp"
+#include "frontend/cli/commands.hpp"
 
 namespace baleen::app {
 

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/launch/cpu_sets.hpp"
+#include "core/launch/rank_link.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_hosts.hpp"
 #include "frontend/cli/prepare.hpp"
-#include "core/launch/cpu_sets.hpp"
-#include "core/launch/rank_link.hpp"
 
 namespace baleen::app {
 namespace {

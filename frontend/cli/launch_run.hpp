@@ -1,8 +1,8 @@
 /// \file `baleen run` over several ranks: which process starts them, what they are told, and how their end is told.
 #pragma once
 #include "baleen/result.hpp"
-#include "frontend/cli/commands.hpp"
 #include "core/launch/launcher.hpp"
+#include "frontend/cli/commands.hpp"
 
 namespace baleen::app {
 

@@ -9,9 +9,9 @@
 #include "baleen/result.hpp"
 #include "core/input/user_value.hpp"
 #include "core/launch/place.hpp"
-#include "frontend/toml/manifest.hpp"
 #include "core/plugin/registry.hpp"
 #include "core/plugin/settings.hpp"
+#include "frontend/toml/manifest.hpp"
 
 namespace baleen::app {
 

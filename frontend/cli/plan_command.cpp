@@ -4,16 +4,16 @@
 #include <utility>
 
 #include "baleen/plugin.hpp"
+#include "compiler/plan/strategies.hpp"
+#include "core/execute/device_limits.hpp"
+#include "core/hierarchy/plugin_transport.hpp"
+#include "core/runtime/job_programs.hpp"
+#include "core/runtime/session_memory.hpp"
 #include "frontend/cli/assembly.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
 #include "frontend/cli/plan_report.hpp"
-#include "core/hierarchy/plugin_transport.hpp"
-#include "compiler/plan/strategies.hpp"
-#include "core/program/device_limits.hpp"
-#include "core/runtime/job_programs.hpp"
-#include "core/runtime/session_memory.hpp"
 
 namespace baleen::app {
 namespace {
@@ -56,7 +56,7 @@ class Planner {
     JobPrograms programs;
     const std::int64_t micro_batches = plan.train.micro_batches;
     BALEEN_TRY_ASSIGN(const std::uint64_t piece_bytes, staged_piece_bytes());
-    BALEEN_TRY(programs.compile_all(Plan(plan), *device_, coordinates(plan.mesh, ranks.first()), piece_bytes));
+    BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()), piece_bytes));
     PlannedClass one;
     one.ranks = std::move(ranks);
     one.planned = plan_memory(programs, *device_);

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "frontend/cli/json.hpp"
-#include "core/program/device_limits.hpp"
+#include "core/execute/device_limits.hpp"
 #include "core/runtime/session_memory.hpp"
+#include "frontend/cli/json.hpp"
 
 namespace baleen::app {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/plan/rank_classes.hpp"
-#include "core/program/program.hpp"
+#include "core/execute/program.hpp"
 
 namespace baleen::app {
 

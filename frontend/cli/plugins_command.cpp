@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "frontend/cli/commands.hpp"
-#include "frontend/cli/exit_code.hpp"
-#include "frontend/cli/json.hpp"
 #include "core/input/nearest.hpp"
 #include "core/input/user_value.hpp"
 #include "core/plugin/kinds.hpp"
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+#include "frontend/cli/json.hpp"
 
 namespace baleen::app {
 namespace {

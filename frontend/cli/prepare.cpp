@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "frontend/cli/launch_run.hpp"
 #include "core/launch/cpu_sets.hpp"
+#include "frontend/cli/launch_run.hpp"
 
 namespace baleen::app {
 namespace {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "baleen/result.hpp"
-#include "frontend/cli/commands.hpp"
-#include "frontend/cli/members.hpp"
 #include "compiler/layout/layout.hpp"
 #include "core/plugin/plugin.hpp"
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/members.hpp"
 
 namespace baleen::app {
 

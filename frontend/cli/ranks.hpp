@@ -3,10 +3,10 @@
 #include <memory>
 #include <optional>
 
-#include "frontend/cli/prepare.hpp"
-#include "core/launch/rendezvous_table.hpp"
 #include "compiler/plan/job.hpp"
-#include "core/program/communicator.hpp"
+#include "core/execute/communicator.hpp"
+#include "core/launch/rendezvous_table.hpp"
+#include "frontend/cli/prepare.hpp"
 
 namespace baleen::app {
 

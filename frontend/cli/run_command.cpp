@@ -1,10 +1,10 @@
 /// \file `baleen run`.
+#include "core/runtime/checkpoint.hpp"
 #include "frontend/cli/accounting.hpp"
 #include "frontend/cli/assembly.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
-#include "core/runtime/checkpoint.hpp"
 
 namespace baleen::app {
 namespace {

@@ -1,7 +1,7 @@
 /// \file `baleen secret`: a new file for the hosts of a job that are started by hand.
+#include "core/launch/secret.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
-#include "core/launch/secret.hpp"
 
 namespace baleen::app {
 

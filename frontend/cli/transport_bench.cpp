@@ -11,8 +11,8 @@
 
 #include "baleen/event.hpp"
 #include "baleen/plugin.hpp"
-#include "frontend/cli/bench_call.hpp"
 #include "compiler/layout/mesh.hpp"
+#include "frontend/cli/bench_call.hpp"
 
 namespace baleen::app {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "baleen/result.hpp"
+#include "core/execute/communicator.hpp"
 #include "frontend/cli/commands.hpp"
-#include "core/program/communicator.hpp"
 
 namespace baleen::app {
 

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "baleen/dtype.hpp"
-#include "frontend/cli/assembly.hpp"
 #include "compiler/plan/plan.hpp"
+#include "frontend/cli/assembly.hpp"
 
 namespace baleen::app {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "baleen/graph.h"
-#include "frontend/cli/commands.hpp"
 #include "core/runtime/session.hpp"
+#include "frontend/cli/commands.hpp"
 
 namespace baleen::app {
 

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "baleen/pattern.hpp"
-#include "core/input/nearest.hpp"
 #include "compiler/plan/annotations.hpp"
+#include "core/input/nearest.hpp"
 #include "frontend/lua/description.hpp"
 
 namespace baleen {

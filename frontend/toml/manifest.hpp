@@ -72,8 +72,8 @@ struct Manifest {
   std::optional<ManifestHierarchy> hierarchy;       ///< instead of `transport`
   std::vector<ManifestMonitor> monitors;            ///< in order of name
   std::vector<ManifestPath> plugin_paths;           ///< folders or libraries
-  std::optional<MemoryBudget> activations;        ///< what a rank may hold at once beside model states
-  std::optional<MemoryBudget> pinned;             ///< what a rank's collectives may pin of the host's memory
+  std::optional<MemoryBudget> activations;          ///< what a rank may hold at once beside model states
+  std::optional<MemoryBudget> pinned;               ///< what a rank's collectives may pin of the host's memory
   std::optional<std::vector<ManifestChoice>> plan;  ///< strategies in order; stands above the script's plan
 
   /// All of it, `--set` included, a line for each value: equal texts say the same.

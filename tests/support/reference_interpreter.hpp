@@ -1,5 +1,5 @@
-/// \file Executes graphs in fp64, each kind by its definition in compiler/ops/README.md and by nothing else of the product:
-/// what passes, gradients, expansions and kernels are compared with.
+/// \file Executes graphs in fp64, each kind by its definition in compiler/ops/README.md and by nothing else of the
+/// product: what passes, gradients, expansions and kernels are compared with.
 #pragma once
 #include <map>
 #include <string>

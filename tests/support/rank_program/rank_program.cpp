@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "actions.hpp"
-#include "frontend/cli/exit_code.hpp"
 #include "core/launch/launcher.hpp"
 #include "core/launch/rank_link.hpp"
+#include "frontend/cli/exit_code.hpp"
 
 namespace baleen::test {
 namespace {

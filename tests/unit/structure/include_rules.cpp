@@ -11,10 +11,10 @@ namespace {
 
 /// The folders of the rooms that make the program, by height: a folder includes itself and what is strictly lower.
 const std::map<std::string, int> kHeights = {
-    {"core/log", 0},          {"core/input", 1},      {"core/plugin", 2},        {"core/launch", 2},
-    {"compiler/layout", 3},   {"core/hierarchy", 3},  {"compiler/graph", 4},     {"compiler/ops", 5},
-    {"compiler/placement", 6}, {"compiler/plan", 7},  {"compiler/codegen", 8},   {"core/execute", 9},
-    {"core/runtime", 10},     {"frontend/toml", 2},   {"frontend/lua", 8},       {"frontend/cli", 12}};
+    {"core/log", 0},           {"core/input", 1},     {"core/plugin", 2},      {"core/launch", 2},
+    {"compiler/layout", 3},    {"core/hierarchy", 3}, {"compiler/graph", 4},   {"compiler/ops", 5},
+    {"compiler/placement", 6}, {"compiler/plan", 7},  {"compiler/codegen", 8}, {"core/execute", 9},
+    {"core/runtime", 10},      {"frontend/toml", 2},  {"frontend/lua", 8},     {"frontend/cli", 12}};
 
 /// A third-party library that one folder keeps to itself.
 struct Confined {
@@ -61,7 +61,8 @@ std::optional<std::string> room_violation(const std::string& file, const Include
   if (include.path.starts_with("baleen/")) return {};
   if (!is_room(part(include.path, 0))) {
     if (include.angled) return {};
-    return is_own ? "is a sibling by a relative path; write " + folder + "/..." : "is in no room of the program nor in sdk";
+    return is_own ? "is a sibling by a relative path; write " + folder + "/..."
+                  : "is in no room of the program nor in sdk";
   }
   const std::string target = room_folder(include.path);
   const auto other = kHeights.find(target);
@@ -76,7 +77,8 @@ bool is_member(const std::string& file) {
   return families.contains(part(file, 0));
 }
 
-/// tests/support serves unit tests too; that no other kind reaches the program's inside through it is a test of its own.
+/// tests/support serves unit tests too; that no other kind reaches the program's inside through it is a test of its
+/// own.
 bool may_see_rooms(const std::string& file) {
   return file.starts_with("tests/unit/") || file.starts_with("tests/bench/") || file.starts_with("tests/support/");
 }

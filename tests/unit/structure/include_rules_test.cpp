@@ -28,7 +28,8 @@ bool names_own_file(const std::string& file, const Include& include) {
 TEST(Includes, TheTreeKeepsToTheRules) {
   const fs::path root = source_dir();
   int seen = 0;
-  for (const char* top : {"sdk", "core", "compiler", "frontend", "plugins", "optimizers", "strategies", "transports", "tests", "examples"}) {
+  for (const char* top : {"sdk", "core", "compiler", "frontend", "plugins", "optimizers", "strategies", "transports",
+                          "tests", "examples"}) {
     for (const fs::path& path : sources_below(root / top)) {
       const std::string file = path.lexically_relative(root).generic_string();
       for (const Include& include : read_file(path).includes) {

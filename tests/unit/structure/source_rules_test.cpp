@@ -92,7 +92,8 @@ std::size_t columns(const std::string& line) {
 TEST(Lines, HaveAtMost120Columns) {
   const fs::path root = source_dir();
   int seen = 0;
-  for (const char* top : {"core", "compiler", "frontend", "sdk", "plugins", "strategies", "optimizers", "transports", "tests", "examples"}) {
+  for (const char* top : {"core", "compiler", "frontend", "sdk", "plugins", "strategies", "optimizers", "transports",
+                          "tests", "examples"}) {
     for (const fs::path& path : sources_below(root / top)) {
       std::ifstream file(path);
       int number = 0;

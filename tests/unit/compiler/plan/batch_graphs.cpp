@@ -1,7 +1,7 @@
 /// \file Random graphs over a batch.
 #include "unit/compiler/plan/batch_graphs.hpp"
 
-#include "unit/core/program/graphs.hpp"
+#include "unit/compiler/codegen/graphs.hpp"
 
 namespace baleen::test {
 namespace {

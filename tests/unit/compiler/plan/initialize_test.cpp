@@ -9,7 +9,7 @@
 #include "compiler/plan/passes.hpp"
 #include "support/reference_expression.hpp"
 #include "support/reference_interpreter.hpp"
-#include "unit/core/program/workbench.hpp"
+#include "unit/compiler/codegen/workbench.hpp"
 
 namespace baleen::test {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "compiler/plan/plan.hpp"
 #include "support/reference_tensor.hpp"
-#include "unit/core/program/workbench.hpp"
+#include "unit/compiler/codegen/workbench.hpp"
 
 namespace baleen::test {
 

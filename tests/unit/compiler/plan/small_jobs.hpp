@@ -3,7 +3,7 @@
 #include "compiler/plan/job.hpp"
 #include "compiler/plan/passes.hpp"
 #include "core/plugin/registry.hpp"
-#include "unit/core/program/graphs.hpp"
+#include "unit/compiler/codegen/graphs.hpp"
 
 namespace baleen::test {
 

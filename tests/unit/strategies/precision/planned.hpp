@@ -1,8 +1,8 @@
 /// \file Plans with the strategy `precision`, and steps of them by the reference interpreter.
 #pragma once
 #include "support/reference_interpreter.hpp"
+#include "unit/compiler/codegen/workbench.hpp"
 #include "unit/compiler/plan/small_jobs.hpp"
-#include "unit/core/program/workbench.hpp"
 
 namespace baleen::test {
 

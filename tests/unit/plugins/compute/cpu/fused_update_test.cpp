@@ -8,7 +8,7 @@
 #include "baleen/half.hpp"
 #include "compiler/graph/abi.hpp"
 #include "support/seed.hpp"
-#include "unit/core/program/workbench.hpp"
+#include "unit/compiler/codegen/workbench.hpp"
 
 namespace baleen::test {
 namespace {

@@ -10,7 +10,7 @@
 #include "compiler/graph/abi.hpp"
 #include "support/op_cases.hpp"
 #include "support/seed.hpp"
-#include "unit/core/program/workbench.hpp"
+#include "unit/compiler/codegen/workbench.hpp"
 
 namespace baleen::test {
 namespace {

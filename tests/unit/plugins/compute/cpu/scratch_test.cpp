@@ -2,7 +2,7 @@
 /// bounded number of rows, blocks or panels more than fp32 ones, never a widened tensor (25 MB and more here).
 #include "compiler/graph/abi.hpp"
 #include "support/op_cases.hpp"
-#include "unit/core/program/workbench.hpp"
+#include "unit/compiler/codegen/workbench.hpp"
 
 namespace baleen::test {
 namespace {

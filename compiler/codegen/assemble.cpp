@@ -1,0 +1,346 @@
+/// \file From steps and offsets to the executable: instructions, address table, ports, memory report.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "baleen/dtype.hpp"
+#include "compiler/codegen/passes.hpp"
+
+namespace baleen {
+namespace {
+
+class Assembler {
+ public:
+  Assembler(Executable& program, Lowered& lowered, const std::vector<ProgramStep>& steps, const Lifetimes& lifetimes,
+            const KernelStore& kernels)
+      : program_(program), lowered_(lowered), steps_(steps), lifetimes_(lifetimes), kernels_(kernels) {}
+
+  void run(bool poison) {
+    for (const CompiledKernel& kernel : kernels_.all()) program_.kernels.push_back(kernel.handle);
+    lay_out();
+    report();
+    report_working();
+    report_held();
+    for (const LoweredSection& section : lowered_.sections)
+      program_.segments.push_back({section.name, section.loop, {}});
+    for (const LoweredTurns::Turn& turn : lowered_.turns.turns)
+      program_.turns.push_back({turn.section, turn.micro_batch});
+    program_.turned_loop = lowered_.turns.loop;
+    for (const std::vector<int>& axes : lowered_.groups) {
+      auto& names = program_.groups.emplace_back();
+      for (const int axis : axes) names.push_back(lowered_.mesh.axes[static_cast<std::size_t>(axis)].name);
+    }
+    if (poison) prepare_poison();
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      for (LowValue v : steps_[s].zeros) add_zero(s, v);
+      if (steps_[s].call) add_begin(s);
+      if (steps_[s].wait_for != kNone) add_wait(s);
+      for (const Launch& launch : steps_[s].launches) add_launch(s, launch);
+      if (poison) poison_after(s);
+    }
+    add_ports();
+  }
+
+ private:
+  void lay_out() {
+    std::vector<Interval> intervals;
+    for (const auto& item : lifetimes_.items) intervals.push_back(item.interval);
+    plan_ = plan_memory(intervals, kernels_.alignment());
+    for (std::size_t i = 0; i < intervals.size(); ++i)
+      if (const auto storage = lifetimes_.items[i].storage; storage != kNone)
+        lowered_.storages[storage].offset = plan_.offsets[i];
+  }
+
+  void report() {
+    MemoryReport& memory = program_.memory;
+    memory.arena_bytes = plan_.arena_bytes;
+    memory.peak_bytes = plan_.peak_bytes;
+    const WorkingBytes working = working_at(plan_.peak_position, memory.gradients, memory.copies);
+    memory.inputs = working.inputs;
+    memory.activations = working.activations;
+    memory.scratch = working.scratch;
+  }
+
+  void report_working() {
+    std::vector<Interval> intervals;
+    for (const auto& item : lifetimes_.items)
+      if (!is_gradient(item) && !is_copy(item)) intervals.push_back(item.interval);
+    std::uint64_t gradients = 0, copies = 0;
+    program_.memory.working = working_at(find_peak(intervals, kernels_.alignment()).position, gradients, copies);
+  }
+
+  /// What is live at a position; model states are added to `gradients` and `copies`.
+  WorkingBytes working_at(std::int64_t position, std::uint64_t& gradients, std::uint64_t& copies) const {
+    WorkingBytes working;
+    for (const auto& item : lifetimes_.items) {
+      if (item.interval.first > position || item.interval.last < position) continue;
+      std::uint64_t& kind = is_gradient(item)                                              ? gradients
+                            : is_copy(item)                                                ? copies
+                            : item.storage == kNone                                        ? working.scratch
+                            : lowered_.storages[item.storage].kind == Storage::Kind::input ? working.inputs
+                                                                                           : working.activations;
+      kind += align_up(item.interval.bytes, kernels_.alignment());
+    }
+    return working;
+  }
+
+  bool is_gradient(const Lifetimes::Item& item) const {
+    if (item.storage == kNone) return false;
+    const Storage& storage = lowered_.storages[item.storage];
+    return storage.kind != Storage::Kind::input && storage.role == Role::gradient;
+  }
+
+  /// Of a parameter, which itself is persistent.
+  bool is_copy(const Lifetimes::Item& item) const {
+    if (item.storage == kNone) return false;
+    const Storage& storage = lowered_.storages[item.storage];
+    return storage.kind == Storage::Kind::work && storage.role == Role::parameter;
+  }
+
+  /// First and last position of the last loop, or where there is none the end of the backward pass; 0 where there is
+  /// neither.
+  std::pair<std::int64_t, std::int64_t> end_of_backward() const {
+    std::int64_t backward = 0;
+    std::pair<std::int64_t, std::int64_t> positions;
+    int loop = -1;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      const LoweredSection& section = lowered_.sections[steps_[s].section];
+      const auto position = static_cast<std::int64_t>(s) + 1;
+      if (section.phase == Phase::backward) backward = position;
+      if (section.loop < 0) continue;
+      if (section.loop != loop) positions.first = position;
+      loop = section.loop;
+      positions.second = position;
+    }
+    return loop >= 0 ? positions : std::pair(backward, backward);
+  }
+
+  /// What until position `end` only calls write that begin in the last micro-batch: pieces on their way, not what the
+  /// backward pass leaves.
+  std::set<std::uint32_t> received_last(std::int64_t end) const {
+    std::set<std::uint32_t> received, computed;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(end); ++s) {
+      const bool on_its_way = steps_[s].call && steps_[s].guard == Guard::last;
+      for (LowValue v : steps_[s].writes) (on_its_way ? received : computed).insert(lowered_.root_of(v));
+    }
+    for (const std::uint32_t storage : computed) received.erase(storage);
+    return received;
+  }
+
+  /// With a loop: what lives through all of it, being added to in each turn.
+  void report_held() {
+    const auto [begin, end] = end_of_backward();
+    const std::set<std::uint32_t> received = received_last(end);
+    for (const auto& item : lifetimes_.items) {
+      if (item.storage == kNone || lowered_.storages[item.storage].role != Role::gradient) continue;
+      const bool lasts = item.interval.last > end || (begin < end && item.interval.last == end);
+      if (item.interval.first <= begin && lasts && !received.contains(item.storage))
+        program_.memory.held_gradients += item.interval.bytes;
+    }
+  }
+
+  /// Whether its address depends on the micro-batch.
+  bool moves(LowValue v) const {
+    return v != kNone && (lowered_.values[v].view.micro_step != 0 || lowered_.storage_of(v).copies > 1);
+  }
+
+  /// Offset of a value's first element in its arena; kNone is a null address.
+  AddressSource source_of(LowValue number, std::int64_t micro = 0) const {
+    if (number == kNone) return {};
+    const LoweredValue& value = lowered_.values[number];
+    const Storage& storage = lowered_.storage_of(number);
+    const std::int64_t element = value.view.offset + micro * value.view.micro_step;
+    const std::uint64_t offset = storage.offset +
+                                 static_cast<std::uint64_t>(micro % storage.copies) * storage.copy_bytes +
+                                 static_cast<std::uint64_t>(element) * dtype_size(value.dtype);
+    return {storage.kind == Storage::Kind::persistent ? AddressSource::Arena::persistent : AddressSource::Arena::work,
+            offset};
+  }
+
+  void add_launch(std::size_t step, const Launch& launch) {
+    Instruction instruction;
+    instruction.guard = launch.guard;
+    instruction.kernel = launch.kernel;
+    instruction.work = kernels_[launch.kernel].work;
+    instruction.first_address = static_cast<std::uint32_t>(program_.sources.size());
+    instruction.address_count = static_cast<std::uint32_t>(launch.operands.size() + 1);
+    instruction.label = label(steps_[step]);
+    const bool move = std::any_of(launch.operands.begin(), launch.operands.end(), [&](LowValue v) { return moves(v); });
+    instruction.per_micro = move ? instruction.address_count : 0;
+    const std::int64_t copies = move ? lowered_.micro_batches : 1;
+    for (std::int64_t micro = 0; micro < copies; ++micro) add_addresses(step, launch, micro);
+    segment(step).push_back(instruction);
+  }
+
+  void add_addresses(std::size_t step, const Launch& launch, std::int64_t micro) {
+    for (LowValue v : launch.operands) program_.sources.push_back(source_of(v, micro));
+    const std::uint64_t scratch = lifetimes_.scratch_of[step];
+    program_.sources.push_back(scratch == kNone ? AddressSource{}
+                                                : AddressSource{AddressSource::Arena::work, plan_.offsets[scratch]});
+  }
+
+  void add_zero(std::size_t step, LowValue v) {
+    Instruction instruction;
+    instruction.kind = Instruction::Kind::zero;
+    instruction.bytes = lowered_.bytes(v);
+    instruction.work.bytes = instruction.bytes;
+    instruction.label = label(steps_[step]);
+    instruction.address_count = 1;
+    instruction.per_micro = moves(v) ? 1 : 0;
+    instruction.first_address = address_of(v, 0);
+    for (std::int64_t micro = 1; moves(v) && micro < lowered_.micro_batches; ++micro) address_of(v, micro);
+    segment(step).push_back(instruction);
+  }
+
+  /// Its place in the address table.
+  std::uint32_t address_of(LowValue v, std::int64_t micro) {
+    program_.sources.push_back(source_of(v, micro));
+    return static_cast<std::uint32_t>(program_.sources.size() - 1);
+  }
+
+  void add_begin(std::size_t s) {
+    const ProgramStep& step = steps_[s];
+    const CollectiveCall& call = *step.call;
+    if (program_.calls.size() <= step.call_number) program_.calls.resize(step.call_number + 1);
+    ExecutableCall& made = program_.calls[step.call_number];
+    made.op = call.op;
+    made.reduction = call.reduction;
+    made.dtype = call.dtype;
+    made.root = call.root;
+    made.axes = call.axes;
+    made.where = call.where;
+    const bool in_turns = lowered_.turns_in(step.section) && step.guard == Guard::always;
+    made.slots = in_turns ? static_cast<std::size_t>(lowered_.turns.slots) : 1;
+    for (std::int64_t copy = 0; copy < static_cast<std::int64_t>(made.slots); ++copy)
+      for (const CallEntry& t : call.entries)
+        made.entries.push_back(
+            {address_of(t.input, copy), address_of(t.output, copy), t.count, t.block, t.sends, t.receives});
+    made.destinations = call.destinations;
+    const bool each = lowered_.sections[step.section].loop >= 0 && step.guard == Guard::always;
+    made.runs = each ? static_cast<std::uint64_t>(lowered_.micro_batches) : 1;
+    add_call(s, Instruction::Kind::begin, step.call_number);
+  }
+
+  void add_wait(std::size_t s) { add_call(s, Instruction::Kind::wait, steps_[s].wait_for); }
+
+  void add_call(std::size_t s, Instruction::Kind kind, std::uint32_t number) {
+    Instruction instruction;
+    instruction.kind = kind;
+    instruction.guard = steps_[s].guard;
+    instruction.call = number;
+    instruction.label = label(steps_[s]);
+    segment(s).push_back(instruction);
+  }
+
+  std::uint32_t label(const ProgramStep& step) {
+    const Op& op = lowered_.ops[step.op].op;
+    program_.labels.push_back(op.name.empty() ? op.kind->name : op.name + " (" + op.kind->name + ")");
+    return static_cast<std::uint32_t>(program_.labels.size() - 1);
+  }
+
+  std::vector<Instruction>& segment(std::size_t step) { return program_.segments[steps_[step].section].instructions; }
+
+  // --- poison
+
+  void prepare_poison() {
+    for (const auto& item : lifetimes_.items)
+      program_.poison_bytes = std::max(program_.poison_bytes, item.interval.bytes);
+    if (steps_.empty()) return;
+    for (std::size_t i = 0; i < lifetimes_.items.size(); ++i)
+      if (lifetimes_.items[i].interval.first > 0 && !overlaps_input(i)) add_poison(0, i, Guard::first);
+  }
+
+  /// What is written before the run must not be poisoned at its start.
+  bool overlaps_input(std::size_t i) const {
+    for (std::size_t k = 0; k < lifetimes_.items.size(); ++k) {
+      const Interval& other = lifetimes_.items[k].interval;
+      if (other.first == 0 && plan_.offsets[k] < plan_.offsets[i] + lifetimes_.items[i].interval.bytes &&
+          plan_.offsets[i] < plan_.offsets[k] + other.bytes)
+        return true;
+    }
+    return false;
+  }
+
+  void poison_after(std::size_t step) {
+    for (std::size_t i = 0; i < lifetimes_.items.size(); ++i) {
+      const auto& item = lifetimes_.items[i];
+      if (item.interval.last != static_cast<std::int64_t>(step) + 1) continue;
+      const int loop = lowered_.sections[steps_[step].section].loop;
+      add_poison(step, i, loop >= 0 && item.loop != loop ? Guard::last : Guard::always);
+    }
+  }
+
+  void add_poison(std::size_t step, std::size_t item, Guard guard) {
+    if (lifetimes_.items[item].interval.bytes == 0) return;
+    Instruction instruction;
+    instruction.kind = Instruction::Kind::poison;
+    instruction.guard = guard;
+    instruction.bytes = lifetimes_.items[item].interval.bytes;
+    instruction.first_address = static_cast<std::uint32_t>(program_.sources.size());
+    instruction.address_count = 1;
+    program_.sources.push_back({AddressSource::Arena::work, plan_.offsets[item]});
+    segment(step).push_back(instruction);
+  }
+
+  // --- ports
+
+  Port port(const std::string& name, LowValue number) const {
+    const LoweredValue& value = lowered_.values[number];
+    const AddressSource source = source_of(number);
+    const Shape shape = lowered_.step_shape(number);
+    return {name,
+            {value.dtype, shape, {}},
+            source.offset,
+            value.held ? static_cast<std::uint64_t>(element_count(shape)) * dtype_size(value.dtype) : 0,
+            source.arena == AddressSource::Arena::persistent,
+            rows_of(value),
+            within_rows(value)};
+  }
+
+  std::vector<RowRange> rows_of(const LoweredValue& value) const {
+    if (value.global.empty()) return {};
+    if (value.runs.empty()) return {{0, value.global[0]}};
+    const bool cut = value.micro.dim == 0;
+    std::vector<RowRange> rows;
+    for (std::int64_t micro = 0; micro < (cut ? lowered_.micro_batches : 1); ++micro)
+      for (const baleen_run_t& run : value.runs[0])
+        rows.push_back({run.global + micro * value.global[0] / lowered_.micro_batches, run.length});
+    return rows;
+  }
+
+  static std::vector<Runs> within_rows(const LoweredValue& value) {
+    std::vector<Runs> within;
+    for (std::size_t d = 1; d < value.global.size(); ++d) {
+      Runs& runs = within.emplace_back();
+      if (value.runs.empty()) {
+        if (value.global[d] > 0) runs = {{0, value.global[d]}};
+        continue;
+      }
+      for (const baleen_run_t& run : value.runs[d]) runs.push_back({run.global, run.global + run.length});
+    }
+    return within;
+  }
+
+  void add_ports() {
+    for (LowValue v : lowered_.sources)
+      if (lowered_.storage_of(v).kind == Storage::Kind::input)
+        program_.inputs.push_back(port(lowered_.values[v].name, v));
+    for (const auto& [name, v] : lowered_.outputs) program_.outputs.push_back(port(name, v));
+  }
+
+  Executable& program_;
+  Lowered& lowered_;
+  const std::vector<ProgramStep>& steps_;
+  const Lifetimes& lifetimes_;
+  const KernelStore& kernels_;
+  MemoryPlan plan_;
+};
+
+}  // namespace
+
+void assemble(Executable& executable, Lowered& lowered, const std::vector<ProgramStep>& steps,
+              const Lifetimes& lifetimes, const KernelStore& kernels, bool poison) {
+  Assembler(executable, lowered, steps, lifetimes, kernels).run(poison);
+}
+
+}  // namespace baleen

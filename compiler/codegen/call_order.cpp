@@ -1,0 +1,88 @@
+/// \file Collectives as calls of the transport: their arguments and their order.
+#include <map>
+
+#include "compiler/codegen/passes.hpp"
+
+namespace baleen {
+
+CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op) {
+  CollectiveCall call;
+  const Wire& wire = *op.wire;
+  call.op = wire.op;
+  call.reduction = wire.reduction;
+  call.root = wire.root;
+  for (int axis : wire.axes) call.axes.push_back(lowered.mesh.axes[static_cast<std::size_t>(axis)].name);
+  call.destinations = wire.destinations;
+  call.where = op.op.where.empty() ? op.op.name : op.op.where + " (" + op.op.name + ")";
+  if (auto tag = op.op.tags.find("bucket"); tag != op.op.tags.end()) call.bucket = tag->second;
+  const LowValue x = op.op.inputs.empty() ? kNone : op.op.inputs[0];
+  const LowValue y = op.op.outputs.empty() ? kNone : op.op.outputs[0];
+  call.dtype = lowered.values[x == kNone ? y : x].dtype;
+  call.entries = {{x, y, wire.count, wire.block, wire.sends, wire.receives}};
+  return call;
+}
+
+namespace {
+
+/// Which collective ops run as one call, in the order in which the calls begin: that of the ops, so that it is the same
+/// on all ranks whatever kernels they have. A bucket stands where its last member stands, or where a member's result is
+/// first needed.
+class CallOrder {
+ public:
+  explicit CallOrder(const Lowered& lowered) : lowered_(lowered) {
+    for (const LoweredSection& section : lowered.sections)
+      for (LowOp op : section.ops)
+        if (const auto bucket = bucket_of(op)) ++open_[*bucket];
+  }
+
+  std::vector<std::vector<LowOp>> run() {
+    for (const LoweredSection& section : lowered_.sections)
+      for (LowOp number : section.ops) visit(number);
+    return std::move(calls_);
+  }
+
+ private:
+  std::optional<std::string> bucket_of(LowOp number) const {
+    const LoweredOp& op = lowered_.ops[number];
+    if (op.means != Means::collective) return std::nullopt;
+    const auto tag = op.op.tags.find("bucket");
+    return tag == op.op.tags.end() ? std::nullopt : std::optional(tag->second);
+  }
+
+  void visit(LowOp number) {
+    const Op& op = lowered_.ops[number].op;
+    for (LowValue v : op.inputs)
+      if (auto made = bucket_making_.find(v); made != bucket_making_.end()) {
+        // What a call brings is contiguous: to give it another shape reads nothing, on any rank.
+        if (op.kind->name == "reshape")
+          bucket_making_[op.outputs[0]] = made->second;
+        else
+          close(made->second);
+      }
+    if (lowered_.ops[number].means != Means::collective) return;
+    const auto bucket = bucket_of(number);
+    if (!bucket) {
+      calls_.push_back({number});
+      return;
+    }
+    waiting_[*bucket].push_back(number);
+    for (LowValue v : lowered_.ops[number].op.outputs) bucket_making_[v] = *bucket;
+    if (--open_[*bucket] == 0) close(*bucket);
+  }
+
+  void close(const std::string& bucket) {
+    if (auto members = std::exchange(waiting_[bucket], {}); !members.empty()) calls_.push_back(std::move(members));
+  }
+
+  const Lowered& lowered_;
+  std::map<std::string, std::size_t> open_;  ///< members still to come
+  std::map<std::string, std::vector<LowOp>> waiting_;
+  std::map<LowValue, std::string> bucket_making_;
+  std::vector<std::vector<LowOp>> calls_;
+};
+
+}  // namespace
+
+std::vector<std::vector<LowOp>> order_calls(const Lowered& lowered) { return CallOrder(lowered).run(); }
+
+}  // namespace baleen

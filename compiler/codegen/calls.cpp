@@ -1,0 +1,282 @@
+/// \file Where calls of the transport begin and where they are over.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "compiler/codegen/passes.hpp"
+#include "compiler/plan/strategy_verbs.hpp"
+
+namespace baleen {
+namespace {
+
+/// Weaves the calls into the steps.
+class CallScheduler {
+ public:
+  CallScheduler(Lowered& lowered, std::vector<ProgramStep> steps)
+      : lowered_(lowered), steps_(std::move(steps)), users_(lowered.users()) {}
+
+  Result<std::vector<ProgramStep>> run() {
+    collect();
+    begin_ready();
+    for (ProgramStep& step : steps_) {
+      if (step.call) continue;
+      enter(step);
+      begin_ready();
+      for (LowValue v : step.reads) BALEEN_TRY(finish(v));
+      const std::vector<LowValue> writes = step.writes;
+      result_.push_back(std::move(step));
+      made(writes);
+      begin_ready();
+    }
+    enter_section(static_cast<std::uint32_t>(lowered_.sections.size()) - 1);
+    leave_section();
+    if (next_ != calls_.size()) return internal("a collective never begins");
+    section_ = lowered_.closing_section();
+    for (std::uint32_t number = 0; number < calls_.size(); ++number) finish_call(number);
+    return std::move(result_);
+  }
+
+ private:
+  struct Call {
+    std::vector<std::size_t> members;  ///< in steps_
+    std::set<LowValue> missing;        ///< what its inputs still wait for
+    std::vector<LowValue> reads, writes;
+    std::vector<OpId> overs;  ///< collectives of the graph that are over when this begins
+    OpId op = kNone;
+    std::size_t place = 0;        ///< of its last op in the order of ops
+    bool waits = false;           ///< begins in its place, no sooner
+    std::uint32_t section = 0;    ///< of its ops
+    int own_loop = -1;            ///< in which its ops stand
+    int ready_loop = -1;          ///< in which the last of its inputs is made
+    int loop = -1;                ///< in which it begins
+    Guard guard = Guard::always;  ///< of its beginning
+    bool over = false;
+  };
+
+  int loop_of(std::uint32_t section) const { return lowered_.sections[section].loop; }
+
+  /// The values whose bytes `v` shows: what some step writes.
+  void sources_of(LowValue v, std::set<LowValue>& found) const {
+    if (written_.contains(v)) {
+      found.insert(v);
+      return;
+    }
+    const LowOp producer = lowered_.values[v].producer;
+    if (producer == kNone) return;
+    const Op& op = lowered_.ops[producer].op;
+    const bool only_begun = op.attributes.has("begun") && op.attributes.integer("begun") != 0;
+    for (LowValue input : only_begun ? std::vector{op.inputs[0]} : op.inputs) sources_of(input, found);
+  }
+
+  void collect() {
+    std::map<OpId, std::size_t> step_of;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      written_.insert(steps_[s].writes.begin(), steps_[s].writes.end());
+      if (steps_[s].call) step_of[steps_[s].op] = s;
+    }
+    std::size_t place = 0;
+    for (const LoweredSection& section : lowered_.sections)
+      for (LowOp op : section.ops) place_[op] = ++place;
+    for (const std::vector<LowOp>& ops : order_calls(lowered_)) {
+      Call call;
+      for (LowOp op : ops) {
+        call.place = std::max(call.place, place_.at(op));
+        call_of_[lowered_.ops[op].op.id] = static_cast<std::uint32_t>(calls_.size());
+        add_overs(lowered_.ops[op].op, call);
+        call.waits |= lowered_.ops[op].op.tags.contains(kBeginHereTag);
+        call.section = lowered_.ops[op].section;
+        call.own_loop = loop_of(call.section);
+        const ProgramStep& step = steps_[step_of.at(op)];
+        call.members.push_back(step_of.at(op));
+        for (LowValue v : step.reads) sources_of(v, call.missing);
+        for (LowValue v : step.writes) maker_[v] = static_cast<std::uint32_t>(calls_.size());
+        call.reads.insert(call.reads.end(), step.reads.begin(), step.reads.end());
+        call.writes.insert(call.writes.end(), step.writes.begin(), step.writes.end());
+      }
+      for (LowValue v : call.missing) wanting_[v].push_back(static_cast<std::uint32_t>(calls_.size()));
+      calls_.push_back(std::move(call));
+    }
+  }
+
+  static void add_overs(const Op& op, Call& call) {
+    const auto tag = op.tags.find(kOverTag);
+    if (tag == op.tags.end()) return;
+    std::istringstream list(tag->second);
+    for (std::string number; std::getline(list, number, ',');)
+      call.overs.push_back(static_cast<OpId>(std::stoul(number)));
+  }
+
+  /// The next step is `step`.
+  void enter(const ProgramStep& step) {
+    enter_section(step.section);
+    if (auto place = place_.find(step.op); place != place_.end()) reached_ = std::max(reached_, place->second);
+  }
+
+  /// Some of those before it may have nothing but calls.
+  void enter_section(std::uint32_t section) {
+    while (section_ < section) {
+      leave_section();
+      if (loop_of(section_ + 1) != loop_of(section_)) late_in_loop_ = false;
+      ++section_;
+      section_begin_ = result_.size();
+      if (section_ < section) begin_section();
+    }
+  }
+
+  void begin_section() {
+    for (LowOp op : lowered_.sections[section_].ops) reached_ = std::max(reached_, place_.at(op));
+    begin_ready();
+  }
+
+  /// What begins in each micro-batch is over in it; but where micro-batches take turns, what is sent only is waited for
+  /// in the next turn, since the receiver may want something first.
+  void leave_section() {
+    begin_section();
+    const int next = section_ + 1 < lowered_.sections.size() ? loop_of(section_ + 1) : -1;
+    if (next == loop_of(section_) && !lowered_.turns_in(section_)) return;
+    for (std::uint32_t number : std::exchange(open_in_loop_, {})) {
+      if (lowered_.turns_in(section_) && calls_[number].writes.empty())
+        finish_late(number);
+      else
+        finish_call(number);
+    }
+  }
+
+  void finish_late(std::uint32_t number) {
+    ProgramStep wait = wait_of(number);
+    wait.guard = Guard::not_first;
+    wait.late = true;
+    result_.insert(result_.begin() + static_cast<std::ptrdiff_t>(section_begin_), std::move(wait));
+  }
+
+  void made(const std::vector<LowValue>& values) {
+    for (LowValue v : values)
+      for (std::uint32_t call : wanting_[v]) {
+        calls_[call].missing.erase(v);
+        calls_[call].ready_loop = loop_of(section_);
+      }
+  }
+
+  /// The next calls, as long as all that they read is made and their place is come.
+  void begin_ready() {
+    while (next_ < calls_.size() && inputs_made(calls_[next_]) && in_place(calls_[next_])) begin(next_++);
+  }
+
+  /// A call of a loop begins in it, any other as soon as it can if it may.
+  bool in_place(const Call& call) const {
+    if (call.waits && reached_ < call.place) return false;
+    if (lowered_.turns.loop >= 0 && call.own_loop == lowered_.turns.loop) return section_ == call.section;
+    return call.own_loop < 0 || loop_of(section_) == call.own_loop;
+  }
+
+  /// An input that an earlier call makes is made when that call has begun: it is waited for right before.
+  bool inputs_made(const Call& call) const {
+    return std::all_of(call.missing.begin(), call.missing.end(), [&](LowValue v) {
+      const auto maker = maker_.find(v);
+      return maker != maker_.end() && maker->second < next_;
+    });
+  }
+
+  void begin(std::uint32_t number) {
+    Call& call = calls_[number];
+    ProgramStep start = std::move(steps_[call.members[0]]);
+    for (std::size_t i = 1; i < call.members.size(); ++i)
+      start.call->entries.push_back(steps_[call.members[i]].call->entries[0]);
+    start.section = section_;
+    for (const OpId op : call.overs)
+      if (const auto other = call_of_.find(op); other != call_of_.end() && other->second < number)
+        finish_call(other->second);
+    for (LowValue v : std::set(call.missing))
+      if (maker_.contains(v)) finish_call(maker_.at(v));
+    start.reads = call.reads;
+    start.writes = call.writes;
+    for (const CallEntry& entry : start.call->entries) share(*start.call, entry);
+    call.loop = loop_of(section_);
+    call.op = start.op;
+    const bool visits = call.loop >= 0 && call.loop != call.own_loop;  // a loop that its op does not stand in
+    // In the last micro-batch, unless nothing of the loop stands before it: ranks must begin their calls in one order.
+    late_in_loop_ |= call.loop >= 0 && (!visits || call.ready_loop == call.loop);
+    if (visits) start.guard = late_in_loop_ ? Guard::last : Guard::first;
+    call.guard = start.guard;
+    start.call_number = number;
+    result_.push_back(std::move(start));
+    if (call.loop >= 0 && !visits) open_in_loop_.push_back(number);
+  }
+
+  /// An all-reduce whose input nobody else reads works in place.
+  void share(const CollectiveCall& call, const CallEntry& entry) {
+    if (call.op != BALEEN_ALL_REDUCE || entry.output == kNone) return;
+    const std::uint32_t from = lowered_.root_of(entry.output), to = lowered_.root_of(entry.input);
+    const LoweredValue& x = lowered_.values[entry.input];
+    const bool alone = users_[entry.input].size() == 1 && !x.is_output && written_.contains(entry.input) &&
+                       lowered_.storages[to].kind == Storage::Kind::work && lowered_.fills_storage(entry.input) &&
+                       lowered_.storages[from].kind == Storage::Kind::work &&
+                       lowered_.storages[from].bytes == lowered_.storages[to].bytes;
+    if (alone && from != to) lowered_.storages[from].merged_into = to;
+  }
+
+  /// Sees to it that `v` is there before a reader.
+  Status finish(LowValue v) {
+    std::set<LowValue> sources;
+    sources_of(v, sources);
+    for (LowValue source : sources) {
+      const auto maker = maker_.find(source);
+      if (maker == maker_.end()) continue;
+      while (maker->second >= next_) {
+        if (!inputs_made(calls_[next_]))
+          return internal("the collective of `" + lowered_.values[source].name + "` is needed before it can begin");
+        begin(next_++);
+      }
+      finish_call(maker->second);
+    }
+    return {};
+  }
+
+  void finish_call(std::uint32_t number) {
+    Call& call = calls_[number];
+    if (call.over) return;
+    call.over = true;
+    ProgramStep wait = wait_of(number);
+    if (loop_of(section_) >= 0) wait.guard = loop_of(section_) == call.loop ? call.guard : Guard::first;
+    result_.push_back(std::move(wait));
+    made(call.writes);
+  }
+
+  ProgramStep wait_of(std::uint32_t number) const {
+    const Call& call = calls_[number];
+    ProgramStep wait;
+    wait.op = call.op;
+    wait.section = section_;
+    wait.in_place = false;
+    wait.reads = call.reads;
+    wait.reads.insert(wait.reads.end(), call.writes.begin(), call.writes.end());
+    wait.wait_for = number;
+    return wait;
+  }
+
+  Lowered& lowered_;
+  std::vector<ProgramStep> steps_, result_;
+  std::vector<std::vector<LowOp>> users_;
+  std::set<LowValue> written_;             ///< by steps
+  std::map<OpId, std::uint32_t> call_of_;  ///< by the collective's number in the graph
+  std::map<LowOp, std::size_t> place_;     ///< in the order of ops
+  std::uint32_t section_ = 0;              ///< where steps are appended
+  std::size_t reached_ = 0;                ///< the place of the step that comes next
+  bool late_in_loop_ = false;              ///< a call has begun in the loop that runs beyond its first micro-batch
+  std::size_t section_begin_ = 0;          ///< the first step of the section, in result_
+  std::vector<std::uint32_t> open_in_loop_;
+  std::vector<Call> calls_;
+  std::uint32_t next_ = 0;                                  ///< the first that has not begun
+  std::map<LowValue, std::uint32_t> maker_;                 ///< calls by their results
+  std::map<LowValue, std::vector<std::uint32_t>> wanting_;  ///< calls by what their inputs wait for
+};
+
+}  // namespace
+
+Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps) {
+  if (std::none_of(steps.begin(), steps.end(), [](const ProgramStep& s) { return s.call.has_value(); })) return steps;
+  return CallScheduler(lowered, std::move(steps)).run();
+}
+
+}  // namespace baleen

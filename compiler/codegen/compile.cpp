@@ -1,0 +1,63 @@
+/// \file Runs the passes of a compilation.
+#include "compiler/codegen/compile.hpp"
+
+#include "baleen/dtype.hpp"
+#include "compiler/codegen/passes.hpp"
+
+namespace baleen {
+
+const PersistentBuffer* PersistentLayout::find(const std::string& name) const {
+  auto it = numbers.find(name);
+  return it == numbers.end() ? nullptr : &buffers[it->second];
+}
+
+PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment, const Mesh& mesh,
+                         const Coordinates& at) {
+  PersistentLayout layout;
+  for (const PersistentSpec& spec : specs) {
+    const Shape& global = spec.type.shape;
+    const std::int64_t elements =
+        spec.layout.empty() ? element_count(global) : piece_of(global, spec.layout, mesh, at).elements();
+    const std::uint64_t bytes = static_cast<std::uint64_t>(elements) * dtype_size(spec.type.dtype);
+    layout.numbers.emplace(spec.name, layout.buffers.size());
+    layout.buffers.push_back({spec, layout.bytes, bytes});
+    layout.bytes += align_up(bytes, alignment);
+  }
+  return layout;
+}
+
+namespace {
+
+double flops_of(const ScheduledGraph& scheduled) {
+  double flops = 0;
+  for (const Section& section : scheduled.sections)
+    for (OpId id : section.ops)
+      if (const Op& op = scheduled.graph.op(id); op.kind->cost) flops += op.kind->cost(scheduled.graph, op).flops;
+  return flops;
+}
+
+}  // namespace
+
+Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target, const PersistentLayout& persistent,
+                           const CompileOptions& options) {
+  KernelStore kernels(target);
+  BALEEN_TRY_ASSIGN(Lowered lowered, lower(scheduled, target, persistent, options.at));
+  BALEEN_TRY(take_turns(scheduled, lowered));
+  BALEEN_TRY(place(lowered, persistent));
+  const Regions regions = form_regions(lowered, kernels);
+  BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, kernels));
+  BALEEN_TRY_ASSIGN(steps, resolve_assigns(lowered, std::move(steps), kernels));
+  BALEEN_TRY_ASSIGN(steps, schedule_calls(lowered, std::move(steps)));
+  const Lifetimes lifetimes = find_lifetimes(lowered, steps, kernels);
+  Executable executable;
+  executable.mesh = scheduled.graph.mesh();
+  executable.at = options.at;
+  executable.micro_batches = scheduled.micro_batches;
+  executable.flops = flops_of(scheduled);
+  assemble(executable, lowered, steps, lifetimes, kernels, options.poison);
+  if (options.staged_piece_bytes > 0) stage_calls(executable, options.staged_piece_bytes);
+  name_calls(executable);
+  return executable;
+}
+
+}  // namespace baleen

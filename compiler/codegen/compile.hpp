@@ -1,0 +1,26 @@
+/// \file From a scheduled graph to an executable: the passes of this folder, one after the other.
+#pragma once
+#include "compiler/codegen/executable.hpp"
+#include "compiler/codegen/target.hpp"
+
+namespace baleen {
+
+struct CompileOptions {
+  /// This rank's coordinates on the graph's mesh (without `micro`).
+  Coordinates at;
+  /// Fills every buffer with NaN bytes when its life ends (and all but the inputs at the start): a run that reads what
+  /// it must not shows it. For tests.
+  bool poison = false;
+  /// Bytes of the pieces in which collectives pass through pinned memory; 0: they work on the tensors themselves.
+  std::uint64_t staged_piece_bytes = 0;
+};
+
+/// Lowers, forms regions, compiles kernels and lays out memory. Errors: an op that the target lacks and that has no
+/// expansion. The target must outlive the executable's kernels.
+Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target, const PersistentLayout& persistent,
+                           const CompileOptions& options = {});
+
+/// The piece size for a rank that may pin so many bytes (0: as it likes); the same on ranks with the same bound.
+std::uint64_t staging_piece_bytes(std::uint64_t bound);
+
+}  // namespace baleen

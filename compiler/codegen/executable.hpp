@@ -1,0 +1,178 @@
+/// \file What compilation ends in: instructions, addresses, ports and calls of the transport as plain data, and the
+/// compiled kernels. Nothing here runs; the kernel's executor does that, and reports read it without a device.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "baleen/transport.h"
+#include "compiler/codegen/staged_call.hpp"
+#include "compiler/layout/piece.hpp"
+#include "compiler/plan/plan.hpp"
+
+namespace baleen {
+
+/// Where the persistent buffers lie in the persistent arena; the same for all programs.
+struct PersistentBuffer {
+  PersistentSpec spec;
+  std::uint64_t offset = 0, bytes = 0;
+};
+struct PersistentLayout {
+  std::vector<PersistentBuffer> buffers;
+  std::map<std::string, std::size_t> numbers;  ///< in `buffers`, by name
+  std::uint64_t bytes = 0;
+
+  const PersistentBuffer* find(const std::string& name) const;
+};
+/// Bytes are those of the rank at `at`.
+PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment, const Mesh& mesh = {},
+                         const Coordinates& at = {});
+
+/// Rows first … first + count - 1 of the whole batch.
+struct RowRange {
+  std::int64_t first = 0, count = 0;
+  friend bool operator==(const RowRange&, const RowRange&) = default;
+};
+
+/// A tensor that the host writes before (inputs, scalars) or reads after (outputs) a run; an offset in the work arena.
+struct Port {
+  std::string name;
+  ValueType type;  ///< what this rank holds, all micro-batches one after the other
+  std::uint64_t offset = 0, bytes = 0;
+  bool persistent = false;          ///< the offset is in the persistent arena
+  std::vector<RowRange> rows = {};  ///< of dimension 0, in the order in which they lie here
+  std::vector<Runs> within = {};    ///< the global indices of each other dimension
+};
+
+enum class Guard : std::uint8_t { always, first, not_first, last };
+
+/// What a launch does at least: arithmetic, and bytes of its operands, each once.
+struct Work {
+  double flops = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// One thing to do. Addresses are resolved when the program is bound to arenas.
+struct Instruction {
+  enum class Kind : std::uint8_t { launch, poison, zero, begin, wait } kind = Kind::launch;
+  Guard guard = Guard::always;
+  std::uint32_t kernel = 0;  ///< launch: its number
+  std::uint32_t first_address = 0,
+                address_count = 0;  ///< in the program's address table; the last is the scratch buffer
+  std::uint32_t per_micro = 0;      ///< entries from one micro-batch's addresses to the next's
+  std::uint64_t bytes = 0;          ///< poison, zero: from the only address on
+  std::uint32_t call = 0;           ///< begin, wait: which of the program's calls of the transport
+  std::uint32_t label = 0;          ///< in the program's table of names, for spans
+  Work work;                        ///< launch, zero
+};
+
+struct Segment {
+  std::string name;
+  int loop = -1;
+  std::vector<Instruction> instructions;
+};
+
+/// Bytes of the work arena that are live at one moment, gradients of parameters apart, each buffer rounded up to the
+/// device's alignment.
+struct WorkingBytes {
+  std::uint64_t inputs = 0, activations = 0, scratch = 0;  ///< gathered parameters are activations too
+
+  std::uint64_t total() const { return inputs + activations + scratch; }
+};
+
+/// Exact bytes of the work arena by what they are for, at the moment of the peak.
+struct MemoryReport {
+  std::uint64_t arena_bytes = 0;                                          ///< what will be allocated
+  std::uint64_t peak_bytes = 0;                                           ///< the most that is live at once
+  std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
+  std::uint64_t copies = 0;  ///< at the peak: forms of parameters (in 16 bits), but for those gathered for a while
+  /// Gradients that are held until the update, without padding: with micro-batches those that are added up over all of
+  /// them, else those that the backward pass leaves. What calls receive meanwhile is not counted.
+  std::uint64_t held_gradients = 0;
+  WorkingBytes working;  ///< at the moment when this is most, which may be another than the peak
+};
+
+/// What a program sends per run, of one kind along one set of axes.
+struct Traffic {
+  std::string kind, axes;              ///< "all_reduce", "data"
+  std::uint64_t calls = 0, bytes = 0;  ///< bytes that this rank sends
+};
+
+/// Where an address of the table comes from; resolved when the program is bound to arenas.
+struct AddressSource {
+  enum class Arena : std::uint8_t { none, work, persistent } arena = Arena::none;
+  std::uint64_t offset = 0;
+};
+
+/// A piece of a call that passes through pinned memory.
+struct StagedPart {
+  StagedPiece piece;
+  std::size_t place = 0;     ///< of a collective: in the ring
+  std::uint64_t offset = 0;  ///< of a send or receive: in the memory of their own
+};
+
+/// Pinned bytes that a program needs.
+struct StagingBytes {
+  /// As many pieces are on their way at a time; each has its place in a ring.
+  static constexpr std::uint64_t kPlaces = 4;
+
+  std::uint64_t place = 0;  ///< of the ring: the largest piece
+  std::uint64_t own = 0;    ///< of sends and receives, which have memory of their own
+
+  std::uint64_t total() const { return kPlaces * place + own; }
+  /// For programs that take turns.
+  void cover(const StagingBytes& other);
+};
+
+/// A call of the transport.
+struct ExecutableCall {
+  baleen_collective_t op = 0;
+  baleen_reduction_t reduction = 0;
+  baleen_dtype_t dtype = 0;
+  std::int32_t root = 0;
+  std::vector<std::string> axes;
+  struct Entry {
+    std::uint32_t input = 0, output = 0;  ///< in the address table
+    std::uint64_t count = 0, block = 0;
+    std::vector<std::uint64_t> sends, receives;
+  };
+  std::vector<Entry> entries;  ///< of all slots, one slot's after the other's
+  std::vector<std::int32_t> destinations;
+  std::string where;
+  std::uint64_t runs = 1;         ///< per run of the program
+  std::size_t slots = 1;          ///< micro-batch m has number m % slots
+  std::vector<StagedPart> parts;  ///< in place of the call itself, where it is staged
+
+  std::size_t entries_per_slot() const { return entries.size() / slots; }
+};
+
+/// Compiled for one kind of device and one rank.
+struct Executable {
+  Mesh mesh;       ///< the graph's, with `micro` where there are micro-batches
+  Coordinates at;  ///< this rank's place in it (without `micro`)
+  std::int64_t micro_batches = 1;
+  /// By number; null where the target compiles nothing. They go back to the target with their last holder.
+  std::vector<std::shared_ptr<void>> kernels;
+  std::vector<Segment> segments;
+  std::vector<std::string> labels;
+  std::vector<AddressSource> sources;
+  std::vector<Port> inputs, outputs;  ///< inputs: batch inputs and scalars
+  std::vector<ExecutableCall> calls;
+  struct Turn {
+    std::uint32_t segment = 0;
+    std::int64_t micro_batch = 0;
+  };
+  std::vector<Turn> turns;  ///< of `turned_loop`
+  int turned_loop = -1;
+  std::vector<std::vector<std::string>> groups;  ///< axes along which some rank talks, in one order on all ranks
+  StagingBytes staging;
+  MemoryReport memory;
+  double flops = 0;                ///< of one run, by the kinds' cost rules
+  std::uint64_t poison_bytes = 0;  ///< of the largest buffer, where lives end with NaN bytes
+};
+
+/// Per run, by kind and axes.
+std::vector<Traffic> traffic_of(const Executable& executable);
+
+}  // namespace baleen

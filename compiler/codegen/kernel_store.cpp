@@ -1,0 +1,52 @@
+/// \file Has the target compile regions, and numbers the kernels.
+#include "compiler/codegen/kernel_store.hpp"
+
+#include <algorithm>
+
+#include "baleen/dtype.hpp"
+
+namespace baleen {
+namespace {
+
+/// Of all that has an address, as far as strides do not repeat it.
+std::uint64_t bytes_of(const RegionView& region, const std::vector<LowValue>& operands) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i] == kNone) continue;
+    const baleen_tensor_t& tensor = region.tensors()[i];
+    std::uint64_t elements = 1;
+    for (std::uint32_t d = 0; d < tensor.rank; ++d)
+      if (tensor.stride[d] != 0) elements *= static_cast<std::uint64_t>(tensor.shape[d]);
+    bytes += elements * dtype_size(tensor.dtype);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::uint32_t> KernelStore::compile(const RegionView& region, const Op& anchor) {
+  auto fail = [&](Error error) {
+    error.message = anchor.name + " (" + anchor.kind->name + "): " + error.message;
+    if (error.where.empty()) error.where = anchor.where;
+    return error;
+  };
+  if (!supports(region)) return fail(unsupported("the device has no kernel for this"));
+  auto made = target_.compile(*region.get());
+  if (!made) return fail(made.error());
+  CompiledKernel kernel{std::move(made->handle), made->scratch_bytes, region.values(), {}};
+  for (std::size_t i = 0; i < kernel.operands.size(); ++i)
+    if (!(region.tensors()[i].flags & (BALEEN_TENSOR_EXTERNAL_INPUT | BALEEN_TENSOR_OUTPUT)))
+      kernel.operands[i] = kNone;
+  for (const auto& [output, input] : made->aliases)
+    kernel.aliases.emplace_back(region.values()[output], region.values()[input]);
+  kernel.work = {made->flops, bytes_of(region, kernel.operands)};
+  kernels_.push_back(std::move(kernel));
+  return static_cast<std::uint32_t>(kernels_.size() - 1);
+}
+
+bool KernelStore::may_alias(std::uint32_t number, LowValue output, LowValue input) const {
+  const auto& aliases = kernels_[number].aliases;
+  return std::find(aliases.begin(), aliases.end(), std::pair{output, input}) != aliases.end();
+}
+
+}  // namespace baleen

@@ -1,0 +1,159 @@
+/// \file What a graph becomes before memory: ops that the device can run, on values with local shapes and views of
+/// storages.
+#pragma once
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baleen/compute.h"
+#include "baleen/transport.h"
+#include "compiler/codegen/view.hpp"
+#include "compiler/graph/graph.hpp"
+#include "compiler/layout/mesh.hpp"
+
+namespace baleen {
+
+/// Numbers in a Lowered. An op's `inputs` and `outputs` hold these, not the graph's.
+using LowValue = std::uint32_t;
+using LowOp = std::uint32_t;
+
+/// How a value lies on the axis `micro`.
+struct MicroPlacement {
+  int dim = -1;          ///< the dimension that is cut, or -1
+  bool partial = false;  ///< a term of a sum over the micro-batches
+  bool whole() const { return dim < 0 && !partial; }
+  friend bool operator==(const MicroPlacement&, const MicroPlacement&) = default;
+};
+
+/// Elements `offset` + micro-batch * `micro_step` + index · `strides` of a storage.
+struct View {
+  std::uint32_t storage = kNone;
+  std::int64_t offset = 0;
+  std::int64_t micro_step = 0;
+  Strides strides;
+};
+
+struct LoweredValue {
+  std::string name;
+  baleen_dtype_t dtype = BALEEN_F32;
+  Shape global;   ///< of the whole batch, on all ranks
+  Shape shape;    ///< this rank's, of one micro-batch
+  Layout layout;  ///< on the graph's mesh; empty: whole
+  MicroPlacement micro;
+  std::vector<std::vector<baleen_run_t>> runs;  ///< per dimension the global indices of micro-batch 0; empty: all
+  bool held = true;     ///< false: another coordinate of an axis has it, and there are no elements here
+  bool indexed = true;  ///< `runs` (or the shape) tell the global index of each element
+  Role role = Role::activation;
+  LowOp producer = kNone;  ///< kNone: a source
+  bool is_output = false;  ///< of the program
+  View view;
+};
+
+struct Storage {
+  enum class Kind { work, input, persistent } kind = Kind::work;
+  std::uint64_t bytes = 0;
+  Role role = Role::activation;
+  std::string name;
+  std::uint64_t offset = 0;           ///< persistent: in its arena; others: in the work arena, once memory is planned
+  std::uint32_t merged_into = kNone;  ///< has the very bytes of that one
+  std::int64_t copies = 1;            ///< micro-batch m has number m % copies
+  std::uint64_t copy_bytes = 0;       ///< from one copy to the next
+};
+
+/// How an op is carried out.
+enum class Means {
+  kernel,
+  view,        ///< its result is a view of its input's storage
+  join,        ///< concat: its inputs lie in its result's storage
+  accumulate,  ///< accumulate_micro
+  collective,  ///< by the transport
+  empty,       ///< some operand has no elements on this rank: results are sums of nothing
+};
+
+/// What a collective asks of the transport: transport.h's terms, for one entry. Without input or output of the op the
+/// pointer is null.
+struct Wire {
+  baleen_collective_t op = 0;
+  baleen_reduction_t reduction = 0;
+  std::int32_t root = 0;
+  std::vector<int> axes;
+  std::uint64_t count = 0, block = 0;
+  std::vector<std::uint64_t> sends = {}, receives = {};
+  std::vector<std::int32_t> destinations = {};
+};
+
+struct LoweredOp {
+  Op op;
+  Means means = Means::kernel;
+  std::uint32_t section = 0;
+  std::optional<Wire> wire = {};  ///< of a collective
+};
+
+struct LoweredSection {
+  std::string name;
+  Phase phase = Phase::forward;
+  int loop = -1;
+  std::vector<LowOp> ops;  ///< in order
+};
+
+/// The parts of micro-batches in an order of the rank's own.
+struct LoweredTurns {
+  int loop = -1;  ///< in which; -1: none
+  struct Turn {
+    std::uint32_t section = 0;
+    std::int64_t micro_batch = 0;
+  };
+  std::vector<Turn> turns;
+  std::int64_t in_flight = 1;  ///< the most micro-batches that have begun and are not over
+  std::int64_t slots = 1;      ///< the same of any rank: as many copies has what they exchange
+};
+
+/// `target`, a parameter or state, becomes `value` when every reader of the old value is done.
+struct LoweredAssign {
+  LowValue target = kNone, value = kNone;
+  std::uint32_t section = 0;
+  std::string name;
+};
+
+struct Lowered {
+  const OpRegistry* registry = nullptr;
+  Mesh mesh;       ///< the graph's
+  Coordinates at;  ///< this rank's place in it; 0 along `micro`
+  std::int64_t micro_batches = 1;
+  std::vector<LoweredValue> values;
+  std::deque<LoweredOp> ops;
+  std::vector<LoweredSection> sections;
+  LoweredTurns turns;
+  std::vector<std::vector<int>> groups;  ///< axes along which some rank talks, in one order on all ranks
+  std::uint64_t alignment = 1;           ///< of offsets
+  std::vector<LowValue> sources;         ///< parameters, states, inputs, scalars
+  std::vector<LoweredAssign> assigns;
+  std::vector<std::pair<std::string, LowValue>> outputs;
+  std::vector<Storage> storages;
+
+  /// The storage whose bytes a storage has.
+  std::uint32_t root(std::uint32_t storage) const;
+  std::uint32_t root_of(LowValue value) const { return root(values[value].view.storage); }
+  const Storage& storage_of(LowValue value) const { return storages[root_of(value)]; }
+  /// Whether a value takes up its own storage to the last element, in row-major order.
+  bool fills_storage(LowValue value) const;
+
+  LowValue add_value(LoweredValue value);
+  /// Appends to `ops`, not to a section. Sets the outputs' producer.
+  LowOp add_op(Op op, Means means, std::uint32_t section);
+  std::uint32_t add_storage(Storage storage);
+  bool turns_in(std::uint32_t section) const { return turns.loop >= 0 && sections[section].loop == turns.loop; }
+  /// On this rank, of one micro-batch.
+  std::int64_t elements(LowValue value) const;
+  std::uint64_t bytes(LowValue value) const;
+  /// The shape of all micro-batches one after the other.
+  Shape step_shape(LowValue value) const;
+
+  /// The ops that read a value, in order; once per op.
+  std::vector<std::vector<LowOp>> users() const;
+  /// A section that runs once and comes last; appended where there is none.
+  std::uint32_t closing_section();
+};
+
+}  // namespace baleen

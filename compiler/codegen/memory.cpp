@@ -1,0 +1,125 @@
+/// \file Packs intervals into one arena: first fit from several orders, then rounds of improvement.
+#include "compiler/codegen/memory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace baleen {
+namespace {
+
+/// Rounds of improvement per starting order, for few and for many buffers (a round is quadratic).
+constexpr std::uint64_t kMostRounds = 64;
+constexpr std::uint64_t kWork = 40'000'000;
+/// An arena this close to the lower bound is good enough to stop early.
+constexpr double kGoodEnough = 1.001;
+
+using Order = std::vector<std::size_t>;
+
+/// Places intervals one after the other at the lowest offset that is free during their whole life.
+class FirstFit {
+ public:
+  FirstFit(const std::vector<Interval>& intervals, std::uint64_t alignment)
+      : intervals_(intervals), alignment_(alignment), sizes_(intervals.size()) {
+    for (std::size_t i = 0; i < intervals.size(); ++i) sizes_[i] = align_up(intervals[i].bytes, alignment_);
+  }
+
+  std::uint64_t size(std::size_t i) const { return sizes_[i]; }
+
+  /// Returns the arena's bytes.
+  std::uint64_t place(const Order& order, std::vector<std::uint64_t>& offsets) {
+    std::uint64_t arena = 0;
+    placed_.clear();
+    for (std::size_t i : order) {
+      offsets[i] = lowest(i, offsets);
+      arena = std::max(arena, offsets[i] + sizes_[i]);
+      auto by_offset = [&](std::size_t a, std::size_t b) { return offsets[a] < offsets[b]; };
+      placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), i, by_offset), i);
+    }
+    return arena;
+  }
+
+ private:
+  std::uint64_t lowest(std::size_t i, const std::vector<std::uint64_t>& offsets) const {
+    const Interval& own = intervals_[i];
+    std::uint64_t at = 0;
+    for (std::size_t other : placed_) {
+      if (offsets[other] >= at + sizes_[i]) break;
+      const Interval& theirs = intervals_[other];
+      if (theirs.last < own.first || own.last < theirs.first) continue;
+      at = std::max(at, offsets[other] + sizes_[other]);
+    }
+    return at;
+  }
+
+  const std::vector<Interval>& intervals_;
+  std::uint64_t alignment_;
+  std::vector<std::uint64_t> sizes_;
+  Order placed_;  ///< by offset
+};
+
+/// Starting orders: large first; large and long-lived first; long-lived first; as they come.
+std::vector<Order> starting_orders(const std::vector<Interval>& intervals) {
+  Order plain(intervals.size());
+  std::iota(plain.begin(), plain.end(), 0);
+  auto life = [&](std::size_t i) { return static_cast<double>(intervals[i].last - intervals[i].first + 1); };
+  auto bytes = [&](std::size_t i) { return static_cast<double>(intervals[i].bytes); };
+  auto sorted = [&](auto key) {
+    Order order = plain;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) > key(b); });
+    return order;
+  };
+  return {sorted(bytes), sorted([&](std::size_t i) { return bytes(i) * life(i); }), sorted(life),
+          sorted([&](std::size_t i) { return -static_cast<double>(intervals[i].first); })};
+}
+
+/// Moves the buffers that reach the arena's end to the front.
+void promote_highest(Order& order, const FirstFit& fit, const std::vector<std::uint64_t>& offsets, std::uint64_t end) {
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return offsets[i] + fit.size(i) == end; });
+}
+
+}  // namespace
+
+MemoryPeak find_peak(const std::vector<Interval>& intervals, std::uint64_t alignment) {
+  std::map<std::int64_t, std::int64_t> changes;
+  for (const Interval& interval : intervals) {
+    const auto bytes = static_cast<std::int64_t>(align_up(interval.bytes, alignment));
+    changes[interval.first] += bytes;
+    changes[interval.last + 1] -= bytes;
+  }
+  std::int64_t live = 0, most = 0, where = 0;
+  for (const auto& [position, change] : changes) {
+    live += change;
+    if (live > most) most = live, where = position;
+  }
+  return {static_cast<std::uint64_t>(most), where};
+}
+
+MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t alignment) {
+  FirstFit fit(intervals, alignment);
+  MemoryPlan plan;
+  const MemoryPeak peak = find_peak(intervals, alignment);
+  plan.peak_bytes = peak.bytes;
+  plan.peak_position = peak.position;
+  plan.arena_bytes = UINT64_MAX;
+  plan.offsets.resize(intervals.size());
+  auto good = [&] {
+    return static_cast<double>(plan.arena_bytes) <= kGoodEnough * static_cast<double>(plan.peak_bytes);
+  };
+  const std::uint64_t count = intervals.size();
+  const std::uint64_t rounds = std::clamp<std::uint64_t>(kWork / (count * count + 1), 1, kMostRounds);
+  std::vector<std::uint64_t> offsets(count);
+  for (Order& order : starting_orders(intervals)) {
+    for (std::uint64_t round = 0; round < rounds && !good(); ++round) {
+      const std::uint64_t arena = fit.place(order, offsets);
+      if (arena < plan.arena_bytes) {
+        plan.arena_bytes = arena;
+        plan.offsets = offsets;
+      }
+      promote_highest(order, fit, offsets, arena);
+    }
+  }
+  return plan;
+}
+
+}  // namespace baleen

@@ -1,0 +1,156 @@
+/// \file Views, copies and calls as ops of a lowered program.
+#include "compiler/codegen/packer.hpp"
+
+#include <numeric>
+
+namespace baleen {
+
+Op Packer::op(const char* kind, std::vector<LowValue> inputs) const {
+  Op made;
+  made.kind = lowered_.registry->find(kind);
+  made.name = cause_.name;
+  made.where = cause_.where;
+  made.phase = cause_.phase;
+  made.inputs = std::move(inputs);
+  return made;
+}
+
+Result<LowValue> Packer::emit(Op op, LowValue like, Shape shape) {
+  const LoweredValue& x = lowered_.values[like];
+  const Role role = x.role == Role::gradient ? Role::gradient : Role::activation;
+  BALEEN_TRY_ASSIGN(const auto made,
+                    emitter_.emit(std::move(op), {{x.name, {x.dtype, std::move(shape), {}}, {}, role}}, section_));
+  return made[0];
+}
+
+Result<LowValue> Packer::reshape(LowValue x, Shape shape) {
+  if (shape == this->shape(x)) return x;
+  Op made = op("reshape", {x});
+  made.attributes.set("shape", std::vector<std::int64_t>(shape));
+  return emit(std::move(made), x, std::move(shape));
+}
+
+namespace {
+
+std::vector<std::int64_t> identity(std::size_t rank) {
+  std::vector<std::int64_t> permutation(rank);
+  std::iota(permutation.begin(), permutation.end(), 0);
+  return permutation;
+}
+
+}  // namespace
+
+Result<LowValue> Packer::to_front(LowValue x, std::size_t dim) {
+  if (dim == 0) return x;
+  std::vector<std::int64_t> permutation = identity(shape(x).size());
+  permutation.erase(permutation.begin() + static_cast<std::ptrdiff_t>(dim));
+  permutation.insert(permutation.begin(), static_cast<std::int64_t>(dim));
+  Shape turned;
+  for (std::int64_t d : permutation) turned.push_back(shape(x)[static_cast<std::size_t>(d)]);
+  Op made = op("transpose", {x});
+  made.attributes.set("permutation", std::move(permutation));
+  return emit(std::move(made), x, std::move(turned));
+}
+
+Result<LowValue> Packer::from_front(LowValue x, std::size_t dim) {
+  if (dim == 0) return x;
+  std::vector<std::int64_t> permutation = identity(shape(x).size());
+  permutation.erase(permutation.begin());
+  permutation.insert(permutation.begin() + static_cast<std::ptrdiff_t>(dim), 0);
+  Shape turned;
+  for (std::int64_t d : permutation) turned.push_back(shape(x)[static_cast<std::size_t>(d)]);
+  Op made = op("transpose", {x});
+  made.attributes.set("permutation", std::move(permutation));
+  return emit(std::move(made), x, std::move(turned));
+}
+
+Result<LowValue> Packer::slice(LowValue x, std::size_t dim, Stretch stretch) {
+  Shape part = shape(x);
+  if (stretch.offset == 0 && stretch.length == part[dim]) return x;
+  part[dim] = stretch.length;
+  Op made = op("slice", {x});
+  made.attributes.set("dim", Attributes::ints({static_cast<std::int64_t>(dim)}));
+  made.attributes.set("start", Attributes::ints({stretch.offset}));
+  made.attributes.set("length", Attributes::ints({stretch.length}));
+  return emit(std::move(made), x, std::move(part));
+}
+
+Result<LowValue> Packer::concat(const std::vector<LowValue>& parts, std::size_t dim) {
+  std::vector<LowValue> filled;
+  for (LowValue part : parts)
+    if (element_count(shape(part)) > 0) filled.push_back(part);
+  if (filled.empty()) return parts[0];
+  if (filled.size() == 1) return filled[0];
+  Shape whole = shape(filled[0]);
+  whole[dim] = 0;
+  for (LowValue part : filled) whole[dim] += shape(part)[dim];
+  Op made = op("concat", filled);
+  made.attributes.set("dim", Attributes::ints({static_cast<std::int64_t>(dim)}));
+  return emit(std::move(made), filled[0], std::move(whole));
+}
+
+Result<LowValue> Packer::select(LowValue x, std::size_t dim, const std::vector<Stretch>& stretches) {
+  if (stretches.empty()) return slice(x, dim, {});
+  std::vector<LowValue> parts;
+  for (const Stretch& stretch : stretches) {
+    BALEEN_TRY_ASSIGN(const LowValue part, slice(x, dim, stretch));
+    parts.push_back(part);
+  }
+  return concat(parts, dim);
+}
+
+namespace {
+
+void set_zero(Op& op, const Shape& shape, baleen_dtype_t dtype) {
+  Expression zero;
+  const auto result = zero.constant(0);
+  op.attributes.set("expression", std::move(zero));
+  op.attributes.set("results", Attributes::ints({static_cast<std::int64_t>(result)}));
+  op.attributes.set("shape", std::vector<std::int64_t>(shape));
+  op.attributes.set("dtype", Attributes::ints({dtype}));
+}
+
+}  // namespace
+
+Result<LowValue> Packer::zeros(baleen_dtype_t dtype, Shape shape) {
+  return zeros(ResultSpec{cause_.name, {dtype, std::move(shape), {}}, {}, Role::activation});
+}
+
+Result<LowValue> Packer::zeros(const ResultSpec& result) {
+  Op made = op("pointwise", {});
+  set_zero(made, result.type.shape, result.type.dtype);
+  BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(made), {result}, section_));
+  return values[0];
+}
+
+void Packer::add_call(Wire wire, LowValue x, LowValue y) {
+  Op made = cause_;
+  made.inputs = x == kNone ? std::vector<LowValue>{} : std::vector{x};
+  made.outputs = y == kNone ? std::vector<LowValue>{} : std::vector{y};
+  const LowOp number = lowered_.add_op(std::move(made), Means::collective, section_);
+  lowered_.ops[number].wire = std::move(wire);
+  lowered_.sections[section_].ops.push_back(number);
+}
+
+Result<LowValue> Packer::call(Wire wire, LowValue x, Shape result) {
+  const LoweredValue& like = lowered_.values[x];
+  const Role role = like.role == Role::parameter ? Role::copy : like.role;
+  return call(std::move(wire), x, ResultSpec{like.name, {like.dtype, std::move(result), {}}, {}, role});
+}
+
+Result<LowValue> Packer::call(Wire wire, LowValue x, const ResultSpec& result) {
+  BALEEN_TRY_ASSIGN(const LowValue y, emitter_.add_value(result, cause_.where));
+  add_call(std::move(wire), x, y);
+  return y;
+}
+
+void Packer::give(Wire wire, LowValue x) { add_call(std::move(wire), x, kNone); }
+
+Result<LowValue> Packer::finish(LowValue x, const ResultSpec& result) {
+  Op made = op("reshape", {x});
+  made.attributes.set("shape", std::vector<std::int64_t>(result.type.shape));
+  BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(made), {result}, section_));
+  return values[0];
+}
+
+}  // namespace baleen

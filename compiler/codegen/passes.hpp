@@ -1,0 +1,122 @@
+/// \file The passes that compile.cpp runs one after the other, from a scheduled graph to instructions.
+#pragma once
+#include <map>
+#include <optional>
+
+#include "compiler/codegen/kernel_store.hpp"
+#include "compiler/codegen/lowered.hpp"
+#include "compiler/codegen/memory.hpp"
+#include "compiler/plan/plan.hpp"
+
+namespace baleen {
+
+/// Sections of ops without views, with the shapes of the rank at `at` (its coordinates on the mesh, `micro` left out);
+/// what the device does not support is expanded into what it does.
+Result<Lowered> lower(const ScheduledGraph& scheduled, const Target& target, const PersistentLayout& persistent,
+                      const Coordinates& at);
+
+/// Takes over the order of micro-batches that strategies want for this rank.
+Status take_turns(const ScheduledGraph& scheduled, Lowered& lowered);
+
+/// Gives every value its view and storage: shape ops become views or copies, parts of a concat lie in its result, every
+/// assigned value and every output gets a contiguous storage of its own.
+Status place(Lowered& lowered, const PersistentLayout& persistent);
+
+/// Ops that one kernel computes. Stands where its last op stands.
+struct Region {
+  std::vector<LowOp> ops;
+  std::vector<LowValue> interior;  ///< produced and consumed inside
+};
+/// By last op. Contractions with their pointwise consumer, reductions with their pointwise producers, contractions with
+/// a reduction of what they read, where the device supports that; else single ops.
+using Regions = std::map<LowOp, Region>;
+Regions form_regions(const Lowered& lowered, const KernelStore& kernels);
+
+/// One launch of a kernel with the values that its tensors are (kNone inside the region).
+struct Launch {
+  Guard guard = Guard::always;
+  std::uint32_t kernel = 0;
+  std::vector<LowValue> operands;
+};
+
+/// One tensor of a collective.
+struct CallEntry {
+  LowValue input = kNone, output = kNone;
+  std::uint64_t count = 0;                               ///< elements of the larger side
+  std::uint64_t block = 0;                               ///< elements of a full part, where one side is a part
+  std::vector<std::uint64_t> sends = {}, receives = {};  ///< all_to_all: elements to and from each member
+};
+
+/// A call of the transport; several are one bucket.
+struct CollectiveCall {
+  baleen_collective_t op = 0;
+  baleen_reduction_t reduction = 0;
+  baleen_dtype_t dtype = 0;
+  std::int32_t root = 0;
+  std::vector<std::string> axes;
+  std::vector<CallEntry> entries;
+  std::vector<std::int32_t> destinations;  ///< permute
+  std::string bucket;                      ///< alike: run as one; empty: alone
+  std::string where;
+};
+
+/// What happens at one position of the order: a region, with the accumulation of its results over micro-batches; or a
+/// call of the transport, which begins in one step and is over in another.
+struct ProgramStep {
+  OpId op = kNone;  ///< anchor; a number in Lowered::ops
+  std::uint32_t section = 0;
+  std::vector<LowValue> reads, writes;
+  std::vector<Launch> launches;
+  bool in_place = true;                ///< results may take the bytes of inputs that die here
+  std::vector<LowValue> zeros;         ///< results to fill with zeros
+  std::optional<CollectiveCall> call;  ///< begins here
+  std::uint32_t wait_for = kNone;      ///< the number of the call that is over here
+  std::uint32_t call_number = kNone;   ///< of `call`, in the order of beginning
+  Guard guard = Guard::always;         ///< of `call` and `wait_for`
+  bool late = false;                   ///< `wait_for` began in the turn before: what it reads must last until then
+};
+
+/// The transport's arguments for a collective op.
+CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op);
+
+/// The collective ops that run as one call each, in the order in which the calls begin.
+std::vector<std::vector<LowOp>> order_calls(const Lowered& lowered);
+
+/// Compiles the regions' kernels. Steps in the order of the sections.
+Result<std::vector<ProgramStep>> build_steps(Lowered& lowered, const Regions& regions, KernelStore& kernels);
+
+/// Lets assigned values be computed right in their targets where no reader of the old value comes later (moving readers
+/// before the write where that is possible); appends copies for the others. Returns the steps in their final order.
+Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<ProgramStep> steps,
+                                                 KernelStore& kernels);
+
+/// Joins calls that are one bucket, lets each begin as soon as its last input is made (or in its place, where a
+/// strategy wants that), and appends the steps in which they are over: before the first reader, else at the end (of the
+/// loop's turn). All ranks come to the same order.
+Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps);
+
+/// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.
+struct Lifetimes {
+  struct Item {
+    std::uint32_t storage = kNone;  ///< kNone: scratch of a step
+    Interval interval;
+    int loop = -1;  ///< the loop inside which all of the life lies
+  };
+  std::vector<Item> items;
+  std::vector<std::uint64_t> scratch_of;  ///< per step: its item's number, or kNone
+};
+/// Lets results take the bytes of inputs that die, where the kernels allow that, and finds what is live when.
+Lifetimes find_lifetimes(Lowered& lowered, const std::vector<ProgramStep>& steps, const KernelStore& kernels);
+
+/// Lays out the work arena and writes instructions, addresses, ports and the memory report into `executable`.
+/// `poison`: every buffer is filled with NaN bytes when its life ends.
+void assemble(Executable& executable, Lowered& lowered, const std::vector<ProgramStep>& steps,
+              const Lifetimes& lifetimes, const KernelStore& kernels, bool poison);
+
+/// Writes the pieces of the calls and the pinned bytes that they need into it. `piece_bytes` is alike on all ranks.
+void stage_calls(Executable& executable, std::uint64_t piece_bytes);
+
+/// Spans of calls say which one it is, so that beginnings find their waits, and what this rank sends.
+void name_calls(Executable& executable);
+
+}  // namespace baleen

@@ -1,0 +1,280 @@
+/// \file Which results are views of others, which parts of a concat are computed in place, and the copies left over.
+#include <algorithm>
+#include <map>
+
+#include "baleen/dtype.hpp"
+#include "compiler/codegen/passes.hpp"
+
+namespace baleen {
+namespace {
+
+/// Where in a concat's result a value is to lie.
+struct Slot {
+  LowValue whole = kNone;
+  std::int64_t offset = 0;
+  Strides strides;
+};
+
+/// Decides views and storages in the order of the ops, and rebuilds the sections with the copies that are needed.
+class Placer {
+ public:
+  Placer(Lowered& lowered, const PersistentLayout& persistent) : lowered_(lowered), persistent_(persistent) {}
+
+  Status run() {
+    for (LowValue v : lowered_.sources) place_source(v);
+    find_slots();
+    for (std::uint32_t s = 0; s < lowered_.sections.size(); ++s) {
+      section_ = s;
+      order_.clear();
+      for (LowOp op : lowered_.sections[s].ops) {
+        BALEEN_TRY(place_op(op));
+        order_.push_back(op);
+      }
+      lowered_.sections[s].ops = order_;
+    }
+    BALEEN_TRY(separate_outputs());
+    return separate_assigns();
+  }
+
+ private:
+  LoweredValue& value(LowValue v) { return lowered_.values[v]; }
+
+  void place_source(LowValue number) {
+    LoweredValue& v = value(number);
+    Storage storage{Storage::Kind::input, 0, v.role, v.name, 0, kNone};
+    const Shape shape = lowered_.step_shape(number);
+    storage.bytes = v.held ? static_cast<std::uint64_t>(element_count(shape)) * dtype_size(v.dtype) : 0;
+    if (v.role == Role::parameter || v.role == Role::state) {
+      storage.kind = Storage::Kind::persistent;
+      storage.offset = persistent_.find(v.name)->offset;
+    }
+    v.view = {lowered_.add_storage(std::move(storage)), 0, 0, contiguous_strides(shape)};
+    if (v.micro.dim >= 0) {
+      const auto dim = static_cast<std::size_t>(v.micro.dim);
+      v.view.micro_step = v.shape[dim] * v.view.strides[dim];
+    }
+  }
+
+  void own_storage(LowValue number) {
+    LoweredValue& v = value(number);
+    const auto storage = lowered_.add_storage({Storage::Kind::work, lowered_.bytes(number), v.role, v.name, 0, kNone});
+    v.view = {storage, 0, 0, contiguous_strides(v.shape)};
+  }
+
+  /// Which values a kernel can compute where a concat wants them: its inputs, seen through reshapes and transposes.
+  void find_slots() {
+    const auto users = lowered_.users();
+    for (const LoweredOp& concat : lowered_.ops) {
+      if (concat.means != Means::join) continue;
+      const auto dim = static_cast<std::size_t>(concat.op.attributes.integer("dim"));
+      std::int64_t start = 0;
+      for (LowValue x : concat.op.inputs) {
+        Slot slot = slot_of(concat.op.outputs[0], dim, start);
+        start += value(x).shape[dim];
+        if (std::count(concat.op.inputs.begin(), concat.op.inputs.end(), x) != 1) continue;
+        const LowValue base = look_through(x, slot);
+        if (base != kNone && may_move(base, concat, users[base])) slots_.try_emplace(base, std::move(slot));
+      }
+    }
+  }
+
+  Slot slot_of(LowValue whole, std::size_t dim, std::int64_t start) {
+    Strides strides = contiguous_strides(value(whole).shape);
+    const std::int64_t offset = start * strides[dim];
+    return {whole, offset, std::move(strides)};
+  }
+
+  /// The value that `x` is a view of, with the strides that put `x` into `slot`; kNone where there are none.
+  LowValue look_through(LowValue x, Slot& slot) {
+    while (value(x).producer != kNone && lowered_.ops[value(x).producer].means == Means::view) {
+      const Op& view = lowered_.ops[value(x).producer].op;
+      const LowValue from = view.inputs[0];
+      if (view.kind->name == "transpose") {
+        Strides strides(slot.strides.size());
+        const auto& permutation = view.attributes.integers("permutation");
+        for (std::size_t i = 0; i < strides.size(); ++i)
+          strides[static_cast<std::size_t>(permutation[i])] = slot.strides[i];
+        slot.strides = std::move(strides);
+      } else if (view.kind->name == "reshape") {
+        auto strides = reshape_strides(value(x).shape, slot.strides, value(from).shape);
+        if (!strides) return kNone;
+        slot.strides = std::move(*strides);
+      } else {
+        return kNone;
+      }
+      x = from;
+    }
+    return x;
+  }
+
+  bool may_move(LowValue x, const LoweredOp& concat, const std::vector<LowOp>& users) {
+    const LoweredValue& v = value(x);
+    if (v.producer == kNone || v.is_output) return false;
+    const LoweredOp& producer = lowered_.ops[v.producer];
+    if (producer.means != Means::kernel || producer.section != concat.section) return false;
+    for (const LoweredAssign& assign : lowered_.assigns)
+      if (assign.value == x) return false;
+    return std::none_of(users.begin(), users.end(),
+                        [&](LowOp user) { return lowered_.ops[user].means == Means::accumulate; });
+  }
+
+  void place_in(LowValue number, const Slot& slot) {
+    if (value(slot.whole).view.storage == kNone) own_storage(slot.whole);
+    value(number).view = {value(slot.whole).view.storage, slot.offset, 0, slot.strides};
+  }
+
+  bool lies_in(LowValue number, const Slot& slot) {
+    const LoweredValue& v = value(number);
+    if (v.view.storage != value(slot.whole).view.storage || v.view.offset != slot.offset) return false;
+    for (std::size_t d = 0; d < v.shape.size(); ++d)
+      if (v.shape[d] != 1 && v.view.strides[d] != slot.strides[d]) return false;
+    return true;
+  }
+
+  Status place_op(LowOp number) {
+    LoweredOp& lowered = lowered_.ops[number];
+    switch (lowered.means) {
+      case Means::view: return place_view(lowered);
+      case Means::join: return place_join(lowered);
+      case Means::accumulate: own_storage(lowered.op.outputs[0]); return {};
+      case Means::collective: make_contiguous(lowered); break;
+      case Means::kernel:
+      case Means::empty: break;
+    }
+    for (LowValue v : lowered.op.outputs) {
+      if (auto it = slots_.find(v); it != slots_.end())
+        place_in(v, it->second);
+      else
+        own_storage(v);
+    }
+    return {};
+  }
+
+  /// What the transport reads is one stretch of memory, the same in each micro-batch.
+  void make_contiguous(LoweredOp& lowered) {
+    for (LowValue& v : lowered.op.inputs)
+      if (value(v).view.micro_step != 0 || !is_contiguous(value(v).shape, value(v).view.strides))
+        v = add_copy(v, kNone);
+  }
+
+  Status place_view(LoweredOp& lowered) {
+    const Op& op = lowered.op;
+    LoweredValue& y = value(op.outputs[0]);
+    const LoweredValue& x = value(op.inputs[0]);
+    View view = x.view;
+    const std::string& kind = op.kind->name;
+    if (kind == "transpose") {
+      view.strides = transpose_strides(x.view.strides, op.attributes.integers("permutation"));
+    } else if (kind == "slice") {
+      const auto dim = static_cast<std::size_t>(op.attributes.integer("dim"));
+      view.offset += op.attributes.integer("start") * view.strides[dim];
+    } else if (kind == "reshape") {
+      auto strides = reshape_strides(x.shape, x.view.strides, y.shape);
+      if (!strides) {
+        lowered.op.inputs[0] = add_copy(op.inputs[0], kNone);
+        return place_view(lowered);
+      }
+      view.strides = std::move(*strides);
+    } else if (kind != "after") {
+      return internal("`" + kind + "` claims to be a view, but no rule says which", op.where);
+    }
+    value(op.outputs[0]).view = std::move(view);
+    return {};
+  }
+
+  Status place_join(LoweredOp& lowered) {
+    const LowValue whole = lowered.op.outputs[0];
+    if (value(whole).view.storage == kNone) own_storage(whole);
+    const auto dim = static_cast<std::size_t>(lowered.op.attributes.integer("dim"));
+    std::int64_t start = 0;
+    for (LowValue& x : lowered.op.inputs) {
+      const Slot slot = slot_of(whole, dim, start);
+      start += value(x).shape[dim];
+      if (lies_in(x, slot)) continue;
+      x = add_copy(x, kNone);
+      place_in(x, slot);
+    }
+    return {};
+  }
+
+  /// Appends `copy` of a value to the order; its result has a storage of its own.
+  LowValue add_copy(LowValue from, std::uint32_t section) {
+    const LoweredValue& x = value(from);
+    const Means means = element_count(x.shape) == 0 ? Means::empty : Means::kernel;
+    LoweredValue y = x;
+    y.is_output = false;
+    y.producer = kNone;
+    if (y.role != Role::gradient) y.role = Role::activation;
+    Op op;
+    op.kind = lowered_.registry->find("copy");
+    op.name = x.name;
+    op.inputs = {from};
+    op.outputs = {lowered_.add_value(std::move(y))};
+    const LowValue result = op.outputs[0];
+    own_storage(result);
+    const std::uint32_t where = section == kNone ? section_ : section;
+    const LowOp added = lowered_.add_op(std::move(op), means, where);
+    if (section == kNone)
+      order_.push_back(added);
+    else
+      lowered_.sections[section].ops.push_back(added);
+    return result;
+  }
+
+  bool is_persistent(LowValue v) const { return lowered_.storage_of(v).kind == Storage::Kind::persistent; }
+
+  /// An output stays as it is until the end of the run: contiguous, and not the old value of something that is
+  /// assigned.
+  Status separate_outputs() {
+    for (auto& [name, v] : lowered_.outputs) {
+      auto assigned = [&, out = v](const LoweredAssign& a) {
+        return lowered_.root_of(a.target) == lowered_.root_of(out);
+      };
+      const bool old = is_persistent(v) && std::any_of(lowered_.assigns.begin(), lowered_.assigns.end(), assigned);
+      if (!old && is_contiguous(value(v).shape, value(v).view.strides)) continue;
+      value(v).is_output = false;
+      v = add_copy(v, lowered_.closing_section());
+      value(v).is_output = true;
+    }
+    for (auto& [name, v] : lowered_.outputs) value(v).is_output = true;
+    return {};
+  }
+
+  /// An assigned value fills a work storage that no other assign wants.
+  /// Whether a kernel or a call writes it, as itself or as what it is a view of.
+  bool is_computed(const LoweredValue& v) {
+    if (v.producer == kNone) return false;
+    const LoweredOp& producer = lowered_.ops[v.producer];
+    if (producer.means == Means::view) return is_computed(value(producer.op.inputs[0]));
+    return producer.means == Means::kernel || producer.means == Means::collective;
+  }
+
+  Status separate_assigns() {
+    std::map<std::uint32_t, LowValue> taken;
+    for (LoweredAssign& assign : lowered_.assigns) {
+      if (!value(assign.value).micro.whole())
+        return internal("`" + assign.name + "` is assigned a value of one micro-batch");
+      const LoweredValue& v = value(assign.value);
+      const bool own = lowered_.storage_of(assign.value).kind == Storage::Kind::work &&
+                       lowered_.fills_storage(assign.value) && is_computed(v);
+      if (!own || !taken.emplace(lowered_.root_of(assign.value), assign.value).second) {
+        const bool once = lowered_.sections[assign.section].loop < 0;
+        assign.value = add_copy(assign.value, once ? assign.section : lowered_.closing_section());
+        taken.emplace(lowered_.root_of(assign.value), assign.value);
+      }
+    }
+    return {};
+  }
+
+  Lowered& lowered_;
+  const PersistentLayout& persistent_;
+  std::map<LowValue, Slot> slots_;
+  std::vector<LowOp> order_;
+  std::uint32_t section_ = 0;
+};
+
+}  // namespace
+
+Status place(Lowered& lowered, const PersistentLayout& persistent) { return Placer(lowered, persistent).run(); }
+
+}  // namespace baleen

@@ -1,0 +1,99 @@
+/// \file What a program's calls of the transport are to the rank: its view of each, the bytes that it sends, the pieces
+/// in which they pass through pinned memory.
+#include <algorithm>
+#include <map>
+
+#include "compiler/codegen/compile.hpp"
+#include "compiler/codegen/passes.hpp"
+
+namespace baleen {
+namespace {
+
+/// The address that an entry of the table will have, but for the arena's: equal where it is the same.
+const char* stand_in(const AddressSource& source) {
+  if (source.arena == AddressSource::Arena::none) return nullptr;
+  return reinterpret_cast<const char*>((std::uint64_t{1} << 60) * static_cast<std::uint64_t>(source.arena) +
+                                       source.offset);
+}
+
+/// This rank's view of a call.
+Collective view_of(const Executable& program, const ExecutableCall& call) {
+  const Mesh& mesh = program.mesh;
+  Collective c;
+  c.op = call.op;
+  c.reduction = call.reduction;
+  c.dtype = call.dtype;
+  c.root = static_cast<std::size_t>(call.root);
+  c.destinations = call.destinations;
+  for (const std::string& axis : call.axes) {
+    const auto number = static_cast<std::size_t>(mesh.find(axis));
+    const auto size = static_cast<std::size_t>(mesh.axes[number].size);
+    c.members *= size;
+    c.place = c.place * size + static_cast<std::size_t>(program.at.empty() ? 0 : program.at[number]);
+  }
+  for (std::size_t i = 0; i < call.entries_per_slot(); ++i) {
+    const ExecutableCall::Entry& e = call.entries[i];
+    c.entries.push_back({stand_in(program.sources[e.input]), const_cast<char*>(stand_in(program.sources[e.output])),
+                         e.count, e.block, e.sends, e.receives});
+  }
+  return c;
+}
+
+constexpr std::uint64_t kMostPiece = 4 << 20, kLeastPiece = 4 << 10;
+
+}  // namespace
+
+void StagingBytes::cover(const StagingBytes& other) {
+  place = std::max(place, other.place);
+  own = std::max(own, other.own);
+}
+
+// Half of the bound is the ring's: what sends and receives need differs between ranks, and pieces must not.
+std::uint64_t staging_piece_bytes(std::uint64_t bound) {
+  if (bound == 0) return kMostPiece;
+  return std::clamp(bound / 2 / StagingBytes::kPlaces, kLeastPiece, kMostPiece);
+}
+
+void stage_calls(Executable& program, std::uint64_t piece_bytes) {
+  std::size_t place = 0;
+  for (ExecutableCall& call : program.calls) {
+    for (StagedPiece& piece : cut_call(view_of(program, call), piece_bytes)) {
+      StagedPart& part = call.parts.emplace_back();
+      if (is_pairwise(call.op)) {
+        part.offset = program.staging.own;
+        program.staging.own += piece.bytes;
+      } else {
+        part.place = place++ % StagingBytes::kPlaces;
+        program.staging.place = std::max(program.staging.place, piece.bytes);
+      }
+      part.piece = std::move(piece);
+    }
+  }
+}
+
+void name_calls(Executable& program) {
+  for (const Segment& segment : program.segments)
+    for (const Instruction& i : segment.instructions) {
+      if (i.kind != Instruction::Kind::begin && i.kind != Instruction::Kind::wait) continue;
+      const std::uint64_t bytes = collective_bytes(view_of(program, program.calls[i.call]));
+      program.labels[i.label] += " #" + std::to_string(i.call + 1) + ", " + std::to_string(bytes) + " bytes";
+    }
+}
+
+std::vector<Traffic> traffic_of(const Executable& executable) {
+  std::map<std::pair<std::string, std::string>, Traffic> rows;
+  for (const ExecutableCall& call : executable.calls) {
+    std::string axes;
+    for (const std::string& axis : call.axes) axes += (axes.empty() ? "" : "+") + axis;
+    Traffic& row = rows[{std::string(collective_name(call.op)), axes}];
+    row.kind = collective_name(call.op);
+    row.axes = axes;
+    row.calls += call.runs;
+    row.bytes += call.runs * collective_bytes(view_of(executable, call));
+  }
+  std::vector<Traffic> result;
+  for (auto& [key, row] : rows) result.push_back(std::move(row));
+  return result;
+}
+
+}  // namespace baleen

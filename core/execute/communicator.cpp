@@ -1,0 +1,89 @@
+/// \file Groups from the mesh; everything else is the transport's.
+#include "core/execute/communicator.hpp"
+
+#include "baleen/event.hpp"
+#include "core/hierarchy/plugin_transport.hpp"
+
+namespace baleen {
+
+Communicator::Communicator(std::unique_ptr<OpenTransport> transport, Mesh mesh, std::int64_t rank)
+    : transport_(std::move(transport)), mesh_(std::move(mesh)), rank_(rank), at_(coordinates(mesh_, rank)) {}
+
+Result<std::unique_ptr<Communicator>> Communicator::create(std::unique_ptr<OpenTransport> transport, std::int64_t rank,
+                                                           Mesh mesh, Options options) {
+  if (options.hosts.empty()) options.hosts.resize(static_cast<std::size_t>(rank_count(mesh)));
+  std::unique_ptr<Communicator> made(new Communicator(std::move(transport), std::move(mesh), rank));
+  made->hosts_ = std::move(options.hosts);
+  made->begins_ = std::move(options.begins);
+  return made;
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const baleen_settings_t& settings,
+                                                           const baleen_rendezvous_t& rendezvous, Mesh mesh,
+                                                           Options options) {
+  if (rank_count(mesh) != rendezvous.ranks)
+    return internal("a mesh of " + std::to_string(rank_count(mesh)) + " ranks and a rendezvous of " +
+                    std::to_string(rendezvous.ranks));
+  const baleen_transport_flags_t flags =
+      options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
+  BALEEN_TRY_ASSIGN(auto transport, PluginTransport::create(plugin, settings, rendezvous, flags));
+  return create(std::move(transport), rendezvous.rank, std::move(mesh), std::move(options));
+}
+
+Status Communicator::prepare_end() {
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh_.axes) axes.push_back(axis.name);
+  baleen_collective_spec_t spec{};
+  spec.size = sizeof spec;
+  spec.op = BALEEN_BARRIER;
+  spec.where = abi("the end of the script");
+  BALEEN_TRY_ASSIGN(end_, prepare(axes, spec));
+  return {};
+}
+
+Status Communicator::meet_at_end() {
+  baleen_event_t done{};
+  done.size = sizeof done;
+  BALEEN_TRY(start(end_, nullptr, 0, &done, 1));
+  event_wait(done, 1);
+  return check();
+}
+
+Communicator::~Communicator() { settle(); }
+
+void Communicator::settle() {
+  for (const auto& [ranks, group] : groups_) transport_->group_destroy(group);
+  groups_.clear();
+}
+
+Result<void*> Communicator::group_along(const std::vector<std::string>& axes) {
+  std::vector<int> numbers;
+  for (const std::string& axis : axes) {
+    const int number = mesh_.find(axis);
+    if (number < 0) return internal("a collective along `" + axis + "`, which the mesh lacks");
+    numbers.push_back(number);
+  }
+  const std::vector<std::int64_t> members = group(mesh_, rank_, numbers);
+  auto found = groups_.find(members);
+  if (found == groups_.end()) {
+    const std::vector<std::int32_t> ranks(members.begin(), members.end());
+    BALEEN_TRY_ASSIGN(void* const made, transport_->group_create(ranks));
+    found = groups_.emplace(members, made).first;
+  }
+  return found->second;
+}
+
+Status Communicator::meet(const std::vector<std::string>& axes) {
+  BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
+  static_cast<void>(group);
+  return {};
+}
+
+Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec) {
+  BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
+  return transport_->prepare(group, spec);
+}
+
+void Communicator::abort(const std::string& reason) { transport_->abort(reason); }
+
+}  // namespace baleen

@@ -1,0 +1,93 @@
+/// \file A transport on the ranks of a mesh: its groups, and what all ranks do together.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/layout/mesh.hpp"
+#include "core/hierarchy/open_transport.hpp"
+#include "core/plugin/plugin.hpp"
+
+namespace baleen {
+
+/// What one rank needs to talk to the others. Not copyable. Outlives the programs and arenas made on it.
+class Communicator {
+ public:
+  struct Options {
+    bool checked = false;
+    /// Told the number of each collective that this rank begins, from 1.
+    std::function<void(std::int64_t number)> begins = {};
+    /// The host of each rank, as an index; empty: all share one.
+    std::vector<int> hosts = {};
+  };
+
+  /// `transport` joins the ranks of the mesh; this one is `rank`.
+  static Result<std::unique_ptr<Communicator>> create(std::unique_ptr<OpenTransport> transport, std::int64_t rank,
+                                                      Mesh mesh, Options options);
+  /// Collective over all ranks of the mesh: connects them through `rendezvous`, whose rank is this one's.
+  static Result<std::unique_ptr<Communicator>> create(Plugin plugin, const baleen_settings_t& settings,
+                                                      const baleen_rendezvous_t& rendezvous, Mesh mesh,
+                                                      Options options);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  std::int64_t rank() const { return rank_; }
+  std::int64_t ranks() const { return rank_count(mesh_); }
+  const Mesh& mesh() const { return mesh_; }
+  /// This rank's coordinates.
+  const Coordinates& at() const { return at_; }
+  /// The host of each rank, as an index from 0; as long as `ranks()`.
+  const std::vector<int>& hosts() const { return hosts_; }
+
+  /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for:
+  /// all ranks ask in one order. `meet` is for ranks that have no collective along these axes but take part in making
+  /// the group.
+  Status meet(const std::vector<std::string>& axes);
+  Result<void*> prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec);
+  Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+               std::uint64_t done_value) {
+    if (begins_) begins_(++begun_);
+    return transport_->start(slot, after, after_value, done, done_value);
+  }
+  /// Collective over all ranks, once and before any other call.
+  Status prepare_end();
+  /// Waits until all ranks have come to the end of the script. Where one is still within it and waits for the others,
+  /// all fail with the names of both places.
+  Status meet_at_end();
+  /// OK, or why an operation failed.
+  Status check() { return transport_->check(); }
+  /// Ends every operation that a failure left unfinished and all groups with their slots: afterwards nothing touches
+  /// the events and the memory of programs any more.
+  void settle();
+  /// Wakes all blocked calls of this rank with BALEEN_PEER_LOST. [any thread]
+  void abort(const std::string& reason);
+
+  /// Whether it has memory of its own for arenas.
+  bool allocates() const { return transport_->allocates(); }
+  Result<void*> allocate(std::uint64_t bytes) { return transport_->allocate(bytes); }
+  void release(void* base) { transport_->release(base); }
+  bool registers() const { return transport_->registers(); }
+  /// Whether collectives also work in a device's memory of this kind.
+  bool takes(std::string_view memory) const { return transport_->takes(memory); }
+  Status add_arena(void* base, std::uint64_t bytes) { return transport_->register_arena(base, bytes); }
+  void remove_arena(void* base) { transport_->unregister_arena(base); }
+
+ private:
+  Communicator(std::unique_ptr<OpenTransport> transport, Mesh mesh, std::int64_t rank);
+  Result<void*> group_along(const std::vector<std::string>& axes);
+
+  std::unique_ptr<OpenTransport> transport_;
+  Mesh mesh_;
+  std::int64_t rank_;
+  Coordinates at_;
+  std::vector<int> hosts_;
+  std::map<std::vector<std::int64_t>, void*> groups_;
+  std::function<void(std::int64_t)> begins_;
+  std::int64_t begun_ = 0;
+  void* end_ = nullptr;  ///< the slot of a barrier
+};
+
+}  // namespace baleen

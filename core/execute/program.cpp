@@ -1,0 +1,275 @@
+/// \file Binds, connects and runs a compiled program.
+#include "core/execute/program.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+
+#include "baleen/collective.hpp"
+#include "baleen/event.hpp"
+#include "baleen/plugin.hpp"
+#include "core/execute/device_target.hpp"
+#include "core/execute/program_impl.hpp"
+
+namespace baleen {
+namespace {
+
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// The category of an instruction's span; null where it has none.
+const char* category_of(Instruction::Kind kind) {
+  switch (kind) {
+    case Instruction::Kind::launch:
+    case Instruction::Kind::zero: return "compute";
+    case Instruction::Kind::begin: return "begin";
+    case Instruction::Kind::wait: return "wait";
+    case Instruction::Kind::poison: break;
+  }
+  return nullptr;
+}
+
+/// One run of a program.
+class Runner {
+ public:
+  Runner(ProgramImpl& program, void* stream, const Program::RunOptions& options)
+      : program_(program),
+        executable_(program.executable),
+        table_(program.device->table()),
+        device_(program.device->handle()),
+        options_(options) {
+    launch_.size = sizeof(launch_);
+    launch_.stream = stream;
+    launch_.seed = options.seed;
+    launch_.step = options.step;
+  }
+
+  Status run() {
+    const auto& segments = executable_.segments;
+    for (std::size_t begin = 0; begin < segments.size();) {
+      std::size_t end = begin + 1;
+      while (segments[begin].loop >= 0 && end < segments.size() && segments[end].loop == segments[begin].loop) ++end;
+      const std::int64_t turns = segments[begin].loop >= 0 ? executable_.micro_batches : 1;
+      if (segments[begin].loop >= 0 && segments[begin].loop == executable_.turned_loop) {
+        for (const auto& turn : executable_.turns) BALEEN_TRY(run_segment(turn.segment, turn.micro_batch, turns));
+        begin = end;
+        continue;
+      }
+      for (std::int64_t micro = 0; micro < turns; ++micro)
+        for (std::size_t s = begin; s < end; ++s) BALEEN_TRY(run_segment(s, micro, turns));
+      begin = end;
+    }
+    BALEEN_TRY(synchronize());
+    return program_.calls.empty() ? Status() : program_.communicator->check();
+  }
+
+ private:
+  Status synchronize() { return program_.device->check(table_.synchronize(device_, launch_.stream)); }
+
+  Status run_segment(std::size_t number, std::int64_t micro, std::int64_t turns) {
+    const std::int64_t begin = options_.segment_ns ? now() : 0;
+    launch_.micro = static_cast<std::uint64_t>(micro);
+    const std::vector<Instruction>& instructions = executable_.segments[number].instructions;
+    if (options_.spans || !program_.sequences.available())
+      BALEEN_TRY(run_instructions(instructions, micro, turns));
+    else
+      BALEEN_TRY(run_stretches(number, micro, turns));
+    if (options_.segment_ns) {
+      BALEEN_TRY(synchronize());
+      (*options_.segment_ns)[number] += now() - begin;
+    }
+    return {};
+  }
+
+  Status run_instructions(std::span<const Instruction> instructions, std::int64_t micro, std::int64_t turns) {
+    for (const Instruction& instruction : instructions) {
+      if (!due(instruction.guard, micro, turns)) continue;
+      if (options_.spans)
+        BALEEN_TRY(execute_timed(instruction));
+      else
+        BALEEN_TRY(execute(instruction));
+    }
+    return {};
+  }
+
+  Status run_stretches(std::size_t number, std::int64_t micro, std::int64_t turns) {
+    const std::span<const Instruction> all = executable_.segments[number].instructions;
+    std::vector<KeptStretch>& list = program_.sequences.at(number, static_cast<std::size_t>(micro));
+    if (list.empty()) list = Sequences::cut(all, [&](const Instruction& i) { return due(i.guard, micro, turns); });
+    for (KeptStretch& stretch : list)
+      BALEEN_TRY(run_stretch(stretch, all.subspan(stretch.first, stretch.last - stretch.first), micro, turns));
+    return {};
+  }
+
+  Status run_stretch(KeptStretch& stretch, std::span<const Instruction> instructions, std::int64_t micro,
+                     std::int64_t turns) {
+    Sequences& sequences = program_.sequences;
+    if (sequences.wants(stretch, launch_.stream) && sequences.begin(stretch))
+      sequences.end(stretch, static_cast<bool>(run_instructions(instructions, micro, turns)));
+    if (!sequences.has(stretch, launch_.stream)) return run_instructions(instructions, micro, turns);
+    return sequences.replay(stretch, options_.seed, options_.step);
+  }
+
+  static bool due(Guard guard, std::int64_t micro, std::int64_t turns) {
+    switch (guard) {
+      case Guard::always: return true;
+      case Guard::first: return micro == 0;
+      case Guard::not_first: return micro != 0;
+      case Guard::last: return micro == turns - 1;
+    }
+    return false;
+  }
+
+  Status execute(const Instruction& i) {
+    void* const* addresses = program_.addresses.data() + i.first_address + i.per_micro * launch_.micro;
+    if (i.kind == Instruction::Kind::poison) {
+      BALEEN_TRY(
+          program_.device->check(table_.copy(device_, launch_.stream, addresses[0], program_.poison.data(), i.bytes)));
+      return {};
+    }
+    if (i.kind == Instruction::Kind::zero)
+      return program_.device->check(table_.zero(device_, launch_.stream, addresses[0], i.bytes));
+    if (i.kind == Instruction::Kind::begin) return begin(program_.calls[i.call]);
+    if (i.kind == Instruction::Kind::wait) return wait(program_.calls[i.call]);
+    launch_.tensors = addresses;
+    launch_.scratch = addresses[i.address_count - 1];
+    return program_.device->check(table_.launch(device_, executable_.kernels[i.kernel].get(), &launch_));
+  }
+
+  /// The call begins when the stream has come to this point.
+  Status begin(ProgramCall& call) {
+    if (program_.staging) return program_.staging->begin(program_, call, launch_.micro, launch_.stream);
+    BALEEN_TRY(
+        program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
+    return program_.communicator->start(call.slots[launch_.micro % call.slots.size()], &program_.issued,
+                                        program_.issues, call.done.get(), ++call.begun);
+  }
+
+  Status wait(ProgramCall& call) {
+    if (program_.staging)
+      BALEEN_TRY(program_.staging->wait(program_, call, launch_.micro, launch_.stream));
+    else
+      BALEEN_TRY(program_.device->check(table_.stream_wait(device_, launch_.stream, call.done.get(), call.begun)));
+    return program_.communicator->check();
+  }
+
+  Status execute_timed(const Instruction& i) {
+    const std::int64_t begin = now();
+    BALEEN_TRY(execute(i));
+    BALEEN_TRY(synchronize());
+    if (const char* category = category_of(i.kind))
+      options_.spans->push_back({executable_.labels[i.label].c_str(), category, begin, now(), i.work});
+    return {};
+  }
+
+  ProgramImpl& program_;
+  const Executable& executable_;
+  const baleen_compute_t& table_;
+  void* device_;
+  const Program::RunOptions& options_;
+  baleen_launch_t launch_{};
+};
+
+}  // namespace
+
+Program::Program(Executable executable, Device& device)
+    : impl_(std::make_unique<ProgramImpl>(std::move(executable), device)) {}
+Program::Program(Program&&) noexcept = default;
+
+Program& Program::operator=(Program&& other) noexcept {
+  settle();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+
+Program::~Program() { settle(); }
+
+void Program::settle() {
+  if (!impl_ || !impl_->communicator) return;
+  const auto open = [](const baleen_event_t& event, std::uint64_t begun) {
+    const std::uint64_t value = event_value(event);
+    return value < begun || value == BALEEN_EVENT_FAILED;
+  };
+  const bool unfinished = std::any_of(impl_->calls.begin(), impl_->calls.end(), [&](const ProgramCall& call) {
+    if (!impl_->staging || !is_pairwise(call.what->op)) return open(*call.done, call.begun);
+    return std::any_of(call.parts.begin(), call.parts.end(),
+                       [&](const ProgramCall::Part& part) { return open(*part.done, call.begun); });
+  });
+  if (unfinished) impl_->communicator->settle();
+}
+
+Result<Program> Program::compile(const ScheduledGraph& scheduled, Device& device, const PersistentLayout& persistent,
+                                 const CompileOptions& options) {
+  BALEEN_TRY_ASSIGN(Executable executable, baleen::compile(scheduled, DeviceTarget(device), persistent, options));
+  return Program(std::move(executable), device);
+}
+
+const Executable& Program::executable() const { return impl_->executable; }
+
+void Program::bind(void* persistent_arena, void* work_arena) {
+  impl_->persistent_base = persistent_arena;
+  impl_->work_base = work_arena;
+  impl_->sequences.clear();
+  impl_->addresses.clear();
+  for (const AddressSource& source : impl_->executable.sources) {
+    char* base = static_cast<char*>(source.arena == AddressSource::Arena::persistent ? persistent_arena : work_arena);
+    impl_->addresses.push_back(source.arena == AddressSource::Arena::none ? nullptr : base + source.offset);
+  }
+}
+
+void* Program::address(const Port& port) const {
+  return static_cast<char*>(port.persistent ? impl_->persistent_base : impl_->work_base) + port.offset;
+}
+
+bool Program::shares_persistent() const {
+  const auto persistent = [&](std::uint32_t address) {
+    return executable().sources[address].arena == AddressSource::Arena::persistent;
+  };
+  for (const ExecutableCall& call : executable().calls)
+    for (const ExecutableCall::Entry& e : call.entries)
+      if (persistent(e.input) || persistent(e.output)) return true;
+  return false;
+}
+
+Status Program::connect(Communicator& communicator, const std::string& name, Staging* staging) {
+  impl_->communicator = &communicator;
+  impl_->staging = staging;
+  impl_->issued.size = sizeof(baleen_event_t);
+  for (const std::vector<std::string>& axes : executable().groups) BALEEN_TRY(communicator.meet(axes));
+  for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
+    ProgramCall& call = impl_->calls[number];
+    const ExecutableCall& what = *call.what;
+    const auto list = [](const std::vector<std::uint64_t>& counts) { return counts.empty() ? nullptr : counts.data(); };
+    std::vector<baleen_collective_entry_t> entries;
+    for (const ExecutableCall::Entry& e : what.entries)
+      entries.push_back(
+          {impl_->addresses[e.input], impl_->addresses[e.output], e.count, e.block, list(e.sends), list(e.receives)});
+    baleen_collective_spec_t spec{};
+    spec.size = sizeof(spec);
+    spec.op = what.op;
+    spec.reduction = what.reduction;
+    spec.dtype = what.dtype;
+    spec.root = what.root;
+    spec.entry_count = what.entries_per_slot();
+    spec.destinations = what.destinations.empty() ? nullptr : what.destinations.data();
+    spec.deterministic = 1;
+    const std::string where = what.where + ", number " + std::to_string(number + 1) + " of `" + name + "`";
+    spec.where = abi(where);
+    call.done->size = sizeof(baleen_event_t);
+    if (staging) {
+      BALEEN_TRY(staging->prepare(call, spec));
+      continue;
+    }
+    for (std::size_t slot = 0; slot < call.slots.size(); ++slot) {
+      spec.entries = entries.data() + slot * spec.entry_count;
+      BALEEN_TRY_ASSIGN(call.slots[slot], communicator.prepare(what.axes, spec));
+    }
+  }
+  return {};
+}
+
+Status Program::run(void* stream, const RunOptions& options) { return Runner(*impl_, stream, options).run(); }
+
+}  // namespace baleen

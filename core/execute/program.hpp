@@ -1,0 +1,82 @@
+/// \file A compiled program on a device: addresses, calls of the transport, and running it.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/compile.hpp"
+#include "core/execute/communicator.hpp"
+#include "core/execute/device.hpp"
+#include "core/execute/staging.hpp"
+
+namespace baleen {
+
+struct ProgramImpl;
+
+/// Owns its kernels. Several programs share one work arena (they never run at once) and one persistent arena.
+class Program {
+ public:
+  /// What `compile` (compiler/codegen) makes for the device, ready to be bound. The device must outlive the program.
+  static Result<Program> compile(const ScheduledGraph& scheduled, Device& device, const PersistentLayout& persistent,
+                                 const CompileOptions& options = {});
+  /// Of an executable that was compiled for this device.
+  Program(Executable executable, Device& device);
+
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();  ///< settles
+
+  /// Where a failed run has left calls unfinished: ends them, so that its memory may go. The communicator is of no use
+  /// afterwards.
+  void settle();
+
+  const Executable& executable() const;
+  const MemoryReport& memory() const { return executable().memory; }
+  const std::vector<Port>& inputs() const { return executable().inputs; }  ///< batch inputs and scalars
+  const std::vector<Port>& outputs() const { return executable().outputs; }
+  const std::vector<Segment>& segments() const { return executable().segments; }
+  double flops() const { return executable().flops; }  ///< of one run, by the kinds' cost rules
+
+  /// Fixes all addresses. Both arenas must outlive the program's runs.
+  void bind(void* persistent_arena, void* work_arena);
+  /// Whether it calls a transport.
+  bool communicates() const { return !executable().groups.empty(); }
+  /// Whether its calls touch the persistent arena; they always may touch the work arena.
+  bool shares_persistent() const;
+  /// Pinned bytes that its calls need; none where they are not staged.
+  const StagingBytes& staging() const { return executable().staging; }
+  /// Prepares its calls: collective over the ranks, in the same order of programs on each. Once, after `bind`; the
+  /// communicator must outlive the program's runs, and so must `staging`, which a program needs that was compiled for
+  /// it. A program that does not communicate needs neither. `name` is the program's, for messages.
+  Status connect(Communicator& communicator, const std::string& name, Staging* staging = nullptr);
+  /// Per run, by kind and axes.
+  std::vector<Traffic> traffic() const { return traffic_of(executable()); }
+  /// The address of a port, once bound.
+  void* address(const Port& port) const;
+
+  struct RunOptions {
+    std::uint64_t seed = 0;
+    std::uint64_t step = 0;
+    /// A span per launch ("compute"), beginning of a call ("begin") and wait for one ("wait") is appended where it is
+    /// not null. Launches are then waited for one by one.
+    std::vector<struct SpanRecord>* spans = nullptr;
+    /// Nanoseconds spent per segment are added here by segment number where it is not null (as many as segments).
+    std::vector<std::int64_t>* segment_ns = nullptr;
+  };
+  /// Runs the schedule on the stream and waits. [one thread]
+  Status run(void* stream, const RunOptions& options);
+
+ private:
+  std::unique_ptr<ProgramImpl> impl_;
+};
+
+/// An interval of a run; `name` and `category` point into the program (valid as long as it lives).
+struct SpanRecord {
+  const char* name;
+  const char* category;
+  std::int64_t begin = 0, end = 0;  ///< std::chrono::steady_clock nanoseconds
+  Work work;
+};
+
+}  // namespace baleen

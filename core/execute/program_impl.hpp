@@ -1,0 +1,47 @@
+/// \file A program that is ready to run: an executable, and what binding and connecting it add.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "core/execute/program.hpp"
+#include "core/execute/sequences.hpp"
+
+namespace baleen {
+
+/// A call of the transport, prepared by `connect`.
+struct ProgramCall {
+  explicit ProgramCall(const ExecutableCall& call) : what(&call), slots(call.slots), parts(call.parts.size()) {}
+
+  struct Part {
+    void* slot = nullptr;
+    std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();  ///< of a send or receive
+  };
+
+  const ExecutableCall* what;  ///< in the program's executable
+  std::vector<void*> slots;
+  std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();
+  std::uint64_t begun = 0;  ///< times; the value of `done` when the last is over
+  std::vector<Part> parts;  ///< in place of slots, where it is staged
+};
+
+struct ProgramImpl {
+  ProgramImpl(Executable made, Device& on) : executable(std::move(made)), device(&on), sequences(on) {
+    for (const ExecutableCall& call : executable.calls) calls.emplace_back(call);
+    poison.assign(executable.poison_bytes, static_cast<char>(0xff));
+  }
+
+  const Executable executable;
+  Device* device;
+  Sequences sequences;
+  std::vector<void*> addresses;  ///< as the executable's `sources`, once bound
+  std::vector<ProgramCall> calls;
+  Communicator* communicator = nullptr;
+  Staging* staging = nullptr;  ///< null: the transport works on the tensors themselves
+  baleen_event_t issued{};     ///< what the stream has done, for calls that begin after it
+  std::uint64_t issues = 0;
+  std::vector<char> poison;  ///< as many NaN bytes as the largest buffer has
+  void* persistent_base = nullptr;
+  void* work_base = nullptr;
+};
+
+}  // namespace baleen
