@@ -78,6 +78,7 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
   };
   table_.redirect = [](void* p, ValueId from, ValueId to, OpId except) {
     auto& graph = self(p).graph_;
+    if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
     if (from >= graph.value_count() || to >= graph.value_count())
       return self(p).keep(invalid("redirect: no such value"));
     Status status = graph.redirect(from, to, except);
@@ -91,6 +92,7 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
   };
   table_.set_tag = [](void* p, OpId op, baleen_string_t key, baleen_string_t text) {
     auto& graph = self(p).graph_;
+    if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
     if (op >= graph.op_count() || !graph.op(op).live) return self(p).keep(invalid("set_tag: no such op"));
     graph.op(op).tags[std::string(view(key))] = view(text);
     return static_cast<baleen_status_t>(BALEEN_OK);
@@ -128,6 +130,7 @@ void AbiGraph::add_context_verbs() {
   };
   table_.follow = [](void* p, OpId id) {
     Graph& graph = self(p).graph_;
+    if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
     if (id >= graph.op_count() || !graph.op(id).live) return self(p).keep(invalid("follow: no such op"));
     const Op& op = graph.op(id);
     graph.context() = {op.phase, op.twin, op.name, op.where};
@@ -146,6 +149,11 @@ baleen_traits_t abi_traits(const OpKind& kind) {
                                  {kStructural, BALEEN_TRAIT_STRUCTURAL}})
     if (kind.has(own)) traits |= abi;
   return traits;
+}
+
+bool AbiGraph::refuses() {
+  if (reads_only_) keep(unsupported("this rule looks at the graph and does not change it"));
+  return reads_only_;
 }
 
 baleen_status_t AbiGraph::keep(Error error) {
@@ -187,6 +195,7 @@ baleen_status_t AbiGraph::read_value(ValueId id, baleen_value_info_t* out) {
 }
 
 baleen_status_t AbiGraph::append(const baleen_op_view_t* spec, ValueId* outputs, std::uint64_t capacity) {
+  if (refuses()) return BALEEN_UNSUPPORTED;
   auto attributes = from_abi(spec->attributes, spec->attribute_count);
   if (!attributes) return keep(attributes.error());
   std::vector<ValueId> inputs(spec->inputs, spec->inputs + spec->input_count);
@@ -199,6 +208,7 @@ baleen_status_t AbiGraph::append(const baleen_op_view_t* spec, ValueId* outputs,
 }
 
 baleen_status_t AbiGraph::amend(OpId id, const baleen_op_view_t* spec) {
+  if (refuses()) return BALEEN_UNSUPPORTED;
   if (id >= graph_.op_count() || !graph_.op(id).live) return keep(invalid("amend: no such op"));
   auto attributes = from_abi(spec->attributes, spec->attribute_count);
   if (!attributes) return keep(attributes.error());
@@ -207,6 +217,7 @@ baleen_status_t AbiGraph::amend(OpId id, const baleen_op_view_t* spec) {
 }
 
 baleen_status_t AbiGraph::set_layout(ValueId value, const baleen_placement_t* placements, std::uint64_t count) {
+  if (refuses()) return BALEEN_UNSUPPORTED;
   if (value >= graph_.value_count()) return keep(invalid("set_layout: no such value"));
   Layout layout;
   for (std::uint64_t i = 0; i < count; ++i) {

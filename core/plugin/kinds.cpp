@@ -8,6 +8,7 @@
 #include "baleen/compute.h"
 #include "baleen/data.h"
 #include "baleen/monitor.h"
+#include "baleen/op_kind.h"
 #include "baleen/optimizer.h"
 #include "baleen/strategy.h"
 #include "baleen/transport.h"
@@ -28,13 +29,14 @@ constexpr std::uint64_t kTransportMemory =
     bit(offsetof(baleen_transport_t, allocate)) | bit(offsetof(baleen_transport_t, release)) |
     bit(offsetof(baleen_transport_t, register_arena)) | bit(offsetof(baleen_transport_t, unregister_arena));
 
-constexpr std::array<Kind, 7> kKinds = {{
+constexpr std::array<Kind, 8> kKinds = {{
     {"compute", sizeof(baleen_compute_t), bit(offsetof(baleen_compute_t, query)), true, "plugins/compute"},
     {"optimizer", sizeof(baleen_optimizer_t), bit(offsetof(baleen_optimizer_t, begin)), false, "optimizers"},
     {"data", sizeof(baleen_data_t), bit(offsetof(baleen_data_t, query)), false, "plugins/data"},
     {"monitor", sizeof(baleen_monitor_t), bit(offsetof(baleen_monitor_t, spans)), true, "plugins/monitor"},
     {"checkpoint", sizeof(baleen_checkpoint_t), 0, false, "plugins/checkpoint"},
     {"strategy", sizeof(baleen_strategy_t), kStrategyPhases, false, "strategies"},
+    {"op", sizeof(baleen_ops_t), 0, false, "plugins/ops"},
     {"transport", sizeof(baleen_transport_t), kTransportMemory | bit(offsetof(baleen_transport_t, query)), true,
      "transports"},
 }};
