@@ -37,8 +37,8 @@ class AttributeList {
   }
 
  private:
-  using Value = std::variant<std::vector<std::int64_t>, std::vector<double>, std::string,
-                             std::vector<baleen_instruction_t>>;
+  using Value =
+      std::variant<std::vector<std::int64_t>, std::vector<double>, std::string, std::vector<baleen_instruction_t>>;
   static constexpr baleen_attribute_type_t kTypes[] = {BALEEN_ATTRIBUTE_INTS, BALEEN_ATTRIBUTE_FLOATS,
                                                        BALEEN_ATTRIBUTE_STRING, BALEEN_ATTRIBUTE_EXPRESSION};
   struct Item {

@@ -38,7 +38,7 @@ enum {
     BALEEN_RULE_NUMBER = 3,
     BALEEN_RULE_BOOLEAN = 4,   /* an integer, 0 or 1 */
     BALEEN_RULE_TEXT = 5,
-    BALEEN_RULE_DIMENSION = 6, /* an integer below the rank of the first operand; scripts count from 1, -1 is the last */
+    BALEEN_RULE_DIMENSION = 6, /* below the rank of the first operand; scripts count from 1, -1 is the last */
     BALEEN_RULE_DIMENSIONS = 7,
     BALEEN_RULE_EXPRESSION = 8 /* not from scripts */
 };
@@ -46,7 +46,7 @@ enum {
 /* One attribute of a kind. Where it is not given it has the default; without a default it is required. */
 typedef struct baleen_attribute_rule_t {
     baleen_string_t name;
-    baleen_string_t default_value; /* as a script would write it ("0.5", "true", "layer"); "" with `optional` 0: required */
+    baleen_string_t default_value; /* as a script writes it ("0.5", "true", "layer"); "" with `optional` 0: required */
     baleen_string_t choices;       /* TEXT: allowed words separated by '|'; "" for any */
     baleen_string_t help;          /* one line */
     double minimum, maximum;       /* INTEGER, INTEGERS, NUMBER; minimum > maximum means no range */
@@ -76,8 +76,8 @@ typedef struct baleen_infer_t {
 } baleen_infer_t;
 BALEEN_ASSERT_SIZE(baleen_infer_t, 64);
 
-/* Receives a kind's letters: one per dimension of every operand, equal letters run together; '.' is a dimension that may
- * not be cut. The extents behind one letter may differ (grouped heads): a cut divides every one of them. All is copied. */
+/* Receives a kind's letters: one per dimension of every operand, equal letters run together; '.' is a dimension that
+ * may not be cut. The extents behind one letter may differ (grouped heads): a cut divides each. All is copied. */
 typedef struct baleen_iteration_t {
     uint64_t size;
     void* self;
@@ -127,10 +127,11 @@ typedef struct baleen_op_kind_t {
     /* Appends the gradient of `op`: given the results' cotangents (BALEEN_NONE where none flows), writes the operands'
      * into `out` (BALEEN_NONE where none), which has room for as many. wanted[i]: whether operand i's is needed. A
      * cotangent has its operand's shape and dtype. Null: not differentiable. */
-    baleen_status_t (*gradient)(void* self, const baleen_graph_t* graph, baleen_op_t op, const baleen_value_t* cotangents,
-                                const uint8_t* wanted, baleen_value_t* out);
+    baleen_status_t (*gradient)(void* self, const baleen_graph_t* graph, baleen_op_t op,
+                                const baleen_value_t* cotangents, const uint8_t* wanted, baleen_value_t* out);
     /* Null: no dimension may be cut. */
-    baleen_status_t (*iteration)(void* self, const baleen_graph_t* graph, baleen_op_t op, const baleen_iteration_t* out);
+    baleen_status_t (*iteration)(void* self, const baleen_graph_t* graph, baleen_op_t op,
+                                 const baleen_iteration_t* out);
     /* Null: no arithmetic, every operand and result touched once. */
     baleen_status_t (*cost)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_cost_t* out);
     /* Appends the same results from other kinds' ops and writes them into `out`. Null: devices must have a kernel. */
