@@ -1,4 +1,4 @@
-/// \file From a job to graphs that are ready to be compiled: the phases of DESIGN 2.4.
+/// \file From a job to graphs that are ready to be compiled: the phases of docs/design.md, section 2.
 #pragma once
 #include <functional>
 
