@@ -78,7 +78,7 @@ struct Join {
   std::vector<ValueId> results;
 };
 
-/// One kind of op. Built-in and plugin-given kinds register alike.
+/// One kind of op. All kinds are registered by compiler/ops/ops.cpp.
 struct OpKind {
   std::string name;
   std::uint32_t traits = 0;
