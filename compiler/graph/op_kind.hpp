@@ -78,7 +78,7 @@ struct Join {
   std::vector<ValueId> results;
 };
 
-/// One kind of op. All kinds are registered by compiler/ops/ops.cpp.
+/// One kind of op. Passes ask for its traits and rules, not for its name.
 struct OpKind {
   std::string name;
   std::uint32_t traits = 0;
