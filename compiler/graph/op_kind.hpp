@@ -80,7 +80,7 @@ struct Join {
   std::vector<ValueId> results;
 };
 
-/// One kind of op. Built-in and plugin-given kinds register alike.
+/// One kind of op. Passes ask for its traits and rules, not for its name.
 struct OpKind {
   std::string name;
   std::uint32_t traits = 0;
