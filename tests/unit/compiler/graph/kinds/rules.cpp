@@ -98,7 +98,7 @@ class Edits : public Twice {
  public:
   Edits() : Twice("edits") {}
   sdk::Iteration iteration(GraphView& graph, baleen_op_t op) override {
-    expand(graph, op);
+    if (const Values made = expand(graph, op); !made) throw std::runtime_error("it cannot be expanded");
     return Twice::iteration(graph, op);
   }
 };
