@@ -60,6 +60,8 @@ typedef struct baleen_region_t {
     uint64_t op_count;
     const baleen_tensor_t* tensors;
     uint64_t tensor_count;
+    /* Per op the kind (op_kind.h) where a plugin brought it, which may have a kernel for this device; else null. */
+    const struct baleen_op_kind_t* const* kinds;
 } baleen_region_t;
 
 /* Output tensor `output` may use the very bytes of input tensor `input`, if shapes, strides and dtypes agree. */

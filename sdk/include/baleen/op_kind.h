@@ -1,6 +1,7 @@
 /* Kinds of ops from a plugin of kind "op": what the compiler must know of each, and what the layers' authors see.
  * DRAFT: it may change until two more releases have used it; a plugin is built again for each. */
 #pragma once
+#include "baleen/compute.h"
 #include "baleen/graph.h"
 #include "baleen/host.h"
 
@@ -107,6 +108,21 @@ typedef struct baleen_join_t {
 } baleen_join_t;
 BALEEN_ASSERT_SIZE(baleen_join_t, 104);
 
+/* One execution on the host's processors. All pointers are the caller's. */
+typedef struct baleen_cpu_call_t {
+    uint64_t size;
+    const baleen_op_view_t* op;     /* its operands and results number `tensors` */
+    const baleen_tensor_t* tensors; /* any strides may come */
+    uint64_t tensor_count;
+    void* const* addresses; /* one per tensor */
+    uint64_t seed, step, micro;
+    void* pool;
+    /* Runs task(context, i) for each i < count on the device's threads, in any order, and returns when all are done. The
+     * result must not depend on which thread does what. */
+    void (*parallel)(void* pool, uint64_t count, void (*task)(void* context, uint64_t i), void* context);
+} baleen_cpu_call_t;
+BALEEN_ASSERT_SIZE(baleen_cpu_call_t, 80);
+
 /* One kind. Functions are called at plan time on one thread; those after `infer` may be null where not said otherwise.
  * A rule that appends to the graph is undone as a whole where it fails. */
 typedef struct baleen_op_kind_t {
@@ -142,8 +158,12 @@ typedef struct baleen_op_kind_t {
                             uint32_t* found);
     /* The op that computes `op` together with an earlier one whose work it would repeat. [after placement] */
     baleen_status_t (*join)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_join_t* out);
+    /* Computes on the host's processors, for devices that work there: of fp32 and 16 bits in fp32, of fp64 in fp64, as
+     * compute.h says. Writes the results and nothing else. Allocates nothing that grows with the tensors, unless it
+     * fails. [any thread, at run time] Null: such devices have the expansion. */
+    baleen_status_t (*cpu)(void* self, const baleen_cpu_call_t* call);
 } baleen_op_kind_t;
-BALEEN_ASSERT_SIZE(baleen_op_kind_t, 160);
+BALEEN_ASSERT_SIZE(baleen_op_kind_t, 168);
 
 /* The table of kind "op". The library's kinds live as long as it is loaded. */
 typedef struct baleen_ops_t {
