@@ -5,15 +5,16 @@
 namespace baleen::ops {
 namespace {
 
-/// An element as it is added up, and back.
-template <class Stored, class Sum>
-struct Number {
-  static Sum load(const Stored* x, baleen_dtype_t dtype) {
+/// An element as it is added up, and back; 16 bits of either kind.
+template <class Stored>
+struct Element {
+  static auto load(const Stored* x, baleen_dtype_t dtype) {
     if constexpr (sizeof(Stored) == 2)
       return dtype == BALEEN_BF16 ? from_bf16(*x) : from_fp16(*x);
     else
       return *x;
   }
+  template <class Sum>
   static void store(Stored* x, baleen_dtype_t dtype, Sum sum) {
     if constexpr (sizeof(Stored) == 2)
       *x = dtype == BALEEN_BF16 ? to_bf16(sum) : to_fp16(sum);
@@ -46,21 +47,33 @@ struct Lines {
   }
 };
 
-template <class Stored, class Sum>
+template <class In, class Out>
 void add_up(const sdk::CpuCall& call, const Lines& lines, bool reverse) {
-  const auto* x = static_cast<const Stored*>(call.input_at(0));
-  auto* y = static_cast<Stored*>(call.output_at(0));
+  const auto* x = static_cast<const In*>(call.input_at(0));
+  auto* y = static_cast<Out*>(call.output_at(0));
   const std::int64_t extent = lines.x.shape[lines.dim];
   const std::int64_t in_step = lines.x.stride[lines.dim], out_step = lines.y.stride[lines.dim];
   call.parallel(lines.count(), [&](std::uint64_t line) {
     const auto [in, out] = lines.begin(line);
-    Sum sum = 0;
+    decltype(Element<In>::load(x, 0)) sum = 0;
     for (std::int64_t i = 0; i < extent; ++i) {
       const std::int64_t at = reverse ? extent - 1 - i : i;
-      sum += Number<Stored, Sum>::load(x + in + at * in_step, lines.x.dtype);
-      Number<Stored, Sum>::store(y + out + at * out_step, lines.y.dtype, sum);
+      sum += Element<In>::load(x + in + at * in_step, lines.x.dtype);
+      Element<Out>::store(y + out + at * out_step, lines.y.dtype, sum);
     }
   });
+}
+
+/// Operand and result are each fp32 or 16 bits, or both fp64.
+void add_up(const sdk::CpuCall& call, const Lines& lines, bool reverse) {
+  const bool from_half = dtype_size(lines.x.dtype) == 2, to_half = dtype_size(lines.y.dtype) == 2;
+  if (lines.x.dtype == BALEEN_F64)
+    add_up<double, double>(call, lines, reverse);
+  else if (from_half)
+    to_half ? add_up<std::uint16_t, std::uint16_t>(call, lines, reverse)
+            : add_up<std::uint16_t, float>(call, lines, reverse);
+  else
+    to_half ? add_up<float, std::uint16_t>(call, lines, reverse) : add_up<float, float>(call, lines, reverse);
 }
 
 class Cumsum : public sdk::OpKind {
@@ -105,12 +118,7 @@ class Cumsum : public sdk::OpKind {
 
   Status compute(const sdk::CpuCall& call) override {
     const Lines lines{call.input(0), call.output(0), static_cast<std::uint32_t>(call.op().integer("dim"))};
-    const bool reverse = call.op().integer("reverse") != 0;
-    switch (lines.x.dtype) {
-      case BALEEN_F64: add_up<double, double>(call, lines, reverse); break;
-      case BALEEN_F32: add_up<float, float>(call, lines, reverse); break;
-      default: add_up<std::uint16_t, float>(call, lines, reverse);
-    }
+    add_up(call, lines, call.op().integer("reverse") != 0);
     return {};
   }
 

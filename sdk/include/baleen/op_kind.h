@@ -117,8 +117,8 @@ typedef struct baleen_cpu_call_t {
     void* const* addresses; /* one per tensor */
     uint64_t seed, step, micro;
     void* pool;
-    /* Runs task(context, i) for each i < count on the device's threads, in any order, and returns when all are done. The
-     * result must not depend on which thread does what. */
+    /* Runs task(context, i) for each i < count on the device's threads, in any order, and returns when all are done.
+     * The result must not depend on which thread does what. */
     void (*parallel)(void* pool, uint64_t count, void (*task)(void* context, uint64_t i), void* context);
 } baleen_cpu_call_t;
 BALEEN_ASSERT_SIZE(baleen_cpu_call_t, 80);

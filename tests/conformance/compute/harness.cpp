@@ -105,7 +105,8 @@ class Run {
   }
 
   bool is_supported() {
-    const baleen_region_t region{sizeof region, views_.data(), views_.size(), tensors_.data(), tensors_.size(), nullptr};
+    const baleen_region_t region{sizeof region,   views_.data(),   views_.size(),
+                                 tensors_.data(), tensors_.size(), nullptr};
     return device_.table().supports(device_.get(), &region) > 0;
   }
 
