@@ -79,6 +79,7 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
   };
   table_.redirect = [](void* p, ValueId from, ValueId to, OpId except) {
     auto& graph = self(p).graph_;
+    if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
     if (from >= graph.value_count() || to >= graph.value_count())
       return self(p).keep(invalid("redirect: no such value"));
     Status status = graph.redirect(from, to, except);
@@ -92,6 +93,7 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
   };
   table_.set_tag = [](void* p, OpId op, baleen_string_t key, baleen_string_t text) {
     auto& graph = self(p).graph_;
+    if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
     if (op >= graph.op_count() || !graph.op(op).live) return self(p).keep(invalid("set_tag: no such op"));
     graph.op(op).tags[std::string(view(key))] = view(text);
     return static_cast<baleen_status_t>(BALEEN_OK);
@@ -134,6 +136,7 @@ void AbiGraph::add_context_verbs() {
   };
   table_.follow = [](void* p, OpId id) {
     Graph& graph = self(p).graph_;
+    if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
     if (id >= graph.op_count() || !graph.op(id).live) return self(p).keep(invalid("follow: no such op"));
     const Op& op = graph.op(id);
     graph.context() = {op.phase, op.twin, op.name, op.where};
@@ -152,6 +155,11 @@ baleen_traits_t abi_traits(const OpKind& kind) {
                                  {kStructural, BALEEN_TRAIT_STRUCTURAL}})
     if (kind.has(own)) traits |= abi;
   return traits;
+}
+
+bool AbiGraph::refuses() {
+  if (reads_only_) keep(unsupported("this rule looks at the graph and does not change it"));
+  return reads_only_;
 }
 
 baleen_status_t AbiGraph::keep(Error error) {
@@ -191,6 +199,7 @@ baleen_status_t AbiGraph::read_value(ValueId id, baleen_value_info_t* out) {
 }
 
 baleen_status_t AbiGraph::append(const baleen_op_view_t* given, ValueId* outputs, std::uint64_t capacity) {
+  if (refuses()) return BALEEN_UNSUPPORTED;
   const baleen_op_view_t spec = copy_in(given);
   if (spec.size == 0) return keep(no_size("append"));
   auto attributes = from_abi(spec.attributes, spec.attribute_count);
@@ -205,6 +214,7 @@ baleen_status_t AbiGraph::append(const baleen_op_view_t* given, ValueId* outputs
 }
 
 baleen_status_t AbiGraph::amend(OpId id, const baleen_op_view_t* given) {
+  if (refuses()) return BALEEN_UNSUPPORTED;
   const baleen_op_view_t spec = copy_in(given);
   if (spec.size == 0) return keep(no_size("amend"));
   if (id >= graph_.op_count() || !graph_.op(id).live) return keep(invalid("amend: no such op"));
@@ -215,6 +225,7 @@ baleen_status_t AbiGraph::amend(OpId id, const baleen_op_view_t* given) {
 }
 
 baleen_status_t AbiGraph::set_layout(ValueId value, const baleen_placement_t* placements, std::uint64_t count) {
+  if (refuses()) return BALEEN_UNSUPPORTED;
   if (value >= graph_.value_count()) return keep(invalid("set_layout: no such value"));
   Layout layout;
   for (std::uint64_t i = 0; i < count; ++i) {

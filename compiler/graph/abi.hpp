@@ -41,11 +41,15 @@ class AbiGraph {
   AbiGraph& operator=(const AbiGraph&) = delete;
 
   const baleen_graph_t* table() const { return &table_; }
+  /// From here on what would change the graph is refused.
+  void allow_reading_only() { reads_only_ = true; }
   /// The first failure of a verb, if any.
   const Status& status() const { return status_; }
 
  private:
   void add_context_verbs();
+  /// Whether the caller may only read; keeps the failure if so.
+  bool refuses();
   baleen_status_t keep(Error error);
   /// Writes `value` into the plugin's struct.
   template <class T>
@@ -61,6 +65,7 @@ class AbiGraph {
   AddState add_state_;
   baleen_graph_t table_{};
   Status status_;
+  bool reads_only_ = false;
   AbiOp scratch_;
   std::vector<baleen_placement_t> layout_scratch_;
 };

@@ -89,7 +89,8 @@ class Backward {
   }
 
   Status hand_on(const Op& op, const std::vector<ValueId>& gradients, const std::vector<bool>& wanted) {
-    const std::string rule = "the gradient rule of " + op.kind->name;
+    const std::string rule = "the gradient rule of " + op.kind->name +
+                             (op.kind->schema ? " (plugin `" + op.kind->schema->plugin + "`)" : "");
     if (gradients.size() != op.inputs.size())
       return internal(rule + " gave " + std::to_string(gradients.size()) + " cotangents for " +
                       std::to_string(op.inputs.size()) + " inputs");

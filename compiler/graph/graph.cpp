@@ -152,13 +152,16 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
     if (id >= values_.size()) return internal(kind + ": no value %" + std::to_string(id), context_.where);
     types.push_back(type(id));
   }
-  auto results = op_kind->infer({op.attributes, std::move(types)});
-  if (!results) {
-    Error error = std::move(results).error();
+  const auto refuse = [&](Error error) {
     if (!full_name.empty()) error.message = full_name + ": " + error.message;
     if (error.where.empty()) error.where = context_.where;
     return error;
-  }
+  };
+  if (op_kind->schema)
+    if (Status given = complete_attributes(*op_kind->schema, kind, op.attributes); !given)
+      return refuse(std::move(given).error());
+  auto results = op_kind->infer({op.attributes, std::move(types)});
+  if (!results) return refuse(std::move(results).error());
   if (op_kind->has(kPure))
     if (OpId equal = find_equal(op); equal != kNone) return ops_[equal].outputs;
 
@@ -169,6 +172,8 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
   if (op_kind->has(kPure)) by_hash_.emplace(shallow_hash(op), op.id);
   order_.push_back(op.id);
   ops_.push_back(std::move(op));
+  if (op_kind->check)
+    if (Status agrees = op_kind->check(*this, ops_.back()); !agrees) return refuse(std::move(agrees).error());
   return ops_.back().outputs;
 }
 

@@ -1,12 +1,14 @@
 /// \file What the graph must know of a kind of op: its shape, gradient, layout and cost rules.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "baleen/base.h"
 #include "baleen/op.h"
 #include "compiler/graph/attributes.hpp"
+#include "compiler/graph/op_schema.hpp"
 #include "compiler/layout/layout.hpp"
 
 namespace baleen {
@@ -82,6 +84,8 @@ struct Join {
 struct OpKind {
   std::string name;
   std::uint32_t traits = 0;
+  /// What authors of layers see of it. Null: the kind checks its operands and attributes in `infer`.
+  std::shared_ptr<const OpSchema> schema = {};
 
   /// Checks inputs and attributes and gives the results' types. The error says what does not fit, both shapes.
   std::function<Result<std::vector<ValueType>>(const InferContext&)> infer;
@@ -94,6 +98,9 @@ struct OpKind {
 
   /// Null: no dimension may be cut.
   std::function<Iteration(const Graph& graph, const Op& op)> iteration;
+
+  /// Whether the other rules agree with the shapes, asked once of each op when it is appended. May be null.
+  std::function<Status(const Graph& graph, const Op& op)> check;
 
   std::function<Cost(const Graph& graph, const Op& op)> cost;
 

@@ -9,6 +9,7 @@
 #include "baleen/data.h"
 #include "baleen/kind.h"
 #include "baleen/monitor.h"
+#include "baleen/op_kind.h"
 #include "baleen/optimizer.h"
 #include "baleen/strategy.h"
 #include "baleen/transport.h"
@@ -26,6 +27,7 @@ constexpr auto kData = BALEEN_LISTED(BALEEN_DATA_FUNCTIONS);
 constexpr auto kMonitor = BALEEN_LISTED(BALEEN_MONITOR_FUNCTIONS);
 constexpr auto kCheckpoint = BALEEN_LISTED(BALEEN_CHECKPOINT_FUNCTIONS);
 constexpr auto kStrategy = BALEEN_LISTED(BALEEN_STRATEGY_FUNCTIONS);
+constexpr auto kOp = BALEEN_LISTED(BALEEN_OPS_FUNCTIONS);
 constexpr auto kTransport = BALEEN_LISTED(BALEEN_TRANSPORT_FUNCTIONS);
 #undef BALEEN_LISTED
 #undef BALEEN_OPTIONAL_FUNCTION
@@ -39,7 +41,7 @@ constexpr Kind kind(std::string_view name, const std::array<TableFunction, N>& f
   return {name, sizeof(Table), functions, revision, state == BALEEN_DRAFT, has_flags, folder};
 }
 
-constexpr std::array<Kind, 7> kKinds = {
+constexpr std::array<Kind, 8> kKinds = {
     kind<baleen_compute_t>("compute", kCompute, BALEEN_COMPUTE_REVISION, BALEEN_COMPUTE_STATE, true, "plugins/compute"),
     kind<baleen_optimizer_t>("optimizer", kOptimizer, BALEEN_OPTIMIZER_REVISION, BALEEN_OPTIMIZER_STATE, false,
                              "optimizers"),
@@ -49,6 +51,7 @@ constexpr std::array<Kind, 7> kKinds = {
                               "plugins/checkpoint"),
     kind<baleen_strategy_t>("strategy", kStrategy, BALEEN_STRATEGY_REVISION, BALEEN_STRATEGY_STATE, false,
                             "strategies"),
+    kind<baleen_ops_t>("op", kOp, BALEEN_OP_REVISION, BALEEN_OP_STATE, false, "plugins/ops"),
     kind<baleen_transport_t>("transport", kTransport, BALEEN_TRANSPORT_REVISION, BALEEN_TRANSPORT_STATE, true,
                              "transports"),
 };

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "compiler/graph/op_plugin.hpp"
 #include "compiler/ops/ops.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "core/runtime/checkpoint.hpp"
@@ -45,6 +46,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   Described described;
   described.ops = std::make_unique<OpRegistry>();
   BALEEN_TRY(register_builtin_ops(*described.ops));
+  BALEEN_TRY(register_op_plugins(*described.ops, setup.registry));
   baleen::ScriptOptions script;
   script.ops = described.ops.get();
   script.library = lua_library();

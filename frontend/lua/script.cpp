@@ -25,6 +25,7 @@ int open_modules(lua_State* L) {
   lua_newtable(L);
   bind_pointwise(L);
   bind_graph(L);
+  bind_kinds(L, *options.ops);
   state.provide("baleen.ops");
   lua_newtable(L);
   bind_message(L);

@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "baleen/compute.hpp"
@@ -16,32 +17,38 @@ class AttributeList {
  public:
   AttributeList& integer(std::string_view name, std::int64_t value) { return integers(name, {value}); }
   AttributeList& integers(std::string_view name, std::vector<std::int64_t> values) {
-    items_.push_back({std::string(name), std::move(values), {}, true});
-    return *this;
+    return add(name, std::move(values));
   }
-  AttributeList& text(std::string_view name, std::string_view value) {
-    items_.push_back({std::string(name), {}, std::string(value), false});
-    return *this;
+  AttributeList& number(std::string_view name, double value) { return add(name, std::vector<double>{value}); }
+  AttributeList& text(std::string_view name, std::string_view value) { return add(name, std::string(value)); }
+  AttributeList& expression(std::string_view name, std::vector<baleen_instruction_t> code) {
+    return add(name, std::move(code));
   }
   /// Valid as long as this.
   std::vector<baleen_attribute_t> list() const {
     std::vector<baleen_attribute_t> all;
-    for (const Item& item : items_) {
-      if (item.is_integers)
-        all.push_back({abi(item.name), BALEEN_ATTRIBUTE_INTS, 0, item.integers.size(), item.integers.data()});
-      else
-        all.push_back({abi(item.name), BALEEN_ATTRIBUTE_STRING, 0, item.text.size(), item.text.data()});
-    }
+    for (const Item& item : items_)
+      std::visit(
+          [&](const auto& value) {
+            all.push_back({abi(item.name), kTypes[item.value.index()], 0, value.size(), value.data()});
+          },
+          item.value);
     return all;
   }
 
  private:
+  using Value =
+      std::variant<std::vector<std::int64_t>, std::vector<double>, std::string, std::vector<baleen_instruction_t>>;
+  static constexpr baleen_attribute_type_t kTypes[] = {BALEEN_ATTRIBUTE_INTS, BALEEN_ATTRIBUTE_FLOATS,
+                                                       BALEEN_ATTRIBUTE_STRING, BALEEN_ATTRIBUTE_EXPRESSION};
   struct Item {
     std::string name;
-    std::vector<std::int64_t> integers;
-    std::string text;
-    bool is_integers;
+    Value value;
   };
+  AttributeList& add(std::string_view name, Value value) {
+    items_.push_back({std::string(name), std::move(value)});
+    return *this;
+  }
   std::deque<Item> items_;
 };
 

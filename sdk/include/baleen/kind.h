@@ -21,6 +21,8 @@
 #define BALEEN_CHECKPOINT_STATE BALEEN_STABLE
 #define BALEEN_STRATEGY_REVISION 1
 #define BALEEN_STRATEGY_STATE BALEEN_DRAFT
+#define BALEEN_OP_REVISION 1
+#define BALEEN_OP_STATE BALEEN_DRAFT
 #define BALEEN_TRANSPORT_REVISION 1
 #define BALEEN_TRANSPORT_STATE BALEEN_STABLE
 
@@ -33,5 +35,6 @@
      : BALEEN_SAME_WORD_(kind, "monitor")    ? BALEEN_MONITOR_REVISION         \
      : BALEEN_SAME_WORD_(kind, "checkpoint") ? BALEEN_CHECKPOINT_REVISION      \
      : BALEEN_SAME_WORD_(kind, "strategy")   ? BALEEN_STRATEGY_REVISION        \
+     : BALEEN_SAME_WORD_(kind, "op")         ? BALEEN_OP_REVISION              \
      : BALEEN_SAME_WORD_(kind, "transport")  ? BALEEN_TRANSPORT_REVISION       \
                                              : 0)

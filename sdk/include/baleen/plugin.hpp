@@ -19,6 +19,7 @@ struct baleen_data_t;
 struct baleen_monitor_t;
 struct baleen_checkpoint_t;
 struct baleen_strategy_t;
+struct baleen_ops_t;
 struct baleen_transport_t;
 
 namespace baleen {
@@ -44,6 +45,8 @@ template <>
 inline constexpr const char* kKindOf<baleen_checkpoint_t> = "checkpoint";
 template <>
 inline constexpr const char* kKindOf<baleen_strategy_t> = "strategy";
+template <>
+inline constexpr const char* kKindOf<baleen_ops_t> = "op";
 template <>
 inline constexpr const char* kKindOf<baleen_transport_t> = "transport";
 

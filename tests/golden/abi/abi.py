@@ -21,7 +21,9 @@ import subprocess
 import sys
 import tempfile
 
-KINDS = ["compute", "optimizer", "data", "monitor", "checkpoint", "strategy", "transport"]
+# The header of each kind.
+OF_ONE_NAME = ["compute", "optimizer", "data", "monitor", "checkpoint", "strategy", "transport"]
+KINDS = {"op": "op_kind.h"} | {name: f"{name}.h" for name in OF_ONE_NAME}
 
 # Read by the sizes that are written in it (core/plugin/descriptor.cpp).
 GROWING = ["baleen_option_t", "baleen_descriptor_t", "baleen_note_t"]
@@ -118,9 +120,9 @@ def versions(folder):
     base, kind = (without_comments((folder / name).read_text()) for name in ("base.h", "kind.h"))
     number = lambda name, text: re.search(rf"#define {name} (\w+)", text).group(1)
     found = {"": f"abi {number('BALEEN_ABI_MAJOR', base)}.{number('BALEEN_ABI_MINOR', base)}"}
-    for name in KINDS:
+    for name, header in KINDS.items():
         state = number(f"BALEEN_{name.upper()}_STATE", kind).removeprefix("BALEEN_").lower()
-        found[f"{name}.h"] = f"{name} revision {number(f'BALEEN_{name.upper()}_REVISION', kind)} {state}"
+        found[header] = f"{name} revision {number(f'BALEEN_{name.upper()}_REVISION', kind)} {state}"
     return found
 
 
@@ -188,7 +190,7 @@ def complaint(old_text, new_text):
         if reason:
             return f"{name}: {reason}: plugins of this major version would break; undo it, or raise BALEEN_ABI_MAJOR"
         if version == now:
-            macro = "BALEEN_ABI_MINOR" if version.startswith("abi") else f"BALEEN_{name[:-2].upper()}_REVISION"
+            macro = "BALEEN_ABI_MINOR" if version.startswith("abi") else f"BALEEN_{version.split()[0].upper()}_REVISION"
             return f"{name} has changed, and its version has not ({version}): raise {macro}"
     return ""
 

@@ -1,0 +1,231 @@
+/// \file Reads schemas from plugins and holds attributes against them.
+#include "compiler/graph/op_schema.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <set>
+#include <span>
+
+#include "baleen/plugin.hpp"
+#include "core/input/nearest.hpp"
+#include "core/input/user_value.hpp"
+
+namespace baleen {
+namespace {
+
+const char* type_text(baleen_rule_type_t type) {
+  switch (type) {
+    case BALEEN_RULE_INTEGER: return "an integer";
+    case BALEEN_RULE_INTEGERS: return "a list of integers";
+    case BALEEN_RULE_NUMBER: return "a number";
+    case BALEEN_RULE_BOOLEAN: return "true or false";
+    case BALEEN_RULE_TEXT: return "a text";
+    case BALEEN_RULE_DIMENSION: return "a dimension";
+    case BALEEN_RULE_DIMENSIONS: return "a list of dimensions";
+    case BALEEN_RULE_EXPRESSION: return "an expression";
+    default: return nullptr;
+  }
+}
+
+std::vector<std::string> words_of(const std::string& choices) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= choices.size();) {
+    const std::size_t end = std::min(choices.find('|', begin), choices.size());
+    words.push_back(choices.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+bool is_word(const std::string& name) {
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::ranges::all_of(name, [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; });
+}
+
+bool holds_one(const Attribute& attribute, baleen_rule_type_t type) {
+  const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute);
+  switch (type) {
+    case BALEEN_RULE_INTEGER:
+    case BALEEN_RULE_DIMENSION: return list && list->size() == 1;
+    case BALEEN_RULE_BOOLEAN: return list && list->size() == 1 && ((*list)[0] == 0 || (*list)[0] == 1);
+    case BALEEN_RULE_INTEGERS:
+    case BALEEN_RULE_DIMENSIONS: return list;
+    case BALEEN_RULE_NUMBER: {
+      const auto* numbers = std::get_if<std::vector<double>>(&attribute);
+      return numbers && numbers->size() == 1;
+    }
+    case BALEEN_RULE_TEXT: return std::holds_alternative<std::string>(attribute);
+    case BALEEN_RULE_EXPRESSION: return std::holds_alternative<Expression>(attribute);
+    default: return false;
+  }
+}
+
+bool in_range(const AttributeSpec& spec, double number) {
+  return !spec.has_range() || (number >= spec.minimum && number <= spec.maximum);
+}
+
+/// The first value that the rule does not allow, as text; nothing where all are allowed.
+std::string refused_value(const AttributeSpec& spec, const Attribute& attribute) {
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute))
+    for (const std::int64_t number : *list)
+      if (!in_range(spec, static_cast<double>(number))) return std::to_string(number);
+  if (const auto* list = std::get_if<std::vector<double>>(&attribute))
+    for (const double number : *list)
+      if (!in_range(spec, number)) return number_text(number);
+  if (const auto* text = std::get_if<std::string>(&attribute); text && !spec.choices.empty())
+    if (const auto words = words_of(spec.choices); std::ranges::find(words, *text) == words.end())
+      return "\"" + *text + "\"";
+  return {};
+}
+
+Status check_attribute(const AttributeSpec& spec, const std::string& kind, const Attribute& attribute) {
+  if (!holds_one(attribute, spec.type))
+    return invalid(kind + ": attribute `" + spec.name + "` must be " + spec.expected());
+  if (const std::string bad = refused_value(spec, attribute); !bad.empty())
+    return invalid(kind + ": `" + spec.name + "` is " + bad + "; it must be " + spec.expected());
+  return {};
+}
+
+Status check_names(const OpSchema& schema, const std::string& who) {
+  std::set<std::string> seen;
+  const auto take = [&](const std::string& what, const std::string& name) -> Status {
+    if (!is_word(name))
+      return invalid(who + ": the name of " + what + " is \"" + name +
+                     "\"; a name has small letters, digits and '_', and begins with a letter");
+    if (!seen.insert(name).second) return invalid(who + ": the name `" + name + "` of " + what + " stands twice");
+    return {};
+  };
+  bool left_out = false;
+  for (const OperandSpec& operand : schema.operands) {
+    BALEEN_TRY(take("an operand", operand.name));
+    if (left_out && !operand.optional())
+      return invalid(who + ": operand `" + operand.name + "` is required, but stands behind one that is not");
+    left_out = operand.optional();
+  }
+  for (const AttributeSpec& attribute : schema.attributes) BALEEN_TRY(take("an attribute", attribute.name));
+  return {};
+}
+
+template <class T>
+std::span<const T> list(const T* first, std::uint64_t count) {
+  return {first, first ? count : 0};
+}
+
+Result<AttributeSpec> read_attribute(const baleen_attribute_rule_t& rule, const std::string& who) {
+  AttributeSpec spec;
+  spec.name = view(rule.name);
+  spec.help = view(rule.help);
+  spec.type = rule.type;
+  spec.default_value = view(rule.default_value);
+  spec.choices = view(rule.choices);
+  spec.minimum = rule.minimum;
+  spec.maximum = rule.maximum;
+  spec.optional = rule.optional != 0;
+  if (!type_text(spec.type))
+    return invalid(who + ": attribute `" + spec.name + "` has the unknown type " + std::to_string(spec.type));
+  if (spec.default_value.empty()) return spec;
+  auto parsed = parse_attribute(spec, spec.default_value);
+  Status fits = parsed ? check_attribute(spec, who, *parsed) : Status(parsed.error());
+  if (!fits)
+    return invalid(who + ": the default \"" + spec.default_value + "\" of `" + spec.name + "` is not " +
+                   spec.expected());
+  return spec;
+}
+
+}  // namespace
+
+std::string AttributeSpec::expected() const {
+  if (!choices.empty()) {
+    std::string words;
+    for (const std::string& word : words_of(choices)) words += (words.empty() ? "" : ", ") + word;
+    return "one of " + words;
+  }
+  std::string text = type_text(type) ? type_text(type) : "?";
+  if (has_range()) text += " of " + number_text(minimum) + " to " + number_text(maximum);
+  return text;
+}
+
+std::size_t OpSchema::least_operands() const {
+  return static_cast<std::size_t>(std::ranges::count_if(operands, [](const OperandSpec& o) { return !o.optional(); }));
+}
+
+const AttributeSpec* OpSchema::find(const std::string& attribute) const {
+  const auto it = std::ranges::find(attributes, attribute, &AttributeSpec::name);
+  return it == attributes.end() ? nullptr : &*it;
+}
+
+Result<OpSchema> read_schema(const baleen_op_kind_t& kind, const std::string& plugin) {
+  const std::string name(view(kind.name)), who = "op kind `" + name + "` of the plugin `" + plugin + "`";
+  if (!is_word(name))
+    return invalid("the plugin `" + plugin + "` has an op kind named \"" + name +
+                   "\"; a name has small letters, digits and '_', and begins with a letter");
+  OpSchema schema;
+  schema.help = view(kind.help);
+  schema.plugin = plugin;
+  for (const baleen_operand_t& o : list(kind.operands, kind.operand_count))
+    schema.operands.push_back({std::string(view(o.name)), std::string(view(o.help)), o.flags});
+  for (const baleen_operand_t& r : list(kind.results, kind.result_count))
+    schema.results.push_back({std::string(view(r.name)), std::string(view(r.help)), 0});
+  for (const baleen_attribute_rule_t& rule : list(kind.attributes, kind.attribute_count)) {
+    BALEEN_TRY_ASSIGN(AttributeSpec spec, read_attribute(rule, who));
+    schema.attributes.push_back(std::move(spec));
+  }
+  if (schema.results.empty()) return invalid(who + " has no results");
+  if (!kind.infer) return invalid(who + " has no rule `infer`, which gives the results' types");
+  BALEEN_TRY(check_names(schema, who));
+  return schema;
+}
+
+Status complete_attributes(const OpSchema& schema, const std::string& kind, Attributes& attributes) {
+  for (const auto& [name, attribute] : attributes) {
+    if (name == "copy") continue;  // any op may be a copy that a pass made and keeps apart from its original
+    const AttributeSpec* spec = schema.find(name);
+    if (!spec) {
+      std::vector<std::string> known;
+      for (const AttributeSpec& one : schema.attributes) known.push_back(one.name);
+      return invalid(kind + ": " + unknown_word("attribute", name, known));
+    }
+    BALEEN_TRY(check_attribute(*spec, kind, attribute));
+  }
+  for (const AttributeSpec& spec : schema.attributes) {
+    if (attributes.has(spec.name)) continue;
+    if (spec.required()) return invalid(kind + ": attribute `" + spec.name + "` is missing; it is " + spec.expected());
+    if (spec.default_value.empty()) continue;
+    BALEEN_TRY_ASSIGN(Attribute value, parse_attribute(spec, spec.default_value));
+    attributes.set(spec.name, std::move(value));
+  }
+  return {};
+}
+
+Result<Attribute> parse_attribute(const AttributeSpec& spec, const std::string& text) {
+  const auto wrong = [&] { return invalid("\"" + text + "\" is not " + spec.expected()); };
+  const auto number = [&](auto& out, const char* begin, const char* end) {
+    const auto [rest, error] = std::from_chars(begin, end, out);
+    return error == std::errc() && rest == end;
+  };
+  switch (spec.type) {
+    case BALEEN_RULE_TEXT: return Attribute(text);
+    case BALEEN_RULE_BOOLEAN:
+      if (text != "true" && text != "false") return wrong();
+      return Attributes::ints({text == "true"});
+    case BALEEN_RULE_NUMBER: {
+      double value = 0;
+      if (!number(value, text.data(), text.data() + text.size())) return wrong();
+      return Attributes::floats({value});
+    }
+    case BALEEN_RULE_EXPRESSION: return wrong();
+    default: break;
+  }
+  std::vector<std::int64_t> values;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (!number(values.emplace_back(), text.data() + begin, text.data() + end)) return wrong();
+    begin = end + 1;
+  }
+  const bool single = spec.type == BALEEN_RULE_INTEGER || spec.type == BALEEN_RULE_DIMENSION;
+  if (single && values.size() != 1) return wrong();
+  return Attributes::ints(std::move(values));
+}
+
+}  // namespace baleen

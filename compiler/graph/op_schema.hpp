@@ -1,0 +1,53 @@
+/// \file What a kind of op takes: names of operands and results, attributes with types, ranges and defaults.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "baleen/op_kind.h"
+#include "compiler/graph/attributes.hpp"
+
+namespace baleen {
+
+struct OperandSpec {
+  std::string name, help;
+  baleen_operand_flags_t flags = 0;
+
+  bool optional() const { return (flags & BALEEN_OPERAND_OPTIONAL) != 0; }
+};
+
+struct AttributeSpec {
+  std::string name, help;
+  baleen_rule_type_t type = BALEEN_RULE_INTEGER;
+  std::string default_value;  ///< as a script writes it; "": none
+  std::string choices;        ///< of a text, separated by '|'
+  double minimum = 1, maximum = 0;
+  bool optional = false;
+
+  bool required() const { return default_value.empty() && !optional; }
+  bool has_range() const { return minimum <= maximum; }
+  /// "an integer of 1 to 8", "one of layer, rms".
+  std::string expected() const;
+};
+
+struct OpSchema {
+  std::string help;
+  std::string plugin;  ///< that brought the kind, for messages
+  std::vector<OperandSpec> operands, results;
+  std::vector<AttributeSpec> attributes;
+
+  std::size_t least_operands() const;
+  const AttributeSpec* find(const std::string& attribute) const;
+};
+
+/// The schema in C++, or what is wrong with it: a name that is no word or stands twice, a required operand behind an
+/// optional one, a default that its own rule refuses.
+Result<OpSchema> read_schema(const baleen_op_kind_t& kind, const std::string& plugin);
+
+/// Fills in defaults. Fails where an attribute is unknown, missing, of another type or out of range; `kind` is its
+/// name.
+Status complete_attributes(const OpSchema& schema, const std::string& kind, Attributes& attributes);
+
+/// A default, or what else was written as text, as the attribute that it stands for. Nothing but what `expected` says.
+Result<Attribute> parse_attribute(const AttributeSpec& spec, const std::string& text);
+
+}  // namespace baleen

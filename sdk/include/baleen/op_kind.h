@@ -1,0 +1,157 @@
+/* Kinds of ops from a plugin of kind "op": what the compiler must know of each, and what the layers' authors see.
+ * This interface is a draft (kind.h): a plugin is built again for each revision of it. */
+#pragma once
+#include "baleen/graph.h"
+#include "baleen/host.h"
+
+BALEEN_BEGIN
+
+/* The type of an operand or a result: of the whole batch on the whole mesh. */
+typedef struct baleen_value_type_t {
+    uint64_t size;
+    baleen_dtype_t dtype;
+    uint32_t rank;
+    int64_t shape[BALEEN_MAX_RANK];
+    baleen_string_t axes[BALEEN_MAX_RANK]; /* logical axis of each dimension, "" if none */
+} baleen_value_type_t;
+BALEEN_ASSERT_SIZE(baleen_value_type_t, 208);
+
+typedef uint32_t baleen_operand_flags_t;
+enum {
+    BALEEN_OPERAND_OPTIONAL = 1u << 0, /* may be left out; only operands without it come before */
+    BALEEN_OPERAND_FLOATING = 1u << 1, /* fp32, fp64 or 16 bits; fp64 meets fp64 only */
+    BALEEN_OPERAND_IDS = 1u << 2       /* int32. Without either: any dtype */
+};
+
+typedef struct baleen_operand_t {
+    baleen_string_t name; /* a word, as authors of layers and messages use it */
+    baleen_string_t help; /* one line; may give the shape */
+    baleen_operand_flags_t flags; /* of results: 0 */
+    uint32_t reserved;
+} baleen_operand_t;
+BALEEN_ASSERT_SIZE(baleen_operand_t, 40);
+
+typedef uint32_t baleen_rule_type_t;
+enum {
+    BALEEN_RULE_INTEGER = 1,
+    BALEEN_RULE_INTEGERS = 2,
+    BALEEN_RULE_NUMBER = 3,
+    BALEEN_RULE_BOOLEAN = 4,   /* an integer, 0 or 1 */
+    BALEEN_RULE_TEXT = 5,
+    BALEEN_RULE_DIMENSION = 6, /* an integer below the rank of the first operand; scripts count from 1, -1 is the last */
+    BALEEN_RULE_DIMENSIONS = 7,
+    BALEEN_RULE_EXPRESSION = 8 /* not from scripts */
+};
+
+/* One attribute of a kind. Where it is not given it has the default; without a default it is required. */
+typedef struct baleen_attribute_rule_t {
+    baleen_string_t name;
+    baleen_string_t default_value; /* as a script would write it ("0.5", "true", "layer"); "" with `optional` 0: required */
+    baleen_string_t choices;       /* TEXT: allowed words separated by '|'; "" for any */
+    baleen_string_t help;          /* one line */
+    double minimum, maximum;       /* INTEGER, INTEGERS, NUMBER; minimum > maximum means no range */
+    baleen_rule_type_t type;
+    uint32_t optional; /* 1: may be missing and then is (with a default it never is) */
+} baleen_attribute_rule_t;
+BALEEN_ASSERT_SIZE(baleen_attribute_rule_t, 88);
+
+typedef uint32_t baleen_kind_traits_t;
+enum {
+    BALEEN_KIND_PURE = 1u << 0,      /* equal operands and attributes give equal results: may be merged and dropped */
+    BALEEN_KIND_CHEAP = 1u << 1,     /* rather computed again than kept */
+    BALEEN_KIND_SENSITIVE = 1u << 2, /* wants fp32 under mixed precision (norms, softmax, losses) */
+    BALEEN_KIND_PRODUCT = 1u << 3    /* wants 16-bit operands under mixed precision (products, lookups) */
+};
+
+/* What a shape rule reads, and where it writes. The attributes have passed the schema, defaults are filled in. */
+typedef struct baleen_infer_t {
+    uint64_t size;
+    const baleen_value_type_t* inputs; /* elements are `stride` bytes apart */
+    uint64_t input_count;
+    uint64_t stride;
+    const baleen_attribute_t* attributes;
+    uint64_t attribute_count;
+    void* self;
+    void (*result)(void* self, const baleen_value_type_t* type); /* in order, once per result; copied */
+} baleen_infer_t;
+BALEEN_ASSERT_TABLE(baleen_infer_t, result, 64);
+
+/* Receives a kind's letters: one per dimension of every operand, equal letters run together; '.' is a dimension that may
+ * not be cut. The extents behind one letter may differ (grouped heads): a cut divides every one of them. All is copied. */
+typedef struct baleen_iteration_t {
+    uint64_t size;
+    void* self;
+    void (*input)(void* self, baleen_string_t letters);  /* in order, once per operand */
+    void (*output)(void* self, baleen_string_t letters); /* in order, once per result */
+    /* The op is jointly linear in these operands: sums over ranks pass through it. */
+    void (*linear)(void* self, const uint32_t* inputs, uint64_t count);
+    /* A letter that lacks in a result and does not make it partial, since the op reduces `count` intermediates of the
+     * letters `over` itself (a norm's statistics). Such a kind has `expand`. */
+    void (*internal)(void* self, char letter, baleen_string_t over, uint32_t count);
+} baleen_iteration_t;
+BALEEN_ASSERT_TABLE(baleen_iteration_t, internal, 48);
+
+typedef struct baleen_cost_t {
+    uint64_t size;
+    double flops; /* multiply and add are two */
+    double bytes; /* read and written at least */
+} baleen_cost_t;
+BALEEN_ASSERT_SIZE(baleen_cost_t, 24);
+
+/* An op that stands for two. The pointers stay good until the next call of the kind on this thread. */
+typedef struct baleen_join_t {
+    uint64_t size;
+    baleen_op_t with; /* the earlier one of the two; BALEEN_NONE: there is nothing to join */
+    uint32_t reserved;
+    baleen_op_view_t op;           /* `outputs` are the values that its results are put in the place of */
+} baleen_join_t;
+BALEEN_ASSERT_SIZE(baleen_join_t, 104);
+
+/* One kind. Functions are called at plan time on one thread; those after `infer` may be null where not said otherwise.
+ * A rule that appends to the graph is undone as a whole where it fails. */
+typedef struct baleen_op_kind_t {
+    uint64_t size;
+    void* self; /* handed to each function */
+    baleen_string_t name; /* a word, unique among all kinds; also the Lua function's name */
+    baleen_string_t help; /* one line: what it computes */
+    const baleen_operand_t* operands;
+    uint64_t operand_count;
+    const baleen_operand_t* results;
+    uint64_t result_count;
+    const baleen_attribute_rule_t* attributes;
+    uint64_t attribute_count;
+    baleen_kind_traits_t traits;
+    uint32_t reserved;
+    /* Checks what the schema cannot say, and gives the results' types. The text of a failure says what does not fit. */
+    baleen_status_t (*infer)(void* self, const baleen_infer_t* context);
+    /* Appends the gradient of `op`: given the results' cotangents (BALEEN_NONE where none flows), writes the operands'
+     * into `out` (BALEEN_NONE where none), which has room for as many. wanted[i]: whether operand i's is needed. A
+     * cotangent has its operand's shape and dtype. Null: not differentiable. */
+    baleen_status_t (*gradient)(void* self, const baleen_graph_t* graph, baleen_op_t op, const baleen_value_t* cotangents,
+                                const uint8_t* wanted, baleen_value_t* out);
+    /* Null: no dimension may be cut. */
+    baleen_status_t (*iteration)(void* self, const baleen_graph_t* graph, baleen_op_t op, const baleen_iteration_t* out);
+    /* Null: no arithmetic, every operand and result touched once. */
+    baleen_status_t (*cost)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_cost_t* out);
+    /* Appends the same results from other kinds' ops and writes them into `out`. Null: devices must have a kernel. */
+    baleen_status_t (*expand)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_value_t* out);
+    /* Appends a better form of `op`, given what made its operands, writes its results into `out` and 1 into `found`; 0
+     * where there is none. [before differentiation] */
+    baleen_status_t (*fuse)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_value_t* out,
+                            uint32_t* found);
+    /* The op that computes `op` together with an earlier one whose work it would repeat. [after placement] */
+    baleen_status_t (*join)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_join_t* out);
+} baleen_op_kind_t;
+BALEEN_ASSERT_TABLE(baleen_op_kind_t, join, 160);
+
+/* The table of kind "op". The library's kinds live as long as it is loaded. */
+typedef struct baleen_ops_t {
+    uint64_t size;
+    /* Gives the kinds one by one; null from `number` = their count on. */
+    const baleen_op_kind_t* (*kind)(uint64_t number);
+} baleen_ops_t;
+BALEEN_ASSERT_TABLE(baleen_ops_t, kind, 16);
+/* The functions in their order; an OPTIONAL one may be null. */
+#define BALEEN_OPS_FUNCTIONS(REQUIRED, OPTIONAL) REQUIRED(kind)
+
+BALEEN_END

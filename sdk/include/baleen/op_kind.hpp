@@ -1,0 +1,159 @@
+/// \file A kind of op as a C++ class: derive from OpKind, override the rules that it has, then
+/// `BALEEN_OP_KIND(Mine)`; one source of the library has `BALEEN_OPS()`.
+/// DRAFT, as op_kind.h.
+#pragma once
+#include <deque>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "baleen/graph_view.hpp"
+#include "baleen/op_kind.h"
+
+namespace baleen::sdk {
+
+/// The type of an operand or result: of the whole batch on the whole mesh.
+struct ValueType {
+  baleen_dtype_t dtype = BALEEN_F32;
+  std::vector<std::int64_t> shape;
+  std::vector<std::string> axes = {};  ///< logical axis per dimension; empty: none
+};
+
+/// What a shape rule reads. Attributes by name as an op has them: `input.op().integer("k")`.
+class InferInput {
+ public:
+  explicit InferInput(const baleen_infer_t& context) : context_(context) {
+    view_.size = sizeof(view_);
+    view_.attributes = context.attributes;
+    view_.attribute_count = context.attribute_count;
+  }
+
+  std::size_t count() const { return context_.input_count; }
+  ValueType type(std::size_t number) const {
+    if (number >= count()) throw std::out_of_range("a shape rule asks for operand " + std::to_string(number));
+    const auto* bytes = reinterpret_cast<const char*>(context_.inputs) + number * context_.stride;
+    const auto& type = *reinterpret_cast<const baleen_value_type_t*>(bytes);
+    ValueType result{type.dtype, {type.shape, type.shape + type.rank}};
+    for (std::uint32_t d = 0; d < type.rank; ++d) result.axes.emplace_back(view(type.axes[d]));
+    return result;
+  }
+  /// The op as far as it is known: its attributes.
+  Op op() const { return Op(view_); }
+
+ private:
+  const baleen_infer_t& context_;
+  baleen_op_view_t view_{};
+};
+
+/// A letter per dimension of every operand and result (op_kind.h).
+struct Iteration {
+  std::vector<std::string> inputs, outputs;
+  std::vector<std::vector<std::uint32_t>> linear = {};  ///< sets of operands in which the op is jointly linear
+  struct Internal {
+    char letter;
+    std::string over;
+    std::uint32_t count;
+  };
+  std::vector<Internal> internal = {};
+};
+
+/// Per execution: a multiply-add is two operations; bytes read and written at least.
+struct Cost {
+  double flops = 0, bytes = 0;
+};
+
+/// An op that stands for two: its results are put in the place of `results`, in order.
+struct Join {
+  baleen_op_t with = BALEEN_NONE;  ///< the earlier one of the two
+  std::string kind;
+  std::vector<baleen_value_t> inputs, results;
+  AttributeList attributes;
+};
+
+/// An op's operands and results, copied, so that the graph may change while a rule uses them.
+struct OpNode {
+  std::vector<baleen_value_t> inputs, outputs;
+
+  static OpNode of(GraphView& graph, baleen_op_t op) {
+    const auto found = graph.op(op);
+    if (!found) throw std::out_of_range("there is no op " + std::to_string(op));
+    return {{found->inputs().begin(), found->inputs().end()}, {found->outputs().begin(), found->outputs().end()}};
+  }
+};
+
+/// Base of a kind. The constructor says its schema; the rules that are overridden are those that it has. Rules may
+/// throw: the text of a std::exception is the failure's. [plan time, one thread]
+class OpKind {
+ public:
+  OpKind(std::string name, std::string help, baleen_kind_traits_t traits = BALEEN_KIND_PURE)
+      : name_(std::move(name)), help_(std::move(help)), traits_(traits) {}
+  virtual ~OpKind() = default;
+  OpKind(const OpKind&) = delete;
+
+  /// The results' types, or what does not fit.
+  virtual Result<std::vector<ValueType>> infer(const InferInput& input) = 0;
+  /// The operands' cotangents (BALEEN_NONE: none) from the results'.
+  virtual Result<std::vector<baleen_value_t>> gradient(GraphView& graph, baleen_op_t op,
+                                                       std::span<const baleen_value_t> cotangents,
+                                                       std::span<const std::uint8_t> wanted) {
+    return unused<std::vector<baleen_value_t>>(graph, op, cotangents.size() + wanted.size());
+  }
+  virtual Iteration iteration(GraphView& graph, baleen_op_t op) {
+    unused<int>(graph, op);
+    return {};
+  }
+  virtual Cost cost(GraphView& graph, baleen_op_t op) {
+    unused<int>(graph, op);
+    return {};
+  }
+  /// The same results from other kinds' ops.
+  virtual Result<std::vector<baleen_value_t>> expand(GraphView& graph, baleen_op_t op) {
+    return unused<std::vector<baleen_value_t>>(graph, op);
+  }
+  /// A better form, given what made the operands; nothing where there is none.
+  virtual Result<std::optional<std::vector<baleen_value_t>>> fuse(GraphView& graph, baleen_op_t op) {
+    return unused<std::optional<std::vector<baleen_value_t>>>(graph, op);
+  }
+  /// The op that computes `op` together with an earlier one whose work it would repeat; nothing where there is none.
+  virtual std::optional<Join> join(GraphView& graph, baleen_op_t op) { return unused<std::optional<Join>>(graph, op); }
+
+ protected:
+  /// Operands in order; optional ones last.
+  void operand(std::string name, std::string help, baleen_operand_flags_t flags = BALEEN_OPERAND_FLOATING) {
+    operands_.push_back({keep(std::move(name)), keep(std::move(help)), flags, 0});
+  }
+  void result(std::string name, std::string help) {
+    results_.push_back({keep(std::move(name)), keep(std::move(help)), 0, 0});
+  }
+  /// Has `default_value` (as a script writes it) where it is not given; with "" it is required.
+  void attribute(baleen_rule_type_t type, std::string name, std::string default_value, std::string help,
+                 double minimum = 1, double maximum = 0) {
+    attributes_.push_back(
+        {keep(std::move(name)), keep(std::move(default_value)), {}, keep(std::move(help)), minimum, maximum, type, 0});
+  }
+  /// One of `choices`, which are separated by '|'.
+  void choice(std::string name, std::string default_value, std::string choices, std::string help) {
+    attribute(BALEEN_RULE_TEXT, std::move(name), std::move(default_value), std::move(help));
+    attributes_.back().choices = keep(std::move(choices));
+  }
+
+ private:
+  template <class T>
+  static T unused(GraphView&, baleen_op_t, std::size_t = 0) {
+    throw std::logic_error("a rule was called that the kind does not have");
+  }
+  baleen_string_t keep(std::string text) { return abi(texts_.emplace_back(std::move(text))); }
+
+  friend baleen_op_kind_t schema_of(OpKind& kind);
+
+  std::string name_, help_;
+  baleen_kind_traits_t traits_;
+  std::deque<std::string> texts_;
+  std::vector<baleen_operand_t> operands_, results_;
+  std::vector<baleen_attribute_rule_t> attributes_;
+};
+
+}  // namespace baleen::sdk
+
+#include "baleen/op_kind_table.hpp"
