@@ -76,7 +76,8 @@ class Dump:
         self.lines = []  # (text with {} for numbers, expressions)
         self.constants(text)
         text = re.sub(r"^\s*#.*(?:\\\n.*)*", "", re.sub(r"\\\n", " ", text), flags=re.M)
-        for found in re.finditer(r"typedef struct (\w+) \{(.*?)\} \1;|enum\s*\{(.*?)\};|typedef ([^;{}]*);", text, re.S):
+        declarations = r"typedef struct (\w+) \{(.*?)\} \1;|enum\s*\{(.*?)\};|typedef ([^;{}]*);"
+        for found in re.finditer(declarations, text, re.S):
             name, body, constants, alias = found.groups()
             if name:
                 self.struct(name, body)
