@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "baleen/plugin.hpp"
+#include "baleen/sized.hpp"
 
 namespace baleen {
 
@@ -107,13 +108,18 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
   add_context_verbs();
 }
 
+template <class T>
+baleen_status_t AbiGraph::give(T* out, const T& value, const char* verb) {
+  return copy_out(out, value) ? BALEEN_OK : keep(no_size(verb));
+}
+
 void AbiGraph::add_context_verbs() {
   table_.read_op_info = [](void* p, OpId id, baleen_op_info_t* out) -> baleen_status_t {
     const Graph& graph = self(p).graph_;
     if (id >= graph.op_count() || !graph.op(id).live) return BALEEN_NOT_FOUND;
     const Op& op = graph.op(id);
-    *out = {sizeof(*out), static_cast<baleen_phase_t>(op.phase), op.twin, abi_traits(*op.kind), 0};
-    return BALEEN_OK;
+    return self(p).give(out, {sizeof(*out), static_cast<baleen_phase_t>(op.phase), op.twin, abi_traits(*op.kind), 0},
+                        "read_op_info");
   };
   table_.amend = [](void* p, OpId id, const baleen_op_view_t* spec) {
     try {
@@ -166,53 +172,55 @@ baleen_status_t AbiGraph::read_op(OpId id, baleen_op_view_t* out) {
   if (id >= graph_.op_count() || !graph_.op(id).live) return BALEEN_NOT_FOUND;
   const Op& op = graph_.op(id);
   scratch_.assign(op, op.inputs, op.outputs);
-  *out = scratch_.view;
-  return BALEEN_OK;
+  return give(out, scratch_.view, "read_op");
 }
 
 baleen_status_t AbiGraph::read_value(ValueId id, baleen_value_info_t* out) {
   if (id >= graph_.value_count()) return BALEEN_NOT_FOUND;
   const Value& value = graph_.value(id);
-  *out = {};
-  out->size = sizeof(*out);
-  out->name = abi(value.name);
-  out->dtype = value.dtype;
-  out->role = static_cast<baleen_role_t>(value.role);
-  out->rank = static_cast<std::uint32_t>(value.rank());
-  out->producer = value.producer;
+  baleen_value_info_t info{};
+  info.name = abi(value.name);
+  info.dtype = value.dtype;
+  info.role = static_cast<baleen_role_t>(value.role);
+  info.rank = static_cast<std::uint32_t>(value.rank());
+  info.producer = value.producer;
   for (std::size_t i = 0; i < value.rank(); ++i) {
-    out->shape[i] = value.shape[i];
-    out->axes[i] = abi(value.axes[i]);
+    info.shape[i] = value.shape[i];
+    info.axes[i] = abi(value.axes[i]);
   }
   layout_scratch_.clear();
   for (const Placement& p : value.layout)
     layout_scratch_.push_back({static_cast<baleen_placement_kind_t>(p.kind), p.argument, p.depth});
-  out->layout = layout_scratch_.empty() ? nullptr : layout_scratch_.data();
-  out->layout_count = layout_scratch_.size();
-  out->users = value.users.data();
-  out->user_count = value.users.size();
-  return BALEEN_OK;
+  info.layout = layout_scratch_.empty() ? nullptr : layout_scratch_.data();
+  info.layout_count = layout_scratch_.size();
+  info.users = value.users.data();
+  info.user_count = value.users.size();
+  return give(out, info, "read_value");
 }
 
-baleen_status_t AbiGraph::append(const baleen_op_view_t* spec, ValueId* outputs, std::uint64_t capacity) {
+baleen_status_t AbiGraph::append(const baleen_op_view_t* given, ValueId* outputs, std::uint64_t capacity) {
   if (refuses()) return BALEEN_UNSUPPORTED;
-  auto attributes = from_abi(spec->attributes, spec->attribute_count);
+  const baleen_op_view_t spec = copy_in(given);
+  if (spec.size == 0) return keep(no_size("append"));
+  auto attributes = from_abi(spec.attributes, spec.attribute_count);
   if (!attributes) return keep(attributes.error());
-  std::vector<ValueId> inputs(spec->inputs, spec->inputs + spec->input_count);
-  auto made = graph_.append(std::string(view(spec->kind)), std::move(inputs), std::move(*attributes),
-                            std::string(view(spec->name)));
+  std::vector<ValueId> inputs(spec.inputs, spec.inputs + spec.input_count);
+  auto made = graph_.append(std::string(view(spec.kind)), std::move(inputs), std::move(*attributes),
+                            std::string(view(spec.name)));
   if (!made) return keep(made.error());
   if (made->size() > capacity) return keep(invalid("append: more results than there is room for"));
   std::copy(made->begin(), made->end(), outputs);
   return BALEEN_OK;
 }
 
-baleen_status_t AbiGraph::amend(OpId id, const baleen_op_view_t* spec) {
+baleen_status_t AbiGraph::amend(OpId id, const baleen_op_view_t* given) {
   if (refuses()) return BALEEN_UNSUPPORTED;
+  const baleen_op_view_t spec = copy_in(given);
+  if (spec.size == 0) return keep(no_size("amend"));
   if (id >= graph_.op_count() || !graph_.op(id).live) return keep(invalid("amend: no such op"));
-  auto attributes = from_abi(spec->attributes, spec->attribute_count);
+  auto attributes = from_abi(spec.attributes, spec.attribute_count);
   if (!attributes) return keep(attributes.error());
-  Status status = graph_.amend(id, {spec->inputs, spec->inputs + spec->input_count}, std::move(*attributes));
+  Status status = graph_.amend(id, {spec.inputs, spec.inputs + spec.input_count}, std::move(*attributes));
   return status ? BALEEN_OK : keep(status.error());
 }
 

@@ -51,10 +51,13 @@ class AbiGraph {
   /// Whether the caller may only read; keeps the failure if so.
   bool refuses();
   baleen_status_t keep(Error error);
+  /// Writes `value` into the plugin's struct.
+  template <class T>
+  baleen_status_t give(T* out, const T& value, const char* verb);
   baleen_status_t read_op(OpId id, baleen_op_view_t* out);
   baleen_status_t read_value(ValueId id, baleen_value_info_t* out);
-  baleen_status_t append(const baleen_op_view_t* spec, ValueId* outputs, std::uint64_t capacity);
-  baleen_status_t amend(OpId id, const baleen_op_view_t* spec);
+  baleen_status_t append(const baleen_op_view_t* given, ValueId* outputs, std::uint64_t capacity);
+  baleen_status_t amend(OpId id, const baleen_op_view_t* given);
   baleen_status_t set_layout(ValueId value, const baleen_placement_t* placements, std::uint64_t count);
   static AbiGraph& self(void* pointer) { return *static_cast<AbiGraph*>(pointer); }
 

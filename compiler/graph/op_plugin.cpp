@@ -7,6 +7,7 @@
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
+#include "baleen/sized.hpp"
 #include "compiler/graph/abi.hpp"
 
 namespace baleen {
@@ -15,10 +16,10 @@ namespace {
 /// A kind of a plugin: its table, and who brought it.
 struct Source {
   Plugin plugin;
-  const baleen_op_kind_t* table;
+  baleen_op_kind_t table;  ///< as far as the plugin knows it
   std::shared_ptr<const OpSchema> schema;
 
-  std::string name() const { return std::string(view(table->name)); }
+  std::string name() const { return std::string(view(table.name)); }
   /// "op kind `cumsum` of the plugin `scans`, rule gradient: ".
   std::string who(const char* rule) const {
     return "op kind `" + name() + "` of the plugin `" + schema->plugin + "`, rule " + rule + ": ";
@@ -107,17 +108,18 @@ struct TypeReceiver {
   std::vector<ValueType> types;
   std::string wrong;
 
-  static void take(void* self, const baleen_value_type_t* type) {
+  static void take(void* self, const baleen_value_type_t* given) {
     auto& receiver = *static_cast<TypeReceiver*>(self);
-    if (type->rank > BALEEN_MAX_RANK || dtype_size(type->dtype) == 0) {
-      receiver.wrong = "a result has the dtype " + std::to_string(type->dtype) + " and " + std::to_string(type->rank) +
-                       " dimensions";
+    const baleen_value_type_t type = copy_in(given);
+    if (type.rank > BALEEN_MAX_RANK || dtype_size(type.dtype) == 0) {
+      receiver.wrong =
+          "a result has the dtype " + std::to_string(type.dtype) + " and " + std::to_string(type.rank) + " dimensions";
       return;
     }
-    ValueType& taken = receiver.types.emplace_back(ValueType{type->dtype, {type->shape, type->shape + type->rank}, {}});
-    for (std::uint32_t d = 0; d < type->rank; ++d) {
-      taken.axes.emplace_back(view(type->axes[d]));
-      if (type->shape[d] < 0) receiver.wrong = "a result is " + to_string(taken.shape);
+    ValueType& taken = receiver.types.emplace_back(ValueType{type.dtype, {type.shape, type.shape + type.rank}, {}});
+    for (std::uint32_t d = 0; d < type.rank; ++d) {
+      taken.axes.emplace_back(view(type.axes[d]));
+      if (type.shape[d] < 0) receiver.wrong = "a result is " + to_string(taken.shape);
     }
   }
 };
@@ -134,7 +136,7 @@ Result<std::vector<ValueType>> infer(const Source& source, const InferContext& c
   const baleen_infer_t abi_context{
       sizeof(baleen_infer_t), inputs.data(),     inputs.size(), sizeof(baleen_value_type_t),
       attributes.data(),      attributes.size(), &receiver,     &TypeReceiver::take};
-  if (const auto status = source.table->infer(source.table->self, &abi_context)) {
+  if (const auto status = source.table.infer(source.table.self, &abi_context)) {
     Error error = source.plugin.failure(status);
     error.message = source.name() + ": " + error.message;
     return error;
@@ -216,7 +218,7 @@ Status check_letters(const Source& source, const Graph& graph, const Op& op, con
       if (number >= op.inputs.size())
         return source.wrong("iteration", "is linear in operand " + std::to_string(number + 1) + "; the op has " +
                                              std::to_string(op.inputs.size()));
-  if (!made.internal.empty() && !source.table->expand)
+  if (!made.internal.empty() && !source.table.expand)
     return source.wrong("iteration", "reduces the letter '" + std::string(1, made.internal[0].letter) +
                                          "' itself, and there is no rule `expand` for ranks that share it");
   return {};
@@ -226,7 +228,7 @@ Result<Iteration> iterate(const Source& source, const Graph& graph, const Op& op
   LetterReceiver receiver;
   const baleen_iteration_t table = receiver.table();
   BALEEN_TRY(with_graph(source, "iteration", graph, [&](const baleen_graph_t* abi_graph) {
-    return source.table->iteration(source.table->self, abi_graph, op.id, &table);
+    return source.table.iteration(source.table.self, abi_graph, op.id, &table);
   }));
   BALEEN_TRY(check_letters(source, graph, op, receiver.made));
   return receiver.made;
@@ -235,7 +237,7 @@ Result<Iteration> iterate(const Source& source, const Graph& graph, const Op& op
 Result<std::vector<ValueId>> expand(const Source& source, Graph& graph, const Op& op) {
   std::vector<ValueId> made(op.outputs.size(), kNone);
   BALEEN_TRY(with_graph(source, "expand", graph, false, [&](const baleen_graph_t* abi_graph) {
-    return source.table->expand(source.table->self, abi_graph, op.id, made.data());
+    return source.table.expand(source.table.self, abi_graph, op.id, made.data());
   }));
   for (std::size_t i = 0; i < made.size(); ++i) {
     if (made[i] >= graph.value_count())
@@ -254,7 +256,7 @@ Join join(const Source& source, const Graph& graph, const Op& op) {
   out.size = sizeof(out);
   out.with = kNone;
   const Status asked = with_graph(source, "join", graph, [&](const baleen_graph_t* abi_graph) {
-    return source.table->join(source.table->self, abi_graph, op.id, &out);
+    return source.table.join(source.table.self, abi_graph, op.id, &out);
   });
   if (!asked || out.with >= graph.op_count()) return {};
   auto attributes = from_abi(out.op.attributes, out.op.attribute_count);
@@ -270,15 +272,15 @@ Join join(const Source& source, const Graph& graph, const Op& op) {
 std::vector<std::uint8_t> bytes_of(const std::vector<bool>& flags) { return {flags.begin(), flags.end()}; }
 
 void add_rules(OpKind& kind, const Shared& source) {
-  const baleen_op_kind_t& table = *source->table;
+  const baleen_op_kind_t& table = source->table;
   kind.infer = [source](const InferContext& context) { return infer(*source, context); };
   if (table.gradient)
     kind.gradient = [source](Graph& graph, const Op& op, const std::vector<ValueId>& cotangents,
                              const std::vector<bool>& wanted) -> Result<std::vector<ValueId>> {
       std::vector<ValueId> made(op.inputs.size(), kNone);
       BALEEN_TRY(with_graph(*source, "gradient", graph, false, [&](const baleen_graph_t* abi_graph) {
-        return source->table->gradient(source->table->self, abi_graph, op.id, cotangents.data(),
-                                       bytes_of(wanted).data(), made.data());
+        return source->table.gradient(source->table.self, abi_graph, op.id, cotangents.data(), bytes_of(wanted).data(),
+                                      made.data());
       }));
       for (const ValueId value : made)
         if (value != kNone && value >= graph.value_count())
@@ -299,10 +301,10 @@ void add_rules(OpKind& kind, const Shared& source) {
       for (const ValueId id : *list)
         cost.bytes += static_cast<double>(element_count(graph.value(id).shape)) *
                       static_cast<double>(dtype_size(graph.value(id).dtype));
-    if (!source->table->cost) return cost;
+    if (!source->table.cost) return cost;
     baleen_cost_t out{sizeof(baleen_cost_t), 0, cost.bytes};
     const Status asked = with_graph(*source, "cost", graph, [&](const baleen_graph_t* abi_graph) {
-      return source->table->cost(source->table->self, abi_graph, op.id, &out);
+      return source->table.cost(source->table.self, abi_graph, op.id, &out);
     });
     return asked ? Cost{out.flops, out.bytes} : cost;
   };
@@ -312,7 +314,7 @@ void add_rules(OpKind& kind, const Shared& source) {
       std::vector<ValueId> made(op.outputs.size(), kNone);
       std::uint32_t found = 0;
       BALEEN_TRY(with_graph(*source, "fuse", graph, false, [&](const baleen_graph_t* abi_graph) {
-        return source->table->fuse(source->table->self, abi_graph, op.id, made.data(), &found);
+        return source->table.fuse(source->table.self, abi_graph, op.id, made.data(), &found);
       }));
       return found ? made : std::vector<ValueId>();
     };
@@ -334,12 +336,14 @@ Status register_op_plugin(OpRegistry& registry, const Plugin& plugin) {
   BALEEN_TRY_ASSIGN(const auto* table, plugin.table<baleen_ops_t>("op"));
   const std::string name = plugin.descriptor().name;
   for (std::uint64_t number = 0;; ++number) {
-    const baleen_op_kind_t* found = table->kind(number);
-    if (!found) return {};
-    BALEEN_TRY_ASSIGN(OpSchema schema, read_schema(*found, name));
+    BALEEN_TRY_ASSIGN(const auto* given, plugin.checked_value([&] { return table->kind(number); }));
+    if (!given) return {};
+    const baleen_op_kind_t found = copy_in(given);
+    if (found.size == 0) return no_size("kind " + std::to_string(number) + " of the plugin `" + name + "`");
+    BALEEN_TRY_ASSIGN(OpSchema schema, read_schema(found, name));
     OpKind kind;
-    kind.name = view(found->name);
-    kind.traits = own_traits(found->traits);
+    kind.name = view(found.name);
+    kind.traits = own_traits(found.traits);
     if (const OpKind* taken = registry.find(kind.name))
       return invalid("the plugin `" + name + "` has an op kind `" + kind.name + "`, which " +
                      (!taken->schema                  ? "is built in"
@@ -347,7 +351,7 @@ Status register_op_plugin(OpRegistry& registry, const Plugin& plugin) {
                                                       : "the plugin `" + taken->schema->plugin + "` has too") +
                      "; a kind's name is its own");
     kind.schema = std::make_shared<const OpSchema>(std::move(schema));
-    kind.table = found;
+    kind.table = given;
     add_rules(kind, std::make_shared<const Source>(Source{plugin, found, kind.schema}));
     BALEEN_TRY(registry.add(std::move(kind)));
   }

@@ -3,6 +3,7 @@
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
+#include "baleen/sized.hpp"
 #include "compiler/plan/guarded_verb.hpp"
 
 namespace baleen {
@@ -48,8 +49,8 @@ Status GradientVerbs::read(std::uint64_t number, baleen_gradient_t& out) const {
   const LossGradients::One& one = gradients_.all[at];
   const ParameterSpec& parameter = job_.parameters[at];
   BALEEN_TRY_ASSIGN(const ValueId value, graph_.parameter(parameter.name, parameter.type));
-  out = {sizeof(out), abi(parameter.name), value, one.gradient, one.value, 0};
-  return {};
+  const baleen_gradient_t found{sizeof(found), abi(parameter.name), value, one.gradient, one.value, 0};
+  return copy_out(&out, found) ? Status() : no_size("read");
 }
 
 Status GradientVerbs::replace(std::uint64_t number, ValueId gradient, ValueId value) {

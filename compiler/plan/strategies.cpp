@@ -30,6 +30,7 @@ struct Member {
   std::string name, where;
   const baleen_strategy_t* table = nullptr;
   void* self = nullptr;
+  std::vector<bool> claims;  ///< by axis of the mesh, as it said once
 };
 
 using GraphPhase = baleen_status_t (*baleen_strategy_t::*)(void*, const baleen_graph_t*);
@@ -102,12 +103,16 @@ Status Strategies::Impl::open(const MemberSpec& spec, const Registry& plugins, s
   BALEEN_TRY_ASSIGN(member.table, plugin.table<baleen_strategy_t>("strategy"));
   Status made = plugin.check(member.table->create(plugin.host(), settings.get(), &abi_mesh, &member.self));
   if (!made) return Error{made.error().code, made.error().message, spec.where};
+  for (std::uint32_t axis = 0; axis < axes.size(); ++axis) {
+    const auto claims = plugin.checked_value([&] { return member.table->claims(member.self, axis); });
+    if (!claims) return Error{claims.error().code, claims.error().message, spec.where};
+    member.claims.push_back(*claims != 0);
+  }
   return {};
 }
 
 bool Strategies::Impl::claimed(std::uint32_t axis) const {
-  return std::any_of(members.begin(), members.end(),
-                     [&](const Member& m) { return m.table->claims(m.self, axis) != 0; });
+  return std::any_of(members.begin(), members.end(), [&](const Member& m) { return m.claims[axis]; });
 }
 
 Status Strategies::Impl::check_claims() const {
@@ -115,7 +120,7 @@ Status Strategies::Impl::check_claims() const {
     if (mesh.axes[axis].size == 1) continue;
     const Member* first = nullptr;
     for (const Member& member : members) {
-      if (!member.table->claims(member.self, axis)) continue;
+      if (!member.claims[axis]) continue;
       if (first)
         return invalid("strategies `" + first->name + "` and `" + member.name + "` both claim the mesh axis `" +
                            mesh.axes[axis].name +

@@ -6,6 +6,7 @@
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
+#include "baleen/sized.hpp"
 #include "compiler/layout/piece.hpp"
 #include "compiler/placement/forms.hpp"
 #include "compiler/plan/guarded_verb.hpp"
@@ -32,15 +33,15 @@ PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes
     return self(p).run([&] { return self(p).pin(value, axis, placement, every != 0); });
   };
   table_.offer = [](void* p, const baleen_offer_t* offer) {
-    return self(p).run([&] { return self(p).offer(*offer); });
+    return self(p).run([&] { return self(p).offer(copy_in(offer)); });
   };
   table_.trained_count = [](void* p) { return static_cast<std::uint64_t>(self(p).request_.trained.size()); };
   table_.trained = [](void* p, std::uint64_t number, baleen_trained_t* out) -> baleen_status_t {
     const auto& all = self(p).request_.trained;
     if (number >= all.size()) return BALEEN_NOT_FOUND;
     const TrainedParameter& one = all[number];
-    *out = {sizeof(*out), one.parameter, one.gradient, one.states.data(), one.states.size()};
-    return BALEEN_OK;
+    const baleen_trained_t found{sizeof(found), one.parameter, one.gradient, one.states.data(), one.states.size()};
+    return self(p).run([&]() -> Status { return copy_out(out, found) ? Status() : no_size("trained"); });
   };
 }
 
@@ -99,25 +100,60 @@ Status PlacingVerbs::pin(ValueId value, std::uint32_t axis, baleen_placement_t p
   return {};
 }
 
+Result<std::vector<Placement>> PlacingVerbs::offered(const baleen_placement_t* first,
+                                                     const std::vector<ValueId>& values, std::uint32_t axis) const {
+  std::vector<Placement> list;
+  if (!first && !values.empty())
+    return invalid("it gives no placements for " + std::to_string(values.size()) + " values");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    BALEEN_TRY_ASSIGN(const Placement placement, checked(first[i], values[i], axis));
+    list.push_back(placement);
+  }
+  return list;
+}
+
+/// An op as it stands runs where its operands lie: at one coordinate all of them and all results, or none.
+Status PlacingVerbs::check_coordinates(const std::vector<Placement>& inputs, const std::vector<Placement>& outputs,
+                                       std::uint32_t axis) const {
+  std::vector<Placement> all = inputs;
+  all.insert(all.end(), outputs.begin(), outputs.end());
+  const auto is_at = [](const Placement& p) { return p.is_at(); };
+  const auto found = std::find_if(all.begin(), all.end(), is_at);
+  if (found == all.end() || std::all_of(all.begin(), all.end(), [&](const Placement& p) { return p == *found; }))
+    return {};
+  std::string text;
+  for (const Placement& placement : all) text += " " + to_string(placement);
+  return invalid("along `" + graph_.mesh().axes[axis].name + "` it gives" + text +
+                 "; an op that runs as it stands with an operand at one coordinate has all operands and results there");
+}
+
 Status PlacingVerbs::offer(const baleen_offer_t& offer) {
+  if (offer.size == 0) return no_size("offer");
   if (offer.op >= graph_.op_count() || !graph_.op(offer.op).live)
     return invalid("there is no op number " + std::to_string(offer.op));
   const Op& op = graph_.op(offer.op);
+  const std::string head =
+      "offer `" + std::string(view(offer.name)) + "` for op " + std::to_string(op.id) + " (" + op.kind->name + "): ";
+  if (offer.axis_count == 0 || !offer.axes) return invalid(head + "it names no axis of the mesh");
   const std::string owner = offer.as_it_stands ? std::string() : strategy_.name;
   Offer result{offer.op,      std::string(view(offer.name)), owner, {}, {}, {}, offer.bytes, offer.only != 0,
                strategy_.name};
-  const auto placements = [](const baleen_placement_t* first, std::size_t count) {
-    std::vector<Placement> list;
-    for (std::size_t i = 0; i < count; ++i)
-      list.push_back({static_cast<Placement::Kind>(first[i].kind), first[i].argument, first[i].depth});
-    return list;
-  };
   for (std::uint64_t i = 0; i < offer.axis_count; ++i) {
-    BALEEN_TRY(check_axis(offer.axes[i]));
-    if (result.only) BALEEN_TRY(wishes_.demand(graph_, strategy_, offer.op, offer.axes[i]));
-    result.axes.push_back(static_cast<int>(offer.axes[i]));
-    result.inputs.push_back(placements(offer.inputs + i * op.inputs.size(), op.inputs.size()));
-    result.outputs.push_back(placements(offer.outputs + i * op.outputs.size(), op.outputs.size()));
+    const std::uint32_t axis = offer.axes[i];
+    BALEEN_TRY(check_axis(axis));
+    if (i > 0 && axis <= offer.axes[i - 1]) return invalid(head + "its axes do not ascend");
+    if (result.only) BALEEN_TRY(wishes_.demand(graph_, strategy_, offer.op, axis));
+    const auto with_head = [&](const Status& status) { return invalid(head + status.error().message); };
+    const auto given = [&](const baleen_placement_t* all, const std::vector<ValueId>& values) {
+      return offered(all ? all + i * values.size() : nullptr, values, axis);
+    };
+    auto inputs = given(offer.inputs, op.inputs), outputs = given(offer.outputs, op.outputs);
+    if (!inputs) return with_head(inputs.error());
+    if (!outputs) return with_head(outputs.error());
+    if (Status fits = check_coordinates(*inputs, *outputs, axis); offer.as_it_stands && !fits) return with_head(fits);
+    result.axes.push_back(static_cast<int>(axis));
+    result.inputs.push_back(*std::move(inputs));
+    result.outputs.push_back(*std::move(outputs));
   }
   request_.offers.push_back(std::move(result));
   return {};

@@ -38,6 +38,11 @@ class PlacingVerbs {
              baleen_placement_t placement);
   Status pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch);
   Status offer(const baleen_offer_t& offer);
+  /// The placements of an offer for these values.
+  Result<std::vector<Placement>> offered(const baleen_placement_t* first, const std::vector<ValueId>& values,
+                                         std::uint32_t axis) const;
+  Status check_coordinates(const std::vector<Placement>& inputs, const std::vector<Placement>& outputs,
+                           std::uint32_t axis) const;
   Status check_axis(std::uint32_t axis) const;
   Status check_value(ValueId value) const;
   Result<Placement> checked(baleen_placement_t placement, ValueId value, std::uint32_t axis) const;

@@ -1,7 +1,9 @@
 /// \file Clipping, what the optimizer does with the gradients, and whether it counts.
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <optional>
+#include <span>
 
 #include "baleen/optimizer.h"
 #include "baleen/pattern.hpp"
@@ -147,6 +149,18 @@ class Updater {
     return {};
   }
 
+  /// What the plugin says of a parameter's slots, before anything of it is read as text.
+  Status check_slots(std::span<const baleen_slot_t> slots, std::uint32_t count) const {
+    const std::string title = "optimizer `" + descriptor_.name + "`: ";
+    if (count > BALEEN_MAX_SLOTS)
+      return internal(title + "it has " + std::to_string(count) + " slots per parameter; the most is " +
+                      std::to_string(BALEEN_MAX_SLOTS));
+    for (const baleen_slot_t& slot : slots)
+      if (slot.name[0] == '\0' || strnlen(slot.name, sizeof slot.name) == sizeof slot.name)
+        return internal(title + "the name of a slot is empty or has no end; it takes at most 15 bytes");
+    return {};
+  }
+
   Status make_updates(const std::vector<ValueId>& gradients) {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (gradients[i] == kNone) continue;
@@ -155,6 +169,7 @@ class Updater {
       baleen_slot_t slots[BALEEN_MAX_SLOTS]{};
       std::uint32_t count = BALEEN_MAX_SLOTS;
       BALEEN_TRY(plugin_->check(table_->slots(optimizer_, settings_of->get(), slots, &count)));
+      BALEEN_TRY(check_slots({slots, std::min<std::uint32_t>(count, BALEEN_MAX_SLOTS)}, count));
       auto& values = slot_values_.emplace_back();
       for (std::uint32_t s = 0; s < count; ++s) {
         const ValueType type{p.type.dtype, slots[s].scalar ? Shape{} : p.type.shape,

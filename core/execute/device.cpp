@@ -18,12 +18,12 @@ Result<std::unique_ptr<Device>> Device::create(Plugin plugin, const baleen_setti
   if (!std::has_single_bit(device->info_.alignment))
     return internal("compute plugin `" + plugin.descriptor().name + "` wants arena offsets aligned to " +
                     std::to_string(device->info_.alignment) + " bytes; it must be a power of two");
-  device->memory_ = static_cast<const baleen_device_memory_t*>(device->power(BALEEN_DEVICE_MEMORY));
+  device->memory_ = device->power<baleen_device_memory_t>(BALEEN_DEVICE_MEMORY);
   BALEEN_TRY(device->check(table->stream_create(device->device_, &device->stream_)));
   return device;
 }
 
-const void* Device::power(std::string_view name) const {
+const void* Device::query(std::string_view name) const {
   return table_.query ? table_.query(device_, abi(name)) : nullptr;
 }
 

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "baleen/compute.h"
 #include "baleen/result.hpp"
+#include "baleen/sized.hpp"
 #include "core/execute/communicator.hpp"
 #include "core/plugin/plugin.hpp"
 
@@ -25,10 +27,16 @@ class Device {
   void* handle() const { return device_; }
   const baleen_device_info_t& info() const { return info_; }
   void* stream() const { return stream_; }
-  /// An optional power by name and revision; null: it has not got it.
-  const void* power(std::string_view name) const;
+  /// An optional power by name and revision, a struct that begins with its size; nothing: it has not got it. What an
+  /// older plugin's lacks is zero.
+  template <class Power>
+  std::optional<Power> power(std::string_view name) const {
+    const void* found = query(name);
+    if (!found) return std::nullopt;
+    return copy_in(static_cast<const Power*>(found));
+  }
   /// What it says of its arenas; null: they are the host's own memory.
-  const baleen_device_memory_t* memory() const { return memory_; }
+  const baleen_device_memory_t* memory() const { return memory_ ? &*memory_ : nullptr; }
   /// Whether the host reads and writes arenas by their addresses, and so every transport does.
   bool host_reaches() const { return !memory_ || (memory_->flags & BALEEN_MEMORY_HOST_REACHES); }
   /// What each of the ranks on this host may plan for.
@@ -45,10 +53,12 @@ class Device {
 
  private:
   explicit Device(Plugin plugin) : plugin_(plugin) {}
+  const void* query(std::string_view name) const;
+
   Plugin plugin_;
   baleen_compute_t table_{};
   baleen_device_info_t info_{};
-  const baleen_device_memory_t* memory_ = nullptr;
+  std::optional<baleen_device_memory_t> memory_;
   void* device_ = nullptr;
   void* stream_ = nullptr;
 };

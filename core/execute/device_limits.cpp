@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "baleen/plugin.hpp"
+#include "baleen/sized.hpp"
 
 namespace baleen {
 namespace {
@@ -27,7 +28,8 @@ Result<std::vector<baleen_device_limits_t>> list_devices(const Plugin& plugin, c
   const void* power = table->query ? table->query(nullptr, abi(std::string_view(BALEEN_DEVICE_LIMITS))) : nullptr;
   std::vector<baleen_device_limits_t> devices;
   if (!power) return devices;
-  const auto& limits = *static_cast<const baleen_compute_limits_t*>(power);
+  const auto limits = copy_in(static_cast<const baleen_compute_limits_t*>(power));
+  if (!limits.list) return devices;
   std::uint64_t count = 0;
   BALEEN_TRY(plugin.check(limits.list(plugin.host(), &settings, nullptr, 0, &count)));
   devices.resize(std::min(count, kMostDevices), {});
@@ -38,10 +40,10 @@ Result<std::vector<baleen_device_limits_t>> list_devices(const Plugin& plugin, c
 }
 
 std::optional<baleen_device_limits_t> limits_of(const Device& device) {
-  const auto* power = static_cast<const baleen_compute_limits_t*>(device.power(BALEEN_DEVICE_LIMITS));
+  const auto power = device.power<baleen_compute_limits_t>(BALEEN_DEVICE_LIMITS);
   baleen_device_limits_t limits{};
   limits.size = sizeof limits;
-  if (!power || !device.check(power->of(device.handle(), &limits))) return std::nullopt;
+  if (!power || !power->of || !device.check(power->of(device.handle(), &limits))) return std::nullopt;
   return limits;
 }
 

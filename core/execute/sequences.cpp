@@ -15,8 +15,7 @@ bool is_enqueued(const Instruction& instruction) {
 
 }  // namespace
 
-Sequences::Sequences(Device& device)
-    : device_(device), power_(static_cast<const baleen_sequences_t*>(device.power(BALEEN_SEQUENCES))) {}
+Sequences::Sequences(Device& device) : device_(device), power_(device.power<baleen_sequences_t>(BALEEN_SEQUENCES)) {}
 
 void Sequences::clear() {
   for (auto& by_micro : stretches_)

@@ -17,6 +17,13 @@ namespace {
 constexpr std::string_view kOwner = "Baleen";
 constexpr std::string_view kRebuild = "; build it again against this Baleen's SDK";
 
+// Where the parts of a record lie, and what ABI 1.0 had.
+constexpr std::size_t kOptionsAt = offsetof(baleen_descriptor_t, options);
+constexpr std::size_t kRestAt = offsetof(baleen_descriptor_t, kind_revision);
+constexpr std::size_t kFirstOption = 440;
+constexpr std::size_t bytes_of_options(std::size_t option) { return BALEEN_MAX_OPTIONS * option; }
+static_assert(kRestAt == kOptionsAt + bytes_of_options(sizeof(baleen_option_t)));
+
 std::string version_text(int major, int minor) { return std::to_string(major) + "." + std::to_string(minor); }
 
 /// Lower-case words joined by `joint`: names of options ('_') and flags ('-').
@@ -43,11 +50,12 @@ class Reader {
 
   Result<Descriptor> read() {
     BALEEN_TRY(check_head());
-    std::memcpy(&raw_, note_.data() + offsetof(baleen_note_t, descriptor), sizeof raw_);
+    copy_record();
     Descriptor out;
     out.file = file_;
     out.abi_major = raw_.abi_major;
     out.abi_minor = raw_.abi_minor;
+    out.kind_revision = raw_.kind_revision;
     out.score = raw_.score;
     BALEEN_TRY_ASSIGN(out.kind, text(raw_.kind, "kind"));
     BALEEN_TRY_ASSIGN(out.name, text(raw_.name, "name"));
@@ -56,6 +64,7 @@ class Reader {
     BALEEN_TRY_ASSIGN(out.summary, text(raw_.summary, "summary"));
     BALEEN_TRY_ASSIGN(out.extension, text(raw_.extension, "extension"));
     if (!find_kind(out.kind)) return bad(unknown_word("kind", out.kind, kind_names()));
+    BALEEN_TRY(check_revision(*find_kind(out.kind)));
     if (!is_word(out.name, '_')) return bad("name `" + out.name + "` is not a lower-case word");
     for (const baleen_option_t& option : raw_.options) {
       if (option.name[0] == '\0') break;
@@ -85,12 +94,35 @@ class Reader {
     if (record.abi_minor > BALEEN_ABI_MINOR)
       return invalid("needs plugin ABI " + theirs + ", but this Baleen has " + ours + "; update Baleen",
                      file_.string());
-    if (record.struct_size != sizeof(baleen_descriptor_t) || record.option_size != sizeof(baleen_option_t))
+    // Both may have grown since: theirs are at least those of ABI 1.0 and at most ours, which is not older.
+    if (record.option_size < kFirstOption || record.option_size > sizeof(baleen_option_t) ||
+        record.struct_size < kOptionsAt + bytes_of_options(record.option_size) ||
+        record.struct_size > sizeof(baleen_descriptor_t))
       return bad("sizes " + std::to_string(record.struct_size) + " and " + std::to_string(record.option_size) +
                  " are not those of ABI " + theirs + std::string(kRebuild));
-    if (note_.size() < sizeof(baleen_note_t))
-      return bad("the note has only " + std::to_string(note_.size()) + " bytes");
-    if (note_.size() > sizeof(baleen_note_t)) return bad("two descriptors in one library");
+    const std::size_t whole = offsetof(baleen_note_t, descriptor) + record.struct_size;
+    if (note_.size() < whole) return bad("the note has only " + std::to_string(note_.size()) + " bytes");
+    if (note_.size() > whole) return bad("two descriptors in one library");
+    return {};
+  }
+
+  /// Copies the record part by part, by its own sizes: the head, the options, what follows them. What it lacks is zero.
+  void copy_record() {
+    const std::byte* record = note_.data() + offsetof(baleen_note_t, descriptor);
+    std::memcpy(&raw_, record, kOptionsAt);
+    for (std::size_t i = 0; i < BALEEN_MAX_OPTIONS; ++i)
+      std::memcpy(&raw_.options[i], record + kOptionsAt + i * raw_.option_size, raw_.option_size);
+    const std::size_t rest = kOptionsAt + bytes_of_options(raw_.option_size);
+    std::memcpy(reinterpret_cast<std::byte*>(&raw_) + kRestAt, record + rest, raw_.struct_size - rest);
+  }
+
+  Status check_revision(const Kind& kind) const {
+    const std::string head = "built for revision " + std::to_string(raw_.kind_revision) + " of the " +
+                             std::string(kind.name) + " interface, but this Baleen has revision " +
+                             std::to_string(kind.revision);
+    if (raw_.kind_revision > kind.revision) return invalid(head + "; update Baleen", file_.string());
+    if (kind.is_draft && raw_.kind_revision < kind.revision)
+      return invalid(head + ", and the interface is a draft" + std::string(kRebuild), file_.string());
     return {};
   }
 

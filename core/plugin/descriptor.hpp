@@ -40,6 +40,7 @@ struct Descriptor {
   std::string kind, name, version, license, summary, extension;
   int abi_major = 0;
   int abi_minor = 0;
+  std::uint32_t kind_revision = 0;  ///< of the kind's interface; 0: built against ABI 1.0, which told none
   std::int32_t score = 0;
   std::vector<Option> options;
 

@@ -10,20 +10,35 @@ namespace {
 
 /// Status and text travel apart through the ABI and meet again here. Per thread, because a plugin may fail on many at
 /// once.
-std::string& failure_text() {
-  thread_local std::string text;
-  return text;
+struct Told {
+  baleen_status_t status = BALEEN_OK;
+  std::string text;
+};
+Told& told_failure() {
+  thread_local Told told;
+  return told;
 }
 
 }  // namespace
 
-HostTable::HostTable(std::string name, Log log)
-    : name_(std::move(name)),
-      log_(std::move(log)),
-      table_{sizeof(baleen_host_t), this, &HostTable::log_line, &HostTable::keep_failure, &HostTable::query} {}
+HostTable::HostTable(std::string name, std::string kind, Log log)
+    : name_(std::move(name)), kind_(std::move(kind)), log_(std::move(log)), table_{sizeof(baleen_host_t),
+                                                                                   this,
+                                                                                   &HostTable::log_line,
+                                                                                   &HostTable::keep_failure,
+                                                                                   &HostTable::query,
+                                                                                   abi(kind_)} {}
+
+Status HostTable::told() const {
+  const baleen_status_t status = told_failure().status;
+  if (status == BALEEN_OK) return {};
+  return failure(status);
+}
+
+void HostTable::forget() { told_failure() = {}; }
 
 Error HostTable::failure(baleen_status_t status) const {
-  const std::string text = std::exchange(failure_text(), {});
+  const std::string text = std::exchange(told_failure(), {}).text;
   if (status < BALEEN_OK || status > BALEEN_INTERNAL)
     return internal(name_ + " returned the unknown status " + std::to_string(status), text);
   if (text.starts_with(name_)) return Error{status, text, {}};  // it has said who it is
@@ -40,7 +55,8 @@ void HostTable::log_line(void* self, baleen_level_t level, baleen_string_t text)
 
 baleen_status_t HostTable::keep_failure(void*, baleen_status_t status, baleen_string_t text) {
   try {
-    failure_text().assign(view(text));
+    told_failure().status = status;
+    told_failure().text.assign(view(text));
   } catch (...) {  // out of memory: the status alone must do
   }
   return status;

@@ -8,10 +8,11 @@
 
 namespace baleen {
 
-/// One per plugin, at a fixed address. `name` ("optimizer `x`") begins its log lines and errors.
+/// One per plugin, at a fixed address. `name` ("optimizer `x`") begins its log lines and errors. `kind` is what the
+/// plugin's descriptor says.
 class HostTable {
  public:
-  HostTable(std::string name, Log log);
+  HostTable(std::string name, std::string kind, Log log);
   HostTable(const HostTable&) = delete;
   HostTable& operator=(const HostTable&) = delete;
 
@@ -20,13 +21,17 @@ class HostTable {
 
   /// The Error for a call that returned `status` on this thread, with the text given to `fail`. Takes the text.
   Error failure(baleen_status_t status) const;
+  /// OK, or the failure whose text was given to `fail` on this thread and that no status told of. Takes the text.
+  Status told() const;
+  /// Drops what was told on this thread and asked for by nobody.
+  static void forget();
 
  private:
   static void log_line(void* self, baleen_level_t level, baleen_string_t text);
   static baleen_status_t keep_failure(void* self, baleen_status_t status, baleen_string_t text);
   static const void* query(void* self, baleen_string_t name);
 
-  std::string name_;
+  std::string name_, kind_;
   Log log_;
   baleen_host_t table_;
 };

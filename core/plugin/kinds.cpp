@@ -7,6 +7,7 @@
 #include "baleen/checkpoint.h"
 #include "baleen/compute.h"
 #include "baleen/data.h"
+#include "baleen/kind.h"
 #include "baleen/monitor.h"
 #include "baleen/op_kind.h"
 #include "baleen/optimizer.h"
@@ -16,30 +17,47 @@
 namespace baleen {
 namespace {
 
+// The functions of a table, as its header lists them.
+#define BALEEN_REQUIRED_FUNCTION(name) TableFunction{#name, false},
+#define BALEEN_OPTIONAL_FUNCTION(name) TableFunction{#name, true},
+#define BALEEN_LISTED(FUNCTIONS) std::to_array({FUNCTIONS(BALEEN_REQUIRED_FUNCTION, BALEEN_OPTIONAL_FUNCTION)})
+constexpr auto kCompute = BALEEN_LISTED(BALEEN_COMPUTE_FUNCTIONS);
+constexpr auto kOptimizer = BALEEN_LISTED(BALEEN_OPTIMIZER_FUNCTIONS);
+constexpr auto kData = BALEEN_LISTED(BALEEN_DATA_FUNCTIONS);
+constexpr auto kMonitor = BALEEN_LISTED(BALEEN_MONITOR_FUNCTIONS);
+constexpr auto kCheckpoint = BALEEN_LISTED(BALEEN_CHECKPOINT_FUNCTIONS);
+constexpr auto kStrategy = BALEEN_LISTED(BALEEN_STRATEGY_FUNCTIONS);
+constexpr auto kOp = BALEEN_LISTED(BALEEN_OPS_FUNCTIONS);
+constexpr auto kTransport = BALEEN_LISTED(BALEEN_TRANSPORT_FUNCTIONS);
+#undef BALEEN_LISTED
+#undef BALEEN_OPTIONAL_FUNCTION
+#undef BALEEN_REQUIRED_FUNCTION
+
 /// Functions follow the table's `size` field, eight bytes each.
-constexpr std::uint64_t bit(std::size_t offset) { return 1ull << ((offset - sizeof(std::uint64_t)) / sizeof(void*)); }
+template <class Table, std::size_t N>
+constexpr Kind kind(std::string_view name, const std::array<TableFunction, N>& functions, std::uint32_t revision,
+                    int state, bool has_flags, std::string_view folder) {
+  static_assert(sizeof(Table) == sizeof(std::uint64_t) + N * sizeof(void*), "the header lists each function once");
+  return {name, sizeof(Table), functions, revision, state == BALEEN_DRAFT, has_flags, folder};
+}
 
-constexpr std::uint64_t kStrategyPhases =
-    bit(offsetof(baleen_strategy_t, split)) | bit(offsetof(baleen_strategy_t, tag)) |
-    bit(offsetof(baleen_strategy_t, rewrite)) | bit(offsetof(baleen_strategy_t, place)) |
-    bit(offsetof(baleen_strategy_t, recompute)) | bit(offsetof(baleen_strategy_t, lower)) |
-    bit(offsetof(baleen_strategy_t, schedule));
+constexpr std::array<Kind, 8> kKinds = {
+    kind<baleen_compute_t>("compute", kCompute, BALEEN_COMPUTE_REVISION, BALEEN_COMPUTE_STATE, true, "plugins/compute"),
+    kind<baleen_optimizer_t>("optimizer", kOptimizer, BALEEN_OPTIMIZER_REVISION, BALEEN_OPTIMIZER_STATE, false,
+                             "optimizers"),
+    kind<baleen_data_t>("data", kData, BALEEN_DATA_REVISION, BALEEN_DATA_STATE, false, "plugins/data"),
+    kind<baleen_monitor_t>("monitor", kMonitor, BALEEN_MONITOR_REVISION, BALEEN_MONITOR_STATE, true, "plugins/monitor"),
+    kind<baleen_checkpoint_t>("checkpoint", kCheckpoint, BALEEN_CHECKPOINT_REVISION, BALEEN_CHECKPOINT_STATE, false,
+                              "plugins/checkpoint"),
+    kind<baleen_strategy_t>("strategy", kStrategy, BALEEN_STRATEGY_REVISION, BALEEN_STRATEGY_STATE, false,
+                            "strategies"),
+    kind<baleen_ops_t>("op", kOp, BALEEN_OP_REVISION, BALEEN_OP_STATE, false, "plugins/ops"),
+    kind<baleen_transport_t>("transport", kTransport, BALEEN_TRANSPORT_REVISION, BALEEN_TRANSPORT_STATE, true,
+                             "transports"),
+};
 
-constexpr std::uint64_t kTransportMemory =
-    bit(offsetof(baleen_transport_t, allocate)) | bit(offsetof(baleen_transport_t, release)) |
-    bit(offsetof(baleen_transport_t, register_arena)) | bit(offsetof(baleen_transport_t, unregister_arena));
-
-constexpr std::array<Kind, 8> kKinds = {{
-    {"compute", sizeof(baleen_compute_t), bit(offsetof(baleen_compute_t, query)), true, "plugins/compute"},
-    {"optimizer", sizeof(baleen_optimizer_t), bit(offsetof(baleen_optimizer_t, begin)), false, "optimizers"},
-    {"data", sizeof(baleen_data_t), bit(offsetof(baleen_data_t, query)), false, "plugins/data"},
-    {"monitor", sizeof(baleen_monitor_t), bit(offsetof(baleen_monitor_t, spans)), true, "plugins/monitor"},
-    {"checkpoint", sizeof(baleen_checkpoint_t), 0, false, "plugins/checkpoint"},
-    {"strategy", sizeof(baleen_strategy_t), kStrategyPhases, false, "strategies"},
-    {"op", sizeof(baleen_ops_t), 0, false, "plugins/ops"},
-    {"transport", sizeof(baleen_transport_t), kTransportMemory | bit(offsetof(baleen_transport_t, query)), true,
-     "transports"},
-}};
+/// A descriptor gets its revision by the kind's name.
+static_assert(BALEEN_REVISION_OF("compute") == kKinds[0].revision && BALEEN_REVISION_OF("offload") == 0);
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-/// \file The kinds of plugin: their names, and the sizes of their function tables. The only list of families.
+/// \file The kinds of plugin: their names, their function tables, their revisions. The only list of families.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,12 +10,20 @@
 
 namespace baleen {
 
+/// A function of a kind's table, in the table's order.
+struct TableFunction {
+  std::string_view name;
+  bool may_be_null;
+};
+
 struct Kind {
   std::string_view name;
-  std::uint64_t table_size;  ///< of the table this host knows
-  std::uint64_t optional;    ///< bit i: the i-th function of the table may be null
-  bool has_flags;            ///< an option may be a flag of the command line (`cli`)
-  std::string_view folder;   ///< where its members live in the source tree
+  std::uint64_t table_size;                  ///< of the table this host knows
+  std::span<const TableFunction> functions;  ///< of the table
+  std::uint32_t revision;                    ///< of the interface this host knows (baleen/kind.h)
+  bool is_draft;                             ///< of its interface no earlier revision is accepted
+  bool has_flags;                            ///< an option may be a flag of the command line (`cli`)
+  std::string_view folder;                   ///< where its members live in the source tree
 };
 
 /// All kinds, in the order in which they are listed to users.

@@ -26,7 +26,7 @@ constexpr std::size_t kTableRoom = 512;
 }  // namespace
 
 struct Plugin::Loaded {
-  Loaded(const Descriptor& d, const Log& log) : descriptor(d), host(title_of(d), log) {}
+  Loaded(const Descriptor& d, const Log& log) : descriptor(d), host(title_of(d), d.kind, log) {}
 
   Status load();
   Status start();
@@ -90,13 +90,14 @@ Status Plugin::Loaded::check_table() const {
   if (size < sizeof size || size > kind.table_size)
     return error("says that its table has " + std::to_string(size) + " bytes; the kind's has " +
                  std::to_string(kind.table_size));
-  const std::uint64_t functions = kind.table_size / sizeof(void*) - 1;
-  for (std::uint64_t i = 0; i < functions; ++i) {
+  const std::byte* at = table.data() + sizeof size;
+  for (const TableFunction& one : kind.functions) {
     void* function = nullptr;
-    std::memcpy(&function, table.data() + (i + 1) * sizeof(void*), sizeof function);
-    if (!function && !(kind.optional >> i & 1))
-      return error("left function " + std::to_string(i + 1) + " of its table empty (see baleen/" + descriptor.kind +
-                   ".h)");
+    std::memcpy(&function, at, sizeof function);
+    at += sizeof function;
+    if (!function && !one.may_be_null)
+      return error("left the function `" + std::string(one.name) + "` of its table empty (see baleen/" +
+                   descriptor.kind + ".h)");
   }
   return {};
 }
@@ -121,6 +122,8 @@ std::string_view Plugin::library() { return "Boost.DLL " BOOST_LIB_VERSION; }
 const Descriptor& Plugin::descriptor() const { return loaded_->descriptor; }
 const baleen_host_t* Plugin::host() const { return loaded_->host.get(); }
 Error Plugin::failure(baleen_status_t status) const { return loaded_->host.failure(status); }
+void Plugin::forget_failure() const { HostTable::forget(); }
+Status Plugin::check_told() const { return loaded_->host.told(); }
 
 Result<const void*> Plugin::raw_table(std::string_view kind, std::uint64_t size) const {
   const Descriptor& descriptor = loaded_->descriptor;

@@ -41,11 +41,21 @@ class Plugin {
     if (status == BALEEN_OK) return {};
     return failure(status);
   }
+  /// Calls a function of this plugin that returns no status. Fails where the plugin told of a failure meanwhile.
+  template <class Call>
+  auto checked_value(Call&& call) const -> Result<decltype(call())> {
+    forget_failure();
+    auto value = call();
+    BALEEN_TRY(check_told());
+    return value;
+  }
 
  private:
   struct Loaded;
   friend struct PluginStore;
   explicit Plugin(const Loaded* loaded) : loaded_(loaded) {}
+  void forget_failure() const;
+  Status check_told() const;
   Result<const void*> raw_table(std::string_view kind, std::uint64_t size) const;
 
   const Loaded* loaded_;

@@ -68,6 +68,7 @@ void SettingsStorage::State::add(const Option& option, const UserValue* value) {
   item.name = keep(option.name);
   item.type = option.type;
   item.text = abi("");
+  if (option.type == BALEEN_OPTION_SCHEDULE) item.value = BALEEN_NONE;
   if (!value) {  // a table without a default: no rows
     items.push_back(item);
     return;

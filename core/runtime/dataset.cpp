@@ -3,6 +3,8 @@
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
+#include "baleen/sized.hpp"
+#include "core/runtime/dataset_info.hpp"
 
 namespace baleen {
 
@@ -22,9 +24,10 @@ Result<std::shared_ptr<Dataset>> Dataset::create(const Registry& plugins, const 
   if (!made) return Error{made.error().code, made.error().message, spec.where};
   data->info_.size = sizeof(data->info_);
   BALEEN_TRY(data->plugin_.check(data->table_->info(data->dataset_, &data->info_)));
-  if (data->table_->query)
-    data->tokens_ =
-        static_cast<const baleen_data_tokens_t*>(data->table_->query(data->dataset_, abi(BALEEN_DATA_TOKENS)));
+  if (Status possible = check_dataset_info(data->info_); !possible)
+    return Error{possible.error().code, title_of(descriptor) + ": " + possible.error().message, spec.where};
+  if (const void* found = data->table_->query ? data->table_->query(data->dataset_, abi(BALEEN_DATA_TOKENS)) : nullptr)
+    data->tokens_ = copy_in(static_cast<const baleen_data_tokens_t*>(found));
   return data;
 }
 

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,7 +39,7 @@ class Dataset {
                      baleen_dtype_t dtype) const;
 
   /// Whether text and ids can be turned into each other.
-  bool has_tokens() const { return tokens_ != nullptr; }
+  bool has_tokens() const { return tokens_ && tokens_->encode && tokens_->decode; }
   Result<std::vector<std::int32_t>> encode(const std::string& text) const;
   Result<std::string> decode(const std::vector<std::int32_t>& ids) const;
 
@@ -48,7 +49,7 @@ class Dataset {
   Plugin plugin_;
   SettingsStorage settings_;
   const baleen_data_t* table_ = nullptr;
-  const baleen_data_tokens_t* tokens_ = nullptr;
+  std::optional<baleen_data_tokens_t> tokens_;
   void* dataset_ = nullptr;
   baleen_dataset_info_t info_{};
 };

@@ -48,6 +48,7 @@ std::string to_json(const Registry& registry, const std::vector<const Descriptor
     json.key("license").value(one->license).key("summary").value(one->summary).key("extension").value(one->extension);
     json.key("score").value(static_cast<double>(one->score)).key("file").value(one->file.string());
     json.key("abi").value(std::to_string(one->abi_major) + "." + std::to_string(one->abi_minor));
+    json.key("revision").value(static_cast<double>(one->kind_revision));
     json.key("options").begin('[');
     for (const Option& option : one->options) write_option(json, option);
     json.end(']').end('}');

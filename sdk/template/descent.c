@@ -3,6 +3,7 @@
 
 #include "baleen/descriptor.h"
 #include "baleen/optimizer.h"
+#include "baleen/start.h"
 
 BALEEN_DESCRIPTOR("optimizer", "descent_c", "1.0.0", "Apache-2.0", "Gradient descent in C, an example", -1, "",
                   BALEEN_OPTION("lr", BALEEN_OPTION_SCHEDULE, BALEEN_OPTION_PER_GROUP, 0, 1e9, "0.1", "", "",
@@ -63,12 +64,8 @@ static baleen_status_t update(void* optimizer, const baleen_graph_t* graph, bale
     return graph->append(graph->self, &op, &update->new_parameter, 1);
 }
 
-/* The one exported symbol. `table->size` holds the bytes that the host knows; an older host knows fewer. */
+/* The one exported symbol. */
 BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t* host, void* table) {
-    baleen_optimizer_t mine = {sizeof mine, create, destroy, traits, slots, NULL, update};
-    (void)host;
-    const uint64_t known = *(const uint64_t*)table;
-    if (known < mine.size) mine.size = known;
-    memcpy(table, &mine, mine.size);
-    return BALEEN_OK;
+    const baleen_optimizer_t mine = {sizeof mine, create, destroy, traits, slots, NULL, update};
+    return baleen_give_table(host, "optimizer", table, &mine, sizeof mine);
 }

@@ -51,8 +51,9 @@ class TestHost {
   mutable std::mutex mutex_;
   std::string failure_;
   std::vector<std::string> logged_;
-  baleen_host_t host_ = {sizeof(baleen_host_t), this, &log, &fail,
-                         [](void*, baleen_string_t) -> const void* { return nullptr; }};
+  baleen_host_t host_ = {
+      sizeof(baleen_host_t), this, &log, &fail, [](void*, baleen_string_t) -> const void* { return nullptr; },
+      {nullptr, 0}};
 };
 
 /// The descriptor in an ELF file's note. Throws where there is none.

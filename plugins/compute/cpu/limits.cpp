@@ -7,11 +7,13 @@
 namespace baleen::cpu {
 namespace {
 
-void describe(baleen_device_limits_t& out) {
-  std::snprintf(out.name, sizeof out.name, "%s", processor_name().c_str());
-  std::snprintf(out.architecture, sizeof out.architecture, "%s kernels", best_routines().name);
-  out.memory_bytes = whole_memory();
-  out.memory_free_bytes = free_memory();
+Status describe(baleen_device_limits_t* out) {
+  baleen_device_limits_t limits{};
+  std::snprintf(limits.name, sizeof limits.name, "%s", processor_name().c_str());
+  std::snprintf(limits.architecture, sizeof limits.architecture, "%s kernels", best_routines().name);
+  limits.memory_bytes = whole_memory();
+  limits.memory_free_bytes = free_memory();
+  return copy_out(out, limits) ? Status() : no_size("limits");
 }
 
 }  // namespace
@@ -23,15 +25,11 @@ const void* Device::query_plugin(std::string_view name) {
          std::uint64_t* count) {
         return guard(Host(host), [&]() -> Status {
           *count = 1;
-          if (capacity > 0) describe(out[0]);
-          return {};
+          return capacity > 0 ? describe(out) : Status();
         });
       },
       [](void* device, baleen_device_limits_t* out) {
-        return guard(static_cast<Device*>(device)->host(), [&]() -> Status {
-          describe(*out);
-          return {};
-        });
+        return guard(static_cast<Device*>(device)->host(), [&] { return describe(out); });
       }};
   return name == BALEEN_DEVICE_LIMITS ? &kLimits : nullptr;
 }

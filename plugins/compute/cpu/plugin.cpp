@@ -11,8 +11,4 @@ BALEEN_DESCRIPTOR("compute", "cpu", "0.1.0", "Apache-2.0",
                   BALEEN_OPTION("memory", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
                                 "MiB that may be planned for; 0: nine tenths of what is available"));
 
-extern "C" BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t* host, void* table) {
-  (void)host;
-  baleen::fill_table(table, baleen::compute_table<baleen::cpu::Device>());
-  return BALEEN_OK;
-}
+BALEEN_COMPUTE(baleen::cpu::Device);

@@ -49,7 +49,7 @@ constexpr std::array kEntries{
 
 const Entry* find(const baleen_region_t& region) {
   if (region.op_count != 1) return nullptr;
-  const std::string_view kind = view(region.ops[0].kind);
+  const std::string_view kind = view(op_of(region, 0).kind);
   for (const Entry& entry : kEntries)
     if (entry.kind == kind) return &entry;
   return nullptr;
@@ -76,9 +76,9 @@ bool packed(const baleen_tensor_t& t) {
 class PackedKernel : public Kernel {
  public:
   PackedKernel(const Context& context, const baleen_region_t& region) : context_(context) {
-    tensors_.assign(region.tensors, region.tensors + region.tensor_count);
+    for (std::uint64_t i = 0; i < region.tensor_count; ++i) tensors_.push_back(copy_in(&tensor_of(region, i)));
     addresses_.resize(tensors_.size());
-    const Op op(region.ops[0]);
+    const Op op(op_of(region, 0));
     for (const std::uint32_t number : op.inputs()) pack(number, false);
     for (const std::uint32_t number : op.outputs()) pack(number, true);
   }
@@ -150,9 +150,9 @@ class PackedKernel : public Kernel {
 std::uint32_t region_score(const baleen_region_t& region) {
   const Entry* entry = find(region);
   if (!entry) return brings_kernel(region) ? 1 : 0;
-  const Op op(region.ops[0]);
+  const Op op(op_of(region, 0));
   const auto all = [&](const auto& holds) {
-    const auto of = [&](std::uint32_t number) { return holds(region.tensors[number].dtype); };
+    const auto of = [&](std::uint32_t number) { return holds(tensor_of(region, number).dtype); };
     return std::all_of(op.inputs().begin(), op.inputs().end(), of) &&
            std::all_of(op.outputs().begin(), op.outputs().end(), of);
   };
@@ -166,14 +166,14 @@ std::uint32_t region_score(const baleen_region_t& region) {
 
 Result<std::unique_ptr<Kernel>> make_kernel(const Context& context, const baleen_region_t& region) {
   if (region_score(region) == 0)
-    return unsupported("the cpu device has no kernel for a region of " + std::to_string(region.op_count) +
-                           " ops beginning with `" +
-                           std::string(region.op_count ? view(region.ops[0].kind) : std::string_view("nothing")) + "`",
-                       std::string(region.op_count ? view(region.ops[0].name) : std::string_view()));
+    return unsupported(
+        "the cpu device has no kernel for a region of " + std::to_string(region.op_count) + " ops beginning with `" +
+            std::string(region.op_count ? view(op_of(region, 0).kind) : std::string_view("nothing")) + "`",
+        std::string(region.op_count ? view(op_of(region, 0).name) : std::string_view()));
   const Entry* entry = find(region);
   if (!entry) return make_of_kind(context, region);
-  const Op op(region.ops[0]);
-  const auto in_order = [&](std::uint32_t number) { return packed(region.tensors[number]); };
+  const Op op(op_of(region, 0));
+  const auto in_order = [&](std::uint32_t number) { return packed(tensor_of(region, number)); };
   if (!entry->packed_rows || (std::all_of(op.inputs().begin(), op.inputs().end(), in_order) &&
                               std::all_of(op.outputs().begin(), op.outputs().end(), in_order)))
     return entry->make(context, region);

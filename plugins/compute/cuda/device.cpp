@@ -179,16 +179,18 @@ const void* Device::query(std::string_view name) const {
         });
       }};
   static constexpr char kKind[] = "cuda";
-  static constexpr baleen_device_memory_t kMemory{
-      sizeof(baleen_device_memory_t),
-      BALEEN_MEMORY_OF_RANK,
-      0,
-      {kKind, sizeof kKind - 1},
-      [](void* device, void* base, std::uint64_t bytes) {
-        Device& self = *static_cast<Device*>(device);
-        return guard(self.host_, [&] { return self.pin(base, bytes); });
-      },
-      [](void* device, void* base) { static_cast<Device*>(device)->unpin(base); }};
+  static constexpr baleen_device_memory_t kMemory{sizeof(baleen_device_memory_t),
+                                                  BALEEN_MEMORY_OF_RANK,
+                                                  0,
+                                                  {kKind, sizeof kKind - 1},
+                                                  [](void* device, void* base, std::uint64_t bytes) {
+                                                    Device& self = *static_cast<Device*>(device);
+                                                    return guard(self.host_, [&] { return self.pin(base, bytes); });
+                                                  },
+                                                  [](void* device, void* base) {
+                                                    Device& self = *static_cast<Device*>(device);
+                                                    guard_nothing(self.host_, "unpin", [&] { self.unpin(base); });
+                                                  }};
   if (name == BALEEN_DEVICE_MEMORY) return &kMemory;
   if (name == BALEEN_SEQUENCES) return graphs_ && !checked_ ? sequences() : nullptr;
   return name == BALEEN_DEVICE_PEAK ? &kPeak : query_plugin(name);

@@ -20,12 +20,21 @@ Status describe_stopped(const Driver& driver, int index, baleen_device_limits_t&
   return {};
 }
 
+/// Lets `describe` fill limits, and gives them to the host.
+template <class Describe>
+Status give_limits(baleen_device_limits_t* out, Describe&& describe) {
+  baleen_device_limits_t limits{};
+  BALEEN_TRY(describe(limits));
+  return copy_out(out, limits) ? Status() : no_size("limits");
+}
+
 Status list(const Settings& settings, baleen_device_limits_t* out, std::uint64_t capacity, std::uint64_t& count) {
   BALEEN_TRY_ASSIGN(const Driver driver, open_driver(library_folders(settings)));
   BALEEN_TRY_ASSIGN(const int devices, count_devices(driver));
   count = static_cast<std::uint64_t>(devices);
   for (int i = 0; i < devices && static_cast<std::uint64_t>(i) < capacity; ++i)
-    BALEEN_TRY(describe_stopped(driver, i, out[i]));
+    BALEEN_TRY(give_limits(&element(out, static_cast<std::uint64_t>(i)),
+                           [&](baleen_device_limits_t& limits) { return describe_stopped(driver, i, limits); }));
   return {};
 }
 
@@ -49,7 +58,9 @@ const void* Device::query_plugin(std::string_view name) {
       },
       [](void* device, baleen_device_limits_t* out) {
         const Device& self = *static_cast<const Device*>(device);
-        return guard(self.host_, [&] { return self.describe(*out); });
+        return guard(self.host_, [&] {
+          return give_limits(out, [&](baleen_device_limits_t& limits) { return self.describe(limits); });
+        });
       }};
   return name == BALEEN_DEVICE_LIMITS ? &kLimits : nullptr;
 }

@@ -108,7 +108,7 @@ bool is_vector_along(const Operand& bias, const Operand& y, std::string_view spe
 }
 
 bool is_fused_product(const baleen_region_t& region) {
-  if (region.op_count != 2 || view(region.ops[0].kind) != "matmul" || view(region.ops[1].kind) != "pointwise")
+  if (region.op_count != 2 || view(op_of(region, 0).kind) != "matmul" || view(op_of(region, 1).kind) != "pointwise")
     return false;
   const Source product(region, 0), after(region, 1);
   if (product.inputs() != 2 || product.outputs() != 1) return false;
@@ -121,7 +121,7 @@ bool is_fused_product(const baleen_region_t& region) {
   const baleen_dtype_t type = interior.tensor.dtype;
   for (const std::span<const std::uint32_t> numbers : {after.op().inputs(), after.op().outputs()})
     for (const std::uint32_t number : numbers)
-      if (region.tensors[number].dtype != type) return false;
+      if (tensor_of(region, number).dtype != type) return false;
   for (std::size_t i = 0; i < after.outputs(); ++i)
     if (!std::ranges::equal(shape(after.out(i).tensor), shape(interior.tensor))) return false;
   return recognize(after.op().expression("expression"), after.op().integers("results"), at, type).has_value();
@@ -130,9 +130,9 @@ bool is_fused_product(const baleen_region_t& region) {
 std::optional<ProductAndSum> product_and_sum(const baleen_region_t& region) {
   if (region.op_count != 2) return {};
   ProductAndSum found;
-  found.product = view(region.ops[0].kind) == "matmul" ? 0 : 1;
+  found.product = view(op_of(region, 0).kind) == "matmul" ? 0 : 1;
   found.sum = 1 - found.product;
-  if (view(region.ops[found.product].kind) != "matmul" || view(region.ops[found.sum].kind) != "reduce") return {};
+  if (view(op_of(region, found.product).kind) != "matmul" || view(op_of(region, found.sum).kind) != "reduce") return {};
   const Source product(region, found.product), sum(region, found.sum);
   if (product.inputs() != 2 || sum.op().text("kind") != "sum" || !product_types_fit(product)) return {};
   const baleen_dtype_t type = product.out(0).tensor.dtype;

@@ -27,7 +27,4 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("libraries", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
                   "folders in which libcuda, libcublasLt, libcudnn and libnvrtc are looked for first"));
 
-extern "C" BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t*, void* table) {
-  baleen::fill_table(table, baleen::compute_table<baleen::cuda::Device>());
-  return BALEEN_OK;
-}
+BALEEN_COMPUTE(baleen::cuda::Device);

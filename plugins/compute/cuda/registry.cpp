@@ -45,7 +45,7 @@ constexpr std::array kEntries{
 
 const Entry* find(const baleen_region_t& region) {
   if (region.op_count != 1) return nullptr;
-  const std::string_view kind = view(region.ops[0].kind);
+  const std::string_view kind = view(op_of(region, 0).kind);
   for (const Entry& entry : kEntries)
     if (entry.kind == kind) return &entry;
   return nullptr;
@@ -59,10 +59,10 @@ bool moves_only(std::string_view kind) {
 /// fp64 stays among itself; of the other floating dtypes each operand has its own. Copies keep theirs.
 bool dtypes_fit(std::string_view kind, const baleen_region_t& region, const Op& op) {
   bool any_double = false, any_other = false, all_same = true;
-  const baleen_dtype_t first = op.outputs().empty() ? BALEEN_F32 : region.tensors[op.outputs()[0]].dtype;
+  const baleen_dtype_t first = op.outputs().empty() ? BALEEN_F32 : tensor_of(region, op.outputs()[0]).dtype;
   for (const auto numbers : {op.inputs(), op.outputs()})
     for (const std::uint32_t number : numbers) {
-      const baleen_dtype_t dtype = region.tensors[number].dtype;
+      const baleen_dtype_t dtype = tensor_of(region, number).dtype;
       if (dtype_size(dtype) == 0) return false;
       any_double = any_double || dtype == BALEEN_F64;
       any_other = any_other || (is_floating(dtype) && dtype != BALEEN_F64);
@@ -71,7 +71,7 @@ bool dtypes_fit(std::string_view kind, const baleen_region_t& region, const Op& 
   if (moves_only(kind)) return all_same;
   if (kind == "pointwise" || kind == "accumulate") return true;
   const std::uint32_t operand = op.inputs()[kind == "embedding_grad" ? 1 : 0];  // the other one is ids
-  return is_floating(region.tensors[operand].dtype) && is_floating(first) && !(any_double && any_other);
+  return is_floating(tensor_of(region, operand).dtype) && is_floating(first) && !(any_double && any_other);
 }
 
 /// Kernels that select rows by ids hold the runs in their arguments.
@@ -82,14 +82,14 @@ bool few_runs(const baleen_tensor_t& tensor) {
 
 /// "matmul and pointwise `blocks.0.up` to fp32 [8, 256, 1536]".
 std::shared_ptr<const Label> label_of(const baleen_region_t& region, const IdRange& ids) {
-  const Op op(region.ops[region.op_count - 1]), first(region.ops[0]);
+  const Op op(op_of(region, region.op_count - 1)), first(op_of(region, 0));
   auto label = std::make_shared<Label>();
   label->op = std::string(first.name());
   label->range = ids;
   label->text = std::string(first.kind()) + (region.op_count > 1 ? " and " + std::string(op.kind()) : "") + " `" +
                 std::string(first.name()) + "`";
   for (const std::uint32_t number : op.outputs()) {
-    const baleen_tensor_t& tensor = region.tensors[number];
+    const baleen_tensor_t& tensor = tensor_of(region, number);
     label->text +=
         (number == op.outputs()[0] ? " to " : ", ") + std::string(dtype_name(tensor.dtype)) + " " + shape_text(tensor);
   }
@@ -107,10 +107,10 @@ std::uint32_t region_score(const DeviceLimits& limits, const baleen_region_t& re
   if (is_fused_product(region) || product_and_sum(region)) return 1;
   const Entry* entry = find(region);
   if (!entry) return 0;
-  const Op op(region.ops[0]);
+  const Op op(op_of(region, 0));
   if (!dtypes_fit(entry->kind, region, op)) return 0;
   const bool any_runs = moves_only(entry->kind) || entry->kind == "pointwise";
-  const auto fits = [&](std::uint32_t number) { return any_runs || few_runs(region.tensors[number]); };
+  const auto fits = [&](std::uint32_t number) { return any_runs || few_runs(tensor_of(region, number)); };
   const bool all = std::all_of(op.inputs().begin(), op.inputs().end(), fits) &&
                    std::all_of(op.outputs().begin(), op.outputs().end(), fits);
   return all && (!entry->fits || entry->fits(limits, region)) ? 1 : 0;
@@ -118,10 +118,10 @@ std::uint32_t region_score(const DeviceLimits& limits, const baleen_region_t& re
 
 Result<std::unique_ptr<Kernel>> make_kernel(const Context& context, const baleen_region_t& region) {
   if (region_score(context.limits, region) == 0)
-    return unsupported("the cuda device has no kernel for a region of " + std::to_string(region.op_count) +
-                           " ops beginning with `" +
-                           std::string(region.op_count ? view(region.ops[0].kind) : std::string_view("nothing")) + "`",
-                       std::string(region.op_count ? view(region.ops[0].name) : std::string_view()));
+    return unsupported(
+        "the cuda device has no kernel for a region of " + std::to_string(region.op_count) + " ops beginning with `" +
+            std::string(region.op_count ? view(op_of(region, 0).kind) : std::string_view("nothing")) + "`",
+        std::string(region.op_count ? view(op_of(region, 0).name) : std::string_view()));
   BALEEN_TRY_ASSIGN(auto kernel, maker_of(region)(context, region));
   kernel->label = label_of(region, kernel->ids);
   return kernel;

@@ -3,21 +3,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A plugin loads when its major equals the host's and its minor is not greater. */
+/* A plugin loads when its major equals the host's and its minor is not greater: a host is never older than its plugins.
+ *
+ * Within a major version a struct that begins with `size` may grow at its end; any other struct stays as it is.
+ *   Who makes such a struct sets `size` to its sizeof.
+ *   Who writes into a struct that the other side made writes no more than its `size`, and sets `size` to what was
+ *   written. Who reads one takes what lies past its `size` as zero.
+ *   In an array of such structs the elements lie as far apart as the first one's `size` says.
+ * A minor version may let structs and tables grow at their end, and add constants and queries. Functions that a table
+ * gains may be null. The interface of a kind has a revision besides (kind.h). */
 #define BALEEN_ABI_MAJOR 1
-#define BALEEN_ABI_MINOR 0
+#define BALEEN_ABI_MINOR 1
 
 #define BALEEN_MAX_RANK 8
 
 #ifdef __cplusplus
 #define BALEEN_BEGIN extern "C" {
 #define BALEEN_END }
-#define BALEEN_ASSERT_SIZE(type, bytes) static_assert(sizeof(type) == (bytes), #type " changed")
+#define BALEEN_ASSERT_(condition, text) static_assert(condition, text)
 #else
 #define BALEEN_BEGIN
 #define BALEEN_END
-#define BALEEN_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " changed")
+#define BALEEN_ASSERT_(condition, text) _Static_assert(condition, text)
 #endif
+/* Every struct of the ABI is followed by one of these. TABLE: of functions, `last` being the last one. */
+#define BALEEN_ASSERT_SIZE(type, bytes) BALEEN_ASSERT_(sizeof(type) == (bytes), #type " changed")
+#define BALEEN_ASSERT_TABLE(type, last, bytes)                                                                         \
+    BALEEN_ASSERT_(sizeof(type) == (bytes) && offsetof(type, last) == (bytes) - sizeof(void*), #type " changed")
 
 #define BALEEN_EXPORT __attribute__((visibility("default")))
 
@@ -42,6 +54,7 @@ typedef struct baleen_string_t {
     const char* data;
     uint64_t size;
 } baleen_string_t;
+BALEEN_ASSERT_SIZE(baleen_string_t, 16);
 
 typedef int32_t baleen_dtype_t;
 enum {

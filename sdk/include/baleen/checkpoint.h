@@ -28,6 +28,9 @@ typedef struct baleen_checkpoint_t {
     baleen_status_t (*read)(void* reader, uint64_t number, void* data, uint64_t bytes);
     void (*close)(void* reader);
 } baleen_checkpoint_t;
-BALEEN_ASSERT_SIZE(baleen_checkpoint_t, 48);
+BALEEN_ASSERT_TABLE(baleen_checkpoint_t, close, 48);
+/* The functions in their order; an OPTIONAL one may be null. */
+#define BALEEN_CHECKPOINT_FUNCTIONS(REQUIRED, OPTIONAL)                          \
+    REQUIRED(write) REQUIRED(open) REQUIRED(list) REQUIRED(read) REQUIRED(close)
 
 BALEEN_END

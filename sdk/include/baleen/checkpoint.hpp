@@ -89,6 +89,7 @@ baleen_checkpoint_t checkpoint_table() {
   table.open = [](const baleen_host_t* host, baleen_string_t path, void** reader) {
     return guard(Host(host), [&]() -> Status {
       BALEEN_TRY_ASSIGN(auto opened, Member::open(Host(host), view(path)));
+      if (!opened) return internal("open gave no reader and no error");
       *reader = new Open(Host(host), std::move(opened));
       return {};
     });
@@ -105,11 +106,14 @@ baleen_checkpoint_t checkpoint_table() {
   table.read = [](void* reader, std::uint64_t number, void* data, std::uint64_t bytes) {
     return guard(Open::of(reader).host, [&] { return Open::of(reader).read(number, data, bytes); });
   };
-  table.close = [](void* reader) { delete static_cast<Open*>(reader); };
+  table.close = [](void* reader) {
+    const Host host = Open::of(reader).host;
+    guard_nothing(host, "close", [&] { delete static_cast<Open*>(reader); });
+  };
   return table;
 }
 
 }  // namespace baleen
 
-/// Exports `Member` as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+/// Exports `Member` as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
 #define BALEEN_CHECKPOINT(Member) BALEEN_EXPORT_TABLE(baleen::checkpoint_table<Member>())

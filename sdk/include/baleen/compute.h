@@ -17,6 +17,7 @@ enum {
 typedef struct baleen_run_t {
     int64_t local, global, length;
 } baleen_run_t;
+BALEEN_ASSERT_SIZE(baleen_run_t, 24);
 
 typedef uint32_t baleen_tensor_flags_t;
 enum {
@@ -42,6 +43,7 @@ typedef struct baleen_tensor_t {
     const baleen_run_t* runs[BALEEN_MAX_RANK];
     uint32_t run_count[BALEEN_MAX_RANK];
 } baleen_tensor_t;
+BALEEN_ASSERT_SIZE(baleen_tensor_t, 320);
 
 /* Ops to be computed by one kernel, in topological order: an anchor with pointwise neighbours, or a single op.
  *
@@ -63,11 +65,13 @@ typedef struct baleen_region_t {
     /* Per op the kind (op_kind.h) where a plugin brought it, which may have a kernel for this device; else null. */
     const struct baleen_op_kind_t* const* kinds;
 } baleen_region_t;
+BALEEN_ASSERT_SIZE(baleen_region_t, 48);
 
 /* Output tensor `output` may use the very bytes of input tensor `input`, if shapes, strides and dtypes agree. */
 typedef struct baleen_alias_t {
     uint32_t output, input;
 } baleen_alias_t;
+BALEEN_ASSERT_SIZE(baleen_alias_t, 8);
 
 typedef struct baleen_kernel_t {
     uint64_t size;
@@ -77,6 +81,7 @@ typedef struct baleen_kernel_t {
     uint64_t alias_count;
     double flops; /* per launch, for the profiler and `baleen graph`; 0 if not arithmetic-bound */
 } baleen_kernel_t;
+BALEEN_ASSERT_SIZE(baleen_kernel_t, 48);
 
 /* What may differ between two launches of one kernel. */
 typedef struct baleen_launch_t {
@@ -88,6 +93,7 @@ typedef struct baleen_launch_t {
     uint64_t step;
     uint64_t micro; /* micro-batch, from 0 */
 } baleen_launch_t;
+BALEEN_ASSERT_SIZE(baleen_launch_t, 56);
 
 typedef struct baleen_device_info_t {
     uint64_t size;
@@ -98,6 +104,7 @@ typedef struct baleen_device_info_t {
     uint32_t threads;
     uint32_t alignment; /* of arena offsets */
 } baleen_device_info_t;
+BALEEN_ASSERT_SIZE(baleen_device_info_t, 288);
 
 /* The answer to the query BALEEN_DEVICE_PEAK; optional, for profiles. */
 #define BALEEN_DEVICE_PEAK "baleen.compute.peak/1"
@@ -108,6 +115,7 @@ typedef struct baleen_peak_t {
      * three written. */
     baleen_status_t (*measure)(void* device, double* flops_per_second, double* bytes_per_second);
 } baleen_peak_t;
+BALEEN_ASSERT_TABLE(baleen_peak_t, measure, 16);
 
 /* A device's limits as its maker states them; what is not known is 0. */
 typedef struct baleen_device_limits_t {
@@ -125,14 +133,15 @@ BALEEN_ASSERT_SIZE(baleen_device_limits_t, 200);
 #define BALEEN_DEVICE_LIMITS "baleen.compute.limits/1"
 typedef struct baleen_compute_limits_t {
     uint64_t size;
-    /* Describes the machine's devices in the order of their numbers, at most `capacity`; `count` is how many there are.
+    /* Describes the machine's devices in the order of their numbers, at most `capacity`, `out->size` bytes apart
+     * (base.h); `count` is how many there are.
      * None is made. Fails where there is none, with the reason. */
     baleen_status_t (*list)(const baleen_host_t* host, const baleen_settings_t* settings, baleen_device_limits_t* out,
                             uint64_t capacity, uint64_t* count);
     /* Of a device that was made. */
     baleen_status_t (*of)(void* device, baleen_device_limits_t* out);
 } baleen_compute_limits_t;
-BALEEN_ASSERT_SIZE(baleen_compute_limits_t, 24);
+BALEEN_ASSERT_TABLE(baleen_compute_limits_t, of, 24);
 
 /* The answer to the query BALEEN_DEVICE_MEMORY; without one, arenas are the host's own memory. */
 #define BALEEN_DEVICE_MEMORY "baleen.compute.memory/1"
@@ -151,7 +160,7 @@ typedef struct baleen_device_memory_t {
     baleen_status_t (*pin)(void* device, void* base, uint64_t bytes);
     void (*unpin)(void* device, void* base);
 } baleen_device_memory_t;
-BALEEN_ASSERT_SIZE(baleen_device_memory_t, 48);
+BALEEN_ASSERT_TABLE(baleen_device_memory_t, unpin, 48);
 
 /* The answer to the query BALEEN_SEQUENCES of a device: launches that come again and again are enqueued as one.
  * [as `launch`] */
@@ -169,7 +178,7 @@ typedef struct baleen_sequences_t {
     baleen_status_t (*replay)(void* device, void* stream, void* sequence, uint64_t seed, uint64_t step);
     void (*release)(void* device, void* sequence); /* it is not under way */
 } baleen_sequences_t;
-BALEEN_ASSERT_SIZE(baleen_sequences_t, 40);
+BALEEN_ASSERT_TABLE(baleen_sequences_t, release, 40);
 
 /* The table of kind "compute". Calls on one device come from one thread at a time, except `launch` and events. */
 typedef struct baleen_compute_t {
@@ -199,6 +208,12 @@ typedef struct baleen_compute_t {
     /* An optional power by name and revision, or null. `device` may be null: then the plugin is asked. */
     const void* (*query)(void* device, baleen_string_t name);
 } baleen_compute_t;
-BALEEN_ASSERT_SIZE(baleen_compute_t, 144);
+BALEEN_ASSERT_TABLE(baleen_compute_t, query, 144);
+/* The functions in their order; an OPTIONAL one may be null. */
+#define BALEEN_COMPUTE_FUNCTIONS(REQUIRED, OPTIONAL)                                                            \
+    REQUIRED(create) REQUIRED(destroy) REQUIRED(info) REQUIRED(arena_create) REQUIRED(arena_destroy)            \
+    REQUIRED(supports) REQUIRED(compile) REQUIRED(release) REQUIRED(launch) REQUIRED(stream_create)             \
+    REQUIRED(stream_destroy) REQUIRED(stream_wait) REQUIRED(stream_signal) REQUIRED(synchronize) REQUIRED(copy) \
+    REQUIRED(zero) OPTIONAL(query)
 
 BALEEN_END

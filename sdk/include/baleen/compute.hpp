@@ -11,6 +11,14 @@
 
 namespace baleen {
 
+/// A tensor and an op of a region, by number.
+inline const baleen_tensor_t& tensor_of(const baleen_region_t& region, std::uint64_t number) {
+  return element(region.tensors, number);
+}
+inline const baleen_op_view_t& op_of(const baleen_region_t& region, std::uint64_t number) {
+  return element(region.ops, number);
+}
+
 /// Elements of a tensor; 1 for rank 0.
 inline std::int64_t elements(const baleen_tensor_t& tensor) {
   std::int64_t count = 1;

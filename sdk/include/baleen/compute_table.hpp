@@ -29,29 +29,34 @@ class ComputeTable {
   static baleen_compute_t make() {
     baleen_compute_t t{};
     t.create = create;
-    t.destroy = [](void* d) { delete self(d); };
+    t.destroy = [](void* d) {
+      const Host host = self(d)->host();
+      guard_nothing(host, "destroy", [&] { delete self(d); });
+    };
     t.info = [](void* d, baleen_device_info_t* out) {
       return guarded(d, [&](Device& device) -> Status {
-        device.info(*out);
-        return {};
+        baleen_device_info_t info{};
+        device.info(info);
+        return copy_out(out, info) ? Status() : no_size("info");
       });
     };
     t.arena_create = [](void* d, baleen_arena_kind_t kind, std::uint64_t bytes, void** base) {
       return guarded(d, [&](Device& device) { return keep(device.arena_create(kind, bytes), base); });
     };
     t.arena_destroy = [](void* d, baleen_arena_kind_t kind, void* base, std::uint64_t bytes) {
-      self(d)->arena_destroy(kind, base, bytes);
+      quietly(d, "arena_destroy", [&](Device& device) { device.arena_destroy(kind, base, bytes); });
     };
     t.compile = [](void* d, const baleen_region_t* region, baleen_kernel_t* out) {
-      return guarded(d, [&](Device& device) { return keep(device.compile(*region), out); });
+      return guarded(d, [&](Device& device) -> Status {
+        if (out->size < sizeof(out->size)) return no_size("compile");
+        BALEEN_TRY_ASSIGN(const baleen_kernel_t kernel, device.compile(*region));
+        copy_out(out, kernel);
+        return {};
+      });
     };
-    t.release = [](void* d, void* kernel) { self(d)->release(kernel); };
+    t.release = [](void* d, void* kernel) { quietly(d, "release", [&](Device& device) { device.release(kernel); }); };
     t.supports = supports;
-    t.query = [](void* d, baleen_string_t name) -> const void* {
-      if (d) return self(d)->query(view(name));
-      if constexpr (requires { Device::query_plugin(std::string_view()); }) return Device::query_plugin(view(name));
-      return nullptr;
-    };
+    t.query = query;
     add_streams(t);
     return t;
   }
@@ -62,6 +67,17 @@ class ComputeTable {
   template <class Body>
   static baleen_status_t guarded(void* device, Body&& body) noexcept {
     return guard(self(device)->host(), [&] { return body(*self(device)); });
+  }
+  template <class Body>
+  static void quietly(void* device, const char* what, Body&& body) noexcept {
+    guard_nothing(self(device)->host(), what, [&] { body(*self(device)); });
+  }
+  static const void* query(void* device, baleen_string_t name) noexcept {
+    return query_quietly([&]() -> const void* {
+      if (device) return self(device)->query(view(name));
+      if constexpr (requires { Device::query_plugin(std::string_view()); }) return Device::query_plugin(view(name));
+      return nullptr;
+    });
   }
   template <class T>
   static Status keep(Result<T> result, T* out) {
@@ -74,6 +90,7 @@ class ComputeTable {
     return guard(h, [&]() -> Status {
       auto made = Device::create(h, Settings(settings));
       if (!made) return std::move(made).error();
+      if (!*made) return internal("create gave no device and no error");
       *device = (*made).release();
       return {};
     });
@@ -92,7 +109,9 @@ class ComputeTable {
     t.stream_create = [](void* d, void** stream) {
       return guarded(d, [&](Device& device) { return keep(device.stream_create(), stream); });
     };
-    t.stream_destroy = [](void* d, void* stream) { self(d)->stream_destroy(stream); };
+    t.stream_destroy = [](void* d, void* stream) {
+      quietly(d, "stream_destroy", [&](Device& device) { device.stream_destroy(stream); });
+    };
     t.stream_wait = [](void* d, void* stream, baleen_event_t* event, std::uint64_t value) {
       return guarded(d, [&](Device& device) { return device.stream_wait(stream, *event, value); });
     };
@@ -117,3 +136,6 @@ baleen_compute_t compute_table() {
 }
 
 }  // namespace baleen
+
+/// Exports `Device` as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
+#define BALEEN_COMPUTE(Device) BALEEN_EXPORT_TABLE(baleen::compute_table<Device>())

@@ -17,6 +17,7 @@ typedef struct baleen_field_t {
     int64_t shape[BALEEN_MAX_RANK];
     char axes[BALEEN_MAX_RANK][16]; /* logical axes: "seq", ... or "" */
 } baleen_field_t;
+BALEEN_ASSERT_SIZE(baleen_field_t, 232);
 
 typedef struct baleen_dataset_info_t {
     uint64_t size;
@@ -29,6 +30,7 @@ typedef struct baleen_dataset_info_t {
     char unit[16];        /* "tokens", "rows" */
     char summary[256];    /* one line for the user: files, bytes, rows */
 } baleen_dataset_info_t;
+BALEEN_ASSERT_SIZE(baleen_dataset_info_t, 4032);
 
 /* The table of kind "data". */
 typedef struct baleen_data_t {
@@ -44,7 +46,10 @@ typedef struct baleen_data_t {
     /* An optional power ("baleen.data.tokens/1"), or null. */
     const void* (*query)(void* dataset, baleen_string_t name);
 } baleen_data_t;
-BALEEN_ASSERT_SIZE(baleen_data_t, 48);
+BALEEN_ASSERT_TABLE(baleen_data_t, query, 48);
+/* The functions in their order; an OPTIONAL one may be null. */
+#define BALEEN_DATA_FUNCTIONS(REQUIRED, OPTIONAL)                                    \
+    REQUIRED(create) REQUIRED(destroy) REQUIRED(info) REQUIRED(read) OPTIONAL(query)
 
 /* "baleen.data.tokens/1": text to ids and back. Both return the count needed even when it exceeds `capacity`
  * (nothing past capacity is written), or -1 after `fail`. */
@@ -54,5 +59,6 @@ typedef struct baleen_data_tokens_t {
     int64_t (*encode)(void* dataset, baleen_string_t text, int32_t* ids, int64_t capacity);
     int64_t (*decode)(void* dataset, const int32_t* ids, int64_t count, char* text, int64_t capacity);
 } baleen_data_tokens_t;
+BALEEN_ASSERT_TABLE(baleen_data_tokens_t, decode, 24);
 
 BALEEN_END

@@ -57,7 +57,7 @@ namespace detail {
 
 /// Copies as much as fits and returns the count needed.
 template <class Range, class T>
-std::int64_t copy_out(const Range& range, T* out, std::int64_t capacity) {
+std::int64_t copy_some(const Range& range, T* out, std::int64_t capacity) {
   const auto size = static_cast<std::int64_t>(range.size());
   std::copy_n(range.data(), static_cast<std::size_t>(std::clamp<std::int64_t>(capacity, 0, size)), out);
   return size;
@@ -72,7 +72,7 @@ inline const baleen_data_tokens_t* tokens_table() {
         std::int64_t needed = -1;
         const auto status = guard(Self::of(self).host, [&]() -> Status {
           BALEEN_TRY_ASSIGN(auto found, dynamic_cast<Tokens&>(*Self::of(self).member).encode(view(text)));
-          needed = copy_out(found, ids, capacity);
+          needed = copy_some(found, ids, capacity);
           return {};
         });
         return status == BALEEN_OK ? needed : -1;
@@ -82,7 +82,7 @@ inline const baleen_data_tokens_t* tokens_table() {
         const auto status = guard(Self::of(self).host, [&]() -> Status {
           const std::span<const std::int32_t> given(ids, static_cast<std::size_t>(count));
           BALEEN_TRY_ASSIGN(auto found, dynamic_cast<Tokens&>(*Self::of(self).member).decode(given));
-          needed = copy_out(found, text, capacity);
+          needed = copy_some(found, text, capacity);
           return {};
         });
         return status == BALEEN_OK ? needed : -1;
@@ -111,8 +111,7 @@ baleen_data_t data_table() {
   table.info = [](void* self, baleen_dataset_info_t* out) {
     return guard(Self::of(self).host, [&]() -> Status {
       BALEEN_TRY_ASSIGN(auto info, Self::of(self).member->info());
-      fill_table(out, info);
-      return {};
+      return copy_out(out, info) ? Status() : no_size("info");
     });
   };
   table.read = [](void* self, baleen_split_t split, std::int64_t first, std::int64_t count, void* const* buffers) {
@@ -131,5 +130,5 @@ baleen_data_t data_table() {
 
 }  // namespace baleen
 
-/// Exports `Member` (a baleen::Dataset) as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+/// Exports `Member` (a baleen::Dataset) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
 #define BALEEN_DATA(Member) BALEEN_EXPORT_TABLE(baleen::data_table<Member>())

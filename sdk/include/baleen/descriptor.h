@@ -2,6 +2,7 @@
  * takes. The core reads it from the file, before (and without) opening the library. */
 #pragma once
 #include "baleen/base.h"
+#include "baleen/kind.h"
 
 #define BALEEN_DESCRIPTOR_MAGIC 0x31304e45454c4142ull /* "BALEEN01", little endian */
 #define BALEEN_MAX_OPTIONS 32
@@ -43,6 +44,7 @@ typedef struct baleen_option_t {
 } baleen_option_t;
 BALEEN_ASSERT_SIZE(baleen_option_t, 440);
 
+/* It may grow at its end, and so may an option: a reader goes by the two sizes. */
 typedef struct baleen_descriptor_t {
     uint64_t magic;
     uint32_t struct_size; /* sizeof(baleen_descriptor_t) as compiled */
@@ -57,7 +59,10 @@ typedef struct baleen_descriptor_t {
     char summary[160];
     char extension[16]; /* checkpoint, data: the file name ending it is chosen for, without the dot; or "" */
     baleen_option_t options[BALEEN_MAX_OPTIONS]; /* ends at the first empty name */
+    uint32_t kind_revision; /* of the kind's interface (kind.h); since 1.1 */
+    uint32_t reserved;
 } baleen_descriptor_t;
+BALEEN_ASSERT_SIZE(baleen_descriptor_t, 14384);
 
 typedef struct baleen_note_t {
     uint32_t name_size; /* 8 */
@@ -67,13 +72,20 @@ typedef struct baleen_note_t {
     uint32_t padding;
     baleen_descriptor_t descriptor;
 } baleen_note_t;
+BALEEN_ASSERT_SIZE(baleen_note_t, 14408);
 
-/* Puts the descriptor into the note. Use once, at file scope:
+#ifdef __cplusplus
+#define BALEEN_NOTE_CONSTANT_ static constexpr
+#else
+#define BALEEN_NOTE_CONSTANT_ static const
+#endif
+
+/* Puts the descriptor into the note. Use once, at file scope, before what exports the table:
  *   BALEEN_DESCRIPTOR("optimizer", "adamw", "1.0.0", "Apache-2.0", "AdamW (arXiv 1711.05101)", 0, "",
  *     BALEEN_OPTION("lr", BALEEN_OPTION_SCHEDULE, BALEEN_OPTION_PER_GROUP, 0, 1e9, "1e-3", "", "", "learning rate"),
  *     ...) */
 #define BALEEN_DESCRIPTOR(kind_, name_, version_, license_, summary_, score_, extension_, ...)                       \
-    __attribute__((section(BALEEN_NOTE_SECTION), used, aligned(8))) static const baleen_note_t                       \
+    __attribute__((section(BALEEN_NOTE_SECTION), used, aligned(8))) BALEEN_NOTE_CONSTANT_ baleen_note_t              \
         baleen_plugin_note = {8,                                                                                     \
                               sizeof(baleen_descriptor_t),                                                           \
                               1,                                                                                     \
@@ -81,7 +93,7 @@ typedef struct baleen_note_t {
                               0,                                                                                     \
                               {BALEEN_DESCRIPTOR_MAGIC, sizeof(baleen_descriptor_t), sizeof(baleen_option_t),        \
                                BALEEN_ABI_MAJOR, BALEEN_ABI_MINOR, score_, kind_, name_, version_, license_,         \
-                               summary_, extension_, {__VA_ARGS__}}}
+                               summary_, extension_, {__VA_ARGS__}, BALEEN_REVISION_OF(kind_), 0}}
 
 #define BALEEN_OPTION(name_, type_, flags_, minimum_, maximum_, default_, choices_, cli_, help_)                     \
     {name_, type_, flags_, minimum_, maximum_, default_, choices_, cli_, help_}

@@ -44,6 +44,7 @@ typedef struct baleen_value_info_t {
     const baleen_op_t* users;
     uint64_t user_count;
 } baleen_value_info_t;
+BALEEN_ASSERT_SIZE(baleen_value_info_t, 264);
 
 typedef int32_t baleen_phase_t;
 enum { BALEEN_PHASE_FORWARD = 0, BALEEN_PHASE_BACKWARD, BALEEN_PHASE_UPDATE };
@@ -100,6 +101,6 @@ typedef struct baleen_graph_t {
      * dtype has changed are to be amended in the same call of the plugin, if only with what they have. */
     baleen_status_t (*amend)(void* self, baleen_op_t op, const baleen_op_view_t* spec);
 } baleen_graph_t;
-BALEEN_ASSERT_SIZE(baleen_graph_t, 120);
+BALEEN_ASSERT_TABLE(baleen_graph_t, amend, 120);
 
 BALEEN_END

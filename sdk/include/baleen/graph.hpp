@@ -27,6 +27,7 @@ class Value {
 
   /// Shape, dtype, role and users. Throws Failed where the value does not exist.
   baleen_value_info_t info() const {
+    if (!*this) throw std::invalid_argument("an empty Value is used: it is no value of a graph");
     baleen_value_info_t info{};
     info.size = sizeof(info);
     if (const auto status = graph_->read_value(graph_->self, id_, &info)) throw Failed(status);
@@ -38,10 +39,12 @@ class Value {
   baleen_value_t id_ = BALEEN_NONE;
 };
 
-/// What an operator takes: a value, or a number that becomes a constant inside the expression.
+/// What an operator takes: a value, or a number that becomes a constant inside the expression. An empty value throws.
 class Operand {
  public:
-  Operand(Value value) : value_(value) {}
+  Operand(Value value) : value_(value) {
+    if (!value) throw std::invalid_argument("an operand is an empty Value: it is no value of a graph");
+  }
   Operand(double constant) : constant_(constant) {}
 
   bool is_constant() const { return !value_; }

@@ -12,18 +12,20 @@ typedef struct baleen_host_t {
     void (*log)(void* self, baleen_level_t level, baleen_string_t text);
     /* [any thread] Keeps `text` as the reason of the failure that the caller is about to return on this thread. Returns
      * `status`, so that a plugin writes `return host->fail(host->self, BALEEN_INVALID, text);`. The first to know calls
-     * it; everybody else passes the status on. */
+     * it; everybody else passes the status on. A function that returns no status calls it and returns 0. */
     baleen_status_t (*fail)(void* self, baleen_status_t status, baleen_string_t text);
     /* [any thread] An optional power of the host ("baleen.host.graph/1"), or null. */
     const void* (*query)(void* self, baleen_string_t name);
+    /* What the descriptor says that the plugin is ("optimizer"); the start function compares (start.h). */
+    baleen_string_t kind;
 } baleen_host_t;
-BALEEN_ASSERT_SIZE(baleen_host_t, 40);
+BALEEN_ASSERT_SIZE(baleen_host_t, 56);
 
 /* One option's value, already checked against the schema (type, range, choices), defaults filled in. */
 typedef struct baleen_setting_t {
     baleen_string_t name;
     uint32_t type;  /* baleen_option_type_t */
-    uint32_t value; /* SCHEDULE: id of the scalar value in the graph that the call is about; else 0 */
+    uint32_t value; /* SCHEDULE: id of the scalar value in the graph that the call is about, or BALEEN_NONE; else 0 */
     int64_t integer;      /* BOOL (0, 1), INT */
     double number;        /* FLOAT; SCHEDULE: its value at step 0 */
     baleen_string_t text; /* STRING; FLOAT: the word in place of a number, or "" */
@@ -42,9 +44,10 @@ typedef struct baleen_settings_t {
     baleen_string_t folder; /* what relative paths are relative to; ends without '/' */
     uint32_t local_rank, local_ranks; /* this rank's place among those of its host, and their number; 0 of 1 alone */
 } baleen_settings_t;
+BALEEN_ASSERT_SIZE(baleen_settings_t, 56);
 
 /* The one symbol that a plugin exports: `baleen_plugin_start`. Fills `table` (the kind's table, whose `size` field the
- * host has set to the bytes it knows) and returns. `host` outlives the plugin. */
+ * host has set to the bytes it knows), best with `baleen_give_table` (start.h). `host` outlives the plugin. */
 typedef baleen_status_t (*baleen_plugin_start_t)(const baleen_host_t* host, void* table);
 #define BALEEN_START_SYMBOL "baleen_plugin_start"
 

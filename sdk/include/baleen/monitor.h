@@ -10,6 +10,7 @@ typedef struct baleen_fact_t {
     double number;
     baleen_string_t text;
 } baleen_fact_t;
+BALEEN_ASSERT_SIZE(baleen_fact_t, 40);
 
 typedef int32_t baleen_record_kind_t;
 enum {
@@ -30,6 +31,7 @@ typedef struct baleen_record_t {
     const baleen_fact_t* facts;
     uint64_t count;
 } baleen_record_t;
+BALEEN_ASSERT_SIZE(baleen_record_t, 56);
 
 /* An interval on one stream of one rank. Times in nanoseconds since the start of the run. */
 typedef struct baleen_span_t {
@@ -41,6 +43,7 @@ typedef struct baleen_span_t {
     double flops;   /* done meanwhile; 0 where they are not what matters */
     uint64_t bytes; /* of the tensors that are read and written, each once; 0 unknown */
 } baleen_span_t;
+BALEEN_ASSERT_SIZE(baleen_span_t, 80);
 
 /* The table of kind "monitor". [one thread] Pointers in records and spans are borrowed for the call. */
 typedef struct baleen_monitor_t {
@@ -51,6 +54,9 @@ typedef struct baleen_monitor_t {
     /* May be null: then spans are not recorded for this monitor, and it is not made on other ranks than 0. */
     baleen_status_t (*spans)(void* monitor, const baleen_span_t* spans, uint64_t count);
 } baleen_monitor_t;
-BALEEN_ASSERT_SIZE(baleen_monitor_t, 40);
+BALEEN_ASSERT_TABLE(baleen_monitor_t, spans, 40);
+/* The functions in their order; an OPTIONAL one may be null. */
+#define BALEEN_MONITOR_FUNCTIONS(REQUIRED, OPTIONAL)                    \
+    REQUIRED(create) REQUIRED(destroy) REQUIRED(record) OPTIONAL(spans)
 
 BALEEN_END

@@ -69,5 +69,5 @@ baleen_monitor_t monitor_table() {
 
 }  // namespace baleen
 
-/// Exports `Member` (a baleen::Monitor) as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+/// Exports `Member` (a baleen::Monitor) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
 #define BALEEN_MONITOR(Member) BALEEN_EXPORT_TABLE(baleen::monitor_table<Member>())

@@ -40,5 +40,6 @@ typedef struct baleen_op_view_t {
     const baleen_attribute_t* attributes;
     uint64_t attribute_count;
 } baleen_op_view_t;
+BALEEN_ASSERT_SIZE(baleen_op_view_t, 88);
 
 BALEEN_END

@@ -1,5 +1,5 @@
 /* Kinds of ops from a plugin of kind "op": what the compiler must know of each, and what the layers' authors see.
- * DRAFT: it may change until two more releases have used it; a plugin is built again for each. */
+ * This interface is a draft (kind.h): a plugin is built again for each revision of it. */
 #pragma once
 #include "baleen/compute.h"
 #include "baleen/graph.h"
@@ -75,7 +75,7 @@ typedef struct baleen_infer_t {
     void* self;
     void (*result)(void* self, const baleen_value_type_t* type); /* in order, once per result; copied */
 } baleen_infer_t;
-BALEEN_ASSERT_SIZE(baleen_infer_t, 64);
+BALEEN_ASSERT_TABLE(baleen_infer_t, result, 64);
 
 /* Receives a kind's letters: one per dimension of every operand, equal letters run together; '.' is a dimension that
  * may not be cut. The extents behind one letter may differ (grouped heads): a cut divides each. All is copied. */
@@ -90,7 +90,7 @@ typedef struct baleen_iteration_t {
      * letters `over` itself (a norm's statistics). Such a kind has `expand`. */
     void (*internal)(void* self, char letter, baleen_string_t over, uint32_t count);
 } baleen_iteration_t;
-BALEEN_ASSERT_SIZE(baleen_iteration_t, 48);
+BALEEN_ASSERT_TABLE(baleen_iteration_t, internal, 48);
 
 typedef struct baleen_cost_t {
     uint64_t size;
@@ -163,7 +163,7 @@ typedef struct baleen_op_kind_t {
      * fails. [any thread, at run time] Null: such devices have the expansion. */
     baleen_status_t (*cpu)(void* self, const baleen_cpu_call_t* call);
 } baleen_op_kind_t;
-BALEEN_ASSERT_SIZE(baleen_op_kind_t, 168);
+BALEEN_ASSERT_TABLE(baleen_op_kind_t, cpu, 168);
 
 /* The table of kind "op". The library's kinds live as long as it is loaded. */
 typedef struct baleen_ops_t {
@@ -171,6 +171,8 @@ typedef struct baleen_ops_t {
     /* Gives the kinds one by one; null from `number` = their count on. */
     const baleen_op_kind_t* (*kind)(uint64_t number);
 } baleen_ops_t;
-BALEEN_ASSERT_SIZE(baleen_ops_t, 16);
+BALEEN_ASSERT_TABLE(baleen_ops_t, kind, 16);
+/* The functions in their order; an OPTIONAL one may be null. */
+#define BALEEN_OPS_FUNCTIONS(REQUIRED, OPTIONAL) REQUIRED(kind)
 
 BALEEN_END

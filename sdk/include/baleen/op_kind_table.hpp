@@ -189,9 +189,11 @@ struct RegisteredKind {
 inline baleen_ops_t ops_table() {
   baleen_ops_t table{};
   table.kind = [](std::uint64_t number) -> const baleen_op_kind_t* {
-    const RegisteredKind* kind = RegisteredKind::first();
-    while (kind && number-- > 0) kind = kind->next;
-    return kind ? kind->make() : nullptr;
+    return guard_value<const baleen_op_kind_t*>(Host(detail::op_host()), nullptr, [&] {
+      const RegisteredKind* kind = RegisteredKind::first();
+      while (kind && number-- > 0) kind = kind->next;
+      return kind ? kind->make() : nullptr;
+    });
   };
   return table;
 }
@@ -202,11 +204,11 @@ inline baleen_ops_t ops_table() {
 #define BALEEN_OP_KIND(Kind) \
   static const baleen::sdk::RegisteredKind kRegistered##Kind(&baleen::sdk::op_kind_table<Kind>)
 
-/// Exports the library's kinds as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+/// Exports the library's kinds as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
 #define BALEEN_OPS()                                                                                     \
   extern "C" BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t* host, void* table) { \
     baleen::sdk::detail::op_host() = host;                                                               \
-    baleen::fill_table(table, baleen::sdk::ops_table());                                                 \
-    return BALEEN_OK;                                                                                    \
+    return baleen::give_table(host, table, baleen::sdk::ops_table());                                    \
   }                                                                                                      \
-  static_assert(true, "takes the semicolon")
+  static_assert(baleen::is_described_by<baleen_ops_t>(::baleen_plugin_note.descriptor),                  \
+                "the descriptor names another kind than that of the table")

@@ -20,6 +20,7 @@ typedef struct baleen_slot_t {
     uint32_t scalar; /* 1: one number per parameter */
     uint32_t reserved;
 } baleen_slot_t;
+BALEEN_ASSERT_SIZE(baleen_slot_t, 32);
 
 /* One parameter that is to be updated. Values belong to the graph that the call is about. */
 typedef struct baleen_update_t {
@@ -35,6 +36,7 @@ typedef struct baleen_update_t {
     uint32_t reserved;
     baleen_value_t new_slots[BALEEN_MAX_SLOTS]; /* out */
 } baleen_update_t;
+BALEEN_ASSERT_SIZE(baleen_update_t, 96);
 
 /* The table of kind "optimizer". [plan time, one thread] */
 typedef struct baleen_optimizer_t {
@@ -44,12 +46,16 @@ typedef struct baleen_optimizer_t {
     baleen_optimizer_traits_t (*traits)(void* optimizer);
     /* The slots a parameter needs under these settings (momentum 0 needs none). Writes at most BALEEN_MAX_SLOTS. */
     baleen_status_t (*slots)(void* optimizer, const baleen_settings_t* settings, baleen_slot_t* out, uint32_t* count);
-    /* Sees all updates before the first is made, in parameter order, to append what they share. May be null. */
+    /* Sees all updates before the first is made, in parameter order and `updates->size` bytes apart (base.h), to append
+     * what they share. May be null. */
     baleen_status_t (*begin)(void* optimizer, const baleen_graph_t* graph, const baleen_update_t* updates,
                              uint64_t count);
     /* Appends the new parameter and the new slots. */
     baleen_status_t (*update)(void* optimizer, const baleen_graph_t* graph, baleen_update_t* update);
 } baleen_optimizer_t;
-BALEEN_ASSERT_SIZE(baleen_optimizer_t, 56);
+BALEEN_ASSERT_TABLE(baleen_optimizer_t, update, 56);
+/* The functions in their order; an OPTIONAL one may be null. */
+#define BALEEN_OPTIMIZER_FUNCTIONS(REQUIRED, OPTIONAL)                                                   \
+    REQUIRED(create) REQUIRED(destroy) REQUIRED(traits) REQUIRED(slots) OPTIONAL(begin) REQUIRED(update)
 
 BALEEN_END

@@ -108,7 +108,10 @@ baleen_optimizer_t optimizer_table() {
   baleen_optimizer_t table{};
   table.create = &create_instance<Optimizer, Member>;
   table.destroy = &Self::destroy;
-  table.traits = [](void* self) { return Self::of(self).member->traits(); };
+  table.traits = [](void* self) {
+    return guard_value(Self::of(self).host, baleen_optimizer_traits_t{},
+                       [&] { return Self::of(self).member->traits(); });
+  };
   table.slots = [](void* self, const baleen_settings_t* settings, baleen_slot_t* out, std::uint32_t* count) {
     return guard(Self::of(self).host, [&]() -> Status {
       BALEEN_TRY_ASSIGN(auto slots, Self::of(self).member->slots(Settings(settings)));
@@ -118,7 +121,7 @@ baleen_optimizer_t optimizer_table() {
   table.begin = [](void* self, const baleen_graph_t* graph, const baleen_update_t* updates, std::uint64_t count) {
     return guard(Self::of(self).host, [&]() -> Status {
       std::vector<Update> views;
-      for (std::uint64_t i = 0; i < count; ++i) views.emplace_back(graph, &updates[i]);
+      for (std::uint64_t i = 0; i < count; ++i) views.emplace_back(graph, &element(updates, i));
       return Self::of(self).member->begin(views);
     });
   };
@@ -133,5 +136,5 @@ baleen_optimizer_t optimizer_table() {
 
 }  // namespace baleen
 
-/// Exports `Member` (a baleen::Optimizer) as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+/// Exports `Member` (a baleen::Optimizer) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
 #define BALEEN_OPTIMIZER(Member) BALEEN_EXPORT_TABLE(baleen::optimizer_table<Member>())

@@ -1,112 +1,65 @@
-/// \file The sugar every kind of plugin shares: the guard that stops exceptions at the boundary, and reading settings.
+/// \file What every kind of plugin shares: the object behind a handle, and handing over the kind's table.
 #pragma once
-#include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "baleen/descriptor.h"
-#include "baleen/host.h"
-#include "baleen/result.hpp"
+#include "baleen/host.hpp"
+#include "baleen/settings.hpp"
+#include "baleen/sized.hpp"
+#include "baleen/start.h"
+
+// The tables, each of which its kind's header defines.
+struct baleen_compute_t;
+struct baleen_optimizer_t;
+struct baleen_data_t;
+struct baleen_monitor_t;
+struct baleen_checkpoint_t;
+struct baleen_strategy_t;
+struct baleen_ops_t;
+struct baleen_transport_t;
 
 namespace baleen {
-
-inline std::string_view view(baleen_string_t text) { return {text.data, text.data ? text.size : 0}; }
-inline baleen_string_t abi(std::string_view text) { return {text.data(), text.size()}; }
-
-/// A borrowed host with C++ manners. Copyable; valid as long as the plugin is loaded.
-class Host {
- public:
-  Host() = default;
-  explicit Host(const baleen_host_t* host) : host_(host) {}
-
-  void log(baleen_level_t level, std::string_view text) const { host_->log(host_->self, level, abi(text)); }
-  baleen_status_t fail(baleen_status_t code, std::string_view text) const {
-    return host_->fail(host_->self, code, abi(text));
-  }
-  baleen_status_t fail(const Error& error) const { return fail(error.code, error.text()); }
-  const baleen_host_t* get() const { return host_; }
-
- private:
-  const baleen_host_t* host_ = nullptr;
-};
-
-/// Thrown where a call into the host failed: the host has the text already, so `guard` passes the bare status on.
-struct Failed : std::exception {
-  explicit Failed(baleen_status_t status) : status(status) {}
-  const char* what() const noexcept override { return "a call into the host failed"; }
-  baleen_status_t status;
-};
-
-/// Runs `body` (returning Status or Result<...>-like Status) and turns its Error or exception into a status with text.
-template <class Body>
-baleen_status_t guard(const Host& host, Body&& body) noexcept {
-  try {
-    Status status = body();
-    return status ? BALEEN_OK : host.fail(status.error());
-  } catch (const Failed& failure) {
-    return failure.status;
-  } catch (const std::bad_alloc&) {
-    return host.fail(BALEEN_NO_MEMORY, "out of memory");
-  } catch (const std::exception& e) {
-    return host.fail(BALEEN_INTERNAL, e.what());
-  } catch (...) {
-    return host.fail(BALEEN_INTERNAL, "unknown exception");
-  }
-}
-
-/// Settings by name. Asking for an option that the schema lacks is the author's bug and throws.
-class Settings {
- public:
-  explicit Settings(const baleen_settings_t* settings) : settings_(settings) {}
-
-  bool boolean(std::string_view name) const { return at(name).integer != 0; }
-  std::int64_t integer(std::string_view name) const { return at(name).integer; }
-  double number(std::string_view name) const { return at(name).number; }
-  std::string_view text(std::string_view name) const { return view(at(name).text); }
-  /// The entries of a MANY option; none where it is empty.
-  std::vector<std::string_view> list(std::string_view name) const {
-    std::vector<std::string_view> entries;
-    std::string_view rest = text(name);
-    while (!rest.empty()) {
-      const std::size_t end = rest.find('\n');
-      if (end != 0) entries.push_back(rest.substr(0, end));
-      rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
-    }
-    return entries;
-  }
-  /// The scalar value of a SCHEDULE option in the graph at hand.
-  std::uint32_t value(std::string_view name) const { return at(name).value; }
-  const baleen_setting_t& at(std::string_view name) const {
-    for (std::uint64_t i = 0; i < settings_->count; ++i)
-      if (view(settings_->items[i].name) == name) return settings_->items[i];
-    throw Missing(name);
-  }
-  std::uint64_t seed() const { return settings_->seed; }
-  std::string_view folder() const { return view(settings_->folder); }
-  /// This rank's place among those of its host, and their number.
-  std::uint32_t local_rank() const { return tells_place() ? settings_->local_rank : 0; }
-  std::uint32_t local_ranks() const { return tells_place() ? settings_->local_ranks : 1; }
-
- private:
-  struct Missing : std::exception {
-    explicit Missing(std::string_view name) : text("no option `" + std::string(name) + "` in the schema") {}
-    const char* what() const noexcept override { return text.c_str(); }
-    std::string text;
-  };
-  bool tells_place() const { return settings_->size >= sizeof(baleen_settings_t); }
-  const baleen_settings_t* settings_;
-};
 
 /// Copies `table` into the host's, as far as the host knows it, and sets its size.
 template <class Table>
 void fill_table(void* out, Table table) {
-  auto* head = static_cast<std::uint64_t*>(out);
-  const std::uint64_t known = *head < sizeof(Table) ? *head : sizeof(Table);
-  table.size = known;
-  __builtin_memcpy(out, &table, known);
+  copy_out(static_cast<Table*>(out), table);
+}
+
+/// The kind that a table is of.
+template <class Table>
+inline constexpr const char* kKindOf = nullptr;
+template <>
+inline constexpr const char* kKindOf<baleen_compute_t> = "compute";
+template <>
+inline constexpr const char* kKindOf<baleen_optimizer_t> = "optimizer";
+template <>
+inline constexpr const char* kKindOf<baleen_data_t> = "data";
+template <>
+inline constexpr const char* kKindOf<baleen_monitor_t> = "monitor";
+template <>
+inline constexpr const char* kKindOf<baleen_checkpoint_t> = "checkpoint";
+template <>
+inline constexpr const char* kKindOf<baleen_strategy_t> = "strategy";
+template <>
+inline constexpr const char* kKindOf<baleen_ops_t> = "op";
+template <>
+inline constexpr const char* kKindOf<baleen_transport_t> = "transport";
+
+/// Whether a descriptor is of the table's kind.
+template <class Table>
+constexpr bool is_described_by(const baleen_descriptor_t& descriptor) {
+  return std::string_view(descriptor.kind) == kKindOf<Table>;
+}
+
+/// The whole start function: compares the kinds and hands the table over.
+template <class Table>
+baleen_status_t give_table(const baleen_host_t* host, void* out, const Table& table) {
+  return baleen_give_table(host, kKindOf<Table>, out, &table, sizeof table);
 }
 
 /// What the handle of a plugin's object points to in every family: the object, and the host its failures go to.
@@ -116,7 +69,16 @@ struct Instance {
   std::unique_ptr<Base> member;
 
   static Instance& of(void* handle) { return *static_cast<Instance*>(handle); }
-  static void destroy(void* handle) { delete static_cast<Instance*>(handle); }
+  static void destroy(void* handle) {
+    const Host host = of(handle).host;
+    guard_nothing(host, "destroy", [&] { delete static_cast<Instance*>(handle); });
+  }
+  /// The handle of a member that `create` gave.
+  static Status keep(const Host& host, std::unique_ptr<Base> member, void** out) {
+    if (!member) return internal("create gave no object and no error");
+    *out = new Instance{host, std::move(member)};
+    return {};
+  }
 };
 
 /// The `create` of a family: `Member::create(const Host&, const Settings&)` returns Result<std::unique_ptr<Member>>.
@@ -124,17 +86,17 @@ template <class Base, class Member>
 baleen_status_t create_instance(const baleen_host_t* host, const baleen_settings_t* settings, void** out) {
   return guard(Host(host), [&]() -> Status {
     BALEEN_TRY_ASSIGN(auto member, Member::create(Host(host), Settings(settings)));
-    *out = new Instance<Base>{Host(host), std::move(member)};
-    return {};
+    return Instance<Base>::keep(Host(host), std::move(member), out);
   });
 }
 
 }  // namespace baleen
 
-/// Exports the one symbol of a plugin, which hands over `table` (an expression).
-#define BALEEN_EXPORT_TABLE(...)                                                                    \
-  extern "C" BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t*, void* table) { \
-    baleen::fill_table(table, __VA_ARGS__);                                                         \
-    return BALEEN_OK;                                                                               \
-  }                                                                                                 \
-  static_assert(true, "takes the semicolon")
+/// Exports the one symbol of a plugin, which hands over `table` (an expression). Behind BALEEN_DESCRIPTOR, in one
+/// source.
+#define BALEEN_EXPORT_TABLE(...)                                                                         \
+  extern "C" BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t* host, void* table) { \
+    return baleen::give_table(host, table, __VA_ARGS__);                                                 \
+  }                                                                                                      \
+  static_assert(baleen::is_described_by<decltype(__VA_ARGS__)>(::baleen_plugin_note.descriptor),         \
+                "the descriptor names another kind than that of the table")

@@ -27,7 +27,7 @@ struct RegionOperand {
 /// One op of a region with its operands. Borrows the region.
 class RegionOp {
  public:
-  RegionOp(const baleen_region_t& region, std::uint64_t number = 0) : region_(&region), op_(region.ops[number]) {}
+  RegionOp(const baleen_region_t& region, std::uint64_t number = 0) : region_(&region), op_(op_of(region, number)) {}
 
   const Op& op() const { return op_; }
   std::string name() const { return std::string(op_.name()); }
@@ -37,7 +37,7 @@ class RegionOp {
   RegionOperand out(std::size_t i) const { return operand(op_.outputs()[i]); }
 
  private:
-  RegionOperand operand(std::uint32_t number) const { return {number, region_->tensors[number]}; }
+  RegionOperand operand(std::uint32_t number) const { return {number, copy_in(&tensor_of(*region_, number))}; }
 
   const baleen_region_t* region_;
   Op op_;

@@ -1,5 +1,5 @@
 /* A parallel strategy: asks for layouts, edits the graph and orders its collectives, phase by phase; every phase is
- * optional. */
+ * optional. This interface is a draft: see kind.h. */
 #pragma once
 #include "baleen/graph.h"
 #include "baleen/host.h"
@@ -13,12 +13,14 @@ typedef struct baleen_axis_t {
     baleen_string_t name;
     int64_t size;
 } baleen_axis_t;
+BALEEN_ASSERT_SIZE(baleen_axis_t, 24);
 
 typedef struct baleen_mesh_t {
     uint64_t size;
     const baleen_axis_t* axes;
     uint64_t count;
 } baleen_mesh_t;
+BALEEN_ASSERT_SIZE(baleen_mesh_t, 24);
 
 /* How one axis of the mesh becomes several, outermost first; the product of the parts' sizes is the axis's. */
 typedef struct baleen_axis_split_t {
@@ -27,6 +29,7 @@ typedef struct baleen_axis_split_t {
     uint32_t count; /* of parts; 0: no axis is split */
     baleen_axis_t parts[BALEEN_MAX_SPLIT]; /* the part `row` of `tensor` is called `tensor.row`; names are static */
 } baleen_axis_split_t;
+BALEEN_ASSERT_SIZE(baleen_axis_split_t, 112);
 
 /* The values of one parameter that the job trains. */
 typedef struct baleen_trained_t {
@@ -36,6 +39,7 @@ typedef struct baleen_trained_t {
     const baleen_value_t* states; /* the optimizer's slots; valid during the call */
     uint64_t state_count;
 } baleen_trained_t;
+BALEEN_ASSERT_SIZE(baleen_trained_t, 32);
 
 /* The gradient of one parameter that the job trains, between differentiation and the update. */
 typedef struct baleen_gradient_t {
@@ -68,7 +72,7 @@ typedef struct baleen_gradients_t {
     /* The run ends with `text` after a step in which the scalar is not 0. */
     baleen_status_t (*stop)(void* self, baleen_value_t condition, baleen_string_t text);
 } baleen_gradients_t;
-BALEEN_ASSERT_SIZE(baleen_gradients_t, 80);
+BALEEN_ASSERT_TABLE(baleen_gradients_t, stop, 80);
 
 /* A further candidate for one op along `axes`. The strategy that offers it lowers it, unless the op runs on the
  * pieces as it stands. */
@@ -85,6 +89,7 @@ typedef struct baleen_offer_t {
     const baleen_placement_t* outputs; /* axis by axis: a placement per result */
     double bytes; /* sent per rank, over all its axes */
 } baleen_offer_t;
+BALEEN_ASSERT_SIZE(baleen_offer_t, 80);
 
 /* The verbs of `place`. Mesh axes are numbers. What is not asked for stays: parameters and states replicated, other
  * values as propagation finds them. Strategies may ask for the same; where two ask `use`, `store` or `pin` for unlike
@@ -104,11 +109,13 @@ typedef struct baleen_placing_t {
      * accumulation. */
     baleen_status_t (*pin)(void* self, baleen_value_t value, uint32_t axis, baleen_placement_t placement,
                            uint32_t every_micro_batch);
+    /* Another way to run an op. Placements that cannot be are refused here. An op that runs as it stands and has an
+     * operand at one coordinate of an axis has all operands and results there. */
     baleen_status_t (*offer)(void* self, const baleen_offer_t* offer);
     uint64_t (*trained_count)(void* self);
     baleen_status_t (*trained)(void* self, uint64_t number, baleen_trained_t* out);
 } baleen_placing_t;
-BALEEN_ASSERT_SIZE(baleen_placing_t, 88);
+BALEEN_ASSERT_TABLE(baleen_placing_t, trained, 88);
 
 /* One part of a micro-batch's work. */
 typedef int32_t baleen_part_t;
@@ -151,7 +158,7 @@ typedef struct baleen_schedule_t {
     /* Tells the user a line about the plan: once per job, however many graphs and ranks say the same. */
     baleen_status_t (*note)(void* self, baleen_string_t text);
 } baleen_schedule_t;
-BALEEN_ASSERT_SIZE(baleen_schedule_t, 96);
+BALEEN_ASSERT_TABLE(baleen_schedule_t, note, 96);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {
@@ -165,8 +172,9 @@ typedef struct baleen_strategy_t {
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, const baleen_mesh_t* mesh,
                               void** strategy);
     void (*destroy)(void* strategy);
-    /* Whether it works along a mesh axis. An axis that no strategy of the plan claims goes to the strategy of its name;
-     * one of several ranks that two claim is refused: who helps another along its axis does not claim it. */
+    /* Whether it works along a mesh axis; asked once per axis. An axis that no strategy of the plan claims goes to the
+     * strategy of its name; one of several ranks that two claim is refused: who helps another along its axis does not
+     * claim it. */
     uint32_t (*claims)(void* strategy, uint32_t axis);
     /* `tag` and `rewrite` see forward graphs. Two tags of ops have a meaning here:
      * - "apart": the op is not replaced by a fused form that its kind offers.
@@ -183,6 +191,10 @@ typedef struct baleen_strategy_t {
     baleen_status_t (*lower)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*schedule)(void* strategy, const baleen_graph_t* graph, const baleen_schedule_t* schedule);
 } baleen_strategy_t;
-BALEEN_ASSERT_SIZE(baleen_strategy_t, 96);
+BALEEN_ASSERT_TABLE(baleen_strategy_t, schedule, 96);
+/* The functions in their order; an OPTIONAL one may be null. */
+#define BALEEN_STRATEGY_FUNCTIONS(REQUIRED, OPTIONAL)                                                   \
+    OPTIONAL(split) REQUIRED(create) REQUIRED(destroy) REQUIRED(claims) OPTIONAL(tag) OPTIONAL(rewrite) \
+    OPTIONAL(gradients) OPTIONAL(place) OPTIONAL(recompute) OPTIONAL(lower) OPTIONAL(schedule)
 
 BALEEN_END

@@ -146,12 +146,14 @@ baleen_strategy_t strategy_table() {
                     void** out) {
     return guard(Host(host), [&]() -> Status {
       BALEEN_TRY_ASSIGN(auto member, Member::create(Host(host), Settings(settings), MeshView(mesh)));
-      *out = new Self{Host(host), std::move(member)};
-      return {};
+      return Self::keep(Host(host), std::move(member), out);
     });
   };
   table.destroy = &Self::destroy;
-  table.claims = [](void* self, std::uint32_t axis) -> std::uint32_t { return Self::of(self).member->claims(axis); };
+  table.claims = [](void* self, std::uint32_t axis) {
+    return guard_value(Self::of(self).host, std::uint32_t{0},
+                       [&]() -> std::uint32_t { return Self::of(self).member->claims(axis); });
+  };
   table.tag = [](void* self, const baleen_graph_t* graph) {
     return guard(Self::of(self).host, [&] { return Self::of(self).member->tag(GraphView(graph)); });
   };
@@ -180,5 +182,5 @@ baleen_strategy_t strategy_table() {
 
 }  // namespace baleen
 
-/// Exports `Member` (a baleen::Strategy) as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+/// Exports `Member` (a baleen::Strategy) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
 #define BALEEN_STRATEGY(Member) BALEEN_EXPORT_TABLE(baleen::strategy_table<Member>())

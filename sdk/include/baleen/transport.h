@@ -70,7 +70,7 @@ typedef struct baleen_rendezvous_t {
     /* Not 0: the run is over. A `create` that waits for a peer by other means than `get` looks here now and then. */
     int32_t (*over)(void* self);
 } baleen_rendezvous_t;
-BALEEN_ASSERT_SIZE(baleen_rendezvous_t, 48);
+BALEEN_ASSERT_TABLE(baleen_rendezvous_t, over, 48);
 
 typedef uint32_t baleen_transport_flags_t;
 enum {
@@ -132,7 +132,12 @@ typedef struct baleen_transport_t {
      * is a transport. */
     const void* (*query)(void* transport, baleen_string_t name);
 } baleen_transport_t;
-BALEEN_ASSERT_SIZE(baleen_transport_t, 112);
+BALEEN_ASSERT_TABLE(baleen_transport_t, query, 112);
+/* The functions in their order; an OPTIONAL one may be null. */
+#define BALEEN_TRANSPORT_FUNCTIONS(REQUIRED, OPTIONAL)                                                          \
+    REQUIRED(create) REQUIRED(destroy) OPTIONAL(allocate) OPTIONAL(release) OPTIONAL(register_arena)            \
+    OPTIONAL(unregister_arena) REQUIRED(group_create) REQUIRED(group_destroy) REQUIRED(prepare) REQUIRED(start) \
+    REQUIRED(check) REQUIRED(abort) OPTIONAL(query)
 
 #define BALEEN_MAX_OUTSTANDING 1024
 
@@ -144,7 +149,7 @@ typedef struct baleen_transport_notes_t {
      * notes; nothing else happens to the slot. A difference is a failure of the transport. One call at a time. */
     baleen_status_t (*note)(void* transport, void* slot); /* [any thread] */
 } baleen_transport_notes_t;
-BALEEN_ASSERT_SIZE(baleen_transport_notes_t, 16);
+BALEEN_ASSERT_TABLE(baleen_transport_notes_t, note, 16);
 
 /* The answer to the query BALEEN_TRANSPORT_MEMORY, of the plugin; without one, collectives work in the host's memory
  * only, and the host copies what lies in a device's. */
@@ -155,6 +160,6 @@ typedef struct baleen_transport_memory_t {
      * thread] */
     int32_t (*takes)(baleen_string_t kind);
 } baleen_transport_memory_t;
-BALEEN_ASSERT_SIZE(baleen_transport_memory_t, 16);
+BALEEN_ASSERT_TABLE(baleen_transport_memory_t, takes, 16);
 
 BALEEN_END

@@ -100,12 +100,16 @@ void add_memory(baleen_transport_t& table) {
     table.register_arena = [](void* self, void* base, std::uint64_t bytes) {
       return guard(Self::of(self).host, [&] { return Self::of(self).member->register_arena(base, bytes); });
     };
-    table.unregister_arena = [](void* self, void* base) { Self::of(self).member->unregister_arena(base); };
+    table.unregister_arena = [](void* self, void* base) {
+      guard_nothing(Self::of(self).host, "unregister_arena", [&] { Self::of(self).member->unregister_arena(base); });
+    };
   } else {
     table.allocate = [](void* self, std::uint64_t bytes, void** base) {
       return guard(Self::of(self).host, [&] { return keep(Self::of(self).member->allocate(bytes), base); });
     };
-    table.release = [](void* self, void* base) { Self::of(self).member->release(base); };
+    table.release = [](void* self, void* base) {
+      guard_nothing(Self::of(self).host, "release", [&] { Self::of(self).member->release(base); });
+    };
   }
 }
 
@@ -119,6 +123,16 @@ inline const baleen_transport_notes_t* transport_notes() {
   return &notes;
 }
 
+template <class Member>
+const void* query_transport(void* self, baleen_string_t name) noexcept {
+  if (!self) return query_quietly([&] { return Member::query_plugin(view(name)); });
+  return guard_value(Instance<Transport>::of(self).host, static_cast<const void*>(nullptr), [&]() -> const void* {
+    Transport& member = *Instance<Transport>::of(self).member;
+    if (view(name) == BALEEN_TRANSPORT_NOTES) return member.takes_notes() ? transport_notes() : nullptr;
+    return member.query(view(name));
+  });
+}
+
 }  // namespace detail
 
 /// The C table of a member.
@@ -130,8 +144,7 @@ baleen_transport_t transport_table() {
                     baleen_transport_flags_t flags, void** out) {
     return guard(Host(host), [&]() -> Status {
       BALEEN_TRY_ASSIGN(auto member, Member::create(Host(host), Settings(settings), Rendezvous(rendezvous), flags));
-      *out = new Self{Host(host), std::move(member)};
-      return {};
+      return Self::keep(Host(host), std::move(member), out);
     });
   };
   table.destroy = &Self::destroy;
@@ -141,7 +154,9 @@ baleen_transport_t transport_table() {
       return detail::keep(Self::of(self).member->group_create({ranks, ranks + count}), group);
     });
   };
-  table.group_destroy = [](void* self, void* group) { Self::of(self).member->group_destroy(group); };
+  table.group_destroy = [](void* self, void* group) {
+    guard_nothing(Self::of(self).host, "group_destroy", [&] { Self::of(self).member->group_destroy(group); });
+  };
   table.prepare = [](void* self, void* group, const baleen_collective_spec_t* spec, void** slot) {
     return guard(Self::of(self).host, [&] { return detail::keep(Self::of(self).member->prepare(group, *spec), slot); });
   };
@@ -151,17 +166,14 @@ baleen_transport_t transport_table() {
                  [&] { return Self::of(self).member->start(slot, after, after_value, done, done_value); });
   };
   table.check = [](void* self) { return guard(Self::of(self).host, [&] { return Self::of(self).member->check(); }); };
-  table.abort = [](void* self, baleen_string_t reason) { Self::of(self).member->abort(view(reason)); };
-  table.query = [](void* self, baleen_string_t name) -> const void* {
-    if (!self) return Member::query_plugin(view(name));
-    Transport& member = *Self::of(self).member;
-    if (view(name) == BALEEN_TRANSPORT_NOTES) return member.takes_notes() ? detail::transport_notes() : nullptr;
-    return member.query(view(name));
+  table.abort = [](void* self, baleen_string_t reason) {
+    guard_nothing(Self::of(self).host, "abort", [&] { Self::of(self).member->abort(view(reason)); });
   };
+  table.query = &detail::query_transport<Member>;
   return table;
 }
 
 }  // namespace baleen
 
-/// Exports `Member` (a baleen::Transport) as this plugin. Once, at global scope, beside BALEEN_DESCRIPTOR.
+/// Exports `Member` (a baleen::Transport) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
 #define BALEEN_TRANSPORT(Member) BALEEN_EXPORT_TABLE(baleen::transport_table<Member>())

@@ -49,7 +49,14 @@ TEST_F(BadStart, FailsWithItsOwnReason) {
 }
 
 TEST_F(BadStart, LeavesItsTableIncomplete) {
-  expect_refused("incomplete", "plugin compute `incomplete` left function 4 of its table empty (see baleen/compute.h)");
+  expect_refused(
+      "incomplete",
+      "plugin compute `incomplete` left the function `arena_create` of its table empty (see baleen/compute.h)");
+}
+
+TEST_F(BadStart, HandsOverATableOfAnotherKind) {
+  expect_refused("other_table",
+                 "plugin compute `other_table`: its table is of kind `optimizer`, and its descriptor says `compute`");
 }
 
 TEST_F(BadStart, IsOfTheWrongKind) {

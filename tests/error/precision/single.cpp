@@ -29,7 +29,7 @@ class Single {
   }
   std::uint32_t supports(const baleen_region_t& region) const {
     for (std::uint64_t i = 0; i < region.tensor_count; ++i)
-      if (dtype_size(region.tensors[i].dtype) == 2) return 0;
+      if (dtype_size(tensor_of(region, i).dtype) == 2) return 0;
     return region.op_count == 1;
   }
   Result<baleen_kernel_t> compile(const baleen_region_t&) {

@@ -128,6 +128,18 @@ TEST(StrategiesAlike, Agree) {
   EXPECT_EQ(one.exit_code, 0) << one.out << one.err;
 }
 
+TEST(Strategies, InCNeedNoPhase) {
+  const ProcessResult result = run({{"data", 2}}, entry("data") + entry("nothing_c"));
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+/// `claims` returns no status; what it throws is told all the same.
+TEST(Strategies, ThatThrowInClaimsAreNamed) {
+  const ProcessResult result = run({{"data", 2}}, entry("data") + entry("claims_throws"));
+  EXPECT_EQ(result.exit_code, 70) << result.out << result.err;
+  EXPECT_NE(result.err.find("strategy `claims_throws`: nobody knows the axis"), std::string::npos) << result.err;
+}
+
 /// On however many ranks, with the place of the job.
 TEST(Batches, ThatDoNotDivideAreRefused) {
   const ProcessResult result =

@@ -29,6 +29,18 @@ TEST_F(GraphSugar, MixesValuesAndNumbers) {
   EXPECT_EQ(of(-x), (std::vector<double>{-1, 4, -9}));
 }
 
+TEST_F(GraphSugar, RefusesEmptyValues) {
+  const Value empty;
+  EXPECT_THROW(x - empty, std::invalid_argument);
+  EXPECT_THROW(empty * 2.0, std::invalid_argument);
+  EXPECT_THROW(sqrt(empty), std::invalid_argument);
+  EXPECT_THROW(select(x, empty, 0.0), std::invalid_argument);
+  EXPECT_THROW(sum(empty), std::invalid_argument);
+  EXPECT_THROW(cast(empty, BALEEN_BF16), std::invalid_argument);
+  EXPECT_THROW((x - Value{graph.get(), BALEEN_NONE}), std::invalid_argument);
+  EXPECT_EQ(graph.appended(), 0u);
+}
+
 TEST_F(GraphSugar, HasFunctions) {
   EXPECT_EQ(of(sqrt(abs(x))), (std::vector<double>{1, 2, 3}));
   EXPECT_EQ(of(pow(s, 3)), std::vector<double>{8});

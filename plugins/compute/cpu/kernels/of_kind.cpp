@@ -12,10 +12,8 @@ namespace {
 class KernelOfKind : public Kernel {
  public:
   KernelOfKind(const Context& context, const baleen_region_t& region)
-      : context_(context),
-        kind_(*region.kinds[0]),
-        tensors_(region.tensors, region.tensors + region.tensor_count),
-        op_(region.ops[0]) {
+      : context_(context), kind_(*region.kinds[0]), op_(op_of(region, 0)) {
+    for (std::uint64_t i = 0; i < region.tensor_count; ++i) tensors_.push_back(copy_in(&tensor_of(region, i)));
     for (baleen_tensor_t& tensor : tensors_)
       for (std::uint32_t d = 0; d < tensor.rank; ++d)
         if (tensor.runs[d])

@@ -56,13 +56,58 @@ TEST(Descriptor, RefusesAnotherAbiBeforeAnythingElse) {
               d.struct_size = 12;
               d.name[0] = '\0';
             }),
-            "built for plugin ABI 2.0, but this Baleen has 1.0; build it again against this Baleen's SDK");
-  EXPECT_EQ(refused([](auto& d) { d.abi_minor = 7; }), "needs plugin ABI 1.7, but this Baleen has 1.0; update Baleen");
+            "built for plugin ABI 2.1, but this Baleen has 1.1; build it again against this Baleen's SDK");
+  EXPECT_EQ(refused([](auto& d) { d.abi_minor = 7; }), "needs plugin ABI 1.7, but this Baleen has 1.1; update Baleen");
 }
 
 TEST(Descriptor, RefusesOtherSizes) {
-  EXPECT_NE(refused([](auto& d) { d.struct_size -= 8; }).find("are not those of ABI 1.0"), std::string::npos);
-  EXPECT_NE(refused([](auto& d) { d.option_size += 8; }).find("are not those of ABI 1.0"), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.struct_size += 8; }).find("are not those of ABI 1.1"), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.struct_size -= 16; }).find("are not those of ABI 1.1"), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.option_size += 8; }).find("are not those of ABI 1.1"), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.option_size -= 8; }).find("are not those of ABI 1.1"), std::string::npos);
+}
+
+/// As ABI 1.0 had it: without what follows the options.
+TEST(Descriptor, IsReadWhereItIsShorter) {
+  baleen_note_t note = baleen_plugin_note;
+  note.descriptor.abi_minor = 0;
+  note.descriptor.struct_size = offsetof(baleen_descriptor_t, kind_revision);
+  const std::size_t size = offsetof(baleen_note_t, descriptor) + note.descriptor.struct_size;
+  const Result<Descriptor> result = parse(note, size);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->options.size(), 2u);
+  EXPECT_EQ(result->options[1].help, "how");
+  EXPECT_EQ(result->kind_revision, 0u);
+  EXPECT_FALSE(parse(note, size - 1));
+  const auto doubled = parse(note, size + 8);
+  ASSERT_FALSE(doubled);
+  EXPECT_NE(doubled.error().message.find("two descriptors"), std::string::npos);
+}
+
+TEST(Descriptor, TellsTheRevisionOfItsKind) {
+  EXPECT_EQ(parse(baleen_plugin_note)->kind_revision, std::uint32_t{BALEEN_OPTIMIZER_REVISION});
+  EXPECT_EQ(refused([](auto& d) { d.kind_revision = 0; }), "accepted") << "a stable kind keeps its plugins";
+  EXPECT_EQ(refused([](auto& d) { d.kind_revision = 99; }),
+            "built for revision 99 of the optimizer interface, but this Baleen has revision " +
+                std::to_string(BALEEN_OPTIMIZER_REVISION) + "; update Baleen");
+}
+
+TEST(Descriptor, OfADraftIsOfThisRevision) {
+  const auto of_strategy = [](std::uint32_t revision) {
+    return refused([&](auto& d) {
+      set(d.kind, "strategy");
+      d.kind_revision = revision;
+    });
+  };
+  const std::string ours = std::to_string(BALEEN_STRATEGY_REVISION);
+  EXPECT_EQ(of_strategy(BALEEN_STRATEGY_REVISION), "accepted");
+  EXPECT_EQ(of_strategy(BALEEN_STRATEGY_REVISION - 1),
+            "built for revision " + std::to_string(BALEEN_STRATEGY_REVISION - 1) +
+                " of the strategy interface, but this Baleen has revision " + ours +
+                ", and the interface is a draft; build it again against this Baleen's SDK");
+  EXPECT_EQ(of_strategy(BALEEN_STRATEGY_REVISION + 1),
+            "built for revision " + std::to_string(BALEEN_STRATEGY_REVISION + 1) +
+                " of the strategy interface, but this Baleen has revision " + ours + "; update Baleen");
 }
 
 TEST(Descriptor, RefusesAShortOrDoubledNote) {

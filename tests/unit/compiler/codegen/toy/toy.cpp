@@ -76,19 +76,20 @@ struct ToyDevice {
   bool supports(const baleen_region_t& region) const {
     if (region.op_count > 1 && !powers.regions) return false;
     for (std::uint64_t i = 0; i < region.op_count; ++i) {
-      const std::string kind(view(region.ops[i].kind));
+      const std::string kind(view(element(region.ops, i).kind));
       if (("," + powers.lacks + ",").find("," + kind + ",") != std::string::npos) return false;
       if (!kernels.contains(kind)) return false;
-      if (kind == "matmul" && region.ops[i].input_count == 3 && !powers.addend) return false;
+      if (kind == "matmul" && element(region.ops, i).input_count == 3 && !powers.addend) return false;
     }
     return true;
   }
 
   Result<ToyKernel*> compile(const baleen_region_t& region) const {
     auto kernel = std::make_unique<ToyKernel>();
-    kernel->tensors.assign(region.tensors, region.tensors + region.tensor_count);
+    for (std::uint64_t i = 0; i < region.tensor_count; ++i)
+      kernel->tensors.push_back(copy_in(&element(region.tensors, i)));
     for (std::uint64_t i = 0; i < region.op_count; ++i) {
-      const baleen_op_view_t& from = region.ops[i];
+      const baleen_op_view_t& from = element(region.ops, i);
       Op op;
       op.kind = registry.find(std::string(view(from.kind)));
       op.name = view(from.name);
