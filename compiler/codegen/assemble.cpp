@@ -90,7 +90,7 @@ class Assembler {
     return storage.kind != Storage::Kind::input && storage.role == Role::gradient;
   }
 
-  /// Of a parameter, which itself is persistent.
+  /// Whether it is a copy of a parameter; parameters themselves are persistent.
   bool is_copy(const Lifetimes::Item& item) const {
     if (item.storage == kNone) return false;
     const Storage& storage = lowered_.storages[item.storage];
@@ -115,8 +115,8 @@ class Assembler {
     return loop >= 0 ? positions : std::pair(backward, backward);
   }
 
-  /// What until position `end` only calls write that begin in the last micro-batch: pieces on their way, not what the
-  /// backward pass leaves.
+  /// Storages that, up to position `end`, are written only by calls that start in the last micro-batch. They hold data
+  /// that is being received, not gradients of the backward pass.
   std::set<std::uint32_t> received_last(std::int64_t end) const {
     std::set<std::uint32_t> received, computed;
     for (std::size_t s = 0; s < static_cast<std::size_t>(end); ++s) {
@@ -250,7 +250,7 @@ class Assembler {
       if (lifetimes_.items[i].interval.first > 0 && !overlaps_input(i)) add_poison(0, i, Guard::first);
   }
 
-  /// What is written before the run must not be poisoned at its start.
+  /// Whether its bytes are written before the run. Those must not be poisoned at the start.
   bool overlaps_input(std::size_t i) const {
     for (std::size_t k = 0; k < lifetimes_.items.size(); ++k) {
       const Interval& other = lifetimes_.items[k].interval;

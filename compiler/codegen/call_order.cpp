@@ -53,7 +53,7 @@ class CallOrder {
     const Op& op = lowered_.ops[number].op;
     for (LowValue v : op.inputs)
       if (auto made = bucket_making_.find(v); made != bucket_making_.end()) {
-        // What a call brings is contiguous: to give it another shape reads nothing, on any rank.
+        // The result of a call is contiguous, so reshaping it is a view and reads nothing, on any rank.
         if (op.kind->name == "reshape")
           bucket_making_[op.outputs[0]] = made->second;
         else

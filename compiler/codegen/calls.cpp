@@ -129,8 +129,9 @@ class CallScheduler {
     begin_ready();
   }
 
-  /// What begins in each micro-batch is over in it; but where micro-batches take turns, what is sent only is waited for
-  /// in the next turn, since the receiver may want something first.
+  /// A call that starts in a micro-batch is waited for in the same one. Exception: if a strategy reordered the
+  /// micro-batches, a call that only sends is waited for in the part's next turn. Its receiver may first wait for
+  /// something that this rank has yet to do.
   void leave_section() {
     begin_section();
     const int next = section_ + 1 < lowered_.sections.size() ? loop_of(section_ + 1) : -1;

@@ -52,7 +52,7 @@ struct Part {
   Stretch stretch;  ///< in the member's
 };
 
-/// What members have of a dimension, in the order of indices.
+/// The parts of a dimension that members hold, in the order of global indices.
 std::vector<Part> parts_of(const std::vector<Runs>& by_member) {
   std::vector<Part> parts;
   for (std::size_t m = 0; m < by_member.size(); ++m) {
@@ -111,7 +111,7 @@ Wire Exchange::wire(baleen_collective_t op, std::uint64_t count, std::uint64_t b
 Result<LowValue> Exchange::convert(CollectiveOp collective, LowValue x, const Layout& from, const ResultSpec& to) {
   BALEEN_TRY_ASSIGN(const LowValue y, converted(collective, x, from, to));
   if (to.role != Role::parameter) return y;
-  // What a copy of a parameter is a view of is that copy, to those who add up bytes.
+  // The role belongs to the value that owns the bytes, since memory is reported by roles: follow views to it.
   LowValue shown = y;
   for (LowOp made = lowered_.values[y].producer; made != kNone && lowered_.ops[made].means == Means::view;) {
     shown = lowered_.ops[made].op.inputs[0];
@@ -245,7 +245,7 @@ Result<LowValue> Exchange::all_to_all(LowValue x, const Sides& sides, const Resu
   return packer_.finish(joined, to);
 }
 
-/// What each member is to have of this rank's elements, one after the other.
+/// The elements of this rank that each member needs, one member's after the other's.
 Result<LowValue> Exchange::pack(LowValue x, const Sides& sides, Wire& wire) {
   std::vector<LowValue> messages;
   const std::vector<Runs> own = dims_of(sides.before[place_]);
@@ -316,7 +316,8 @@ Result<LowValue> Exchange::take_shard(LowValue x, const Sides& sides, const Resu
   return packer_.finish(own, to);
 }
 
-/// A value is kept by one coordinate, a part by who has it; the rest is zeros.
+/// A replicated value is kept by the ranks at coordinate 0, a value `at` a coordinate by its holder, a shard by the
+/// rank that has it. All other elements become zeros.
 Result<LowValue> Exchange::take_partial(LowValue x, const Sides& sides, const ResultSpec& to) {
   const auto axis = static_cast<std::size_t>(axes_[0]);
   const Piece &before = sides.before[place_], &after = sides.after[place_];

@@ -67,7 +67,7 @@ Result<LowValue> OpEmitter::add_value(const ResultSpec& spec, const std::string&
   return lowered_.add_value(std::move(value));
 }
 
-/// Of a value that is cut flat an op sees one dimension, of all elements in row-major order.
+/// An op sees a flat shard as one dimension, over all elements in row-major order.
 void OpEmitter::set_flat(LoweredValue& value, const Piece& piece) const {
   std::int64_t box = 1;
   for (const Runs& runs : piece.dims) box *= length(runs);

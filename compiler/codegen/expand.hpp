@@ -9,7 +9,7 @@
 
 namespace baleen {
 
-/// What a result is to be.
+/// Name, type, layout and role that a result gets.
 struct ResultSpec {
   std::string name;
   ValueType type;  ///< global

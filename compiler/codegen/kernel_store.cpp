@@ -8,7 +8,7 @@
 namespace baleen {
 namespace {
 
-/// Of all that has an address, as far as strides do not repeat it.
+/// Bytes of all operands that have an address. Elements that a stride of 0 repeats count once.
 std::uint64_t bytes_of(const RegionView& region, const std::vector<LowValue>& operands) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < operands.size(); ++i) {

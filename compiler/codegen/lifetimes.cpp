@@ -52,8 +52,8 @@ class LifetimeFinder {
 
   bool planned(std::uint32_t storage) const { return lowered_.storages[storage].kind != Storage::Kind::persistent; }
 
-  /// What one micro-batch leaves to the next, though all that touch it may stand inside of the loop: sums, which a call
-  /// in the last micro-batch may already read, and what a call that a loop makes once reads and brings.
+  /// Storages that must last from one micro-batch to the next, although all steps that touch them may be inside the
+  /// loop: sums over micro-batches, and operands of calls that start in one micro-batch of a loop only.
   std::vector<std::uint32_t> kept_in_loops() const {
     std::vector<std::uint32_t> kept;
     for (const LoweredOp& op : lowered_.ops)
@@ -144,7 +144,8 @@ class LifetimeFinder {
     return true;
   }
 
-  /// What crosses lives through the whole loop, once per micro-batch on its way.
+  /// A storage that lives from one part to the other lives through the whole loop, with a copy per micro-batch in
+  /// flight.
   void multiply(std::uint32_t number, Life life, Lifetimes& result) {
     const auto inside =
         std::find_if(loops_.begin(), loops_.end(), [&](const LoopRange& l) { return l.loop == life.loop; });

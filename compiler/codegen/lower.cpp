@@ -49,7 +49,7 @@ class Lowerer {
   }
 
  private:
-  /// What a rank computes only to pass over it: zeros in place of what others have.
+  /// Drops ops whose results nobody reads, such as zeros in place of values that other ranks hold.
   void drop_unread() {
     std::vector<char> read(result_.values.size(), 0);
     for (const auto& [name, value] : result_.outputs) read[value] = 1;

@@ -71,8 +71,8 @@ enum class Means {
   empty,       ///< some operand has no elements on this rank: results are sums of nothing
 };
 
-/// What a collective asks of the transport: transport.h's terms, for one entry. Without input or output of the op the
-/// pointer is null.
+/// The transport's arguments for a collective of one entry, in the terms of transport.h. If the op has no input or no
+/// output, that pointer is null.
 struct Wire {
   baleen_collective_t op = 0;
   baleen_reduction_t reduction = 0;

@@ -7,7 +7,7 @@
 
 namespace baleen {
 
-/// The global indices `length` from `offset` on of something that has several parts.
+/// `length` neighbouring elements from `offset` on, in something that consists of several parts.
 struct Stretch {
   std::int64_t offset = 0, length = 0;
 };
@@ -30,16 +30,16 @@ class Packer {
   /// Several stretches of a dimension, one after the other.
   Result<LowValue> select(LowValue x, std::size_t dim, const std::vector<Stretch>& stretches);
   Result<LowValue> zeros(baleen_dtype_t dtype, Shape shape);
-  /// What `result` is on a rank that has nothing of it, or zeros where it has.
+  /// `result` as zeros; without elements if this rank holds none.
   Result<LowValue> zeros(const ResultSpec& result);
 
   /// A call whose result is a value like `x` with a shape of its own.
   Result<LowValue> call(Wire wire, LowValue x, Shape result);
-  /// A call that makes `result` itself; kNone: this rank gives nothing.
+  /// A call that makes `result` itself. `x` is kNone if this rank sends nothing.
   Result<LowValue> call(Wire wire, LowValue x, const ResultSpec& result);
-  /// A call from which this rank gets nothing.
+  /// A call in which this rank only sends.
   void give(Wire wire, LowValue x);
-  /// `x`, with the very elements, as what it is in the program.
+  /// The value `result` of the program, which has the elements of `x` and a name, type, layout and role of its own.
   Result<LowValue> finish(LowValue x, const ResultSpec& result);
 
  private:

@@ -60,8 +60,8 @@ struct CollectiveCall {
   std::string where;
 };
 
-/// What happens at one position of the order: a region, with the accumulation of its results over micro-batches; or a
-/// call of the transport, which begins in one step and is over in another.
+/// One position in the order of execution: a region, with the accumulation of its results over micro-batches; or the
+/// start of a call of the transport; or the wait for one.
 struct ProgramStep {
   OpId op = kNone;  ///< anchor; a number in Lowered::ops
   std::uint32_t section = 0;
@@ -73,7 +73,7 @@ struct ProgramStep {
   std::uint32_t wait_for = kNone;      ///< the number of the call that is over here
   std::uint32_t call_number = kNone;   ///< of `call`, in the order of beginning
   Guard guard = Guard::always;         ///< of `call` and `wait_for`
-  bool late = false;                   ///< `wait_for` began in the turn before: what it reads must last until then
+  bool late = false;                   ///< `wait_for` began in the turn before: its inputs must last until here
 };
 
 /// The transport's arguments for a collective op.

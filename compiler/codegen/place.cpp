@@ -150,7 +150,7 @@ class Placer {
     return {};
   }
 
-  /// What the transport reads is one stretch of memory, the same in each micro-batch.
+  /// Inputs of a call of the transport must be contiguous, and at one address in all micro-batches.
   void make_contiguous(LoweredOp& lowered) {
     for (LowValue& v : lowered.op.inputs)
       if (value(v).view.micro_step != 0 || !is_contiguous(value(v).shape, value(v).view.strides))

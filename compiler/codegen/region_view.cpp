@@ -47,8 +47,9 @@ RegionView::RegionView(const Lowered& lowered, const std::vector<const Op*>& ops
     }
     ops_.emplace_back().assign(*op, std::move(inputs), std::move(outputs));
     views_.push_back(ops_.back().view);
+    kinds_.push_back(op->kind->table);
   }
-  region_ = {sizeof(region_), views_.data(), views_.size(), tensors_.data(), tensors_.size()};
+  region_ = {sizeof(region_), views_.data(), views_.size(), tensors_.data(), tensors_.size(), kinds_.data()};
 }
 
 std::vector<std::uint32_t> RegionView::numbers(const Lowered& lowered, const std::vector<LowValue>& values) {

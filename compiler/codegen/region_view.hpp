@@ -29,6 +29,7 @@ class RegionView {
   std::vector<baleen_tensor_t> tensors_;
   std::deque<AbiOp> ops_;
   std::vector<baleen_op_view_t> views_;
+  std::vector<const baleen_op_kind_t*> kinds_;
   baleen_region_t region_{};
 };
 

@@ -9,7 +9,7 @@
 namespace baleen {
 namespace {
 
-/// Of parts in a piece: a cache line.
+/// Alignment of the parts of a piece: a cache line.
 constexpr std::uint64_t kLine = 64;
 
 class Cutter {

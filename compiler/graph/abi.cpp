@@ -83,7 +83,7 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
     if (from >= graph.value_count() || to >= graph.value_count())
       return self(p).keep(invalid("redirect: no such value"));
     Status status = graph.redirect(from, to, except);
-    // What stands in a gradient's place is one.
+    // A value that replaces a gradient is a gradient.
     if (graph.value(from).role == Role::gradient && graph.value(to).role == Role::activation)
       graph.value(to).role = Role::gradient;
     return status ? BALEEN_OK : self(p).keep(status.error());

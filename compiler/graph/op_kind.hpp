@@ -80,12 +80,14 @@ struct Join {
   std::vector<ValueId> results;
 };
 
-/// One kind of op. Built-in and plugin-given kinds register alike.
+/// One kind of op. Passes ask for its traits and rules, not for its name.
 struct OpKind {
   std::string name;
   std::uint32_t traits = 0;
   /// What authors of layers see of it. Null: the kind checks its operands and attributes in `infer`.
   std::shared_ptr<const OpSchema> schema = {};
+  /// The plugin's own table, which lives as long as its library; null for a built-in kind. Devices ask it for kernels.
+  const baleen_op_kind_t* table = nullptr;
 
   /// Checks inputs and attributes and gives the results' types. The error says what does not fit, both shapes.
   std::function<Result<std::vector<ValueType>>(const InferContext&)> infer;

@@ -125,11 +125,13 @@ struct TypeReceiver {
 };
 
 Result<std::vector<ValueType>> infer(const Source& source, const InferContext& context) {
+  Attributes given = context.attributes;
+  BALEEN_TRY(complete_attributes(*source.schema, source.name(), given));
   BALEEN_TRY(check_operands(source, context.inputs));
-  BALEEN_TRY(check_dimensions(source, context));
+  BALEEN_TRY(check_dimensions(source, {given, context.inputs}));
   std::vector<baleen_value_type_t> inputs;
   for (const ValueType& type : context.inputs) inputs.push_back(abi_type(type));
-  const auto attributes = abi_attributes(context.attributes);
+  const auto attributes = abi_attributes(given);
   TypeReceiver receiver;
   const baleen_infer_t abi_context{
       sizeof(baleen_infer_t), inputs.data(),     inputs.size(), sizeof(baleen_value_type_t),
@@ -349,6 +351,7 @@ Status register_op_plugin(OpRegistry& registry, const Plugin& plugin) {
                                                       : "the plugin `" + taken->schema->plugin + "` has too") +
                      "; a kind's name is its own");
     kind.schema = std::make_shared<const OpSchema>(std::move(schema));
+    kind.table = given;
     add_rules(kind, std::make_shared<const Source>(Source{plugin, found, kind.schema}));
     BALEEN_TRY(registry.add(std::move(kind)));
   }

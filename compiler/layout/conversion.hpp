@@ -48,7 +48,7 @@ double conversion_bytes(const Placement& from, const Placement& to, double eleme
                         std::int64_t axis_size);
 
 /// The cheapest steps from one layout to the other (fewest where bytes tie). A step adds or removes only the innermost
-/// split of a dimension (DESIGN 4, rule 8). Both layouts are canonical and fit the shape.
+/// split of a dimension (docs/design.md, Propagation, rule 8). Both layouts are canonical and fit the shape.
 std::vector<Step> conversion(const Layout& from, const Layout& to, const Shape& shape, std::size_t element_bytes,
                              const Mesh& mesh);
 

@@ -37,7 +37,7 @@ inline constexpr const char* kMicroAxis = "micro";
 /// In place of a dimension: all of them as one, in row-major order (`shard_flat`).
 inline constexpr int kFlat = -1;
 
-/// What one mesh axis does to a value (DESIGN 4).
+/// What one mesh axis does to a value (docs/design.md, section 4).
 struct Placement {
   enum class Kind { replicate, shard, shard_balanced, shard_flat, partial_sum, partial_max, at };
   Kind kind = Kind::replicate;

@@ -6,7 +6,7 @@
 namespace baleen {
 namespace {
 
-/// Of the indices in `sub`, those that stand at a position below `count` of `all`.
+/// How many of the first `count` indices of `all` are in `sub`.
 std::int64_t below(const Runs& all, const Runs& sub, std::int64_t count) {
   Runs first;
   for (const Run& run : all) {

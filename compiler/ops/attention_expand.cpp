@@ -29,9 +29,9 @@ Attention describe(const Graph& graph, const Op& op, bool ids) {
 }
 
 Shape grouped(const Attention& a) { return {a.batch, a.queries, a.groups, a.per_group, a.width}; }
-/// Of the scores: "bgrst".
+/// The shape of the scores, "bgrst".
 Shape square(const Attention& a) { return {a.batch, a.groups, a.per_group, a.queries, a.keys}; }
-/// Of one number per query and head, to broadcast over the scores.
+/// The shape of one number per query and head, which broadcasts over the scores.
 Shape column(const Attention& a) { return {a.batch, a.groups, a.per_group, a.queries, 1}; }
 
 /// 1 where the query sees the key. `ids` are the numbers of the expression's inputs that hold the documents.

@@ -47,8 +47,8 @@ Result<Types> infer_conversion(CollectiveOp collective, const InferContext& cont
   return Types{context.inputs[0]};
 }
 
-/// A cut further out, as into micro-batches, is a cut of what the conversion cuts or joins; but flat shards are of all
-/// dimensions.
+/// An outer split, such as the one into micro-batches, may split every dimension: the conversion then works within each
+/// part. A flat shard runs over all dimensions, so with one none may be split.
 Iteration iterate_conversion(const Graph& graph, const Op& op) {
   std::string all = letters(graph.value(op.inputs[0]).rank());
   for (const char* side : {"from", "to"}) {

@@ -141,7 +141,7 @@ Result<Types> infer_joint(const InferContext& context) {
   return Types{row, row, x.type, same_but(w.type, dtype)};
 }
 
-/// Of some classes alone there is no loss to take the gradient of.
+/// The vocabulary dimension ('.') cannot be sharded: the loss of a row needs the logits of all classes.
 Iteration iteration_joint(const Graph& graph, const Op& op) {
   const Letters l = letters_of(graph, op);
   return {{l.x, "..", l.rows, l.rows}, {l.rows, l.rows, l.x, ".."}, {}, {}};
@@ -157,7 +157,7 @@ Result<Values> expand_joint(Graph& graph, const Op& op) {
   return build.finish({loss[0], loss[1], grad[0], grad[1]});
 }
 
-/// Who reads a loss's lse is its gradient, and has its attributes.
+/// Only the gradient of a loss reads the loss's lse, and it has the loss's attributes. So both can be one op.
 Join join_grad(const Graph& graph, const Op& op) {
   const Op* loss = graph.producer(op.inputs[3]);
   if (!loss || loss->kind->name != "linear_cross_entropy" || loss->outputs[1] != op.inputs[3] ||

@@ -124,7 +124,7 @@ Result<Types> infer_after(const InferContext& context) {
   return Types{context.inputs[0]};
 }
 
-/// What is cut into micro-batches has the batch first, on both sides.
+/// Both operands are split into micro-batches together; the batch is the first dimension of each.
 Iteration iterate_after(const Graph& graph, const Op& op) {
   const std::string all = letters(graph.value(op.inputs[0]).rank());
   std::string other(graph.value(op.inputs[1]).rank(), '.');

@@ -1,4 +1,4 @@
-/// \file The built-in kinds of ops (README.md), registered through the same interface as a plugin's.
+/// \file The built-in kinds of ops (README.md), and their registration.
 #pragma once
 #include "compiler/graph/op_kind.hpp"
 

@@ -1,4 +1,5 @@
-/// \file What an op could do along one mesh axis (DESIGN 4): replicate, shard a letter, pass partial, or an offer.
+/// \file What an op could do along one mesh axis (docs/design.md, Propagation): replicate, shard a letter, pass
+/// partial, or an offer.
 #pragma once
 #include <set>
 

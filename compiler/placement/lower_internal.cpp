@@ -68,7 +68,7 @@ class InternalLowerer {
     replaced_[old] = result;
     return graph_.redirect(old, result, except);
   }
-  /// What stands for a result of an expansion whose op was expanded in turn.
+  /// The value that replaces `v` by now: an op of an expansion may itself have been expanded.
   ValueId now(ValueId v) const {
     auto it = replaced_.find(v);
     return it == replaced_.end() ? v : now(it->second);

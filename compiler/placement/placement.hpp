@@ -1,4 +1,5 @@
-/// \file What strategies ask for in `place`, and what propagation answers: plain data.
+/// \file What strategies ask for in `place`, and what propagation answers: plain data. The rules are in docs/design.md,
+/// Propagation.
 #pragma once
 #include <map>
 #include <optional>

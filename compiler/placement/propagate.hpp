@@ -1,4 +1,5 @@
-/// \file Propagation: from what strategies ask to a layout for every value (DESIGN 4, rules 1 to 8).
+/// \file Propagation: from what strategies ask to a layout for every value (docs/design.md,
+/// Propagation, rules 1 to 8).
 #pragma once
 #include "compiler/placement/placement.hpp"
 

@@ -1,4 +1,5 @@
-/// \file Where several axes shard one letter of an op: in which order their splits nest (DESIGN 4, rule 8).
+/// \file Where several axes shard one letter of an op: in which order their splits nest (docs/design.md,
+/// Propagation, rule 8).
 #pragma once
 #include <functional>
 

@@ -1,4 +1,5 @@
-/// \file The copies of each value in different layouts, and the conversions that made them (DESIGN 4, rule 7).
+/// \file The copies of each value in different layouts, and the conversions that made them (docs/design.md,
+/// Propagation, rule 7).
 #pragma once
 #include "compiler/placement/placement.hpp"
 

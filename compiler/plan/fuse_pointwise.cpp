@@ -82,7 +82,7 @@ class SectionFuser {
     raise_readers(a);
   }
 
-  /// Who reads a group needs all that the group needs.
+  /// Groups that read a group come after all that it comes after.
   void raise_readers(std::size_t raised) {
     std::vector<std::size_t> stack{raised};
     while (!stack.empty()) {
@@ -99,7 +99,7 @@ class SectionFuser {
     }
   }
 
-  /// What the groups compute themselves is no operand: it stays in the tile.
+  /// Values that the groups compute themselves are no operands: they stay in the tile.
   bool small_enough(std::size_t a, std::size_t b) const {
     std::size_t instructions = 0;
     std::set<ValueId> operands;
@@ -181,7 +181,7 @@ class SectionFuser {
     return install(g, std::move(fused), std::move(inputs), results, std::move(numbers));
   }
 
-  /// What readers of a stored value would see: of 16 bits, the instruction's number rounded.
+  /// The instruction's number as it would be read back from memory: rounded, if the value has 16 bits.
   std::uint32_t as_stored(Expression& fused, std::uint32_t instruction, ValueId v) const {
     const baleen_dtype_t dtype = graph_.value(v).dtype;
     if (dtype == BALEEN_F32 || dtype == BALEEN_F64) return instruction;

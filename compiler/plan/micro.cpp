@@ -242,7 +242,7 @@ class MicroSharder {
     BALEEN_TRY_ASSIGN(const ValueId result, graph_.append1("accumulate_micro", {v}));
     place_like(result, v, Placement::replicate());
     const Role role = graph_.value(v).role;
-    // What a backward op sums over micro-batches is part of some gradient, though it may still have to be reduced.
+    // A sum over micro-batches in the backward pass is a gradient, or a part of one that is still to be reduced.
     graph_.value(result).role = role == Role::activation && phase == Phase::backward ? Role::gradient : role;
     whole_[v] = result;
     barriers_[result] = most_barriers({v}) + 1;

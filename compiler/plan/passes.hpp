@@ -32,8 +32,8 @@ Result<UpdateResult> append_update(Graph& graph, const Job& job, LossGradients g
 /// The graph that gives every persistent tensor its first value.
 Result<Graph> initialize_graph(const Job& job, const UpdateResult& update, const OpRegistry& registry);
 
-/// A rank's part of a value that it computes whole is computed alone where that needs no more than scalars: random
-/// masks, fills.
+/// If a rank computes a value whole, keeps only a part, and that part can be computed alone from scalars (random masks,
+/// fills), then only the part is computed.
 Status cut_producers(Graph& graph);
 
 /// Which group a parameter belongs to: its number, or -1 for the optimizer's own options.

@@ -1,4 +1,4 @@
-/// \file From a job to graphs that are ready to be compiled: the phases of DESIGN 2.4.
+/// \file From a job to graphs that are ready to be compiled: the phases of docs/design.md, section 2.
 #pragma once
 #include <functional>
 
@@ -63,7 +63,7 @@ inline constexpr const char* kFactPrefix = "fact.";
 
 /// The state that counts the updates that were made, one number.
 inline constexpr const char* kUpdatesState = "optimizer.updates";
-/// Of the name of the state that keeps a parameter's first gradient; its name follows.
+/// The states that keep parameters' first gradients are named by this prefix and the parameter's name.
 inline constexpr const char* kFirstGradientPrefix = "first_gradient.";
 
 struct Plan {

@@ -21,7 +21,7 @@ class Facts {
     for (OpId id : graph.ops()) collect(graph.op(id));
   }
 
-  /// What they come to at `at`.
+  /// Appends the facts of the rank at `at`.
   void append(const Coordinates& at, Signature& to) const {
     for (const auto& [shape, layout] : pieces_) append_piece(piece_of(shape, layout, graph_.mesh(), at), to);
     for (const auto& [shape, from, there] : moves_)

@@ -17,10 +17,10 @@ struct RankClass {
   std::int64_t first() const { return stretches.front().first; }
 };
 
-/// What else sets ranks apart.
+/// Whether ranks also differ by their roles in calls.
 enum class Roles {
-  ignored,  ///< nothing. What programs hold and send is equal; how tightly buffers pack may differ
-  apart     ///< which rank is the root of a call, and what it picks in a local region
+  ignored,  ///< no: the bytes of one class are equal, but its buffers may pack more or less tightly
+  apart     ///< yes: by which rank is the root of a call, and by what it picks in a local region
 };
 
 /// The classes of a plan's ranks, by their first rank. `marks` (one per rank, or none) sets ranks apart that differ in

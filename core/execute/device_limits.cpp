@@ -1,4 +1,4 @@
-/// \file Asks and words.
+/// \file Asks compute plugins for their devices' limits, and puts the answers into words.
 #include "core/execute/device_limits.hpp"
 
 #include <algorithm>

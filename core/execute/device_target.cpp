@@ -1,4 +1,4 @@
-/// \file Asks the plugin.
+/// \file Passes the compiler's questions to the compute plugin.
 #include "core/execute/device_target.hpp"
 
 namespace baleen {

@@ -1,4 +1,4 @@
-/// \file The thread that opens gates.
+/// \file The thread that lets the steps of composed collectives begin.
 #include "core/hierarchy/conductor.hpp"
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace baleen::hierarchy {
 namespace {
 
-// Steps of collectives that span hosts, in each transport: the rest of what it takes is for direct ones.
+// The most steps of composed collectives that each transport holds at a time. The rest of BALEEN_MAX_OUTSTANDING is for
+// collectives that one transport carries out alone.
 constexpr std::size_t kMostAhead = BALEEN_MAX_OUTSTANDING / 4;
 
 // How often an idle thread looks whether a transport has failed, in seconds.

@@ -1,4 +1,4 @@
-/// \file Passing on.
+/// \file Passes messages between the first host's launcher and the ranks of this host.
 #include "core/launch/agent.hpp"
 
 #include <unistd.h>

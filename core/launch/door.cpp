@@ -1,4 +1,4 @@
-/// \file Strangers, oldest first.
+/// \file Accepts connections and runs their handshakes; drops the oldest that has proven nothing if there are too many.
 #include "core/launch/door.hpp"
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-/// \file Failures in words.
+/// \file The progress of ranks, lists of ranks and signals as text.
 #include "core/launch/failure.hpp"
 
 #include <csignal>

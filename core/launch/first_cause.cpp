@@ -1,4 +1,4 @@
-/// \file Judging events.
+/// \file Decides which of several failure events is the first cause.
 #include "core/launch/first_cause.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// \file Packing, proving, comparing.
+/// \file Encodes the messages of the handshake, computes proofs and compares them.
 #include "core/launch/handshake.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-/// \file Sending, receiving, beating.
+/// \file Sends and receives messages between launchers, and sends heartbeats.
 #include "core/launch/host_link.hpp"
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-/// \file Trying until it works.
+/// \file Connects to the first host, again and again until it answers.
 #include "core/launch/joining.hpp"
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-/// \file The launcher's door.
+/// \file The entry of the launcher: as the first host or as an agent.
 #include "core/launch/launcher.hpp"
 
 #include "core/launch/agent.hpp"

@@ -1,4 +1,4 @@
-/// \file Times as messages say them.
+/// \file Durations as text.
 #include "core/launch/patience.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-/// \file Comparing moments.
+/// \file Compares how far ranks are with their collectives.
 #include "core/launch/progress.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// \file Meeting, comparing, watching.
+/// \file Lets the other hosts join, compares what all must agree in, and watches their links.
 #include "core/launch/remote_hosts.hpp"
 
 #include <algorithm>

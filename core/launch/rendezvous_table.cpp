@@ -1,4 +1,4 @@
-/// \file From C strings to requests.
+/// \file The C functions of the rendezvous, as requests of a RankLink.
 #include "core/launch/rendezvous_table.hpp"
 
 #include <utility>

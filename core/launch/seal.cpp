@@ -1,4 +1,4 @@
-/// \file HMACs over numbered messages.
+/// \file HMACs over numbered messages: appended by the sender, checked by the receiver.
 #include "core/launch/seal.hpp"
 
 #include <utility>

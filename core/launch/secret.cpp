@@ -1,4 +1,4 @@
-/// \file Files of mode 0600.
+/// \file Reads and writes secrets in files of mode 0600.
 #include "core/launch/secret.hpp"
 
 #include <fcntl.h>

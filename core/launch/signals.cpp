@@ -1,4 +1,4 @@
-/// \file signalfd.
+/// \file Signals through a signalfd.
 #include "core/launch/signals.hpp"
 
 #include <sys/signalfd.h>

@@ -1,4 +1,4 @@
-/// \file Quoting, pipes, exit codes.
+/// \file Starts a command on another host: quoting, pipes, exit codes.
 #include "core/launch/starter.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/// \file Keys, waits and barriers.
+/// \file Keys and values, the ranks that wait for them, and barriers.
 #include "core/launch/store.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// \file Counting ranks host by host.
+/// \file Numbers ranks host by host.
 #include "core/launch/topology.hpp"
 
 #include <set>

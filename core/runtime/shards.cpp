@@ -11,7 +11,7 @@
 namespace baleen {
 namespace {
 
-/// Of each rank, per call.
+/// Bytes of each rank that one call of the transport brings.
 constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
 /// The offset in the whole of each row of the piece's box (all dimensions but the last).

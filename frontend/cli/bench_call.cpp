@@ -1,4 +1,4 @@
-/// \file Counts, entries and expected numbers.
+/// \file Sizes, entries and expected results of a measured collective.
 #include "frontend/cli/bench_call.hpp"
 
 #include <algorithm>

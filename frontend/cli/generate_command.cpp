@@ -1,4 +1,4 @@
-/// \file `baleen generate`.
+/// \file `baleen generate`: a trained language model continues a prompt.
 #include <iostream>
 
 #include "frontend/cli/assembly.hpp"

@@ -1,4 +1,4 @@
-/// \file `baleen graph`.
+/// \file `baleen graph`: prints a job's graph, its parameters and FLOPs.
 #include <cstdio>
 #include <iostream>
 

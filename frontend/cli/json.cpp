@@ -1,4 +1,4 @@
-/// \file Escaping and commas.
+/// \file Escapes texts and sets commas.
 #include "frontend/cli/json.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-/// \file Writes JSON, as far as `baleen plugins --json` needs it.
+/// \file Writes JSON, for the commands with `--json`.
 #pragma once
 #include <string>
 #include <string_view>

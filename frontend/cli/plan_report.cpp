@@ -1,4 +1,4 @@
-/// \file Lines up numbers.
+/// \file Formats what a plan holds and sends, as a table or as JSON.
 #include "frontend/cli/plan_report.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// \file Connects a rank.
+/// \file Connects a rank to the others and compares their graphs.
 #include "frontend/cli/ranks.hpp"
 
 #include <array>

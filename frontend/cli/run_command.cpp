@@ -1,4 +1,4 @@
-/// \file `baleen run`.
+/// \file `baleen run`: trains, on one rank or as a launcher of several.
 #include "core/runtime/checkpoint.hpp"
 #include "frontend/cli/accounting.hpp"
 #include "frontend/cli/assembly.hpp"

@@ -1,4 +1,4 @@
-/// \file Reading arguments.
+/// \file Reads what Lua code passes, with messages for wrong arguments.
 #include "frontend/lua/arguments.hpp"
 
 #include "frontend/lua/tensor.hpp"

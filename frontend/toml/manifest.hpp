@@ -57,7 +57,7 @@ struct ManifestPath {
   std::string where;
 };
 
-/// See DESIGN section 9 for the file. Absent, or empty: one rank on localhost, the best compute plugin, no further
+/// frontend/toml/README.md lists the keys. Absent, or empty: one rank on localhost, the best compute plugin, no further
 /// monitors.
 struct Manifest {
   std::filesystem::path file;  ///< empty where there is none

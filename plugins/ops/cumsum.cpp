@@ -1,8 +1,80 @@
 /// \file `cumsum`: running sums along a dimension.
+#include "baleen/half.hpp"
 #include "baleen/op_kind.hpp"
 
 namespace baleen::ops {
 namespace {
+
+/// An element as it is added up, and back; 16 bits of either kind.
+template <class Stored>
+struct Element {
+  static auto load(const Stored* x, baleen_dtype_t dtype) {
+    if constexpr (sizeof(Stored) == 2)
+      return dtype == BALEEN_BF16 ? from_bf16(*x) : from_fp16(*x);
+    else
+      return *x;
+  }
+  template <class Sum>
+  static void store(Stored* x, baleen_dtype_t dtype, Sum sum) {
+    if constexpr (sizeof(Stored) == 2)
+      *x = dtype == BALEEN_BF16 ? to_bf16(sum) : to_fp16(sum);
+    else
+      *x = sum;
+  }
+};
+
+/// Where the lines along `dim` begin, in the elements of two tensors of one shape.
+struct Lines {
+  const baleen_tensor_t &x, &y;
+  std::uint32_t dim;
+
+  std::uint64_t count() const {
+    std::uint64_t lines = 1;
+    for (std::uint32_t d = 0; d < x.rank; ++d)
+      if (d != dim) lines *= static_cast<std::uint64_t>(x.shape[d]);
+    return lines;
+  }
+  std::pair<std::int64_t, std::int64_t> begin(std::uint64_t line) const {
+    std::int64_t in = 0, out = 0;
+    for (std::uint32_t d = x.rank; d-- > 0;) {
+      if (d == dim) continue;
+      const auto at = static_cast<std::int64_t>(line % static_cast<std::uint64_t>(x.shape[d]));
+      line /= static_cast<std::uint64_t>(x.shape[d]);
+      in += at * x.stride[d];
+      out += at * y.stride[d];
+    }
+    return {in, out};
+  }
+};
+
+template <class In, class Out>
+void add_up(const sdk::CpuCall& call, const Lines& lines, bool reverse) {
+  const auto* x = static_cast<const In*>(call.input_at(0));
+  auto* y = static_cast<Out*>(call.output_at(0));
+  const std::int64_t extent = lines.x.shape[lines.dim];
+  const std::int64_t in_step = lines.x.stride[lines.dim], out_step = lines.y.stride[lines.dim];
+  call.parallel(lines.count(), [&](std::uint64_t line) {
+    const auto [in, out] = lines.begin(line);
+    decltype(Element<In>::load(x, 0)) sum = 0;
+    for (std::int64_t i = 0; i < extent; ++i) {
+      const std::int64_t at = reverse ? extent - 1 - i : i;
+      sum += Element<In>::load(x + in + at * in_step, lines.x.dtype);
+      Element<Out>::store(y + out + at * out_step, lines.y.dtype, sum);
+    }
+  });
+}
+
+/// Operand and result are each fp32 or 16 bits, or both fp64.
+void add_up(const sdk::CpuCall& call, const Lines& lines, bool reverse) {
+  const bool from_half = dtype_size(lines.x.dtype) == 2, to_half = dtype_size(lines.y.dtype) == 2;
+  if (lines.x.dtype == BALEEN_F64)
+    add_up<double, double>(call, lines, reverse);
+  else if (from_half)
+    to_half ? add_up<std::uint16_t, std::uint16_t>(call, lines, reverse)
+            : add_up<std::uint16_t, float>(call, lines, reverse);
+  else
+    to_half ? add_up<float, std::uint16_t>(call, lines, reverse) : add_up<float, float>(call, lines, reverse);
+}
 
 class Cumsum : public sdk::OpKind {
  public:
@@ -42,6 +114,12 @@ class Cumsum : public sdk::OpKind {
     double elements = 1;
     for (std::uint32_t d = 0; d < x.rank; ++d) elements *= static_cast<double>(x.shape[d]);
     return {elements, 2 * elements * static_cast<double>(dtype_size(x.dtype))};
+  }
+
+  Status compute(const sdk::CpuCall& call) override {
+    const Lines lines{call.input(0), call.output(0), static_cast<std::uint32_t>(call.op().integer("dim"))};
+    add_up(call, lines, call.op().integer("reverse") != 0);
+    return {};
   }
 
   /// y[i] = the sum over j of (j <= i ? x[j] : 0), for devices that have no kernel of their own.

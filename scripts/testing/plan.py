@@ -43,8 +43,10 @@ def stages(level, has_cuda):
     if level == "small":
         return [Stage("release", "release", configure=require, sampled=True)]
     if level == "ci":
-        # What the sanitizers run is not run again without them, except what they cannot run.
-        release = Stage("release", "release", configure=require, sampled=True, targets=["tests_landing"])
+        # What the sanitizers run is not run again without them, except what they cannot run. Joined sources take half the
+        # time from nothing, in a folder of their own, so that nobody's build begins anew.
+        release = Stage("release", "release", folder="landing", configure=require + ["-DBALEEN_JOIN_SOURCES=ON"],
+                        sampled=True, targets=["tests_landing"])
         release.without = "^(slow|gpu|bench|sanitized)$"
         return [asan, release]
     return [

@@ -1,4 +1,4 @@
-/// \file Squares and cubes of ranks.
+/// \file Splits an axis into the axes of a square, of several squares, or of a cube.
 #include "axis_split.hpp"
 
 #include <string>

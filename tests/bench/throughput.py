@@ -11,7 +11,7 @@ OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE, which some machines set, are not given t
 
 Each turn is a process of its own; a step is all of forward, backward, clipping and AdamW, and the batch's reading; the
 first steps of a turn are left out. A ratio is of the medians of one round; printed are its median, least and most over
-the rounds. The last lines are rows of the README's table: date, processor and command included.
+the rounds. The last lines are rows for docs/measurements/training.md: date, processor and command included.
 Also printed: the part of the multiply-add peak that a step's products reach (peak in fp32, measured after each round by
 bench_peak where it is built), and each side's peak of resident memory, and how much of it is above 16 bytes per
 parameter and an idle process of that side.

@@ -1,4 +1,4 @@
-"""What throughput.py says at its end: a line for each side, the ratios, and rows for the README's table."""
+"""What throughput.py says at its end: a line for each side, the ratios, and rows for docs/measurements/training.md."""
 import re
 import statistics
 
@@ -60,7 +60,7 @@ def compare_the_fastest(sides):
 
 
 def rows(options, sides):
-    """A row of the README's table for each pair of the same numbers."""
+    """A row of that table for each pair of the same numbers."""
     model = options.model
     command = re.sub(r"--baleen[ =]\S+ ?", "", options.command).replace("tests/bench/", "", 1)
     command = re.sub(r"@\S+", "@PYTHON", command).strip()

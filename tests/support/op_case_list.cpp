@@ -232,6 +232,14 @@ void add_simple(std::vector<OpCase>& list) {
                {"embedding", embedding},
                {"embedding_grad", embedding_grad},
                {"top_k", top_k},
+               {"cumsum",
+                [](CaseBuilder& b) {
+                  return b.op("cumsum", {b.normal(b.shape(3))}, {{"dim", one(1)}});
+                }},
+               {"cumsum from the end",
+                [](CaseBuilder& b) {
+                  return b.op("cumsum", {b.normal(b.shape(2))}, {{"dim", one(0)}, {"reverse", one(1)}});
+                }},
                {"reshape to fewer dimensions", [](CaseBuilder& b) { return reshape(b, true); }},
                {"reshape to more dimensions", [](CaseBuilder& b) { return reshape(b, false); }},
                {"transpose",

@@ -6,7 +6,9 @@
 #include <stdexcept>
 
 #include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/op_plugin.hpp"
 #include "compiler/ops/ops.hpp"
+#include "support/places.hpp"
 #include "support/reference_expression.hpp"
 
 namespace baleen::test {
@@ -15,6 +17,11 @@ const OpRegistry& builtin_ops() {
   static const OpRegistry registry = [] {
     OpRegistry all;
     if (auto status = register_builtin_ops(all); !status) throw std::runtime_error(status.error().text());
+    // Kinds that come with Baleen as a plugin.
+    const PluginPlace place{built("lib/baleen/plugins/baleen_op_standard.so"), "test"};
+    const auto plugins = Registry::discover({&place, 1}, Log());
+    if (!plugins) throw std::runtime_error(plugins.error().text());
+    if (auto status = register_op_plugins(all, *plugins); !status) throw std::runtime_error(status.error().text());
     return all;
   }();
   return registry;

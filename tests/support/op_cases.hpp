@@ -12,7 +12,7 @@
 
 namespace baleen::test {
 
-/// The built-in kinds.
+/// The kinds that come with Baleen.
 const OpRegistry& builtin_ops();
 
 /// What the extents and the numbers of a case are like.

@@ -120,6 +120,21 @@ void accumulate(Call& call) {
   for (std::size_t i = 0; i < call.out(0).size(); ++i) call.out(0)[i] = call.in(0)[i] + call.in(1)[i];
 }
 
+/// Each element adds up by itself what stands before it, or behind it.
+void cumsum(Call& call) {
+  const std::size_t dim = dim_of(call);
+  const bool reverse = call.op.attributes.integer("reverse") != 0;
+  const auto& x = call.in(0);
+  for_each(x.shape, [&](const Coordinate& at) {
+    double sum = 0;
+    Coordinate c = at;
+    for (c[dim] = reverse ? x.shape[dim] - 1 : 0; reverse ? c[dim] >= at[dim] : c[dim] <= at[dim];
+         c[dim] += reverse ? -1 : 1)
+      sum += x.at(c);
+    call.out(0).at(at) = sum;
+  });
+}
+
 void top_k(Call& call) {
   const Tensor& x = call.in(0);
   const auto width = static_cast<std::size_t>(x.shape.back()),
@@ -157,6 +172,7 @@ void add_basic_kernels(std::map<std::string, Kernel>& kernels) {
                   {"transpose", transpose},
                   {"slice", slice},
                   {"concat", concat},
+                  {"cumsum", cumsum},
                   {"pad", pad},
                   {"accumulate", accumulate},
                   {"top_k", top_k}});

@@ -1,4 +1,4 @@
-/// \file sendmsg and recvmsg.
+/// \file Messages with file descriptors by sendmsg and recvmsg.
 #include "conversation.hpp"
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-/// \file Meetings.
+/// \file Meetings of a group: each member announces itself and waits for the others.
 #include "group.hpp"
 
 namespace baleen::shm {

@@ -1,4 +1,4 @@
-/// \file memfd, sealed and filled.
+/// \file Shared memory by memfd, sealed and with its pages allocated.
 #include "memory.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/// \file What the plugin is.
+/// \file The descriptor of the plugin `shm`.
 #include "transport.hpp"
 
 BALEEN_DESCRIPTOR("transport", "shm", "1.0.0", "Apache-2.0", "shared memory between the ranks of one host", 10, "",

@@ -1,4 +1,4 @@
-/// \file Building and running the table.
+/// \file Builds the table of a program, and runs it.
 #include "program.hpp"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-/// \file Creation, meetings and groups.
+/// \file Creation, arenas, groups and slots.
 #include "transport.hpp"
 
 #include <sched.h>

@@ -6,7 +6,8 @@
 namespace baleen::ucx {
 namespace {
 
-// Of what is moved and not worked on: only so that no message is longer than any library likes.
+// The longest message of operations that only move data. Its only purpose is that no message is longer than libraries
+// can handle.
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 26;
 
 std::uint64_t longest_stream(const Collective& c) {

@@ -1,4 +1,4 @@
-/// \file Asks UCX's lower layer.
+/// \file Asks UCX's lower layer (UCT) for devices.
 #include "devices.hpp"
 
 #include <uct/api/uct.h>

@@ -1,4 +1,4 @@
-/// \file Offers and answers.
+/// \file Members tell each other where their buffers lie and which they reach.
 #include "direct_access.hpp"
 
 #include <algorithm>

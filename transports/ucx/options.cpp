@@ -1,4 +1,4 @@
-/// \file Lists as UCX writes them.
+/// \file Reads the options, and writes lists as UCX wants them.
 #include "options.hpp"
 
 #include <algorithm>

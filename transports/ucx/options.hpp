@@ -1,4 +1,4 @@
-/// \file What users set, checked.
+/// \file The user's options, checked.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-/// \file Two logs side by side.
+/// \file Compares the logs of two ranks' starts.
 #include "order_check.hpp"
 
 #include <algorithm>

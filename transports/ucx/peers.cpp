@@ -1,4 +1,4 @@
-/// \file Connections and notes.
+/// \file Endpoints, and short active messages.
 #include "peers.hpp"
 
 #include <poll.h>

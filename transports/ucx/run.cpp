@@ -1,4 +1,4 @@
-/// \file Counting needs.
+/// \file Counts what each node of a program still waits for.
 #include "run.hpp"
 
 #include <algorithm>

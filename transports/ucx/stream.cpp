@@ -1,4 +1,4 @@
-/// \file Cutting and joining.
+/// \file Adds, cuts and joins streams of several buffers.
 #include "stream.hpp"
 
 #include <algorithm>

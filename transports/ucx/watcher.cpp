@@ -1,4 +1,4 @@
-/// \file Polls when asked.
+/// \file The thread that polls a file when it is asked to.
 #include "watcher.hpp"
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-/// \file Turns, sleep, and the end.
+/// \file The worker's loop: takes turns with callers, sleeps, and ends.
 #include "worker.hpp"
 
 #include <poll.h>

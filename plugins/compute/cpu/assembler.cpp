@@ -1,4 +1,4 @@
-/// \file Encoding of instructions.
+/// \file Encodes AVX-512 instructions.
 #include "assembler.hpp"
 
 #include <sys/mman.h>

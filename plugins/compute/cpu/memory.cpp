@@ -1,4 +1,4 @@
-/// \file Reading /proc.
+/// \file Reads /proc for the processor's name and the free memory.
 #include "memory.hpp"
 
 #include <fstream>

@@ -149,7 +149,7 @@ class PackedKernel : public Kernel {
 
 std::uint32_t region_score(const baleen_region_t& region) {
   const Entry* entry = find(region);
-  if (!entry) return 0;
+  if (!entry) return brings_kernel(region) ? 1 : 0;
   const Op op(op_of(region, 0));
   const auto all = [&](const auto& holds) {
     const auto of = [&](std::uint32_t number) { return holds(tensor_of(region, number).dtype); };
@@ -171,6 +171,7 @@ Result<std::unique_ptr<Kernel>> make_kernel(const Context& context, const baleen
             std::string(region.op_count ? view(op_of(region, 0).kind) : std::string_view("nothing")) + "`",
         std::string(region.op_count ? view(op_of(region, 0).name) : std::string_view()));
   const Entry* entry = find(region);
+  if (!entry) return make_of_kind(context, region);
   const Op op(op_of(region, 0));
   const auto in_order = [&](std::uint32_t number) { return packed(tensor_of(region, number)); };
   if (!entry->packed_rows || (std::all_of(op.inputs().begin(), op.inputs().end(), in_order) &&

@@ -1,4 +1,4 @@
-/// \file Choice of the instruction set.
+/// \file Chooses the best instruction set that the processor has.
 #include "isa/routines.hpp"
 
 namespace baleen::cpu {

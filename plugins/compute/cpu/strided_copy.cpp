@@ -1,4 +1,4 @@
-/// \file Blocked copies.
+/// \file Copies block by block.
 #include "strided_copy.hpp"
 
 #include <cstring>

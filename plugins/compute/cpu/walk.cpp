@@ -1,4 +1,4 @@
-/// \file Merging of dimensions.
+/// \file Merges neighbouring dimensions of a walk.
 #include "walk.hpp"
 
 namespace baleen::cpu {

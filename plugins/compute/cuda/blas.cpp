@@ -1,4 +1,4 @@
-/// \file Opening cuBLASLt.
+/// \file Opens cuBLASLt and checks that it has every function that the plugin uses.
 #include "blas.hpp"
 
 namespace baleen::cuda {

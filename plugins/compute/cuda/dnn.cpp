@@ -1,4 +1,4 @@
-/// \file Opening cuDNN, and its descriptors.
+/// \file Opens cuDNN and makes its descriptors.
 #include "dnn.hpp"
 
 #include <utility>

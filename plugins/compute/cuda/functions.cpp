@@ -1,4 +1,4 @@
-/// \file Loading of images.
+/// \file Loads the kernels' images into the device.
 #include "functions.hpp"
 
 #include <algorithm>

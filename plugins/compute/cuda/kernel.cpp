@@ -1,4 +1,4 @@
-/// \file Enqueueing.
+/// \file Enqueues kernels.
 #include "kernel.hpp"
 
 namespace baleen::cuda {

@@ -1,4 +1,4 @@
-/// \file Opening by dlopen.
+/// \file Opens libraries by dlopen.
 #include "library.hpp"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/// \file Deciding what each column holds.
+/// \file Decides what each column holds: numbers or categories.
 #include "column.hpp"
 
 #include <algorithm>

@@ -62,8 +62,10 @@ typedef struct baleen_region_t {
     uint64_t op_count;
     const baleen_tensor_t* tensors;
     uint64_t tensor_count;
+    /* Per op the kind (op_kind.h) where a plugin brought it, which may have a kernel for this device; else null. */
+    const struct baleen_op_kind_t* const* kinds;
 } baleen_region_t;
-BALEEN_ASSERT_SIZE(baleen_region_t, 40);
+BALEEN_ASSERT_SIZE(baleen_region_t, 48);
 
 /* Output tensor `output` may use the very bytes of input tensor `input`, if shapes, strides and dtypes agree. */
 typedef struct baleen_alias_t {

@@ -6,7 +6,7 @@ BALEEN_BEGIN
 
 /* A named fact: a number, or a text where text.data is not null. */
 typedef struct baleen_fact_t {
-    baleen_string_t name; /* "loss", "gradient_norm", "lr", "tokens_per_second", "memory_bytes", ... */
+    baleen_string_t name; /* "loss", "gradient_norm", "lr", "units_per_second", "step_ms", ... */
     double number;
     baleen_string_t text;
 } baleen_fact_t;
@@ -36,7 +36,7 @@ BALEEN_ASSERT_SIZE(baleen_record_t, 56);
 /* An interval on one stream of one rank. Times in nanoseconds since the start of the run. */
 typedef struct baleen_span_t {
     baleen_string_t name;     /* "blocks.0.mlp.up" */
-    baleen_string_t category; /* "compute", "communication", "data", "step" */
+    baleen_string_t category; /* "compute": a launch; "begin", "wait": of a call of the transport */
     int64_t begin, end;
     int64_t step;
     int32_t rank, stream;

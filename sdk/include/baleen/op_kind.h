@@ -1,6 +1,7 @@
 /* Kinds of ops from a plugin of kind "op": what the compiler must know of each, and what the layers' authors see.
  * This interface is a draft (kind.h): a plugin is built again for each revision of it. */
 #pragma once
+#include "baleen/compute.h"
 #include "baleen/graph.h"
 #include "baleen/host.h"
 
@@ -38,7 +39,7 @@ enum {
     BALEEN_RULE_NUMBER = 3,
     BALEEN_RULE_BOOLEAN = 4,   /* an integer, 0 or 1 */
     BALEEN_RULE_TEXT = 5,
-    BALEEN_RULE_DIMENSION = 6, /* an integer below the rank of the first operand; scripts count from 1, -1 is the last */
+    BALEEN_RULE_DIMENSION = 6, /* below the rank of the first operand; scripts count from 1, -1 is the last */
     BALEEN_RULE_DIMENSIONS = 7,
     BALEEN_RULE_EXPRESSION = 8 /* not from scripts */
 };
@@ -46,7 +47,7 @@ enum {
 /* One attribute of a kind. Where it is not given it has the default; without a default it is required. */
 typedef struct baleen_attribute_rule_t {
     baleen_string_t name;
-    baleen_string_t default_value; /* as a script would write it ("0.5", "true", "layer"); "" with `optional` 0: required */
+    baleen_string_t default_value; /* as a script writes it ("0.5", "true", "layer"); "" with `optional` 0: required */
     baleen_string_t choices;       /* TEXT: allowed words separated by '|'; "" for any */
     baleen_string_t help;          /* one line */
     double minimum, maximum;       /* INTEGER, INTEGERS, NUMBER; minimum > maximum means no range */
@@ -76,8 +77,8 @@ typedef struct baleen_infer_t {
 } baleen_infer_t;
 BALEEN_ASSERT_TABLE(baleen_infer_t, result, 64);
 
-/* Receives a kind's letters: one per dimension of every operand, equal letters run together; '.' is a dimension that may
- * not be cut. The extents behind one letter may differ (grouped heads): a cut divides every one of them. All is copied. */
+/* Receives a kind's letters: one per dimension of every operand, equal letters run together; '.' is a dimension that
+ * may not be cut. The extents behind one letter may differ (grouped heads): a cut divides each. All is copied. */
 typedef struct baleen_iteration_t {
     uint64_t size;
     void* self;
@@ -107,6 +108,21 @@ typedef struct baleen_join_t {
 } baleen_join_t;
 BALEEN_ASSERT_SIZE(baleen_join_t, 104);
 
+/* One execution on the host's processors. All pointers are the caller's. */
+typedef struct baleen_cpu_call_t {
+    uint64_t size;
+    const baleen_op_view_t* op;     /* its operands and results number `tensors` */
+    const baleen_tensor_t* tensors; /* any strides may come */
+    uint64_t tensor_count;
+    void* const* addresses; /* one per tensor */
+    uint64_t seed, step, micro;
+    void* pool;
+    /* Runs task(context, i) for each i < count on the device's threads, in any order, and returns when all are done.
+     * The result must not depend on which thread does what. */
+    void (*parallel)(void* pool, uint64_t count, void (*task)(void* context, uint64_t i), void* context);
+} baleen_cpu_call_t;
+BALEEN_ASSERT_TABLE(baleen_cpu_call_t, parallel, 80);
+
 /* One kind. Functions are called at plan time on one thread; those after `infer` may be null where not said otherwise.
  * A rule that appends to the graph is undone as a whole where it fails. */
 typedef struct baleen_op_kind_t {
@@ -127,10 +143,11 @@ typedef struct baleen_op_kind_t {
     /* Appends the gradient of `op`: given the results' cotangents (BALEEN_NONE where none flows), writes the operands'
      * into `out` (BALEEN_NONE where none), which has room for as many. wanted[i]: whether operand i's is needed. A
      * cotangent has its operand's shape and dtype. Null: not differentiable. */
-    baleen_status_t (*gradient)(void* self, const baleen_graph_t* graph, baleen_op_t op, const baleen_value_t* cotangents,
-                                const uint8_t* wanted, baleen_value_t* out);
+    baleen_status_t (*gradient)(void* self, const baleen_graph_t* graph, baleen_op_t op,
+                                const baleen_value_t* cotangents, const uint8_t* wanted, baleen_value_t* out);
     /* Null: no dimension may be cut. */
-    baleen_status_t (*iteration)(void* self, const baleen_graph_t* graph, baleen_op_t op, const baleen_iteration_t* out);
+    baleen_status_t (*iteration)(void* self, const baleen_graph_t* graph, baleen_op_t op,
+                                 const baleen_iteration_t* out);
     /* Null: no arithmetic, every operand and result touched once. */
     baleen_status_t (*cost)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_cost_t* out);
     /* Appends the same results from other kinds' ops and writes them into `out`. Null: devices must have a kernel. */
@@ -141,8 +158,12 @@ typedef struct baleen_op_kind_t {
                             uint32_t* found);
     /* The op that computes `op` together with an earlier one whose work it would repeat. [after placement] */
     baleen_status_t (*join)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_join_t* out);
+    /* Computes on the host's processors, for devices that work there: of fp32 and 16 bits in fp32, of fp64 in fp64, as
+     * compute.h says. Writes the results and nothing else. Allocates nothing that grows with the tensors, unless it
+     * fails. [any thread, at run time] Null: such devices have the expansion. */
+    baleen_status_t (*cpu)(void* self, const baleen_cpu_call_t* call);
 } baleen_op_kind_t;
-BALEEN_ASSERT_TABLE(baleen_op_kind_t, join, 160);
+BALEEN_ASSERT_TABLE(baleen_op_kind_t, cpu, 168);
 
 /* The table of kind "op". The library's kinds live as long as it is loaded. */
 typedef struct baleen_ops_t {

@@ -71,6 +71,32 @@ struct Join {
   AttributeList attributes;
 };
 
+/// One execution of an op on the host's processors.
+class CpuCall {
+ public:
+  explicit CpuCall(const baleen_cpu_call_t& call) : call_(call) {}
+
+  Op op() const { return Op(*call_.op); }
+  const baleen_tensor_t& input(std::size_t number) const { return element(call_.tensors, call_.op->inputs[number]); }
+  const baleen_tensor_t& output(std::size_t number) const { return element(call_.tensors, call_.op->outputs[number]); }
+  /// The first element of an operand or result, of its dtype.
+  const void* input_at(std::size_t number) const { return call_.addresses[call_.op->inputs[number]]; }
+  void* output_at(std::size_t number) const { return call_.addresses[call_.op->outputs[number]]; }
+  std::uint64_t seed() const { return call_.seed; }
+  std::uint64_t step() const { return call_.step; }
+
+  /// Runs body(i) for each i < count on the device's threads, in any order. It must not throw.
+  template <class Body>
+  void parallel(std::uint64_t count, const Body& body) const {
+    call_.parallel(
+        call_.pool, count, [](void* context, std::uint64_t i) { (*static_cast<const Body*>(context))(i); },
+        const_cast<void*>(static_cast<const void*>(&body)));
+  }
+
+ private:
+  const baleen_cpu_call_t& call_;
+};
+
 /// An op's operands and results, copied, so that the graph may change while a rule uses them.
 struct OpNode {
   std::vector<baleen_value_t> inputs, outputs;
@@ -117,6 +143,11 @@ class OpKind {
   }
   /// The op that computes `op` together with an earlier one whose work it would repeat; nothing where there is none.
   virtual std::optional<Join> join(GraphView& graph, baleen_op_t op) { return unused<std::optional<Join>>(graph, op); }
+  /// Computes on the host's processors (op_kind.h). [any thread, at run time]
+  virtual Status compute(const CpuCall& call) {
+    (void)call;
+    return internal("a kernel was called that the kind does not have");
+  }
 
  protected:
   /// Operands in order; optional ones last.

@@ -138,6 +138,15 @@ inline baleen_status_t join(void* self, const baleen_graph_t* graph, baleen_op_t
   });
 }
 
+inline baleen_status_t compute(void* self, const baleen_cpu_call_t* call) {
+  return run_rule(self, [&](OpKind& kind) -> Status {
+    Status done = kind.compute(CpuCall(*call));
+    // The device that asked reports in its own name, so the reason goes to the log.
+    if (!done) Host(op_host()).log(BALEEN_FAILURE, std::string(view(call->op->name)) + ": " + done.error().text());
+    return done;
+  });
+}
+
 /// Whether a member is the kind's own: a pointer to an inherited one belongs to the base.
 template <class Member, class Base>
 inline constexpr bool kOverrides = !std::is_same_v<Member, Base>;
@@ -157,6 +166,7 @@ const baleen_op_kind_t* op_kind_table() {
     if (detail::kOverrides<decltype(&Kind::expand), decltype(&OpKind::expand)>) t.expand = &detail::expand;
     if (detail::kOverrides<decltype(&Kind::fuse), decltype(&OpKind::fuse)>) t.fuse = &detail::fuse;
     if (detail::kOverrides<decltype(&Kind::join), decltype(&OpKind::join)>) t.join = &detail::join;
+    if (detail::kOverrides<decltype(&Kind::compute), decltype(&OpKind::compute)>) t.cpu = &detail::compute;
     return t;
   }();
   return &table;

@@ -176,10 +176,12 @@ typedef struct baleen_strategy_t {
      * strategy of its name; one of several ranks that two claim is refused: who helps another along its axis does not
      * claim it. */
     uint32_t (*claims)(void* strategy, uint32_t axis);
-    /* `tag` and `rewrite` see forward graphs. An op with the tag "apart" is not replaced by a fused form that its
-     * kind offers. An op with the tag "form" makes, element by element, another form of the parameter that it reads
-     * alone (a copy in 16 bits): it runs once per step on what a rank stores of the parameter, and its result has the
-     * role PARAMETER from the next phase on, lies and is used as the parameter does. */
+    /* `tag` and `rewrite` see forward graphs. Two tags of ops have a meaning here:
+     * - "apart": the op is not replaced by a fused form that its kind offers.
+     * - "form": the op makes a compute copy of a parameter, for example in 16 bits. It is a pointwise op whose only
+     *   input is the parameter; its one result has the parameter's shape. It runs once per step, on the part of the
+     *   parameter that the rank stores. From the next phase on the result has the role PARAMETER and the layouts of
+     *   the parameter. */
     baleen_status_t (*tag)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*rewrite)(void* strategy, const baleen_graph_t* graph);
     /* After differentiation, before the update; the train graph only. */

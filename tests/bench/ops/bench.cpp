@@ -16,7 +16,7 @@ Bench::Bench(Device& device, const OpSpec& op, const std::vector<Operand>& input
   baleen_op_view_t view{sizeof view,     abi(op.kind()),     abi("bench"),
                         numbers_.data(), inputs.size(),      numbers_.data() + inputs.size(),
                         outputs.size(),  attributes_.data(), attributes_.size()};
-  const baleen_region_t region{sizeof region, &view, 1, tensors_.data(), tensors_.size()};
+  const baleen_region_t region{sizeof region, &view, 1, tensors_.data(), tensors_.size(), nullptr};
   kernel_.size = sizeof kernel_;
   require(device.table().compile(device.get(), &region, &kernel_));
   require(device.table().arena_create(device.get(), BALEEN_ARENA_PRIVATE, arena_bytes(), &base_));

@@ -116,7 +116,8 @@ TEST_P(DeviceSuite, StreamsWaitForEvents) {
 }
 TEST_P(DeviceSuite, SupportsNoUnknownOp) {
   const baleen_op_view_t op{sizeof op, abi("no_such_op"), abi("x"), nullptr, 0, nullptr, 0, nullptr, 0};
-  const baleen_region_t region{sizeof region, &op, 1, nullptr, 0}, nothing{sizeof region, nullptr, 0, nullptr, 0};
+  const baleen_region_t region{sizeof region, &op, 1, nullptr, 0, nullptr},
+      nothing{sizeof region, nullptr, 0, nullptr, 0, nullptr};
   EXPECT_EQ(table().supports(one().get(), &region), 0u);
   EXPECT_EQ(table().supports(one().get(), &nothing), 0u);
   baleen_kernel_t kernel{};

@@ -105,13 +105,14 @@ class Run {
   }
 
   bool is_supported() {
-    const baleen_region_t region{sizeof region, views_.data(), views_.size(), tensors_.data(), tensors_.size()};
+    const baleen_region_t region{sizeof region,   views_.data(),   views_.size(),
+                                 tensors_.data(), tensors_.size(), nullptr};
     return device_.table().supports(device_.get(), &region) > 0;
   }
 
   baleen_status_t run() {
     const baleen_compute_t& table = device_.table();
-    baleen_region_t region{sizeof region, views_.data(), views_.size(), tensors_.data(), tensors_.size()};
+    baleen_region_t region{sizeof region, views_.data(), views_.size(), tensors_.data(), tensors_.size(), nullptr};
     EXPECT_GT(table.supports(device_.get(), &region), 0u) << view(views_[0].kind);
     baleen_kernel_t kernel{};
     kernel.size = sizeof kernel;

@@ -140,7 +140,7 @@ TEST_F(Guard, OfADeviceLogs) {
   const baleen_compute_t table = compute_table<BadDevice>();
   void* self = nullptr;
   ASSERT_EQ(table.create(host_.get(), &kNone, &self), BALEEN_OK);
-  const baleen_region_t region{sizeof region, nullptr, 0, nullptr, 0};
+  const baleen_region_t region{sizeof region, nullptr, 0, nullptr, 0, nullptr};
   EXPECT_EQ(table.supports(self, &region), 0u);
   EXPECT_EQ(table.query(self, abi("power/1")), nullptr);
   table.arena_destroy(self, BALEEN_ARENA_PRIVATE, nullptr, 0);

@@ -148,7 +148,7 @@ TEST(SizedTables, OfComputeFillOlderStructs) {
   EXPECT_TRUE(info.is_whole_behind(older_info));
 
   const std::uint64_t older_kernel = offsetof(baleen_kernel_t, flops);
-  const baleen_region_t region{sizeof region, nullptr, 0, nullptr, 0};
+  const baleen_region_t region{sizeof region, nullptr, 0, nullptr, 0, nullptr};
   SizedStruct<baleen_kernel_t> kernel(older_kernel);
   EXPECT_EQ(table.compile(device, &region, kernel.get()), BALEEN_OK);
   EXPECT_EQ(kernel.get()->size, older_kernel);

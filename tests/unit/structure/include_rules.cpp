@@ -90,7 +90,7 @@ bool is_room(const std::string& top) { return top == "core" || top == "compiler"
 std::string own_folder(const std::string& file) {
   if (!is_member(file)) return file.substr(0, file.rfind('/'));
   const std::string member = part(file, 0) + "/" + part(file, 1);
-  return part(file, 0) == "plugins" ? member + "/" + part(file, 2) : member;
+  return part(file, 0) == "plugins" && !part(file, 3).empty() ? member + "/" + part(file, 2) : member;
 }
 
 std::optional<std::string> violation(const std::string& file, const Include& include, bool is_own) {

@@ -111,6 +111,7 @@ TEST(Includes, APluginSeesTheSdkAndItself) {
 TEST(Includes, AMembersFolderIsItsOwnAtAnyDepth) {
   EXPECT_EQ(own_folder("plugins/compute/x/kernels/y.cpp"), "plugins/compute/x");
   EXPECT_EQ(own_folder("optimizers/x/y.cpp"), "optimizers/x");
+  EXPECT_EQ(own_folder("plugins/ops/y.cpp"), "plugins/ops") << "a family whose members are files";
   EXPECT_EQ(own_folder("compiler/graph/y.cpp"), "compiler/graph");
 }
 

@@ -1,4 +1,4 @@
-/// \file One instruction set's table.
+/// \file The table of inner loops of one instruction set.
 #include "tables.hpp"
 
 #define BALEEN_PASTE_(a, b) a##b

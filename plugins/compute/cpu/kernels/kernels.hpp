@@ -29,4 +29,8 @@ Result<std::unique_ptr<Kernel>> make_pad(const Context&, const baleen_region_t&)
 Result<std::unique_ptr<Kernel>> make_copy(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_accumulate(const Context&, const baleen_region_t&);
 
+/// Whether the region is one op of a kind that brings a kernel of its own; and that kernel.
+bool brings_kernel(const baleen_region_t& region);
+Result<std::unique_ptr<Kernel>> make_of_kind(const Context&, const baleen_region_t&);
+
 }  // namespace baleen::cpu

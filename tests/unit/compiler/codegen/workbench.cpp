@@ -111,8 +111,8 @@ Workbench::Workbench(ScheduledGraph scheduled, std::unique_ptr<Device> device, b
       if (const Value& value = graph.value(v); value.role == Role::parameter || value.role == Role::state)
         specs.push_back({value.name, graph.type(v), value.role, "parameters"});
   layout_ = lay_out(specs, device_->alignment());
-  program_ = std::make_unique<Program>(
-      take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison})));
+  program_ =
+      std::make_unique<Program>(take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison})));
   work_ = std::make_unique<Guarded>(program_->memory().arena_bytes);
   persistent_ = std::make_unique<Guarded>(layout_.bytes);
   program_->bind(persistent_->base(), work_->base());

@@ -16,7 +16,7 @@ namespace baleen::test {
 /// Row-major number of a global element.
 using Element = std::int64_t;
 
-/// Positions of part `index` of `parts` among `count`, by the sentences of DESIGN 4.
+/// Positions of part `index` of `parts` among `count`, as docs/design.md, section 4, defines it.
 inline std::vector<std::int64_t> part_positions(std::int64_t count, bool balanced, std::int64_t parts,
                                                 std::int64_t index) {
   std::vector<std::int64_t> positions;

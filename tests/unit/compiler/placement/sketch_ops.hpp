@@ -1,4 +1,5 @@
-/// \file Test-only kinds of ops whose letters are their attributes, as in the prototype of DESIGN 4's propagation.
+/// \file Test-only kinds of ops whose letters are their attributes, as in the prototype of
+/// propagation (docs/design.md).
 #pragma once
 #include <string>
 #include <vector>

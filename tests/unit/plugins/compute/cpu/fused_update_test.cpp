@@ -99,7 +99,7 @@ std::vector<float> updated(Device& device, const Update& update, float applied, 
   }
   AbiOp op;
   op.assign(*update.op, {0, 1, 2, 3, 4}, {5, 6, 7});
-  const baleen_region_t region{sizeof region, &op.view, 1, tensors.data(), tensors.size()};
+  const baleen_region_t region{sizeof region, &op.view, 1, tensors.data(), tensors.size(), nullptr};
   baleen_kernel_t kernel{};
   kernel.size = sizeof kernel;
   EXPECT_TRUE(device.check(device.table().compile(device.handle(), &region, &kernel)));

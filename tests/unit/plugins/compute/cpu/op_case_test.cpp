@@ -137,7 +137,8 @@ class Trial {
     }
     AbiOp op;
     op.assign(op_, in, out);
-    const baleen_region_t region{sizeof region, &op.view, 1, tensors.data(), tensors.size()};
+    const baleen_op_kind_t* const kind = op_.kind->table;
+    const baleen_region_t region{sizeof region, &op.view, 1, tensors.data(), tensors.size(), &kind};
     if (device.table().supports(device.handle(), &region) == 0) return unsupported("supports says no");
     baleen_kernel_t kernel{};
     kernel.size = sizeof kernel;

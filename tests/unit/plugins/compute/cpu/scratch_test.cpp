@@ -83,7 +83,7 @@ std::uint64_t scratch_of(const Device& device, const Large& example, baleen_dtyp
     }
   AbiOp op;
   op.assign(graph.op(graph.value(outputs[0]).producer), numbers[0], numbers[1]);
-  const baleen_region_t region{sizeof region, &op.view, 1, tensors.data(), tensors.size()};
+  const baleen_region_t region{sizeof region, &op.view, 1, tensors.data(), tensors.size(), nullptr};
   baleen_kernel_t kernel{};
   kernel.size = sizeof kernel;
   const Status made = device.check(device.table().compile(device.handle(), &region, &kernel));

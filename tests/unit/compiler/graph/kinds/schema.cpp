@@ -1,0 +1,33 @@
+/// \file A library whose one kind has a schema that is wrong in the way that FAULT says.
+#include "baleen/op_kind.hpp"
+
+BALEEN_DESCRIPTOR("op", FAULT, "1.0.0", "Apache-2.0", "a wrong schema for tests", 0, "", BALEEN_NO_OPTIONS);
+BALEEN_OPS();
+
+namespace {
+
+using namespace baleen;
+
+bool is(std::string_view fault) { return std::string_view(FAULT) == fault; }
+
+class Wrong : public sdk::OpKind {
+ public:
+  Wrong() : OpKind(is("taken") ? "matmul" : is("capital") ? "Sum" : "wrong", "a kind with a fault") {
+    if (is("late")) operand("maybe", "may be left out", BALEEN_OPERAND_OPTIONAL);
+    operand("x", "any");
+    if (!is("empty")) result("y", "any");
+    if (is("default")) attribute(BALEEN_RULE_INTEGER, "times", "9", "how often", 1, 4);
+    if (is("same")) attribute(BALEEN_RULE_INTEGER, "x", "1", "has the operand's name");
+  }
+  Result<std::vector<sdk::ValueType>> infer(const sdk::InferInput& input) override {
+    return std::vector{input.type(0)};
+  }
+};
+BALEEN_OP_KIND(Wrong);
+
+/// Another class of the same name.
+class Again : public Wrong {};
+[[maybe_unused]] const baleen::sdk::RegisteredKind* const kAgain =
+    is("again") ? new baleen::sdk::RegisteredKind(&baleen::sdk::op_kind_table<Again>) : nullptr;
+
+}  // namespace
