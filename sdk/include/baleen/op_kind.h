@@ -121,7 +121,7 @@ typedef struct baleen_cpu_call_t {
      * The result must not depend on which thread does what. */
     void (*parallel)(void* pool, uint64_t count, void (*task)(void* context, uint64_t i), void* context);
 } baleen_cpu_call_t;
-BALEEN_ASSERT_SIZE(baleen_cpu_call_t, 80);
+BALEEN_ASSERT_TABLE(baleen_cpu_call_t, parallel, 80);
 
 /* One kind. Functions are called at plan time on one thread; those after `infer` may be null where not said otherwise.
  * A rule that appends to the graph is undone as a whole where it fails. */

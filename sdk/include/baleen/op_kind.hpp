@@ -77,8 +77,8 @@ class CpuCall {
   explicit CpuCall(const baleen_cpu_call_t& call) : call_(call) {}
 
   Op op() const { return Op(*call_.op); }
-  const baleen_tensor_t& input(std::size_t number) const { return call_.tensors[call_.op->inputs[number]]; }
-  const baleen_tensor_t& output(std::size_t number) const { return call_.tensors[call_.op->outputs[number]]; }
+  const baleen_tensor_t& input(std::size_t number) const { return element(call_.tensors, call_.op->inputs[number]); }
+  const baleen_tensor_t& output(std::size_t number) const { return element(call_.tensors, call_.op->outputs[number]); }
   /// The first element of an operand or result, of its dtype.
   const void* input_at(std::size_t number) const { return call_.addresses[call_.op->inputs[number]]; }
   void* output_at(std::size_t number) const { return call_.addresses[call_.op->outputs[number]]; }

@@ -6,6 +6,7 @@
 
 #include "baleen/event.hpp"
 #include "conformance/compute/harness.hpp"
+#include "support/sized_struct.hpp"
 
 namespace baleen::conformance {
 namespace {
@@ -24,6 +25,25 @@ TEST_P(DeviceSuite, SaysWhatItIs) {
   EXPECT_GT(info.memory_bytes, 0u);
   EXPECT_EQ(info.alignment & (info.alignment - 1), 0u);
   EXPECT_GE(info.alignment, 16u);
+}
+/// As a host of an earlier minor version has them. The limits are a list, whose elements lie as far apart as they are
+/// long.
+TEST_P(DeviceSuite, FillsNoMoreOfAStructThanItsSize) {
+  const std::uint64_t older = offsetof(baleen_device_info_t, threads);
+  test::SizedStruct<baleen_device_info_t> info(older);
+  ASSERT_EQ(table().info(two().get(), info.get()), BALEEN_OK);
+  EXPECT_EQ(info.get()->size, older);
+  EXPECT_GT(info.get()->memory_bytes, 0u);
+  EXPECT_TRUE(info.is_whole_behind(older));
+
+  const void* found = table().query(two().get(), abi(BALEEN_DEVICE_LIMITS));
+  if (!found) return;
+  const std::uint64_t older_limits = offsetof(baleen_device_limits_t, bytes_per_second);
+  test::SizedStruct<baleen_device_limits_t> limits(older_limits);
+  ASSERT_EQ(static_cast<const baleen_compute_limits_t*>(found)->of(two().get(), limits.get()), BALEEN_OK);
+  EXPECT_EQ(limits.get()->size, older_limits);
+  EXPECT_GT(std::strlen(limits.get()->name), 0u);
+  EXPECT_TRUE(limits.is_whole_behind(older_limits));
 }
 TEST_P(DeviceSuite, ArenasAreZeroedAndAligned) {
   baleen_device_info_t info{};

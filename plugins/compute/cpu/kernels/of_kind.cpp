@@ -12,7 +12,7 @@ namespace {
 class KernelOfKind : public Kernel {
  public:
   KernelOfKind(const Context& context, const baleen_region_t& region)
-      : context_(context), kind_(*region.kinds[0]), op_(op_of(region, 0)) {
+      : context_(context), kind_(copy_in(region.kinds[0])), op_(copy_in(&op_of(region, 0))) {
     for (std::uint64_t i = 0; i < region.tensor_count; ++i) tensors_.push_back(copy_in(&tensor_of(region, i)));
     for (baleen_tensor_t& tensor : tensors_)
       for (std::uint32_t d = 0; d < tensor.rank; ++d)
@@ -63,7 +63,7 @@ class KernelOfKind : public Kernel {
   }
 
   const Context& context_;
-  const baleen_op_kind_t& kind_;
+  const baleen_op_kind_t kind_;
   std::vector<baleen_tensor_t> tensors_;
   baleen_op_view_t op_;
   std::deque<std::vector<baleen_run_t>> runs_;
@@ -78,8 +78,7 @@ class KernelOfKind : public Kernel {
 
 bool brings_kernel(const baleen_region_t& region) {
   if (region.op_count != 1 || region.size < sizeof(baleen_region_t) || !region.kinds || !region.kinds[0]) return false;
-  const baleen_op_kind_t& kind = *region.kinds[0];
-  return kind.size >= sizeof(baleen_op_kind_t) && kind.cpu;
+  return copy_in(region.kinds[0]).cpu != nullptr;
 }
 
 Result<std::unique_ptr<Kernel>> make_of_kind(const Context& context, const baleen_region_t& region) {

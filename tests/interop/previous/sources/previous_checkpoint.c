@@ -4,7 +4,7 @@
 #include "baleen/checkpoint.h"
 #include "start.h"
 
-BALEEN_DESCRIPTOR("checkpoint", "previous_list", "1.0.0", "Apache-2.0", "A list of tensors, of ABI 1.0", -1, "previous",
+BALEEN_DESCRIPTOR("checkpoint", "previous_list", "1.0.0", "Apache-2.0", "A list of tensors, of ABI 1.0", 0, "previous",
                   BALEEN_NO_OPTIONS);
 
 static baleen_status_t save(const baleen_host_t* host, baleen_string_t path, const baleen_named_tensor_t* tensors,

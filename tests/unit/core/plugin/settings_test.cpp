@@ -37,7 +37,7 @@ TEST(SettingsStorage, FillsInDefaults) {
   EXPECT_EQ(settings.number("share"), 0.5);
   EXPECT_EQ(settings.text("mode"), "fast");
   EXPECT_EQ(settings.text("files"), "");
-  EXPECT_EQ(settings.number("rate"), 1e-3);
+  EXPECT_EQ(settings.at("rate").number, 1e-3);
   EXPECT_EQ(settings.at("rows").rows, 0);
   EXPECT_EQ(settings.seed(), 42u);
   EXPECT_EQ(settings.folder(), "/folder");
@@ -106,7 +106,7 @@ TEST(SettingsStorage, WantsRequiredOptions) {
 TEST(SettingsStorage, LetsAGroupOverrideWhatIsPerGroup) {
   const auto storage = build({kPath, {"share", {0.25, ""}}}, {{"rate", {3.0, ""}}});
   ASSERT_TRUE(storage) << storage.error().text();
-  EXPECT_EQ(Settings(storage->get()).number("rate"), 3.0);
+  EXPECT_EQ(Settings(storage->get()).at("rate").number, 3.0);
   EXPECT_EQ(Settings(storage->get()).number("share"), 0.25);
   EXPECT_EQ(refused({kPath}, {{"mode", {std::string("exact"), "job.lua:4:1"}}}),
             "job.lua:4:1: monitor `sample`: option `mode` holds for all parameters; a group cannot change it");
