@@ -28,6 +28,11 @@ class Host {
   }
   baleen_status_t fail(const Error& error) const { return fail(error.code, error.text()); }
   const baleen_host_t* get() const { return host_; }
+  /// An optional power, or null.
+  template <class Power>
+  const Power* query(std::string_view name) const {
+    return static_cast<const Power*>(host_->query(host_->self, abi(name)));
+  }
 
  private:
   const baleen_host_t* host_ = nullptr;
@@ -84,6 +89,7 @@ class Settings {
       if (view(settings_->items[i].name) == name) return settings_->items[i];
     throw Missing(name);
   }
+  const baleen_settings_t* get() const { return settings_; }
   std::uint64_t seed() const { return settings_->seed; }
   std::string_view folder() const { return view(settings_->folder); }
   /// This rank's place among those of its host, and their number.
