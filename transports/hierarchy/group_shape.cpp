@@ -1,5 +1,5 @@
 /// \file Hosts of a group, and whether sums by hosts are the sums that the contract promises.
-#include "core/hierarchy/group_shape.hpp"
+#include "group_shape.hpp"
 
 #include <algorithm>
 #include <map>

@@ -11,10 +11,8 @@
 #include <vector>
 
 #include "baleen/collective.hpp"
-#include "core/hierarchy/open.hpp"
-#include "core/hierarchy/plugin_transport.hpp"
-#include "core/hierarchy/rendezvous_view.hpp"
-#include "core/plugin/settings.hpp"
+#include "open.hpp"
+#include "rendezvous_view.hpp"
 #include "support/ranks.hpp"
 
 namespace baleen::hierarchy {
@@ -51,7 +49,6 @@ class Counting : public OpenTransport {
 
   bool allocates() const override { return false; }
   bool registers() const override { return true; }
-  bool takes(std::string_view) const override { return false; }
   Result<void*> allocate(std::uint64_t) override { return internal("asked for memory though it has none"); }
   void release(void*) override { ADD_FAILURE() << "released what it never gave"; }
   Status register_arena(void* base, std::uint64_t bytes) override {
@@ -118,11 +115,12 @@ struct CountedRank {
       : rank(number), ranks(static_cast<std::int32_t>(hosts.size())) {
     const std::vector<std::int32_t> host_of(hosts.begin(), hosts.end());
     const baleen_rendezvous_t all = rendezvous.of(rank, ranks);
-    const auto me = hosts.begin() + rank;
-    const RendezvousView here(all, std::string("inside") + *me,
-                              static_cast<std::int32_t>(std::count(hosts.begin(), me, *me)),
-                              static_cast<std::int32_t>(std::count(hosts.begin(), hosts.end(), *me)));
-    const RendezvousView world(all, "between", rank, ranks);
+    const char mine = hosts[static_cast<std::size_t>(rank)];
+    std::vector<std::int32_t> neighbours;
+    for (std::int32_t other = 0; other < ranks; ++other)
+      if (hosts[static_cast<std::size_t>(other)] == mine) neighbours.push_back(other);
+    const RendezvousView here(all, std::string("inside") + mine, std::move(neighbours));
+    const RendezvousView world(all, "between");
     auto first = loopback(*here.get(), 0);
     auto second = std::make_unique<Counting>(loopback(*world.get(), flags), ledger, host_of, rank);
     inside = first.get();
@@ -133,11 +131,13 @@ struct CountedRank {
     transport = std::make_unique<HierarchyTransport>(std::move(first), std::move(second), host_of, rank, options);
   }
 
-  static std::unique_ptr<OpenTransport> loopback(const baleen_rendezvous_t& rendezvous,
-                                                 baleen_transport_flags_t flags) {
-    const auto descriptor = need(read_descriptor(test::built_plugin("transport", "loopback")));
-    const auto settings = need(SettingsStorage::build(descriptor, {}, {}));
-    return need(PluginTransport::create(need(Plugin::open(descriptor, Log())), *settings.get(), rendezvous, flags));
+  std::unique_ptr<OpenTransport> loopback(const baleen_rendezvous_t& to, baleen_transport_flags_t flags) {
+    static const test::TransportPlugin plugin(test::built_plugin("transport", "loopback"));
+    static const test::TestSettings settings(plugin.descriptor);
+    return need(
+        TableTransport::create(plugin.table, host.get(), *settings.get(), to, flags, [this](baleen_status_t status) {
+          return Error{status, "transport `loopback`: " + host.failure(), {}};
+        }));
   }
   template <class T>
   static T need(Result<T> result) {
@@ -162,6 +162,7 @@ struct CountedRank {
   }
 
   const std::int32_t rank, ranks;
+  test::TestHost host;
   std::vector<std::string> notes;
   OpenTransport* inside = nullptr;
   Counting* between = nullptr;

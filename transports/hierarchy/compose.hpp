@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "baleen/collective.hpp"
-#include "core/hierarchy/group_shape.hpp"
+#include "group_shape.hpp"
 
 namespace baleen::hierarchy {
 

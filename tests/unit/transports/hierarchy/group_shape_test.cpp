@@ -1,5 +1,5 @@
 /// \file Hosts of groups, and whether their sums make the promised tree: against the tree written out.
-#include "core/hierarchy/group_shape.hpp"
+#include "group_shape.hpp"
 
 #include <gtest/gtest.h>
 

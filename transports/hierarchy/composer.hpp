@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/hierarchy/compose.hpp"
+#include "compose.hpp"
 
 namespace baleen::hierarchy {
 

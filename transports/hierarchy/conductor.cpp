@@ -1,5 +1,5 @@
 /// \file The thread that lets the steps of composed collectives begin.
-#include "core/hierarchy/conductor.hpp"
+#include "conductor.hpp"
 
 #include <algorithm>
 #include <chrono>

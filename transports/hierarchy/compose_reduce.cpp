@@ -1,7 +1,7 @@
 /// \file Compositions that add: each host its own shares, then the hosts' sums.
 #include <algorithm>
 
-#include "core/hierarchy/composer.hpp"
+#include "composer.hpp"
 
 namespace baleen::hierarchy {
 namespace {

@@ -1,6 +1,7 @@
 /// \file The one rendezvous of a run as each of several transports sees it: keys of its own, and the ranks it joins.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "baleen/transport.h"
 
@@ -9,11 +10,10 @@ namespace baleen::hierarchy {
 /// Stays where it is; serves one `create`. The rendezvous below outlives it.
 class RendezvousView {
  public:
-  /// `rank` and `ranks` as the transport is to number them; `prefix` begins its keys.
-  RendezvousView(const baleen_rendezvous_t& below, std::string prefix, std::int32_t rank, std::int32_t ranks)
-      : below_(below),
-        prefix_(std::move(prefix)),
-        table_{sizeof(baleen_rendezvous_t), this, rank, ranks, &put, &get, &over} {}
+  /// Joins `ranks` of those below, this one among them, and numbers them from 0; `prefix` begins its keys.
+  RendezvousView(const baleen_rendezvous_t& below, std::string prefix, std::vector<std::int32_t> ranks);
+  /// Joins all.
+  RendezvousView(const baleen_rendezvous_t& below, std::string prefix);
   RendezvousView(const RendezvousView&) = delete;
 
   const baleen_rendezvous_t* get() const { return &table_; }
@@ -25,6 +25,7 @@ class RendezvousView {
 
   const baleen_rendezvous_t& below_;
   const std::string prefix_;
+  const std::vector<std::int32_t> ranks_, host_of_;
   const baleen_rendezvous_t table_;
 };
 

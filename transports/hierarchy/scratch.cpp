@@ -1,5 +1,5 @@
 /// \file Chunks that only grow in number.
-#include "core/hierarchy/scratch.hpp"
+#include "scratch.hpp"
 
 #include <algorithm>
 

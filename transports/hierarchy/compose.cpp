@@ -1,9 +1,9 @@
 /// \file Which composition serves, and those that only move data.
-#include "core/hierarchy/compose.hpp"
+#include "compose.hpp"
 
 #include <algorithm>
 
-#include "core/hierarchy/composer.hpp"
+#include "composer.hpp"
 
 namespace baleen::hierarchy {
 namespace {

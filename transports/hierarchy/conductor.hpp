@@ -7,7 +7,7 @@
 
 #include "baleen/failure.hpp"
 #include "baleen/started.hpp"
-#include "core/hierarchy/slot.hpp"
+#include "slot.hpp"
 
 namespace baleen::hierarchy {
 

@@ -1,5 +1,5 @@
 /// \file Plan time: memory, groups, and collectives prepared step by step.
-#include "core/hierarchy/transport.hpp"
+#include "transport.hpp"
 
 #include <algorithm>
 #include <new>

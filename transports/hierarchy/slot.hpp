@@ -5,7 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "core/hierarchy/open_transport.hpp"
+#include "baleen/open_transport.hpp"
 
 namespace baleen::hierarchy {
 

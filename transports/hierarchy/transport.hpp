@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/hierarchy/compose.hpp"
-#include "core/hierarchy/conductor.hpp"
-#include "core/hierarchy/scratch.hpp"
+#include "compose.hpp"
+#include "conductor.hpp"
+#include "scratch.hpp"
 
 namespace baleen::hierarchy {
 
