@@ -2,7 +2,7 @@
 #include "core/execute/communicator.hpp"
 
 #include "baleen/event.hpp"
-#include "core/hierarchy/plugin_transport.hpp"
+#include "core/execute/plugin_transport.hpp"
 
 namespace baleen {
 
@@ -15,6 +15,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::unique_ptr<OpenT
   std::unique_ptr<Communicator> made(new Communicator(std::move(transport), std::move(mesh), rank));
   made->hosts_ = std::move(options.hosts);
   made->begins_ = std::move(options.begins);
+  made->deterministic_ = options.deterministic;
   return made;
 }
 
@@ -26,7 +27,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const 
                     std::to_string(rendezvous.ranks));
   const baleen_transport_flags_t flags =
       options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
-  BALEEN_TRY_ASSIGN(auto transport, PluginTransport::create(plugin, settings, rendezvous, flags));
+  BALEEN_TRY_ASSIGN(auto transport, open_transport(plugin, settings, rendezvous, flags));
   return create(std::move(transport), rendezvous.rank, std::move(mesh), std::move(options));
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "baleen/open_transport.hpp"
 #include "compiler/layout/mesh.hpp"
-#include "core/hierarchy/open_transport.hpp"
 #include "core/plugin/plugin.hpp"
 
 namespace baleen {
@@ -17,6 +17,8 @@ class Communicator {
  public:
   struct Options {
     bool checked = false;
+    /// Sums are alike in every run, whatever the transport and its algorithm.
+    bool deterministic = true;
     /// Told the number of each collective that this rank begins, from 1.
     std::function<void(std::int64_t number)> begins = {};
     /// The host of each rank, as an index; empty: all share one.
@@ -41,6 +43,9 @@ class Communicator {
   const Coordinates& at() const { return at_; }
   /// The host of each rank, as an index from 0; as long as `ranks()`.
   const std::vector<int>& hosts() const { return hosts_; }
+
+  /// What specs of collectives are to say.
+  bool deterministic() const { return deterministic_; }
 
   /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for:
   /// all ranks ask in one order. `meet` is for ranks that have no collective along these axes but take part in making
@@ -84,6 +89,7 @@ class Communicator {
   std::int64_t rank_;
   Coordinates at_;
   std::vector<int> hosts_;
+  bool deterministic_ = true;
   std::map<std::vector<std::int64_t>, void*> groups_;
   std::function<void(std::int64_t)> begins_;
   std::int64_t begun_ = 0;

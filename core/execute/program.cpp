@@ -254,7 +254,7 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
     spec.root = what.root;
     spec.entry_count = what.entries_per_slot();
     spec.destinations = what.destinations.empty() ? nullptr : what.destinations.data();
-    spec.deterministic = 1;
+    spec.deterministic = communicator.deterministic() ? 1 : 0;
     const std::string where = what.where + ", number " + std::to_string(number + 1) + " of `" + name + "`";
     spec.where = abi(where);
     call.done->size = sizeof(baleen_event_t);

@@ -1,6 +1,7 @@
 /// \file How a user's value is named and shown in messages.
 #include "core/input/user_value.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -14,6 +15,7 @@ struct Name {
   std::string_view operator()(const std::string&) const { return "a string"; }
   std::string_view operator()(const NumberTable&) const { return "a table of numbers"; }
   std::string_view operator()(const std::vector<std::string>&) const { return "a list of strings"; }
+  std::string_view operator()(const UserMember&) const { return "a plugin with options"; }
 };
 
 std::string row_text(const NumberTable& table, std::int64_t row) {
@@ -41,9 +43,20 @@ struct Show {
     for (const std::string& item : value) text += (text.size() > 1 ? ", \"" : "\"") + item + '"';
     return text + "]";
   }
+  std::string operator()(const UserMember& value) const {
+    std::string text = "{ plugin = \"" + value.plugin + '"';
+    for (const auto& [name, option] : *value.options) text += ", " + name + " = " + option.text();
+    return text + " }";
+  }
 };
 
 }  // namespace
+
+bool UserMember::operator==(const UserMember& other) const {
+  return plugin == other.plugin && std::ranges::equal(*options, *other.options, [](const auto& a, const auto& b) {
+           return a.first == b.first && a.second.data == b.second.data;
+         });
+}
 
 std::string UserValue::text() const { return std::visit(Show{}, data); }
 std::string_view UserValue::type() const { return std::visit(Name{}, data); }

@@ -11,8 +11,17 @@ std::string text(baleen_string_t from) { return from.size ? std::string(from.dat
 }  // namespace
 
 RendezvousTable::RendezvousTable(RankLink& link, std::function<void(const Error&)> fail)
-    : link_(link), fail_(std::move(fail)), table_{sizeof table_, this, link.place().rank, link.place().ranks, put,
-                                                  get_value,     over} {}
+    : link_(link),
+      fail_(std::move(fail)),
+      host_of_(link.place().host_of_rank.begin(), link.place().host_of_rank.end()),
+      table_{sizeof table_,
+             this,
+             link.place().rank,
+             link.place().ranks,
+             put,
+             get_value,
+             over,
+             host_of_.empty() ? nullptr : host_of_.data()} {}
 
 baleen_status_t RendezvousTable::put(void* self, baleen_string_t key, baleen_string_t value) {
   const auto& rendezvous = *static_cast<RendezvousTable*>(self);

@@ -1,6 +1,8 @@
 /// \file The rendezvous as a plugin sees it.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "baleen/transport.h"
 #include "core/launch/rank_link.hpp"
@@ -24,6 +26,7 @@ class RendezvousTable {
 
   RankLink& link_;
   std::function<void(const Error&)> fail_;
+  std::vector<std::int32_t> host_of_;
   baleen_rendezvous_t table_;
 };
 

@@ -158,8 +158,13 @@ class Reader {
     const bool is_table = option.type == BALEEN_OPTION_TABLE;
     if (option.type < BALEEN_OPTION_BOOL || option.type > BALEEN_OPTION_TABLE)
       return invalid("unknown type " + std::to_string(option.type));
-    constexpr auto kFlags = BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PER_GROUP | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH;
+    constexpr auto kFlags = BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PER_GROUP | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH |
+                            BALEEN_OPTION_MEMBER | BALEEN_OPTION_PER_HOST;
     if (option.flags & ~static_cast<unsigned>(kFlags)) return invalid("unknown flags " + std::to_string(option.flags));
+    if (option.member() && (!is_string || option.many() || option.path() || !option.choices.empty()))
+      return invalid("what names a plugin is one string of any text");
+    if (option.per_host() && !option.member() && option.type != BALEEN_OPTION_INT)
+      return invalid("only integers and plugins are about one host");
     if (std::isnan(option.minimum) || std::isnan(option.maximum)) return invalid("its range is not a number");
     if (!option.choices.empty() && !is_string && option.type != BALEEN_OPTION_FLOAT)
       return invalid("only strings and floats have choices");
@@ -199,6 +204,13 @@ std::vector<std::string> Descriptor::option_names() const {
   std::vector<std::string> names;
   for (const Option& option : options) names.push_back(option.name);
   return names;
+}
+
+std::vector<const Option*> Descriptor::member_options() const {
+  std::vector<const Option*> found;
+  for (const Option& option : options)
+    if (option.member()) found.push_back(&option);
+  return found;
 }
 
 Result<Descriptor> parse_note(std::span<const std::byte> note, const std::filesystem::path& file) {

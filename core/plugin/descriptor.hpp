@@ -29,6 +29,8 @@ struct Option {
   bool per_group() const { return flags & BALEEN_OPTION_PER_GROUP; }
   bool many() const { return flags & BALEEN_OPTION_MANY; }
   bool path() const { return flags & BALEEN_OPTION_PATH; }
+  bool member() const { return flags & BALEEN_OPTION_MEMBER; }
+  bool per_host() const { return flags & BALEEN_OPTION_PER_HOST; }
   bool has_range() const { return minimum <= maximum; }
   /// "bool", "int", "float", "string", "schedule", "table".
   std::string_view type_name() const;
@@ -46,6 +48,8 @@ struct Descriptor {
 
   const Option* find(std::string_view option) const;
   std::vector<std::string> option_names() const;
+  /// Options that name other plugins of its kind.
+  std::vector<const Option*> member_options() const;
 };
 
 /// As messages name a plugin: "transport `shm`".

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "baleen/plugin.hpp"
+#include "core/plugin/member_opener.hpp"
 
 namespace baleen {
 namespace {
@@ -21,13 +22,13 @@ Told& told_failure() {
 
 }  // namespace
 
-HostTable::HostTable(std::string name, std::string kind, Log log)
-    : name_(std::move(name)), kind_(std::move(kind)), log_(std::move(log)), table_{sizeof(baleen_host_t),
-                                                                                   this,
-                                                                                   &HostTable::log_line,
-                                                                                   &HostTable::keep_failure,
-                                                                                   &HostTable::query,
-                                                                                   abi(kind_)} {}
+HostTable::HostTable(std::string name, std::string kind, Log log, std::shared_ptr<const MemberOpener> opener)
+    : name_(std::move(name)),
+      kind_(std::move(kind)),
+      log_(std::move(log)),
+      opener_(std::move(opener)),
+      table_{sizeof(baleen_host_t), this,      &HostTable::log_line, &HostTable::keep_failure,
+             &HostTable::query,     abi(kind_)} {}
 
 Status HostTable::told() const {
   const baleen_status_t status = told_failure().status;
@@ -41,7 +42,8 @@ Error HostTable::failure(baleen_status_t status) const {
   const std::string text = std::exchange(told_failure(), {}).text;
   if (status < BALEEN_OK || status > BALEEN_INTERNAL)
     return internal(name_ + " returned the unknown status " + std::to_string(status), text);
-  if (text.starts_with(name_)) return Error{status, text, {}};  // it has said who it is
+  // It has said who it is, or which other one of its kind it uses.
+  if (text.starts_with(name_.substr(0, name_.find('`') + 1))) return Error{status, text, {}};
   return Error{status, name_ + ": " + (text.empty() ? "failed without a reason (its own bug)" : text), {}};
 }
 
@@ -62,6 +64,19 @@ baleen_status_t HostTable::keep_failure(void*, baleen_status_t status, baleen_st
   return status;
 }
 
-const void* HostTable::query(void*, baleen_string_t) { return nullptr; }
+const void* HostTable::query(void* self, baleen_string_t name) {
+  static const baleen_host_open_t open = {sizeof(baleen_host_open_t), &HostTable::open_member, &release_member,
+                                          &member_failure};
+  return view(name) == BALEEN_HOST_OPEN && static_cast<const HostTable*>(self)->opener_ ? &open : nullptr;
+}
+
+baleen_status_t HostTable::open_member(void* self, baleen_string_t kind, baleen_string_t text,
+                                       const baleen_settings_t* settings, const baleen_member_t** member) {
+  const auto& host = *static_cast<const HostTable*>(self);
+  return guard(Host(host.get()), [&]() -> Status {
+    BALEEN_TRY_ASSIGN(*member, host.opener_->open(view(kind), view(text), *settings));
+    return {};
+  });
+}
 
 }  // namespace baleen

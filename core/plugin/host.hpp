@@ -1,5 +1,6 @@
 /// \file The host table that a plugin gets: its voice in the log, and the text of its last failure.
 #pragma once
+#include <memory>
 #include <string>
 
 #include "baleen/host.h"
@@ -8,11 +9,14 @@
 
 namespace baleen {
 
+class MemberOpener;
+
 /// One per plugin, at a fixed address. `name` ("optimizer `x`") begins its log lines and errors. `kind` is what the
 /// plugin's descriptor says.
 class HostTable {
  public:
-  HostTable(std::string name, std::string kind, Log log);
+  /// `opener` opens other plugins for this one (BALEEN_HOST_OPEN); null: nobody does.
+  HostTable(std::string name, std::string kind, Log log, std::shared_ptr<const MemberOpener> opener);
   HostTable(const HostTable&) = delete;
   HostTable& operator=(const HostTable&) = delete;
 
@@ -30,9 +34,12 @@ class HostTable {
   static void log_line(void* self, baleen_level_t level, baleen_string_t text);
   static baleen_status_t keep_failure(void* self, baleen_status_t status, baleen_string_t text);
   static const void* query(void* self, baleen_string_t name);
+  static baleen_status_t open_member(void* self, baleen_string_t kind, baleen_string_t text,
+                                     const baleen_settings_t* settings, const baleen_member_t** member);
 
   std::string name_, kind_;
   Log log_;
+  std::shared_ptr<const MemberOpener> opener_;
   baleen_host_t table_;
 };
 

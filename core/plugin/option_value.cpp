@@ -49,6 +49,8 @@ Status check_number(const Option& option, const UserValue& value) {
 
 Status check_string(const Option& option, const UserValue& value) {
   if (const auto* one = get<std::string>(value)) return check_choice(option, *one, value.where);
+  if (option.member())
+    return get<UserMember>(value) ? Status() : wrong_type(option, value, "a plugin's name, with options or without");
   const auto* list = get<std::vector<std::string>>(value);
   if (!list || !option.many())
     return wrong_type(option, value, option.many() ? "a string or a list of strings" : "a string");

@@ -26,7 +26,8 @@ constexpr std::size_t kTableRoom = 512;
 }  // namespace
 
 struct Plugin::Loaded {
-  Loaded(const Descriptor& d, const Log& log) : descriptor(d), host(title_of(d), d.kind, log) {}
+  Loaded(const Descriptor& d, const Log& log, std::shared_ptr<const MemberOpener> opener)
+      : descriptor(d), host(title_of(d), d.kind, log, std::move(opener)) {}
 
   Status load();
   Status start();
@@ -102,14 +103,14 @@ Status Plugin::Loaded::check_table() const {
   return {};
 }
 
-Result<Plugin> Plugin::open(const Descriptor& descriptor, const Log& log) {
+Result<Plugin> Plugin::open(const Descriptor& descriptor, const Log& log, std::shared_ptr<const MemberOpener> opener) {
   const Kind* kind = find_kind(descriptor.kind);
   if (!kind || kind->table_size > kTableRoom) return internal("no table for kind `" + descriptor.kind + "`");
   PluginStore& store = PluginStore::get();
   const std::lock_guard lock(store.mutex);
   for (const auto& loaded : store.opened)
     if (loaded->started && loaded->descriptor.file == descriptor.file) return Plugin(loaded.get());
-  Loaded& loaded = *store.opened.emplace_back(std::make_unique<Loaded>(descriptor, log));
+  Loaded& loaded = *store.opened.emplace_back(std::make_unique<Loaded>(descriptor, log, std::move(opener)));
   BALEEN_TRY(loaded.load());
   BALEEN_TRY(loaded.start());
   loaded.started = true;
@@ -124,6 +125,8 @@ const baleen_host_t* Plugin::host() const { return loaded_->host.get(); }
 Error Plugin::failure(baleen_status_t status) const { return loaded_->host.failure(status); }
 void Plugin::forget_failure() const { HostTable::forget(); }
 Status Plugin::check_told() const { return loaded_->host.told(); }
+
+const void* Plugin::any_table() const { return loaded_->table.data(); }
 
 Result<const void*> Plugin::raw_table(std::string_view kind, std::uint64_t size) const {
   const Descriptor& descriptor = loaded_->descriptor;

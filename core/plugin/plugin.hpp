@@ -1,6 +1,7 @@
 /// \file A plugin whose library is open and whose start function has filled the kind's table.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "baleen/host.h"
@@ -11,13 +12,17 @@
 
 namespace baleen {
 
+class MemberOpener;
+
 /// A cheap handle. The library stays open until the process ends (vendor libraries and thread-local destructors do not
 /// survive unloading), so tables and hosts never dangle.
 class Plugin {
  public:
   /// Loads the library (all symbols resolved now, none shared), then calls its start function with the host's table. A
-  /// file that is open already is not started again. Fails with the library's or the plugin's own reason. [any thread]
-  static Result<Plugin> open(const Descriptor& descriptor, const Log& log);
+  /// file that is open already is not started again. Fails with the library's or the plugin's own reason. `opener`
+  /// opens others for it; null: it can use none. [any thread]
+  static Result<Plugin> open(const Descriptor& descriptor, const Log& log,
+                             std::shared_ptr<const MemberOpener> opener = nullptr);
 
   /// Name and version of what opens libraries.
   static std::string_view library();
@@ -32,6 +37,9 @@ class Plugin {
     BALEEN_TRY_ASSIGN(const void* found, raw_table(kind, sizeof(Table)));
     return static_cast<const Table*>(found);
   }
+
+  /// The same without looking inside: of the kind that the descriptor says.
+  const void* any_table() const;
 
   /// The Error for a call into this plugin that returned `status` on this thread: the text given to `fail`, with the
   /// plugin's name. Takes the text, so the next failure starts clean.

@@ -9,6 +9,7 @@
 #include "core/input/nearest.hpp"
 #include "core/plugin/elf_note.hpp"
 #include "core/plugin/kinds.hpp"
+#include "core/plugin/member_opener.hpp"
 
 namespace baleen {
 namespace {
@@ -50,6 +51,7 @@ Result<Registry> Registry::discover(std::span<const PluginPlace> places, Log log
     if (Status status = registry.add_place(resolved(place.path)); !status)
       return place.where.empty() ? status.error() : Error{status.error().code, status.error().text(), place.where};
   std::ranges::sort(registry.descriptors_, {}, key);
+  registry.opener_ = std::make_shared<MemberOpener>(registry);
   return registry;
 }
 

@@ -1,6 +1,7 @@
 /// \file The plugins that were found: which there are, and which one a user means.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "core/plugin/plugin.hpp"
 
 namespace baleen {
+
+class MemberOpener;
 
 /// Where to look: a folder or a library, and the place in the user's input that named it ("--plugin-path",
 /// "a.toml:3:9").
@@ -46,7 +49,8 @@ class Registry {
   /// The member for files that end in `.extension` (given without the dot), as `best` among those that declare it.
   Result<Descriptor> by_extension(std::string_view kind, std::string_view extension) const;
 
-  Result<Plugin> open(const Descriptor& descriptor) const { return Plugin::open(descriptor, log_); }
+  /// The plugin may use others of this registry.
+  Result<Plugin> open(const Descriptor& descriptor) const { return Plugin::open(descriptor, log_, opener_); }
   const Log& log() const { return log_; }
 
  private:
@@ -58,6 +62,7 @@ class Registry {
   Log log_;
   std::vector<Descriptor> descriptors_;
   std::vector<Rejected> rejected_;
+  std::shared_ptr<const MemberOpener> opener_;
 };
 
 /// Where plugins lie beside the running program: `../lib/baleen/plugins` from the folder of the executable.

@@ -7,6 +7,7 @@
 
 #include "baleen/plugin.hpp"
 #include "core/input/nearest.hpp"
+#include "core/plugin/member_text.hpp"
 #include "core/plugin/option_value.hpp"
 
 namespace baleen {
@@ -20,6 +21,7 @@ std::string joined(const std::vector<std::string>& items) {
 
 std::string string_of(const UserValue& value) {
   if (const auto* list = std::get_if<std::vector<std::string>>(&value.data)) return joined(*list);
+  if (const auto* member = std::get_if<UserMember>(&value.data)) return member_text(*member);
   return std::get<std::string>(value.data);
 }
 

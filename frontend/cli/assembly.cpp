@@ -102,7 +102,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.communicator = &run->ranks_->communicator();
     session.local_ranks = run->ranks_->place().local_ranks;
     session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
-    session.start_facts.push_back({"transport", 0, prepared.transport->chosen.text()});
+    session.start_facts.push_back({"transport", 0, text_of(prepared.transport->member)});
   }
   const PassObserver observer = pass_observer(wishes.print_passes && run->speaks());
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));

@@ -100,7 +100,7 @@ Status BenchCall::add(Communicator& communicator, const std::vector<std::string>
   spec.entries = &only;
   spec.entry_count = op == BALEEN_BARRIER ? 0 : 1;
   spec.destinations = op == BALEEN_PERMUTE ? destinations.data() : nullptr;
-  spec.deterministic = 1;  // as programs ask
+  spec.deterministic = communicator.deterministic() ? 1 : 0;  // as programs ask
   spec.where = abi(kind.name);
   BALEEN_TRY_ASSIGN(void* slot, communicator.prepare(axes, spec));
   slots.push_back(slot);

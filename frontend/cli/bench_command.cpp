@@ -151,7 +151,7 @@ Status bench(const BenchOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const PreparedTransport prepared, prepare_transport(options, setup));
   BALEEN_TRY_ASSIGN(const auto ranks, Ranks::connect(options, setup, *prepared.transport, prepared.mesh));
   Report report(ranks->place().rank == 0, options.json);
-  report.begin(prepared.transport->chosen.text(), ranks->place().ranks);
+  report.begin(text_of(prepared.transport->member), ranks->place().ranks);
   BALEEN_TRY(measure_all(options, prepared.mesh, *ranks, report));
   report.end();
   return {};

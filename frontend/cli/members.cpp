@@ -14,12 +14,6 @@ std::string working_folder() {
   return std::filesystem::current_path(code).string();
 }
 
-/// A flag stands above the manifest. Its paths are relative to where the user typed it.
-void apply_flag(Member& member, const PluginFlag& flag) {
-  member.options.insert_or_assign(flag.option, flag.value);
-  member.folder = working_folder();
-}
-
 Result<Member> choose(const Registry& registry, std::string_view kind, const ManifestChoice& choice,
                       const std::string& folder, const PluginFlags& flags) {
   BALEEN_TRY_ASSIGN(Descriptor descriptor,
@@ -46,6 +40,11 @@ Member& member_of(std::vector<Member>& members, Descriptor descriptor, const std
 
 }  // namespace
 
+void apply_flag(Member& member, const PluginFlag& flag) {
+  member.options.insert_or_assign(flag.option, flag.value);
+  member.folder = working_folder();
+}
+
 Result<SettingsStorage> Member::settings(std::uint64_t seed, const Place& place) const {
   return SettingsStorage::build(descriptor, options,
                                 {seed, folder, where, static_cast<std::uint32_t>(place.local_rank),
@@ -54,36 +53,6 @@ Result<SettingsStorage> Member::settings(std::uint64_t seed, const Place& place)
 
 Result<Member> choose_compute(const Registry& registry, const Manifest& manifest, const PluginFlags& flags) {
   return choose(registry, "compute", manifest.compute, manifest.folder(), flags);
-}
-
-Result<ChosenTransport> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags) {
-  const std::string folder = manifest.folder();
-  ChosenTransport chosen;
-  if (!manifest.hierarchy) {
-    BALEEN_TRY_ASSIGN(chosen.inside, choose(registry, "transport", manifest.transport, folder, flags));
-    return chosen;
-  }
-  BALEEN_TRY_ASSIGN(chosen.inside, choose(registry, "transport", manifest.hierarchy->inside, folder, {}));
-  BALEEN_TRY_ASSIGN(chosen.between, choose(registry, "transport", manifest.hierarchy->between, folder, {}));
-  for (const PluginFlag& flag : flags) {
-    if (flag.kind != "transport") continue;
-    bool used = false;
-    for (Member* member : {&chosen.inside, &*chosen.between}) {
-      if (flag.plugin != member->descriptor.name) continue;
-      apply_flag(*member, flag);
-      used = true;
-    }
-    if (!used)
-      return invalid("belongs to transport `" + flag.plugin + "`, but this run uses `" + chosen.inside.descriptor.name +
-                         "` inside hosts and `" + chosen.between->descriptor.name + "` between them",
-                     flag.value.where);
-  }
-  return chosen;
-}
-
-std::string ChosenTransport::text() const {
-  if (!between) return inside.descriptor.name;
-  return inside.descriptor.name + " inside hosts, " + between->descriptor.name + " between";
 }
 
 Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,

@@ -1,7 +1,6 @@
 /// \file Which members serve a run: the manifest's choice, the flags of the command line, or the best that was found.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,17 +32,17 @@ struct Member {
   Result<SettingsStorage> settings(std::uint64_t seed, const Place& place = {}) const;
 };
 
+/// A flag stands above the manifest. Its paths are relative to where the user typed it.
+void apply_flag(Member& member, const PluginFlag& flag);
+
 /// The compute plugin of the manifest, or the best. A flag of another compute plugin than the chosen is an error.
 Result<Member> choose_compute(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
-/// The transport of runs of several ranks: one for all, or one inside hosts and one between them.
-struct ChosenTransport {
-  Member inside;  ///< or of all ranks
-  std::optional<Member> between;
-
-  /// For people: a name, or what joins what.
-  std::string text() const;
-};
-Result<ChosenTransport> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
+/// The transport of runs of several ranks, with all plugins that it is made of checked.
+Result<Member> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
+/// For people: its name, and of what it is made.
+std::string text_of(const Member& transport);
+/// A line for people where sums of several ranks may differ from run to run; else empty.
+std::string order_note(const Manifest& manifest);
 /// The best monitor unless switched off, those that the manifest switches on, and those whose flags were used. By name.
 Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,
                                             const PluginFlags& flags);

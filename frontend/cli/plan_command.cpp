@@ -6,7 +6,7 @@
 #include "baleen/plugin.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "core/execute/device_limits.hpp"
-#include "core/hierarchy/plugin_transport.hpp"
+#include "core/execute/plugin_transport.hpp"
 #include "core/runtime/job_programs.hpp"
 #include "core/runtime/session_memory.hpp"
 #include "frontend/cli/assembly.hpp"
@@ -90,12 +90,9 @@ class Planner {
   /// 0 where collectives work on the tensors themselves.
   Result<std::uint64_t> staged_piece_bytes() const {
     if (!prepared_.transport || device_->host_reaches()) return 0;
-    const OpenedTransport& transport = *prepared_.transport;
-    const std::string_view kind = view(device_->memory()->kind);
-    BALEEN_TRY_ASSIGN(bool takes, PluginTransport::would_take(transport.inside, kind));
-    if (takes && transport.between) {
-      BALEEN_TRY_ASSIGN(takes, PluginTransport::would_take(*transport.between, kind));
-    }
+    const Opened& transport = *prepared_.transport;
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, transport.member.settings(seed_));
+    BALEEN_TRY_ASSIGN(const bool takes, would_take(transport.plugin, *settings.get(), view(device_->memory()->kind)));
     return takes ? 0 : staging_piece_bytes(manifest_.pinned ? manifest_.pinned->bytes : 0);
   }
 
@@ -139,6 +136,7 @@ Status plan(const PlanOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> marks = host_marks(setup.manifest);
   PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes};
+  if (std::string note = order_note(setup.manifest); !note.empty()) report.notes.push_back(std::move(note));
   for (RankClass& ranks : rank_classes(made, options.exact ? Roles::apart : Roles::ignored, marks)) {
     const std::int64_t host = marks[static_cast<std::size_t>(ranks.first())];
     BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), static_cast<std::size_t>(host)));

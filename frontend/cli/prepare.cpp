@@ -36,23 +36,11 @@ Result<std::vector<Opened>> open_all(std::vector<Member> members, const Setup& s
 }
 
 Status check_transport(const Registry& registry, const Manifest& manifest, const RankOptions& options) {
-  bool named = manifest.ranks() > 1 || manifest.hierarchy || !manifest.transport.plugin.empty() ||
-               !manifest.transport.options.empty();
+  bool named = manifest.ranks() > 1 || !manifest.transport.plugin.empty() || !manifest.transport.options.empty();
   for (const PluginFlag& flag : options.flags) named = named || flag.kind == "transport";
   if (!named) return {};
-  BALEEN_TRY_ASSIGN(const ChosenTransport transport, choose_transport(registry, manifest, options.flags));
-  BALEEN_TRY(check_options(transport.inside));
-  return transport.between ? check_options(*transport.between) : Status();
-}
-
-Result<OpenedTransport> open_transport(const Registry& registry, const Manifest& manifest, const RankOptions& options) {
-  BALEEN_TRY_ASSIGN(ChosenTransport chosen, choose_transport(registry, manifest, options.flags));
-  BALEEN_TRY_ASSIGN(const Plugin inside, registry.open(chosen.inside.descriptor));
-  OpenedTransport opened{std::move(chosen), inside, {}};
-  if (opened.chosen.between) {
-    BALEEN_TRY_ASSIGN(opened.between, registry.open(opened.chosen.between->descriptor));
-  }
-  return opened;
+  BALEEN_TRY_ASSIGN(const Member transport, choose_transport(registry, manifest, options.flags));
+  return check_options(transport);
 }
 
 /// The manifest as it holds on this host.
@@ -69,7 +57,8 @@ Result<PreparedTransport> open_ranks(const RankOptions& options, const Setup& se
   PreparedTransport prepared;
   if (manifest.ranks() == 1) return prepared;
   BALEEN_TRY_ASSIGN(prepared.mesh, mesh_of(manifest));
-  BALEEN_TRY_ASSIGN(prepared.transport, open_transport(setup.registry, manifest, options));
+  BALEEN_TRY_ASSIGN(Member transport, choose_transport(setup.registry, manifest, options.flags));
+  BALEEN_TRY_ASSIGN(prepared.transport, open(std::move(transport), setup));
   return prepared;
 }
 

@@ -19,17 +19,10 @@ struct Opened {
   Plugin plugin;
 };
 
-/// A chosen transport whose libraries are open.
-struct OpenedTransport {
-  ChosenTransport chosen;
-  Plugin inside;  ///< or of all ranks
-  std::optional<Plugin> between;
-};
-
 /// How ranks will talk to each other.
 struct PreparedTransport {
-  std::optional<OpenedTransport> transport;  ///< with several ranks
-  Mesh mesh;                                 ///< without axes: one rank
+  std::optional<Opened> transport;  ///< with several ranks
+  Mesh mesh;                        ///< without axes: one rank
 };
 
 /// The members that the manifest and the command line choose; the script names the others.

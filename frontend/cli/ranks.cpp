@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "baleen/plugin.hpp"
-#include "core/hierarchy/open.hpp"
-#include "core/hierarchy/plugin_transport.hpp"
 
 namespace baleen::app {
 namespace {
@@ -61,56 +59,6 @@ std::string first_difference(const std::string& mine, const std::string& theirs)
   }
 }
 
-/// A number for the host of each rank, counting up; hosts are cut into parts of so many ranks (0: not).
-std::vector<std::int32_t> numbered_hosts(const Place& place, std::int64_t ranks_per_host) {
-  std::vector<int> hosts = place.host_of_rank;
-  hosts.resize(static_cast<std::size_t>(place.ranks), hosts.empty() ? 0 : hosts.back());
-  std::vector<std::int32_t> numbers;
-  std::int32_t number = -1;
-  std::int64_t taken = 0;
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank, ++taken) {
-    if (rank == 0 || hosts[rank] != hosts[rank - 1] || taken == ranks_per_host) {
-      ++number;
-      taken = 0;
-    }
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
-/// Collective. Of two transports only one is made where it serves alone.
-Result<std::unique_ptr<OpenTransport>> connect_by(const OpenedTransport& opened, const RankOptions& options,
-                                                  const Setup& setup, const baleen_rendezvous_t& rendezvous) {
-  const std::uint64_t seed = options.seed.value_or(0);
-  const Place& place = setup.link->place();
-  const auto alone = [&](const Plugin& plugin, const Member& member) -> Result<std::unique_ptr<OpenTransport>> {
-    const baleen_transport_flags_t flags =
-        options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
-    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed, place));
-    return PluginTransport::create(plugin, *settings.get(), rendezvous, flags);
-  };
-  const auto note = [&log = setup.log, speaks = rendezvous.rank == 0](const std::string& text) {
-    if (speaks) log.info("transport: " + text);
-  };
-  const ChosenTransport& chosen = opened.chosen;
-  if (!chosen.between) return alone(opened.inside, chosen.inside);
-  std::vector<std::int32_t> hosts = numbered_hosts(place, setup.manifest.hierarchy->ranks_per_host);
-  const std::int32_t count = hosts.back() + 1;
-  if (count == 1) {
-    note("all ranks are on one host: `" + chosen.between->descriptor.name + "` between hosts is not used");
-    return alone(opened.inside, chosen.inside);
-  }
-  if (count == rendezvous.ranks) {
-    note("every rank is on a host of its own: `" + chosen.inside.descriptor.name + "` inside hosts is not used");
-    return alone(*opened.between, *chosen.between);
-  }
-  BALEEN_TRY_ASSIGN(const SettingsStorage inside, chosen.inside.settings(seed, place));
-  BALEEN_TRY_ASSIGN(const SettingsStorage between, chosen.between->settings(seed, place));
-  note(chosen.text() + " the " + std::to_string(count) + " hosts");
-  return hierarchy::open({opened.inside, *inside.get(), *opened.between, *between.get()}, std::move(hosts), rendezvous,
-                         {options.checked, note});
-}
-
 }  // namespace
 
 Result<Mesh> mesh_of(const Manifest& manifest) {
@@ -130,19 +78,22 @@ Result<Mesh> mesh_of(const Manifest& manifest) {
                  where);
 }
 
-Result<std::unique_ptr<Ranks>> Ranks::connect(const RankOptions& options, const Setup& setup,
-                                              const OpenedTransport& opened, Mesh mesh) {
+Result<std::unique_ptr<Ranks>> Ranks::connect(const RankOptions& options, const Setup& setup, const Opened& transport,
+                                              Mesh mesh) {
   auto ranks = std::unique_ptr<Ranks>(new Ranks(*setup.link));
-  const baleen_host_t* host = opened.inside.host();
+  const Place& place = setup.link->place();
+  const baleen_host_t* host = transport.plugin.host();
   ranks->rendezvous_ = std::make_unique<RendezvousTable>(
       *setup.link, [host](const Error& error) { host->fail(host->self, error.code, abi(error.text())); });
-  BALEEN_TRY_ASSIGN(auto transport, connect_by(opened, options, setup, *ranks->rendezvous_->get()));
+  BALEEN_TRY_ASSIGN(const SettingsStorage settings, transport.member.settings(options.seed.value_or(0), place));
   Communicator::Options communicator;
   communicator.checked = options.checked;
-  communicator.hosts = setup.link->place().host_of_rank;
+  communicator.deterministic = setup.manifest.deterministic;
+  communicator.hosts = place.host_of_rank;
   communicator.begins = [&link = *setup.link](std::int64_t number) { link.begins(number); };
-  BALEEN_TRY_ASSIGN(ranks->communicator_, Communicator::create(std::move(transport), setup.link->place().rank,
-                                                               std::move(mesh), std::move(communicator)));
+  BALEEN_TRY_ASSIGN(ranks->communicator_,
+                    Communicator::create(transport.plugin, *settings.get(), *ranks->rendezvous_->get(), std::move(mesh),
+                                         std::move(communicator)));
   ranks->watch_.emplace(*setup.link, [raw = ranks->communicator_.get()](const std::string& why) { raw->abort(why); });
   BALEEN_TRY(ranks->communicator_->prepare_end());
   return ranks;

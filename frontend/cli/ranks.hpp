@@ -17,8 +17,8 @@ Result<Mesh> mesh_of(const Manifest& manifest);
 class Ranks {
  public:
   /// Collective: connects the ranks of `link` by the chosen transport.
-  static Result<std::unique_ptr<Ranks>> connect(const RankOptions& options, const Setup& setup,
-                                                const OpenedTransport& transport, Mesh mesh);
+  static Result<std::unique_ptr<Ranks>> connect(const RankOptions& options, const Setup& setup, const Opened& transport,
+                                                Mesh mesh);
   ~Ranks();
 
   Communicator& communicator() { return *communicator_; }

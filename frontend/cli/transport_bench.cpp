@@ -51,7 +51,7 @@ Result<std::unique_ptr<TransportBench>> TransportBench::create(Communicator& com
   spec.dtype = BALEEN_F64;
   spec.entries = &entry;
   spec.entry_count = 1;
-  spec.deterministic = 1;
+  spec.deterministic = communicator.deterministic() ? 1 : 0;
   spec.where = abi("the ranks' agreement");
   BALEEN_TRY_ASSIGN(made->agreement_, communicator.prepare(made->world_, spec));
   return made;

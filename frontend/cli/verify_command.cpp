@@ -5,6 +5,7 @@
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
+#include "frontend/cli/members.hpp"
 #include "frontend/cli/verify_judge.hpp"
 
 namespace baleen::app {
@@ -16,8 +17,10 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Record one, record(options, setup, true));
   if (setup.link) setup.link->at(-1, "comparing");
   const Judgement judgement = judge(many, one);
-  std::printf("%lld ranks and one rank, %zu steps in %s\n%s%s\n", static_cast<long long>(setup.manifest.ranks()),
+  const std::string note = order_note(setup.manifest);
+  std::printf("%lld ranks and one rank, %zu steps in %s\n%s%s%s\n", static_cast<long long>(setup.manifest.ranks()),
               one.losses.size(), std::string(dtype_name(one.coarsest)).c_str(), judgement.summary.c_str(),
+              note.empty() ? "" : (note + "\n").c_str(),
               judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
   std::fflush(stdout);
   if (!judgement.difference) return {};

@@ -137,7 +137,7 @@ class Reader {
       for (const toml::node& node : *paths) {
         const TomlEntry item = item_of(entry, node);
         BALEEN_TRY_ASSIGN(const std::string path, as_string(item));
-        out_.plugin_paths.push_back({resolved_path(out_, path, item.where), item.where});
+        out_.plugin_paths.push_back({out_.resolved(path, item.where), item.where});
       }
     }
     return {};
@@ -186,7 +186,6 @@ class Reader {
         return invalid("the mesh has more than " + std::to_string(kMostRanks) + " ranks", axis.where);
     }
     if (has_mesh_ && !has_hosts_) out_.hosts.front().ranks = product;
-    BALEEN_TRY(check_cuts(out_));
     if (product == out_.ranks()) return {};
     const std::string hosts = "the hosts have " + std::to_string(out_.ranks()) + " ranks";
     if (!has_mesh_)
@@ -212,14 +211,19 @@ std::int64_t Manifest::ranks() const {
 Manifest Manifest::on_host(std::size_t host) const {
   Manifest own = *this;
   for (const auto& [name, value] : hosts[host].compute) own.compute.options.insert_or_assign(name, value);
-  ManifestChoice& transport = own.hierarchy ? own.hierarchy->between : own.transport;
-  for (const auto& [name, value] : hosts[host].transport) transport.options.insert_or_assign(name, value);
+  own.transport.host_options = hosts[host].transport;
   return own;
 }
 
 std::string Manifest::folder() const {
   std::error_code code;
   return file.empty() ? fs::current_path(code).string() : fs::absolute(file, code).parent_path().string();
+}
+
+fs::path Manifest::resolved(const std::string& path, const std::string& where) const {
+  std::error_code code;
+  const fs::path base = from_set(where) ? fs::current_path(code) : fs::path(folder());
+  return (base / path).lexically_normal();
 }
 
 std::string_view manifest_library() {

@@ -35,14 +35,8 @@ struct ManifestChoice {
   std::string plugin;
   UserValues options;
   std::string where;
-};
-
-/// Two transports that serve together.
-struct ManifestHierarchy {
-  ManifestChoice inside;            ///< hosts
-  ManifestChoice between;           ///< hosts; a host's own options of the transport are this one's
-  std::int64_t ranks_per_host = 0;  ///< cuts hosts into parts of so many ranks; 0: they stay whole
-  std::string ranks_where;
+  std::string key_where = {};    ///< of the key `plugin`, where it is there
+  UserValues host_options = {};  ///< of one host, which stand above; see `on_host`
 };
 
 struct ManifestMonitor {
@@ -69,7 +63,8 @@ struct Manifest {
   std::vector<ManifestAxis> mesh;  ///< outermost first
   ManifestChoice compute;
   ManifestChoice transport;
-  std::optional<ManifestHierarchy> hierarchy;       ///< instead of `transport`
+  bool deterministic = true;                        ///< sums of several ranks are alike in every run
+  std::string deterministic_where;                  ///< empty: not said
   std::vector<ManifestMonitor> monitors;            ///< in order of name
   std::vector<ManifestPath> plugin_paths;           ///< folders or libraries
   std::optional<MemoryBudget> activations;          ///< what a rank may hold at once beside model states
@@ -80,10 +75,13 @@ struct Manifest {
   std::string text;
 
   std::int64_t ranks() const;
-  /// As it holds on that host: with the host's own options.
+  /// As it holds on that host: with the host's own options. Those of the transport stay apart from the section's, for
+  /// they may be for another plugin that it names.
   Manifest on_host(std::size_t host) const;
   /// What relative paths in the manifest are relative to: its folder, or the working folder. Without a trailing '/'.
   std::string folder() const;
+  /// A path as the user means it: relative to that folder, or in a `--set` (as `where` says) to the working folder.
+  std::filesystem::path resolved(const std::string& path, const std::string& where) const;
 };
 
 /// Reads `file` (none where it is empty), then applies `sets`, each "KEY=VALUE" with a dotted key and a TOML value, a

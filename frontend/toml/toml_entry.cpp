@@ -65,6 +65,11 @@ Result<std::vector<std::string>> as_strings(const TomlEntry& entry) {
   return all;
 }
 
+Result<bool> as_boolean(const TomlEntry& entry) {
+  if (const auto* flag = entry.node->as_boolean()) return flag->get();
+  return wrong_type(entry, "true or false");
+}
+
 Result<std::int64_t> as_count(const TomlEntry& entry, std::int64_t most) {
   if (!entry.node->is_integer()) return wrong_type(entry, "a whole number");
   const std::int64_t count = *entry.node->value<std::int64_t>();
@@ -84,6 +89,7 @@ Result<std::uint64_t> as_mebibytes(const TomlEntry& entry) {
 
 Status add_option(const TomlEntry& entry, UserValues& options) {
   BALEEN_TRY_ASSIGN(UserValue value, to_user_value(*entry.node, entry.key, entry.where));
+  value.key_where = entry.key_where;
   options.insert_or_assign(entry.key, std::move(value));
   return {};
 }

@@ -37,6 +37,7 @@ Result<const toml::array*> as_array(const TomlEntry& entry, std::string_view wan
 Result<std::string> as_string(const TomlEntry& entry);
 /// Of strings that are not empty.
 Result<std::vector<std::string>> as_strings(const TomlEntry& entry);
+Result<bool> as_boolean(const TomlEntry& entry);
 /// From 1 to `most`.
 Result<std::int64_t> as_count(const TomlEntry& entry, std::int64_t most = kMostRanks);
 /// A number of MiB, fractions too, as whole bytes.

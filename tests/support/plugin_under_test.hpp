@@ -10,10 +10,13 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "baleen/plugin.hpp"
@@ -25,10 +28,11 @@ namespace baleen::test {
 class TestHost {
  public:
   const baleen_host_t* get() const { return &host_; }
-  /// The last failure's text.
+  /// The text of this thread's last failure; of any, where it has had none.
   std::string failure() const {
     std::lock_guard lock(mutex_);
-    return failure_;
+    const auto own = failures_.find(std::this_thread::get_id());
+    return own == failures_.end() ? failure_ : own->second;
   }
   std::vector<std::string> logged() const {
     std::lock_guard lock(mutex_);
@@ -40,6 +44,7 @@ class TestHost {
     auto& host = *static_cast<TestHost*>(self);
     std::lock_guard lock(host.mutex_);
     host.failure_ = view(text);
+    host.failures_[std::this_thread::get_id()] = host.failure_;
     return status;
   }
   static void log(void* self, baleen_level_t, baleen_string_t text) {
@@ -48,12 +53,13 @@ class TestHost {
     host.logged_.emplace_back(view(text));
   }
 
+  static const void* query(void*, baleen_string_t name);
+
   mutable std::mutex mutex_;
   std::string failure_;
+  std::map<std::thread::id, std::string> failures_;
   std::vector<std::string> logged_;
-  baleen_host_t host_ = {
-      sizeof(baleen_host_t), this, &log, &fail, [](void*, baleen_string_t) -> const void* { return nullptr; },
-      {nullptr, 0}};
+  baleen_host_t host_ = {sizeof(baleen_host_t), this, &log, &fail, &query, {nullptr, 0}};
 };
 
 /// The descriptor in an ELF file's note. Throws where there is none.
@@ -171,6 +177,60 @@ class PluginUnderTest {
   std::unique_ptr<TestHost> host = std::make_unique<TestHost>();
   Table table{};
 };
+
+/// A plugin that another one uses, as this host opens it (baleen_host_open_t): by the path of its file.
+struct MemberUnderTest : baleen_member_t {
+  struct AnyTable {
+    std::uint64_t size;
+    void* functions[63];
+  };
+
+  MemberUnderTest(const std::string& path, const std::vector<std::pair<std::string, std::string>>& options)
+      : baleen_member_t{}, plugin(path), values(plugin.descriptor) {
+    for (const auto& [name, text] : options) values.set(name, text);
+    *static_cast<baleen_member_t*>(this) = {sizeof(baleen_member_t), abi(plugin.descriptor.name), &plugin.table,
+                                            plugin.host->get(), values.get()};
+  }
+
+  PluginUnderTest<AnyTable> plugin;
+  TestSettings values;
+
+  /// Reads a name and lines "option=value"; entries of a list are joined as plugins get them.
+  static std::unique_ptr<MemberUnderTest> read(std::string_view text) {
+    std::vector<std::pair<std::string, std::string>> options;
+    const std::string path(text.substr(0, text.find('\n')));
+    for (std::size_t at = path.size(); at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at + 1), text.size());
+      const std::string line(text.substr(at + 1, end - at - 1));
+      const std::string name = line.substr(0, line.find('=')), value = line.substr(line.find('=') + 1);
+      const bool more = !options.empty() && options.back().first == name;
+      if (more)
+        options.back().second += '\n' + value;
+      else
+        options.emplace_back(name, value);
+      at = end;
+    }
+    return std::make_unique<MemberUnderTest>(path, options);
+  }
+};
+
+inline const void* TestHost::query(void*, baleen_string_t name) {
+  static const baleen_host_open_t open = {
+      sizeof(baleen_host_open_t),
+      [](void* self, baleen_string_t, baleen_string_t text, const baleen_settings_t*, const baleen_member_t** member) {
+        return guard(Host(static_cast<TestHost*>(self)->get()), [&]() -> Status {
+          *member = MemberUnderTest::read(view(text)).release();
+          return {};
+        });
+      },
+      [](void*, const baleen_member_t* member) { delete static_cast<const MemberUnderTest*>(member); },
+      [](void*, const baleen_member_t* member, baleen_status_t) {
+        thread_local std::string text;
+        text = static_cast<const MemberUnderTest*>(member)->plugin.host->failure();
+        return abi(text);
+      }};
+  return view(name) == BALEEN_HOST_OPEN ? &open : nullptr;
+}
 
 /// The path of a built plugin.
 inline std::string built_plugin(const std::string& kind, const std::string& name) {

@@ -147,11 +147,11 @@ inline std::string run_bodies(As as, std::int32_t ranks, const std::function<voi
   return all;
 }
 
-/// The same with ranks that have joined.
+/// The same with ranks that have joined. `hosts` as SharedRendezvous takes them.
 inline std::string run_ranks(const TransportPlugin& plugin, As as, std::int32_t ranks,
                              const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0,
-                             const RankOptions& options = {}) {
-  SharedRendezvous rendezvous;
+                             const RankOptions& options = {}, const std::string& hosts = {}) {
+  SharedRendezvous rendezvous(hosts);
   return run_bodies(as, ranks, [&](std::int32_t number) {
     Rank rank(plugin, rendezvous, number, ranks, flags, options);
     body(rank);

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "baleen/plugin.hpp"
 #include "baleen/transport.h"
@@ -18,7 +20,9 @@ namespace baleen::test {
 /// Make it before forking. [any thread, any process]
 class SharedRendezvous {
  public:
-  SharedRendezvous() {
+  /// `hosts`: a letter per rank, the same for ranks of one host; later ranks are on the last's. Empty: all are on one.
+  explicit SharedRendezvous(const std::string& hosts = {}) : hosts_(hosts.begin(), hosts.end()) {
+    if (!hosts_.empty()) hosts_.resize(std::max(kMostRanks, hosts_.size()), hosts_.back());
     void* memory = mmap(nullptr, sizeof(Store), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::runtime_error("no memory for a rendezvous");
     store_ = new (memory) Store;
@@ -36,7 +40,8 @@ class SharedRendezvous {
 
   /// The view of one rank; `host` is told of failures.
   baleen_rendezvous_t of(std::int32_t rank, std::int32_t ranks) {
-    return {sizeof(baleen_rendezvous_t), store_, rank, ranks, &put, &get, &over};
+    return {
+        sizeof(baleen_rendezvous_t), store_, rank, ranks, &put, &get, &over, hosts_.empty() ? nullptr : hosts_.data()};
   }
   /// Wakes all who wait.
   void fail() {
@@ -46,6 +51,7 @@ class SharedRendezvous {
   }
 
  private:
+  static constexpr std::size_t kMostRanks = 256;    // of those that hosts are told for
   static constexpr std::size_t kValueBytes = 4096;  // a network address of a transport may be long
   struct Item {
     std::array<char, 64> key;
@@ -97,6 +103,7 @@ class SharedRendezvous {
   }
 
   Store* store_;
+  std::vector<std::int32_t> hosts_;
 };
 
 }  // namespace baleen::test

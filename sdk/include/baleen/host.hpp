@@ -25,6 +25,11 @@ class Host {
   }
   baleen_status_t fail(const Error& error) const { return fail(error.code, error.text()); }
   const baleen_host_t* get() const { return host_; }
+  /// An optional power, or null.
+  template <class Power>
+  const Power* query(std::string_view name) const {
+    return static_cast<const Power*>(host_->query(host_->self, abi(name)));
+  }
 
  private:
   const baleen_host_t* host_ = nullptr;

@@ -55,6 +55,7 @@ class Settings {
       if (view(settings_->items[i].name) == name) return settings_->items[i];
     throw Wrong("no option `" + std::string(name) + "` in the schema");
   }
+  const baleen_settings_t* get() const { return settings_; }
   std::uint64_t seed() const { return settings_->seed; }
   std::string_view folder() const { return view(settings_->folder); }
   /// This rank's place among those of its host, and their number.

@@ -50,7 +50,9 @@ typedef struct baleen_collective_spec_t {
     uint64_t entry_count;
     const int32_t* destinations; /* PERMUTE: per member the place in the group it sends to, or -1; no two alike */
     /* Not 0: each element is summed as a balanced binary tree over the members' order, whatever the algorithm, the
-     * list, the position or the transport: sum(lo, hi) = sum(lo, m) + sum(m, hi), m = lo + ceil((hi - lo) / 2). */
+     * list, the position or the transport: sum(lo, hi) = sum(lo, m) + sum(m, hi), m = lo + ceil((hi - lo) / 2). A
+     * member that cannot do so refuses in `prepare` with UNSUPPORTED, and says `deterministic = false`, the manifest's
+     * key. 0: in any order, which may differ from run to run. */
     uint32_t deterministic;
     uint32_t reserved;
     baleen_string_t where; /* place in the script, for messages */
@@ -69,8 +71,9 @@ typedef struct baleen_rendezvous_t {
     int64_t (*get)(void* self, baleen_string_t key, char* value, uint64_t capacity);
     /* Not 0: the run is over. A `create` that waits for a peer by other means than `get` looks here now and then. */
     int32_t (*over)(void* self);
+    const int32_t* host_of; /* a number per rank, the same for ranks of one host; null: all are on one */
 } baleen_rendezvous_t;
-BALEEN_ASSERT_TABLE(baleen_rendezvous_t, over, 48);
+BALEEN_ASSERT_TABLE(baleen_rendezvous_t, host_of, 56);
 
 typedef uint32_t baleen_transport_flags_t;
 enum {
@@ -153,13 +156,15 @@ BALEEN_ASSERT_TABLE(baleen_transport_notes_t, note, 16);
 
 /* The answer to the query BALEEN_TRANSPORT_MEMORY, of the plugin; without one, collectives work in the host's memory
  * only, and the host copies what lies in a device's. */
-#define BALEEN_TRANSPORT_MEMORY "baleen.transport.memory/1"
+#define BALEEN_TRANSPORT_MEMORY "baleen.transport.memory/2"
 typedef struct baleen_transport_memory_t {
     uint64_t size;
     /* Not 0: collectives also work in memory of this kind (baleen_device_memory_t), which is registered before. [any
      * thread] */
-    int32_t (*takes)(baleen_string_t kind);
+    int32_t (*takes)(void* transport, baleen_string_t kind);
+    /* The same of a transport that `create` would make. [any thread] */
+    int32_t (*would_take)(const baleen_host_t* host, const baleen_settings_t* settings, baleen_string_t kind);
 } baleen_transport_memory_t;
-BALEEN_ASSERT_TABLE(baleen_transport_memory_t, takes, 16);
+BALEEN_ASSERT_TABLE(baleen_transport_memory_t, would_take, 24);
 
 BALEEN_END

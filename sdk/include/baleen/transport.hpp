@@ -6,41 +6,10 @@
 #include <vector>
 
 #include "baleen/plugin.hpp"
+#include "baleen/rendezvous.hpp"
 #include "baleen/transport.h"
 
 namespace baleen {
-
-/// The host's store with C++ manners; borrowed, valid during `create`. A failure has its text already: it throws
-/// Failed.
-class Rendezvous {
- public:
-  explicit Rendezvous(const baleen_rendezvous_t* rendezvous) : rendezvous_(rendezvous) {}
-
-  std::int32_t rank() const { return rendezvous_->rank; }
-  std::int32_t ranks() const { return rendezvous_->ranks; }
-  /// As the host gave it, to pass on.
-  const baleen_rendezvous_t* get() const { return rendezvous_; }
-  void put(std::string_view key, std::string_view value) const {
-    if (const auto status = rendezvous_->put(rendezvous_->self, abi(key), abi(value)); status != BALEEN_OK)
-      throw Failed(status);
-  }
-  /// Waits for the key.
-  std::string get(std::string_view key) const {
-    std::string value(256, '\0');
-    while (true) {
-      const std::int64_t bytes = rendezvous_->get(rendezvous_->self, abi(key), value.data(), value.size());
-      if (bytes < 0) throw Failed(BALEEN_PEER_LOST);
-      const bool whole = static_cast<std::uint64_t>(bytes) <= value.size();
-      value.resize(static_cast<std::size_t>(bytes));
-      if (whole) return value;
-    }
-  }
-  /// Whoever waits in `create` for anything but a key asks this several times a second.
-  bool over() const { return rendezvous_->over(rendezvous_->self) != 0; }
-
- private:
-  const baleen_rendezvous_t* rendezvous_;
-};
 
 /// Base of a member; the contracts stand in transport.h. Its destructor is `destroy`. A member also has
 /// `static Result<std::unique_ptr<Member>> create(const Host&, const Settings&, const Rendezvous&,
@@ -49,6 +18,8 @@ class Transport {
  public:
   /// A member that sets this true has no memory of its own; `allocate` and `release` are then never called.
   static constexpr bool kRegisters = false;
+  /// Beside kRegisters: it has memory of its own too.
+  static constexpr bool kAllocatesToo = false;
 
   virtual ~Transport() = default;
   virtual Result<void*> allocate(std::uint64_t bytes) = 0;
@@ -72,6 +43,16 @@ class Transport {
   virtual Status note(void* slot) {
     (void)slot;
     return {};
+  }
+  /// Whether collectives also work in memory of this kind (baleen_transport_memory_t).
+  virtual bool takes(std::string_view memory) const {
+    (void)memory;
+    return false;
+  }
+  /// Likewise, before there is a transport. A member that takes any hides it.
+  static bool would_take(const Host& host, const Settings& settings, std::string_view memory) {
+    (void)host, (void)settings, (void)memory;
+    return false;
   }
   virtual const void* query(std::string_view name) {
     (void)name;
@@ -103,7 +84,8 @@ void add_memory(baleen_transport_t& table) {
     table.unregister_arena = [](void* self, void* base) {
       guard_nothing(Self::of(self).host, "unregister_arena", [&] { Self::of(self).member->unregister_arena(base); });
     };
-  } else {
+  }
+  if constexpr (!Member::kRegisters || Member::kAllocatesToo) {
     table.allocate = [](void* self, std::uint64_t bytes, void** base) {
       return guard(Self::of(self).host, [&] { return keep(Self::of(self).member->allocate(bytes), base); });
     };
@@ -123,8 +105,30 @@ inline const baleen_transport_notes_t* transport_notes() {
   return &notes;
 }
 
+/// The answer to the query for memory, of the plugin. What throws takes nothing.
+template <class Member>
+const baleen_transport_memory_t* transport_memory() {
+  static const baleen_transport_memory_t memory = {
+      sizeof(baleen_transport_memory_t),
+      [](void* self, baleen_string_t kind) -> std::int32_t {
+        return guard_value(Instance<Transport>::of(self).host, 0, [&]() -> std::int32_t {
+          return Instance<Transport>::of(self).member->takes(view(kind)) ? 1 : 0;
+        });
+      },
+      [](const baleen_host_t* host, const baleen_settings_t* settings, baleen_string_t kind) -> std::int32_t {
+        bool would = false;
+        const baleen_status_t status = guard(Host(host), [&]() -> Status {
+          would = Member::would_take(Host(host), Settings(settings), view(kind));
+          return {};
+        });
+        return status == BALEEN_OK && would ? 1 : 0;
+      }};
+  return &memory;
+}
+
 template <class Member>
 const void* query_transport(void* self, baleen_string_t name) noexcept {
+  if (view(name) == BALEEN_TRANSPORT_MEMORY) return transport_memory<Member>();
   if (!self) return query_quietly([&] { return Member::query_plugin(view(name)); });
   return guard_value(Instance<Transport>::of(self).host, static_cast<const void*>(nullptr), [&]() -> const void* {
     Transport& member = *Instance<Transport>::of(self).member;

@@ -188,7 +188,7 @@ TEST_P(Failure, ALastOperationIsWhole) {
 }
 
 TEST_P(Failure, AFailingRendezvousEndsCreate) {
-  test::SharedRendezvous rendezvous;
+  test::SharedRendezvous rendezvous(GetParam().hosts);
   const std::string failures = test::run_bodies(GetParam().as, 3, [&](std::int32_t number) {
     if (number == 2) {
       usleep(50'000);
@@ -213,7 +213,9 @@ struct Stalled {
   std::atomic<bool>* others;  ///< have ended; in memory that ranks share
   static constexpr int kLimit = 2'000;
 
-  baleen_rendezvous_t view() { return {sizeof(baleen_rendezvous_t), this, inner.rank, inner.ranks, &put, &get, &over}; }
+  baleen_rendezvous_t view() {
+    return {sizeof(baleen_rendezvous_t), this, inner.rank, inner.ranks, &put, &get, &over, inner.host_of};
+  }
   void stall() {
     if (--calls > 0) return;
     int ticks = 0;
@@ -243,7 +245,7 @@ TEST_P(Failure, ARunThatIsOverEndsCreateWhereverAPeerHasStopped) {
   std::atomic<bool>& ended = others.get();
   for (int calls = 1; calls <= 4; ++calls) {
     ended = false;
-    test::SharedRendezvous rendezvous;
+    test::SharedRendezvous rendezvous(GetParam().hosts);
     const std::string failures = test::run_bodies(GetParam().as, 3, [&](std::int32_t number) {
       Stalled stalled{rendezvous.of(number, 2), calls, &ended};
       if (number == 2) {

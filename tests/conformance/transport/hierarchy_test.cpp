@@ -1,4 +1,4 @@
-/// \file The core's hierarchy on hosts of every shape: each collective, many at once, and among them such as stay
+/// \file The transport `hierarchy` on hosts of every shape: each collective, many at once, and among them such as stay
 /// inside a host or between two.
 #include <memory>
 #include <random>
@@ -9,14 +9,10 @@
 namespace baleen::conformance {
 namespace {
 
-test::RankOptions loopbacks_on(const std::string& hosts) {
-  const std::string loopback = test::built_plugin("transport", "loopback");
-  return {{"hosts", hosts}, {"inside", loopback}, {"between", loopback}};
-}
-
 std::string run_on(const std::string& hosts, const std::function<void(Rank&)>& body) {
-  static const test::TransportPlugin plugin(test::built("tests/baleen_transport_hierarchy.so"));
-  return test::run_ranks(plugin, As::kThreads, static_cast<std::int32_t>(hosts.size()), body, 0, loopbacks_on(hosts));
+  static const test::TransportPlugin plugin(test::built_plugin("transport", "hierarchy"));
+  const test::RankOptions loopbacks{{"inside", member_text("loopback")}, {"between", member_text("loopback")}};
+  return test::run_ranks(plugin, As::kThreads, static_cast<std::int32_t>(hosts.size()), body, 0, loopbacks, hosts);
 }
 
 const char* const kShapes[] = {"aab",      "abb",      "aba",      "aabb",     "abba",     "abbb",

@@ -162,33 +162,33 @@ INSTANTIATE_TEST_SUITE_P(Members, Large, testing::ValuesIn(members()),
 
 // A hierarchy of three ranks on two hosts; of two it would be one of its transports.
 TEST(LargeHierarchy, SumsAndPermutes) {
-  const std::string shm = test::built_plugin("transport", "shm");
-  const test::TransportPlugin plugin(test::built("tests/baleen_transport_hierarchy.so"));
-  EXPECT_EQ(
-      test::run_ranks(plugin, As::kProcesses, 3,
-                      [](Rank& rank) {
-                        Buffers buffers(rank, true);
-                        void* world = rank.world();
-                        Values data = buffers.take(kCount);
-                        const ElementRange all{0, kCount};
-                        const baleen_collective_entry_t entry{data, data, kCount, 0, nullptr, nullptr};
-                        baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_U8, 0, &entry,
-                                                      1,           nullptr,           1,          0,         {}};
-                        fill(data, all, rank.rank);
-                        rank.run(rank.prepare(world, spec));
-                        expect_values(data, all,
-                                      [](std::uint64_t i) { return static_cast<std::uint8_t>(sum(i) + value(i, 2)); });
-                        const std::int32_t next[] = {1, 2, 0};
-                        spec.op = BALEEN_PERMUTE;
-                        spec.reduction = 0;
-                        spec.destinations = next;
-                        fill(data, all, rank.rank);
-                        rank.run(rank.prepare(world, spec));
-                        expect_values(data, all, [&](std::uint64_t i) { return value(i, (rank.rank + 2) % 3); });
-                        rank.table.group_destroy(rank.get(), world);  // slots go before memory does
-                      },
-                      0, {{"hosts", "aab"}, {"inside", shm}, {"between", shm}}),
-      "");
+  const std::string shm = member_text("shm");
+  const test::TransportPlugin plugin(test::built_plugin("transport", "hierarchy"));
+  EXPECT_EQ(test::run_ranks(
+                plugin, As::kProcesses, 3,
+                [](Rank& rank) {
+                  Buffers buffers(rank, true);
+                  void* world = rank.world();
+                  Values data = buffers.take(kCount);
+                  const ElementRange all{0, kCount};
+                  const baleen_collective_entry_t entry{data, data, kCount, 0, nullptr, nullptr};
+                  baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_U8, 0, &entry,
+                                                1,           nullptr,           1,          0,         {}};
+                  fill(data, all, rank.rank);
+                  rank.run(rank.prepare(world, spec));
+                  expect_values(data, all,
+                                [](std::uint64_t i) { return static_cast<std::uint8_t>(sum(i) + value(i, 2)); });
+                  const std::int32_t next[] = {1, 2, 0};
+                  spec.op = BALEEN_PERMUTE;
+                  spec.reduction = 0;
+                  spec.destinations = next;
+                  fill(data, all, rank.rank);
+                  rank.run(rank.prepare(world, spec));
+                  expect_values(data, all, [&](std::uint64_t i) { return value(i, (rank.rank + 2) % 3); });
+                  rank.table.group_destroy(rank.get(), world);  // slots go before memory does
+                },
+                0, {{"inside", shm}, {"between", shm}}, "aab"),
+            "");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-/// \file The parameters of the suite: every transport that was built and the core's hierarchy of two, with ranks as
-/// threads and, where it joins any, as processes.
+/// \file The parameters of the suite: every transport that was built, and hierarchies of two, with ranks as threads
+/// and, where it joins any, as processes.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -26,6 +26,7 @@ struct Member {
   As as = As::kThreads;
   std::string variant = {};
   test::RankOptions options = {};  ///< of the variant
+  std::string hosts = {};          ///< a letter per rank, the same for ranks of one host; empty: all are on one
   std::string text() const {
     return name + (variant.empty() ? "" : "_" + variant) + (as == As::kThreads ? "_threads" : "_processes");
   }
@@ -46,7 +47,12 @@ inline std::vector<std::pair<std::string, test::RankOptions>> variants(const std
   return {{"tcp", {{"tls", "tcp"}}}, {"posix", {{"tls", "posix"}}}, {"cma", {{"tls", "posix\ncma"}}}};
 }
 
-/// The core's hierarchy of two transports on hosts that a letter per rank tells apart.
+/// What the option of a transport that is made of others says: a file, and the option `tls`.
+inline std::string member_text(const std::string& name, const std::string& tls = {}) {
+  return test::built_plugin("transport", name) + (tls.empty() ? "" : "\ntls=" + tls);
+}
+
+/// A transport of two on hosts that a letter per rank tells apart.
 struct Hierarchy {
   std::string variant;
   As as;
@@ -66,24 +72,24 @@ inline void add_hierarchies(std::vector<Member>& all) {
   for (const Hierarchy& kind : kinds) {
     if (!is_built(kind.inside) || !is_built(kind.between)) continue;
     all.push_back({"hierarchy",
-                   test::built("tests/baleen_transport_hierarchy.so"),
+                   test::built_plugin("transport", "hierarchy"),
                    kind.as,
                    kind.variant,
-                   {{"hosts", kind.hosts},
-                    {"inside", test::built_plugin("transport", kind.inside)},
-                    {"inside_tls", kind.inside_tls},
-                    {"between", test::built_plugin("transport", kind.between)},
-                    {"between_tls", kind.between_tls}}});
+                   {{"inside", member_text(kind.inside, kind.inside_tls)},
+                    {"between", member_text(kind.between, kind.between_tls)}},
+                   kind.hosts});
   }
 }
 
 inline std::vector<Member> members() {
   std::vector<Member> all;
-  for (const std::string& name : test::built_members("transport"))
+  for (const std::string& name : test::built_members("transport")) {
+    if (name == "hierarchy") continue;  // it needs others: `add_hierarchies`
     for (const auto& [variant, options] : variants(name))
       for (const As as : {As::kThreads, As::kProcesses})
         if (as == As::kThreads ? variant != "cma" : joins_processes(name))  // cma reads the memory of other processes
           all.push_back({name, test::built_plugin("transport", name), as, variant, options});
+  }
   return all;
 }
 
@@ -103,7 +109,7 @@ class TransportSuite : public testing::TestWithParam<Member> {
                              void**) { return host->fail(host->self, BALEEN_INTERNAL, abi("a broken create")); };
   }
   void run(std::int32_t ranks, const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0) {
-    EXPECT_EQ(test::run_ranks(plugin, GetParam().as, ranks, body, flags, GetParam().options), "");
+    EXPECT_EQ(test::run_ranks(plugin, GetParam().as, ranks, body, flags, GetParam().options, GetParam().hosts), "");
   }
   test::TransportPlugin plugin{GetParam().path};
 };

@@ -89,7 +89,8 @@ TEST_F(BadManifest, HasTransportsThatContradict) {
                  "plugin = \"NAME\", tls = ... }");
   expect_refused(run(two + "ranks_per_host = 3\n[mesh]\ndata = 2\n"),
                  ":4:18: `ranks_per_host` is 3, but the largest host, `localhost`, has 2; take at most that");
-  expect_refused(run(two + "ranks_per_host = 0\n"), ":4:18: `ranks_per_host` must be from 1 to ");
+  expect_refused(run(two + "ranks_per_host = -1\n"),
+                 ":4:18: transport `hierarchy`: option `ranks_per_host` must be from 0 to ");
 }
 
 TEST_F(BadManifest, HasATransportOfTwoThatIsNone) {

@@ -34,6 +34,15 @@ TEST_F(Ranks, AStrategyAlongAnAbsentAxis) {
                  "strategy `data` works along the mesh axis `rows`, and the mesh has none; name one of `data`");
 }
 
+TEST_F(Ranks, ATransportThatCannotSumInOneOrder) {
+  std::vector<std::string> words{"--set", "transport.plugin=loose", "--set", "transport.over=shm"};
+  expect_refused(run(2, script("batch = 4"), words),
+                 "it adds in any order; write `deterministic = false` into [transport]");
+  words.insert(words.end(), {"--set", "transport.deterministic=false"});
+  const ProcessResult result = run(2, script("batch = 4"), words);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
 TEST_F(Ranks, AnUnknownStrategyAndAnUnknownOption) {
   expect_refused(run(2, script("batch = 4, plan = { baleen.strategy('dta') }")),
                  "unknown strategy plugin `dta`; did you mean `data`?");

@@ -163,6 +163,20 @@ Trial of_ucx(std::vector<std::string> values, Options around = {}) {
   return trial;
 }
 
+/// Which transport joins what, as the first rank says it.
+std::string joined(const Job& job) {
+  const TemporaryFolder folder;
+  const ProcessResult result = run(job, {"run"}, folder.path());
+  const std::string mark = "transport `hierarchy`: ";
+  const std::size_t at = result.err.find(mark);
+  return at == std::string::npos ? result.err : result.err.substr(at, result.err.find('\n', at) - at);
+}
+
+/// A transport that joins threads only is named all the same, before it fails.
+Trial of_hierarchy(std::vector<std::string> values, Options around) {
+  return {small_gpt({{"data", 4}}), joined, std::move(values), std::move(around)};
+}
+
 Trial of_monitor(View view, std::vector<std::string> values, Options around = {}) {
   Trial trial{small_gpt(), std::move(view), std::move(values), std::move(around)};
   trial.job.steps = 6;
@@ -182,6 +196,10 @@ Experiments machine_experiments() {
   cached.job.script.clear();  // a few kernels
   cached.job.data_options = {{"rows", "[[1, 2, 0], [3, 5, 1], [2, 2, 0], [7, 5, 1], [1, 4, 0], [6, 8, 1]]"},
                              {"held_out", "0"}};
+  // Three ranks add by a ring where they may add in any order.
+  Trial by_ring = of_ucx({}, {{"direct", "false"}, {"deterministic", "false"}});
+  by_ring.job.mesh = {{"data", 3}};
+  by_ring.job.arguments[3] = "batch=6";
   return {
       {"compute.cpu.threads", {of_cpu(threads, {"2", "5"})}},
       {"compute.cpu.pin", {of_cpu(threads, {}, {{"threads", "2"}})}},
@@ -195,10 +213,18 @@ Experiments machine_experiments() {
       {"compute.cuda.graphs", {of_cuda(device, {})}},
       {"compute.cuda.cache", {cached}},
       {"compute.cuda.libraries", {of_cuda(memory, {kUnset, list({emulated_folder()})})}},
+      {"transport.hierarchy.inside",
+       {of_hierarchy({text("shm"), text("loopback")}, {{"between", text("shm")}, {"ranks_per_host", "2"}})}},
+      {"transport.hierarchy.between",
+       {of_hierarchy({text("shm"), text("loopback")}, {{"inside", text("shm")}, {"ranks_per_host", "2"}})}},
+      {"transport.hierarchy.ranks_per_host",
+       {of_hierarchy({kUnset, "2", "1"}, {{"inside", text("shm")}, {"between", text("shm")}})}},
       {"transport.ucx.tls", {of_ucx({kUnset, list({"tcp"})})}},
       {"transport.ucx.devices", {of_ucx({kUnset, list({"lo"})}, {{"tls", list({"tcp"})}})}},
       {"transport.ucx.segment", {of_ucx({kUnset, "1024"}, {{"direct", "false"}})}},
-      {"transport.ucx.algorithm", {of_ucx({kUnset, list({"all_reduce=recursive_doubling"})}, {{"direct", "false"}})}},
+      {"transport.ucx.algorithm",
+       {of_ucx({kUnset, list({"all_reduce=recursive_doubling"}), list({"all_reduce=ring"})}, {{"direct", "false"}}),
+        by_ring}},
       {"transport.ucx.integrity", {of_ucx({}, {{"direct", "false"}})}},
       {"transport.ucx.direct", {of_ucx({})}},
       {"monitor.console.live", {of_monitor(on_pipe, {}), of_monitor(on_terminal, {})}},

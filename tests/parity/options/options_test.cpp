@@ -184,6 +184,21 @@ INSTANTIATE_TEST_SUITE_P(Members, GroupOption, testing::ValuesIn(cases_that([](c
                          })),
                          name_of);
 
+/// `deterministic` is the section's own key: with it the choice of a ring has no effect.
+TEST(Options, LetTheRingAddOnlyInAnyOrder) {
+  if (!has_plugin("transport", "ucx")) GTEST_SKIP() << "no transport `ucx` in this tree";
+  const Trial& trial = experiments().at("transport.ucx.algorithm").at(1);
+  const auto messages = [&](const std::string& deterministic, const std::string& algorithm) {
+    Options options = trial.around;
+    options["deterministic"] = deterministic;
+    options["algorithm"] = algorithm;
+    return trial.view(trial.job.with("transport", "ucx", options));
+  };
+  const std::string usual = messages("true", kUnset), ring = list({"all_reduce=ring"});
+  EXPECT_EQ(messages("true", ring), usual);
+  EXPECT_NE(messages("false", ring), usual);
+}
+
 /// Cases are found when this program is built; this finds at once what came or went since.
 TEST(Options, AndExperimentsAreTheSame) {
   std::vector<std::string> options, known;

@@ -160,6 +160,9 @@ TEST(Descriptor, RefusesASchemaThatContradictsItself) {
   EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_MANY; }).find("only strings can be a list"),
             std::string::npos);
   EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_PATH; }).find("only strings can be paths"), std::string::npos);
+  EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_MEMBER; }).find("one string of any text"), std::string::npos);
+  EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_PER_HOST; }).find("only integers and plugins are about"),
+            std::string::npos);
   EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_REQUIRED; }).find("yet it has a default"), std::string::npos);
   EXPECT_NE(option([](auto& o) { set(o.default_value, "2"); }).find("must be from 0 to 1, not 2"), std::string::npos);
   EXPECT_NE(option([](auto& o) { set(o.default_value, "one"); }).find("takes a number"), std::string::npos);

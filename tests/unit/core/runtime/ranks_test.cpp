@@ -40,9 +40,9 @@ Outcome outcome_of(SmallRun& run, int steps) {
   return outcome;
 }
 
-/// The same job on `ranks` threads; an outcome per rank.
+/// The same job on `ranks` threads, of which the first two are on a host; an outcome per rank.
 std::vector<Outcome> on_ranks(std::int32_t ranks, const std::string& transport, JobOptions options, int steps) {
-  SharedRendezvous rendezvous;
+  SharedRendezvous rendezvous("aab");
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
   const std::string failures = run_bodies(As::kThreads, ranks, [&](std::int32_t rank) {
     const TemporaryFolder folder;

@@ -161,7 +161,10 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
 
 Status SmallRun::connect(const JobOptions& options, const Mesh& mesh) {
   BALEEN_TRY_ASSIGN(const Descriptor descriptor, registry_->find("transport", options.transport));
-  BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(descriptor, {}, {7, "", "test"}));
+  UserValues values;  // one that is made of others is made of the reference
+  for (const Option* option : descriptor.member_options())
+    values.insert_or_assign(option->name, UserValue{std::string("loopback"), "test"});
+  BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(descriptor, values, {7, "", "test"}));
   BALEEN_TRY_ASSIGN(const Plugin plugin, registry_->open(descriptor));
   BALEEN_TRY_ASSIGN(communicator_, Communicator::create(plugin, *settings.get(), *options.rendezvous, mesh, {true}));
   return {};

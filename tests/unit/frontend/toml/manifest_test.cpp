@@ -44,17 +44,38 @@ ranks_per_host = 2
 plugin = "wide"
 devices = ["eth0"]
 )");
-  ASSERT_TRUE(manifest.hierarchy);
   EXPECT_TRUE(manifest.transport.plugin.empty());
-  EXPECT_EQ(manifest.hierarchy->inside.plugin, "/etc/mine.so");
-  EXPECT_EQ(manifest.hierarchy->between.plugin, "wide");
-  EXPECT_EQ(manifest.hierarchy->between.where, "/etc/c.toml:10:10");
-  EXPECT_EQ(manifest.hierarchy->ranks_per_host, 2);
-  const auto devices = [&](std::size_t host) {
-    return std::get<std::vector<std::string>>(manifest.on_host(host).hierarchy->between.options.at("devices").data);
-  };
-  EXPECT_EQ(devices(0), std::vector<std::string>{"eth0"});
-  EXPECT_EQ(devices(1), std::vector<std::string>{"eth1"});
+  const UserValues& options = manifest.transport.options;
+  EXPECT_EQ(std::get<std::string>(options.at("inside").data), "./mine.so");
+  EXPECT_EQ(options.at("inside").key_where, "/etc/c.toml:7:1");
+  EXPECT_EQ(std::get<std::int64_t>(options.at("ranks_per_host").data), 2);
+  const auto& between = std::get<UserMember>(options.at("between").data);
+  EXPECT_EQ(between.plugin, "wide");
+  EXPECT_EQ(options.at("between").where, "/etc/c.toml:10:10");
+  EXPECT_EQ(std::get<std::vector<std::string>>(between.options->at("devices").data), std::vector<std::string>{"eth0"});
+  EXPECT_TRUE(manifest.on_host(0).transport.host_options.empty());
+  EXPECT_EQ(std::get<std::vector<std::string>>(manifest.on_host(1).transport.host_options.at("devices").data),
+            std::vector<std::string>{"eth1"});
+}
+
+TEST(Manifest, ReadsTransportsWithinTransports) {
+  const Manifest manifest =
+      good("[transport]\nbetween = { plugin = \"a\", inside = { plugin = \"./b.so\", x = 1 } }\n");
+  const auto& outer = std::get<UserMember>(manifest.transport.options.at("between").data);
+  const auto& inner = std::get<UserMember>(outer.options->at("inside").data);
+  EXPECT_EQ(inner.plugin, "/etc/b.so");
+  EXPECT_EQ(inner.options->at("x").data, UserValue::Data(std::int64_t{1}));
+  EXPECT_EQ(bad("[transport]\nx = { y = 1 }"), "c.toml:2:5: `x` needs a `plugin`");
+}
+
+TEST(Manifest, ReadsWhetherSumsAreAlikeInEveryRun) {
+  EXPECT_TRUE(good("").deterministic);
+  const Manifest manifest = good("[transport]\ndeterministic = false\nplugin = \"x\"\n");
+  EXPECT_FALSE(manifest.deterministic);
+  EXPECT_EQ(manifest.deterministic_where, "/etc/c.toml:2:17");
+  EXPECT_TRUE(manifest.transport.options.empty());
+  EXPECT_EQ(bad("[transport]\ndeterministic = 1"),
+            "c.toml:2:17: `deterministic` must be true or false, not an integer");
 }
 
 constexpr const char* kTwoHosts = R"(
@@ -92,7 +113,8 @@ TEST(Manifest, HoldsAHostsOwnOptionsAboveAllOthers) {
   EXPECT_EQ(std::get<std::int64_t>(a.compute.options.at("threads").data), 2);
   EXPECT_EQ(std::get<std::int64_t>(b.compute.options.at("threads").data), 3);
   EXPECT_EQ(std::get<std::string>(a.transport.options.at("device").data), "ib0");
-  EXPECT_EQ(std::get<std::string>(b.transport.options.at("device").data), "ib1");
+  EXPECT_EQ(std::get<std::string>(b.transport.host_options.at("device").data), "ib1");
+  EXPECT_TRUE(a.transport.host_options.empty());
   EXPECT_TRUE(b.transport.options.contains("deep"));
 }
 

@@ -1,0 +1,19 @@
+/// \file The table of the plugin, with its reasons.
+#include "core/execute/plugin_transport.hpp"
+
+namespace baleen {
+
+Result<std::unique_ptr<OpenTransport>> open_transport(Plugin plugin, const baleen_settings_t& settings,
+                                                      const baleen_rendezvous_t& rendezvous,
+                                                      baleen_transport_flags_t flags) {
+  BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
+  return TableTransport::create(*table, plugin.host(), settings, rendezvous, flags,
+                                [plugin](baleen_status_t status) { return plugin.failure(status); });
+}
+
+Result<bool> would_take(const Plugin& plugin, const baleen_settings_t& settings, std::string_view memory) {
+  BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
+  return TableTransport::would_take(*table, plugin.host(), settings, memory);
+}
+
+}  // namespace baleen

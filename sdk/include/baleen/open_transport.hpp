@@ -1,0 +1,108 @@
+/// \file A transport that is open already, as those drive it who use one: the program, and transports made of others.
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "baleen/transport.hpp"
+
+namespace baleen {
+
+/// The contracts stand in transport.h. Errors have their text.
+class OpenTransport : public Transport {
+ public:
+  /// Whether it has memory of its own for arenas.
+  virtual bool allocates() const = 0;
+  /// Whether it gains by knowing memory of others.
+  virtual bool registers() const = 0;
+};
+
+/// One that is driven through its table.
+class TableTransport : public OpenTransport {
+ public:
+  /// Why a call of the table has returned this status on this thread, with the plugin's name.
+  using Reason = std::function<Error(baleen_status_t)>;
+
+  /// Collective over all ranks of the rendezvous. `table` and `host` are the plugin's.
+  static Result<std::unique_ptr<OpenTransport>> create(const baleen_transport_t& table, const baleen_host_t* host,
+                                                       const baleen_settings_t& settings,
+                                                       const baleen_rendezvous_t& rendezvous,
+                                                       baleen_transport_flags_t flags, Reason reason) {
+    std::unique_ptr<TableTransport> made(new TableTransport(table, std::move(reason)));
+    BALEEN_TRY(made->checked(table.create(host, &settings, &rendezvous, flags, &made->self_)));
+    if (flags & BALEEN_TRANSPORT_NOTED)
+      made->notes_ = static_cast<const baleen_transport_notes_t*>(made->find(made->self_, BALEEN_TRANSPORT_NOTES));
+    made->memory_ = memory_of(made->table_);
+    return std::unique_ptr<OpenTransport>(std::move(made));
+  }
+  /// Whether one that is made with these settings would take memory of this kind.
+  static bool would_take(const baleen_transport_t& table, const baleen_host_t* host, const baleen_settings_t& settings,
+                         std::string_view memory) {
+    const baleen_transport_memory_t* found = memory_of(table);
+    return found && found->would_take(host, &settings, abi(memory)) != 0;
+  }
+  ~TableTransport() override {
+    if (self_) table_.destroy(self_);
+  }
+
+  bool allocates() const override { return table_.allocate != nullptr; }
+  bool registers() const override { return table_.register_arena != nullptr; }
+  bool takes(std::string_view memory) const override { return memory_ && memory_->takes(self_, abi(memory)) != 0; }
+  Result<void*> allocate(std::uint64_t bytes) override {
+    void* base = nullptr;
+    BALEEN_TRY(checked(table_.allocate(self_, bytes, &base)));
+    return base;
+  }
+  void release(void* base) override { table_.release(self_, base); }
+  Status register_arena(void* base, std::uint64_t bytes) override {
+    return checked(table_.register_arena(self_, base, bytes));
+  }
+  void unregister_arena(void* base) override { table_.unregister_arena(self_, base); }
+  Result<void*> group_create(std::vector<std::int32_t> ranks) override {
+    void* group = nullptr;
+    BALEEN_TRY(checked(table_.group_create(self_, ranks.data(), ranks.size(), &group)));
+    return group;
+  }
+  void group_destroy(void* group) override { table_.group_destroy(self_, group); }
+  Result<void*> prepare(void* group, const baleen_collective_spec_t& spec) override {
+    void* slot = nullptr;
+    BALEEN_TRY(checked(table_.prepare(self_, group, &spec, &slot)));
+    return slot;
+  }
+  Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+               std::uint64_t done_value) override {
+    return checked(table_.start(self_, slot, after, after_value, done, done_value));
+  }
+  Status check() override { return checked(table_.check(self_)); }
+  void abort(std::string_view reason) override { table_.abort(self_, abi(reason)); }
+  bool takes_notes() const override { return notes_ != nullptr; }
+  Status note(void* slot) override { return checked(notes_->note(self_, slot)); }
+
+ private:
+  TableTransport(const baleen_transport_t& table, Reason reason) : reason_(std::move(reason)) {
+    std::memcpy(&table_, &table, std::min<std::uint64_t>(table.size, sizeof table_));
+  }
+  static const void* find(const baleen_transport_t& table, void* self, std::string_view name) {
+    return table.query ? table.query(self, abi(name)) : nullptr;
+  }
+  const void* find(void* self, std::string_view name) const { return find(table_, self, name); }
+  static const baleen_transport_memory_t* memory_of(const baleen_transport_t& table) {
+    return static_cast<const baleen_transport_memory_t*>(find(table, nullptr, BALEEN_TRANSPORT_MEMORY));
+  }
+  Status checked(baleen_status_t status) const {
+    if (status == BALEEN_OK) return {};
+    return reason_(status);
+  }
+
+  baleen_transport_t table_{};
+  const Reason reason_;
+  void* self_ = nullptr;
+  const baleen_transport_notes_t* notes_ = nullptr;
+  const baleen_transport_memory_t* memory_ = nullptr;
+};
+
+}  // namespace baleen

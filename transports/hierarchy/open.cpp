@@ -1,0 +1,53 @@
+/// \file Each transport meets under keys of its own.
+#include "open.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "rendezvous_view.hpp"
+
+namespace baleen::hierarchy {
+
+std::vector<std::int32_t> numbered_hosts(const std::vector<std::int32_t>& host_of, std::int64_t ranks_per_host) {
+  struct Part {
+    std::int32_t number = 0;
+    std::int64_t ranks = 0;
+  };
+  std::map<std::int32_t, Part> parts;  // of each host the one that is being filled
+  std::vector<std::int32_t> numbers;
+  std::int32_t next = 0;
+  for (const std::int32_t host : host_of) {
+    const auto [found, is_new] = parts.try_emplace(host);
+    Part& part = found->second;
+    const bool is_full = ranks_per_host > 0 && part.ranks == ranks_per_host;
+    if (is_new || is_full) part = {next++, 0};
+    ++part.ranks;
+    numbers.push_back(part.number);
+  }
+  return numbers;
+}
+
+Result<std::unique_ptr<OpenTransport>> open_alone(const OpenedMember& member, const baleen_rendezvous_t& rendezvous,
+                                                  baleen_transport_flags_t flags) {
+  return TableTransport::create(member.table<baleen_transport_t>(), member.host(), member.settings(), rendezvous, flags,
+                                [&member](baleen_status_t status) { return member.failure(status); });
+}
+
+Result<std::unique_ptr<OpenTransport>> open(const Members& members, std::vector<std::int32_t> host_of,
+                                            const baleen_rendezvous_t& rendezvous,
+                                            HierarchyTransport::Options options) {
+  // The one that knows all ranks compares what they start, steps inside hosts included.
+  const baleen_transport_flags_t flags = options.checked ? BALEEN_TRANSPORT_CHECKED | BALEEN_TRANSPORT_NOTED : 0u;
+  const std::int32_t mine = host_of[static_cast<std::size_t>(rendezvous.rank)];
+  std::vector<std::int32_t> neighbours;
+  for (std::size_t rank = 0; rank < host_of.size(); ++rank)
+    if (host_of[rank] == mine) neighbours.push_back(static_cast<std::int32_t>(rank));
+  const RendezvousView host(rendezvous, "inside." + std::to_string(mine) + ".", std::move(neighbours));
+  BALEEN_TRY_ASSIGN(auto inside, open_alone(members.inside, *host.get(), 0));
+  const RendezvousView world(rendezvous, "between.");
+  BALEEN_TRY_ASSIGN(auto between, open_alone(members.between, *world.get(), flags));
+  return std::unique_ptr<OpenTransport>(std::make_unique<HierarchyTransport>(
+      std::move(inside), std::move(between), std::move(host_of), rendezvous.rank, std::move(options)));
+}
+
+}  // namespace baleen::hierarchy
