@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 git -C "$here/../../.." archive "$commit" sdk | tar -x -C "$work"
 sdk=$work/sdk
 flags=(-Os -fPIC -shared -fvisibility=hidden -ffunction-sections -fdata-sections -Wall -Wextra -I"$sdk/include")
-links=("-Wl,--version-script=$sdk/cmake/plugin.map" -Wl,-z,defs -Wl,--gc-sections -Wl,-z,noseparate-code -s)
+links=("-Wl,--version-script=$sdk/cmake/plugin.map" "-Wl,-z,defs" "-Wl,--gc-sections" "-Wl,-z,noseparate-code" -s)
 
 # build FILE SOURCE: one stripped library.
 build() {
