@@ -5,7 +5,7 @@
 namespace baleen {
 
 /// Each adds to the table on the top of the stack.
-void bind_graph(lua_State* L);      ///< an op each: matmul, reduce, softmax, …
+void bind_graph(lua_State* L);  ///< an op each: matmul, reduce, softmax, …
 /// A function for each kind that has a schema: `kind(operands…, { attribute = value })`. The registry outlives the
 /// state.
 void bind_kinds(lua_State* L, const OpRegistry& registry);

@@ -12,6 +12,7 @@ namespace {
 std::string share(std::int64_t index, std::uint32_t rank, std::uint32_t ranks, int devices) {
   baleen_setting_t option{};
   option.name = abi("index");
+  option.type = BALEEN_OPTION_INT;
   option.integer = index;
   const baleen_settings_t settings{sizeof settings, 1, &option, 0, {"", 0}, rank, ranks};
   const auto chosen = choose_share(Settings(&settings), devices);
@@ -36,6 +37,7 @@ TEST(Share, IsOfTheDeviceThatTheUserNames) {
 TEST(Share, IsAllWhereTheHostTellsNoPlace) {
   baleen_setting_t option{};
   option.name = abi("index");
+  option.type = BALEEN_OPTION_INT;
   option.integer = -1;
   baleen_settings_t settings{sizeof settings, 1, &option, 0, {"", 0}, 7, 9};
   settings.size = offsetof(baleen_settings_t, local_rank);
