@@ -1,5 +1,5 @@
 /* Ops as they cross the boundary: a kind's name, operands by number, attributes. The kinds and what they compute are
- * listed in compiler/ops/README.md. */
+ * listed in `ops.md` beside the installed SDK (share/baleen/sdk), which is compiler/ops/README.md of the tree. */
 #pragma once
 #include "baleen/base.h"
 #include "baleen/expression.h"

@@ -35,7 +35,10 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
     if (const std::string missing = missing_tool(); !missing.empty()) GTEST_SKIP() << missing;
     succeed({"cmake", "--install", build_dir(), "--component", "sdk", "--prefix", prefix_});
     ASSERT_FALSE(HasFatalFailure());
-    std::filesystem::copy(source_dir() + "/sdk/template", source_);
+    // What its authors read is installed with it, and so is what they copy.
+    for (const char* document : {"README.md", "ops.md", "design.md", "glossary.md", "guides/add_an_op.md"})
+      ASSERT_TRUE(std::filesystem::exists(prefix_ + "/share/baleen/sdk/" + document)) << document;
+    std::filesystem::copy(prefix_ + "/share/baleen/sdk/template", source_);
     succeed({"cmake", "-S", source_, "-B", build_, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_PREFIX_PATH=" + prefix_,
              "-DCMAKE_C_COMPILER=" + GetParam().c, "-DCMAKE_CXX_COMPILER=" + GetParam().cxx,
              "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",
@@ -67,7 +70,7 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
   void expect_listed() const {
     const ProcessResult result = run_baleen({"plugins", "--plugin-path", build_});
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    for (const std::string name : {"descent ", "descent_c ", "rings "})
+    for (const std::string name : {"descent ", "descent_c ", "rings ", "products "})
       EXPECT_NE(result.out.find("  " + name), std::string::npos) << name << "in\n" << result.out;
     EXPECT_EQ(result.out.find("not used: " + build_), std::string::npos) << result.out;
   }
@@ -157,6 +160,35 @@ return baleen.job {
     EXPECT_LT(loss, 0.3) << result.out;
   }
 
+  /// An op of the out-of-tree kind in a script: with its gradient, its letters under tensor parallelism beside ZeRO,
+  /// its kernel, and its schema's messages.
+  void expect_op() const {
+    const auto script = [&](const std::string& name, const std::string& attributes) {
+      return folder_.write(name, R"(
+local baleen = require "baleen"
+local nn, ops = baleen.nn, baleen.ops
+local rings = baleen.data.rings { rows = 512, noise = 0.05 }
+local function pairs_of(x) return ops.outer(x, x, )" +
+                                     attributes + R"():reshape { x.shape[1], 64 } end
+return baleen.job {
+  model = nn.sequential { nn.linear { out = 8, axes = { "ff" }, init = baleen.init.fan_in(2) }, nn.tanh {}, pairs_of,
+                          nn.linear { out = rings.classes, init = baleen.init.fan_in(2) } },
+  loss = nn.cross_entropy {}, data = rings, batch = 16, steps = 5, seed = 1, optimizer = baleen.optimizer("adamw"),
+}
+)");
+    };
+    const std::string manifest = source_dir() + "/examples/clusters/mixed.toml";
+    const ProcessResult equal = run_baleen(
+        {"verify", script("outer.lua", "{ scale = 0.5 }"), "--plugin-path", build_, "-m", manifest, "--steps", "4"});
+    EXPECT_EQ(equal.exit_code, 0) << equal.out << equal.err;
+    EXPECT_NE(equal.out.find("EQUAL within the tolerance"), std::string::npos) << equal.out << equal.err;
+    const ProcessResult wrong = run_baleen({"run", script("wrong.lua", "{ scale = 1e7 }"), "--plugin-path", build_});
+    EXPECT_EQ(wrong.exit_code, 2) << wrong.err;
+    EXPECT_NE(wrong.err.find("wrong.lua:5: outer: `scale` is 1e+07; it must be a number of -1e+06 to 1e+06"),
+              std::string::npos)
+        << wrong.err;
+  }
+
   const TemporaryFolder folder_;
   const std::string prefix_ = folder_ / "prefix", source_ = folder_ / "source", build_ = folder_ / "build";
 };
@@ -164,14 +196,15 @@ return baleen.job {
 TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   ASSERT_FALSE(HasFatalFailure());
   expect_listed();
-  for (const std::string& file :
-       {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"), plugin("data", "rings")})
+  for (const std::string& file : {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"),
+                                  plugin("data", "rings"), plugin("op", "products")})
     expect_one_symbol(file);
   expect_descent(plugin("optimizer", "descent"));
   expect_descent(plugin("optimizer", "descent_c"));
   expect_rings(plugin("data", "rings"));
   expect_caught_inside(plugin("data", "rings"), plugin("optimizer", "descent"));
   for (const std::string optimizer : {"descent", "descent_c"}) expect_training(optimizer);
+  expect_op();
 }
 
 INSTANTIATE_TEST_SUITE_P(Sdk, OutOfTree,
