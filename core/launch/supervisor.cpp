@@ -150,7 +150,9 @@ void Supervisor::ended(int rank, const RankEnd& end) {
 
 void Supervisor::leave(int rank) {
   running_[static_cast<std::size_t>(rank)] = false;
-  answer(store_.leave(rank));
+  const Store::Answers answers = store_.leave(rank);
+  // Once all have been told why the run ends they hear that, and not what follows from it.
+  if (!kill_at_) answer(answers);
   if (!hosts_) return;
   const int host = topology_.host_of(rank);
   const auto runs = [&](int each) { return running_[static_cast<std::size_t>(each)]; };

@@ -68,7 +68,7 @@ TEST_F(TwoHosts, NameWhoKeepsOthersWaiting) {
   // Rank 2 comes later, and would give up later: who is heard first ends the job.
   start({"remind=100", "give_up=1000", "0:barrier:start", "1:barrier:start", "2:sleep:300", "2:barrier:start",
          "3:sleep:600000"});
-  EXPECT_EQ(job->ends(), 4);
+  EXPECT_EQ(job->ends(), 4) << job->err();
   const std::string waiting =
       "ranks 0, 1, 2 wait at barrier `start`; still waiting for rank 3 (host " + networks.name(1) + ")";
   EXPECT_NE(job->err().find("warning: " + waiting), std::string::npos) << job->err();
