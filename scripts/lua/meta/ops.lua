@@ -169,12 +169,6 @@ function ops.cross_entropy(x, target, options) end
 ---@return baleen.tensor ids
 function ops.top_k(x, k) end
 
----Running sums along a dimension.
----@param x baleen.tensor
----@param attributes { dim: integer, reverse?: boolean }
----@return baleen.tensor
-function ops.cumsum(x, attributes) end
-
 ---@param x baleen.tensor
 ---@param shape integer[] one extent may be -1
 ---@return baleen.tensor
