@@ -323,9 +323,8 @@ void add_rules(OpKind& kind, const Shared& source) {
 
 std::uint32_t own_traits(baleen_kind_traits_t traits) {
   std::uint32_t own = 0;
-  for (const auto& [abi, mine] :
-       {std::pair{BALEEN_KIND_PURE, kPure}, std::pair{BALEEN_KIND_CHEAP, kCheap},
-        std::pair{BALEEN_KIND_SENSITIVE, kSensitive}, std::pair{BALEEN_KIND_PRODUCT, kProduct}})
+  for (const auto& [abi, mine] : {std::pair{BALEEN_KIND_PURE, kPure}, std::pair{BALEEN_KIND_SENSITIVE, kSensitive},
+                                  std::pair{BALEEN_KIND_PRODUCT, kProduct}})
     if (traits & abi) own |= mine;
   return own;
 }

@@ -59,7 +59,6 @@ BALEEN_ASSERT_SIZE(baleen_attribute_rule_t, 88);
 typedef uint32_t baleen_kind_traits_t;
 enum {
     BALEEN_KIND_PURE = 1u << 0,      /* equal operands and attributes give equal results: may be merged and dropped */
-    BALEEN_KIND_CHEAP = 1u << 1,     /* rather computed again than kept */
     BALEEN_KIND_SENSITIVE = 1u << 2, /* wants fp32 under mixed precision (norms, softmax, losses) */
     BALEEN_KIND_PRODUCT = 1u << 3    /* wants 16-bit operands under mixed precision (products, lookups) */
 };
