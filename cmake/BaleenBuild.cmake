@@ -94,10 +94,20 @@ function(baleen_add_core)
   target_include_directories(baleen_${A_NAME} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(baleen_${A_NAME} PUBLIC baleen::sdk ${A_LINK} PRIVATE ${A_PRIVATE_LINK})
   baleen_compile_as_core(baleen_${A_NAME})
-  set_target_properties(baleen_${A_NAME} PROPERTIES UNITY_BUILD ${BALEEN_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 8)
-  if(BALEEN_JOIN_SOURCES AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # what is local to a source is a header's to GCC then
-    target_compile_options(baleen_${A_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endfunction()
+
+if(BALEEN_JOIN_SOURCES)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # what is local to a source is a header's to GCC then
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
+endif()
+
+# baleen_compile_apart(SOURCES...): sources of this folder that are not joined with others, since each has local names that
+# others have too.
+function(baleen_compile_apart)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # baleen_test_kind(VARIABLE): the kind of the tests in this folder, which is its first part below tests/ ("unit").

@@ -25,6 +25,7 @@ class Stage:
     without_names: str = ""  # and does not match
     sampled: bool = False  # of a matrix, only the part of the day
     builds_only: bool = False
+    command: list = field(default_factory=list)  # instead of a build: a program of this repository, run as it is
     environment: dict = field(default_factory=dict)
 
 
@@ -56,4 +57,5 @@ def stages(level, has_cuda):
         only("tsan"),
         # Each source includes what it uses; clang-tidy reads this build's commands.
         Stage("plain headers", "release", folder="plain", configure=["-DBALEEN_PRECOMPILE=OFF"], builds_only=True),
+        Stage("tidy", "", command=["scripts/lint.sh", "--tidy", "--all", "--build", "build/plain"]),
     ]

@@ -153,10 +153,11 @@ class Run:
         if not stages:
             raise SystemExit(f"error: the level {options.level} has no stage `{options.stage}`")
         for stage in stages:
-            if self.compile(stage) and not stage.builds_only:
+            if stage.command:
+                if not options.arguments and not options.target:
+                    self.step(stage.name, [ROOT / stage.command[0], *stage.command[1:]])
+            elif self.compile(stage) and not stage.builds_only:
                 self.test(stage)
-        if options.level == "all" and not options.stage and not options.arguments:
-            self.step("tidy", [ROOT / "scripts" / "lint.sh", "--tidy", "--all", "--build", "build/plain"])
         # A part of the cases may be asked for, and then what is missing says nothing.
         if not options.arguments:
             expected = skips.ExpectedSkips(ROOT / "tests" / "expected_skips.txt")

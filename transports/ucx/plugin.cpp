@@ -11,7 +11,7 @@ BALEEN_DESCRIPTOR("transport", "ucx", "1.0.0", "Apache-2.0", "UCX: RDMA, TCP, an
                   BALEEN_OPTION("algorithm", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
                                 "choices such as all_reduce=ring; used where they fit the group and the order of sums"),
                   BALEEN_OPTION("integrity", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
-                                "send a checksum (CRC-32C) with every message and compare it"),
+                                "send a checksum (XXH3) with every message and compare it"),
                   BALEEN_OPTION("direct", BALEEN_OPTION_BOOL, 0, 1, 0, "true", "", "",
                                 "ranks of one host read long messages where they lie, in memory that UCX shares"));
 

@@ -27,7 +27,7 @@ class Run {
     std::vector<Range> odd;   ///< fragments of a message that is added which wait for their neighbours
     // With integrity: the message in two parts, its bytes and their checksum.
     ucp_dt_iov_t parts[2] = {};
-    std::uint32_t checksum = 0;
+    std::uint64_t checksum = 0;
   };
 
   /// `members` of the slot's group.

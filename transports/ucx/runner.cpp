@@ -1,22 +1,23 @@
 /// \file Messages of programs as tagged messages of UCX.
 #include "runner.hpp"
 
-#include <cstdio>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
-#include "crc32c.hpp"
+#include <cstdio>
 
 namespace baleen::ucx {
 namespace {
 
-std::string hexadecimal(std::uint32_t value) {
-  char text[16];
-  std::snprintf(text, sizeof text, "0x%08x", value);
+std::string hexadecimal(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%016llx", static_cast<unsigned long long>(value));
   return text;
 }
 
-// Also of what the message is, so that a good message in a wrong place is not taken for the right one.
-std::uint32_t checksum(std::uint64_t tag, const std::byte* data, std::uint64_t bytes) {
-  return crc32c(crc32c(0, reinterpret_cast<const std::byte*>(&tag), sizeof tag), data, bytes);
+// The tag is the seed, so that a good message in a wrong place is not taken for the right one.
+std::uint64_t checksum(std::uint64_t tag, const std::byte* data, std::uint64_t bytes) {
+  return XXH3_64bits_withSeed(data, bytes, tag);
 }
 
 constexpr std::uint64_t kWholeTag = ~std::uint64_t{0};
@@ -191,12 +192,12 @@ void Runner::received(Run& run, Program::Id id, ucs_status_t status, std::uint64
 }
 
 bool Runner::sound(Run::Flight& flight, const Node& node, const Slot& slot) const {
-  const std::uint32_t found = checksum(tag_of(slot, node), node.data, node.bytes);
+  const std::uint64_t found = checksum(tag_of(slot, node), node.data, node.bytes);
   if (found == flight.checksum) return true;
   fail_({BALEEN_IO,
          "ucx: a message of " + std::to_string(node.bytes) + " bytes from rank " +
              std::to_string(slot.group->ranks[node.place]) + " to rank " + std::to_string(peers_.rank()) +
-             " was damaged on its way (crc32c " + hexadecimal(found) + ", sent with " + hexadecimal(flight.checksum) +
+             " was damaged on its way (xxh3 " + hexadecimal(found) + ", sent with " + hexadecimal(flight.checksum) +
              ") in " + slot.text + "; look for a bad cable, card or memory on the two hosts",
          {}});
   return false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "baleen/expression.hpp"
 
@@ -35,31 +36,32 @@ class Translator {
   using Uniform = typename FusedLoop<T>::Uniform;
   using Input = typename FusedLoop<T>::Input;
 
-  Translator(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
+  Translator(LoopIsa isa, std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
              const std::vector<Input>& inputs)
-      : code_(code), results_(results), inputs_(inputs), assembler_(sizeof(T) == 8) {}
+      : code_(code), results_(results), inputs_(inputs), assembler_(isa, sizeof(T) == 8) {}
 
   bool run() {
     for (const baleen_instruction_t& i : code_)
       if (!is_translated(i.opcode)) return false;
     find_last_uses();
-    for (int i = Assembler::kRegisters; i-- > 0;) free_.push_back(i);
-    if (!place_uniforms()) return false;
+    register_.assign(code_.size(), kNone);
+    find_uniforms();
+    if (!share_registers()) return false;
     assembler_.begin_loop();
     for (std::size_t i = 0; i < code_.size(); ++i)
-      if (last_use_[i] >= 0 && register_[i] == kNone && !translate(i)) return false;
-    for (std::size_t k = 0; k < results_.size(); ++k)
-      assembler_.store(static_cast<std::uint32_t>(inputs_.size() + k), of(static_cast<std::size_t>(results_[k])));
+      if (last_use_[i] >= 0 && uniform_[i] == kNone && !translate(i)) return false;
+    for (std::size_t k = 0; k < results_.size(); ++k) {
+      assembler_.store(static_cast<std::uint32_t>(inputs_.size() + k), read(static_cast<std::size_t>(results_[k])));
+      give_back();
+    }
     assembler_.end_loop();
     return true;
   }
 
   std::vector<Uniform> uniforms;
-  const std::vector<std::uint8_t>& code() const { return assembler_.code(); }
+  std::unique_ptr<ExecutableCode> finish() { return assembler_.finish(); }
 
  private:
-  int of(std::size_t value) const { return register_[value]; }
-
   void find_last_uses() {
     last_use_.assign(code_.size(), -1);
     for (const std::int64_t result : results_) last_use_[static_cast<std::size_t>(result)] = kForever;
@@ -72,8 +74,8 @@ class Translator {
     }
   }
 
-  bool place_uniforms() {
-    register_.assign(code_.size(), kNone);
+  void find_uniforms() {
+    uniform_.assign(code_.size(), kNone);
     bool signs = false, choices = false;
     for (std::size_t i = 0; i < code_.size(); ++i) {
       if (last_use_[i] < 0) continue;
@@ -85,18 +87,75 @@ class Translator {
       const auto source = input                            ? Uniform::Source::kInput
                           : in.opcode == BALEEN_X_CONSTANT ? Uniform::Source::kConstant
                                                            : Uniform::Source::kStep;
-      if (!(register_[i] = add_uniform({source, in.constant, in.a}), register_[i] != kNone)) return false;
+      uniform_[i] = add_uniform({source, in.constant, in.a});
     }
     if (signs) sign_ = add_uniform({Uniform::Source::kConstant, -0.0, 0});
     if (choices) zero_ = add_uniform({Uniform::Source::kConstant, 0.0, 0});
-    return (!signs || sign_ != kNone) && (!choices || zero_ != kNone);
   }
 
   int add_uniform(const Uniform& uniform) {
-    const int taken = take();
-    if (taken != kNone) assembler_.broadcast(taken, static_cast<std::uint32_t>(uniforms.size()));
     uniforms.push_back(uniform);
-    return taken;
+    return static_cast<int>(uniforms.size()) - 1;
+  }
+
+  /// How many registers the values that differ from element to element need at a time.
+  int most_alive() const {
+    int alive = 0, most = 0;
+    for (std::size_t i = 0; i < code_.size(); ++i) {
+      if (last_use_[i] < 0 || uniform_[i] != kNone) continue;
+      alive -= ending_at(i);
+      most = std::max(most, ++alive);
+    }
+    return most;
+  }
+
+  /// Operands of `i` whose register its result may have: an instruction reads all of them before it writes.
+  int ending_at(std::size_t i) const {
+    int ending = 0;
+    for (int k = 0; k < operand_count(code_[i].opcode); ++k) {
+      const std::size_t value = operand(code_[i], k);
+      bool counted = false;
+      for (int before = 0; before < k; ++before) counted = counted || operand(code_[i], before) == value;
+      ending += !counted && ends(value, i);
+    }
+    return ending;
+  }
+  bool ends(std::size_t value, std::size_t at) const {
+    return uniform_[value] == kNone && last_use_[value] == static_cast<std::int64_t>(at);
+  }
+
+  /// Uniforms stay in registers as far as there are some to spare; the others are read again in each round, into the
+  /// few registers that are left for an instruction's operands.
+  bool share_registers() {
+    constexpr int kOperands = 4;  // a choice and the zero that it is held against
+    const int all = assembler_.registers(), alive = most_alive(), count = static_cast<int>(uniforms.size());
+    const int kept = alive + count <= all ? count : all - alive - kOperands;
+    if (kept < 0) return false;
+    for (int i = all; i-- > 0;) free_.push_back(i);
+    kept_.assign(uniforms.size(), kNone);
+    for (const int uniform : most_read_first()) {
+      if (static_cast<int>(free_.size()) <= all - kept) break;
+      assembler_.broadcast(kept_[static_cast<std::size_t>(uniform)] = take(), static_cast<std::uint32_t>(uniform));
+    }
+    return true;
+  }
+
+  std::vector<int> most_read_first() const {
+    std::vector<int> reads(uniforms.size()), order(uniforms.size());
+    const auto count = [&](int uniform) {
+      if (uniform != kNone) ++reads[static_cast<std::size_t>(uniform)];
+    };
+    for (std::size_t i = 0; i < code_.size(); ++i) {
+      if (last_use_[i] < 0) continue;
+      for (int k = 0; k < operand_count(code_[i].opcode); ++k) count(uniform_[operand(code_[i], k)]);
+      if (code_[i].opcode == BALEEN_X_SELECT) count(zero_);
+      if (code_[i].opcode == BALEEN_X_NEG || code_[i].opcode == BALEEN_X_ABS) count(sign_);
+    }
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return reads[static_cast<std::size_t>(a)] > reads[static_cast<std::size_t>(b)];
+    });
+    return order;
   }
 
   int take() {
@@ -106,23 +165,45 @@ class Translator {
     return taken;
   }
 
+  int read_uniform(int uniform) {
+    if (const int kept = kept_[static_cast<std::size_t>(uniform)]; kept != kNone) return kept;
+    const int borrowed = take();
+    assembler_.broadcast(borrowed, static_cast<std::uint32_t>(uniform));
+    borrowed_.push_back(borrowed);
+    return borrowed;
+  }
+  int read(std::size_t value) { return uniform_[value] == kNone ? register_[value] : read_uniform(uniform_[value]); }
+  void give_back() {
+    free_.insert(free_.end(), borrowed_.begin(), borrowed_.end());
+    borrowed_.clear();
+  }
+
   bool translate(std::size_t i) {
     const baleen_instruction_t& in = code_[i];
-    for (int k = 0; k < operand_count(in.opcode); ++k) release(operand(in, k), static_cast<std::int64_t>(i));
+    if (in.opcode == BALEEN_X_INPUT) return load(register_[i] = take(), in.a);
+    int from[3] = {kNone, kNone, kNone};
+    for (int k = 0; k < operand_count(in.opcode); ++k) from[k] = read(operand(in, k));
+    const int other = in.opcode == BALEEN_X_SELECT                             ? read_uniform(zero_)
+                      : in.opcode == BALEEN_X_NEG || in.opcode == BALEEN_X_ABS ? read_uniform(sign_)
+                                                                               : kNone;
+    for (int k = 0; k < operand_count(in.opcode); ++k) release(operand(in, k), i);
     const int to = register_[i] = take();
-    if (to == kNone) return false;
-    switch (in.opcode) {
-      case BALEEN_X_INPUT: return load(to, in.a);
-      case BALEEN_X_NEG: assembler_.exclusive_or(to, of(in.a), sign_); break;
-      case BALEEN_X_ABS: assembler_.and_not(to, sign_, of(in.a)); break;
-      case BALEEN_X_SQRT: assembler_.square_root(to, of(in.a)); break;
-      case BALEEN_X_ADD: assembler_.add(to, of(in.a), of(in.b)); break;
-      case BALEEN_X_SUB: assembler_.subtract(to, of(in.a), of(in.b)); break;
-      case BALEEN_X_SELECT: assembler_.select(to, of(in.a), zero_, of(in.b), of(in.c)); break;
-      case BALEEN_X_MUL: assembler_.multiply(to, of(in.a), of(in.b)); break;
-      default: assembler_.divide(to, of(in.a), of(in.b)); break;
-    }
+    emit(in.opcode, to, from, other);
+    give_back();
     return true;
+  }
+
+  void emit(std::uint32_t opcode, int to, const int* from, int other) {
+    switch (opcode) {
+      case BALEEN_X_NEG: assembler_.exclusive_or(to, from[0], other); break;
+      case BALEEN_X_ABS: assembler_.and_not(to, other, from[0]); break;
+      case BALEEN_X_SQRT: assembler_.square_root(to, from[0]); break;
+      case BALEEN_X_ADD: assembler_.add(to, from[0], from[1]); break;
+      case BALEEN_X_SUB: assembler_.subtract(to, from[0], from[1]); break;
+      case BALEEN_X_SELECT: assembler_.select(to, from[0], other, from[1], from[2]); break;
+      case BALEEN_X_MUL: assembler_.multiply(to, from[0], from[1]); break;
+      default: assembler_.divide(to, from[0], from[1]); break;
+    }
   }
 
   bool load(int to, std::uint32_t input) {
@@ -136,13 +217,9 @@ class Translator {
     return storage == Storage::kOwn || sizeof(T) == 4;
   }
 
-  // An instruction reads all its operands before it writes: the result may have a register that ends here. Uniforms
-  // keep theirs, for the next round.
-  void release(std::size_t value, std::int64_t at) {
-    const std::uint32_t opcode = code_[value].opcode;
-    if (last_use_[value] != at || opcode == BALEEN_X_CONSTANT || opcode == BALEEN_X_STEP) return;
-    if (opcode == BALEEN_X_INPUT && inputs_[code_[value].a].is_uniform) return;
-    if (std::find(free_.begin(), free_.end(), of(value)) == free_.end()) free_.push_back(of(value));
+  void release(std::size_t value, std::size_t at) {
+    if (!ends(value, at)) return;
+    if (std::find(free_.begin(), free_.end(), register_[value]) == free_.end()) free_.push_back(register_[value]);
   }
 
   static constexpr std::int64_t kForever = std::int64_t{1} << 30;
@@ -151,25 +228,37 @@ class Translator {
   const std::vector<Input>& inputs_;
   Assembler assembler_;
   std::vector<std::int64_t> last_use_;
-  std::vector<int> register_, free_;
+  std::vector<int> register_, free_, borrowed_;
+  std::vector<int> uniform_;  // number of the uniform that a value is
+  std::vector<int> kept_;     // register of a uniform that keeps one
   int sign_ = kNone, zero_ = kNone;
 };
 
 }  // namespace
 
 template <class T>
-FusedLoop<T>::FusedLoop(std::vector<Uniform> uniforms, const std::vector<std::uint8_t>& code)
-    : uniforms_(std::move(uniforms)), code_(code), function_(std::bit_cast<Function>(code_.entry())) {}
+FusedLoop<T>::FusedLoop(std::vector<Uniform> uniforms, std::unique_ptr<ExecutableCode> code)
+    : uniforms_(std::move(uniforms)), code_(std::move(code)), function_(std::bit_cast<Function>(code_->entry())) {}
 
+#if defined(__x86_64__)
 template <class T>
-std::unique_ptr<FusedLoop<T>> FusedLoop<T>::compile(std::span<const baleen_instruction_t> code,
+std::unique_ptr<FusedLoop<T>> FusedLoop<T>::compile(LoopIsa isa, std::span<const baleen_instruction_t> code,
                                                     std::span<const std::int64_t> results,
                                                     const std::vector<Input>& inputs) {
-  Translator<T> translator(code, results, inputs);
+  if (isa == LoopIsa::kNone) return nullptr;
+  Translator<T> translator(isa, code, results, inputs);
   if (!translator.run()) return nullptr;
-  std::unique_ptr<FusedLoop> loop(new FusedLoop(std::move(translator.uniforms), translator.code()));
-  return loop->function_ ? std::move(loop) : nullptr;
+  auto finished = translator.finish();
+  if (!finished) return nullptr;
+  return std::unique_ptr<FusedLoop>(new FusedLoop(std::move(translator.uniforms), std::move(finished)));
 }
+#else
+template <class T>
+std::unique_ptr<FusedLoop<T>> FusedLoop<T>::compile(LoopIsa, std::span<const baleen_instruction_t>,
+                                                    std::span<const std::int64_t>, const std::vector<Input>&) {
+  return nullptr;
+}
+#endif
 
 template class FusedLoop<float>;
 template class FusedLoop<double>;

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "assembler.hpp"
 #include "baleen/expression.h"
@@ -9,7 +10,7 @@
 
 namespace baleen::cpu {
 
-/// Computes with the same IEEE operations as the interpreter, so the bits are the same. Needs AVX-512.
+/// Computes with the same IEEE operations as the interpreter, so the bits are the same.
 template <class T>
 class FusedLoop {
  public:
@@ -28,10 +29,10 @@ class FusedLoop {
     Storage storage = Storage::kOwn;
   };
 
-  /// Null where an instruction is not one of addition, subtraction, multiplication, division, root, negation, absolute
-  /// value and choice, or the registers do not suffice, or inputs of 16 bits stand beside fp64, or the system refuses
-  /// executable memory. The expression has been checked.
-  static std::unique_ptr<FusedLoop> compile(std::span<const baleen_instruction_t> code,
+  /// Null where `isa` is kNone, an instruction is not one of addition, subtraction, multiplication, division, root,
+  /// negation, absolute value and choice, or the registers do not suffice, or inputs of 16 bits stand beside fp64, or
+  /// the system refuses executable memory. The expression has been checked.
+  static std::unique_ptr<FusedLoop> compile(LoopIsa isa, std::span<const baleen_instruction_t> code,
                                             std::span<const std::int64_t> results, const std::vector<Input>& inputs);
 
   const std::vector<Uniform>& uniforms() const { return uniforms_; }
@@ -43,10 +44,10 @@ class FusedLoop {
 
  private:
   using Function = void (*)(void* const* operands, const T* uniforms, std::uint64_t bytes);
-  FusedLoop(std::vector<Uniform> uniforms, const std::vector<std::uint8_t>& code);
+  FusedLoop(std::vector<Uniform> uniforms, std::unique_ptr<ExecutableCode> code);
 
   std::vector<Uniform> uniforms_;
-  ExecutableCode code_;
+  std::unique_ptr<ExecutableCode> code_;
   Function function_;
 };
 

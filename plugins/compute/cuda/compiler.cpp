@@ -77,11 +77,6 @@ class RuntimeProgram {
   nvrtcResult made_;
 };
 
-std::uint64_t hash(const std::string& text, std::uint64_t state) {
-  for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3u;  // FNV-1a
-  return state;
-}
-
 }  // namespace
 
 Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source, int compute_capability) {
@@ -90,10 +85,10 @@ Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source
 }
 
 std::filesystem::path CodeCache::file(const std::string& key) const {
+  const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
   char name[48];
-  std::snprintf(name, sizeof name, "%016llx%016llx.cubin",
-                static_cast<unsigned long long>(hash(key, 0xcbf29ce484222325u)),
-                static_cast<unsigned long long>(hash(key, 0x84222325cbf29ce4u)));
+  std::snprintf(name, sizeof name, "%016llx%016llx.cubin", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
   return folder_ / name;
 }
 

@@ -61,7 +61,7 @@ std::string run_damaged(const char* integrity) {
 TEST(Integrity, ADamagedMessageIsNamed) {
   const std::string text = run_damaged("true");
   EXPECT_NE(text.find("rank 0: ucx: a message of "), std::string::npos) << text;
-  EXPECT_NE(text.find("from rank 1 to rank 0 was damaged on its way (crc32c 0x"), std::string::npos) << text;
+  EXPECT_NE(text.find("from rank 1 to rank 0 was damaged on its way (xxh3 0x"), std::string::npos) << text;
   EXPECT_NE(text.find("in all_reduce of 40000 fp32 at a.lua:1"), std::string::npos) << text;
 }
 

@@ -46,7 +46,7 @@ class TrainingOverADamagingCable : private Laid, public TrainingOnTwoHosts {
 TEST_F(TrainingOverADamagingCable, EndsWithTheNamesOfBothRanks) {
   expect_end_within(
       seconds(5), [this] { train_for_ever(", integrity = true"); }, [this] { damage(); }, 2,
-      {"error: rank ", " on baleen", ": ucx: a message of ", " was damaged on its way (crc32c 0x",
+      {"error: rank ", " on baleen", ": ucx: a message of ", " was damaged on its way (xxh3 0x",
        "; look for a bad cable, card or memory on the two hosts"});
 }
 

@@ -69,7 +69,7 @@ class Damage : private Laid, public RanksOnHosts {
 TEST_F(Damage, IsNamed) {
   const std::string said = work("true");
   EXPECT_TRUE(has_damaged());
-  EXPECT_NE(said.find(" was damaged on its way (crc32c 0x"), said.npos) << said;
+  EXPECT_NE(said.find(" was damaged on its way (xxh3 0x"), said.npos) << said;
   EXPECT_NE(said.find("in all_reduce of 40000 fp32 at a.lua:1; look for a bad cable"), said.npos) << said;
 }
 

@@ -122,10 +122,13 @@ struct RoutinesOf {
   void (*attention_grad)(const AttentionShape&, const AttentionGradHead&, bool add, T* scratch);
 };
 
+/// The instructions of loops that are made at plan time; kNone: there are no such loops.
+enum class LoopIsa { kNone, kAvx2, kAvx512 };
+
 struct Routines {
   const char* name;
-  /// Whether the processor runs what fused_loop.hpp makes.
-  bool runs_fused_loops;
+  /// For what fused_loop.hpp makes.
+  LoopIsa loops;
   /// Independent chains of fp32 multiply-adds; how many operations that was.
   double (*multiply_adds)(Index steps);
   /// Reads four arrays and writes three of them, n elements each.

@@ -13,7 +13,9 @@ const Routines& BALEEN_PASTE(routines_, BALEEN_CPU_ISA)() {
     Routines r{};
     r.name = BALEEN_TEXT(BALEEN_CPU_ISA);
 #if defined(__AVX512F__)
-    r.runs_fused_loops = true;
+    r.loops = LoopIsa::kAvx512;
+#elif defined(__AVX2__) && defined(__F16C__)
+    r.loops = LoopIsa::kAvx2;
 #endif
     BALEEN_CPU_ISA::fill_peak(r);
     BALEEN_CPU_ISA::fill_tile_ops(r);

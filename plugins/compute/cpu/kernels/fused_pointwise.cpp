@@ -116,7 +116,7 @@ std::unique_ptr<Kernel> make_fused_pointwise(const Context& context, const Point
   // Of shorter stretches the ends would take too much.
   constexpr std::int64_t kLeast = 8 * FusedLoop<T>::kLanes;
   const Walk walk = operands.walk();
-  if (!context.routines.runs_fused_loops || walk.inner() < kLeast) return nullptr;
+  if (context.routines.loops == LoopIsa::kNone || walk.inner() < kLeast) return nullptr;
   std::vector<typename FusedLoop<T>::Input> inputs;
   const std::size_t input_count = operands.inputs.size();
   for (std::size_t i = 0; i < walk.operands(); ++i) {
@@ -129,7 +129,7 @@ std::unique_ptr<Kernel> make_fused_pointwise(const Context& context, const Point
     if (!one && (walk.inner_stride(i) != 1 || !readable)) return nullptr;
     if (input) inputs.push_back({one, storage});
   }
-  auto loop = FusedLoop<T>::compile(code, results, inputs);
+  auto loop = FusedLoop<T>::compile(context.routines.loops, code, results, inputs);
   if (!loop) return nullptr;
   return std::make_unique<FusedPointwiseKernel<T>>(context, operands, inputs, std::move(loop));
 }

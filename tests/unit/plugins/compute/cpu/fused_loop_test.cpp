@@ -48,15 +48,30 @@ ExampleOf<T> random_example(std::mt19937& random, std::uint32_t inputs, std::uin
   return e;
 }
 
-template <class T>
+// Their names stand in those of the cases.
+template <class Number, LoopIsa Isa>
+struct CaseOf {
+  using T = Number;
+  static constexpr LoopIsa kIsa = Isa;
+};
+struct Fp32OnAvx2 : CaseOf<float, LoopIsa::kAvx2> {};
+struct Fp64OnAvx2 : CaseOf<double, LoopIsa::kAvx2> {};
+struct Fp32OnAvx512 : CaseOf<float, LoopIsa::kAvx512> {};
+struct Fp64OnAvx512 : CaseOf<double, LoopIsa::kAvx512> {};
+
+template <class Case>
 class FusedLoopOf : public testing::Test {
  protected:
+  using T = typename Case::T;
+  using Loop = FusedLoop<T>;
   using Example = ExampleOf<T>;
+  static constexpr LoopIsa isa = Case::kIsa;
   static constexpr Index kCount = 5 * FusedLoop<T>::kLanes;
   static constexpr std::uint64_t kStep = 7;
 
   void SetUp() override {
-    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
+    if (isa == LoopIsa::kAvx512 && !__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
+    if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "needs AVX2";
   }
 
   const RoutinesOf<T>& plain() const {
@@ -147,16 +162,17 @@ class FusedLoopOf : public testing::Test {
   std::mt19937 random_{11};
   std::normal_distribution<double> normal_{0, 2};
 };
-using Types = testing::Types<float, double>;
+using Types = testing::Types<Fp32OnAvx2, Fp64OnAvx2, Fp32OnAvx512, Fp64OnAvx512>;
 TYPED_TEST_SUITE(FusedLoopOf, Types);
 
 TYPED_TEST(FusedLoopOf, GivesTheBitsOfOneOpAfterTheOther) {
+  using T = typename TypeParam::T;
   int compiled = 0;
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
-    const auto e = random_example<TypeParam>(this->random_, 2 + static_cast<std::uint32_t>(this->random_() % 8),
-                                             1 + static_cast<std::uint32_t>(this->random_() % 40));
-    const auto loop = FusedLoop<TypeParam>::compile(e.code, e.results, e.inputs);
+    const auto e = random_example<T>(this->random_, 2 + static_cast<std::uint32_t>(this->random_() % 8),
+                                     1 + static_cast<std::uint32_t>(this->random_() % 40));
+    const auto loop = FusedLoop<T>::compile(this->isa, e.code, e.results, e.inputs);
     if (!loop) continue;
     ++compiled;
     const auto in = this->inputs(e), wanted = this->expected(e, in);
@@ -166,29 +182,61 @@ TYPED_TEST(FusedLoopOf, GivesTheBitsOfOneOpAfterTheOther) {
   EXPECT_GT(compiled, 200);
 }
 
+/// More numbers that are the same for all elements than registers: y = ((x + c0) * c1 - c2) + c3 ...
+TYPED_TEST(FusedLoopOf, ReadsNumbersAgainThatHaveNoRegister) {
+  using T = typename TypeParam::T;
+  ExampleOf<T> e;
+  e.code.push_back({BALEEN_X_INPUT, 0, 0, 0, 0});
+  e.inputs.push_back({false});
+  std::uint32_t last = 0;
+  const std::uint32_t opcodes[] = {BALEEN_X_ADD, BALEEN_X_MUL, BALEEN_X_SUB, BALEEN_X_DIV};
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    e.code.push_back({BALEEN_X_CONSTANT, 0, 0, 0, 0.5 + i});
+    const auto constant = static_cast<std::uint32_t>(e.code.size()) - 1;
+    e.code.push_back({opcodes[i % 4], last, constant, 0, 0});
+    last = constant + 1;
+  }
+  // A choice between two of the first ones, and a result that is a constant.
+  e.code.push_back({BALEEN_X_SELECT, 3, 1, 5, 0});
+  e.results = {last, last + 1, 39};
+  const auto loop = FusedLoop<T>::compile(this->isa, e.code, e.results, e.inputs);
+  ASSERT_NE(loop, nullptr);
+  const auto in = this->inputs(e);
+  this->expect_same_bits(this->got(*loop, e, in, false), this->expected(e, in));
+}
+
 TYPED_TEST(FusedLoopOf, RefusesWhatItDoesNotKnow) {
+  using Loop = FusedLoop<typename TypeParam::T>;
   const std::vector<baleen_instruction_t> code{{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_EXP, 0, 0, 0, 0}};
-  EXPECT_EQ(FusedLoop<TypeParam>::compile(code, std::vector<std::int64_t>{1}, {{false}}), nullptr);
+  EXPECT_EQ(Loop::compile(this->isa, code, std::vector<std::int64_t>{1}, {{false}}), nullptr);
 }
 
 TEST(FusedLoop, RefusesSixteenBitsBesideFp64) {
   const std::vector<baleen_instruction_t> code{{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_NEG, 0, 0, 0, 0}};
-  for (const Storage storage : {Storage::kBf16, Storage::kFp16})
-    EXPECT_EQ(FusedLoop<double>::compile(code, std::vector<std::int64_t>{1}, {{false, storage}}), nullptr);
+  for (const LoopIsa isa : {LoopIsa::kAvx2, LoopIsa::kAvx512})
+    for (const Storage storage : {Storage::kBf16, Storage::kFp16})
+      EXPECT_EQ(FusedLoop<double>::compile(isa, code, std::vector<std::int64_t>{1}, {{false, storage}}), nullptr);
+}
+
+TEST(FusedLoop, RefusesWithoutInstructions) {
+  const std::vector<baleen_instruction_t> code{{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_NEG, 0, 0, 0, 0}};
+  EXPECT_EQ(FusedLoop<float>::compile(LoopIsa::kNone, code, std::vector<std::int64_t>{1}, {{false}}), nullptr);
 }
 
 TYPED_TEST(FusedLoopOf, RefusesWhatNeedsMoreRegistersThanThereAre) {
+  using Loop = FusedLoop<typename TypeParam::T>;
+  const std::uint32_t registers = this->isa == LoopIsa::kAvx512 ? 32 : 15;
   std::vector<baleen_instruction_t> code;
-  std::vector<typename FusedLoop<TypeParam>::Input> inputs;
+  std::vector<typename Loop::Input> inputs;
   std::vector<std::int64_t> results;
-  for (std::uint32_t i = 0; i < 33; ++i) {
+  for (std::uint32_t i = 0; i < registers + 1; ++i) {
     code.push_back({BALEEN_X_INPUT, i, 0, 0, 0});
     inputs.push_back({false});
     results.push_back(i);
   }
-  EXPECT_EQ(FusedLoop<TypeParam>::compile(code, results, inputs), nullptr);
+  EXPECT_EQ(Loop::compile(this->isa, code, results, inputs), nullptr);
   code.pop_back(), results.pop_back(), inputs.pop_back();
-  EXPECT_NE(FusedLoop<TypeParam>::compile(code, results, inputs), nullptr);
+  EXPECT_NE(Loop::compile(this->isa, code, results, inputs), nullptr);
 }
 
 }  // namespace
