@@ -9,6 +9,7 @@
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
 #include "compiler/graph/abi.hpp"
+#include "compiler/graph/operand_checks.hpp"
 
 namespace baleen {
 namespace {
@@ -18,8 +19,9 @@ struct Source {
   Plugin plugin;
   baleen_op_kind_t table;  ///< as far as the plugin knows it
   std::shared_ptr<const OpSchema> schema;
+  std::string kind;
 
-  std::string name() const { return std::string(view(table.name)); }
+  const std::string& name() const { return kind; }
   /// "op kind `cumsum` of the plugin `scans`, rule gradient: ".
   std::string who(const char* rule) const {
     return "op kind `" + name() + "` of the plugin `" + schema->plugin + "`, rule " + rule + ": ";
@@ -55,35 +57,6 @@ Status with_graph(const Source& source, const char* rule, const Graph& graph, Ca
   return with_graph(source, rule, const_cast<Graph&>(graph), true, std::forward<Call>(call));
 }
 
-Status check_operands(const std::string& kind, const OpSchema& schema, const std::vector<ValueType>& inputs) {
-  const auto given = schema.given(inputs.size());
-  if (!given)
-    return invalid(kind + " takes " + schema.signature() + "; it was given " + std::to_string(inputs.size()) +
-                   (inputs.size() == 1 ? " operand" : " operands"));
-  std::vector<sdk::Named> floats;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const OperandSpec& operand = *(*given)[i];
-    if (inputs[i].shape.size() > BALEEN_MAX_RANK)
-      return invalid(kind + ": " + operand.name + " " + to_string(inputs[i].shape) +
-                     " has too many dimensions; at most " + std::to_string(BALEEN_MAX_RANK) + " are possible");
-    if (operand.has(BALEEN_OPERAND_IDS)) BALEEN_TRY(sdk::check_ids(kind, {operand.name, inputs[i]}));
-    if (operand.has(BALEEN_OPERAND_FLOATING)) floats.push_back({operand.name, inputs[i]});
-  }
-  return sdk::check_floats(kind, floats);
-}
-
-/// Dimensions among the attributes are below the rank of the first operand.
-Status check_dimensions(const std::string& kind, const OpSchema& schema, const InferContext& context) {
-  for (const AttributeSpec& spec : schema.attributes) {
-    if (spec.type != BALEEN_RULE_DIMENSION && spec.type != BALEEN_RULE_DIMENSIONS) continue;
-    if (!context.attributes.has(spec.name)) continue;
-    if (context.inputs.empty()) return invalid(kind + ": `" + spec.name + "` is a dimension of no operand");
-    for (const std::int64_t dim : context.attributes.integers(spec.name))
-      BALEEN_TRY(sdk::check_dim(kind, spec.name, dim, {schema.operands[0].name, context.inputs[0]}));
-  }
-  return {};
-}
-
 baleen_value_type_t abi_type(const ValueType& type) {
   baleen_value_type_t out{};
   out.size = sizeof(out);
@@ -110,6 +83,7 @@ struct TypeReceiver {
       return;
     }
     ValueType& taken = receiver.types.emplace_back(ValueType{type.dtype, {type.shape, type.shape + type.rank}, {}});
+    taken.axes.reserve(type.rank);
     for (std::uint32_t d = 0; d < type.rank; ++d) {
       taken.axes.emplace_back(view(type.axes[d]));
       if (type.shape[d] < 0) receiver.wrong = "a result is " + to_string(taken.shape);
@@ -139,11 +113,11 @@ Result<std::vector<ValueType>> call_infer(const Source& source, const InferConte
 
 Result<std::vector<ValueType>> infer(const Source& source, const InferContext& context) {
   const OpSchema& schema = *source.schema;
-  const std::string name = source.name();
+  const std::string& name = source.name();
   BALEEN_TRY(check_attributes(schema, name, context.attributes));
-  BALEEN_TRY(check_operands(name, schema, context.inputs));
+  BALEEN_TRY(check_operands(schema, name, context.inputs));
   if (!lacks_defaults(schema, context.attributes)) {
-    BALEEN_TRY(check_dimensions(name, schema, context));
+    BALEEN_TRY(check_dimensions(schema, name, context.attributes, context.inputs));
     return call_infer(source, context);
   }
   Attributes complete = context.attributes;
@@ -370,7 +344,7 @@ Status register_op_plugin(OpRegistry& registry, const Plugin& plugin) {
                      "; a kind's name is its own");
     kind.schema = std::make_shared<const OpSchema>(std::move(schema));
     kind.table = given;
-    add_rules(kind, std::make_shared<const Source>(Source{plugin, found, kind.schema}));
+    add_rules(kind, std::make_shared<const Source>(Source{plugin, found, kind.schema, kind.name}));
     BALEEN_TRY(registry.add(std::move(kind)));
   }
 }

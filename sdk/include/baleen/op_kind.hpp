@@ -29,6 +29,7 @@ class InferInput {
     const auto* bytes = reinterpret_cast<const char*>(context_.inputs) + number * context_.stride;
     const auto& type = *reinterpret_cast<const baleen_value_type_t*>(bytes);
     ValueType result{type.dtype, {type.shape, type.shape + type.rank}};
+    result.axes.reserve(type.rank);
     for (std::uint32_t d = 0; d < type.rank; ++d) result.axes.emplace_back(view(type.axes[d]));
     return result;
   }
