@@ -204,7 +204,7 @@ Result<std::vector<Placement>> OpEmitter::infer_axis(const Graph& scratch, const
   std::vector<std::uint32_t> partial;
   char letter = 0;
   Placement shard;
-  const Iteration letters = op.kind->iteration ? op.kind->iteration(scratch, op) : Iteration{};
+  const Iteration letters = op.kind->iteration ? iteration_of(scratch, op) : Iteration{};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Placement p = placement(inputs[i], axis);
     if (p.is_replicate()) continue;

@@ -65,6 +65,15 @@ void insert_sorted(std::vector<OpId>& list, OpId id) {
   if (it == list.end() || *it != id) list.insert(it, id);
 }
 
+/// Asks a rule that may fail, so that `iteration_of` need not; of others only forgets what they gave.
+Status keep_letters(const Graph& graph, const Op& op) {
+  op.letters = nullptr;
+  if (!op.kind->checks_iteration) return {};
+  BALEEN_TRY_ASSIGN(Iteration letters, op.kind->iteration(graph, op));
+  op.letters = std::make_shared<const Iteration>(std::move(letters));
+  return {};
+}
+
 }  // namespace
 
 // --- building
@@ -137,7 +146,11 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
                                            const std::string& name) {
   const std::string full_name = name.empty() ? context_.name : name;
   const OpKind* op_kind = registry_->find(kind);
-  if (!op_kind) return internal("op kind `" + kind + "` is not registered", context_.where);
+  if (!op_kind)
+    return invalid("there is no op kind `" + kind +
+                       "`: it is not built in, and no plugin of kind `op` that was found " +
+                       "has it (`baleen plugins` lists those that are)",
+                   context_.where);
 
   Op op;
   op.kind = op_kind;
@@ -157,9 +170,7 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
     if (error.where.empty()) error.where = context_.where;
     return error;
   };
-  if (op_kind->schema)
-    if (Status given = complete_attributes(*op_kind->schema, kind, op.attributes); !given)
-      return refuse(std::move(given).error());
+  if (op_kind->schema) BALEEN_TRY(fill_in_defaults(*op_kind->schema, op.attributes));
   auto results = op_kind->infer({op.attributes, std::move(types)});
   if (!results) return refuse(std::move(results).error());
   if (op_kind->has(kPure))
@@ -172,8 +183,7 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
   if (op_kind->has(kPure)) by_hash_.emplace(shallow_hash(op), op.id);
   order_.push_back(op.id);
   ops_.push_back(std::move(op));
-  if (op_kind->check)
-    if (Status agrees = op_kind->check(*this, ops_.back()); !agrees) return refuse(std::move(agrees).error());
+  if (Status agrees = keep_letters(*this, ops_.back()); !agrees) return refuse(std::move(agrees).error());
   return ops_.back().outputs;
 }
 
@@ -305,7 +315,12 @@ Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes)
   op.attributes = std::move(attributes);
   for (ValueId input : op.inputs) insert_sorted(values_[input].users, id);
   if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
-  return {};
+  return keep_letters(*this, op);
+}
+
+const Iteration& iteration_of(const Graph& graph, const Op& op) {
+  if (!op.letters) op.letters = std::make_shared<const Iteration>(*op.kind->iteration(graph, op));
+  return *op.letters;
 }
 
 bool is_cast(const Graph& graph, const Op& op) {

@@ -42,6 +42,8 @@ struct Op {
   OpId twin = kNone;  ///< the forward op that a backward op (or a copy) belongs to
   std::map<std::string, std::string> tags;
   bool live = true;
+  /// What `iteration_of` gave last; null where it has not been asked, or the op has changed since.
+  mutable std::shared_ptr<const Iteration> letters = {};
 };
 
 /// A result of the graph that outlives a run of it: "loss", "weight", "logits".
@@ -146,6 +148,9 @@ class Graph {
   Mesh mesh_;
   Context context_;
 };
+
+/// The letters of an op whose kind has the rule `iteration`. Valid until the op is amended.
+const Iteration& iteration_of(const Graph& graph, const Op& op);
 
 /// Whether an op gives its one operand's numbers in another floating dtype, and does nothing else.
 bool is_cast(const Graph& graph, const Op& op);

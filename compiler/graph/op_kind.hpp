@@ -7,6 +7,7 @@
 
 #include "baleen/base.h"
 #include "baleen/op.h"
+#include "baleen/op_types.hpp"
 #include "compiler/graph/attributes.hpp"
 #include "compiler/graph/op_schema.hpp"
 #include "compiler/layout/layout.hpp"
@@ -37,33 +38,10 @@ enum Trait : std::uint32_t {
   kTyped = 1u << 11,       ///< an attribute `dtype` may choose the floating dtype of its one, or last, result
 };
 
-/// A result's type as a shape rule gives it.
-struct ValueType {
-  baleen_dtype_t dtype = BALEEN_F32;
-  Shape shape;
-  std::vector<std::string> axes;  ///< logical axis per dimension; empty: none
-};
-
-/// A letter per dimension of every operand: equal letters run together. '.' is a dimension that may not be cut. The
-/// extents behind one letter may differ (grouped heads, a reshape's merged dimension): a cut divides every one of them.
-struct Iteration {
-  std::vector<std::string> inputs, outputs;
-  /// Sets of inputs in which the op is jointly linear ("pass partial").
-  std::vector<std::vector<std::uint32_t>> linear;
-  /// Letters that lack in a result and yet do not make it partial, because the op reduces a small intermediate itself
-  /// (norm statistics), with the elements it reduces per element of the other letters.
-  struct Internal {
-    char letter;
-    std::string over;  ///< letters of the reduced intermediate
-    int count;         ///< intermediates
-  };
-  std::vector<Internal> internal;
-};
-
-struct Cost {
-  double flops = 0;  ///< multiply and add are two
-  double bytes = 0;  ///< read and written at least
-};
+// What kinds of plugins and the compiler's own tell alike.
+using sdk::Cost;
+using sdk::Iteration;
+using sdk::ValueType;
 
 /// Given to a shape rule.
 struct InferContext {
@@ -98,11 +76,12 @@ struct OpKind {
                                              const std::vector<bool>& wanted)>
       gradient;
 
-  /// Null: no dimension may be cut.
-  std::function<Iteration(const Graph& graph, const Op& op)> iteration;
+  /// Depends on attributes and types alone, so passes ask `iteration_of` (graph.hpp), which keeps what it gave. Null:
+  /// no dimension may be cut.
+  std::function<Result<Iteration>(const Graph& graph, const Op& op)> iteration;
 
-  /// Whether the other rules agree with the shapes, asked once of each op when it is appended. May be null.
-  std::function<Status(const Graph& graph, const Op& op)> check;
+  /// Whether `iteration` may fail: then it is asked when an op is appended or amended.
+  bool checks_iteration = false;
 
   std::function<Cost(const Graph& graph, const Op& op)> cost;
 

@@ -5,10 +5,11 @@
 #include <cctype>
 #include <memory>
 
-#include "baleen/dtype.hpp"
+#include "baleen/op_rules.hpp"
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
 #include "compiler/graph/abi.hpp"
+#include "compiler/graph/operand_checks.hpp"
 
 namespace baleen {
 namespace {
@@ -18,19 +19,24 @@ struct Source {
   Plugin plugin;
   baleen_op_kind_t table;  ///< as far as the plugin knows it
   std::shared_ptr<const OpSchema> schema;
+  std::string kind;
 
-  std::string name() const { return std::string(view(table.name)); }
+  const std::string& name() const { return kind; }
   /// "op kind `cumsum` of the plugin `scans`, rule gradient: ".
   std::string who(const char* rule) const {
     return "op kind `" + name() + "` of the plugin `" + schema->plugin + "`, rule " + rule + ": ";
   }
   Error wrong(const char* rule, const std::string& what) const { return unsupported(who(rule) + what); }
+  /// A rule's failure, which begins with `before` or, where the rule names its kind itself, with that.
+  Error failure(baleen_status_t status, const std::string& before) const {
+    Error error = plugin.failure(status);
+    const std::string title = "op `" + schema->plugin + "`: ";  // the kind's name tells more
+    if (error.message.starts_with(title)) error.message.erase(0, title.size());
+    if (!error.message.starts_with(name())) error.message = before + error.message;
+    return error;
+  }
 };
 using Shared = std::shared_ptr<const Source>;
-
-std::string type_text(const ValueType& type) {
-  return std::string(dtype_name(type.dtype)) + " " + to_string(type.shape);
-}
 
 /// Calls a rule with the graph in its hands. A verb's failure tells more than the status that the rule returns.
 template <class Call>
@@ -42,53 +48,13 @@ Status with_graph(const Source& source, const char* rule, Graph& graph, bool rea
   const baleen_status_t status = call(abi_graph.table());
   if (!abi_graph.status()) return source.wrong(rule, abi_graph.status().error().message);
   if (status == BALEEN_OK) return {};
-  Error error = source.plugin.failure(status);
-  error.message = source.who(rule) + error.message;
-  return error;
+  return source.failure(status, source.who(rule));
 }
 
 /// The rules that look and change nothing.
 template <class Call>
 Status with_graph(const Source& source, const char* rule, const Graph& graph, Call&& call) {
   return with_graph(source, rule, const_cast<Graph&>(graph), true, std::forward<Call>(call));
-}
-
-Status check_operand(const std::string& kind, const OperandSpec& spec, const ValueType& type, const ValueType& first) {
-  if ((spec.flags & BALEEN_OPERAND_IDS) && type.dtype != BALEEN_I32)
-    return invalid(kind + ": " + spec.name + " is " + type_text(type) + "; it must be int32");
-  if (!(spec.flags & BALEEN_OPERAND_FLOATING)) return {};
-  if (!is_floating(type.dtype))
-    return invalid(kind + ": " + spec.name + " is " + type_text(type) + "; it must be floating");
-  if (is_floating(first.dtype) && (type.dtype == BALEEN_F64) != (first.dtype == BALEEN_F64))
-    return invalid(kind + ": " + spec.name + " is " + type_text(type) + " and the first operand " + type_text(first) +
-                   "; fp64 meets fp64 only");
-  return {};
-}
-
-Status check_operands(const Source& source, const std::vector<ValueType>& inputs) {
-  const auto& operands = source.schema->operands;
-  const std::size_t least = source.schema->least_operands();
-  if (inputs.size() < least || inputs.size() > operands.size())
-    return invalid(source.name() + " takes " + std::to_string(least) +
-                   (least == operands.size() ? "" : " to " + std::to_string(operands.size())) +
-                   " operands; it was given " + std::to_string(inputs.size()));
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    BALEEN_TRY(check_operand(source.name(), operands[i], inputs[i], inputs[0]));
-  return {};
-}
-
-/// Dimensions among the attributes are below the rank of the first operand.
-Status check_dimensions(const Source& source, const InferContext& context) {
-  for (const AttributeSpec& spec : source.schema->attributes) {
-    if (spec.type != BALEEN_RULE_DIMENSION && spec.type != BALEEN_RULE_DIMENSIONS) continue;
-    if (!context.attributes.has(spec.name)) continue;
-    const auto rank = static_cast<std::int64_t>(context.inputs.empty() ? 0 : context.inputs[0].shape.size());
-    for (const std::int64_t dim : context.attributes.integers(spec.name))
-      if (dim < 0 || dim >= rank)
-        return invalid(source.name() + ": `" + spec.name + "` is " + std::to_string(dim) +
-                       ", but the first operand has " + std::to_string(rank) + " dimensions, counted from 0");
-  }
-  return {};
 }
 
 baleen_value_type_t abi_type(const ValueType& type) {
@@ -117,6 +83,7 @@ struct TypeReceiver {
       return;
     }
     ValueType& taken = receiver.types.emplace_back(ValueType{type.dtype, {type.shape, type.shape + type.rank}, {}});
+    taken.axes.reserve(type.rank);
     for (std::uint32_t d = 0; d < type.rank; ++d) {
       taken.axes.emplace_back(view(type.axes[d]));
       if (type.shape[d] < 0) receiver.wrong = "a result is " + to_string(taken.shape);
@@ -124,28 +91,38 @@ struct TypeReceiver {
   }
 };
 
-Result<std::vector<ValueType>> infer(const Source& source, const InferContext& context) {
-  Attributes given = context.attributes;
-  BALEEN_TRY(complete_attributes(*source.schema, source.name(), given));
-  BALEEN_TRY(check_operands(source, context.inputs));
-  BALEEN_TRY(check_dimensions(source, {given, context.inputs}));
+/// The rule itself, for attributes and operands that the schema allows.
+Result<std::vector<ValueType>> call_infer(const Source& source, const InferContext& context) {
   std::vector<baleen_value_type_t> inputs;
+  inputs.reserve(context.inputs.size());
   for (const ValueType& type : context.inputs) inputs.push_back(abi_type(type));
-  const auto attributes = abi_attributes(given);
+  const auto attributes = abi_attributes(context.attributes);
   TypeReceiver receiver;
   const baleen_infer_t abi_context{
       sizeof(baleen_infer_t), inputs.data(),     inputs.size(), sizeof(baleen_value_type_t),
       attributes.data(),      attributes.size(), &receiver,     &TypeReceiver::take};
-  if (const auto status = source.table.infer(source.table.self, &abi_context)) {
-    Error error = source.plugin.failure(status);
-    error.message = source.name() + ": " + error.message;
-    return error;
-  }
+  if (const auto status = source.table.infer(source.table.self, &abi_context))
+    return source.failure(status, source.name() + ": ");
   if (!receiver.wrong.empty()) return source.wrong("infer", receiver.wrong);
-  if (receiver.types.size() != source.schema->results.size())
-    return source.wrong("infer", "gave " + std::to_string(receiver.types.size()) + " results; the kind has " +
-                                     std::to_string(source.schema->results.size()));
+  const std::size_t count = receiver.types.size(), least = source.schema->least_results(),
+                    most = source.schema->results.size();
+  if (count < least || count > most)
+    return source.wrong("infer", "gave " + std::to_string(count) + " results; the kind has " + std::to_string(most));
   return receiver.types;
+}
+
+Result<std::vector<ValueType>> infer(const Source& source, const InferContext& context) {
+  const OpSchema& schema = *source.schema;
+  const std::string& name = source.name();
+  BALEEN_TRY(check_attributes(schema, name, context.attributes));
+  BALEEN_TRY(check_operands(schema, name, context.inputs));
+  if (!lacks_defaults(schema, context.attributes)) {
+    BALEEN_TRY(check_dimensions(schema, name, context.attributes, context.inputs));
+    return call_infer(source, context);
+  }
+  Attributes complete = context.attributes;
+  BALEEN_TRY(fill_in_defaults(schema, complete));
+  return infer(source, {complete, context.inputs});
 }
 
 /// Takes the letters as the rule gives them.
@@ -234,19 +211,25 @@ Result<Iteration> iterate(const Source& source, const Graph& graph, const Op& op
   return receiver.made;
 }
 
+/// What a rule puts in the place of an op's results has their types.
+Status check_results(const Source& source, const char* rule, const Graph& graph, const Op& op,
+                     const std::vector<ValueId>& made) {
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (made[i] >= graph.value_count()) return source.wrong(rule, "gave no value for result " + std::to_string(i + 1));
+    const ValueType is = graph.type(made[i]), expected = graph.type(op.outputs[i]);
+    if (is.dtype != expected.dtype || is.shape != expected.shape)
+      return source.wrong(rule, "gave " + sdk::type_text(is) + " for result " + std::to_string(i + 1) +
+                                    ", which by the rule infer is " + sdk::type_text(expected));
+  }
+  return {};
+}
+
 Result<std::vector<ValueId>> expand(const Source& source, Graph& graph, const Op& op) {
   std::vector<ValueId> made(op.outputs.size(), kNone);
   BALEEN_TRY(with_graph(source, "expand", graph, false, [&](const baleen_graph_t* abi_graph) {
     return source.table.expand(source.table.self, abi_graph, op.id, made.data());
   }));
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    if (made[i] >= graph.value_count())
-      return source.wrong("expand", "gave no value for result " + std::to_string(i + 1));
-    const ValueType is = graph.type(made[i]), expected = graph.type(op.outputs[i]);
-    if (is.dtype != expected.dtype || is.shape != expected.shape)
-      return source.wrong("expand", "gave " + type_text(is) + " for result " + std::to_string(i + 1) +
-                                        ", which by the rule infer is " + type_text(expected));
-  }
+  BALEEN_TRY(check_results(source, "expand", graph, op, made));
   return made;
 }
 
@@ -258,7 +241,11 @@ Join join(const Source& source, const Graph& graph, const Op& op) {
   const Status asked = with_graph(source, "join", graph, [&](const baleen_graph_t* abi_graph) {
     return source.table.join(source.table.self, abi_graph, op.id, &out);
   });
-  if (!asked || out.with >= graph.op_count()) return {};
+  if (!asked || out.with >= graph.op_count() || !graph.op(out.with).live) return {};
+  const auto known = [&](const std::uint32_t* values, std::uint64_t count) {
+    return std::all_of(values, values + count, [&](ValueId value) { return value < graph.value_count(); });
+  };
+  if (!known(out.op.inputs, out.op.input_count) || !known(out.op.outputs, out.op.output_count)) return {};
   auto attributes = from_abi(out.op.attributes, out.op.attribute_count);
   if (!attributes) return {};
   return {out.with,
@@ -266,6 +253,22 @@ Join join(const Source& source, const Graph& graph, const Op& op) {
           {out.op.inputs, out.op.inputs + out.op.input_count},
           std::move(*attributes),
           {out.op.outputs, out.op.outputs + out.op.output_count}};
+}
+
+/// The better form's results, which are of the op's types; none where there is none.
+Result<std::vector<ValueId>> fuse(const Source& source, Graph& graph, const Op& op) {
+  std::vector<ValueId> made(op.outputs.size(), kNone);
+  baleen_fuse_t call{sizeof(baleen_fuse_t), made.data(), 0, 0, &graph, [](void* self, ValueId value) {
+                       const auto& outputs = static_cast<const Graph*>(self)->outputs();
+                       return static_cast<std::uint32_t>(
+                           std::ranges::any_of(outputs, [&](const GraphOutput& o) { return o.value == value; }));
+                     }};
+  BALEEN_TRY(with_graph(source, "fuse", graph, false, [&](const baleen_graph_t* abi_graph) {
+    return source.table.fuse(source.table.self, abi_graph, op.id, &call);
+  }));
+  if (call.found == 0) return std::vector<ValueId>();
+  BALEEN_TRY(check_results(source, "fuse", graph, op, made));
+  return made;
 }
 
 /// Vectors of bool have no array.
@@ -288,12 +291,8 @@ void add_rules(OpKind& kind, const Shared& source) {
       return made;
     };
   if (table.iteration) {
-    // `check` has let the op pass when it was appended.
-    kind.iteration = [source](const Graph& graph, const Op& op) { return *iterate(*source, graph, op); };
-    kind.check = [source](const Graph& graph, const Op& op) -> Status {
-      if (auto made = iterate(*source, graph, op); !made) return made.error();
-      return {};
-    };
+    kind.iteration = [source](const Graph& graph, const Op& op) { return iterate(*source, graph, op); };
+    kind.checks_iteration = true;
   }
   kind.cost = [source](const Graph& graph, const Op& op) {
     Cost cost;
@@ -309,22 +308,16 @@ void add_rules(OpKind& kind, const Shared& source) {
     return asked ? Cost{out.flops, out.bytes} : cost;
   };
   if (table.expand) kind.expand = [source](Graph& graph, const Op& op) { return expand(*source, graph, op); };
-  if (table.fuse)
-    kind.fuse = [source](Graph& graph, const Op& op) -> Result<std::vector<ValueId>> {
-      std::vector<ValueId> made(op.outputs.size(), kNone);
-      std::uint32_t found = 0;
-      BALEEN_TRY(with_graph(*source, "fuse", graph, false, [&](const baleen_graph_t* abi_graph) {
-        return source->table.fuse(source->table.self, abi_graph, op.id, made.data(), &found);
-      }));
-      return found ? made : std::vector<ValueId>();
-    };
+  if (table.fuse) kind.fuse = [source](Graph& graph, const Op& op) { return fuse(*source, graph, op); };
   if (table.join) kind.join = [source](const Graph& graph, const Op& op) { return join(*source, graph, op); };
 }
 
 std::uint32_t own_traits(baleen_kind_traits_t traits) {
   std::uint32_t own = 0;
-  for (const auto& [abi, mine] : {std::pair{BALEEN_KIND_PURE, kPure}, std::pair{BALEEN_KIND_SENSITIVE, kSensitive},
-                                  std::pair{BALEEN_KIND_PRODUCT, kProduct}})
+  for (const auto& [abi, mine] :
+       {std::pair{BALEEN_KIND_PURE, kPure}, std::pair{BALEEN_KIND_SENSITIVE, kSensitive},
+        std::pair{BALEEN_KIND_PRODUCT, kProduct}, std::pair{BALEEN_KIND_REDUCTION, kReduction},
+        std::pair{BALEEN_KIND_CONTRACTION, kContraction}, std::pair{BALEEN_KIND_TYPED, kTyped}})
     if (traits & abi) own |= mine;
   return own;
 }
@@ -351,12 +344,18 @@ Status register_op_plugin(OpRegistry& registry, const Plugin& plugin) {
                      "; a kind's name is its own");
     kind.schema = std::make_shared<const OpSchema>(std::move(schema));
     kind.table = given;
-    add_rules(kind, std::make_shared<const Source>(Source{plugin, found, kind.schema}));
+    add_rules(kind, std::make_shared<const Source>(Source{plugin, found, kind.schema, kind.name}));
     BALEEN_TRY(registry.add(std::move(kind)));
   }
 }
 
 Status register_op_plugins(OpRegistry& registry, const Registry& plugins) {
+  if (plugins.names("op").empty())
+    return Error{BALEEN_NOT_FOUND,
+                 "no plugin of kind `op` is found, and the ops that layers are made of come from one: a library "
+                 "baleen_op_*.so, which is installed beside the other plugins (`baleen plugins` lists those that are "
+                 "found)",
+                 {}};
   for (const Descriptor& descriptor : plugins.descriptors()) {
     if (descriptor.kind != "op") continue;
     BALEEN_TRY_ASSIGN(const Plugin plugin, plugins.open(descriptor));

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <functional>
 #include <set>
 #include <span>
 
+#include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "core/input/nearest.hpp"
 #include "core/input/user_value.hpp"
@@ -24,6 +26,7 @@ const char* type_text(baleen_rule_type_t type) {
     case BALEEN_RULE_DIMENSION: return "a dimension";
     case BALEEN_RULE_DIMENSIONS: return "a list of dimensions";
     case BALEEN_RULE_EXPRESSION: return "an expression";
+    case BALEEN_RULE_DTYPE: return "a floating dtype";
     default: return nullptr;
   }
 }
@@ -49,6 +52,7 @@ bool holds_one(const Attribute& attribute, baleen_rule_type_t type) {
     case BALEEN_RULE_INTEGER:
     case BALEEN_RULE_DIMENSION: return list && list->size() == 1;
     case BALEEN_RULE_BOOLEAN: return list && list->size() == 1 && ((*list)[0] == 0 || (*list)[0] == 1);
+    case BALEEN_RULE_DTYPE: return list && list->size() == 1 && is_floating(static_cast<baleen_dtype_t>((*list)[0]));
     case BALEEN_RULE_INTEGERS:
     case BALEEN_RULE_DIMENSIONS: return list;
     case BALEEN_RULE_NUMBER: {
@@ -96,15 +100,40 @@ Status check_names(const OpSchema& schema, const std::string& who) {
     if (!seen.insert(name).second) return invalid(who + ": the name `" + name + "` of " + what + " stands twice");
     return {};
   };
-  bool left_out = false;
-  for (const OperandSpec& operand : schema.operands) {
-    BALEEN_TRY(take("an operand", operand.name));
-    if (left_out && !operand.optional())
-      return invalid(who + ": operand `" + operand.name + "` is required, but stands behind one that is not");
-    left_out = operand.optional();
-  }
+  for (const OperandSpec& operand : schema.operands) BALEEN_TRY(take("an operand", operand.name));
   for (const AttributeSpec& attribute : schema.attributes) BALEEN_TRY(take("an attribute", attribute.name));
   return {};
+}
+
+/// Which operands an op has must follow from their number.
+Status check_order(const OpSchema& schema, const std::string& who) {
+  const OperandSpec* before = nullptr;
+  bool run_is_over = false;
+  for (const OperandSpec& operand : schema.operands) {
+    if (operand.optional() && run_is_over)
+      return invalid(who + ": operand `" + operand.name +
+                     "` may be left out, and so may others before required ones; optional operands stand in one run");
+    if (operand.has(BALEEN_OPERAND_TOGETHER) && !(operand.optional() && before && before->optional()))
+      return invalid(who + ": operand `" + operand.name +
+                     "` comes together with the one before; both must be optional");
+    run_is_over |= before && before->optional() && !operand.optional();
+    before = &operand;
+  }
+  before = nullptr;
+  for (const OperandSpec& result : schema.results) {
+    if (before && before->optional() && !result.optional())
+      return invalid(who + ": result `" + result.name + "` is always there, but stands behind one that is not");
+    before = &result;
+  }
+  return {};
+}
+
+/// A typed kind has the attribute that says so.
+Status check_typed(const OpSchema& schema, baleen_kind_traits_t traits, const std::string& who) {
+  const AttributeSpec* dtype = schema.find("dtype");
+  const bool has = dtype && dtype->type == BALEEN_RULE_DTYPE && !dtype->required();
+  if (!(traits & BALEEN_KIND_TYPED) || has) return {};
+  return invalid(who + " is typed, and has no optional attribute `dtype` of type dtype");
 }
 
 template <class T>
@@ -146,8 +175,42 @@ std::string AttributeSpec::expected() const {
   return text;
 }
 
-std::size_t OpSchema::least_operands() const {
-  return static_cast<std::size_t>(std::ranges::count_if(operands, [](const OperandSpec& o) { return !o.optional(); }));
+std::optional<std::vector<const OperandSpec*>> OpSchema::given(std::size_t count) const {
+  const auto required = static_cast<std::size_t>(std::ranges::count_if(operands, std::not_fn(&OperandSpec::optional)));
+  std::size_t left = count - required;  // of the optional ones
+  if (count < required || count > operands.size()) return std::nullopt;
+  std::vector<const OperandSpec*> found;
+  for (const OperandSpec& operand : operands) {
+    if (operand.optional() && left == 0) {
+      if (operand.has(BALEEN_OPERAND_TOGETHER) && !found.empty() && found.back() == &operand - 1) return std::nullopt;
+      continue;
+    }
+    left -= operand.optional() ? 1 : 0;
+    found.push_back(&operand);
+  }
+  return found;
+}
+
+std::string OpSchema::signature() const {
+  std::string text;
+  bool open = false;
+  for (const OperandSpec& operand : operands) {
+    if (open && !operand.has(BALEEN_OPERAND_TOGETHER)) {
+      text += "]";
+      open = false;
+    }
+    const bool first = text.empty();
+    if (operand.optional() && !open) {
+      text += first ? "[" : " [";
+      open = true;
+    }
+    text += (first ? "" : ", ") + operand.name;
+  }
+  return text + (open ? "]" : "");
+}
+
+std::size_t OpSchema::least_results() const {
+  return static_cast<std::size_t>(std::ranges::count_if(results, std::not_fn(&OperandSpec::optional)));
 }
 
 const AttributeSpec* OpSchema::find(const std::string& attribute) const {
@@ -166,7 +229,7 @@ Result<OpSchema> read_schema(const baleen_op_kind_t& kind, const std::string& pl
   for (const baleen_operand_t& o : list(kind.operands, kind.operand_count))
     schema.operands.push_back({std::string(view(o.name)), std::string(view(o.help)), o.flags});
   for (const baleen_operand_t& r : list(kind.results, kind.result_count))
-    schema.results.push_back({std::string(view(r.name)), std::string(view(r.help)), 0});
+    schema.results.push_back({std::string(view(r.name)), std::string(view(r.help)), r.flags});
   for (const baleen_attribute_rule_t& rule : list(kind.attributes, kind.attribute_count)) {
     BALEEN_TRY_ASSIGN(AttributeSpec spec, read_attribute(rule, who));
     schema.attributes.push_back(std::move(spec));
@@ -174,10 +237,13 @@ Result<OpSchema> read_schema(const baleen_op_kind_t& kind, const std::string& pl
   if (schema.results.empty()) return invalid(who + " has no results");
   if (!kind.infer) return invalid(who + " has no rule `infer`, which gives the results' types");
   BALEEN_TRY(check_names(schema, who));
+  BALEEN_TRY(check_order(schema, who));
+  BALEEN_TRY(check_typed(schema, kind.traits, who));
+  schema.derived = (kind.traits & BALEEN_KIND_DERIVED) != 0;
   return schema;
 }
 
-Status complete_attributes(const OpSchema& schema, const std::string& kind, Attributes& attributes) {
+Status check_attributes(const OpSchema& schema, const std::string& kind, const Attributes& attributes) {
   for (const auto& [name, attribute] : attributes) {
     if (name == "copy") continue;  // any op may be a copy that a pass made and keeps apart from its original
     const AttributeSpec* spec = schema.find(name);
@@ -188,10 +254,21 @@ Status complete_attributes(const OpSchema& schema, const std::string& kind, Attr
     }
     BALEEN_TRY(check_attribute(*spec, kind, attribute));
   }
+  for (const AttributeSpec& spec : schema.attributes)
+    if (spec.required() && !attributes.has(spec.name))
+      return invalid(kind + ": attribute `" + spec.name + "` is missing; it is " + spec.expected());
+  return {};
+}
+
+bool lacks_defaults(const OpSchema& schema, const Attributes& attributes) {
+  return std::ranges::any_of(schema.attributes, [&](const AttributeSpec& spec) {
+    return !spec.default_value.empty() && !attributes.has(spec.name);
+  });
+}
+
+Status fill_in_defaults(const OpSchema& schema, Attributes& attributes) {
   for (const AttributeSpec& spec : schema.attributes) {
-    if (attributes.has(spec.name)) continue;
-    if (spec.required()) return invalid(kind + ": attribute `" + spec.name + "` is missing; it is " + spec.expected());
-    if (spec.default_value.empty()) continue;
+    if (spec.default_value.empty() || attributes.has(spec.name)) continue;
     BALEEN_TRY_ASSIGN(Attribute value, parse_attribute(spec, spec.default_value));
     attributes.set(spec.name, std::move(value));
   }
@@ -215,6 +292,10 @@ Result<Attribute> parse_attribute(const AttributeSpec& spec, const std::string& 
       return Attributes::floats({value});
     }
     case BALEEN_RULE_EXPRESSION: return wrong();
+    case BALEEN_RULE_DTYPE:
+      for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_F64, BALEEN_F16, BALEEN_BF16})
+        if (dtype_name(dtype) == text) return Attributes::ints({dtype});
+      return wrong();
     default: break;
   }
   std::vector<std::int64_t> values;

@@ -1,5 +1,6 @@
 /// \file What a kind of op takes: names of operands and results, attributes with types, ranges and defaults.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ struct OperandSpec {
   std::string name, help;
   baleen_operand_flags_t flags = 0;
 
-  bool optional() const { return (flags & BALEEN_OPERAND_OPTIONAL) != 0; }
+  bool has(baleen_operand_flags_t flag) const { return (flags & flag) != 0; }
+  bool optional() const { return has(BALEEN_OPERAND_OPTIONAL); }
 };
 
 struct AttributeSpec {
@@ -35,17 +37,27 @@ struct OpSchema {
   std::vector<OperandSpec> operands, results;
   std::vector<AttributeSpec> attributes;
 
-  std::size_t least_operands() const;
+  bool derived = false;  ///< made by rules of other kinds; scripts have no function for it
+
+  /// Those that are there where an op has `count` operands; nothing where no op may have so many.
+  std::optional<std::vector<const OperandSpec*>> given(std::size_t count) const;
+  /// "q, k, v [, ids_q, ids_k]".
+  std::string signature() const;
+  /// Results that an op always has.
+  std::size_t least_results() const;
   const AttributeSpec* find(const std::string& attribute) const;
 };
 
-/// The schema in C++, or what is wrong with it: a name that is no word or stands twice, a required operand behind an
-/// optional one, a default that its own rule refuses.
+/// The schema in C++, or what is wrong with it: a name that is no word or stands twice, optional operands in two runs,
+/// a default that its own rule refuses.
 Result<OpSchema> read_schema(const baleen_op_kind_t& kind, const std::string& plugin);
 
-/// Fills in defaults. Fails where an attribute is unknown, missing, of another type or out of range; `kind` is its
-/// name.
-Status complete_attributes(const OpSchema& schema, const std::string& kind, Attributes& attributes);
+/// Fails where an attribute is unknown, missing, of another type or out of range; `kind` is its name.
+Status check_attributes(const OpSchema& schema, const std::string& kind, const Attributes& attributes);
+/// Whether an attribute that has a default is not there.
+bool lacks_defaults(const OpSchema& schema, const Attributes& attributes);
+/// Fills in defaults, which their own rules allow.
+Status fill_in_defaults(const OpSchema& schema, Attributes& attributes);
 
 /// A default, or what else was written as text, as the attribute that it stands for. Nothing but what `expected` says.
 Result<Attribute> parse_attribute(const AttributeSpec& spec, const std::string& text);

@@ -3,19 +3,12 @@
 
 namespace baleen::ops {
 
-Values Builder::many(const std::string& kind, Values inputs, Attributes attributes, std::size_t count) {
-  Values none(count, kNone);
-  if (failed()) return none;
-  auto made = graph_.append(kind, std::move(inputs), std::move(attributes));
-  if (!made)
-    error_ = std::move(made).error();
-  else if (made->size() != count)
-    error_ = internal(kind + " has " + std::to_string(made->size()) + " results, not " + std::to_string(count));
-  return failed() ? none : *std::move(made);
-}
-
 ValueId Builder::one(const std::string& kind, Values inputs, Attributes attributes) {
-  return many(kind, std::move(inputs), std::move(attributes), 1)[0];
+  if (failed()) return kNone;
+  auto made = graph_.append1(kind, std::move(inputs), std::move(attributes));
+  if (made) return *made;
+  error_ = std::move(made).error();
+  return kNone;
 }
 
 ValueId Builder::pointwise(Values inputs, Expression expression, std::uint32_t result, std::optional<Shape> shape,
@@ -49,12 +42,6 @@ ValueId Builder::cast(ValueId x, baleen_dtype_t to) {
   return pointwise({x}, std::move(e), same, {}, to);
 }
 
-ValueId Builder::matmul(const std::string& spec, ValueId a, ValueId b, std::optional<baleen_dtype_t> dtype) {
-  Attributes attributes{{"spec", spec}};
-  choose({a, b}, dtype, attributes);
-  return one("matmul", {a, b}, std::move(attributes));
-}
-
 ValueId Builder::reduce(const std::string& kind, ValueId x, std::vector<std::int64_t> dims, bool keep,
                         std::optional<baleen_dtype_t> dtype) {
   if (dims.empty()) return dtype ? cast(x, *dtype) : x;
@@ -64,25 +51,9 @@ ValueId Builder::reduce(const std::string& kind, ValueId x, std::vector<std::int
   return one("reduce", {x}, std::move(attributes));
 }
 
-ValueId Builder::reduce_last(const std::string& kind, ValueId x, std::optional<baleen_dtype_t> dtype) {
-  return reduce(kind, x, {static_cast<std::int64_t>(shape(x).size()) - 1}, true, dtype);
-}
-
 ValueId Builder::reshape(ValueId x, const Shape& to) {
   if (failed() || shape(x) == to) return x;
   return one("reshape", {x}, {{"shape", Attributes::ints(to)}});
-}
-
-ValueId Builder::lead(ValueId x, std::size_t count) {
-  Shape to = shape(x);
-  to.insert(to.begin(), count, 1);
-  return reshape(x, to);
-}
-
-ValueId Builder::trail(ValueId x, std::size_t count) {
-  Shape to = shape(x);
-  to.insert(to.end(), count, 1);
-  return reshape(x, to);
 }
 
 Shape Builder::shape(ValueId x) const { return failed() ? Shape{} : graph_.value(x).shape; }

@@ -12,8 +12,6 @@ class Builder {
   explicit Builder(Graph& graph) : graph_(graph) {}
 
   ValueId one(const std::string& kind, Values inputs, Attributes attributes = {});
-  /// `count` results.
-  Values many(const std::string& kind, Values inputs, Attributes attributes, std::size_t count);
 
   /// `result` of `expression`; a `shape` makes the result larger than the inputs' common shape. It is of the widest
   /// input's dtype, or of `dtype`.
@@ -22,17 +20,11 @@ class Builder {
   ValueId binary(std::uint32_t opcode, ValueId a, ValueId b, std::optional<baleen_dtype_t> dtype = {});
   /// x itself if it has the dtype.
   ValueId cast(ValueId x, baleen_dtype_t dtype);
-  /// Results are of the widest operand's dtype, or of `dtype`.
-  ValueId matmul(const std::string& spec, ValueId a, ValueId b, std::optional<baleen_dtype_t> dtype = {});
+  /// The result is of the operand's dtype, or of `dtype`.
   ValueId reduce(const std::string& kind, ValueId x, std::vector<std::int64_t> dims, bool keep,
                  std::optional<baleen_dtype_t> dtype = {});
-  /// Over the last dimension, which stays with extent 1.
-  ValueId reduce_last(const std::string& kind, ValueId x, std::optional<baleen_dtype_t> dtype = {});
   /// x itself if it has the shape.
   ValueId reshape(ValueId x, const Shape& shape);
-  /// x with `count` dimensions of extent 1 put before / behind its own.
-  ValueId lead(ValueId x, std::size_t count);
-  ValueId trail(ValueId x, std::size_t count = 1);
 
   /// Empty after an error.
   Shape shape(ValueId x) const;

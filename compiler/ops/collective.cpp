@@ -12,7 +12,7 @@ namespace {
 Status check_dimension(const std::string& kind, const Placement& p, const ValueType& x) {
   const auto dim = p.cut();
   if (!dim || *dim == kFlat || *dim < static_cast<int>(x.shape.size())) return {};
-  return invalid(kind + ": " + to_string(p) + " cuts dimension " + std::to_string(*dim) + " of " + describe(x) +
+  return invalid(kind + ": " + to_string(p) + " cuts dimension " + std::to_string(*dim) + " of " + type_text(x) +
                  ", which has " + std::to_string(x.shape.size()));
 }
 

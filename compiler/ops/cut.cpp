@@ -45,8 +45,8 @@ Result<Types> infer_concat(const InferContext& context) {
   for (std::size_t i = 1; i < context.inputs.size(); ++i) {
     const ValueType& x = context.inputs[i];
     if (x.dtype != y.dtype)
-      return invalid("concat: the first input is " + describe(context.inputs[0]) + " and input " + std::to_string(i) +
-                     " is " + describe(x) + "; the dtypes must be equal");
+      return invalid("concat: the first input is " + type_text(context.inputs[0]) + " and input " + std::to_string(i) +
+                     " is " + type_text(x) + "; the dtypes must be equal");
     BALEEN_TRY(check_rank("concat", {"input " + std::to_string(i), x}, y.shape.size()));
     for (std::size_t d = 0; d < y.shape.size(); ++d)
       if (d != along && x.shape[d] != y.shape[d])

@@ -4,21 +4,13 @@
 
 namespace baleen::ops {
 
-Status register_attention(OpRegistry& registry);
 Status register_collective(OpRegistry& registry);
-Status register_cross_entropy(OpRegistry& registry);
 Status register_cut(OpRegistry& registry);
-Status register_embedding(OpRegistry& registry);
-Status register_linear_cross_entropy(OpRegistry& registry);
 Status register_local_region(OpRegistry& registry);
-Status register_matmul(OpRegistry& registry);
 Status register_move(OpRegistry& registry);
-Status register_norm(OpRegistry& registry);
 Status register_pointwise(OpRegistry& registry);
 Status register_reduce(OpRegistry& registry);
 Status register_shape(OpRegistry& registry);
-Status register_softmax(OpRegistry& registry);
 Status register_structural(OpRegistry& registry);
-Status register_top_k(OpRegistry& registry);
 
 }  // namespace baleen::ops

@@ -22,7 +22,7 @@ Result<Types> infer_assign(const InferContext& context) {
   BALEEN_TRY(check_count("assign", context, 2, 2));
   const ValueType &target = context.inputs[0], &value = context.inputs[1];
   if (target.dtype != value.dtype || target.shape != value.shape)
-    return invalid("assign: the target is " + describe(target) + " and the value " + describe(value));
+    return invalid("assign: the target is " + type_text(target) + " and the value " + type_text(value));
   return Types{};
 }
 

@@ -35,7 +35,7 @@ class InternalLowerer {
   /// Whether some input is cut along a letter that the op reduces inside.
   bool reduces_a_cut(const Op& op) const {
     if (!op.kind->iteration || op.inputs.empty() || op.tags.contains("offer")) return false;
-    const Iteration iteration = op.kind->iteration(graph_, op);
+    const Iteration& iteration = iteration_of(graph_, op);
     for (const auto& internal : iteration.internal)
       for (std::size_t i = 0; i < op.inputs.size(); ++i)
         if (const auto dim = iteration.inputs[i].find(internal.letter);
@@ -79,8 +79,8 @@ class InternalLowerer {
     const ValueId y = op.outputs[0];
     const Layout whole = layout(y);
     Layout parts = whole;
-    const std::string letters = op.kind->iteration(graph_, op).outputs[0];
-    const std::string input = op.kind->iteration(graph_, op).inputs[0];
+    const std::string letters = iteration_of(graph_, op).outputs[0];
+    const std::string input = iteration_of(graph_, op).inputs[0];
     for (std::size_t d = 0; d < input.size(); ++d)
       if (letters.find(input[d]) == std::string::npos)
         for (int axis : split_order(layout(op.inputs[0]), static_cast<int>(d)))

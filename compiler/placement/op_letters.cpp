@@ -55,7 +55,7 @@ std::string OpLetters::describe(const Letter& letter) {
 OpLetters letters_of(const Graph& graph, const Op& op) {
   OpLetters result;
   if (op.kind->iteration) {
-    result.iteration = op.kind->iteration(graph, op);
+    result.iteration = iteration_of(graph, op);
   } else {
     for (ValueId v : op.inputs) result.iteration.inputs.emplace_back(graph.value(v).rank(), '.');
     for (ValueId v : op.outputs) result.iteration.outputs.emplace_back(graph.value(v).rank(), '.');

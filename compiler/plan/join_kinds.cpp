@@ -21,6 +21,9 @@ std::set<OpId> dependents(const Graph& graph, OpId of) {
 Result<OpId> append(Graph& graph, const Op& later, const Join& join) {
   graph.context() = {later.phase, kNone, later.name, later.where};
   BALEEN_TRY_ASSIGN(const auto made, graph.append(join.kind, join.inputs, join.attributes));
+  if (made.size() != join.results.size())
+    return internal("the rule join of " + later.kind->name + " puts the " + std::to_string(made.size()) +
+                    " results of " + join.kind + " in the place of " + std::to_string(join.results.size()));
   for (std::size_t i = 0; i < made.size(); ++i) {
     const Value old = graph.value(join.results[i]);
     Value& now = graph.value(made[i]);

@@ -103,7 +103,7 @@ class MicroSharder {
   Status cut(OpId id) {
     const Op& op = graph_.op(id);
     if (!op.kind->iteration) return refuse(op, "mixes all elements of its inputs");
-    const Iteration letters = op.kind->iteration(graph_, op);
+    const Iteration letters = iteration_of(graph_, op);
     BALEEN_TRY_ASSIGN(const char letter, cut_letter(op, letters));
     for (std::size_t i = 0; i < graph_.op(id).inputs.size(); ++i) {
       const ValueId v = graph_.op(id).inputs[i];
@@ -218,7 +218,7 @@ class MicroSharder {
                                          [&](std::uint32_t i) { return needed_whole_.contains(op.inputs[i]); });
     // The update reads sums over all micro-batches: a gradient is added up as it is, not as the update scales it.
     if (op.kind->iteration && op.phase != Phase::update && !accumulated && others_in_time(op)) {
-      for (auto set : op.kind->iteration(graph_, op).linear) {
+      for (auto set : iteration_of(graph_, op).linear) {
         std::sort(set.begin(), set.end());
         if (set != partial) continue;
         for (ValueId v : op.outputs) place(v, Placement::partial());

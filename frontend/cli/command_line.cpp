@@ -216,9 +216,12 @@ class Parser {
   }
 
   void add_plugins() {
-    list_ = subcommand("plugins", "List the plugins that are found; none is opened");
-    list_->add_option("NAME", plugins_options_.names, "Show these with their options")->type_name("");
-    list_->add_flag("--json", plugins_options_.json, "For programs: everything, as one JSON object");
+    list_ = subcommand("plugins", "List the plugins that are found");
+    auto* names = list_->add_option("NAME", plugins_options_.names, "Show these with their options")->type_name("");
+    auto* json = list_->add_flag("--json", plugins_options_.json, "For programs: everything, as one JSON object");
+    list_->add_flag("--stub", plugins_options_.stub, "For editors: the ops of plugins, as a Lua file of annotations")
+        ->excludes(json)
+        ->excludes(names);
   }
 
   void add_secret() {

@@ -85,6 +85,7 @@ struct BenchOptions : RankOptions {
 struct PluginsOptions {
   std::vector<std::string> names;  ///< empty: all, without their options
   bool json = false;
+  bool stub = false;  ///< what editors are told of ops that are plugins', as Lua annotations
 };
 
 struct SecretOptions {

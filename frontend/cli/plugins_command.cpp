@@ -1,15 +1,18 @@
-/// \file `baleen plugins`: the descriptors that were found. No library is opened.
+/// \file `baleen plugins`: the descriptors that were found. No library is opened, unless its ops are asked for.
 #include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "compiler/graph/op_plugin.hpp"
+#include "compiler/ops/ops.hpp"
 #include "core/input/nearest.hpp"
 #include "core/input/user_value.hpp"
 #include "core/plugin/kinds.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/json.hpp"
+#include "frontend/lua/kind_stub.hpp"
 
 namespace baleen::app {
 namespace {
@@ -88,9 +91,20 @@ void print(const Registry& registry, const std::vector<const Descriptor*>& shown
   for (const Registry::Rejected& one : registry.rejected()) std::printf("not used: %s\n", one.error.text().c_str());
 }
 
+/// The ops of plugins, for editors.
+int print_stub(const Setup& setup) {
+  OpRegistry ops;
+  Status made = register_builtin_ops(ops);
+  if (made) made = register_op_plugins(ops, setup.registry);
+  if (!made) return report(setup.log, made.error());
+  std::fputs(editor_stub(ops).c_str(), stdout);
+  return kSuccess;
+}
+
 }  // namespace
 
 int plugins_command(const PluginsOptions& options, const Setup& setup) {
+  if (options.stub) return print_stub(setup);
   const std::vector<Descriptor>& all = setup.registry.descriptors();
   std::vector<std::string> known;
   for (const Descriptor& one : all) known.push_back(one.name);

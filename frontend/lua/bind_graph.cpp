@@ -1,4 +1,5 @@
-/// \file A Lua function for each kind of op that layers are made of. Dimensions count from 1, as lists do in Lua.
+/// \file Lua functions of the kinds of ops that have no schema, and of those whose arguments are to be shorter than
+/// what their schema gives. Dimensions count from 1, as lists do in Lua.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,12 +38,6 @@ class OpOptions {
   double number(const char* name, double fallback) {
     if (!push(name)) return fallback;
     const double number = arguments_.number(lua_gettop(L_), name);
-    lua_pop(L_, 1);
-    return number;
-  }
-  std::optional<std::int64_t> integer(const char* name) {
-    if (!push(name)) return std::nullopt;
-    const std::int64_t number = arguments_.integer(lua_gettop(L_), name);
     lua_pop(L_, 1);
     return number;
   }
@@ -125,24 +120,6 @@ int mean(lua_State* L) {
   return 1;
 }
 
-int softmax(lua_State* L) { return push_op(L, "softmax", {Arguments(L, "softmax").tensor(1, "x")}, {}); }
-
-/// norm(x, gamma [, beta] [, { kind, epsilon }])
-int norm(lua_State* L) {
-  const Arguments arguments(L, "norm");
-  std::vector<ValueId> inputs{arguments.tensor(1, "x"), arguments.tensor(2, "gamma")};
-  if (!arguments.absent(3)) inputs.push_back(arguments.tensor(3, "beta"));
-  OpOptions options(arguments, 4);
-  std::string kind = "layer";
-  if (options.push("kind")) {
-    kind = arguments.text(lua_gettop(L), "kind");
-    lua_pop(L, 1);
-  }
-  const double epsilon = options.number("epsilon", 1e-5);
-  options.finish();
-  return push_op(L, "norm", inputs, {{"kind", kind}, {"epsilon", Attributes::floats({epsilon})}});
-}
-
 /// attention(q, k, v [, { causal, scale, ids_q, ids_k }])
 int attention(lua_State* L) {
   const Arguments arguments(L, "attention");
@@ -160,25 +137,6 @@ int attention(lua_State* L) {
   }
   return push_op(L, "attention", inputs,
                  {{"causal", Attributes::ints({causal})}, {"scale", Attributes::floats({scale})}});
-}
-
-int embedding(lua_State* L) {
-  const Arguments arguments(L, "embedding");
-  return push_op(L, "embedding", {arguments.tensor(1, "table"), arguments.tensor(2, "ids")}, {});
-}
-
-/// cross_entropy(x, target [, { ignore_index, smoothing }])
-int cross_entropy(lua_State* L) {
-  const Arguments arguments(L, "cross_entropy");
-  const std::vector<ValueId> inputs{arguments.tensor(1, "x"), arguments.tensor(2, "target")};
-  OpOptions options(arguments, 3);
-  Attributes attributes;
-  if (const auto ignored = options.integer("ignore_index"))
-    attributes.set("ignore_index", Attributes::ints({*ignored}));
-  if (const double smoothing = options.number("smoothing", 0); smoothing != 0)
-    attributes.set("smoothing", Attributes::floats({smoothing}));
-  options.finish();
-  return push_op(L, "cross_entropy", inputs, std::move(attributes));
 }
 
 int top_k(lua_State* L) {
@@ -252,24 +210,27 @@ int pad(lua_State* L) {
                   {"after", Attributes::ints({arguments.integer(4, "after")})}});
 }
 
-constexpr std::array<Function, 15> kFunctions = {{{"matmul", &guarded<&matmul>},
-                                                  {"sum", &guarded<&sum>},
-                                                  {"amax", &guarded<&amax>},
-                                                  {"mean", &guarded<&mean>},
-                                                  {"softmax", &guarded<&softmax>},
-                                                  {"norm", &guarded<&norm>},
-                                                  {"attention", &guarded<&attention>},
-                                                  {"embedding", &guarded<&embedding>},
-                                                  {"cross_entropy", &guarded<&cross_entropy>},
-                                                  {"top_k", &guarded<&top_k>},
-                                                  {"reshape", &guarded<&reshape>},
-                                                  {"transpose", &guarded<&transpose>},
-                                                  {"slice", &guarded<&slice>},
-                                                  {"concat", &guarded<&concat>},
-                                                  {"pad", &guarded<&pad>}}};
+/// Functions of kinds of plugins whose arguments are shorter than those that a schema gives.
+constexpr std::array<Function, 3> kShortForms = {
+    {{"matmul", &guarded<&matmul>}, {"attention", &guarded<&attention>}, {"top_k", &guarded<&top_k>}}};
+
+constexpr std::array<Function, 8> kFunctions = {{{"sum", &guarded<&sum>},
+                                                 {"amax", &guarded<&amax>},
+                                                 {"mean", &guarded<&mean>},
+                                                 {"reshape", &guarded<&reshape>},
+                                                 {"transpose", &guarded<&transpose>},
+                                                 {"slice", &guarded<&slice>},
+                                                 {"concat", &guarded<&concat>},
+                                                 {"pad", &guarded<&pad>}}};
 
 }  // namespace
 
 void bind_graph(lua_State* L) { set_functions(L, kFunctions); }
+
+void bind_short_forms(lua_State* L) { set_functions(L, kShortForms); }
+
+bool has_short_form(const std::string& kind) {
+  return std::ranges::any_of(kShortForms, [&](const Function& f) { return kind == f.name; });
+}
 
 }  // namespace baleen

@@ -5,10 +5,13 @@
 namespace baleen {
 
 /// Each adds to the table on the top of the stack.
-void bind_graph(lua_State* L);  ///< an op each: matmul, reduce, softmax, …
-/// A function for each kind that has a schema: `kind(operands…, { attribute = value })`. The registry outlives the
-/// state.
+void bind_graph(lua_State* L);  ///< an op each: sum, reshape, slice, …
+/// A function for each kind that has a schema and is not made by other kinds' rules alone: `kind(operands…, { attribute
+/// = value })`. The registry outlives the state.
 void bind_kinds(lua_State* L, const OpRegistry& registry);
+/// Shorter forms of some of those, in their places. After `bind_kinds`.
+void bind_short_forms(lua_State* L);
+bool has_short_form(const std::string& kind);
 void bind_pointwise(lua_State* L);  ///< an opcode each, `pointwise`, random numbers and constants
 void bind_parameter(lua_State* L);  ///< parameters and the layers' scopes
 void bind_parallel(lua_State* L);   ///< annotations

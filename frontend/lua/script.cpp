@@ -26,6 +26,7 @@ int open_modules(lua_State* L) {
   bind_pointwise(L);
   bind_graph(L);
   bind_kinds(L, *options.ops);
+  bind_short_forms(L);
   state.provide("baleen.ops");
   lua_newtable(L);
   bind_message(L);

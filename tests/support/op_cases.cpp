@@ -13,15 +13,17 @@
 
 namespace baleen::test {
 
+Status register_all_ops(OpRegistry& registry) {
+  BALEEN_TRY(register_builtin_ops(registry));
+  const PluginPlace place{built("lib/baleen/plugins/baleen_op_standard.so"), "test"};
+  BALEEN_TRY_ASSIGN(const auto plugins, Registry::discover({&place, 1}, Log()));
+  return register_op_plugins(registry, plugins);
+}
+
 const OpRegistry& builtin_ops() {
   static const OpRegistry registry = [] {
     OpRegistry all;
-    if (auto status = register_builtin_ops(all); !status) throw std::runtime_error(status.error().text());
-    // Kinds that come with Baleen as a plugin.
-    const PluginPlace place{built("lib/baleen/plugins/baleen_op_standard.so"), "test"};
-    const auto plugins = Registry::discover({&place, 1}, Log());
-    if (!plugins) throw std::runtime_error(plugins.error().text());
-    if (auto status = register_op_plugins(all, *plugins); !status) throw std::runtime_error(status.error().text());
+    if (auto status = register_all_ops(all); !status) throw std::runtime_error(status.error().text());
     return all;
   }();
   return registry;

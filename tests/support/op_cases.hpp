@@ -12,7 +12,9 @@
 
 namespace baleen::test {
 
-/// The kinds that come with Baleen.
+/// Adds the kinds that come with Baleen: those of the compiler, and those of layers, which are a plugin's.
+Status register_all_ops(OpRegistry& registry);
+/// A registry of all these.
 const OpRegistry& builtin_ops();
 
 /// What the extents and the numbers of a case are like.

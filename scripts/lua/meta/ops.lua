@@ -1,5 +1,5 @@
 ---@meta baleen.ops
--- Ops on symbolic tensors. Dimensions count from 1; -1 is the last. Never run.
+-- Ops on symbolic tensors; those of plugins are in kinds.lua. Dimensions count from 1; -1 is the last. Never run.
 
 ---@class baleen.tensor
 ---@field shape integer[]
@@ -131,18 +131,6 @@ function ops.mean(x, dims, keep) end
 ---@return baleen.tensor
 function ops.amax(x, dims, keep) end
 
----Over the last dimension.
----@param x baleen.tensor
----@return baleen.tensor
-function ops.softmax(x) end
-
----@param x baleen.tensor
----@param gamma baleen.tensor
----@param beta? baleen.tensor
----@param options? { kind?: "layer" | "rms", epsilon?: number }
----@return baleen.tensor
-function ops.norm(x, gamma, beta, options) end
-
 ---softmax(scale q k') v over [batch, seq, heads, width]; ids that differ, or are negative, hide a pair.
 ---@param q baleen.tensor
 ---@param k baleen.tensor
@@ -150,18 +138,6 @@ function ops.norm(x, gamma, beta, options) end
 ---@param options? { causal?: boolean, scale?: number, ids_q?: baleen.tensor, ids_k?: baleen.tensor }
 ---@return baleen.tensor
 function ops.attention(q, k, v, options) end
-
----Rows of a table.
----@param table baleen.tensor
----@param ids baleen.tensor
----@return baleen.tensor
-function ops.embedding(table, ids) end
-
----@param x baleen.tensor logits
----@param target baleen.tensor
----@param options? { ignore_index?: integer, smoothing?: number }
----@return baleen.tensor
-function ops.cross_entropy(x, target, options) end
 
 ---@param x baleen.tensor
 ---@param k integer

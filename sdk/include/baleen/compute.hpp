@@ -65,6 +65,9 @@ class Op {
   std::span<const std::uint32_t> inputs() const { return {view_->inputs, view_->input_count}; }
   std::span<const std::uint32_t> outputs() const { return {view_->outputs, view_->output_count}; }
 
+  std::span<const baleen_attribute_t> attributes() const { return {view_->attributes, view_->attribute_count}; }
+  /// Null where the op has none of the name.
+  const baleen_attribute_t* attribute(std::string_view name) const { return find(name); }
   bool has(std::string_view name) const { return find(name) != nullptr; }
   std::span<const std::int64_t> integers(std::string_view name) const {
     return all<std::int64_t>(name, BALEEN_ATTRIBUTE_INTS);

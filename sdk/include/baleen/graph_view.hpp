@@ -1,56 +1,14 @@
 /// \file A graph as strategies read and edit it: ops with their attributes, layouts, and the verbs of graph.h as
 /// methods.
 #pragma once
-#include <deque>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "baleen/compute.hpp"
+#include "baleen/attribute_list.hpp"
 #include "baleen/graph.hpp"
 
 namespace baleen {
-
-/// Attributes of an op to be appended. Owns what it lists.
-class AttributeList {
- public:
-  AttributeList& integer(std::string_view name, std::int64_t value) { return integers(name, {value}); }
-  AttributeList& integers(std::string_view name, std::vector<std::int64_t> values) {
-    return add(name, std::move(values));
-  }
-  AttributeList& number(std::string_view name, double value) { return add(name, std::vector<double>{value}); }
-  AttributeList& text(std::string_view name, std::string_view value) { return add(name, std::string(value)); }
-  AttributeList& expression(std::string_view name, std::vector<baleen_instruction_t> code) {
-    return add(name, std::move(code));
-  }
-  /// Valid as long as this.
-  std::vector<baleen_attribute_t> list() const {
-    std::vector<baleen_attribute_t> all;
-    for (const Item& item : items_)
-      std::visit(
-          [&](const auto& value) {
-            all.push_back({abi(item.name), kTypes[item.value.index()], 0, value.size(), value.data()});
-          },
-          item.value);
-    return all;
-  }
-
- private:
-  using Value =
-      std::variant<std::vector<std::int64_t>, std::vector<double>, std::string, std::vector<baleen_instruction_t>>;
-  static constexpr baleen_attribute_type_t kTypes[] = {BALEEN_ATTRIBUTE_INTS, BALEEN_ATTRIBUTE_FLOATS,
-                                                       BALEEN_ATTRIBUTE_STRING, BALEEN_ATTRIBUTE_EXPRESSION};
-  struct Item {
-    std::string name;
-    Value value;
-  };
-  AttributeList& add(std::string_view name, Value value) {
-    items_.push_back({std::string(name), std::move(value)});
-    return *this;
-  }
-  std::deque<Item> items_;
-};
 
 inline baleen_placement_t replicate() { return {BALEEN_REPLICATE, 0, 0}; }
 inline baleen_placement_t shard(int dimension) { return {BALEEN_SHARD, dimension, 0}; }
@@ -145,6 +103,21 @@ class GraphView {
                         const AttributeList& attributes) {
     const std::vector<baleen_attribute_t> list = attributes.list();
     return baleen::append(graph_, kind, inputs, list).id();
+  }
+  /// Appends an op of `count` results.
+  std::vector<baleen_value_t> append(std::string_view kind, std::span<const baleen_value_t> inputs,
+                                     const AttributeList& attributes, std::size_t count) {
+    const std::vector<baleen_attribute_t> list = attributes.list();
+    baleen_op_view_t spec{};
+    spec.size = sizeof(spec);
+    spec.kind = abi(kind);
+    spec.inputs = inputs.data();
+    spec.input_count = inputs.size();
+    spec.attributes = list.data();
+    spec.attribute_count = list.size();
+    std::vector<baleen_value_t> results(count, BALEEN_NONE);
+    check(graph_->append(graph_->self, &spec, results.data(), count));
+    return results;
   }
   /// The same numbers in another dtype.
   baleen_value_t cast(baleen_value_t value, baleen_dtype_t dtype) { return baleen::cast({graph_, value}, dtype).id(); }

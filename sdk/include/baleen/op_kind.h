@@ -19,15 +19,19 @@ BALEEN_ASSERT_SIZE(baleen_value_type_t, 208);
 
 typedef uint32_t baleen_operand_flags_t;
 enum {
-    BALEEN_OPERAND_OPTIONAL = 1u << 0, /* may be left out; only operands without it come before */
+    /* May be left out. Optional operands stand in one run, and required ones before and behind it: so their number
+     * tells which of them are there, the first of the run. Optional results stand last. */
+    BALEEN_OPERAND_OPTIONAL = 1u << 0,
     BALEEN_OPERAND_FLOATING = 1u << 1, /* fp32, fp64 or 16 bits; fp64 meets fp64 only */
-    BALEEN_OPERAND_IDS = 1u << 2       /* int32. Without either: any dtype */
+    BALEEN_OPERAND_IDS = 1u << 2,      /* int32. Without either: any dtype */
+    BALEEN_OPERAND_TOGETHER = 1u << 3, /* optional: there if the one before it is, and only then */
+    BALEEN_RESULT_INTERNAL = 1u << 4   /* of results: for the kind's own gradient; scripts do not get it */
 };
 
 typedef struct baleen_operand_t {
     baleen_string_t name; /* a word, as authors of layers and messages use it */
     baleen_string_t help; /* one line; may give the shape */
-    baleen_operand_flags_t flags; /* of results: 0 */
+    baleen_operand_flags_t flags; /* of results: OPTIONAL and INTERNAL alone */
     uint32_t reserved;
 } baleen_operand_t;
 BALEEN_ASSERT_SIZE(baleen_operand_t, 40);
@@ -41,7 +45,8 @@ enum {
     BALEEN_RULE_TEXT = 5,
     BALEEN_RULE_DIMENSION = 6, /* below the rank of the first operand; scripts count from 1, -1 is the last */
     BALEEN_RULE_DIMENSIONS = 7,
-    BALEEN_RULE_EXPRESSION = 8 /* not from scripts */
+    BALEEN_RULE_EXPRESSION = 8, /* not from scripts */
+    BALEEN_RULE_DTYPE = 9       /* a floating baleen_dtype_t; scripts write its name, "bf16" */
 };
 
 /* One attribute of a kind. Where it is not given it has the default; without a default it is required. */
@@ -60,7 +65,11 @@ typedef uint32_t baleen_kind_traits_t;
 enum {
     BALEEN_KIND_PURE = 1u << 0,      /* equal operands and attributes give equal results: may be merged and dropped */
     BALEEN_KIND_SENSITIVE = 1u << 2, /* wants fp32 under mixed precision (norms, softmax, losses) */
-    BALEEN_KIND_PRODUCT = 1u << 3    /* wants 16-bit operands under mixed precision (products, lookups) */
+    BALEEN_KIND_PRODUCT = 1u << 3,   /* wants 16-bit operands under mixed precision (products, lookups) */
+    BALEEN_KIND_REDUCTION = 1u << 4, /* devices may compute the pointwise ops that make its operands inside it */
+    BALEEN_KIND_CONTRACTION = 1u << 5, /* devices may compute the pointwise op that reads its result inside it */
+    BALEEN_KIND_TYPED = 1u << 6, /* has an optional attribute `dtype` (RULE_DTYPE) of its one result, or its last */
+    BALEEN_KIND_DERIVED = 1u << 7 /* made by rules of other kinds: scripts have no function for it */
 };
 
 /* What a shape rule reads, and where it writes. The attributes have passed the schema, defaults are filled in. */
@@ -97,6 +106,18 @@ typedef struct baleen_cost_t {
     double bytes; /* read and written at least */
 } baleen_cost_t;
 BALEEN_ASSERT_SIZE(baleen_cost_t, 24);
+
+/* A call of `fuse`. */
+typedef struct baleen_fuse_t {
+    uint64_t size;
+    baleen_value_t* results; /* room for the op's results, for the rule to fill */
+    uint32_t found;          /* 0, for the rule to set */
+    uint32_t reserved;
+    void* self;
+    /* Whether the graph gives the value out, beside the ops that read it: "logits", a loss. */
+    uint32_t (*is_output)(void* self, baleen_value_t value);
+} baleen_fuse_t;
+BALEEN_ASSERT_TABLE(baleen_fuse_t, is_output, 40);
 
 /* An op that stands for two. The pointers stay good until the next call of the kind on this thread. */
 typedef struct baleen_join_t {
@@ -137,24 +158,25 @@ typedef struct baleen_op_kind_t {
     uint64_t attribute_count;
     baleen_kind_traits_t traits;
     uint32_t reserved;
-    /* Checks what the schema cannot say, and gives the results' types. The text of a failure says what does not fit. */
+    /* Checks what the schema cannot say, and gives the results' types. The text of a failure says what does not fit;
+     * where it does not begin with the kind's name it gets it. */
     baleen_status_t (*infer)(void* self, const baleen_infer_t* context);
     /* Appends the gradient of `op`: given the results' cotangents (BALEEN_NONE where none flows), writes the operands'
      * into `out` (BALEEN_NONE where none), which has room for as many. wanted[i]: whether operand i's is needed. A
      * cotangent has its operand's shape and dtype. Null: not differentiable. */
     baleen_status_t (*gradient)(void* self, const baleen_graph_t* graph, baleen_op_t op,
                                 const baleen_value_t* cotangents, const uint8_t* wanted, baleen_value_t* out);
-    /* Null: no dimension may be cut. */
+    /* Depends on the attributes and on the types of operands and results alone: it is asked once of each op. Null: no
+     * dimension may be cut. */
     baleen_status_t (*iteration)(void* self, const baleen_graph_t* graph, baleen_op_t op,
                                  const baleen_iteration_t* out);
     /* Null: no arithmetic, every operand and result touched once. */
     baleen_status_t (*cost)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_cost_t* out);
     /* Appends the same results from other kinds' ops and writes them into `out`. Null: devices must have a kernel. */
     baleen_status_t (*expand)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_value_t* out);
-    /* Appends a better form of `op`, given what made its operands, writes its results into `out` and 1 into `found`; 0
-     * where there is none. [before differentiation] */
-    baleen_status_t (*fuse)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_value_t* out,
-                            uint32_t* found);
+    /* Appends a better form of `op`, given what made its operands, writes its results into `results` and 1 into `found`;
+     * nothing where there is none. [before differentiation] */
+    baleen_status_t (*fuse)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_fuse_t* call);
     /* The op that computes `op` together with an earlier one whose work it would repeat. [after placement] */
     baleen_status_t (*join)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_join_t* out);
     /* Computes on the host's processors, for devices that work there: of fp32 and 16 bits in fp32, of fp64 in fp64, as

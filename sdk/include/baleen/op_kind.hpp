@@ -10,15 +10,9 @@
 
 #include "baleen/graph_view.hpp"
 #include "baleen/op_kind.h"
+#include "baleen/op_types.hpp"
 
 namespace baleen::sdk {
-
-/// The type of an operand or result: of the whole batch on the whole mesh.
-struct ValueType {
-  baleen_dtype_t dtype = BALEEN_F32;
-  std::vector<std::int64_t> shape;
-  std::vector<std::string> axes = {};  ///< logical axis per dimension; empty: none
-};
 
 /// What a shape rule reads. Attributes by name as an op has them: `input.op().integer("k")`.
 class InferInput {
@@ -35,32 +29,20 @@ class InferInput {
     const auto* bytes = reinterpret_cast<const char*>(context_.inputs) + number * context_.stride;
     const auto& type = *reinterpret_cast<const baleen_value_type_t*>(bytes);
     ValueType result{type.dtype, {type.shape, type.shape + type.rank}};
+    result.axes.reserve(type.rank);
     for (std::uint32_t d = 0; d < type.rank; ++d) result.axes.emplace_back(view(type.axes[d]));
     return result;
   }
   /// The op as far as it is known: its attributes.
   Op op() const { return Op(view_); }
+  /// The attribute `dtype` of typed kinds.
+  std::optional<std::int64_t> dtype() const {
+    return op().has("dtype") ? std::optional(op().integer("dtype")) : std::nullopt;
+  }
 
  private:
   const baleen_infer_t& context_;
   baleen_op_view_t view_{};
-};
-
-/// A letter per dimension of every operand and result (op_kind.h).
-struct Iteration {
-  std::vector<std::string> inputs, outputs;
-  std::vector<std::vector<std::uint32_t>> linear = {};  ///< sets of operands in which the op is jointly linear
-  struct Internal {
-    char letter;
-    std::string over;
-    std::uint32_t count;
-  };
-  std::vector<Internal> internal = {};
-};
-
-/// Per execution: a multiply-add is two operations; bytes read and written at least.
-struct Cost {
-  double flops = 0, bytes = 0;
 };
 
 /// An op that stands for two: its results are put in the place of `results`, in order.
@@ -97,15 +79,32 @@ class CpuCall {
   const baleen_cpu_call_t& call_;
 };
 
-/// An op's operands and results, copied, so that the graph may change while a rule uses them.
+/// An op, copied, so that the graph may change while a rule uses it.
 struct OpNode {
   std::vector<baleen_value_t> inputs, outputs;
+  AttributeList attributes;
 
   static OpNode of(GraphView& graph, baleen_op_t op) {
     const auto found = graph.op(op);
     if (!found) throw std::out_of_range("there is no op " + std::to_string(op));
-    return {{found->inputs().begin(), found->inputs().end()}, {found->outputs().begin(), found->outputs().end()}};
+    return {{found->inputs().begin(), found->inputs().end()},
+            {found->outputs().begin(), found->outputs().end()},
+            AttributeList::of(*found)};
   }
+};
+
+/// The graph as `fuse` has it.
+class FuseView : public GraphView {
+ public:
+  FuseView(const baleen_graph_t* graph, const baleen_fuse_t& call) : GraphView(graph), call_(call) {}
+
+  /// Whether one op reads the value and the graph does not give it out: then nothing keeps it but that op.
+  bool is_read_once(baleen_value_t id) const {
+    return value(id).user_count == 1 && call_.is_output(call_.self, id) == 0;
+  }
+
+ private:
+  const baleen_fuse_t& call_;
 };
 
 /// Base of a kind. The constructor says its schema; the rules that are overridden are those that it has. Rules may
@@ -138,7 +137,7 @@ class OpKind {
     return unused<std::vector<baleen_value_t>>(graph, op);
   }
   /// A better form, given what made the operands; nothing where there is none.
-  virtual Result<std::optional<std::vector<baleen_value_t>>> fuse(GraphView& graph, baleen_op_t op) {
+  virtual Result<std::optional<std::vector<baleen_value_t>>> fuse(FuseView& graph, baleen_op_t op) {
     return unused<std::optional<std::vector<baleen_value_t>>>(graph, op);
   }
   /// The op that computes `op` together with an earlier one whose work it would repeat; nothing where there is none.
@@ -150,12 +149,12 @@ class OpKind {
   }
 
  protected:
-  /// Operands in order; optional ones last.
+  /// Operands in order (op_kind.h says where optional ones stand).
   void operand(std::string name, std::string help, baleen_operand_flags_t flags = BALEEN_OPERAND_FLOATING) {
     operands_.push_back({keep(std::move(name)), keep(std::move(help)), flags, 0});
   }
-  void result(std::string name, std::string help) {
-    results_.push_back({keep(std::move(name)), keep(std::move(help)), 0, 0});
+  void result(std::string name, std::string help, baleen_operand_flags_t flags = 0) {
+    results_.push_back({keep(std::move(name)), keep(std::move(help)), flags, 0});
   }
   /// Has `default_value` (as a script writes it) where it is not given; with "" it is required.
   void attribute(baleen_rule_type_t type, std::string name, std::string default_value, std::string help,
@@ -163,6 +162,14 @@ class OpKind {
     attributes_.push_back(
         {keep(std::move(name)), keep(std::move(default_value)), {}, keep(std::move(help)), minimum, maximum, type, 0});
   }
+  /// May be missing, and then has no value.
+  void optional_attribute(baleen_rule_type_t type, std::string name, std::string help, double minimum = 1,
+                          double maximum = 0) {
+    attribute(type, std::move(name), "", std::move(help), minimum, maximum);
+    attributes_.back().optional = 1;
+  }
+  /// The attribute of typed kinds (BALEEN_KIND_TYPED).
+  void typed() { optional_attribute(BALEEN_RULE_DTYPE, "dtype", "of the one result, or the last"); }
   /// One of `choices`, which are separated by '|'.
   void choice(std::string name, std::string default_value, std::string choices, std::string help) {
     attribute(BALEEN_RULE_TEXT, std::move(name), std::move(default_value), std::move(help));

@@ -88,7 +88,8 @@ inline baleen_status_t iteration(void* self, const baleen_graph_t* graph, baleen
     for (const std::string& letters : made.inputs) out->input(out->self, abi(letters));
     for (const std::string& letters : made.outputs) out->output(out->self, abi(letters));
     for (const auto& set : made.linear) out->linear(out->self, set.data(), set.size());
-    for (const auto& one : made.internal) out->internal(out->self, one.letter, abi(one.over), one.count);
+    for (const auto& one : made.internal)
+      out->internal(out->self, one.letter, abi(one.over), static_cast<std::uint32_t>(one.count));
     return {};
   });
 }
@@ -112,14 +113,13 @@ inline baleen_status_t expand(void* self, const baleen_graph_t* graph, baleen_op
   });
 }
 
-inline baleen_status_t fuse(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_value_t* out,
-                            std::uint32_t* found) {
+inline baleen_status_t fuse(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_fuse_t* call) {
   return run_rule(self, [&](OpKind& kind) -> Status {
-    GraphView view(graph);
+    FuseView view(graph, *call);
     const std::size_t results = OpNode::of(view, op).outputs.size();
     BALEEN_TRY_ASSIGN(const auto made, kind.fuse(view, op));
-    *found = made ? 1 : 0;
-    return made ? write_values(*made, results, "fuse", out) : Status();
+    call->found = made ? 1 : 0;
+    return made ? write_values(*made, results, "fuse", call->results) : Status();
   });
 }
 

@@ -36,7 +36,8 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
     succeed({"cmake", "--install", build_dir(), "--component", "sdk", "--prefix", prefix_});
     ASSERT_FALSE(HasFatalFailure());
     // What its authors read is installed with it, and so is what they copy.
-    for (const char* document : {"README.md", "ops.md", "design.md", "glossary.md", "guides/add_an_op.md"})
+    for (const char* document :
+         {"README.md", "ops.md", "layer_ops.md", "design.md", "glossary.md", "guides/add_an_op.md"})
       ASSERT_TRUE(std::filesystem::exists(prefix_ + "/share/baleen/sdk/" + document)) << document;
     std::filesystem::copy(prefix_ + "/share/baleen/sdk/template", source_);
     succeed({"cmake", "-S", source_, "-B", build_, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_PREFIX_PATH=" + prefix_,

@@ -16,7 +16,8 @@ return layer.define {
     smoothing = { type = "number", default = 0, min = 0, max = 0.99 },
   },
   forward = function(self, logits, target)
-    local losses = ops.cross_entropy(logits, target, { ignore_index = self.ignore_index, smoothing = self.smoothing })
+    local smoothing = self.smoothing > 0 and self.smoothing or nil
+    local losses = ops.cross_entropy(logits, target, { ignore_index = self.ignore_index, smoothing = smoothing })
     if not self.ignore_index then return ops.sum(losses), count(target.shape) end
     return ops.sum(losses), ops.sum(ops.ne(target, self.ignore_index))
   end,

@@ -5,11 +5,11 @@
 #include <random>
 
 #include "baleen/dtype.hpp"
-#include "compiler/ops/ops.hpp"
 #include "compiler/plan/micro.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/option_value.hpp"
 #include "core/plugin/settings.hpp"
+#include "support/op_cases.hpp"
 #include "support/reference_interpreter.hpp"
 
 namespace baleen::test {
@@ -56,14 +56,7 @@ void take(Status status) {
 
 }  // namespace
 
-const OpRegistry& ops() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    take(register_builtin_ops(made));
-    return made;
-  }();
-  return registry;
-}
+const OpRegistry& ops() { return builtin_ops(); }
 
 std::unique_ptr<Device> make_device(const std::string& file, const Powers& powers) {
   const Descriptor descriptor = take(read_descriptor(file));

@@ -47,7 +47,7 @@ TEST_F(OpPlugin, GivesAKindThatIsLikeABuiltInOne) {
   const Op& op = graph_.op(graph_.value((*made)[0]).producer);
   EXPECT_EQ(graph_.value((*made)[0]).shape, (Shape{2, 3}));
   EXPECT_EQ(graph_.value((*made)[0]).axes[0], "batch");
-  const Iteration letters = op.kind->iteration(graph_, op);
+  const Iteration letters = iteration_of(graph_, op);
   EXPECT_EQ(letters.inputs, std::vector<std::string>{"ab"});
   EXPECT_EQ(letters.linear, (std::vector<std::vector<std::uint32_t>>{{0}}));
   EXPECT_EQ(op.kind->cost(graph_, op).bytes, 2 * 6 * 4) << "no rule: operand and result once";
@@ -72,16 +72,16 @@ TEST_F(OpPlugin, HoldsAttributesAgainstTheSchema) {
   EXPECT_EQ(refusal("twice", {{"times", std::string("2")}}), "twice: attribute `times` must be an integer of 1 to 4");
   EXPECT_EQ(refusal("twice", {{"mode", std::string("left")}}), "twice: `mode` is \"left\"; it must be one of up, down");
   EXPECT_EQ(refusal("twice", {{"dims", Attributes::ints({0, 2})}}),
-            "twice: `dims` is 2, but the first operand has 2 dimensions, counted from 0");
+            "twice: `dims` is 2, but x [2, 3] has 2 dimensions, counted from 0");
 }
 
 TEST_F(OpPlugin, HoldsOperandsAgainstTheSchema) {
   const ValueId ids = *graph_.input("ids", {BALEEN_I32, {2, 3}, {}});
   EXPECT_EQ(refusal("twice", {}, {ids}), "twice: x is int32 [2, 3]; it must be floating");
-  EXPECT_EQ(refusal("twice", {}, {x_, x_, x_}), "twice takes 1 to 2 operands; it was given 3");
+  EXPECT_EQ(refusal("twice", {}, {x_, x_, x_}), "twice takes x [, addend]; it was given 3 operands");
   const ValueId wide = *graph_.input("wide", {BALEEN_F64, {2, 3}, {}});
   EXPECT_EQ(refusal("twice", {}, {x_, wide}),
-            "twice: addend is fp64 [2, 3] and the first operand fp32 [2, 3]; fp64 meets fp64 only");
+            "twice: x is fp32 [2, 3] and addend is fp64 [2, 3]; fp64 meets fp64 only");
 }
 
 TEST_F(OpPlugin, NamesTheRuleThatDisagreesWithTheShapes) {
@@ -138,6 +138,82 @@ TEST_F(OpPlugin, NamesAnExpansionThatDoesNotFit) {
   }
 }
 
+TEST_F(OpPlugin, OffersABetterFormOfWhatNobodyElseReads) {
+  const auto fused = [&](const std::string& kind, std::int64_t times) -> std::string {
+    const ValueId inner = graph_.append("twice", {x_}, {{"times", Attributes::ints({times})}})->at(0);
+    if (times == 4) graph_.set_output("inner", inner);
+    const Op op = graph_.op(graph_.value(graph_.append(kind, {inner})->at(0)).producer);
+    const auto made = op.kind->fuse(graph_, op);
+    if (!made) return made.error().message;
+    return made->empty() ? "nothing" : graph_.producer(made->at(0))->kind->name;
+  };
+  EXPECT_EQ(fused("fuses", 1), "pointwise");
+  EXPECT_EQ(fused("fuses", 1), "pointwise") << "an equal op is merged, so the inner one still has one reader";
+  EXPECT_EQ(fused("fuses", 4), "nothing") << "the graph gives the inner one out";
+  EXPECT_EQ(fused("wrong_fusion", 2),
+            "op kind `wrong_fusion` of the plugin `rules`, rule fuse: gave fp32 [] for result 1, which by the rule "
+            "infer is fp32 [2, 3]");
+}
+
+TEST_F(OpPlugin, OffersOneOpForTwo) {
+  const ValueId inner = graph_.append("twice", {x_})->at(0);
+  const auto joined = [&](std::int64_t times) {
+    const ValueId y = graph_.append("joins", {inner}, {{"times", Attributes::ints({times})}})->at(0);
+    const Op op = graph_.op(graph_.value(y).producer);
+    const Join join = op.kind->join(graph_, op);
+    EXPECT_EQ(join.results, join.with == kNone ? std::vector<ValueId>() : std::vector<ValueId>{y});
+    return join;
+  };
+  const Join join = joined(2);
+  EXPECT_EQ(join.with, graph_.value(inner).producer);
+  EXPECT_EQ(join.kind, "twice");
+  EXPECT_EQ(join.inputs, std::vector<ValueId>{x_});
+  EXPECT_EQ(join.attributes.integer("times"), 3);
+  EXPECT_EQ(joined(4).with, kNone) << "a value that is not there";
+}
+
+TEST_F(OpPlugin, MayHaveAResultWhereAnAttributeSaysSo) {
+  EXPECT_EQ(graph_.append("half_too", {x_}, {{"times", Attributes::ints({1})}})->size(), 1u);
+  EXPECT_EQ(graph_.append("half_too", {x_}, {{"times", Attributes::ints({2})}})->size(), 2u);
+  EXPECT_TRUE(verify(graph_));
+}
+
+TEST_F(OpPlugin, IsAskedForLettersOnce) {
+  const Op& op = graph_.op(graph_.value(graph_.append("twice", {x_})->at(0)).producer);
+  const Iteration* first = &iteration_of(graph_, op);
+  EXPECT_EQ(&iteration_of(graph_, op), first);
+  const Graph copy = graph_;
+  EXPECT_EQ(&iteration_of(copy, copy.op(op.id)), first) << "of a copy of the graph too";
+  Attributes attributes = op.attributes;
+  attributes.set("times", Attributes::ints({3}));
+  ASSERT_TRUE(graph_.amend(op.id, {x_, x_}, attributes));
+  EXPECT_EQ(iteration_of(graph_, graph_.op(op.id)).inputs, (std::vector<std::string>{"ab", "ab"})) << "it has changed";
+}
+
+TEST(OpPlugins, OfWhichThereIsNoneAreMissed) {
+  OpRegistry all;
+  const auto nothing = Registry::discover({}, Log());
+  ASSERT_TRUE(nothing);
+  const Status made = register_op_plugins(all, *nothing);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().message.find("no plugin of kind `op` is found, and the ops that layers are made of come from"),
+            0u)
+      << made.error().message;
+}
+
+TEST(OpPlugins, OfAKindThatNobodyHasAreMissed) {
+  OpRegistry all;
+  ASSERT_TRUE(register_builtin_ops(all));
+  Graph graph(&all);
+  const ValueId x = *graph.parameter("x", {BALEEN_F32, {2}, {}});
+  graph.context().where = "train.lua:3";
+  const auto made = graph.append("softmax", {x});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().text(),
+            "train.lua:3: there is no op kind `softmax`: it is not built in, and no plugin of kind `op` that was found "
+            "has it (`baleen plugins` lists those that are)");
+}
+
 TEST(OpPlugins, WithAWrongSchemaAreRefused) {
   const auto refused = [](const std::string& fault) {
     OpRegistry all;
@@ -146,7 +222,7 @@ TEST(OpPlugins, WithAWrongSchemaAreRefused) {
     return made ? std::string("it was taken") : made.error().message;
   };
   EXPECT_EQ(refused("taken"),
-            "the plugin `taken` has an op kind `matmul`, which is built in; a kind's name is its own");
+            "the plugin `taken` has an op kind `reshape`, which is built in; a kind's name is its own");
   EXPECT_EQ(refused("again"),
             "the plugin `again` has an op kind `wrong`, which it has already; a kind's name is its own");
   EXPECT_EQ(
@@ -154,7 +230,15 @@ TEST(OpPlugins, WithAWrongSchemaAreRefused) {
       "the plugin `capital` has an op kind named \"Sum\"; a name has small letters, digits and '_', and begins with "
       "a letter");
   EXPECT_EQ(refused("late"),
-            "op kind `wrong` of the plugin `late`: operand `x` is required, but stands behind one that is not");
+            "op kind `wrong` of the plugin `late`: operand `again` may be left out, and so may others before required "
+            "ones; optional operands stand in one run");
+  EXPECT_EQ(refused("alone"),
+            "op kind `wrong` of the plugin `alone`: operand `x` comes together with the one before; both must be "
+            "optional");
+  EXPECT_EQ(refused("results"),
+            "op kind `wrong` of the plugin `results`: result `y` is always there, but stands behind one that is not");
+  EXPECT_EQ(refused("untyped"),
+            "op kind `wrong` of the plugin `untyped` is typed, and has no optional attribute `dtype` of type dtype");
   EXPECT_EQ(refused("default"),
             "op kind `wrong` of the plugin `default`: the default \"9\" of `times` is not an integer of 1 to 4");
   EXPECT_EQ(refused("same"), "op kind `wrong` of the plugin `same`: the name `x` of an attribute stands twice");

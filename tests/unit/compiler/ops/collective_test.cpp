@@ -20,7 +20,7 @@ class CollectiveOps : public testing::Test {
   const Op& op(const std::string& kind, ValueId x, Attributes attributes) {
     return *graph_.producer(*graph_.append1(kind, {x}, std::move(attributes)));
   }
-  Iteration iteration(const Op& op) { return op.kind->iteration(graph_, op); }
+  Iteration iteration(const Op& op) { return iteration_of(graph_, op); }
 
   Graph graph_{&test::builtin_ops()};
   int count_ = 0;

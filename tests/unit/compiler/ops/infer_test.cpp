@@ -69,7 +69,7 @@ TEST_F(Infer, MatmulRefusesSpecsThatAreNoContraction) {
             "matmul \"abc,bc->ab\": the first input [2, 3] has 2 dimensions, but \"abc\" has 3 letters");
   EXPECT_NE(message("abbc").find("as in \"bsd,dhe->bshe\""), std::string::npos);
   EXPECT_EQ(refusal("matmul", {a, i32({3, 4})}, {{"spec", "ab,bc->ac"}}),
-            "matmul \"ab,bc->ac\": the second input is int32 [3, 4]; it must be floating");
+            "matmul: b is int32 [3, 4]; it must be floating");
 }
 
 TEST_F(Infer, MatmulPassesTheAxesOn) {
@@ -129,9 +129,11 @@ TEST_F(Infer, NormChecksTheLengthOfItsWeights) {
   EXPECT_EQ(refusal("norm", {f32({2, 8}), f32({4})}, layer), "norm: gamma is [4]; with x [2, 8] it must be [8]");
   EXPECT_EQ(
       refusal("norm", {f32({2, 8}), f32({8}), f32({8})}, {{"kind", "rms"}, {"epsilon", Attributes::floats({1e-5})}}),
-      "norm (rms) takes 2 inputs; it was given 3");
-  EXPECT_EQ(refusal("norm", {f32({2, 8}), f32({8})}, {{"kind", "layer"}}),
-            "norm: attribute `epsilon` is missing; it is a number");
+      "norm (rms) takes x, gamma; it was given 3 operands");
+  EXPECT_EQ(refusal("norm", {f32({2, 8}), f32({8})}, {{"kind", "group"}}),
+            "norm: `kind` is \"group\"; it must be one of layer, rms");
+  EXPECT_EQ(refusal("norm", {f32({2, 8}), f32({8})}, {{"epsilon", Attributes::floats({-1})}}),
+            "norm: `epsilon` is -1; it must be a number of 0 to inf");
   const auto made = append("norm", {f32({2, 5, 8}, {"batch", "seq", ""}), f32({8})}, layer);
   ASSERT_EQ(made.size(), 3u);
   EXPECT_EQ(axes(made[1]), (Names{"batch", "seq"}));
@@ -148,6 +150,10 @@ TEST_F(Infer, AttentionNamesWhatDoesNotFit) {
             "attention: v is [2, 6, 3, 8]; with k [2, 7, 3, 8] it must be [2, 7, 3, 8]");
   EXPECT_EQ(refusal("attention", {q, f32({2, 7, 3, 8}), f32({2, 7, 3, 8}), i32({2, 5}), i32({2, 5})}, scale),
             "attention: ids_k is [2, 5]; with k [2, 7, 3, 8] it must be [2, 7]");
+  EXPECT_EQ(refusal("attention", {q, f32({2, 7, 3, 8}), f32({2, 7, 3, 8}), i32({2, 5})}, scale),
+            "attention takes q, k, v [, ids_q, ids_k]; it was given 4 operands");
+  EXPECT_EQ(refusal("attention_grad", {q, q, q, q, i32({2, 5}), q, q}, scale),
+            "attention_grad takes q, k, v [, ids_q, ids_k], o, lse, do; it was given 7 operands");
   const auto made = append("attention", {q, f32({2, 7, 3, 8}), f32({2, 7, 3, 8})}, scale);
   EXPECT_EQ(shape(made[1]), (Shape{2, 6, 5}));
 }
@@ -164,7 +170,9 @@ TEST_F(Infer, TheLossesCheckTheirTargets) {
   EXPECT_EQ(refusal("cross_entropy", {f32({2, 5, 50}), i32({2, 4})}),
             "cross_entropy: target is [2, 4]; with x [2, 5, 50] it must be [2, 5]");
   EXPECT_EQ(refusal("cross_entropy", {f32({2, 50}), i32({2})}, {{"smoothing", Attributes::floats({1.5})}}),
-            "cross_entropy: `smoothing` is 1.500000; it must be at least 0 and less than 1");
+            "cross_entropy: `smoothing` is 1.5; it must be a number of 0 to 1");
+  EXPECT_EQ(refusal("cross_entropy", {f32({2, 50}), i32({2})}, {{"smoothing", Attributes::floats({1})}}),
+            "cross_entropy: `smoothing` is 1.000000; it must be at least 0 and less than 1");
   EXPECT_EQ(refusal("linear_cross_entropy", {f32({2, 8}), f32({50, 8}), i32({2})}),
             "linear_cross_entropy: the last dimension of x [2, 8] is 8, but w [50, 8] takes 50");
   EXPECT_EQ(shape(append("linear_cross_entropy", {f32({2, 8}), f32({50, 8}), i32({2})}, {{"transposed", one(1)}})[0]),
@@ -203,7 +211,7 @@ TEST_F(Infer, ShapesThatNoMachineHoldsAreRefused) {
 
 TEST_F(Infer, UnknownAndMistypedAttributesAreRefused) {
   const ValueId x = f32({2, 3});
-  EXPECT_EQ(refusal("softmax", {x}, {{"dim", one(1)}}), "softmax: unknown attribute `dim`; it has none");
+  EXPECT_EQ(refusal("softmax", {x}, {{"dim", one(1)}}), "softmax: unknown attribute `dim`; there are none");
   EXPECT_EQ(refusal("pad", {x}, {{"dims", one(1)}}), "pad: unknown attribute `dims`; it has dim, before, after");
   EXPECT_EQ(refusal("reduce", {x}, {{"kind", one(1)}, {"dims", one(0)}}), "reduce: attribute `kind` must be a text");
 }
@@ -217,8 +225,7 @@ TEST_F(Infer, TheLayerIsNamedInTheMessage) {
   graph_.context().where = "train.lua:12";
   const auto made = graph_.append("softmax", {f32({})});
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().text(),
-            "train.lua:12: blocks.3.attention.qkv: softmax: the input [] must have at least 1 dimension");
+  EXPECT_EQ(made.error().text(), "train.lua:12: blocks.3.attention.qkv: softmax: x [] must have at least 1 dimension");
 }
 
 /// An attribute of a random type and a small random content.

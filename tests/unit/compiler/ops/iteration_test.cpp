@@ -145,7 +145,7 @@ TEST(IterationOfAttention, CutsQueriesOnlyWithoutACausalMask) {
     ASSERT_TRUE(grad) << grad.error().text();
     for (ValueId value : {(*made)[0], (*grad)[0]}) {
       const Op& op = *graph.producer(value);
-      const Iteration iteration = op.kind->iteration(graph, op);
+      const Iteration iteration = iteration_of(graph, op);
       EXPECT_EQ(iteration.inputs[0], causal ? "b.h." : "bsh.") << op.kind->name;
       EXPECT_EQ(iteration.outputs[0], causal ? "b.h." : "bsh.") << op.kind->name;
     }
@@ -157,7 +157,7 @@ class IterationRule : public testing::TestWithParam<OpCase> {};
 TEST_P(IterationRule, NamesEveryDimension) {
   const BuiltCase built(GetParam(), 1);
   ASSERT_TRUE(built.op.kind->iteration);
-  const Iteration iteration = built.op.kind->iteration(built.graph, built.op);
+  const Iteration iteration = iteration_of(built.graph, built.op);
   ASSERT_EQ(iteration.inputs.size(), built.op.inputs.size());
   ASSERT_EQ(iteration.outputs.size(), built.op.outputs.size());
   for (std::size_t i = 0; i < iteration.inputs.size(); ++i)
@@ -175,7 +175,7 @@ TEST_P(IterationRule, NamesEveryDimension) {
 TEST_P(IterationRule, PartsCutAlongALetterMakeTheWhole) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const BuiltCase built(GetParam(), seed, {.even = true});
-    const Iteration iteration = built.op.kind->iteration(built.graph, built.op);
+    const Iteration iteration = iteration_of(built.graph, built.op);
     for (char letter : letters_of(iteration)) {
       SCOPED_TRACE(GetParam().name + ", seed " + std::to_string(seed) + ", letter " + letter);
       const bool internal = std::any_of(iteration.internal.begin(), iteration.internal.end(),
@@ -189,7 +189,7 @@ TEST_P(IterationRule, PartsCutAlongALetterMakeTheWhole) {
 
 TEST_P(IterationRule, LinearSetsAreLinear) {
   const BuiltCase built(GetParam(), 3);
-  for (const auto& set : built.op.kind->iteration(built.graph, built.op).linear) {
+  for (const auto& set : iteration_of(built.graph, built.op).linear) {
     std::string text;
     for (std::uint32_t i : set) text += " " + std::to_string(i);
     SCOPED_TRACE(GetParam().name + ", inputs" + text);
@@ -206,7 +206,7 @@ Iteration iteration_of(const std::string& name) {
   for (const OpCase& c : test::op_cases())
     if (c.name == name) {
       const BuiltCase built(c, 1, {.even = true});
-      return built.op.kind->iteration(built.graph, built.op);
+      return iteration_of(built.graph, built.op);
     }
   throw std::runtime_error("no case " + name);
 }
@@ -233,7 +233,7 @@ TEST(IterationRule, FindsTheLinearSetsOfAnExpression) {
   const auto first = e.binary(BALEEN_X_MUL, e.input(0), c);
   const auto sum = e.binary(BALEEN_X_ADD, first, e.binary(BALEEN_X_MUL, e.input(1), c));
   const Op& op = *graph.producer(*graph.pointwise(x, e, sum));
-  EXPECT_EQ(op.kind->iteration(graph, op).linear, (Sets{{0, 1}, {2}}));
+  EXPECT_EQ(iteration_of(graph, op).linear, (Sets{{0, 1}, {2}}));
 }
 
 TEST(IterationRule, ADropoutMaskKeepsAnExpressionLinear) {
@@ -243,7 +243,7 @@ TEST(IterationRule, ADropoutMaskKeepsAnExpressionLinear) {
   const auto kept = e.binary(BALEEN_X_LE, e.constant(0.1), e.random(BALEEN_X_UNIFORM, 7));
   const auto y = e.select(kept, e.binary(BALEEN_X_DIV, e.input(0), e.constant(0.9)), e.constant(0));
   const Op& op = *graph.producer(*graph.pointwise({x}, e, y));
-  EXPECT_EQ(op.kind->iteration(graph, op).linear, (Sets{{0}}));
+  EXPECT_EQ(iteration_of(graph, op).linear, (Sets{{0}}));
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ double SimulatedRanks::element(const Op& op, const std::vector<std::int64_t>& me
 std::vector<int> SimulatedRanks::internal_axes(const Op& op) const {
   std::vector<int> axes;
   if (!op.kind->iteration) return axes;
-  const Iteration iteration = op.kind->iteration(graph_, op);
+  const Iteration iteration = iteration_of(graph_, op);
   for (const auto& internal : iteration.internal)
     for (std::size_t i = 0; i < op.inputs.size(); ++i)
       for (std::size_t d = 0; d < iteration.inputs[i].size(); ++d)

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "compiler/ops/ops.hpp"
 #include "compiler/plan/strategies.hpp"
+#include "support/op_cases.hpp"
 #include "support/places.hpp"
 
 namespace baleen::test {
@@ -13,14 +13,7 @@ namespace {
 
 constexpr std::int64_t kContext = 8, kVocabulary = 256, kDim = 6;
 
-const OpRegistry& ops() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    if (!register_builtin_ops(made)) std::abort();
-    return made;
-  }();
-  return registry;
-}
+const OpRegistry& ops() { return builtin_ops(); }
 
 /// Queries, keys and values are one projection by `weight` [d, h, e], which also brings the result back.
 Result<ValueId> attention(Graph& graph, ValueId x, ValueId weight) {

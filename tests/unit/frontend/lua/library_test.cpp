@@ -3,6 +3,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "frontend/lua/kind_stub.hpp"
 #include "script_fixture.hpp"
 #include "support/places.hpp"
 
@@ -18,6 +19,11 @@ std::string read(const fs::path& file) {
 
 class Library : public ScriptTest {
  protected:
+  /// What editors are told of a table of the library; of ops in two files.
+  std::string meta(const std::string& file) const {
+    const fs::path folder = options_.library / "meta";
+    return read(folder / (file + ".lua")) + (file == "ops" ? read(folder / "kinds.lua") : "");
+  }
   /// The names in a table of the library, one print each.
   std::vector<std::string> names_in(const std::string& table) {
     error_of("local baleen = require 'baleen'\nfor name in pairs(" + table + ") do print(name) end return 1");
@@ -30,10 +36,9 @@ class Library : public ScriptTest {
 };
 
 TEST_F(Library, IsDescribedToEditors) {
-  const fs::path meta = options_.library / "meta";
   const std::map<std::string, std::string> tables = {{"baleen", "baleen"}, {"baleen.nn", "nn"}, {"baleen.ops", "ops"}};
   for (const auto& [table, file] : tables) {
-    const std::string text = read(meta / (file + ".lua"));
+    const std::string text = meta(file);
     const std::vector<std::string> names = names_in(table);
     EXPECT_GT(names.size(), 9u) << table;
     for (const std::string& name : names) {
@@ -42,6 +47,11 @@ TEST_F(Library, IsDescribedToEditors) {
       EXPECT_TRUE(described) << "scripts/lua/meta/" << file << ".lua lacks " << table << "." << name;
     }
   }
+}
+
+TEST_F(Library, OpsOfPluginsAreDescribedToEditorsByTheirSchemas) {
+  EXPECT_EQ(read(options_.library / "meta" / "kinds.lua"), editor_stub(*options_.ops))
+      << "write it again: baleen plugins --stub > scripts/lua/meta/kinds.lua";
 }
 
 TEST_F(Library, LayoutsByHandAreDescribedToEditors) {
@@ -56,7 +66,7 @@ TEST_F(Library, DescribesToEditorsNothingElse) {
   const std::map<std::string, std::string> tables = {{"baleen", "baleen"}, {"baleen.nn", "nn"}, {"baleen.ops", "ops"}};
   for (const auto& [table, file] : tables) {
     const std::vector<std::string> names = names_in(table);
-    std::istringstream lines(read(options_.library / "meta" / (file + ".lua")));
+    std::istringstream lines(meta(file));
     const std::string prefix = "function " + file + ".";
     for (std::string line; std::getline(lines, line);) {
       if (!line.starts_with(prefix)) continue;

@@ -48,6 +48,22 @@ TEST_F(Messages, UnknownOptionOfAnOp) {
             "train.lua:6: attention: unknown option `causl`; did you mean `causal`?");
 }
 
+TEST_F(Messages, ArgumentsOfAnOpOfAPlugin) {
+  const auto error = [&](const std::string& call) {
+    return error_of(job_of("function(t) local x = ops.float(t) return " + call + " end"));
+  };
+  EXPECT_EQ(error("ops.softmax(x, -1)"),
+            "train.lua:6: softmax: `options` is the number -1; it must be a table of options");
+  EXPECT_EQ(error("ops.softmax(x, {}, 3)"),
+            "train.lua:6: softmax takes x and a table of options; it was given 3 arguments");
+  EXPECT_EQ(error("ops.cumsum(x, { dmi = 1 })"), "train.lua:6: cumsum: unknown option `dmi`; did you mean `dim`?");
+  EXPECT_EQ(error("ops.cumsum(x, { dim = 1, reverse = 1 })"),
+            "train.lua:6: cumsum: `reverse` is the number 1; it must be true or false");
+  EXPECT_NE(error("ops.norm(x, x, nil, { kind = 'group' })").find("norm: `kind` is \"group\"; it must be one of"),
+            std::string::npos);
+  EXPECT_NE(error("ops.softmax_grad(x, x)").find("nil value"), std::string::npos) << "rules alone make it";
+}
+
 TEST_F(Messages, MissingOption) {
   EXPECT_EQ(error_of("require('baleen').nn.linear {}"), "train.lua:1: linear: option `out` is missing");
   EXPECT_EQ(error_of("require('baleen').nn.embedding { dim = 3 }"),

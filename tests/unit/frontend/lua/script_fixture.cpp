@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "compiler/ops/ops.hpp"
+#include "support/op_cases.hpp"
 #include "support/places.hpp"
 
 namespace baleen::testing {
@@ -61,7 +61,7 @@ Result<std::string> FakeData::decode(std::span<const std::int32_t> ids) const {
 ScriptTest::ScriptTest() {
   std::string name = (std::filesystem::temp_directory_path() / "baleen_script_XXXXXX").string();
   folder_ = ::mkdtemp(name.data());
-  EXPECT_TRUE(register_builtin_ops(ops_));
+  EXPECT_TRUE(test::register_all_ops(ops_));
   options_.ops = &ops_;
   options_.library = std::filesystem::path(test::source_dir()) / "scripts" / "lua";
   options_.seed = 1;

@@ -9,7 +9,6 @@
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "compiler/graph/abi.hpp"
-#include "compiler/ops/ops.hpp"
 #include "support/reference_expression.hpp"
 #include "support/reference_kernels.hpp"
 
@@ -68,7 +67,7 @@ struct ToyKernel {
 struct ToyDevice {
   Host host;
   Powers powers;
-  OpRegistry registry;
+  OpRegistry registry;  ///< of names alone
   std::map<std::string, Kernel> kernels;
 
   static ToyDevice& of(void* p) { return *static_cast<ToyDevice*>(p); }
@@ -193,10 +192,14 @@ baleen_status_t create(const baleen_host_t* host, const baleen_settings_t* setti
                       std::string(s.text("lacks")),
                       static_cast<std::uint64_t>(s.integer("scratch")),
                       static_cast<std::uint64_t>(s.integer("memory"))};
-    BALEEN_TRY(register_builtin_ops(device->registry));
     add_basic_kernels(device->kernels);
     add_network_kernels(device->kernels);
     add_attention_kernels(device->kernels);
+    for (const auto& [name, kernel] : device->kernels) {
+      OpKind kind;
+      kind.name = name;
+      BALEEN_TRY(device->registry.add(std::move(kind)));
+    }
     *out = device.release();
     return {};
   });

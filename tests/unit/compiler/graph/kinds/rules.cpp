@@ -120,6 +120,56 @@ class NoGradient : public Twice {
 };
 BALEEN_OP_KIND(NoGradient);
 
+/// 2 x of `twice`, where nobody else needs what made x.
+class Fuses : public Twice {
+ public:
+  explicit Fuses(const char* name = "fuses") : Twice(name) {}
+  Result<std::optional<std::vector<baleen_value_t>>> fuse(sdk::FuseView& graph, baleen_op_t op) override {
+    const baleen_value_t x = graph.op(op)->inputs()[0];
+    if (!graph.is_read_once(x)) return std::optional<std::vector<baleen_value_t>>();
+    const baleen_value_t behind = graph.op(graph.value(x).producer)->inputs()[0];
+    return std::optional(std::vector{(4.0 * Value(graph.table(), behind)).id()});
+  }
+};
+BALEEN_OP_KIND(Fuses);
+
+class WrongFusion : public Twice {
+ public:
+  WrongFusion() : Twice("wrong_fusion") {}
+  Result<std::optional<std::vector<baleen_value_t>>> fuse(sdk::FuseView& graph, baleen_op_t op) override {
+    return std::optional(std::vector{sum(Value(graph.table(), graph.op(op)->inputs()[0])).id()});
+  }
+};
+BALEEN_OP_KIND(WrongFusion);
+
+/// Joins with what made x, and writes values that are not there where `times` is 4.
+class Joins : public Twice {
+ public:
+  Joins() : Twice("joins") {}
+  std::optional<sdk::Join> join(GraphView& graph, baleen_op_t op) override {
+    const bool wrong = graph.op(op)->integer("times") == 4;
+    const sdk::OpNode node = sdk::OpNode::of(graph, op);
+    const baleen_op_t with = graph.value(node.inputs[0]).producer;
+    const baleen_value_t x = graph.op(with)->inputs()[0];
+    return sdk::Join{with, "twice", {wrong ? 1000 : x}, {node.outputs[0]}, AttributeList().integer("times", 3)};
+  }
+};
+BALEEN_OP_KIND(Joins);
+
+/// y, and with `times` 2 its half.
+class HalfToo : public Twice {
+ public:
+  HalfToo() : Twice("half_too") { result("half", "where `times` is 2", BALEEN_OPERAND_OPTIONAL); }
+  Result<std::vector<sdk::ValueType>> infer(const sdk::InferInput& input) override {
+    return std::vector(input.op().integer("times") == 2 ? 2 : 1, input.type(0));
+  }
+  sdk::Iteration iteration(GraphView& graph, baleen_op_t op) override {
+    const std::string letters = all(graph, op);
+    return {{letters}, std::vector(graph.op(op)->outputs().size(), letters)};
+  }
+};
+BALEEN_OP_KIND(HalfToo);
+
 class WrongExpansion : public Twice {
  public:
   WrongExpansion() : Twice("wrong_expansion") {}

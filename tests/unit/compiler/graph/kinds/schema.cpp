@@ -12,9 +12,15 @@ bool is(std::string_view fault) { return std::string_view(FAULT) == fault; }
 
 class Wrong : public sdk::OpKind {
  public:
-  Wrong() : OpKind(is("taken") ? "matmul" : is("capital") ? "Sum" : "wrong", "a kind with a fault") {
+  Wrong()
+      : OpKind(is("taken")     ? "reshape"
+               : is("capital") ? "Sum"
+                               : "wrong",
+               "a kind with a fault", is("untyped") ? BALEEN_KIND_TYPED : BALEEN_KIND_PURE) {
     if (is("late")) operand("maybe", "may be left out", BALEEN_OPERAND_OPTIONAL);
-    operand("x", "any");
+    operand("x", "any", is("alone") ? BALEEN_OPERAND_TOGETHER | BALEEN_OPERAND_OPTIONAL : BALEEN_OPERAND_FLOATING);
+    if (is("late")) operand("again", "may be left out", BALEEN_OPERAND_OPTIONAL);
+    if (is("results")) result("maybe", "not always", BALEEN_OPERAND_OPTIONAL);
     if (!is("empty")) result("y", "any");
     if (is("default")) attribute(BALEEN_RULE_INTEGER, "times", "9", "how often", 1, 4);
     if (is("same")) attribute(BALEEN_RULE_INTEGER, "x", "1", "has the operand's name");

@@ -1,0 +1,59 @@
+/// \file Checks of operands that a schema alone can make.
+#include "compiler/graph/operand_checks.hpp"
+
+#include "baleen/op_rules.hpp"
+
+namespace baleen {
+namespace {
+
+/// Whether `refuse_operands` would find nothing, without making the words for it: this is asked of every op, often.
+bool operands_fit(const OpSchema& schema, const std::vector<sdk::ValueType>& inputs) {
+  if (inputs.size() != schema.operands.size()) return false;
+  const sdk::ValueType* first = nullptr;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const baleen_dtype_t dtype = inputs[i].dtype;
+    if (inputs[i].shape.size() > BALEEN_MAX_RANK) return false;
+    if (schema.operands[i].has(BALEEN_OPERAND_IDS) && dtype != BALEEN_I32) return false;
+    if (!schema.operands[i].has(BALEEN_OPERAND_FLOATING)) continue;
+    if (!is_floating(dtype) || (first && (first->dtype == BALEEN_F64) != (dtype == BALEEN_F64))) return false;
+    first = &inputs[i];
+  }
+  return true;
+}
+
+Status refuse_operands(const std::string& kind, const OpSchema& schema, const std::vector<sdk::ValueType>& inputs) {
+  const auto given = schema.given(inputs.size());
+  if (!given)
+    return invalid(kind + " takes " + schema.signature() + "; it was given " + std::to_string(inputs.size()) +
+                   (inputs.size() == 1 ? " operand" : " operands"));
+  std::vector<sdk::Named> floats;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const OperandSpec& operand = *(*given)[i];
+    if (inputs[i].shape.size() > BALEEN_MAX_RANK)
+      return invalid(kind + ": " + operand.name + " " + sdk::shape_text(inputs[i].shape) +
+                     " has too many dimensions; at most " + std::to_string(BALEEN_MAX_RANK) + " are possible");
+    if (operand.has(BALEEN_OPERAND_IDS)) BALEEN_TRY(sdk::check_ids(kind, {operand.name, inputs[i]}));
+    if (operand.has(BALEEN_OPERAND_FLOATING)) floats.push_back({operand.name, inputs[i]});
+  }
+  return sdk::check_floats(kind, floats);
+}
+
+}  // namespace
+
+Status check_operands(const OpSchema& schema, const std::string& kind, const std::vector<sdk::ValueType>& inputs) {
+  return operands_fit(schema, inputs) ? Status() : refuse_operands(kind, schema, inputs);
+}
+
+Status check_dimensions(const OpSchema& schema, const std::string& kind, const Attributes& attributes,
+                        const std::vector<sdk::ValueType>& inputs) {
+  for (const AttributeSpec& spec : schema.attributes) {
+    if (spec.type != BALEEN_RULE_DIMENSION && spec.type != BALEEN_RULE_DIMENSIONS) continue;
+    if (!attributes.has(spec.name)) continue;
+    if (inputs.empty()) return invalid(kind + ": `" + spec.name + "` is a dimension of no operand");
+    for (const std::int64_t dim : attributes.integers(spec.name))
+      BALEEN_TRY(sdk::check_dim(kind, spec.name, dim, {schema.operands[0].name, inputs[0]}));
+  }
+  return {};
+}
+
+}  // namespace baleen
