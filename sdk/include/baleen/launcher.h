@@ -1,11 +1,11 @@
-/* A launcher: starts the processes of a job's ranks, or finds that somebody else has started them, and lets them meet. */
+/* A launcher: starts the processes of a job's ranks, or finds that somebody else has, and lets them meet. */
 #pragma once
 #include "baleen/host.h"
 
 BALEEN_BEGIN
 
-/* A flag of options (baleen_option_flags_t) of compute plugins: an INT, with how many threads the plugin computes. Where
- * the user does not say it, each rank gets what its launcher says, or else its share of the processors of its host. */
+/* A flag of options (baleen_option_flags_t) of compute plugins: an INT, with how many threads the plugin computes.
+ * Where the user does not say it, each rank gets what its launcher says, or else its share of its host's processors. */
 enum { BALEEN_OPTION_THREADS = 1u << 6 };
 
 /* A host of the job as the user wrote it. */
@@ -135,8 +135,8 @@ typedef struct baleen_launcher_t {
     /* May be null: nobody hears of lost ranks but by the functions above. Called once: `lost` is to be called, once and
      * on any thread, when a rank is lost (at once where one is already), and no more after `destroy`. */
     baleen_status_t (*watch)(void* launcher, void (*lost)(void* context, baleen_string_t reason), void* context);
-    /* May be null: somebody else starts the ranks. Starts those of this host and waits for the end of the job. The status
-     * tells whether it began; how it ended is in `outcome`. Processes live no longer than the calling thread. */
+    /* May be null: somebody else starts the ranks. Starts those of this host and waits for the end of the job. The
+     * status tells whether it began; how it ended is in `outcome`. Processes live no longer than the calling thread. */
     baleen_status_t (*start)(void* launcher, const baleen_launch_start_t* what, baleen_outcome_t* outcome);
     /* May be null. Writes a new secret for hosts that are started one by one to a file that is not there yet. */
     baleen_status_t (*make_secret)(const baleen_host_t* host, baleen_string_t file);

@@ -1,6 +1,5 @@
 /// \file A launcher as a C++ class: derive from Launcher, then `BALEEN_LAUNCHER(Mine)`.
 #pragma once
-#include <atomic>
 #include <concepts>
 #include <functional>
 #include <memory>
