@@ -45,6 +45,11 @@ Result<int> number_of(const char* name, int least, int most) {
                  std::to_string(least) + " to " + std::to_string(most));
 }
 
+std::string quoted(std::string_view key) {
+  std::string text = "`";
+  return text.append(key) += '`';
+}
+
 /// Keys as files. A file appears whole or not at all.
 class Folder {
  public:
@@ -103,14 +108,14 @@ class EnvironmentLauncher final : public Launcher {
 
   Status put(std::string_view key, std::string_view value) override {
     BALEEN_TRY_ASSIGN(const bool is_first, folder_.write(key, value));
-    return is_first ? Status() : invalid("`" + std::string(key) + "` is set already");
+    return is_first ? Status() : invalid(quoted(key) + " is set already");
   }
 
   Result<std::string> get(std::string_view key) override {
     for (const Clock::time_point until = Clock::now() + wait_;;) {
       if (auto value = folder_.read(key)) return *std::move(value);
       if (const auto why = folder_.read(kLost)) return Error{BALEEN_PEER_LOST, *why, {}};
-      if (Clock::now() >= until) return Error{BALEEN_TIMEOUT, "no rank has set `" + std::string(key) + "`", {}};
+      if (Clock::now() >= until) return Error{BALEEN_TIMEOUT, "no rank has set " + quoted(key), {}};
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
