@@ -1,48 +1,106 @@
-/// \file The launcher: starts the ranks of this host as processes of this program, meets the launchers of other hosts,
-/// serves the rendezvous, watches over all, and leaves nothing behind.
+/// \file A launcher as the program uses it: what starts the ranks of a job, or knows who else has.
 #pragma once
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/launch/first_cause.hpp"
-#include "core/launch/patience.hpp"
-#include "core/launch/secret.hpp"
-#include "core/launch/topology.hpp"
-#include "core/log/log.hpp"
+#include "baleen/launcher.h"
+#include "baleen/result.hpp"
+#include "core/launch/place.hpp"
+#include "core/plugin/plugin.hpp"
+#include "core/plugin/settings.hpp"
 
 namespace baleen {
 
-/// How the launchers of several hosts find and trust each other.
-struct Meeting {
-  Secret secret;
-  std::string listen;  ///< address that the first host listens at; empty: its own
-  int port = 0;        ///< of the first host; 0: any free one, where it starts the others
-  std::string facts;   ///< what must be the same on every host, a line each
-  /// The first host starts the others through this command (see RemoteStart); empty: a person starts them.
-  std::vector<std::string> through;
-  std::function<std::vector<std::string>(int host)> command;  ///< of a host that is started so
-  bool is_started = false;                                    ///< this host was started so: the first one speaks for it
+/// A host of a job.
+struct LaunchHost {
+  std::string name = "localhost";
+  int ranks = 1;
+  std::string address = {};  ///< as the others reach it; empty: by its name
 };
 
-struct LaunchOptions {
-  std::vector<std::string> command;  ///< of the ranks: the program's name, then its arguments. It is this very program
-  std::vector<LaunchHost> hosts = {LaunchHost{}};
-  int host_index = 0;  ///< which of them this is; the first leads
-  Meeting meeting;     ///< with several hosts
-  std::string cpus;    ///< of this host, that its ranks may use, as "0-3,8"; empty: all
-  int threads = 0;     ///< of each rank, where the user says it; 0: cores / ranks, at least 1
-  Log log;             ///< hears who keeps others waiting
-  Patience patience;
+/// What a launcher is told of a job, in a rank as in the process that starts the ranks.
+struct LaunchJob {
+  std::vector<LaunchHost> hosts = {};  ///< empty: the user named none
+  int ranks = 1;                       ///< of the mesh
+  std::optional<int> host_index = {};  ///< the user starts each host, and this is that one
+  std::string secret_file = {};        ///< that such hosts share; "-": standard input
+  std::string word = {};               ///< in a rank: what its launcher put behind the mark
 };
 
-/// Runs the job to its end, which is when every process has ended and all they wrote is written. Each rank finds its
-/// Place and the way back by RankLink::inherited. On hosts after the first: this host's part of the job.
-///
-/// Signals to this process (HUP, INT, QUIT, TERM, USR1, USR2) go to the ranks, from the first host to those of all. If
-/// a rank fails, the others are told and have `patience.grace` to leave. If this process dies, its ranks die, and the
-/// other hosts' soon after.
-/// [the calling thread starts the processes and has to live as long as they do; nobody else may wait for children]
-Outcome launch(const LaunchOptions& options);
+/// What to start.
+struct LaunchOrder {
+  std::vector<std::string> command;       ///< of a rank: the program's name, then its arguments
+  std::string mark;                       ///< begins the word that a launcher adds behind the program's name
+  std::vector<std::string> host_command;  ///< of another host, with BALEEN_LAUNCH_INDEX for its number
+  std::string facts;                      ///< what must be the same on every host, a line each
+  std::string obstacle = {};              ///< why this host cannot start its ranks, which all hosts are to hear
+  int threads = 1;                        ///< of each rank of this host
+  std::vector<std::vector<int>> cpus;     ///< of each rank of this host; empty: they move freely
+};
+
+/// How a job ended.
+struct Outcome {
+  Status status;                           ///< or the first cause, its message naming the ranks and the moment
+  std::vector<std::string> recorded = {};  ///< the last lines of the log of the rank that failed first, if it sent them
+  int exit_code = -1;    ///< of the process that the cause is about, where it ended with one of its own
+  int signal = 0;        ///< the launcher was told to end by this signal, and the ranks did; `status` is good then
+  bool is_told = false;  ///< by another host's launcher, which speaks for this one
+};
+
+/// How far a rank is. Negative numbers and an empty phase: not known, or not begun.
+struct RankProgress {
+  std::int64_t step = -1;
+  std::int64_t collective = -1;  ///< number of the last one that it began; all ranks count alike, from 1
+  const char* phase = "";        ///< lives as long as the process
+};
+
+/// An open member of the kind `launcher`. What it says is checked; errors name it.
+class LauncherMember {
+ public:
+  /// Whether it serves the job though nobody names it.
+  static Result<bool> fits(const Plugin& plugin, const LaunchJob& job);
+  static Result<std::unique_ptr<LauncherMember>> create(const Plugin& plugin, const baleen_settings_t& settings,
+                                                        const LaunchJob& job);
+  /// Writes a new secret of this launcher's hosts to a file. UNSUPPORTED where it knows none.
+  static Status make_secret(const Plugin& plugin, const std::string& file);
+  ~LauncherMember();
+  LauncherMember(const LauncherMember&) = delete;
+
+  /// Which rank this process is; nothing where it is none.
+  const std::optional<Place>& place() const { return place_; }
+  /// As messages name it: "launcher `x`".
+  std::string title() const;
+  /// The names of the job's hosts; empty where the launcher does not tell them.
+  const std::vector<std::string>& hosts() const { return hosts_; }
+
+  /// Starts the ranks of this host and waits for the end of the job. [the calling thread lives as long as the ranks]
+  Result<Outcome> start(const LaunchOrder& order);
+
+  // Of a rank; see launcher.h. [any thread]
+  Status put(const std::string& key, const std::string& value);
+  Result<std::string> get(const std::string& key);
+  Status fence(const std::string& name);
+  void beat(const RankProgress& progress);
+  /// Whether the launcher shows it to the user.
+  bool fail(const Error& error, const std::vector<std::string>& recorded);
+  Status finish();
+  /// `lost` is called once, on any thread, when a rank is lost.
+  Status watch(std::function<void(const std::string& reason)> lost);
+
+ private:
+  explicit LauncherMember(const Plugin& plugin) : plugin_(plugin) {}
+  Status read_place();
+  Error nonsense(const std::string& what) const;
+
+  Plugin plugin_;
+  const baleen_launcher_t* table_ = nullptr;
+  void* self_ = nullptr;
+  std::optional<Place> place_;
+  std::vector<std::string> hosts_;
+  std::function<void(const std::string& reason)> lost_;
+};
 
 }  // namespace baleen

@@ -11,7 +11,7 @@ struct Place {
   int local_rank = 0;  ///< among the ranks of this host
   int local_ranks = 1;
   std::string host = "localhost";
-  int threads = 1;     ///< how many threads this rank should compute with
+  int threads = 1;     ///< how many threads this rank should compute with; 0: its share of what it may use
   int host_index = 0;  ///< of this host among the job's, from 0
   /// The host of each rank, as an index; never decreasing. As long as `ranks`, or empty: all on this host.
   std::vector<int> host_of_rank = {};

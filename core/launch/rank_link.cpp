@@ -1,290 +1,95 @@
-/// \file Requests from any thread, answers through the link's own.
+/// \file A rank's calls of its launcher; who is to hear of lost peers.
 #include "core/launch/rank_link.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
-#include <array>
-#include <atomic>
-#include <cerrno>
-#include <charconv>
-#include <condition_variable>
-#include <csignal>
-#include <map>
-#include <mutex>
-#include <thread>
 #include <utility>
 
-#include "core/launch/file_handle.hpp"
-#include "core/launch/patience.hpp"
-#include "core/launch/process.hpp"
-#include "core/launch/wire.hpp"
-
 namespace baleen {
-namespace {
 
-constexpr int kGreetingMilliseconds = 10'000;
-
-/// Receives something, waiting at most that long. False at the end of the stream, or if nothing came.
-bool receive(int socket, Frames& into, int milliseconds) {
-  pollfd ready{socket, POLLIN, 0};
-  if (poll(&ready, 1, milliseconds) <= 0) return false;
-  char bytes[16384];
-  const ssize_t got = recv(socket, bytes, sizeof bytes, 0);
-  if (got > 0) into.add(std::string_view(bytes, static_cast<std::size_t>(got)));
-  return got > 0;
-}
-
-/// Threads made while this lives leave every signal to the main thread.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
-
-struct RankLink::Impl {
-  FileHandle socket, stop_event;
-  Place place;
-  Frames frames;
-  std::mutex sending;
-
-  std::mutex mutex;  ///< of the four below
-  std::condition_variable changed;
-  std::map<std::uint32_t, Message> replies;
-  std::uint32_t last_request = 0;
-  Status state;
-
-  std::mutex calling;  ///< held while callbacks run
-  std::map<std::uint64_t, std::function<void(const std::string&)>> callbacks;
-  std::uint64_t last_callback = 0;
-  bool called = false;
-
-  std::atomic<std::int64_t> step{-1};
-  std::atomic<const char*> phase{""};
-  std::atomic<std::int64_t> collective{-1};
-  std::thread thread;
-  Clock::time_point launcher_ran = Clock::now();  ///< when it was last seen not to be stopped
-
-  Moment moment() const { return {step.load(), phase.load(), collective.load()}; }
-  bool send_bytes(std::string_view bytes, int flags);
-  void send(const Message& message);
-  void beat();
-  Result<std::string> request(MessageKind kind, const std::string& key, std::string value);
-
-  void listen();
-  bool take_messages();
-  void abort(const std::string& reason);
-  bool misses_launcher(Clock::time_point now);
-  void end_without_launcher(const std::string& why);
-  bool stops_within(int milliseconds) const;
-};
-
-bool RankLink::Impl::send_bytes(std::string_view bytes, int flags) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), flags | MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-    flags = 0;  // half a message must not stay half
-  }
-  return true;
-}
-
-void RankLink::Impl::send(const Message& message) {
-  const std::lock_guard lock(sending);
-  send_bytes(to_frame(message), 0);  // if the launcher is gone, listening finds out
-}
-
-void RankLink::Impl::beat() {
-  // Who holds the lock is sending, which the launcher hears as well. A full channel means that it is behind.
-  const std::unique_lock lock(sending, std::try_to_lock);
-  if (lock) send_bytes(to_frame({MessageKind::beat, 0, BALEEN_OK, {}, to_bytes(moment())}), MSG_DONTWAIT);
-}
-
-Result<std::string> RankLink::Impl::request(MessageKind kind, const std::string& key, std::string value) {
-  std::uint32_t number = 0;
-  {
-    const std::lock_guard lock(mutex);
-    if (!state) return state.error();
-    number = ++last_request;
-  }
-  send({kind, number, BALEEN_OK, key, std::move(value)});
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return !state || replies.contains(number); });
-  const auto reply = replies.extract(number);
-  if (!reply) return state.error();
-  if (reply.mapped().code != BALEEN_OK) return Error{reply.mapped().code, reply.mapped().value, {}};
-  return std::move(reply.mapped().value);
-}
-
-bool RankLink::Impl::stops_within(int milliseconds) const {
-  pollfd stop{stop_event.get(), POLLIN, 0};
-  return poll(&stop, 1, milliseconds) > 0;
-}
-
-void RankLink::Impl::listen() {
-  auto next_beat = Clock::now();
-  for (;;) {
-    const auto now = Clock::now();
-    if (now >= next_beat) {
-      if (misses_launcher(now)) return end_without_launcher("the launcher of this host is stopped");
-      beat();
-      next_beat = now + Patience::kBeat;
-    }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_beat - now);
-    std::array<pollfd, 2> ready = {{{socket.get(), POLLIN, 0}, {stop_event.get(), POLLIN, 0}}};
-    poll(ready.data(), ready.size(), static_cast<int>(left.count()));
-    if (ready[1].revents) return;
-    if (ready[0].revents && !(receive(socket.get(), frames, 0) && take_messages()))
-      return end_without_launcher("the launcher is gone");
-  }
-}
-
-bool RankLink::Impl::take_messages() {
-  for (;;) {
-    auto next = frames.next();
-    if (!next) return false;
-    if (!*next) return true;
-    Message& message = **next;
-    if (message.kind == MessageKind::abort) abort(message.value);
-    if (message.kind != MessageKind::reply) continue;
-    const std::lock_guard lock(mutex);
-    replies.emplace(message.request, std::move(message));
-    changed.notify_all();
-  }
-}
-
-void RankLink::Impl::abort(const std::string& reason) {
-  {
-    const std::lock_guard lock(mutex);
-    if (!state) return;
-    state = Error{BALEEN_PEER_LOST, reason, {}};
-    changed.notify_all();
-  }
-  const std::lock_guard lock(calling);
-  called = true;
-  for (const auto& [number, callback] : callbacks) callback(reason);
-}
-
-/// On one host a stopped launcher is waited for, since all the job is here. On several the others go on without it.
-bool RankLink::Impl::misses_launcher(Clock::time_point now) {
-  const std::vector<int>& hosts = place.host_of_rank;
-  if (hosts.empty() || hosts.front() == hosts.back()) return false;
-  if (process_state(getppid()) != 'T') launcher_ran = now;
-  return now - launcher_ran >= Patience().unheard;
-}
-
-void RankLink::Impl::end_without_launcher(const std::string& why) {
-  abort(why);
-  // Normally the system has killed this process by now (PR_SET_PDEATHSIG).
-  const Patience patience;
-  if (!stops_within(static_cast<int>(patience.grace.count()))) kill(getpid(), SIGKILL);
-}
-
-RankLink::RankLink(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-
-RankLink::~RankLink() {
-  const std::uint64_t one = 1;
-  if (write(impl_->stop_event.get(), &one, sizeof one) == static_cast<ssize_t>(sizeof one)) impl_->thread.join();
-}
-
-Result<std::unique_ptr<RankLink>> RankLink::inherited(std::vector<std::string>& words) {
-  const std::string_view mark = kWord;
-  if (words.empty() || !words.front().starts_with(mark)) return std::unique_ptr<RankLink>();
-  const std::string word = std::move(words.front());
-  words.erase(words.begin());
-  int socket = -1;
-  const auto [end, code] = std::from_chars(word.data() + mark.size(), word.data() + word.size(), socket);
-  if (code != std::errc() || end != word.data() + word.size() || socket <= STDERR_FILENO)
-    return invalid("`" + word + "` is how a launcher starts its ranks; it is no option for you");
-  auto link = over(socket);
-  if (!link) return invalid("`" + word + "` is how a launcher starts its ranks; it is no option for you");
-  // The launcher started /proc/self/exe, whose last part would be this process's name.
-  prctl(PR_SET_NAME, ("baleen rank " + std::to_string((*link)->place().rank)).c_str());
+Result<std::unique_ptr<RankLink>> RankLink::over(std::unique_ptr<LauncherMember> launcher) {
+  auto link = std::unique_ptr<RankLink>(new RankLink(std::move(launcher)));
+  BALEEN_TRY(link->launcher_->watch([raw = link.get()](const std::string& reason) { raw->lose(reason); }));
   return link;
 }
 
-Result<std::unique_ptr<RankLink>> RankLink::over(int socket) {
-  auto impl = std::make_unique<Impl>();
-  fcntl(socket, F_SETFD, FD_CLOEXEC);
-  std::optional<Message> welcome;
-  while (!welcome) {
-    if (!receive(socket, impl->frames, kGreetingMilliseconds)) return invalid("no launcher at the other end");
-    BALEEN_TRY_ASSIGN(welcome, impl->frames.next());
+RankLink::~RankLink() { launcher_.reset(); }
+
+Status RankLink::compare_places() {
+  const auto key = [](int rank) { return "process of rank " + std::to_string(rank); };
+  const std::string own = "process " + std::to_string(getpid()) + " on host `" + place().host + "`";
+  const std::string number = "rank " + std::to_string(place().rank) + " of " + std::to_string(place().ranks);
+  if (const Status is_first = put(key(place().rank), own); !is_first) {
+    if (is_first.error().code != BALEEN_INVALID) return is_first;
+    BALEEN_TRY_ASSIGN(const std::string other, get(key(place().rank)));
+    return invalid(launcher_->title() + " says that two processes are " + number + ": " + other + ", and " + own);
   }
-  if (welcome->kind != MessageKind::welcome || welcome->key != kGreeting)
-    return invalid("no launcher of this version at the other end");
-  BALEEN_TRY_ASSIGN(impl->place, place_from(welcome->value));
-  impl->socket = FileHandle(socket);
-  impl->stop_event = FileHandle(eventfd(0, EFD_CLOEXEC));
-  const SignalsBlocked blocked;
-  impl->thread = std::thread([impl = impl.get()] {
-    prctl(PR_SET_NAME, "rank link");
-    impl->listen();
-  });
-  return std::unique_ptr<RankLink>(new RankLink(std::move(impl)));
-}
-
-const Place& RankLink::place() const { return impl_->place; }
-
-Status RankLink::put(const std::string& key, std::string value) {
-  BALEEN_TRY(impl_->request(MessageKind::put, key, std::move(value)));
+  for (int rank = 0; rank < place().ranks; ++rank) {
+    const auto process = get(key(rank));
+    if (process) continue;
+    if (process.error().code != BALEEN_TIMEOUT) return process.error();
+    return Error{BALEEN_TIMEOUT,
+                 "no process says that it is rank " + std::to_string(rank) + " of " + std::to_string(place().ranks) +
+                     ": " + process.error().text(),
+                 {}};
+  }
   return {};
 }
 
-Result<std::string> RankLink::get(const std::string& key) { return impl_->request(MessageKind::get, key, {}); }
-
-Status RankLink::barrier(const std::string& name) {
-  BALEEN_TRY(impl_->request(MessageKind::barrier, name, {}));
-  return {};
-}
+Status RankLink::put(const std::string& key, const std::string& value) { return launcher_->put(key, value); }
+Result<std::string> RankLink::get(const std::string& key) { return launcher_->get(key); }
+Status RankLink::barrier(const std::string& name) { return launcher_->fence(name); }
 
 Status RankLink::state() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->state;
+  const std::lock_guard lock(mutex_);
+  return state_;
 }
 
 void RankLink::at(std::int64_t step, const char* phase) {
-  impl_->step.store(step, std::memory_order_relaxed);
-  impl_->phase.store(phase, std::memory_order_relaxed);
+  step_.store(step, std::memory_order_relaxed);
+  phase_.store(phase, std::memory_order_relaxed);
+  beat();
 }
 
-void RankLink::begins(std::int64_t collective) { impl_->collective.store(collective, std::memory_order_relaxed); }
-
-void RankLink::fail(const Error& error, std::vector<std::string> recorded) {
-  fail(Failure{error, impl_->moment(), std::move(recorded)});
+void RankLink::begins(std::int64_t collective) {
+  collective_.store(collective, std::memory_order_relaxed);
+  beat();
 }
 
-void RankLink::fail(const Failure& failure) { impl_->send({MessageKind::fail, 0, BALEEN_OK, {}, to_bytes(failure)}); }
+void RankLink::beat() {
+  launcher_->beat({step_.load(std::memory_order_relaxed), collective_.load(std::memory_order_relaxed),
+                   phase_.load(std::memory_order_relaxed)});
+}
 
-void RankLink::finish() { impl_->send({MessageKind::done}); }
+bool RankLink::fail(const Error& error, const std::vector<std::string>& recorded) {
+  return launcher_->fail(error, recorded);
+}
+
+Status RankLink::finish() { return launcher_->finish(); }
+
+void RankLink::lose(const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!state_) return;
+    state_ = Error{BALEEN_PEER_LOST, reason, {}};
+  }
+  const std::lock_guard lock(calling_);
+  called_ = true;
+  for (const auto& [number, callback] : callbacks_) callback(reason);
+}
 
 AbortWatch::AbortWatch(RankLink& link, std::function<void(const std::string& reason)> callback) : link_(link) {
-  RankLink::Impl& impl = *link.impl_;
-  const std::lock_guard lock(impl.calling);
-  number_ = ++impl.last_callback;
-  if (impl.called)
+  const std::lock_guard lock(link.calling_);
+  number_ = ++link.last_callback_;
+  if (link.called_)
     callback(link.state().error().message);
   else
-    impl.callbacks.emplace(number_, std::move(callback));
+    link.callbacks_.emplace(number_, std::move(callback));
 }
 
 AbortWatch::~AbortWatch() {
-  const std::lock_guard lock(link_.impl_->calling);
-  link_.impl_->callbacks.erase(number_);
+  const std::lock_guard lock(link_.calling_);
+  link_.callbacks_.erase(number_);
 }
 
 }  // namespace baleen

@@ -1,40 +1,37 @@
-/// \file A rank's way back to its launcher: where it stands, the rendezvous, heartbeats, and the news that a peer is
-/// lost.
+/// \file A rank's way to the others of its job, through whatever launcher serves it: where it stands, the rendezvous,
+/// how far it is, and the news that a peer is lost.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "baleen/result.hpp"
-#include "core/launch/failure.hpp"
+#include "core/launch/launcher.hpp"
 #include "core/launch/place.hpp"
 
 namespace baleen {
 
-/// A thread of its own beats and listens, so a busy rank counts as alive and a stopped one does not. Every member may
-/// be called from any thread. Once a peer is lost, everything that waits or would wait returns BALEEN_PEER_LOST with
-/// the first cause; if the launcher is gone (with several hosts: or stopped for long) and the process still there after
-/// the grace time, the process ends itself.
+/// Every member may be called from any thread. Once a peer is lost, what waits or would wait returns BALEEN_PEER_LOST.
 class RankLink {
  public:
-  /// How the launcher begins the one word that it adds to the command, and what it says first.
-  static constexpr const char* kWord = "--rank-link=";
-  static constexpr const char* kGreeting = "baleen ranks 1";
-
-  /// If a launcher started this process: takes its word from the front of `words` (the arguments without the program's
-  /// name) and greets it. Null if none did. Call before any thread is made.
-  static Result<std::unique_ptr<RankLink>> inherited(std::vector<std::string>& words);
-  /// The same over a connected stream socket, which it owns from now on.
-  static Result<std::unique_ptr<RankLink>> over(int socket);
+  /// Takes the launcher of a process that is a rank.
+  static Result<std::unique_ptr<RankLink>> over(std::unique_ptr<LauncherMember> launcher);
   ~RankLink();
   RankLink(const RankLink&) = delete;
 
-  const Place& place() const;
+  const Place& place() const { return *launcher_->place(); }
+
+  /// Collective: compares what the launcher told each rank. Two processes of one number, or a number that no process
+  /// has, are errors that name it.
+  Status compare_places();
 
   /// Sets a key, once in the job.
-  Status put(const std::string& key, std::string value);
+  Status put(const std::string& key, const std::string& value);
   /// Waits until some rank has set it.
   Result<std::string> get(const std::string& key);
   /// Waits until every rank is there. A name may be used again.
@@ -42,29 +39,38 @@ class RankLink {
 
   /// BALEEN_PEER_LOST with the first cause, once a peer is lost.
   Status state() const;
-  /// How far this rank is: told with each heartbeat, so that its launcher knows should it die. Locks and allocates
-  /// nothing; `phase` outlives the link.
+  /// How far this rank is, so that its launcher knows should it die. Locks and allocates nothing; `phase` outlives the
+  /// link.
   void at(std::int64_t step, const char* phase);
-  /// As `at`: this rank begins its collective of that number, counted from 1. Ranks that differ in it for long are
-  /// named by the launcher.
+  /// As `at`: this rank begins its collective of that number, counted from 1. A launcher may name ranks that differ in
+  /// it for long.
   void begins(std::int64_t collective);
-  /// Says why this rank is about to end. The launcher shows it: the rank itself stays silent. BALEEN_PEER_LOST counts
-  /// as a consequence of what another rank will say.
-  void fail(const Error& error, std::vector<std::string> recorded = {});
-  void fail(const Failure& failure);
+  /// Says why this rank is about to end. BALEEN_PEER_LOST counts as a consequence of what another rank will say. True
+  /// where the launcher shows it, so that the rank itself stays silent.
+  bool fail(const Error& error, const std::vector<std::string>& recorded = {});
   /// The work is complete. A process that ends without having said so has failed.
-  void finish();
+  Status finish();
 
  private:
   friend class AbortWatch;
-  struct Impl;
-  explicit RankLink(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit RankLink(std::unique_ptr<LauncherMember> launcher) : launcher_(std::move(launcher)) {}
+  void lose(const std::string& reason);
+  void beat();
+
+  mutable std::mutex mutex_;  ///< of the state
+  Status state_;
+  std::mutex calling_;  ///< held while callbacks run
+  std::map<std::uint64_t, std::function<void(const std::string&)>> callbacks_;
+  std::uint64_t last_callback_ = 0;
+  bool called_ = false;
+  std::atomic<std::int64_t> step_{-1}, collective_{-1};
+  std::atomic<const char*> phase_{""};
+  std::unique_ptr<LauncherMember> launcher_;  ///< the last: its threads end before what they use
 };
 
-/// While it lives, `callback` is called once, on the link's thread, when a peer is lost (at once, on this thread, if
-/// one is already). It gets the first cause and must not wait: it makes others stop waiting. Its end waits for a
-/// callback that is running.
+/// While it lives, `callback` is called once, on a thread of the launcher, when a peer is lost (at once, on this
+/// thread, if one is already). It gets the first cause and must not wait: it makes others stop waiting. Its end waits
+/// for a callback that is running.
 class AbortWatch {
  public:
   AbortWatch(RankLink& link, std::function<void(const std::string& reason)> callback);

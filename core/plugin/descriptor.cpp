@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "baleen/launcher.h"
 #include "core/input/nearest.hpp"
 #include "core/plugin/elf_note.hpp"
 #include "core/plugin/kinds.hpp"
@@ -159,12 +160,14 @@ class Reader {
     if (option.type < BALEEN_OPTION_BOOL || option.type > BALEEN_OPTION_TABLE)
       return invalid("unknown type " + std::to_string(option.type));
     constexpr auto kFlags = BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PER_GROUP | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH |
-                            BALEEN_OPTION_MEMBER | BALEEN_OPTION_PER_HOST;
+                            BALEEN_OPTION_MEMBER | BALEEN_OPTION_PER_HOST | BALEEN_OPTION_THREADS;
     if (option.flags & ~static_cast<unsigned>(kFlags)) return invalid("unknown flags " + std::to_string(option.flags));
     if (option.member() && (!is_string || option.many() || option.path() || !option.choices.empty()))
       return invalid("what names a plugin is one string of any text");
     if (option.per_host() && !option.member() && option.type != BALEEN_OPTION_INT)
       return invalid("only integers and plugins are about one host");
+    if (option.threads() && (option.type != BALEEN_OPTION_INT || kind != "compute"))
+      return invalid("only an integer of a compute plugin is a number of threads");
     if (std::isnan(option.minimum) || std::isnan(option.maximum)) return invalid("its range is not a number");
     if (!option.choices.empty() && !is_string && option.type != BALEEN_OPTION_FLOAT)
       return invalid("only strings and floats have choices");
@@ -211,6 +214,13 @@ std::vector<const Option*> Descriptor::member_options() const {
   for (const Option& option : options)
     if (option.member()) found.push_back(&option);
   return found;
+}
+
+bool Option::threads() const { return flags & BALEEN_OPTION_THREADS; }
+
+const Option* Descriptor::threads_option() const {
+  const auto found = std::ranges::find_if(options, &Option::threads);
+  return found == options.end() ? nullptr : &*found;
 }
 
 Result<Descriptor> parse_note(std::span<const std::byte> note, const std::filesystem::path& file) {

@@ -31,6 +31,7 @@ struct Option {
   bool path() const { return flags & BALEEN_OPTION_PATH; }
   bool member() const { return flags & BALEEN_OPTION_MEMBER; }
   bool per_host() const { return flags & BALEEN_OPTION_PER_HOST; }
+  bool threads() const;
   bool has_range() const { return minimum <= maximum; }
   /// "bool", "int", "float", "string", "schedule", "table".
   std::string_view type_name() const;
@@ -50,6 +51,8 @@ struct Descriptor {
   std::vector<std::string> option_names() const;
   /// Options that name other plugins of its kind.
   std::vector<const Option*> member_options() const;
+  /// The option that says with how many threads a compute plugin computes; null where there is none.
+  const Option* threads_option() const;
 };
 
 /// As messages name a plugin: "transport `shm`".

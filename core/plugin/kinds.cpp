@@ -8,6 +8,7 @@
 #include "baleen/compute.h"
 #include "baleen/data.h"
 #include "baleen/kind.h"
+#include "baleen/launcher.h"
 #include "baleen/monitor.h"
 #include "baleen/op_kind.h"
 #include "baleen/optimizer.h"
@@ -29,6 +30,7 @@ constexpr auto kCheckpoint = BALEEN_LISTED(BALEEN_CHECKPOINT_FUNCTIONS);
 constexpr auto kStrategy = BALEEN_LISTED(BALEEN_STRATEGY_FUNCTIONS);
 constexpr auto kOp = BALEEN_LISTED(BALEEN_OPS_FUNCTIONS);
 constexpr auto kTransport = BALEEN_LISTED(BALEEN_TRANSPORT_FUNCTIONS);
+constexpr auto kLauncher = BALEEN_LISTED(BALEEN_LAUNCHER_FUNCTIONS);
 #undef BALEEN_LISTED
 #undef BALEEN_OPTIONAL_FUNCTION
 #undef BALEEN_REQUIRED_FUNCTION
@@ -41,7 +43,7 @@ constexpr Kind kind(std::string_view name, const std::array<TableFunction, N>& f
   return {name, sizeof(Table), functions, revision, state == BALEEN_DRAFT, has_flags, folder};
 }
 
-constexpr std::array<Kind, 8> kKinds = {
+constexpr std::array<Kind, 9> kKinds = {
     kind<baleen_compute_t>("compute", kCompute, BALEEN_COMPUTE_REVISION, BALEEN_COMPUTE_STATE, true, "plugins/compute"),
     kind<baleen_optimizer_t>("optimizer", kOptimizer, BALEEN_OPTIMIZER_REVISION, BALEEN_OPTIMIZER_STATE, false,
                              "optimizers"),
@@ -54,6 +56,8 @@ constexpr std::array<Kind, 8> kKinds = {
     kind<baleen_ops_t>("op", kOp, BALEEN_OP_REVISION, BALEEN_OP_STATE, false, "plugins/ops"),
     kind<baleen_transport_t>("transport", kTransport, BALEEN_TRANSPORT_REVISION, BALEEN_TRANSPORT_STATE, true,
                              "transports"),
+    kind<baleen_launcher_t>("launcher", kLauncher, BALEEN_LAUNCHER_REVISION, BALEEN_LAUNCHER_STATE, false,
+                            "plugins/launchers"),
 };
 
 /// A descriptor gets its revision by the kind's name.

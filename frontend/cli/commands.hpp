@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/launch/launcher.hpp"
 #include "core/launch/rank_link.hpp"
 #include "core/log/log.hpp"
 #include "core/plugin/registry.hpp"
@@ -21,7 +22,9 @@ struct Setup {
   Registry registry;
   Manifest manifest;
   std::vector<std::string> command;  ///< of this process: the program's name as the user wrote it, then its arguments
-  RankLink* link = nullptr;          ///< borrowed; null unless a launcher started this process as a rank
+  RankLink* link = nullptr;          ///< borrowed; null unless this process is a rank of several
+  LauncherMember* launcher =
+      nullptr;  ///< borrowed; what starts the ranks, where this process is none and there are several
 };
 
 /// Which part of a job on several hosts this process is, where a person starts each.

@@ -19,10 +19,7 @@ int exit_code(baleen_status_t status) {
 
 int report(const Log& log, const Error& error, RankLink* link) {
   const int code = exit_code(error.code);
-  if (link) {
-    link->fail(error, code == kOurBug ? log.recorded() : std::vector<std::string>());
-    return code;
-  }
+  if (link && link->fail(error, code == kOurBug ? log.recorded() : std::vector<std::string>())) return code;
   log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
   if (code == kOurBug || code == kLostPeer) log.dump_recorded();
   return code;
@@ -30,8 +27,9 @@ int report(const Log& log, const Error& error, RankLink* link) {
 
 int conclude(const Log& log, const Status& status, RankLink* link) {
   if (!status) return report(log, status.error(), link);
-  if (link) link->finish();
-  return kSuccess;
+  if (!link) return kSuccess;
+  const Status finished = link->finish();
+  return finished ? kSuccess : report(log, finished.error(), link);
 }
 
 }  // namespace baleen::app

@@ -1,82 +1,125 @@
-/// \file From a manifest to a launch, and back to an exit code.
+/// \file From a manifest to what a launcher is to start, and back to an exit code.
 #include "frontend/cli/launch_run.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "core/launch/cpu_sets.hpp"
 #include "core/launch/rank_link.hpp"
 #include "frontend/cli/exit_code.hpp"
-#include "frontend/cli/launch_hosts.hpp"
+#include "frontend/cli/launch_member.hpp"
 #include "frontend/cli/prepare.hpp"
 
 namespace baleen::app {
 namespace {
 
-constexpr const char* kThreads = "threads";
-
-bool has_threads(const Member& member) {
-  const Option* option = member.descriptor.find(kThreads);
-  return option && option->type == BALEEN_OPTION_INT;
-}
+constexpr const char* kFromFirst = "-";
+constexpr const char* kEndOfOptions = "--";
 
 /// What the user asks for; 0 where that is left to us.
 int threads_asked(const Member& compute) {
-  const auto value = compute.options.find(kThreads);
-  if (!has_threads(compute) || value == compute.options.end()) return 0;
+  const Option* const option = compute.descriptor.threads_option();
+  const auto value = option ? compute.options.find(option->name) : compute.options.end();
+  if (value == compute.options.end()) return 0;
   const auto* count = std::get_if<std::int64_t>(&value->second.data);
   return count ? static_cast<int>(*count) : 0;
 }
 
-/// `threads`: that the user gives each rank; 0: its share.
-Result<LaunchOptions> plan_launch(const RankOptions& options, const Setup& setup, int threads) {
-  LaunchOptions launch;
-  launch.command = setup.command;
-  launch.log = setup.log;
-  BALEEN_TRY(add_hosts(launch, options.host, setup));
-  launch.threads = threads;
-  return launch;
+/// Gives the plugin a number of threads, where it takes one and the user asks for none.
+void give_threads(Member& compute, int threads, const char* from) {
+  const Option* const option = compute.descriptor.threads_option();
+  if (!option || threads_asked(compute) > 0) return;
+  compute.options.insert_or_assign(option->name, UserValue{std::int64_t{threads}, from});
 }
 
-Result<LaunchOptions> plan_launch(const ScriptOptions& options, const Setup& setup) {
+/// This process's command as another host is to run it.
+std::vector<std::string> command_of_host(const std::vector<std::string>& own) {
+  std::error_code code;
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe", code).string()};
+  const auto end = std::find(own.begin() + 1, own.end(), kEndOfOptions);
+  words.insert(words.end(), own.begin() + 1, end);
+  words.insert(words.end(), {"--host-index", BALEEN_LAUNCH_INDEX, "--secret-file", kFromFirst});
+  words.insert(words.end(), end, own.end());
+  return words;
+}
+
+Status check_words(const HostOptions& options, std::size_t hosts) {
+  const bool has_secret = !options.secret_file.empty();
+  if (hosts == 1 && (options.index || has_secret))
+    return invalid(std::string(options.index ? "--host-index" : "--secret-file") +
+                   " is for clusters of several hosts, and the manifest has one");
+  if (!options.index && has_secret)
+    return invalid(
+        "--secret-file needs --host-index; without both this host starts the others, with a secret of its "
+        "own making");
+  if (options.index && !has_secret)
+    return invalid(
+        "--host-index needs --secret-file, a file that is the same on every host and only you can read; "
+        "`baleen secret FILE` makes one");
+  return {};
+}
+
+/// `threads`: that the user gives each rank; 0: its share.
+Result<LaunchOrder> plan_launch(const RankOptions& options, const Setup& setup, int threads) {
+  const Manifest& manifest = setup.manifest;
+  BALEEN_TRY(check_words(options.host, manifest.hosts.size()));
+  const ManifestHost& own = manifest.hosts[static_cast<std::size_t>(options.host.index.value_or(0))];
+  auto cpus = choose_cpus(usable_cpus(), own.cores);
+  LaunchOrder order;
+  if (!cpus) order.obstacle = cpus.error().message;
+  CpuShares shares = share_cpus(cpus ? *std::move(cpus) : usable_cpus(), static_cast<int>(own.ranks), threads);
+  order.command = setup.command;
+  order.mark = kRankMark;
+  order.host_command = command_of_host(setup.command);
+  order.facts = "version " BALEEN_VERSION "\n" + manifest.text;
+  order.threads = shares.threads;
+  order.cpus = std::move(shares.sets);
+  return order;
+}
+
+Result<LaunchOrder> plan_launch(const ScriptOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
   return plan_launch(options, setup, threads_asked(prepared.compute.member));
 }
 
-Result<LaunchOptions> plan_launch(const BenchOptions& options, const Setup& setup) {
+Result<LaunchOrder> plan_launch(const BenchOptions& options, const Setup& setup) {
   BALEEN_TRY(prepare_transport(options, setup));
   return plan_launch(options, setup, 0);
 }
 
 template <class Options>
 int launch_planned(const Options& options, const Setup& setup) {
-  const Result<LaunchOptions> plan = plan_launch(options, setup);
-  return plan ? report(setup.log, launch(*plan)) : report(setup.log, plan.error());
+  const Result<LaunchOrder> order = plan_launch(options, setup);
+  if (!order) return report(setup.log, order.error());
+  const Result<Outcome> outcome = setup.launcher->start(*order);
+  return outcome ? report(setup.log, *outcome) : report(setup.log, outcome.error());
 }
 
 }  // namespace
 
-bool starts_ranks(const Setup& setup) { return setup.manifest.ranks() > 1 && !setup.link; }
+bool starts_ranks(const Setup& setup) { return setup.manifest.ranks() > 1 && setup.launcher; }
 
 int launch_run(const ScriptOptions& options, const Setup& setup) { return launch_planned(options, setup); }
 int launch_run(const BenchOptions& options, const Setup& setup) { return launch_planned(options, setup); }
 
 void share_threads(Member& compute, const Setup& setup) {
-  if (!setup.link || !has_threads(compute) || threads_asked(compute) > 0) return;
-  const std::int64_t threads = setup.link->place().threads;
-  compute.options.insert_or_assign(kThreads, UserValue{threads, "the launcher"});
+  if (!setup.link) return;
+  const Place& place = setup.link->place();
+  const int told = place.threads;
+  give_threads(compute, told > 0 ? told : share_cpus(usable_cpus(), place.local_ranks, 0).threads, "the launcher");
 }
 
 Status share_threads_of(Member& compute, std::int64_t ranks, const std::string& cores) {
-  if (!has_threads(compute) || threads_asked(compute) > 0) return {};
   std::vector<Cpu> cpus = usable_cpus();
   if (!cores.empty()) {
     BALEEN_TRY_ASSIGN(const std::set<int> numbers, cpu_numbers(cores));
     cpus.resize(numbers.size());
   }
-  const std::int64_t threads = share_cpus(std::move(cpus), static_cast<int>(ranks), 0).threads;
-  compute.options.insert_or_assign(kThreads, UserValue{threads, "the plan"});
+  give_threads(compute, share_cpus(std::move(cpus), static_cast<int>(ranks), 0).threads, "the plan");
   return {};
 }
 

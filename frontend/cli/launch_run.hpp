@@ -6,17 +6,17 @@
 
 namespace baleen::app {
 
-/// Whether this process is to start the ranks: the manifest has several, and no launcher started this process as one.
+/// Whether this process is to have the ranks started: the manifest has several, and this process is none of them.
 bool starts_ranks(const Setup& setup);
 
-/// Checks all that is known before the script runs (the script is there; members, options, plugins), then starts the
-/// manifest's ranks with this process's own command and waits for them. Returns the exit code.
+/// Checks all that is known before the script runs (the script is there; members, options, plugins), then has
+/// the manifest's ranks started with this process's own command and waits for them. Returns the exit code.
 int launch_run(const ScriptOptions& options, const Setup& setup);
 /// The same for ranks that only talk.
 int launch_run(const BenchOptions& options, const Setup& setup);
 
-/// In a rank: unless the user gives the compute plugin a number of threads, its option `threads`, where it has one, is
-/// the rank's share of the host's processors.
+/// In a rank: unless the user gives the compute plugin a number of threads, it gets, where it takes one, what the
+/// launcher says, or else the rank's share of the processors that this process may use.
 void share_threads(Member& compute, const Setup& setup);
 /// The same for a rank that is not started: as if `ranks` shared the processors of a list ("0-3,8"), or this machine's
 /// where it is empty.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -14,6 +15,7 @@
 #include "frontend/cli/command_line.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
+#include "frontend/cli/launch_member.hpp"
 
 namespace baleen::app {
 namespace {
@@ -29,10 +31,10 @@ std::vector<PluginPlace> plugin_places(const EarlyOptions& early, const Manifest
   return places;
 }
 
-Result<Setup> set_up(const EarlyOptions& early, const Log& log, std::vector<std::string> command, RankLink* link) {
+Result<Setup> set_up(const EarlyOptions& early, const Log& log, std::vector<std::string> command) {
   BALEEN_TRY_ASSIGN(Manifest manifest, read_manifest(early.manifest, early.sets));
   BALEEN_TRY_ASSIGN(Registry registry, Registry::discover(plugin_places(early, manifest), log));
-  return Setup{log, std::move(registry), std::move(manifest), std::move(command), link};
+  return Setup{log, std::move(registry), std::move(manifest), std::move(command)};
 }
 
 int perform(const Command& command, const Setup& setup) {
@@ -52,12 +54,14 @@ int perform(const Command& command, const Setup& setup) {
       command);
 }
 
-int run(const std::string& program, const std::vector<std::string>& words, const Log& log, RankLink* link) {
+/// `rank_word`: as take_rank_word gives it. What this process is in its job goes to `as`.
+int run(const std::string& program, const std::vector<std::string>& words, const std::optional<std::string>& rank_word,
+        const Log& log, LaunchedAs& as) {
   const EarlyOptions early = parse_early(words);
   log.set_level(early.level);
   std::vector<std::string> all = {program};
   all.insert(all.end(), words.begin(), words.end());
-  const Result<Setup> setup = set_up(early, log, std::move(all), link);
+  Result<Setup> setup = set_up(early, log, std::move(all));
   const Result<Command> command =
       parse_command_line(words, setup ? setup->registry.descriptors() : std::vector<Descriptor>());
   // Help is shown whatever else is wrong; then the setup's error comes first, since flags depend on it.
@@ -65,8 +69,10 @@ int run(const std::string& program, const std::vector<std::string>& words, const
     std::fputs(text->text.c_str(), stdout);
     return kSuccess;
   }
-  if (!setup) return report(log, setup.error(), link);
-  if (!command) return report(log, command.error(), link);
+  if (!setup) return report(log, setup.error());
+  if (!command) return report(log, command.error());
+  if (const Status joined = join_job(*setup, *command, rank_word, as); !joined)
+    return report(log, joined.error(), as.link.get());
   return perform(*command, *setup);
 }
 
@@ -76,19 +82,17 @@ int run(const std::string& program, const std::vector<std::string>& words, const
 int main(int argc, char** argv) {
   using namespace baleen;
   const Log log = Log::to_stderr();
-  std::unique_ptr<RankLink> link;
+  app::LaunchedAs as;
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (`ulimit -f`) is a failed write, which is told as one
   try {
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-    auto inherited = RankLink::inherited(words);
-    if (!inherited) return app::report(log, inherited.error());
-    link = *std::move(inherited);
+    const std::optional<std::string> rank_word = app::take_rank_word(words);
     // Rank 0 shares its terminal with the launcher: a coloured line must not be written in parts.
-    if (link) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
-    return app::run(argc > 0 ? argv[0] : "baleen", words, log, link.get());
+    if (rank_word) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
+    return app::run(argc > 0 ? argv[0] : "baleen", words, rank_word, log, as);
   } catch (const std::bad_alloc&) {
-    return app::report(log, Error{BALEEN_NO_MEMORY, "out of memory", {}}, link.get());
+    return app::report(log, Error{BALEEN_NO_MEMORY, "out of memory", {}}, as.link.get());
   } catch (const std::exception& e) {
-    return app::report(log, internal(std::string("unexpected exception: ") + e.what()), link.get());
+    return app::report(log, internal(std::string("unexpected exception: ") + e.what()), as.link.get());
   }
 }

@@ -1,12 +1,12 @@
 /// \file `baleen secret`: a new file for the hosts of a job that are started by hand.
-#include "core/launch/secret.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
+#include "frontend/cli/launch_member.hpp"
 
 namespace baleen::app {
 
 int secret_command(const SecretOptions& options, const Setup& setup) {
-  return conclude(setup.log, Secret::fresh().write(options.file.string()), setup.link);
+  return conclude(setup.log, make_secret(setup, options.file.string()), setup.link);
 }
 
 }  // namespace baleen::app

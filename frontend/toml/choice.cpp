@@ -47,6 +47,21 @@ Status read_choice(const TomlEntry& section, const Manifest& manifest, ManifestC
   return {};
 }
 
+Status add_launcher_option(const std::string& name, UserValue value, Manifest& out) {
+  const auto [first, added] = out.launcher.options.emplace(name, value);
+  if (added) return {};
+  return invalid("`" + name + "` stands in [cluster] and in [launcher]; leave out either", value.where);
+}
+
+Status read_launcher(const TomlEntry& section, Manifest& out) {
+  ManifestChoice choice;
+  BALEEN_TRY(read_choice(section, out, choice));
+  UserValues options = std::exchange(choice.options, std::move(out.launcher.options));
+  out.launcher = std::move(choice);
+  for (auto& [name, value] : options) BALEEN_TRY(add_launcher_option(name, std::move(value), out));
+  return {};
+}
+
 Status read_transport(const TomlEntry& section, Manifest& out) {
   BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
   ManifestChoice& choice = out.transport;

@@ -11,4 +11,9 @@ Status read_choice(const TomlEntry& section, const Manifest& manifest, ManifestC
 /// Likewise, and `deterministic`. Its options may be plugins with options of their own.
 Status read_transport(const TomlEntry& section, Manifest& out);
 
+/// The section [launcher], whose options may stand in [cluster] too, though not twice.
+Status read_launcher(const TomlEntry& section, Manifest& out);
+/// An option of the launcher.
+Status add_launcher_option(const std::string& name, UserValue value, Manifest& out);
+
 }  // namespace baleen

@@ -2,7 +2,10 @@
 #include "frontend/toml/cluster.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "frontend/toml/choice.hpp"
 
 namespace baleen {
 namespace {
@@ -62,6 +65,22 @@ Status read_hosts(const TomlEntry& entry, Manifest& out) {
   return {};
 }
 
+/// How the hosts meet, which is an option of the launcher; nothing for another key.
+Result<std::optional<UserValue::Data>> read_meeting(const TomlEntry& entry) {
+  if (entry.key == "port" || entry.key == "wait") {
+    BALEEN_TRY_ASSIGN(const std::int64_t count, as_count(entry, entry.key == "port" ? kLargestPort : kLongestWait));
+    return std::optional<UserValue::Data>(count);
+  }
+  if (entry.key == "listen") {
+    BALEEN_TRY_ASSIGN(std::string address, as_string(entry));
+    return std::optional<UserValue::Data>(std::move(address));
+  }
+  if (entry.key != "start") return std::optional<UserValue::Data>();
+  BALEEN_TRY_ASSIGN(std::vector<std::string> words, as_strings(entry));
+  if (words.empty()) return invalid("`start` holds no command", entry.where);
+  return std::optional<UserValue::Data>(std::move(words));
+}
+
 }  // namespace
 
 Result<bool> read_cluster(const TomlEntry& cluster, Manifest& out) {
@@ -77,18 +96,9 @@ Result<bool> read_cluster(const TomlEntry& cluster, Manifest& out) {
       continue;
     }
     meeting = &entry;
-    if (entry.key == "port") {
-      BALEEN_TRY_ASSIGN(out.port, as_count(entry, kLargestPort));
-    } else if (entry.key == "listen") {
-      BALEEN_TRY_ASSIGN(out.listen, as_string(entry));
-    } else if (entry.key == "start") {
-      BALEEN_TRY_ASSIGN(out.start, as_strings(entry));
-      if (out.start.empty()) return invalid("`start` holds no command", entry.where);
-    } else if (entry.key == "wait") {
-      BALEEN_TRY_ASSIGN(out.wait_seconds, as_count(entry, kLongestWait));
-    } else {
-      return unknown_key(entry, kKnown);
-    }
+    BALEEN_TRY_ASSIGN(auto value, read_meeting(entry));
+    if (!value) return unknown_key(entry, kKnown);
+    BALEEN_TRY(add_launcher_option(entry.key, {*std::move(value), entry.where, entry.key_where}, out));
   }
   if (out.hosts.size() > 1) return has_hosts;
   if (!out.hosts.front().address.empty())

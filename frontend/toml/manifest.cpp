@@ -25,11 +25,13 @@ class Reader {
   explicit Reader(const fs::path& file) { out_.file = file; }
 
   Result<Manifest> read(const toml::table& root) {
-    static const std::vector<std::string> kKnown = {"cluster",  "mesh",    "compute", "transport",
-                                                    "monitors", "plugins", "memory",  "plan"};
+    static const std::vector<std::string> kKnown = {"cluster",  "launcher", "mesh",   "compute", "transport",
+                                                    "monitors", "plugins",  "memory", "plan"};
     for (const TomlEntry& entry : entries(root)) {
       if (entry.key == "cluster")
         BALEEN_TRY(read_hosts(entry));
+      else if (entry.key == "launcher")
+        BALEEN_TRY(read_launcher(entry, out_));
       else if (entry.key == "mesh")
         BALEEN_TRY(read_mesh(entry));
       else if (entry.key == "compute")
@@ -53,7 +55,7 @@ class Reader {
 
  private:
   Status read_hosts(const TomlEntry& cluster) {
-    BALEEN_TRY_ASSIGN(has_hosts_, read_cluster(cluster, out_));
+    BALEEN_TRY_ASSIGN(out_.names_hosts, read_cluster(cluster, out_));
     return {};
   }
 
@@ -185,7 +187,7 @@ class Reader {
       if (product > kMostRanks)
         return invalid("the mesh has more than " + std::to_string(kMostRanks) + " ranks", axis.where);
     }
-    if (has_mesh_ && !has_hosts_) out_.hosts.front().ranks = product;
+    if (has_mesh_ && !out_.names_hosts) out_.hosts.front().ranks = product;
     if (product == out_.ranks()) return {};
     const std::string hosts = "the hosts have " + std::to_string(out_.ranks()) + " ranks";
     if (!has_mesh_)
@@ -195,7 +197,6 @@ class Reader {
   }
 
   Manifest out_;
-  bool has_hosts_ = false;
   bool has_mesh_ = false;
   std::string mesh_where_;
 };

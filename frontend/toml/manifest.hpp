@@ -56,11 +56,9 @@ struct ManifestPath {
 struct Manifest {
   std::filesystem::path file;  ///< empty where there is none
   std::vector<ManifestHost> hosts = {ManifestHost{}};
-  std::int64_t port = 0;           ///< where the first host meets the others; 0: not said
-  std::string listen;              ///< address that it listens at; empty: its own
-  std::vector<std::string> start;  ///< command that starts another host, but for its last word; empty: the usual
-  std::int64_t wait_seconds = 0;   ///< longest wait for the hosts; 0: not said
+  bool names_hosts = false;        ///< else one host with the ranks of the mesh, unless a launcher knows better
   std::vector<ManifestAxis> mesh;  ///< outermost first
+  ManifestChoice launcher;         ///< what [cluster] says of how hosts meet is among its options
   ManifestChoice compute;
   ManifestChoice transport;
   bool deterministic = true;                        ///< sums of several ranks are alike in every run

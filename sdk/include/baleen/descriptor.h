@@ -32,6 +32,7 @@ enum {
     /* What is about one host. MEMBER: it gets the options that a host has of its own, where this plugin lacks them.
      * INT: a number of ranks on one host, at most those of the largest. */
     BALEEN_OPTION_PER_HOST = 1u << 5
+    /* 1u << 6: BALEEN_OPTION_THREADS, of compute plugins (launcher.h) */
 };
 
 /* One option. A `cli` name makes `baleen run --<cli> VALUE` set it; for a monitor this also switches the member on.
@@ -58,7 +59,8 @@ typedef struct baleen_descriptor_t {
     uint16_t abi_major;
     uint16_t abi_minor;
     int32_t score;  /* the highest of a kind is used where the manifest names none; a negative one only on request */
-    char kind[16];  /* "compute", "optimizer", "data", "monitor", "checkpoint", "strategy", "op", "transport" */
+    char kind[16];  /* "compute", "optimizer", "data", "monitor", "checkpoint", "strategy", "op", "transport",
+                    * "launcher" */
     char name[32];
     char version[16];
     char license[32];

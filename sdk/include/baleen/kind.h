@@ -25,6 +25,8 @@
 #define BALEEN_OP_STATE BALEEN_DRAFT
 #define BALEEN_TRANSPORT_REVISION 1
 #define BALEEN_TRANSPORT_STATE BALEEN_STABLE
+#define BALEEN_LAUNCHER_REVISION 1
+#define BALEEN_LAUNCHER_STATE BALEEN_DRAFT
 
 /* The revision of the kind that a string literal names; 0 where there is no such kind. A constant expression. */
 #define BALEEN_SAME_WORD_(a, b) (__builtin_strcmp(a, b) == 0)
@@ -37,4 +39,5 @@
      : BALEEN_SAME_WORD_(kind, "strategy")   ? BALEEN_STRATEGY_REVISION        \
      : BALEEN_SAME_WORD_(kind, "op")         ? BALEEN_OP_REVISION              \
      : BALEEN_SAME_WORD_(kind, "transport")  ? BALEEN_TRANSPORT_REVISION       \
+     : BALEEN_SAME_WORD_(kind, "launcher")   ? BALEEN_LAUNCHER_REVISION        \
                                              : 0)

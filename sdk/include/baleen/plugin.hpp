@@ -21,6 +21,7 @@ struct baleen_checkpoint_t;
 struct baleen_strategy_t;
 struct baleen_ops_t;
 struct baleen_transport_t;
+struct baleen_launcher_t;
 
 namespace baleen {
 
@@ -49,6 +50,8 @@ template <>
 inline constexpr const char* kKindOf<baleen_ops_t> = "op";
 template <>
 inline constexpr const char* kKindOf<baleen_transport_t> = "transport";
+template <>
+inline constexpr const char* kKindOf<baleen_launcher_t> = "launcher";
 
 /// Whether a descriptor is of the table's kind.
 template <class Table>

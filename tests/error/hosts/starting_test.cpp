@@ -91,6 +91,28 @@ TEST_F(StartingHosts, WithAnotherManifestEndTheJob) {
   EXPECT_NE(result.err.find("`compute.threads = 7` there and "), std::string::npos) << result.err;
 }
 
+TEST_F(StartingHosts, NeedALauncherThatStartsThem) {
+  const auto with = [&](const std::string& launcher) { return run_baleen(run(manifest("[launcher]\n" + launcher))); };
+  expect_refused(with("plugin = \"local\"\n"),
+                 "launcher `local`: it starts the ranks of one host, and the manifest has 2; name a launcher for "
+                 "several in [launcher], or none");
+  expect_refused(with("plugin = \"shh\"\n"), "did you mean `ssh`?");
+  expect_refused(with("ports = 1\n"), "`ports`; did you mean `port`?");
+  expect_refused(with("wait = 0\n"), "`wait`");
+}
+
+TEST_F(StartingHosts, MayBeOne) {
+  const std::vector<std::string> one = {
+      "run", source_dir() + "/examples/01_hello/train.lua", "--set", "mesh.data=2", "--steps", "1", "--set"};
+  std::vector<std::string> usual = one, other = one;
+  usual.push_back("launcher.plugin=local");
+  other.push_back("launcher.plugin=ssh");
+  EXPECT_EQ(run_baleen(usual).exit_code, 0);
+  EXPECT_EQ(run_baleen(other).exit_code, 0);
+  usual.insert(usual.end(), {"--set", "launcher.port=7373"});
+  expect_refused(run_baleen(usual), "launcher `local`");
+}
+
 /// A stand-in for ssh in PATH. It keeps its words, environment and first line of input in the folder.
 class FakeSsh : public StartingHosts {
  protected:

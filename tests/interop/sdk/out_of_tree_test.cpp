@@ -71,7 +71,7 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
   void expect_listed() const {
     const ProcessResult result = run_baleen({"plugins", "--plugin-path", build_});
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    for (const std::string name : {"descent ", "descent_c ", "rings ", "products "})
+    for (const std::string name : {"descent ", "descent_c ", "rings ", "products ", "environment "})
       EXPECT_NE(result.out.find("  " + name), std::string::npos) << name << "in\n" << result.out;
     EXPECT_EQ(result.out.find("not used: " + build_), std::string::npos) << result.out;
   }
@@ -190,6 +190,81 @@ return baleen.job {
         << wrong.err;
   }
 
+  /// Starts `baleen run` once for each rank of the list, as torchrun would; "exit CODE" stands
+  /// in the output for each of them.
+  ProcessResult start_ranks(const std::string& job, const std::string& list, std::vector<std::string> words) const {
+    const std::string each =
+        "job=$1; list=$2; shift 2; processes=; for rank in $list; do "
+        "JOB=$job RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=4 LOCAL_WORLD_SIZE=4 \"$@\" --set \"launcher.wait=5\" "
+        "& processes=\"$processes $!\"; done; "
+        "for process in $processes; do wait $process; echo \"exit $?\"; done";
+    words.insert(words.begin(), {"bash", "-c", each, "bash", job, list, build_dir() + "/bin/baleen"});
+    return run(words);
+  }
+
+  static std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
+    return found;
+  }
+
+  std::vector<std::string> losses(const std::string& log) const {
+    std::ifstream lines(log);
+    std::vector<std::string> found;
+    for (std::string line; std::getline(lines, line);)
+      if (const auto at = line.find("\"loss\":"); at != std::string::npos)
+        found.push_back(line.substr(at, line.find(',', at) - at));
+    return found;
+  }
+
+  /// Ranks that this program did not start: the same losses as those that it starts; and what is wrong with them is
+  /// named.
+  void expect_launcher() const {
+    const std::string script = folder_.write("ranks.lua", R"(
+local baleen = require "baleen"
+local nn = baleen.nn
+local rings = baleen.data.rings { rows = 256, noise = 0.05 }
+return baleen.job {
+  model = nn.sequential { nn.linear { out = 8 }, nn.tanh {}, nn.linear { out = rings.classes } },
+  loss = nn.cross_entropy {}, data = rings, batch = 16, steps = 5, seed = 1, optimizer = baleen.optimizer("adamw"),
+}
+)");
+    const std::string local = folder_.write("local.toml", "[mesh]\ndata = 4\n");
+    const std::string told =
+        folder_.write("told.toml", "[launcher]\nplugin = \"environment\"\nfolder = \"jobs\"\n[mesh]\ndata = 4\n");
+    const std::vector<std::string> command = {"run", script, "--plugin-path", build_, "-m"};
+    const auto with = [&](const std::string& manifest, std::vector<std::string> more) {
+      std::vector<std::string> words = command;
+      words.push_back(manifest);
+      words.insert(words.end(), more.begin(), more.end());
+      return words;
+    };
+    const std::string log = folder_ / "told.jsonl", own = folder_ / "local.jsonl";
+    const ProcessResult good = start_ranks("good", "0 1 2 3", with(told, {"--log-json", log}));
+    EXPECT_EQ(count(good.out, "exit 0\n"), 4u) << good.out << good.err;
+    const ProcessResult usual = run_baleen(with(local, {"--log-json", own}));
+    EXPECT_EQ(usual.exit_code, 0) << usual.err;
+    EXPECT_GE(losses(log).size(), 5u);
+    EXPECT_EQ(losses(log), losses(own));
+
+    const ProcessResult twins = start_ranks("twins", "0 1 1 2", with(told, {}));
+    EXPECT_NE(twins.err.find("launcher `environment` says that two processes are rank 1 of 4: process "),
+              std::string::npos)
+        << twins.err;
+    EXPECT_EQ(count(twins.out, "exit 0\n"), 0u) << twins.out;
+    const ProcessResult missing = start_ranks("missing", "0 1 3", with(told, {}));
+    EXPECT_NE(missing.err.find("no process says that it is rank 2 of 4: launcher `environment`: "), std::string::npos)
+        << missing.err;
+    EXPECT_EQ(count(missing.out, "exit 0\n"), 0u) << missing.out;
+    const ProcessResult none = run_baleen(with(told, {}));
+    EXPECT_EQ(none.exit_code, 2);
+    EXPECT_NE(none.err.find("launcher `environment` starts no ranks: "), std::string::npos) << none.err;
+    const ProcessResult more = start_ranks("more", "0 1 2 3", with(told, {"--set", "mesh.data=8"}));
+    EXPECT_NE(more.err.find("the mesh has 8 ranks, and launcher `environment` has 4; make them equal"),
+              std::string::npos)
+        << more.err;
+  }
+
   const TemporaryFolder folder_;
   const std::string prefix_ = folder_ / "prefix", source_ = folder_ / "source", build_ = folder_ / "build";
 };
@@ -198,7 +273,7 @@ TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   ASSERT_FALSE(HasFatalFailure());
   expect_listed();
   for (const std::string& file : {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"),
-                                  plugin("data", "rings"), plugin("op", "products")})
+                                  plugin("data", "rings"), plugin("op", "products"), plugin("launcher", "environment")})
     expect_one_symbol(file);
   expect_descent(plugin("optimizer", "descent"));
   expect_descent(plugin("optimizer", "descent_c"));
@@ -206,6 +281,7 @@ TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   expect_caught_inside(plugin("data", "rings"), plugin("optimizer", "descent"));
   for (const std::string optimizer : {"descent", "descent_c"}) expect_training(optimizer);
   expect_op();
+  expect_launcher();
 }
 
 INSTANTIATE_TEST_SUITE_P(Sdk, OutOfTree,

@@ -66,7 +66,7 @@ class TwoHostsOfTheMainJob : public testing::Test {
                                       "--log-json",
                                       losses};
     words.insert(words.end(), more.begin(), more.end());
-    words.insert(words.end(), {"--", "--data", source_dir() + "/core/launch"});
+    words.insert(words.end(), {"--", "--data", source_dir() + "/plugins/launchers/common"});
     return networks.on(index, words);
   }
   /// What one host alone computes.

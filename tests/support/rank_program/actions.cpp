@@ -38,7 +38,7 @@ void raise_plainly(const std::string& signal) {
   kill(getpid(), number(signal));
 }
 
-Status lines(RankLink& link, const std::string& count) {
+Status lines(RankChannel& link, const std::string& count) {
   for (int i = 0; i < number(count); ++i) {
     say("line " + std::to_string(i));
     say(" of rank " + std::to_string(link.place().rank) + "\n");
@@ -46,22 +46,22 @@ Status lines(RankLink& link, const std::string& count) {
   return {};
 }
 
-Status show_place(RankLink& link, const std::string&) {
-  const Place& place = link.place();
+Status show_place(RankChannel& link, const std::string&) {
+  const launchers::Place& place = link.place();
   say("rank " + std::to_string(place.rank) + " of " + std::to_string(place.ranks) + ", " +
       std::to_string(place.local_rank) + " of " + std::to_string(place.local_ranks) + " on " + place.host + ", " +
       std::to_string(place.threads) + " threads\n");
   return {};
 }
 
-Status show_hosts(RankLink& link, const std::string&) {
+Status show_hosts(RankChannel& link, const std::string&) {
   std::string text = "host " + std::to_string(link.place().host_index) + "; ranks on";
   for (const int host : link.place().host_of_rank) text += ' ' + std::to_string(host);
   say(text + '\n');
   return {};
 }
 
-Status show_cpus(RankLink&, const std::string&) {
+Status show_cpus(RankChannel&, const std::string&) {
   cpu_set_t allowed;
   sched_getaffinity(0, sizeof allowed, &allowed);
   std::string text = "cpus";
@@ -71,34 +71,34 @@ Status show_cpus(RankLink&, const std::string&) {
   return {};
 }
 
-Status show_terminal(RankLink&, const std::string&) {
+Status show_terminal(RankChannel&, const std::string&) {
   say(std::string(isatty(STDOUT_FILENO) ? "a terminal" : "no terminal") + '\n');
   return {};
 }
 
-Status read_line(RankLink&, const std::string&) {
+Status read_line(RankChannel&, const std::string&) {
   std::string line;
   say(std::getline(std::cin, line) ? "read: " + line + '\n' : "nothing to read\n");
   return {};
 }
 
-Status put(RankLink& link, const std::string& pair) {
+Status put(RankChannel& link, const std::string& pair) {
   const std::size_t equals = pair.find('=');
   return link.put(pair.substr(0, equals), pair.substr(equals + 1));
 }
 
-Status get(RankLink& link, const std::string& key) {
+Status get(RankChannel& link, const std::string& key) {
   BALEEN_TRY_ASSIGN(const std::string value, link.get(key));
   say(key + " is " + value + '\n');
   return {};
 }
 
-Status nap(RankLink& link, const std::string&) {
+Status nap(RankChannel& link, const std::string&) {
   while (link.state()) std::this_thread::sleep_for(Milliseconds(1));
   return link.state();
 }
 
-Status work(RankLink& link, const std::string& milliseconds) {
+Status work(RankChannel& link, const std::string& milliseconds) {
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t step = 1;; ++step) {
     link.at(step, "working");
@@ -115,7 +115,7 @@ Status work(RankLink& link, const std::string& milliseconds) {
 
 std::atomic<int> arrived{0};
 
-Status count_signals(RankLink&, const std::string& signal) {
+Status count_signals(RankChannel&, const std::string& signal) {
   std::signal(number(signal), [](int) { ++arrived; });
   say("counting\n");
   while (arrived == 0) std::this_thread::sleep_for(Milliseconds(1));
@@ -124,7 +124,7 @@ Status count_signals(RankLink&, const std::string& signal) {
   return {};
 }
 
-Status hold_outputs(RankLink&, const std::string&) {
+Status hold_outputs(RankChannel&, const std::string&) {
   if (fork() == 0) {
     sleep(20);
     _exit(0);
@@ -132,16 +132,16 @@ Status hold_outputs(RankLink&, const std::string&) {
   return {};
 }
 
-Status close_channel(RankLink&, const std::string&) {
+Status close_channel(RankChannel&, const std::string&) {
   for (int descriptor = 3; descriptor < 256; ++descriptor) shutdown(descriptor, SHUT_RDWR);
   return {};
 }
 
-using Verb = std::function<Status(RankLink&, const std::string&)>;
+using Verb = std::function<Status(RankChannel&, const std::string&)>;
 
 template <class Call>
 Verb simply(Call call) {
-  return [call](RankLink&, const std::string& argument) -> Status { return call(argument), Status(); };
+  return [call](RankChannel&, const std::string& argument) -> Status { return call(argument), Status(); };
 }
 
 const std::map<std::string, Verb>& verbs() {
@@ -159,19 +159,19 @@ const std::map<std::string, Verb>& verbs() {
       {"cpus", show_cpus},
       {"tty", show_terminal},
       {"read", read_line},
-      {"barrier", [](RankLink& link, const std::string& name) { return link.barrier(name); }},
+      {"barrier", [](RankChannel& link, const std::string& name) { return link.barrier(name); }},
       {"put", put},
       {"get", get},
       {"naps", nap},
       {"work", work},
-      {"at", [](RankLink& link, const std::string& step) { return link.at(number(step), "backward"), Status(); }},
+      {"at", [](RankChannel& link, const std::string& step) { return link.at(number(step), "backward"), Status(); }},
       {"begins",
-       [](RankLink& link, const std::string& collective) { return link.begins(number(collective)), Status(); }},
+       [](RankChannel& link, const std::string& collective) { return link.begins(number(collective)), Status(); }},
       {"count", count_signals},
-      {"fail", [](RankLink&, const std::string& text) -> Status { return invalid(text, "script.lua:3:5"); }},
-      {"bug", [](RankLink&, const std::string& text) -> Status { return internal(text); }},
+      {"fail", [](RankChannel&, const std::string& text) -> Status { return invalid(text, "script.lua:3:5"); }},
+      {"bug", [](RankChannel&, const std::string& text) -> Status { return internal(text); }},
       {"lost",
-       [](RankLink&, const std::string&) -> Status {
+       [](RankChannel&, const std::string&) -> Status {
          return Error{BALEEN_PEER_LOST, "a peer is lost", {}};
        }},
       {"hold", hold_outputs},
@@ -182,7 +182,7 @@ const std::map<std::string, Verb>& verbs() {
 
 }  // namespace
 
-Status perform(RankLink& link, std::span<const std::string> words) {
+Status perform(RankChannel& link, std::span<const std::string> words) {
   for (const std::string& word : words) {
     const std::size_t who_end = word.find(':');
     const std::string who = word.substr(0, who_end);

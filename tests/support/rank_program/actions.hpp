@@ -3,9 +3,11 @@
 #include <span>
 #include <string>
 
-#include "core/launch/rank_link.hpp"
+#include "common/rank_channel.hpp"
 
 namespace baleen::test {
+
+using launchers::RankChannel;
 
 /// Carries out the words meant for this rank, in order. A word is "WHO:VERB" or "WHO:VERB:ARGUMENT", where WHO is a
 /// rank or
@@ -25,6 +27,6 @@ namespace baleen::test {
 ///   lost                     as the consequence of another's end
 ///   hold                     leaves a child that holds its outputs open for a while
 ///   close                    closes the control channel behind the launcher's back
-Status perform(RankLink& link, std::span<const std::string> words);
+Status perform(RankChannel& link, std::span<const std::string> words);
 
 }  // namespace baleen::test

@@ -17,14 +17,24 @@
 #include <vector>
 
 #include "actions.hpp"
-#include "core/launch/launcher.hpp"
-#include "core/launch/rank_link.hpp"
+#include "common/rank_channel.hpp"
+#include "core/launch/cpu_sets.hpp"
+#include "core/log/log.hpp"
 #include "frontend/cli/exit_code.hpp"
+#include "ssh/cluster.hpp"
 
 namespace baleen::test {
 namespace {
 
-int be_rank(RankLink& link, const std::vector<std::string>& words) {
+using namespace launchers;
+
+/// What a launch is told, and the processors that its host has them of.
+struct Told : ClusterOptions {
+  std::string cpu_list;   ///< as "0-3,8"; empty: all
+  int asked_threads = 0;  ///< of each rank; 0: its share
+};
+
+int be_rank(RankChannel& link, const std::vector<std::string>& words) {
   const Status status = perform(link, words);
   if (status) return link.finish(), 0;
   link.fail(status.error());
@@ -38,9 +48,9 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-std::vector<LaunchHost> hosts_of(const std::string& word) {
+std::vector<launchers::LaunchHost> hosts_of(const std::string& word) {
   if (word.find('/') == std::string::npos) return {{"localhost", std::atoi(word.c_str())}};
-  std::vector<LaunchHost> hosts;
+  std::vector<launchers::LaunchHost> hosts;
   for (const std::string& each : split(word, ',')) {
     const auto parts = split(each, '/');
     hosts.push_back({parts.at(0), std::atoi(parts.at(1).c_str()), parts.at(2), true});
@@ -48,11 +58,11 @@ std::vector<LaunchHost> hosts_of(const std::string& word) {
   return hosts;
 }
 
-bool set_text(LaunchOptions& options, const std::string& name, const std::string& value, std::string& secret) {
-  if (name == "threads") return options.threads = std::atoi(value.c_str()), true;
+bool set_text(Told& options, const std::string& name, const std::string& value, std::string& secret) {
+  if (name == "threads") return options.asked_threads = std::atoi(value.c_str()), true;
   if (name == "index") return options.host_index = std::atoi(value.c_str()), true;
   if (name == "port") return options.meeting.port = std::atoi(value.c_str()), true;
-  if (name == "cpus") return options.cpus = value, true;
+  if (name == "cpus") return options.cpu_list = value, true;
   if (name == "secret") return secret = value, true;
   if (name == "facts") return options.meeting.facts = value, true;
   if (name == "listen") return options.meeting.listen = value, true;
@@ -60,7 +70,7 @@ bool set_text(LaunchOptions& options, const std::string& name, const std::string
   return false;
 }
 
-bool set(LaunchOptions& options, const std::string& word, std::string& secret) {
+bool set(Told& options, const std::string& word, std::string& secret) {
   Patience& patience = options.patience;
   const std::map<std::string, Patience::Time*> times = {
       {"stopped", &patience.stopped}, {"silent", &patience.silent},   {"greeting", &patience.greeting},
@@ -97,23 +107,36 @@ Status meet(Meeting& meeting, const std::string& secret, const std::vector<std::
   return {};
 }
 
+/// The processors of this host, as `baleen` shares them.
+void share(Told& options) {
+  auto cpus = choose_cpus(usable_cpus(), options.cpu_list);
+  if (!cpus) options.obstacle = cpus.error().message;
+  const int ranks = options.hosts[static_cast<std::size_t>(options.host_index)].ranks;
+  CpuShares shares = share_cpus(cpus ? *std::move(cpus) : usable_cpus(), ranks, options.asked_threads);
+  options.threads = shares.threads;
+  options.cpus = std::move(shares.sets);
+}
+
 int be_launcher(const std::vector<std::string>& words) {
-  LaunchOptions options;
-  options.log = Log::to_stderr();
+  Told options;
+  const baleen::Log log = baleen::Log::to_stderr();
+  options.log =
+      launchers::Log([log](baleen_level_t level, std::string_view line) { log.write(level, std::string(line)); });
   options.hosts = hosts_of(words.front());
   options.command = {"rank_program"};
   std::string secret;
   for (std::size_t i = 1; i < words.size(); ++i)
     if (!set(options, words[i], secret)) options.command.push_back(words[i]);
-  Outcome outcome;
-  outcome.status = options.hosts.size() > 1 ? meet(options.meeting, secret, words) : Status();
+  launchers::Outcome outcome;
+  share(options);
+  if (options.hosts.size() > 1) outcome.status = meet(options.meeting, secret, words);
   if (outcome.status) outcome = launch(options);
   if (outcome.signal) {
     std::signal(outcome.signal, SIG_DFL);
     std::raise(outcome.signal);
   }
   if (outcome.status) return 0;
-  if (!outcome.is_told) options.log.failure(outcome.status.error().text());
+  if (!outcome.is_told) log.failure(outcome.status.error().text());
   return outcome.exit_code > 0 ? outcome.exit_code : app::exit_code(outcome.status.error().code);
 }
 
@@ -124,9 +147,16 @@ int main(int argc, char** argv) {
   using namespace baleen;
   std::vector<std::string> words(argv + 1, argv + argc);
   try {
-    auto link = RankLink::inherited(words);
-    if (!link) return std::fprintf(stderr, "error: %s\n", link.error().text().c_str()), 2;
-    if (*link) return test::be_rank(**link, words);
+    const std::string mark = launchers::LaunchOptions().mark;
+    if (!words.empty() && words.front().starts_with(mark)) {
+      const auto link = launchers::RankChannel::inherited(words.front().substr(mark.size()));
+      if (!link)
+        return std::fprintf(stderr, "error: `%s` is how a launcher starts its ranks; it is no option for you\n",
+                            words.front().c_str()),
+               2;
+      words.erase(words.begin());
+      return test::be_rank(**link, words);
+    }
     if (words.empty()) return std::fprintf(stderr, "how many ranks?\n"), 2;
     return test::be_launcher(words);
   } catch (const std::exception& e) {

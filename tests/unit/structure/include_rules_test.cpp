@@ -98,6 +98,21 @@ TEST(Includes, ALibraryStaysInItsRoom) {
   EXPECT_FALSE(allowed("frontend/lua/script.cpp", "CLI/CLI.hpp", true));
 }
 
+TEST(Includes, TheProgramOpensNoSockets) {
+  EXPECT_FALSE(allowed("core/launch/rank_link.cpp", "sys/socket.h", true));
+  EXPECT_FALSE(allowed("core/execute/communicator.cpp", "netinet/tcp.h", true));
+  EXPECT_FALSE(allowed("frontend/cli/main.cpp", "netdb.h", true));
+  EXPECT_FALSE(allowed("core/launch/launcher.cpp", "openssl/ssl.h", true));
+  EXPECT_TRUE(allowed("core/launch/cpu_sets.cpp", "sys/wait.h", true));
+  EXPECT_TRUE(allowed("plugins/launchers/x/x.cpp", "sys/socket.h", true));
+}
+
+TEST(Includes, MembersOfAFamilyMayShareAFolder) {
+  EXPECT_TRUE(allowed("plugins/launchers/x/x.cpp", "common/store.hpp", false));
+  EXPECT_FALSE(allowed("plugins/launchers/x/x.cpp", "other/store.hpp", false));
+  EXPECT_FALSE(allowed("transports/x/x.cpp", "common/store.hpp", false)) << "which this family does not";
+}
+
 TEST(Includes, APluginSeesTheSdkAndItself) {
   EXPECT_TRUE(allowed("optimizers/x/x.cpp", "baleen/optimizer.hpp", false));
   EXPECT_TRUE(allowed("optimizers/x/x.cpp", "parts.hpp", false, true));

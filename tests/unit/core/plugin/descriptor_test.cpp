@@ -6,6 +6,8 @@
 #include <cstring>
 #include <functional>
 
+#include "baleen/launcher.h"
+
 namespace baleen {
 namespace {
 
@@ -150,7 +152,7 @@ TEST(Descriptor, RefusesNamesThatAreNoWords) {
 TEST(Descriptor, RefusesASchemaThatContradictsItself) {
   const auto option = [](auto change) { return refused([&](auto& d) { change(d.options[0]); }); };
   EXPECT_NE(option([](auto& o) { o.type = 9; }).find("unknown type 9"), std::string::npos);
-  EXPECT_NE(option([](auto& o) { o.flags = 64; }).find("unknown flags 64"), std::string::npos);
+  EXPECT_NE(option([](auto& o) { o.flags = 128; }).find("unknown flags 128"), std::string::npos);
   EXPECT_NE(option([](auto& o) { o.minimum = __builtin_nan(""); }).find("range is not a number"), std::string::npos);
   EXPECT_NE(option([](auto& o) {
               o.type = BALEEN_OPTION_INT;
@@ -163,6 +165,7 @@ TEST(Descriptor, RefusesASchemaThatContradictsItself) {
   EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_MEMBER; }).find("one string of any text"), std::string::npos);
   EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_PER_HOST; }).find("only integers and plugins are about"),
             std::string::npos);
+  EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_THREADS; }).find("is a number of threads"), std::string::npos);
   EXPECT_NE(option([](auto& o) { o.flags = BALEEN_OPTION_REQUIRED; }).find("yet it has a default"), std::string::npos);
   EXPECT_NE(option([](auto& o) { set(o.default_value, "2"); }).find("must be from 0 to 1, not 2"), std::string::npos);
   EXPECT_NE(option([](auto& o) { set(o.default_value, "one"); }).find("takes a number"), std::string::npos);

@@ -98,13 +98,30 @@ deep = true
 TEST(Manifest, ReadsHowHostsMeet) {
   const Manifest manifest = good(kTwoHosts);
   EXPECT_EQ(manifest.ranks(), 3);
-  EXPECT_EQ(manifest.port, 7373);
-  EXPECT_EQ(manifest.listen, "0.0.0.0");
-  EXPECT_EQ(manifest.start, (std::vector<std::string>{"rsh", "{name}"}));
-  EXPECT_EQ(manifest.wait_seconds, 30);
+  const UserValues& launcher = manifest.launcher.options;
+  EXPECT_EQ(std::get<std::int64_t>(launcher.at("port").data), 7373);
+  EXPECT_EQ(std::get<std::string>(launcher.at("listen").data), "0.0.0.0");
+  EXPECT_EQ(std::get<std::vector<std::string>>(launcher.at("start").data), (std::vector<std::string>{"rsh", "{name}"}));
+  EXPECT_EQ(std::get<std::int64_t>(launcher.at("wait").data), 30);
   EXPECT_EQ(manifest.hosts[0].address, "10.0.0.1");
   EXPECT_EQ(manifest.hosts[1].address, "");
   EXPECT_EQ(manifest.hosts[1].cores, "0-3,8");
+}
+
+TEST(Manifest, ReadsWhatStartsTheRanks) {
+  const Manifest manifest = good("[launcher]\nplugin = \"x\"\nfolder = \"jobs\"\n[mesh]\ndata = 2\n");
+  EXPECT_EQ(manifest.launcher.plugin, "x");
+  EXPECT_EQ(std::get<std::string>(manifest.launcher.options.at("folder").data), "jobs");
+  EXPECT_FALSE(manifest.names_hosts);
+  EXPECT_EQ(manifest.ranks(), 2);
+  EXPECT_TRUE(good(kTwoHosts).names_hosts);
+}
+
+TEST(Manifest, KeepsHowHostsMeetBesideTheLaunchersOwnOptions) {
+  const Manifest manifest = good(std::string(kTwoHosts) + "[launcher]\nplugin = \"x\"\ntls = 3\n");
+  EXPECT_EQ(manifest.launcher.plugin, "x");
+  EXPECT_EQ(std::get<std::int64_t>(manifest.launcher.options.at("tls").data), 3);
+  EXPECT_EQ(std::get<std::int64_t>(manifest.launcher.options.at("port").data), 7373);
 }
 
 TEST(Manifest, HoldsAHostsOwnOptionsAboveAllOthers) {
@@ -132,6 +149,8 @@ TEST(Manifest, RefusesMeetingsThatMakeNoSense) {
   EXPECT_NE(bad(two + "start = []").find("`start` holds no command"), std::string::npos);
   EXPECT_NE(bad(two + "start = \"ssh\"").find("`start` must be an array of strings"), std::string::npos);
   EXPECT_NE(bad(two + "wait = 0").find("`wait` must be from 1 to"), std::string::npos);
+  EXPECT_NE(bad(two + "port = 1\n[launcher]\nport = 2").find("`port` stands in [cluster] and in [launcher]; leave out"),
+            std::string::npos);
   EXPECT_NE(bad(two + "ports = 1").find("unknown key `ports`; did you mean `port`?"), std::string::npos);
   EXPECT_NE(
       bad("[cluster]\nhosts = [{ name = \"a\", core = \"0\" }]").find("unknown key `core`; did you mean `cores`?"),

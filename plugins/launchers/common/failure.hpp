@@ -1,0 +1,38 @@
+/// \file What ended a rank, and how far it had come: what one rank tells the launcher.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "baleen/result.hpp"
+
+namespace baleen::launchers {
+
+/// How far a rank had come. Negative numbers and an empty phase: not known, or not begun.
+struct Moment {
+  std::int64_t step = -1;
+  std::string phase;
+  std::int64_t collective = -1;  ///< number of the last collective that it began; all ranks count alike, from 1
+
+  /// "step 12, backward, collective 7 begun", with what is known.
+  std::string text() const;
+  bool operator==(const Moment&) const = default;
+};
+
+/// What two moments have in common.
+Moment common(const Moment& a, const Moment& b);
+
+struct Failure {
+  Error error;
+  Moment moment;
+  std::vector<std::string> recorded = {};  ///< the last lines of the rank's log, if they help
+};
+
+/// "rank 3" or "ranks 1, 3, 5".
+std::string rank_list(std::span<const int> ranks);
+
+/// "SIGKILL", or "signal 64" where it has no name.
+std::string signal_name(int signal);
+
+}  // namespace baleen::launchers

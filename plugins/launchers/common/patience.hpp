@@ -1,0 +1,36 @@
+/// \file How long the launcher and the ranks wait for each other.
+#pragma once
+#include <chrono>
+#include <string>
+
+namespace baleen::launchers {
+
+using Clock = std::chrono::steady_clock;
+
+/// Promised: a rank stopped for good is named within five seconds (`stopped` + `grace`), a dead one within three.
+struct Patience {
+  using Time = std::chrono::milliseconds;
+
+  Time stopped{2'000};    ///< silence of a rank that the system says is stopped
+  Time silent{10'000};    ///< silence of a rank that is neither stopped nor held by a debugger
+  Time greeting{60'000};  ///< from a rank's start to its first beat
+  Time grace{1'500};      ///< from the word that a peer is lost to being killed
+  Time leaving{10'000};   ///< from a rank's last word to its end
+  Time remind{5'000};     ///< from the first wait at the rendezvous to naming those who are missing; then twice, ...
+  Time stalled{
+      30'000};  ///< without a new collective while ranks have begun unequally many, to saying so; then twice, ...
+  Time give_up{600'000};  ///< longest wait at the rendezvous, for a host, and longest stall
+  // Between hosts.
+  Time arrive{600'000};     ///< until all have joined
+  Time unheard{5'000};      ///< silence of another host's launcher
+  Time unconfirmed{3'000};  ///< from sending something to the network's word that it has come
+  Time shaking{5'000};      ///< a handshake, and looking for a name
+
+  /// Between two heartbeats.
+  static constexpr Time kBeat{200};
+};
+
+/// "5 s", "0.25 s".
+std::string seconds_text(Clock::duration time);
+
+}  // namespace baleen::launchers

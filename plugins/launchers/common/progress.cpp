@@ -1,0 +1,35 @@
+/// \file Compares how far ranks are with their collectives.
+#include "common/progress.hpp"
+
+#include <algorithm>
+
+namespace baleen::launchers {
+
+void Progress::see(int rank, const Moment& moment, Clock::time_point now) {
+  Moment& before = moments_[static_cast<std::size_t>(rank)];
+  if (before == moment) return;
+  before = moment;
+  moved_ = now;
+}
+
+std::optional<Clock::time_point> Progress::stalled_since() const {
+  const std::int64_t fewest = moments_[static_cast<std::size_t>(last())].collective;
+  return fewest == most() ? std::nullopt : std::optional(moved_);
+}
+
+int Progress::last() const {
+  return static_cast<int>(std::ranges::min_element(moments_, {}, &Moment::collective) - moments_.begin());
+}
+
+std::int64_t Progress::most() const { return std::ranges::max_element(moments_, {}, &Moment::collective)->collective; }
+
+std::string Progress::text() const {
+  std::vector<int> behind;
+  for (std::size_t rank = 0; rank < moments_.size(); ++rank)
+    if (moments_[rank].collective < most()) behind.push_back(static_cast<int>(rank));
+  const std::string where = moments_[static_cast<std::size_t>(last())].text();
+  return "waiting for " + rank_list(behind) + (where.empty() ? "" : " (" + where + ")") +
+         ": others have begun collective " + std::to_string(most());
+}
+
+}  // namespace baleen::launchers

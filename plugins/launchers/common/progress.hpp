@@ -1,0 +1,36 @@
+/// \file Whether the ranks of a job still begin collectives together, from what their heartbeats say. Pure data.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/failure.hpp"
+#include "common/patience.hpp"
+
+namespace baleen::launchers {
+
+/// Where one rank stays behind for good, the others wait for it in a collective: nobody is silent, and nothing moves.
+class Progress {
+ public:
+  Progress(int ranks, Clock::time_point now) : moments_(static_cast<std::size_t>(ranks)), moved_(now) {}
+
+  /// What a rank said last.
+  void see(int rank, const Moment& moment, Clock::time_point now);
+  /// Time in which this process could not look does not count.
+  void forgive(Clock::duration pause) { moved_ += pause; }
+
+  /// Since when no rank has moved though they have not begun equally many collectives; nothing where they have.
+  std::optional<Clock::time_point> stalled_since() const;
+  /// Who has begun the fewest; the first of several.
+  int last() const;
+  /// "waiting for rank 1 (step 5, training, collective 16 begun): others have begun collective 17".
+  std::string text() const;
+
+ private:
+  std::int64_t most() const;
+
+  std::vector<Moment> moments_;  // by rank
+  Clock::time_point moved_;
+};
+
+}  // namespace baleen::launchers

@@ -1,0 +1,83 @@
+/// \file What the first launcher notices by the clock.
+#include <string>
+#include <utility>
+
+#include "common/supervisor.hpp"
+
+namespace baleen::launchers {
+
+void Supervisor::watch_hosts(Clock::time_point now) {
+  if (started_ || cause_.any()) return;
+  const Clock::duration waited = now - opened_;
+  if (waited >= options_.patience.arrive) {
+    const std::string text = "gave up after " + seconds_text(waited) + ": " + hosts_->missing();
+    return cause_.lost_host(-1, {BALEEN_TIMEOUT, text, {}});
+  }
+  if (waited < remind_of_hosts_after_) return;
+  options_.log.warning(hosts_->missing() + " to join (" + seconds_text(waited) + ")");
+  remind_of_hosts_after_ *= 2;
+}
+
+void Supervisor::watch_rendezvous(Clock::time_point now) {
+  const auto wait = store_.oldest_wait();
+  if (!wait || cause_.any()) return watched_.reset();
+  if (!watched_ || watched_->wait != *wait) watched_ = {*wait, now, options_.patience.remind};
+  const Clock::duration waited = now - watched_->since;
+  if (waited >= options_.patience.give_up) {
+    const std::string text = "gave up after " + seconds_text(waited) + ": " + store_.waiting_text();
+    return cause_.judged(wait->rank, {BALEEN_TIMEOUT, text, {}}, {});
+  }
+  if (waited < watched_->remind_after) return;
+  options_.log.warning(store_.waiting_text() + " (" + seconds_text(waited) + ")");
+  watched_->remind_after *= 2;
+}
+
+/// Nothing tells a rank that computes for long from one that never comes back; the limit is as that of the rendezvous.
+void Supervisor::watch_progress(Clock::time_point now) {
+  const auto since = progress_.stalled_since();
+  const Patience& patience = options_.patience;
+  if (!since || any_held_ || cause_.any() || now - *since < patience.stalled) return remind_of_stall_after_.reset();
+  const Clock::duration stall = now - *since;
+  if (stall >= patience.give_up) {
+    const int rank = progress_.last();
+    const std::string text = "gave up after " + seconds_text(stall) + " without a collective: " + progress_.text();
+    return cause_.judged(rank, {BALEEN_TIMEOUT, text, {}}, {});
+  }
+  if (stall < remind_of_stall_after_.value_or(patience.stalled)) return;
+  options_.log.warning(progress_.text() + " (" + seconds_text(stall) + ")");
+  remind_of_stall_after_ = stall * 2;
+}
+
+void Supervisor::watch_ending(Clock::time_point now) {
+  if (!cause_.any()) return;
+  if (!kill_at_) {
+    kill_at_ = now + options_.patience.grace;
+    const Message abort{MessageKind::abort, 0, BALEEN_PEER_LOST, {}, cause_.reason()};
+    local_.send_all(abort);
+    if (hosts_) hosts_->send_all(abort);
+  }
+  if (now < *kill_at_) return;
+  local_.end_leftovers(now);
+  // Their own launchers kill the ranks of other hosts, in as much time as this one.
+  if (!hosts_ || now < *kill_at_ + options_.patience.unheard) return;
+  for (int rank = 0; rank < topology_.ranks(); ++rank)
+    if (topology_.host_of(rank) != options_.host_index && running_[static_cast<std::size_t>(rank)]) leave(rank);
+}
+
+/// Tells the other hosts how it ended, and sees them off.
+void Supervisor::watch_farewell(Clock::time_point now) {
+  if ((!started_ && !cause_.any()) || any_running() || local_.any_running()) return;
+  if (!drop_at_) {
+    drop_at_ = now + options_.patience.unheard;
+    const Outcome outcome = cause_.outcome();
+    Message leave{MessageKind::leave, static_cast<std::uint32_t>(outcome.signal)};
+    if (!outcome.status) {
+      leave.code = outcome.status.error().code;
+      leave.value = outcome.status.error().text();
+    }
+    hosts_->dismiss(leave);
+  }
+  if (now >= *drop_at_) hosts_->drop();
+}
+
+}  // namespace baleen::launchers

@@ -1,0 +1,59 @@
+/// \file A connection between the launchers of two hosts, after the handshake.
+#pragma once
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baleen/result.hpp"
+#include "common/file_handle.hpp"
+#include "common/patience.hpp"
+#include "seal.hpp"
+
+namespace baleen::launchers {
+
+/// Nothing here waits. Beats while it is served. [one thread]
+class HostLink {
+ public:
+  /// `socket` is connected and does not block.
+  HostLink(FileHandle socket, const Digest& sends, const Digest& receives, const Patience& patience);
+
+  pollfd to_poll() const;
+  /// Sends now what the network takes; `serve` tries again.
+  void send(const Message& message);
+  /// Sends what waits and a beat that is due; returns what arrived. Beats of the other launcher are taken note of.
+  /// INTERNAL: somebody else speaks.
+  Result<std::vector<Message>> serve(Clock::time_point now);
+
+  /// So much waits that ranks should too.
+  bool is_full() const { return rest_.size() > kMost; }
+  bool has_rest() const { return !rest_.empty(); }
+  /// Says nothing more, once all is sent; still listens.
+  void end_sending();
+  void close();
+
+  /// Why nothing more can come: closed, reset, unreachable, silent.
+  std::optional<std::string> is_over(Clock::time_point now) const;
+  /// So long this process could not listen.
+  void forgive(Clock::duration pause) { last_heard_ += pause; }
+  const std::string& peer() const { return peer_; }  ///< its address
+
+ private:
+  void send_rest();
+  void receive(Clock::time_point now);
+
+  static constexpr std::size_t kMost = std::size_t{1} << 20;
+  FileHandle socket_;
+  const Patience& patience_;
+  Seal seal_;
+  SealedFrames frames_;
+  std::string rest_, peer_;
+  std::size_t sent_ = 0;  ///< of the rest
+  bool ends_ = false;
+  std::optional<std::string> over_;
+  int send_error_ = 0;
+  Clock::time_point last_heard_, next_beat_;
+};
+
+}  // namespace baleen::launchers

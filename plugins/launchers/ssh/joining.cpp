@@ -1,0 +1,139 @@
+/// \file Connects to the first host, again and again until it answers.
+#include "joining.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "handshake.hpp"
+#include "tcp.hpp"
+
+namespace baleen::launchers {
+namespace {
+
+constexpr std::chrono::milliseconds kSlice{100}, kPause{200};
+
+class Joining {
+ public:
+  Joining(const ClusterOptions& options, const Topology& topology, const std::function<std::optional<Error>()>& ends)
+      : options_(options), topology_(topology), ends_(ends), since_(Clock::now()) {}
+
+  Result<std::unique_ptr<HostLink>> run() {
+    Clock::duration remind_after = options_.patience.remind;
+    for (;;) {
+      auto link = attempt();
+      if (link || decided_) return link;
+      why_ = link.error().message;
+      const Clock::duration waited = Clock::now() - since_;
+      if (waited >= options_.patience.arrive)
+        return Error{BALEEN_TIMEOUT, "gave up after " + seconds_text(waited) + ": " + missing(), {}};
+      if (waited >= remind_after) {
+        options_.log.warning(missing() + " (" + seconds_text(waited) + ")");
+        remind_after *= 2;
+      }
+      BALEEN_TRY(wait(-1, 0, kPause));
+    }
+  }
+
+ private:
+  std::string missing() const {
+    const LaunchHost& first = topology_.host(0);
+    return "still waiting for the first host, " + first.name + ": " + why_;
+  }
+
+  /// Fails for now, or (`decided_`) for good.
+  Result<std::unique_ptr<HostLink>> attempt() {
+    decided_ = false;
+    BALEEN_TRY_ASSIGN(const TcpAddress to, TcpAddress::find(topology_.host(0).reached_at(), options_.meeting.port));
+    BALEEN_TRY_ASSIGN(FileHandle socket, connect_to(to));
+    Caller caller(options_.meeting.secret, options_.host_index);
+    BALEEN_TRY_ASSIGN(const std::string hello, receive(socket.get(), kHelloBytes, to));
+    auto join = caller.join(hello);
+    if (!join) return refused(to, join.error());
+    if (send(socket.get(), join->data(), join->size(), MSG_NOSIGNAL) != static_cast<ssize_t>(join->size()))
+      return for_now("it closed the connection", to);
+    BALEEN_TRY_ASSIGN(const std::string answer, receive(socket.get(), kAnswerBytes, to));
+    const auto keys = caller.conclude(answer);
+    if (!keys) return refused(to, keys.error());
+    return std::make_unique<HostLink>(std::move(socket), keys->to_first, keys->from_first, options_.patience);
+  }
+
+  Result<FileHandle> connect_to(const TcpAddress& to) {
+    const LaunchHost& own = topology_.host(options_.host_index);
+    std::optional<TcpAddress> from;
+    if (own.is_bound) {
+      BALEEN_TRY_ASSIGN(from, TcpAddress::find(own.address, 0));
+      if (from->family() != to.family()) from.reset();
+    }
+    auto socket = begin_connect(to, from ? &*from : nullptr);
+    if (!socket && errno == EADDRNOTAVAIL && from) {
+      decided_ = true;
+      return invalid("the address of host " + std::to_string(options_.host_index) + " (" + own.name + "), " +
+                     own.address + ", is none of this machine; is its --host-index right?");
+    }
+    if (!socket) return for_now(socket.error().message, to);
+    BALEEN_TRY(wait(socket->get(), POLLOUT, options_.patience.shaking));
+    if (const int error = connect_error(socket->get())) return for_now(std::strerror(error), to);
+    return socket;
+  }
+
+  Result<std::string> receive(int socket, std::size_t count, const TcpAddress& from) {
+    std::string text;
+    std::array<char, kHelloBytes> bytes{};
+    const auto until = Clock::now() + options_.patience.shaking;
+    while (text.size() < count && Clock::now() < until) {
+      BALEEN_TRY(wait(socket, POLLIN, kPause));
+      const ssize_t got = recv(socket, bytes.data(), std::min(bytes.size(), count - text.size()), 0);
+      if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (got <= 0) return for_now("it closed the connection", from);
+      text.append(bytes.data(), static_cast<std::size_t>(got));
+    }
+    if (text.size() == count) return text;
+    return for_now("what answers there says nothing that a Baleen would", from);
+  }
+
+  /// Until the socket is ready (-1: none), at most that long; fails where this host is to end.
+  Status wait(int socket, short what, std::chrono::milliseconds time) {
+    const auto until = Clock::now() + time;
+    do {
+      if (auto error = ends_()) {
+        decided_ = true;
+        return *std::move(error);
+      }
+      pollfd ready{socket, what, 0};
+      if (poll(&ready, 1, static_cast<int>(kSlice.count())) > 0) return {};
+    } while (Clock::now() < until);
+    return {};
+  }
+
+  static Error for_now(const std::string& why, const TcpAddress& at) {
+    return {BALEEN_PEER_LOST, at.text() + ": " + why, {}};
+  }
+  Error refused(const TcpAddress& at, const Error& why) {
+    decided_ = true;
+    return {why.code, "the first host, " + topology_.host(0).name + " (" + at.text() + "): " + why.message, {}};
+  }
+
+  const ClusterOptions& options_;
+  const Topology& topology_;
+  const std::function<std::optional<Error>()>& ends_;
+  Clock::time_point since_;
+  bool decided_ = false;
+  std::string why_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<HostLink>> join_first_host(const ClusterOptions& options, const Topology& topology,
+                                                  const std::function<std::optional<Error>()>& ends) {
+  return Joining(options, topology, ends).run();
+}
+
+}  // namespace baleen::launchers
