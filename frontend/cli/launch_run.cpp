@@ -5,29 +5,14 @@
 #include <cstdio>
 #include <utility>
 
-#include "core/launch/cpu_sets.hpp"
 #include "core/launch/rank_link.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_hosts.hpp"
-#include "frontend/cli/prepare.hpp"
+#include "frontend/engine/prepare.hpp"
+#include "frontend/engine/threads.hpp"
 
 namespace baleen::app {
 namespace {
-
-constexpr const char* kThreads = "threads";
-
-bool has_threads(const Member& member) {
-  const Option* option = member.descriptor.find(kThreads);
-  return option && option->type == BALEEN_OPTION_INT;
-}
-
-/// What the user asks for; 0 where that is left to us.
-int threads_asked(const Member& compute) {
-  const auto value = compute.options.find(kThreads);
-  if (!has_threads(compute) || value == compute.options.end()) return 0;
-  const auto* count = std::get_if<std::int64_t>(&value->second.data);
-  return count ? static_cast<int>(*count) : 0;
-}
 
 /// `threads`: that the user gives each rank; 0: its share.
 Result<LaunchOptions> plan_launch(const RankOptions& options, const Setup& setup, int threads) {
@@ -61,24 +46,6 @@ bool starts_ranks(const Setup& setup) { return setup.manifest.ranks() > 1 && !se
 
 int launch_run(const ScriptOptions& options, const Setup& setup) { return launch_planned(options, setup); }
 int launch_run(const BenchOptions& options, const Setup& setup) { return launch_planned(options, setup); }
-
-void share_threads(Member& compute, const Setup& setup) {
-  if (!setup.link || !has_threads(compute) || threads_asked(compute) > 0) return;
-  const std::int64_t threads = setup.link->place().threads;
-  compute.options.insert_or_assign(kThreads, UserValue{threads, "the launcher"});
-}
-
-Status share_threads_of(Member& compute, std::int64_t ranks, const std::string& cores) {
-  if (!has_threads(compute) || threads_asked(compute) > 0) return {};
-  std::vector<Cpu> cpus = usable_cpus();
-  if (!cores.empty()) {
-    BALEEN_TRY_ASSIGN(const std::set<int> numbers, cpu_numbers(cores));
-    cpus.resize(numbers.size());
-  }
-  const std::int64_t threads = share_cpus(std::move(cpus), static_cast<int>(ranks), 0).threads;
-  compute.options.insert_or_assign(kThreads, UserValue{threads, "the plan"});
-  return {};
-}
 
 int report(const Log& log, const Outcome& outcome) {
   if (outcome.signal) {

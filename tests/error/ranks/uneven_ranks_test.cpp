@@ -50,7 +50,9 @@ TEST_F(UnevenRanks, OneDescribesAnotherLength) {
 
 TEST_F(UnevenRanks, OneHasNoEvaluation) {
   const ProcessResult result = run(2, odd("held_out"));
-  expect_refused(result, "rank 1 describes another job than rank 0: `the evaluate graph is ");
+  expect_refused(
+      result,
+      "rank 1 describes another job than rank 0: `graphs = train` here and `graphs = evaluate train` on rank 0");
 }
 
 TEST_F(UnevenRanks, OneJoinsCollectivesOtherwise) {

@@ -25,7 +25,6 @@ const std::vector<OwnWord>& own_words() {
       {"cpu", "core/launch/cpu_sets.cpp", "the system's folder of processors"},
       {"data", "", "the kind of plugin, the job's field, a mesh axis"},
       {"host", "", "the place where the program itself runs"},
-      {"sequence", "frontend/lua/bind_job.cpp", "a dimension of what a model gives"},
       {"shm", "frontend/cli/", "the system's folder of shared memory"},
       {"table", "core/plugin/descriptor.cpp", "a type of option"},
       {"table", "frontend/lua/", "a type of Lua's"},
