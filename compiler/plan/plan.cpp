@@ -167,6 +167,12 @@ class Placer {
   std::vector<TurnOrder> turns_;
 };
 
+/// A refusal of one of the script's programs names it.
+Error of_program(Error error, const std::string& name, GraphRole role) {
+  if (role == GraphRole::infer) error.message = "program `" + name + "`: " + error.message;
+  return error;
+}
+
 /// The phases of a graph that is not trained.
 Result<PlannedGraph> plan_forward(const Job& job, const std::string& name, JobGraph given, Strategies& strategies,
                                   const Annotations& annotations, Placer& placer, const PassObserver& observer) {
@@ -250,9 +256,9 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   plan.graphs.push_back({kTrainGraph, GraphRole::train, std::move(step)});
   for (auto& [name, given] : job.graphs) {
     if (given.role == GraphRole::train) continue;
-    BALEEN_TRY_ASSIGN(PlannedGraph planned,
-                      plan_forward(job, name, std::move(given), strategies, annotations, placer, observer));
-    plan.graphs.push_back(std::move(planned));
+    Result<PlannedGraph> planned = plan_forward(job, name, std::move(given), strategies, annotations, placer, observer);
+    if (!planned) return of_program(std::move(planned).error(), name, given.role);
+    plan.graphs.push_back(*std::move(planned));
   }
   plan.notes.insert(plan.notes.end(), strategies.notes().begin(), strategies.notes().end());
   return plan;

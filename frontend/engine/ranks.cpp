@@ -3,11 +3,21 @@
 
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "baleen/plugin.hpp"
 
 namespace baleen::app {
 namespace {
+
+/// The graph that is trained first, for what differs there differs in others too; then the others by name.
+std::vector<std::pair<std::string, const JobGraph*>> graphs_of(const Job& job) {
+  std::vector<std::pair<std::string, const JobGraph*>> graphs;
+  for (const GraphRole role : {GraphRole::train, GraphRole::evaluate, GraphRole::infer})
+    for (const auto& [name, given] : job.graphs)
+      if (given.role == role) graphs.emplace_back(name, &given);
+  return graphs;
+}
 
 /// What a job is beside its graphs, a line each.
 std::string facts_of(const Job& job, std::int64_t steps) {
@@ -16,22 +26,22 @@ std::string facts_of(const Job& job, std::int64_t steps) {
   text << "steps = " << steps << "\nbatch = " << job.batch << "\naccumulate = " << job.accumulate
        << "\nseed = " << job.seed << "\nclip = " << job.clip << "\noptimizer = " << job.optimizer.name << '\n';
   text << "graphs =";
-  for (const auto& [name, given] : job.graphs) text << ' ' << name << (given.replicated ? " (replicated)" : "");
+  for (const auto& [name, given] : graphs_of(job)) text << ' ' << name << (given->replicated ? " (replicated)" : "");
   text << '\n';
   return text.str();
 }
 
 std::string hashes_of(const Job& job) {
   std::string text;
-  for (const auto& [name, given] : job.graphs) text += std::to_string(hash(given.graph)) + '\n';
+  for (const auto& [name, given] : graphs_of(job)) text += std::to_string(hash(given->graph)) + '\n';
   return text;
 }
 
 /// One line per op, with its graph and number.
 std::string ops_of(const Job& job) {
   std::string text;
-  for (const auto& [name, given] : job.graphs) {
-    std::istringstream lines(print(given.graph));
+  for (const auto& [name, given] : graphs_of(job)) {
+    std::istringstream lines(print(given->graph));
     int number = 0;
     for (std::string line; std::getline(lines, line);)
       text += name + " graph, op " + std::to_string(++number) + ": " + line + '\n';

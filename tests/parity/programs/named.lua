@@ -9,7 +9,7 @@ local body = nn.sequential {
   nn.layer_norm {},
 }
 local head = nn.linear { name = "head", out = corpus.vocab, bias = false, axes = { "vocab" } }
-local tokens = { dtype = "int32", shape = { 6, 8 }, axes = { "batch", "seq" } }
+local tokens = { dtype = "int32", shape = { baleen.arg("rows", 6), 8 }, axes = { "batch", "seq" } }
 
 return baleen.job {
   model = function(ids) return head(body(ids)) end,

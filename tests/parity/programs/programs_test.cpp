@@ -66,10 +66,11 @@ class NamedPrograms : public testing::Test {
   static std::string inputs(const std::string& program) {
     return *folder_ / (program == "embed" ? "both.safetensors" : "tokens.safetensors");
   }
-  static ProcessResult run(const std::string& command, std::vector<std::string> words, const std::string& manifest) {
+  static ProcessResult run(const std::string& command, std::vector<std::string> words, const std::string& manifest,
+                           const std::string& rows = "6") {
     words.insert(words.begin(), {command, source_dir() + "/tests/parity/programs/named.lua", "--dtype", "fp64"});
     if (!manifest.empty()) words.insert(words.end(), {"--manifest", folder_->write("ranks.toml", manifest)});
-    words.insert(words.end(), {"--", "--data", source_dir() + "/tests/golden/whales.txt"});
+    words.insert(words.end(), {"--", "--data", source_dir() + "/tests/golden/whales.txt", "--rows", rows});
     return run_baleen(words);
   }
   static ProcessResult infer(const std::string& program, const std::string& outputs, const std::string& manifest = "") {
@@ -150,6 +151,18 @@ TEST_F(NamedPrograms, RefuseWhatIsNotTheirs) {
   refused({"--program", "score"}, "input `tokens` of program `score` is missing; it is int32 [6, 8]");
   refused({"--program", "score", "--inputs", inputs("embed")}, "program `score`: unknown input `scale`");
   refused({"--program", "score", "--inputs", "nowhere.safetensors"}, "nowhere.safetensors");
+}
+
+/// A mesh that a program's rows cannot feed, though those of training can.
+TEST_F(NamedPrograms, AreNamedWhereAStrategyRefusesThem) {
+  const std::string manifest = manifest_of({{"tensor", 8}}, "[[plan]]\nstrategy = \"tensor\"\nmode = \"3d\"\n");
+  if (const std::string missing = missing_strategy(manifest); !missing.empty())
+    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
+  const ProcessResult result =
+      run("infer", {"--load", model(), "--outputs", *folder_ / "refused.safetensors"}, manifest, "2");
+  EXPECT_EQ(result.exit_code, 2) << result.out;
+  EXPECT_NE(result.err.find("program `embed`: "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("a batch of 2 rows cannot feed the 4 rows of the cube"), std::string::npos) << result.err;
 }
 
 }  // namespace

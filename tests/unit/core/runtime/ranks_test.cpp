@@ -34,10 +34,10 @@ Outcome outcome_of(SmallRun& run, int steps) {
     if (!facts) throw std::runtime_error(facts.error().text());
     outcome.losses.push_back(facts->at("loss"));
   }
-  std::vector<double> tokens(24);
+  std::vector<double> tokens(40);
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<double>(7 * i % 100);
   for (auto& [name, logits] : {std::pair("together", &outcome.together), std::pair("alone", &outcome.alone)}) {
-    const auto made = run.session->run(name, {{"tokens", *tensor_of(tokens, BALEEN_I32, {3, 8})}});
+    const auto made = run.session->run(name, {{"tokens", *tensor_of(tokens, BALEEN_I32, {5, 8})}});
     if (!made) throw std::runtime_error(made.error().text());
     *logits = numbers_of(made->at("logits"));
   }

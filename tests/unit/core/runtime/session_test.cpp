@@ -110,7 +110,7 @@ TEST(Session, APlanThatDoesNotFitIsRefusedWithWhatWouldHelp) {
     EXPECT_NE(wide.status.error().message.find(part), std::string::npos) << part << ": " << wide.status.error().message;
 }
 
-HostTensors tokens(std::vector<double> numbers) { return {{"tokens", *tensor_of(numbers, BALEEN_I32, {3, 8})}}; }
+HostTensors tokens(std::vector<double> numbers) { return {{"tokens", *tensor_of(numbers, BALEEN_I32, {5, 8})}}; }
 
 TEST(Session, RunsProgramsByName) {
   TemporaryFolder folder;
@@ -120,15 +120,15 @@ TEST(Session, RunsProgramsByName) {
   EXPECT_EQ(programs[0].name, "alone");
   EXPECT_EQ(programs[1].name, "together");
   ASSERT_EQ(programs[1].outputs.size(), 1u);
-  EXPECT_EQ(type_text(programs[1].outputs[0].type.dtype, programs[1].outputs[0].type.shape), "fp64 [3, 8, 256]");
-  std::vector<double> numbers(24);
+  EXPECT_EQ(type_text(programs[1].outputs[0].type.dtype, programs[1].outputs[0].type.shape), "fp64 [5, 8, 256]");
+  std::vector<double> numbers(40);
   std::iota(numbers.begin(), numbers.end(), 1.0);
   const auto a = run.session->run("together", tokens(numbers));
   numbers.back() = 9;
   const auto b = run.session->run("together", tokens(numbers)), c = run.session->run("alone", tokens(numbers));
   ASSERT_TRUE(a && b && c) << a.error().text();
   const auto x = numbers_of(a->at("logits")), y = numbers_of(b->at("logits"));
-  ASSERT_EQ(x.size(), 24u * 256);
+  ASSERT_EQ(x.size(), 40u * 256);
   // This model looks at one token at a time: only the last row changes.
   EXPECT_TRUE(std::equal(x.begin(), x.end() - 256, y.begin()));
   EXPECT_FALSE(std::equal(x.end() - 256, x.end(), y.end() - 256));
@@ -141,7 +141,7 @@ TEST(Session, ProgramsChangeNothingOfTheTraining) {
   MAKE_RUN(other, folder);
   std::vector<double> expected = losses(*other.session, 4), got;
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(disturbed.session->run("together", tokens(std::vector<double>(24, i))));
+    ASSERT_TRUE(disturbed.session->run("together", tokens(std::vector<double>(40, i))));
     got.push_back(losses(*disturbed.session, 1)[0]);
   }
   EXPECT_EQ(got, expected);
@@ -154,18 +154,18 @@ TEST(Session, RefusesInputsThatAProgramDoesNotTake) {
     const auto result = run.session->run(program, inputs);
     return result ? "" : result.error().text();
   };
-  const HostTensors good = tokens(std::vector<double>(24, 0));
+  const HostTensors good = tokens(std::vector<double>(40, 0));
   EXPECT_EQ(refused("togehter", good), "unknown program `togehter`; did you mean `together`?");
   EXPECT_EQ(refused("train", good), "unknown program `train`; known: `alone`, `together`");
-  EXPECT_EQ(refused("together", {}), "input `tokens` of program `together` is missing; it is int32 [3, 8]");
+  EXPECT_EQ(refused("together", {}), "input `tokens` of program `together` is missing; it is int32 [5, 8]");
   HostTensors more = good;
   more["targets"] = good.at("tokens");
   EXPECT_EQ(refused("together", more), "program `together`: unknown input `targets`; known: `tokens`");
   EXPECT_EQ(refused("together", {{"tokens", *tensor_of(std::vector<double>(8, 0), BALEEN_I32, {1, 8})}}),
-            "input `tokens` of program `together` is int32 [3, 8], not int32 [1, 8]");
+            "input `tokens` of program `together` is int32 [5, 8], not int32 [1, 8]");
   HostTensors cut = good;
   cut.at("tokens").bytes.pop_back();
-  EXPECT_EQ(refused("together", cut), "input `tokens` of program `together` has 96 bytes, not 95");
+  EXPECT_EQ(refused("together", cut), "input `tokens` of program `together` has 160 bytes, not 159");
   EXPECT_EQ(refused("together", good), "");
 }
 

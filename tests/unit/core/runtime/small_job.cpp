@@ -88,7 +88,7 @@ Result<Job> make_job(const JobOptions& options) {
   job.graphs["evaluate"] = {GraphRole::evaluate, false, std::move(evaluate)};
   for (const bool replicated : {false, true}) {
     Graph write(&ops());
-    BALEEN_TRY_ASSIGN(const ValueId tokens, write.input("tokens", {BALEEN_I32, {3, kContext}, {"batch", "seq"}}));
+    BALEEN_TRY_ASSIGN(const ValueId tokens, write.input("tokens", {BALEEN_I32, {5, kContext}, {"batch", "seq"}}));
     BALEEN_TRY_ASSIGN(const ValueId x, logits(write, job.parameters, tokens));
     write.set_output("logits", x);
     job.graphs[replicated ? "alone" : "together"] = {GraphRole::infer, replicated, std::move(write)};
