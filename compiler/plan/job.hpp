@@ -1,7 +1,7 @@
 /// \file What a script describes: the model's parameters, its graphs, and how they are to be trained.
 #pragma once
 #include <functional>
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -69,15 +69,47 @@ inline constexpr const char* kParallelTag = "parallel";
 /// Tag of an op that makes a named result: the names, joined by ','. The number of the result follows the dot.
 inline constexpr const char* kResultTag = "result.";
 
-/// Everything a script returns, with the graphs it built. Batch inputs are graph inputs named as the data's fields.
-/// `train` and `evaluate` have outputs "loss" (a sum over the batch) and "weight" (what to divide by, which must not
-/// depend on parameters), and any number of metrics "metric.<name>" with "metric.<name>.weight".
+/// What a graph is for, and so what the plan makes of it and who writes its inputs.
+enum class GraphRole {
+  initialize,  ///< made by the plan: fills every persistent tensor
+  train,       ///< a step: differentiated, and parameters updated. Inputs are rows of the data. Every job has one
+  evaluate,    ///< loss and metrics of held-out rows; outputs as those of `train`
+  infer        ///< a named program: the caller writes all inputs and reads all outputs
+};
+
+/// Name and type of an input or output of a graph. The shape is global.
+struct NamedType {
+  std::string name;
+  ValueType type;
+};
+
+/// What a caller gives to a named program and gets from it.
+struct ProgramInfo {
+  std::string name;
+  std::vector<NamedType> inputs, outputs;
+};
+
+/// Of a graph's ops of kind input, and of its outputs.
+std::vector<NamedType> inputs_of(const Graph& graph);
+std::vector<NamedType> outputs_of(const Graph& graph);
+
+struct JobGraph {
+  GraphRole role = GraphRole::infer;
+  bool replicated = false;  ///< every rank computes all of it; else strategies divide it as they divide `evaluate`
+  Graph graph = Graph();
+};
+
+/// The name of the graph whose role is `train`.
+inline constexpr const char* kTrainGraph = "train";
+
+/// Everything a script returns, with the graphs it built. Graphs of the roles train and evaluate have inputs named as
+/// the data's fields, outputs "loss" (a sum over the batch) and "weight" (what to divide by, which must not depend on
+/// parameters), and any number of metrics "metric.<name>" with "metric.<name>.weight". A graph to infer with has the
+/// inputs and outputs that the script gives it.
 struct Job {
   std::string where = {};  ///< its place in the script
   std::vector<ParameterSpec> parameters;
-  Graph train;
-  std::optional<Graph> evaluate;
-  std::optional<Graph> generate;  ///< input "tokens" [1, context], output "logits" [1, context, vocabulary]
+  std::map<std::string, JobGraph> graphs;
   MemberSpec optimizer;
   std::vector<ParameterGroup> groups;
   double clip = 0;              ///< global norm of the gradient; 0: none
@@ -89,6 +121,13 @@ struct Job {
   std::vector<MemberSpec> strategies;  ///< plan order
   std::vector<Annotation> annotations;
   Mesh mesh;  ///< the manifest's; without axes: one rank
+
+  /// The graph of the role train; empty where the job has none yet.
+  Graph& train() {
+    JobGraph& made = graphs[kTrainGraph];
+    made.role = GraphRole::train;
+    return made.graph;
+  }
 };
 
 }  // namespace baleen

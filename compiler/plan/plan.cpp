@@ -80,16 +80,16 @@ class Placer {
   /// persistent tensors.
   Status place_first(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
     if (!has_mesh()) return {};
-    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, std::move(trained), phases));
+    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, std::move(trained), job_.accumulate, phases));
     for (const auto& [value, layout] : request.stored)
       if (!is_whole(layout)) stored_[graph.value(value).name] = layout;
     return {};
   }
 
-  /// A further graph that strategies cut as they cut the first.
-  Status place_alike(Graph& graph, Phases& phases) {
+  /// A further graph that strategies divide as they divide the first.
+  Status place_alike(Graph& graph, std::int64_t micro_batches, Phases& phases) {
     if (!has_mesh()) return {};
-    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, {}, phases));
+    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, {}, micro_batches, phases));
     return {};
   }
 
@@ -114,13 +114,14 @@ class Placer {
   }
 
  private:
-  Result<PlacementRequest> place(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
+  Result<PlacementRequest> place(Graph& graph, std::vector<TrainedParameter> trained, std::int64_t micro_batches,
+                                 Phases& phases) {
     graph.remove_dead();
     graph.set_mesh(job_.mesh);
     PlacementRequest request;
     const bool first = !trained.empty();
     request.trained = std::move(trained);
-    BALEEN_TRY(strategies_.place(graph, request, job_.accumulate));
+    BALEEN_TRY(strategies_.place(graph, request, micro_batches));
     BALEEN_TRY(annotations_.apply(graph, request));
     BALEEN_TRY(phases.after("place", graph));
     if (!first) keep_stored(graph, request);
@@ -133,7 +134,7 @@ class Placer {
     BALEEN_TRY(verify_layouts(graph));
     BALEEN_TRY(phases.after("lower", graph));
     turns_.clear();
-    BALEEN_TRY(strategies_.schedule(graph, job_.accumulate, turns_));
+    BALEEN_TRY(strategies_.schedule(graph, micro_batches, turns_));
     BALEEN_TRY(phases.after("schedule", graph));
     return request;
   }
@@ -166,7 +167,53 @@ class Placer {
   std::vector<TurnOrder> turns_;
 };
 
+/// A refusal of one of the script's programs names it.
+Error of_program(Error error, const std::string& name, GraphRole role) {
+  if (role == GraphRole::infer) error.message = "program `" + name + "`: " + error.message;
+  return error;
+}
+
+/// The phases of a graph that is not trained.
+Result<PlannedGraph> plan_forward(const Job& job, const std::string& name, JobGraph given, Strategies& strategies,
+                                  const Annotations& annotations, Placer& placer, const PassObserver& observer) {
+  PlannedGraph planned{name, given.role};
+  Graph& graph = given.graph;
+  if (given.role == GraphRole::infer) planned.inputs = inputs_of(graph);
+  Phases phases(name, observer);
+  if (!given.replicated) {
+    BALEEN_TRY(strategies.tag(graph));
+    BALEEN_TRY(strategies.rewrite(graph));
+    annotations.keep_apart(graph);
+  }
+  BALEEN_TRY(fuse_kinds(graph));
+  BALEEN_TRY(phases.after("rewrite", graph));
+  if (given.role == GraphRole::infer) planned.outputs = outputs_of(graph);
+  // A caller gives all rows at once.
+  const std::int64_t micro_batches = given.role == GraphRole::evaluate ? job.accumulate : 1;
+  BALEEN_TRY(given.replicated ? placer.place_whole(graph, phases) : placer.place_alike(graph, micro_batches, phases));
+  BALEEN_TRY_ASSIGN(planned.scheduled, schedule(std::move(graph), micro_batches, phases, placer.take_turns()));
+  return planned;
+}
+
 }  // namespace
+
+std::vector<NamedType> inputs_of(const Graph& graph) {
+  std::vector<NamedType> inputs;
+  for (OpId id : graph.ops())
+    for (ValueId v : graph.op(id).outputs)
+      if (const Value& value = graph.value(v); value.role == Role::input)
+        inputs.push_back({value.name, {value.dtype, value.shape, value.axes}});
+  return inputs;
+}
+
+std::vector<NamedType> outputs_of(const Graph& graph) {
+  std::vector<NamedType> outputs;
+  for (const GraphOutput& output : graph.outputs()) {
+    const Value& value = graph.value(output.value);
+    outputs.push_back({output.name, {value.dtype, value.shape, value.axes}});
+  }
+  return outputs;
+}
 
 Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer) {
   BALEEN_TRY_ASSIGN(const Annotations annotations, Annotations::create(job.annotations, job.mesh));
@@ -175,20 +222,21 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   Plan plan;
   plan.mesh = job.mesh;
   plan.notes = annotations.notes([&](int axis) { return strategies.claims(axis); });
-  Phases train("train", observer);
-  BALEEN_TRY(train.after("describe", job.train));
-  BALEEN_TRY(strategies.tag(job.train));
-  BALEEN_TRY(strategies.rewrite(job.train));
-  annotations.keep_apart(job.train);
-  BALEEN_TRY(fuse_kinds(job.train));
-  BALEEN_TRY(train.after("rewrite", job.train));
-  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(job.train, job));
-  BALEEN_TRY(train.after("differentiate", job.train));
-  BALEEN_TRY(strategies.gradients(job.train, job, gradients));
-  BALEEN_TRY(train.after("gradients", job.train));
-  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, std::move(gradients), plugins));
-  BALEEN_TRY(train.after("update", job.train));
-  BALEEN_TRY(placer.place_first(job.train, std::move(update.trained), train));
+  Graph& graph = job.train();
+  Phases train(kTrainGraph, observer);
+  BALEEN_TRY(train.after("describe", graph));
+  BALEEN_TRY(strategies.tag(graph));
+  BALEEN_TRY(strategies.rewrite(graph));
+  annotations.keep_apart(graph);
+  BALEEN_TRY(fuse_kinds(graph));
+  BALEEN_TRY(train.after("rewrite", graph));
+  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(graph, job));
+  BALEEN_TRY(train.after("differentiate", graph));
+  BALEEN_TRY(strategies.gradients(graph, job, gradients));
+  BALEEN_TRY(train.after("gradients", graph));
+  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(graph, job, std::move(gradients), plugins));
+  BALEEN_TRY(train.after("update", graph));
+  BALEEN_TRY(placer.place_first(graph, std::move(update.trained), train));
   const std::vector<TurnOrder> train_turns = placer.take_turns();
 
   for (const ParameterSpec& p : job.parameters)
@@ -197,30 +245,20 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(spec.name);
 
   Phases initialize("initialize", observer);
-  BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, job.train.registry()));
+  BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, graph.registry()));
   BALEEN_TRY(placer.place_whole(initial, initialize));
-  BALEEN_TRY_ASSIGN(plan.initialize, schedule(std::move(initial), 1, initialize));
+  BALEEN_TRY_ASSIGN(ScheduledGraph first, schedule(std::move(initial), 1, initialize));
+  plan.graphs.push_back({"initialize", GraphRole::initialize, std::move(first)});
   plan.scalars = std::move(update.scalars);
-  plan.coarsest = coarsest_dtype(job.train, job.dtype);
+  plan.coarsest = coarsest_dtype(graph, job.dtype);
   plan.stops = std::move(update.stops);
-  BALEEN_TRY_ASSIGN(plan.train, of_job(job, schedule(std::move(job.train), job.accumulate, train, train_turns)));
-
-  for (auto [name, graph, result] :
-       {std::tuple{"evaluate", &job.evaluate, &plan.evaluate}, std::tuple{"generate", &job.generate, &plan.generate}}) {
-    if (!*graph) continue;
-    Phases phases(name, observer);
-    const bool batched = result == &plan.evaluate;  // generation is of one row: every rank computes it
-    if (batched) {
-      BALEEN_TRY(strategies.tag(**graph));
-      BALEEN_TRY(strategies.rewrite(**graph));
-      annotations.keep_apart(**graph);
-    }
-    BALEEN_TRY(fuse_kinds(**graph));
-    BALEEN_TRY(phases.after("rewrite", **graph));
-    BALEEN_TRY(batched ? placer.place_alike(**graph, phases) : placer.place_whole(**graph, phases));
-    const std::int64_t micro = batched ? job.accumulate : 1;
-    BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule(std::move(**graph), micro, phases, placer.take_turns()));
-    *result = std::move(scheduled);
+  BALEEN_TRY_ASSIGN(ScheduledGraph step, of_job(job, schedule(std::move(graph), job.accumulate, train, train_turns)));
+  plan.graphs.push_back({kTrainGraph, GraphRole::train, std::move(step)});
+  for (auto& [name, given] : job.graphs) {
+    if (given.role == GraphRole::train) continue;
+    Result<PlannedGraph> planned = plan_forward(job, name, std::move(given), strategies, annotations, placer, observer);
+    if (!planned) return of_program(std::move(planned).error(), name, given.role);
+    plan.graphs.push_back(*std::move(planned));
   }
   plan.notes.insert(plan.notes.end(), strategies.notes().begin(), strategies.notes().end());
   return plan;

@@ -31,7 +31,7 @@ struct TurnOrder {
 /// A graph with its order of execution. With micro-batches > 1 the mesh's last axis is `micro`; values have layouts;
 /// the structural op `accumulate_micro` (partial in the loop → whole after it) marks accumulation.
 struct ScheduledGraph {
-  Graph graph;
+  Graph graph = Graph();
   std::int64_t micro_batches = 1;
   std::vector<Section> sections;
   std::vector<TurnOrder> turns = {};
@@ -66,17 +66,33 @@ inline constexpr const char* kUpdatesState = "optimizer.updates";
 /// The states that keep parameters' first gradients are named by this prefix and the parameter's name.
 inline constexpr const char* kFirstGradientPrefix = "first_gradient.";
 
+/// A graph that is ready to be compiled, with its name among the job's.
+struct PlannedGraph {
+  std::string name;
+  GraphRole role = GraphRole::infer;
+  ScheduledGraph scheduled = {};
+  std::vector<NamedType> inputs = {}, outputs = {};  ///< of a graph to infer with, as the script gave them
+};
+
 struct Plan {
   Mesh mesh;
   std::vector<PersistentSpec> persistent;
   std::vector<ScalarSpec> scalars;  ///< of the train graph; "lr" is the first group's rate where the optimizer has one
-  ScheduledGraph initialize;        ///< fills every persistent tensor
-  ScheduledGraph train;  ///< outputs "loss", "weight", metrics, "gradient_norm", facts; "applied": does it count?
-  std::optional<ScheduledGraph> evaluate;
-  std::optional<ScheduledGraph> generate;
+  /// That of role initialize, that of role train, then the others by name. The train graph has outputs "loss",
+  /// "weight", metrics, "gradient_norm", facts, and "applied": does the step count?
+  std::vector<PlannedGraph> graphs;
   std::vector<StopRule> stops;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
   std::vector<std::string> notes;        ///< lines for the user, of annotations and strategies
+
+  /// Null where there is none.
+  const ScheduledGraph* find(const std::string& name) const {
+    for (const PlannedGraph& planned : graphs)
+      if (planned.name == name) return &planned.scheduled;
+    return nullptr;
+  }
+  const ScheduledGraph& initialize() const { return graphs.at(0).scheduled; }
+  const ScheduledGraph& train() const { return graphs.at(1).scheduled; }
 };
 
 /// Called after each phase with its name and the graph, where it changed (for --print-passes).

@@ -100,11 +100,9 @@ class Facts {
 std::vector<RankClass> rank_classes(const Plan& plan, Roles roles, const std::vector<std::int64_t>& marks) {
   std::vector<Facts> facts;
   std::set<int> turns;  // axes whose coordinates have an order of their own
-  for (const ScheduledGraph* graph : {&plan.initialize, &plan.train, plan.evaluate ? &*plan.evaluate : nullptr,
-                                      plan.generate ? &*plan.generate : nullptr}) {
-    if (!graph) continue;
-    facts.emplace_back(graph->graph, roles);
-    for (const TurnOrder& order : graph->turns) turns.insert(order.axis);
+  for (const PlannedGraph& planned : plan.graphs) {
+    facts.emplace_back(planned.scheduled.graph, roles);
+    for (const TurnOrder& order : planned.scheduled.turns) turns.insert(order.axis);
   }
   std::map<Signature, std::size_t> numbers;
   std::vector<RankClass> classes;

@@ -2,12 +2,14 @@
 #include "core/log/log.hpp"
 
 #include <spdlog/logger.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/version.h>
 
 #include <array>
 #include <cstdio>
+#include <mutex>
 #include <utility>
 
 namespace baleen {
@@ -22,6 +24,31 @@ spdlog::level::level_enum native(baleen_level_t level) {
   }
 }
 
+baleen_level_t ours(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::trace:
+    case spdlog::level::debug: return BALEEN_DEBUG;
+    case spdlog::level::info: return BALEEN_INFO;
+    case spdlog::level::warn: return BALEEN_WARNING;
+    default: return BALEEN_FAILURE;
+  }
+}
+
+/// Gives lines to a function, one at a time.
+class FunctionSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FunctionSink(Log::Sink sink) : sink_(std::move(sink)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    sink_(ours(message.level), {message.payload.data(), message.payload.size()});
+  }
+  void flush_() override {}
+
+ private:
+  Log::Sink sink_;
+};
+
 constexpr std::array<std::pair<std::string_view, baleen_level_t>, 4> kLevels = {
     {{"debug", BALEEN_DEBUG}, {"info", BALEEN_INFO}, {"warning", BALEEN_WARNING}, {"error", BALEEN_FAILURE}}};
 
@@ -30,7 +57,7 @@ constexpr std::array<std::pair<std::string_view, baleen_level_t>, 4> kLevels = {
 struct Log::State {
   std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> ring =
       std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kRecorded);
-  std::shared_ptr<spdlog::sinks::stderr_color_sink_mt> shown;  // null: silent
+  std::shared_ptr<spdlog::sinks::sink> shown;  // null: silent
   spdlog::logger logger{"baleen"};
 
   // Only the ring has a clock: a person at a terminal knows the time, a person reading a crash does not.
@@ -51,6 +78,14 @@ Log Log::to_stderr(baleen_level_t level) {
   log.state_->shown = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
   log.state_->logger.sinks().push_back(log.state_->shown);
   log.state_->set_patterns("");
+  log.set_level(level);
+  return log;
+}
+
+Log Log::to(Sink sink, baleen_level_t level) {
+  Log log;
+  log.state_->shown = std::make_shared<FunctionSink>(std::move(sink));
+  log.state_->logger.sinks().push_back(log.state_->shown);
   log.set_level(level);
   return log;
 }

@@ -2,6 +2,7 @@
 /// level, shown when the run ends by our own bug.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,10 @@ class Log {
   Log();
   /// Lines of `level` and above go to stderr.
   static Log to_stderr(baleen_level_t level = BALEEN_INFO);
+
+  /// Lines of `level` and above go to `sink`, one call at a time.
+  using Sink = std::function<void(baleen_level_t level, std::string_view text)>;
+  static Log to(Sink sink, baleen_level_t level = BALEEN_INFO);
 
   /// Name and version of the library underneath.
   static std::string_view library();

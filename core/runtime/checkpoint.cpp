@@ -82,23 +82,38 @@ class Reader {
 
   Status load(Session& session, const PersistentBuffer& buffer) const {
     const baleen_named_tensor_t& tensor = *find(buffer.spec.name);
-    const Shape shape(tensor.shape, tensor.shape + tensor.rank);
     const ValueType& type = buffer.spec.type;
-    if (shape != type.shape)
-      return invalid("`" + buffer.spec.name + "` is " + to_string(shape) + " in the file and " + to_string(type.shape) +
-                         " in the model",
+    if (shape_of(tensor) != type.shape)
+      return invalid("`" + buffer.spec.name + "` is " + to_string(shape_of(tensor)) + " in the file and " +
+                         to_string(type.shape) + " in the model",
                      path_);
-    std::vector<std::byte> bytes(tensor.bytes);
-    const auto number = static_cast<std::uint64_t>(&tensor - tensors_);
-    BALEEN_TRY(format_.plugin.check(format_.table->read(reader_, number, bytes.data(), bytes.size())));
+    BALEEN_TRY_ASSIGN(std::vector<std::byte> bytes, read(tensor));
     if (tensor.dtype != type.dtype) {
       BALEEN_TRY_ASSIGN(bytes, convert(bytes, tensor.dtype, type.dtype, buffer.spec.name));
     }
     return session.write_tensor(buffer.spec.name, bytes.data(), bytes.size());
   }
 
+  Result<HostTensors> all() const {
+    HostTensors tensors;
+    for (std::uint64_t i = 0; i < count_; ++i) {
+      BALEEN_TRY_ASSIGN(std::vector<std::byte> bytes, read(tensors_[i]));
+      tensors[std::string(view(tensors_[i].name))] = {tensors_[i].dtype, shape_of(tensors_[i]), std::move(bytes)};
+    }
+    return tensors;
+  }
+
  private:
   Reader(Format format, std::string path) : format_(std::move(format)), path_(std::move(path)) {}
+
+  static Shape shape_of(const baleen_named_tensor_t& tensor) { return {tensor.shape, tensor.shape + tensor.rank}; }
+
+  Result<std::vector<std::byte>> read(const baleen_named_tensor_t& tensor) const {
+    std::vector<std::byte> bytes(tensor.bytes);
+    const auto number = static_cast<std::uint64_t>(&tensor - tensors_);
+    BALEEN_TRY(format_.plugin.check(format_.table->read(reader_, number, bytes.data(), bytes.size())));
+    return bytes;
+  }
 
   const baleen_named_tensor_t* find(const std::string& name) const {
     for (std::uint64_t i = 0; i < count_; ++i)
@@ -132,6 +147,18 @@ class Reader {
   std::uint64_t count_ = 0;
 };
 
+baleen_named_tensor_t named_tensor(const std::string& name, baleen_dtype_t dtype, const Shape& shape,
+                                   const std::vector<std::byte>& bytes) {
+  baleen_named_tensor_t tensor{};
+  tensor.name = abi(name);
+  tensor.dtype = dtype;
+  tensor.rank = static_cast<std::uint32_t>(shape.size());
+  std::copy(shape.begin(), shape.end(), tensor.shape);
+  tensor.bytes = bytes.size();
+  tensor.data = const_cast<std::byte*>(bytes.data());  // the plugin reads it
+  return tensor;
+}
+
 }  // namespace
 
 Status check_saving(const Registry& plugins, const std::string& path) {
@@ -160,14 +187,8 @@ Status save_parameters(Session& session, const Registry& plugins, const std::str
       contents.pop_back();
       continue;
     }
-    baleen_named_tensor_t tensor{};
-    tensor.name = abi(buffer->spec.name);
-    tensor.dtype = buffer->spec.type.dtype;
-    tensor.rank = static_cast<std::uint32_t>(buffer->spec.type.shape.size());
-    std::copy(buffer->spec.type.shape.begin(), buffer->spec.type.shape.end(), tensor.shape);
-    tensor.bytes = contents.back().size();
-    tensor.data = contents.back().data();
-    tensors.push_back(tensor);
+    tensors.push_back(
+        named_tensor(buffer->spec.name, buffer->spec.type.dtype, buffer->spec.type.shape, contents.back()));
   }
   if (!writes) return {};
   std::vector<baleen_string_t> pairs;
@@ -185,6 +206,20 @@ Status load_parameters(Session& session, const Registry& plugins, const std::str
   BALEEN_TRY(reader->check_names(wanted));
   for (const PersistentBuffer* buffer : wanted) BALEEN_TRY(reader->load(session, *buffer));
   return {};
+}
+
+Result<HostTensors> read_tensors(const Registry& plugins, const std::string& path) {
+  BALEEN_TRY_ASSIGN(const auto reader, Reader::open(plugins, path));
+  return reader->all();
+}
+
+Status write_tensors(const Registry& plugins, const std::string& path, const HostTensors& tensors) {
+  BALEEN_TRY_ASSIGN(const Format format, format_of(plugins, path));
+  std::vector<baleen_named_tensor_t> named;
+  for (const auto& [name, tensor] : tensors)
+    named.push_back(named_tensor(name, tensor.dtype, tensor.shape, tensor.bytes));
+  return format.plugin.check(
+      format.table->write(format.plugin.host(), abi(path), named.data(), named.size(), nullptr, 0));
 }
 
 }  // namespace baleen

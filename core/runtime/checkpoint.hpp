@@ -21,4 +21,8 @@ Status save_parameters(Session& session, const Registry& plugins, const std::str
 /// names what is missing, what is not expected, and the nearest names.
 Status load_parameters(Session& session, const Registry& plugins, const std::string& path);
 
+/// Tensors of any names to and from a file, for what programs are given and give.
+Result<HostTensors> read_tensors(const Registry& plugins, const std::string& path);
+Status write_tensors(const Registry& plugins, const std::string& path, const HostTensors& tensors);
+
 }  // namespace baleen

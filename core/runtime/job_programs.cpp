@@ -9,28 +9,28 @@ Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordina
   options.at = at;
   options.staged_piece_bytes = staged_piece_bytes;
   persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
-  const auto compile_one = [&](const ScheduledGraph& scheduled, std::optional<Program>& to) -> Status {
-    BALEEN_TRY_ASSIGN(Program program, Program::compile(scheduled, device, persistent, options));
-    to.emplace(std::move(program));
-    return {};
-  };
-  BALEEN_TRY(compile_one(plan.initialize, initialize));
-  BALEEN_TRY(compile_one(plan.train, train));
-  if (plan.evaluate) BALEEN_TRY(compile_one(*plan.evaluate, evaluate));
-  if (plan.generate) BALEEN_TRY(compile_one(*plan.generate, generate));
+  for (const PlannedGraph& planned : plan.graphs) {
+    BALEEN_TRY_ASSIGN(Program program, Program::compile(planned.scheduled, device, persistent, options));
+    programs.push_back({planned.name, planned.role, planned.inputs, planned.outputs, std::move(program)});
+  }
   return {};
 }
 
+Program* JobPrograms::find(GraphRole role) {
+  for (JobProgram& one : programs)
+    if (one.role == role) return &one.program;
+  return nullptr;
+}
+
 std::vector<const Program*> JobPrograms::all() const {
-  std::vector<const Program*> programs;
-  for (const auto* p : {&initialize, &train, &evaluate, &generate})
-    if (*p) programs.push_back(&**p);
-  return programs;
+  std::vector<const Program*> list;
+  for (const JobProgram& one : programs) list.push_back(&one.program);
+  return list;
 }
 
 StagingBytes JobPrograms::staging() const {
   StagingBytes bytes;
-  for (const Program* program : all()) bytes.cover(program->staging());
+  for (const JobProgram& one : programs) bytes.cover(one.program.staging());
   return bytes;
 }
 

@@ -1,20 +1,31 @@
 /// \file The programs of a job on one rank, compiled and without memory: what a session runs and what a plan counts.
 #pragma once
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/execute/program.hpp"
 
 namespace baleen {
 
+/// A compiled graph of a job.
+struct JobProgram {
+  std::string name;
+  GraphRole role = GraphRole::infer;
+  std::vector<NamedType> inputs, outputs;  ///< of a program to infer with; shapes of the whole tensors
+  Program program;
+};
+
 struct JobPrograms {
   PersistentLayout persistent;
-  std::optional<Program> initialize, train, evaluate, generate;
+  std::vector<JobProgram> programs;  ///< in the order of the plan
 
   /// Fills this with the programs of the rank at `at`. Allocates nothing on the device, which outlives them.
   /// `staged_piece_bytes`: as in CompileOptions.
   Status compile_all(const Plan& plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes);
-  /// Those that there are.
+  /// The first of this role; null where there is none.
+  Program* find(GraphRole role);
+  /// Of the role train.
+  const Program& train() const { return programs.at(1).program; }
   std::vector<const Program*> all() const;
   /// Pinned bytes for all of them.
   StagingBytes staging() const;

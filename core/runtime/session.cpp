@@ -1,12 +1,12 @@
-/// \file Runs steps, evaluations and generation.
+/// \file Runs steps and evaluations.
 #include "core/runtime/session_impl.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 
 #include "baleen/dtype.hpp"
-#include "baleen/half.hpp"
 #include "baleen/plugin.hpp"
 
 namespace baleen {
@@ -27,30 +27,18 @@ Status Session::Impl::put(const Program& program, const std::string& name, const
   return device.check(device.table().copy(device.handle(), device.stream(), work_arena.at(port->offset), bytes, size));
 }
 
-Result<std::vector<double>> Session::Impl::get(const Program& program, const std::string& name) {
+Result<HostTensor> Session::Impl::get(const Program& program, const std::string& name) {
   const Port* port = find_port(program.outputs(), name);
   if (!port) return internal("the program has no output `" + name + "`");
-  std::vector<std::byte> bytes(port->bytes);
+  HostTensor tensor{port->type.dtype, port->type.shape, std::vector<std::byte>(port->bytes)};
   const auto* from = (port->persistent ? persistent_arena : work_arena).at(port->offset);
-  BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), bytes.data(), from, port->bytes)));
-  BALEEN_TRY(device.check(device.table().synchronize(device.handle(), device.stream())));
-  std::vector<double> numbers(bytes.size() / dtype_size(port->type.dtype));
-  if (port->type.dtype == BALEEN_F64) {
-    std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  } else if (port->type.dtype == BALEEN_F32) {
-    const auto* floats = reinterpret_cast<const float*>(bytes.data());
-    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(floats[i]);
-  } else {
-    const auto* halves = reinterpret_cast<const std::uint16_t*>(bytes.data());
-    const auto widened = port->type.dtype == BALEEN_BF16 ? &from_bf16 : &from_fp16;
-    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(widened(halves[i]));
-  }
-  return numbers;
+  BALEEN_TRY(copy(tensor.bytes.data(), from, port->bytes));
+  return tensor;
 }
 
 Result<double> Session::Impl::get_number(const Program& program, const std::string& name) {
-  BALEEN_TRY_ASSIGN(const auto numbers, get(program, name));
-  return numbers.at(0);
+  BALEEN_TRY_ASSIGN(const HostTensor tensor, get(program, name));
+  return numbers_of(tensor).at(0);
 }
 
 Status Session::Impl::put_batch(const Program& program, const BatchShare& share, Batch rows) {
@@ -83,7 +71,7 @@ Status Session::Impl::run(Program& program, std::uint64_t step) {
   run_options.seed = options.seed;
   run_options.step = step;
   if (monitors.wants_spans()) run_options.spans = &spans;
-  if (&program == &*train) run_options.segment_ns = &segment_ns;
+  if (&program == train) run_options.segment_ns = &segment_ns;
   return program.run(device.stream(), run_options);
 }
 
@@ -167,8 +155,7 @@ Session::~Session() {
   // Queued spans borrow their names from the programs.
   impl_->monitors.drain();
   // Calls that a failure left behind touch the arenas.
-  for (std::optional<Program>* program : {&impl_->initialize, &impl_->train, &impl_->evaluate, &impl_->generate})
-    if (*program) (*program)->settle();
+  for (JobProgram& one : impl_->programs) one.program.settle();
   // So may what the stream has not come to yet: a failure of the device or of a peer, which is told already.
   static_cast<void>(impl_->device.table().synchronize(impl_->device.handle(), impl_->device.stream()));
 }
@@ -182,7 +169,7 @@ Result<std::unique_ptr<Session>> Session::create(Plan plan, Device& device, std:
   impl.options = std::move(options);
   BALEEN_TRY(impl.compile(std::move(plan)));
   BALEEN_TRY(impl.allocate());
-  BALEEN_TRY(impl.run(*impl.initialize, 0));
+  BALEEN_TRY(impl.run(*impl.find(GraphRole::initialize), 0));
   impl.spans.clear();
   return session;
 }
@@ -216,10 +203,10 @@ Result<Facts> Session::step() {
   Impl& impl = *impl_;
   const auto begin = Clock::now();
   if (!impl.reader)
-    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.train_share.rows(),
+    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.shares.at(kTrainGraph).rows(),
                                                 impl.options.dtype, impl.steps_done * impl.options.batch);
   BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next());
-  BALEEN_TRY(impl.put_batch(*impl.train, impl.train_share, std::move(batch)));
+  BALEEN_TRY(impl.put_batch(*impl.train, impl.shares.at(kTrainGraph), std::move(batch)));
   const double data_ms = milliseconds(Clock::now() - begin);
   impl.last.clear();
   BALEEN_TRY(impl.put_scalars());
@@ -244,7 +231,10 @@ Result<Facts> Session::step() {
 
 Result<Facts> Session::evaluate(std::int64_t batches) {
   Impl& impl = *impl_;
-  if (!impl.evaluate) return invalid("the job has no evaluate graph");
+  const auto found = std::ranges::find(impl.programs, GraphRole::evaluate, &JobProgram::role);
+  if (found == impl.programs.end()) return invalid("the job has no evaluate graph");
+  Program& program = found->program;
+  const BatchShare& share = impl.shares.at(found->name);
   const std::int64_t rows = impl.data->info().rows[BALEEN_HELD_OUT];
   if (rows < impl.options.batch)
     return invalid("the held-out part has " + std::to_string(rows) + " rows, fewer than a batch of " +
@@ -256,11 +246,10 @@ Result<Facts> Session::evaluate(std::int64_t batches) {
   for (std::int64_t b = 0; b < count; ++b) {
     // Spread evenly over the part where only some batches are read.
     const std::int64_t row = b * all / count * impl.options.batch;
-    BALEEN_TRY_ASSIGN(Batch batch,
-                      impl.data->read(BALEEN_HELD_OUT, row, impl.evaluate_share.rows(), impl.options.dtype));
-    BALEEN_TRY(impl.put_batch(*impl.evaluate, impl.evaluate_share, std::move(batch)));
-    BALEEN_TRY(impl.run(*impl.evaluate, static_cast<std::uint64_t>(impl.steps_done)));
-    BALEEN_TRY_ASSIGN(const Facts facts, impl.means(*impl.evaluate));
+    BALEEN_TRY_ASSIGN(Batch batch, impl.data->read(BALEEN_HELD_OUT, row, share.rows(), impl.options.dtype));
+    BALEEN_TRY(impl.put_batch(program, share, std::move(batch)));
+    BALEEN_TRY(impl.run(program, static_cast<std::uint64_t>(impl.steps_done)));
+    BALEEN_TRY_ASSIGN(const Facts facts, impl.means(program));
     for (const auto& [name, mean] : facts) {
       if (name.ends_with(".weight")) continue;
       const double weight = facts.at(name + ".weight");
@@ -278,27 +267,6 @@ Result<Facts> Session::evaluate(std::int64_t batches) {
   for (const auto& [name, number] : result) impl.last[name] = number;
   impl.monitors.record(BALEEN_RECORD_EVALUATE, impl.steps_done, impl.options.steps, std::move(told));
   return result;
-}
-
-Result<std::vector<double>> Session::logits(const std::vector<std::int32_t>& tokens) {
-  Impl& impl = *impl_;
-  if (!impl.generate) return invalid("the job has no generate graph: its model does not take tokens");
-  BALEEN_TRY(impl.put(*impl.generate, "tokens", tokens.data(), tokens.size() * sizeof(std::int32_t)));
-  BALEEN_TRY(impl.run(*impl.generate, static_cast<std::uint64_t>(impl.steps_done)));
-  impl.spans.clear();
-  return impl.get(*impl.generate, "logits");
-}
-
-std::int64_t Session::vocabulary() const {
-  if (!impl_->generate) return 0;
-  const Port* port = find_port(impl_->generate->outputs(), "logits");
-  return port ? port->type.shape.back() : 0;
-}
-
-std::int64_t Session::context() const {
-  if (!impl_->generate) return 0;
-  const Port* port = find_port(impl_->generate->inputs(), "tokens");
-  return port ? port->type.shape.back() : 0;
 }
 
 void Session::note(const std::string& message) {

@@ -8,6 +8,7 @@
 
 #include "core/execute/program.hpp"
 #include "core/runtime/dataset.hpp"
+#include "core/runtime/host_tensor.hpp"
 #include "core/runtime/monitors.hpp"
 
 namespace baleen {
@@ -43,11 +44,12 @@ class Session {
   Result<Facts> step();
   /// Mean held-out loss and metrics over at most `batches` batches (0: the whole held-out part), told as EVALUATE.
   Result<Facts> evaluate(std::int64_t batches);
-  /// Logits [context · vocabulary] of the generate program for exactly `context` tokens.
-  Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens);
-  /// Vocabulary and context of the generate program; 0 where there is none.
-  std::int64_t vocabulary() const;
-  std::int64_t context() const;
+  /// The programs that `run` runs.
+  std::vector<ProgramInfo> programs() const;
+  /// Runs the program of this name and role infer: all its inputs by name in, all its outputs by name out. With several
+  /// ranks all of them call it with the same inputs, and all get the outputs. INVALID where name, inputs, dtypes or
+  /// shapes are not the program's.
+  Result<HostTensors> run(const std::string& name, const HostTensors& inputs);
   void note(const std::string& message);
   /// Tells the monitors the closing summary, `more` at its end.
   void finish(std::vector<Fact> more = {});
@@ -65,6 +67,10 @@ class Session {
   const PersistentLayout& persistent() const;
   Status read_tensor(const std::string& name, void* data, std::uint64_t bytes);
   Status write_tensor(const std::string& name, const void* data, std::uint64_t bytes);
+  /// The same for parameters alone, checked: INVALID for a name or a shape that is not the model's. Another floating
+  /// dtype is converted when it is written.
+  Result<HostTensor> read_parameter(const std::string& name);
+  Status write_parameter(const std::string& name, HostTensor tensor);
 
   /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
   /// and "total", which is exactly what is allocated on the device; where collectives are staged also "pinned", the

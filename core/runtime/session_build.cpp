@@ -7,7 +7,7 @@ Status Session::Impl::compile(Plan plan) {
   scalars = std::move(plan.scalars);
   stops = std::move(plan.stops);
   coarsest = plan.coarsest;
-  const std::int64_t micro_batches = plan.train.micro_batches;
+  const std::int64_t micro_batches = plan.train().micro_batches;
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
   BALEEN_TRY(compile_all(plan, device, at, piece_bytes));
@@ -16,26 +16,21 @@ Status Session::Impl::compile(Plan plan) {
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
   working = working_memory(all());
   if (options.activations) BALEEN_TRY(check_budget(working, *options.activations, options.batch, micro_batches));
-  BALEEN_TRY_ASSIGN(train_share, BatchShare::create(*train, data->info(), options.batch));
-  if (evaluate) {
-    BALEEN_TRY_ASSIGN(evaluate_share, BatchShare::create(*evaluate, data->info(), options.batch));
+  train = find(GraphRole::train);
+  for (const JobProgram& one : programs) {
+    if (one.role != GraphRole::train && one.role != GraphRole::evaluate) continue;
+    BALEEN_TRY_ASSIGN(shares[one.name], BatchShare::create(one.program, data->info(), options.batch));
   }
   return {};
 }
 
 Status Session::Impl::allocate() {
   std::uint64_t work = 0;
-  for (const auto* p : {&initialize, &train, &evaluate, &generate})
-    if (*p) work = std::max(work, (*p)->memory().arena_bytes);
-  using Named = std::pair<std::optional<Program>*, const char*>;
-  std::vector<std::pair<Program*, const char*>> programs;
   bool share_work = false, share_persistent = false;
-  for (const auto& [p, name] : {Named(&initialize, "initialize"), Named(&train, "train"), Named(&evaluate, "evaluate"),
-                                Named(&generate, "generate")}) {
-    if (!*p) continue;
-    programs.emplace_back(&**p, name);
-    share_work |= (*p)->communicates();
-    share_persistent |= (*p)->shares_persistent();
+  for (const JobProgram& one : programs) {
+    work = std::max(work, one.program.memory().arena_bytes);
+    share_work |= one.program.communicates();
+    share_persistent |= one.program.shares_persistent();
   }
   if (share_work && !options.communicator) return internal("a plan with collectives, and no transport");
   const bool staged = share_work && stages();
@@ -48,9 +43,9 @@ Status Session::Impl::allocate() {
   if (staged) {
     BALEEN_TRY_ASSIGN(staging, Staging::create(device, *options.communicator, JobPrograms::staging()));
   }
-  for (const auto& [program, name] : programs) {
-    program->bind(persistent_arena.base(), work_arena.base());
-    if (options.communicator) BALEEN_TRY(program->connect(*options.communicator, name, staging.get()));
+  for (JobProgram& one : programs) {
+    one.program.bind(persistent_arena.base(), work_arena.base());
+    if (options.communicator) BALEEN_TRY(one.program.connect(*options.communicator, one.name, staging.get()));
   }
   segment_ns.assign(train->segments().size(), 0);
   return {};

@@ -26,9 +26,10 @@ struct Session::Impl : JobPrograms {
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;
   Arena persistent_arena, work_arena;
-  std::unique_ptr<Staging> staging;     ///< where the transport does not reach the arenas
-  std::unique_ptr<ShardGather> gather;  ///< made when it is first needed
-  BatchShare train_share, evaluate_share;
+  std::unique_ptr<Staging> staging;          ///< where the transport does not reach the arenas
+  std::unique_ptr<ShardGather> gather;       ///< made when it is first needed
+  Program* train = nullptr;                  ///< that which a step runs
+  std::map<std::string, BatchShare> shares;  ///< of the programs that read the data, by name
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
   Facts last;
@@ -43,9 +44,11 @@ struct Session::Impl : JobPrograms {
   Status compile(Plan plan);
   Status allocate();
   Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
-  Result<std::vector<double>> get(const Program& program, const std::string& name);
+  Result<HostTensor> get(const Program& program, const std::string& name);
   Result<double> get_number(const Program& program, const std::string& name);
   Status put_batch(const Program& program, const BatchShare& share, Batch rows);
+  /// Writes this rank's piece of a whole tensor.
+  Status put_piece(const Program& program, const NamedType& input, const HostTensor& tensor);
   Status put_scalars();
   Status run(Program& program, std::uint64_t step);
   Result<Facts> means(const Program& program);

@@ -7,11 +7,11 @@
 #include "frontend/cli/bench_call.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
-#include "frontend/cli/json.hpp"
 #include "frontend/cli/launch_run.hpp"
-#include "frontend/cli/prepare.hpp"
-#include "frontend/cli/ranks.hpp"
 #include "frontend/cli/transport_bench.hpp"
+#include "frontend/engine/json.hpp"
+#include "frontend/engine/prepare.hpp"
+#include "frontend/engine/ranks.hpp"
 
 namespace baleen::app {
 namespace {

@@ -63,11 +63,12 @@ class Parser {
     app_.set_version_flag("--version", std::string("baleen " BALEEN_VERSION));
     add_run();
     add_verify();
+    add_infer();
     add_generate();
     add_graph();
     add_plan();
     add_bench();
-    for (CLI::App* sub : {run_, verify_, generate_, graph_, plan_, bench_})
+    for (CLI::App* sub : {run_, verify_, infer_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     add_secret();
@@ -143,6 +144,23 @@ class Parser {
     verify_->add_flag("--checked", verify_options_.checked, "Compare every collective with the other ranks'; slower");
   }
 
+  void add_infer() {
+    infer_ = subcommand("infer", "Run one of a job's named programs with trained parameters");
+    add_script(*infer_, infer_options_);
+    add_host(*infer_, infer_options_.host);
+    infer_->add_option("--load", infer_options_.load, "The parameters, as `baleen run --save` wrote them")
+        ->required()
+        ->type_name("FILE");
+    infer_->add_option("--program", infer_options_.program, "Which program; may be left out where the job has one")
+        ->type_name("NAME");
+    infer_->add_option("--inputs", infer_options_.inputs, "A file with the program's inputs, tensors by name")
+        ->type_name("FILE");
+    infer_->add_option("--outputs", infer_options_.outputs, "Write the outputs to this file, tensors by name")
+        ->required()
+        ->type_name("FILE");
+    infer_->add_flag("--checked", infer_options_.checked, "Compare every collective with the other ranks'; slower");
+  }
+
   void add_generate() {
     generate_ = subcommand("generate", "Let a trained language model write");
     add_script(*generate_, generate_options_);
@@ -165,10 +183,9 @@ class Parser {
   void add_graph() {
     graph_ = subcommand("graph", "Print a script's graph with its parameters and FLOPs");
     add_script(*graph_, graph_options_);
-    graph_->add_option("--graph", graph_options_.graph, "Which graph: train, evaluate or generate")
+    graph_->add_option("--graph", graph_options_.graph, "Which graph: train, evaluate, generate or a program's name")
         ->type_name("NAME")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"train", "evaluate", "generate"}));
+        ->capture_default_str();
     graph_->add_flag("--dot", graph_options_.dot, "Draw it: print it in Graphviz's language");
     graph_->add_flag("--print-passes", graph_options_.print_passes, "Print the graph after each pass that changed it");
   }
@@ -306,6 +323,7 @@ class Parser {
       verify_options_.dtype = "fp64";
       return with_script(verify_options_);
     }
+    if (chosen() == infer_) return with_script(infer_options_);
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
     if (chosen() == plan_) return with_script(plan_options_);
@@ -335,11 +353,12 @@ class Parser {
   CLI::App app_{
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
-  CLI::App *run_ = nullptr, *verify_ = nullptr, *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr,
-           *bench_ = nullptr, *list_ = nullptr, *secret_ = nullptr, *doctor_ = nullptr;
+  CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *generate_ = nullptr, *graph_ = nullptr,
+           *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr, *secret_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
+  InferOptions infer_options_;
   GenerateOptions generate_options_;
   GraphOptions graph_options_;
   PlanOptions plan_options_;

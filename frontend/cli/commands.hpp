@@ -7,47 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/launch/launcher.hpp"
-#include "core/launch/rank_link.hpp"
-#include "core/log/log.hpp"
-#include "core/plugin/registry.hpp"
-#include "frontend/cli/members.hpp"
-#include "frontend/toml/manifest.hpp"
+#include "frontend/engine/setup.hpp"
 
 namespace baleen::app {
-
-/// What every command starts with: plugins are found (no library is open yet), the manifest is read and overridden.
-struct Setup {
-  Log log;
-  Registry registry;
-  Manifest manifest;
-  std::vector<std::string> command;  ///< of this process: the program's name as the user wrote it, then its arguments
-  RankLink* link = nullptr;          ///< borrowed; null unless this process is a rank of several
-  LauncherMember* launcher =
-      nullptr;  ///< borrowed; what starts the ranks, where this process is none and there are several
-};
-
-/// Which part of a job on several hosts this process is, where a person starts each.
-struct HostOptions {
-  std::optional<std::int64_t> index;
-  std::filesystem::path secret_file;  ///< "-": standard input, from the first host; empty: none
-};
-
-/// What all commands share whose ranks talk to each other.
-struct RankOptions {
-  HostOptions host;                   ///< of `run`, `verify` and `bench`
-  std::optional<std::uint64_t> seed;  ///< stands above the script's
-  PluginFlags flags;                  ///< of compute, transport and monitor plugins
-  bool checked = false;               ///< compare every collective with the other ranks'
-};
-
-/// What all commands that run a script share.
-struct ScriptOptions : RankOptions {
-  std::filesystem::path script;
-  std::vector<std::string> script_args;  ///< after `--`
-  std::optional<std::string> dtype;      ///< "fp32" or "fp64"; stands above the script's
-  std::filesystem::path load;            ///< empty: none
-};
 
 struct RunOptions : ScriptOptions {
   std::optional<std::int64_t> steps;  ///< stands above the script's
@@ -59,6 +21,11 @@ struct VerifyOptions : ScriptOptions {
   std::int64_t steps = 20;
 };
 
+struct InferOptions : ScriptOptions {
+  std::string program;                    ///< empty: the only one that the job has
+  std::filesystem::path inputs, outputs;  ///< files of tensors by name; inputs empty: none
+};
+
 struct GenerateOptions : ScriptOptions {
   std::string prompt;
   std::int64_t tokens = 200;
@@ -66,7 +33,7 @@ struct GenerateOptions : ScriptOptions {
 };
 
 struct GraphOptions : ScriptOptions {
-  std::string graph = "train";  ///< "train", "evaluate" or "generate"
+  std::string graph = "train";  ///< "train", "evaluate", "initialize" or a program's name
   bool dot = false;             ///< Graphviz instead of text
   bool print_passes = false;
 };
@@ -97,6 +64,7 @@ struct SecretOptions {
 
 int run_command(const RunOptions& options, const Setup& setup);
 int verify_command(const VerifyOptions& options, const Setup& setup);
+int infer_command(const InferOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
 int graph_command(const GraphOptions& options, const Setup& setup);
 int plan_command(const PlanOptions& options, const Setup& setup);

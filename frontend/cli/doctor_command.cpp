@@ -12,7 +12,8 @@
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/machine.hpp"
-#include "frontend/cli/members.hpp"
+#include "frontend/engine/installation.hpp"
+#include "frontend/engine/members.hpp"
 
 namespace baleen::app {
 namespace {
@@ -114,7 +115,7 @@ bool print_missing(const std::set<std::string>& usable) {
     std::printf(
         "missing: a usable plugin of kind %s. Those of Baleen are built with it (folder %s) and lie in %s; others are "
         "found with --plugin-path FOLDER\n",
-        kind.c_str(), find_kind(kind)->folder.data(), install_folder().c_str());
+        kind.c_str(), find_kind(kind)->folder.data(), installed_plugins().c_str());
   }
   return possible;
 }

@@ -1,9 +1,9 @@
 /// \file `baleen generate`: a trained language model continues a prompt.
 #include <iostream>
 
-#include "frontend/cli/assembly.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
+#include "frontend/engine/assembly.hpp"
 
 namespace baleen::app {
 namespace {

@@ -3,9 +3,10 @@
 #include <iostream>
 
 #include "compiler/plan/strategies.hpp"
-#include "frontend/cli/assembly.hpp"
+#include "core/input/nearest.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
+#include "frontend/engine/assembly.hpp"
 
 namespace baleen::app {
 namespace {
@@ -46,10 +47,13 @@ Status graph(const GraphOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
   BALEEN_TRY_ASSIGN(const Plan plan, make_plan(std::move(job), setup.registry, pass_observer(options.print_passes)));
   for (const std::string& note : plan.notes) setup.log.info(note);
-  const std::optional<ScheduledGraph>& chosen = generate ? plan.generate : plan.evaluate;
-  if (options.graph != "train" && !chosen)
-    return invalid("the job has no " + options.graph + " graph", options.script.string());
-  const Graph& graph = options.graph == "train" ? plan.train.graph : chosen->graph;
+  const ScheduledGraph* const chosen = plan.find(options.graph);
+  if (!chosen) {
+    std::vector<std::string> names;
+    for (const PlannedGraph& planned : plan.graphs) names.push_back(planned.name);
+    return invalid(unknown_word("graph", options.graph, names), options.script.string());
+  }
+  const Graph& graph = chosen->graph;
   std::cout << (options.dot ? print_dot(graph) : print(graph));
   std::cout << (options.dot ? "// " : "# ") << options.graph << ": " << summary(graph, plan.persistent)
             << mesh_text(plan.mesh) << '\n';

@@ -15,13 +15,6 @@ int launch_run(const ScriptOptions& options, const Setup& setup);
 /// The same for ranks that only talk.
 int launch_run(const BenchOptions& options, const Setup& setup);
 
-/// In a rank: unless the user gives the compute plugin a number of threads, it gets, where it takes one, what the
-/// launcher says, or else the rank's share of the processors that this process may use.
-void share_threads(Member& compute, const Setup& setup);
-/// The same for a rank that is not started: as if `ranks` shared the processors of a list ("0-3,8"), or this machine's
-/// where it is empty.
-Status share_threads_of(Member& compute, std::int64_t ranks, const std::string& cores);
-
 /// Says in one line how the ranks ended, unless another host does; returns the exit code. Where a signal ended them
 /// all, it ends this process too.
 int report(const Log& log, const Outcome& outcome);

@@ -3,12 +3,10 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -20,29 +18,13 @@
 namespace baleen::app {
 namespace {
 
-/// Plugins named by the user come first, so that they hide installed ones of the same name.
-std::vector<PluginPlace> plugin_places(const EarlyOptions& early, const Manifest& manifest) {
-  std::vector<PluginPlace> places;
-  for (const auto& path : early.plugin_paths) places.push_back({path, "--plugin-path"});
-  for (const ManifestPath& path : manifest.plugin_paths) places.push_back({path.path, path.where});
-  std::error_code code;
-  if (const auto installed = install_folder(); std::filesystem::is_directory(installed, code))
-    places.push_back({installed, {}});
-  return places;
-}
-
-Result<Setup> set_up(const EarlyOptions& early, const Log& log, std::vector<std::string> command) {
-  BALEEN_TRY_ASSIGN(Manifest manifest, read_manifest(early.manifest, early.sets));
-  BALEEN_TRY_ASSIGN(Registry registry, Registry::discover(plugin_places(early, manifest), log));
-  return Setup{log, std::move(registry), std::move(manifest), std::move(command)};
-}
-
 int perform(const Command& command, const Setup& setup) {
   return std::visit(
       [&](const auto& options) {
         using Options = std::decay_t<decltype(options)>;
         if constexpr (std::is_same_v<Options, RunOptions>) return run_command(options, setup);
         if constexpr (std::is_same_v<Options, VerifyOptions>) return verify_command(options, setup);
+        if constexpr (std::is_same_v<Options, InferOptions>) return infer_command(options, setup);
         if constexpr (std::is_same_v<Options, GenerateOptions>) return generate_command(options, setup);
         if constexpr (std::is_same_v<Options, GraphOptions>) return graph_command(options, setup);
         if constexpr (std::is_same_v<Options, PlanOptions>) return plan_command(options, setup);
@@ -61,7 +43,7 @@ int run(const std::string& program, const std::vector<std::string>& words, const
   log.set_level(early.level);
   std::vector<std::string> all = {program};
   all.insert(all.end(), words.begin(), words.end());
-  Result<Setup> setup = set_up(early, log, std::move(all));
+  Result<Setup> setup = set_up({early.plugin_paths, "--plugin-path", early.manifest, early.sets}, log, std::move(all));
   const Result<Command> command =
       parse_command_line(words, setup ? setup->registry.descriptors() : std::vector<Descriptor>());
   // Help is shown whatever else is wrong; then the setup's error comes first, since flags depend on it.

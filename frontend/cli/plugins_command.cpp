@@ -11,7 +11,8 @@
 #include "core/plugin/kinds.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
-#include "frontend/cli/json.hpp"
+#include "frontend/engine/installation.hpp"
+#include "frontend/engine/json.hpp"
 #include "frontend/lua/kind_stub.hpp"
 
 namespace baleen::app {
@@ -86,7 +87,7 @@ void print(const Registry& registry, const std::vector<const Descriptor*>& shown
     for (const Option& option : one->options) print_option(option);
   }
   if (shown.empty())
-    std::printf("no plugins found in %s; name a folder with --plugin-path\n", install_folder().c_str());
+    std::printf("no plugins found in %s; name a folder with --plugin-path\n", installed_plugins().c_str());
   if (with_options) return;
   for (const Registry::Rejected& one : registry.rejected()) std::printf("not used: %s\n", one.error.text().c_str());
 }

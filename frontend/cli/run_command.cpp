@@ -1,10 +1,10 @@
 /// \file `baleen run`: trains, on one rank or as a launcher of several.
 #include "core/runtime/checkpoint.hpp"
-#include "frontend/cli/accounting.hpp"
-#include "frontend/cli/assembly.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
+#include "frontend/engine/accounting.hpp"
+#include "frontend/engine/assembly.hpp"
 
 namespace baleen::app {
 namespace {

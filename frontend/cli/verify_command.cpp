@@ -5,8 +5,8 @@
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
-#include "frontend/cli/members.hpp"
 #include "frontend/cli/verify_judge.hpp"
+#include "frontend/engine/members.hpp"
 
 namespace baleen::app {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "baleen/dtype.hpp"
 #include "compiler/plan/plan.hpp"
-#include "frontend/cli/assembly.hpp"
+#include "frontend/engine/assembly.hpp"
 
 namespace baleen::app {
 namespace {
@@ -29,7 +29,8 @@ class Recorder : public TrainingRun {
     return facts;
   }
   std::int64_t steps_done() const override { return run_.steps_done(); }
-  Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) override { return run_.logits(tokens); }
+  std::vector<ProgramInfo> programs() const override { return run_.programs(); }
+  Result<Outputs> run(const std::string& program, const Inputs& inputs) override { return run_.run(program, inputs); }
   Status save(const std::string&) override { return {}; }
 
  private:

@@ -12,6 +12,12 @@ namespace {
 
 constexpr const char* kType = "baleen.job";
 
+/// is_tensor(value)
+int tensor_or_not(lua_State* L) {
+  lua_pushboolean(L, is_tensor(L, 1));
+  return 1;
+}
+
 int new_job(lua_State* L) {
   lua_settop(L, 1);
   luaL_setmetatable(L, kType);
@@ -47,16 +53,17 @@ class Fields {
     lua_pop(L_, 1);
     return value;
   }
+  std::vector<std::int64_t> integers(const char* name) const {
+    lua_getfield(L_, index_, name);
+    std::vector<std::int64_t> value = arguments_.integers(lua_gettop(L_), name);
+    lua_pop(L_, 1);
+    return value;
+  }
   std::vector<std::string> texts(const char* name) const {
     lua_getfield(L_, index_, name);
     std::vector<std::string> value = arguments_.texts(lua_gettop(L_), name);
     lua_pop(L_, 1);
     return value;
-  }
-  bool has(const char* name) const {
-    const bool found = lua_getfield(L_, index_, name) != LUA_TNIL;
-    lua_pop(L_, 1);
-    return found;
   }
   /// Calls `visit` for each entry of the list `name`, which lies on the top of the stack meanwhile.
   template <class Visit>
@@ -117,28 +124,28 @@ class GraphDescriber {
     begin_call(name);
     for (std::uint32_t i = 0; i < info_.field_count; ++i) add_input(info_.fields[i], batch_);
     lua_call(L_, 3, 1);
-    read_outputs();
+    read_outputs(true);
     require_output("loss");
     require_output("weight");
     refuse_trained_weight();
-    if (std::string_view(name) == "train") description_.check_layouts();
+    if (std::string_view(name) == kTrainGraph) description_.check_layouts();
     return description_.finish();
   }
 
-  Graph generation(std::int64_t& context) {
+  /// One of the job's named programs.
+  Graph program(const Fields& given) {
     const StackGuard guard(L_);
-    const baleen_field_t& tokens = tokens_field();
-    context = tokens.shape[0];
-    description_.begin("generate");
-    begin_call("generate");
-    add_input(tokens, 1);
+    const std::string name = given.text("name");
+    std::vector<NamedType> inputs;
+    given.each("inputs", [&](const Fields& input) {
+      inputs.push_back(
+          {input.text("name"), {dtype_named(input.text("dtype")), input.integers("shape"), input.texts("axes")}});
+    });
+    description_.begin(name);
+    begin_call(name.c_str());
+    for (const auto& [input, type] : inputs) add_input(input, type);
     lua_call(L_, 3, 1);
-    read_outputs();
-    require_output("logits");
-    const Shape shape = description_.graph().value(description_.graph().output("logits")).shape;
-    if (shape.size() != 3 || shape[0] != 1 || shape[1] != context)
-      fail("generating text needs a model that gives logits [batch, sequence, vocabulary]; for tokens [1, " +
-           std::to_string(context) + "] it gives " + to_string(shape));
+    read_outputs(false);
     return description_.finish();
   }
 
@@ -164,21 +171,23 @@ class GraphDescriber {
     type.axes = {"batch"};
     type.shape.insert(type.shape.end(), field.shape, field.shape + field.rank);
     type.axes.insert(type.axes.end(), field.axes, field.axes + field.rank);
-    push_tensor(L_, unwrap(description_.graph().input(field.name, type)));
-    lua_setfield(L_, -2, field.name);
+    add_input(field.name, type);
   }
 
-  const baleen_field_t& tokens_field() const {
-    for (std::uint32_t i = 0; i < info_.field_count; ++i) {
-      const baleen_field_t& field = info_.fields[i];
-      if (std::string_view(field.name) == "tokens" && field.rank == 1 && field.dtype == BALEEN_I32 && info_.classes > 0)
-        return field;
-    }
-    fail("generating text needs data whose rows have a field `tokens` of token numbers; this job's data has none");
+  void add_input(const std::string& name, const ValueType& type) {
+    push_tensor(L_, unwrap(description_.graph().input(name, type)));
+    lua_setfield(L_, -2, name.c_str());
+  }
+
+  /// fp32 is the job's own floating dtype, as it is of data.
+  baleen_dtype_t dtype_named(const std::string& name) const {
+    for (const baleen_dtype_t dtype : {BALEEN_I32, BALEEN_I64, BALEEN_U8})
+      if (name == dtype_name(dtype)) return dtype;
+    return description_.dtype();
   }
 
   /// The result on the top of the stack: a list of { name, tensor or number }, in the order of the outputs.
-  void read_outputs() {
+  void read_outputs(bool measured) {
     const int list = lua_gettop(L_);
     const auto count = static_cast<lua_Integer>(lua_rawlen(L_, list));
     for (lua_Integer i = 1; i <= count; ++i) {
@@ -186,17 +195,21 @@ class GraphDescriber {
       lua_rawgeti(L_, -1, 1);
       lua_rawgeti(L_, -2, 2);
       const std::string name = lua_tostring(L_, -2);
-      description_.graph().set_output(name, output_value(name));
+      description_.graph().set_output(name, measured ? measured_value(name) : output_value(name));
       lua_settop(L_, list);
     }
   }
 
   ValueId output_value(const std::string& name) {
+    if (!is_tensor(L_, -1)) fail("`" + name + "` is " + describe_value(L_, -1) + "; it must be a tensor");
+    return Arguments(L_, name).tensor(lua_gettop(L_), name.c_str());
+  }
+
+  /// A loss, a metric, or the weight of one.
+  ValueId measured_value(const std::string& name) {
     Graph& graph = description_.graph();
     if (lua_type(L_, -1) == LUA_TNUMBER) return unwrap(graph.constant(lua_tonumber(L_, -1), description_.dtype()));
-    if (!is_tensor(L_, -1)) fail("`" + name + "` is " + describe_value(L_, -1) + "; it must be a tensor");
-    const ValueId value = Arguments(L_, name).tensor(lua_gettop(L_), name.c_str());
-    if (name == "logits") return value;
+    const ValueId value = output_value(name);
     if (graph.value(value).rank() != 0)
       fail("`" + name + "` has the shape " + to_string(graph.value(value).shape) +
            "; it must be a single number, a sum over the batch (use `sum`)");
@@ -236,7 +249,7 @@ class GraphDescriber {
 
 }  // namespace
 
-DescribedJob read_job(lua_State* L, int index, Description& description, bool generate) {
+DescribedJob read_job(lua_State* L, int index, Description& description) {
   const int table = lua_absindex(L, index);
   const Fields fields(L, table);
   DescribedJob result;
@@ -265,9 +278,12 @@ DescribedJob read_job(lua_State* L, int index, Description& description, bool ge
   lua_pop(L, 1);
   const baleen_dataset_info_t& info = result.data->info();
   GraphDescriber describer(L, table, description, info, job.batch);
-  job.train = describer.training("train");
-  if (info.rows[BALEEN_HELD_OUT] > 0) job.evaluate = describer.training("evaluate");
-  if (generate || fields.has("generate")) job.generate = describer.generation(result.context);
+  job.train() = describer.training(kTrainGraph);
+  if (info.rows[BALEEN_HELD_OUT] > 0)
+    job.graphs["evaluate"] = {GraphRole::evaluate, false, describer.training("evaluate")};
+  fields.each("program_list", [&](const Fields& program) {
+    job.graphs[program.text("name")] = {GraphRole::infer, program.boolean("replicated"), describer.program(program)};
+  });
   job.parameters = description.parameters();
   job.annotations = description.annotations();
   return result;
@@ -276,6 +292,8 @@ DescribedJob read_job(lua_State* L, int index, Description& description, bool ge
 void bind_job(lua_State* L) {
   lua_pushcfunction(L, &guarded<&new_job>);
   lua_setfield(L, -2, "new_job");
+  lua_pushcfunction(L, &guarded<&tensor_or_not>);
+  lua_setfield(L, -2, "is_tensor");
   luaL_newmetatable(L, kType);
   lua_pushstring(L, "job");
   lua_setfield(L, -2, "__name");

@@ -1,10 +1,12 @@
-/// \file What a training loop may do: step, evaluate, ask the model for logits, save.
+/// \file What a training loop may do: step, evaluate, run programs by name, save.
 #include "frontend/lua/bind_run.hpp"
 
-#include <algorithm>
 #include <array>
+#include <utility>
 
+#include "baleen/dtype.hpp"
 #include "frontend/lua/arguments.hpp"
+#include "frontend/lua/number_array.hpp"
 
 namespace baleen {
 namespace {
@@ -47,24 +49,61 @@ int evaluate(lua_State* L) {
   return 1;
 }
 
-/// run:logits(tokens): of the token that follows them. Only the last `context` tokens count.
-int logits(lua_State* L) {
+void push_types(lua_State* L, const std::vector<NamedType>& types) {
+  lua_newtable(L);
+  for (const auto& [name, type] : types) {
+    lua_newtable(L);
+    push_text(L, dtype_name(type.dtype));
+    lua_setfield(L, -2, "dtype");
+    push_integers(L, type.shape);
+    lua_setfield(L, -2, "shape");
+    lua_setfield(L, -2, name.c_str());
+  }
+}
+
+/// run.programs: by name { inputs, outputs }, each by name { dtype, shape }.
+void push_programs(lua_State* L, const TrainingRun& run) {
+  lua_newtable(L);
+  for (const ProgramInfo& program : run.programs()) {
+    lua_newtable(L);
+    push_types(L, program.inputs);
+    lua_setfield(L, -2, "inputs");
+    push_types(L, program.outputs);
+    lua_setfield(L, -2, "outputs");
+    lua_setfield(L, -2, program.name.c_str());
+  }
+}
+
+/// run:run(program, inputs): arrays by name.
+int run_program(lua_State* L) {
   TrainingRun& run = run_of(L);
-  const std::int64_t context = LuaState::of(L).context;
-  if (context == 0) throw ScriptError(invalid("logits: the job has no generate graph; give the job `generate = {}`"));
-  const std::vector<std::int64_t> all = Arguments(L, "logits").integers(2, "tokens");
-  if (all.empty()) throw ScriptError(invalid("logits: there must be at least one token before the next"));
-  const auto count = std::min<std::int64_t>(context, static_cast<std::int64_t>(all.size()));
-  std::vector<std::int32_t> window(all.end() - count, all.end());
-  window.resize(static_cast<std::size_t>(context), 0);  // causal: what follows is not seen
-  const std::vector<double> values = unwrap(run.logits(window));
-  const auto vocabulary = static_cast<std::int64_t>(values.size()) / context;
-  lua_createtable(L, static_cast<int>(vocabulary), 0);
-  for (std::int64_t i = 0; i < vocabulary; ++i) {
-    lua_pushnumber(L, values[static_cast<std::size_t>((count - 1) * vocabulary + i)]);
-    lua_rawseti(L, -2, i + 1);
+  const Arguments arguments(L, "run");
+  const std::string program = arguments.text(2, "program");
+  if (!lua_istable(L, 3)) arguments.refuse(3, "inputs", "a table of numbers by name, as in { tokens = { 1, 2 } }");
+  TrainingRun::Inputs inputs;
+  for (lua_pushnil(L); lua_next(L, 3) != 0; lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      throw ScriptError(invalid("run: inputs are given by name, as in { tokens = { 1, 2 } }"));
+    const std::string name = lua_tostring(L, -2);
+    inputs[name] = numbers_at(L, lua_gettop(L), "run: input `" + name + "`");
+  }
+  TrainingRun::Outputs outputs = unwrap(run.run(program, inputs));
+  lua_createtable(L, 0, static_cast<int>(outputs.size()));
+  for (auto& [name, array] : outputs) {
+    push_array(L, std::move(array));
+    lua_setfield(L, -2, name.c_str());
   }
   return 1;
+}
+
+/// Pushes what the library gives runs in Lua; false where it has no such function.
+bool push_library_function(lua_State* L, const std::string& key) {
+  if (key != "logits") return false;
+  lua_getglobal(L, "require");
+  lua_pushstring(L, "baleen.generate");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, key.c_str());
+  return true;
 }
 
 int save(lua_State* L) {
@@ -81,12 +120,15 @@ int index_run(lua_State* L) {
     lua_pushcfunction(L, &guarded<&step>);
   else if (key == "evaluate")
     lua_pushcfunction(L, &guarded<&evaluate>);
-  else if (key == "logits")
-    lua_pushcfunction(L, &guarded<&logits>);
+  else if (key == "run")
+    lua_pushcfunction(L, &guarded<&run_program>);
+  else if (key == "programs")
+    push_programs(L, run_of(L));
   else if (key == "save")
     lua_pushcfunction(L, &guarded<&save>);
-  else
-    throw ScriptError(invalid("a run has no `" + key + "`; it has step, step_count, evaluate, logits and save"));
+  else if (!push_library_function(L, key))
+    throw ScriptError(
+        invalid("a run has no `" + key + "`; it has step, step_count, evaluate, run, programs, logits and save"));
   return 1;
 }
 
@@ -99,6 +141,7 @@ int print_run(lua_State* L) {
 }  // namespace
 
 void bind_run(lua_State* L) {
+  make_array_type(L);
   luaL_newmetatable(L, kType);
   set_functions(L, std::array<Function, 2>{{{"__index", &guarded<&index_run>}, {"__tostring", &guarded<&print_run>}}});
   lua_pop(L, 1);

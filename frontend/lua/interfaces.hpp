@@ -29,10 +29,18 @@ class ScriptData {
 /// the job turns out to have one.
 using DataFactory = std::function<Result<std::shared_ptr<ScriptData>>(const MemberSpec& spec, std::uint64_t seed)>;
 
+/// A tensor as scripts see it: numbers, row-major.
+struct NumberArray {
+  Shape shape;
+  std::vector<double> values;
+};
+
 /// What the training loop drives. [one thread]
 class TrainingRun {
  public:
   using Facts = std::map<std::string, double>;
+  using Inputs = std::map<std::string, std::vector<double>>;
+  using Outputs = std::map<std::string, NumberArray>;
 
   virtual ~TrainingRun() = default;
   /// One step; its facts ("loss", "gradient_norm", "lr", …).
@@ -40,8 +48,9 @@ class TrainingRun {
   /// Means over held-out data; 0 batches: all of it.
   virtual Result<Facts> evaluate(std::int64_t batches) = 0;
   virtual std::int64_t steps_done() const = 0;
-  /// Logits [context, vocabulary] for exactly `context` tokens.
-  virtual Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) = 0;
+  virtual std::vector<ProgramInfo> programs() const = 0;
+  /// Runs a program: all its inputs, row-major, by name; its outputs by name.
+  virtual Result<Outputs> run(const std::string& program, const Inputs& inputs) = 0;
   /// Writes all parameters to a file.
   virtual Status save(const std::string& path) = 0;
 };

@@ -12,14 +12,12 @@ namespace baleen {
 struct DescribedJob {
   Job job;
   std::int64_t steps = 0;
-  std::int64_t context = 0;  ///< tokens that the generate graph takes; 0 without it
   std::shared_ptr<ScriptData> data;
 };
 
 /// Reads the job at `index`, which `baleen.job` has made and checked, and describes its graphs: train, evaluate
-/// where rows are held out, generate where the job or `generate` asks for it. Runs inside a protected call; throws
-/// ScriptError.
-DescribedJob read_job(lua_State* L, int index, Description& description, bool generate);
+/// where rows are held out, and the named programs. Runs inside a protected call; throws ScriptError.
+DescribedJob read_job(lua_State* L, int index, Description& description);
 
 /// Adds `new_job` to the table on the top of the stack: it marks a table as a job.
 void bind_job(lua_State* L);

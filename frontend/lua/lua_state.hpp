@@ -65,7 +65,6 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   /// What a running script describes, drives, and gets its data from; null where it does not.
   Description* description = nullptr;
   TrainingRun* run = nullptr;
-  std::int64_t context = 0;  ///< tokens that the generate program takes
   const DataFactory* data = nullptr;
 
   /// Keeps the code of an error that is about to be raised as `text`.

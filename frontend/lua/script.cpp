@@ -45,6 +45,8 @@ int open_modules(lua_State* L) {
     lua_pushinteger(L, static_cast<lua_Integer>(*options.seed));
     lua_setfield(L, -2, "seed");
   }
+  lua_pushboolean(L, options.generate);
+  lua_setfield(L, -2, "generate");
   state.provide("baleen.core");
   return 0;
 }
@@ -71,7 +73,7 @@ int Script::Impl::describe(lua_State* L) {
     throw ScriptError(
         invalid("the script returns " + returned + "; its last line must be `return baleen.job { ... }`"));
   lua_settop(L, 2);
-  self.described = read_job(L, 2, *self.state->description, self.options.generate);
+  self.described = read_job(L, 2, *self.state->description);
   lua_getglobal(L, "require");
   lua_pushstring(L, "baleen.arg");
   lua_call(L, 1, 1);
@@ -104,7 +106,6 @@ Status Script::Impl::load(const std::filesystem::path& file) {
 Status Script::Impl::call_with_run(TrainingRun& run, int arguments, int results) {
   BALEEN_TRY(state->seed_random(described.job.seed));
   state->run = &run;
-  state->context = described.context;
   Status status = state->call(arguments, results);
   state->run = nullptr;
   return status;
@@ -153,6 +154,8 @@ Result<std::string> Script::generate(TrainingRun& run, const GenerateOptions& op
   lua_State* L = impl_->state->get();
   const StackGuard guard(L);
   BALEEN_TRY(impl_->state->require("baleen.generate"));
+  lua_getfield(L, -1, "write");
+  lua_remove(L, -2);
   impl_->job_table->push();
   push_run(L);
   lua_createtable(L, 0, 3);

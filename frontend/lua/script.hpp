@@ -22,7 +22,7 @@ struct ScriptOptions {
   baleen_dtype_t dtype = BALEEN_F32;   ///< BALEEN_F32 or BALEEN_F64
   std::vector<std::string> arguments;  ///< what stands after `--` on the command line
   std::optional<std::int64_t> steps;   ///< instead of the job's
-  bool generate = false;               ///< describe the generate graph though the job does not ask for it
+  bool generate = false;               ///< the job has the program `generate`, asked for or not
   DataFactory data;
   std::function<void(std::string_view line)> print;  ///< what the script prints; none: standard output
   std::chrono::milliseconds time_limit{30'000};      ///< for describing; 0: none

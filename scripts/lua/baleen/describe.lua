@@ -11,11 +11,28 @@ local function measured(job, what, measure, output, fields)
   return total, weight
 end
 
+--- The outputs of a named program, in the order of their names.
+local function outputs_of(job, program, inputs)
+  local made, outputs = program.run(inputs), {}
+  if type(made) ~= "table" or next(made) == nil then
+    core.fail(("the program `%s` returns %s; it must return a table of tensors by name, as in { logits = x }"):format(
+      program.name, type(made) == "table" and "an empty table" or core.describe(made)), job.where)
+  end
+  for name, value in pairs(made) do
+    if type(name) ~= "string" then
+      core.fail(("the program `%s` returns a list; its outputs need names, as in { logits = x }"):format(program.name),
+        job.where)
+    end
+    outputs[#outputs + 1] = { name, value }
+  end
+  return outputs
+end
+
 return function(job, graph, fields)
   layer.begin(job.model, fields)
+  if job.programs[graph] then return outputs_of(job, job.programs[graph], fields) end
   local output = job.model(fields[job.input], fields)
   if output == nil then core.fail("the model returns nothing; it must return a tensor", job.where) end
-  if graph == "generate" then return { { "logits", output } } end
 
   layer.name(job.loss, "loss")
   local total, weight = measured(job, "the loss", job.loss, output, fields)

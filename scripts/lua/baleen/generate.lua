@@ -1,4 +1,8 @@
---- Text that the model writes: the prompt and, token by token, what follows.
+--- Text that a language model writes: the program that gives logits, and the loop that draws tokens from them.
+local core = require "baleen.core"
+local options = require "baleen.options"
+
+local generate = {}
 
 --- The number of a token drawn from softmax(logits / temperature); the likeliest at temperature 0.
 local function pick(logits, temperature)
@@ -20,12 +24,58 @@ local function pick(logits, temperature)
   return best - 1 -- only rounding leads here
 end
 
---- generate(job, run, { prompt, tokens, temperature })
-return function(job, run, options)
-  local prompt = options.prompt or (job.generate and job.generate.prompt) or "\n"
+local function tokens_of(job)
+  for _, field in ipairs(job.data.fields) do
+    if field.name == "tokens" and #field.shape == 1 and field.dtype == "int32" and job.data.vocab > 0 then
+      return field
+    end
+  end
+  core.fail("generating text needs data whose rows have a field `tokens` of token numbers; this job's data has none",
+    job.where)
+end
+
+--- The job's program `generate`: tokens [1, context] to logits [1, context, vocabulary]. Every rank computes all of it.
+function generate.program(job)
+  local field = tokens_of(job)
+  local context = field.shape[1]
+  local function run(inputs)
+    local logits = job.model(inputs[job.input], inputs)
+    if logits == nil then core.fail("the model returns nothing; it must return a tensor", job.where) end
+    local shape = core.is_tensor(logits) and logits.shape
+    if shape and (#shape ~= 3 or shape[1] ~= 1 or shape[2] ~= context) then
+      core.fail(("generating text needs a model that gives logits [batch, sequence, vocabulary]; for tokens [1, %d] "
+        .. "it gives [%s]"):format(context, table.concat(shape, ", ")), job.where)
+    end
+    return { logits = logits }
+  end
+  return {
+    inputs = { tokens = { dtype = "int32", shape = { 1, context }, axes = { "batch", field.axes[1] } } },
+    run = run, replicated = true,
+  }
+end
+
+--- run:logits(tokens): of the token that follows them. Only the last `context` tokens count.
+generate.logits = core.entry(function(run, tokens)
+  local program = run.programs.generate
+  if not program then core.fail("logits: the job has no generate graph; give the job `generate = {}`") end
+  options.expect("logits: `tokens`", tokens, "table")
+  if #tokens == 0 then core.fail("logits: there must be at least one token before the next") end
+  local context = program.inputs.tokens.shape[2]
+  local count, window = math.min(context, #tokens), {}
+  for i = 1, context do window[i] = tokens[#tokens - count + i] or 0 end -- causal: what follows is not seen
+  local logits = run:run("generate", { tokens = window }).logits
+  local vocabulary = logits.shape[3]
+  return logits:values((count - 1) * vocabulary + 1, vocabulary)
+end)
+
+--- write(job, run, { prompt, tokens, temperature }): the prompt and, token by token, what follows.
+function generate.write(job, run, given)
+  local prompt = given.prompt or (job.generate and job.generate.prompt) or "\n"
   local ids = job.data:encode(prompt)
-  for _ = 1, options.tokens do
-    ids[#ids + 1] = pick(run:logits(ids), options.temperature)
+  for _ = 1, given.tokens do
+    ids[#ids + 1] = pick(generate.logits(run, ids), given.temperature)
   end
   return job.data:decode(ids)
 end
+
+return generate

@@ -1,6 +1,8 @@
 --- job { model, loss, data, batch, steps, optimizer, ... }: checks what a script returns.
 local core = require "baleen.core"
+local generate = require "baleen.generate"
 local options = require "baleen.options"
+local program = require "baleen.program"
 
 local rules = {
   model = { type = "function", required = true },  -- a layer, or a function of the input (and of all fields)
@@ -17,7 +19,8 @@ local rules = {
   optimizer = { type = "any", required = true },
   plan = { type = "table", default = {} },
   evaluate = { type = "table" },
-  generate = { type = "table" },
+  generate = { type = "table" },                   -- a language model writes at the end: adds a program `generate`
+  programs = { type = "table", default = {} },     -- by name: { inputs, run }, for run:run(name, inputs)
   loop = { type = "function" },
   on_step = { type = "function" },
   on_evaluate = { type = "function" },
@@ -56,6 +59,19 @@ local function check_fields(job)
   end
 end
 
+local function check_programs(job)
+  local programs, list = {}, {}
+  for name, given in pairs(job.programs) do programs[name] = program(name, given) end
+  if job.generate or core.generate then
+    if programs.generate then
+      core.fail("job: program `generate`: `generate = {}` and `baleen generate` make one of this name; choose another")
+    end
+    programs.generate = program("generate", generate.program(job))
+  end
+  for _, one in pairs(programs) do list[#list + 1] = one end
+  job.programs, job.program_list = programs, list
+end
+
 return core.entry(function(given)
   local job = options.check("job", given, rules)
   job.where = core.where()
@@ -63,6 +79,7 @@ return core.entry(function(given)
   job.evaluate = options.check("job: evaluate", job.evaluate, evaluate_rules)
   job.generate = job.generate and options.check("job: generate", job.generate, generate_rules)
   check_fields(job)
+  check_programs(job)
   check_made_by("optimizer", job.optimizer, "baleen.optimizer(name, { ... })")
   for _, strategy in ipairs(job.plan) do
     check_made_by("plan", strategy, "baleen.strategy(name, { ... })")

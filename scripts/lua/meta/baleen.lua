@@ -49,6 +49,16 @@ function parallel.layout(given) end
 ---@field tokens? integer
 ---@field temperature? number 0: always the likeliest
 
+---@class baleen.program.input
+---@field dtype? "fp32" | "int32" | "int64" | "uint8" fp32: the job's own floating dtype
+---@field shape integer[]
+---@field axes? string[] a logical axis per dimension, "" where none
+
+---@class baleen.program
+---@field inputs table<string, baleen.program.input>
+---@field run fun(inputs: table<string, baleen.tensor>): table<string, baleen.tensor> describes the outputs by name
+---@field replicated? boolean every rank computes all of it
+
 ---@alias baleen.measure fun(output: baleen.tensor, target: baleen.tensor, fields: table): baleen.tensor, baleen.tensor | number
 
 ---@class baleen.job.options
@@ -67,6 +77,7 @@ function parallel.layout(given) end
 ---@field plan? baleen.strategy[]
 ---@field evaluate? baleen.job.evaluate
 ---@field generate? baleen.job.generate text that the model writes at the end
+---@field programs? table<string, baleen.program> run by name with inputs of the caller
 ---@field loop? fun(job: baleen.job, run: baleen.run) instead of the library's train.lua
 ---@field on_step? fun(facts: baleen.facts, run: baleen.run)
 ---@field on_evaluate? fun(facts: baleen.facts, run: baleen.run)
@@ -174,7 +185,29 @@ function dataset:decode(ids) end
 ---What a training loop drives.
 ---@class baleen.run
 ---@field step_count integer steps done
+---@field programs table<string, { inputs: table<string, baleen.type>, outputs: table<string, baleen.type> }>
 local run = {}
+
+---@class baleen.type
+---@field dtype string
+---@field shape integer[]
+
+---Numbers that a program gave, row-major. `#array` is how many there are, `array[i]` one of them.
+---@class baleen.array
+---@field shape integer[]
+---@field [integer] number
+local array = {}
+
+---@param first? integer from 1
+---@param count? integer all that follow
+---@return number[]
+function array:values(first, count) end
+
+---Runs a program of the job. With several ranks all of them do, with the same inputs.
+---@param program string
+---@param inputs table<string, number[] | baleen.array>
+---@return table<string, baleen.array>
+function run:run(program, inputs) end
 
 ---@return baleen.facts facts `step`, `loss`, `gradient_norm`, …
 function run:step() end

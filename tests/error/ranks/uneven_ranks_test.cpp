@@ -50,7 +50,8 @@ TEST_F(UnevenRanks, OneDescribesAnotherLength) {
 
 TEST_F(UnevenRanks, OneHasNoEvaluation) {
   const ProcessResult result = run(2, odd("held_out"));
-  expect_refused(result, "rank 1 describes another job than rank 0: `the evaluate graph is ");
+  expect_refused(result, "rank 1 describes another job than rank 0: `graphs = train");
+  EXPECT_NE(result.err.find("`graphs = train evaluate`"), std::string::npos) << result.err;
 }
 
 TEST_F(UnevenRanks, OneJoinsCollectivesOtherwise) {

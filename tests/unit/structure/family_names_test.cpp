@@ -26,7 +26,6 @@ const std::vector<OwnWord>& own_words() {
       {"data", "", "the kind of plugin, the job's field, a mesh axis"},
       {"host", "", "the place where the program itself runs"},
       {"local", "", "of one rank, or of one host"},
-      {"sequence", "frontend/lua/bind_job.cpp", "a dimension of what a model gives"},
       {"shm", "frontend/cli/", "the system's folder of shared memory"},
       {"table", "core/plugin/descriptor.cpp", "a type of option"},
       {"table", "frontend/lua/", "a type of Lua's"},

@@ -32,7 +32,7 @@ TEST(PlanRewrite, ALossOverAProjectionBecomesTheFusedLoss) {
 TEST(PlanRewrite, LogitsThatOthersReadAreKept) {
   for (const bool as_output : {true, false}) {
     Job job = gpt_job(4);
-    Graph& graph = job.train;
+    Graph& graph = job.train();
     for (OpId id : graph.ops())
       if (const Op op = graph.op(id); op.kind->name == "cross_entropy")
         graph.set_output("logits", as_output ? op.inputs[0] : *graph.unary(BALEEN_X_TANH, op.inputs[0]));

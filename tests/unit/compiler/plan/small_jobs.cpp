@@ -44,7 +44,7 @@ struct JobMaker : GraphMaker {
   Job finish(std::int64_t batch, ValueId loss, ValueId weight) {
     output("loss", loss);
     output("weight", weight);
-    job.train = std::move(graph);
+    job.train() = std::move(graph);
     job.optimizer = {"sgd", {{"lr", {0.1, "test"}}}, {}, "test"};
     job.batch = batch;
     job.dtype = floats;
@@ -109,15 +109,15 @@ Job affine_job(std::int64_t batch, baleen_dtype_t dtype) {
 }
 
 Result<TrainGraph> train_graph(Job job) {
-  BALEEN_TRY(fuse_kinds(job.train));
-  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(job.train, job));
+  BALEEN_TRY(fuse_kinds(job.train()));
+  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(job.train(), job));
   for (std::size_t i = 0; i < gradients.all.size(); ++i)
     if (const ValueId g = gradients.all[i].gradient; g != kNone)
-      job.train.set_output("gradient." + job.parameters[i].name, g);
-  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, std::move(gradients), plugins()));
-  job.train.remove_dead();
-  BALEEN_TRY(verify(job.train));
-  return TrainGraph{std::move(job.train), std::move(update)};
+      job.train().set_output("gradient." + job.parameters[i].name, g);
+  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train(), job, std::move(gradients), plugins()));
+  job.train().remove_dead();
+  BALEEN_TRY(verify(job.train()));
+  return TrainGraph{std::move(job.train()), std::move(update)};
 }
 
 }  // namespace baleen::test

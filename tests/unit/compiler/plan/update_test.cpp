@@ -149,7 +149,7 @@ TEST(PlanUpdate, TheNormOfManyParametersSumsThemAll) {
     }
     m.output("loss", loss);
     m.output("weight", *m.graph.constant(1, BALEEN_F64));
-    job.train = std::move(m.graph);
+    job.train() = std::move(m.graph);
     EXPECT_NEAR(Step(std::move(job)).outputs.at("gradient_norm")[0], std::sqrt(expected), 1e-11);
   }
 }
@@ -301,7 +301,7 @@ TEST(PlanUpdate, AGraphWithoutALossIsRefused) {
   Job job = affine_job(6);
   GraphMaker m;
   m.output("weight", *m.graph.constant(1, BALEEN_F64));
-  job.train = std::move(m.graph);
+  job.train() = std::move(m.graph);
   EXPECT_NE(refusal(std::move(job)).find("lacks the output `loss` or `weight`"), std::string::npos);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 TEST(GradientVerbs, ReadIntoAnOlderStruct) {
   Job job = affine_job(4);
-  Graph graph = job.train;
+  Graph graph = job.train();
   auto gradients = differentiate_loss(graph, job);
   ASSERT_TRUE(gradients) << gradients.error().text();
   GradientVerbs verbs(graph, job, *gradients);

@@ -40,6 +40,18 @@ TEST(Log, RecordsWhatItDoesNotShow) {
   EXPECT_TRUE(log.recorded().front().ends_with("debug: a detail")) << log.recorded().front();
 }
 
+TEST(Log, GivesLinesOfItsLevelAndAboveToAFunction) {
+  std::vector<std::pair<baleen_level_t, std::string>> lines;
+  const Log log = Log::to([&](baleen_level_t level, std::string_view text) { lines.emplace_back(level, text); });
+  log.debug("quiet");
+  log.warning("a {} %d");
+  log.set_level(BALEEN_DEBUG);
+  log.debug("now heard");
+  EXPECT_EQ(lines, (std::vector<std::pair<baleen_level_t, std::string>>{{BALEEN_WARNING, "a {} %d"},
+                                                                        {BALEEN_DEBUG, "now heard"}}));
+  EXPECT_EQ(log.recorded().size(), 3u);
+}
+
 TEST(Log, RecordsOnlyTheLastLines) {
   const Log log;
   for (std::size_t i = 0; i < Log::kRecorded + 10; ++i) log.info("line " + std::to_string(i));

@@ -14,6 +14,7 @@ namespace {
 struct Outcome {
   std::vector<double> losses;
   std::vector<std::vector<double>> parameters;
+  std::vector<double> together = {}, alone = {};  ///< logits of the named programs
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
@@ -32,6 +33,13 @@ Outcome outcome_of(SmallRun& run, int steps) {
     const auto facts = run.session->step();
     if (!facts) throw std::runtime_error(facts.error().text());
     outcome.losses.push_back(facts->at("loss"));
+  }
+  std::vector<double> tokens(40);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<double>(7 * i % 100);
+  for (auto& [name, logits] : {std::pair("together", &outcome.together), std::pair("alone", &outcome.alone)}) {
+    const auto made = run.session->run(name, {{"tokens", *tensor_of(tokens, BALEEN_I32, {5, 8})}});
+    if (!made) throw std::runtime_error(made.error().text());
+    *logits = numbers_of(made->at("logits"));
   }
   for (const PersistentBuffer& buffer : run.session->persistent().buffers) {
     const bool single = buffer.spec.type.dtype == BALEEN_F32;
@@ -67,6 +75,12 @@ void expect_near(const Outcome& a, const Outcome& b) {
   ASSERT_EQ(a.losses.size(), b.losses.size());
   for (std::size_t i = 0; i < a.losses.size(); ++i)
     EXPECT_NEAR(a.losses[i], b.losses[i], 1e-10 * std::abs(b.losses[i]));
+  // Programs are divided as training is, or computed by every rank: the numbers are those of one rank.
+  ASSERT_EQ(a.together.size(), b.together.size());
+  for (std::size_t i = 0; i < b.together.size(); ++i) {
+    ASSERT_NEAR(a.together[i], b.together[i], 1e-9) << i;
+    ASSERT_NEAR(a.alone[i], b.together[i], 1e-9) << i;
+  }
   for (std::size_t p = 0; p < b.parameters.size(); ++p) {
     double difference = 0, norm = 0;
     for (std::size_t i = 0; i < b.parameters[p].size(); ++i) {

@@ -110,17 +110,84 @@ TEST(Session, APlanThatDoesNotFitIsRefusedWithWhatWouldHelp) {
     EXPECT_NE(wide.status.error().message.find(part), std::string::npos) << part << ": " << wide.status.error().message;
 }
 
-TEST(Session, LogitsAreThoseOfTheContext) {
+HostTensors tokens(std::vector<double> numbers) { return {{"tokens", *tensor_of(numbers, BALEEN_I32, {5, 8})}}; }
+
+TEST(Session, RunsProgramsByName) {
   TemporaryFolder folder;
   MAKE_RUN(run, folder);
-  EXPECT_EQ(run.session->context(), 8);
-  EXPECT_EQ(run.session->vocabulary(), 256);
-  auto a = run.session->logits({1, 2, 3, 4, 5, 6, 7, 8}), b = run.session->logits({1, 2, 3, 4, 5, 6, 7, 9});
-  ASSERT_TRUE(a && b);
-  ASSERT_EQ(a->size(), 8u * 256);
+  const auto programs = run.session->programs();
+  ASSERT_EQ(programs.size(), 2u);
+  EXPECT_EQ(programs[0].name, "alone");
+  EXPECT_EQ(programs[1].name, "together");
+  ASSERT_EQ(programs[1].outputs.size(), 1u);
+  EXPECT_EQ(type_text(programs[1].outputs[0].type.dtype, programs[1].outputs[0].type.shape), "fp64 [5, 8, 256]");
+  std::vector<double> numbers(40);
+  std::iota(numbers.begin(), numbers.end(), 1.0);
+  const auto a = run.session->run("together", tokens(numbers));
+  numbers.back() = 9;
+  const auto b = run.session->run("together", tokens(numbers)), c = run.session->run("alone", tokens(numbers));
+  ASSERT_TRUE(a && b && c) << a.error().text();
+  const auto x = numbers_of(a->at("logits")), y = numbers_of(b->at("logits"));
+  ASSERT_EQ(x.size(), 40u * 256);
   // This model looks at one token at a time: only the last row changes.
-  EXPECT_TRUE(std::equal(a->begin(), a->end() - 256, b->begin()));
-  EXPECT_FALSE(std::equal(a->end() - 256, a->end(), b->end() - 256));
+  EXPECT_TRUE(std::equal(x.begin(), x.end() - 256, y.begin()));
+  EXPECT_FALSE(std::equal(x.end() - 256, x.end(), y.end() - 256));
+  EXPECT_EQ(numbers_of(c->at("logits")), y);
+}
+
+TEST(Session, ProgramsChangeNothingOfTheTraining) {
+  TemporaryFolder folder;
+  MAKE_RUN(disturbed, folder);
+  MAKE_RUN(other, folder);
+  std::vector<double> expected = losses(*other.session, 4), got;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(disturbed.session->run("together", tokens(std::vector<double>(40, i))));
+    got.push_back(losses(*disturbed.session, 1)[0]);
+  }
+  EXPECT_EQ(got, expected);
+}
+
+TEST(Session, RefusesInputsThatAProgramDoesNotTake) {
+  TemporaryFolder folder;
+  MAKE_RUN(run, folder);
+  const auto refused = [&](const std::string& program, const HostTensors& inputs) {
+    const auto result = run.session->run(program, inputs);
+    return result ? "" : result.error().text();
+  };
+  const HostTensors good = tokens(std::vector<double>(40, 0));
+  EXPECT_EQ(refused("togehter", good), "unknown program `togehter`; did you mean `together`?");
+  EXPECT_EQ(refused("train", good), "unknown program `train`; known: `alone`, `together`");
+  EXPECT_EQ(refused("together", {}), "input `tokens` of program `together` is missing; it is int32 [5, 8]");
+  HostTensors more = good;
+  more["targets"] = good.at("tokens");
+  EXPECT_EQ(refused("together", more), "program `together`: unknown input `targets`; known: `tokens`");
+  EXPECT_EQ(refused("together", {{"tokens", *tensor_of(std::vector<double>(8, 0), BALEEN_I32, {1, 8})}}),
+            "input `tokens` of program `together` is int32 [5, 8], not int32 [1, 8]");
+  HostTensors cut = good;
+  cut.at("tokens").bytes.pop_back();
+  EXPECT_EQ(refused("together", cut), "input `tokens` of program `together` has 160 bytes, not 159");
+  EXPECT_EQ(refused("together", good), "");
+}
+
+TEST(Session, ParametersAreReadAndWrittenByName) {
+  TemporaryFolder folder;
+  MAKE_RUN(run, folder);
+  auto tensor = run.session->read_parameter("hidden.weight");
+  ASSERT_TRUE(tensor) << tensor.error().text();
+  EXPECT_EQ(type_text(tensor->dtype, tensor->shape), "fp64 [6, 12]");
+  EXPECT_EQ(numbers_of(*tensor), parameter(*run.session, "hidden.weight"));
+  const std::vector<double> halves(72, 0.5);
+  ASSERT_TRUE(run.session->write_parameter("hidden.weight", *tensor_of(halves, BALEEN_F32, {6, 12})));
+  EXPECT_EQ(parameter(*run.session, "hidden.weight"), halves);
+  const auto text = [](const Status& status) { return status ? "" : status.error().text(); };
+  EXPECT_EQ(text(run.session->write_parameter("hiden.weight", *tensor)),
+            "unknown parameter `hiden.weight`; did you mean `hidden.weight`?");
+  EXPECT_EQ(text(run.session->write_parameter("hidden.weight", *tensor_of(halves, BALEEN_F32, {12, 6}))),
+            "parameter `hidden.weight` is [6, 12], not [12, 6]");
+  EXPECT_EQ(
+      text(run.session->write_parameter("hidden.weight", *tensor_of(std::vector<double>(72, 1), BALEEN_I32, {6, 12}))),
+      "parameter `hidden.weight`: int32 is not converted into fp64; only floating dtypes are into each other");
+  EXPECT_FALSE(run.session->read_parameter("optimizer.updates")) << "a state is no parameter";
 }
 
 TEST(Session, ALossThatIsNotFiniteIsNotedOnce) {

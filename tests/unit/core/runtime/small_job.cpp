@@ -76,13 +76,16 @@ Result<Job> make_job(const JobOptions& options) {
                     {"head.weight", {options.dtype, {options.width, kVocabulary}, {}}, noise, "test"}};
   if (options.attention)
     job.parameters.push_back({"attention.weight", {options.dtype, {kDim, 2, 3}, {}}, noise, "test"});
-  BALEEN_TRY_ASSIGN(job.train, loss_graph(job.parameters, options));
-  BALEEN_TRY_ASSIGN(job.evaluate, loss_graph(job.parameters, options));
-  Graph generate(&ops());
-  BALEEN_TRY_ASSIGN(const ValueId tokens, generate.input("tokens", {BALEEN_I32, {1, kContext}, {}}));
-  BALEEN_TRY_ASSIGN(const ValueId x, logits(generate, job.parameters, tokens));
-  generate.set_output("logits", x);
-  job.generate = std::move(generate);
+  BALEEN_TRY_ASSIGN(job.train(), loss_graph(job.parameters, options));
+  BALEEN_TRY_ASSIGN(Graph evaluate, loss_graph(job.parameters, options));
+  job.graphs["evaluate"] = {GraphRole::evaluate, false, std::move(evaluate)};
+  for (const bool replicated : {false, true}) {
+    Graph write(&ops());
+    BALEEN_TRY_ASSIGN(const ValueId tokens, write.input("tokens", {BALEEN_I32, {5, kContext}, {"batch", "seq"}}));
+    BALEEN_TRY_ASSIGN(const ValueId x, logits(write, job.parameters, tokens));
+    write.set_output("logits", x);
+    job.graphs[replicated ? "alone" : "together"] = {GraphRole::infer, replicated, std::move(write)};
+  }
   job.optimizer = {"sgd", {{"lr", {options.lr, "test"}}, {"momentum", {0.9, "test"}}}, {}, "test"};
   job.optimizer.schedules["lr"] = [lr = options.lr](std::int64_t step) {
     return lr / (1.0 + 0.01 * static_cast<double>(step));

@@ -70,11 +70,23 @@ TEST(CommandLine, ReadsTheOtherCommands) {
   EXPECT_EQ(generate.prompt, "Hi");
   EXPECT_EQ(generate.tokens, 5);
   EXPECT_EQ(generate.temperature, 0);
+  const auto infer = parse<InferOptions>(
+      {"infer", "a.lua", "--load", "p", "--program", "embed", "--inputs", "in", "--outputs", "out", "--checked"});
+  EXPECT_EQ(infer.load, "p");
+  EXPECT_EQ(infer.program, "embed");
+  EXPECT_EQ(infer.inputs, "in");
+  EXPECT_EQ(infer.outputs, "out");
+  EXPECT_TRUE(infer.checked);
   const auto graph = parse<GraphOptions>({"graph", "a.lua", "--graph", "evaluate", "--dot"});
   EXPECT_EQ(graph.graph, "evaluate");
   EXPECT_TRUE(graph.dot);
   EXPECT_TRUE(parse<PluginsOptions>({"plugins", "--json"}).json);
   parse<DoctorOptions>({"doctor"});
+}
+
+TEST(CommandLine, WantsParametersAndOutputsToInfer) {
+  EXPECT_EQ(refused({"infer", "a.lua", "--outputs", "o"}), "--load is required (see `baleen infer --help`)");
+  EXPECT_EQ(refused({"infer", "a.lua", "--load", "p"}), "--outputs is required (see `baleen infer --help`)");
 }
 
 TEST(CommandLine, WantsParametersToGenerateFrom) {

@@ -49,17 +49,19 @@ TEST_F(Jobs, DescribeTheSameGraphsAtEveryLoad) {
                                   "metrics = { accuracy = nn.accuracy {} },");
   auto first = loaded(text), second = loaded(text);
   ASSERT_TRUE(first && second);
-  EXPECT_EQ(hash(first->job().train), hash(second->job().train));
-  EXPECT_EQ(hash(*first->job().evaluate), hash(*second->job().evaluate));
-  EXPECT_EQ(hash(*first->job().generate), hash(*second->job().generate));
-  EXPECT_NE(hash(first->job().train), hash(*first->job().evaluate)) << "dropout is on in one of them only";
+  EXPECT_EQ(hash(first->job().train()), hash(second->job().train()));
+  EXPECT_EQ(hash(first->job().graphs.at("evaluate").graph), hash(second->job().graphs.at("evaluate").graph));
+  EXPECT_EQ(hash(first->job().graphs.at("generate").graph), hash(second->job().graphs.at("generate").graph));
+  EXPECT_NE(hash(first->job().train()), hash(first->job().graphs.at("evaluate").graph))
+      << "dropout is on in one of them only";
 }
 
 TEST_F(Jobs, DescribeGraphsThatTheVerifierAccepts) {
   options_.generate = true;
   auto script = loaded(job_of(kModel));
   ASSERT_TRUE(script);
-  for (const Graph* graph : {&script->job().train, &*script->job().evaluate, &*script->job().generate}) {
+  for (const Graph* graph : {&script->job().train(), &script->job().graphs.at("evaluate").graph,
+                             &script->job().graphs.at("generate").graph}) {
     const Status status = verify(*graph);
     EXPECT_TRUE(status) << status.error().text();
   }
@@ -70,14 +72,15 @@ TEST_F(Jobs, ShareParametersBetweenTheirGraphs) {
   auto script = loaded(job_of(kModel));
   ASSERT_TRUE(script);
   EXPECT_EQ(script->job().parameters.size(), 3u);
-  for (const Graph* graph : {&script->job().train, &*script->job().evaluate, &*script->job().generate})
+  for (const Graph* graph :
+       {&script->job().train(), &script->job().graphs.at("evaluate").graph, &script->job().graphs.at("generate").graph})
     EXPECT_EQ(ops_of(*graph, "parameter").size(), 3u);
 }
 
 TEST_F(Jobs, NameTheInputsAsTheFields) {
   auto script = loaded(job_of(kModel));
   ASSERT_TRUE(script);
-  const Graph& graph = script->job().train;
+  const Graph& graph = script->job().train();
   const auto inputs = ops_of(graph, "input");
   ASSERT_EQ(inputs.size(), 2u);
   const Value& tokens = graph.value(inputs[0]->outputs[0]);
@@ -90,21 +93,82 @@ TEST_F(Jobs, NameTheInputsAsTheFields) {
 
 TEST_F(Jobs, EvaluateOnlyWhereRowsAreHeldOut) {
   std::string text = job_of(kModel);
-  EXPECT_TRUE(loaded(text)->job().evaluate.has_value());
+  EXPECT_TRUE(loaded(text)->job().graphs.contains("evaluate"));
   text.replace(text.find("fake {}"), 7, "fake { held_out = 0 }");
-  EXPECT_FALSE(loaded(text)->job().evaluate.has_value());
+  EXPECT_FALSE(loaded(text)->job().graphs.contains("evaluate"));
 }
 
 TEST_F(Jobs, GenerateOnRequest) {
-  EXPECT_FALSE(loaded(job_of(kModel))->job().generate.has_value());
+  EXPECT_FALSE(loaded(job_of(kModel))->job().graphs.contains("generate"));
   for (bool asked_by_script : {true, false}) {
     options_.generate = !asked_by_script;
     auto script = loaded(job_of(kModel, asked_by_script ? "generate = {}," : ""));
-    ASSERT_TRUE(script && script->job().generate);
-    const Graph& graph = *script->job().generate;
+    ASSERT_TRUE(script && script->job().graphs.contains("generate"));
+    EXPECT_TRUE(script->job().graphs.at("generate").replicated);
+    const Graph& graph = script->job().graphs.at("generate").graph;
     EXPECT_EQ(graph.value(graph.output("logits")).shape, (Shape{1, 8, 16}));
     EXPECT_EQ(graph.value(only(graph, "input")->outputs[0]).shape, (Shape{1, 8}));
   }
+}
+
+const std::string kEmbed = R"(programs = { embed = {
+    inputs = { ids = { dtype = "int32", shape = { 3, 8 }, axes = { "batch", "seq" } }, scale = { shape = { 4 } } },
+    run = function(inputs) return { embedding = table_of(inputs.ids) * inputs.scale } end } },)";
+const std::string kSharedTable = "function(ids) return head(table_of(ids)) end";
+
+/// A job whose layers stand beside the model, so that programs may use them.
+std::string with_layers(std::string text) {
+  const std::string after = "local nn, ops = baleen.nn, baleen.ops\n";
+  const std::size_t at = text.find(after) + after.size();
+  return text.insert(at, "local table_of, head = nn.embedding { vocab = 16, dim = 4 }, nn.linear { out = 16 }\n");
+}
+
+TEST_F(Jobs, HaveNamedProgramsOfTheirOwn) {
+  options_.dtype = BALEEN_F64;
+  auto script = loaded(with_layers(job_of(kSharedTable, kEmbed)));
+  ASSERT_TRUE(script && script->job().graphs.contains("embed"));
+  const JobGraph& program = script->job().graphs.at("embed");
+  EXPECT_EQ(program.role, GraphRole::infer);
+  EXPECT_FALSE(program.replicated);
+  const Graph& graph = program.graph;
+  EXPECT_TRUE(verify(graph));
+  std::map<std::string, const Value*> inputs;
+  for (const Op* op : ops_of(graph, "input")) inputs[graph.value(op->outputs[0]).name] = &graph.value(op->outputs[0]);
+  ASSERT_EQ(inputs.size(), 2u);
+  EXPECT_EQ(inputs.at("ids")->dtype, BALEEN_I32);
+  EXPECT_EQ(inputs.at("ids")->shape, (Shape{3, 8}));
+  EXPECT_EQ(inputs.at("ids")->axes, (std::vector<std::string>{"batch", "seq"}));
+  EXPECT_EQ(inputs.at("scale")->dtype, BALEEN_F64) << "the job's own floating dtype";
+  EXPECT_EQ(graph.value(graph.output("embedding")).shape, (Shape{3, 8, 4}));
+  EXPECT_EQ(ops_of(graph, "parameter").size(), 1u) << "the table alone, which the train graph has too";
+  EXPECT_EQ(script->job().parameters.size(), 3u);
+}
+
+TEST_F(Jobs, RefuseProgramsThatAreNone) {
+  const auto error = [&](const std::string& programs) {
+    return error_of(with_layers(job_of(kSharedTable, "programs = { " + programs + " },")));
+  };
+  const std::string run = "run = function(inputs) return { x = table_of(inputs.ids) } end";
+  EXPECT_EQ(error("train = { inputs = {}, " + run + " }"),
+            "train.lua:5: job: program `train`: the name is the library's own; choose another");
+  EXPECT_EQ(error("embed = { inputs = {} }"), "train.lua:5: job: program `embed`: option `run` is missing");
+  EXPECT_EQ(
+      error("embed = { inputs = { ids = { shape = { 0 } } }, " + run + " }"),
+      "train.lua:5: job: program `embed`: input `ids`: `shape`: extent 1 is the number 0; it must be an integer of "
+      "at least 1");
+  EXPECT_EQ(error("embed = { inputs = { ids = { shape = { 1 }, dtype = 'int23' } }, " + run + " }"),
+            "train.lua:5: job: program `embed`: input `ids`: `dtype`: unknown choice `int23`; did you mean `int32`?");
+  EXPECT_EQ(error("embed = { inputs = { ids = { shape = { 1 } } }, run = function() return {} end }"),
+            "train.lua:5: the program `embed` returns an empty table; it must return a table of tensors by name, as in "
+            "{ logits = x }");
+  EXPECT_EQ(error("embed = { inputs = { ids = { shape = { 1 } } }, run = function() return { x = 3 } end }"),
+            "train.lua:5: `x` is the number 3; it must be a tensor");
+  const std::string own = error("generate = { inputs = { ids = { shape = { 2, 8 }, dtype = 'int32' } }, " + run + " }");
+  EXPECT_EQ(own, "") << "the name is free where the job generates nothing";
+  options_.generate = true;
+  EXPECT_EQ(error("generate = { inputs = { ids = { shape = { 2, 8 }, dtype = 'int32' } }, " + run + " }"),
+            "train.lua:5: job: program `generate`: `generate = {}` and `baleen generate` make one of this name; choose "
+            "another");
 }
 
 TEST_F(Jobs, ComputeInTheDtypeThatIsAskedFor) {
@@ -116,7 +180,7 @@ return baleen.job { batch = 2, steps = 1, data = baleen.data.fake { fields = "fe
   ASSERT_TRUE(script);
   EXPECT_EQ(script->job().dtype, BALEEN_F64);
   for (const ParameterSpec& spec : script->job().parameters) EXPECT_EQ(spec.type.dtype, BALEEN_F64) << spec.name;
-  const Graph& graph = script->job().train;
+  const Graph& graph = script->job().train();
   for (OpId id : graph.ops())
     for (ValueId v : graph.op(id).outputs) {
       const bool allowed = graph.value(v).dtype == BALEEN_F64 || !is_floating(graph.value(v).dtype);
@@ -129,7 +193,7 @@ TEST_F(Jobs, GiveMetricsTheirOwnWeights) {
   auto script = loaded(job_of(kModel, "metrics = { accuracy = nn.accuracy { ignore_index = 1 } },"));
   ASSERT_TRUE(script);
   std::vector<std::string> names;
-  for (const GraphOutput& output : script->job().train.outputs()) names.push_back(output.name);
+  for (const GraphOutput& output : script->job().train().outputs()) names.push_back(output.name);
   EXPECT_EQ(names, (std::vector<std::string>{"loss", "weight", "metric.accuracy", "metric.accuracy.weight"}));
 }
 

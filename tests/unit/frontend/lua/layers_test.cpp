@@ -81,8 +81,8 @@ TEST_F(Layers, GiveParametersAndValuesLogicalAxes) {
   EXPECT_EQ(axes["blocks.1.mlp.up.weight"], (List{"embed", "ff"}));
   EXPECT_EQ(axes["blocks.1.mlp.down.weight"], (List{"ff", "embed"}));
   EXPECT_EQ(axes["head.weight"], (List{"embed", "vocab"}));
-  const Op* attention = ops_of(script->job().train, "attention").at(0);
-  const Value& q = script->job().train.value(attention->inputs[0]);
+  const Op* attention = ops_of(script->job().train(), "attention").at(0);
+  const Value& q = script->job().train().value(attention->inputs[0]);
   EXPECT_EQ(q.shape, (Shape{2, 8, 3, 4}));
   EXPECT_EQ(q.axes, (List{"batch", "seq", "heads", "head_dim"}));
 }
@@ -90,18 +90,18 @@ TEST_F(Layers, GiveParametersAndValuesLogicalAxes) {
 TEST_F(Layers, TagTheOpsOfRepeatedBlocks) {
   auto script = loaded(job_of(kGpt));
   ASSERT_TRUE(script);
-  const auto attentions = ops_of(script->job().train, "attention");
+  const auto attentions = ops_of(script->job().train(), "attention");
   ASSERT_EQ(attentions.size(), 2u);
   EXPECT_EQ(attentions[0]->name, "blocks.0.attention");
   EXPECT_EQ(attentions[0]->tags.at("block"), "0");
   EXPECT_EQ(attentions[1]->tags.at("block"), "1");
-  EXPECT_FALSE(only(script->job().train, "embedding")->tags.contains("block"));
+  EXPECT_FALSE(only(script->job().train(), "embedding")->tags.contains("block"));
 }
 
 TEST_F(Layers, MakeLogitsThatTheFusedLossCanTake) {
   auto script = loaded(job_of(kGpt));
   ASSERT_TRUE(script);
-  const Graph& graph = script->job().train;
+  const Graph& graph = script->job().train();
   const Op* loss = only(graph, "cross_entropy");
   ASSERT_TRUE(loss);
   const Op* projection = graph.producer(loss->inputs[0]);
@@ -118,9 +118,9 @@ TEST_F(Layers, SplitQueriesFromSharedKeysWhereHeadsAreGrouped) {
             (std::vector<std::string>{"embedding.weight [16, 8]", "attention.kv.weight [8, 2, 2, 2]",
                                       "attention.q.weight [8, 4, 2]", "attention.out.weight [4, 2, 8]",
                                       "linear.weight [8, 16]", "linear.bias [16]"}));
-  const Op* attention = only(script->job().train, "attention");
+  const Op* attention = only(script->job().train(), "attention");
   ASSERT_TRUE(attention);
-  EXPECT_EQ(script->job().train.value(attention->inputs[1]).shape, (Shape{2, 8, 2, 2}));
+  EXPECT_EQ(script->job().train().value(attention->inputs[1]).shape, (Shape{2, 8, 2, 2}));
   EXPECT_DOUBLE_EQ(attention->attributes.number("scale"), 1 / std::sqrt(2.0));
   EXPECT_EQ(attention->attributes.integer("causal"), 1);
 }
@@ -133,11 +133,11 @@ return baleen.job { batch = 2, steps = 1, data = corpus, loss = nn.cross_entropy
   model = nn.sequential { nn.embedding { vocab = 16, dim = 4 }, nn.attention { heads = 1, documents = "documents" },
     nn.linear { out = 16 } } })");
   ASSERT_TRUE(script);
-  const Op* attention = only(script->job().train, "attention");
+  const Op* attention = only(script->job().train(), "attention");
   ASSERT_TRUE(attention);
   ASSERT_EQ(attention->inputs.size(), 5u);
-  EXPECT_EQ(script->job().train.value(attention->inputs[3]).name, "documents");
-  EXPECT_EQ(script->job().train.value(attention->inputs[4]).name, "documents");
+  EXPECT_EQ(script->job().train().value(attention->inputs[3]).name, "documents");
+  EXPECT_EQ(script->job().train().value(attention->inputs[4]).name, "documents");
 }
 
 TEST_F(Layers, TieALinearLayerToAnEmbedding) {
@@ -147,7 +147,7 @@ TEST_F(Layers, TieALinearLayerToAnEmbedding) {
   end)())"));
   ASSERT_TRUE(script);
   EXPECT_EQ(parameters_of(*script), std::vector<std::string>{"embedding.weight [16, 4]"});
-  EXPECT_EQ(only(script->job().train, "matmul")->attributes.text("spec"), "abc,dc->abd");
+  EXPECT_EQ(only(script->job().train(), "matmul")->attributes.text("spec"), "abc,dc->abd");
 }
 
 TEST_F(Layers, DropOutWhileTrainingOnly) {
@@ -155,12 +155,12 @@ TEST_F(Layers, DropOutWhileTrainingOnly) {
     nn.dropout { p = 0.25 }, nn.linear { out = 16 } })"));
   ASSERT_TRUE(script);
   std::vector<std::uint64_t> sites;
-  for (const Op* op : ops_of(script->job().train, "pointwise"))
+  for (const Op* op : ops_of(script->job().train(), "pointwise"))
     for (const auto& i : op->attributes.expression("expression").code)
       if (i.opcode == BALEEN_X_UNIFORM) sites.push_back((std::uint64_t{i.b} << 32) | i.a);
   ASSERT_EQ(sites.size(), 2u);
   EXPECT_NE(sites[0], sites[1]);
-  for (const Op* op : ops_of(*script->job().evaluate, "pointwise"))
+  for (const Op* op : ops_of(script->job().graphs.at("evaluate").graph, "pointwise"))
     EXPECT_FALSE(op->attributes.expression("expression").uses_random());
 }
 
@@ -172,7 +172,7 @@ TEST_F(Layers, GateTheMlpForSwiglu) {
             (std::vector<std::string>{"embedding.weight [16, 4]", "norm.gamma [4]", "mlp.gate.weight [4, 6]",
                                       "mlp.up.weight [4, 6]", "mlp.down.weight [6, 4]", "linear.weight [4, 16]",
                                       "linear.bias [16]"}));
-  EXPECT_EQ(only(script->job().train, "norm")->attributes.text("kind"), "rms");
+  EXPECT_EQ(only(script->job().train(), "norm")->attributes.text("kind"), "rms");
 }
 
 TEST_F(Layers, NumberLayersOfOneKind) {
@@ -198,11 +198,11 @@ TEST_F(Layers, CountOnlyTargetsThatAreNotIgnored) {
   auto all = loaded(job_of(model));
   auto some = loaded(job_of(model, "loss = nn.cross_entropy { ignore_index = 3 },"));
   ASSERT_TRUE(all && some);
-  const Graph& fixed = all->job().train;
+  const Graph& fixed = all->job().train();
   const Op* constant = fixed.producer(fixed.output("weight"));
   ASSERT_TRUE(constant->inputs.empty());
   EXPECT_EQ(constant->attributes.expression("expression").code.at(0).constant, 2 * 8);
-  const Graph& counted = some->job().train;
+  const Graph& counted = some->job().train();
   EXPECT_EQ(counted.producer(counted.output("weight"))->kind->name, "reduce");
   EXPECT_EQ(only(counted, "cross_entropy")->attributes.integer("ignore_index"), 3);
 }

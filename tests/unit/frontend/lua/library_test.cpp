@@ -104,7 +104,7 @@ TEST_F(Library, ExamplesDescribeTheirJobs) {
   EXPECT_EQ(parameter_count(**gpt), 2 * vocabulary * d + context * d + layers * (12 * d * d + 13 * d) + 2 * d);
   EXPECT_EQ((*gpt)->steps(), 1000);
   EXPECT_EQ((*gpt)->job().batch, 16);
-  EXPECT_TRUE((*gpt)->job().generate.has_value());
+  EXPECT_TRUE((*gpt)->job().graphs.contains("generate"));
 }
 
 }  // namespace

@@ -21,11 +21,18 @@ class CountingRun : public TrainingRun {
     return Facts{{"loss", 0.5}};
   }
   std::int64_t steps_done() const override { return steps_; }
-  Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) override {
-    windows.push_back(tokens);
+  /// That of a job that generates, or none.
+  std::vector<ProgramInfo> programs() const override {
+    if (!generates) return {};
+    return {{"generate", {{"tokens", {BALEEN_I32, {1, 8}, {}}}}, {{"logits", {BALEEN_F32, {1, 8, 16}, {}}}}}};
+  }
+  Result<Outputs> run(const std::string& program, const Inputs& inputs) override {
+    if (!inputs.contains("tokens")) return invalid("`" + program + "` takes tokens");
+    const std::vector<double>& tokens = inputs.at("tokens");
+    windows.emplace_back(tokens.begin(), tokens.end());
     std::vector<double> values(tokens.size() * 16, 0.0);
-    for (std::size_t i = 0; i < tokens.size(); ++i) values[i * 16 + static_cast<std::size_t>((tokens[i] + 1) % 16)] = 3;
-    return values;
+    for (std::size_t i = 0; i < tokens.size(); ++i) values[i * 16 + (static_cast<std::size_t>(tokens[i]) + 1) % 16] = 3;
+    return Outputs{{"logits", {{1, static_cast<std::int64_t>(tokens.size()), 16}, values}}};
   }
   Status save(const std::string& path) override {
     calls += "[" + path + "]";
@@ -35,6 +42,7 @@ class CountingRun : public TrainingRun {
   std::string calls;
   std::vector<std::vector<std::int32_t>> windows;
   std::int64_t fail_at = -1;
+  bool generates = false;
 
  private:
   std::int64_t steps_ = 0;
@@ -94,9 +102,9 @@ TEST_F(Loop, NamesTheLineOfACallbackThatFails) {
 }
 
 TEST_F(Loop, RefusesWhatARunDoesNotHave) {
-  EXPECT_EQ(
-      run_of("loop = function(_, run) run:stop() end,"),
-      (folder_ / "train.lua").string() + ":5: a run has no `stop`; it has step, step_count, evaluate, logits and save");
+  EXPECT_EQ(run_of("loop = function(_, run) run:stop() end,"),
+            (folder_ / "train.lua").string() +
+                ":5: a run has no `stop`; it has step, step_count, evaluate, run, programs, logits and save");
   EXPECT_EQ(run_of("loop = function(_, run) run.step() end,"),
             (folder_ / "train.lua").string() + ":5: the run's functions are called with a colon, as in run:step()");
   EXPECT_EQ(
@@ -111,12 +119,13 @@ TEST_F(Loop, RefusesLayersWhileItTrains) {
 }
 
 TEST_F(Loop, WritesASampleAtTheEnd) {
+  run_.generates = true;
   EXPECT_EQ(run_of("steps = 1, generate = { prompt = 'b', tokens = 3, temperature = 0 },"), "se0");
   EXPECT_EQ(printed_, "bcde\n");
 }
 
 TEST_F(Loop, SlidesTheWindowOverTheContext) {
-  options_.generate = true;
+  options_.generate = run_.generates = true;
   auto script = loaded(job_of(kModel));
   auto text = script->generate(run_, {"abcdefg", 3, 0});
   ASSERT_TRUE(text) << text.error().text();
@@ -129,7 +138,7 @@ TEST_F(Loop, SlidesTheWindowOverTheContext) {
 }
 
 TEST_F(Loop, SamplesWithTheFrequenciesOfTheSoftmax) {
-  options_.generate = true;
+  options_.generate = run_.generates = true;
   auto script = loaded(job_of(kModel));
   const int tokens = 4000;
   auto text = script->generate(run_, {"a", tokens, 1.5});
@@ -142,7 +151,7 @@ TEST_F(Loop, SamplesWithTheFrequenciesOfTheSoftmax) {
 }
 
 TEST_F(Loop, SamplesTheSameTextForASeed) {
-  options_.generate = true;
+  options_.generate = run_.generates = true;
   std::string texts[3];
   for (int i = 0; i < 3; ++i) {
     options_.seed = i == 2 ? 8 : 7;
@@ -153,10 +162,44 @@ TEST_F(Loop, SamplesTheSameTextForASeed) {
 }
 
 TEST_F(Loop, RefusesAnEmptyPrompt) {
+  run_.generates = true;
   auto script = loaded(job_of(kModel, "generate = { prompt = '' },"));
   auto text = script->generate(run_, {"", 1, 0});
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().message, "logits: there must be at least one token before the next");
+}
+
+TEST_F(Loop, RunsProgramsByName) {
+  run_.generates = true;
+  EXPECT_EQ(run_of(R"(loop = function(_, run)
+    local program = run.programs.generate
+    print(program.inputs.tokens.dtype, table.concat(program.inputs.tokens.shape, "x"), program.outputs.logits.dtype)
+    local out = run:run("generate", { tokens = { { 1, 2 }, { 3 } } }).logits
+    print(out, #out, out[3], out[4], out[49], table.concat(out:values(3, 2), " "), #out:values())
+    print(#run:run("generate", { tokens = run:run("generate", { tokens = { 5 } }).logits }).logits)
+  end,)"),
+            "");
+  EXPECT_EQ(printed_,
+            "int32\t1x8\tfp32\narray [1, 3, 16]\t48\t3.0\t0.0\tnil\t3.0 0.0\t48\n" + std::to_string(16 * 16) + "\n");
+  EXPECT_EQ(run_.windows.at(0), (std::vector<std::int32_t>{1, 2, 3})) << "lists in lists are row-major";
+}
+
+TEST_F(Loop, RefusesInputsThatAreNoNumbers) {
+  const std::string place = (folder_ / "train.lua").string() + ":5: ";
+  const auto refused = [&](const std::string& call) { return run_of("loop = function(_, run) " + call + " end,"); };
+  EXPECT_EQ(
+      refused("run:run('generate', 3)"),
+      place + "run: `inputs` is the number 3; it must be a table of numbers by name, as in { tokens = { 1, 2 } }");
+  EXPECT_EQ(refused("run:run('generate', { { 1 } })"),
+            place + "run: inputs are given by name, as in { tokens = { 1, 2 } }");
+  EXPECT_EQ(refused("run:run('generate', { tokens = { 1, 'x' } })"),
+            place + "run: input `tokens` holds the string \"x\"; it must be a list of numbers or an array");
+  EXPECT_EQ(refused("local x = {} x[1] = x run:run('generate', { tokens = x })"),
+            place + "run: input `tokens` has more than 8 lists in each other");
+  EXPECT_EQ(refused("run:run('generate', { tokens = { 1 } }).logits:values(18)"),
+            place + "values: `first` is the number 18; it must be a number of 1 to 17");
+  EXPECT_EQ(refused("print(run:run('generate', { tokens = { 1 } }).logits.size)"),
+            place + "an array has no `size`; it has shape, values and its elements by number");
 }
 
 }  // namespace

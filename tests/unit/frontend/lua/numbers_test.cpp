@@ -58,7 +58,7 @@ class Models : public ScriptTest {
     auto script = loaded(job_of(model, more));
     ASSERT_TRUE(script);
     fill(*script);
-    Graph graph = script->job().train;
+    Graph graph = script->job().train();
     std::vector<ValueId> targets;
     for (const ParameterSpec& spec : script->job().parameters)
       targets.push_back(*graph.parameter(spec.name, spec.type));
@@ -71,7 +71,7 @@ class Models : public ScriptTest {
     for (std::size_t p = 0; p < targets.size(); ++p) {
       const std::string& name = script->job().parameters[p].name;
       ASSERT_NE((*gradients)[p], kNone) << name;
-      compare(script->job().train, name, interpreter.value((*gradients)[p]).data);
+      compare(script->job().train(), name, interpreter.value((*gradients)[p]).data);
     }
   }
 
@@ -203,8 +203,8 @@ TEST_F(Models, AGptIsWhatPlainLoopsCompute) {
   const PlainGpt plain(parameters_);
   const double expected =
       plain.loss(tokens_.data(), targets_.data()) + plain.loss(tokens_.data() + 8, targets_.data() + 8);
-  EXPECT_NEAR(loss(script->job().train), expected, 1e-9 * std::abs(expected));
-  EXPECT_NEAR(loss(*script->job().evaluate), expected, 1e-9 * std::abs(expected));
+  EXPECT_NEAR(loss(script->job().train()), expected, 1e-9 * std::abs(expected));
+  EXPECT_NEAR(loss(script->job().graphs.at("evaluate").graph), expected, 1e-9 * std::abs(expected));
 }
 
 TEST_F(Models, AGptHasTrueGradients) { expect_true_gradients(kGpt); }
@@ -234,7 +234,7 @@ TEST_F(Models, RotaryScoresDependOnDistanceAlone) {
                     "nn.linear { out = 16 } }"));
   ASSERT_TRUE(script);
   fill(*script);
-  const Graph& graph = script->job().train;
+  const Graph& graph = script->job().train();
   ReferenceInterpreter interpreter(graph);
   set(interpreter);
   interpreter.run();
@@ -261,7 +261,7 @@ TEST_F(Models, DropoutKeepsTheMean) {
   ASSERT_TRUE(script);
   fill(*script);
   parameters_["embedding.weight"].assign(16 * 400, 1.0);
-  const Graph& graph = script->job().train;
+  const Graph& graph = script->job().train();
   ReferenceInterpreter interpreter(graph, 9);
   set(interpreter);
   interpreter.run();
@@ -284,7 +284,7 @@ TEST_F(Models, IgnoredTargetsWeighNothing) {
   ASSERT_TRUE(script);
   fill(*script);
   targets_ = {3, 1, 3, 3, 2, 0, 5, 3, 3, 3, 3, 3, 3, 3, 3, 3};
-  ReferenceInterpreter interpreter(script->job().train);
+  ReferenceInterpreter interpreter(script->job().train());
   set(interpreter);
   interpreter.run();
   EXPECT_EQ(interpreter.output("weight")[0], 4);
@@ -304,7 +304,7 @@ TEST_F(Models, AccuracyCountsTheLikeliest) {
     targets_[i] = i % 3 == 0 ? std::fmod(tokens_[i] + 1, 16) : std::fmod(tokens_[i] + 2, 16);
     right += i % 3 == 0;
   }
-  ReferenceInterpreter interpreter(script->job().train);
+  ReferenceInterpreter interpreter(script->job().train());
   set(interpreter);
   interpreter.run();
   EXPECT_EQ(interpreter.output("metric.accuracy")[0], right);
@@ -317,7 +317,7 @@ local ops = baleen.ops
 return baleen.job { batch = 2, steps = 1, data = baleen.data.fake { fields = "features" }, loss = baleen.nn.mse {},
   optimizer = baleen.optimizer("o"), model = function(x) return ops.sum(x, 2, true) end })");
   ASSERT_TRUE(script);
-  ReferenceInterpreter interpreter(script->job().train);
+  ReferenceInterpreter interpreter(script->job().train());
   interpreter.set("features", {1, 2, 3, 4, 5, 6, 7, 8});
   interpreter.set("label", {2, 0});
   interpreter.run();

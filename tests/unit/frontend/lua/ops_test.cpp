@@ -17,7 +17,7 @@ class Ops : public ScriptTest {
   Tensor value(const std::string& expression) {
     auto script = loaded(text_of(expression));
     if (!script) return Tensor(Shape{0});
-    const Graph& graph = script->job().train;
+    const Graph& graph = script->job().train();
     test::ReferenceInterpreter interpreter(graph, /*seed=*/5, /*step=*/7);
     interpreter.set("features", {1, -2, 3, -4, 0.5, 0.25, -1, 2});
     interpreter.set("label", {2, 0});
@@ -94,7 +94,7 @@ TEST_F(Ops, FunctionsOfElementsAreOneOp) {
   const std::string expression = "ops.pointwise(function(a, b) return a * 2 + b * ops.index(-1) end, x, x)";
   expect(expression, {2, 4}, {2, -6, 12, -20, 1, 0.75, -4, 10});
   auto script = loaded(text_of(expression));
-  EXPECT_EQ(ops_of(script->job().train, "pointwise").size(), 3u) << "the function, the cast, the weight";
+  EXPECT_EQ(ops_of(script->job().train(), "pointwise").size(), 3u) << "the function, the cast, the weight";
   expect("select(2, ops.pointwise(function(a) return a, -a end, x))", {2, 4}, {-1, 2, -3, 4, -0.5, -0.25, 1, -2});
 }
 

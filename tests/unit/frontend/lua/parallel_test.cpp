@@ -18,7 +18,7 @@ class Parallel : public ScriptTest {
                            body + "\nend end)()"));
   }
   static std::string tag_of(Script& script, const std::string& name) {
-    const Graph& graph = script.job().train;
+    const Graph& graph = script.job().train();
     for (OpId id : graph.ops())
       for (ValueId output : graph.op(id).outputs)
         if (graph.value(output).name == name) {

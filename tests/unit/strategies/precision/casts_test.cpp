@@ -131,7 +131,7 @@ TEST(PrecisionGradients, HaveTheDtypeThatTheOptionSays) {
 TEST(PrecisionGradients, OfFp32AreMadeByTheProductsThemselves) {
   const Planned planned =
       plan_with_precision(gpt_job(4, BALEEN_F32), options("bf16", {{"gradients", {std::string("fp32"), "test"}}}));
-  const Graph& graph = planned.plan.train.graph;
+  const Graph& graph = planned.plan.train().graph;
   for (OpId id : graph.ops())
     if (is_cast(graph, graph.op(id))) {
       EXPECT_TRUE(is_form(graph.op(id))) << graph.op(id).name;
@@ -210,9 +210,9 @@ TEST(PrecisionMicroBatches, FormsAreMadeOncePerStep) {
   job.accumulate = 2;
   const Planned planned = plan_with_precision(std::move(job), options("bf16"));
   int forms = 0;
-  for (const Section& section : planned.plan.train.sections)
+  for (const Section& section : planned.plan.train().sections)
     for (OpId id : section.ops)
-      if (is_form(planned.plan.train.graph.op(id))) {
+      if (is_form(planned.plan.train().graph.op(id))) {
         ++forms;
         EXPECT_EQ(section.loop, -1);
       }
@@ -226,7 +226,7 @@ TEST(PrecisionMicroBatches, GradientsAccumulateInTheirDtype) {
     job.accumulate = 2;
     const Planned planned =
         plan_with_precision(std::move(job), options("bf16", {{"gradients", {std::string(word), "test"}}}));
-    const Graph& graph = planned.plan.train.graph;
+    const Graph& graph = planned.plan.train().graph;
     std::map<baleen_dtype_t, int> sums;
     for (const Op* op : ops_of(graph, "accumulate_micro"))
       if (graph.value(op->outputs[0]).rank() > 0) ++sums[graph.value(op->outputs[0]).dtype];
@@ -239,10 +239,10 @@ TEST(PrecisionMicroBatches, GradientsAccumulateInTheirDtype) {
 /// Nothing is cast in a job of fp64: it is there to compare plans to many digits.
 TEST(PrecisionExact, AJobOfFp64StaysAsItIs) {
   const Planned planned = plan_with_precision(gpt_job(4), options("fp16"));
-  for (OpId id : planned.plan.train.graph.ops())
-    for (ValueId v : planned.plan.train.graph.op(id).outputs)
-      EXPECT_NE(planned.plan.train.graph.value(v).dtype, BALEEN_F16);
-  EXPECT_NE(planned.plan.train.graph.output("fact.loss_scale"), kNone) << "the loss is scaled all the same";
+  for (OpId id : planned.plan.train().graph.ops())
+    for (ValueId v : planned.plan.train().graph.op(id).outputs)
+      EXPECT_NE(planned.plan.train().graph.value(v).dtype, BALEEN_F16);
+  EXPECT_NE(planned.plan.train().graph.output("fact.loss_scale"), kNone) << "the loss is scaled all the same";
 }
 
 }  // namespace

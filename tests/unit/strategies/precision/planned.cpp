@@ -16,7 +16,7 @@ Planned plan_with_precision(Job job, UserValues options) {
 }
 
 Steps::Steps(Planned planned, std::uint64_t seed) : planned_(std::move(planned)) {
-  ReferenceInterpreter initialize(planned_.plan.initialize.graph, seed);
+  ReferenceInterpreter initialize(planned_.plan.initialize().graph, seed);
   for (const PersistentSpec& spec : planned_.plan.persistent)
     initialize.set(spec.name, Numbers(static_cast<std::size_t>(element_count(spec.type.shape))));
   initialize.run();
@@ -24,7 +24,7 @@ Steps::Steps(Planned planned, std::uint64_t seed) : planned_(std::move(planned))
 }
 
 void Steps::run(const std::map<std::string, Numbers>& inputs) {
-  const Graph& graph = planned_.plan.train.graph;
+  const Graph& graph = planned_.plan.train().graph;
   ReferenceInterpreter step(graph, 1, steps_++);
   for (const auto& [name, numbers] : stored_) step.set(name, numbers);
   for (const auto& [name, numbers] : inputs) step.set(name, numbers);

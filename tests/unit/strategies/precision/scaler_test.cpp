@@ -122,7 +122,7 @@ TEST(LossScale, IsNoneWithBf16AndDynamicWithFp16) {
   const auto has_scale = [](const char* dtype) {
     const Planned planned =
         plan_with_precision(affine_job(2, BALEEN_F32), options({{"dtype", {std::string(dtype), "test"}}}));
-    return planned.plan.train.graph.output("fact.loss_scale") != kNone;
+    return planned.plan.train().graph.output("fact.loss_scale") != kNone;
   };
   EXPECT_FALSE(has_scale("bf16"));
   EXPECT_TRUE(has_scale("fp16"));

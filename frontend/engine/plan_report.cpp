@@ -1,12 +1,12 @@
 /// \file Formats what a plan holds and sends, as a table or as JSON.
-#include "frontend/cli/plan_report.hpp"
+#include "frontend/engine/plan_report.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
 #include "core/execute/device_limits.hpp"
 #include "core/runtime/session_memory.hpp"
-#include "frontend/cli/json.hpp"
+#include "frontend/engine/json.hpp"
 
 namespace baleen::app {
 namespace {

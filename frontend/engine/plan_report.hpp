@@ -31,6 +31,7 @@ struct PlanReport {
   std::int64_t parameters = 0;  ///< elements of the model
   std::vector<PlannedClass> classes;
   std::vector<std::string> notes;  ///< of annotations and strategies
+  Status verdict;                  ///< the first refusal of a class that does not fit, if there is one
 };
 
 /// "ranks 0-6, 8".

@@ -1,14 +1,14 @@
 /// \file Checks in the order in which a user would want to hear of them.
-#include "frontend/cli/prepare.hpp"
+#include "frontend/engine/prepare.hpp"
 
-#include "frontend/cli/ranks.hpp"
+#include "frontend/engine/ranks.hpp"
 
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "core/launch/cpu_sets.hpp"
-#include "frontend/cli/launch_run.hpp"
+#include "frontend/engine/threads.hpp"
 
 namespace baleen::app {
 namespace {

@@ -6,7 +6,7 @@
 #include "compiler/plan/job.hpp"
 #include "core/execute/communicator.hpp"
 #include "core/launch/rendezvous_table.hpp"
-#include "frontend/cli/prepare.hpp"
+#include "frontend/engine/prepare.hpp"
 
 namespace baleen::app {
 

@@ -1,5 +1,5 @@
 /// \file Counts on each rank, and brings the numbers to rank 0.
-#include "frontend/cli/accounting.hpp"
+#include "frontend/engine/accounting.hpp"
 
 #include <fstream>
 #include <map>

@@ -1,5 +1,5 @@
 /// \file Escapes texts and sets commas.
-#include "frontend/cli/json.hpp"
+#include "frontend/engine/json.hpp"
 
 #include <cmath>
 

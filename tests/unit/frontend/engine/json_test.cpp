@@ -1,5 +1,5 @@
 /// \file Commas, nesting and escapes.
-#include "frontend/cli/json.hpp"
+#include "frontend/engine/json.hpp"
 
 #include <gtest/gtest.h>
 

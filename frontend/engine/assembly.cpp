@@ -1,14 +1,16 @@
 /// \file What a command needs of a job, made in the order of a run.
-#include "frontend/cli/assembly.hpp"
+#include "frontend/engine/assembly.hpp"
 
 #include <filesystem>
 #include <iostream>
 
+#include "baleen/dtype.hpp"
 #include "compiler/graph/op_plugin.hpp"
 #include "compiler/ops/ops.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "core/runtime/checkpoint.hpp"
-#include "frontend/cli/typed_paths.hpp"
+#include "frontend/engine/installation.hpp"
+#include "frontend/engine/typed_paths.hpp"
 
 namespace baleen::app {
 namespace {
@@ -34,11 +36,6 @@ class DataForScript : public ScriptData {
   std::shared_ptr<Dataset> data_;
 };
 
-/// `../share/baleen/lua` from the folder of the program, in the build tree as in an installation.
-std::filesystem::path lua_library() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "share" / "baleen" / "lua";
-}
-
 }  // namespace
 
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
@@ -55,6 +52,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   script.arguments = options.script_args;
   script.steps = wishes.steps;
   script.generate = wishes.generate;
+  script.print = wishes.print;
   if (wishes.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
   script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {
     BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
@@ -85,8 +83,14 @@ PassObserver pass_observer(bool print) {
 
 Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
                                          const Wishes& wishes, bool with_monitors) {
+  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, wishes));
+  return create(options, setup, std::move(prepared), wishes, with_monitors, std::move(described));
+}
+
+Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
+                                         const Wishes& wishes, bool with_monitors, Described described) {
   auto run = std::unique_ptr<Run>(new Run(setup));
-  BALEEN_TRY_ASSIGN(run->described_, describe(options, setup, prepared, wishes));
+  run->described_ = std::move(described);
   Job& job = run->script().job();
   job.keep_first_gradients = wishes.keep_first_gradients;
   SessionOptions session{
@@ -122,6 +126,35 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
 Status Run::train(TrainingRun& driven) {
   BALEEN_TRY(script().train(driven));
   return ranks_ ? ranks_->meet_at_end() : Status();
+}
+
+Result<HostTensors> Run::infer(const std::string& program, HostTensors inputs) {
+  tell_launcher("inferring");
+  for (const ProgramInfo& info : session_->programs())
+    for (const auto& [name, type] : info.inputs) {
+      const auto given = info.name == program ? inputs.find(name) : inputs.end();
+      if (given == inputs.end() || !is_floating(given->second.dtype) || !is_floating(type.dtype)) continue;
+      BALEEN_TRY_ASSIGN(given->second, with_dtype(std::move(given->second), type.dtype));
+    }
+  return session_->run(program, inputs);
+}
+
+Result<TrainingRun::Outputs> Run::run(const std::string& program, const Inputs& inputs) {
+  HostTensors tensors;
+  for (const ProgramInfo& info : session_->programs()) {
+    if (info.name != program) continue;
+    for (const auto& [name, type] : info.inputs)
+      if (const auto given = inputs.find(name); given != inputs.end()) {
+        Result<HostTensor> tensor = tensor_of(given->second, type.dtype, type.shape);
+        if (!tensor) return invalid("input `" + name + "` of program `" + program + "`: " + tensor.error().message);
+        tensors[name] = *std::move(tensor);
+      }
+    for (const auto& [name, numbers] : inputs) tensors.try_emplace(name);  // what it does not have is refused below
+  }
+  BALEEN_TRY_ASSIGN(const HostTensors results, infer(program, std::move(tensors)));
+  Outputs outputs;
+  for (const auto& [name, tensor] : results) outputs[name] = {tensor.shape, numbers_of(tensor)};
+  return outputs;
 }
 
 Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {

@@ -8,8 +8,8 @@
 #include "baleen/result.hpp"
 #include "compiler/layout/layout.hpp"
 #include "core/plugin/plugin.hpp"
-#include "frontend/cli/commands.hpp"
-#include "frontend/cli/members.hpp"
+#include "frontend/engine/members.hpp"
+#include "frontend/engine/setup.hpp"
 
 namespace baleen::app {
 

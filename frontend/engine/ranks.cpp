@@ -1,21 +1,22 @@
 /// \file Connects a rank to the others and compares their graphs.
-#include "frontend/cli/ranks.hpp"
+#include "frontend/engine/ranks.hpp"
 
-#include <array>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "baleen/plugin.hpp"
 
 namespace baleen::app {
 namespace {
 
-using NamedGraph = std::pair<const char*, const Graph*>;
-
-/// The graphs that a script describes; null where it has none.
-std::array<NamedGraph, 3> graphs_of(const Job& job) {
-  return {NamedGraph{"train", &job.train}, NamedGraph{"evaluate", job.evaluate ? &*job.evaluate : nullptr},
-          NamedGraph{"generate", job.generate ? &*job.generate : nullptr}};
+/// The graph that is trained first, for what differs there differs in others too; then the others by name.
+std::vector<std::pair<std::string, const JobGraph*>> graphs_of(const Job& job) {
+  std::vector<std::pair<std::string, const JobGraph*>> graphs;
+  for (const GraphRole role : {GraphRole::train, GraphRole::evaluate, GraphRole::infer})
+    for (const auto& [name, given] : job.graphs)
+      if (given.role == role) graphs.emplace_back(name, &given);
+  return graphs;
 }
 
 /// What a job is beside its graphs, a line each.
@@ -24,25 +25,26 @@ std::string facts_of(const Job& job, std::int64_t steps) {
   text.precision(17);
   text << "steps = " << steps << "\nbatch = " << job.batch << "\naccumulate = " << job.accumulate
        << "\nseed = " << job.seed << "\nclip = " << job.clip << "\noptimizer = " << job.optimizer.name << '\n';
-  for (const auto& [name, graph] : graphs_of(job))
-    text << "the " << name << " graph is " << (graph ? "there" : "missing") << '\n';
+  text << "graphs =";
+  for (const auto& [name, given] : graphs_of(job)) text << ' ' << name << (given->replicated ? " (replicated)" : "");
+  text << '\n';
   return text.str();
 }
 
 std::string hashes_of(const Job& job) {
   std::string text;
-  for (const auto& [name, graph] : graphs_of(job)) text += graph ? std::to_string(hash(*graph)) + '\n' : "none\n";
+  for (const auto& [name, given] : graphs_of(job)) text += std::to_string(hash(given->graph)) + '\n';
   return text;
 }
 
 /// One line per op, with its graph and number.
 std::string ops_of(const Job& job) {
   std::string text;
-  for (const auto& [name, graph] : graphs_of(job)) {
-    std::istringstream lines(graph ? print(*graph) : "");
+  for (const auto& [name, given] : graphs_of(job)) {
+    std::istringstream lines(print(given->graph));
     int number = 0;
     for (std::string line; std::getline(lines, line);)
-      text += std::string(name) + " graph, op " + std::to_string(++number) + ": " + line + '\n';
+      text += name + " graph, op " + std::to_string(++number) + ": " + line + '\n';
   }
   return text;
 }

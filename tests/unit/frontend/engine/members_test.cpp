@@ -1,5 +1,5 @@
 /// \file Who serves a run: the manifest, the flags, or the best. Copies of one small library stand for members.
-#include "frontend/cli/members.hpp"
+#include "frontend/engine/members.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// \file Choosing members. Every name is looked up here, before any library is opened.
-#include "frontend/cli/members.hpp"
+#include "frontend/engine/members.hpp"
 
 #include <algorithm>
 #include <filesystem>

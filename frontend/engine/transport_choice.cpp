@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "frontend/cli/members.hpp"
+#include "frontend/engine/members.hpp"
 
 namespace baleen::app {
 namespace {

@@ -1,5 +1,5 @@
 /// \file Compares option values with what was typed.
-#include "frontend/cli/typed_paths.hpp"
+#include "frontend/engine/typed_paths.hpp"
 
 #include <algorithm>
 #include <filesystem>

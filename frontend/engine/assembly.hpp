@@ -4,12 +4,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "compiler/graph/op_kind.hpp"
 #include "compiler/plan/plan.hpp"
 #include "core/runtime/session.hpp"
-#include "frontend/cli/prepare.hpp"
-#include "frontend/cli/ranks.hpp"
+#include "frontend/engine/prepare.hpp"
+#include "frontend/engine/ranks.hpp"
 #include "frontend/lua/script.hpp"
 
 namespace baleen::app {
@@ -19,9 +20,10 @@ struct Wishes {
   std::optional<std::int64_t> steps;
   bool generate = false;  ///< describe the generate graph though the job does not ask for it
   bool print_passes = false;
-  bool silent = false;                ///< what the script prints is not shown
-  bool alone = false;                 ///< one rank, whatever the manifest says
-  bool keep_first_gradients = false;  ///< as states
+  bool silent = false;                                    ///< what the script prints is not shown
+  bool alone = false;                                     ///< one rank, whatever the manifest says
+  bool keep_first_gradients = false;                      ///< as states
+  std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
 };
 
 /// A script that has described its job. The registry of ops outlives the job's graphs.
@@ -42,6 +44,9 @@ class Run : public TrainingRun {
  public:
   static Result<std::unique_ptr<Run>> create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
                                              const Wishes& wishes, bool with_monitors);
+  /// The same of a script that is described already. Its job is used up.
+  static Result<std::unique_ptr<Run>> create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
+                                             const Wishes& wishes, bool with_monitors, Described described);
 
   Script& script() { return *described_.script; }
   Session& session() { return *session_; }
@@ -55,9 +60,10 @@ class Run : public TrainingRun {
     return session_->evaluate(batches);
   }
   std::int64_t steps_done() const override { return session_->steps_done(); }
-  Result<std::vector<double>> logits(const std::vector<std::int32_t>& tokens) override {
-    return session_->logits(tokens);
-  }
+  std::vector<ProgramInfo> programs() const override { return session_->programs(); }
+  Result<Outputs> run(const std::string& program, const Inputs& inputs) override;
+  /// Runs a program on whole tensors. Floating inputs are converted to the program's dtype.
+  Result<HostTensors> infer(const std::string& program, HostTensors inputs);
   Status save(const std::string& path) override;
   /// Runs the script's training. With several ranks: until all have come to its end.
   Status train(TrainingRun& driven);

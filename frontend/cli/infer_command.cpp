@@ -1,0 +1,48 @@
+/// \file `baleen infer`: a named program, from a file of tensors to a file of tensors.
+#include <utility>
+
+#include "core/runtime/checkpoint.hpp"
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+#include "frontend/cli/launch_run.hpp"
+#include "frontend/engine/assembly.hpp"
+
+namespace baleen::app {
+namespace {
+
+/// The one that is named, or the only one.
+Result<std::string> chosen_program(const InferOptions& options, const Session& session) {
+  if (!options.program.empty()) return options.program;
+  const std::vector<ProgramInfo> programs = session.programs();
+  if (programs.size() == 1) return programs.front().name;
+  std::string names;
+  for (const ProgramInfo& program : programs) names += (names.empty() ? "`" : ", `") + program.name + "`";
+  if (programs.empty())
+    return invalid("the job has no programs; give it `programs = { ... }`", options.script.string());
+  return invalid("the job has the programs " + names + "; choose one with --program NAME", options.script.string());
+}
+
+Status infer(const InferOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
+  HostTensors inputs;
+  if (!options.inputs.empty()) {
+    BALEEN_TRY_ASSIGN(inputs, read_tensors(setup.registry, options.inputs.string()));
+  }
+  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), {}, false));
+  BALEEN_TRY_ASSIGN(const std::string program, chosen_program(options, run->session()));
+  BALEEN_TRY_ASSIGN(const HostTensors outputs, run->infer(program, inputs));
+  if (setup.link && setup.link->place().rank != 0) return {};
+  return write_tensors(setup.registry, options.outputs.string(), outputs);
+}
+
+}  // namespace
+
+int infer_command(const InferOptions& options, const Setup& setup) {
+  if (!setup.link && options.host.index.value_or(0) == 0)
+    if (const Status possible = check_saving(setup.registry, options.outputs.string()); !possible)
+      return report(setup.log, possible.error());
+  if (starts_ranks(setup)) return launch_run(options, setup);
+  return conclude(setup.log, infer(options, setup), setup.link);
+}
+
+}  // namespace baleen::app

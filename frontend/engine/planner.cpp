@@ -1,0 +1,143 @@
+/// \file The passes of a run for one rank of each class, without processes, transport or memory.
+#include "frontend/engine/planner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "baleen/plugin.hpp"
+#include "compiler/plan/strategies.hpp"
+#include "core/execute/device_limits.hpp"
+#include "core/execute/plugin_transport.hpp"
+#include "core/runtime/job_programs.hpp"
+#include "core/runtime/session_memory.hpp"
+#include "frontend/engine/threads.hpp"
+
+namespace baleen::app {
+namespace {
+
+/// Whether a rank of one is a rank of the other, as far as a plan goes.
+bool are_alike(const ManifestHost& a, const ManifestHost& b) {
+  const auto same = [](const auto& x, const auto& y) { return x.first == y.first && x.second.data == y.second.data; };
+  return a.ranks == b.ranks && a.cores == b.cores && std::ranges::equal(a.compute, b.compute, same);
+}
+
+/// Per rank: the first host that is like its own.
+std::vector<std::int64_t> host_marks(const Manifest& manifest) {
+  std::vector<std::int64_t> marks;
+  for (const ManifestHost& host : manifest.hosts) {
+    const auto first =
+        std::ranges::find_if(manifest.hosts, [&](const ManifestHost& other) { return are_alike(other, host); });
+    marks.insert(marks.end(), static_cast<std::size_t>(host.ranks), first - manifest.hosts.begin());
+  }
+  return marks;
+}
+
+std::int64_t parameters_of(const Plan& plan) {
+  std::int64_t parameters = 0;
+  for (const PersistentSpec& spec : plan.persistent)
+    if (spec.role == Role::parameter) parameters += element_count(spec.type.shape);
+  return parameters;
+}
+
+/// Compiles for ranks and counts. The device is one of this machine, with the options of the ranks' host and told that
+/// all of them share it.
+class Planner {
+ public:
+  Planner(const Prepared& prepared, const ScriptOptions& options, const Setup& setup, std::int64_t batch,
+          std::uint64_t seed)
+      : prepared_(prepared), options_(options), setup_(setup), manifest_(setup.manifest), batch_(batch), seed_(seed) {}
+
+  Result<PlannedClass> count(const Plan& plan, RankClass ranks, std::size_t host) {
+    BALEEN_TRY(use_device(host));
+    const std::int64_t local_ranks = manifest_.hosts[host].ranks;
+    JobPrograms programs;
+    const std::int64_t micro_batches = plan.train().micro_batches;
+    BALEEN_TRY_ASSIGN(const std::uint64_t piece_bytes, staged_piece_bytes());
+    BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()), piece_bytes));
+    PlannedClass one;
+    one.ranks = std::move(ranks);
+    one.planned = plan_memory(programs, *device_);
+    one.held_gradients = programs.train().memory().held_gradients;
+    one.traffic = programs.train().traffic();
+    one.fits = true;
+    one.device = limits_of(*device_);
+    one.memory = device_->memory_of_rank(local_ranks);
+    one.working = working_memory(programs.all());
+    judge(check_memory(one.planned, *device_, local_ranks, batch_, micro_batches), one);
+    judge(check_pinned(programs.staging(), manifest_.pinned, local_ranks), one);
+    if (manifest_.activations) {
+      one.budget = manifest_.activations->bytes;
+      judge(check_budget(one.working, *manifest_.activations, batch_, micro_batches), one);
+    }
+    return one;
+  }
+
+  /// The first refusal, if there is one.
+  const Status& verdict() const { return verdict_; }
+
+ private:
+  void judge(const Status& fits, PlannedClass& one) {
+    if (fits) return;
+    one.fits = false;
+    if (!verdict_) return;
+    const Error& error = fits.error();
+    verdict_ = Error{error.code, ranks_text(one.ranks) + ": " + error.message, error.where};
+  }
+
+  /// 0 where collectives work on the tensors themselves.
+  Result<std::uint64_t> staged_piece_bytes() const {
+    if (!prepared_.transport || device_->host_reaches()) return 0;
+    const Opened& transport = *prepared_.transport;
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, transport.member.settings(seed_));
+    BALEEN_TRY_ASSIGN(const bool takes, would_take(transport.plugin, *settings.get(), view(device_->memory()->kind)));
+    return takes ? 0 : staging_piece_bytes(manifest_.pinned ? manifest_.pinned->bytes : 0);
+  }
+
+  Status use_device(std::size_t index) {
+    if (device_ && index == device_host_) return {};
+    const ManifestHost& host = manifest_.hosts[index];
+    BALEEN_TRY_ASSIGN(Member member, choose_compute(setup_.registry, manifest_.on_host(index), options_.flags));
+    Place place;  // the first of them: no other shares its device with more
+    place.local_ranks = static_cast<int>(host.ranks);
+    // What the user gives is checked before the share of threads takes its place.
+    if (auto given = member.settings(seed_, place); !given) return std::move(given).error();
+    if (manifest_.ranks() > 1)
+      if (const Status shared = share_threads_of(member, host.ranks, host.cores); !shared)
+        return Error{shared.error().code, "`cores` of host " + host.name + ": " + shared.error().message, host.where};
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_, place));
+    BALEEN_TRY_ASSIGN(device_, Device::create(prepared_.compute.plugin, *settings.get()));
+    device_host_ = index;
+    return {};
+  }
+
+  const Prepared& prepared_;
+  const ScriptOptions& options_;
+  const Setup& setup_;
+  const Manifest& manifest_;
+  std::int64_t batch_;
+  std::uint64_t seed_;
+  std::unique_ptr<Device> device_;
+  std::size_t device_host_ = 0;
+  Status verdict_;
+};
+
+}  // namespace
+
+Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
+                            bool exact) {
+  BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
+  Planner planner(prepared, options, setup, job.batch, job.seed);
+  BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
+  const std::vector<std::int64_t> marks = host_marks(setup.manifest);
+  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}};
+  if (std::string note = order_note(setup.manifest); !note.empty()) report.notes.push_back(std::move(note));
+  for (RankClass& ranks : rank_classes(made, exact ? Roles::apart : Roles::ignored, marks)) {
+    const std::int64_t host = marks[static_cast<std::size_t>(ranks.first())];
+    BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), static_cast<std::size_t>(host)));
+    report.classes.push_back(std::move(one));
+  }
+  report.verdict = planner.verdict();
+  return report;
+}
+
+}  // namespace baleen::app

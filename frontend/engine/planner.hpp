@@ -1,0 +1,13 @@
+/// \file Counts what each rank of a manifest would hold and send, and whether it fits. Runs nothing.
+#pragma once
+#include "compiler/plan/job.hpp"
+#include "frontend/engine/plan_report.hpp"
+#include "frontend/engine/prepare.hpp"
+
+namespace baleen::app {
+
+/// `exact`: ranks of different roles in calls are classes of their own.
+Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
+                            bool exact);
+
+}  // namespace baleen::app

@@ -1,0 +1,132 @@
+/// \file A program outside the tree, built against the installed engine, trains what `baleen run` trains.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <sstream>
+
+#include "support/losses.hpp"
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+/// Two classes of points, by whether a line divides them; the script makes its rows.
+constexpr const char* kScript = R"(
+local baleen = require "baleen"
+local nn = baleen.nn
+local rows = {}
+for i = 1, 200 do
+  local x, y = math.random() - 0.5, math.random() - 0.5
+  rows[i] = { x, y, x + 2 * y > 0.1 and 1 or 0 }
+end
+local points = baleen.data.table { rows = rows, held_out = 0.2 }
+local model = nn.sequential {
+  nn.linear { out = baleen.arg("width", 8), init = baleen.init.fan_in(2) }, nn.tanh {},
+  nn.linear { out = points.classes, init = baleen.init.fan_in(2) },
+}
+print("hello")
+return baleen.job {
+  model = model, loss = nn.cross_entropy {}, data = points, batch = 20, steps = 12, seed = 3,
+  optimizer = baleen.optimizer("adamw", { lr = 0.05 }),
+  programs = {
+    classify = {
+      inputs = { points = { shape = { 3, 2 }, axes = { "batch", "" } } },
+      run = function(inputs) return { classes = model(inputs.points) } end,
+    },
+  },
+}
+)";
+
+class EmbeddedEngine : public testing::Test {
+ protected:
+  static ProcessResult run(const std::vector<std::string>& command) {
+    ProcessOptions options;
+    options.limit = std::chrono::minutes(5);
+    return run_process(command, options);
+  }
+  static void succeed(const std::vector<std::string>& command) {
+    const ProcessResult result = run(command);
+    ASSERT_EQ(result.exit_code, 0) << command[0] << " " << command[1] << "\n" << result.out << result.err;
+  }
+  /// Engine, SDK, plugins and Lua library in a prefix of their own, and the program built against it.
+  void build() const {
+    for (const std::string component : {"sdk", "engine", "plugins", "runtime"})
+      succeed({"cmake", "--install", build_dir(), "--component", component, "--prefix", prefix_});
+    succeed({"cmake", "-S", source_dir() + "/tests/interop/engine/project", "-B", build_, "-DCMAKE_BUILD_TYPE=Debug",
+             "-DCMAKE_PREFIX_PATH=" + prefix_, "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror"});
+    succeed({"cmake", "--build", build_});
+  }
+  /// The words behind each line that begins with `word`.
+  static std::vector<std::string> lines(const std::string& text, const std::string& word) {
+    std::vector<std::string> found;
+    std::istringstream all(text);
+    for (std::string line; std::getline(all, line);)
+      if (line.starts_with(word + " ")) found.push_back(line.substr(word.size() + 1));
+    return found;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string prefix_ = folder_ / "prefix", build_ = folder_ / "build";
+};
+
+TEST_F(EmbeddedEngine, TrainsInferrsAndSavesAsTheProgramDoes) {
+  build();
+  ASSERT_FALSE(HasFatalFailure());
+  const std::string script = folder_.write("train.lua", kScript), log = folder_ / "log.jsonl";
+  const std::string two = folder_.write("two.toml",
+                                        "[cluster]\nhosts = [{ name = \"localhost\", ranks = 2 }]\n"
+                                        "[mesh]\ndata = 2\n");
+  const std::string saved = folder_ / "engine.safetensors", wanted = folder_ / "run.safetensors";
+  const ProcessResult own = run({build_ + "/embedder", script, two, saved});
+  ASSERT_EQ(own.exit_code, 0) << own.out << own.err;
+  EXPECT_EQ(own.err, "") << "what a library writes to the terminal is its user's to decide";
+
+  const ProcessResult trained = run_baleen(
+      {"run", script, "--log-json", log, "--save", wanted, "--set", "compute.threads=1", "--", "--width", "16"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.out << trained.err;
+  const Losses expected = losses_in(log);
+  const std::vector<std::string> losses = lines(own.out, "loss");
+  ASSERT_EQ(losses.size(), 12u) << own.out;
+  ASSERT_EQ(expected.size(), 12u);
+  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_EQ(std::stod(losses[i]), std::stod(expected[i])) << i;
+  const auto tensors_in = [](const std::string& file) {  // without the header, which says when and how it was made
+    const std::string bytes = read_file(file);
+    std::uint64_t header = 0;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    return bytes.substr(sizeof header + header);
+  };
+  EXPECT_EQ(tensors_in(saved), tensors_in(wanted)) << "the same parameters, bit for bit";
+
+  EXPECT_EQ(lines(own.out, "job"), std::vector<std::string>{"12 steps, batch 20, said hello"});
+  EXPECT_EQ(lines(own.out, "program"), std::vector<std::string>{"classify: points -> classes"});
+  EXPECT_EQ(lines(own.out, "plan"), std::vector<std::string>{"fits 1, json {, text 1"});
+  EXPECT_EQ(lines(own.out, "before"), std::vector<std::string>{"equal 0, written equal 1"});
+  EXPECT_EQ(lines(own.out, "loaded"), std::vector<std::string>{"equal 1"});
+  EXPECT_EQ(lines(own.out, "two"), std::vector<std::string>{"ranks fit 1"});
+  EXPECT_EQ(lines(own.out, "refused"),
+            (std::vector<std::string>{
+                "program: unknown program `clasify`; did you mean `classify`?",
+                "input: input `points` of program `classify` is missing; it is fp32 [3, 2]",
+                "parameter: unknown parameter `nothing`; known: `linear.weight`, `linear.bias`, `linear_2.weight`, "
+                "`linear_2.bias`",
+                "closed: the session is closed", "script: nowhere.lua: no such script",
+                "ranks: " + two +
+                    ":2:10: the manifest has 2 ranks, and an engine inside another program has one; plan it "
+                    "here, run it with `baleen run`",
+                "place: EngineOptions::plugin_paths: /nowhere/plugins: no such file"}));
+}
+
+/// What the shared library shows is the header's, so that its libraries never meet those of the program it is in.
+TEST_F(EmbeddedEngine, ShowsNothingButItsHeader) {
+  const ProcessResult result = run({"nm", "-D", "-C", "--defined-only", built("lib/libbaleen_engine.so")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream all(result.out);
+  int seen = 0;
+  for (std::string line; std::getline(all, line); ++seen)
+    EXPECT_NE(line.find(" baleen::engine::"), std::string::npos) << line;
+  EXPECT_GT(seen, 20);
+}
+
+}  // namespace
+}  // namespace baleen::test
