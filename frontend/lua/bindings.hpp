@@ -6,8 +6,8 @@ namespace baleen {
 
 /// Each adds to the table on the top of the stack.
 void bind_graph(lua_State* L);  ///< an op each: sum, reshape, slice, …
-/// A function for each kind that has a schema and is not made by other kinds' rules alone: `kind(operands…, { attribute
-/// = value })`. The registry outlives the state.
+/// A function for each kind that has a schema, less those that other kinds' rules alone make. Its arguments are the
+/// operands, then a table of attributes. The registry outlives the state.
 void bind_kinds(lua_State* L, const OpRegistry& registry);
 /// Shorter forms of some of those, in their places. After `bind_kinds`.
 void bind_short_forms(lua_State* L);

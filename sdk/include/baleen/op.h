@@ -1,6 +1,6 @@
 /* Ops as they cross the boundary: a kind's name, operands by number, attributes. The kinds and what they compute are
- * listed beside the installed SDK (share/baleen/sdk), in `ops.md` (compiler/ops/README.md of the tree) and `layer_ops.md`
- * (plugins/ops/README.md). */
+ * listed beside the installed SDK (share/baleen/sdk), in `ops.md` (compiler/ops/README.md of the tree) and in
+ * `layer_ops.md` (plugins/ops/README.md). */
 #pragma once
 #include "baleen/base.h"
 #include "baleen/expression.h"

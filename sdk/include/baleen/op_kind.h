@@ -174,8 +174,8 @@ typedef struct baleen_op_kind_t {
     baleen_status_t (*cost)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_cost_t* out);
     /* Appends the same results from other kinds' ops and writes them into `out`. Null: devices must have a kernel. */
     baleen_status_t (*expand)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_value_t* out);
-    /* Appends a better form of `op`, given what made its operands, writes its results into `results` and 1 into `found`;
-     * nothing where there is none. [before differentiation] */
+    /* Appends a better form of `op`, given what made its operands, writes its results into `results` and 1 into
+     * `found`; nothing where there is none. [before differentiation] */
     baleen_status_t (*fuse)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_fuse_t* call);
     /* The op that computes `op` together with an earlier one whose work it would repeat. [after placement] */
     baleen_status_t (*join)(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_join_t* out);
