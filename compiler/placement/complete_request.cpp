@@ -88,9 +88,13 @@ class Completer {
   void default_states(const TrainedParameter& trained) {
     const auto used = request_.used.find(trained.parameter);
     if (used == request_.used.end()) return;
-    for (ValueId state : trained.states)
-      if (graph_.value(state).shape == graph_.value(trained.parameter).shape)
-        request_.stored.try_emplace(state, used->second);
+    for (ValueId state : trained.states) {
+      Layout layout;
+      for (const Placement& placement : used->second)
+        if (const auto own = following(graph_, trained, state, placement)) layout.push_back(*own);
+      if (!layout.empty() && layout.size() == used->second.size())
+        request_.stored.try_emplace(state, canonical(std::move(layout)));
+    }
   }
 
   void default_sources() {
@@ -115,7 +119,7 @@ class Completer {
     if (trained.gradient == kNone || request_.pins.contains(trained.gradient)) return;
     Layout layout = request_.stored[trained.parameter];
     for (ValueId state : trained.states)
-      if (graph_.value(state).shape == graph_.value(trained.parameter).shape) {
+      if (graph_.value(state).shape == graph_.value(trained.parameter).shape && !trained.follows.contains(state)) {
         layout = request_.stored[state];
         break;
       }
@@ -127,6 +131,20 @@ class Completer {
 };
 
 }  // namespace
+
+std::optional<Placement> following(const Graph& graph, const TrainedParameter& trained, ValueId state,
+                                   const Placement& parameter) {
+  const auto found = trained.follows.find(state);
+  if (found == trained.follows.end())
+    return graph.value(state).shape == graph.value(trained.parameter).shape ? std::optional(parameter) : std::nullopt;
+  const auto dim = parameter.cut();
+  if (!dim) return parameter;
+  const auto at = std::find(found->second.begin(), found->second.end(), *dim);
+  if (*dim == kFlat || at == found->second.end()) return Placement::replicate();
+  Placement own = parameter;
+  own.argument = static_cast<int>(at - found->second.begin());
+  return own;
+}
 
 Pin pin_to(const Layout& layout) {
   Pin pin;

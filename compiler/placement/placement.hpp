@@ -38,7 +38,14 @@ struct Offer {
 struct TrainedParameter {
   ValueId parameter = kNone, gradient = kNone;
   std::vector<ValueId> states;
+  /// Of states of another form: per dimension the parameter's that it follows, -1: none.
+  std::map<ValueId, std::vector<int>> follows = {};
 };
+
+/// How a state lies along one mesh axis, where its parameter lies so: alike where it has the parameter's shape, cut
+/// where it follows the dimension that is cut, else whole. Nothing where the two have no dimension in common.
+std::optional<Placement> following(const Graph& graph, const TrainedParameter& trained, ValueId state,
+                                   const Placement& parameter);
 
 /// What all strategies together ask for. Filled in plan order; layouts are canonical.
 struct PlacementRequest {
@@ -51,6 +58,9 @@ struct PlacementRequest {
   std::vector<Offer> offers;
   std::vector<TrainedParameter> trained;  ///< their gradients are pinned to their states' layout (rule 6)
 };
+
+/// An op of the update with this tag reads and makes whole values on every rank.
+inline constexpr const char* kWholeTag = "whole";
 
 /// In place of a letter: every operand of full shape is cut flat.
 inline constexpr char kAllLetters = '*';

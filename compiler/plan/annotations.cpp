@@ -70,15 +70,19 @@ void lay_parameter(const Graph& graph, PlacementRequest& request, ValueId value,
   const auto used = request.used.try_emplace(value, Layout(request.cuts.size())).first;
   const Placement before = used->second[at];
   lay(request.used, value, axis, placement);
-  const auto store = [&](ValueId stored) {
+  const auto store = [&](ValueId stored, const Placement& as, const Placement& as_before) {
     const auto found = request.stored.find(stored);
-    if (found == request.stored.end() || graph.value(stored).shape != graph.value(value).shape) return;
+    if (found == request.stored.end()) return;
     const Placement& now = found->second[at];
-    if (now.is_replicate() || now.same_kind(before)) lay(request.stored, stored, axis, placement);
+    if (now.is_replicate() || now.same_kind(as_before)) lay(request.stored, stored, axis, as);
   };
-  store(value);
-  for (const TrainedParameter& trained : request.trained)
-    if (trained.parameter == value) std::for_each(trained.states.begin(), trained.states.end(), store);
+  store(value, placement, before);
+  for (const TrainedParameter& trained : request.trained) {
+    if (trained.parameter != value) continue;
+    for (const ValueId state : trained.states)
+      if (const auto as = following(graph, trained, state, placement))
+        store(state, *as, *following(graph, trained, state, before));
+  }
 }
 
 void allow(std::vector<std::string>& cuts, const std::string& logical_axis) {

@@ -128,7 +128,7 @@ class Placer {
     BALEEN_TRY_ASSIGN(request, complete_request(graph, std::move(request)));
     if (Status converted = convert(graph, request); !converted) return annotations_.explain(converted.error(), graph);
     BALEEN_TRY(phases.after("propagate", graph));
-    BALEEN_TRY(strategies_.recompute(graph));
+    BALEEN_TRY(strategies_.recompute(graph, job_.accumulate));
     BALEEN_TRY(phases.after("recompute", graph));
     BALEEN_TRY(strategies_.lower(graph));
     BALEEN_TRY(verify_layouts(graph));

@@ -10,6 +10,7 @@
 #include "compiler/graph/abi.hpp"
 #include "compiler/placement/forms.hpp"
 #include "compiler/plan/gradient_verbs.hpp"
+#include "compiler/plan/recompute_verbs.hpp"
 #include "compiler/plan/strategy_verbs.hpp"
 #include "core/input/nearest.hpp"
 #include "core/plugin/settings.hpp"
@@ -174,7 +175,6 @@ Status Strategies::rewrite(Graph& graph) {
   BALEEN_TRY(impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite));
   return settle_forms(graph);
 }
-Status Strategies::recompute(Graph& graph) { return impl_->edit(graph, "recompute", &baleen_strategy_t::recompute); }
 Status Strategies::lower(Graph& graph) { return impl_->edit(graph, "lower", &baleen_strategy_t::lower); }
 
 Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradients) {
@@ -210,6 +210,21 @@ Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t m
       const baleen_status_t status = member.table->place(member.self, view, verbs.table());
       if (!verbs.status()) return verbs.status();
       BALEEN_TRY(member.plugin.check(status));
+      return copy.order_by_need(graph.ops());
+    }));
+  }
+  return {};
+}
+
+Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
+  for (Member& member : impl_->members) {
+    if (!member.table->recompute) continue;
+    BALEEN_TRY(impl_->on(member, graph, "recompute", [&](const baleen_graph_t* view, Graph& copy) -> Status {
+      RecomputeVerbs verbs(copy, impl_->abi_mesh, micro_batches);
+      const baleen_status_t status = member.table->recompute(member.self, view, verbs.table());
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      impl_->keep(verbs.notes(), member);
       return copy.order_by_need(graph.ops());
     }));
   }

@@ -35,15 +35,16 @@ class Strategies {
   Status tag(Graph& graph);
   /// Settles the forms of parameters that they made.
   Status rewrite(Graph& graph);
-  Status recompute(Graph& graph);
   Status lower(Graph& graph);
   /// What they make of a job's gradients before the update reads them.
   Status gradients(Graph& graph, const Job& job, LossGradients& gradients);
   /// What they ask for. `trained` is filled by the caller and stays.
   Status place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches);
+  /// Copies forward ops into the backward pass.
+  Status recompute(Graph& graph, std::int64_t micro_batches);
   /// Marks collectives that run as one, and where they begin, with tags; adds orders of micro-batches to `turns`.
   Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
-  /// What they had to say in `schedule`, each line once, with the strategy's name.
+  /// What they had to say in `recompute` and `schedule`, each line once, with the strategy's name.
   const std::vector<std::string>& notes() const;
 
  private:

@@ -12,6 +12,21 @@
 #include "compiler/plan/guarded_verb.hpp"
 
 namespace baleen {
+
+std::uint64_t local_bytes(const Graph& graph, ValueId id) {
+  if (id >= graph.value_count()) return 0;
+  const Value& value = graph.value(id);
+  const Shape local = value.layout.empty() ? value.shape : local_shape(value.shape, value.layout, graph.mesh());
+  return static_cast<std::uint64_t>(element_count(local)) * dtype_size(value.dtype);
+}
+
+std::vector<std::uint32_t> positions_in(const Graph& graph) {
+  std::vector<std::uint32_t> positions(graph.op_count(), kNone);
+  std::uint32_t position = 0;
+  for (const OpId id : graph.ops()) positions[id] = position++;
+  return positions;
+}
+
 PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
                            Wishes::Asker strategy, std::int64_t micro_batches)
     : graph_(graph), request_(request), wishes_(wishes), mesh_(mesh), strategy_(std::move(strategy)) {
@@ -161,22 +176,17 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
 
 ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
                              std::vector<TurnOrder>& turns)
-    : graph_(graph), turns_(turns) {
+    : graph_(graph), turns_(turns), positions_(positions_in(graph)) {
   table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
-  positions_.assign(graph.op_count(), kNone);
-  std::uint32_t position = 0;
-  for (OpId id : graph.ops()) {
-    positions_[id] = position++;
-    // Another strategy may have scheduled before.
+  for (OpId id : graph.ops())  // another strategy may have scheduled before
     if (graph.op(id).tags.contains(kBucketTag)) ++buckets_;
-  }
   table_.size = sizeof(table_);
   table_.self = this;
   table_.mesh = &mesh;
   table_.position = [](void* p, OpId op) -> std::uint32_t {
     return op < self(p).positions_.size() ? self(p).positions_[op] : kNone;
   };
-  table_.local_bytes = [](void* p, ValueId value) { return self(p).local_bytes(value); };
+  table_.local_bytes = [](void* p, ValueId value) { return local_bytes(self(p).graph_, value); };
   table_.coalesce = [](void* p, const OpId* ops, std::uint64_t count) {
     return guarded_verb(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
   };
@@ -281,13 +291,6 @@ Status ScheduleVerbs::apply() {
     return invalid("a collective begins before its operands are made or after its result is read: " +
                    status.error().message);
   return {};
-}
-
-std::uint64_t ScheduleVerbs::local_bytes(ValueId id) const {
-  if (id >= graph_.value_count()) return 0;
-  const Value& value = graph_.value(id);
-  const Shape local = value.layout.empty() ? value.shape : local_shape(value.shape, value.layout, graph_.mesh());
-  return static_cast<std::uint64_t>(element_count(local)) * dtype_size(value.dtype);
 }
 
 Status ScheduleVerbs::check_collective(OpId id) const {

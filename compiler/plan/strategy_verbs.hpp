@@ -18,6 +18,11 @@ inline constexpr const char* kOverTag = "over_before";
 /// An op with it runs in every micro-batch, though it is the same in all.
 inline constexpr const char* kEachTag = "every_micro_batch";
 
+/// Bytes that one rank holds of a value: the most of any; 0 where there is no such value.
+std::uint64_t local_bytes(const Graph& graph, ValueId value);
+/// Where each op stands in the order of execution, by op; kNone for none.
+std::vector<std::uint32_t> positions_in(const Graph& graph);
+
 /// Writes one strategy's wishes into a request. Borrows all; lives during one call of the strategy.
 class PlacingVerbs {
  public:
@@ -79,7 +84,6 @@ class ScheduleVerbs {
   Status take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns);
   Status coalesce(const std::vector<OpId>& ops);
   Status check_collective(OpId op) const;
-  std::uint64_t local_bytes(ValueId value) const;
   static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
 
   Graph& graph_;

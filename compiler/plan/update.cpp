@@ -1,15 +1,16 @@
 /// \file Clipping, what the optimizer does with the gradients, and whether it counts.
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <optional>
-#include <span>
+#include <set>
 
+#include "baleen/dtype.hpp"
 #include "baleen/optimizer.h"
 #include "baleen/pattern.hpp"
 #include "baleen/plugin.hpp"
 #include "compiler/graph/abi.hpp"
 #include "compiler/plan/passes.hpp"
+#include "compiler/plan/slots.hpp"
 #include "core/plugin/settings.hpp"
 
 namespace baleen {
@@ -48,11 +49,6 @@ class Updater {
     BALEEN_TRY_ASSIGN(count_, add_state(kUpdatesState, {job_.dtype, {}, {}}, 0, "control"));
     if (job_.keep_first_gradients) BALEEN_TRY(keep_first_gradients());
     BALEEN_TRY(make_updates(values));
-    for (std::size_t i = 0, next = 0; i < gradients_.all.size(); ++i) {
-      if (gradients_.all[i].gradient == kNone) continue;
-      BALEEN_TRY_ASSIGN(const ValueId parameter, graph_.parameter(job_.parameters[i].name, job_.parameters[i].type));
-      result_.trained.push_back({parameter, gradients_.all[i].gradient, slot_values_[next++]});
-    }
     BALEEN_TRY(call_plugin());
     Expression next;
     const auto sum = next.binary(BALEEN_X_ADD, next.input(0), next.constant(1));
@@ -149,43 +145,30 @@ class Updater {
     return {};
   }
 
-  /// What the plugin says of a parameter's slots, before anything of it is read as text.
-  Status check_slots(std::span<const baleen_slot_t> slots, std::uint32_t count) const {
-    const std::string title = "optimizer `" + descriptor_.name + "`: ";
-    if (count > BALEEN_MAX_SLOTS)
-      return internal(title + "it has " + std::to_string(count) + " slots per parameter; the most is " +
-                      std::to_string(BALEEN_MAX_SLOTS));
-    for (const baleen_slot_t& slot : slots)
-      if (slot.name[0] == '\0' || strnlen(slot.name, sizeof slot.name) == sizeof slot.name)
-        return internal(title + "the name of a slot is empty or has no end; it takes at most 15 bytes");
-    return {};
-  }
-
   Status make_updates(const std::vector<ValueId>& gradients) {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (gradients[i] == kNone) continue;
       const ParameterSpec& p = job_.parameters[i];
       BALEEN_TRY_ASSIGN(SettingsStorage * settings_of, settings(group_of(job_, p.name)));
-      baleen_slot_t slots[BALEEN_MAX_SLOTS]{};
-      std::uint32_t count = BALEEN_MAX_SLOTS;
-      BALEEN_TRY(plugin_->check(table_->slots(optimizer_, settings_of->get(), slots, &count)));
-      BALEEN_TRY(check_slots({slots, std::min<std::uint32_t>(count, BALEEN_MAX_SLOTS)}, count));
-      auto& values = slot_values_.emplace_back();
-      for (std::uint32_t s = 0; s < count; ++s) {
-        const ValueType type{p.type.dtype, slots[s].scalar ? Shape{} : p.type.shape,
-                             slots[s].scalar ? std::vector<std::string>{} : p.type.axes};
-        BALEEN_TRY_ASSIGN(const ValueId state,
-                          add_state(p.name + "." + slots[s].name, type, slots[s].initial, "optimizer"));
-        values.push_back(state);
-      }
+      BALEEN_TRY_ASSIGN(const auto slots, slots_of({*plugin_, *table_, optimizer_}, p, settings_of->get()));
       BALEEN_TRY_ASSIGN(const ValueId parameter, graph_.parameter(p.name, p.type));
+      auto& values = slot_values_.emplace_back();
+      TrainedParameter trained{parameter, gradients_.all[i].gradient, {}};
+      for (const SlotSpec& slot : slots) {
+        BALEEN_TRY_ASSIGN(const ValueId state,
+                          add_state(p.name + "." + slot.name, slot.type, slot.initial, "optimizer"));
+        values.push_back(state);
+        if (!slot.follows.empty()) trained.follows[state] = slot.follows;
+      }
+      trained.states = values;
+      result_.trained.push_back(std::move(trained));
       baleen_update_t update{};
       update.size = sizeof(update);
       update.name = abi(p.name);
       update.parameter = parameter;
       update.gradient = gradients[i];
       update.count = count_;
-      update.slot_count = count;
+      update.slot_count = static_cast<std::uint32_t>(values.size());
       update.slots = values.data();
       update.settings = settings_of->get();
       update.new_parameter = BALEEN_NONE;
@@ -196,19 +179,43 @@ class Updater {
   }
 
   Status call_plugin() {
+    first_value_ = static_cast<ValueId>(graph_.value_count());
     AbiGraph abi_graph(graph_, [this](const std::string& name, const ValueType& type, double initial) {
-      return add_state("optimizer." + name, type, initial, "optimizer");
+      auto state = add_state("optimizer." + name, type, initial, "optimizer");
+      if (state) own_states_.insert(*state);
+      return state;
     });
-    auto checked = [&](baleen_status_t status) -> Status {
+    auto checked = [&](auto&& call) -> Status {
+      const auto first = static_cast<OpId>(graph_.op_count());
+      const baleen_status_t status = call();
       if (!abi_graph.status()) return abi_graph.status().error();
-      return plugin_->check(status);
+      BALEEN_TRY(plugin_->check(status));
+      return guard_assigns(first);
     };
     if (table_->begin)
-      BALEEN_TRY(checked(table_->begin(optimizer_, abi_graph.table(), updates_.data(), updates_.size())));
+      BALEEN_TRY(
+          checked([&] { return table_->begin(optimizer_, abi_graph.table(), updates_.data(), updates_.size()); }));
     for (baleen_update_t& update : updates_) {
       graph_.context().name = std::string(view(update.name)) + ".update";
-      BALEEN_TRY(checked(table_->update(optimizer_, abi_graph.table(), &update)));
+      BALEEN_TRY(checked([&] { return table_->update(optimizer_, abi_graph.table(), &update); }));
       BALEEN_TRY(assign_results(update));
+    }
+    return {};
+  }
+
+  /// What the plugin assigned itself counts where the step counts.
+  Status guard_assigns(OpId first) {
+    const std::size_t end = graph_.op_count();  // guarding appends
+    for (auto id = first; id < end; ++id) {
+      const Op& op = graph_.op(id);
+      if (!op.live || op.kind->name != "assign") continue;
+      const ValueId target = op.inputs[0], value = op.inputs[1];
+      if (!own_states_.contains(target))
+        return invalid("optimizer `" + descriptor_.name + "` assigns `" + graph_.value(target).name +
+                       "`, which is no state that it has added; give new parameters and slots back from `update`");
+      if (gradients_.condition == kNone) continue;
+      graph_.erase(id);
+      BALEEN_TRY(assign(target, value));
     }
     return {};
   }
@@ -225,17 +232,29 @@ class Updater {
   }
 
   Status assign_results(const baleen_update_t& update) {
-    auto checked = [&](ValueId target, ValueId value, const char* what) -> Status {
-      if (value >= graph_.value_count() || graph_.value(value).shape != graph_.value(target).shape)
-        return invalid("optimizer `" + descriptor_.name + "` gave no new " + what + " of the right shape for `" +
-                       std::string(view(update.name)) + "`");
-      graph_.value(value).role = Role::updated;
-      return assign(target, value);
-    };
-    BALEEN_TRY(checked(update.parameter, update.new_parameter, "parameter"));
+    BALEEN_TRY(assign_result(update, update.parameter, update.new_parameter));
     for (std::uint32_t s = 0; s < update.slot_count; ++s)
-      BALEEN_TRY(checked(update.slots[s], update.new_slots[s], "slot"));
+      BALEEN_TRY(assign_result(update, update.slots[s], update.new_slots[s]));
     return {};
+  }
+
+  /// A value that was there before the plugin's ops keeps its role, so a copy of it is assigned.
+  Status assign_result(const baleen_update_t& update, ValueId target, ValueId value) {
+    const std::string which = "optimizer `" + descriptor_.name + "`: the new value of `" + graph_.value(target).name +
+                              "`, of the parameter `" + std::string(view(update.name)) + "`, ";
+    if (value >= graph_.value_count()) return invalid(which + "was not given");
+    const Value &old = graph_.value(target), &given = graph_.value(value);
+    if (given.shape != old.shape || given.dtype != old.dtype)
+      return invalid(which + "is " + std::string(dtype_name(given.dtype)) + to_string(given.shape) + "; it has to be " +
+                     std::string(dtype_name(old.dtype)) + to_string(old.shape));
+    if (value == target) return {};
+    if (value < first_value_ || given.role == Role::state) {
+      Expression e;
+      const auto same = e.input(0);
+      BALEEN_TRY_ASSIGN(value, graph_.pointwise({value}, std::move(e), same));
+    }
+    graph_.value(value).role = Role::updated;
+    return assign(target, value);
   }
 
   Graph& graph_;
@@ -250,6 +269,8 @@ class Updater {
   std::map<int, SettingsStorage> settings_;
   std::vector<baleen_update_t> updates_;
   std::deque<std::vector<ValueId>> slot_values_;
+  ValueId first_value_ = 0;       ///< of what the plugin appends
+  std::set<ValueId> own_states_;  ///< that the plugin has added
   UpdateResult result_;
 };
 

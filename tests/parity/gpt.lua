@@ -27,6 +27,8 @@ return baleen.job {
   batch = baleen.arg("batch", 8), steps = 20, clip = baleen.arg("clip", 0.0), accumulate = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), {
     lr = baleen.cosine { peak = baleen.arg("lr", 1e-2), warmup = 3 },
+    -- A key's bias has a gradient of rounding alone: `epsilon1` of adafactor is to be above it.
+    epsilon1 = baleen.arg("optimizer", "adamw") == "adafactor" and 1e-10 or nil,
   }),
   plan = { baleen.strategy("data", { bucket_mb = baleen.arg("bucket_mb", 4) }) },
   evaluate = { every = 10, batches = 2 },

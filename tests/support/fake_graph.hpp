@@ -1,7 +1,10 @@
-/// \file A graph that computes: each appended `pointwise` or `reduce` is evaluated at once, in fp64, over the C verbs.
+/// \file A graph that computes: each appended `pointwise`, `reduce` or `matmul` is evaluated at once, in fp64, over the
+/// C verbs.
 /// Optimizer tests compare what it gives with plain loops.
 #pragma once
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -62,10 +65,12 @@ class FakeGraph {
     for (std::uint64_t i = 0; i < op->input_count; ++i)
       if (op->inputs[i] >= graph.values_.size()) return graph.fail(BALEEN_NOT_FOUND, "no such input");
     const std::string_view kind = view(op->kind);
-    if (kind != "pointwise" && kind != "reduce")
+    if (kind != "pointwise" && kind != "reduce" && kind != "matmul")
       return graph.fail(BALEEN_UNSUPPORTED, "unknown kind " + std::string(kind));
     try {
-      outputs[0] = graph.add(kind == "pointwise" ? graph.pointwise(*op) : graph.reduce(*op));
+      outputs[0] = graph.add(kind == "pointwise" ? graph.pointwise(*op)
+                             : kind == "reduce"  ? graph.reduce(*op)
+                                                 : graph.matmul(*op));
     } catch (const std::exception& problem) {
       return graph.fail(BALEEN_INVALID, problem.what());
     }
@@ -155,16 +160,70 @@ class FakeGraph {
     }
   }
 
-  /// The sum over all dimensions, which is all that optimizers need.
+  /// Sums over dimensions.
   Tensor reduce(const baleen_op_view_t& op) const {
     const auto kind = attribute<char>(op, "kind", BALEEN_ATTRIBUTE_STRING);
     const auto dims = attribute<std::int64_t>(op, "dims", BALEEN_ATTRIBUTE_INTS);
     const auto keep = attribute<std::int64_t>(op, "keep", BALEEN_ATTRIBUTE_INTS);
+    if (std::string(kind.begin(), kind.end()) != "sum") throw std::invalid_argument("only sums");
     const Tensor& x = values_.at(op.inputs[0]);
-    if (std::string(kind.begin(), kind.end()) != "sum" || dims.size() != x.shape.size() || keep.at(0) != 0)
-      throw std::invalid_argument("only the sum over all dimensions");
-    return {{}, {std::accumulate(x.data.begin(), x.data.end(), 0.0)}};
+    Tensor kept{x.shape, {}};
+    for (const std::int64_t dim : dims) kept.shape.at(static_cast<std::size_t>(dim)) = 1;
+    kept.data.assign(static_cast<std::size_t>(kept.size()), 0);
+    for (std::int64_t index = 0; index < x.size(); ++index) {
+      std::int64_t rest = index, offset = 0, stride = 1;
+      for (std::size_t d = x.shape.size(); d-- > 0; rest /= x.shape[d]) {
+        if (kept.shape[d] != 1) offset += rest % x.shape[d] * stride;
+        stride *= kept.shape[d];
+      }
+      kept.data[static_cast<std::size_t>(offset)] += x.data[static_cast<std::size_t>(index)];
+    }
+    if (keep.at(0) == 0)
+      for (std::size_t d = x.shape.size(); d-- > 0;)
+        if (std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(d)) != dims.end())
+          kept.shape.erase(kept.shape.begin() + static_cast<std::ptrdiff_t>(d));
+    return kept;
   }
+
+  /// A contraction by letters, one product after the other.
+  Tensor matmul(const baleen_op_view_t& op) const {
+    const auto chars = attribute<char>(op, "spec", BALEEN_ATTRIBUTE_STRING);
+    const std::string spec(chars.begin(), chars.end());
+    const std::size_t comma = spec.find(','), arrow = spec.find("->");
+    const std::string parts[] = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1),
+                                 spec.substr(arrow + 2)};
+    const Tensor* operands[] = {&values_.at(op.inputs[0]), &values_.at(op.inputs[1])};
+    std::map<char, std::int64_t> extents;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (operands[i]->shape.size() != parts[i].size()) throw std::invalid_argument("letters of \"" + spec + "\"");
+      for (std::size_t d = 0; d < parts[i].size(); ++d)
+        if (extents.try_emplace(parts[i][d], operands[i]->shape[d]).first->second != operands[i]->shape[d])
+          throw std::invalid_argument("extents of \"" + spec + "\"");
+    }
+    Tensor out;
+    for (const char letter : parts[2]) out.shape.push_back(extents.at(letter));
+    out.data.assign(static_cast<std::size_t>(out.size()), 0);
+    std::int64_t all = 1;
+    for (const auto& [letter, extent] : extents) all *= extent;
+    for (std::int64_t number = 0; number < all; ++number) {
+      std::map<char, std::int64_t> at;
+      std::int64_t rest = number;
+      for (const auto& [letter, extent] : extents) {
+        at[letter] = rest % extent;
+        rest /= extent;
+      }
+      const auto offset = [&](const std::string& letters) {
+        std::int64_t place = 0;
+        for (const char letter : letters) place = place * extents.at(letter) + at.at(letter);
+        return static_cast<std::size_t>(place);
+      };
+      out.data[offset(parts[2])] += operands[0]->data[offset(parts[0])] * operands[1]->data[offset(parts[1])];
+    }
+    return out;
+  }
+
+  /// Tags change no number.
+  static baleen_status_t set_tag(void*, baleen_op_t, baleen_string_t, baleen_string_t) { return BALEEN_OK; }
 
   baleen_status_t fail(baleen_status_t status, const std::string& text) {
     return host_->fail(host_->self, status, abi(text));
@@ -183,7 +242,7 @@ class FakeGraph {
                            &append,
                            nullptr,
                            nullptr,
-                           nullptr,
+                           &set_tag,
                            nullptr,
                            nullptr,
                            nullptr,

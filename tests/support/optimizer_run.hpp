@@ -6,6 +6,46 @@
 
 namespace baleen::test {
 
+/// The slots that a parameter of this shape has before the first step, asked for as the core asks.
+inline std::vector<Tensor> first_slots(const PluginUnderTest<baleen_optimizer_t>& plugin, void* optimizer,
+                                       const baleen_settings_t* settings, const Tensor& parameter) {
+  const auto check = [&](baleen_status_t status) {
+    if (status != BALEEN_OK) throw std::runtime_error(plugin.host->failure());
+  };
+  const auto filled = [](std::vector<std::int64_t> shape, double value) {
+    Tensor slot{std::move(shape), {}};
+    slot.data.assign(static_cast<std::size_t>(slot.size()), value);
+    return slot;
+  };
+  std::vector<Tensor> all;
+  if (!plugin.table.slots_of) {
+    baleen_slot_t slots[BALEEN_MAX_SLOTS];
+    std::uint32_t count = 0;
+    check(plugin.table.slots(optimizer, settings, slots, &count));
+    for (std::uint32_t i = 0; i < count; ++i)
+      all.push_back(filled(slots[i].scalar ? std::vector<std::int64_t>{} : parameter.shape, slots[i].initial));
+    return all;
+  }
+  std::vector<baleen_shaped_slot_t> slots;
+  const std::vector<baleen_string_t> axes(parameter.shape.size(), abi(""));
+  const auto add = [](void* self, const baleen_shaped_slot_t* slot) {
+    static_cast<std::vector<baleen_shaped_slot_t>*>(self)->push_back(*slot);
+  };
+  const baleen_slots_t asked{sizeof(asked),
+                             abi("parameter"),
+                             BALEEN_F64,
+                             static_cast<std::uint32_t>(parameter.shape.size()),
+                             parameter.shape.data(),
+                             axes.data(),
+                             settings,
+                             &slots,
+                             add};
+  check(plugin.table.slots_of(optimizer, &asked));
+  for (const baleen_shaped_slot_t& slot : slots)
+    all.push_back(filled({slot.shape, slot.shape + slot.rank}, slot.initial));
+  return all;
+}
+
 /// Parameters with their slots, updated in place by `step`.
 class OptimizerRun {
  public:
@@ -15,17 +55,8 @@ class OptimizerRun {
     void* made = nullptr;
     check(plugin_.table.create(plugin_.host->get(), settings_.get(), &made));
     optimizer_ = {made, plugin_.table.destroy};  // destroyed even where `slots` refuses the settings
-    baleen_slot_t slots[BALEEN_MAX_SLOTS];
-    std::uint32_t count = 0;
-    check(plugin_.table.slots(optimizer_.get(), settings_.get(), slots, &count));
-    for (const Tensor& parameter : parameters_) {
-      slots_.emplace_back();
-      for (std::uint32_t i = 0; i < count; ++i) {
-        Tensor slot{slots[i].scalar ? std::vector<std::int64_t>{} : parameter.shape, {}};
-        slot.data.assign(static_cast<std::size_t>(slot.size()), slots[i].initial);
-        slots_.back().push_back(slot);
-      }
-    }
+    for (const Tensor& parameter : parameters_)
+      slots_.push_back(first_slots(plugin_, optimizer_.get(), settings_.get(), parameter));
   }
   OptimizerRun(const OptimizerRun&) = delete;
 

@@ -143,19 +143,40 @@ inline Value select(Operand condition, Operand then, Operand otherwise) {
   return pointwise(BALEEN_X_SELECT, {condition, then, otherwise});
 }
 
+/// The sum over `dims`; `keep` leaves each of them with extent 1, so that the result meets `x` in formulas.
+inline Value sum(Value x, std::span<const std::int64_t> dims, bool keep = false) {
+  const std::int64_t keeps = keep ? 1 : 0;
+  const std::string_view kind = "sum";
+  const baleen_attribute_t attributes[] = {{abi("kind"), BALEEN_ATTRIBUTE_STRING, 0, kind.size(), kind.data()},
+                                           {abi("dims"), BALEEN_ATTRIBUTE_INTS, 0, dims.size(), dims.data()},
+                                           {abi("keep"), BALEEN_ATTRIBUTE_INTS, 0, 1, &keeps}};
+  const baleen_value_t input = x.id();
+  return append(x.graph(), "reduce", {&input, 1}, attributes);
+}
+
 /// The sum of all elements, a scalar.
 inline Value sum(Value x) {
   const std::uint32_t rank = x.info().rank;
   if (rank == 0) return x;
   std::array<std::int64_t, BALEEN_MAX_RANK> dims{};
   std::iota(dims.begin(), dims.end(), 0);
-  const std::int64_t keep = 0;
-  const std::string_view kind = "sum";
-  const baleen_attribute_t attributes[] = {{abi("kind"), BALEEN_ATTRIBUTE_STRING, 0, kind.size(), kind.data()},
-                                           {abi("dims"), BALEEN_ATTRIBUTE_INTS, 0, rank, dims.data()},
-                                           {abi("keep"), BALEEN_ATTRIBUTE_INTS, 0, 1, &keep}};
-  const baleen_value_t input = x.id();
-  return append(x.graph(), "reduce", {&input, 1}, attributes);
+  return sum(x, std::span<const std::int64_t>(dims.data(), rank));
+}
+
+/// A contraction by letters, one per dimension, as in "ij,jk->ik" (docs: ops.md, matmul).
+inline Value matmul(std::string_view letters, Value a, Value b) {
+  const baleen_attribute_t attributes[] = {{abi("spec"), BALEEN_ATTRIBUTE_STRING, 0, letters.size(), letters.data()}};
+  const baleen_value_t inputs[] = {a.id(), b.id()};
+  return append(a.graph(), "matmul", inputs, attributes);
+}
+
+/// The same numbers, whole on every rank. In an update: what is computed from it alone is whole too, so a chain of
+/// products gathers its operand once.
+inline Value whole(Value x) {
+  const Value same = cast(x, x.info().dtype);
+  if (const auto status = x.graph()->set_tag(x.graph()->self, same.info().producer, abi("whole"), abi("")))
+    throw Failed(status);
+  return same;
 }
 
 /// The Euclidean norm over all elements, a scalar.

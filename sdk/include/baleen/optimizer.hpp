@@ -2,6 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,11 +39,43 @@ class Update {
   const baleen_update_t* update_;
 };
 
-/// A tensor kept per parameter: of the parameter's shape, or one number. The name has at most 15 characters.
+/// A dimension of a slot: one of the parameter's, with its extent and its shards, or one of the slot's own.
+struct SlotDimension {
+  std::int64_t extent = 1;
+  std::int32_t follows = -1;  ///< the parameter's dimension; -1: none
+};
+
+/// A tensor kept per parameter. By default of the parameter's shape; `scalar`: one number; `dimensions`: of any shape.
 struct Slot {
   std::string name;
   double initial = 0;
   bool scalar = false;
+  std::optional<std::vector<SlotDimension>> dimensions = {};
+};
+
+/// The parameter whose slots are asked for. A view, valid during the call.
+class SlotsFor {
+ public:
+  explicit SlotsFor(const baleen_slots_t* parameter) : parameter_(parameter) {}
+
+  std::string_view name() const { return view(parameter_->name); }
+  baleen_dtype_t dtype() const { return parameter_->dtype; }
+  std::span<const std::int64_t> shape() const { return {parameter_->shape, parameter_->rank}; }
+  /// The logical axis of a dimension, "" where it has none.
+  std::string_view axis(std::size_t dimension) const { return view(parameter_->axes[checked(dimension)]); }
+  /// The options of the parameter's group.
+  Settings settings() const { return Settings(parameter_->settings); }
+  /// A slot's dimension that follows this one of the parameter.
+  SlotDimension dimension(std::size_t number) const {
+    return {parameter_->shape[checked(number)], static_cast<std::int32_t>(number)};
+  }
+
+ private:
+  std::size_t checked(std::size_t dimension) const {
+    if (dimension < parameter_->rank) return dimension;
+    throw std::out_of_range("`" + std::string(name()) + "` has no dimension " + std::to_string(dimension));
+  }
+  const baleen_slots_t* parameter_;
 };
 
 /// What an update comes to: the new parameter and the new slots, in the order of Optimizer::slots.
@@ -57,8 +91,10 @@ class Optimizer {
   virtual ~Optimizer() = default;
   /// BALEEN_OPTIMIZER_ELEMENTWISE where any slice of a parameter may be updated alone; else 0.
   virtual baleen_optimizer_traits_t traits() const = 0;
-  /// The slots of a parameter whose group has these settings; refuses settings that contradict each other.
-  virtual Result<std::vector<Slot>> slots(const Settings& settings) const = 0;
+  /// The slots of a parameter whose group has these settings; refuses settings that contradict each other. A member
+  /// overrides this one, or `slots_of` where its slots depend on the parameter or have dimensions.
+  virtual Result<std::vector<Slot>> slots(const Settings&) const { return std::vector<Slot>{}; }
+  virtual Result<std::vector<Slot>> slots_of(const SlotsFor& parameter) const { return slots(parameter.settings()); }
   /// Sees all updates, in parameter order, before the first `update`; the place for what parameters share.
   virtual Status begin(std::span<const Update> updates) {
     (void)updates;
@@ -76,65 +112,9 @@ inline Value one_minus_power(double beta, Value t) {
   return 2.0 * h / (1.0 + h);
 }
 
-namespace detail {
-
-inline Status write_slots(const std::vector<Slot>& slots, baleen_slot_t* out, std::uint32_t* count) {
-  if (slots.size() > BALEEN_MAX_SLOTS) return internal("an optimizer may have at most 8 slots");
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    baleen_slot_t slot{};
-    if (slots[i].name.size() >= sizeof(slot.name)) return internal("slot name `" + slots[i].name + "` is too long");
-    std::copy(slots[i].name.begin(), slots[i].name.end(), slot.name);
-    slot.initial = slots[i].initial;
-    slot.scalar = slots[i].scalar ? 1 : 0;
-    out[i] = slot;
-  }
-  *count = static_cast<std::uint32_t>(slots.size());
-  return {};
-}
-
-inline Status write_update(const NewValues& values, baleen_update_t* out) {
-  if (values.slots.size() != out->slot_count) return internal("update gave a wrong number of slots");
-  out->new_parameter = values.parameter.id();
-  for (std::size_t i = 0; i < values.slots.size(); ++i) out->new_slots[i] = values.slots[i].id();
-  return {};
-}
-
-}  // namespace detail
-
-/// The C table of a member.
-template <class Member>
-baleen_optimizer_t optimizer_table() {
-  using Self = Instance<Optimizer>;
-  baleen_optimizer_t table{};
-  table.create = &create_instance<Optimizer, Member>;
-  table.destroy = &Self::destroy;
-  table.traits = [](void* self) {
-    return guard_value(Self::of(self).host, baleen_optimizer_traits_t{},
-                       [&] { return Self::of(self).member->traits(); });
-  };
-  table.slots = [](void* self, const baleen_settings_t* settings, baleen_slot_t* out, std::uint32_t* count) {
-    return guard(Self::of(self).host, [&]() -> Status {
-      BALEEN_TRY_ASSIGN(auto slots, Self::of(self).member->slots(Settings(settings)));
-      return detail::write_slots(slots, out, count);
-    });
-  };
-  table.begin = [](void* self, const baleen_graph_t* graph, const baleen_update_t* updates, std::uint64_t count) {
-    return guard(Self::of(self).host, [&]() -> Status {
-      std::vector<Update> views;
-      for (std::uint64_t i = 0; i < count; ++i) views.emplace_back(graph, &element(updates, i));
-      return Self::of(self).member->begin(views);
-    });
-  };
-  table.update = [](void* self, const baleen_graph_t* graph, baleen_update_t* update) {
-    return guard(Self::of(self).host, [&]() -> Status {
-      BALEEN_TRY_ASSIGN(auto values, Self::of(self).member->update(Update(graph, update)));
-      return detail::write_update(values, update);
-    });
-  };
-  return table;
-}
-
 }  // namespace baleen
+
+#include "baleen/optimizer_table.hpp"
 
 /// Exports `Member` (a baleen::Optimizer) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
 #define BALEEN_OPTIMIZER(Member) BALEEN_EXPORT_TABLE(baleen::optimizer_table<Member>())

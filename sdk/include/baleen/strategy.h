@@ -117,6 +117,31 @@ typedef struct baleen_placing_t {
 } baleen_placing_t;
 BALEEN_ASSERT_TABLE(baleen_placing_t, trained, 88);
 
+/* The verbs of `recompute`. The graph has layouts and collectives by now. */
+typedef struct baleen_recompute_t {
+    uint64_t size;
+    void* self;
+    const baleen_mesh_t* mesh;
+    uint64_t micro_batches; /* of a step */
+    /* Where an op stands in the order of execution. BALEEN_NONE for none. */
+    uint32_t (*position)(void* self, baleen_op_t op);
+    /* Bytes that one rank holds of a value of the whole batch: the most of any. */
+    uint64_t (*local_bytes)(void* self, baleen_value_t value);
+    /* The most that a rank holds at once in the forward and the backward pass beside model states and gradients of
+     * parameters, if these forward ops run again: results of all ops that run, as micro-batches cut them and pointwise
+     * ops are fused. Reckoned of the graph as it is now: without what kernels need for themselves, and without what
+     * `schedule` lets begin ahead of use. Changes nothing. */
+    baleen_status_t (*peak)(void* self, const baleen_op_t* ops, uint64_t count, uint64_t* bytes);
+    /* These forward ops run again in the backward pass, in any number of calls: what backward ops read of their results
+     * is a copy, made right before the first that needs it, so the first results need not be kept. Copies read copies
+     * where there are some, and parameters as they are gathered for the backward pass. An op whose results no backward
+     * op needs is not copied. An op that another strategy lowers is refused: it has the tag "owner". */
+    baleen_status_t (*again)(void* self, const baleen_op_t* ops, uint64_t count);
+    /* As in `schedule`. */
+    baleen_status_t (*note)(void* self, baleen_string_t text);
+} baleen_recompute_t;
+BALEEN_ASSERT_TABLE(baleen_recompute_t, note, 72);
+
 /* One part of a micro-batch's work. */
 typedef int32_t baleen_part_t;
 enum { BALEEN_PART_FORWARD = 0, BALEEN_PART_BACKWARD = 1 };
@@ -187,7 +212,7 @@ typedef struct baleen_strategy_t {
     /* After differentiation, before the update; the train graph only. */
     baleen_status_t (*gradients)(void* strategy, const baleen_graph_t* graph, const baleen_gradients_t* gradients);
     baleen_status_t (*place)(void* strategy, const baleen_graph_t* graph, const baleen_placing_t* placing);
-    baleen_status_t (*recompute)(void* strategy, const baleen_graph_t* graph);
+    baleen_status_t (*recompute)(void* strategy, const baleen_graph_t* graph, const baleen_recompute_t* recompute);
     baleen_status_t (*lower)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*schedule)(void* strategy, const baleen_graph_t* graph, const baleen_schedule_t* schedule);
 } baleen_strategy_t;

@@ -74,6 +74,32 @@ class Placing {
   const baleen_placing_t* placing_;
 };
 
+/// The verbs of `recompute` (strategy.h). Every method throws Failed where the core refuses.
+class Recomputing {
+ public:
+  explicit Recomputing(const baleen_recompute_t* recompute) : recompute_(recompute) {}
+
+  MeshView mesh() const { return MeshView(recompute_->mesh); }
+  std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(recompute_->micro_batches); }
+  /// BALEEN_NONE for a deleted op.
+  std::uint32_t position(baleen_op_t op) const { return recompute_->position(recompute_->self, op); }
+  std::uint64_t local_bytes(baleen_value_t value) const { return recompute_->local_bytes(recompute_->self, value); }
+  /// What would be held at once.
+  std::uint64_t peak(std::span<const baleen_op_t> ops) const {
+    std::uint64_t bytes = 0;
+    check(recompute_->peak(recompute_->self, ops.data(), ops.size(), &bytes));
+    return bytes;
+  }
+  void again(std::span<const baleen_op_t> ops) { check(recompute_->again(recompute_->self, ops.data(), ops.size())); }
+  void note(std::string_view text) { check(recompute_->note(recompute_->self, abi(text))); }
+
+ private:
+  static void check(baleen_status_t status) {
+    if (status) throw Failed(status);
+  }
+  const baleen_recompute_t* recompute_;
+};
+
 /// The verbs of `schedule` (strategy.h).
 class Scheduling {
  public:
@@ -113,7 +139,7 @@ class Strategy {
   virtual Status rewrite(GraphView) { return {}; }
   virtual Status gradients(GraphView, Gradients) { return {}; }
   virtual Status place(GraphView, Placing) { return {}; }
-  virtual Status recompute(GraphView) { return {}; }
+  virtual Status recompute(GraphView, Recomputing) { return {}; }
   virtual Status lower(GraphView) { return {}; }
   virtual Status schedule(GraphView, Scheduling) { return {}; }
 };
@@ -167,8 +193,9 @@ baleen_strategy_t strategy_table() {
   table.place = [](void* self, const baleen_graph_t* graph, const baleen_placing_t* placing) {
     return guard(Self::of(self).host, [&] { return Self::of(self).member->place(GraphView(graph), Placing(placing)); });
   };
-  table.recompute = [](void* self, const baleen_graph_t* graph) {
-    return guard(Self::of(self).host, [&] { return Self::of(self).member->recompute(GraphView(graph)); });
+  table.recompute = [](void* self, const baleen_graph_t* graph, const baleen_recompute_t* recompute) {
+    return guard(Self::of(self).host,
+                 [&] { return Self::of(self).member->recompute(GraphView(graph), Recomputing(recompute)); });
   };
   table.lower = [](void* self, const baleen_graph_t* graph) {
     return guard(Self::of(self).host, [&] { return Self::of(self).member->lower(GraphView(graph)); });

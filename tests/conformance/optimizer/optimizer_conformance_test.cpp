@@ -10,7 +10,7 @@ namespace {
 using namespace baleen::test;
 
 /// Those whose step of an element depends on others. A new one is named here.
-constexpr const char* kOfWholeTensors[] = {"lamb"};
+constexpr const char* kOfWholeTensors[] = {"adafactor", "lamb", "muon"};
 
 std::vector<std::string> elementwise_members() {
   std::vector<std::string> names;
@@ -67,6 +67,21 @@ TEST_P(Optimizer, KeepsShapesAndFiniteNumbers) {
     for (double number : run.parameter(i)) EXPECT_TRUE(std::isfinite(number)) << "parameter " << i;
 }
 
+/// What the core refuses of a plugin, and what a slot that follows a dimension must have.
+TEST_P(Optimizer, HasSlotsThatFitTheParameter) {
+  void* optimizer = nullptr;
+  ASSERT_EQ(plugin.table.create(plugin.host->get(), settings.get(), &optimizer), BALEEN_OK);
+  for (const Tensor& parameter : {start, Tensor{{}, {1.5}}, Tensor{{1, 1, 2}, {0, 0}}, Tensor{{4}, {1, 2, 3, 4}}}) {
+    const std::vector<Tensor> slots = first_slots(plugin, optimizer, settings.get(), parameter);
+    EXPECT_LE(slots.size(), std::size_t{BALEEN_MAX_SLOTS});
+    for (const Tensor& slot : slots) {
+      EXPECT_LE(slot.size(), parameter.size()) << "a slot takes no more than its parameter";
+      for (double number : slot.data) EXPECT_TRUE(std::isfinite(number));
+    }
+  }
+  plugin.table.destroy(optimizer);
+}
+
 TEST_P(Optimizer, IsAPureFunctionOfItsInputs) {
   OptimizerRun first(plugin, settings, {start});
   for (int step = 0; step < 3; ++step) first.step({gradient}, 0.01);
@@ -109,19 +124,16 @@ TEST_P(ElementwiseOptimizer, UpdatesAnySliceAlone) {
 TEST_P(Optimizer, PassesTheGraphsRefusalOnUnchanged) {
   void* optimizer = nullptr;
   ASSERT_EQ(plugin.table.create(plugin.host->get(), settings.get(), &optimizer), BALEEN_OK);
-  baleen_slot_t slots[BALEEN_MAX_SLOTS];
-  std::uint32_t count = 0;
-  ASSERT_EQ(plugin.table.slots(optimizer, settings.get(), slots, &count), BALEEN_OK);
   FakeGraph graph(plugin.host->get());
   settings.set_value("lr", graph.add(0.1));
   std::vector<baleen_value_t> values;
-  for (std::uint32_t i = 0; i < count; ++i) values.push_back(graph.add(start));
+  for (const Tensor& slot : first_slots(plugin, optimizer, settings.get(), start)) values.push_back(graph.add(slot));
   baleen_update_t update{};
   update.size = sizeof(update);
   update.parameter = graph.add(start);
   update.gradient = graph.add(start);
   update.count = graph.add(0.0);
-  update.slot_count = count;
+  update.slot_count = static_cast<std::uint32_t>(values.size());
   update.slots = values.data();
   update.settings = settings.get();
   graph.fail_after(0, "the graph is full");

@@ -73,9 +73,9 @@ TEST_F(Abi, OfAKindChangesWithItsRevision) {
   replace("strategy.h", "uint32_t (*claims)(void* strategy, uint32_t axis);",
           "uint32_t (*claims)(void* strategy, uint64_t axis);");
   expect_refused(
-      "strategy.h has changed, and its version has not (strategy revision 1 draft): raise "
+      "strategy.h has changed, and its version has not (strategy revision 2 draft): raise "
       "BALEEN_STRATEGY_REVISION");
-  replace("kind.h", "BALEEN_STRATEGY_REVISION 1", "BALEEN_STRATEGY_REVISION 2");
+  replace("kind.h", "BALEEN_STRATEGY_REVISION 2", "BALEEN_STRATEGY_REVISION 3");
   expect_written();
 }
 

@@ -40,6 +40,8 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
          {"README.md", "ops.md", "layer_ops.md", "design.md", "glossary.md", "guides/add_an_op.md"})
       ASSERT_TRUE(std::filesystem::exists(prefix_ + "/share/baleen/sdk/" + document)) << document;
     std::filesystem::copy(prefix_ + "/share/baleen/sdk/template", source_);
+    for (const std::string& name : kOptimizers) add_source("optimizer", name, "optimizers/" + name);
+    add_source("strategy", "budget", "tests/parity/recompute");
     succeed({"cmake", "-S", source_, "-B", build_, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_PREFIX_PATH=" + prefix_,
              "-DCMAKE_C_COMPILER=" + GetParam().c, "-DCMAKE_CXX_COMPILER=" + GetParam().cxx,
              "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",
@@ -57,6 +59,13 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
     const ProcessResult probe = run({GetParam().cxx, "-stdlib=libc++", "-nostdlib++", "-shared", "-fPIC", source, "-o",
                                      folder_ / "probe.so", "-Wl,-Bstatic", "-lc++", "-lc++abi", "-Wl,-Bdynamic"});
     return probe.exit_code == 0 ? "" : "missing: libc++ to link statically (Debian: libc++-dev libc++abi-dev)";
+  }
+
+  /// A plugin of this tree, of one source file that needs no more than the SDK.
+  void add_source(const std::string& kind, const std::string& name, const std::string& folder) const {
+    std::filesystem::copy(source_dir() + "/" + folder + "/" + name + ".cpp", source_);
+    std::ofstream(source_ + "/CMakeLists.txt", std::ios::app)
+        << "baleen_add_plugin(KIND " << kind << " NAME " << name << " SOURCES " << name << ".cpp ${runtime})\n";
   }
 
   static void succeed(const std::vector<std::string>& command) {
@@ -159,6 +168,54 @@ return baleen.job {
       if (const auto at = line.find("\"held_out_loss\":"); at != std::string::npos)
         loss = std::stod(line.substr(at + std::string("\"held_out_loss\":").size()));
     EXPECT_LT(loss, 0.3) << result.out;
+  }
+
+  /// An optimizer with slots of its own shapes, or with products in its update, under tensor parallelism beside ZeRO.
+  void expect_sharded(const std::string& optimizer) const {
+    const std::string script = folder_.write("sharded.lua", R"(
+local baleen = require "baleen"
+local nn = baleen.nn
+local rings = baleen.data.rings { rows = 512, noise = 0.05 }
+return baleen.job {
+  model = nn.sequential { nn.linear { out = 12, axes = { "ff" }, init = baleen.init.fan_in(2) }, nn.tanh {},
+                          nn.linear { out = 6, init = baleen.init.fan_in(12) }, nn.tanh {},
+                          nn.linear { out = rings.classes, init = baleen.init.fan_in(6) } },
+  loss = nn.cross_entropy {}, data = rings, batch = 16, accumulate = 2, clip = 0.5, steps = 5, seed = 1,
+  optimizer = baleen.optimizer(baleen.arg("optimizer", ""), { lr = 0.01 }),
+}
+)");
+    const std::string manifest = source_dir() + "/examples/clusters/mixed.toml";
+    const ProcessResult equal = run_baleen({"verify", script, "--plugin-path", build_, "-m", manifest, "--steps", "5",
+                                            "--", "--optimizer", plugin("optimizer", optimizer)});
+    EXPECT_EQ(equal.exit_code, 0) << equal.out << equal.err;
+    EXPECT_NE(equal.out.find("EQUAL within the tolerance"), std::string::npos) << equal.out << equal.err;
+  }
+
+  /// A strategy that has forward ops run again: on two ranks, with a budget that is the least that it says it needs.
+  void expect_budget() const {
+    const std::string gpt = source_dir() + "/tests/parity/gpt.lua";
+    const auto with = [&](const std::vector<std::string>& command, const std::string& budget) {
+      const std::string manifest =
+          folder_.write("budget.toml",
+                        "[cluster]\nhosts = [{ name = \"localhost\", ranks = 2 }]\n[mesh]\ndata = 2\n[[plan]]\n"
+                        "strategy = \"data\"\n[[plan]]\nstrategy = \"budget\"\nbudget = " +
+                            budget + "\n");
+      std::vector<std::string> words{command[0], gpt, "--plugin-path", build_, "-m", manifest};
+      words.insert(words.end(), command.begin() + 1, command.end());
+      for (const std::string& word : {std::string("--"), std::string("--data"),
+                                      source_dir() + "/tests/golden/whales.txt", std::string("--layers=4")})
+        words.push_back(word);
+      return run_baleen(words);
+    };
+    const ProcessResult refused = with({"plan"}, "1");
+    EXPECT_EQ(refused.exit_code, 3) << refused.out << refused.err;
+    const std::string words = "give a budget of ";
+    const std::size_t at = refused.err.find(words);
+    ASSERT_NE(at, std::string::npos) << refused.err;
+    const std::string least = std::to_string(std::stoull(refused.err.substr(at + words.size())));
+    const ProcessResult equal = with({"verify", "--steps", "3"}, least);
+    EXPECT_EQ(equal.exit_code, 0) << equal.out << equal.err;
+    EXPECT_NE(equal.out.find("EQUAL within the tolerance"), std::string::npos) << equal.out << equal.err;
   }
 
   /// An op of the out-of-tree kind in a script: with its gradient, its letters under tensor parallelism beside ZeRO,
@@ -265,6 +322,8 @@ return baleen.job {
         << more.err;
   }
 
+  /// Members of this tree, whose sources need no more than the SDK.
+  const std::vector<std::string> kOptimizers{"adafactor", "muon"};
   const TemporaryFolder folder_;
   const std::string prefix_ = folder_ / "prefix", source_ = folder_ / "source", build_ = folder_ / "build";
 };
@@ -280,6 +339,11 @@ TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   expect_rings(plugin("data", "rings"));
   expect_caught_inside(plugin("data", "rings"), plugin("optimizer", "descent"));
   for (const std::string optimizer : {"descent", "descent_c"}) expect_training(optimizer);
+  for (const std::string& optimizer : kOptimizers) {
+    expect_one_symbol(plugin("optimizer", optimizer));
+    expect_sharded(optimizer);
+  }
+  expect_budget();
   expect_op();
   expect_launcher();
 }

@@ -91,6 +91,25 @@ Experiments optimizer_experiments() {
       {"optimizer.sgd.nesterov", {of_optimizer({}, moving)}},
       {"optimizer.sgd.weight_decay", {of_optimizer({kUnset, "0.5"})}},
   };
+  const Options plain{{"rule", text("adamw")}};
+  all.merge(Experiments{
+      {"optimizer.adafactor.lr", {of_optimizer({kUnset, "0.001"})}},
+      {"optimizer.adafactor.decay", {of_optimizer({kUnset, "0.3"})}},
+      {"optimizer.adafactor.epsilon1", {of_optimizer({kUnset, "0.5"})}},
+      {"optimizer.adafactor.epsilon2", {of_optimizer({kUnset, "9"})}},
+      {"optimizer.adafactor.clip", {of_optimizer({kUnset, "0.2"})}},
+      {"optimizer.adafactor.weight_decay", {of_optimizer({kUnset, "0.5"})}},
+      {"optimizer.muon.lr", {of_optimizer({kUnset, "0.2"})}},
+      {"optimizer.muon.rule", {of_optimizer({})}},
+      {"optimizer.muon.momentum", {of_optimizer({kUnset, "0.3"})}},
+      {"optimizer.muon.nesterov", {of_optimizer({})}},
+      {"optimizer.muon.steps", {of_optimizer({kUnset, "2"})}},
+      {"optimizer.muon.weight_decay", {of_optimizer({kUnset, "0.5"}, {{"lr", "0.1"}})}},
+      {"optimizer.muon.adamw_rate", {of_optimizer({kUnset, "0.5"}, plain)}},
+      {"optimizer.muon.beta1", {of_optimizer({kUnset, "0.3"}, plain)}},
+      {"optimizer.muon.beta2", {of_optimizer({kUnset, "0.3"}, plain)}},
+      {"optimizer.muon.epsilon", {of_optimizer({kUnset, "0.5"}, plain)}},
+  });
   for (const std::string name : {"adamw", "lamb"}) {
     const std::string prefix = "optimizer." + name + ".";
     all[prefix + "lr"] = {of_optimizer({kUnset, "0.2"})};

@@ -27,7 +27,7 @@ class Again : public Strategy {
   Status rewrite(GraphView graph) override { return note("rewrite", graph); }
   Status gradients(GraphView graph, Gradients) override { return note("gradients", graph); }
   Status place(GraphView graph, Placing) override { return note("place", graph); }
-  Status recompute(GraphView graph) override {
+  Status recompute(GraphView graph, Recomputing) override {
     BALEEN_TRY(note("recompute", graph));
     if (!copies_) return {};
     for (const baleen_op_t id : graph.ordered())

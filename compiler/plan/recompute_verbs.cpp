@@ -1,0 +1,58 @@
+/// \file Tries what a strategy asks about on a copy of the graph, and does what it asks for on the graph.
+#include "compiler/plan/recompute_verbs.hpp"
+
+#include "baleen/plugin.hpp"
+#include "compiler/plan/fuse_pointwise.hpp"
+#include "compiler/plan/guarded_verb.hpp"
+#include "compiler/plan/micro.hpp"
+#include "compiler/plan/passes.hpp"
+#include "compiler/plan/run_again.hpp"
+#include "compiler/plan/strategy_verbs.hpp"
+
+namespace baleen {
+namespace {
+
+std::vector<OpId> listed(const baleen_op_t* ops, std::uint64_t count) {
+  return count == 0 ? std::vector<OpId>() : std::vector<OpId>(ops, ops + count);
+}
+
+}  // namespace
+
+RecomputeVerbs::RecomputeVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches)
+    : graph_(graph), micro_batches_(micro_batches), positions_(positions_in(graph)) {
+  table_.size = sizeof(table_);
+  table_.self = this;
+  table_.mesh = &mesh;
+  table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
+  table_.position = [](void* p, OpId op) {
+    return op < self(p).positions_.size() ? self(p).positions_[op] : std::uint32_t{BALEEN_NONE};
+  };
+  table_.local_bytes = [](void* p, ValueId value) { return local_bytes(self(p).graph_, value); };
+  table_.peak = [](void* p, const OpId* ops, std::uint64_t count, std::uint64_t* bytes) {
+    return guarded_verb(self(p).status_, [&] { return self(p).peak(listed(ops, count), *bytes); });
+  };
+  table_.again = [](void* p, const OpId* ops, std::uint64_t count) {
+    return guarded_verb(self(p).status_, [&] { return run_again(self(p).graph_, listed(ops, count)); });
+  };
+  table_.note = [](void* p, baleen_string_t text) {
+    return guarded_verb(self(p).status_, [&]() -> Status {
+      self(p).notes_.emplace_back(view(text));
+      return {};
+    });
+  };
+}
+
+/// By the phases that follow, as far as they need no strategy.
+Status RecomputeVerbs::peak(const std::vector<OpId>& ops, std::uint64_t& bytes) const {
+  Graph copy = graph_;
+  BALEEN_TRY(run_again(copy, ops));
+  copy.remove_dead();
+  BALEEN_TRY(shard_micro(copy, micro_batches_));
+  BALEEN_TRY(join_kinds(copy));
+  BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule_loops(std::move(copy), micro_batches_));
+  BALEEN_TRY(fuse_pointwise(scheduled));
+  bytes = working_peak(scheduled);
+  return {};
+}
+
+}  // namespace baleen
