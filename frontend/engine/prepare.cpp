@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/launch/cpu_sets.hpp"
+#include "frontend/engine/cpu_sets.hpp"
 #include "frontend/engine/threads.hpp"
 
 namespace baleen::app {

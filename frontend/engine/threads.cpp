@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/launch/cpu_sets.hpp"
+#include "frontend/engine/cpu_sets.hpp"
 
 namespace baleen::app {
 namespace {

@@ -1,9 +1,11 @@
 /// \file NVRTC and the cache of what it made.
 #include "compiler.hpp"
 
+#define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>

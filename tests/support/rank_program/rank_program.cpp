@@ -18,9 +18,9 @@
 
 #include "actions.hpp"
 #include "common/rank_channel.hpp"
-#include "core/launch/cpu_sets.hpp"
 #include "core/log/log.hpp"
 #include "frontend/cli/exit_code.hpp"
+#include "frontend/engine/cpu_sets.hpp"
 #include "ssh/cluster.hpp"
 
 namespace baleen::test {

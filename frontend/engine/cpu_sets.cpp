@@ -1,5 +1,5 @@
 /// \file Processors from the kernel's tables, cut into equal runs.
-#include "core/launch/cpu_sets.hpp"
+#include "frontend/engine/cpu_sets.hpp"
 
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 /// \file Processors among ranks.
-#include "core/launch/cpu_sets.hpp"
+#include "frontend/engine/cpu_sets.hpp"
 
 #include <gtest/gtest.h>
 
