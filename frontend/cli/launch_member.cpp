@@ -28,7 +28,7 @@ const HostOptions* host_options(const Command& command) {
       [](const auto& options) -> const HostOptions* {
         using Options = std::decay_t<decltype(options)>;
         constexpr bool kHasRanks = std::is_same_v<Options, RunOptions> || std::is_same_v<Options, VerifyOptions> ||
-                                   std::is_same_v<Options, BenchOptions>;
+                                   std::is_same_v<Options, InferOptions> || std::is_same_v<Options, BenchOptions>;
         if constexpr (kHasRanks)
           return &options.host;
         else

@@ -80,13 +80,14 @@ template <class Options>
 int launch_planned(const Options& options, const Setup& setup) {
   const Result<LaunchOrder> order = plan_launch(options, setup);
   if (!order) return report(setup.log, order.error());
+  if (!setup.launcher) return report(setup.log, internal("a command with ranks did not ask for a launcher"));
   const Result<Outcome> outcome = setup.launcher->start(*order);
   return outcome ? report(setup.log, *outcome) : report(setup.log, outcome.error());
 }
 
 }  // namespace
 
-bool starts_ranks(const Setup& setup) { return setup.manifest.ranks() > 1 && setup.launcher; }
+bool starts_ranks(const Setup& setup) { return setup.manifest.ranks() > 1 && !setup.link; }
 
 int launch_run(const ScriptOptions& options, const Setup& setup) { return launch_planned(options, setup); }
 int launch_run(const BenchOptions& options, const Setup& setup) { return launch_planned(options, setup); }

@@ -66,6 +66,12 @@ static baleen_status_t update(void* optimizer, const baleen_graph_t* graph, bale
 
 /* The one exported symbol. */
 BALEEN_EXPORT baleen_status_t baleen_plugin_start(const baleen_host_t* host, void* table) {
-    const baleen_optimizer_t mine = {sizeof mine, create, destroy, traits, slots, NULL, update};
+    /* By name: what is not here is null, also where a later version of the table has more. */
+    const baleen_optimizer_t mine = {.size = sizeof mine,
+                                     .create = create,
+                                     .destroy = destroy,
+                                     .traits = traits,
+                                     .slots = slots,
+                                     .update = update};
     return baleen_give_table(host, "optimizer", table, &mine, sizeof mine);
 }

@@ -176,10 +176,10 @@ void Runner::received(Run& run, Program::Id id, ucs_status_t status, std::uint64
   const Slot& slot = run.slot();
   const Node& node = slot.program.nodes()[id];
   const std::string who = "rank " + std::to_string(slot.group->ranks[node.place]);
-  const std::uint64_t expected = node.bytes + (integrity_ ? sizeof(std::uint32_t) : 0);
+  const std::uint64_t expected = node.bytes + (integrity_ ? sizeof(Run::Flight::checksum) : 0);
   if (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && bytes != expected))
     return fail_(internal("ucx: " + who + " sent " +
-                          (status == UCS_OK ? std::to_string(bytes) + " bytes" : "more bytes") + " than the " +
+                          (status == UCS_OK ? std::to_string(bytes) + " bytes, not the " : "more bytes than the ") +
                           std::to_string(expected) + " expected in " + slot.text));
   if (status != UCS_OK) {
     peers_.lose(slot.group->ranks[node.place], peers_.ended(status));

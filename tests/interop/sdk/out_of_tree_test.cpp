@@ -207,7 +207,7 @@ return baleen.job {
         words.push_back(word);
       return run_baleen(words);
     };
-    const ProcessResult refused = with({"plan"}, "1");
+    const ProcessResult refused = with({"plan", "--dtype", "fp64"}, "1");
     EXPECT_EQ(refused.exit_code, 3) << refused.out << refused.err;
     const std::string words = "give a budget of ";
     const std::size_t at = refused.err.find(words);

@@ -9,7 +9,7 @@ namespace baleen::cpu::BALEEN_CPU_ISA {
 #if defined(__AVX512F__)
 constexpr Index kBlockRows = 6, kBlockVectors = 4;  // 24 of 32 registers accumulate
 #elif defined(__AVX2__)
-constexpr Index kBlockRows = 3, kBlockVectors = 2;  // a 64-byte vector is two registers: 12 of 16
+constexpr Index kBlockRows = 6, kBlockVectors = 1;  // a 64-byte vector is two registers: 12 of 16
 #else
 constexpr Index kBlockRows = 2, kBlockVectors = 1;
 #endif
@@ -17,39 +17,61 @@ constexpr Index kBlockRows = 2, kBlockVectors = 1;
 /// Rows of a product that is cut where parts of it are not needed: some whole tiles.
 constexpr Index kFewRows = 12;
 
+/// One register of T. Where registers are shorter than 64 bytes, GCC 12 makes a vector of that length out of one number
+/// element by element, so products are written in registers.
+template <class T>
+struct RegisterOf {
+  typedef T type __attribute__((vector_size(kRegisterBytes), may_alias));
+  typedef T loose __attribute__((vector_size(kRegisterBytes), aligned(sizeof(T)), may_alias));
+};
+template <class T>
+using Register = typename RegisterOf<T>::type;
+template <class T>
+constexpr Index kRegisterLanes = kRegisterBytes / static_cast<Index>(sizeof(T));
+
+template <class T>
+BALEEN_INLINE Register<T> load_register(const T* p) {
+  return *reinterpret_cast<const typename RegisterOf<T>::loose*>(p);
+}
+template <class T>
+BALEEN_INLINE void store_register(T* p, Register<T> x) {
+  *reinterpret_cast<typename RegisterOf<T>::loose*>(p) = x;
+}
+
 /// c[kRows, kVectors * lanes] (+)= a b, the sum over the depth being added to c as a whole, which keeps long sums in
 /// pieces accurate. Element (r, k) of a is a[r * a_row + k * a_column]; rows of b and c are
 /// contiguous.
 template <class T, Index kRows, Index kVectors>
 BALEEN_INLINE void multiply_tile(Index depth, const T* a, Index a_row, Index a_column, const T* b, Index b_row, T* c,
                                  Index c_row, bool accumulate) {
-  Vector<T> sum[kRows][kVectors];
+  constexpr Index kParts = kVectors * (64 / kRegisterBytes), kStep = kRegisterLanes<T>;
+  Register<T> sum[kRows][kParts];
 #pragma GCC unroll 8
   for (Index r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-    for (Index v = 0; v < kVectors; ++v) {
-      sum[r][v] = Vector<T>{};
-      __builtin_prefetch(c + r * c_row + v * kLanes<T>, 1, 3);
+    for (Index v = 0; v < kParts; ++v) {
+      sum[r][v] = Register<T>{};
+      if (v * kStep % kLanes<T> == 0) __builtin_prefetch(c + r * c_row + v * kStep, 1, 3);
     }
   for (Index k = 0; k < depth; ++k) {
-    Vector<T> row[kVectors];
+    Register<T> row[kParts];
 #pragma GCC unroll 8
-    for (Index v = 0; v < kVectors; ++v) row[v] = load(b + k * b_row + v * kLanes<T>);
+    for (Index v = 0; v < kParts; ++v) row[v] = load_register(b + k * b_row + v * kStep);
 #pragma GCC unroll 8
     for (Index r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-      for (Index v = 0; v < kVectors; ++v) sum[r][v] += a[r * a_row + k * a_column] * row[v];
+      for (Index v = 0; v < kParts; ++v) sum[r][v] += a[r * a_row + k * a_column] * row[v];
   }
   if (accumulate) {
 #pragma GCC unroll 8
     for (Index r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-      for (Index v = 0; v < kVectors; ++v) sum[r][v] += load(c + r * c_row + v * kLanes<T>);
+      for (Index v = 0; v < kParts; ++v) sum[r][v] += load_register(c + r * c_row + v * kStep);
   }
 #pragma GCC unroll 8
   for (Index r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-    for (Index v = 0; v < kVectors; ++v) store(c + r * c_row + v * kLanes<T>, sum[r][v]);
+    for (Index v = 0; v < kParts; ++v) store_register(c + r * c_row + v * kStep, sum[r][v]);
 }
 
 /// A column panel of kVectors vectors, all rows.
