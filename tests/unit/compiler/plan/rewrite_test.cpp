@@ -21,7 +21,7 @@ Graph rewritten(Graph graph) {
 }
 
 TEST(PlanRewrite, ALossOverAProjectionBecomesTheFusedLoss) {
-  const Graph before = gpt_job(4).train, after = rewritten(before);
+  const Graph before = gpt_job(4).train(), after = rewritten(before);
   ASSERT_EQ(count(before, "cross_entropy"), 1);
   EXPECT_EQ(count(after, "cross_entropy"), 0);
   EXPECT_EQ(count(after, "linear_cross_entropy"), 1);
@@ -43,7 +43,7 @@ TEST(PlanRewrite, LogitsThatOthersReadAreKept) {
 }
 
 TEST(PlanRewrite, WhatOffersNoFusedFormStays) {
-  const Graph before = affine_job(4).train;
+  const Graph before = affine_job(4).train();
   EXPECT_EQ(hash(rewritten(before)), hash(before));
 }
 

@@ -27,16 +27,16 @@ Job odd_job(const std::string& form) {
 
 /// The train graph; with a condition the step counts where the scalar "counts" is not 0.
 Result<TrainGraph> made(Job job, bool conditional = false) {
-  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(job.train, job));
+  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(job.train(), job));
   if (conditional) {
-    BALEEN_TRY_ASSIGN(gradients.condition, job.train.scalar("counts", BALEEN_F64));
+    BALEEN_TRY_ASSIGN(gradients.condition, job.train().scalar("counts", BALEEN_F64));
   }
   for (std::size_t i = 0; i < gradients.all.size(); ++i)
-    job.train.set_output("gradient." + job.parameters[i].name, gradients.all[i].gradient);
-  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train, job, std::move(gradients), odd_plugins()));
-  job.train.remove_dead();
-  BALEEN_TRY(verify(job.train));
-  return TrainGraph{std::move(job.train), std::move(update)};
+    job.train().set_output("gradient." + job.parameters[i].name, gradients.all[i].gradient);
+  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(job.train(), job, std::move(gradients), odd_plugins()));
+  job.train().remove_dead();
+  BALEEN_TRY(verify(job.train()));
+  return TrainGraph{std::move(job.train()), std::move(update)};
 }
 
 /// One step from random parameters and the slots' first values, each in its place.
