@@ -177,6 +177,7 @@ TEST(Descriptor, LetsOnlyKindsOfTheManifestHaveFlags) {
   EXPECT_NE(refused([](auto& d) { set(d.options[0].cli, "rate"); }).find("cannot be a flag"), std::string::npos);
   EXPECT_EQ(refused([](auto& d) {
               set(d.kind, "monitor");
+              d.kind_revision = BALEEN_MONITOR_REVISION;
               set(d.options[0].cli, "rate");
             }),
             "accepted");
