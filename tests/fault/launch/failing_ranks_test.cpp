@@ -133,14 +133,14 @@ TEST(FailingRanks, HaveSaidWhichCollectiveTheyBegan) {
 }
 
 TEST(FailingRanks, AreMissedWhenTheyComeToNoCollective) {
-  const ProcessResult result = run_ranks({"3", "stalled=200", "give_up=1000", "*:at:2", "0:begins:5", "1:begins:4",
+  const ProcessResult result = run_ranks({"3", "stalled=200", "give_up=2000", "*:at:2", "0:begins:5", "1:begins:4",
                                           "2:begins:5", "1:sleep:600000", "*:naps"});
   EXPECT_EQ(result.exit_code, 4);
   const std::string what = "waiting for rank 1 (step 2, backward, collective 4 begun): others have begun collective 5";
   const Lines lines = lines_of(result.err);
   ASSERT_GE(lines.size(), 2u) << result.err;
-  // The first warning may come before rank 1 has said how far it is.
-  EXPECT_TRUE(lines[0].starts_with("warning: waiting for rank 1")) << result.err;
+  // The first warnings may come before all ranks have said how far they are.
+  EXPECT_TRUE(lines[0].starts_with("warning: waiting for rank")) << result.err;
   EXPECT_TRUE(lines[lines.size() - 2].starts_with("warning: " + what + " (")) << result.err;
   EXPECT_TRUE(lines.back().starts_with("error: rank 1: gave up after ")) << result.err;
   EXPECT_TRUE(lines.back().ends_with(" without a collective: " + what)) << result.err;
