@@ -24,6 +24,7 @@ class Stage:
     names: str = ""  # and its name matches
     without_names: str = ""  # and does not match
     sampled: bool = False  # of a matrix, only the part of the day
+    sanitizes: bool = False  # its build has sanitizers
     builds_only: bool = False
     command: list = field(default_factory=list)  # instead of a build: a program of this repository, run as it is
     environment: dict = field(default_factory=dict)
@@ -32,15 +33,15 @@ class Stage:
 def only(preset):
     """The stage of a preset that somebody asks for by itself."""
     if preset == "tsan":
-        return Stage("tsan", "tsan", targets=["tests_threads"], labels="^threads$", without="^(gpu|bench)$")
-    return Stage(preset, preset, sampled=True, environment=ASAN if preset == "asan" else {})
+        return Stage("tsan", "tsan", targets=["tests_threads"], labels="^threads$", without="^(gpu|bench)$", sanitizes=True)
+    return Stage(preset, preset, sampled=True, sanitizes=preset == "asan", environment=ASAN if preset == "asan" else {})
 
 
 def stages(level, has_cuda):
     """The stages of a level: `small` (the default), `ci` (before a landing), `all`."""
     require = ["-DBALEEN_REQUIRE_CUDA=ON"] if has_cuda else []
     asan = Stage("asan", "asan", targets=["tests_unit", "tests_error"], labels=SANITIZED, sampled=level != "all",
-                 configure=["-DBALEEN_CUDA=OFF", "-DBALEEN_JOIN_SOURCES=ON"], without_names="^structure/", environment=ASAN)
+                 sanitizes=True, configure=["-DBALEEN_CUDA=OFF", "-DBALEEN_JOIN_SOURCES=ON"], without_names="^structure/", environment=ASAN)
     if level == "small":
         return [Stage("release", "release", configure=require, sampled=True)]
     if level == "ci":

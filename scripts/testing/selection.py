@@ -1,5 +1,6 @@
 """Which cases of a build run. A case with the label sample_K belongs to a matrix of which the small levels run every K-th
-case: which ones, the seed decides, and K seeds that follow each other run them all."""
+case: which ones, the seed decides, and K seeds that follow each other run them all. The label numeric_K says the same of
+stages with sanitizers; other stages run all such cases, though a sanitizer's suite holds them."""
 import hashlib
 import json
 import re
@@ -18,9 +19,10 @@ def listed(build):
     return cases
 
 
-def rate(labels):
+def rate(labels, word="sample"):
     """K of the label sample_K; 1 without one."""
-    return max([int(label[7:]) for label in labels if re.fullmatch(r"sample_\d+", label)], default=1)
+    found = [re.fullmatch(word + r"_(\d+)", label) for label in labels]
+    return max([int(match[1]) for match in found if match], default=1)
 
 
 def rank(name):
@@ -32,6 +34,9 @@ def chosen(cases, stage, seed):
     """The numbers (from 1, ctest's) and names of the cases that run, and how many the sample leaves out."""
     wanted, matrices = [], {}
     for number, (name, labels) in enumerate(cases, 1):
+        numeric = rate(labels, "numeric")
+        if numeric > 1 and not stage.sanitizes:
+            labels = [label for label in labels if label != "sanitized"]
         if stage.labels and not any(re.search(stage.labels, label) for label in labels):
             continue
         if stage.without and any(re.search(stage.without, label) for label in labels):
@@ -40,7 +45,7 @@ def chosen(cases, stage, seed):
             continue
         if stage.without_names and re.search(stage.without_names, name):
             continue
-        one_in = rate(labels) if stage.sampled else 1
+        one_in = max(rate(labels), numeric if stage.sanitizes else 1) if stage.sampled else 1
         if one_in > 1:
             matrices.setdefault((name.split("/")[0], one_in), []).append((rank(name), number, name))
         else:
