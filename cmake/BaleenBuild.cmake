@@ -34,6 +34,9 @@ endif()
 if(BALEEN_SANITIZE)
   add_compile_options(-fsanitize=${BALEEN_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${BALEEN_SANITIZE})
+  if(BALEEN_SANITIZE_EXCEPT)
+    add_compile_options(-fno-sanitize=${BALEEN_SANITIZE_EXCEPT})
+  endif()
 endif()
 
 # Where the built plugins and the program lie, in the build tree as in an installation: bin/baleen finds
@@ -83,7 +86,7 @@ endfunction()
 # baleen_compile_as_core(TARGET): options for sources that plan, start and wait: what -O3 adds would only be compiled.
 function(baleen_compile_as_core target)
   target_link_libraries(${target} PRIVATE baleen_options)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${BALEEN_CORE_OPTIMISATION}>)
   baleen_precompile(${target} baleen_precompiled_core)
 endfunction()
 

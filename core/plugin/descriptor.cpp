@@ -149,6 +149,12 @@ class Reader {
     option.choices = split_choices(choices);
     if (!is_word(option.name, '_')) return bad(named + "its name is not a lower-case word");
     if (out.find(option.name)) return bad(named + "declared twice");
+    if (option.flags == BALEEN_OPTION_EARLIER_NAME) {
+      if (!out.find(option.default_value))
+        return bad(named + "an earlier name of `" + option.default_value + "`, which is no option before it");
+      out.earlier.push_back(std::move(option));
+      return {};
+    }
     if (Status status = check_schema(option, out.kind); !status) return bad(named + status.error().message);
     out.options.push_back(std::move(option));
     return {};
@@ -199,8 +205,26 @@ std::string_view Option::type_name() const {
 }
 
 const Option* Descriptor::find(std::string_view option) const {
-  const auto found = std::ranges::find(options, option, &Option::name);
+  const auto old = std::ranges::find(earlier, option, &Option::name);
+  const auto found = std::ranges::find(options, old == earlier.end() ? option : old->default_value, &Option::name);
   return found == options.end() ? nullptr : &*found;
+}
+
+Status Descriptor::rename(UserValues& values) const {
+  for (const Option& old : earlier) {
+    auto node = values.extract(old.name);
+    if (node.empty()) continue;
+    if (values.contains(old.default_value))
+      return invalid(title_of(*this) + ": `" + old.name + "` is an earlier name of `" + old.default_value +
+                         "`, which is given too; leave out one",
+                     node.mapped().where);
+    node.key() = old.default_value;
+    if (auto* text = std::get_if<std::string>(&node.mapped().data))
+      for (const std::string& words : old.choices)
+        if (words.starts_with(*text + "=")) *text = std::string(words, text->size() + 1);
+    values.insert(std::move(node));
+  }
+  return {};
 }
 
 std::vector<std::string> Descriptor::option_names() const {

@@ -10,6 +10,7 @@
 
 #include "baleen/descriptor.h"
 #include "baleen/result.hpp"
+#include "core/input/user_value.hpp"
 
 namespace baleen {
 
@@ -46,8 +47,12 @@ struct Descriptor {
   std::uint32_t kind_revision = 0;  ///< of the kind's interface; 0: built against ABI 1.0, which told none
   std::int32_t score = 0;
   std::vector<Option> options;
+  std::vector<Option> earlier;  ///< earlier names of some of them: BALEEN_OPTION_EARLIER_NAME
 
+  /// By its name or an earlier one.
   const Option* find(std::string_view option) const;
+  /// Puts today's names and words in the place of earlier ones. Fails where an option is given by both.
+  Status rename(UserValues& values) const;
   std::vector<std::string> option_names() const;
   /// Options that name other plugins of its kind.
   std::vector<const Option*> member_options() const;

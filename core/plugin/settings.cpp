@@ -99,8 +99,10 @@ SettingsStorage::SettingsStorage(SettingsStorage&&) noexcept = default;
 SettingsStorage& SettingsStorage::operator=(SettingsStorage&&) noexcept = default;
 SettingsStorage::~SettingsStorage() = default;
 
-Result<SettingsStorage> SettingsStorage::build(const Descriptor& descriptor, const UserValues& values,
-                                               const Context& context, const UserValues& group) {
+Result<SettingsStorage> SettingsStorage::build(const Descriptor& descriptor, UserValues values, const Context& context,
+                                               UserValues group) {
+  BALEEN_TRY(descriptor.rename(values));
+  BALEEN_TRY(descriptor.rename(group));
   BALEEN_TRY(check_names(descriptor, values));
   BALEEN_TRY(check_group(descriptor, group));
   auto state = std::make_unique<State>();

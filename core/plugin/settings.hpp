@@ -27,8 +27,8 @@ class SettingsStorage {
   /// choices, required ones. `group` overrides single options of a parameter group; only PER_GROUP options may stand
   /// there. Every error is INVALID and begins with the value's own `where`. A SCHEDULE takes a number: for a user's
   /// function, its value at step 0.
-  static Result<SettingsStorage> build(const Descriptor& descriptor, const UserValues& values, const Context& context,
-                                       const UserValues& group = {});
+  static Result<SettingsStorage> build(const Descriptor& descriptor, UserValues values, const Context& context,
+                                       UserValues group = {});
 
   SettingsStorage(SettingsStorage&&) noexcept;
   SettingsStorage& operator=(SettingsStorage&&) noexcept;

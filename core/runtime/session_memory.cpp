@@ -12,10 +12,11 @@ namespace {
 /// "12.3 MiB (12900000 bytes)".
 std::string exact_text(std::uint64_t bytes) { return bytes_text(bytes) + " (" + std::to_string(bytes) + " bytes)"; }
 
-/// "`accumulate` = 4 or more (micro-batches of a batch of 8), a smaller batch, " where that is possible.
+/// "`gradient_accumulation_steps` = 4 or more (micro-batches of a batch of 8), a smaller batch, " where that is
+/// possible.
 std::string smaller_batch(std::int64_t batch, std::int64_t micro_batches) {
   if (batch / micro_batches <= 1) return {};
-  return "`accumulate` = " + std::to_string(std::min(batch, micro_batches * 2)) +
+  return "`gradient_accumulation_steps` = " + std::to_string(std::min(batch, micro_batches * 2)) +
          " or more (micro-batches of a batch of " + std::to_string(batch) + "), a smaller batch, or ";
 }
 

@@ -18,7 +18,7 @@ local model = nn.sequential {
 
 return baleen.job {
   model = model, loss = nn.cross_entropy {}, data = corpus,
-  batch = 16, steps = 1000, clip = 1.0,
+  batch = 16, steps = 1000, clip_grad_norm = 1.0,
   optimizer = baleen.optimizer("adamw", {
     lr = baleen.cosine { peak = 1e-3, warmup = 100 }, weight_decay = 0.1,
     groups = { { match = { "*.bias", "*.gamma", "*.beta" }, weight_decay = 0 } },

@@ -1,5 +1,5 @@
 /// \file The subcommands: what each one is told, and the functions that do it. Each returns the exit code of the
-/// process.
+/// process. Those with `kHasRanks` run in each rank that a launcher starts.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -12,16 +12,19 @@
 namespace baleen::app {
 
 struct RunOptions : ScriptOptions {
+  static constexpr bool kHasRanks = true;
   std::optional<std::int64_t> steps;  ///< stands above the script's
   std::filesystem::path save;         ///< empty: none
   bool print_passes = false;          ///< print the graph after every pass that changed it
 };
 
 struct VerifyOptions : ScriptOptions {
+  static constexpr bool kHasRanks = true;
   std::int64_t steps = 20;
 };
 
 struct InferOptions : ScriptOptions {
+  static constexpr bool kHasRanks = true;
   std::string program;                    ///< empty: the only one that the job has
   std::filesystem::path inputs, outputs;  ///< files of tensors by name; inputs empty: none
 };
@@ -44,6 +47,7 @@ struct PlanOptions : ScriptOptions {
 };
 
 struct BenchOptions : RankOptions {
+  static constexpr bool kHasRanks = true;
   std::vector<std::string> collectives;       ///< empty: all
   std::vector<std::string> groups;            ///< axes of the mesh, joined by '+'; empty: each axis, and all
   std::uint64_t from = 8, to = 256ull << 20;  ///< bytes

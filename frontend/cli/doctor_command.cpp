@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/execute/device_limits.hpp"
 #include "core/plugin/kinds.hpp"
 #include "frontend/cli/command_line.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/machine.hpp"
+#include "frontend/engine/device_limits.hpp"
 #include "frontend/engine/installation.hpp"
 #include "frontend/engine/members.hpp"
 

@@ -10,8 +10,8 @@
 
 #include "core/launch/rank_link.hpp"
 #include "frontend/cli/exit_code.hpp"
-#include "frontend/cli/launch_member.hpp"
 #include "frontend/engine/cpu_sets.hpp"
+#include "frontend/engine/join.hpp"
 #include "frontend/engine/prepare.hpp"
 #include "frontend/engine/threads.hpp"
 

@@ -8,12 +8,13 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "frontend/cli/command_line.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
-#include "frontend/cli/launch_member.hpp"
+#include "frontend/engine/join.hpp"
 
 namespace baleen::app {
 namespace {
@@ -36,6 +37,23 @@ int perform(const Command& command, const Setup& setup) {
       command);
 }
 
+/// How a command was told of hosts that a person starts; null where it has no ranks.
+const HostOptions* host_options(const Command& command) {
+  return std::visit(
+      [](const auto& options) -> const HostOptions* {
+        if constexpr (requires { options.kHasRanks; })
+          return &options.host;
+        else
+          return nullptr;
+      },
+      command);
+}
+
+Status join(Setup& setup, const Command& command, const std::optional<std::string>& rank_word, LaunchedAs& as) {
+  if (const HostOptions* const options = host_options(command)) return join_job(setup, *options, rank_word, as);
+  return rank_word ? no_rank_word(*rank_word) : Status();
+}
+
 /// `rank_word`: as take_rank_word gives it. What this process is in its job goes to `as`.
 int run(const std::string& program, const std::vector<std::string>& words, const std::optional<std::string>& rank_word,
         const Log& log, LaunchedAs& as) {
@@ -53,7 +71,7 @@ int run(const std::string& program, const std::vector<std::string>& words, const
   }
   if (!setup) return report(log, setup.error());
   if (!command) return report(log, command.error());
-  if (const Status joined = join_job(*setup, *command, rank_word, as); !joined)
+  if (const Status joined = join(*setup, *command, rank_word, as); !joined)
     return report(log, joined.error(), as.link.get());
   return perform(*command, *setup);
 }

@@ -1,7 +1,7 @@
 /// \file `baleen secret`: a new file for the hosts of a job that are started by hand.
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
-#include "frontend/cli/launch_member.hpp"
+#include "frontend/engine/join.hpp"
 
 namespace baleen::app {
 

@@ -9,6 +9,7 @@
 #include "core/runtime/checkpoint.hpp"
 #include "frontend/engine/accounting.hpp"
 #include "frontend/engine/assembly.hpp"
+#include "frontend/engine/join.hpp"
 #include "frontend/engine/planner.hpp"
 
 namespace baleen::engine {
@@ -50,15 +51,33 @@ struct Engine::Impl {
 };
 
 struct Job::Impl {
+  app::LaunchedAs as;  ///< `setup` borrows it
+  Status joined;       ///< why there are several ranks and this process can be none of them
   app::Setup setup;
   app::ScriptOptions options;
   app::Wishes wishes;
   app::Prepared prepared;
-  app::Described described;
+  app::Described described = {};
   std::int64_t steps = 0;
+  bool is_started = false;  ///< of several ranks: their one session
 
   /// What a session uses up.
   Result<app::Described> describe() const { return app::describe(options, setup, prepared, wishes); }
+
+  /// That this process may have a session now.
+  Status check_rank() const {
+    BALEEN_TRY(joined);
+    if (is_started)
+      return unsupported(
+          "a job of several ranks has one session, and this one has been started; load the job again in "
+          "other processes");
+    if (setup.link || !setup.launcher) return {};
+    return unsupported("the manifest has " + std::to_string(setup.manifest.ranks()) + " ranks, and " +
+                           setup.launcher->title() +
+                           " says that this process is none of them; name the launcher that knows who starts this "
+                           "program ([launcher]), plan here, or train with `baleen run`",
+                       setup.manifest.hosts.front().where);
+  }
 };
 
 struct Session::Impl {
@@ -107,6 +126,8 @@ Result<Job> Engine::load(JobOptions given) const {
     BALEEN_TRY_ASSIGN(app::Setup setup, app::set_up({impl_->options.plugin_paths, "EngineOptions::plugin_paths",
                                                      given.manifest, given.settings},
                                                     impl_->log, {}));
+    app::LaunchedAs as;
+    Status joined = app::join_job(setup, {}, {}, as);
     app::ScriptOptions options;
     options.script = given.script;
     options.script_args = given.arguments;
@@ -118,8 +139,8 @@ Result<Job> Engine::load(JobOptions given) const {
     app::Wishes wishes;
     wishes.steps = given.steps;
     wishes.print = given.print ? given.print : [](std::string_view) {};
-    auto impl = std::make_shared<Job::Impl>(
-        Job::Impl{std::move(setup), std::move(options), std::move(wishes), std::move(prepared), {}, 0});
+    auto impl = std::make_shared<Job::Impl>(Job::Impl{std::move(as), std::move(joined), std::move(setup),
+                                                      std::move(options), std::move(wishes), std::move(prepared)});
     BALEEN_TRY_ASSIGN(impl->described, impl->describe());
     impl->steps = impl->described.script->steps();
     return Job(std::move(impl));
@@ -164,17 +185,14 @@ Result<PlanReport> Job::plan() const {
 
 Result<Session> Job::start(SessionOptions options) const {
   return guarded_call([&]() -> Result<Session> {
-    if (impl_->setup.manifest.ranks() > 1)
-      return unsupported(
-          "the manifest has " + std::to_string(impl_->setup.manifest.ranks()) +
-              " ranks, and an engine inside another program has one; plan it here, run it with `baleen run`",
-          impl_->setup.manifest.hosts.front().where);
+    BALEEN_TRY(impl_->check_rank());
     BALEEN_TRY_ASSIGN(app::Described described, impl_->describe());
     auto impl = std::make_unique<Session::Impl>();
     impl->job = impl_;
     impl->monitors = options.monitors;
     BALEEN_TRY_ASSIGN(impl->run, app::Run::create(impl_->options, impl_->setup, impl_->prepared, impl_->wishes,
                                                   options.monitors, std::move(described)));
+    impl_->is_started = impl_->setup.link != nullptr;
     if (options.monitors) impl->run->session().start();
     return Session(std::move(impl));
   });
@@ -186,7 +204,8 @@ Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() {
-  if (impl_ && impl_->run) static_cast<void>(close());
+  // A rank that only lets go of its session has not said that its work is complete.
+  if (impl_ && impl_->run && !impl_->job->setup.link) static_cast<void>(close());
 }
 
 std::int64_t Session::steps_done() const { return impl_->run ? impl_->run->steps_done() : 0; }
@@ -250,13 +269,17 @@ Status Session::load(const std::filesystem::path& file) {
 }
 
 Status Session::close() {
+  RankLink* const link = impl_->job->setup.link;
   Status status = impl_->with_run([&](app::Run& run) -> Status {
     if (!impl_->monitors) return {};
-    BALEEN_TRY_ASSIGN(auto facts, app::account(run.session(), nullptr));
+    BALEEN_TRY_ASSIGN(auto facts, app::account(run.session(), link));
     run.session().finish(std::move(facts));
     return {};
   });
+  if (!impl_->run) return status;
   impl_->run.reset();
+  if (link && status) return guarded_call([&] { return link->finish(); });
+  if (link) link->fail(status.error());
   return status;
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/execute/device_limits.hpp"
 #include "core/runtime/session_memory.hpp"
+#include "frontend/engine/device_limits.hpp"
 #include "frontend/engine/json.hpp"
 
 namespace baleen::app {

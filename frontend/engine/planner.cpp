@@ -6,10 +6,10 @@
 
 #include "baleen/plugin.hpp"
 #include "compiler/plan/strategies.hpp"
-#include "core/execute/device_limits.hpp"
 #include "core/execute/plugin_transport.hpp"
 #include "core/runtime/job_programs.hpp"
 #include "core/runtime/session_memory.hpp"
+#include "frontend/engine/device_limits.hpp"
 #include "frontend/engine/threads.hpp"
 
 namespace baleen::app {

@@ -75,6 +75,7 @@ class Composition {
         where_(std::move(where)) {}
 
   Status complete() {
+    BALEEN_TRY(descriptor_.rename(options_));
     BALEEN_TRY(check_names());
     BALEEN_TRY(check_all_there());
     for (auto& [name, value] : options_) {

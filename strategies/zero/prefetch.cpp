@@ -42,9 +42,9 @@ Status plan_prefetch(std::vector<Gathering>& gatherings, const PrefetchOptions& 
   }
   const std::uint64_t peak = peak_bytes(gatherings);
   if (options.live_bytes == 0 || peak <= options.live_bytes) return {};
-  return invalid("gathered parameters take " + std::to_string(peak) + " bytes at once, and `live_mb` allows " +
-                 std::to_string(options.live_bytes) + "; make it " + std::to_string(peak / 1048576 + 1) +
-                 ", or `bucket_mb` smaller");
+  return invalid("gathered parameters take " + std::to_string(peak) +
+                 " bytes at once, and `max_live_parameters_mb` allows " + std::to_string(options.live_bytes) +
+                 "; make it " + std::to_string(peak / 1048576 + 1) + ", or `bucket_mb` smaller");
 }
 
 }  // namespace baleen::zero

@@ -12,20 +12,26 @@ BALEEN_DESCRIPTOR("strategy", "zero", "1.0.0", "Apache-2.0",
                                 "shards of: 1 optimizer states, 2 and gradients, 3 and parameters"),
                   BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "data", "", "",
                                 "the mesh axis to work along, which also cuts the batch"),
-                  BALEEN_OPTION("also", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
+                  BALEEN_OPTION("extra_axes", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
                                 "further axes, which other strategies claim, along which shards are cut too"),
-                  BALEEN_OPTION("accumulate", BALEEN_OPTION_STRING, 0, 1, 0, "shard", "shard|local", "",
-                                "stages 2 and 3: shard reduces gradients in every micro-batch and adds up shards; "
-                                "local adds up whole gradients and "
-                                "reduces once"),
+                  BALEEN_OPTION("reduce_gradients", BALEEN_OPTION_STRING, 0, 1, 0, "every_micro_batch",
+                                "every_micro_batch|once_per_step", "",
+                                "stages 2 and 3: in every micro-batch, adding up shards; or once, adding up whole "
+                                "gradients before"),
                   BALEEN_OPTION("replicate_below", BALEEN_OPTION_INT, 0, 0, 1e15, "0", "", "",
                                 "parameters of fewer elements stay whole, with their states"),
                   BALEEN_OPTION("bucket_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "4", "", "",
                                 "MiB reduced or gathered together; 0: each alone"),
                   BALEEN_OPTION("prefetch", BALEEN_OPTION_INT, 0, 0, 1000, "1", "", "",
                                 "stage 3: buckets of parameters that are gathered ahead of the one in use"),
-                  BALEEN_OPTION("live_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e9, "0", "", "",
-                                "stage 3: MiB of gathered parameters at any time; 0: no bound"));
+                  BALEEN_OPTION("max_live_parameters_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e9, "0", "", "",
+                                "stage 3: MiB of gathered parameters at any time; 0: no bound"),
+                  BALEEN_OPTION("also", BALEEN_OPTION_STRING, BALEEN_OPTION_EARLIER_NAME, 1, 0, "extra_axes", "", "",
+                                ""),
+                  BALEEN_OPTION("accumulate", BALEEN_OPTION_STRING, BALEEN_OPTION_EARLIER_NAME, 1, 0,
+                                "reduce_gradients", "shard=every_micro_batch|local=once_per_step", "", ""),
+                  BALEEN_OPTION("live_mb", BALEEN_OPTION_FLOAT, BALEEN_OPTION_EARLIER_NAME, 1, 0,
+                                "max_live_parameters_mb", "", "", ""));
 
 namespace baleen::zero {
 namespace {
@@ -50,21 +56,22 @@ class Zero : public Strategy {
   static Result<std::unique_ptr<Zero>> create(const Host&, const Settings& settings, MeshView mesh) {
     Options options;
     options.stage = settings.integer("stage");
-    options.local = settings.text("accumulate") == "local";
+    options.local = settings.text("reduce_gradients") == "once_per_step";
     options.replicate_below = settings.integer("replicate_below");
     options.prefetch = {mebibytes(settings.number("bucket_mb")), settings.integer("prefetch"),
-                        mebibytes(settings.number("live_mb"))};
-    for (const auto& [name, given] : {std::pair{"prefetch", settings.integer("prefetch") != 1},
-                                      std::pair{"live_mb", settings.number("live_mb") != 0}})
+                        mebibytes(settings.number("max_live_parameters_mb"))};
+    for (const auto& [name, given] :
+         {std::pair{"prefetch", settings.integer("prefetch") != 1},
+          std::pair{"max_live_parameters_mb", settings.number("max_live_parameters_mb") != 0}})
       if (given && options.stage != 3)
         return invalid("`" + std::string(name) + "` is of stage = 3, whose parameters are gathered, and the stage is " +
                        std::to_string(options.stage) + "; leave it out");
     BALEEN_TRY_ASSIGN(const std::uint32_t axis, axis_named(settings.text("axis"), mesh, "zero"));
     std::vector<std::uint32_t> axes;
-    for (const std::string_view name : settings.list("also")) {
-      BALEEN_TRY_ASSIGN(const std::uint32_t other, axis_named(name, mesh, "zero", "also"));
+    for (const std::string_view name : settings.list("extra_axes")) {
+      BALEEN_TRY_ASSIGN(const std::uint32_t other, axis_named(name, mesh, "zero", "extra_axes"));
       if (other == axis && axis != kNoAxis)
-        return invalid("`also` names the axis `" + std::string(name) + "`, which is its `axis` already");
+        return invalid("`extra_axes` names the axis `" + std::string(name) + "`, which is its `axis` already");
       axes.push_back(other);
     }
     axes.push_back(axis);

@@ -22,7 +22,8 @@ local dtype = baleen.arg("dtype", "fp32")
 
 return baleen.job {
   model = model, loss = nn.cross_entropy {}, data = corpus,
-  batch = baleen.arg("batch", 8), steps = 1000, clip = 1.0, accumulate = baleen.arg("accumulate", 1),
+  batch = baleen.arg("batch", 8), steps = 1000,
+  clip_grad_norm = 1.0, gradient_accumulation_steps = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer("adamw", {
     lr = baleen.cosine { peak = 1e-3, warmup = 100 }, weight_decay = 0.1,
     groups = { { match = { "*.bias", "*.gamma", "*.beta" }, weight_decay = 0 } },

@@ -17,7 +17,7 @@ local model = nn.sequential {
 
 return baleen.job {
   model = model, loss = nn.cross_entropy { ignore_index = ignored >= 0 and ignored or nil }, data = corpus,
-  batch = 5, steps = 10, clip = 1.0,
+  batch = 5, steps = 10, clip_grad_norm = 1.0,
   optimizer = baleen.optimizer("adamw", {
     lr = baleen.cosine { peak = 1e-2, warmup = 3 }, weight_decay = 0.1,
     groups = { { match = { "*.bias", "*.gamma", "*.beta" }, weight_decay = 0 } },

@@ -55,7 +55,8 @@ end
 return baleen.job {
   model = function(ids) return split("vocab", head, norm(blocks(split("vocab", embedding, ids)))) end,
   loss = nn.cross_entropy {}, data = corpus,
-  batch = baleen.arg("batch", 8), steps = 20, clip = baleen.arg("clip", 0.0), accumulate = baleen.arg("accumulate", 1),
+  batch = baleen.arg("batch", 8), steps = 20,
+  clip_grad_norm = baleen.arg("clip", 0.0), gradient_accumulation_steps = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), { lr = baleen.cosine { peak = 1e-2, warmup = 3 } }),
   evaluate = { every = 10, batches = 2 },
   generate = baleen.arg("write", false) and { prompt = "a", tokens = 5, temperature = 0 } or nil,

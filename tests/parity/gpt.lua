@@ -24,7 +24,8 @@ local model = nn.sequential {
 
 return baleen.job {
   model = model, loss = nn.cross_entropy { ignore_index = masked >= 0 and masked or nil }, data = corpus,
-  batch = baleen.arg("batch", 8), steps = 20, clip = baleen.arg("clip", 0.0), accumulate = baleen.arg("accumulate", 1),
+  batch = baleen.arg("batch", 8), steps = 20,
+  clip_grad_norm = baleen.arg("clip", 0.0), gradient_accumulation_steps = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), {
     lr = baleen.cosine { peak = baleen.arg("lr", 1e-2), warmup = 3 },
     -- A key's bias has a gradient of rounding alone: `epsilon1` of adafactor is to be above it.

@@ -14,6 +14,7 @@ local model = nn.sequential {
 
 return baleen.job {
   model = model, loss = nn.cross_entropy {}, metrics = { accuracy = nn.accuracy {} }, data = points,
-  batch = baleen.arg("batch", 13), steps = 20, clip = baleen.arg("clip", 0.0), accumulate = baleen.arg("accumulate", 1),
+  batch = baleen.arg("batch", 13), steps = 20,
+  clip_grad_norm = baleen.arg("clip", 0.0), gradient_accumulation_steps = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer("lamb", { lr = 0.02 }),
 }

@@ -5,15 +5,17 @@
 
 #include "open.hpp"
 
-BALEEN_DESCRIPTOR("transport", "hierarchy", "1.0.0", "Apache-2.0",
-                  "two transports as one: inside hosts and between them", -1, "",
-                  BALEEN_OPTION("inside", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED | BALEEN_OPTION_MEMBER, 1, 0, "",
-                                "", "", "joins the ranks of each host"),
-                  BALEEN_OPTION("between", BALEEN_OPTION_STRING,
-                                BALEEN_OPTION_REQUIRED | BALEEN_OPTION_MEMBER | BALEEN_OPTION_PER_HOST, 1, 0, "", "",
-                                "", "joins hosts"),
-                  BALEEN_OPTION("ranks_per_host", BALEEN_OPTION_INT, BALEEN_OPTION_PER_HOST, 0, 1 << 20, "0", "", "",
-                                "cuts hosts for two transports (into parts of so many ranks; 0: they stay whole)"));
+BALEEN_DESCRIPTOR(
+    "transport", "hierarchy", "1.0.0", "Apache-2.0", "two transports as one: inside hosts and between them", -1, "",
+    BALEEN_OPTION("intra_host", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED | BALEEN_OPTION_MEMBER, 1, 0, "", "", "",
+                  "joins the ranks of each host"),
+    BALEEN_OPTION("inter_host", BALEEN_OPTION_STRING,
+                  BALEEN_OPTION_REQUIRED | BALEEN_OPTION_MEMBER | BALEEN_OPTION_PER_HOST, 1, 0, "", "", "",
+                  "joins hosts"),
+    BALEEN_OPTION("ranks_per_host", BALEEN_OPTION_INT, BALEEN_OPTION_PER_HOST, 0, 1 << 20, "0", "", "",
+                  "cuts hosts for two transports (into parts of so many ranks; 0: they stay whole)"),
+    BALEEN_OPTION("inside", BALEEN_OPTION_STRING, BALEEN_OPTION_EARLIER_NAME, 1, 0, "intra_host", "", "", ""),
+    BALEEN_OPTION("between", BALEEN_OPTION_STRING, BALEEN_OPTION_EARLIER_NAME, 1, 0, "inter_host", "", "", ""));
 
 namespace baleen::hierarchy {
 namespace {
@@ -40,14 +42,14 @@ class Hierarchy : public Transport {
 
   static Result<std::unique_ptr<Hierarchy>> create(const Host& host, const Settings& settings,
                                                    const Rendezvous& rendezvous, baleen_transport_flags_t flags) {
-    BALEEN_TRY_ASSIGN(OpenedMember inside, OpenedMember::open(host, settings, kKind, settings.text("inside")));
-    BALEEN_TRY_ASSIGN(OpenedMember between, OpenedMember::open(host, settings, kKind, settings.text("between")));
+    BALEEN_TRY_ASSIGN(OpenedMember inside, OpenedMember::open(host, settings, kKind, settings.text("intra_host")));
+    BALEEN_TRY_ASSIGN(OpenedMember between, OpenedMember::open(host, settings, kKind, settings.text("inter_host")));
     std::unique_ptr<Hierarchy> made(new Hierarchy(std::move(inside), std::move(between)));
     BALEEN_TRY_ASSIGN(made->made_, made->connect(host, settings.integer("ranks_per_host"), rendezvous, flags));
     return made;
   }
   static bool would_take(const Host& host, const Settings& settings, std::string_view memory) {
-    for (const char* side : {"inside", "between"}) {
+    for (const char* side : {"intra_host", "inter_host"}) {
       const Result<OpenedMember> member = OpenedMember::open(host, settings, kKind, settings.text(side));
       if (!member ||
           !TableTransport::would_take(member->table<baleen_transport_t>(), member->host(), member->settings(), memory))

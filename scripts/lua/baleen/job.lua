@@ -14,8 +14,8 @@ local rules = {
   batch = { type = "integer", required = true, min = 1 },
   steps = { type = "integer", required = true, min = 0 },
   seed = { type = "integer", default = 0 },        -- of first values, dropout, the data's order, and math.random
-  accumulate = { type = "integer", default = 1, min = 1 },
-  clip = { type = "number", default = 0, min = 0 },
+  gradient_accumulation_steps = { type = "integer", default = 1, min = 1, earlier = "accumulate" },
+  clip_grad_norm = { type = "number", default = 0, min = 0, earlier = "clip" },
   optimizer = { type = "any", required = true },
   plan = { type = "table", default = {} },
   evaluate = { type = "table" },

@@ -63,13 +63,31 @@ local function check_value(what, name, value, rule)
   core.fail(("%s: `%s` is %s; it must be %s"):format(what, name, core.describe(value), table.concat(expected, " or ")))
 end
 
+--- `given` with today's names in the place of earlier ones (a rule's `earlier`).
+local function renamed(what, given, rules)
+  local result = {}
+  for key, value in pairs(given) do result[key] = value end
+  for name, rule in pairs(rules) do
+    local old = rule.earlier
+    if old and given[old] ~= nil then
+      if given[name] ~= nil then
+        core.fail(("%s: `%s` is an earlier name of `%s`, which is given too; leave out one"):format(what, old, name))
+      end
+      result[name], result[old] = given[old], nil
+    end
+  end
+  return result
+end
+
 --- Returns a table with the value of every rule's option. A rule is { type = "integer|table", default =, required
---- =, min =, max =, choices = }. With `list` the entries 1, 2, … of `given` are kept too.
+--- =, min =, max =, choices =, earlier = }; `earlier` is another name that scripts may still use. With `list` the
+--- entries 1, 2, … of `given` are kept too.
 function options.check(what, given, rules, list)
   if given == nil then given = {} end
   if type(given) ~= "table" then
     core.fail(what .. ": the options are " .. core.describe(given) .. "; they must be a table, as in { name = value }")
   end
+  given = renamed(what, given, rules)
   local result = {}
   for key, value in pairs(given) do
     if list and math.type(key) == "integer" then

@@ -71,8 +71,8 @@ function parallel.layout(given) end
 ---@field batch integer rows in a step
 ---@field steps integer
 ---@field seed? integer of everything random
----@field accumulate? integer micro-batches in a step
----@field clip? number global norm of the gradient; 0: none
+---@field gradient_accumulation_steps? integer micro-batches in a step
+---@field clip_grad_norm? number global norm of the gradient; 0: none
 ---@field optimizer baleen.optimizer
 ---@field plan? baleen.strategy[]
 ---@field evaluate? baleen.job.evaluate

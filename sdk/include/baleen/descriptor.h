@@ -31,8 +31,11 @@ enum {
     BALEEN_OPTION_MEMBER = 1u << 4,
     /* What is about one host. MEMBER: it gets the options that a host has of its own, where this plugin lacks them.
      * INT: a number of ranks on one host, at most those of the largest. */
-    BALEEN_OPTION_PER_HOST = 1u << 5
+    BALEEN_OPTION_PER_HOST = 1u << 5,
     /* 1u << 6: BALEEN_OPTION_THREADS, of compute plugins (launcher.h) */
+    /* Alone: this is an earlier name of the option `default_value`, which stands before it. Whoever writes it sets that
+     * option. `choices`: values whose words changed too, "old=new|old=new". Since 1.2. */
+    BALEEN_OPTION_EARLIER_NAME = 1u << 7
 };
 
 /* One option. A `cli` name makes `baleen run --<cli> VALUE` set it; for a monitor this also switches the member on.

@@ -187,7 +187,7 @@ TEST(LargeHierarchy, SumsAndPermutes) {
                   expect_values(data, all, [&](std::uint64_t i) { return value(i, (rank.rank + 2) % 3); });
                   rank.table.group_destroy(rank.get(), world);  // slots go before memory does
                 },
-                0, {{"inside", shm}, {"between", shm}}, "aab"),
+                0, {{"intra_host", shm}, {"inter_host", shm}}, "aab"),
             "");
 }
 

@@ -75,8 +75,8 @@ inline void add_hierarchies(std::vector<Member>& all) {
                    test::built_plugin("transport", "hierarchy"),
                    kind.as,
                    kind.variant,
-                   {{"inside", member_text(kind.inside, kind.inside_tls)},
-                    {"between", member_text(kind.between, kind.between_tls)}},
+                   {{"intra_host", member_text(kind.inside, kind.inside_tls)},
+                    {"inter_host", member_text(kind.between, kind.between_tls)}},
                    kind.hosts});
   }
 }

@@ -72,37 +72,45 @@ TEST_F(BadManifest, HasABudgetThatIsNone) {
 }
 
 TEST_F(BadManifest, HasOneTransportOfTwo) {
-  expect_refused(run("[transport]\ninside = \"shm\"\n"),
-                 ":2:10: `inside` joins the ranks of each host; name what joins hosts by `between`, or write `plugin`");
-  expect_refused(run("[transport]\nbetween = \"ucx\"\n"),
-                 ":2:11: `between` joins hosts; name what joins the ranks of each host by `inside`, or write `plugin`");
+  expect_refused(
+      run("[transport]\nintra_host = \"shm\"\n"),
+      ":2:14: `intra_host` joins the ranks of each host; name what joins hosts by `inter_host`, or write `plugin`");
+  expect_refused(
+      run("[transport]\ninter_host = \"ucx\"\n"),
+      ":2:14: `inter_host` joins hosts; name what joins the ranks of each host by `intra_host`, or write `plugin`");
   expect_refused(run("[transport]\nranks_per_host = 2\n"),
-                 ":2:18: `ranks_per_host` cuts hosts for two transports; name them by `inside` and `between`");
+                 ":2:18: `ranks_per_host` cuts hosts for two transports; name them by `intra_host` and `inter_host`");
 }
 
 TEST_F(BadManifest, HasTransportsThatContradict) {
-  const std::string two = "[transport]\ninside = \"shm\"\nbetween = \"shm\"\n";
-  expect_refused(run(two + "plugin = \"shm\"\n"),
-                 ":4:1: `plugin` names one transport for all ranks, `inside` and `between` name two; leave out either");
-  expect_refused(run(two + "tls = [\"tcp\"]\n"),
-                 ":4:1: `tls` is an option of one of two transports; write it into that one's table, as in between = { "
-                 "plugin = \"NAME\", tls = ... }");
+  const std::string two = "[transport]\nintra_host = \"shm\"\ninter_host = \"shm\"\n";
+  expect_refused(
+      run(two + "plugin = \"shm\"\n"),
+      ":4:1: `plugin` names one transport for all ranks, `intra_host` and `inter_host` name two; leave out either");
+  expect_refused(
+      run(two + "tls = [\"tcp\"]\n"),
+      ":4:1: `tls` is an option of one of two transports; write it into that one's table, as in inter_host = { "
+      "plugin = \"NAME\", tls = ... }");
   expect_refused(run(two + "ranks_per_host = 3\n[mesh]\ndata = 2\n"),
                  ":4:18: `ranks_per_host` is 3, but the largest host, `localhost`, has 2; take at most that");
   expect_refused(run(two + "ranks_per_host = -1\n"),
                  ":4:18: transport `hierarchy`: option `ranks_per_host` must be from 0 to ");
+  expect_refused(
+      run(two + "between = \"shm\"\n"),
+      ":4:11: transport `hierarchy`: `between` is an earlier name of `inter_host`, which is given too; leave out one");
 }
 
 TEST_F(BadManifest, HasATransportOfTwoThatIsNone) {
-  const std::string inside = "[transport]\nbetween = \"shm\"\ninside = ";
-  expect_refused(run(inside + "\"smh\"\n"), ":3:10: unknown transport plugin `smh`; did you mean `shm`?");
-  expect_refused(run(inside + "{ plugin = \"smh\" }\n"), ":3:21: unknown transport plugin `smh`; did you mean `shm`?");
-  expect_refused(run(inside + "\"\"\n"), ":3:10: `inside` is empty");
-  expect_refused(run(inside + "3\n"),
-                 ":3:10: `inside` must be a transport's name, or a table of its `plugin` and options, not an integer");
-  expect_refused(run(inside + "{ segment = 3 }\n"), ":3:10: `inside` needs a `plugin`");
+  const std::string inside = "[transport]\ninter_host = \"shm\"\nintra_host = ";
+  expect_refused(run(inside + "\"smh\"\n"), ":3:14: unknown transport plugin `smh`; did you mean `shm`?");
+  expect_refused(run(inside + "{ plugin = \"smh\" }\n"), ":3:25: unknown transport plugin `smh`; did you mean `shm`?");
+  expect_refused(run(inside + "\"\"\n"), ":3:14: `intra_host` is empty");
+  expect_refused(
+      run(inside + "3\n"),
+      ":3:14: `intra_host` must be a transport's name, or a table of its `plugin` and options, not an integer");
+  expect_refused(run(inside + "{ segment = 3 }\n"), ":3:14: `intra_host` needs a `plugin`");
   expect_refused(run(inside + "{ plugin = \"shm\", segments = 3 }\n"),
-                 ":3:39: transport `shm`: unknown option `segments`");
+                 ":3:43: transport `shm`: unknown option `segments`");
 }
 
 TEST_F(BadManifest, IsSpoiltByASet) {

@@ -119,7 +119,7 @@ TEST_P(RanksApart, ByAnEarlyEndOnSeveralHosts) {
                                                 "  run:step()\n"
                                                 "  if points.rows <= 40 then run:step() end\nend"),
                                             {});
-  for (const char* set : {"inside=shm", "between=shm", "ranks_per_host=2"})
+  for (const char* set : {"intra_host=shm", "inter_host=shm", "ranks_per_host=2"})
     words.insert(words.end(), {"--set", "transport." + std::string(set)});
   if (*GetParam()) words.push_back(GetParam());
   const ProcessResult result = run_baleen(words);

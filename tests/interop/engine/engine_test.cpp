@@ -54,7 +54,8 @@ class EmbeddedEngine : public testing::Test {
     for (const std::string component : {"sdk", "engine", "plugins", "runtime"})
       succeed({"cmake", "--install", build_dir(), "--component", component, "--prefix", prefix_});
     succeed({"cmake", "-S", source_dir() + "/tests/interop/engine/project", "-B", build_, "-DCMAKE_BUILD_TYPE=Debug",
-             "-DCMAKE_PREFIX_PATH=" + prefix_, "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror"});
+             "-DCMAKE_PREFIX_PATH=" + prefix_, "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",
+             "-DTEMPLATE=" + source_dir() + "/sdk/template"});
     succeed({"cmake", "--build", build_});
   }
   /// The words behind each line that begins with `word`.
@@ -64,6 +65,14 @@ class EmbeddedEngine : public testing::Test {
     for (std::string line; std::getline(all, line);)
       if (line.starts_with(word + " ")) found.push_back(line.substr(word.size() + 1));
     return found;
+  }
+
+  /// Of a checkpoint, without the header, which says when and how it was made.
+  static std::string tensors_in(const std::string& file) {
+    const std::string bytes = read_file(file);
+    std::uint64_t header = 0;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    return bytes.substr(sizeof header + header);
   }
 
   const TemporaryFolder folder_;
@@ -90,12 +99,6 @@ TEST_F(EmbeddedEngine, TrainsInferrsAndSavesAsTheProgramDoes) {
   ASSERT_EQ(losses.size(), 12u) << own.out;
   ASSERT_EQ(expected.size(), 12u);
   for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_EQ(std::stod(losses[i]), std::stod(expected[i])) << i;
-  const auto tensors_in = [](const std::string& file) {  // without the header, which says when and how it was made
-    const std::string bytes = read_file(file);
-    std::uint64_t header = 0;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    return bytes.substr(sizeof header + header);
-  };
   EXPECT_EQ(tensors_in(saved), tensors_in(wanted)) << "the same parameters, bit for bit";
 
   EXPECT_EQ(lines(own.out, "job"), std::vector<std::string>{"12 steps, batch 20, said hello"});
@@ -104,17 +107,53 @@ TEST_F(EmbeddedEngine, TrainsInferrsAndSavesAsTheProgramDoes) {
   EXPECT_EQ(lines(own.out, "before"), std::vector<std::string>{"equal 0, written equal 1"});
   EXPECT_EQ(lines(own.out, "loaded"), std::vector<std::string>{"equal 1"});
   EXPECT_EQ(lines(own.out, "two"), std::vector<std::string>{"ranks fit 1"});
-  EXPECT_EQ(lines(own.out, "refused"),
-            (std::vector<std::string>{
-                "program: unknown program `clasify`; did you mean `classify`?",
-                "input: input `points` of program `classify` is missing; it is fp32 [3, 2]",
-                "parameter: unknown parameter `nothing`; known: `linear.weight`, `linear.bias`, `linear_2.weight`, "
-                "`linear_2.bias`",
-                "closed: the session is closed", "script: nowhere.lua: no such script",
-                "ranks: " + two +
-                    ":2:10: the manifest has 2 ranks, and an engine inside another program has one; plan it "
-                    "here, run it with `baleen run`",
-                "place: EngineOptions::plugin_paths: /nowhere/plugins: no such file"}));
+  EXPECT_EQ(
+      lines(own.out, "refused"),
+      (std::vector<std::string>{
+          "program: unknown program `clasify`; did you mean `classify`?",
+          "input: input `points` of program `classify` is missing; it is fp32 [3, 2]",
+          "parameter: unknown parameter `nothing`; known: `linear.weight`, `linear.bias`, `linear_2.weight`, "
+          "`linear_2.bias`",
+          "closed: the session is closed", "script: nowhere.lua: no such script",
+          "ranks: " + two +
+              ":2:10: the manifest has 2 ranks, and launcher `local` says that this process is none of them; name "
+              "the launcher that knows who starts this program ([launcher]), plan here, or train with `baleen "
+              "run`",
+          "place: EngineOptions::plugin_paths: /nowhere/plugins: no such file"}));
+}
+
+/// Processes that something else starts, as torchrun does: the ranks of `baleen run`.
+TEST_F(EmbeddedEngine, TrainsOnRanksThatSomethingElseStarts) {
+  build();
+  ASSERT_FALSE(HasFatalFailure());
+  const std::string script = folder_.write("train.lua", kScript), log = folder_ / "log.jsonl";
+  const std::string saved = folder_ / "engine.safetensors", wanted = folder_ / "run.safetensors";
+  const std::string told = folder_.write(
+      "told.toml", "[launcher]\nplugin = \"environment\"\nfolder = \"jobs\"\nwait = 60\n[mesh]\ndata = 2\n");
+  const std::string start =
+      "for rank in 0 1; do "
+      "JOB=one RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 \"$@\" >\"$0.$rank\" & "
+      "processes=\"$processes $!\"; done; for process in $processes; do wait $process || exit 1; done";
+  const ProcessResult ranks =
+      run({"bash", "-c", start, folder_ / "rank", build_ + "/embedder", script, told, build_, saved});
+  const std::string first = read_file(folder_ / "rank.0"), second = read_file(folder_ / "rank.1");
+  ASSERT_EQ(ranks.exit_code, 0) << first << second << ranks.err;
+  EXPECT_EQ(lines(first, "loss"), lines(second, "loss"));
+  EXPECT_EQ(lines(first, "held"), lines(second, "held"));
+  EXPECT_EQ(
+      lines(first, "refused"),
+      std::vector<std::string>{"again: a job of several ranks has one session, and this one has been started; load "
+                               "the job again in other processes"});
+
+  const std::string two = folder_.write("two.toml", "[mesh]\ndata = 2\n");
+  const ProcessResult trained = run_baleen({"run", script, "-m", two, "--log-json", log, "--save", wanted, "--set",
+                                            "compute.threads=1", "--", "--width", "16"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.out << trained.err;
+  const Losses expected = losses_in(log);
+  const std::vector<std::string> losses = lines(first, "loss");
+  ASSERT_EQ(losses.size(), expected.size()) << first;
+  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_EQ(std::stod(losses[i]), std::stod(expected[i])) << i;
+  EXPECT_EQ(tensors_in(saved), tensors_in(wanted)) << "the same parameters, bit for bit";
 }
 
 /// What the shared library shows is the header's, so that its libraries never meet those of the program it is in.

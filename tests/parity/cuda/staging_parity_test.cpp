@@ -38,7 +38,7 @@ void PrintTo(const Over& over, std::ostream* out) { *out << over.name; }
 constexpr Over kOver[] = {
     {"shm", "plugin = \"shm\"\n", 2},
     {"ucx", "plugin = \"ucx\"\n", 2},
-    {"both", "inside = \"shm\"\nbetween = \"ucx\"\nranks_per_host = 2\n", 4},
+    {"both", "intra_host = \"shm\"\ninter_host = \"ucx\"\nranks_per_host = 2\n", 4},
 };
 
 class Staging : public testing::TestWithParam<Over> {

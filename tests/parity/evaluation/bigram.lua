@@ -12,6 +12,6 @@ return baleen.job {
     nn.linear { name = "head", out = corpus.vocab, bias = false },
   },
   loss = nn.cross_entropy { ignore_index = 101 }, metrics = { accuracy = nn.accuracy { ignore_index = 101 } },
-  data = corpus, batch = 8, steps = 4, accumulate = baleen.arg("accumulate", 1),
+  data = corpus, batch = 8, steps = 4, gradient_accumulation_steps = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer("adamw", { lr = 0.3 }), evaluate = { every = 2, batches = baleen.arg("batches", 0) },
 }

@@ -53,8 +53,9 @@ TEST_P(HierarchyRuns, AreThoseOfEachTransportBitForBit) {
   };
   expect_same("plugin = \"ucx\"\ntls = [\"tcp\"]");
   for (const int ranks : job.ranks_per_host) {
-    const std::string log = expect_same(
-        "inside = \"shm\"\nbetween = { plugin = \"ucx\", tls = [\"tcp\"] }\nranks_per_host = " + std::to_string(ranks));
+    const std::string log =
+        expect_same("intra_host = \"shm\"\ninter_host = { plugin = \"ucx\", tls = [\"tcp\"] }\nranks_per_host = " +
+                    std::to_string(ranks));
     EXPECT_NE(log.find("shm inside hosts, ucx between the "), std::string::npos) << log;
   }
 }
@@ -72,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(HierarchyLog, SaysWhatGoesNotByHostsAndWhatIsNotUsed) {
   const auto log_with = [](const std::string& more) {
-    return outcome_of("mlp", manifest_of({{"data", 4}}, "[transport]\ninside = \"shm\"\nbetween = \"ucx\"\n" + more),
+    return outcome_of("mlp",
+                      manifest_of({{"data", 4}}, "[transport]\nintra_host = \"shm\"\ninter_host = \"ucx\"\n" + more),
                       {})
         .err;
   };

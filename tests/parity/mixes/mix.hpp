@@ -41,7 +41,7 @@ inline std::string manifest_of(const Mix& mix) {
   std::string plan;
   if (mix.stage > 0)
     plan += plan_entry("zero", "stage = " + std::to_string(mix.stage) + "\n" +
-                                   (mix.also.empty() ? "" : "also = \"" + mix.also + "\"\n"));
+                                   (mix.also.empty() ? "" : "extra_axes = \"" + mix.also + "\"\n"));
   else if (mix.data > 1)
     plan += plan_entry("data");
   if (mix.sequence > 1) plan += plan_entry("sequence", mode_option(mix.attention));

@@ -58,8 +58,8 @@ std::string script(const Job& job) {
          lua_table(job.data_options) + "\nreturn baleen.job {\n  model = " + model +
          ",\n  loss = " + (regression ? "nn.mse {}" : "nn.cross_entropy {}") +
          ", data = corpus, batch = 4, steps = " + std::to_string(job.steps) +
-         ", accumulate = " + std::to_string(job.accumulate) + ",\n  optimizer = baleen.optimizer('" + job.optimizer +
-         "', " + lua_table(options) + "),\n  evaluate = { every = 2, batches = 1 },\n}\n";
+         ", gradient_accumulation_steps = " + std::to_string(job.accumulate) + ",\n  optimizer = baleen.optimizer('" +
+         job.optimizer + "', " + lua_table(options) + "),\n  evaluate = { every = 2, batches = 1 },\n}\n";
 }
 
 /// Without what the clock, the system and the place of files decide.

@@ -17,5 +17,5 @@ return baleen.job {
     nn.tied(embedding),
   },
   loss = nn.cross_entropy {}, data = corpus, batch = baleen.arg("batch", 2048), steps = 1,
-  accumulate = baleen.arg("accumulate", 2), optimizer = baleen.optimizer("adamw", { lr = 1e-4 }),
+  gradient_accumulation_steps = baleen.arg("accumulate", 2), optimizer = baleen.optimizer("adamw", { lr = 1e-4 }),
 }

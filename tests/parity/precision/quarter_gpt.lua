@@ -11,7 +11,7 @@ return baleen.job {
     nn.layer_norm {},
     nn.linear { name = "head", out = corpus.vocab, bias = false, axes = { "vocab" } },
   },
-  loss = nn.cross_entropy {}, data = corpus, batch = 16, steps = 1000, clip = 1.0,
+  loss = nn.cross_entropy {}, data = corpus, batch = 16, steps = 1000, clip_grad_norm = 1.0,
   optimizer = baleen.optimizer("adamw", {
     lr = baleen.cosine { peak = 1e-3, warmup = 100 }, weight_decay = 0.1,
     groups = { { match = { "*.bias", "*.gamma", "*.beta" }, weight_decay = 0 } },

@@ -13,7 +13,7 @@ local tokens = { dtype = "int32", shape = { baleen.arg("rows", 6), 8 }, axes = {
 
 return baleen.job {
   model = function(ids) return head(body(ids)) end,
-  loss = nn.cross_entropy {}, data = corpus, batch = 8, steps = 4, accumulate = 2, seed = 5,
+  loss = nn.cross_entropy {}, data = corpus, batch = 8, steps = 4, gradient_accumulation_steps = 2, seed = 5,
   optimizer = baleen.optimizer("adamw", { lr = 0.01 }),
   programs = {
     embed = {

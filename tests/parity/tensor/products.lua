@@ -34,6 +34,7 @@ return baleen.job {
   model = nn.sequential {
     nn.linear { out = 12 }, residual {}, mixing {}, residual {}, nn.linear { out = points.classes },
   },
-  loss = nn.cross_entropy {}, data = points, batch = 15, steps = 20, accumulate = baleen.arg("accumulate", 1),
+  loss = nn.cross_entropy {}, data = points, batch = 15, steps = 20,
+  gradient_accumulation_steps = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer("adamw", { lr = 0.02 }),
 }

@@ -50,9 +50,9 @@ TEST_P(ZeroBytes, SendsWhatTheFormulaSays) {
   const int stage = GetParam(), ranks = 4;
   for (const int micro : {1, 2})
     for (const bool local : {false, true}) {
-      const auto account =
-          account_of("mlp", manifest_of({{"data", ranks}}, plan(stage, local ? "accumulate = \"local\"\n" : "")), ranks,
-                     {"batch=16", "accumulate=" + std::to_string(micro)});
+      const auto account = account_of(
+          "mlp", manifest_of({{"data", ranks}}, plan(stage, local ? "reduce_gradients = \"once_per_step\"\n" : "")),
+          ranks, {"batch=16", "accumulate=" + std::to_string(micro)});
       double scattered = 0, gathered = 0, shards = 0;
       for (int rank = 0; rank < ranks; ++rank) {
         const auto& own = account[static_cast<std::size_t>(rank)];
@@ -88,7 +88,7 @@ TEST(ZeroMemory, RefusesABoundThatCannotHold) {
   const ProcessResult result = run_parity({"run", "--steps", "1"}, "gpt",
                                           manifest_of({{"data", 2}}, plan(3, "bucket_mb = 1\nlive_mb = 0.01\n")), {});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_NE(result.err.find("`live_mb` allows 10485"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("`max_live_parameters_mb` allows 10485"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("or `bucket_mb` smaller"), std::string::npos) << result.err;
 }
 
@@ -103,9 +103,11 @@ TEST(ZeroOptions, AreChecked) {
   EXPECT_NE(refused("stage = 4\n").find("`stage`"), std::string::npos);
   EXPECT_NE(refused("stage = 2\naxis = \"rows\"\n").find("works along the mesh axis `rows`, and the mesh has none"),
             std::string::npos);
-  EXPECT_NE(refused("stage = 2\nalso = \"data\"\n").find("`also` names the axis `data`"), std::string::npos);
-  EXPECT_NE(refused("stage = 2\naccumulate = \"lokal\"\n").find("did you mean `local`?"), std::string::npos);
-  for (const char* option : {"prefetch = 2", "live_mb = 1"}) {
+  EXPECT_NE(refused("stage = 2\nextra_axes = \"data\"\n").find("`extra_axes` names the axis `data`"),
+            std::string::npos);
+  EXPECT_NE(refused("stage = 2\nreduce_gradients = \"once_a_step\"\n").find("did you mean `once_per_step`?"),
+            std::string::npos);
+  for (const char* option : {"prefetch = 2", "max_live_parameters_mb = 1"}) {
     const std::string name = std::string("`") + option;
     EXPECT_NE(refused("stage = 2\n" + std::string(option) + "\n")
                   .find(name.substr(0, name.find(' ')) +

@@ -42,7 +42,7 @@ std::vector<Case> cases() {
     all.push_back({stage, {{"data", 4}}, "gpt", everything});
     all.push_back({stage, {{"data", 2}}, "gpt", {"optimizer=sgd"}});
     all.push_back({stage, {{"data", 3}}, "zero/scalar", {"accumulate=3", "clip=0.5", "optimizer=lamb"}});
-    all.push_back({stage, {{"data", 4}}, "gpt", everything, "accumulate = \"local\"\n", "local"});
+    all.push_back({stage, {{"data", 4}}, "gpt", everything, "reduce_gradients = \"once_per_step\"\n", "local"});
     all.push_back({stage, {{"data", 2}}, "gpt", everything, "replicate_below = 100\nbucket_mb = 0\n", "small"});
     // Shards inside, copies outside.
     all.push_back({stage, {{"data", 2}, {"shard", 2}}, "gpt", everything, "axis = \"shard\"\n", "hybrid"});

@@ -13,7 +13,7 @@ local scale = nn.layer {
 
 return baleen.job {
   model = nn.sequential { nn.linear { out = 16 }, scale {}, nn.tanh {}, nn.linear { out = points.classes }, scale {} },
-  loss = nn.cross_entropy {}, data = points, batch = 15, steps = 20, clip = baleen.arg("clip", 0.0),
-  accumulate = baleen.arg("accumulate", 1),
+  loss = nn.cross_entropy {}, data = points, batch = 15, steps = 20, clip_grad_norm = baleen.arg("clip", 0.0),
+  gradient_accumulation_steps = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), { lr = 0.02 }),
 }

@@ -71,11 +71,13 @@ struct PlanReport {
 };
 
 /// A job on this rank: programs, parameters, the optimizer's states and the data's cursor. [one thread]
+/// With several ranks every member that can fail is collective: all ranks call the same ones in the same order, with
+/// the same arguments.
 class Session {
  public:
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
-  ~Session();  ///< closes
+  ~Session();  ///< closes; a rank of several has not completed its work then
 
   std::int64_t steps_done() const;
   /// One training step on the next batch of the job's data.
@@ -97,7 +99,8 @@ class Session {
   Status save(const std::filesystem::path& file);
   Status load(const std::filesystem::path& file);
 
-  /// Tells the monitors the closing summary, and frees all memory. Other functions fail from now on.
+  /// Tells the monitors the closing summary, and frees all memory. Other functions fail from now on. With several
+  /// ranks: this rank's work is complete; a process that ends before has failed, and the others are told.
   Status close();
 
  private:
@@ -128,7 +131,8 @@ class Job {
   /// Compiles for the ranks of the manifest and counts. Allocates nothing for the job.
   Result<PlanReport> plan() const;
   /// Compiles for this rank, refuses what does not fit (BALEEN_NO_MEMORY), allocates, and gives parameters their first
-  /// values. Sessions of one job share nothing. UNSUPPORTED where the manifest has several ranks.
+  /// values. Sessions of one job share nothing. With several ranks a job has one session, of the rank that this process
+  /// is; UNSUPPORTED where it is none of them.
   Result<Session> start(SessionOptions options = {}) const;
 
  private:
@@ -153,7 +157,8 @@ class Engine {
   /// Names of the plugins of a kind ("optimizer", "compute", …), in order.
   std::vector<std::string> plugins(std::string_view kind) const;
 
-  /// Reads the manifest, opens the plugins that it chooses, runs the script and checks all that it describes.
+  /// Reads the manifest, opens the plugins that it chooses, runs the script and checks all that it describes. Where the
+  /// launcher of a manifest of several ranks says that this process is one of them: collective, it meets the others.
   Result<Job> load(JobOptions options) const;
 
  private:

@@ -74,10 +74,31 @@ void use_parameters(const engine::Job& job, engine::Session& trained, const std:
               need(loaded.run("classify", inputs)).at("classes").bytes == wanted.at("classes").bytes);
 }
 
+/// One of several processes that something else has started.
+int train_as_rank(const char* script, const char* manifest, const char* plugins, const char* file) {
+  engine::EngineOptions options;
+  options.plugin_paths = {plugins};
+  const engine::Engine opened = need(engine::Engine::open(options));
+  engine::JobOptions given;
+  given.script = script;
+  given.manifest = manifest;
+  given.arguments = {"--width", "16"};
+  given.settings = {"compute.threads=1"};
+  engine::Job job = need(opened.load(given));
+  engine::Session session = need(job.start());
+  train(session, job.steps());
+  std::printf("held out %.17g\n", need(session.evaluate()).at("held_out_loss"));
+  need(session.save(file));
+  expect_refused("again", job.start());
+  need(session.close());
+  return 0;
+}
+
 }  // namespace
 
-/// embedder SCRIPT MANIFEST-OF-TWO CHECKPOINT
+/// embedder SCRIPT MANIFEST-OF-TWO CHECKPOINT, or of several ranks: embedder SCRIPT MANIFEST PLUGINS CHECKPOINT
 int main(int argc, char** argv) {
+  if (argc == 5) return train_as_rank(argv[1], argv[2], argv[3], argv[4]);
   if (argc != 4) return 2;
   std::string log;
   engine::EngineOptions options;

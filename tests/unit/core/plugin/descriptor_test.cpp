@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -58,15 +59,15 @@ TEST(Descriptor, RefusesAnotherAbiBeforeAnythingElse) {
               d.struct_size = 12;
               d.name[0] = '\0';
             }),
-            "built for plugin ABI 2.1, but this Baleen has 1.1; build it again against this Baleen's SDK");
-  EXPECT_EQ(refused([](auto& d) { d.abi_minor = 7; }), "needs plugin ABI 1.7, but this Baleen has 1.1; update Baleen");
+            "built for plugin ABI 2.2, but this Baleen has 1.2; build it again against this Baleen's SDK");
+  EXPECT_EQ(refused([](auto& d) { d.abi_minor = 7; }), "needs plugin ABI 1.7, but this Baleen has 1.2; update Baleen");
 }
 
 TEST(Descriptor, RefusesOtherSizes) {
-  EXPECT_NE(refused([](auto& d) { d.struct_size += 8; }).find("are not those of ABI 1.1"), std::string::npos);
-  EXPECT_NE(refused([](auto& d) { d.struct_size -= 16; }).find("are not those of ABI 1.1"), std::string::npos);
-  EXPECT_NE(refused([](auto& d) { d.option_size += 8; }).find("are not those of ABI 1.1"), std::string::npos);
-  EXPECT_NE(refused([](auto& d) { d.option_size -= 8; }).find("are not those of ABI 1.1"), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.struct_size += 8; }).find("are not those of ABI 1.2"), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.struct_size -= 16; }).find("are not those of ABI 1.2"), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.option_size += 8; }).find("are not those of ABI 1.2"), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.option_size -= 8; }).find("are not those of ABI 1.2"), std::string::npos);
 }
 
 /// As ABI 1.0 had it: without what follows the options.
@@ -149,10 +150,26 @@ TEST(Descriptor, RefusesNamesThatAreNoWords) {
   EXPECT_NE(refused([](auto& d) { set(d.options[1].name, "rate"); }).find("declared twice"), std::string::npos);
 }
 
+TEST(Descriptor, RefusesAnEarlierNameOfNothing) {
+  const auto with = [](const char* name, const char* now) {
+    return refused([&](auto& d) {
+      auto* const free = std::find_if(d.options, std::end(d.options), [](auto& o) { return !o.name[0]; });
+      *free = {};
+      free->type = BALEEN_OPTION_FLOAT;
+      free->flags = BALEEN_OPTION_EARLIER_NAME;
+      set(free->name, name);
+      set(free->default_value, now);
+    });
+  };
+  EXPECT_EQ(with("pace", "rate"), "accepted");
+  EXPECT_NE(with("pace", "rates").find("an earlier name of `rates`, which is no option before it"), std::string::npos);
+  EXPECT_NE(with("rate", "rate").find("declared twice"), std::string::npos);
+}
+
 TEST(Descriptor, RefusesASchemaThatContradictsItself) {
   const auto option = [](auto change) { return refused([&](auto& d) { change(d.options[0]); }); };
   EXPECT_NE(option([](auto& o) { o.type = 9; }).find("unknown type 9"), std::string::npos);
-  EXPECT_NE(option([](auto& o) { o.flags = 128; }).find("unknown flags 128"), std::string::npos);
+  EXPECT_NE(option([](auto& o) { o.flags = 256; }).find("unknown flags 256"), std::string::npos);
   EXPECT_NE(option([](auto& o) { o.minimum = __builtin_nan(""); }).find("range is not a number"), std::string::npos);
   EXPECT_NE(option([](auto& o) {
               o.type = BALEEN_OPTION_INT;

@@ -14,7 +14,10 @@ BALEEN_DESCRIPTOR("monitor", "sample", "1.2.3", "Apache-2.0", "For tests", -1, "
                   BALEEN_OPTION("mode", BALEEN_OPTION_STRING, 0, 1, 0, "fast", "fast|exact", "", "how"),
                   BALEEN_OPTION("rate", BALEEN_OPTION_SCHEDULE, BALEEN_OPTION_PER_GROUP, 0, 10, "1e-3", "", "", "rate"),
                   BALEEN_OPTION("label", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "", "a word"),
-                  BALEEN_OPTION("rows", BALEEN_OPTION_TABLE, 0, 1, 0, "", "", "", "numbers"));
+                  BALEEN_OPTION("rows", BALEEN_OPTION_TABLE, 0, 1, 0, "", "", "", "numbers"),
+                  BALEEN_OPTION("way", BALEEN_OPTION_STRING, BALEEN_OPTION_EARLIER_NAME, 1, 0, "mode",
+                                "quick=fast|slow=exact", "", ""),
+                  BALEEN_OPTION("pace", BALEEN_OPTION_SCHEDULE, BALEEN_OPTION_EARLIER_NAME, 1, 0, "rate", "", "", ""));
 
 namespace {
 

@@ -71,6 +71,17 @@ TEST(SettingsStorage, CarriesWhatTheUserGave) {
   EXPECT_EQ(rows.table[5], 6);
 }
 
+TEST(SettingsStorage, TakesEarlierNamesAndTheirWords) {
+  const auto storage = build({kPath, {"way", {std::string("slow"), ""}}}, {{"pace", {0.25, ""}}});
+  ASSERT_TRUE(storage) << storage.error().text();
+  EXPECT_EQ(Settings(storage->get()).text("mode"), "exact");
+  EXPECT_EQ(Settings(storage->get()).at("rate").number, 0.25);
+  EXPECT_EQ(storage->get()->count, sample().options.size());
+  EXPECT_EQ(refused({kPath, {"way", {std::string("slow"), "a:2:1"}}, {"mode", {std::string("fast"), "a:3:1"}}}),
+            "a:2:1: monitor `sample`: `way` is an earlier name of `mode`, which is given too; leave out one");
+  EXPECT_NE(refused({kPath, {"way", {std::string("slowly"), "a:2:1"}}}).find("option `mode`"), std::string::npos);
+}
+
 TEST(SettingsStorage, StaysValidWhenMoved) {
   auto first = build({kPath});
   ASSERT_TRUE(first);

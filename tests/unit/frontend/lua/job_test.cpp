@@ -10,13 +10,20 @@ using Jobs = ScriptTest;
 const std::string kModel = "nn.sequential { nn.embedding { vocab = 16, dim = 4 }, nn.linear { out = 16 } }";
 
 TEST_F(Jobs, HaveTheNumbersOfTheScript) {
-  auto script = loaded(job_of(kModel, "accumulate = 2, clip = 1.5,"));
+  auto script = loaded(job_of(kModel, "gradient_accumulation_steps = 2, clip_grad_norm = 1.5,"));
   ASSERT_TRUE(script);
   EXPECT_EQ(script->steps(), 10);
   EXPECT_EQ(script->job().batch, 2);
   EXPECT_EQ(script->job().accumulate, 2);
   EXPECT_EQ(script->job().clip, 1.5);
   EXPECT_EQ(script->job().seed, 1u);
+}
+
+TEST_F(Jobs, TakeEarlierNamesOfOptions) {
+  auto script = loaded(job_of(kModel, "accumulate = 2, clip = 1.5,"));
+  ASSERT_TRUE(script);
+  EXPECT_EQ(script->job().accumulate, 2);
+  EXPECT_EQ(script->job().clip, 1.5);
 }
 
 TEST_F(Jobs, TakeTheSeedOfTheCommandLineElseTheirOwn) {

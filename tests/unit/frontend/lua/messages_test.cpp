@@ -39,8 +39,11 @@ TEST_F(Messages, UnknownOptionOfALayer) {
 }
 
 TEST_F(Messages, UnknownOptionOfAJob) {
-  EXPECT_EQ(error_of(job_of(kLinear, "\nacumulate = 2,")),
-            "train.lua:4: job: unknown option `acumulate`; did you mean `accumulate`?");
+  EXPECT_EQ(
+      error_of(job_of(kLinear, "\ngradient_acumulation_steps = 2,")),
+      "train.lua:4: job: unknown option `gradient_acumulation_steps`; did you mean `gradient_accumulation_steps`?");
+  EXPECT_EQ(error_of(job_of(kLinear, "\nclip = 2, clip_grad_norm = 1,")),
+            "train.lua:4: job: `clip` is an earlier name of `clip_grad_norm`, which is given too; leave out one");
 }
 
 TEST_F(Messages, UnknownOptionOfAnOp) {
@@ -75,8 +78,8 @@ TEST_F(Messages, WrongType) {
             "train.lua:1: linear: `out` is the string \"x\"; it must be an integer or a table");
   EXPECT_EQ(error_of("require('baleen').nn.dropout { p = 2 }"),
             "train.lua:1: dropout: `p` is 2; it must be at most 0.99");
-  EXPECT_EQ(error_of(job_of(kLinear, "clip = '1',")),
-            "train.lua:4: job: `clip` is the string \"1\"; it must be a number");
+  EXPECT_EQ(error_of(job_of(kLinear, "clip_grad_norm = '1',")),
+            "train.lua:4: job: `clip_grad_norm` is the string \"1\"; it must be a number");
 }
 
 TEST_F(Messages, WrongChoice) {

@@ -1,12 +1,10 @@
 /// \file Chooses, opens and asks launchers.
-#include "frontend/cli/launch_member.hpp"
+#include "frontend/engine/join.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace baleen::app {
 namespace {
@@ -20,21 +18,6 @@ std::vector<Descriptor> willing(const Registry& registry) {
     if (one.kind == kLauncherKind && one.score >= 0) found.push_back(one);
   std::ranges::stable_sort(found, std::greater(), &Descriptor::score);
   return found;
-}
-
-/// How a command was told of hosts that a person starts; null where it has no ranks.
-const HostOptions* host_options(const Command& command) {
-  return std::visit(
-      [](const auto& options) -> const HostOptions* {
-        using Options = std::decay_t<decltype(options)>;
-        constexpr bool kHasRanks = std::is_same_v<Options, RunOptions> || std::is_same_v<Options, VerifyOptions> ||
-                                   std::is_same_v<Options, InferOptions> || std::is_same_v<Options, BenchOptions>;
-        if constexpr (kHasRanks)
-          return &options.host;
-        else
-          return nullptr;
-      },
-      command);
 }
 
 LaunchJob job_of(const Manifest& manifest, const HostOptions& options, const std::string& word) {
@@ -76,16 +59,12 @@ Result<OpenedLauncher> choose(const Setup& setup, const LaunchJob& job) {
                {}};
 }
 
-Error no_word(const std::string& word) {
-  return invalid("`" + (kRankMark + word) + "` is how a launcher starts its ranks; it is no option for you");
-}
-
 Result<std::unique_ptr<LauncherMember>> open_launcher(const Setup& setup, const LaunchJob& job) {
   BALEEN_TRY_ASSIGN(const OpenedLauncher opened, choose(setup, job));
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, opened.member.settings(0));
   auto launcher = LauncherMember::create(opened.plugin, *settings.get(), job);
   if (!job.word.empty() && (launcher ? !(*launcher)->place() : launcher.error().code == BALEEN_INVALID))
-    return no_word(job.word);
+    return no_rank_word(job.word);
   return launcher;
 }
 
@@ -125,6 +104,10 @@ Status follow_places(Manifest& manifest, const Place& place, const LauncherMembe
 
 }  // namespace
 
+Error no_rank_word(const std::string& rank_word) {
+  return invalid("`" + (kRankMark + rank_word) + "` is how a launcher starts its ranks; it is no option for you");
+}
+
 std::optional<std::string> take_rank_word(std::vector<std::string>& words) {
   const std::string_view mark = kRankMark;
   if (words.empty() || !words.front().starts_with(mark)) return std::nullopt;
@@ -133,12 +116,11 @@ std::optional<std::string> take_rank_word(std::vector<std::string>& words) {
   return word;
 }
 
-Status join_job(Setup& setup, const Command& command, const std::optional<std::string>& rank_word, LaunchedAs& as) {
-  const HostOptions* const options = host_options(command);
-  if (rank_word && (rank_word->empty() || !options)) return no_word(*rank_word);
-  if (!options || (!rank_word && setup.manifest.ranks() == 1 && setup.manifest.launcher.plugin.empty())) return {};
+Status join_job(Setup& setup, const HostOptions& options, const std::optional<std::string>& rank_word, LaunchedAs& as) {
+  if (rank_word && rank_word->empty()) return no_rank_word(*rank_word);
+  if (!rank_word && setup.manifest.ranks() == 1 && setup.manifest.launcher.plugin.empty()) return {};
   BALEEN_TRY_ASSIGN(auto launcher,
-                    open_launcher(setup, job_of(setup.manifest, *options, rank_word.value_or(std::string()))));
+                    open_launcher(setup, job_of(setup.manifest, options, rank_word.value_or(std::string()))));
   if (!launcher->place()) {
     as.launcher = std::move(launcher);
     setup.launcher = as.launcher.get();

@@ -1,5 +1,5 @@
 /// \file Asks compute plugins for their devices' limits, and puts the answers into words.
-#include "core/execute/device_limits.hpp"
+#include "frontend/engine/device_limits.hpp"
 
 #include <algorithm>
 #include <cstdio>

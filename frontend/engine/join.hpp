@@ -8,8 +8,7 @@
 #include "baleen/result.hpp"
 #include "core/launch/launcher.hpp"
 #include "core/launch/rank_link.hpp"
-#include "frontend/cli/command_line.hpp"
-#include "frontend/cli/commands.hpp"
+#include "frontend/engine/setup.hpp"
 
 namespace baleen::app {
 
@@ -25,10 +24,13 @@ struct LaunchedAs {
   std::unique_ptr<LauncherMember> launcher;  ///< of what starts ranks
 };
 
-/// Opens the launcher of a command that has ranks, where there are several or the manifest names it, and sets what
-/// `setup` borrows. In a rank that something else than this program has started: collective; compares what the launcher
-/// told each, and takes the hosts from there where the manifest names none.
-Status join_job(Setup& setup, const Command& command, const std::optional<std::string>& rank_word, LaunchedAs& as);
+/// Opens the launcher of a job that has several ranks, or whose manifest names one, and sets what `setup` borrows.
+/// `rank_word`: as take_rank_word gives it. In a rank that something else than this program has started: collective;
+/// compares what the launcher told each, and takes the hosts from there where the manifest names none.
+Status join_job(Setup& setup, const HostOptions& options, const std::optional<std::string>& rank_word, LaunchedAs& as);
+
+/// `rank_word` where the command line cannot have one.
+Error no_rank_word(const std::string& rank_word);
 
 /// Through the launcher that the manifest names, or the best that knows how.
 Status make_secret(const Setup& setup, const std::string& file);
