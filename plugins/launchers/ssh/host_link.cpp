@@ -55,12 +55,14 @@ void HostLink::send_rest() {
 }
 
 Status HostLink::receive(Clock::time_point now) {
+  frames_.add(session_.take_text());  // what came with the handshake
   std::array<char, 65536> bytes;
   for (int blocks = 0; socket_ && blocks < 16; ++blocks) {
     const ssize_t got = recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (got > 0) {
       last_heard_ = now;
       BALEEN_TRY(session_.receive({bytes.data(), static_cast<std::size_t>(got)}));
+      frames_.add(session_.take_text());
       continue;
     }
     if (got < 0 && errno == EINTR) continue;
@@ -87,7 +89,6 @@ Result<std::vector<Message>> HostLink::serve(Clock::time_point now) {
     close();
     return status.error();
   }
-  frames_.add(session_.take_text());
   std::vector<Message> messages;
   for (;;) {
     auto next = frames_.next();
