@@ -88,15 +88,12 @@ std::string size_text(std::uint64_t bytes) {
 /// The rows of rank 0, as they come.
 class Report {
  public:
-  Report(bool speaks, bool json) : speaks_(speaks), json_(json) {
-    if (speaks_ && json_) writer_.begin('{');
-  }
+  Report(bool speaks, bool json) : speaks_(speaks), is_json_(json) {}
 
   void begin(const std::string& transport, std::int64_t ranks) {
     if (!speaks_) return;
-    if (json_) {
-      writer_.key("transport").value(transport).key("ranks").value(static_cast<double>(ranks));
-      writer_.key("points").begin('[');
+    if (is_json_) {
+      json_ = {{"transport", transport}, {"ranks", ranks}, {"points", Json::array()}};
       return;
     }
     std::printf("transport %s, %lld ranks; fp32, one after the other, median, on the slowest rank\n", transport.c_str(),
@@ -106,12 +103,14 @@ class Report {
   }
   void add(const BenchPoint& point) {
     if (!speaks_) return;
-    if (json_) {
-      writer_.begin('{').key("collective").value(point.collective).key("group").value(point.axes);
-      writer_.key("members").value(static_cast<double>(point.members));
-      writer_.key("bytes").value(static_cast<double>(point.bytes)).key("seconds").value(point.seconds);
-      writer_.key("algorithm_bandwidth").value(point.algorithm_bandwidth());
-      writer_.key("bus_bandwidth").value(point.bus_bandwidth()).end('}');
+    if (is_json_) {
+      json_["points"].push_back({{"collective", point.collective},
+                                 {"group", point.axes},
+                                 {"members", point.members},
+                                 {"bytes", point.bytes},
+                                 {"seconds", json_number(point.seconds)},
+                                 {"algorithm_bandwidth", json_number(point.algorithm_bandwidth())},
+                                 {"bus_bandwidth", json_number(point.bus_bandwidth())}});
       return;
     }
     std::printf("%-15s %-16s %7lld %10s %13.2f %12.3f %12.3f\n", point.collective.c_str(), point.axes.c_str(),
@@ -120,13 +119,13 @@ class Report {
     std::fflush(stdout);
   }
   void end() {
-    if (speaks_ && json_) std::printf("%s\n", writer_.end(']').end('}').text().c_str());
+    if (speaks_ && is_json_) std::printf("%s\n", json_text(json_).c_str());
     std::fflush(stdout);
   }
 
  private:
-  bool speaks_, json_;
-  JsonWriter writer_;
+  bool speaks_, is_json_;
+  Json json_;
 };
 
 Status measure_all(const BenchOptions& options, const Mesh& mesh, Ranks& ranks, Report& report) {

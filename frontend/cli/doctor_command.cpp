@@ -58,7 +58,7 @@ void print_machine(const Machine& machine) {
   line("system", machine.system);
   line("processor", machine.processor.empty() ? "unknown" : machine.processor);
   line("features", joined(machine.features));
-  line("cores", std::to_string(machine.cores) + " usable");
+  line("cores", machine.cores);
   std::string memory = bytes(machine.memory_bytes) + ", " + bytes(machine.memory_free_bytes) + " free";
   if (machine.memory_limit_bytes)
     memory += ", limited to " + bytes(machine.memory_limit_bytes) + " for this control group";

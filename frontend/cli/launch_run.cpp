@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <future>
 #include <system_error>
 #include <utility>
 
@@ -78,6 +79,8 @@ Result<LaunchOrder> plan_launch(const BenchOptions& options, const Setup& setup)
 
 template <class Options>
 int launch_planned(const Options& options, const Setup& setup) {
+  // Looking at the machine for the first time takes some milliseconds, and so does what comes before it is needed.
+  const auto looks = std::async(std::launch::async, usable_cpus);
   const Result<LaunchOrder> order = plan_launch(options, setup);
   if (!order) return report(setup.log, order.error());
   if (!setup.launcher) return report(setup.log, internal("a command with ranks did not ask for a launcher"));

@@ -1,7 +1,6 @@
-/// \file Reads /proc, /sys and /dev/shm.
+/// \file Reads /proc, /sys and /dev/shm, and asks hwloc.
 #include "frontend/cli/machine.hpp"
 
-#include <sched.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 
@@ -11,6 +10,8 @@
 #include <map>
 #include <sstream>
 #include <string_view>
+
+#include "frontend/engine/processors.hpp"
 
 namespace baleen::app {
 namespace {
@@ -57,11 +58,6 @@ std::vector<std::string> chosen_features(const std::string& flags) {
   return features;
 }
 
-int usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
 /// The word in brackets of "always [madvise] never".
 std::string bracketed(const std::string& line) {
   const std::size_t open = line.find('[');
@@ -78,7 +74,7 @@ Machine look_at_machine() {
   auto processor = read_pairs("/proc/cpuinfo");
   machine.processor = processor["model name"];
   machine.features = chosen_features(processor["flags"] + " " + processor["Features"]);
-  machine.cores = usable_cores();
+  machine.cores = cpus_text(usable_cpus());
   auto memory = read_pairs("/proc/meminfo");
   machine.memory_bytes = number(memory["MemTotal"]) * 1024;
   machine.memory_free_bytes = number(memory["MemAvailable"]) * 1024;

@@ -11,7 +11,7 @@ struct Machine {
   std::string system;                 ///< name and release of the operating system's kernel
   std::string processor;              ///< the model
   std::vector<std::string> features;  ///< instruction sets that kernels care about
-  int cores = 0;                      ///< that this process may use
+  std::string cores;                  ///< that this process may use (`cpus_text`)
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_free_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;  ///< of the control group; 0: none

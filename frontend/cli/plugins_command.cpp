@@ -29,38 +29,45 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return text;
 }
 
-void write_option(JsonWriter& json, const Option& option) {
-  json.begin('{').key("name").value(option.name).key("type").value(option.type_name());
-  json.key("required")
-      .value(option.required())
-      .key("per_group")
-      .value(option.per_group())
-      .key("many")
-      .value(option.many());
-  if (option.has_range()) json.key("minimum").value(option.minimum).key("maximum").value(option.maximum);
-  if (!option.required()) json.key("default").value(option.default_value);
-  json.key("choices").begin('[');
-  for (const std::string& choice : option.choices) json.value(choice);
-  json.end(']').key("flag").value(option.cli.empty() ? "" : "--" + option.cli).key("help").value(option.help).end('}');
+Json json_of(const Option& option) {
+  Json json = {{"name", option.name},
+               {"type", option.type_name()},
+               {"required", option.required()},
+               {"per_group", option.per_group()},
+               {"many", option.many()}};
+  if (option.has_range()) {
+    json["minimum"] = json_number(option.minimum);
+    json["maximum"] = json_number(option.maximum);
+  }
+  if (!option.required()) json["default"] = option.default_value;
+  json["choices"] = option.choices;
+  json["flag"] = option.cli.empty() ? "" : "--" + option.cli;
+  json["help"] = option.help;
+  return json;
+}
+
+Json json_of(const Descriptor& one) {
+  Json json = {{"kind", one.kind},
+               {"name", one.name},
+               {"version", one.version},
+               {"license", one.license},
+               {"summary", one.summary},
+               {"extension", one.extension},
+               {"score", one.score},
+               {"file", one.file.string()},
+               {"abi", std::to_string(one.abi_major) + "." + std::to_string(one.abi_minor)},
+               {"revision", one.kind_revision},
+               {"options", Json::array()}};
+  for (const Option& option : one.options) json["options"].push_back(json_of(option));
+  return json;
 }
 
 std::string to_json(const Registry& registry, const std::vector<const Descriptor*>& shown) {
-  JsonWriter json;
-  json.begin('{').key("plugins").begin('[');
-  for (const Descriptor* one : shown) {
-    json.begin('{').key("kind").value(one->kind).key("name").value(one->name).key("version").value(one->version);
-    json.key("license").value(one->license).key("summary").value(one->summary).key("extension").value(one->extension);
-    json.key("score").value(static_cast<double>(one->score)).key("file").value(one->file.string());
-    json.key("abi").value(std::to_string(one->abi_major) + "." + std::to_string(one->abi_minor));
-    json.key("revision").value(static_cast<double>(one->kind_revision));
-    json.key("options").begin('[');
-    for (const Option& option : one->options) write_option(json, option);
-    json.end(']').end('}');
-  }
-  json.end(']').key("rejected").begin('[');
+  Json json = {{"plugins", Json::array()}, {"rejected", Json::array()}};
+  for (const Descriptor* one : shown) json["plugins"].push_back(json_of(*one));
   for (const Registry::Rejected& one : registry.rejected())
-    json.begin('{').key("file").value(one.file.string()).key("reason").value(one.error.message).end('}');
-  return json.end(']').end('}').text() + "\n";
+    json["rejected"].push_back({{"file", one.file.string()}, {"reason", one.error.message}});
+  return json_text(json) + "\n";
 }
 
 void print_option(const Option& option) {

@@ -1,25 +1,20 @@
-/// \file Processors from the kernel's tables, cut into equal runs.
+/// \file Lists of processors, and runs of neighbours for the ranks.
 #include "frontend/engine/cpu_sets.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <fstream>
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 
 namespace baleen {
 namespace {
-
-int topology(int cpu, const char* item, int otherwise) {
-  std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + item);
-  int value = 0;
-  return file >> value ? value : otherwise;
-}
 
 /// The numbers of "0-3,8"; nothing where it is no such list.
 std::optional<std::set<int>> numbers_of(const std::string& list) {
@@ -40,6 +35,46 @@ std::optional<std::set<int>> numbers_of(const std::string& list) {
     for (int number = first; number <= last; ++number) numbers.insert(number);
     if (at == end) return numbers;
     if (*at++ != ',') return std::nullopt;
+  }
+}
+
+using Set = std::vector<Cpu>;
+
+/// What is not cut.
+enum class Unit { node, core, processor };
+
+int unit_of(const Cpu& cpu, Unit unit) {
+  return unit == Unit::node ? cpu.node : unit == Unit::core ? cpu.core : cpu.number;
+}
+
+std::vector<Set> split(const Set& cpus, Unit unit) {
+  std::vector<Set> parts;
+  for (const Cpu& cpu : cpus) {
+    if (parts.empty() || unit_of(parts.back().front(), unit) != unit_of(cpu, unit)) parts.emplace_back();
+    parts.back().push_back(cpu);
+  }
+  return parts;
+}
+
+/// Adds one set per rank, of whole units of the first kind; where there are fewer of those than ranks, the ranks of one
+/// share it by the next kind. Beyond the last kind sets are empty.
+void cut(const Set& cpus, int ranks, std::span<const Unit> units, std::vector<Set>& sets) {
+  const std::vector<Set> parts = units.empty() ? std::vector<Set>() : split(cpus, units.front());
+  const int count = static_cast<int>(parts.size());
+  if (count == 0) {
+    sets.resize(sets.size() + static_cast<std::size_t>(ranks));
+  } else if (ranks <= count) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      Set& set = sets.emplace_back();
+      for (int i = rank * count / ranks; i < (rank + 1) * count / ranks; ++i)
+        set.insert(set.end(), parts[static_cast<std::size_t>(i)].begin(), parts[static_cast<std::size_t>(i)].end());
+    }
+  } else {
+    for (int i = 0, rank = 0; i < count; ++i) {
+      const int first = rank;
+      while (rank < ranks && static_cast<std::int64_t>(rank) * count / ranks == i) ++rank;
+      cut(parts[static_cast<std::size_t>(i)], rank - first, units.subspan(1), sets);
+    }
   }
 }
 
@@ -65,34 +100,25 @@ Result<std::vector<Cpu>> choose_cpus(std::vector<Cpu> cpus, const std::string& l
 
 Status keep_to_cpus(const std::string& list) {
   BALEEN_TRY_ASSIGN(const std::vector<Cpu> cpus, choose_cpus(usable_cpus(), list));
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const Cpu& cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu.number), &set);
-  if (sched_setaffinity(0, sizeof set, &set) == 0) return {};
-  return Error{BALEEN_IO, "cannot keep to the processors `" + list + "`", {}};
-}
-
-std::vector<Cpu> usable_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  std::vector<Cpu> cpus;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed))
-      cpus.push_back({cpu, topology(cpu, "physical_package_id", 0), topology(cpu, "core_id", cpu)});
-  return cpus;
+  return keep_to(cpus);
 }
 
 CpuShares share_cpus(std::vector<Cpu> cpus, int ranks, int threads) {
+  static constexpr std::array kByNodesAndCores = {Unit::node, Unit::core}, kByNodes = {Unit::node, Unit::processor};
+  static constexpr std::array kByCores = {Unit::core}, kByProcessors = {Unit::processor};
   const int count = static_cast<int>(cpus.size());
   CpuShares shares;
   shares.threads = threads > 0 ? threads : std::max(1, count / ranks);
-  if (count < ranks * shares.threads) return shares;
-  std::ranges::sort(cpus, {}, [](const Cpu& cpu) { return std::tuple(cpu.package, cpu.core, cpu.number); });
-  for (int rank = 0; rank < ranks; ++rank) {
-    std::vector<int>& set = shares.sets.emplace_back();
-    for (int i = rank * count / ranks; i < (rank + 1) * count / ranks; ++i)
-      set.push_back(cpus[static_cast<std::size_t>(i)].number);
+  std::ranges::sort(cpus, {}, [](const Cpu& cpu) { return std::tuple(cpu.node, cpu.core, cpu.number); });
+  for (const std::span<const Unit> units :
+       std::initializer_list<std::span<const Unit>>{kByNodesAndCores, kByNodes, kByCores, kByProcessors}) {
+    std::vector<Set> sets;
+    cut(cpus, ranks, units, sets);
+    const auto is_enough = [&](const Set& set) { return set.size() >= static_cast<std::size_t>(shares.threads); };
+    if (!std::ranges::all_of(sets, is_enough)) continue;
+    for (const Set& set : sets)
+      for (std::vector<int>& numbers = shares.sets.emplace_back(); const Cpu& cpu : set) numbers.push_back(cpu.number);
+    break;
   }
   return shares;
 }

@@ -5,18 +5,9 @@
 #include <vector>
 
 #include "baleen/result.hpp"
+#include "frontend/engine/processors.hpp"
 
 namespace baleen {
-
-/// A logical processor and the core that it belongs to.
-struct Cpu {
-  int number = 0;
-  int package = 0;
-  int core = 0;
-};
-
-/// Those that this process may use. Where the system doesn't tell, every processor is a core of its own.
-std::vector<Cpu> usable_cpus();
 
 /// The numbers in a list in the kernel's way, "0-3,8". INVALID where it is no such list.
 Result<std::set<int>> cpu_numbers(const std::string& list);
@@ -33,8 +24,9 @@ struct CpuShares {
   std::vector<std::vector<int>> sets;  ///< of each rank; empty: ranks move freely
 };
 
-/// Disjoint sets of neighbours (siblings of a core, then cores of a package together) where there are enough for
-/// `ranks` times `threads`; otherwise none. `threads` 0: as many as the processors allow, at least one.
+/// Disjoint sets of neighbours where there are enough processors for `ranks` times `threads`; otherwise none. Each rank
+/// stays in one NUMA node, or has whole ones, if it gets its threads there; and it has whole cores, if it gets its
+/// threads that way. `threads` 0: as many as the processors allow, at least one.
 CpuShares share_cpus(std::vector<Cpu> cpus, int ranks, int threads);
 
 }  // namespace baleen

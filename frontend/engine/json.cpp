@@ -1,69 +1,17 @@
-/// \file Escapes texts and sets commas.
+/// \file Where numbers and texts do not fit JSON.
 #include "frontend/engine/json.hpp"
 
 #include <cmath>
-
-#include "core/input/user_value.hpp"
+#include <cstdint>
 
 namespace baleen::app {
 
-void JsonWriter::separate() {
-  if (text_.empty()) return;
-  const char last = text_.back();
-  if (last != '{' && last != '[' && last != ':') text_ += ',';
+Json json_number(double number) {
+  constexpr double kExact = 9007199254740992;  // 2^53: beyond it, not every whole number is a double
+  if (std::floor(number) == number && std::abs(number) < kExact) return static_cast<std::int64_t>(number);
+  return number;
 }
 
-void JsonWriter::quote(std::string_view text) {
-  constexpr const char* kHex = "0123456789abcdef";
-  text_ += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') text_ += '\\';
-    if (byte >= 0x20) {
-      text_ += c;
-    } else {
-      text_ += "\\u00";
-      text_ += kHex[byte >> 4];
-      text_ += kHex[byte & 15];
-    }
-  }
-  text_ += '"';
-}
-
-JsonWriter& JsonWriter::begin(char bracket) {
-  separate();
-  text_ += bracket;
-  return *this;
-}
-
-JsonWriter& JsonWriter::end(char bracket) {
-  text_ += bracket;
-  return *this;
-}
-
-JsonWriter& JsonWriter::key(std::string_view name) {
-  separate();
-  quote(name);
-  text_ += ':';
-  return *this;
-}
-
-JsonWriter& JsonWriter::value(std::string_view text) {
-  separate();
-  quote(text);
-  return *this;
-}
-
-JsonWriter& JsonWriter::value(double number) {
-  separate();
-  text_ += std::isfinite(number) ? number_text(number) : "null";
-  return *this;
-}
-
-JsonWriter& JsonWriter::value(bool flag) {
-  separate();
-  text_ += flag ? "true" : "false";
-  return *this;
-}
+std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace baleen::app

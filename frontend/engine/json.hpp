@@ -1,27 +1,17 @@
-/// \file Writes JSON, for the commands with `--json`.
+/// \file JSON, for the commands with `--json`.
 #pragma once
+#include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 namespace baleen::app {
 
-/// Builds one JSON text: begin and end nest, commas come by themselves.
-class JsonWriter {
- public:
-  JsonWriter& begin(char bracket);  ///< '{' or '['
-  JsonWriter& end(char bracket);    ///< '}' or ']'
-  JsonWriter& key(std::string_view name);
-  JsonWriter& value(std::string_view text);
-  JsonWriter& value(const char* text) { return value(std::string_view(text)); }
-  JsonWriter& value(double number);  ///< infinities and nan become null
-  JsonWriter& value(bool flag);
-  const std::string& text() const { return text_; }
+/// Objects keep the order in which their keys were set.
+using Json = nlohmann::ordered_json;
 
- private:
-  void separate();
-  void quote(std::string_view text);
+/// Whole numbers have no point; infinities and nan become null.
+Json json_number(double number);
 
-  std::string text_;
-};
+/// On one line. Bytes that are not UTF-8 become U+FFFD.
+std::string json_text(const Json& json);
 
 }  // namespace baleen::app

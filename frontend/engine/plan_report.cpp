@@ -63,15 +63,29 @@ std::string class_text(const PlannedClass& one) {
   return text;
 }
 
-void add_device(JsonWriter& json, const baleen_device_limits_t& device) {
-  json.key("device").begin('{').key("name").value(device.name).key("architecture").value(device.architecture);
-  json.key("memory_bytes").value(static_cast<double>(device.memory_bytes));
+Json json_of(const baleen_device_limits_t& device) {
+  Json json = {{"name", device.name}, {"architecture", device.architecture}, {"memory_bytes", device.memory_bytes}};
   for (const auto& [name, peak] :
        {std::pair{"bytes_per_second", device.bytes_per_second}, std::pair{"fp64_flops_per_second", device.fp64},
         std::pair{"fp32_flops_per_second", device.fp32}, std::pair{"tf32_flops_per_second", device.tf32},
         std::pair{"bf16_flops_per_second", device.bf16}, std::pair{"fp16_flops_per_second", device.fp16}})
-    if (peak > 0) json.key(name).value(peak);
-  json.end('}');
+    if (peak > 0) json[name] = json_number(peak);
+  return json;
+}
+
+Json json_of(const PlannedClass& one, bool with_device) {
+  Json json = {{"count", one.ranks.count}, {"ranks", Json::array()}, {"planned_bytes", Json::object()}};
+  for (const auto& [first, last] : one.ranks.stretches) json["ranks"].push_back(Json::array({first, last}));
+  for (const auto& [kind, bytes] : one.planned) json["planned_bytes"][kind] = bytes;
+  json["held_gradients_bytes"] = one.held_gradients;
+  json["working_bytes"] = one.working.total();
+  Json& sent_bytes = json["sent_bytes"] = Json::object();
+  for (const Traffic& sent : one.traffic) sent_bytes[sent.kind + "." + sent.axes] = sent.bytes;
+  json["memory_bytes"] = one.memory;
+  if (one.budget > 0) json["budget_bytes"] = one.budget;
+  json["fits"] = one.fits;
+  if (one.device && with_device) json["device"] = json_of(*one.device);
+  return json;
 }
 
 }  // namespace
@@ -105,40 +119,13 @@ std::string to_text(const PlanReport& report) {
 
 std::string to_json(const PlanReport& report) {
   const bool differ = devices_differ(report);
-  JsonWriter json;
-  json.begin('{').key("script").value(report.script).key("ranks").value(static_cast<double>(report.ranks));
-  json.key("parameters").value(static_cast<double>(report.parameters)).key("mesh").begin('[');
-  for (const MeshAxis& axis : report.mesh.axes)
-    json.begin('{').key("name").value(axis.name).key("size").value(static_cast<double>(axis.size)).end('}');
-  json.end(']').key("classes").begin('[');
-  for (const PlannedClass& one : report.classes) {
-    json.begin('{').key("count").value(static_cast<double>(one.ranks.count)).key("ranks").begin('[');
-    for (const auto& [first, last] : one.ranks.stretches)
-      json.begin('[').value(static_cast<double>(first)).value(static_cast<double>(last)).end(']');
-    json.end(']').key("planned_bytes").begin('{');
-    for (const auto& [kind, bytes] : one.planned) json.key(kind).value(static_cast<double>(bytes));
-    json.end('}')
-        .key("held_gradients_bytes")
-        .value(static_cast<double>(one.held_gradients))
-        .key("working_bytes")
-        .value(static_cast<double>(one.working.total()))
-        .key("sent_bytes")
-        .begin('{');
-    for (const Traffic& sent : one.traffic)
-      json.key(sent.kind + "." + sent.axes).value(static_cast<double>(sent.bytes));
-    json.end('}').key("memory_bytes").value(static_cast<double>(one.memory));
-    if (one.budget > 0) json.key("budget_bytes").value(static_cast<double>(one.budget));
-    json.key("fits").value(one.fits);
-    if (one.device && differ) add_device(json, *one.device);
-    json.end('}');
-  }
-  json.end(']').key("notes").begin('[');
-  for (const std::string& note : report.notes) json.value(note);
-  json.end(']');
+  Json json = {{"script", report.script}, {"ranks", report.ranks},    {"parameters", report.parameters},
+               {"mesh", Json::array()},   {"classes", Json::array()}, {"notes", report.notes}};
+  for (const MeshAxis& axis : report.mesh.axes) json["mesh"].push_back({{"name", axis.name}, {"size", axis.size}});
+  for (const PlannedClass& one : report.classes) json["classes"].push_back(json_of(one, differ));
   if (!report.classes.empty() && report.classes.front().device && !differ)
-    add_device(json, *report.classes.front().device);
-  json.end('}');
-  return json.text() + "\n";
+    json["device"] = json_of(*report.classes.front().device);
+  return json_text(json) + "\n";
 }
 
 }  // namespace baleen::app

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "baleen/event.hpp"
+#include "core_order.hpp"
 
 namespace baleen::cpu {
 namespace {
@@ -127,6 +128,8 @@ Threads::Threads(std::int64_t count, bool pin) : pin_(pin) {
       if (CPU_ISSET(core, &allowed_)) cores_.push_back(core);
   count_ = count > 0 ? static_cast<int>(count) : cores_.empty() ? 1 : static_cast<int>(cores_.size());
   const bool fits = static_cast<std::size_t>(count_) <= cores_.size();
+  // Where every core has a thread, their order is of no meaning.
+  if (pin_ && count_ > 1 && static_cast<std::size_t>(count_) < cores_.size()) cores_ = cores_first(cores_);
   if (count_ > 1) pool_ = std::make_unique<Pool>(count_ - 1, cores_, allowed_, pin_ && fits);
 }
 

@@ -8,18 +8,29 @@
 #include <cstring>
 #include <utility>
 
+#include "hello.hpp"
+
 namespace baleen::launchers {
 namespace {
 
 /// Writes little enough to fit a new connection's empty buffer.
 bool say(int socket, const std::string& text) {
-  return send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(text.size());
+  return text.empty() ||
+         send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(text.size());
 }
 
 /// Waits until the socket is ready for `what`; false if it is not in time.
 bool is_ready(int socket, short what, std::chrono::milliseconds time) {
   pollfd ready{socket, what, 0};
   return poll(&ready, 1, static_cast<int>(time.count())) > 0;
+}
+
+/// Whether bytes that come after `before` others may be of a handshake of TLS: type and first half of the version.
+bool may_be_tls(std::size_t before, std::string_view bytes) {
+  constexpr std::string_view kBegin = "\x16\x03";
+  if (before >= kBegin.size()) return true;
+  const std::string_view wanted = kBegin.substr(before, bytes.size());
+  return bytes.starts_with(wanted);
 }
 
 /// What holds a port, from what it says to who comes; empty where it says nothing that is known.
@@ -29,24 +40,28 @@ std::string holder_of(const TcpAddress& at) {
   std::array<char, kHelloBytes> hello{};
   if (!socket || !is_ready(socket->get(), POLLOUT, kPatience) || !is_ready(socket->get(), POLLIN, kPatience)) return {};
   const ssize_t got = recv(socket->get(), hello.data(), hello.size(), 0);
-  const auto job = got > 0 ? job_of({hello.data(), static_cast<std::size_t>(got)}) : std::nullopt;
+  if (got <= 0) return {};
+  const auto job = job_of({hello.data(), static_cast<std::size_t>(got)});
   return job ? "job " + *job + " of Baleen" : std::string();
 }
 
 }  // namespace
 
-Door::Door(FileHandle listener, const Secret& secret, const Log& log, const Patience& patience)
-    : secret_(&secret),
-      log_(&log),
+Door::Door(FileHandle listener, std::string job, TlsContext context, const Log& log, const Patience& patience)
+    : log_(&log),
       patience_(&patience),
       listener_(std::move(listener)),
       address_(TcpAddress::near(listener_.get())),
-      job_(fresh_job()) {}
+      job_(std::move(job)),
+      context_(std::move(context)) {}
 
 Result<Door> Door::open(const TcpAddress& at, const Secret& secret, const Log& log, const Patience& patience) {
   int error = 0;
   if (FileHandle listener = listen_at(at, error)) {
-    Door door(std::move(listener), secret, log, patience);
+    std::string job = fresh_job();
+    BALEEN_TRY_ASSIGN(const JobKey key, JobKey::derive(secret, job));
+    BALEEN_TRY_ASSIGN(TlsContext context, TlsContext::make(key));
+    Door door(std::move(listener), std::move(job), std::move(context), log, patience);
     log.debug("job " + door.job_ + " meets at " + door.address_.text());
     return door;
   }
@@ -80,32 +95,42 @@ void Door::greet(Clock::time_point now) {
     if (!socket) return;
     // Who came first and has still not said who it is makes room: a host says so at once.
     if (strangers_.size() == kMostStrangers) strangers_.pop_front();
-    Stranger& stranger = strangers_.emplace_back(Stranger{std::move(socket), Doorkeeper(*secret_, job_), {}, now});
-    if (!say(stranger.socket.get(), stranger.keeper.hello())) strangers_.pop_back();
+    auto session = context_.server();
+    if (!session || !say(socket.get(), hello_of(job_))) continue;
+    strangers_.push_back({std::move(socket), *std::move(session), 0, now});
   }
 }
 
 bool Door::hear(Stranger& stranger, Clock::time_point now, std::vector<Guest>& guests) {
-  std::array<char, kJoinBytes> bytes{};
+  std::array<char, kMostHeard> bytes;
   const int socket = stranger.socket.get();
-  const ssize_t got = recv(socket, bytes.data(), kJoinBytes - stranger.heard.size(), 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return now - stranger.since < patience_->shaking;
+  const bool is_in_time = now - stranger.since < patience_->shaking;
+  const ssize_t got = recv(socket, bytes.data(), kMostHeard - stranger.heard, 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return is_in_time;
   if (got <= 0) return false;
-  stranger.heard.append(bytes.data(), static_cast<std::size_t>(got));
-  if (!is_join_so_far(stranger.heard)) {
+  const std::string_view said(bytes.data(), static_cast<std::size_t>(got));
+  if (!may_be_tls(stranger.heard, said)) {
     log_->debug("garbage from " + TcpAddress::far(socket).text() + " at the rendezvous");
     return false;
   }
-  if (stranger.heard.size() < kJoinBytes) return true;
+  stranger.heard += said.size();
 
-  const auto admission = stranger.keeper.admit(stranger.heard);
-  if (!admission) {
-    warn("a host at " + TcpAddress::far(socket).text() + " wants to join but does not know the job's secret");
-    say(socket, Doorkeeper::refusal());
-    return false;
-  }
-  if (say(socket, admission->answer)) guests.push_back({std::move(stranger.socket), admission->host, admission->keys});
+  const Status status = stranger.session.receive(said);
+  const bool is_told = say(socket, stranger.session.take_bytes());
+  if (!status) tell(stranger);
+  if (!status || !is_told) return false;
+  if (!stranger.session.is_open()) return is_in_time && stranger.heard < kMostHeard;
+  const int host = *stranger.session.host();
+  guests.push_back({std::move(stranger.socket), std::move(stranger.session), host});
   return false;
+}
+
+void Door::tell(const Stranger& stranger) {
+  const std::string at = TcpAddress::far(stranger.socket.get()).text();
+  if (stranger.session.host())
+    warn("a host at " + at + " wants to join but does not know the job's secret");
+  else
+    log_->debug("somebody at " + at + " speaks TLS at the rendezvous, but is no host");
 }
 
 void Door::warn(const std::string& text) {

@@ -11,16 +11,16 @@
 #include "common/file_handle.hpp"
 #include "common/log.hpp"
 #include "common/patience.hpp"
-#include "handshake.hpp"
 #include "tcp.hpp"
+#include "tls.hpp"
 
 namespace baleen::launchers {
 
-/// Holds at most `kMostStrangers` connections that have proven nothing, each for `patience.shaking`, each with the
-/// bytes of one message. Nothing here waits. [one thread]
+/// Holds at most `kMostStrangers` connections that have proven nothing, each for `patience.shaking` and `kMostHeard`
+/// bytes. Nothing here waits. [one thread]
 class Door {
  public:
-  /// Listens. Borrows secret, log and patience. Where something else has the port: says what it is, if it says so.
+  /// Listens. Borrows log and patience. Where something else has the port: says what it is, if it says so.
   static Result<Door> open(const TcpAddress& at, const Secret& secret, const Log& log, const Patience& patience);
 
   const TcpAddress& address() const { return address_; }
@@ -28,8 +28,8 @@ class Door {
   /// A host that knows the secret.
   struct Guest {
     FileHandle socket;
-    int host = 0;  ///< that it says it is
-    LinkKeys keys;
+    TlsSession session;  ///< that is open
+    int host = 0;        ///< that it says it is
   };
   void add_polls(std::vector<pollfd>& all) const;
   /// Lets in who comes.
@@ -37,26 +37,29 @@ class Door {
 
  private:
   static constexpr std::size_t kMostStrangers = 64;
+  static constexpr std::size_t kMostHeard = 4096;  ///< a host's part of the handshake takes about 300 bytes
   static constexpr int kMostWarnings = 3;
 
   struct Stranger {
     FileHandle socket;
-    Doorkeeper keeper;
-    std::string heard;
+    TlsSession session;
+    std::size_t heard;
     Clock::time_point since;
   };
-  Door(FileHandle listener, const Secret& secret, const Log& log, const Patience& patience);
+  Door(FileHandle listener, std::string job, TlsContext context, const Log& log, const Patience& patience);
   void greet(Clock::time_point now);
   /// Whether it may stay; a guest is moved to `guests`.
   bool hear(Stranger& stranger, Clock::time_point now, std::vector<Guest>& guests);
+  /// Says why a handshake failed.
+  void tell(const Stranger& stranger);
   void warn(const std::string& text);
 
-  const Secret* secret_;
   const Log* log_;
   const Patience* patience_;
   FileHandle listener_;
   TcpAddress address_;
   std::string job_;
+  TlsContext context_;
   std::list<Stranger> strangers_;
   int warnings_ = 0;
 };

@@ -12,11 +12,10 @@
 
 namespace baleen::launchers {
 
-HostLink::HostLink(FileHandle socket, const Digest& sends, const Digest& receives, const Patience& patience)
+HostLink::HostLink(FileHandle socket, TlsSession session, const Patience& patience)
     : socket_(std::move(socket)),
       patience_(patience),
-      seal_(sends),
-      frames_(receives),
+      session_(std::move(session)),
       peer_(TcpAddress::far(socket_.get()).text()),
       last_heard_(Clock::now()),
       next_beat_(last_heard_) {
@@ -29,7 +28,12 @@ pollfd HostLink::to_poll() const {
 
 void HostLink::send(const Message& message) {
   if (!socket_ || ends_) return;
-  rest_ += seal_.sealed(message);
+  session_.write(to_frame(message));
+  put_bytes();
+}
+
+void HostLink::put_bytes() {
+  rest_ += session_.take_bytes();
   send_rest();
 }
 
@@ -50,23 +54,27 @@ void HostLink::send_rest() {
   if (ends_ && socket_) shutdown(socket_.get(), SHUT_WR);
 }
 
-void HostLink::receive(Clock::time_point now) {
+Status HostLink::receive(Clock::time_point now) {
+  frames_.add(session_.take_text());  // what came with the handshake
   std::array<char, 65536> bytes;
   for (int blocks = 0; socket_ && blocks < 16; ++blocks) {
     const ssize_t got = recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (got > 0) {
-      frames_.add(std::string_view(bytes.data(), static_cast<std::size_t>(got)));
       last_heard_ = now;
+      BALEEN_TRY(session_.receive({bytes.data(), static_cast<std::size_t>(got)}));
+      frames_.add(session_.take_text());
+      continue;
     }
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return;
-    if (got > 0) continue;
+    if (got < 0 && errno == EAGAIN) return {};
     // The system tells an error once, to whoever asks first.
     const int error = got < 0 ? errno : send_error_;
     const bool has_ended = error == 0 || error == EPIPE || error == ECONNRESET;
     over_ = has_ended ? "its launcher has ended" : std::string("the connection broke: ") + std::strerror(error);
+    if (has_ended && session_.has_part()) *over_ += " in the middle of a message";
     socket_.close();
   }
+  return {};
 }
 
 Result<std::vector<Message>> HostLink::serve(Clock::time_point now) {
@@ -76,7 +84,11 @@ Result<std::vector<Message>> HostLink::serve(Clock::time_point now) {
     next_beat_ = now + Patience::kBeat;
   }
   send_rest();
-  receive(now);
+  if (Status status = receive(now); !status) {
+    put_bytes();  // the reason, as far as it goes at once
+    close();
+    return status.error();
+  }
   std::vector<Message> messages;
   for (;;) {
     auto next = frames_.next();
@@ -91,7 +103,8 @@ Result<std::vector<Message>> HostLink::serve(Clock::time_point now) {
 
 void HostLink::end_sending() {
   if (std::exchange(ends_, true)) return;
-  send_rest();
+  session_.end();
+  put_bytes();
 }
 
 void HostLink::close() {

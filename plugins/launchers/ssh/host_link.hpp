@@ -9,21 +9,22 @@
 #include "baleen/result.hpp"
 #include "common/file_handle.hpp"
 #include "common/patience.hpp"
-#include "seal.hpp"
+#include "common/wire.hpp"
+#include "tls.hpp"
 
 namespace baleen::launchers {
 
 /// Nothing here waits. Beats while it is served. [one thread]
 class HostLink {
  public:
-  /// `socket` is connected and does not block.
-  HostLink(FileHandle socket, const Digest& sends, const Digest& receives, const Patience& patience);
+  /// `socket` is connected and does not block; `session` is open.
+  HostLink(FileHandle socket, TlsSession session, const Patience& patience);
 
   pollfd to_poll() const;
   /// Sends now what the network takes; `serve` tries again.
   void send(const Message& message);
   /// Sends what waits and a beat that is due; returns what arrived. Beats of the other launcher are taken note of.
-  /// INTERNAL: somebody else speaks.
+  /// INTERNAL: somebody else speaks, or changes what is said.
   Result<std::vector<Message>> serve(Clock::time_point now);
 
   /// So much waits that ranks should too.
@@ -41,13 +42,14 @@ class HostLink {
 
  private:
   void send_rest();
-  void receive(Clock::time_point now);
+  Status receive(Clock::time_point now);
+  void put_bytes();
 
   static constexpr std::size_t kMost = std::size_t{1} << 20;
   FileHandle socket_;
   const Patience& patience_;
-  Seal seal_;
-  SealedFrames frames_;
+  TlsSession session_;
+  Frames frames_;
   std::string rest_, peer_;
   std::size_t sent_ = 0;  ///< of the rest
   bool ends_ = false;

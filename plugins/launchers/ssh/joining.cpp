@@ -4,21 +4,21 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "handshake.hpp"
+#include "hello.hpp"
 #include "tcp.hpp"
+#include "tls.hpp"
 
 namespace baleen::launchers {
 namespace {
 
 constexpr std::chrono::milliseconds kSlice{100}, kPause{200};
+constexpr std::size_t kMostBytes = 4096;
 
 class Joining {
  public:
@@ -53,16 +53,18 @@ class Joining {
     decided_ = false;
     BALEEN_TRY_ASSIGN(const TcpAddress to, TcpAddress::find(topology_.host(0).reached_at(), options_.meeting.port));
     BALEEN_TRY_ASSIGN(FileHandle socket, connect_to(to));
-    Caller caller(options_.meeting.secret, options_.host_index);
-    BALEEN_TRY_ASSIGN(const std::string hello, receive(socket.get(), kHelloBytes, to));
-    auto join = caller.join(hello);
-    if (!join) return refused(to, join.error());
-    if (send(socket.get(), join->data(), join->size(), MSG_NOSIGNAL) != static_cast<ssize_t>(join->size()))
-      return for_now("it closed the connection", to);
-    BALEEN_TRY_ASSIGN(const std::string answer, receive(socket.get(), kAnswerBytes, to));
-    const auto keys = caller.conclude(answer);
-    if (!keys) return refused(to, keys.error());
-    return std::make_unique<HostLink>(std::move(socket), keys->to_first, keys->from_first, options_.patience);
+    BALEEN_TRY_ASSIGN(const std::string hello, receive_hello(socket.get(), to));
+    auto session = begin(hello);
+    if (!session) return refused(to, session.error());
+    BALEEN_TRY(shake(socket.get(), *session, to));
+    return std::make_unique<HostLink>(std::move(socket), *std::move(session), options_.patience);
+  }
+
+  Result<TlsSession> begin(const std::string& hello) const {
+    BALEEN_TRY_ASSIGN(const std::string job, job_of(hello));
+    BALEEN_TRY_ASSIGN(const JobKey key, JobKey::derive(options_.meeting.secret, job));
+    BALEEN_TRY_ASSIGN(const TlsContext context, TlsContext::make(key));
+    return context.client(options_.host_index);
   }
 
   Result<FileHandle> connect_to(const TcpAddress& to) {
@@ -84,18 +86,41 @@ class Joining {
     return socket;
   }
 
-  Result<std::string> receive(int socket, std::size_t count, const TcpAddress& from) {
-    std::string text;
-    std::array<char, kHelloBytes> bytes{};
-    const auto until = Clock::now() + options_.patience.shaking;
-    while (text.size() < count && Clock::now() < until) {
+  /// Neither waits beyond the handshake's time in all.
+  Result<std::string> receive_hello(int socket, const TcpAddress& from) {
+    shaken_by_ = Clock::now() + options_.patience.shaking;
+    std::string hello;
+    while (hello.size() < kHelloBytes) {
+      BALEEN_TRY_ASSIGN(const std::string part, receive(socket, kHelloBytes - hello.size(), from));
+      hello += part;
+    }
+    return hello;
+  }
+  Status shake(int socket, TlsSession& session, const TcpAddress& with) {
+    for (;;) {
+      const std::string words = session.take_bytes();
+      if (send(socket, words.data(), words.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(words.size()))
+        return for_now("it closed the connection", with);
+      if (session.is_open()) return {};
+      BALEEN_TRY_ASSIGN(const std::string answer, receive(socket, kMostBytes, with));
+      if (const Status status = session.receive(answer); !status) {
+        const std::string reason = session.take_bytes();
+        send(socket, reason.data(), reason.size(), MSG_NOSIGNAL);
+        return refused(with, status.error());
+      }
+    }
+  }
+  /// What comes next, at most `most` bytes.
+  Result<std::string> receive(int socket, std::size_t most, const TcpAddress& from) {
+    std::string bytes(most, '\0');
+    while (Clock::now() < shaken_by_) {
       BALEEN_TRY(wait(socket, POLLIN, kPause));
-      const ssize_t got = recv(socket, bytes.data(), std::min(bytes.size(), count - text.size()), 0);
+      const ssize_t got = recv(socket, bytes.data(), bytes.size(), 0);
       if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
       if (got <= 0) return for_now("it closed the connection", from);
-      text.append(bytes.data(), static_cast<std::size_t>(got));
+      bytes.resize(static_cast<std::size_t>(got));
+      return bytes;
     }
-    if (text.size() == count) return text;
     return for_now("what answers there says nothing that a Baleen would", from);
   }
 
@@ -124,7 +149,7 @@ class Joining {
   const ClusterOptions& options_;
   const Topology& topology_;
   const std::function<std::optional<Error>()>& ends_;
-  Clock::time_point since_;
+  Clock::time_point since_, shaken_by_;
   bool decided_ = false;
   std::string why_;
 };

@@ -135,8 +135,7 @@ bool RemoteHosts::is_over() {
 }
 
 void RemoteHosts::meet(Door::Guest guest) {
-  auto link = std::make_unique<HostLink>(std::move(guest.socket), guest.keys.from_first, guest.keys.to_first,
-                                         options_.patience);
+  auto link = std::make_unique<HostLink>(std::move(guest.socket), std::move(guest.session), options_.patience);
   const int host = guest.host;
   std::string why;
   if (host < 1 || host >= topology_.hosts())

@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "common/file_handle.hpp"
-#include "digest.hpp"
+#include "crypto.hpp"
 
 namespace baleen::launchers {
 namespace {
@@ -54,7 +54,7 @@ std::string read_text(int descriptor, bool line) {
 
 Secret::~Secret() { explicit_bzero(text_.data(), text_.size()); }
 
-Secret Secret::fresh() { return Secret(hex(as_text(random_digest()))); }
+Secret Secret::fresh() { return Secret(random_hex(32)); }
 
 Result<Secret> Secret::from(std::string_view text, const std::string& where) {
   const std::string_view found = trimmed(text);

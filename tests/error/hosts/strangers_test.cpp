@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "hosts_run.hpp"
+#include "relay.hpp"
 
 namespace baleen::test {
 namespace {
@@ -50,9 +51,9 @@ TEST_F(Strangers, MayScanThePortAsTheyLike) {
   for (int i = 0; i < 600; ++i) {
     const int socket = connect_to_port();
     ASSERT_GE(socket, 0);
-    if (i % 3 == 0) open.push_back(socket);                                 // stays, and says nothing
-    if (i % 3 == 1) close(socket);                                          // is gone at once
-    if (i % 3 == 2) send(socket, "baleen ", 7, 0), open.push_back(socket);  // begins well
+    if (i % 3 == 0) open.push_back(socket);                                      // stays, and says nothing
+    if (i % 3 == 1) close(socket);                                               // is gone at once
+    if (i % 3 == 2) send(socket, "\x16\x03\x01", 3, 0), open.push_back(socket);  // begins well
     EXPECT_LE(descriptors(first->leader()), before + 66);
   }
   expect_job_still_works(*first);
@@ -78,55 +79,81 @@ TEST_F(Strangers, MayScanARunningJobToo) {
   for (const int socket : open) close(socket);
 }
 
-/// Stands between a host and the first one, and keeps what the host said.
-class Eavesdropper {
- public:
-  explicit Eavesdropper(int to) : to_(to), listener_(patient_socket()) {
-    sockaddr_in address = loopback(0);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(listener_, 1), 0);
-    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port = ntohs(address.sin_port);
-  }
-  ~Eavesdropper() {
-    for (const int each : {listener_, inside_, outside_}) close(each);
-  }
-  /// Passes on the hello and the join.
-  void listen_in() {
-    outside_ = accept(listener_, nullptr, nullptr);
-    inside_ = patient_socket();
-    const sockaddr_in address = loopback(to_);
-    ASSERT_EQ(connect(inside_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    std::string hello(64, '\0');
-    ASSERT_EQ(recv(inside_, hello.data(), hello.size(), MSG_WAITALL), 64);
-    ASSERT_EQ(send(outside_, hello.data(), hello.size(), 0), 64);
-    join.resize(88);
-    ASSERT_EQ(recv(outside_, join.data(), join.size(), MSG_WAITALL), 88);
-  }
-  int port = 0;
-  std::string join;
-
- private:
-  int to_, listener_, inside_ = -1, outside_ = -1;
-};
+TEST_F(Strangers, WhoListenReadNothing) {
+  Relay between(port);
+  const std::vector<std::string> all = {"*:barrier:all", "*:print:a plain word"};
+  const auto first = host(0, all), second = host(1, {"port=" + std::to_string(between.port), all[0], all[1]});
+  EXPECT_EQ(first->ends(), 0) << first->err();
+  EXPECT_EQ(second->ends(), 0) << second->err();
+  EXPECT_NE(first->out().find("[rank 2] a plain word"), std::string::npos) << first->out();
+  const std::string heard = between.heard();
+  EXPECT_NE(heard.find("baleen hosts 2"), std::string::npos) << "it listened to something else";
+  EXPECT_GT(heard.size(), 1'000u);
+  for (const char* words : {"plain word", "[rank", "rank 2", "55555555", "baleen launchers"})
+    EXPECT_EQ(heard.find(words), std::string::npos) << "whoever listens reads `" << words << "`";
+}
 
 TEST_F(Strangers, WhoRepeatWhatAHostSaidAreRefused) {
-  const auto first = host(0, words);
-  close(connect_to_port());
-  Eavesdropper between(port);
-  const auto victim = host(1, {"port=" + std::to_string(between.port)});
-  between.listen_in();
+  const std::string three = "a/1/127.0.0.1,b/1/127.0.0.2,c/1/127.0.0.3";
+  const auto first = host(0, words, three);
+  Relay between(port);
+  const auto second = host(1, {"port=" + std::to_string(between.port), words[0], words[1]}, three);
+  ASSERT_TRUE(holds_within(seconds(60), [&] { return between.said().size() > 400; }));  // it has joined, and beats
   const int socket = connect_to_port();
   EXPECT_EQ(hear(socket, 64).size(), 64u);
-  EXPECT_EQ(send(socket, between.join.data(), between.join.size(), 0), 88);
-  EXPECT_EQ(hear(socket, 33), std::string(33, '\0'));  // a refusal, then nothing more
-  EXPECT_EQ(hear(socket, 1), "");
+  const std::string recorded = between.said();
+  send(socket, recorded.data(), recorded.size(), MSG_NOSIGNAL);
+  EXPECT_LT(hear(socket, 4096).size(), 1'000u) << "it goes on listening";
   close(socket);
   EXPECT_TRUE(says(*first, "wants to join but does not know the job's secret")) << first->err();
-  victim->kill(SIGTERM);
-  victim->ends();
-  expect_job_still_works(*first);
+  const auto third = host(2, words, three);
+  EXPECT_EQ(first->ends(), 0) << first->err();
+  EXPECT_TRUE(first->prints("through", 3, seconds(0))) << first->out();
+}
+
+TEST_F(Strangers, WhoChangeDropOrRepeatWhatIsSaidEndTheJob) {
+  const std::vector<std::string> work = {"*:barrier:all", "*:pid", "*:work"};
+  for (const auto meddling : {Relay::Meddling::change, Relay::Meddling::drop, Relay::Meddling::repeat}) {
+    Relay between(port);
+    const auto first = host(0, work);
+    const auto second = host(1, {"port=" + std::to_string(between.port), work[0], work[1], work[2]});
+    ASSERT_TRUE(first->prints("pid ", 3)) << first->err() << second->err();
+    between.meddle(meddling);
+    expect_end(*first, 70, "error: host b: a message was changed on its way, or comes from somebody else");
+    EXPECT_NE(second->ends(), 0);
+  }
+}
+
+TEST_F(Strangers, WhoCutTheConnectionEndTheJob) {
+  const std::vector<std::string> work = {"*:barrier:all", "*:pid", "*:work"};
+  Relay between(port);
+  const auto first = host(0, work);
+  const auto second = host(1, {"port=" + std::to_string(between.port), work[0], work[1], work[2]});
+  ASSERT_TRUE(first->prints("pid ", 3)) << first->err() << second->err();
+  between.meddle(Relay::Meddling::cut);
+  expect_end(*first, 4, "error: host b: its launcher has ended in the middle of a message (127.0.0.1:");
+  EXPECT_NE(second->ends(), 0);
+}
+
+TEST_F(Strangers, OfAnOlderVersionAreToldSo) {
+  const int listener = patient_socket();
+  const sockaddr_in address = loopback(port);
+  const int on = 1;
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  const auto second = host(1);
+  const int socket = accept(listener, nullptr, nullptr);
+  ASSERT_GE(socket, 0);
+  const std::string hello = "baleen hosts 1\r\n0123456789abcdef" + std::string(32, '\x7f');
+  EXPECT_EQ(send(socket, hello.data(), hello.size(), 0), 64);
+  EXPECT_EQ(hear(socket, 1), "") << "it says something though they do not understand each other";
+  expect_end(*second, 2,
+             "error: the first host, a (" + at_port() +
+                 "): it speaks version 1 of the protocol between hosts, and this host version 2; install the same "
+                 "Baleen on every host");
+  close(socket);
+  close(listener);
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ struct OwnWord {
 };
 const std::vector<OwnWord>& own_words() {
   static const std::vector<OwnWord> all = {
-      {"cpu", "frontend/engine/cpu_sets.cpp", "the system's folder of processors"},
       {"data", "", "the kind of plugin, the job's field, a mesh axis"},
       {"host", "", "the place where the program itself runs"},
       {"local", "", "of one rank, or of one host"},

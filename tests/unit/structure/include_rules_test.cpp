@@ -96,6 +96,11 @@ TEST(Includes, ALibraryStaysInItsRoom) {
   EXPECT_FALSE(allowed("core/runtime/session.cpp", "lua5.4/lua.hpp", true));
   EXPECT_FALSE(allowed("plugins/data/x/x.cpp", "lua.h", true));
   EXPECT_FALSE(allowed("frontend/lua/script.cpp", "CLI/CLI.hpp", true));
+  EXPECT_TRUE(allowed("frontend/engine/processors.cpp", "hwloc.h", true));
+  EXPECT_TRUE(allowed("plugins/compute/cpu/core_order.cpp", "hwloc.h", true));
+  EXPECT_FALSE(allowed("transports/shm/transport.cpp", "hwloc.h", true));
+  EXPECT_TRUE(allowed("tests/unit/plugins/launchers/x/x_test.cpp", "openssl/ssl.h", true)) << "it tests that folder";
+  EXPECT_FALSE(allowed("tests/unit/transports/x/x_test.cpp", "openssl/ssl.h", true));
 }
 
 TEST(Includes, TheProgramOpensNoSockets) {

@@ -4,11 +4,16 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "foreign_tls.hpp"
+#include "ssh/hello.hpp"
 
 namespace baleen::launchers {
 namespace {
@@ -41,11 +46,12 @@ class DoorTest : public testing::Test {
     EXPECT_EQ(poll(&ready, 1, 60'000), 1);
     return *std::move(socket);
   }
+  inline static const std::string kBegin = "\x16\x03";  ///< of every handshake of TLS
   static void say(const FileHandle& socket, const std::string& text) {
     EXPECT_EQ(send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
   }
-  /// So many bytes, or those until the end.
-  std::string hear(const FileHandle& socket, std::size_t count) {
+  /// So many bytes, or those until the end; or `some` of them.
+  std::string hear(const FileHandle& socket, std::size_t count, bool some = false) {
     std::string text;
     bool over = false;
     serve_until([&] {
@@ -53,19 +59,44 @@ class DoorTest : public testing::Test {
       const ssize_t got = recv(socket.get(), bytes.data(), std::min(bytes.size(), count - text.size()), 0);
       if (got > 0) text.append(bytes.data(), static_cast<std::size_t>(got));
       over = got == 0 || (got < 0 && errno != EAGAIN);
-      return over || text.size() == count;
+      return over || text.size() == count || (some && !text.empty());
     });
     return text;
   }
+  /// What comes next; empty at the end.
+  std::string hear_some(const FileHandle& socket) { return hear(socket, kHelloBytes, true); }
   bool is_closed(const FileHandle& socket) { return hear(socket, 1).empty(); }
+  /// What a host says that has heard the hello.
+  static TlsSession session(const Secret& its_secret, const std::string& hello, int host) {
+    return *TlsContext::make(*JobKey::derive(its_secret, *job_of(hello)))->client(host);
+  }
+  /// Shakes hands as far as it goes.
+  Status shake(const FileHandle& socket, TlsSession& session) {
+    Status status;
+    while (status) {
+      say(socket, session.take_bytes());
+      if (session.is_open()) return status;
+      const std::string answer = hear_some(socket);
+      if (answer.empty()) return internal("closed");
+      status = session.receive(answer);
+    }
+    return status;
+  }
   /// A host that knows its business.
-  LinkKeys enter(int host) {
+  TlsSession enter(int host) {
     const FileHandle socket = connect();
-    Caller caller(secret, host);
-    say(socket, *caller.join(hear(socket, kHelloBytes)));
-    const auto keys = caller.conclude(hear(socket, kAnswerBytes));
-    EXPECT_TRUE(keys) << keys.error().text();
-    return keys ? *keys : LinkKeys();
+    TlsSession own = session(secret, hear(socket, kHelloBytes), host);
+    const std::size_t before = guests.size();
+    const Status status = shake(socket, own);
+    EXPECT_TRUE(status) << status.error().text();
+    own.write("here I am");
+    say(socket, own.take_bytes());
+    EXPECT_TRUE(serve_until([&] { return guests.size() > before; }));
+    return own;
+  }
+
+  std::ptrdiff_t warnings() const {
+    return std::ranges::count_if(lines, [](const std::string& line) { return line.starts_with("warning: "); });
   }
 
   Secret secret = Secret::fresh();
@@ -80,49 +111,73 @@ class DoorTest : public testing::Test {
 };
 
 TEST_F(DoorTest, LetsAHostIn) {
-  const LinkKeys keys = enter(3);
+  TlsSession own = enter(3);
   ASSERT_EQ(guests.size(), 1u);
   EXPECT_EQ(guests[0].host, 3);
-  EXPECT_EQ(guests[0].keys.to_first, keys.to_first);
+  guests[0].session.write("a word");
+  ASSERT_TRUE(own.receive(guests[0].session.take_bytes()));
+  EXPECT_EQ(own.take_text(), "a word");
+}
+
+TEST_F(DoorTest, KeepsWhatAHostSaysAtOnce) {
+  const FileHandle socket = connect();
+  TlsSession own = session(secret, hear(socket, kHelloBytes), 1);
+  say(socket, own.take_bytes());
+  while (!own.is_open()) ASSERT_TRUE(own.receive(hear_some(socket)));
+  own.write("its first message");
+  say(socket, own.take_bytes());  // with the last bytes of the handshake
+  ASSERT_TRUE(serve_until([&] { return !guests.empty(); }));
+  EXPECT_EQ(guests[0].session.take_text(), "its first message");
 }
 
 TEST_F(DoorTest, RefusesAnotherSecretAndSaysSoThreeTimes) {
   for (int i = 0; i < 5; ++i) {
     const FileHandle socket = connect();
     const Secret wrong = Secret::fresh();
-    Caller caller(wrong, 1);
-    say(socket, *caller.join(hear(socket, kHelloBytes)));
-    const auto keys = caller.conclude(hear(socket, kAnswerBytes));
-    ASSERT_FALSE(keys);
-    EXPECT_NE(keys.error().message.find("it knows another secret"), std::string::npos);
+    TlsSession own = session(wrong, hear(socket, kHelloBytes), 1);
+    const Status status = shake(socket, own);
+    ASSERT_FALSE(status);
+    EXPECT_NE(status.error().message.find("it knows another secret"), std::string::npos);
     EXPECT_TRUE(is_closed(socket));
   }
   EXPECT_TRUE(guests.empty());
-  int warnings = 0;
-  for (const std::string& line : lines) {
-    warnings += line.starts_with("warning: ");
-    EXPECT_EQ(line.find(secret.text()), std::string::npos);
-  }
-  EXPECT_EQ(warnings, 3);
+  for (const std::string& line : lines) EXPECT_EQ(line.find(secret.text()), std::string::npos);
+  EXPECT_EQ(warnings(), 3);
 }
 
-TEST_F(DoorTest, RefusesARecordedJoin) {
+TEST_F(DoorTest, RefusesARecordedHandshake) {
   const FileHandle first = connect();
-  Caller caller(secret, 1);
-  const std::string join = *caller.join(hear(first, kHelloBytes));
-  say(first, join);
-  ASSERT_TRUE(caller.conclude(hear(first, kAnswerBytes)));
+  TlsSession own = session(secret, hear(first, kHelloBytes), 1);
+  std::string recorded;
+  while (!own.is_open()) {
+    const std::string words = own.take_bytes();
+    recorded += words;
+    say(first, words);
+    ASSERT_TRUE(own.receive(hear_some(first)));
+  }
+  recorded += own.take_bytes();
   const FileHandle again = connect();
-  hear(again, kHelloBytes);
-  say(again, join);
-  EXPECT_EQ(hear(again, kAnswerBytes), Doorkeeper::refusal());
-  EXPECT_TRUE(is_closed(again));
-  EXPECT_EQ(guests.size(), 1u);
+  EXPECT_EQ(hear(again, kHelloBytes), hello_of(*job_of(hear(connect(), kHelloBytes))));
+  say(again, recorded);
+  while (!hear_some(again).empty()) continue;
+  EXPECT_TRUE(guests.empty());
+  EXPECT_EQ(warnings(), 1);
+}
+
+TEST_F(DoorTest, IsQuietAboutThoseWhoSpeakTlsForAnotherReason) {
+  const FileHandle socket = connect();
+  hear(socket, kHelloBytes);
+  ForeignTls scanner(ForeignTls::client_without_key(ForeignTls::kVersion13));
+  say(socket, scanner.answer(""));
+  while (!hear_some(socket).empty()) continue;
+  EXPECT_EQ(warnings(), 0);
+  EXPECT_NE(lines.back().find("speaks TLS at the rendezvous, but is no host"), std::string::npos) << lines.back();
 }
 
 TEST_F(DoorTest, ClosesOnGarbageAtOnce) {
   const std::string huge("\x00\x00\x00\x00\x00\x00\x00\x80", 8);  // a length of 2^63
-  for (const std::string& text : {std::string("GET / HTTP/1.1\r\n\r\n"), huge, std::string(100'000, 'x')}) {
+  for (const std::string& text : {std::string("GET / HTTP/1.1\r\n\r\n"), huge, std::string(100'000, 'x'),
+                                  std::string(1, '\0'), std::string("\x16\x02")}) {
     const FileHandle socket = connect();
     hear(socket, kHelloBytes);
     send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
@@ -136,9 +191,31 @@ TEST_F(DoorTest, ForgetsThoseWhoSayNothing) {
   patience.shaking = milliseconds(50);
   const FileHandle silent = connect(), slow = connect();
   hear(slow, kHelloBytes);
-  say(slow, "baleen");
+  say(slow, kBegin);
   EXPECT_EQ(hear(silent, kHelloBytes + 1).size(), kHelloBytes);
   EXPECT_TRUE(is_closed(slow));
+}
+
+TEST_F(DoorTest, ForgetsThoseWhoTakeTheirTime) {
+  patience.shaking = milliseconds(100);
+  const FileHandle slow = connect();
+  say(slow, kBegin + "\x01\x0f");  // a handshake that is longer than what follows
+  const auto until = Clock::now() + std::chrono::minutes(1);
+  bool is_there = true;
+  while (is_there && Clock::now() < until) {
+    is_there = send(slow.get(), "x", 1, MSG_NOSIGNAL) == 1;
+    door->turn(Clock::now());
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_FALSE(is_there) << "who says a byte now and then stays for ever";
+}
+
+TEST_F(DoorTest, ForgetsThoseWhoSayMuch) {
+  patience.shaking = std::chrono::minutes(10);
+  const FileHandle loud = connect();
+  say(loud, kBegin + "\x01\x3f\xff" + std::string(5'000, '\x01'));
+  while (!hear_some(loud).empty()) continue;
+  EXPECT_TRUE(guests.empty());
 }
 
 TEST_F(DoorTest, BearsAScanWithBoundedMeans) {

@@ -72,6 +72,16 @@ TEST_F(Trace, LacksNothingButTheBracketInTheMiddleOfARun) {
   EXPECT_EQ(events[3]["name"], "half way");
 }
 
+TEST_F(Trace, ReplacesWhatIsNotUtf8) {
+  {
+    MonitorRun run(plugin, settings);
+    run.record(BALEEN_RECORD_NOTE, 1, 2, 0.5, {{"message", std::string("half \xff way")}});
+  }
+  const json events = json::parse(read_file(folder / "trace.json"));
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0]["name"], "half \xef\xbf\xbd way");
+}
+
 TEST_F(Trace, IsAnEmptyArrayWhereNothingHappened) {
   {
     MonitorRun run(plugin, settings);
