@@ -9,22 +9,29 @@
 namespace baleen {
 
 Result<std::unique_ptr<Device>> Device::create(Plugin plugin, const baleen_settings_t& settings) {
+  BALEEN_TRY_ASSIGN(auto device, make(plugin, nullptr, settings));
+  BALEEN_TRY(device->check(device->table_.stream_create(device->device_, &device->stream_)));
+  return device;
+}
+
+Result<std::unique_ptr<Device>> Device::describe(Plugin plugin, const baleen_settings_t& settings) {
+  BALEEN_TRY_ASSIGN(const baleen_compute_t* table, plugin.table<baleen_compute_t>("compute"));
+  const auto power = power_of<baleen_described_device_t>(*table, nullptr, BALEEN_DESCRIBED_DEVICE);
+  return power && power->create ? make(plugin, power->create, settings) : create(plugin, settings);
+}
+
+Result<std::unique_ptr<Device>> Device::make(Plugin plugin, Maker maker, const baleen_settings_t& settings) {
   BALEEN_TRY_ASSIGN(const baleen_compute_t* table, plugin.table<baleen_compute_t>("compute"));
   std::unique_ptr<Device> device(new Device(plugin));
   device->table_ = *table;
-  BALEEN_TRY(device->check(table->create(plugin.host(), &settings, &device->device_)));
+  BALEEN_TRY(device->check((maker ? maker : table->create)(plugin.host(), &settings, &device->device_)));
   device->info_.size = sizeof(device->info_);
   BALEEN_TRY(device->check(table->info(device->device_, &device->info_)));
   if (!std::has_single_bit(device->info_.alignment))
     return internal("compute plugin `" + plugin.descriptor().name + "` wants arena offsets aligned to " +
                     std::to_string(device->info_.alignment) + " bytes; it must be a power of two");
   device->memory_ = device->power<baleen_device_memory_t>(BALEEN_DEVICE_MEMORY);
-  BALEEN_TRY(device->check(table->stream_create(device->device_, &device->stream_)));
   return device;
-}
-
-const void* Device::query(std::string_view name) const {
-  return table_.query ? table_.query(device_, abi(name)) : nullptr;
 }
 
 Device::~Device() {

@@ -19,6 +19,9 @@ namespace baleen {
 class Device {
  public:
   static Result<std::unique_ptr<Device>> create(Plugin plugin, const baleen_settings_t& settings);
+  /// For plans: a device that is described and need not be there, where the plugin has that; else one of `create`.
+  /// Nothing is run on it.
+  static Result<std::unique_ptr<Device>> describe(Plugin plugin, const baleen_settings_t& settings);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -31,7 +34,12 @@ class Device {
   /// older plugin's lacks is zero.
   template <class Power>
   std::optional<Power> power(std::string_view name) const {
-    const void* found = query(name);
+    return power_of<Power>(table_, device_, name);
+  }
+  /// The same of a plugin, where `device` is null.
+  template <class Power>
+  static std::optional<Power> power_of(const baleen_compute_t& table, void* device, std::string_view name) {
+    const void* found = table.query ? table.query(device, abi(name)) : nullptr;
     if (!found) return std::nullopt;
     return copy_in(static_cast<const Power*>(found));
   }
@@ -53,7 +61,8 @@ class Device {
 
  private:
   explicit Device(Plugin plugin) : plugin_(plugin) {}
-  const void* query(std::string_view name) const;
+  using Maker = decltype(baleen_compute_t::create);
+  static Result<std::unique_ptr<Device>> make(Plugin plugin, Maker maker, const baleen_settings_t& settings);
 
   Plugin plugin_;
   baleen_compute_t table_{};

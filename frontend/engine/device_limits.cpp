@@ -25,16 +25,14 @@ std::string gibibytes(std::uint64_t bytes) { return number(static_cast<double>(b
 
 Result<std::vector<baleen_device_limits_t>> list_devices(const Plugin& plugin, const baleen_settings_t& settings) {
   BALEEN_TRY_ASSIGN(const baleen_compute_t* table, plugin.table<baleen_compute_t>("compute"));
-  const void* power = table->query ? table->query(nullptr, abi(std::string_view(BALEEN_DEVICE_LIMITS))) : nullptr;
+  const auto limits = Device::power_of<baleen_compute_limits_t>(*table, nullptr, BALEEN_DEVICE_LIMITS);
   std::vector<baleen_device_limits_t> devices;
-  if (!power) return devices;
-  const auto limits = copy_in(static_cast<const baleen_compute_limits_t*>(power));
-  if (!limits.list) return devices;
+  if (!limits || !limits->list) return devices;
   std::uint64_t count = 0;
-  BALEEN_TRY(plugin.check(limits.list(plugin.host(), &settings, nullptr, 0, &count)));
+  BALEEN_TRY(plugin.check(limits->list(plugin.host(), &settings, nullptr, 0, &count)));
   devices.resize(std::min(count, kMostDevices), {});
   for (baleen_device_limits_t& one : devices) one.size = sizeof one;
-  BALEEN_TRY(plugin.check(limits.list(plugin.host(), &settings, devices.data(), devices.size(), &count)));
+  BALEEN_TRY(plugin.check(limits->list(plugin.host(), &settings, devices.data(), devices.size(), &count)));
   devices.resize(std::min<std::uint64_t>(count, devices.size()));
   return devices;
 }

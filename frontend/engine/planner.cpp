@@ -39,8 +39,8 @@ std::int64_t parameters_of(const Plan& plan) {
   return parameters;
 }
 
-/// Compiles for ranks and counts. The device is one of this machine, with the options of the ranks' host and told that
-/// all of them share it.
+/// Compiles for ranks and counts. The device is described by the options of the ranks' host, and told that all of them
+/// share it; where its plugin cannot describe one, it is one of this machine.
 class Planner {
  public:
   Planner(const Prepared& prepared, const ScriptOptions& options, const Setup& setup, std::int64_t batch,
@@ -105,7 +105,7 @@ class Planner {
       if (const Status shared = share_threads_of(member, host.ranks, host.cores); !shared)
         return Error{shared.error().code, "`cores` of host " + host.name + ": " + shared.error().message, host.where};
     BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_, place));
-    BALEEN_TRY_ASSIGN(device_, Device::create(prepared_.compute.plugin, *settings.get()));
+    BALEEN_TRY_ASSIGN(device_, Device::describe(prepared_.compute.plugin, *settings.get()));
     device_host_ = index;
     return {};
   }

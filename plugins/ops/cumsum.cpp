@@ -47,6 +47,8 @@ struct Lines {
   }
 };
 
+constexpr std::int64_t kBlock = 256;  // threads
+
 template <class In, class Out>
 void add_up(const sdk::CpuCall& call, const Lines& lines, bool reverse) {
   const auto* x = static_cast<const In*>(call.input_at(0));
@@ -75,6 +77,34 @@ void add_up(const sdk::CpuCall& call, const Lines& lines, bool reverse) {
   else
     to_half ? add_up<float, std::uint16_t>(call, lines, reverse) : add_up<float, float>(call, lines, reverse);
 }
+
+/// A power of two: so many threads of a block share a line, each a chunk of it.
+std::int64_t threads_of_line(std::int64_t extent) {
+  constexpr std::int64_t kEach = 16;
+  std::int64_t threads = 1;
+  while (threads < kBlock && threads * kEach < extent) threads *= 2;
+  return threads;
+}
+
+/// A thread adds up its chunk; then it begins with the sum of the chunks before, and stores what it has at each
+/// element.
+constexpr const char kCudaBody[] = R"(
+  const bool is_line = position < kLines;
+  const int part = threadIdx.x % kThreads;
+  const long long begin = part * kChunk, end = begin + kChunk < kExtent ? begin + kChunk : kExtent;
+  Real* sums = (Real*)BALEEN_SHARED_MEMORY();
+  Real sum = 0;
+  for (long long i = begin; is_line && i < end; ++i) sum += baleen::widen(x[at(i) * kInStep]);
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  sum = 0;
+  for (int before = part; before > 0; --before) sum += sums[threadIdx.x - before];
+  for (long long i = begin; is_line && i < end; ++i) {
+    sum += baleen::widen(x[at(i) * kInStep]);
+    y[at(i) * kOutStep] = baleen::narrow<Out>(sum);
+  }
+}
+)";
 
 class Cumsum : public sdk::OpKind {
  public:
@@ -120,6 +150,34 @@ class Cumsum : public sdk::OpKind {
     const Lines lines{call.input(0), call.output(0), static_cast<std::uint32_t>(call.op().integer("dim"))};
     add_up(call, lines, call.op().integer("reverse") != 0);
     return {};
+  }
+
+  Result<sdk::CudaText> cuda(const sdk::CudaRequest& request) override {
+    const Lines lines{request.input(0), request.output(0), static_cast<std::uint32_t>(request.op().integer("dim"))};
+    const std::int64_t extent = lines.x.shape[lines.dim], threads = threads_of_line(extent);
+    const auto in_block = static_cast<std::uint64_t>(kBlock / threads);
+    const bool is_double = lines.x.dtype == BALEEN_F64;
+    const auto number = [](const char* name, std::int64_t value) {
+      return std::string("constexpr long long ") + name + " = " + std::to_string(value) + ";\n";
+    };
+    sdk::CudaText text;
+    text.entry = "cumsum";
+    text.threads = kBlock;
+    text.shared_bytes = kBlock * (is_double ? sizeof(double) : sizeof(float));
+    text.blocks[0] = extent > 0 ? (lines.count() + in_block - 1) / in_block : 0;
+    text.source = std::string("typedef ") + (is_double ? "double" : "float") + " Real;\ntypedef " +
+                  sdk::cuda_type(lines.y.dtype) + " Out;\n" +
+                  number("kLines", static_cast<std::int64_t>(lines.count())) + number("kThreads", threads) +
+                  number("kExtent", extent) + number("kChunk", (extent + threads - 1) / threads) +
+                  number("kInStep", lines.x.stride[lines.dim]) + number("kOutStep", lines.y.stride[lines.dim]) +
+                  "static __device__ long long at(long long i) { return " +
+                  (request.op().integer("reverse") != 0 ? "kExtent - 1 - i" : "i") +
+                  "; }\nBALEEN_KERNEL(256, cumsum, baleen::Args) {\n"
+                  "  const long long position = ((long long)blockIdx.x * 256 + threadIdx.x) / kThreads;\n" +
+                  sdk::cuda_coordinates(lines.x, lines.dim) + "  const auto* x = " + request.input_at(0) + " + (" +
+                  sdk::cuda_offset(lines.x, lines.dim) + ");\n  auto* y = " + request.output_at(0) + " + (" +
+                  sdk::cuda_offset(lines.y, lines.dim) + ");\n" + kCudaBody;
+    return text;
   }
 
   /// y[i] = the sum over j of (j <= i ? x[j] : 0), for devices that have no kernel of their own.

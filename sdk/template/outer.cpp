@@ -1,5 +1,8 @@
-/// \file An op kind: the outer product of the last dimensions, with its gradient, its letters, a kernel for the host's
-/// processors, and an expansion for every other device. In a script: `ops.outer(a, b, { scale = 0.5 })`.
+/// \file An op kind: the outer product of the last dimensions, with its gradient, its letters, kernels for the host's
+/// processors and for CUDA devices, and an expansion for every other device. In a script: `ops.outer(a, b, { scale =
+/// 0.5 })`.
+#include <cstdio>
+
 #include "baleen/half.hpp"
 #include "baleen/op_kind.hpp"
 
@@ -80,6 +83,29 @@ class Outer : public OpKind {
                     load(call.input_at(1), b.dtype, at_b + j * b.stride[last]));
     });
     return {};
+  }
+
+  /// A thread per element of y.
+  baleen::Result<baleen::sdk::CudaText> cuda(const baleen::sdk::CudaRequest& request) override {
+    const baleen_tensor_t &a = request.input(0), &b = request.input(1), &y = request.output(0);
+    const std::string last = std::to_string(y.rank - 1), elements = std::to_string(baleen::elements(y)),
+                      step = std::to_string(b.stride[b.rank - 1]);
+    char scale[64];
+    std::snprintf(scale, sizeof scale, "(%s)%a", y.dtype == BALEEN_F64 ? "double" : "float",
+                  request.op().number("scale"));
+    baleen::sdk::CudaText text;
+    text.entry = "outer";
+    text.blocks[0] = (static_cast<std::uint64_t>(baleen::elements(y)) + text.threads - 1) / text.threads;
+    text.source =
+        "BALEEN_KERNEL(256, outer, baleen::Args) {\n"
+        "  const long long position = (long long)blockIdx.x * 256 + threadIdx.x;\n"
+        "  if (position >= " +
+        elements + "ll) return;\n" + baleen::sdk::cuda_coordinates(y) + "  const auto a = baleen::widen(" +
+        request.input_at(0) + "[" + baleen::sdk::cuda_offset(a) + "]);\n" + "  const auto b = baleen::widen(" +
+        request.input_at(1) + "[" + baleen::sdk::cuda_offset(b, b.rank - 1) + " + i" + last + " * " + step +
+        "ll]);\n  " + request.output_at(0) + "[" + baleen::sdk::cuda_offset(y) + "] = baleen::narrow<" +
+        baleen::sdk::cuda_type(y.dtype) + ">(" + scale + " * (a * b));\n}\n";
+    return text;
   }
 
  private:

@@ -23,15 +23,20 @@ constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + 4095)
 
 }  // namespace
 
-Device::Device(const Host& host, const Settings& settings)
+Device::Device(const Host& host, const Settings& settings, bool described)
     : host_(host),
-      threads_(settings.integer("threads"), settings.boolean("pin")),
+      described_(described),
+      threads_(settings.integer("threads"), settings.boolean("pin"), !described),
       context_{threads_, best_routines()},
       memory_bytes_(settings.integer("memory") > 0 ? static_cast<std::uint64_t>(settings.integer("memory")) << 20
                                                    : free_memory() / 10 * 9) {}
 
 Result<std::unique_ptr<Device>> Device::create(const Host& host, const Settings& settings) {
-  return std::unique_ptr<Device>(new Device(host, settings));
+  return std::unique_ptr<Device>(new Device(host, settings, false));
+}
+
+Result<std::unique_ptr<Device>> Device::described(const Host& host, const Settings& settings) {
+  return std::unique_ptr<Device>(new Device(host, settings, true));
 }
 
 void Device::info(baleen_device_info_t& out) const {
@@ -46,6 +51,7 @@ void Device::info(baleen_device_info_t& out) const {
 Result<void*> Device::arena_create(baleen_arena_kind_t kind, std::uint64_t bytes) {
   if (kind < BALEEN_ARENA_PRIVATE || kind > BALEEN_ARENA_PINNED)
     return invalid("no arena kind " + std::to_string(kind));
+  if (described_) return unsupported("the device is described for a plan and has no arenas");
   const std::uint64_t size = whole_pages(bytes > 0 ? bytes : 1);
   if (used_bytes_.fetch_add(size) + size > memory_bytes_) {
     used_bytes_ -= size;
@@ -86,7 +92,10 @@ Result<baleen_kernel_t> Device::compile(const baleen_region_t& region) {
 
 void Device::release(void* kernel) { delete static_cast<Kernel*>(kernel); }
 
-Status Device::launch(void* kernel, const baleen_launch_t& launch) { return static_cast<Kernel*>(kernel)->run(launch); }
+Status Device::launch(void* kernel, const baleen_launch_t& launch) {
+  if (described_) return unsupported("the device is described for a plan and runs nothing");
+  return static_cast<Kernel*>(kernel)->run(launch);
+}
 
 Result<void*> Device::stream_create() { return static_cast<void*>(new Stream); }
 void Device::stream_destroy(void* stream) { delete static_cast<Stream*>(stream); }
@@ -128,7 +137,7 @@ const void* Device::query(std::string_view name) const {
                                            return {};
                                          });
                                        }};
-  return name == BALEEN_DEVICE_PEAK ? &kPeak : query_plugin(name);
+  return name == BALEEN_DEVICE_PEAK && !described_ ? &kPeak : query_plugin(name);
 }
 
 }  // namespace baleen::cpu

@@ -14,6 +14,9 @@ class Device {
  public:
   static Result<std::unique_ptr<Device>> create(const Host& host, const Settings& settings);
 
+  /// Starts no threads and has no arenas.
+  static Result<std::unique_ptr<Device>> described(const Host& host, const Settings& settings);
+
   const Host& host() const { return host_; }
   void info(baleen_device_info_t& out) const;
   Result<void*> arena_create(baleen_arena_kind_t kind, std::uint64_t bytes);
@@ -33,9 +36,10 @@ class Device {
   static const void* query_plugin(std::string_view name);
 
  private:
-  Device(const Host& host, const Settings& settings);
+  Device(const Host& host, const Settings& settings, bool described);
 
   Host host_;
+  bool described_;
   Threads threads_;
   Context context_;
   std::uint64_t memory_bytes_;

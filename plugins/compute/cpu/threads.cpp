@@ -120,7 +120,7 @@ class Threads::Pool {
   std::vector<std::thread> workers_;
 };
 
-Threads::Threads(std::int64_t count, bool pin) : pin_(pin) {
+Threads::Threads(std::int64_t count, bool pin, bool start) : pin_(pin) {
   CPU_ZERO(&allowed_);
   // Of the process, not of this thread: some library may have pinned the caller.
   if (sched_getaffinity(getpid(), sizeof allowed_, &allowed_) == 0)
@@ -128,9 +128,10 @@ Threads::Threads(std::int64_t count, bool pin) : pin_(pin) {
       if (CPU_ISSET(core, &allowed_)) cores_.push_back(core);
   count_ = count > 0 ? static_cast<int>(count) : cores_.empty() ? 1 : static_cast<int>(cores_.size());
   const bool fits = static_cast<std::size_t>(count_) <= cores_.size();
+  if (!start || count_ <= 1) return;
   // Where every core has a thread, their order is of no meaning.
-  if (pin_ && count_ > 1 && static_cast<std::size_t>(count_) < cores_.size()) cores_ = cores_first(cores_);
-  if (count_ > 1) pool_ = std::make_unique<Pool>(count_ - 1, cores_, allowed_, pin_ && fits);
+  if (pin_ && static_cast<std::size_t>(count_) < cores_.size()) cores_ = cores_first(cores_);
+  pool_ = std::make_unique<Pool>(count_ - 1, cores_, allowed_, pin_ && fits);
 }
 
 Threads::~Threads() = default;

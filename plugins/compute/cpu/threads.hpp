@@ -13,8 +13,8 @@ namespace baleen::cpu {
 /// that results do not either. A worker that the system gives no core to holds up nobody: the others take its tasks.
 class Threads {
  public:
-  /// `count` 0 means as many as this process may use.
-  Threads(std::int64_t count, bool pin);
+  /// `count` 0 means as many as this process may use. Without `start` they are counted only, and nothing may be run.
+  Threads(std::int64_t count, bool pin, bool start = true);
   ~Threads();
   Threads(const Threads&) = delete;
 
@@ -50,7 +50,7 @@ class Threads {
   bool pin_;
   cpu_set_t allowed_;
   std::vector<int> cores_;
-  std::unique_ptr<Pool> pool_;  ///< null with one thread
+  std::unique_ptr<Pool> pool_;  ///< null with one thread, and where none is started
 };
 
 }  // namespace baleen::cpu

@@ -82,6 +82,16 @@ Result<AttentionPlan> cached(Dnn& dnn, const std::string& key, Maker& maker, std
 
 }  // namespace
 
+std::optional<std::uint64_t> most_workspace(const AttentionShape& shape, bool backward) {
+  constexpr std::uint64_t kMost = std::uint64_t{4} << 30, kOther = std::uint64_t{32} << 20;
+  constexpr std::int64_t kTile = 128;
+  if (!backward || !shape.deterministic) return kOther;
+  const auto up = [](std::int64_t n) { return (n + kTile - 1) / kTile * kTile; };
+  const std::int64_t scores = 2 * shape.batch * shape.heads * up(shape.queries) * up(shape.keys);
+  if (static_cast<std::uint64_t>(scores) > kMost) return std::nullopt;
+  return static_cast<std::uint64_t>(scores) + kOther;
+}
+
 std::string AttentionShape::key() const {
   std::string text = std::to_string(type) + (causal ? " causal" : "") + (deterministic ? " deterministic" : "");
   for (const std::int64_t n : {batch, heads, groups, queries, keys, width, lse[0], lse[1], lse[2]})

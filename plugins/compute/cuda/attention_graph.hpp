@@ -43,6 +43,10 @@ struct AttentionPlan {
   std::vector<DnnTensor> operands;
 };
 
+/// Bytes of workspace that a plan may take; nothing where cuDNN is not asked because it would take too much. No plan of
+/// more is used, so a described device knows it too.
+std::optional<std::uint64_t> most_workspace(const AttentionShape& shape, bool backward);
+
 /// softmax(scale q k^T) v and the logarithms of the sums. UNSUPPORTED where cuDNN has no engine for the shape.
 Result<AttentionPlan> plan_attention(Dnn& dnn, const AttentionShape& shape);
 

@@ -18,6 +18,17 @@ Result<std::unique_ptr<Blas>> Blas::open(const std::vector<std::string>& folders
   return blas;
 }
 
+std::unique_ptr<Blas> Blas::described(const BlasOptions& options) {
+  std::unique_ptr<Blas> blas(new Blas);
+  blas->options_ = options;
+  return blas;
+}
+
+BlasOptions BlasOptions::of(const Settings& settings, int compute_capability) {
+  const std::uint64_t mebibytes = compute_capability >= 90 ? 32 : 4;  // as cuBLASLt's documentation advises
+  return {settings.boolean("tf32"), settings.boolean("deterministic"), mebibytes << 20};
+}
+
 Blas::~Blas() {
   if (handle_) table_.cublasLtDestroy(handle_);
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "baleen/plugin.hpp"
 #include "contraction.hpp"
 
 namespace baleen::cuda {
@@ -29,6 +30,8 @@ struct BlasFunctions {
 struct BlasOptions {
   bool tf32 = false, deterministic = true;
   std::uint64_t workspace_bytes = 0;  ///< that an algorithm may take
+
+  static BlasOptions of(const Settings& settings, int compute_capability);
 };
 
 /// What the heuristics chose.
@@ -42,10 +45,14 @@ class Blas {
  public:
   /// Fails where there is no cuBLASLt, naming it.
   static Result<std::unique_ptr<Blas>> open(const std::vector<std::string>& folders, const BlasOptions& options);
+  /// For plans: without the library, which cannot tell its algorithms without a device. It is taken to have one for all
+  /// products of dtypes that it is documented to take, with all the workspace that it may take.
+  static std::unique_ptr<Blas> described(const BlasOptions& options);
   ~Blas();
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
+  bool is_described() const { return !handle_; }
   const BlasFunctions& functions() const { return table_; }
   cublasLtHandle_t handle() const { return handle_; }
   const BlasOptions& options() const { return options_; }

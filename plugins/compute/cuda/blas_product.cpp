@@ -77,6 +77,10 @@ Result<std::unique_ptr<BlasProduct>> BlasProduct::make(Blas& blas, const GemmPla
                                                        const BlasEpilogue& epilogue) {
   if (!takes(types, plan)) return std::unique_ptr<BlasProduct>();
   std::unique_ptr<BlasProduct> product(new BlasProduct(blas, plan, types, epilogue));
+  if (blas.is_described()) {
+    product->choices_.fill({{}, blas.options().workspace_bytes});
+    return product;
+  }
   if (Status described = product->describe(); !described) {
     if (epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT) return std::move(described).error();
     return std::unique_ptr<BlasProduct>();

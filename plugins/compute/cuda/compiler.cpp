@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -22,7 +21,7 @@ Result<Nvrtc> open_nvrtc(const std::vector<std::string>& folders) {
   auto opened = Library::open(folders, "libnvrtc.so." + std::to_string(CUDA_VERSION / 1000));
   if (!opened)
     return Error{BALEEN_NOT_FOUND,
-                 "NVRTC is missing, which compiles pointwise kernels (" + opened.error().message +
+                 "NVRTC is missing, which compiles kernels from text (" + opened.error().message +
                      "); install CUDA's package cuda-nvrtc, or name its folder in the option `libraries`",
                  {}};
   const Library& library = *opened;
@@ -42,7 +41,7 @@ namespace {
 class RuntimeProgram {
  public:
   RuntimeProgram(const Nvrtc& nvrtc, const std::string& source) : nvrtc_(nvrtc) {
-    made_ = nvrtc_.nvrtcCreateProgram(&program_, source.c_str(), "pointwise.cu", 0, nullptr, nullptr);
+    made_ = nvrtc_.nvrtcCreateProgram(&program_, source.c_str(), "kernel.cu", 0, nullptr, nullptr);
   }
   ~RuntimeProgram() {
     if (made_ == NVRTC_SUCCESS) nvrtc_.nvrtcDestroyProgram(&program_);
@@ -50,15 +49,14 @@ class RuntimeProgram {
   RuntimeProgram(const RuntimeProgram&) = delete;
   RuntimeProgram& operator=(const RuntimeProgram&) = delete;
 
-  Result<std::string> compile(const std::vector<std::string>& options) {
+  Result<std::string> compile(const std::vector<std::string>& options, const std::string& what) {
     std::vector<const char*> texts;
     for (const std::string& option : options) texts.push_back(option.c_str());
     nvrtcResult result = made_;
     if (result == NVRTC_SUCCESS)
       result = nvrtc_.nvrtcCompileProgram(program_, static_cast<int>(texts.size()), texts.data());
     if (result != NVRTC_SUCCESS)
-      return internal(std::string("compiling a pointwise kernel failed with ") + nvrtc_.nvrtcGetErrorString(result) +
-                      ": " + log());
+      return internal("compiling " + what + " failed with " + nvrtc_.nvrtcGetErrorString(result) + ": " + log());
     std::size_t bytes = 0;
     if (nvrtc_.nvrtcGetCUBINSize(program_, &bytes) != NVRTC_SUCCESS) return internal("NVRTC made no code");
     std::string code(bytes, '\0');
@@ -71,7 +69,8 @@ class RuntimeProgram {
     std::size_t bytes = 0;
     if (made_ != NVRTC_SUCCESS || nvrtc_.nvrtcGetProgramLogSize(program_, &bytes) != NVRTC_SUCCESS) return "";
     std::string text(bytes, '\0');
-    return nvrtc_.nvrtcGetProgramLog(program_, text.data()) == NVRTC_SUCCESS ? text : "";
+    if (nvrtc_.nvrtcGetProgramLog(program_, text.data()) != NVRTC_SUCCESS) return "";
+    return text.substr(0, text.find_last_not_of(std::string("\0\n ", 3)) + 1);
   }
 
   const Nvrtc& nvrtc_;
@@ -81,9 +80,10 @@ class RuntimeProgram {
 
 }  // namespace
 
-Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source, int compute_capability) {
+Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source, int compute_capability,
+                                   const std::string& what) {
   return RuntimeProgram(nvrtc, source)
-      .compile({"--gpu-architecture=sm_" + std::to_string(compute_capability), "--std=c++17", "--fmad=false"});
+      .compile({"--gpu-architecture=sm_" + std::to_string(compute_capability), "--std=c++17", "--fmad=false"}, what);
 }
 
 std::filesystem::path CodeCache::file(const std::string& key) const {
@@ -152,23 +152,33 @@ std::filesystem::path default_cache_folder() {
   return std::filesystem::temp_directory_path() / ("baleen-cuda-" + std::to_string(getuid()));
 }
 
+std::filesystem::path cache_folder(const Settings& settings) {
+  const std::string_view folder = settings.text("cache");
+  if (folder.empty()) return default_cache_folder();
+  return std::filesystem::path(settings.folder()) / folder;  // an absolute one stays
+}
+
 Compiler::~Compiler() {
   for (const auto& [source, module] : modules_) driver_.cuModuleUnload(module);
 }
 
-Result<CUmodule> Compiler::module(const std::string& source) {
+Result<CUmodule> Compiler::module(const std::string& source, const std::string& what) {
   if (const auto known = modules_.find(source); known != modules_.end()) return known->second;
-  const std::string key = "nvrtc " + nvrtc_.version + " sm_" + std::to_string(capability_) + "\n" + source;
+  CUmodule module = nullptr;
+  if (!nvrtc_) {
+    BALEEN_TRY(driver_.check(driver_.cuModuleLoadData(&module, source.data()), "loading a text"));
+    return modules_.emplace(source, module).first->second;
+  }
+  const std::string key = "nvrtc " + nvrtc_->version + " sm_" + std::to_string(capability_) + "\n" + source;
   std::string code = cache_.find(key);
   std::optional<CodeCache::Turn> turn;  // ranks of a host come to the same kernels at the same time
   if (code.empty()) {
     turn.emplace(cache_, key);
     code = cache_.find(key);
   }
-  CUmodule module = nullptr;
   if (code.empty() || driver_.cuModuleLoadData(&module, code.data()) != CUDA_SUCCESS) {
-    BALEEN_TRY_ASSIGN(code, compile_source(nvrtc_, source, capability_));
-    BALEEN_TRY(driver_.check(driver_.cuModuleLoadData(&module, code.data()), "loading a pointwise kernel"));
+    BALEEN_TRY_ASSIGN(code, compile_source(*nvrtc_, source, capability_, what));
+    BALEEN_TRY(driver_.check(driver_.cuModuleLoadData(&module, code.data()), ("loading " + what).c_str()));
     cache_.keep(key, code);
   }
   modules_.emplace(source, module);

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "baleen/plugin.hpp"
 #include "driver.hpp"
 
 namespace baleen::cuda {
@@ -29,8 +31,9 @@ struct Nvrtc {
 Result<Nvrtc> open_nvrtc(const std::vector<std::string>& folders);
 
 /// Machine code for a compute capability ("90") of a source that needs no headers. Nothing is contracted to FMA. The
-/// compiler's words on failure.
-Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source, int compute_capability);
+/// compiler's words on failure; `what` says what was compiled.
+Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source, int compute_capability,
+                                   const std::string& what = "a pointwise kernel");
 
 /// Compiled sources as files, one each. A file holds its key, so a clash of hashes is no harm; files are written
 /// beside and renamed, so ranks may share the folder. A folder that cannot be written is no failure.
@@ -62,22 +65,25 @@ class CodeCache {
 
 /// Where compiled kernels are kept when no folder is given: XDG_CACHE_HOME, else .cache in the home folder.
 std::filesystem::path default_cache_folder();
+/// The folder of the option `cache`, else that one.
+std::filesystem::path cache_folder(const Settings& settings);
 
 /// From a source to a function of the device, each source once.
 class Compiler {
  public:
-  Compiler(const Driver& driver, Nvrtc nvrtc, std::filesystem::path cache_folder, int compute_capability)
+  /// Without NVRTC, for plans, sources are taken as they are.
+  Compiler(const Driver& driver, std::optional<Nvrtc> nvrtc, std::filesystem::path cache_folder, int compute_capability)
       : driver_(driver), nvrtc_(std::move(nvrtc)), cache_(std::move(cache_folder)), capability_(compute_capability) {}
   ~Compiler();
   Compiler(const Compiler&) = delete;
   Compiler& operator=(const Compiler&) = delete;
 
-  Result<CUmodule> module(const std::string& source);
-  const std::string& version() const { return nvrtc_.version; }
+  Result<CUmodule> module(const std::string& source, const std::string& what = "a pointwise kernel");
+  std::string version() const { return nvrtc_ ? nvrtc_->version : "missing"; }
 
  private:
   const Driver& driver_;
-  Nvrtc nvrtc_;
+  std::optional<Nvrtc> nvrtc_;
   CodeCache cache_;
   int capability_;
   std::map<std::string, CUmodule> modules_;

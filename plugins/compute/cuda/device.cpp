@@ -34,14 +34,21 @@ Status Device::enter() const {
 
 void Device::info(baleen_device_info_t& out) const {
   std::snprintf(out.name, sizeof out.name, "%s", name_.c_str());
+  const std::string products = description_ ? "described: scratch of libraries is what they may take at most"
+                               : blas_      ? "cuBLASLt " + blas_->version() + (blas_->options().tf32 ? ", tf32" : "")
+                                            : "products by the plugin's own kernel";
   std::snprintf(out.summary, sizeof out.summary, "compute capability %d.%d, NVRTC %s, %s",
                 limits_.compute_capability / 10, limits_.compute_capability % 10, compiler_->version().c_str(),
-                blas_ ? ("cuBLASLt " + blas_->version() + (blas_->options().tf32 ? ", tf32" : "")).c_str()
-                      : "products by the plugin's own kernel");
+                products.c_str());
   out.memory_bytes = memory_bytes_;
   out.private_bytes = 0;  // the context's memory is not free when the budget is taken
   out.threads = 1;
   out.alignment = kAlignment;
+}
+
+Status Device::must_run() const {
+  return description_ ? Status(unsupported("the device is described for a plan: it runs nothing and has no memory"))
+                      : Status();
 }
 
 Result<void*> Device::allocate(baleen_arena_kind_t kind, std::uint64_t bytes) {
@@ -71,6 +78,7 @@ Result<void*> Device::allocate(baleen_arena_kind_t kind, std::uint64_t bytes) {
 Result<void*> Device::arena_create(baleen_arena_kind_t kind, std::uint64_t bytes) {
   if (kind < BALEEN_ARENA_PRIVATE || kind > BALEEN_ARENA_PINNED)
     return invalid("no arena kind " + std::to_string(kind));
+  BALEEN_TRY(must_run());
   if (kind == BALEEN_ARENA_PINNED) return allocate(kind, counted(bytes));
   const std::uint64_t size = counted(bytes);
   if (used_bytes_.fetch_add(size) + size > memory_bytes_) {
@@ -118,6 +126,7 @@ void Device::release(void* kernel) {
 }
 
 Status Device::launch(void* handle, const baleen_launch_t& call) {
+  BALEEN_TRY(must_run());
   BALEEN_TRY(enter());
   const auto& kernel = *static_cast<const Kernel*>(handle);
   auto& stream = *static_cast<Stream*>(call.stream);
@@ -129,6 +138,7 @@ Status Device::launch(void* handle, const baleen_launch_t& call) {
 }
 
 Result<void*> Device::stream_create() {
+  BALEEN_TRY(must_run());
   BALEEN_TRY(enter());
   BALEEN_TRY_ASSIGN(auto stream, Stream::create(driver_));
   return static_cast<void*>(stream.release());
@@ -192,11 +202,13 @@ const void* Device::query(std::string_view name) const {
                                                     guard_nothing(self.host_, "unpin", [&] { self.unpin(base); });
                                                   }};
   if (name == BALEEN_DEVICE_MEMORY) return &kMemory;
+  if (description_) return query_plugin(name);
   if (name == BALEEN_SEQUENCES) return graphs_ && !checked_ ? sequences() : nullptr;
   return name == BALEEN_DEVICE_PEAK ? &kPeak : query_plugin(name);
 }
 
 Status Device::pin(void* base, std::uint64_t bytes) {
+  BALEEN_TRY(must_run());
   BALEEN_TRY(enter());
   const CUresult result = driver_.cuMemHostRegister(base, bytes, CU_MEMHOSTREGISTER_PORTABLE);
   if (result == CUDA_SUCCESS) return {};

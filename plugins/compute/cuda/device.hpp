@@ -1,6 +1,7 @@
 /// \file The device: memory, streams and kernels of one GPU.
 #pragma once
 #include <atomic>
+#include <optional>
 
 #include "blas.hpp"
 #include "compiler.hpp"
@@ -15,6 +16,7 @@ namespace baleen::cuda {
 class Device {
  public:
   static Result<std::unique_ptr<Device>> create(const Host& host, const Settings& settings);
+  static Result<std::unique_ptr<Device>> described(const Host& host, const Settings& settings);
   ~Device();
 
   const Host& host() const { return host_; }
@@ -45,7 +47,11 @@ class Device {
   Status choose(const Settings& settings);
   Status open_libraries(const Settings& settings);
   Status find_memory(const Settings& settings);
-  Result<int> attribute(CUdevice_attribute which) const;
+  /// Of a described device: what would be found on this machine, or what the settings say.
+  Status find_here(const Settings& settings);
+  Status take_description(const Settings& settings);
+  /// Fails for a described device.
+  Status must_run() const;
   /// The calling thread works with this device's context from now on.
   Status enter() const;
   Result<void*> allocate(baleen_arena_kind_t kind, std::uint64_t bytes);
@@ -59,6 +65,7 @@ class Device {
   CUcontext context_ = nullptr;
   std::string name_;
   DeviceLimits limits_;
+  std::optional<baleen_device_limits_t> description_;  ///< of a described device
   bool checked_ = false;
   bool graphs_ = true;
   int sharing_ranks_ = 1;

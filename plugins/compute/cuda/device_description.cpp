@@ -4,9 +4,7 @@
 #include "options.hpp"
 
 namespace baleen::cuda {
-namespace {
 
-/// With the free memory, for which the device is started for a moment.
 Status describe_stopped(const Driver& driver, int index, baleen_device_limits_t& out) {
   CUdevice device = 0;
   BALEEN_TRY(driver.check(driver.cuDeviceGet(&device, index), "opening the device"));
@@ -19,6 +17,8 @@ Status describe_stopped(const Driver& driver, int index, baleen_device_limits_t&
   driver.cuDevicePrimaryCtxRelease(device);
   return {};
 }
+
+namespace {
 
 /// Lets `describe` fill limits, and gives them to the host.
 template <class Describe>
@@ -41,6 +41,10 @@ Status list(const Settings& settings, baleen_device_limits_t* out, std::uint64_t
 }  // namespace
 
 Status Device::describe(baleen_device_limits_t& out) const {
+  if (description_) {
+    out = *description_;
+    return {};
+  }
   BALEEN_TRY(enter());
   BALEEN_TRY(describe_device(driver_, device_, out));
   std::size_t free = 0, total = 0;

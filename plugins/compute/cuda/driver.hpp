@@ -36,6 +36,9 @@ struct Driver {
 /// Opens the driver and starts it. Says in one line where there is none, where it is too old, or why it refuses.
 Result<Driver> open_driver(const std::vector<std::string>& folders);
 
+/// For plans: no library is opened; modules and their functions are there, and nothing can be launched.
+Driver planning_driver();
+
 /// "13.0" of 13000.
 std::string version_text(int version);
 

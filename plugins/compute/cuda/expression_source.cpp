@@ -7,6 +7,7 @@
 
 #include "baleen/expression.hpp"
 #include "expression_prelude.hpp"
+#include "kernel_prelude.hpp"
 
 namespace baleen::cuda {
 namespace {
@@ -322,7 +323,8 @@ GeneratedKernel simplified(GeneratedKernel kernel) {
 }
 
 std::string generate(const GeneratedKernel& kernel) {
-  std::string text =
+  std::string text = kKernelPrelude;
+  text +=
       kernel.wide ? "typedef double Real;\n#define F(name) name\n" : "typedef float Real;\n#define F(name) name##f\n";
   text += kPointwisePrelude;
   text += Writer(kernel).plain();

@@ -29,6 +29,7 @@ struct Context {
   Blas* blas;  ///< null where there is no cuBLASLt
   DnnOpener& dnn;
   DeviceLimits limits;
+  bool described = false;  ///< for a plan: kernels are sized and never run
 };
 
 using Operand = RegionOperand;
@@ -69,10 +70,14 @@ struct Launch {
   /// The same for arguments with seed and step, which a kept launch is told anew each time.
   template <class Args>
   Status run_varying(CUfunction function, const Geometry& geometry, const Args& args) const {
-    BALEEN_TRY(enqueue(function, geometry, &args));
-    if (recording && !geometry.empty())
-      note(function, geometry, {reinterpret_cast<const std::byte*>(&args), sizeof args}, offsetof(Args, seed),
-           offsetof(Args, step));
+    return run_varying(function, geometry, {reinterpret_cast<const std::byte*>(&args), sizeof args},
+                       offsetof(Args, seed), offsetof(Args, step));
+  }
+  /// Of arguments as bytes, in which seed and step stand at these offsets.
+  Status run_varying(CUfunction function, const Geometry& geometry, std::span<const std::byte> args, std::size_t seed,
+                     std::size_t step) const {
+    BALEEN_TRY(enqueue(function, geometry, args.data()));
+    if (recording && !geometry.empty()) note(function, geometry, args, seed, step);
     return {};
   }
   Status enqueue(CUfunction function, const Geometry& geometry, const void* args) const;

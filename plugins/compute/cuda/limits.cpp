@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "options.hpp"
+
 namespace baleen::cuda {
 namespace {
 
@@ -43,7 +45,28 @@ void fill_peaks(int capability, double processors, double kilohertz, baleen_devi
   }
 }
 
+constexpr int kLeastCapability = 80;
+// Of a block's shared memory, for what kernels declare statically.
+constexpr double kStaticShared = 4 << 10;
+
 }  // namespace
+
+Result<DeviceLimits> kernel_limits(const Driver& driver, CUdevice device, const std::string& name,
+                                   const Settings& settings) {
+  double major = 0, minor = 0, shared = 0;
+  for (const auto& [which, value] : {std::pair{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
+                                     std::pair{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
+                                     std::pair{CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &shared}})
+    BALEEN_TRY(ask(driver, device, which, *value));
+  const int capability = static_cast<int>(major) * 10 + static_cast<int>(minor), told = architecture_of(settings);
+  const std::string has =
+      name + " has compute capability " + std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+  if (capability < kLeastCapability) return unsupported(has + "; this plugin needs 8.0 or later");
+  if (told != 0 && told != capability)
+    return invalid("the option `architecture` is \"" + std::string(settings.text("architecture")) + "\", and " + has +
+                   "; leave the option out, or let it be the device's");
+  return DeviceLimits{static_cast<std::uint64_t>(std::max(0.0, shared - kStaticShared)), capability};
+}
 
 Status describe_device(const Driver& driver, CUdevice device, baleen_device_limits_t& out) {
   BALEEN_TRY(driver.check(driver.cuDeviceGetName(out.name, sizeof out.name, device), "asking for the device's name"));

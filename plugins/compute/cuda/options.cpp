@@ -2,8 +2,15 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace baleen::cuda {
+namespace {
+
+// Of the memory, for arenas: the rest is the libraries'.
+constexpr double kFraction = 0.9;
+
+}  // namespace
 
 std::vector<std::string> library_folders(const Settings& settings) {
   std::vector<std::string> out;
@@ -35,6 +42,24 @@ Result<Share> choose_share(const Settings& settings, int devices) {
   if (index >= 0) return Share{static_cast<int>(index), std::max(1, ranks)};  // the host's ranks have one option
   const int turn = rank % devices;
   return Share{turn, std::max(1, (ranks - turn + devices - 1) / devices)};
+}
+
+// A rank that comes later finds less free: those that share a device take parts of all of it.
+std::uint64_t planned_memory(const Settings& settings, std::uint64_t free, std::uint64_t total, int ranks) {
+  if (const std::int64_t asked = settings.integer("memory"); asked > 0) return static_cast<std::uint64_t>(asked) << 20;
+  const double fraction = settings.number("fraction");
+  if (fraction > 0) return static_cast<std::uint64_t>(fraction * static_cast<double>(free));
+  double part = kFraction * static_cast<double>(free);
+  if (ranks > 1) part = std::min(part, kFraction * static_cast<double>(total) / ranks);
+  return static_cast<std::uint64_t>(part);
+}
+
+int architecture_of(const Settings& settings) {
+  const std::string_view text = settings.text("architecture");
+  const std::size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return 0;
+  return std::atoi(std::string(text.substr(0, dot)).c_str()) * 10 +
+         std::atoi(std::string(text.substr(dot + 1)).c_str());
 }
 
 }  // namespace baleen::cuda

@@ -1,5 +1,6 @@
 /// \file What the plugin's options and the rank's place mean for the choice of a device.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,11 @@ struct Share {
   int index = 0, ranks = 1;
 };
 Result<Share> choose_share(const Settings& settings, int devices);
+
+/// Bytes of a device's memory that one of `ranks` that share it may plan for.
+std::uint64_t planned_memory(const Settings& settings, std::uint64_t free, std::uint64_t total, int ranks);
+
+/// What the option `architecture` names: 90 of "9.0". 0: whatever is here.
+int architecture_of(const Settings& settings);
 
 }  // namespace baleen::cuda

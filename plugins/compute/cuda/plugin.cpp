@@ -12,6 +12,8 @@ BALEEN_DESCRIPTOR(
         "fraction", BALEEN_OPTION_FLOAT, 0, 0, 1, "0", "", "",
         "part of the free device memory that may be planned for; 0: nine tenths, in equal parts for the ranks "
         "that share the device"),
+    BALEEN_OPTION("architecture", BALEEN_OPTION_STRING, 0, 0, 0, "here", "here|8.0|8.6|8.7|8.9|9.0|10.0|10.3|12.0", "",
+                  "compute capability of the devices; with it and `memory` a plan needs neither device nor driver"),
     BALEEN_OPTION("tf32", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                   "products of fp32 by tensor cores, with operands rounded to 11 significant bits"),
     BALEEN_OPTION(
@@ -23,7 +25,7 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("graphs", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
                   "launches that come again each step are enqueued as one CUDA graph; it changes no number"),
     BALEEN_OPTION("cache", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "",
-                  "folder for compiled pointwise kernels; empty: baleen/cuda in the user's cache folder"),
+                  "folder for compiled kernels; empty: baleen/cuda in the user's cache folder"),
     BALEEN_OPTION("libraries", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
                   "folders in which libcuda, libcublasLt, libcudnn and libnvrtc are looked for first"));
 

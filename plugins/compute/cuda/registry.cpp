@@ -98,7 +98,9 @@ std::shared_ptr<const Label> label_of(const baleen_region_t& region, const IdRan
 
 Maker maker_of(const baleen_region_t& region) {
   if (is_fused_product(region)) return make_fused_product;
-  return product_and_sum(region) ? Maker(make_product_and_sum) : find(region)->make;
+  if (product_and_sum(region)) return make_product_and_sum;
+  const Entry* entry = find(region);
+  return entry ? entry->make : Maker(make_of_kind);
 }
 
 }  // namespace
@@ -106,7 +108,7 @@ Maker maker_of(const baleen_region_t& region) {
 std::uint32_t region_score(const DeviceLimits& limits, const baleen_region_t& region) {
   if (is_fused_product(region) || product_and_sum(region)) return 1;
   const Entry* entry = find(region);
-  if (!entry) return 0;
+  if (!entry) return brings_text(limits, region) ? 1 : 0;
   const Op op(op_of(region, 0));
   if (!dtypes_fit(entry->kind, region, op)) return 0;
   const bool any_runs = moves_only(entry->kind) || entry->kind == "pointwise";

@@ -162,6 +162,20 @@ typedef struct baleen_device_memory_t {
 } baleen_device_memory_t;
 BALEEN_ASSERT_TABLE(baleen_device_memory_t, unpin, 48);
 
+/* The answer to the query BALEEN_DESCRIBED_DEVICE of the plugin (its device is null); optional: without one, plans are
+ * made with a device that `create` makes. */
+#define BALEEN_DESCRIBED_DEVICE "baleen.compute.described/1"
+typedef struct baleen_described_device_t {
+    uint64_t size;
+    /* A device that is described by the settings of a real one, and need not be there: it starts no driver and no
+     * threads and takes no memory. Of the plugin's functions info, supports, compile, release, destroy and query are
+     * called with it, of the tables that `query` gives baleen_device_memory_t's data and baleen_compute_limits_t's
+     * `of`. It answers as a real device would; scratch that only libraries of a real one know may be more than is
+     * needed, never less. Kernels are not launched. Fails where the settings do not tell enough, and says which do. */
+    baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, void** device);
+} baleen_described_device_t;
+BALEEN_ASSERT_TABLE(baleen_described_device_t, create, 16);
+
 /* The answer to the query BALEEN_SEQUENCES of a device: launches that come again and again are enqueued as one.
  * [as `launch`] */
 #define BALEEN_SEQUENCES "baleen.compute.sequences/1"

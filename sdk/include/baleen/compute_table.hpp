@@ -23,6 +23,8 @@ namespace baleen {
 ///   Status zero(void* stream, void* to, std::uint64_t bytes);
 ///   const void* query(std::string_view name);
 ///   static const void* query_plugin(std::string_view name);  (optional: a query without a device)
+///   static Result<std::unique_ptr<Device>> described(const Host&, const Settings&);  (optional: for plans, see
+///   baleen_described_device_t)
 template <class Device>
 class ComputeTable {
  public:
@@ -75,6 +77,13 @@ class ComputeTable {
   static const void* query(void* device, baleen_string_t name) noexcept {
     return query_quietly([&]() -> const void* {
       if (device) return self(device)->query(view(name));
+      if constexpr (requires(const Host& h, const Settings& s) { Device::described(h, s); }) {
+        static constexpr baleen_described_device_t kDescribed{
+            sizeof(kDescribed), [](const baleen_host_t* host, const baleen_settings_t* settings, void** made) {
+              return give(host, settings, made, &Device::described);
+            }};
+        if (view(name) == BALEEN_DESCRIBED_DEVICE) return &kDescribed;
+      }
       if constexpr (requires { Device::query_plugin(std::string_view()); }) return Device::query_plugin(view(name));
       return nullptr;
     });
@@ -86,9 +95,13 @@ class ComputeTable {
     return {};
   }
   static baleen_status_t create(const baleen_host_t* host, const baleen_settings_t* settings, void** device) {
+    return give(host, settings, device, &Device::create);
+  }
+  using Maker = Result<std::unique_ptr<Device>> (*)(const Host&, const Settings&);
+  static baleen_status_t give(const baleen_host_t* host, const baleen_settings_t* settings, void** device, Maker make) {
     const Host h(host);
     return guard(h, [&]() -> Status {
-      auto made = Device::create(h, Settings(settings));
+      auto made = make(h, Settings(settings));
       if (!made) return std::move(made).error();
       if (!*made) return internal("create gave no device and no error");
       *device = (*made).release();

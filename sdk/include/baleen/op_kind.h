@@ -143,6 +143,47 @@ typedef struct baleen_cpu_call_t {
 } baleen_cpu_call_t;
 BALEEN_ASSERT_TABLE(baleen_cpu_call_t, parallel, 80);
 
+/* What a CUDA kernel is asked for. All pointers are the caller's. */
+typedef struct baleen_cuda_request_t {
+    uint64_t size;
+    const baleen_op_view_t* op;     /* its operands and results number `tensors` */
+    const baleen_tensor_t* tensors; /* any strides may come */
+    uint64_t tensor_count;
+    uint64_t shared_bytes;       /* dynamic shared memory that a block may have at most */
+    uint32_t compute_capability; /* of the device: 90 is 9.0 */
+    uint32_t reserved;
+} baleen_cuda_request_t;
+BALEEN_ASSERT_SIZE(baleen_cuda_request_t, 48);
+
+/* A CUDA kernel as text in CUDA C++17, and its launch. Pointers stay good until the next call of the kind on this
+ * thread. NVRTC compiles the text for the device, without contraction to FMA, behind these declarations, which are all
+ * that is there beside CUDA's own functions (headers are not):
+ *   BALEEN_KERNEL(threads, entry, baleen::Args) { ... }
+ *                            the kernel `entry`, for blocks of at most so many threads; its one argument is `args`:
+ *     args.tensor[i]         void*: the address of tensor i of the request
+ *     args.seed, args.step, args.micro
+ *                            unsigned long long: as in baleen_launch_t
+ *   BALEEN_SHARED_MEMORY()   unsigned char*: the block's dynamic shared memory, at a multiple of 16 bytes
+ *   baleen::bf16, baleen::f16
+ *                            elements of 16 bits as they are stored
+ *   baleen::widen(x)         a 16-bit element in fp32; a float or double as it is
+ *   baleen::narrow<T>(x)     a float or double as a T (float, double, bf16, f16), rounded once to nearest even
+ *   baleen::philox(element, step, key)
+ *                            random bits, .x0 and .x1 (expression.h)
+ * The kernel computes as compute.h says of regions, writes the results and nothing else, and its results do not depend
+ * on the order in which threads run. */
+typedef struct baleen_cuda_text_t {
+    uint64_t size;
+    baleen_string_t source;
+    baleen_string_t entry;
+    uint64_t blocks[3];    /* of the grid: x to 2^31 - 1, y and z to 65535; nothing is launched where one is 0 */
+    uint64_t shared_bytes; /* dynamic, of a block */
+    uint32_t threads;      /* of a block, which has one dimension: 1 to 1024 */
+    uint32_t reserved;
+    baleen_string_t reason; /* where the call fails: why */
+} baleen_cuda_text_t;
+BALEEN_ASSERT_SIZE(baleen_cuda_text_t, 96);
+
 /* One kind. Functions are called at plan time on one thread; those after `infer` may be null where not said otherwise.
  * A rule that appends to the graph is undone as a whole where it fails. */
 typedef struct baleen_op_kind_t {
@@ -183,8 +224,11 @@ typedef struct baleen_op_kind_t {
      * compute.h says. Writes the results and nothing else. Allocates nothing that grows with the tensors, unless it
      * fails. [any thread, at run time] Null: such devices have the expansion. */
     baleen_status_t (*cpu)(void* self, const baleen_cpu_call_t* call);
+    /* Gives the text of a kernel for CUDA devices. It depends on the request alone. UNSUPPORTED: there is none for these
+     * tensors, and the device has the expansion. Null: never one. */
+    baleen_status_t (*cuda)(void* self, const baleen_cuda_request_t* request, baleen_cuda_text_t* out);
 } baleen_op_kind_t;
-BALEEN_ASSERT_TABLE(baleen_op_kind_t, cpu, 168);
+BALEEN_ASSERT_TABLE(baleen_op_kind_t, cuda, 176);
 
 /* The table of kind "op". The library's kinds live as long as it is loaded. */
 typedef struct baleen_ops_t {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "baleen/graph_view.hpp"
+#include "baleen/op_kernels.hpp"
 #include "baleen/op_kind.h"
 #include "baleen/op_types.hpp"
 
@@ -51,32 +52,6 @@ struct Join {
   std::string kind;
   std::vector<baleen_value_t> inputs, results;
   AttributeList attributes;
-};
-
-/// One execution of an op on the host's processors.
-class CpuCall {
- public:
-  explicit CpuCall(const baleen_cpu_call_t& call) : call_(call) {}
-
-  Op op() const { return Op(*call_.op); }
-  const baleen_tensor_t& input(std::size_t number) const { return element(call_.tensors, call_.op->inputs[number]); }
-  const baleen_tensor_t& output(std::size_t number) const { return element(call_.tensors, call_.op->outputs[number]); }
-  /// The first element of an operand or result, of its dtype.
-  const void* input_at(std::size_t number) const { return call_.addresses[call_.op->inputs[number]]; }
-  void* output_at(std::size_t number) const { return call_.addresses[call_.op->outputs[number]]; }
-  std::uint64_t seed() const { return call_.seed; }
-  std::uint64_t step() const { return call_.step; }
-
-  /// Runs body(i) for each i < count on the device's threads, in any order. It must not throw.
-  template <class Body>
-  void parallel(std::uint64_t count, const Body& body) const {
-    call_.parallel(
-        call_.pool, count, [](void* context, std::uint64_t i) { (*static_cast<const Body*>(context))(i); },
-        const_cast<void*>(static_cast<const void*>(&body)));
-  }
-
- private:
-  const baleen_cpu_call_t& call_;
 };
 
 /// An op, copied, so that the graph may change while a rule uses it.
@@ -146,6 +121,11 @@ class OpKind {
   virtual Status compute(const CpuCall& call) {
     (void)call;
     return internal("a kernel was called that the kind does not have");
+  }
+  /// The text of a kernel for CUDA devices (op_kind.h); UNSUPPORTED where there is none for these tensors.
+  virtual Result<CudaText> cuda(const CudaRequest& request) {
+    (void)request;
+    return unsupported("the kind has no kernel for CUDA devices");
   }
 
  protected:

@@ -147,6 +147,33 @@ inline baleen_status_t compute(void* self, const baleen_cpu_call_t* call) {
   });
 }
 
+/// Nothing is thrown out of it, and a refusal's reason goes to the device that asks: no failure is told to the host.
+inline baleen_status_t cuda(void* self, const baleen_cuda_request_t* request, baleen_cuda_text_t* out) noexcept {
+  thread_local CudaText made;
+  thread_local std::string reason;
+  baleen_cuda_text_t text{};
+  baleen_status_t status = BALEEN_OK;
+  try {
+    auto given = static_cast<OpKind*>(self)->cuda(CudaRequest(*request));
+    if (!given) status = given.error().code;
+    reason = given ? std::string() : given.error().text();
+    if (given) made = *std::move(given);
+  } catch (const std::exception& error) {
+    status = BALEEN_INTERNAL;
+    reason = error.what();
+  } catch (...) {
+    status = BALEEN_INTERNAL;
+    reason = "it threw what is no std::exception";
+  }
+  text.source = abi(made.source);
+  text.entry = abi(made.entry);
+  std::copy(made.blocks.begin(), made.blocks.end(), text.blocks);
+  text.shared_bytes = made.shared_bytes;
+  text.threads = made.threads;
+  text.reason = abi(reason);
+  return copy_out(out, text) ? status : BALEEN_INTERNAL;
+}
+
 /// Whether a member is the kind's own: a pointer to an inherited one belongs to the base.
 template <class Member, class Base>
 inline constexpr bool kOverrides = !std::is_same_v<Member, Base>;
@@ -167,6 +194,7 @@ const baleen_op_kind_t* op_kind_table() {
     if (detail::kOverrides<decltype(&Kind::fuse), decltype(&OpKind::fuse)>) t.fuse = &detail::fuse;
     if (detail::kOverrides<decltype(&Kind::join), decltype(&OpKind::join)>) t.join = &detail::join;
     if (detail::kOverrides<decltype(&Kind::compute), decltype(&OpKind::compute)>) t.cpu = &detail::compute;
+    if (detail::kOverrides<decltype(&Kind::cuda), decltype(&OpKind::cuda)>) t.cuda = &detail::cuda;
     return t;
   }();
   return &table;

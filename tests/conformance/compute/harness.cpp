@@ -105,24 +105,31 @@ class Run {
   }
 
   bool is_supported() {
-    const baleen_region_t region{sizeof region,   views_.data(),   views_.size(),
-                                 tensors_.data(), tensors_.size(), nullptr};
+    const baleen_region_t region = this->region();
     return device_.table().supports(device_.get(), &region) > 0;
   }
 
-  baleen_status_t run() {
+  baleen_status_t compile(baleen_kernel_t& kernel) {
     const baleen_compute_t& table = device_.table();
-    baleen_region_t region{sizeof region, views_.data(), views_.size(), tensors_.data(), tensors_.size(), nullptr};
+    const baleen_region_t region = this->region();
     EXPECT_GT(table.supports(device_.get(), &region), 0u) << view(views_[0].kind);
-    baleen_kernel_t kernel{};
     kernel.size = sizeof kernel;
-    if (const auto status = table.compile(device_.get(), &region, &kernel); status != BALEEN_OK) return status;
+    return table.compile(device_.get(), &region, &kernel);
+  }
+
+  baleen_status_t run() {
+    baleen_kernel_t kernel{};
+    if (const auto status = compile(kernel); status != BALEEN_OK) return status;
     const auto status = launch(kernel);
-    table.release(device_.get(), kernel.kernel);
+    device_.table().release(device_.get(), kernel.kernel);
     return status;
   }
 
  private:
+  baleen_region_t region() const {
+    return {sizeof(baleen_region_t), views_.data(),   views_.size(),
+            tensors_.data(),         tensors_.size(), options_.kind ? kinds_ : nullptr};
+  }
   static baleen_op_view_t describe(const OpSpec& op, const std::vector<baleen_attribute_t>& attributes,
                                    const std::uint32_t* inputs, std::size_t input_count, const std::uint32_t* outputs,
                                    std::size_t output_count) {
@@ -219,6 +226,7 @@ class Run {
   const std::vector<Tensor>& inputs_;
   std::vector<Tensor>& outputs_;
   RunOptions options_;
+  const baleen_op_kind_t* const kinds_[2] = {options_.kind, nullptr};
   std::vector<Placed> placed_;
   std::vector<baleen_tensor_t> tensors_;
   std::vector<std::uint32_t> numbers_;
@@ -303,18 +311,22 @@ Plugin::Plugin(std::string path) : path_(std::move(path)), descriptor_(read_desc
   if (start(&host_, &table_) != BALEEN_OK) throw std::runtime_error(path_ + " did not start: " + failure_);
 }
 
-Device::Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>> options) : plugin_(plugin) {
+Device::Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>> options, DeviceIs is)
+    : plugin_(plugin) {
   std::vector<baleen_setting_t> items;
   for (const baleen_option_t& option : plugin.descriptor().options)
     if (option.name[0]) items.push_back(setting_of(option, options));
   const baleen_settings_t settings{sizeof settings, items.size(), items.data(), 0, abi("/"), 0, 1};
-  const baleen_status_t made = table().create(&plugin.host(), &settings, &device_);
+  const auto* described = static_cast<const baleen_described_device_t*>(
+      is == DeviceIs::kDescribed ? table().query(nullptr, abi(std::string_view(BALEEN_DESCRIBED_DEVICE))) : nullptr);
+  const baleen_status_t made = (described ? described->create : table().create)(&plugin.host(), &settings, &device_);
   if (made == BALEEN_NOT_FOUND) throw NoHardware(plugin.last_failure());
+  if (described && made == BALEEN_OK) return;
   if (made != BALEEN_OK || table().stream_create(device_, &stream_) != BALEEN_OK)
     throw std::runtime_error(plugin.last_failure());
 }
 Device::~Device() {
-  table().stream_destroy(device_, stream_);
+  if (stream_) table().stream_destroy(device_, stream_);
   table().destroy(device_);
 }
 
@@ -324,8 +336,17 @@ baleen_status_t Device::run(const OpSpec& op, const std::vector<Tensor>& inputs,
 }
 
 bool Device::supports(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
-                      baleen_dtype_t dtype) {
-  return Run(*this, op, inputs, outputs, dtype, {}).is_supported();
+                      baleen_dtype_t dtype, const RunOptions& options) {
+  return Run(*this, op, inputs, outputs, dtype, options).is_supported();
+}
+
+Result<baleen_kernel_t> Device::compiled(const OpSpec& op, const std::vector<Tensor>& inputs,
+                                         std::vector<Tensor> outputs, baleen_dtype_t dtype, const RunOptions& options) {
+  Run run(*this, op, inputs, outputs, dtype, options);
+  baleen_kernel_t kernel{};
+  if (const auto status = run.compile(kernel); status != BALEEN_OK) return Error{status, plugin_.last_failure(), {}};
+  table().release(get(), kernel.kernel);
+  return kernel;
 }
 
 std::vector<std::string> plugin_paths() {

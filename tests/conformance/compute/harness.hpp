@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include "baleen/op_kind.h"
 #include "conformance/compute/tensor.hpp"
 
 namespace baleen::conformance {
@@ -46,6 +47,7 @@ struct RunOptions {
   std::int64_t micro_step = 0;
   Shape global_shape;                           ///< of every tensor with as many dimensions; empty: the local one
   std::vector<std::vector<baleen_run_t>> runs;  ///< per dimension, likewise
+  const baleen_op_kind_t* kind = nullptr;       ///< of the op, where a plugin brings it
   const OpSpec* beside = nullptr;               ///< another op of the region: of one input it makes the last output
   std::size_t beside_input = 0;
 };
@@ -73,10 +75,13 @@ struct NoHardware : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Whether a device can be run on, or is only described (baleen_described_device_t).
+enum class DeviceIs { kThere, kDescribed };
+
 /// A created device with one stream. Options not given take their defaults.
 class Device {
  public:
-  Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>> options);
+  Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>> options, DeviceIs is = DeviceIs::kThere);
   ~Device();
   Device(const Device&) = delete;
 
@@ -90,7 +95,11 @@ class Device {
   baleen_status_t run(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
                       baleen_dtype_t dtype, const RunOptions& options = {});
   /// Whether the device takes the op at all.
-  bool supports(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs, baleen_dtype_t dtype);
+  bool supports(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs, baleen_dtype_t dtype,
+                const RunOptions& options = {});
+  /// What compiling the op gives, of which the kernel itself is released.
+  Result<baleen_kernel_t> compiled(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
+                                   baleen_dtype_t dtype, const RunOptions& options = {});
 
  private:
   Plugin& plugin_;

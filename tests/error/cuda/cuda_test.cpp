@@ -44,6 +44,11 @@ class Cuda : public testing::Test {
     process.environment = environment;
     return run_baleen(words, process);
   }
+  /// `baleen plan` of an example with the compute options.
+  ProcessResult plan(const std::string& example, const std::string& options) {
+    const std::string manifest = folder_.write("plan.toml", "[compute]\nplugin = \"cuda\"\n" + options);
+    return run_baleen({"plan", source_dir() + "/examples/" + example + "/train.lua", "--manifest", manifest});
+  }
   /// One line says it.
   void expect_line(const ProcessResult& result, int exit_code, const std::vector<std::string>& parts) {
     EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
@@ -59,6 +64,30 @@ class Cuda : public testing::Test {
 TEST_F(Cuda, SaysInOneLineThatThereIsNoDriver) {
   if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "needs a machine without a CUDA driver";
   expect_line(run("", {}, ""), kBadInput, {"there is no CUDA driver on this machine", "libcuda.so.1", "`cpu`"});
+}
+/// Neither driver nor device nor libraries: what the options describe is planned for.
+TEST_F(Cuda, IsPlannedForWithoutADriver) {
+  for (const std::string example : {"01_hello", "02_gpt", "03_by_hand"}) {
+    SCOPED_TRACE(example);
+    const ProcessResult result = plan(example, "architecture = \"9.0\"\nmemory = 81920\n");
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+    for (const char* part : {"CUDA device as described, compute capability 9.0, 80.0 GiB", "scratch"})
+      EXPECT_NE(result.out.find(part), std::string::npos) << part << " is not in: " << result.out;
+  }
+  const ProcessResult small = plan("02_gpt", "architecture = \"8.0\"\nmemory = 1\n");
+  expect_line(small, kDoesNotFit, {"device `CUDA device as described` has 1.0 MiB for this rank"});
+}
+TEST_F(Cuda, SaysWhatAPlanWithoutADeviceNeeds) {
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "needs a machine without a CUDA driver";
+  for (const char* options : {"", "memory = 1000\n", "architecture = \"9.0\"\n"})
+    expect_line(plan("01_hello", options), kBadInput,
+                {"there is no CUDA driver on this machine", "`architecture`, such as \"9.0\"", "`memory`, in MiB"});
+  expect_line(plan("01_hello", "architecture = \"7.5\"\n"), kBadInput, {"architecture", "7.5", "8.0", "9.0"});
+}
+TEST_F(Cuda, SaysThatTheDeviceIsOfAnotherArchitecture) {
+  expect_line(run("architecture = \"8.0\"\n", {}), kBadInput,
+              {"the option `architecture` is \"8.0\"", "Emulated device has compute capability 9.0"});
+  EXPECT_EQ(run("architecture = \"9.0\"\n", {}).exit_code, 0);
 }
 TEST_F(Cuda, LoadsWithoutADriver) {
   const ProcessResult result = run_baleen({"doctor"});

@@ -240,11 +240,30 @@ return baleen.job {
         {"verify", script("outer.lua", "{ scale = 0.5 }"), "--plugin-path", build_, "-m", manifest, "--steps", "4"});
     EXPECT_EQ(equal.exit_code, 0) << equal.out << equal.err;
     EXPECT_NE(equal.out.find("EQUAL within the tolerance"), std::string::npos) << equal.out << equal.err;
+    expect_op_on_cuda(script("outer.lua", "{ scale = 0.5 }"));
     const ProcessResult wrong = run_baleen({"run", script("wrong.lua", "{ scale = 1e7 }"), "--plugin-path", build_});
     EXPECT_EQ(wrong.exit_code, 2) << wrong.err;
     EXPECT_NE(wrong.err.find("wrong.lua:5: outer: `scale` is 1e+07; it must be a number of -1e+06 to 1e+06"),
               std::string::npos)
         << wrong.err;
+  }
+
+  /// The same on two emulated devices, by the kind's CUDA text: what was compiled tells.
+  void expect_op_on_cuda(const std::string& script) const {
+    if (!has_plugin("compute", "cuda") || !std::filesystem::exists(emulated_folder() + "/libcuda.so.1")) return;
+    const std::string cache = folder_ / "cache";
+    const std::string manifest =
+        folder_.write("cuda.toml",
+                      "[cluster]\nhosts = [{ name = \"localhost\", ranks = 2 }]\n[mesh]\ntensor = 2\n[compute]\n"
+                      "plugin = \"cuda\"\nlibraries = [\"" +
+                          emulated_folder() + "\"]\ncache = \"" + cache + "\"\n");
+    const ProcessResult equal = run_baleen({"verify", script, "--plugin-path", build_, "-m", manifest, "--steps", "3"});
+    EXPECT_EQ(equal.exit_code, 0) << equal.out << equal.err;
+    EXPECT_NE(equal.out.find("EQUAL within the tolerance"), std::string::npos) << equal.out << equal.err;
+    bool is_compiled = false;
+    for (const auto& file : std::filesystem::directory_iterator(cache))
+      is_compiled = is_compiled || read_file(file.path().string()).find("#line 1 \"outer.cu\"") != std::string::npos;
+    EXPECT_TRUE(is_compiled) << "the expansion was computed";
   }
 
   /// Starts `baleen run` once for each rank of the list, as torchrun would; "exit CODE" stands

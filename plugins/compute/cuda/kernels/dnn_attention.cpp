@@ -8,7 +8,6 @@
 namespace baleen::cuda {
 namespace {
 
-constexpr std::uint64_t kMostWorkspace = std::uint64_t{4} << 30;
 constexpr std::uintptr_t kAligned = 16;
 /// What hidden scores are. Finite: an infinite one less an infinite statistic would be no number.
 constexpr float kNever = -3.4028234663852886e38f;
@@ -56,6 +55,18 @@ AttentionShape shape_of(const Roles& roles, bool causal, bool deterministic) {
   return s;
 }
 
+/// Where the parts of a launch's scratch begin: behind the plan's workspace, backward.
+struct Scratch {
+  Scratch(const Roles& roles, std::uint64_t workspace, bool has_sums) : all(workspace) {
+    if (!roles.backward) return;
+    const auto rows = static_cast<std::uint64_t>(elements(roles.lse.tensor));
+    delta = padded(workspace);
+    sums = delta + padded(rows * sizeof(float));
+    all = sums + (has_sums ? rows * static_cast<std::uint64_t>(roles.width) * sizeof(float) : 0);
+  }
+  std::uint64_t delta = 0, sums = 0, all;
+};
+
 class DnnAttentionKernel : public Kernel {
  public:
   DnnAttentionKernel(const Roles& roles, double scale, const AttentionPlan& plan, std::unique_ptr<Kernel> own)
@@ -66,16 +77,10 @@ class DnnAttentionKernel : public Kernel {
         run_(plan.plan, plan.operands),
         addresses_(plan.operands.size()),
         own_(std::move(own)) {
-    if (backward_) {
-      const auto rows = static_cast<std::uint64_t>(elements(lse_.tensor));
-      delta_at_ = padded(run_.workspace_bytes());
-      sums_at_ = delta_at_ + padded(rows * sizeof(float));
-      const bool has_sums = plan.operands.size() > kBackwardSums;
-      scratch_bytes = sums_at_ + (has_sums ? rows * static_cast<std::uint64_t>(roles.width) * sizeof(float) : 0);
-    } else {
-      scratch_bytes = run_.workspace_bytes();
-    }
-    scratch_bytes = std::max(scratch_bytes, own_->scratch_bytes);
+    const Scratch parts(roles, run_.workspace_bytes(), plan.operands.size() > kBackwardSums);
+    delta_at_ = parts.delta;
+    sums_at_ = parts.sums;
+    scratch_bytes = std::max(parts.all, own_->scratch_bytes);
     flops = own_->flops;
     ids = own_->ids;
   }
@@ -117,19 +122,29 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
   const Roles roles(source);
   const bool causal = source.op().integer("causal", 0) != 0;
   if (!suits(roles, causal)) return nullptr;
+  const AttentionShape shape = shape_of(roles, causal, context.dnn.deterministic());
+  const std::optional<std::uint64_t> most = most_workspace(shape, roles.backward);
+  if (context.described) {
+    if (most) own->scratch_bytes = std::max(own->scratch_bytes, Scratch(roles, *most, !shape.deterministic).all);
+    return nullptr;
+  }
   Dnn* dnn = context.dnn.get();
   if (!dnn) return nullptr;
-  const AttentionShape shape = shape_of(roles, causal, context.dnn.deterministic());
-  auto plan = roles.backward ? plan_attention_grad(*dnn, shape) : plan_attention(*dnn, shape);
   const std::string what = std::string(source.op().kind()) + " of " + std::string(dtype_name(roles.q.tensor.dtype)) +
                            " " + shape_text(roles.q.tensor);
+  if (!most) {
+    context.dnn.refused(
+        what, "a deterministic plan of cuDNN's takes more than 4 GiB for it; `deterministic = false` takes less");
+    return nullptr;
+  }
+  auto plan = roles.backward ? plan_attention_grad(*dnn, shape) : plan_attention(*dnn, shape);
   if (!plan) {
     context.dnn.refused(what, plan.error().message);
     return nullptr;
   }
-  if (const std::uint64_t bytes = plan->plan->workspace_bytes(); bytes > kMostWorkspace) {
-    context.dnn.refused(what, "a deterministic plan of cuDNN's takes " + std::to_string(bytes >> 20) +
-                                  " MiB; `deterministic = false` takes less");
+  if (const std::uint64_t bytes = plan->plan->workspace_bytes(); bytes > *most) {
+    context.dnn.refused(what, "cuDNN's plan takes " + std::to_string(bytes >> 20) +
+                                  " MiB of scratch; plans of ranks count with " + std::to_string(*most >> 20) + " MiB");
     return nullptr;
   }
   return std::make_unique<DnnAttentionKernel>(roles, roles.scale, *plan, std::move(own));

@@ -33,6 +33,10 @@ Result<std::unique_ptr<Kernel>> make_concat(const Context&, const baleen_region_
 Result<std::unique_ptr<Kernel>> make_pad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_copy(const Context&, const baleen_region_t&);
 
+/// Whether the region is one op of a kind that brings a kernel for its tensors itself; and that kernel.
+bool brings_text(const DeviceLimits& limits, const baleen_region_t& region);
+Result<std::unique_ptr<Kernel>> make_of_kind(const Context&, const baleen_region_t&);
+
 /// attention and its gradient by cuDNN; takes `own` for launches whose addresses do not suit it. Null, with `own`
 /// untouched, where cuDNN does not take the region.
 std::unique_ptr<Kernel> make_dnn_attention(const Context&, const baleen_region_t&, std::unique_ptr<Kernel>& own);

@@ -52,6 +52,8 @@ class DnnAttention : public testing::Test {
     EXPECT_LT(forward->plan->workspace_bytes(), 1u << 20) << "scores must not lie in memory";
     const auto backward = plan_attention_grad(*dnn_, s);
     ASSERT_TRUE(backward) << backward.error().text();
+    EXPECT_LE(forward->plan->workspace_bytes(), most_workspace(s, false)) << "what a plan without a device counts with";
+    EXPECT_LE(backward->plan->workspace_bytes(), most_workspace(s, true));
     const auto scores = static_cast<std::uint64_t>(s.batch * s.heads * s.queries * s.keys);
     if (s.deterministic)
       EXPECT_GE(backward->plan->workspace_bytes(), 2 * scores);
@@ -83,6 +85,29 @@ TEST_F(DnnAttention, OfInterleavedOperandsIsTakenForAnH200) {
   AttentionShape s = shape(12, 12, 64);
   s.q = s.k = s.v = s.dq = s.dk = s.dv = {1024 * 3 * 768, 64, 3 * 768, 1};
   expect_plans(s);
+}
+/// Lengths that are no multiples of a tile, few and many rows; and no plan at all where the scores alone take too much.
+TEST_F(DnnAttention, TakesNoMoreWorkspaceThanPlansCountWith) {
+  for (const bool deterministic : {true, false})
+    for (const auto& [batch, heads, length] : {std::tuple{1, 2, 72}, {3, 12, 1000}, {2, 32, 4096}}) {
+      AttentionShape s = shape(heads, heads, 128);
+      s.deterministic = deterministic;
+      s.batch = batch;
+      s.queries = s.keys = length;
+      s.q = s.k = s.v = s.o = s.d_o = s.dq = s.dk = s.dv = {length * heads * 128, 128, heads * 128, 1};
+      s.lse = {static_cast<std::int64_t>(heads) * length, length, 1};
+      SCOPED_TRACE(s.key());
+      const auto forward = plan_attention(*dnn_, s), backward = plan_attention_grad(*dnn_, s);
+      ASSERT_TRUE(forward && backward);
+      EXPECT_LE(forward->plan->workspace_bytes(), most_workspace(s, false));
+      EXPECT_LE(backward->plan->workspace_bytes(), most_workspace(s, true));
+    }
+  AttentionShape large = shape(32, 32, 128);
+  large.batch = 65;
+  EXPECT_FALSE(most_workspace(large, true).has_value())
+      << "2 bytes of 65 x 32 x 1024 x 1024 scores are more than 4 GiB";
+  large.deterministic = false;
+  EXPECT_TRUE(most_workspace(large, true).has_value());
 }
 TEST_F(DnnAttention, IsPlannedOnceForAShape) {
   const AttentionShape s = shape(12, 12, 64);
