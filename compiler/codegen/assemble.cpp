@@ -28,7 +28,7 @@ class Assembler {
     program_.turned_loop = lowered_.turns.loop;
     for (const std::vector<int>& axes : lowered_.groups) {
       auto& names = program_.groups.emplace_back();
-      for (const int axis : axes) names.push_back(lowered_.mesh.axes[static_cast<std::size_t>(axis)].name);
+      for (const int axis : axes) names.push_back(axis_name(axis));
     }
     if (poison) prepare_poison();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -42,6 +42,8 @@ class Assembler {
   }
 
  private:
+  const std::string& axis_name(int axis) const { return lowered_.mesh.axes[static_cast<std::size_t>(axis)].name; }
+
   void lay_out() {
     std::vector<Interval> intervals;
     for (const auto& item : lifetimes_.items) intervals.push_back(item.interval);
@@ -200,22 +202,15 @@ class Assembler {
 
   void add_begin(std::size_t s) {
     const ProgramStep& step = steps_[s];
-    const CollectiveCall& call = *step.call;
     if (program_.calls.size() <= step.call_number) program_.calls.resize(step.call_number + 1);
     ExecutableCall& made = program_.calls[step.call_number];
-    made.op = call.op;
-    made.reduction = call.reduction;
-    made.dtype = call.dtype;
-    made.root = call.root;
-    made.axes = call.axes;
-    made.where = call.where;
+    made = {step.call->with<std::uint32_t>([&](LowValue v) { return address_of(v, 0); })};
+    for (const int axis : step.call->axes) made.axes.push_back(axis_name(axis));
     const bool in_turns = lowered_.turns_in(step.section) && step.guard == Guard::always;
     made.slots = in_turns ? static_cast<std::size_t>(lowered_.turns.slots) : 1;
-    for (std::int64_t copy = 0; copy < static_cast<std::int64_t>(made.slots); ++copy)
-      for (const CallEntry& t : call.entries)
-        made.entries.push_back(
-            {address_of(t.input, copy), address_of(t.output, copy), t.count, t.block, t.sends, t.receives});
-    made.destinations = call.destinations;
+    for (std::int64_t copy = 1; copy < static_cast<std::int64_t>(made.slots); ++copy)
+      for (const auto& entry : step.call->entries)
+        for (const LowValue side : {entry.input, entry.output}) address_of(side, copy);
     const bool each = lowered_.sections[step.section].loop >= 0 && step.guard == Guard::always;
     made.runs = each ? static_cast<std::uint64_t>(lowered_.micro_batches) : 1;
     add_call(s, Instruction::Kind::begin, step.call_number);
@@ -297,14 +292,16 @@ class Assembler {
             within_rows(value)};
   }
 
-  std::vector<RowRange> rows_of(const LoweredValue& value) const {
+  std::vector<Run> rows_of(const LoweredValue& value) const {
     if (value.global.empty()) return {};
     if (value.runs.empty()) return {{0, value.global[0]}};
     const bool cut = value.micro.dim == 0;
-    std::vector<RowRange> rows;
+    std::vector<Run> rows;
     for (std::int64_t micro = 0; micro < (cut ? lowered_.micro_batches : 1); ++micro)
-      for (const baleen_run_t& run : value.runs[0])
-        rows.push_back({run.global + micro * value.global[0] / lowered_.micro_batches, run.length});
+      for (const baleen_run_t& run : value.runs[0]) {
+        const std::int64_t begin = run.global + micro * value.global[0] / lowered_.micro_batches;
+        rows.push_back({begin, begin + run.length});
+      }
     return rows;
   }
 

@@ -1,26 +1,9 @@
-/// \file Collectives as calls of the transport: their arguments and their order.
+/// \file The order of calls of the transport.
 #include <map>
 
 #include "compiler/codegen/passes.hpp"
 
 namespace baleen {
-
-CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op) {
-  CollectiveCall call;
-  const Wire& wire = *op.wire;
-  call.op = wire.op;
-  call.reduction = wire.reduction;
-  call.root = wire.root;
-  for (int axis : wire.axes) call.axes.push_back(lowered.mesh.axes[static_cast<std::size_t>(axis)].name);
-  call.destinations = wire.destinations;
-  call.where = op.op.where.empty() ? op.op.name : op.op.where + " (" + op.op.name + ")";
-  if (auto tag = op.op.tags.find("bucket"); tag != op.op.tags.end()) call.bucket = tag->second;
-  const LowValue x = op.op.inputs.empty() ? kNone : op.op.inputs[0];
-  const LowValue y = op.op.outputs.empty() ? kNone : op.op.outputs[0];
-  call.dtype = lowered.values[x == kNone ? y : x].dtype;
-  call.entries = {{x, y, wire.count, wire.block, wire.sends, wire.receives}};
-  return call;
-}
 
 namespace {
 
@@ -42,11 +25,11 @@ class CallOrder {
   }
 
  private:
-  std::optional<std::string> bucket_of(LowOp number) const {
+  using Bucket = OpSchedule::Bucket;
+
+  std::optional<Bucket> bucket_of(LowOp number) const {
     const LoweredOp& op = lowered_.ops[number];
-    if (op.means != Means::collective) return std::nullopt;
-    const auto tag = op.op.tags.find("bucket");
-    return tag == op.op.tags.end() ? std::nullopt : std::optional(tag->second);
+    return op.means == Means::collective ? op.op.schedule.bucket : std::nullopt;
   }
 
   void visit(LowOp number) {
@@ -70,14 +53,14 @@ class CallOrder {
     if (--open_[*bucket] == 0) close(*bucket);
   }
 
-  void close(const std::string& bucket) {
+  void close(const Bucket& bucket) {
     if (auto members = std::exchange(waiting_[bucket], {}); !members.empty()) calls_.push_back(std::move(members));
   }
 
   const Lowered& lowered_;
-  std::map<std::string, std::size_t> open_;  ///< members still to come
-  std::map<std::string, std::vector<LowOp>> waiting_;
-  std::map<LowValue, std::string> bucket_making_;
+  std::map<Bucket, std::size_t> open_;  ///< members still to come
+  std::map<Bucket, std::vector<LowOp>> waiting_;
+  std::map<LowValue, Bucket> bucket_making_;
   std::vector<std::vector<LowOp>> calls_;
 };
 

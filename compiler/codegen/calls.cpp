@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "compiler/codegen/passes.hpp"
-#include "compiler/plan/strategy_verbs.hpp"
 
 namespace baleen {
 namespace {
@@ -83,8 +81,9 @@ class CallScheduler {
       for (LowOp op : ops) {
         call.place = std::max(call.place, place_.at(op));
         call_of_[lowered_.ops[op].op.id] = static_cast<std::uint32_t>(calls_.size());
-        add_overs(lowered_.ops[op].op, call);
-        call.waits |= lowered_.ops[op].op.tags.contains(kBeginHereTag);
+        const std::vector<OpId>& overs = lowered_.ops[op].op.schedule.over_before;
+        call.overs.insert(call.overs.end(), overs.begin(), overs.end());
+        call.waits |= lowered_.ops[op].op.schedule.begins_here;
         call.section = lowered_.ops[op].section;
         call.own_loop = loop_of(call.section);
         const ProgramStep& step = steps_[step_of.at(op)];
@@ -97,14 +96,6 @@ class CallScheduler {
       for (LowValue v : call.missing) wanting_[v].push_back(static_cast<std::uint32_t>(calls_.size()));
       calls_.push_back(std::move(call));
     }
-  }
-
-  static void add_overs(const Op& op, Call& call) {
-    const auto tag = op.tags.find(kOverTag);
-    if (tag == op.tags.end()) return;
-    std::istringstream list(tag->second);
-    for (std::string number; std::getline(list, number, ',');)
-      call.overs.push_back(static_cast<OpId>(std::stoul(number)));
   }
 
   /// The next step is `step`.
@@ -192,7 +183,7 @@ class CallScheduler {
       if (maker_.contains(v)) finish_call(maker_.at(v));
     start.reads = call.reads;
     start.writes = call.writes;
-    for (const CallEntry& entry : start.call->entries) share(*start.call, entry);
+    for (const auto& entry : start.call->entries) share(*start.call, entry);
     call.loop = loop_of(section_);
     call.op = start.op;
     const bool visits = call.loop >= 0 && call.loop != call.own_loop;  // a loop that its op does not stand in
@@ -206,7 +197,7 @@ class CallScheduler {
   }
 
   /// An all-reduce whose input nobody else reads works in place.
-  void share(const CollectiveCall& call, const CallEntry& entry) {
+  void share(const LoweredCall& call, const EntryOf<LowValue>& entry) {
     if (call.op != BALEEN_ALL_REDUCE || entry.output == kNone) return;
     const std::uint32_t from = lowered_.root_of(entry.output), to = lowered_.root_of(entry.input);
     const LoweredValue& x = lowered_.values[entry.input];

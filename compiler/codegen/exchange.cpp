@@ -7,13 +7,13 @@
 namespace baleen {
 namespace {
 
-/// Where the listed indices stand among `all`.
-std::vector<Stretch> positions(const Runs& all, const Runs& listed) {
-  std::vector<Stretch> result;
+/// Where the listed indices stand among `all`, run by run.
+std::vector<Run> positions(const Runs& all, const Runs& listed) {
+  std::vector<Run> result;
   std::int64_t before = 0;
   for (const Run& run : all) {
     for (const Run& wanted : common({run}, listed))
-      result.push_back({before + wanted.begin - run.begin, wanted.length()});
+      result.push_back({before + wanted.begin - run.begin, before + wanted.end - run.begin});
     before += run.length();
   }
   return result;
@@ -49,7 +49,7 @@ baleen_reduction_t reduction_of(const Placement& partial) {
 struct Part {
   std::int64_t index;  ///< the first, global
   std::size_t member;
-  Stretch stretch;  ///< in the member's
+  Run run;  ///< in the member's
 };
 
 /// The parts of a dimension that members hold, in the order of global indices.
@@ -58,7 +58,7 @@ std::vector<Part> parts_of(const std::vector<Runs>& by_member) {
   for (std::size_t m = 0; m < by_member.size(); ++m) {
     std::int64_t offset = 0;
     for (const Run& run : by_member[m]) {
-      parts.push_back({run.begin, m, {offset, run.length()}});
+      parts.push_back({run.begin, m, {offset, offset + run.length()}});
       offset += run.length();
     }
   }
@@ -99,13 +99,12 @@ Error Exchange::refuse(const std::string& why) const {
   return unsupported(op_.name + " (" + op_.kind->name + "): " + why, op_.where);
 }
 
-Wire Exchange::wire(baleen_collective_t op, std::uint64_t count, std::uint64_t block) const {
-  Wire result;
-  result.op = op;
-  result.axes = axes_;
-  result.count = count;
-  result.block = block;
-  return result;
+LoweredCall Exchange::new_call(baleen_collective_t op, std::uint64_t count, std::uint64_t block) const {
+  LoweredCall call;
+  call.op = op;
+  call.axes = axes_;
+  call.entries = {{kNone, kNone, count, block, {}, {}}};
+  return call;
 }
 
 Result<LowValue> Exchange::convert(CollectiveOp collective, LowValue x, const Layout& from, const ResultSpec& to) {
@@ -132,7 +131,7 @@ Result<LowValue> Exchange::converted(CollectiveOp collective, LowValue x, const 
     return packer_.zeros(to);  // another coordinate of an axis that takes no part has the value
   switch (collective) {
     case CollectiveOp::all_reduce: {
-      Wire call = wire(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
+      LoweredCall call = new_call(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
       call.reduction = reduction_of(from[axis]);
       return packer_.call(std::move(call), x, to);
     }
@@ -154,8 +153,8 @@ Result<LowValue> Exchange::gather_rows(LowValue x, std::int64_t rows) {
   whole[0] = 1;
   const std::int64_t row = element_count(whole);
   whole[0] = rows;
-  Wire call = wire(BALEEN_ALL_GATHER, static_cast<std::uint64_t>(rows * row),
-                   static_cast<std::uint64_t>((rows + members() - 1) / members() * row));
+  LoweredCall call = new_call(BALEEN_ALL_GATHER, static_cast<std::uint64_t>(rows * row),
+                              static_cast<std::uint64_t>((rows + members() - 1) / members() * row));
   return packer_.call(std::move(call), x, std::move(whole));
 }
 
@@ -165,8 +164,8 @@ Result<LowValue> Exchange::scatter_rows(LowValue x, baleen_reduction_t reduction
   const std::int64_t row = rows > 0 ? element_count(shape) / rows : 0;
   const auto place = static_cast<std::int64_t>(place_);
   shape[0] = std::min(rows, (place + 1) * most) - std::min(rows, place * most);
-  Wire call =
-      wire(BALEEN_REDUCE_SCATTER, static_cast<std::uint64_t>(rows * row), static_cast<std::uint64_t>(most * row));
+  LoweredCall call =
+      new_call(BALEEN_REDUCE_SCATTER, static_cast<std::uint64_t>(rows * row), static_cast<std::uint64_t>(most * row));
   call.reduction = reduction;
   return packer_.call(std::move(call), x, std::move(shape));
 }
@@ -187,10 +186,11 @@ Result<LowValue> Exchange::all_gather(LowValue x, const Sides& sides, const Resu
   if (balanced) {
     std::vector<Runs> indices;
     for (const Piece& piece : sides.before) indices.push_back(piece.dims[dim]);
-    std::vector<Stretch> order;
-    for (const Part& part : parts_of(indices))
-      order.push_back(
-          {static_cast<std::int64_t>(part.member) * length(indices[0]) + part.stretch.offset, part.stretch.length});
+    std::vector<Run> order;
+    for (const Part& part : parts_of(indices)) {
+      const std::int64_t before = static_cast<std::int64_t>(part.member) * length(indices[0]);
+      order.push_back({before + part.run.begin, before + part.run.end});
+    }
     BALEEN_TRY_ASSIGN(rows, packer_.select(rows, 0, order));
   }
   BALEEN_TRY_ASSIGN(const LowValue whole, packer_.from_front(rows, dim));
@@ -209,17 +209,16 @@ Result<LowValue> Exchange::reduce_scatter(LowValue x, const Sides& sides, const 
   const auto dim = static_cast<std::size_t>(*cut.cut());
   const bool balanced = cut.kind == Placement::Kind::shard_balanced;
   if (balanced && !all_of_one_size(sides.after)) {
-    Wire call = wire(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
+    LoweredCall call = new_call(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
     call.reduction = reduction;
     BALEEN_TRY_ASSIGN(const LowValue sum, packer_.call(std::move(call), x, packer_.shape(x)));
     return take_shard(sum, sides, to);
   }
   BALEEN_TRY_ASSIGN(LowValue rows, packer_.to_front(x, dim));
   if (balanced) {
-    std::vector<Stretch> order;
+    std::vector<Run> order;
     for (const Piece& piece : sides.after)
-      for (const Stretch& stretch : positions(sides.before[place_].dims[dim], piece.dims[dim]))
-        order.push_back(stretch);
+      for (const Run& run : positions(sides.before[place_].dims[dim], piece.dims[dim])) order.push_back(run);
     BALEEN_TRY_ASSIGN(rows, packer_.select(rows, 0, order));
   }
   BALEEN_TRY_ASSIGN(rows, scatter_rows(rows, reduction));
@@ -237,16 +236,18 @@ Result<LowValue> Exchange::part(LowValue x, const std::vector<Runs>& held, const
 
 Result<LowValue> Exchange::all_to_all(LowValue x, const Sides& sides, const ResultSpec& to) {
   if (sides.before[0].flat.has_value() != sides.after[0].flat.has_value()) return through_whole(x, sides, to);
-  Wire call = wire(BALEEN_ALL_TO_ALL);
-  BALEEN_TRY_ASSIGN(const LowValue packed, pack(x, sides, call));
-  const std::uint64_t all = std::accumulate(call.receives.begin(), call.receives.end(), std::uint64_t{0});
-  BALEEN_TRY_ASSIGN(const LowValue received, packer_.call(call, packed, Shape{static_cast<std::int64_t>(all)}));
-  BALEEN_TRY_ASSIGN(const LowValue joined, unpack(received, sides, call));
+  LoweredCall call = new_call(BALEEN_ALL_TO_ALL);
+  BALEEN_TRY_ASSIGN(const LowValue packed, pack(x, sides, call.entries[0]));
+  const std::vector<std::uint64_t> counts = call.entries[0].receives;
+  const std::uint64_t all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  BALEEN_TRY_ASSIGN(const LowValue received,
+                    packer_.call(std::move(call), packed, Shape{static_cast<std::int64_t>(all)}));
+  BALEEN_TRY_ASSIGN(const LowValue joined, unpack(received, sides, counts));
   return packer_.finish(joined, to);
 }
 
 /// The elements of this rank that each member needs, one member's after the other's.
-Result<LowValue> Exchange::pack(LowValue x, const Sides& sides, Wire& wire) {
+Result<LowValue> Exchange::pack(LowValue x, const Sides& sides, EntryOf<LowValue>& entry) {
   std::vector<LowValue> messages;
   const std::vector<Runs> own = dims_of(sides.before[place_]);
   for (const Piece& other : sides.after) {
@@ -254,16 +255,16 @@ Result<LowValue> Exchange::pack(LowValue x, const Sides& sides, Wire& wire) {
     BALEEN_TRY_ASSIGN(const LowValue piece, part(x, own, wanted));
     BALEEN_TRY_ASSIGN(const LowValue row, packer_.flat(piece));
     messages.push_back(row);
-    wire.sends.push_back(static_cast<std::uint64_t>(element_count(packer_.shape(row))));
+    entry.sends.push_back(static_cast<std::uint64_t>(element_count(packer_.shape(row))));
   }
   const std::vector<Runs> mine = dims_of(sides.after[place_]);
   for (const Piece& other : sides.before)
-    wire.receives.push_back(static_cast<std::uint64_t>(element_count(extents(common(dims_of(other), mine)))));
+    entry.receives.push_back(static_cast<std::uint64_t>(element_count(extents(common(dims_of(other), mine)))));
   return packer_.concat(messages, 0);
 }
 
-/// Joins what came from the members along the one dimension in which they differ.
-Result<LowValue> Exchange::unpack(LowValue received, const Sides& sides, const Wire& wire) {
+/// Joins what came from the members, `counts` elements each, along the one dimension in which they differ.
+Result<LowValue> Exchange::unpack(LowValue received, const Sides& sides, const std::vector<std::uint64_t>& counts) {
   const std::vector<Runs> mine = dims_of(sides.after[place_]);
   std::vector<std::vector<Runs>> from;
   std::optional<std::size_t> dim;
@@ -278,8 +279,8 @@ Result<LowValue> Exchange::unpack(LowValue received, const Sides& sides, const W
   std::vector<LowValue> messages;
   std::int64_t offset = 0;
   for (std::size_t m = 0; m < from.size(); ++m) {
-    const auto count = static_cast<std::int64_t>(wire.receives[m]);
-    BALEEN_TRY_ASSIGN(const LowValue row, packer_.slice(received, 0, {offset, count}));
+    const auto count = static_cast<std::int64_t>(counts[m]);
+    BALEEN_TRY_ASSIGN(const LowValue row, packer_.slice(received, 0, {offset, offset + count}));
     BALEEN_TRY_ASSIGN(const LowValue message, packer_.reshape(row, extents(from[m])));
     messages.push_back(message);
     offset += count;
@@ -289,7 +290,7 @@ Result<LowValue> Exchange::unpack(LowValue received, const Sides& sides, const W
   for (const auto& dims : from) indices.push_back(dims[*dim]);
   std::vector<LowValue> parts;
   for (const Part& part : parts_of(indices)) {
-    BALEEN_TRY_ASSIGN(const LowValue one, packer_.slice(messages[part.member], *dim, part.stretch));
+    BALEEN_TRY_ASSIGN(const LowValue one, packer_.slice(messages[part.member], *dim, part.run));
     parts.push_back(one);
   }
   return parts.empty() ? packer_.reshape(received, extents(mine)) : packer_.concat(parts, *dim);
@@ -312,7 +313,7 @@ Result<LowValue> Exchange::take_shard(LowValue x, const Sides& sides, const Resu
   }
   const std::int64_t first = before.flat ? before.flat->begin : 0;
   BALEEN_TRY_ASSIGN(const LowValue row, packer_.flat(x));
-  BALEEN_TRY_ASSIGN(const LowValue own, packer_.slice(row, 0, {after.flat->begin - first, after.flat->length()}));
+  BALEEN_TRY_ASSIGN(const LowValue own, packer_.slice(row, 0, {after.flat->begin - first, after.flat->end - first}));
   return packer_.finish(own, to);
 }
 
@@ -339,12 +340,12 @@ Result<LowValue> Exchange::take_partial(LowValue x, const Sides& sides, const Re
     parts.push_back(zeros);
     return {};
   };
-  for (const Stretch& stretch : positions(all, own)) {
-    if (stretch.offset > done) BALEEN_TRY(pad(stretch.offset - done));
-    BALEEN_TRY_ASSIGN(const LowValue piece, packer_.slice(x, dim, {taken, stretch.length}));
+  for (const Run& run : positions(all, own)) {
+    if (run.begin > done) BALEEN_TRY(pad(run.begin - done));
+    BALEEN_TRY_ASSIGN(const LowValue piece, packer_.slice(x, dim, {taken, taken + run.length()}));
     parts.push_back(piece);
-    taken += stretch.length;
-    done = stretch.offset + stretch.length;
+    taken += run.length();
+    done = run.end;
   }
   if (done < length(all)) BALEEN_TRY(pad(length(all) - done));
   if (parts.empty()) return packer_.zeros(to);  // there is nothing of it here
@@ -356,8 +357,8 @@ Result<LowValue> Exchange::take_partial(LowValue x, const Sides& sides, const Re
 }
 
 Result<LowValue> Exchange::reduce(LowValue x, std::int64_t root, baleen_reduction_t reduction, const ResultSpec& to) {
-  Wire call = wire(BALEEN_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
-  call.root = static_cast<std::int32_t>(root);
+  LoweredCall call = new_call(BALEEN_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
+  call.root = static_cast<std::size_t>(root);
   call.reduction = reduction;
   if (static_cast<std::int64_t>(place_) == root) return packer_.call(std::move(call), x, to);
   packer_.give(std::move(call), x);
@@ -368,8 +369,8 @@ Result<LowValue> Exchange::broadcast(LowValue x, std::int64_t root, const Result
   const bool gives = static_cast<std::int64_t>(place_) == root;
   Shape shape = to.type.shape;
   if (!to.layout.empty()) shape = local_shape(shape, to.layout, lowered_.mesh, lowered_.at);
-  Wire call = wire(BALEEN_BROADCAST, static_cast<std::uint64_t>(element_count(shape)));
-  call.root = static_cast<std::int32_t>(root);
+  LoweredCall call = new_call(BALEEN_BROADCAST, static_cast<std::uint64_t>(element_count(shape)));
+  call.root = static_cast<std::size_t>(root);
   if (!gives) return packer_.call(std::move(call), kNone, to);
   packer_.give(std::move(call), x);
   return packer_.finish(x, to);
@@ -379,9 +380,10 @@ Result<LowValue> Exchange::send(LowValue x, const Sides& sides, const ResultSpec
   const auto axis = static_cast<std::size_t>(axes_[0]);
   const int source = sides.from[axis].argument, target = sides.to[axis].argument, place = static_cast<int>(place_);
   if (place != source && place != target) return packer_.zeros(to);
-  Wire call = wire(place == source ? BALEEN_SEND : BALEEN_RECEIVE,
-                   static_cast<std::uint64_t>(element_count(sides.before[static_cast<std::size_t>(source)].shape())));
-  call.root = place == source ? target : source;
+  LoweredCall call =
+      new_call(place == source ? BALEEN_SEND : BALEEN_RECEIVE,
+               static_cast<std::uint64_t>(element_count(sides.before[static_cast<std::size_t>(source)].shape())));
+  call.root = static_cast<std::size_t>(place == source ? target : source);
   if (place == target) return packer_.call(std::move(call), kNone, to);
   packer_.give(std::move(call), x);
   return packer_.zeros(to);

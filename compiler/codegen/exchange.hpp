@@ -27,7 +27,7 @@ class Exchange {
   Sides sides(const Shape& global, const Layout& from, const Layout& to) const;
 
   Result<LowValue> converted(CollectiveOp collective, LowValue x, const Layout& from, const ResultSpec& to);
-  Wire wire(baleen_collective_t op, std::uint64_t count = 0, std::uint64_t block = 0) const;
+  LoweredCall new_call(baleen_collective_t op, std::uint64_t count = 0, std::uint64_t block = 0) const;
   std::int64_t members() const { return static_cast<std::int64_t>(group_.size()); }
   /// Parts of the outermost dimension, joined or summed up and cut.
   Result<LowValue> gather_rows(LowValue x, std::int64_t rows);
@@ -44,8 +44,8 @@ class Exchange {
   Result<LowValue> send(LowValue x, const Sides& sides, const ResultSpec& to);
 
   Result<LowValue> part(LowValue x, const std::vector<Runs>& held, const std::vector<Runs>& wanted);
-  Result<LowValue> pack(LowValue x, const Sides& sides, Wire& wire);
-  Result<LowValue> unpack(LowValue received, const Sides& sides, const Wire& wire);
+  Result<LowValue> pack(LowValue x, const Sides& sides, EntryOf<LowValue>& entry);
+  Result<LowValue> unpack(LowValue received, const Sides& sides, const std::vector<std::uint64_t>& counts);
   Result<LowValue> local_all_to_all(LowValue x, const ResultSpec& y);
   Result<LowValue> permute(LowValue x, const ResultSpec& y);
   Error refuse(const std::string& why) const;

@@ -21,7 +21,7 @@ Result<LowValue> Exchange::in_region(LowValue x, const ResultSpec& y) {
     return refuse("`root` is " + std::to_string(attributes.integer("root")) + ", and " + std::to_string(members()) +
                   " ranks take part");
   if (is(CollectiveOp::all_reduce)) {
-    Wire call = wire(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
+    LoweredCall call = new_call(BALEEN_ALL_REDUCE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
     call.reduction = reduction_named(attributes);
     return packer_.call(std::move(call), x, y);
   }
@@ -48,20 +48,20 @@ Result<LowValue> Exchange::local_all_to_all(LowValue x, const ResultSpec& y) {
   Shape part = packer_.shape(x);
   part[cut] /= members();
   const auto count = static_cast<std::uint64_t>(element_count(part));
-  Wire call = wire(BALEEN_ALL_TO_ALL);
+  LoweredCall call = new_call(BALEEN_ALL_TO_ALL);
   std::vector<LowValue> messages, parts;
   for (std::int64_t m = 0; m < members(); ++m) {
-    BALEEN_TRY_ASSIGN(const LowValue piece, packer_.slice(x, cut, {m * part[cut], part[cut]}));
+    BALEEN_TRY_ASSIGN(const LowValue piece, packer_.slice(x, cut, {m * part[cut], (m + 1) * part[cut]}));
     BALEEN_TRY_ASSIGN(const LowValue row, packer_.flat(piece));
     messages.push_back(row);
-    call.sends.push_back(count);
-    call.receives.push_back(count);
+    call.entries[0].sends.push_back(count);
+    call.entries[0].receives.push_back(count);
   }
   BALEEN_TRY_ASSIGN(const LowValue packed, packer_.concat(messages, 0));
   BALEEN_TRY_ASSIGN(const LowValue received, packer_.call(std::move(call), packed, packer_.shape(packed)));
   for (std::int64_t m = 0; m < members(); ++m) {
     const auto length = static_cast<std::int64_t>(count);
-    BALEEN_TRY_ASSIGN(const LowValue row, packer_.slice(received, 0, {m * length, length}));
+    BALEEN_TRY_ASSIGN(const LowValue row, packer_.slice(received, 0, {m * length, (m + 1) * length}));
     BALEEN_TRY_ASSIGN(const LowValue piece, packer_.reshape(row, part));
     parts.push_back(piece);
   }
@@ -70,7 +70,7 @@ Result<LowValue> Exchange::local_all_to_all(LowValue x, const ResultSpec& y) {
 }
 
 Result<LowValue> Exchange::permute(LowValue x, const ResultSpec& y) {
-  Wire call = wire(BALEEN_PERMUTE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
+  LoweredCall call = new_call(BALEEN_PERMUTE, static_cast<std::uint64_t>(element_count(packer_.shape(x))));
   const std::int64_t shift = op_.attributes.integer("shift");
   for (std::int64_t m = 0; m < members(); ++m)
     call.destinations.push_back(static_cast<std::int32_t>(((m + shift) % members() + members()) % members()));

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "baleen/transport.h"
 #include "compiler/codegen/staged_call.hpp"
 #include "compiler/layout/piece.hpp"
 #include "compiler/plan/plan.hpp"
@@ -29,20 +28,14 @@ struct PersistentLayout {
 PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment, const Mesh& mesh = {},
                          const Coordinates& at = {});
 
-/// Rows first … first + count - 1 of the whole batch.
-struct RowRange {
-  std::int64_t first = 0, count = 0;
-  friend bool operator==(const RowRange&, const RowRange&) = default;
-};
-
 /// A tensor that the host writes before (inputs, scalars) or reads after (outputs) a run; an offset in the work arena.
 struct Port {
   std::string name;
   ValueType type;  ///< what this rank holds, all micro-batches one after the other
   std::uint64_t offset = 0, bytes = 0;
-  bool persistent = false;          ///< the offset is in the persistent arena
-  std::vector<RowRange> rows = {};  ///< of dimension 0, in the order in which they lie here
-  std::vector<Runs> within = {};    ///< the global indices of each other dimension
+  bool persistent = false;        ///< the offset is in the persistent arena
+  std::vector<Run> rows = {};     ///< of dimension 0 of the whole batch, in the order in which they lie here
+  std::vector<Runs> within = {};  ///< the global indices of each other dimension
 };
 
 enum class Guard : std::uint8_t { always, first, not_first, last };
@@ -125,26 +118,17 @@ struct StagingBytes {
   void cover(const StagingBytes& other);
 };
 
-/// A call of the transport.
-struct ExecutableCall {
-  baleen_collective_t op = 0;
-  baleen_reduction_t reduction = 0;
-  baleen_dtype_t dtype = 0;
-  std::int32_t root = 0;
-  std::vector<std::string> axes;
-  struct Entry {
-    std::uint32_t input = 0, output = 0;  ///< in the address table
-    std::uint64_t count = 0, block = 0;
-    std::vector<std::uint64_t> sends, receives;
-  };
-  std::vector<Entry> entries;  ///< of all slots, one slot's after the other's
-  std::vector<std::int32_t> destinations;
-  std::string where;
-  std::uint64_t runs = 1;         ///< per run of the program
-  std::size_t slots = 1;          ///< micro-batch m has number m % slots
-  std::vector<StagedPart> parts;  ///< in place of the call itself, where it is staged
+/// A call of the transport: a collective of numbers in the address table, which are those of the first slot.
+struct ExecutableCall : CollectiveOf<std::uint32_t> {
+  std::vector<std::string> axes = {};
+  std::uint64_t runs = 1;              ///< per run of the program
+  std::size_t slots = 1;               ///< micro-batch m has number m % slots
+  std::vector<StagedPart> parts = {};  ///< in place of the call itself, where it is staged
 
-  std::size_t entries_per_slot() const { return entries.size() / slots; }
+  /// The number of a side's address in another slot: the slots' addresses lie one after the other.
+  std::uint32_t in_slot(std::uint32_t address, std::size_t slot) const {
+    return address + static_cast<std::uint32_t>(2 * slot * entries.size());
+  }
 };
 
 /// Compiled for one kind of device and one rank.

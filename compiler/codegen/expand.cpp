@@ -167,8 +167,8 @@ Result<std::vector<LowValue>> OpEmitter::import(const Graph& scratch, const Op& 
   std::unordered_map<ValueId, LowValue> map;
   for (OpId id : scratch.ops()) {
     const Op& from = scratch.op(id);
-    if (from.inputs.empty() && from.kind->has(kStructural)) {
-      map[from.outputs[0]] = original.inputs[std::stoul(from.attributes.text("name"))];
+    if (from.inputs.empty() && from.kind->has(kStructural)) {  // an operand: those are the graph's first values
+      map[from.outputs[0]] = original.inputs[from.outputs[0]];
       continue;
     }
     Op op = from;

@@ -106,8 +106,8 @@ class Lowerer {
     if (op.kind->name == "to_local" || op.kind->name == "from_local") return add_border(op, lowered.inputs[0], section);
     if (op.kind->name == "axis_index") return add_index(op, section);
     if (op.kind->name == "pick") return add_pick(op, lowered.inputs, section);
-    if (op.tags.contains("owner"))
-      return unsupported(op.name + " (" + op.kind->name + ") took an offer of strategy `" + op.tags.at("owner") +
+    if (!op.schedule.owner.empty())
+      return unsupported(op.name + " (" + op.kind->name + ") took an offer of strategy `" + op.schedule.owner +
                              "`, which did not lower it",
                          op.where);
     std::vector<ResultSpec> specs;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "baleen/collective.hpp"
 #include "baleen/compute.h"
-#include "baleen/transport.h"
 #include "compiler/codegen/view.hpp"
 #include "compiler/graph/graph.hpp"
 #include "compiler/layout/mesh.hpp"
@@ -71,23 +71,17 @@ enum class Means {
   empty,       ///< some operand has no elements on this rank: results are sums of nothing
 };
 
-/// The transport's arguments for a collective of one entry, in the terms of transport.h. If the op has no input or no
-/// output, that pointer is null.
-struct Wire {
-  baleen_collective_t op = 0;
-  baleen_reduction_t reduction = 0;
-  std::int32_t root = 0;
-  std::vector<int> axes;
-  std::uint64_t count = 0, block = 0;
-  std::vector<std::uint64_t> sends = {}, receives = {};
-  std::vector<std::int32_t> destinations = {};
+/// A call of the transport: a collective of values, kNone where a side has nothing. An op's has one entry; several ops'
+/// entries make one bucket.
+struct LoweredCall : CollectiveOf<LowValue> {
+  std::vector<int> axes;  ///< of the mesh
 };
 
 struct LoweredOp {
   Op op;
   Means means = Means::kernel;
   std::uint32_t section = 0;
-  std::optional<Wire> wire = {};  ///< of a collective
+  std::optional<LoweredCall> call = {};  ///< of a collective
 };
 
 struct LoweredSection {

@@ -64,14 +64,14 @@ Result<LowValue> Packer::from_front(LowValue x, std::size_t dim) {
   return emit(std::move(made), x, std::move(turned));
 }
 
-Result<LowValue> Packer::slice(LowValue x, std::size_t dim, Stretch stretch) {
+Result<LowValue> Packer::slice(LowValue x, std::size_t dim, Run run) {
   Shape part = shape(x);
-  if (stretch.offset == 0 && stretch.length == part[dim]) return x;
-  part[dim] = stretch.length;
+  if (run.begin == 0 && run.length() == part[dim]) return x;
+  part[dim] = run.length();
   Op made = op("slice", {x});
   made.attributes.set("dim", Attributes::ints({static_cast<std::int64_t>(dim)}));
-  made.attributes.set("start", Attributes::ints({stretch.offset}));
-  made.attributes.set("length", Attributes::ints({stretch.length}));
+  made.attributes.set("start", Attributes::ints({run.begin}));
+  made.attributes.set("length", Attributes::ints({run.length()}));
   return emit(std::move(made), x, std::move(part));
 }
 
@@ -89,11 +89,11 @@ Result<LowValue> Packer::concat(const std::vector<LowValue>& parts, std::size_t 
   return emit(std::move(made), filled[0], std::move(whole));
 }
 
-Result<LowValue> Packer::select(LowValue x, std::size_t dim, const std::vector<Stretch>& stretches) {
-  if (stretches.empty()) return slice(x, dim, {});
+Result<LowValue> Packer::select(LowValue x, std::size_t dim, const std::vector<Run>& runs) {
+  if (runs.empty()) return slice(x, dim, {});
   std::vector<LowValue> parts;
-  for (const Stretch& stretch : stretches) {
-    BALEEN_TRY_ASSIGN(const LowValue part, slice(x, dim, stretch));
+  for (const Run& run : runs) {
+    BALEEN_TRY_ASSIGN(const LowValue part, slice(x, dim, run));
     parts.push_back(part);
   }
   return concat(parts, dim);
@@ -123,28 +123,32 @@ Result<LowValue> Packer::zeros(const ResultSpec& result) {
   return values[0];
 }
 
-void Packer::add_call(Wire wire, LowValue x, LowValue y) {
+void Packer::add_call(LoweredCall call, LowValue x, LowValue y) {
   Op made = cause_;
   made.inputs = x == kNone ? std::vector<LowValue>{} : std::vector{x};
   made.outputs = y == kNone ? std::vector<LowValue>{} : std::vector{y};
   const LowOp number = lowered_.add_op(std::move(made), Means::collective, section_);
-  lowered_.ops[number].wire = std::move(wire);
+  call.dtype = lowered_.values[x == kNone ? y : x].dtype;
+  call.where = cause_.where.empty() ? cause_.name : cause_.where + " (" + cause_.name + ")";
+  call.entries[0].input = x;
+  call.entries[0].output = y;
+  lowered_.ops[number].call = std::move(call);
   lowered_.sections[section_].ops.push_back(number);
 }
 
-Result<LowValue> Packer::call(Wire wire, LowValue x, Shape result) {
+Result<LowValue> Packer::call(LoweredCall what, LowValue x, Shape result) {
   const LoweredValue& like = lowered_.values[x];
   const Role role = like.role == Role::parameter ? Role::copy : like.role;
-  return call(std::move(wire), x, ResultSpec{like.name, {like.dtype, std::move(result), {}}, {}, role});
+  return call(std::move(what), x, ResultSpec{like.name, {like.dtype, std::move(result), {}}, {}, role});
 }
 
-Result<LowValue> Packer::call(Wire wire, LowValue x, const ResultSpec& result) {
+Result<LowValue> Packer::call(LoweredCall what, LowValue x, const ResultSpec& result) {
   BALEEN_TRY_ASSIGN(const LowValue y, emitter_.add_value(result, cause_.where));
-  add_call(std::move(wire), x, y);
+  add_call(std::move(what), x, y);
   return y;
 }
 
-void Packer::give(Wire wire, LowValue x) { add_call(std::move(wire), x, kNone); }
+void Packer::give(LoweredCall call, LowValue x) { add_call(std::move(call), x, kNone); }
 
 Result<LowValue> Packer::finish(LowValue x, const ResultSpec& result) {
   Op made = op("reshape", {x});

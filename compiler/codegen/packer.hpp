@@ -7,11 +7,6 @@
 
 namespace baleen {
 
-/// `length` neighbouring elements from `offset` on, in something that consists of several parts.
-struct Stretch {
-  std::int64_t offset = 0, length = 0;
-};
-
 class Packer {
  public:
   /// Borrows all; `cause` gives names, places and tags to what is appended.
@@ -24,28 +19,28 @@ class Packer {
   /// With dimension `dim` outermost, and back.
   Result<LowValue> to_front(LowValue x, std::size_t dim);
   Result<LowValue> from_front(LowValue x, std::size_t dim);
-  Result<LowValue> slice(LowValue x, std::size_t dim, Stretch stretch);
+  Result<LowValue> slice(LowValue x, std::size_t dim, Run run);
   /// Parts without elements are left out; there is at least one part.
   Result<LowValue> concat(const std::vector<LowValue>& parts, std::size_t dim);
-  /// Several stretches of a dimension, one after the other.
-  Result<LowValue> select(LowValue x, std::size_t dim, const std::vector<Stretch>& stretches);
+  /// Several runs of a dimension, one after the other.
+  Result<LowValue> select(LowValue x, std::size_t dim, const std::vector<Run>& runs);
   Result<LowValue> zeros(baleen_dtype_t dtype, Shape shape);
   /// `result` as zeros; without elements if this rank holds none.
   Result<LowValue> zeros(const ResultSpec& result);
 
   /// A call whose result is a value like `x` with a shape of its own.
-  Result<LowValue> call(Wire wire, LowValue x, Shape result);
+  Result<LowValue> call(LoweredCall what, LowValue x, Shape result);
   /// A call that makes `result` itself. `x` is kNone if this rank sends nothing.
-  Result<LowValue> call(Wire wire, LowValue x, const ResultSpec& result);
+  Result<LowValue> call(LoweredCall what, LowValue x, const ResultSpec& result);
   /// A call in which this rank only sends.
-  void give(Wire wire, LowValue x);
+  void give(LoweredCall call, LowValue x);
   /// The value `result` of the program, which has the elements of `x` and a name, type, layout and role of its own.
   Result<LowValue> finish(LowValue x, const ResultSpec& result);
 
  private:
   Op op(const char* kind, std::vector<LowValue> inputs) const;
   Result<LowValue> emit(Op op, LowValue like, Shape shape);
-  void add_call(Wire wire, LowValue x, LowValue y);
+  void add_call(LoweredCall call, LowValue x, LowValue y);
 
   Lowered& lowered_;
   OpEmitter& emitter_;

@@ -39,27 +39,6 @@ struct Launch {
   std::vector<LowValue> operands;
 };
 
-/// One tensor of a collective.
-struct CallEntry {
-  LowValue input = kNone, output = kNone;
-  std::uint64_t count = 0;                               ///< elements of the larger side
-  std::uint64_t block = 0;                               ///< elements of a full part, where one side is a part
-  std::vector<std::uint64_t> sends = {}, receives = {};  ///< all_to_all: elements to and from each member
-};
-
-/// A call of the transport; several are one bucket.
-struct CollectiveCall {
-  baleen_collective_t op = 0;
-  baleen_reduction_t reduction = 0;
-  baleen_dtype_t dtype = 0;
-  std::int32_t root = 0;
-  std::vector<std::string> axes;
-  std::vector<CallEntry> entries;
-  std::vector<std::int32_t> destinations;  ///< permute
-  std::string bucket;                      ///< alike: run as one; empty: alone
-  std::string where;
-};
-
 /// One position in the order of execution: a region, with the accumulation of its results over micro-batches; or the
 /// start of a call of the transport; or the wait for one.
 struct ProgramStep {
@@ -67,17 +46,14 @@ struct ProgramStep {
   std::uint32_t section = 0;
   std::vector<LowValue> reads, writes;
   std::vector<Launch> launches;
-  bool in_place = true;                ///< results may take the bytes of inputs that die here
-  std::vector<LowValue> zeros;         ///< results to fill with zeros
-  std::optional<CollectiveCall> call;  ///< begins here
-  std::uint32_t wait_for = kNone;      ///< the number of the call that is over here
-  std::uint32_t call_number = kNone;   ///< of `call`, in the order of beginning
-  Guard guard = Guard::always;         ///< of `call` and `wait_for`
-  bool late = false;                   ///< `wait_for` began in the turn before: its inputs must last until here
+  bool in_place = true;               ///< results may take the bytes of inputs that die here
+  std::vector<LowValue> zeros;        ///< results to fill with zeros
+  std::optional<LoweredCall> call;    ///< begins here
+  std::uint32_t wait_for = kNone;     ///< the number of the call that is over here
+  std::uint32_t call_number = kNone;  ///< of `call`, in the order of beginning
+  Guard guard = Guard::always;        ///< of `call` and `wait_for`
+  bool late = false;                  ///< `wait_for` began in the turn before: its inputs must last until here
 };
-
-/// The transport's arguments for a collective op.
-CollectiveCall call_of(const Lowered& lowered, const LoweredOp& op);
 
 /// The collective ops that run as one call each, in the order in which the calls begin.
 std::vector<std::vector<LowOp>> order_calls(const Lowered& lowered);

@@ -95,7 +95,7 @@ class Cutter {
     if (reads) copy(piece_.out, {number, tensor, at, bytes});
     if (writes) copy(piece_.in, {number, tensor, at, bytes});
     piece_.entries.push_back(
-        {reads ? at : StagedEntry::kNowhere, writes ? at : StagedEntry::kNowhere, width, 0, {}, {}});
+        {reads ? at : StagedPiece::kNowhere, writes ? at : StagedPiece::kNowhere, width, 0, {}, {}});
   }
 
   /// Elements [begin, begin + width) of each member's block, one block behind the other; the member's own in its place.
@@ -105,7 +105,7 @@ class Cutter {
     const bool gathers = c_.op == BALEEN_ALL_GATHER;
     const void* own_place = static_cast<const char*>(gathers ? e.output : e.input) + c_.place * e.block * z;
     const bool in_place = (gathers ? e.input : e.output) == own_place;
-    StagedEntry entry{gathers ? mine : at, gathers ? at : mine, 0, width, {}, {}};
+    EntryOf<std::uint64_t> entry{gathers ? mine : at, gathers ? at : mine, 0, width, {}, {}};
     for (std::size_t r = 0; r < c_.members; ++r) {
       const std::uint64_t held = e.block_of(r).size(), part = held > begin ? std::min(width, held - begin) : 0;
       const std::uint64_t lane = at + r * width * z, whole = (r * e.block + begin) * z;

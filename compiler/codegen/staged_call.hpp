@@ -14,16 +14,10 @@ struct StagedCopy {
   std::uint64_t tensor = 0, staged = 0, bytes = 0;
 };
 
-/// An entry of the collective that a piece is.
-struct StagedEntry {
-  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
-  std::uint64_t input = kNowhere, output = kNowhere;  ///< in the piece's memory
-  std::uint64_t count = 0, block = 0;
-  std::vector<std::uint64_t> sends, receives;
-};
-
+/// A collective like the call's, with entries of its own.
 struct StagedPiece {
-  std::vector<StagedEntry> entries;
+  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+  std::vector<EntryOf<std::uint64_t>> entries;  ///< of offsets in the piece's memory; kNowhere: no side
   std::vector<StagedCopy> out, in;
   std::uint64_t bytes = 0;  ///< of memory, the same on all members unless the call has lists of `sends`
 };

@@ -86,7 +86,7 @@ class StepBuilder {
 
   void add_call(LowOp number) {
     ProgramStep step = step_of(number);
-    step.call = call_of(lowered_, op(number));
+    step.call = op(number).call;
     steps_.push_back(std::move(step));
   }
 

@@ -10,31 +10,21 @@ namespace baleen {
 namespace {
 
 /// The address that an entry of the table will have, but for the arena's: equal where it is the same.
-const char* stand_in(const AddressSource& source) {
+char* stand_in(const AddressSource& source) {
   if (source.arena == AddressSource::Arena::none) return nullptr;
-  return reinterpret_cast<const char*>((std::uint64_t{1} << 60) * static_cast<std::uint64_t>(source.arena) +
-                                       source.offset);
+  return reinterpret_cast<char*>((std::uint64_t{1} << 60) * static_cast<std::uint64_t>(source.arena) + source.offset);
 }
 
 /// This rank's view of a call.
 Collective view_of(const Executable& program, const ExecutableCall& call) {
   const Mesh& mesh = program.mesh;
-  Collective c;
-  c.op = call.op;
-  c.reduction = call.reduction;
-  c.dtype = call.dtype;
-  c.root = static_cast<std::size_t>(call.root);
-  c.destinations = call.destinations;
+  Collective c{
+      call.with<const void*, void*>([&](std::uint32_t address) { return stand_in(program.sources[address]); })};
   for (const std::string& axis : call.axes) {
     const auto number = static_cast<std::size_t>(mesh.find(axis));
     const auto size = static_cast<std::size_t>(mesh.axes[number].size);
     c.members *= size;
     c.place = c.place * size + static_cast<std::size_t>(program.at.empty() ? 0 : program.at[number]);
-  }
-  for (std::size_t i = 0; i < call.entries_per_slot(); ++i) {
-    const ExecutableCall::Entry& e = call.entries[i];
-    c.entries.push_back({stand_in(program.sources[e.input]), const_cast<char*>(stand_in(program.sources[e.output])),
-                         e.count, e.block, e.sends, e.receives});
   }
   return c;
 }

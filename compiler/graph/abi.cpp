@@ -8,8 +8,8 @@
 
 namespace baleen {
 
-std::vector<baleen_attribute_t> abi_attributes(const Attributes& attributes) {
-  std::vector<baleen_attribute_t> list;
+void list_attributes(const Attributes& attributes, std::vector<baleen_attribute_t>& list) {
+  list.clear();
   for (const auto& [name, attribute] : attributes) {
     baleen_attribute_t item{};
     item.name = abi(name);
@@ -31,7 +31,6 @@ std::vector<baleen_attribute_t> abi_attributes(const Attributes& attributes) {
         attribute);
     list.push_back(item);
   }
-  return list;
 }
 
 Result<Attributes> from_abi(const baleen_attribute_t* attributes, std::uint64_t count) {
@@ -55,15 +54,35 @@ Result<Attributes> from_abi(const baleen_attribute_t* attributes, std::uint64_t 
   return result;
 }
 
-void AbiOp::assign(const Op& op, std::vector<std::uint32_t> input_numbers, std::vector<std::uint32_t> output_numbers) {
-  inputs = std::move(input_numbers);
-  outputs = std::move(output_numbers);
-  attributes = abi_attributes(op.attributes);
+void AbiOp::assign(const Op& op, const std::vector<std::uint32_t>& input_numbers,
+                   const std::vector<std::uint32_t>& output_numbers) {
+  inputs = input_numbers;
+  outputs = output_numbers;
+  list_attributes(op.attributes, attributes);
   view = {sizeof(view),   abi(op.kind->name), abi(op.name),      inputs.data(),    inputs.size(),
           outputs.data(), outputs.size(),     attributes.data(), attributes.size()};
 }
 
+void AbiOp::swap(AbiOp& other) noexcept {
+  inputs.swap(other.inputs);
+  outputs.swap(other.outputs);
+  attributes.swap(other.attributes);
+}
+
+namespace {
+
+/// Room for an op's lists, which the thread keeps from one AbiGraph to the next: rules are asked of every op.
+AbiOp& spare() {
+  thread_local AbiOp op;
+  return op;
+}
+
+}  // namespace
+
+AbiGraph::~AbiGraph() { scratch_.swap(spare()); }
+
 AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_(std::move(add_state)) {
+  scratch_.swap(spare());
   table_.size = sizeof(table_);
   table_.self = this;
   table_.op_count = [](void* p) { return static_cast<std::uint32_t>(self(p).graph_.op_count()); };
@@ -95,8 +114,8 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
     auto& graph = self(p).graph_;
     if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
     if (op >= graph.op_count() || !graph.op(op).live) return self(p).keep(invalid("set_tag: no such op"));
-    graph.op(op).tags[std::string(view(key))] = view(text);
-    return static_cast<baleen_status_t>(BALEEN_OK);
+    const Status set = baleen::set_tag(graph.op(op), std::string(view(key)), std::string(view(text)));
+    return set ? BALEEN_OK : self(p).keep(set.error());
   };
   table_.add_state = [](void* p, baleen_string_t name, baleen_dtype_t dtype, std::uint32_t rank,
                         const std::int64_t* shape, double initial, ValueId* out) {
@@ -131,8 +150,10 @@ void AbiGraph::add_context_verbs() {
   table_.tag = [](void* p, OpId id, baleen_string_t key) -> baleen_string_t {
     const Graph& graph = self(p).graph_;
     if (id >= graph.op_count() || !graph.op(id).live) return abi("");
-    const auto found = graph.op(id).tags.find(std::string(view(key)));
-    return abi(found == graph.op(id).tags.end() ? std::string_view() : std::string_view(found->second));
+    const auto tags = shown_tags(graph.op(id));
+    const auto found = tags.find(std::string(view(key)));
+    if (found == tags.end()) return abi("");
+    return abi(*self(p).tag_texts_.insert(found->second).first);
   };
   table_.follow = [](void* p, OpId id) {
     Graph& graph = self(p).graph_;

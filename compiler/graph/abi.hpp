@@ -1,14 +1,16 @@
 /// \file Ops in the form in which they cross the ABI, with the memory behind the borrowed pointers.
 #pragma once
-#include <deque>
+#include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "compiler/graph/graph.hpp"
 
 namespace baleen {
 
-/// Holds `baleen_attribute_t`s that point into an Attributes, which must stay put and outlive it.
-std::vector<baleen_attribute_t> abi_attributes(const Attributes& attributes);
+/// Fills `list` with `baleen_attribute_t`s that point into an Attributes, which must stay put and outlive it.
+void list_attributes(const Attributes& attributes, std::vector<baleen_attribute_t>& list);
 
 /// The way back; copies everything. Fails on an unknown attribute type.
 Result<Attributes> from_abi(const baleen_attribute_t* attributes, std::uint64_t count);
@@ -26,7 +28,9 @@ struct AbiOp {
   AbiOp& operator=(const AbiOp&) = delete;
 
   /// Points at `op`'s own strings and lists: `op` must outlive this and not move.
-  void assign(const Op& op, std::vector<std::uint32_t> input_numbers, std::vector<std::uint32_t> output_numbers);
+  void assign(const Op& op, const std::vector<std::uint32_t>& input_numbers,
+              const std::vector<std::uint32_t>& output_numbers);
+  void swap(AbiOp& other) noexcept;
 };
 
 /// A graph in the hands of one call of a plugin (baleen/graph.h). Errors are kept in `error()`, whose text the plugin's
@@ -37,6 +41,7 @@ class AbiGraph {
   using AddState = std::function<Result<ValueId>(const std::string& name, const ValueType& type, double initial)>;
 
   AbiGraph(Graph& graph, AddState add_state);
+  ~AbiGraph();
   AbiGraph(const AbiGraph&) = delete;
   AbiGraph& operator=(const AbiGraph&) = delete;
 
@@ -67,6 +72,7 @@ class AbiGraph {
   Status status_;
   bool reads_only_ = false;
   AbiOp scratch_;
+  std::set<std::string> tag_texts_;  ///< that were asked for
   std::vector<baleen_placement_t> layout_scratch_;
 };
 

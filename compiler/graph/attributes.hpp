@@ -1,7 +1,10 @@
 /// \file An op's attributes: a few named lists, texts and expressions.
 #pragma once
+#include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -18,20 +21,20 @@ class Attributes {
   Attributes() = default;
   Attributes(std::initializer_list<std::pair<const std::string, Attribute>> items) : items_(items) {}
 
-  bool has(const std::string& name) const { return items_.contains(name); }
+  bool has(std::string_view name) const { return items_.contains(name); }
   void set(const std::string& name, Attribute value) { items_[name] = std::move(value); }
   void erase(const std::string& name) { items_.erase(name); }
-  std::int64_t integer(const std::string& name) const { return integers(name).at(0); }
-  std::int64_t integer_or(const std::string& name, std::int64_t fallback) const {
+  std::int64_t integer(std::string_view name) const { return integers(name).at(0); }
+  std::int64_t integer_or(std::string_view name, std::int64_t fallback) const {
     return has(name) ? integer(name) : fallback;
   }
-  const std::vector<std::int64_t>& integers(const std::string& name) const {
+  const std::vector<std::int64_t>& integers(std::string_view name) const {
     return get<std::vector<std::int64_t>>(name);
   }
-  double number(const std::string& name) const { return get<std::vector<double>>(name).at(0); }
-  double number_or(const std::string& name, double fallback) const { return has(name) ? number(name) : fallback; }
-  const std::string& text(const std::string& name) const { return get<std::string>(name); }
-  const Expression& expression(const std::string& name) const { return get<Expression>(name); }
+  double number(std::string_view name) const { return get<std::vector<double>>(name).at(0); }
+  double number_or(std::string_view name, double fallback) const { return has(name) ? number(name) : fallback; }
+  const std::string& text(std::string_view name) const { return get<std::string>(name); }
+  const Expression& expression(std::string_view name) const { return get<Expression>(name); }
 
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
@@ -43,10 +46,12 @@ class Attributes {
 
  private:
   template <class T>
-  const T& get(const std::string& name) const {
-    return std::get<T>(items_.at(name));
+  const T& get(std::string_view name) const {
+    const auto found = items_.find(name);
+    if (found == items_.end()) throw std::out_of_range("there is no attribute `" + std::string(name) + "`");
+    return std::get<T>(found->second);
   }
-  std::map<std::string, Attribute> items_;
+  std::map<std::string, Attribute, std::less<>> items_;  ///< found without making a string of the name
 };
 
 }  // namespace baleen

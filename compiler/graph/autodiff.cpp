@@ -1,5 +1,5 @@
 /// \file Reverse-mode differentiation: visits the ops backwards and calls their kinds' gradient rules.
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 
 #include <algorithm>
 

@@ -77,21 +77,22 @@ std::uint32_t opcode_of(const std::string& name) {
 Status verify(const Expression& expression, const std::vector<std::int64_t>& results, std::uint32_t inputs) {
   for (std::size_t n = 0; n < expression.code.size(); ++n) {
     const auto& i = expression.code[n];
-    const std::string where = "instruction " + std::to_string(n) + " (" + opcode_name(i.opcode) + ")";
+    const auto wrong = [&](const std::string& why) {
+      return invalid("instruction " + std::to_string(n) + " (" + opcode_name(i.opcode) + "): " + why);
+    };
     const int operands = operand_count(i.opcode);
-    if (operands < 0) return invalid(where + ": unknown opcode " + std::to_string(i.opcode));
+    if (operands < 0) return wrong("unknown opcode " + std::to_string(i.opcode));
     const std::uint32_t operand[] = {i.a, i.b, i.c};
     for (int k = 0; k < operands; ++k)
       if (operand[k] >= n)
-        return invalid(where + ": operand " + std::to_string(k) + " is instruction " + std::to_string(operand[k]) +
-                       ", which does not come before it");
+        return wrong("operand " + std::to_string(k) + " is instruction " + std::to_string(operand[k]) +
+                     ", which does not come before it");
     if (i.opcode == BALEEN_X_INPUT && i.a >= inputs)
-      return invalid(where + ": reads input " + std::to_string(i.a) + " of " + std::to_string(inputs));
+      return wrong("reads input " + std::to_string(i.a) + " of " + std::to_string(inputs));
     if (i.opcode == BALEEN_X_INDEX && i.a >= BALEEN_MAX_RANK)
-      return invalid(where + ": dimension " + std::to_string(i.a) + "; a tensor has at most " +
-                     std::to_string(BALEEN_MAX_RANK));
+      return wrong("dimension " + std::to_string(i.a) + "; a tensor has at most " + std::to_string(BALEEN_MAX_RANK));
     if (i.opcode == BALEEN_X_ROUND && !is_floating(static_cast<baleen_dtype_t>(i.b)))
-      return invalid(where + ": " + std::to_string(i.b) + " is no floating dtype");
+      return wrong(std::to_string(i.b) + " is no floating dtype");
   }
   for (std::int64_t result : results)
     if (result < 0 || result >= static_cast<std::int64_t>(expression.code.size()))

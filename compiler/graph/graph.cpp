@@ -28,12 +28,16 @@ std::uint64_t hash_attribute(const Attribute& attribute) {
   return h;
 }
 
+std::uint64_t hash_attributes(std::uint64_t h, const Attributes& attributes) {
+  for (const auto& [name, attribute] : attributes)
+    h = mix(mix(h, std::hash<std::string>{}(name)), hash_attribute(attribute));
+  return h;
+}
+
 std::uint64_t shallow_hash(const Op& op) {
   std::uint64_t h = std::hash<std::string>{}(op.kind->name);
   for (ValueId v : op.inputs) h = mix(h, v);
-  for (const auto& [name, attribute] : op.attributes)
-    h = mix(mix(h, std::hash<std::string>{}(name)), hash_attribute(attribute));
-  return mix(h, static_cast<std::uint64_t>(op.phase));
+  return mix(hash_attributes(h, op.attributes), static_cast<std::uint64_t>(op.phase));
 }
 
 bool same(const baleen_instruction_t& x, const baleen_instruction_t& y) {
@@ -131,8 +135,8 @@ Result<ValueId> Graph::scalar(const std::string& name, baleen_dtype_t dtype) {
   return source("scalar", name, ValueType{dtype, {}, {}}, Role::scalar);
 }
 
-OpId Graph::find_equal(const Op& op) const {
-  auto [first, last] = by_hash_.equal_range(shallow_hash(op));
+OpId Graph::find_equal(const Op& op, std::uint64_t hash) const {
+  auto [first, last] = by_hash_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const Op& other = ops_[it->second];
     if (other.live && other.kind == op.kind && other.phase == op.phase && other.inputs == op.inputs &&
@@ -173,14 +177,16 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
   if (op_kind->schema) BALEEN_TRY(fill_in_defaults(*op_kind->schema, op.attributes));
   auto results = op_kind->infer({op.attributes, std::move(types)});
   if (!results) return refuse(std::move(results).error());
+  const std::uint64_t hash = op_kind->has(kPure) ? shallow_hash(op) : 0;
   if (op_kind->has(kPure))
-    if (OpId equal = find_equal(op); equal != kNone) return ops_[equal].outputs;
+    if (OpId equal = find_equal(op, hash); equal != kNone) return ops_[equal].outputs;
 
   op.id = static_cast<OpId>(ops_.size());
   for (std::uint32_t i = 0; i < results->size(); ++i)
     op.outputs.push_back(add_value((*results)[i], Role::activation, op.id, i, full_name));
   for (ValueId id : op.inputs) insert_sorted(values_[id].users, op.id);
-  if (op_kind->has(kPure)) by_hash_.emplace(shallow_hash(op), op.id);
+  if (op_kind->has(kPure)) by_hash_.emplace(hash, op.id);
+  op.agreed = typing_hash(*this, op);
   order_.push_back(op.id);
   ops_.push_back(std::move(op));
   if (Status agrees = keep_letters(*this, ops_.back()); !agrees) return refuse(std::move(agrees).error());
@@ -315,7 +321,21 @@ Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes)
   op.attributes = std::move(attributes);
   for (ValueId input : op.inputs) insert_sorted(values_[input].users, id);
   if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
+  op.agreed = typing_hash(*this, op);
   return keep_letters(*this, op);
+}
+
+std::uint64_t typing_hash(const Graph& graph, const Op& op) {
+  std::uint64_t h = hash_attributes(std::bit_cast<std::uintptr_t>(op.kind), op.attributes);
+  for (const auto* side : {&op.inputs, &op.outputs}) {
+    h = mix(h, side->size());
+    for (const ValueId id : *side) {
+      const Value& value = graph.value(id);
+      h = mix(mix(h, static_cast<std::uint64_t>(value.dtype)), value.shape.size());
+      for (const std::int64_t extent : value.shape) h = mix(h, static_cast<std::uint64_t>(extent));
+    }
+  }
+  return h == 0 ? 1 : h;  // 0 is of no op
 }
 
 const Iteration& iteration_of(const Graph& graph, const Op& op) {

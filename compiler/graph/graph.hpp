@@ -8,6 +8,7 @@
 
 #include "baleen/graph.h"
 #include "compiler/graph/op_kind.hpp"
+#include "compiler/graph/schedule.hpp"
 
 namespace baleen {
 
@@ -40,10 +41,13 @@ struct Op {
   std::vector<ValueId> inputs, outputs;
   Phase phase = Phase::forward;
   OpId twin = kNone;  ///< the forward op that a backward op (or a copy) belongs to
-  std::map<std::string, std::string> tags;
+  OpSchedule schedule = {};
+  std::map<std::string, std::string> tags;  ///< of scripts and plugins, for each other
   bool live = true;
   /// What `iteration_of` gave last; null where it has not been asked, or the op has changed since.
   mutable std::shared_ptr<const Iteration> letters = {};
+  /// The `typing_hash` of the op when its kind's rule `infer` last gave the types that its results have; 0: never.
+  mutable std::uint64_t agreed = 0;
 };
 
 /// A result of the graph that outlives a run of it: "loss", "weight", "logits".
@@ -135,7 +139,7 @@ class Graph {
 
  private:
   Result<ValueId> source(const std::string& kind, const std::string& name, const ValueType& type, Role role);
-  OpId find_equal(const Op& op) const;
+  OpId find_equal(const Op& op, std::uint64_t hash) const;
   ValueId add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result, const std::string& name);
 
   const OpRegistry* registry_;
@@ -152,6 +156,10 @@ class Graph {
 /// The letters of an op whose kind has the rule `iteration`. Valid until the op is amended.
 const Iteration& iteration_of(const Graph& graph, const Op& op);
 
+/// Of all that the rule `infer` is given, and of the types that the results have. An op with the hash in `agreed` need
+/// not ask the rule again.
+std::uint64_t typing_hash(const Graph& graph, const Op& op);
+
 /// Whether an op gives its one operand's numbers in another floating dtype, and does nothing else.
 bool is_cast(const Graph& graph, const Op& op);
 
@@ -166,5 +174,13 @@ Status verify(const Graph& graph);
 std::string print(const Graph& graph);
 /// Graphviz.
 std::string print_dot(const Graph& graph);
+
+/// Appends the backward pass of the scalar `loss`, whose cotangent is `seed` (a scalar value), in phase `backward`,
+/// every new op with its forward twin (sums of cotangents have none: they take part in no one op's layout). Returns the
+/// gradient of each of `targets`, kNone where the loss does not depend on it. Several cotangents of one value are
+/// summed by one n-ary pointwise op, in the order of the forward uses; where they are pads of pieces that tile the
+/// value (the gradients of slices), one concat takes their place. The gradients get Role::gradient.
+Result<std::vector<ValueId>> differentiate(Graph& graph, ValueId loss, ValueId seed,
+                                           const std::vector<ValueId>& targets);
 
 }  // namespace baleen

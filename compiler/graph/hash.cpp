@@ -65,7 +65,7 @@ class Walk {
       bytes_.number(std::uint64_t{attribute.index()});
       std::visit([this](const auto& value) { this->attribute(value); }, attribute);
     }
-    for (const auto& [key, tag] : op.tags) {
+    for (const auto& [key, tag] : shown_tags(op)) {
       bytes_.text(key);
       bytes_.text(tag);
     }

@@ -68,33 +68,33 @@ struct OpKind {
   const baleen_op_kind_t* table = nullptr;
 
   /// Checks inputs and attributes and gives the results' types. The error says what does not fit, both shapes.
-  std::function<Result<std::vector<ValueType>>(const InferContext&)> infer;
+  std::function<Result<std::vector<ValueType>>(const InferContext&)> infer = {};
 
   /// Appends the gradient of `op` to `graph`: given the results' cotangents (kNone where none flows), the inputs'
   /// cotangents (kNone where none). `wanted[i]` tells whether input i's is needed. Null: not differentiable.
   std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op, const std::vector<ValueId>& cotangents,
                                              const std::vector<bool>& wanted)>
-      gradient;
+      gradient = {};
 
   /// Depends on attributes and types alone, so passes ask `iteration_of` (graph.hpp), which keeps what it gave. Null:
   /// no dimension may be cut.
-  std::function<Result<Iteration>(const Graph& graph, const Op& op)> iteration;
+  std::function<Result<Iteration>(const Graph& graph, const Op& op)> iteration = {};
 
   /// Whether `iteration` may fail: then it is asked when an op is appended or amended.
   bool checks_iteration = false;
 
-  std::function<Cost(const Graph& graph, const Op& op)> cost;
+  std::function<Cost(const Graph& graph, const Op& op)> cost = {};
 
   /// The same results from other ops, or null.
-  std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> expand;
+  std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> expand = {};
 
   /// A better form of `op` given what made its inputs (a loss over a projection becomes the fused loss): its results,
   /// or an empty list where there is none. May be null. [before differentiation]
-  std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> fuse;
+  std::function<Result<std::vector<ValueId>>(Graph& graph, const Op& op)> fuse = {};
 
   /// The op that computes `op` together with an earlier one whose work it would repeat (a loss's gradient needs the
   /// logits that the loss had). May be null. [after placement]
-  std::function<Join(const Graph& graph, const Op& op)> join;
+  std::function<Join(const Graph& graph, const Op& op)> join = {};
 
   bool has(Trait trait) const { return (traits & trait) != 0; }
 };

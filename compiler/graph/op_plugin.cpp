@@ -9,7 +9,7 @@
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
 #include "compiler/graph/abi.hpp"
-#include "compiler/graph/operand_checks.hpp"
+#include "compiler/graph/op_schema.hpp"
 
 namespace baleen {
 namespace {
@@ -57,8 +57,8 @@ Status with_graph(const Source& source, const char* rule, const Graph& graph, Ca
   return with_graph(source, rule, const_cast<Graph&>(graph), true, std::forward<Call>(call));
 }
 
-baleen_value_type_t abi_type(const ValueType& type) {
-  baleen_value_type_t out{};
+/// Dimensions past the rank are left as they are.
+void write_type(const ValueType& type, baleen_value_type_t& out) {
   out.size = sizeof(out);
   out.dtype = type.dtype;
   out.rank = static_cast<std::uint32_t>(type.shape.size());
@@ -66,8 +66,21 @@ baleen_value_type_t abi_type(const ValueType& type) {
     out.shape[d] = type.shape[d];
     out.axes[d] = abi(d < type.axes.size() ? std::string_view(type.axes[d]) : std::string_view());
   }
-  return out;
 }
+
+/// What a shape rule is given. The thread keeps the lists from one call to the next: no shape rule calls another.
+struct InferLists {
+  std::vector<baleen_value_type_t> inputs;
+  std::vector<baleen_attribute_t> attributes;
+
+  static InferLists& of(const InferContext& context) {
+    thread_local InferLists lists;
+    lists.inputs.resize(context.inputs.size());
+    for (std::size_t i = 0; i < context.inputs.size(); ++i) write_type(context.inputs[i], lists.inputs[i]);
+    list_attributes(context.attributes, lists.attributes);
+    return lists;
+  }
+};
 
 /// Takes the results' types as a shape rule gives them.
 struct TypeReceiver {
@@ -93,11 +106,9 @@ struct TypeReceiver {
 
 /// The rule itself, for attributes and operands that the schema allows.
 Result<std::vector<ValueType>> call_infer(const Source& source, const InferContext& context) {
-  std::vector<baleen_value_type_t> inputs;
-  inputs.reserve(context.inputs.size());
-  for (const ValueType& type : context.inputs) inputs.push_back(abi_type(type));
-  const auto attributes = abi_attributes(context.attributes);
+  const auto& [inputs, attributes] = InferLists::of(context);
   TypeReceiver receiver;
+  receiver.types.reserve(source.schema->results.size());
   const baleen_infer_t abi_context{
       sizeof(baleen_infer_t), inputs.data(),     inputs.size(), sizeof(baleen_value_type_t),
       attributes.data(),      attributes.size(), &receiver,     &TypeReceiver::take};
@@ -108,7 +119,7 @@ Result<std::vector<ValueType>> call_infer(const Source& source, const InferConte
                     most = source.schema->results.size();
   if (count < least || count > most)
     return source.wrong("infer", "gave " + std::to_string(count) + " results; the kind has " + std::to_string(most));
-  return receiver.types;
+  return std::move(receiver.types);
 }
 
 Result<std::vector<ValueType>> infer(const Source& source, const InferContext& context) {
@@ -152,17 +163,17 @@ Status check_side(const Source& source, const Graph& graph, const std::vector<st
                                          "s; the op has " + std::to_string(values.size()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Value& value = graph.value(values[i]);
-    const std::string name = std::string(side) + " " + std::to_string(i + 1) + ", " + to_string(value.shape);
+    const auto name = [&] { return std::string(side) + " " + std::to_string(i + 1) + ", " + to_string(value.shape); };
     if (letters[i].size() != value.rank())
       return source.wrong(
-          "iteration", "gave \"" + letters[i] + "\", " + std::to_string(letters[i].size()) + " letters, for " + name);
+          "iteration", "gave \"" + letters[i] + "\", " + std::to_string(letters[i].size()) + " letters, for " + name());
     for (std::size_t d = 0; d < letters[i].size(); ++d) {
       const char c = letters[i][d];
       if (c != '.' && !std::isalpha(static_cast<unsigned char>(c)))
         return source.wrong("iteration",
-                            "gave '" + std::string(1, c) + "' for " + name + "; a letter is a to z, A to Z or '.'");
+                            "gave '" + std::string(1, c) + "' for " + name() + "; a letter is a to z, A to Z or '.'");
       if (c != '.' && letters[i].find(c, d + 1) != std::string::npos)
-        return source.wrong("iteration", "gave \"" + letters[i] + "\" for " + name + ": a letter stands twice");
+        return source.wrong("iteration", "gave \"" + letters[i] + "\" for " + name() + ": a letter stands twice");
     }
   }
   return {};
@@ -208,7 +219,7 @@ Result<Iteration> iterate(const Source& source, const Graph& graph, const Op& op
     return source.table.iteration(source.table.self, abi_graph, op.id, &table);
   }));
   BALEEN_TRY(check_letters(source, graph, op, receiver.made));
-  return receiver.made;
+  return std::move(receiver.made);
 }
 
 /// What a rule puts in the place of an op's results has their types.

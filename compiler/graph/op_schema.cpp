@@ -31,14 +31,14 @@ const char* type_text(baleen_rule_type_t type) {
   }
 }
 
-std::vector<std::string> words_of(const std::string& choices) {
-  std::vector<std::string> words;
+/// Calls `visit` with each of the words between '|'.
+template <class Visit>
+void for_each_choice(std::string_view choices, Visit&& visit) {
   for (std::size_t begin = 0; begin <= choices.size();) {
     const std::size_t end = std::min(choices.find('|', begin), choices.size());
-    words.push_back(choices.substr(begin, end - begin));
+    visit(choices.substr(begin, end - begin));
     begin = end + 1;
   }
-  return words;
 }
 
 bool is_word(const std::string& name) {
@@ -77,9 +77,11 @@ std::string refused_value(const AttributeSpec& spec, const Attribute& attribute)
   if (const auto* list = std::get_if<std::vector<double>>(&attribute))
     for (const double number : *list)
       if (!in_range(spec, number)) return number_text(number);
-  if (const auto* text = std::get_if<std::string>(&attribute); text && !spec.choices.empty())
-    if (const auto words = words_of(spec.choices); std::ranges::find(words, *text) == words.end())
-      return "\"" + *text + "\"";
+  if (const auto* text = std::get_if<std::string>(&attribute); text && !spec.choices.empty()) {
+    bool allowed = false;
+    for_each_choice(spec.choices, [&](std::string_view word) { allowed |= word == *text; });
+    if (!allowed) return "\"" + *text + "\"";
+  }
   return {};
 }
 
@@ -167,7 +169,7 @@ Result<AttributeSpec> read_attribute(const baleen_attribute_rule_t& rule, const 
 std::string AttributeSpec::expected() const {
   if (!choices.empty()) {
     std::string words;
-    for (const std::string& word : words_of(choices)) words += (words.empty() ? "" : ", ") + word;
+    for_each_choice(choices, [&](std::string_view word) { words += (words.empty() ? "" : ", ") + std::string(word); });
     return "one of " + words;
   }
   std::string text = type_text(type) ? type_text(type) : "?";

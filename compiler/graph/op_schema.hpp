@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "baleen/op_kind.h"
+#include "baleen/op_types.hpp"
 #include "compiler/graph/attributes.hpp"
 
 namespace baleen {
@@ -61,5 +62,12 @@ Status fill_in_defaults(const OpSchema& schema, Attributes& attributes);
 
 /// A default, or what else was written as text, as the attribute that it stands for. Nothing but what `expected` says.
 Result<Attribute> parse_attribute(const AttributeSpec& spec, const std::string& text);
+
+/// Fails where the operands' number or dtypes are others than the schema says; `kind` is its name.
+Status check_operands(const OpSchema& schema, const std::string& kind, const std::vector<sdk::ValueType>& inputs);
+
+/// Fails where an attribute that is a dimension is none of the first operand.
+Status check_dimensions(const OpSchema& schema, const std::string& kind, const Attributes& attributes,
+                        const std::vector<sdk::ValueType>& inputs);
 
 }  // namespace baleen

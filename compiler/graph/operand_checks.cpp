@@ -1,5 +1,5 @@
 /// \file Checks of operands that a schema alone can make.
-#include "compiler/graph/operand_checks.hpp"
+#include "compiler/graph/op_schema.hpp"
 
 #include "baleen/op_rules.hpp"
 

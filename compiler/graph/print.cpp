@@ -77,7 +77,7 @@ std::string line(const Graph& graph, const Op& op) {
   if (!op.outputs.empty()) text = join(op.outputs, value_text) + " = ";
   text += op.kind->name + "(" + join(op.inputs, value_text) + ")" + attributes_text(op);
   if (!op.outputs.empty()) text += " : " + join(op.outputs, [&](ValueId id) { return type_text(graph.value(id)); });
-  for (const auto& [key, tag] : op.tags) text += " [" + key + "=" + tag + "]";
+  for (const auto& [key, tag] : shown_tags(op)) text += " [" + key + "=" + tag + "]";
   if (!op.name.empty() || !op.where.empty()) text += "  #";
   if (!op.name.empty()) text += " " + op.name;
   if (!op.where.empty()) text += "  " + op.where;

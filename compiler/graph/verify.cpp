@@ -1,7 +1,7 @@
 /// \file Checks every invariant of a graph; run after each pass.
 #include <algorithm>
-#include <map>
 #include <set>
+#include <utility>
 
 #include "compiler/graph/graph.hpp"
 
@@ -20,7 +20,8 @@ bool is_source(const Op& op) { return op.kind->has(kStructural) && op.inputs.emp
 
 class Verifier {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph), made_(graph.value_count(), 0) {}
+  explicit Verifier(const Graph& graph)
+      : graph_(graph), made_(graph.value_count(), 0), visited_(graph.op_count(), 0), users_(graph.value_count()) {}
 
   Status run() {
     for (OpId id : graph_.ops()) {
@@ -30,7 +31,7 @@ class Verifier {
       BALEEN_TRY(check_results(op));
       BALEEN_TRY(check_types(op));
       BALEEN_TRY(check_assign(op));
-      for (ValueId input : op.inputs) users_[input].insert(id);
+      for (ValueId input : op.inputs) users_[input].push_back(id);
     }
     for (ValueId id = 0; id < graph_.value_count(); ++id)
       if (made_[id]) BALEEN_TRY(check_value(id));
@@ -46,7 +47,7 @@ class Verifier {
   Status check_op(const Op& op) {
     if (!op.kind) return fail(op, "it has no kind");
     if (graph_.registry().find(op.kind->name) != op.kind) return fail(op, "its kind is not of the graph's registry");
-    if (!visited_.insert(op.id).second) return fail(op, "it stands twice in the order");
+    if (std::exchange(visited_[op.id], 1)) return fail(op, "it stands twice in the order");
     if (op.twin != kNone && op.twin >= graph_.op_count())
       return fail(op, "its twin " + std::to_string(op.twin) + " does not exist");
     if (is_source(op) &&
@@ -82,6 +83,8 @@ class Verifier {
 
   Status check_types(const Op& op) {
     if (is_source(op)) return op.outputs.size() == 1 ? Status() : Status(fail(op, "a source has one result"));
+    const std::uint64_t hash = typing_hash(graph_, op);
+    if (op.agreed == hash) return {};
     std::vector<ValueType> inputs;
     for (ValueId input : op.inputs) inputs.push_back(graph_.type(input));
     auto types = op.kind->infer({op.attributes, std::move(inputs)});
@@ -95,6 +98,7 @@ class Verifier {
         return fail(op, "result " + id_text(value.id) + " is " + to_string(value.shape) + "; its rule gives " +
                             to_string((*types)[i].shape) + " (or the dtypes differ)");
     }
+    op.agreed = hash;
     return {};
   }
 
@@ -111,8 +115,10 @@ class Verifier {
   Status check_value(ValueId id) {
     const Value& value = graph_.value(id);
     const Op& producer = graph_.op(value.producer);
-    const auto& expected = users_[id];
-    if (!std::equal(value.users.begin(), value.users.end(), expected.begin(), expected.end()))
+    std::vector<OpId>& expected = users_[id];
+    std::sort(expected.begin(), expected.end());
+    expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+    if (value.users != expected)
       return fail(producer,
                   "the users of result " + id_text(id) + " are not the ops that read it, each once, ascending");
     if (value.axes.size() != value.rank())
@@ -131,11 +137,11 @@ class Verifier {
   }
 
   const Graph& graph_;
-  std::vector<char> made_;  ///< by value: has its producer been visited?
-  std::set<OpId> visited_;
+  std::vector<char> made_;     ///< by value: has its producer been visited?
+  std::vector<char> visited_;  ///< by op
   std::set<std::string> sources_;
   std::set<ValueId> assigned_;
-  std::map<ValueId, std::set<OpId>> users_;
+  std::vector<std::vector<OpId>> users_;  ///< by value
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "compiler/layout/overlap.hpp"
 #include "compiler/layout/piece.hpp"
 
 namespace baleen {

@@ -1,5 +1,5 @@
 /// \file Counts the elements that two pieces have in common.
-#include "compiler/layout/overlap.hpp"
+#include "compiler/layout/piece.hpp"
 
 #include <algorithm>
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "compiler/ops/families.hpp"
-
 namespace baleen::ops {
 namespace {
 
@@ -61,21 +59,6 @@ Iteration iterate_conversion(const Graph& graph, const Op& op) {
   return result;
 }
 
-OpKind kind_of(CollectiveOp collective) {
-  OpKind kind;
-  kind.name = to_string(collective);
-  kind.traits = kStructural | kPure | (sends(collective) ? std::uint32_t{kCollective} : 0u);
-  kind.infer = [collective](const InferContext& context) {
-    return context.attributes.has("from") ? infer_conversion(collective, context)
-                                          : infer_local_collective(collective, context);
-  };
-  kind.iteration = [](const Graph& graph, const Op& op) {
-    return op.attributes.has("from") ? iterate_conversion(graph, op) : iterate_local_collective(graph, op);
-  };
-  kind.cost = cost_per_element(0);
-  return kind;
-}
-
 }  // namespace
 
 Status check_mesh_axes(const std::string& kind, const Attributes& attributes) {
@@ -86,8 +69,21 @@ Status check_mesh_axes(const std::string& kind, const Attributes& attributes) {
 }
 
 Status register_collective(OpRegistry& registry) {
-  for (int c = 0; c <= static_cast<int>(CollectiveOp::take_at); ++c)
-    BALEEN_TRY(registry.add(kind_of(static_cast<CollectiveOp>(c))));
+  for (int c = 0; c <= static_cast<int>(CollectiveOp::take_at); ++c) {
+    const auto collective = static_cast<CollectiveOp>(c);
+    const auto infer = [collective](const InferContext& context) {
+      return context.attributes.has("from") ? infer_conversion(collective, context)
+                                            : infer_local_collective(collective, context);
+    };
+    const auto iterate = [](const Graph& graph, const Op& op) {
+      return op.attributes.has("from") ? iterate_conversion(graph, op) : iterate_local_collective(graph, op);
+    };
+    BALEEN_TRY(registry.add({.name = to_string(collective),
+                             .traits = kStructural | kPure | (sends(collective) ? std::uint32_t{kCollective} : 0u),
+                             .infer = infer,
+                             .iteration = iterate,
+                             .cost = cost_per_element(0)}));
+  }
   return {};
 }
 

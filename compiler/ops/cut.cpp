@@ -1,6 +1,5 @@
 /// \file `slice`, `concat` and `pad`: tensors cut and joined along one dimension.
 #include "compiler/ops/builder.hpp"
-#include "compiler/ops/families.hpp"
 
 namespace baleen::ops {
 namespace {
@@ -117,32 +116,20 @@ Iteration iteration(const Graph& graph, const Op& op) {
   return result;
 }
 
-OpKind kind_of(const char* name, std::uint32_t traits) {
-  OpKind kind;
-  kind.name = name;
-  kind.traits = kPure | kCheap | traits;
-  kind.iteration = iteration;
-  kind.cost = cost_per_element(0);
-  return kind;
-}
-
 }  // namespace
 
 Status register_cut(OpRegistry& registry) {
-  OpKind slice = kind_of("slice", kView);
-  slice.infer = infer_slice;
-  slice.gradient = gradient_slice;
-  BALEEN_TRY(registry.add(std::move(slice)));
-
-  OpKind concat = kind_of("concat", 0);
-  concat.infer = infer_concat;
-  concat.gradient = gradient_concat;
-  BALEEN_TRY(registry.add(std::move(concat)));
-
-  OpKind pad = kind_of("pad", 0);
-  pad.infer = infer_pad;
-  pad.gradient = gradient_pad;
-  return registry.add(std::move(pad));
+  const auto add = [&](const char* name, std::uint32_t traits, auto infer, auto gradient) {
+    return registry.add({.name = name,
+                         .traits = kPure | kCheap | traits,
+                         .infer = infer,
+                         .gradient = gradient,
+                         .iteration = iteration,
+                         .cost = cost_per_element(0)});
+  };
+  BALEEN_TRY(add("slice", kView, infer_slice, gradient_slice));
+  BALEEN_TRY(add("concat", 0, infer_concat, gradient_concat));
+  return add("pad", 0, infer_pad, gradient_pad);
 }
 
 }  // namespace baleen::ops

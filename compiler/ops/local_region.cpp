@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "compiler/ops/collective.hpp"
-#include "compiler/ops/families.hpp"
 
 namespace baleen::ops {
 namespace {
@@ -132,16 +131,6 @@ Iteration iterate_after(const Graph& graph, const Op& op) {
   return {{all, other}, {all}, {}, {}};
 }
 
-OpKind kind_of(const char* name, std::uint32_t traits, Result<Types> (*infer)(const InferContext&)) {
-  OpKind kind;
-  kind.name = name;
-  kind.traits = kPure | traits;
-  kind.infer = infer;
-  kind.iteration = same_letters;
-  kind.cost = cost_per_element(0);
-  return kind;
-}
-
 }  // namespace
 
 Result<Types> infer_local_collective(CollectiveOp collective, const InferContext& context) {
@@ -180,18 +169,19 @@ Iteration iterate_local_collective(const Graph& graph, const Op& op) {
 }
 
 Status register_local_region(OpRegistry& registry) {
-  BALEEN_TRY(registry.add(kind_of("permute", kStructural | kCollective, infer_permute)));
-  BALEEN_TRY(registry.add(kind_of("to_local", kStructural, infer_to_local)));
-  BALEEN_TRY(registry.add(kind_of("from_local", kStructural, infer_from_local)));
-  OpKind after = kind_of("after", kView, infer_after);
-  after.iteration = iterate_after;
-  BALEEN_TRY(registry.add(std::move(after)));
-  OpKind pick = kind_of("pick", kCheap, infer_pick);
-  pick.iteration = iterate_pick;
-  BALEEN_TRY(registry.add(std::move(pick)));
-  OpKind index = kind_of("axis_index", kCheap, infer_axis_index);
-  index.iteration = [](const Graph&, const Op&) { return Iteration{{}, {""}, {}, {}}; };
-  return registry.add(std::move(index));
+  const auto add = [&](const char* name, std::uint32_t traits, auto infer,
+                       Iteration (*iteration)(const Graph&, const Op&)) {
+    return registry.add(
+        {.name = name, .traits = kPure | traits, .infer = infer, .iteration = iteration, .cost = cost_per_element(0)});
+  };
+  BALEEN_TRY(add("permute", kStructural | kCollective, infer_permute, same_letters));
+  BALEEN_TRY(add("to_local", kStructural, infer_to_local, same_letters));
+  BALEEN_TRY(add("from_local", kStructural, infer_from_local, same_letters));
+  BALEEN_TRY(add("after", kView, infer_after, iterate_after));
+  BALEEN_TRY(add("pick", kCheap, infer_pick, iterate_pick));
+  return add("axis_index", kCheap, infer_axis_index, [](const Graph&, const Op&) {
+    return Iteration{{}, {""}, {}, {}};
+  });
 }
 
 }  // namespace baleen::ops

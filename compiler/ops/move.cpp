@@ -1,6 +1,5 @@
 /// \file `copy` and `accumulate`.
 #include "compiler/ops/builder.hpp"
-#include "compiler/ops/families.hpp"
 
 namespace baleen::ops {
 namespace {
@@ -46,24 +45,19 @@ Result<Values> expand_accumulate(Graph& graph, const Op& op) {
 }  // namespace
 
 Status register_move(OpRegistry& registry) {
-  OpKind copy;
-  copy.name = "copy";
-  copy.traits = kPure | kCheap;
-  copy.infer = infer_copy;
-  copy.gradient = gradient;
-  copy.iteration = iteration;
-  copy.cost = cost_per_element(0);
-  BALEEN_TRY(registry.add(std::move(copy)));
-
-  OpKind accumulate;
-  accumulate.name = "accumulate";
-  accumulate.traits = kPure | kCheap;
-  accumulate.infer = infer_accumulate;
-  accumulate.gradient = gradient;
-  accumulate.iteration = iteration;
-  accumulate.cost = cost_per_element(1);
-  accumulate.expand = expand_accumulate;
-  return registry.add(std::move(accumulate));
+  BALEEN_TRY(registry.add({.name = "copy",
+                           .traits = kPure | kCheap,
+                           .infer = infer_copy,
+                           .gradient = gradient,
+                           .iteration = iteration,
+                           .cost = cost_per_element(0)}));
+  return registry.add({.name = "accumulate",
+                       .traits = kPure | kCheap,
+                       .infer = infer_accumulate,
+                       .gradient = gradient,
+                       .iteration = iteration,
+                       .cost = cost_per_element(1),
+                       .expand = expand_accumulate});
 }
 
 }  // namespace baleen::ops

@@ -1,7 +1,7 @@
 /// \file Registers the families of built-in ops.
 #include "compiler/ops/ops.hpp"
 
-#include "compiler/ops/families.hpp"
+#include "compiler/ops/rules.hpp"
 
 namespace baleen {
 

@@ -1,7 +1,6 @@
 /// \file `pointwise`: an expression per element, over inputs that are broadcast along dimensions of extent 1.
 #include <algorithm>
 
-#include "compiler/ops/families.hpp"
 #include "compiler/ops/pointwise.hpp"
 
 namespace baleen::ops {
@@ -32,9 +31,9 @@ Result<Shape> result_shape(const InferContext& context) {
       shape = input;
       first = i;
     }
-    const std::string other = given ? "`shape` " + to_string(shape) : operand(context, first);
+    const auto other = [&] { return given ? "`shape` " + to_string(shape) : operand(context, first); };
     if (input.size() != shape.size())
-      return invalid(title(context) + ": " + other + " has " + std::to_string(shape.size()) + " dimensions and " +
+      return invalid(title(context) + ": " + other() + " has " + std::to_string(shape.size()) + " dimensions and " +
                      operand(context, i) + " has " + std::to_string(input.size()) +
                      "; reshape to equal ranks (extents of 1 are broadcast)");
     for (std::size_t d = 0; d < input.size(); ++d) {
@@ -42,12 +41,12 @@ Result<Shape> result_shape(const InferContext& context) {
       if (shape[d] != 1 || given)
         return invalid(title(context) + ": dimension " + std::to_string(d) + " is " + std::to_string(input[d]) +
                        " in " + operand(context, i) + " and " + std::to_string(shape[d]) +
-                       (given ? " in " + other : " before it, in " + to_string(shape)) +
+                       (given ? " in " + other() : " before it, in " + to_string(shape)) +
                        "; extents must be equal or 1");
       shape[d] = input[d];
     }
   }
-  BALEEN_TRY(check_extents(title(context), shape));
+  if (!check_extents({}, shape)) return check_extents(title(context), shape).error();  // a title is much to write
   return shape;
 }
 
@@ -210,14 +209,12 @@ std::vector<std::vector<std::uint32_t>> linear_sets(const Expression& expression
 }
 
 Status register_pointwise(OpRegistry& registry) {
-  OpKind kind;
-  kind.name = "pointwise";
-  kind.traits = kPure | kPointwise | kCheap | kTyped;
-  kind.infer = infer;
-  kind.gradient = pointwise_gradient;
-  kind.iteration = iteration;
-  kind.cost = cost;
-  return registry.add(std::move(kind));
+  return registry.add({.name = "pointwise",
+                       .traits = kPure | kPointwise | kCheap | kTyped,
+                       .infer = infer,
+                       .gradient = pointwise_gradient,
+                       .iteration = iteration,
+                       .cost = cost});
 }
 
 }  // namespace baleen::ops

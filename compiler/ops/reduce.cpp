@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "compiler/ops/builder.hpp"
-#include "compiler/ops/families.hpp"
 
 namespace baleen::ops {
 namespace {
@@ -91,14 +90,12 @@ Iteration iteration(const Graph& graph, const Op& op) {
 }  // namespace
 
 Status register_reduce(OpRegistry& registry) {
-  OpKind kind;
-  kind.name = "reduce";
-  kind.traits = kPure | kReduction | kTyped;
-  kind.infer = infer;
-  kind.gradient = gradient;
-  kind.iteration = iteration;
-  kind.cost = cost_per_element(1);
-  return registry.add(std::move(kind));
+  return registry.add({.name = "reduce",
+                       .traits = kPure | kReduction | kTyped,
+                       .infer = infer,
+                       .gradient = gradient,
+                       .iteration = iteration,
+                       .cost = cost_per_element(1)});
 }
 
 }  // namespace baleen::ops

@@ -36,14 +36,13 @@ const char* type_name(AttributeType type) {
 
 }  // namespace
 
-Status check_attributes(const std::string& kind, const Attributes& attributes,
-                        const std::vector<AttributeRule>& rules) {
+Status check_attributes(const std::string& kind, const Attributes& attributes, std::span<const AttributeRule> rules) {
   for (const auto& [name, attribute] : attributes) {
     if (name == "copy") continue;  // any op may be a copy that a pass made and keeps apart from its original
     auto rule = std::find_if(rules.begin(), rules.end(), [&](const AttributeRule& r) { return r.name == name; });
     if (rule == rules.end()) {
       std::string known;
-      for (const auto& r : rules) known += (known.empty() ? "" : ", ") + r.name;
+      for (const auto& r : rules) known += (known.empty() ? "" : ", ") + std::string(r.name);
       return invalid(kind + ": unknown attribute `" + name + "`; it has " + (known.empty() ? "none" : known));
     }
     if (!has_type(attribute, rule->type))
@@ -51,7 +50,7 @@ Status check_attributes(const std::string& kind, const Attributes& attributes,
   }
   for (const auto& rule : rules)
     if (rule.required && !attributes.has(rule.name))
-      return invalid(kind + ": attribute `" + rule.name + "` is missing; it is " + type_name(rule.type));
+      return invalid(kind + ": attribute `" + std::string(rule.name) + "` is missing; it is " + type_name(rule.type));
   return {};
 }
 

@@ -1,6 +1,5 @@
 /// \file `reshape` and `transpose`.
 #include "compiler/ops/builder.hpp"
-#include "compiler/ops/families.hpp"
 
 namespace baleen::ops {
 namespace {
@@ -99,23 +98,18 @@ Iteration iterate_transpose(const Graph& graph, const Op& op) {
 }  // namespace
 
 Status register_shape(OpRegistry& registry) {
-  OpKind reshape;
-  reshape.name = "reshape";
-  reshape.traits = kPure | kView | kCheap;
-  reshape.infer = infer_reshape;
-  reshape.gradient = gradient_reshape;
-  reshape.iteration = iterate_reshape;
-  reshape.cost = cost_per_element(0);
-  BALEEN_TRY(registry.add(std::move(reshape)));
-
-  OpKind transpose;
-  transpose.name = "transpose";
-  transpose.traits = kPure | kView | kCheap;
-  transpose.infer = infer_transpose;
-  transpose.gradient = gradient_transpose;
-  transpose.iteration = iterate_transpose;
-  transpose.cost = cost_per_element(0);
-  return registry.add(std::move(transpose));
+  BALEEN_TRY(registry.add({.name = "reshape",
+                           .traits = kPure | kView | kCheap,
+                           .infer = infer_reshape,
+                           .gradient = gradient_reshape,
+                           .iteration = iterate_reshape,
+                           .cost = cost_per_element(0)}));
+  return registry.add({.name = "transpose",
+                       .traits = kPure | kView | kCheap,
+                       .infer = infer_transpose,
+                       .gradient = gradient_transpose,
+                       .iteration = iterate_transpose,
+                       .cost = cost_per_element(0)});
 }
 
 }  // namespace baleen::ops

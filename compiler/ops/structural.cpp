@@ -1,21 +1,8 @@
 /// \file The kinds without a kernel: sources, `assign`, and `accumulate_micro`.
-#include "compiler/ops/families.hpp"
 #include "compiler/ops/rules.hpp"
 
 namespace baleen::ops {
 namespace {
-
-/// Sources have the type that the graph's own functions are given.
-OpKind source(const std::string& name) {
-  OpKind kind;
-  kind.name = name;
-  kind.traits = kStructural;
-  kind.infer = [name](const InferContext&) -> Result<Types> {
-    return invalid(name + ": a source is declared with its name and type, not appended");
-  };
-  kind.cost = cost_per_element(0);
-  return kind;
-}
 
 Result<Types> infer_assign(const InferContext& context) {
   BALEEN_TRY(check_attributes("assign", context.attributes, {}));
@@ -45,27 +32,29 @@ Iteration elementwise(const Graph& graph, const Op& op) {
 }  // namespace
 
 Status register_structural(OpRegistry& registry) {
-  for (const char* name : {"parameter", "input", "state", "scalar"}) BALEEN_TRY(registry.add(source(name)));
-
-  OpKind assign;
-  assign.name = "assign";
-  assign.traits = kStructural | kSideEffect;
-  assign.infer = infer_assign;
-  assign.iteration = elementwise;
-  assign.cost = cost_per_element(0);
-  BALEEN_TRY(registry.add(std::move(assign)));
-
-  OpKind accumulate;
-  accumulate.name = "accumulate_micro";
-  accumulate.traits = kStructural | kPure;
-  accumulate.infer = infer_accumulate_micro;
-  accumulate.iteration = [](const Graph& graph, const Op& op) {
+  for (const char* name : {"parameter", "input", "state", "scalar"})
+    BALEEN_TRY(registry.add({.name = name,
+                             .traits = kStructural,
+                             .infer = [name](const InferContext&) -> Result<Types> {
+                               return invalid(std::string(name) +
+                                              ": a source is declared with its name and type, not appended");
+                             },
+                             .cost = cost_per_element(0)}));
+  BALEEN_TRY(registry.add({.name = "assign",
+                           .traits = kStructural | kSideEffect,
+                           .infer = infer_assign,
+                           .iteration = elementwise,
+                           .cost = cost_per_element(0)}));
+  const auto linear = [](const Graph& graph, const Op& op) {
     Iteration result = elementwise(graph, op);
     result.linear = {{0}};
     return result;
   };
-  accumulate.cost = cost_per_element(1);
-  return registry.add(std::move(accumulate));
+  return registry.add({.name = "accumulate_micro",
+                       .traits = kStructural | kPure,
+                       .infer = infer_accumulate_micro,
+                       .iteration = linear,
+                       .cost = cost_per_element(1)});
 }
 
 }  // namespace baleen::ops

@@ -127,7 +127,7 @@ std::vector<Candidate> Candidates::list_without_twin(const Decided& decided, int
   const std::vector<Placement> whole(inputs, Placement::replicate());
   std::vector<Candidate> plain{
       {{}, whole, std::vector<Placement>(outputs, Placement::replicate()), nullptr, nullptr, 0}};
-  if (decided.op.phase == Phase::update && decided.op.tags.contains(kWholeTag)) return plain;
+  if (decided.op.phase == Phase::update && decided.op.schedule.whole) return plain;
   for (const Letter& letter : decided.letters.letters)
     if (may_cut(decided.op, letter, axis) && letter.divides(parts(decided, letter, axis)))
       plain.push_back(shard(decided, letter, axis));

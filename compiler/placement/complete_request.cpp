@@ -1,9 +1,7 @@
 /// \file Checks a placement request and fills in what it leaves open.
-#include "compiler/placement/complete_request.hpp"
+#include "compiler/placement/passes.hpp"
 
 #include <algorithm>
-
-#include "compiler/placement/forms.hpp"
 
 namespace baleen {
 namespace {

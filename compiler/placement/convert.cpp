@@ -1,10 +1,23 @@
 /// \file Writes a placed graph's conversions into the graph.
-#include "compiler/placement/convert.hpp"
-
-#include "compiler/placement/append_step.hpp"
-#include "compiler/placement/forms.hpp"
+#include "compiler/placement/passes.hpp"
 
 namespace baleen {
+
+Result<ValueId> append_step(Graph& graph, ValueId value, const Step& step, bool every_micro_batch) {
+  std::vector<std::int64_t> axes;
+  Layout from, to;
+  for (int axis : step.axes) {
+    axes.push_back(axis);
+    from.push_back(step.from[static_cast<std::size_t>(axis)]);
+    to.push_back(step.to[static_cast<std::size_t>(axis)]);
+  }
+  Attributes attributes{{"axes", std::move(axes)}, {"from", to_string(from)}, {"to", to_string(to)}};
+  if (every_micro_batch) attributes.set("every_micro_batch", Attributes::ints({1}));
+  BALEEN_TRY_ASSIGN(const ValueId made, graph.append1(to_string(step.collective), {value}, std::move(attributes)));
+  graph.value(made).layout = step.to;
+  return made;
+}
+
 namespace {
 
 class Converter {
@@ -19,7 +32,7 @@ class Converter {
     for (OpId id : ops) {
       BALEEN_TRY(read_copies(id));
       order_.push_back(id);
-      tag(id);
+      note_offer(id);
       for (ValueId v : std::vector(graph_.op(id).outputs))
         if (auto pin = pins_.find(v); pin != pins_.end()) BALEEN_TRY(made(pin->second));
     }
@@ -47,13 +60,13 @@ class Converter {
     return {};
   }
 
-  void tag(OpId id) {
+  void note_offer(OpId id) {
     for (const Choice& choice : placed_.ops[id].choices) {
       if (choice.kind != Choice::Kind::offer) continue;
       const Offer& offer = request_.offers[choice.index];
       if (offer.owner.empty()) continue;
-      graph_.op(id).tags["offer"] = offer.name;
-      graph_.op(id).tags["owner"] = offer.owner;
+      graph_.op(id).schedule.offer = offer.name;
+      graph_.op(id).schedule.owner = offer.owner;
     }
   }
 

@@ -1,5 +1,5 @@
 /// \file Settles forms of parameters after the strategies' rewriting.
-#include "compiler/placement/forms.hpp"
+#include "compiler/placement/passes.hpp"
 
 namespace baleen {
 namespace {

@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "compiler/layout/piece.hpp"
-#include "compiler/placement/convert.hpp"
 #include "compiler/placement/op_letters.hpp"
+#include "compiler/placement/passes.hpp"
 
 namespace baleen {
 namespace {
@@ -29,7 +29,7 @@ class LayoutChecker {
         BALEEN_TRY(check_region(op));
       } else if (is_conversion(op)) {
         BALEEN_TRY(check_conversion(op));
-      } else if (!op.inputs.empty() && !op.tags.contains("offer")) {
+      } else if (!op.inputs.empty() && op.schedule.owner.empty()) {
         BALEEN_TRY(check_op(op));
       }
     }

@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "baleen/dtype.hpp"
-#include "compiler/placement/append_step.hpp"
-#include "compiler/placement/convert.hpp"
 #include "compiler/placement/op_letters.hpp"
+#include "compiler/placement/passes.hpp"
 
 namespace baleen {
 namespace {
@@ -34,7 +33,7 @@ class InternalLowerer {
 
   /// Whether some input is cut along a letter that the op reduces inside.
   bool reduces_a_cut(const Op& op) const {
-    if (!op.kind->iteration || op.inputs.empty() || op.tags.contains("offer")) return false;
+    if (!op.kind->iteration || op.inputs.empty() || !op.schedule.owner.empty()) return false;
     const Iteration& iteration = iteration_of(graph_, op);
     for (const auto& internal : iteration.internal)
       for (std::size_t i = 0; i < op.inputs.size(); ++i)

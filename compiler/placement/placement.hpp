@@ -59,9 +59,6 @@ struct PlacementRequest {
   std::vector<TrainedParameter> trained;  ///< their gradients are pinned to their states' layout (rule 6)
 };
 
-/// An op of the update with this tag reads and makes whole values on every rank.
-inline constexpr const char* kWholeTag = "whole";
-
 /// In place of a letter: every operand of full shape is cut flat.
 inline constexpr char kAllLetters = '*';
 

@@ -1,5 +1,5 @@
 /// \file The walk over the graph: one choice per op and axis, conversions as they become necessary.
-#include "compiler/placement/propagate.hpp"
+#include "compiler/placement/passes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,6 @@
 
 #include "baleen/dtype.hpp"
 #include "compiler/placement/candidates.hpp"
-#include "compiler/placement/complete_request.hpp"
-#include "compiler/placement/forms.hpp"
 #include "compiler/placement/split_nesting.hpp"
 #include "compiler/placement/value_copies.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "baleen/pattern.hpp"
 #include "compiler/plan/passes.hpp"
@@ -12,26 +11,14 @@
 namespace baleen {
 namespace {
 
-std::vector<std::string> parts(const std::string& text, char separator) {
-  std::vector<std::string> list;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) list.push_back(part);
-  return list;
-}
-
-std::string tag(const Op& op, const std::string& key) {
-  const auto found = op.tags.find(key);
-  return found == op.tags.end() ? std::string() : found->second;
-}
-
 /// What a `layout` may call a value.
 std::vector<std::string> names_of(const Graph& graph, const Value& value) {
   std::vector<std::string> names;
   if (value.role == Role::parameter || value.role == Role::input) names.push_back(value.name);
   const Op* producer = graph.producer(value.id);
   if (!producer) return names;
-  for (std::string& name : parts(tag(*producer, kResultTag + std::to_string(value.result)), ','))
-    names.push_back(std::move(name));
+  const auto given = producer->schedule.names.find(value.result);
+  if (given != producer->schedule.names.end()) names.insert(names.end(), given->second.begin(), given->second.end());
   return names;
 }
 
@@ -168,13 +155,13 @@ void Annotations::keep_apart(Graph& graph) const {
     });
   };
   for (OpId id : graph.ops())
-    if (graph.op(id).kind->fuse && reads_cut(graph.op(id), true, reads_cut)) graph.op(id).tags[kApartTag] = "";
+    if (graph.op(id).kind->fuse && reads_cut(graph.op(id), true, reads_cut)) graph.op(id).schedule.apart = true;
 }
 
-std::optional<Annotations::Wish> Annotations::innermost(const std::string& stack, const Value& value, int axis) const {
-  const std::vector<std::string> numbers = parts(stack, ',');
-  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
-    const Annotation& annotation = all_[std::stoul(*number)];
+std::optional<Annotations::Wish> Annotations::innermost(const std::vector<std::size_t>& stack, const Value& value,
+                                                        int axis) const {
+  for (auto number = stack.rbegin(); number != stack.rend(); ++number) {
+    const Annotation& annotation = all_[*number];
     if (mesh_.find(annotation.axis) != axis) continue;
     if (annotation.kind == Annotation::Kind::replicate) return Wish{Placement::replicate(), &annotation};
     if (const int dim = find_axis(value, annotation.dim); dim >= 0) return Wish{Placement::shard(dim), &annotation};
@@ -191,7 +178,7 @@ Result<std::optional<Annotations::Wish>> Annotations::wish(const Graph& graph, c
       return std::optional(Wish{placement, &annotation});
     }
   std::optional<Wish> result;
-  for (const std::string& stack : parts(tag(*graph.producer(value.id), kParallelTag), ';')) {
+  for (const auto& stack : graph.producer(value.id)->schedule.annotations) {
     const std::optional<Wish> next = innermost(stack, value, axis);
     if (result && next && !result->placement.same_kind(next->placement))
       return invalid(title(graph, value) + " is to be " + in_words(result->placement) + " along `" +
@@ -220,13 +207,15 @@ Status Annotations::check_extent(const Value& value, int axis, const Wish& wish)
 /// cuts at the same places.
 Status Annotations::check_shared(const Graph& graph, const Op& op, int axis) const {
   const std::int64_t ranks = mesh_.size(axis);
-  for (const std::string& number : parts(tag(op, kParallelTag), ',')) {
-    const Annotation& annotation = all_[std::stoul(number)];
+  if (op.schedule.annotations.empty()) return {};
+  const std::vector<std::size_t>& stack = op.schedule.annotations.front();
+  for (const std::size_t number : stack) {
+    const Annotation& annotation = all_[number];
     if (annotation.kind != Annotation::Kind::split || mesh_.find(annotation.axis) != axis) continue;
     std::set<std::int64_t> extents;
     for (ValueId id : op.inputs) {
       const Value& value = graph.value(id);
-      const auto wanted = innermost(tag(op, kParallelTag), value, axis);
+      const auto wanted = innermost(stack, value, axis);
       if (!wanted || wanted->annotation != &annotation) continue;
       extents.insert(value.shape[static_cast<std::size_t>(wanted->placement.argument)]);
     }

@@ -43,7 +43,7 @@ class Annotations {
   /// Whether one of its results is to be cut.
   bool cuts(const Graph& graph, const Op& op) const;
   Result<std::optional<Wish>> wish(const Graph& graph, const Value& value, int axis) const;
-  std::optional<Wish> innermost(const std::string& stack, const Value& value, int axis) const;
+  std::optional<Wish> innermost(const std::vector<std::size_t>& stack, const Value& value, int axis) const;
   Status check_extent(const Value& value, int axis, const Wish& wish) const;
   Status check_shared(const Graph& graph, const Op& op, int axis) const;
   Status check_rows(const Graph& graph, const PlacementRequest& request, int axis) const;

@@ -1,5 +1,5 @@
 /// \file Joins neighbouring pointwise ops of a section, group by group, where this makes no cycle.
-#include "compiler/plan/fuse_pointwise.hpp"
+#include "compiler/plan/passes.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,10 +1,9 @@
 /// \file Checks what strategies say about gradients and keeps it.
-#include "compiler/plan/gradient_verbs.hpp"
+#include "compiler/plan/strategy_verbs.hpp"
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
-#include "compiler/plan/guarded_verb.hpp"
 
 namespace baleen {
 

@@ -63,12 +63,6 @@ struct Annotation {
   friend bool operator==(const Annotation&, const Annotation&) = default;
 };
 
-/// Tag of what a script made inside `split` and `replicate`: numbers of the job's annotations, the innermost last, as
-/// in "0,2"; a parameter that was asked for in several places has several such lists, as in "0,2;3".
-inline constexpr const char* kParallelTag = "parallel";
-/// Tag of an op that makes a named result: the names, joined by ','. The number of the result follows the dot.
-inline constexpr const char* kResultTag = "result.";
-
 /// What a graph is for, and so what the plan makes of it and who writes its inputs.
 enum class GraphRole {
   initialize,  ///< made by the plan: fills every persistent tensor

@@ -35,6 +35,7 @@ Result<OpId> append(Graph& graph, const Op& later, const Join& join) {
   }
   const OpId joint = graph.value(made[0]).producer;
   graph.op(joint).tags = later.tags;
+  graph.op(joint).schedule = later.schedule;
   return joint;
 }
 
@@ -67,7 +68,7 @@ Status join_kinds(Graph& graph) {
     const Op op = graph.op(id);
     if (!op.live || !op.kind->join) continue;
     const Join join = op.kind->join(graph, op);
-    if (join.with == kNone || graph.op(join.with).tags.contains(kApartTag)) continue;
+    if (join.with == kNone || graph.op(join.with).schedule.apart) continue;
     const std::set<OpId> dependent = dependents(graph, join.with);
     const bool circle = std::any_of(join.inputs.begin(), join.inputs.end(),
                                     [&](ValueId v) { return dependent.contains(graph.value(v).producer); });

@@ -3,8 +3,7 @@
 #include <limits>
 #include <set>
 
-#include "compiler/plan/micro.hpp"
-#include "compiler/plan/strategy_verbs.hpp"
+#include "compiler/plan/passes.hpp"
 
 namespace baleen {
 namespace {
@@ -53,7 +52,7 @@ class LoopScheduler {
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
       if (is_cut(op)) continue;
-      if (op.tags.contains(kEachTag) || std::any_of(op.inputs.begin(), op.inputs.end(), is_each)) each_.insert(id);
+      if (op.schedule.every_micro_batch || std::any_of(op.inputs.begin(), op.inputs.end(), is_each)) each_.insert(id);
     }
   }
 
@@ -107,7 +106,10 @@ class LoopScheduler {
     BALEEN_TRY_ASSIGN(const auto copies, graph_.append(original.kind->name, original.inputs, std::move(attributes)));
     latest_.resize(graph_.op_count(), loop);
     if (each_.contains(id)) each_.insert(graph_.value(copies[0]).producer);
-    graph_.op(graph_.value(copies[0]).producer).tags = tags_of_copy(original, loop);
+    Op& copy = graph_.op(graph_.value(copies[0]).producer);
+    copy.tags = original.tags;
+    copy.schedule = original.schedule;
+    if (copy.schedule.bucket) copy.schedule.bucket->loops.push_back(loop);  // copies in one loop run as one
     for (std::size_t i = 0; i < copies.size(); ++i) {
       graph_.value(copies[i]).layout = graph_.value(original.outputs[i]).layout;
       graph_.value(copies[i]).role = graph_.value(original.outputs[i]).role;
@@ -119,13 +121,6 @@ class LoopScheduler {
       }
     }
     return {};
-  }
-
-  /// Copies in one loop run as one where the originals do.
-  static std::map<std::string, std::string> tags_of_copy(const Op& original, int loop) {
-    std::map<std::string, std::string> tags = original.tags;
-    if (auto bucket = tags.find(kBucketTag); bucket != tags.end()) bucket->second += "/" + std::to_string(loop);
-    return tags;
   }
 
   Graph& graph_;

@@ -1,11 +1,10 @@
 /// \file The backward pass of a job's train graph, and the norm of what comes out.
-#include "compiler/plan/loss_gradients.hpp"
+#include "compiler/plan/passes.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/graph/autodiff.hpp"
-#include "compiler/plan/passes.hpp"
+#include "compiler/graph/graph.hpp"
 
 namespace baleen {
 namespace {

@@ -1,5 +1,5 @@
 /// \file Walks a graph once and decides what is cut along `micro`, what is partial and where it accumulates.
-#include "compiler/plan/micro.hpp"
+#include "compiler/plan/passes.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,20 +1,38 @@
 /// \file The phases that plan.cpp runs one after the other.
 #pragma once
 #include "compiler/placement/placement.hpp"
-#include "compiler/plan/loss_gradients.hpp"
 #include "compiler/plan/plan.hpp"
 
 namespace baleen {
 
-/// An op with this tag stays what it is.
-inline constexpr const char* kApartTag = "apart";
-
 /// Replaces ops by the fused forms that their kinds offer (OpKind::fuse), unless a strategy set them apart.
 Status fuse_kinds(Graph& graph);
 
-/// Puts one op in the place of two where the later would repeat the earlier's work (OpKind::join), unless a strategy
-/// set them apart or the later's operands depend on the earlier's results. What waits for the results moves behind it.
-Status join_kinds(Graph& graph);
+/// A persistent tensor with its first value.
+struct NewState {
+  PersistentSpec spec;
+  double initial = 0;
+};
+
+struct LossGradients {
+  /// Of one parameter; kNone where it is frozen, or the loss does not depend on it.
+  struct One {
+    ValueId gradient = kNone;  ///< as ranks sum it and micro-batches add it up
+    ValueId value = kNone;     ///< what clipping and the optimizer read, made of it
+  };
+  ValueId seed = kNone;       ///< the loss's own cotangent
+  std::vector<One> all;       ///< in the order of `job.parameters`
+  ValueId norm = kNone;       ///< of all values; kNone: nobody has asked yet
+  ValueId condition = kNone;  ///< the update counts where it is not 0; kNone: always
+  std::vector<NewState> states;
+  std::vector<StopRule> stops;
+};
+
+/// The gradient of the loss with respect to the trainable parameters: d(sum/weight).
+Result<LossGradients> differentiate_loss(Graph& graph, const Job& job);
+
+/// The norm of all values, as output "gradient_norm": per-tensor sums of squares, added in parameter order.
+Result<ValueId> append_norm(Graph& graph, const Job& job, LossGradients& gradients);
 
 /// What the optimizer adds to a job beside its graph.
 struct UpdateResult {
@@ -29,14 +47,41 @@ struct UpdateResult {
 /// where a condition says whether the step counts.
 Result<UpdateResult> append_update(Graph& graph, const Job& job, LossGradients gradients, const Registry& plugins);
 
+/// Which group a parameter belongs to: its number, or -1 for the optimizer's own options.
+int group_of(const Job& job, const std::string& parameter);
+
 /// The graph that gives every persistent tensor its first value.
 Result<Graph> initialize_graph(const Job& job, const UpdateResult& update, const OpRegistry& registry);
+
+/// What backward ops read of these forward ops' results becomes a copy, made right before the first that needs it
+/// (baleen_recompute_t::again in strategy.h has the rules). Ops whose results no backward op needs are left alone. The
+/// order of the graph is restored. Errors name the op.
+Status run_again(Graph& graph, const std::vector<OpId>& ops);
+
+/// The most bytes that a rank holds at once in the forward and backward sections: inputs and results of ops, the most
+/// of any rank each, without parameters, their copies and their gradients.
+std::uint64_t working_peak(const ScheduledGraph& scheduled);
 
 /// If a rank computes a value whole, keeps only a part, and that part can be computed alone from scalars (random masks,
 /// fills), then only the part is computed.
 Status cut_producers(Graph& graph);
 
-/// Which group a parameter belongs to: its number, or -1 for the optimizer's own options.
-int group_of(const Job& job, const std::string& parameter);
+/// Cuts the graph into `micro_batches` along the inputs' dimension with the logical axis "batch": sets every value's
+/// layout on the mesh's last axis `micro`, which it adds, and inserts `accumulate_micro` where a partial value is
+/// needed whole. A dimension is cut into micro-batches before it is cut over ranks: each micro-batch is cut alike,
+/// however the batch divides among them. With 1 it does nothing. Errors: a batch that does not divide, an op that mixes
+/// the batch.
+Status shard_micro(Graph& graph, std::int64_t micro_batches);
+
+/// Puts one op in the place of two where the later would repeat the earlier's work (OpKind::join), unless a strategy
+/// set them apart or the later's operands depend on the earlier's results. What waits for the results moves behind it.
+Status join_kinds(Graph& graph);
+
+/// Orders the ops in sections (see README.md). With micro_batches 1: forward, backward, update, each once.
+Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches);
+
+/// Concatenates expressions of pointwise ops of equal shape, dtype and layout that feed each other, where this makes no
+/// cycle. Values that others use become further results. Changes no bit (expressions round where values were stored).
+Status fuse_pointwise(ScheduledGraph& scheduled);
 
 }  // namespace baleen

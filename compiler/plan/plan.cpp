@@ -2,12 +2,8 @@
 #include "compiler/plan/plan.hpp"
 
 #include "baleen/dtype.hpp"
-#include "compiler/placement/complete_request.hpp"
-#include "compiler/placement/convert.hpp"
-#include "compiler/placement/propagate.hpp"
+#include "compiler/placement/passes.hpp"
 #include "compiler/plan/annotations.hpp"
-#include "compiler/plan/fuse_pointwise.hpp"
-#include "compiler/plan/micro.hpp"
 #include "compiler/plan/passes.hpp"
 #include "compiler/plan/strategies.hpp"
 

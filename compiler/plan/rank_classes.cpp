@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "compiler/layout/conversion.hpp"
-#include "compiler/layout/overlap.hpp"
+#include "compiler/layout/piece.hpp"
 
 namespace baleen {
 namespace {

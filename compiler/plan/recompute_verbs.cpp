@@ -1,13 +1,8 @@
 /// \file Tries what a strategy asks about on a copy of the graph, and does what it asks for on the graph.
-#include "compiler/plan/recompute_verbs.hpp"
+#include "compiler/plan/strategy_verbs.hpp"
 
 #include "baleen/plugin.hpp"
-#include "compiler/plan/fuse_pointwise.hpp"
-#include "compiler/plan/guarded_verb.hpp"
-#include "compiler/plan/micro.hpp"
 #include "compiler/plan/passes.hpp"
-#include "compiler/plan/run_again.hpp"
-#include "compiler/plan/strategy_verbs.hpp"
 
 namespace baleen {
 namespace {

@@ -1,11 +1,11 @@
 /// \file Copies forward ops into the backward pass.
-#include "compiler/plan/run_again.hpp"
+#include "compiler/plan/passes.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "compiler/placement/forms.hpp"
+#include "compiler/placement/passes.hpp"
 
 namespace baleen {
 namespace {
@@ -32,8 +32,8 @@ class Copier {
     if (op.phase != Phase::forward) return invalid(what + "is of another pass than forward: it cannot run again");
     if (!op.kind->has(kPure) || (op.kind->has(kStructural) && !op.kind->has(kCollective)))
       return invalid(what + "has nothing that could run again");
-    if (const auto owner = op.tags.find("owner"); owner != op.tags.end())
-      return invalid(what + "is lowered by strategy `" + owner->second + "`: it cannot run again");
+    if (!op.schedule.owner.empty())
+      return invalid(what + "is lowered by strategy `" + op.schedule.owner + "`: it cannot run again");
     return {};
   }
 
@@ -86,7 +86,10 @@ class Copier {
     BALEEN_TRY_ASSIGN(const auto results,
                       graph_.append(original.kind->name, std::move(inputs), original.attributes, original.name));
     const OpId made = graph_.value(results[0]).producer;
-    if (made >= before) graph_.op(made).tags = original.tags;
+    if (made >= before) {
+      graph_.op(made).tags = original.tags;
+      graph_.op(made).schedule = original.schedule;
+    }
     for (std::size_t i = 0; i < results.size(); ++i) {
       const ValueId first = original.outputs[i];
       graph_.value(results[i]).layout = graph_.value(first).layout;

@@ -6,7 +6,7 @@
 
 #include "compiler/placement/placement.hpp"
 #include "compiler/plan/annotations.hpp"
-#include "compiler/plan/loss_gradients.hpp"
+#include "compiler/plan/passes.hpp"
 #include "compiler/plan/plan.hpp"
 #include "core/plugin/registry.hpp"
 
@@ -42,7 +42,8 @@ class Strategies {
   Status place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches);
   /// Copies forward ops into the backward pass.
   Status recompute(Graph& graph, std::int64_t micro_batches);
-  /// Marks collectives that run as one, and where they begin, with tags; adds orders of micro-batches to `turns`.
+  /// Joins collectives that run as one, and says where they begin, in the schedules of ops; adds orders of
+  /// micro-batches to `turns`.
   Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
   /// What they had to say in `recompute` and `schedule`, each line once, with the strategy's name.
   const std::vector<std::string>& notes() const;

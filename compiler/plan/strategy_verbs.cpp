@@ -8,8 +8,7 @@
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
 #include "compiler/layout/piece.hpp"
-#include "compiler/placement/forms.hpp"
-#include "compiler/plan/guarded_verb.hpp"
+#include "compiler/placement/passes.hpp"
 
 namespace baleen {
 
@@ -179,7 +178,7 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
     : graph_(graph), turns_(turns), positions_(positions_in(graph)) {
   table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
   for (OpId id : graph.ops())  // another strategy may have scheduled before
-    if (graph.op(id).tags.contains(kBucketTag)) ++buckets_;
+    if (graph.op(id).schedule.bucket) ++buckets_;
   table_.size = sizeof(table_);
   table_.self = this;
   table_.mesh = &mesh;
@@ -222,7 +221,7 @@ Status ScheduleVerbs::begin_before(OpId op, OpId other) {
   for (const auto& [place, moved] : moves_)
     if (std::find(moved.begin(), moved.end(), op) != moved.end()) return invalid("an op begins in two places");
   moves_[other].push_back(op);
-  graph_.op(op).tags[kBeginHereTag] = "";
+  graph_.op(op).schedule.begins_here = true;
   graph_.op(op).phase = graph_.op(other).phase;
   return {};
 }
@@ -233,13 +232,13 @@ Status ScheduleVerbs::over_before(OpId op, OpId other) {
     if (!graph_.op(id).kind->has(kCollective)) return invalid("`" + graph_.op(id).kind->name + "` is no collective");
   }
   if (positions_[op] >= positions_[other]) return invalid("a collective is over before one that comes earlier");
-  graph_.op(other).tags[kOverTag] += std::to_string(op) + ",";
+  graph_.op(other).schedule.over_before.push_back(op);
   return {};
 }
 
 Status ScheduleVerbs::every_micro_batch(OpId op) {
   BALEEN_TRY(check_op(op));
-  graph_.op(op).tags[kEachTag] = "";
+  graph_.op(op).schedule.every_micro_batch = true;
   return {};
 }
 
@@ -309,11 +308,11 @@ Status ScheduleVerbs::coalesce(const std::vector<OpId>& ops) {
         dtype(op) != dtype(first))
       return invalid("collectives of different kinds, axes or dtypes cannot run as one");
     if (!seen.insert(id).second) return invalid("an op stands twice in one bucket");
-    if (op.tags.contains(kBucketTag)) return invalid("an op stands in two buckets");
+    if (op.schedule.bucket) return invalid("an op stands in two buckets");
   }
   if (ops.size() < 2) return {};
   ++buckets_;
-  for (OpId id : ops) graph_.op(id).tags[kBucketTag] = std::to_string(buckets_);
+  for (OpId id : ops) graph_.op(id).schedule.bucket = OpSchedule::Bucket{buckets_};
   return {};
 }
 

@@ -1,29 +1,39 @@
-/// \file What a strategy may do in `place` and in `schedule`: the tables of strategy.h over the plan's own data.
+/// \file What a strategy may do in `gradients`, `place`, `recompute` and `schedule`: the tables of strategy.h over the
+/// plan's own data. Each borrows all and lives during one call of the strategy; no exception leaves, and the first
+/// refusal is kept with its text.
 #pragma once
+#include <exception>
+#include <string>
 #include <vector>
 
+#include "baleen/plugin.hpp"
 #include "baleen/strategy.h"
-#include "compiler/placement/placement.hpp"
-#include "compiler/plan/plan.hpp"
+#include "compiler/plan/passes.hpp"
 #include "compiler/plan/wishes.hpp"
 
 namespace baleen {
 
-/// Collectives that run as one have the same text in this tag.
-inline constexpr const char* kBucketTag = "bucket";
-/// A collective with it begins where it stands.
-inline constexpr const char* kBeginHereTag = "begin_here";
-/// The numbers of collectives that are over when this one begins, each followed by a comma.
-inline constexpr const char* kOverTag = "over_before";
-/// An op with it runs in every micro-batch, though it is the same in all.
-inline constexpr const char* kEachTag = "every_micro_batch";
+/// Runs `verb`, which returns a Status, and gives its code. `first` keeps the first error of several verbs.
+template <class Verb>
+baleen_status_t guarded_verb(Status& first, Verb&& verb) {
+  Status status;
+  try {
+    status = verb();
+  } catch (const std::exception& e) {
+    status = internal(e.what());
+  }
+  if (status) return BALEEN_OK;
+  const baleen_status_t code = status.error().code;
+  if (first) first = std::move(status);
+  return code;
+}
 
 /// Bytes that one rank holds of a value: the most of any; 0 where there is no such value.
 std::uint64_t local_bytes(const Graph& graph, ValueId value);
 /// Where each op stands in the order of execution, by op; kNone for none.
 std::vector<std::uint32_t> positions_in(const Graph& graph);
 
-/// Writes one strategy's wishes into a request. Borrows all; lives during one call of the strategy.
+/// Writes one strategy's wishes into a request.
 class PlacingVerbs {
  public:
   PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
@@ -62,7 +72,7 @@ class PlacingVerbs {
   Status status_;
 };
 
-/// Orders and joins collectives of a graph. As above.
+/// Orders and joins collectives of a graph.
 class ScheduleVerbs {
  public:
   ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
@@ -91,8 +101,65 @@ class ScheduleVerbs {
   std::vector<std::string> notes_;
   std::vector<std::uint32_t> positions_;
   std::map<OpId, std::vector<OpId>> moves_;  ///< what goes before an op
-  int buckets_ = 0;
+  std::uint32_t buckets_ = 0;
   baleen_schedule_t table_{};
+  Status status_;
+};
+
+/// Writes what one strategy says into the gradients.
+class GradientVerbs {
+ public:
+  GradientVerbs(Graph& graph, const Job& job, LossGradients& gradients);
+  GradientVerbs(const GradientVerbs&) = delete;
+  GradientVerbs& operator=(const GradientVerbs&) = delete;
+
+  const baleen_gradients_t* table() const { return &table_; }
+  /// The first verb that was refused, if any.
+  const Status& status() const { return status_; }
+  /// A scalar state, which every rank holds and updates alike.
+  Result<ValueId> add_state(const std::string& name, const ValueType& type, double initial);
+
+ private:
+  template <class Verb>
+  baleen_status_t run(Verb&& verb);
+  Status read(std::uint64_t number, baleen_gradient_t& out) const;
+  Status replace(std::uint64_t number, ValueId gradient, ValueId value);
+  Status apply(ValueId condition);
+  Status show(const std::string& name, ValueId scalar);
+  Status stop(ValueId condition, std::string text);
+  Status check_scalar(ValueId value, const char* what) const;
+  static GradientVerbs& self(void* pointer) { return *static_cast<GradientVerbs*>(pointer); }
+
+  Graph& graph_;
+  const Job& job_;
+  LossGradients& gradients_;
+  std::vector<std::size_t> trained_;  ///< numbers of the job's parameters that have a gradient
+  baleen_gradients_t table_{};
+  Status status_;
+};
+
+/// Copies ops of a graph.
+class RecomputeVerbs {
+ public:
+  RecomputeVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches);
+  RecomputeVerbs(const RecomputeVerbs&) = delete;
+  RecomputeVerbs& operator=(const RecomputeVerbs&) = delete;
+
+  const baleen_recompute_t* table() const { return &table_; }
+  /// The first verb that was refused, if any.
+  const Status& status() const { return status_; }
+  /// What the user is to be told.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  Status peak(const std::vector<OpId>& ops, std::uint64_t& bytes) const;
+  static RecomputeVerbs& self(void* pointer) { return *static_cast<RecomputeVerbs*>(pointer); }
+
+  Graph& graph_;
+  std::int64_t micro_batches_;
+  std::vector<std::uint32_t> positions_;
+  std::vector<std::string> notes_;
+  baleen_recompute_t table_{};
   Status status_;
 };
 

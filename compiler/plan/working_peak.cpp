@@ -4,9 +4,8 @@
 
 #include "baleen/dtype.hpp"
 #include "compiler/layout/piece.hpp"
-#include "compiler/placement/forms.hpp"
-#include "compiler/plan/micro.hpp"
-#include "compiler/plan/run_again.hpp"
+#include "compiler/placement/passes.hpp"
+#include "compiler/plan/passes.hpp"
 
 namespace baleen {
 namespace {

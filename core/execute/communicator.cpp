@@ -34,11 +34,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const 
 Status Communicator::prepare_end() {
   std::vector<std::string> axes;
   for (const MeshAxis& axis : mesh_.axes) axes.push_back(axis.name);
-  baleen_collective_spec_t spec{};
-  spec.size = sizeof spec;
-  spec.op = BALEEN_BARRIER;
-  spec.where = abi("the end of the script");
-  BALEEN_TRY_ASSIGN(end_, prepare(axes, spec));
+  PlacedCollective barrier;
+  barrier.where = "the end of the script";
+  BALEEN_TRY_ASSIGN(end_, prepare(axes, std::move(barrier)));
   return {};
 }
 
@@ -80,9 +78,10 @@ Status Communicator::meet(const std::vector<std::string>& axes) {
   return {};
 }
 
-Result<void*> Communicator::prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec) {
+Result<void*> Communicator::prepare(const std::vector<std::string>& axes, PlacedCollective collective) {
   BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
-  return transport_->prepare(group, spec);
+  collective.deterministic = deterministic_;
+  return transport_->prepare(group, CollectiveSpec(collective));
 }
 
 void Communicator::abort(const std::string& reason) { transport_->abort(reason); }

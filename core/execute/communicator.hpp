@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "baleen/collective.hpp"
 #include "baleen/open_transport.hpp"
 #include "compiler/layout/mesh.hpp"
 #include "core/plugin/plugin.hpp"
@@ -44,14 +45,12 @@ class Communicator {
   /// The host of each rank, as an index from 0; as long as `ranks()`.
   const std::vector<int>& hosts() const { return hosts_; }
 
-  /// What specs of collectives are to say.
-  bool deterministic() const { return deterministic_; }
-
   /// Collective over the group of this rank along `axes` (names of the mesh), which is made when it is first asked for:
   /// all ranks ask in one order. `meet` is for ranks that have no collective along these axes but take part in making
   /// the group.
   Status meet(const std::vector<std::string>& axes);
-  Result<void*> prepare(const std::vector<std::string>& axes, const baleen_collective_spec_t& spec);
+  /// Says itself whether it is deterministic.
+  Result<void*> prepare(const std::vector<std::string>& axes, PlacedCollective collective);
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value) {
     if (begins_) begins_(++begun_);

@@ -228,7 +228,7 @@ bool Program::shares_persistent() const {
     return executable().sources[address].arena == AddressSource::Arena::persistent;
   };
   for (const ExecutableCall& call : executable().calls)
-    for (const ExecutableCall::Entry& e : call.entries)
+    for (const auto& e : call.entries)
       if (persistent(e.input) || persistent(e.output)) return true;
   return false;
 }
@@ -241,30 +241,17 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
   for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
     ProgramCall& call = impl_->calls[number];
     const ExecutableCall& what = *call.what;
-    const auto list = [](const std::vector<std::uint64_t>& counts) { return counts.empty() ? nullptr : counts.data(); };
-    std::vector<baleen_collective_entry_t> entries;
-    for (const ExecutableCall::Entry& e : what.entries)
-      entries.push_back(
-          {impl_->addresses[e.input], impl_->addresses[e.output], e.count, e.block, list(e.sends), list(e.receives)});
-    baleen_collective_spec_t spec{};
-    spec.size = sizeof(spec);
-    spec.op = what.op;
-    spec.reduction = what.reduction;
-    spec.dtype = what.dtype;
-    spec.root = what.root;
-    spec.entry_count = what.entries_per_slot();
-    spec.destinations = what.destinations.empty() ? nullptr : what.destinations.data();
-    spec.deterministic = communicator.deterministic() ? 1 : 0;
     const std::string where = what.where + ", number " + std::to_string(number + 1) + " of `" + name + "`";
-    spec.where = abi(where);
     call.done->size = sizeof(baleen_event_t);
     if (staging) {
-      BALEEN_TRY(staging->prepare(call, spec));
+      BALEEN_TRY(staging->prepare(call, where));
       continue;
     }
     for (std::size_t slot = 0; slot < call.slots.size(); ++slot) {
-      spec.entries = entries.data() + slot * spec.entry_count;
-      BALEEN_TRY_ASSIGN(call.slots[slot], communicator.prepare(what.axes, spec));
+      PlacedCollective placed = what.with<const void*, void*>(
+          [&](std::uint32_t address) { return impl_->addresses[what.in_slot(address, slot)]; });
+      placed.where = where;
+      BALEEN_TRY_ASSIGN(call.slots[slot], communicator.prepare(what.axes, std::move(placed)));
     }
   }
   return {};

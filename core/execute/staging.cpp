@@ -75,17 +75,13 @@ std::byte* Staging::memory_of(const ProgramCall& call, std::size_t piece) const 
   return base_ + (is_pairwise(call.what->op) ? ring + part.offset : part.place * bytes_.place);
 }
 
-Status Staging::prepare(ProgramCall& call, baleen_collective_spec_t spec) {
+Status Staging::prepare(ProgramCall& call, const std::string& where) {
   for (std::size_t number = 0; number < call.parts.size(); ++number) {
     std::byte* const memory = memory_of(call, number);
-    const auto at = [&](std::uint64_t offset) { return offset == StagedEntry::kNowhere ? nullptr : memory + offset; };
-    const auto list = [](const std::vector<std::uint64_t>& counts) { return counts.empty() ? nullptr : counts.data(); };
-    std::vector<baleen_collective_entry_t> entries;
-    for (const StagedEntry& e : call.what->parts[number].piece.entries)
-      entries.push_back({at(e.input), at(e.output), e.count, e.block, list(e.sends), list(e.receives)});
-    spec.entries = entries.data();
-    spec.entry_count = entries.size();
-    BALEEN_TRY_ASSIGN(call.parts[number].slot, communicator_.prepare(call.what->axes, spec));
+    const auto at = [&](std::uint64_t offset) { return offset == StagedPiece::kNowhere ? nullptr : memory + offset; };
+    PlacedCollective piece = call.what->around(call.what->parts[number].piece.entries).with<const void*, void*>(at);
+    piece.where = where;
+    BALEEN_TRY_ASSIGN(call.parts[number].slot, communicator_.prepare(call.what->axes, std::move(piece)));
   }
   return {};
 }
@@ -100,10 +96,11 @@ Status Staging::wait(void* stream, baleen_event_t& event, std::uint64_t value) {
 
 Status Staging::copy_out(const ProgramImpl& program, const ProgramCall& call, std::size_t piece, std::size_t copy,
                          void* stream) {
-  const std::size_t first = copy % call.slots.size() * call.what->entries_per_slot();
+  const std::size_t slot = copy % call.slots.size();
   std::byte* const memory = memory_of(call, piece);
   for (const StagedCopy& c : call.what->parts[piece].piece.out) {
-    const auto* from = static_cast<const std::byte*>(program.addresses[call.what->entries[first + c.entry].input]);
+    const std::uint32_t input = call.what->in_slot(call.what->entries[c.entry].input, slot);
+    const auto* from = static_cast<const std::byte*>(program.addresses[input]);
     BALEEN_TRY(
         device_.check(device_.table().copy(device_.handle(), stream, memory + c.staged, from + c.tensor, c.bytes)));
   }
@@ -112,10 +109,11 @@ Status Staging::copy_out(const ProgramImpl& program, const ProgramCall& call, st
 
 Status Staging::copy_in(const ProgramImpl& program, const ProgramCall& call, std::size_t piece, std::size_t copy,
                         void* stream) {
-  const std::size_t first = copy % call.slots.size() * call.what->entries_per_slot();
+  const std::size_t slot = copy % call.slots.size();
   const std::byte* const memory = memory_of(call, piece);
   for (const StagedCopy& c : call.what->parts[piece].piece.in) {
-    auto* to = static_cast<std::byte*>(program.addresses[call.what->entries[first + c.entry].output]);
+    const std::uint32_t output = call.what->in_slot(call.what->entries[c.entry].output, slot);
+    auto* to = static_cast<std::byte*>(program.addresses[output]);
     BALEEN_TRY(
         device_.check(device_.table().copy(device_.handle(), stream, to + c.tensor, memory + c.staged, c.bytes)));
   }

@@ -30,8 +30,8 @@ class Staging {
 
   std::uint64_t bytes() const { return bytes_.total(); }
 
-  /// Prepares the pieces of a call: collective as Communicator::prepare.
-  Status prepare(ProgramCall& call, baleen_collective_spec_t spec);
+  /// Prepares the pieces of a call: collective as Communicator::prepare. `where`: its place, for messages.
+  Status prepare(ProgramCall& call, const std::string& where);
   /// What begins and ends a call on the program's stream. `copy`: the number among the call's slots.
   Status begin(ProgramImpl& program, ProgramCall& call, std::size_t copy, void* stream);
   Status wait(ProgramImpl& program, ProgramCall& call, std::size_t copy, void* stream);

@@ -30,7 +30,7 @@ Result<BatchShare> BatchShare::create(const Program& program, const baleen_datas
 
 Batch BatchShare::cut(Batch read) const {
   std::int64_t rows = 0;
-  for (const RowRange& range : rows_) rows += range.count;
+  for (const Run& run : rows_) rows += run.length();
   for (const Field& field : cut_fields_) {
     Shape global{rows};
     global.insert(global.end(), field.row.begin(), field.row.end());

@@ -12,7 +12,7 @@ class BatchShare {
   static Result<BatchShare> create(const Program& program, const baleen_dataset_info_t& info, std::int64_t batch);
 
   /// Of each batch; to be read.
-  const std::vector<RowRange>& rows() const { return rows_; }
+  const std::vector<Run>& rows() const { return rows_; }
   /// Drops from the rows that were read what inputs do not hold.
   Batch cut(Batch read) const;
 
@@ -25,7 +25,7 @@ class BatchShare {
     std::size_t element_bytes = 0;
   };
 
-  std::vector<RowRange> rows_;
+  std::vector<Run> rows_;
   std::vector<Field> cut_fields_;
 };
 

@@ -40,8 +40,8 @@ Piece piece_at(const Port& port) {
   Piece piece;
   if (port.type.shape.empty()) return piece;
   Runs& rows = piece.dims.emplace_back();
-  for (const RowRange& range : port.rows)
-    if (range.count > 0) rows.push_back({range.first, range.first + range.count});
+  for (const Run& run : port.rows)
+    if (run.length() > 0) rows.push_back(run);
   piece.dims.insert(piece.dims.end(), port.within.begin(), port.within.end());
   return piece;
 }

@@ -70,19 +70,13 @@ Result<std::unique_ptr<ShardGather>> ShardGather::create(Communicator& communica
   std::unique_ptr<ShardGather> made(new ShardGather(communicator));
   std::vector<std::string> axes;
   for (const MeshAxis& axis : communicator.mesh().axes) axes.push_back(axis.name);
-  baleen_collective_entry_t entry{};
-  entry.input = made->staging_.data() + kPartBytes * static_cast<std::size_t>(communicator.rank());
-  entry.output = made->staging_.data();
-  entry.count = made->staging_.size();
-  entry.block = kPartBytes;
-  baleen_collective_spec_t spec{};
-  spec.size = sizeof(spec);
-  spec.op = BALEEN_ALL_GATHER;
-  spec.dtype = BALEEN_U8;
-  spec.entries = &entry;
-  spec.entry_count = 1;
-  spec.where = abi(std::string_view("reading persistent tensors"));
-  BALEEN_TRY_ASSIGN(made->slot_, communicator.prepare(axes, spec));
+  PlacedCollective gather;
+  gather.op = BALEEN_ALL_GATHER;
+  std::byte* const all = made->staging_.data();
+  const std::byte* const own = all + kPartBytes * static_cast<std::size_t>(communicator.rank());
+  gather.entries = {{own, all, made->staging_.size(), kPartBytes, {}, {}}};
+  gather.where = "reading persistent tensors";
+  BALEEN_TRY_ASSIGN(made->slot_, communicator.prepare(axes, std::move(gather)));
   return made;
 }
 

@@ -19,10 +19,6 @@ std::uint64_t differing(const float* found, std::uint64_t length, const Expected
   return differ;
 }
 
-bool reduces(baleen_collective_t op) {
-  return op == BALEEN_ALL_REDUCE || op == BALEEN_REDUCE_SCATTER || op == BALEEN_REDUCE;
-}
-
 }  // namespace
 
 const BenchKind* find_bench_kind(std::string_view name) {
@@ -75,34 +71,31 @@ void BenchCall::fill() const {
   }
 }
 
-baleen_collective_entry_t BenchCall::entry() const {
+CollectiveEntry BenchCall::entry() const {
   const std::uint64_t own = place * block;
   switch (kind.op) {
-    case BALEEN_REDUCE_SCATTER: return {input, input + own, count, block, nullptr, nullptr};
-    case BALEEN_ALL_GATHER: return {input + own, input, count, block, nullptr, nullptr};
+    case BALEEN_REDUCE_SCATTER: return {input, input + own, count, block, {}, {}};
+    case BALEEN_ALL_GATHER: return {input + own, input, count, block, {}, {}};
     case BALEEN_ALL_TO_ALL:
-      if (kind.shape == BenchShape::pieces) return {input, output, count, block, nullptr, nullptr};
-      return {input, output, 0, 0, sends.data(), receives.data()};
-    case BALEEN_PERMUTE: return {input, output, count, 0, nullptr, nullptr};
-    case BALEEN_REDUCE: return {input, place == 0 ? input : nullptr, count, 0, nullptr, nullptr};
-    default: return {input, input, count, 0, nullptr, nullptr};
+      if (kind.shape == BenchShape::pieces) return {input, output, count, block, {}, {}};
+      return {input, output, 0, 0, sends, receives};
+    case BALEEN_PERMUTE: return {input, output, count, 0, {}, {}};
+    case BALEEN_REDUCE: return {input, place == 0 ? input : nullptr, count, 0, {}, {}};
+    default: return {input, input, count, 0, {}, {}};
   }
 }
 
 Status BenchCall::add(Communicator& communicator, const std::vector<std::string>& axes, baleen_collective_t op,
-                      std::int32_t root, const baleen_collective_entry_t& only) {
-  baleen_collective_spec_t spec{};
-  spec.size = sizeof spec;
-  spec.op = op;
-  if (reduces(op)) spec.reduction = BALEEN_SUM;
-  spec.dtype = BALEEN_F32;
-  spec.root = root;
-  spec.entries = &only;
-  spec.entry_count = op == BALEEN_BARRIER ? 0 : 1;
-  spec.destinations = op == BALEEN_PERMUTE ? destinations.data() : nullptr;
-  spec.deterministic = communicator.deterministic() ? 1 : 0;  // as programs ask
-  spec.where = abi(kind.name);
-  BALEEN_TRY_ASSIGN(void* slot, communicator.prepare(axes, spec));
+                      std::size_t root, CollectiveEntry only) {
+  PlacedCollective call;
+  call.op = op;
+  if (is_reducing(op)) call.reduction = BALEEN_SUM;
+  call.dtype = BALEEN_F32;
+  call.root = root;
+  if (op != BALEEN_BARRIER) call.entries = {std::move(only)};
+  if (op == BALEEN_PERMUTE) call.destinations = destinations;
+  call.where = kind.name;
+  BALEEN_TRY_ASSIGN(void* slot, communicator.prepare(axes, std::move(call)));
   slots.push_back(slot);
   return {};
 }
@@ -111,10 +104,9 @@ Status BenchCall::prepare(Communicator& communicator, const std::vector<std::str
   if (kind.shape != BenchShape::pair) return add(communicator, axes, kind.op, 0, entry());
   BALEEN_TRY(communicator.meet(axes));
   if (place > 1) return {};
-  const std::int32_t peer = place == 0 ? 1 : 0;
+  const std::size_t peer = place == 0 ? 1 : 0;
   for (const bool sending : {place == 0, place != 0}) {
-    const baleen_collective_entry_t out{input, nullptr, count, 0, nullptr, nullptr};
-    const baleen_collective_entry_t in{nullptr, output, count, 0, nullptr, nullptr};
+    const CollectiveEntry out{input, nullptr, count, 0, {}, {}}, in{nullptr, output, count, 0, {}, {}};
     BALEEN_TRY(add(communicator, axes, sending ? BALEEN_SEND : BALEEN_RECEIVE, peer, sending ? out : in));
   }
   return {};

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "baleen/transport.h"
+#include "baleen/collective.hpp"
 #include "core/execute/communicator.hpp"
 
 namespace baleen::app {
@@ -67,9 +67,9 @@ struct BenchCall {
   bool exchanges() const { return kind.op == BALEEN_ALL_TO_ALL; }
   /// Elements that one member of an exchange sends another.
   std::uint64_t piece(std::uint64_t from, std::uint64_t to) const;
-  baleen_collective_entry_t entry() const;
-  Status add(Communicator& communicator, const std::vector<std::string>& axes, baleen_collective_t op,
-             std::int32_t root, const baleen_collective_entry_t& entry);
+  CollectiveEntry entry() const;
+  Status add(Communicator& communicator, const std::vector<std::string>& axes, baleen_collective_t op, std::size_t root,
+             CollectiveEntry entry);
   std::uint64_t wrong_sums() const;
   std::uint64_t wrong_pieces() const;
 };

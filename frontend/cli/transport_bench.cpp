@@ -43,17 +43,13 @@ Result<std::unique_ptr<TransportBench>> TransportBench::create(Communicator& com
   for (const MeshAxis& axis : communicator.mesh().axes) made->world_.push_back(axis.name);
   made->done_.size = sizeof made->done_;
   BALEEN_TRY(made->make_buffers(most, memory));
-  baleen_collective_entry_t entry{&made->agreed_, &made->agreed_, 1, 0, nullptr, nullptr};
-  baleen_collective_spec_t spec{};
-  spec.size = sizeof spec;
-  spec.op = BALEEN_ALL_REDUCE;
-  spec.reduction = BALEEN_MAXIMUM;
-  spec.dtype = BALEEN_F64;
-  spec.entries = &entry;
-  spec.entry_count = 1;
-  spec.deterministic = communicator.deterministic() ? 1 : 0;
-  spec.where = abi("the ranks' agreement");
-  BALEEN_TRY_ASSIGN(made->agreement_, communicator.prepare(made->world_, spec));
+  PlacedCollective agreement;
+  agreement.op = BALEEN_ALL_REDUCE;
+  agreement.reduction = BALEEN_MAXIMUM;
+  agreement.dtype = BALEEN_F64;
+  agreement.entries = {{&made->agreed_, &made->agreed_, 1, 0, {}, {}}};
+  agreement.where = "the ranks' agreement";
+  BALEEN_TRY_ASSIGN(made->agreement_, communicator.prepare(made->world_, std::move(agreement)));
   return made;
 }
 

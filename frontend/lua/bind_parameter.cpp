@@ -11,7 +11,10 @@ int enter(lua_State* L) {
   const Arguments arguments(L, "enter");
   Description& description = description_of(L);
   Description::Scope scope{arguments.text(1, "path"), arguments.text(2, "where"), LuaState::of(L).place(L).depth, {}};
-  if (description.scope()) scope.tags = description.scope()->tags;
+  if (description.scope()) {
+    scope.tags = description.scope()->tags;
+    scope.annotations = description.scope()->annotations;
+  }
   if (lua_istable(L, 3)) {
     for (lua_pushnil(L); lua_next(L, 3) != 0; lua_pop(L, 1))
       scope.tags[arguments.text(lua_gettop(L) - 1, "tag")] = arguments.text(lua_gettop(L), "tag");

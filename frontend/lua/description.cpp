@@ -59,8 +59,11 @@ std::vector<ValueId> Description::append(const std::string& kind, std::vector<Va
   target.context().where = where;
   const std::size_t before = target.op_count();
   std::vector<ValueId> results = unwrap(target.append(kind, std::move(inputs), std::move(attributes)));
-  if (scope())
-    for (std::size_t id = before; id < target.op_count(); ++id) target.op(static_cast<OpId>(id)).tags = scope()->tags;
+  for (std::size_t id = before; scope() && id < target.op_count(); ++id) {
+    Op& made = target.op(static_cast<OpId>(id));
+    for (const auto& [key, text] : scope()->tags) unwrap(set_tag(made, key, text));
+    if (!scope()->annotations.empty()) made.schedule.annotations = {scope()->annotations};
+  }
   for (ValueId value : results) note_made(value);
   return results;
 }

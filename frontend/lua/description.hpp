@@ -34,7 +34,8 @@ class Description {
     std::string path;
     std::string where;  ///< where the user made the layer
     int depth = 0;      ///< frames of the user's files on the stack when it was entered
-    std::map<std::string, std::string> tags;
+    std::map<std::string, std::string> tags = {};
+    std::vector<std::size_t> annotations = {};   ///< that it stands in, the innermost last
     std::optional<std::size_t> annotation = {};  ///< of `annotations`, where it is one's rather than a layer's
     std::vector<ValueId> made = {};              ///< inside, where it is an annotation's
   };

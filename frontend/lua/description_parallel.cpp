@@ -8,14 +8,6 @@
 #include "frontend/lua/description.hpp"
 
 namespace baleen {
-namespace {
-
-/// Is `list` one of those in "0,2;3"?
-bool holds(const std::string& lists, const std::string& list) {
-  return (";" + lists + ";").find(";" + list + ";") != std::string::npos;
-}
-
-}  // namespace
 
 std::size_t Description::annotate(Annotation annotation) {
   const auto known = std::find(annotations_.begin(), annotations_.end(), annotation);
@@ -37,8 +29,7 @@ void Description::check_first(const Annotation& layout) const {
 std::size_t Description::enter(Annotation annotation, int depth) {
   Scope next = scope() ? *scope() : Scope{"", annotation.where, depth, {}};
   const std::size_t number = annotate(std::move(annotation));
-  std::string& tag = next.tags[kParallelTag];
-  tag += (tag.empty() ? "" : ",") + std::to_string(number);
+  next.annotations.push_back(number);
   next.annotation = number;
   next.depth = depth;
   next.made.clear();
@@ -51,11 +42,9 @@ void Description::note_made(ValueId value) {
 }
 
 void Description::tag_parameter(ValueId parameter) {
-  if (!scope()) return;
-  const auto list = scope()->tags.find(kParallelTag);
-  if (list == scope()->tags.end()) return;
-  std::string& lists = graph().op(graph().value(parameter).producer).tags[kParallelTag];
-  if (!holds(lists, list->second)) lists += (lists.empty() ? "" : ";") + list->second;
+  if (!scope() || scope()->annotations.empty()) return;
+  auto& lists = graph().op(graph().value(parameter).producer).schedule.annotations;
+  if (std::ranges::find(lists, scope()->annotations) == lists.end()) lists.push_back(scope()->annotations);
   note_made(parameter);
 }
 
@@ -86,8 +75,7 @@ void Description::name_result(ValueId value) {
   });
   if (!wanted) return;
   const Value& made = graph().value(value);
-  std::string& names = graph().op(made.producer).tags[kResultTag + std::to_string(made.result)];
-  names += (names.empty() ? "" : ",") + name;
+  graph().op(made.producer).schedule.names[made.result].push_back(name);
 }
 
 void Description::check_layouts() const {

@@ -9,7 +9,7 @@ namespace {
 
 /// q, k, v and, where given, the ids: those of `attention`, with which `attention_grad`'s begin.
 Status check_operands(const std::string& kind, const InferInput& input, bool ids) {
-  const ValueType q_type = input.type(0), k_type = input.type(1);
+  const ValueType &q_type = input.type(0), &k_type = input.type(1);
   const Named q{"q", q_type}, k{"k", k_type};
   BALEEN_TRY(check_rank(kind, q, 4));
   BALEEN_TRY(check_rank(kind, k, 4));
@@ -130,7 +130,7 @@ class AttentionGrad : public OfAttention {
     const std::string name = "attention_grad";
     const std::size_t count = input.count();
     BALEEN_TRY(check_operands(name, input, count == 8));
-    const ValueType q = input.type(0);
+    const ValueType& q = input.type(0);
     BALEEN_TRY(check_shape(name, {"o", input.type(count - 3)}, q.shape, {"q", q}));
     BALEEN_TRY(check_shape(name, {"lse", input.type(count - 2)}, statistics(q).shape, {"q", q}));
     BALEEN_TRY(check_shape(name, {"do", input.type(count - 1)}, q.shape, {"q", q}));

@@ -26,7 +26,7 @@ class Embedding : public OpKind {
   }
 
   Result<Types> infer(const InferInput& input) override {
-    const ValueType table = input.type(0), ids = input.type(1);
+    const ValueType &table = input.type(0), &ids = input.type(1);
     BALEEN_TRY(check_least_rank("embedding", {"table", table}, 1));
     if (table.shape[0] == 0) return invalid("embedding: table " + shape_text(table.shape) + " has no rows");
     ValueType y{table.dtype, ids.shape, {}};
@@ -83,7 +83,7 @@ class EmbeddingGrad : public OpKind {
   }
 
   Result<Types> infer(const InferInput& input) override {
-    const ValueType ids = input.type(0), dy = input.type(1);
+    const ValueType &ids = input.type(0), &dy = input.type(1);
     const std::int64_t rows = input.op().integer("rows");
     if (rows < 1) return invalid("embedding_grad: `rows` is " + std::to_string(rows) + "; it must be positive");
     const std::size_t leading = ids.shape.size();

@@ -59,7 +59,7 @@ class LinearLoss : public LossKind {
   /// x, w, and the operands behind them, which are of one number per row.
   Status check(const InferInput& input, std::initializer_list<const char*> rows) const {
     BALEEN_TRY(check_smoothing(name_, input.op()));
-    const ValueType x = input.type(0), w = input.type(1);
+    const ValueType &x = input.type(0), &w = input.type(1);
     BALEEN_TRY(check_least_rank(name_, {"x", x}, 1));
     BALEEN_TRY(check_rank(name_, {"w", w}, 2));
     const bool turned = transposed(input.op());
@@ -72,7 +72,7 @@ class LinearLoss : public LossKind {
   }
   /// The type of dw.
   Result<ValueType> gradient_of_w(const InferInput& input) const {
-    const ValueType w = input.type(1);
+    const ValueType& w = input.type(1);
     BALEEN_TRY_ASSIGN(const baleen_dtype_t dtype, chosen_dtype(name_, input.dtype(), w.dtype));
     return same_but(w, dtype);
   }
@@ -192,7 +192,7 @@ class LinearCrossEntropyAndGrad : public LinearLoss {
   Result<Types> infer(const InferInput& input) override {
     BALEEN_TRY(check(input, {"target", "dloss"}));
     BALEEN_TRY_ASSIGN(const ValueType dw, gradient_of_w(input));
-    const ValueType x = input.type(0);
+    const ValueType& x = input.type(0);
     return Types{row(x), row(x), x, dw};
   }
 

@@ -36,7 +36,7 @@ class LossKind : public sdk::OpKind {
   /// The operands from `first` on, each with the shape of x without its last dimension.
   static Status check_rows(const std::string& kind, const sdk::InferInput& input,
                            std::initializer_list<const char*> names, std::size_t first) {
-    const sdk::ValueType x = input.type(0);
+    const sdk::ValueType& x = input.type(0);
     const sdk::Shape rows = sdk::without_last(x).shape;
     for (const char* name : names) BALEEN_TRY(sdk::check_shape(kind, {name, input.type(first++)}, rows, {"x", x}));
     return {};

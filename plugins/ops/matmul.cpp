@@ -11,18 +11,18 @@ namespace baleen::ops {
 using namespace sdk;
 
 Result<ContractionSpec> ContractionSpec::parse(const std::string& text) {
-  const std::string what = "matmul \"" + text + "\": ";
+  const auto wrong = [&](const std::string& why) { return invalid("matmul \"" + text + "\": " + why); };
   const auto comma = text.find(','), arrow = text.find("->");
   if (comma == std::string::npos || arrow == std::string::npos || comma > arrow)
-    return invalid(what + "a spec is two inputs' letters and the result's, as in \"bsd,dhe->bshe\"");
+    return wrong("a spec is two inputs' letters and the result's, as in \"bsd,dhe->bshe\"");
   ContractionSpec spec{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
   for (const auto* part : {&spec.a, &spec.b, &spec.y})
     for (std::size_t i = 0; i < part->size(); ++i) {
       const char c = (*part)[i];
       if (!std::isalpha(static_cast<unsigned char>(c)))
-        return invalid(what + "'" + c + "' is no letter (a to z, A to Z)");
+        return wrong(std::string("'") + c + "' is no letter (a to z, A to Z)");
       if (part->find(c, i + 1) != std::string::npos)
-        return invalid(what + "letter " + c + " stands twice in \"" + *part + "\"");
+        return wrong(std::string("letter ") + c + " stands twice in \"" + *part + "\"");
     }
   return spec;
 }
@@ -31,42 +31,40 @@ namespace {
 
 bool holds(const std::string& part, char letter) { return part.find(letter) != std::string::npos; }
 
-/// Every letter is batch, m, n or k.
-Status check_letters(const std::string& text, const ContractionSpec& spec) {
-  const std::string what = "matmul \"" + text + "\": letter ";
+/// Every letter is batch, m, n or k. `kind` begins messages, here and below.
+Status check_letters(const std::string& kind, const ContractionSpec& spec) {
+  const auto wrong = [&](char letter, const char* why) { return invalid(kind + ": letter " + letter + why); };
   for (char c : spec.y)
-    if (!holds(spec.a, c) && !holds(spec.b, c)) return invalid(what + c + " of the result is in no input");
+    if (!holds(spec.a, c) && !holds(spec.b, c)) return wrong(c, " of the result is in no input");
   for (const auto& [part, other] : {std::pair{&spec.a, &spec.b}, std::pair{&spec.b, &spec.a}})
     for (char c : *part)
       if (!holds(*other, c) && !holds(spec.y, c))
-        return invalid(what + c + " is in one input only and not in the result; sum over it with reduce first");
+        return wrong(c, " is in one input only and not in the result; sum over it with reduce first");
   return {};
 }
 
 const char* ordinal(std::size_t i) { return i == 0 ? "first" : i == 1 ? "second" : "third"; }
 
-/// The extent of each letter, over all operands.
-Result<std::map<char, std::int64_t>> extents(const std::string& text, const std::vector<std::string>& parts,
-                                             const Types& inputs) {
-  std::map<char, std::pair<std::int64_t, std::size_t>> seen;
-  const std::string what = "matmul \"" + text + "\": ";
+/// The extent of each letter, over all operands, and the first operand that has it.
+using Extents = std::map<char, std::pair<std::int64_t, std::size_t>>;
+Result<Extents> extents(const std::string& kind, const std::vector<std::string>& parts,
+                        std::span<const ValueType> inputs) {
+  Extents seen;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Shape& shape = inputs[i].shape;
     if (shape.size() != parts[i].size())
-      return invalid(what + "the " + ordinal(i) + " input " + shape_text(shape) + " has " +
+      return invalid(kind + ": the " + ordinal(i) + " input " + shape_text(shape) + " has " +
                      std::to_string(shape.size()) + " dimensions, but \"" + parts[i] + "\" has " +
                      std::to_string(parts[i].size()) + " letters");
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const auto [it, fresh] = seen.try_emplace(parts[i][d], shape[d], i);
       if (!fresh && it->second.first != shape[d])
-        return invalid(what + "letter " + parts[i][d] + " is " + std::to_string(it->second.first) + " in the " +
+        return invalid(kind + ": letter " + parts[i][d] + " is " + std::to_string(it->second.first) + " in the " +
                        ordinal(it->second.second) + " input " + shape_text(inputs[it->second.second].shape) + " and " +
                        std::to_string(shape[d]) + " in the " + ordinal(i) + " " + shape_text(shape));
     }
   }
-  std::map<char, std::int64_t> result;
-  for (const auto& [letter, where] : seen) result[letter] = where.first;
-  return result;
+  return seen;
 }
 
 class Matmul : public OpKind {
@@ -86,21 +84,20 @@ class Matmul : public OpKind {
   Result<Types> infer(const InferInput& input) override {
     const std::string text(input.op().text("spec"));
     BALEEN_TRY_ASSIGN(const ContractionSpec spec, ContractionSpec::parse(text));
-    BALEEN_TRY(check_letters(text, spec));
-    Types inputs;
-    for (std::size_t i = 0; i < input.count(); ++i) inputs.push_back(input.type(i));
-    BALEEN_TRY_ASSIGN(const auto extent, extents(text, {spec.a, spec.b, spec.y}, inputs));
-    BALEEN_TRY_ASSIGN(const baleen_dtype_t dtype,
-                      chosen_dtype("matmul \"" + text + "\"", input.dtype(), *widest(inputs)));
+    const std::string kind = "matmul \"" + text + "\"";
+    BALEEN_TRY(check_letters(kind, spec));
+    const std::span<const ValueType> inputs = input.types();
+    BALEEN_TRY_ASSIGN(const auto extent, extents(kind, {spec.a, spec.b, spec.y}, inputs));
+    BALEEN_TRY_ASSIGN(const baleen_dtype_t dtype, chosen_dtype(kind, input.dtype(), *widest(inputs)));
     ValueType y{dtype, {}, {}};
     for (char c : spec.y) {
-      y.shape.push_back(extent.at(c));
+      y.shape.push_back(extent.at(c).first);
       std::string name;
       if (holds(spec.a, c)) name = axis(inputs[0], spec.a.find(c));
       if (name.empty() && holds(spec.b, c)) name = axis(inputs[1], spec.b.find(c));
       y.axes.push_back(name);
     }
-    BALEEN_TRY(check_extents("matmul \"" + text + "\"", y.shape));
+    BALEEN_TRY(check_extents(kind, y.shape));
     return Types{y};
   }
 

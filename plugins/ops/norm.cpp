@@ -42,7 +42,7 @@ class Norm : public OpKind {
     const bool layer = is_layer(input.op());
     if (!layer && input.count() > 2)
       return invalid("norm (rms) takes x, gamma; it was given " + std::to_string(input.count()) + " operands");
-    const ValueType x = input.type(0);
+    const ValueType& x = input.type(0);
     BALEEN_TRY(check_least_rank("norm", {"x", x}, 1));
     for (std::size_t i = 1; i < input.count(); ++i)
       BALEEN_TRY(check_shape("norm", {i == 1 ? "gamma" : "beta", input.type(i)}, weights_of(x), {"x", x}));
@@ -134,7 +134,7 @@ class NormGrad : public OpKind {
       return invalid(std::string(layer ? "norm_grad (layer) takes x, gamma, dy, rstd, mean"
                                        : "norm_grad (rms) takes x, gamma, dy, rstd") +
                      "; it was given " + std::to_string(input.count()) + " operands");
-    const ValueType x = input.type(0), gamma = input.type(1);
+    const ValueType &x = input.type(0), &gamma = input.type(1);
     BALEEN_TRY(check_least_rank("norm_grad", {"x", x}, 1));
     BALEEN_TRY(check_shape("norm_grad", {"gamma", gamma}, weights_of(x), {"x", x}));
     BALEEN_TRY(check_shape("norm_grad", {"dy", input.type(2)}, x.shape, {"x", x}));

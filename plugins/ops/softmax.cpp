@@ -26,7 +26,7 @@ class Softmax : public OpKind {
   }
 
   Result<Types> infer(const InferInput& input) override {
-    const ValueType x = input.type(0);
+    const ValueType& x = input.type(0);
     BALEEN_TRY(check_least_rank("softmax", {"x", x}, 1));
     return Types{x};
   }
@@ -64,7 +64,7 @@ class SoftmaxGrad : public OpKind {
   }
 
   Result<Types> infer(const InferInput& input) override {
-    const ValueType y = input.type(0), dy = input.type(1);
+    const ValueType &y = input.type(0), &dy = input.type(1);
     BALEEN_TRY(check_least_rank("softmax_grad", {"y", y}, 1));
     BALEEN_TRY(check_shape("softmax_grad", {"dy", dy}, y.shape, {"y", y}));
     return Types{y};

@@ -16,7 +16,7 @@ class TopK : public OpKind {
   }
 
   Result<Types> infer(const InferInput& input) override {
-    const ValueType x = input.type(0);
+    const ValueType& x = input.type(0);
     BALEEN_TRY(check_least_rank("top_k", {"x", x}, 1));
     const std::int64_t k = input.op().integer("k");
     if (k < 1 || k > x.shape.back())

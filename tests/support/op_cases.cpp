@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 #include "compiler/graph/op_plugin.hpp"
 #include "compiler/ops/ops.hpp"
 #include "support/places.hpp"

@@ -10,24 +10,6 @@ namespace {
 
 constexpr std::align_val_t kLine{64};
 
-/// As the ABI wants it; `entries` holds what the spec points to.
-baleen_collective_spec_t spec_of(const Collective& c, std::vector<baleen_collective_entry_t>& entries) {
-  for (const CollectiveEntry& e : c.entries)
-    entries.push_back({e.input, e.output, e.count, e.block, e.sends.empty() ? nullptr : e.sends.data(),
-                       e.receives.empty() ? nullptr : e.receives.data()});
-  return {sizeof(baleen_collective_spec_t),
-          c.op,
-          c.reduction,
-          c.dtype,
-          static_cast<std::int32_t>(c.root),
-          entries.data(),
-          entries.size(),
-          c.destinations.empty() ? nullptr : c.destinations.data(),
-          c.deterministic ? 1u : 0u,
-          0,
-          abi(c.where)};
-}
-
 }  // namespace
 
 struct HierarchyTransport::Group {
@@ -215,8 +197,7 @@ Status HierarchyTransport::start(void* handle, baleen_event_t* after, std::uint6
 
 Result<void*> HierarchyTransport::prepare_step(Group& group, const Step& step, SubSlot& made) {
   BALEEN_TRY_ASSIGN(void* const sub, group_of(group, step.scope));
-  std::vector<baleen_collective_entry_t> entries;
-  return made.transport->prepare(sub, spec_of(step.collective, entries));
+  return made.transport->prepare(sub, CollectiveSpec(step.collective));
 }
 
 Result<void*> HierarchyTransport::group_of(Group& group, Scope scope) {

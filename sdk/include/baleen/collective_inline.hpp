@@ -4,6 +4,23 @@
 
 namespace baleen {
 
+inline CollectiveSpec::CollectiveSpec(const PlacedCollective& c) {
+  const auto list = [](const auto& numbers) { return numbers.empty() ? nullptr : numbers.data(); };
+  for (const CollectiveEntry& e : c.entries)
+    entries_.push_back({e.input, e.output, e.count, e.block, list(e.sends), list(e.receives)});
+  spec_ = {sizeof spec_,
+           c.op,
+           c.reduction,
+           c.dtype,
+           static_cast<std::int32_t>(c.root),
+           entries_.data(),
+           entries_.size(),
+           list(c.destinations),
+           c.deterministic ? 1u : 0u,
+           0,
+           abi(c.where)};
+}
+
 inline std::uint64_t Collective::input_count(const CollectiveEntry& e) const {
   std::uint64_t all = 0;
   switch (op) {

@@ -18,22 +18,29 @@ namespace baleen::sdk {
 /// What a shape rule reads. Attributes by name as an op has them: `input.op().integer("k")`.
 class InferInput {
  public:
-  explicit InferInput(const baleen_infer_t& context) : context_(context) {
+  explicit InferInput(const baleen_infer_t& context) : count_(context.input_count), types_(room()) {
     view_.size = sizeof(view_);
     view_.attributes = context.attributes;
     view_.attribute_count = context.attribute_count;
+    if (types_.size() < count_) types_.resize(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto* bytes = reinterpret_cast<const char*>(context.inputs) + i * context.stride;
+      const auto& type = *reinterpret_cast<const baleen_value_type_t*>(bytes);
+      types_[i].dtype = type.dtype;
+      types_[i].shape.assign(type.shape, type.shape + type.rank);
+      types_[i].axes.resize(type.rank);
+      for (std::uint32_t d = 0; d < type.rank; ++d) types_[i].axes[d] = view(type.axes[d]);
+    }
   }
+  InferInput(const InferInput&) = delete;
 
-  std::size_t count() const { return context_.input_count; }
-  ValueType type(std::size_t number) const {
+  std::size_t count() const { return count_; }
+  /// Valid as long as this.
+  const ValueType& type(std::size_t number) const {
     if (number >= count()) throw std::out_of_range("a shape rule asks for operand " + std::to_string(number));
-    const auto* bytes = reinterpret_cast<const char*>(context_.inputs) + number * context_.stride;
-    const auto& type = *reinterpret_cast<const baleen_value_type_t*>(bytes);
-    ValueType result{type.dtype, {type.shape, type.shape + type.rank}};
-    result.axes.reserve(type.rank);
-    for (std::uint32_t d = 0; d < type.rank; ++d) result.axes.emplace_back(view(type.axes[d]));
-    return result;
+    return types_[number];
   }
+  std::span<const ValueType> types() const { return {types_.data(), count_}; }
   /// The op as far as it is known: its attributes.
   Op op() const { return Op(view_); }
   /// The attribute `dtype` of typed kinds.
@@ -42,7 +49,14 @@ class InferInput {
   }
 
  private:
-  const baleen_infer_t& context_;
+  /// The thread keeps it from one rule to the next: shape rules are asked of every op, and none calls another.
+  static Types& room() {
+    thread_local Types types;
+    return types;
+  }
+
+  std::size_t count_;
+  Types& types_;
   baleen_op_view_t view_{};
 };
 

@@ -88,7 +88,7 @@ inline std::optional<baleen_dtype_t> widest(std::span<const baleen_dtype_t> dtyp
   return best;
 }
 
-inline std::optional<baleen_dtype_t> widest(const std::vector<ValueType>& types) {
+inline std::optional<baleen_dtype_t> widest(std::span<const ValueType> types) {
   std::vector<baleen_dtype_t> dtypes;
   for (const ValueType& type : types) dtypes.push_back(type.dtype);
   return widest(dtypes);

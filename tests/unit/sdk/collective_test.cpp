@@ -33,6 +33,75 @@ class Arguments : public testing::Test {
   baleen_collective_spec_t spec{};
 };
 
+TEST_F(Arguments, CrossTheAbiAsTheyAre) {
+  entry.count = 16;
+  entry.block = 4;
+  entry.output = memory + 32;
+  spec.op = BALEEN_ALL_TO_ALL;
+  const std::uint64_t sends[] = {1, 2, 3, 4}, receives[] = {4, 0, 2, 1};
+  const std::int32_t destinations[] = {1, 2, 3, 0};
+  const auto same = [](const Collective& a, const Collective& b) {
+    EXPECT_EQ(detail::difference(a, b), "");
+    EXPECT_EQ(a.where, b.where);
+    ASSERT_EQ(a.entries.size(), b.entries.size());
+    for (std::size_t i = 0; i < a.entries.size(); ++i) {
+      EXPECT_EQ(a.entries[i].input, b.entries[i].input);
+      EXPECT_EQ(a.entries[i].output, b.entries[i].output);
+      EXPECT_EQ(a.entries[i].sends, b.entries[i].sends);
+      EXPECT_EQ(a.entries[i].receives, b.entries[i].receives);
+    }
+  };
+  spec.deterministic = 1;
+  const Collective equal = good();
+  same(*Collective::make(CollectiveSpec(equal), 0, 4), equal);
+  entry.count = entry.block = 0;
+  entry.sends = sends;
+  entry.receives = receives;
+  Collective lists = good();
+  lists.entries[0].receives = lists.entries[0].sends;  // so that it agrees with itself
+  same(*Collective::make(CollectiveSpec(lists), 0, 4), lists);
+  entry.sends = entry.receives = nullptr;
+  entry.count = 5;
+  spec.op = BALEEN_PERMUTE;
+  spec.destinations = destinations;
+  same(*Collective::make(CollectiveSpec(good(2)), 2, 4), good(2));
+  spec.op = BALEEN_REDUCE;
+  spec.reduction = BALEEN_MAXIMUM;
+  spec.root = 3;
+  same(*Collective::make(CollectiveSpec(good(1)), 1, 4), good(1));
+}
+
+TEST_F(Arguments, OtherOperandsChangeNothingElse) {
+  CollectiveOf<int> numbers{.op = BALEEN_REDUCE,
+                            .reduction = BALEEN_SUM,
+                            .dtype = BALEEN_F64,
+                            .deterministic = true,
+                            .root = 2,
+                            .entries = {{1, 2, 8, 4, {3}, {5}}, {3, 4, 9, 0, {}, {}}},
+                            .destinations = {1, 0},
+                            .where = "train.lua:9"};
+  std::vector<int> asked;
+  const auto placed = numbers.with<const void*, void*>([&](int number) {
+    asked.push_back(number);
+    return memory + number;
+  });
+  EXPECT_EQ(asked, (std::vector{1, 2, 3, 4})) << "input before output, entry by entry";
+  EXPECT_EQ(placed.op, BALEEN_REDUCE);
+  EXPECT_EQ(placed.reduction, BALEEN_SUM);
+  EXPECT_EQ(placed.dtype, BALEEN_F64);
+  EXPECT_TRUE(placed.deterministic);
+  EXPECT_EQ(placed.root, 2u);
+  EXPECT_EQ(placed.destinations, (std::vector<std::int32_t>{1, 0}));
+  EXPECT_EQ(placed.where, "train.lua:9");
+  ASSERT_EQ(placed.entries.size(), 2u);
+  EXPECT_EQ(placed.entries[0].input, memory + 1);
+  EXPECT_EQ(placed.entries[1].output, memory + 4);
+  EXPECT_EQ(placed.entries[0].count, 8u);
+  EXPECT_EQ(placed.entries[0].block, 4u);
+  EXPECT_EQ(placed.entries[0].sends, std::vector<std::uint64_t>{3});
+  EXPECT_EQ(placed.entries[0].receives, std::vector<std::uint64_t>{5});
+}
+
 // By the table in transport.h, for four members and ten elements of four bytes.
 TEST_F(Arguments, BytesThatAMemberSends) {
   entry.count = 10;

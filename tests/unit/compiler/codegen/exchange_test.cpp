@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "compiler/placement/append_step.hpp"
+#include "compiler/placement/passes.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/settings.hpp"
 #include "support/ranks.hpp"

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 #include "unit/compiler/codegen/workbench.hpp"
 
 namespace baleen::test {

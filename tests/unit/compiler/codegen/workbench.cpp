@@ -5,7 +5,7 @@
 #include <random>
 
 #include "baleen/dtype.hpp"
-#include "compiler/plan/micro.hpp"
+#include "compiler/plan/passes.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/option_value.hpp"
 #include "core/plugin/settings.hpp"

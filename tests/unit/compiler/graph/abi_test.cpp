@@ -66,6 +66,43 @@ TEST_F(GraphAbi, WritesNoMoreThanItKnowsIntoANewerStruct) {
   EXPECT_EQ(info.more, 77u);
 }
 
+TEST_F(GraphAbi, WhatAPluginReadsStaysWhileARuleReadsAnotherOp) {
+  baleen_op_view_t mine{}, other{};
+  mine.size = other.size = sizeof(mine);
+  ASSERT_EQ(verbs_.read_op(verbs_.self, graph_.value(y_).producer, &mine), BALEEN_OK);
+  {
+    AbiGraph nested(graph_, {});
+    ASSERT_EQ(nested.table()->read_op(&nested, graph_.value(x_).producer, &other), BALEEN_OK);
+    ASSERT_EQ(other.input_count, 0u);
+  }
+  ASSERT_EQ(mine.input_count, 1u);
+  EXPECT_EQ(mine.inputs[0], x_);
+  EXPECT_EQ(mine.outputs[0], y_);
+  EXPECT_EQ(view(mine.attributes[0].name), "expression");
+}
+
+TEST_F(GraphAbi, TagsOfTheScheduleAreReadAndThreeAreSet) {
+  const OpId op = graph_.value(y_).producer;
+  const auto tag = [&](const char* key) { return std::string(view(verbs_.tag(verbs_.self, op, abi(key)))); };
+  for (const char* key : {"apart", "whole", "form", "stage"})
+    ASSERT_EQ(verbs_.set_tag(verbs_.self, op, abi(key), abi("cast")), BALEEN_OK);
+  EXPECT_TRUE(graph_.op(op).schedule.apart);
+  EXPECT_TRUE(graph_.op(op).schedule.whole);
+  EXPECT_EQ(graph_.op(op).schedule.form, "cast");
+  EXPECT_EQ(graph_.op(op).tags, (std::map<std::string, std::string>{{"stage", "cast"}}));
+  graph_.op(op).schedule.bucket = OpSchedule::Bucket{2};
+  graph_.op(op).schedule.owner = "sequence";
+  const baleen_string_t bucket = verbs_.tag(verbs_.self, op, abi("bucket"));
+  EXPECT_EQ(tag("owner"), "sequence");
+  EXPECT_EQ(tag("form"), "cast");
+  EXPECT_EQ(tag("offer"), "");
+  EXPECT_EQ(view(bucket), "2") << "valid until the graph changes";
+  EXPECT_EQ(verbs_.set_tag(verbs_.self, op, abi("bucket"), abi("1")), BALEEN_INVALID);
+  EXPECT_EQ(abi_.status().error().message,
+            "the tag \"bucket\" is of an op's schedule, which the verbs of `place` and `schedule` set; give the tag "
+            "another name");
+}
+
 TEST_F(GraphAbi, RefusesAStructWithoutASize) {
   SizedStruct<baleen_value_info_t> info(0);
   EXPECT_EQ(verbs_.read_value(verbs_.self, x_, info.get()), BALEEN_INVALID);

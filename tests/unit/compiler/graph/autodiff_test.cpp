@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 #include "support/op_cases.hpp"
 
 namespace baleen {

@@ -70,6 +70,7 @@ TEST(GraphHash, ChangesWithLayoutPlaceRoleTagsPhaseTwinAndMesh) {
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).role = Role::gradient; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).axes[0] = "batch"; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).tags["stage"] = "1"; }));
+  EXPECT_TRUE(changed([&](Graph& g) { g.op(op).schedule.bucket = OpSchedule::Bucket{1}; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).phase = Phase::update; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).twin = g.ops()[0]; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.set_mesh({{{"data", 2}}}); }));

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 #include "compiler/ops/ops.hpp"
 #include "support/places.hpp"
 

@@ -46,6 +46,29 @@ TEST(GraphPrint, ShowsSeveralResultsAttributesLayoutsPlacesAndTags) {
   EXPECT_NE(text.find("%3 = reshape(%0) shape=[2, 16] : fp64 [2, 16]\n"), std::string::npos) << text;
 }
 
+TEST(GraphPrint, ShowsTheScheduleAmongTheTagsByName) {
+  Graph graph(&test::builtin_ops());
+  const ValueId x = *graph.input("x", {BALEEN_F32, {4}, {}});
+  Op& op = graph.op(graph.value(*graph.unary(BALEEN_X_EXP, x)).producer);
+  op.tags["block"] = "0";
+  op.schedule = {.bucket = OpSchedule::Bucket{3, {1, 0}},
+                 .begins_here = true,
+                 .over_before = {7, 12},
+                 .every_micro_batch = true,
+                 .apart = true,
+                 .whole = true,
+                 .form = "cast",
+                 .offer = "ring",
+                 .owner = "sequence",
+                 .annotations = {{0, 2}, {3}},
+                 .names = {{0, {"mlp", "blocks.0"}}}};
+  const std::string text = print(graph);
+  EXPECT_NE(text.find(" [apart=] [begin_here=] [block=0] [bucket=3/1/0] [every_micro_batch=] [form=cast] [offer=ring]"
+                      " [over_before=7,12,] [owner=sequence] [parallel=0,2;3] [result.0=mlp,blocks.0] [whole=]\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(GraphPrint, NamesTheDtypeOfAConstant) {
   Graph graph(&test::builtin_ops());
   ASSERT_TRUE(graph.constant(0.25, BALEEN_F64));

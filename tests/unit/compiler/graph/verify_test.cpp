@@ -1,6 +1,7 @@
 /// \file Each invariant of a graph, broken by hand, is caught.
 #include <gtest/gtest.h>
 
+#include "compiler/ops/ops.hpp"
 #include "support/op_cases.hpp"
 
 namespace baleen {
@@ -116,6 +117,38 @@ TEST_F(GraphVerify, ALayoutThatCutsNoDimension) {
   graph_.set_mesh({{{"data", 2}}});
   graph_.value(y_).layout = {Placement::shard(2)};
   expect_fault("cuts dimension 2");
+}
+
+TEST_F(GraphVerify, AnAttributeThatHasChangedSinceTheRuleAgreed) {
+  const ValueId t = *graph_.append1("transpose", {y_}, {{"permutation", Attributes::ints({1, 0})}});
+  ASSERT_TRUE(verify(graph_));
+  op(t).attributes.set("permutation", Attributes::ints({0, 1}));
+  expect_fault("is [4, 2]; its rule gives [2, 4]");
+}
+
+TEST_F(GraphVerify, ARuleIsAskedAgainOnlyWhereItsInputsChanged) {
+  int asked = 0;
+  OpKind kind;
+  kind.name = "counted";
+  kind.infer = [&](const InferContext& context) -> Result<std::vector<ValueType>> {
+    ++asked;
+    return context.inputs;
+  };
+  OpRegistry registry;
+  ASSERT_TRUE(register_builtin_ops(registry));
+  ASSERT_TRUE(registry.add(std::move(kind)));
+  Graph graph(&registry);
+  const ValueId x = *graph.input("x", {BALEEN_F32, {2}, {}}), y = *graph.append1("counted", {x});
+  graph.set_output("y", y);
+  EXPECT_EQ(asked, 1);
+  ASSERT_TRUE(verify(graph));
+  const Graph copy = graph;
+  ASSERT_TRUE(verify(copy));
+  EXPECT_EQ(asked, 1);
+  graph.op(graph.value(y).producer).attributes.set("more", Attributes::ints({1}));
+  ASSERT_TRUE(verify(graph));
+  ASSERT_TRUE(verify(graph));
+  EXPECT_EQ(asked, 2);
 }
 
 TEST_F(GraphVerify, TwoAssignsOfOneTarget) {

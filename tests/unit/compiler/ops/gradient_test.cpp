@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 #include "support/op_cases.hpp"
 
 namespace baleen {

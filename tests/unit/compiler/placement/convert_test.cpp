@@ -1,12 +1,11 @@
 /// \file Conversions in the graph: where they stand, what is shared, that wrong layouts are found; and local regions
 /// that a strategy puts in place of an op.
-#include "compiler/placement/convert.hpp"
+#include "compiler/placement/passes.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "compiler/placement/propagate.hpp"
 #include "simulated_ranks.hpp"
 #include "sketch_plans.hpp"
 #include "support/op_cases.hpp"
@@ -223,8 +222,7 @@ TEST_P(LowersSummaOf, OnAGridOfRanks) {
   place();
   int lowered = 0;
   for (OpId id : graph_.ops())
-    if (auto tag = graph_.op(id).tags.find("owner"); tag != graph_.op(id).tags.end() && tag->second == "tensor")
-      lower(id), ++lowered;
+    if (graph_.op(id).schedule.owner == "tensor") lower(id), ++lowered;
   ASSERT_EQ(lowered, 2);
   ASSERT_TRUE(graph_.normalise());
   graph_.remove_dead();

@@ -5,7 +5,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 #include "support/op_cases.hpp"
 
 namespace baleen::test {

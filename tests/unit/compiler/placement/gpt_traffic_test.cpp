@@ -1,7 +1,7 @@
 /// \file What placed GPTs of the product's own ops send, against the textbooks' formulas.
 #include <gtest/gtest.h>
 
-#include "compiler/placement/propagate.hpp"
+#include "compiler/placement/passes.hpp"
 #include "gpt_plans.hpp"
 
 namespace baleen {

@@ -4,8 +4,7 @@
 
 #include <iostream>
 
-#include "compiler/placement/convert.hpp"
-#include "compiler/placement/propagate.hpp"
+#include "compiler/placement/passes.hpp"
 #include "gpt_plans.hpp"
 #include "simulated_ranks.hpp"
 #include "support/op_cases.hpp"

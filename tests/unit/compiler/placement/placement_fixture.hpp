@@ -2,7 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "compiler/placement/propagate.hpp"
+#include "compiler/placement/passes.hpp"
 #include "support/op_cases.hpp"
 
 namespace baleen::test {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/placement/propagate.hpp"
+#include "compiler/placement/passes.hpp"
 #include "sketch_plans.hpp"
 
 namespace baleen {

@@ -1,9 +1,9 @@
 /// \file Each rule of propagation by itself, on graphs of a few ops; and what is refused, in which words.
-#include "compiler/placement/propagate.hpp"
+#include "compiler/placement/passes.hpp"
 
 #include <gtest/gtest.h>
 
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 #include "placement_fixture.hpp"
 #include "sketch_graph.hpp"
 #include "support/op_cases.hpp"

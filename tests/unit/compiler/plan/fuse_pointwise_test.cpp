@@ -1,5 +1,5 @@
 /// \file Fusion of pointwise ops: what is joined and what must not be, and that it changes no bit.
-#include "compiler/plan/fuse_pointwise.hpp"
+#include "compiler/plan/passes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/plan/micro.hpp"
+#include "compiler/plan/passes.hpp"
 #include "unit/compiler/plan/scheduled_run.hpp"
 #include "unit/compiler/plan/small_jobs.hpp"
 
@@ -75,7 +75,7 @@ TEST(PlanJoin, AGradientThatDependsOnTheLossStaysApart) {
 TEST(PlanJoin, WhatAStrategySetsApartStaysApart) {
   Graph graph = gpt();
   for (OpId id : graph.ops())
-    if (graph.op(id).kind->name == "linear_cross_entropy") graph.op(id).tags[kApartTag] = "1";
+    if (graph.op(id).kind->name == "linear_cross_entropy") graph.op(id).schedule.apart = true;
   EXPECT_EQ(count(joined(graph, 1), "linear_cross_entropy_and_grad"), 0);
 }
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "compiler/plan/micro.hpp"
+#include "compiler/plan/passes.hpp"
 #include "unit/compiler/plan/scheduled_run.hpp"
 #include "unit/compiler/plan/small_jobs.hpp"
 

@@ -1,10 +1,9 @@
 /// \file Forward ops that run again in the backward pass: what is copied, what reads the copies, and what a graph holds
 /// at once.
-#include "compiler/plan/run_again.hpp"
+#include "compiler/plan/passes.hpp"
 
 #include <gtest/gtest.h>
 
-#include "compiler/plan/micro.hpp"
 #include "support/reference_interpreter.hpp"
 #include "unit/compiler/plan/scheduled_run.hpp"
 #include "unit/compiler/plan/small_jobs.hpp"
@@ -124,7 +123,7 @@ TEST(RunAgain, WhatCannotIsNamed) {
       break;
     }
   const OpId norm = forward(graph, "norm").front();
-  graph.op(norm).tags["owner"] = "sequence";
+  graph.op(norm).schedule.owner = "sequence";
   EXPECT_NE(refusal(norm).find("is lowered by strategy `sequence`: it cannot run again"), std::string::npos);
 }
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "compiler/graph/autodiff.hpp"
-#include "compiler/placement/complete_request.hpp"
+#include "compiler/graph/graph.hpp"
+#include "compiler/placement/passes.hpp"
 #include "support/reference_interpreter.hpp"
 #include "unit/compiler/plan/scheduled_run.hpp"
 #include "unit/compiler/plan/small_jobs.hpp"

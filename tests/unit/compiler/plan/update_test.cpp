@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 #include "support/reference_interpreter.hpp"
 #include "unit/compiler/plan/scheduled_run.hpp"
 #include "unit/compiler/plan/small_jobs.hpp"

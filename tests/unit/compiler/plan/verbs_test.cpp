@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "baleen/plugin.hpp"
-#include "compiler/plan/gradient_verbs.hpp"
 #include "compiler/plan/strategy_verbs.hpp"
 #include "support/op_cases.hpp"
 #include "support/sized_struct.hpp"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "compiler/graph/autodiff.hpp"
+#include "compiler/graph/graph.hpp"
 #include "script_fixture.hpp"
 #include "support/reference_interpreter.hpp"
 

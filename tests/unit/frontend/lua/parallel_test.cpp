@@ -22,8 +22,8 @@ class Parallel : public ScriptTest {
     for (OpId id : graph.ops())
       for (ValueId output : graph.op(id).outputs)
         if (graph.value(output).name == name) {
-          const auto found = graph.op(id).tags.find(kParallelTag);
-          return found == graph.op(id).tags.end() ? "" : found->second;
+          const auto tags = shown_tags(graph.op(id));
+          return tags.contains("parallel") ? tags.at("parallel") : "";
         }
     return "absent";
   }

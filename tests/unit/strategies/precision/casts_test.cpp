@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/placement/forms.hpp"
+#include "compiler/placement/passes.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "support/op_cases.hpp"
 #include "support/reference_expression.hpp"

@@ -1,0 +1,66 @@
+/// \file An op's schedule as the text of its tags, and the tags that are of its schedule.
+#include "compiler/graph/schedule.hpp"
+
+#include <algorithm>
+
+#include "compiler/graph/graph.hpp"
+
+namespace baleen {
+namespace {
+
+template <class T, class Text>
+std::string joined(const std::vector<T>& items, const char* separator, Text&& text) {
+  std::string all;
+  for (const T& item : items) all += (&item == items.data() ? "" : separator) + text(item);
+  return all;
+}
+
+std::string bucket_text(const OpSchedule::Bucket& bucket) {
+  std::string text = std::to_string(bucket.number);
+  for (const int loop : bucket.loops) text += "/" + std::to_string(loop);
+  return text;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> shown_tags(const Op& op) {
+  std::map<std::string, std::string> tags = op.tags;
+  const OpSchedule& s = op.schedule;
+  const auto number = [](std::size_t n) { return std::to_string(n); };
+  if (s.bucket) tags["bucket"] = bucket_text(*s.bucket);
+  if (s.begins_here) tags["begin_here"] = "";
+  for (const OpId other : s.over_before) tags["over_before"] += std::to_string(other) + ",";
+  if (s.every_micro_batch) tags["every_micro_batch"] = "";
+  if (s.apart) tags["apart"] = "";
+  if (s.whole) tags["whole"] = "";
+  if (s.form) tags["form"] = *s.form;
+  if (!s.owner.empty()) {
+    tags["offer"] = s.offer;
+    tags["owner"] = s.owner;
+  }
+  if (!s.annotations.empty())
+    tags["parallel"] = joined(s.annotations, ";", [&](const auto& list) { return joined(list, ",", number); });
+  for (const auto& [result, names] : s.names)
+    tags["result." + std::to_string(result)] = joined(names, ",", [](const std::string& name) { return name; });
+  return tags;
+}
+
+Status set_tag(Op& op, const std::string& key, std::string text) {
+  constexpr const char* kSaidOtherwise[] = {"bucket", "begin_here", "over_before", "every_micro_batch",
+                                            "offer",  "owner",      "parallel"};
+  if (std::ranges::find(kSaidOtherwise, key) != std::end(kSaidOtherwise))
+    return invalid("the tag \"" + key +
+                   "\" is of an op's schedule, which the verbs of `place` and `schedule` set; give "
+                   "the tag another name");
+  if (key == "apart")
+    op.schedule.apart = true;
+  else if (key == "whole")
+    op.schedule.whole = true;
+  else if (key == "form")
+    op.schedule.form = std::move(text);
+  else
+    op.tags[key] = std::move(text);
+  return {};
+}
+
+}  // namespace baleen
