@@ -71,8 +71,8 @@ enum class Means {
   empty,       ///< some operand has no elements on this rank: results are sums of nothing
 };
 
-/// A call of the transport: a collective of values, kNone where a side has nothing. An op's has one entry; several ops'
-/// entries make one bucket.
+/// A call of the transport: a collective of values, kNone where a side has nothing. An op's has one entry, whose sides
+/// are set by `build_steps`; the entries of several ops make one bucket.
 struct LoweredCall : CollectiveOf<LowValue> {
   std::vector<int> axes;  ///< of the mesh
 };

@@ -130,8 +130,6 @@ void Packer::add_call(LoweredCall call, LowValue x, LowValue y) {
   const LowOp number = lowered_.add_op(std::move(made), Means::collective, section_);
   call.dtype = lowered_.values[x == kNone ? y : x].dtype;
   call.where = cause_.where.empty() ? cause_.name : cause_.where + " (" + cause_.name + ")";
-  call.entries[0].input = x;
-  call.entries[0].output = y;
   lowered_.ops[number].call = std::move(call);
   lowered_.sections[section_].ops.push_back(number);
 }

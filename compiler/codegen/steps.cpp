@@ -87,6 +87,9 @@ class StepBuilder {
   void add_call(LowOp number) {
     ProgramStep step = step_of(number);
     step.call = op(number).call;
+    EntryOf<LowValue>& entry = step.call->entries[0];  // `place` may have put a copy before the op
+    if (!step.reads.empty()) entry.input = step.reads[0];
+    if (!step.writes.empty()) entry.output = step.writes[0];
     steps_.push_back(std::move(step));
   }
 
