@@ -119,6 +119,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, bool alo
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   Wishes wishes{options.steps, false, false};
   wishes.alone = alone;
+  wishes.check_kernels = !alone;  // first, before one that writes anywhere does harm
   wishes.silent = true;
   wishes.keep_first_gradients = options.dtype != "fp64";
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), wishes, false));

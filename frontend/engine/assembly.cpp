@@ -10,6 +10,7 @@
 #include "compiler/plan/strategies.hpp"
 #include "core/runtime/checkpoint.hpp"
 #include "frontend/engine/installation.hpp"
+#include "frontend/engine/kernel_check.hpp"
 #include "frontend/engine/typed_paths.hpp"
 
 namespace baleen::app {
@@ -115,6 +116,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   const Place place = run->ranks_ ? run->ranks_->place() : Place();
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed, place));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
+  if (wishes.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
   if (!with_monitors) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
   BALEEN_TRY_ASSIGN(run->session_,

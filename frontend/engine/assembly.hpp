@@ -23,6 +23,7 @@ struct Wishes {
   bool silent = false;                                    ///< what the script prints is not shown
   bool alone = false;                                     ///< one rank, whatever the manifest says
   bool keep_first_gradients = false;                      ///< as states
+  bool check_kernels = false;                             ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
 };
 

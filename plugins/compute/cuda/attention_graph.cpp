@@ -85,11 +85,15 @@ Result<AttentionPlan> cached(Dnn& dnn, const std::string& key, Maker& maker, std
 std::optional<std::uint64_t> most_workspace(const AttentionShape& shape, bool backward) {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30, kOther = std::uint64_t{32} << 20;
   constexpr std::int64_t kTile = 128;
-  if (!backward || !shape.deterministic) return kOther;
+  if (!backward) return kOther;
+  // Each head has gradients of its own keys and values before those of a group are added up.
+  const std::int64_t apart =
+      shape.heads == shape.groups ? 0 : 2 * 2 * shape.batch * shape.heads * shape.keys * shape.width;
+  if (!shape.deterministic) return static_cast<std::uint64_t>(apart) + kOther;
   const auto up = [](std::int64_t n) { return (n + kTile - 1) / kTile * kTile; };
   const std::int64_t scores = 2 * shape.batch * shape.heads * up(shape.queries) * up(shape.keys);
   if (static_cast<std::uint64_t>(scores) > kMost) return std::nullopt;
-  return static_cast<std::uint64_t>(scores) + kOther;
+  return static_cast<std::uint64_t>(scores + apart) + kOther;
 }
 
 std::string AttentionShape::key() const {

@@ -83,7 +83,9 @@ class RuntimeProgram {
 Result<std::string> compile_source(const Nvrtc& nvrtc, const std::string& source, int compute_capability,
                                    const std::string& what) {
   return RuntimeProgram(nvrtc, source)
-      .compile({"--gpu-architecture=sm_" + std::to_string(compute_capability), "--std=c++17", "--fmad=false"}, what);
+      .compile({"--gpu-architecture=sm_" + std::to_string(compute_capability), "--std=c++17", "--fmad=false",
+                "--disable-warnings"},
+               what);
 }
 
 std::filesystem::path CodeCache::file(const std::string& key) const {

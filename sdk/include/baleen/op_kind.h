@@ -224,7 +224,7 @@ typedef struct baleen_op_kind_t {
      * compute.h says. Writes the results and nothing else. Allocates nothing that grows with the tensors, unless it
      * fails. [any thread, at run time] Null: such devices have the expansion. */
     baleen_status_t (*cpu)(void* self, const baleen_cpu_call_t* call);
-    /* Gives the text of a kernel for CUDA devices. It depends on the request alone. UNSUPPORTED: there is none for these
+    /* Gives the text of a kernel for CUDA devices. It depends on the request alone. UNSUPPORTED: none for these
      * tensors, and the device has the expansion. Null: never one. */
     baleen_status_t (*cuda)(void* self, const baleen_cuda_request_t* request, baleen_cuda_text_t* out);
 } baleen_op_kind_t;

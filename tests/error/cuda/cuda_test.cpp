@@ -75,7 +75,7 @@ TEST_F(Cuda, IsPlannedForWithoutADriver) {
       EXPECT_NE(result.out.find(part), std::string::npos) << part << " is not in: " << result.out;
   }
   const ProcessResult small = plan("02_gpt", "architecture = \"8.0\"\nmemory = 1\n");
-  expect_line(small, kDoesNotFit, {"device `CUDA device as described` has 1.0 MiB for this rank"});
+  expect_line(small, kDoesNotFit, {"device `CUDA device as described` has 1.0 MiB: "});
 }
 TEST_F(Cuda, SaysWhatAPlanWithoutADeviceNeeds) {
   if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "needs a machine without a CUDA driver";

@@ -72,8 +72,9 @@ class KernelOfKind : public Kernel {
     source += "namespace baleen {\nstruct Args {\n  void* tensor[" + std::to_string(tensors_) +
               "];\n  u64 seed, step, micro;\n};\n}  // namespace baleen\n#line 1 \"" + kind + ".cu\"\n";
     source += view(text.source);
-    BALEEN_TRY_ASSIGN(const CUmodule module, context.compiler.module(source, who));
-    BALEEN_TRY_ASSIGN(function_, context.driver.function(module, entry.c_str()));
+    const auto module = context.compiler.module(source, who);
+    if (!module) return unsupported(module.error().message);  // the kind's own fault
+    BALEEN_TRY_ASSIGN(function_, context.driver.function(*module, entry.c_str()));
     if (!function_)
       return unsupported(who + " has no kernel `" + entry + "`; declare it with BALEEN_KERNEL(" +
                          std::to_string(text.threads) + ", " + entry + ", baleen::Args)");
