@@ -76,7 +76,7 @@ TEST_P(Kinds, SumAlongShortAndLongLines) {
   check_cumsum({4, 33, 5}, 0, true);
 }
 TEST_P(Kinds, SumElementsOf16Bits) {
-  if (is_double()) GTEST_SKIP() << "fp64 stays among itself";
+  if (is_double()) return;  // fp64 stays among itself
   check_cumsum({3, 40}, 1, false, BALEEN_BF16, BALEEN_BF16);
   check_cumsum({3, 40}, 1, true, BALEEN_F16, BALEEN_F16);
   check_cumsum({3, 40}, 1, false, BALEEN_F16, BALEEN_F32);

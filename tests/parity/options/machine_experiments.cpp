@@ -2,6 +2,7 @@
 /// change.
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "parity/options/experiment.hpp"
 #include "support/running_job.hpp"
@@ -121,6 +122,16 @@ std::string profiled(const Job& job) {
          (result.out.find("matmul") != std::string::npos ? " with a table" : " without");
 }
 
+/// The device that a plan is made for, as it says it.
+std::string planned_device(const Job& job) {
+  const TemporaryFolder folder;
+  const ProcessResult result = run(job, {"plan"}, folder.path());
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("compute capability") != line.npos) return line;
+  return "exit " + std::to_string(result.exit_code) + ": " + result.err;
+}
+
 /// What UCX is asked for by rank 0: its configuration, and how many messages of which length.
 std::string messages(Job job) {
   const TemporaryFolder folder;
@@ -204,6 +215,7 @@ Experiments machine_experiments() {
       {"compute.cpu.threads", {of_cpu(threads, {"2", "5"})}},
       {"compute.cpu.pin", {of_cpu(threads, {}, {{"threads", "2"}})}},
       {"compute.cpu.memory", {of_cpu(memory, {kUnset, "1", "2"})}},
+      {"compute.cuda.architecture", {of_cuda(planned_device, {kUnset, text("8.0"), text("9.0")}, {{"memory", "60"}})}},
       {"compute.cuda.index", {of_cuda(memory, {kUnset, "1"}, {}, {{"data", 2}})}},
       {"compute.cuda.memory", {of_cuda(memory, {kUnset, "7"})}},
       {"compute.cuda.fraction", {of_cuda(memory, {kUnset, "0.5"})}},

@@ -32,6 +32,7 @@ std::vector<Case> cases() {
       const baleen_descriptor_t descriptor = read_descriptor(built_plugin(kind, member));
       for (const baleen_option_t& option : descriptor.options) {
         if (!option.name[0]) break;
+        if (option.flags == BALEEN_OPTION_EARLIER_NAME) continue;
         all.push_back({kind, member, option});
       }
     }
