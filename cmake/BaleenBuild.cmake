@@ -145,6 +145,18 @@ function(baleen_test_path test name path)
   target_compile_definitions(test_${test} PRIVATE "${name}=::baleen::test::built(\"${path}\")")
 endfunction()
 
+# baleen_add_test_plugin([FOLDER folder] KIND ... as baleen_add_plugin): a plugin that tests alone open, neither among the
+# real ones nor installed. It lies in FOLDER; default: this folder of the build.
+function(baleen_add_test_plugin)
+  cmake_parse_arguments(A "" "FOLDER;KIND;NAME" "" ${ARGN})
+  unset(BALEEN_PLUGIN_OUTPUT)
+  baleen_add_plugin(KIND ${A_KIND} NAME ${A_NAME} ${A_UNPARSED_ARGUMENTS})
+  if(NOT A_FOLDER)
+    set(A_FOLDER ${CMAKE_CURRENT_BINARY_DIR})
+  endif()
+  set_target_properties(baleen_${A_KIND}_${A_NAME} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${A_FOLDER})
+endfunction()
+
 # How cases share the machine (scripts/testing/run.py): one that computes takes ten places, of ten a processor and eight; one
 # that mostly waits takes two and one of four lanes, so that up to four wait beside those that compute.
 set(BALEEN_PLACES_COMPUTING 10)

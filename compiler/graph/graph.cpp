@@ -333,6 +333,7 @@ std::uint64_t typing_hash(const Graph& graph, const Op& op) {
       const Value& value = graph.value(id);
       h = mix(mix(h, static_cast<std::uint64_t>(value.dtype)), value.shape.size());
       for (const std::int64_t extent : value.shape) h = mix(h, static_cast<std::uint64_t>(extent));
+      for (const std::string& axis : value.axes) h = mix(h, std::hash<std::string>{}(axis));
     }
   }
   return h == 0 ? 1 : h;  // 0 is of no op

@@ -149,6 +149,9 @@ TEST_F(GraphVerify, ARuleIsAskedAgainOnlyWhereItsInputsChanged) {
   ASSERT_TRUE(verify(graph));
   ASSERT_TRUE(verify(graph));
   EXPECT_EQ(asked, 2);
+  graph.value(x).axes = {"batch"};
+  ASSERT_TRUE(verify(graph));
+  EXPECT_EQ(asked, 3);
 }
 
 TEST_F(GraphVerify, TwoAssignsOfOneTarget) {
