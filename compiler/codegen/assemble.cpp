@@ -23,9 +23,9 @@ class Assembler {
     report_held();
     for (const LoweredSection& section : lowered_.sections)
       program_.segments.push_back({section.name, section.loop, {}});
-    for (const LoweredTurns::Turn& turn : lowered_.turns.turns)
-      program_.turns.push_back({turn.section, turn.micro_batch});
-    program_.turned_loop = lowered_.turns.loop;
+    for (const LoweredPipeline::Action& action : lowered_.pipeline.actions)
+      program_.actions.push_back({action.section, action.micro_batch});
+    program_.pipelined_loop = lowered_.pipeline.loop;
     for (const std::vector<int>& axes : lowered_.groups) {
       auto& names = program_.groups.emplace_back();
       for (const int axis : axes) names.push_back(axis_name(axis));
@@ -206,8 +206,8 @@ class Assembler {
     ExecutableCall& made = program_.calls[step.call_number];
     made = {step.call->with<std::uint32_t>([&](LowValue v) { return address_of(v, 0); })};
     for (const int axis : step.call->axes) made.axes.push_back(axis_name(axis));
-    const bool in_turns = lowered_.turns_in(step.section) && step.guard == Guard::always;
-    made.slots = in_turns ? static_cast<std::size_t>(lowered_.turns.slots) : 1;
+    const bool pipelined = lowered_.in_pipeline(step.section) && step.guard == Guard::always;
+    made.slots = pipelined ? static_cast<std::size_t>(lowered_.pipeline.slots) : 1;
     for (std::int64_t copy = 1; copy < static_cast<std::int64_t>(made.slots); ++copy)
       for (const auto& entry : step.call->entries)
         for (const LowValue side : {entry.input, entry.output}) address_of(side, copy);
@@ -292,11 +292,11 @@ class Assembler {
             within_rows(value)};
   }
 
-  std::vector<Run> rows_of(const LoweredValue& value) const {
+  std::vector<Range> rows_of(const LoweredValue& value) const {
     if (value.global.empty()) return {};
     if (value.runs.empty()) return {{0, value.global[0]}};
     const bool cut = value.micro.dim == 0;
-    std::vector<Run> rows;
+    std::vector<Range> rows;
     for (std::int64_t micro = 0; micro < (cut ? lowered_.micro_batches : 1); ++micro)
       for (const baleen_run_t& run : value.runs[0]) {
         const std::int64_t begin = run.global + micro * value.global[0] / lowered_.micro_batches;
@@ -305,10 +305,10 @@ class Assembler {
     return rows;
   }
 
-  static std::vector<Runs> within_rows(const LoweredValue& value) {
-    std::vector<Runs> within;
+  static std::vector<Ranges> within_rows(const LoweredValue& value) {
+    std::vector<Ranges> within;
     for (std::size_t d = 1; d < value.global.size(); ++d) {
-      Runs& runs = within.emplace_back();
+      Ranges& runs = within.emplace_back();
       if (value.runs.empty()) {
         if (value.global[d] > 0) runs = {{0, value.global[d]}};
         continue;

@@ -156,7 +156,7 @@ class AssignResolver {
     step.writes = copy.outputs;
     step.in_place = false;
     step.launches = {{Guard::always, kernel, kernels_[kernel].operands}};
-    step.op = lowered_.add_op(std::move(copy), Means::kernel, step.section);
+    step.op = lowered_.add_op(std::move(copy), LoweringKind::kernel, step.section);
     steps.push_back(std::move(step));
     return {};
   }

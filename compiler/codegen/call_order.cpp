@@ -29,7 +29,7 @@ class CallOrder {
 
   std::optional<Bucket> bucket_of(LowOp number) const {
     const LoweredOp& op = lowered_.ops[number];
-    return op.means == Means::collective ? op.op.schedule.bucket : std::nullopt;
+    return op.means == LoweringKind::collective ? op.op.schedule.bucket : std::nullopt;
   }
 
   void visit(LowOp number) {
@@ -42,7 +42,7 @@ class CallOrder {
         else
           close(made->second);
       }
-    if (lowered_.ops[number].means != Means::collective) return;
+    if (lowered_.ops[number].means != LoweringKind::collective) return;
     const auto bucket = bucket_of(number);
     if (!bucket) {
       calls_.push_back({number});

@@ -81,7 +81,7 @@ class CallScheduler {
       for (LowOp op : ops) {
         call.place = std::max(call.place, place_.at(op));
         call_of_[lowered_.ops[op].op.id] = static_cast<std::uint32_t>(calls_.size());
-        const std::vector<OpId>& overs = lowered_.ops[op].op.schedule.over_before;
+        const std::vector<OpId>& overs = lowered_.ops[op].op.schedule.must_complete_before;
         call.overs.insert(call.overs.end(), overs.begin(), overs.end());
         call.waits |= lowered_.ops[op].op.schedule.begins_here;
         call.section = lowered_.ops[op].section;
@@ -126,9 +126,9 @@ class CallScheduler {
   void leave_section() {
     begin_section();
     const int next = section_ + 1 < lowered_.sections.size() ? loop_of(section_ + 1) : -1;
-    if (next == loop_of(section_) && !lowered_.turns_in(section_)) return;
+    if (next == loop_of(section_) && !lowered_.in_pipeline(section_)) return;
     for (std::uint32_t number : std::exchange(open_in_loop_, {})) {
-      if (lowered_.turns_in(section_) && calls_[number].writes.empty())
+      if (lowered_.in_pipeline(section_) && calls_[number].writes.empty())
         finish_late(number);
       else
         finish_call(number);
@@ -158,7 +158,7 @@ class CallScheduler {
   /// A call of a loop begins in it, any other as soon as it can if it may.
   bool in_place(const Call& call) const {
     if (call.waits && reached_ < call.place) return false;
-    if (lowered_.turns.loop >= 0 && call.own_loop == lowered_.turns.loop) return section_ == call.section;
+    if (lowered_.pipeline.loop >= 0 && call.own_loop == lowered_.pipeline.loop) return section_ == call.section;
     return call.own_loop < 0 || loop_of(section_) == call.own_loop;
   }
 

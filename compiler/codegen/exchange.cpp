@@ -8,11 +8,11 @@ namespace baleen {
 namespace {
 
 /// Where the listed indices stand among `all`, run by run.
-std::vector<Run> positions(const Runs& all, const Runs& listed) {
-  std::vector<Run> result;
+std::vector<Range> positions(const Ranges& all, const Ranges& listed) {
+  std::vector<Range> result;
   std::int64_t before = 0;
-  for (const Run& run : all) {
-    for (const Run& wanted : common({run}, listed))
+  for (const Range& run : all) {
+    for (const Range& wanted : common({run}, listed))
       result.push_back({before + wanted.begin - run.begin, before + wanted.end - run.begin});
     before += run.length();
   }
@@ -20,20 +20,20 @@ std::vector<Run> positions(const Runs& all, const Runs& listed) {
 }
 
 /// The indices of each dimension; of a flat piece those of its one.
-std::vector<Runs> dims_of(const Piece& piece) {
+std::vector<Ranges> dims_of(const Piece& piece) {
   if (!piece.flat) return piece.dims;
-  return {piece.flat->length() > 0 ? Runs{*piece.flat} : Runs{}};
+  return {piece.flat->length() > 0 ? Ranges{*piece.flat} : Ranges{}};
 }
 
-std::vector<Runs> common(const std::vector<Runs>& a, const std::vector<Runs>& b) {
-  std::vector<Runs> both;
+std::vector<Ranges> common(const std::vector<Ranges>& a, const std::vector<Ranges>& b) {
+  std::vector<Ranges> both;
   for (std::size_t d = 0; d < a.size(); ++d) both.push_back(common(a[d], b[d]));
   return both;
 }
 
-Shape extents(const std::vector<Runs>& dims) {
+Shape extents(const std::vector<Ranges>& dims) {
   Shape shape;
-  for (const Runs& runs : dims) shape.push_back(length(runs));
+  for (const Ranges& runs : dims) shape.push_back(length(runs));
   return shape;
 }
 
@@ -49,15 +49,15 @@ baleen_reduction_t reduction_of(const Placement& partial) {
 struct Part {
   std::int64_t index;  ///< the first, global
   std::size_t member;
-  Run run;  ///< in the member's
+  Range run;  ///< in the member's
 };
 
 /// The parts of a dimension that members hold, in the order of global indices.
-std::vector<Part> parts_of(const std::vector<Runs>& by_member) {
+std::vector<Part> parts_of(const std::vector<Ranges>& by_member) {
   std::vector<Part> parts;
   for (std::size_t m = 0; m < by_member.size(); ++m) {
     std::int64_t offset = 0;
-    for (const Run& run : by_member[m]) {
+    for (const Range& run : by_member[m]) {
       parts.push_back({run.begin, m, {offset, offset + run.length()}});
       offset += run.length();
     }
@@ -112,7 +112,7 @@ Result<LowValue> Exchange::convert(CollectiveOp collective, LowValue x, const La
   if (to.role != Role::parameter) return y;
   // The role belongs to the value that owns the bytes, since memory is reported by roles: follow views to it.
   LowValue shown = y;
-  for (LowOp made = lowered_.values[y].producer; made != kNone && lowered_.ops[made].means == Means::view;) {
+  for (LowOp made = lowered_.values[y].producer; made != kNone && lowered_.ops[made].means == LoweringKind::view;) {
     shown = lowered_.ops[made].op.inputs[0];
     made = lowered_.values[shown].producer;
   }
@@ -184,9 +184,9 @@ Result<LowValue> Exchange::all_gather(LowValue x, const Sides& sides, const Resu
   BALEEN_TRY_ASSIGN(const LowValue front, packer_.to_front(x, dim));
   BALEEN_TRY_ASSIGN(LowValue rows, gather_rows(front, length(after.dims[dim])));
   if (balanced) {
-    std::vector<Runs> indices;
+    std::vector<Ranges> indices;
     for (const Piece& piece : sides.before) indices.push_back(piece.dims[dim]);
-    std::vector<Run> order;
+    std::vector<Range> order;
     for (const Part& part : parts_of(indices)) {
       const std::int64_t before = static_cast<std::int64_t>(part.member) * length(indices[0]);
       order.push_back({before + part.run.begin, before + part.run.end});
@@ -216,9 +216,9 @@ Result<LowValue> Exchange::reduce_scatter(LowValue x, const Sides& sides, const 
   }
   BALEEN_TRY_ASSIGN(LowValue rows, packer_.to_front(x, dim));
   if (balanced) {
-    std::vector<Run> order;
+    std::vector<Range> order;
     for (const Piece& piece : sides.after)
-      for (const Run& run : positions(sides.before[place_].dims[dim], piece.dims[dim])) order.push_back(run);
+      for (const Range& run : positions(sides.before[place_].dims[dim], piece.dims[dim])) order.push_back(run);
     BALEEN_TRY_ASSIGN(rows, packer_.select(rows, 0, order));
   }
   BALEEN_TRY_ASSIGN(rows, scatter_rows(rows, reduction));
@@ -227,7 +227,7 @@ Result<LowValue> Exchange::reduce_scatter(LowValue x, const Sides& sides, const 
 }
 
 /// The indices `wanted` of each dimension of `x`, which has those in `held`.
-Result<LowValue> Exchange::part(LowValue x, const std::vector<Runs>& held, const std::vector<Runs>& wanted) {
+Result<LowValue> Exchange::part(LowValue x, const std::vector<Ranges>& held, const std::vector<Ranges>& wanted) {
   for (std::size_t d = 0; d < held.size(); ++d) {
     BALEEN_TRY_ASSIGN(x, packer_.select(x, d, positions(held[d], wanted[d])));
   }
@@ -249,15 +249,15 @@ Result<LowValue> Exchange::all_to_all(LowValue x, const Sides& sides, const Resu
 /// The elements of this rank that each member needs, one member's after the other's.
 Result<LowValue> Exchange::pack(LowValue x, const Sides& sides, EntryOf<LowValue>& entry) {
   std::vector<LowValue> messages;
-  const std::vector<Runs> own = dims_of(sides.before[place_]);
+  const std::vector<Ranges> own = dims_of(sides.before[place_]);
   for (const Piece& other : sides.after) {
-    const std::vector<Runs> wanted = common(own, dims_of(other));
+    const std::vector<Ranges> wanted = common(own, dims_of(other));
     BALEEN_TRY_ASSIGN(const LowValue piece, part(x, own, wanted));
     BALEEN_TRY_ASSIGN(const LowValue row, packer_.flat(piece));
     messages.push_back(row);
     entry.sends.push_back(static_cast<std::uint64_t>(element_count(packer_.shape(row))));
   }
-  const std::vector<Runs> mine = dims_of(sides.after[place_]);
+  const std::vector<Ranges> mine = dims_of(sides.after[place_]);
   for (const Piece& other : sides.before)
     entry.receives.push_back(static_cast<std::uint64_t>(element_count(extents(common(dims_of(other), mine)))));
   return packer_.concat(messages, 0);
@@ -265,8 +265,8 @@ Result<LowValue> Exchange::pack(LowValue x, const Sides& sides, EntryOf<LowValue
 
 /// Joins what came from the members, `counts` elements each, along the one dimension in which they differ.
 Result<LowValue> Exchange::unpack(LowValue received, const Sides& sides, const std::vector<std::uint64_t>& counts) {
-  const std::vector<Runs> mine = dims_of(sides.after[place_]);
-  std::vector<std::vector<Runs>> from;
+  const std::vector<Ranges> mine = dims_of(sides.after[place_]);
+  std::vector<std::vector<Ranges>> from;
   std::optional<std::size_t> dim;
   for (const Piece& other : sides.before) {
     from.push_back(common(dims_of(other), mine));
@@ -286,7 +286,7 @@ Result<LowValue> Exchange::unpack(LowValue received, const Sides& sides, const s
     offset += count;
   }
   if (!dim) return messages[0];
-  std::vector<Runs> indices;
+  std::vector<Ranges> indices;
   for (const auto& dims : from) indices.push_back(dims[*dim]);
   std::vector<LowValue> parts;
   for (const Part& part : parts_of(indices)) {
@@ -329,8 +329,10 @@ Result<LowValue> Exchange::take_partial(LowValue x, const Sides& sides, const Re
   }
   const bool flat = before.flat.has_value();
   const std::size_t dim = flat ? 0 : static_cast<std::size_t>(*from.cut());
-  const Runs all = after.flat ? Runs{*after.flat} : flat ? Runs{{0, element_count(after.shape())}} : after.dims[dim];
-  const Runs own = flat ? dims_of(before)[0] : before.dims[dim];
+  const Ranges all = after.flat ? Ranges{*after.flat}
+                     : flat     ? Ranges{{0, element_count(after.shape())}}
+                                : after.dims[dim];
+  const Ranges own = flat ? dims_of(before)[0] : before.dims[dim];
   std::vector<LowValue> parts;
   std::int64_t done = 0, taken = 0;
   const auto pad = [&](std::int64_t count) -> Status {
@@ -340,7 +342,7 @@ Result<LowValue> Exchange::take_partial(LowValue x, const Sides& sides, const Re
     parts.push_back(zeros);
     return {};
   };
-  for (const Run& run : positions(all, own)) {
+  for (const Range& run : positions(all, own)) {
     if (run.begin > done) BALEEN_TRY(pad(run.begin - done));
     BALEEN_TRY_ASSIGN(const LowValue piece, packer_.slice(x, dim, {taken, taken + run.length()}));
     parts.push_back(piece);

@@ -43,7 +43,7 @@ class Exchange {
   Result<LowValue> broadcast(LowValue x, std::int64_t root, const ResultSpec& to);
   Result<LowValue> send(LowValue x, const Sides& sides, const ResultSpec& to);
 
-  Result<LowValue> part(LowValue x, const std::vector<Runs>& held, const std::vector<Runs>& wanted);
+  Result<LowValue> part(LowValue x, const std::vector<Ranges>& held, const std::vector<Ranges>& wanted);
   Result<LowValue> pack(LowValue x, const Sides& sides, EntryOf<LowValue>& entry);
   Result<LowValue> unpack(LowValue received, const Sides& sides, const std::vector<std::uint64_t>& counts);
   Result<LowValue> local_all_to_all(LowValue x, const ResultSpec& y);

@@ -33,9 +33,9 @@ struct Port {
   std::string name;
   ValueType type;  ///< what this rank holds, all micro-batches one after the other
   std::uint64_t offset = 0, bytes = 0;
-  bool persistent = false;        ///< the offset is in the persistent arena
-  std::vector<Run> rows = {};     ///< of dimension 0 of the whole batch, in the order in which they lie here
-  std::vector<Runs> within = {};  ///< the global indices of each other dimension
+  bool persistent = false;          ///< the offset is in the persistent arena
+  std::vector<Range> rows = {};     ///< of dimension 0 of the whole batch, in the order in which they lie here
+  std::vector<Ranges> within = {};  ///< the global indices of each other dimension
 };
 
 enum class Guard : std::uint8_t { always, first, not_first, last };
@@ -79,7 +79,8 @@ struct MemoryReport {
   std::uint64_t arena_bytes = 0;                                          ///< what will be allocated
   std::uint64_t peak_bytes = 0;                                           ///< the most that is live at once
   std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
-  std::uint64_t copies = 0;  ///< at the peak: forms of parameters (in 16 bits), but for those gathered for a while
+  std::uint64_t copies =
+      0;  ///< at the peak: compute copies of parameters (in 16 bits), but for those gathered for a while
   /// Gradients that are held until the update, without padding: with micro-batches those that are added up over all of
   /// them, else those that the backward pass leaves. What calls receive meanwhile is not counted.
   std::uint64_t held_gradients = 0;
@@ -114,7 +115,7 @@ struct StagingBytes {
   std::uint64_t own = 0;    ///< of sends and receives, which have memory of their own
 
   std::uint64_t total() const { return kPlaces * place + own; }
-  /// For programs that take turns.
+  /// For programs with a pipeline schedule.
   void cover(const StagingBytes& other);
 };
 
@@ -143,12 +144,12 @@ struct Executable {
   std::vector<AddressSource> sources;
   std::vector<Port> inputs, outputs;  ///< inputs: batch inputs and scalars
   std::vector<ExecutableCall> calls;
-  struct Turn {
+  struct Action {
     std::uint32_t segment = 0;
     std::int64_t micro_batch = 0;
   };
-  std::vector<Turn> turns;  ///< of `turned_loop`
-  int turned_loop = -1;
+  std::vector<Action> actions;  ///< of `pipelined_loop`
+  int pipelined_loop = -1;
   std::vector<std::vector<std::string>> groups;  ///< axes along which some rank talks, in one order on all ranks
   StagingBytes staging;
   MemoryReport memory;

@@ -14,11 +14,11 @@ namespace {
 /// Expansions of expansions; more than this is a circle.
 constexpr int kDeepest = 8;
 
-Means means_of(const OpKind& kind) {
-  if (kind.has(kCollective)) return Means::collective;
-  if (kind.has(kStructural)) return Means::accumulate;
-  if (kind.has(kView)) return Means::view;
-  return kind.name == "concat" ? Means::join : Means::kernel;
+LoweringKind means_of(const OpKind& kind) {
+  if (kind.has(kCollective)) return LoweringKind::collective;
+  if (kind.has(kStructural)) return LoweringKind::accumulate;
+  if (kind.has(kView)) return LoweringKind::view;
+  return kind.name == "concat" ? LoweringKind::join : LoweringKind::kernel;
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ Result<LowValue> OpEmitter::add_value(const ResultSpec& spec, const std::string&
   for (std::size_t d = 0; d < value.shape.size(); ++d) {
     auto& runs = value.runs.emplace_back();
     std::int64_t local = 0;
-    for (const Run& run : piece.dims[d]) {
+    for (const Range& run : piece.dims[d]) {
       runs.push_back({local, run.begin, run.length()});
       local += run.length();
     }
@@ -70,7 +70,7 @@ Result<LowValue> OpEmitter::add_value(const ResultSpec& spec, const std::string&
 /// An op sees a flat shard as one dimension, over all elements in row-major order.
 void OpEmitter::set_flat(LoweredValue& value, const Piece& piece) const {
   std::int64_t box = 1;
-  for (const Runs& runs : piece.dims) box *= length(runs);
+  for (const Ranges& runs : piece.dims) box *= length(runs);
   value.indexed = box == element_count(value.global);
   value.global = {box};
   value.runs = {{{0, piece.flat->begin, piece.flat->length()}}};
@@ -119,10 +119,10 @@ Result<std::vector<LowValue>> OpEmitter::emit(Op op, const std::vector<ResultSpe
   const auto none = [&](LowValue v) { return lowered_.elements(v) == 0; };
   const bool makes_none = std::any_of(op.outputs.begin(), op.outputs.end(), none);
   const bool empty = makes_none || std::any_of(op.inputs.begin(), op.inputs.end(), none);
-  const Means natural = means_of(*op.kind);
-  const bool skipped = natural == Means::accumulate ? makes_none : empty && natural != Means::collective;
-  const Means means = skipped ? Means::empty : natural;
-  if (means == Means::kernel && !target_.supports(*RegionView(lowered_, {&op}).get())) {
+  const LoweringKind natural = means_of(*op.kind);
+  const bool skipped = natural == LoweringKind::accumulate ? makes_none : empty && natural != LoweringKind::collective;
+  const LoweringKind means = skipped ? LoweringKind::empty : natural;
+  if (means == LoweringKind::kernel && !target_.supports(*RegionView(lowered_, {&op}).get())) {
     lowered_.values.resize(values_before);
     op.outputs.clear();
     return expand(op, results, section, depth);
@@ -172,7 +172,7 @@ Result<std::vector<LowValue>> OpEmitter::import(const Graph& scratch, const Op& 
       continue;
     }
     Op op = from;
-    op.twin = original.twin;
+    op.forward_op = original.forward_op;
     op.outputs.clear();
     for (ValueId& v : op.inputs) v = map.at(v);
     std::vector<Layout> layouts(from.outputs.size());

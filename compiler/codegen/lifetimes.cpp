@@ -57,7 +57,7 @@ class LifetimeFinder {
   std::vector<std::uint32_t> kept_in_loops() const {
     std::vector<std::uint32_t> kept;
     for (const LoweredOp& op : lowered_.ops)
-      if (op.means == Means::accumulate) kept.push_back(lowered_.root_of(op.op.outputs[0]));
+      if (op.means == LoweringKind::accumulate) kept.push_back(lowered_.root_of(op.op.outputs[0]));
     for (const ProgramStep& step : steps_)
       if (step.guard != Guard::always && !step.late)
         for (const auto* list : {&step.reads, &step.writes})
@@ -84,7 +84,7 @@ class LifetimeFinder {
       const bool same = !outside[storage] &&
                         std::all_of(list.begin(), list.end(), [&](std::size_t s) { return loops_[s].loop == loop; });
       if (same) life.loop = loop;
-      if (same && lowered_.turns.loop == loop && loop >= 0) {
+      if (same && lowered_.pipeline.loop == loop && loop >= 0) {
         const auto any = [&](auto&& holds) { return std::any_of(list.begin(), list.end(), holds); };
         life.exchanged = any([&](std::size_t s) { return steps_[s].call.has_value(); });
         life.crosses =
@@ -150,7 +150,7 @@ class LifetimeFinder {
     const auto inside =
         std::find_if(loops_.begin(), loops_.end(), [&](const LoopRange& l) { return l.loop == life.loop; });
     Storage& storage = lowered_.storages[number];
-    storage.copies = life.exchanged ? lowered_.turns.slots : lowered_.turns.in_flight;
+    storage.copies = life.exchanged ? lowered_.pipeline.slots : lowered_.pipeline.in_flight;
     storage.copy_bytes = align_up(storage.bytes, lowered_.alignment);
     const std::uint64_t bytes = static_cast<std::uint64_t>(storage.copies) * storage.copy_bytes;
     result.items.push_back({number, {bytes, inside->first, inside->last}, -1});

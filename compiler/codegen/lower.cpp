@@ -59,7 +59,7 @@ class Lowerer {
       for (auto it = section->ops.rbegin(); it != section->ops.rend(); ++it) {
         const LoweredOp& op = result_.ops[*it];
         const auto is_read = [&](LowValue v) { return read[v] != 0; };
-        if (op.means != Means::collective && std::none_of(op.op.outputs.begin(), op.op.outputs.end(), is_read))
+        if (op.means != LoweringKind::collective && std::none_of(op.op.outputs.begin(), op.op.outputs.end(), is_read))
           continue;
         for (LowValue v : op.op.inputs) read[v] = 1;
         kept.push_back(*it);

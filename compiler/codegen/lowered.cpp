@@ -37,7 +37,7 @@ LowValue Lowered::add_value(LoweredValue value) {
   return static_cast<LowValue>(values.size() - 1);
 }
 
-LowOp Lowered::add_op(Op op, Means means, std::uint32_t section) {
+LowOp Lowered::add_op(Op op, LoweringKind means, std::uint32_t section) {
   const auto number = static_cast<LowOp>(ops.size());
   for (LowValue v : op.outputs) values[v].producer = number;
   ops.push_back({std::move(op), means, section, {}});

@@ -62,7 +62,7 @@ struct Storage {
 };
 
 /// How an op is carried out.
-enum class Means {
+enum class LoweringKind {
   kernel,
   view,        ///< its result is a view of its input's storage
   join,        ///< concat: its inputs lie in its result's storage
@@ -79,7 +79,7 @@ struct LoweredCall : CollectiveOf<LowValue> {
 
 struct LoweredOp {
   Op op;
-  Means means = Means::kernel;
+  LoweringKind means = LoweringKind::kernel;
   std::uint32_t section = 0;
   std::optional<LoweredCall> call = {};  ///< of a collective
 };
@@ -91,14 +91,14 @@ struct LoweredSection {
   std::vector<LowOp> ops;  ///< in order
 };
 
-/// The parts of micro-batches in an order of the rank's own.
-struct LoweredTurns {
+/// The parts of micro-batches in an order of the rank's own: a pipeline schedule.
+struct LoweredPipeline {
   int loop = -1;  ///< in which; -1: none
-  struct Turn {
+  struct Action {
     std::uint32_t section = 0;
     std::int64_t micro_batch = 0;
   };
-  std::vector<Turn> turns;
+  std::vector<Action> actions;
   std::int64_t in_flight = 1;  ///< the most micro-batches that have begun and are not over
   std::int64_t slots = 1;      ///< the same of any rank: as many copies has what they exchange
 };
@@ -118,7 +118,7 @@ struct Lowered {
   std::vector<LoweredValue> values;
   std::deque<LoweredOp> ops;
   std::vector<LoweredSection> sections;
-  LoweredTurns turns;
+  LoweredPipeline pipeline;
   std::vector<std::vector<int>> groups;  ///< axes along which some rank talks, in one order on all ranks
   std::uint64_t alignment = 1;           ///< of offsets
   std::vector<LowValue> sources;         ///< parameters, states, inputs, scalars
@@ -135,9 +135,11 @@ struct Lowered {
 
   LowValue add_value(LoweredValue value);
   /// Appends to `ops`, not to a section. Sets the outputs' producer.
-  LowOp add_op(Op op, Means means, std::uint32_t section);
+  LowOp add_op(Op op, LoweringKind means, std::uint32_t section);
   std::uint32_t add_storage(Storage storage);
-  bool turns_in(std::uint32_t section) const { return turns.loop >= 0 && sections[section].loop == turns.loop; }
+  bool in_pipeline(std::uint32_t section) const {
+    return pipeline.loop >= 0 && sections[section].loop == pipeline.loop;
+  }
   /// On this rank, of one micro-batch.
   std::int64_t elements(LowValue value) const;
   std::uint64_t bytes(LowValue value) const;

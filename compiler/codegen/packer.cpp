@@ -64,7 +64,7 @@ Result<LowValue> Packer::from_front(LowValue x, std::size_t dim) {
   return emit(std::move(made), x, std::move(turned));
 }
 
-Result<LowValue> Packer::slice(LowValue x, std::size_t dim, Run run) {
+Result<LowValue> Packer::slice(LowValue x, std::size_t dim, Range run) {
   Shape part = shape(x);
   if (run.begin == 0 && run.length() == part[dim]) return x;
   part[dim] = run.length();
@@ -89,10 +89,10 @@ Result<LowValue> Packer::concat(const std::vector<LowValue>& parts, std::size_t 
   return emit(std::move(made), filled[0], std::move(whole));
 }
 
-Result<LowValue> Packer::select(LowValue x, std::size_t dim, const std::vector<Run>& runs) {
+Result<LowValue> Packer::select(LowValue x, std::size_t dim, const std::vector<Range>& runs) {
   if (runs.empty()) return slice(x, dim, {});
   std::vector<LowValue> parts;
-  for (const Run& run : runs) {
+  for (const Range& run : runs) {
     BALEEN_TRY_ASSIGN(const LowValue part, slice(x, dim, run));
     parts.push_back(part);
   }
@@ -127,7 +127,7 @@ void Packer::add_call(LoweredCall call, LowValue x, LowValue y) {
   Op made = cause_;
   made.inputs = x == kNone ? std::vector<LowValue>{} : std::vector{x};
   made.outputs = y == kNone ? std::vector<LowValue>{} : std::vector{y};
-  const LowOp number = lowered_.add_op(std::move(made), Means::collective, section_);
+  const LowOp number = lowered_.add_op(std::move(made), LoweringKind::collective, section_);
   call.dtype = lowered_.values[x == kNone ? y : x].dtype;
   call.where = cause_.where.empty() ? cause_.name : cause_.where + " (" + cause_.name + ")";
   lowered_.ops[number].call = std::move(call);

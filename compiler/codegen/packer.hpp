@@ -19,11 +19,11 @@ class Packer {
   /// With dimension `dim` outermost, and back.
   Result<LowValue> to_front(LowValue x, std::size_t dim);
   Result<LowValue> from_front(LowValue x, std::size_t dim);
-  Result<LowValue> slice(LowValue x, std::size_t dim, Run run);
+  Result<LowValue> slice(LowValue x, std::size_t dim, Range run);
   /// Parts without elements are left out; there is at least one part.
   Result<LowValue> concat(const std::vector<LowValue>& parts, std::size_t dim);
   /// Several runs of a dimension, one after the other.
-  Result<LowValue> select(LowValue x, std::size_t dim, const std::vector<Run>& runs);
+  Result<LowValue> select(LowValue x, std::size_t dim, const std::vector<Range>& runs);
   Result<LowValue> zeros(baleen_dtype_t dtype, Shape shape);
   /// `result` as zeros; without elements if this rank holds none.
   Result<LowValue> zeros(const ResultSpec& result);

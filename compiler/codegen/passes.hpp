@@ -16,7 +16,7 @@ Result<Lowered> lower(const ScheduledGraph& scheduled, const Target& target, con
                       const Coordinates& at);
 
 /// Takes over the order of micro-batches that strategies want for this rank.
-Status take_turns(const ScheduledGraph& scheduled, Lowered& lowered);
+Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered);
 
 /// Gives every value its view and storage: shape ops become views or copies, parts of a concat lie in its result, every
 /// assigned value and every output gets a contiguous storage of its own.

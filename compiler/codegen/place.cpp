@@ -65,7 +65,7 @@ class Placer {
   void find_slots() {
     const auto users = lowered_.users();
     for (const LoweredOp& concat : lowered_.ops) {
-      if (concat.means != Means::join) continue;
+      if (concat.means != LoweringKind::join) continue;
       const auto dim = static_cast<std::size_t>(concat.op.attributes.integer("dim"));
       std::int64_t start = 0;
       for (LowValue x : concat.op.inputs) {
@@ -86,7 +86,7 @@ class Placer {
 
   /// The value that `x` is a view of, with the strides that put `x` into `slot`; kNone where there are none.
   LowValue look_through(LowValue x, Slot& slot) {
-    while (value(x).producer != kNone && lowered_.ops[value(x).producer].means == Means::view) {
+    while (value(x).producer != kNone && lowered_.ops[value(x).producer].means == LoweringKind::view) {
       const Op& view = lowered_.ops[value(x).producer].op;
       const LowValue from = view.inputs[0];
       if (view.kind->name == "transpose") {
@@ -111,11 +111,11 @@ class Placer {
     const LoweredValue& v = value(x);
     if (v.producer == kNone || v.is_output) return false;
     const LoweredOp& producer = lowered_.ops[v.producer];
-    if (producer.means != Means::kernel || producer.section != concat.section) return false;
+    if (producer.means != LoweringKind::kernel || producer.section != concat.section) return false;
     for (const LoweredAssign& assign : lowered_.assigns)
       if (assign.value == x) return false;
     return std::none_of(users.begin(), users.end(),
-                        [&](LowOp user) { return lowered_.ops[user].means == Means::accumulate; });
+                        [&](LowOp user) { return lowered_.ops[user].means == LoweringKind::accumulate; });
   }
 
   void place_in(LowValue number, const Slot& slot) {
@@ -134,12 +134,12 @@ class Placer {
   Status place_op(LowOp number) {
     LoweredOp& lowered = lowered_.ops[number];
     switch (lowered.means) {
-      case Means::view: return place_view(lowered);
-      case Means::join: return place_join(lowered);
-      case Means::accumulate: own_storage(lowered.op.outputs[0]); return {};
-      case Means::collective: make_contiguous(lowered); break;
-      case Means::kernel:
-      case Means::empty: break;
+      case LoweringKind::view: return place_view(lowered);
+      case LoweringKind::join: return place_join(lowered);
+      case LoweringKind::accumulate: own_storage(lowered.op.outputs[0]); return {};
+      case LoweringKind::collective: make_contiguous(lowered); break;
+      case LoweringKind::kernel:
+      case LoweringKind::empty: break;
     }
     for (LowValue v : lowered.op.outputs) {
       if (auto it = slots_.find(v); it != slots_.end())
@@ -200,7 +200,7 @@ class Placer {
   /// Appends `copy` of a value to the order; its result has a storage of its own.
   LowValue add_copy(LowValue from, std::uint32_t section) {
     const LoweredValue& x = value(from);
-    const Means means = element_count(x.shape) == 0 ? Means::empty : Means::kernel;
+    const LoweringKind means = element_count(x.shape) == 0 ? LoweringKind::empty : LoweringKind::kernel;
     LoweredValue y = x;
     y.is_output = false;
     y.producer = kNone;
@@ -245,8 +245,8 @@ class Placer {
   bool is_computed(const LoweredValue& v) {
     if (v.producer == kNone) return false;
     const LoweredOp& producer = lowered_.ops[v.producer];
-    if (producer.means == Means::view) return is_computed(value(producer.op.inputs[0]));
-    return producer.means == Means::kernel || producer.means == Means::collective;
+    if (producer.means == LoweringKind::view) return is_computed(value(producer.op.inputs[0]));
+    return producer.means == LoweringKind::kernel || producer.means == LoweringKind::collective;
   }
 
   Status separate_assigns() {

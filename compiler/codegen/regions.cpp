@@ -35,7 +35,7 @@ class RegionFormer {
   }
 
  private:
-  bool kernel(LowOp op) const { return lowered_.ops[op].means == Means::kernel; }
+  bool kernel(LowOp op) const { return lowered_.ops[op].means == LoweringKind::kernel; }
   const OpKind& kind(LowOp op) const { return *lowered_.ops[op].op.kind; }
 
   /// The only op that reads a value, in the same section; kNone if that is not how it is used.
@@ -84,10 +84,10 @@ class RegionFormer {
   bool is_unread_until(LowOp op, LowOp last) const {
     for (LowValue v : lowered_.ops[op].op.outputs)
       for (LowOp user : users_[v]) {
-        const Means means = lowered_.ops[user].means;
-        if (means == Means::accumulate) return false;
+        const LoweringKind means = lowered_.ops[user].means;
+        if (means == LoweringKind::accumulate) return false;
         if (lowered_.ops[user].section != lowered_.ops[op].section) continue;
-        const bool shows = means == Means::view || means == Means::join;
+        const bool shows = means == LoweringKind::view || means == LoweringKind::join;
         if (shows ? !is_unread_until(user, last) : order_[user] <= order_[last]) return false;
       }
     return true;

@@ -24,11 +24,11 @@ class StepBuilder {
       for (LowOp op : section.ops) {
         if (auto it = regions_.find(op); it != regions_.end())
           BALEEN_TRY(add_region(it->second));
-        else if (lowered_.ops[op].means == Means::accumulate && !joined_.contains(op) && !early_.contains(op))
+        else if (lowered_.ops[op].means == LoweringKind::accumulate && !joined_.contains(op) && !early_.contains(op))
           BALEEN_TRY(add_accumulation(op));
-        else if (lowered_.ops[op].means == Means::collective)
+        else if (lowered_.ops[op].means == LoweringKind::collective)
           add_call(op);
-        else if (lowered_.ops[op].means == Means::empty)
+        else if (lowered_.ops[op].means == LoweringKind::empty)
           add_empty(op);
       }
     }
@@ -41,10 +41,10 @@ class StepBuilder {
   /// Terms that nobody else reads are added up by the step that makes them.
   void find_terms() {
     for (LowOp number = 0; number < lowered_.ops.size(); ++number) {
-      if (op(number).means != Means::accumulate) continue;
+      if (op(number).means != LoweringKind::accumulate) continue;
       const LowValue x = op(number).op.inputs[0];
       const LoweredValue& value = lowered_.values[x];
-      const bool joined = value.producer != kNone && op(value.producer).means == Means::kernel &&
+      const bool joined = value.producer != kNone && op(value.producer).means == LoweringKind::kernel &&
                           users_[x].size() == 1 && !value.is_output && lowered_.fills_storage(x);
       if (!joined) {
         sums_of_[shown(x)].push_back(number);
@@ -58,7 +58,7 @@ class StepBuilder {
   /// The value whose bytes `v` shows.
   LowValue shown(LowValue v) const {
     const LowOp producer = lowered_.values[v].producer;
-    return producer != kNone && op(producer).means == Means::view ? shown(op(producer).op.inputs[0]) : v;
+    return producer != kNone && op(producer).means == LoweringKind::view ? shown(op(producer).op.inputs[0]) : v;
   }
 
   /// Other terms are added up right after the step that makes them, so that a call that waits for the sum begins early.

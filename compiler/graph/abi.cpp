@@ -137,7 +137,8 @@ void AbiGraph::add_context_verbs() {
     const Graph& graph = self(p).graph_;
     if (id >= graph.op_count() || !graph.op(id).live) return BALEEN_NOT_FOUND;
     const Op& op = graph.op(id);
-    return self(p).give(out, {sizeof(*out), static_cast<baleen_phase_t>(op.phase), op.twin, abi_traits(*op.kind), 0},
+    return self(p).give(out,
+                        {sizeof(*out), static_cast<baleen_phase_t>(op.phase), op.forward_op, abi_traits(*op.kind), 0},
                         "read_op_info");
   };
   table_.amend = [](void* p, OpId id, const baleen_op_view_t* spec) {
@@ -160,7 +161,7 @@ void AbiGraph::add_context_verbs() {
     if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
     if (id >= graph.op_count() || !graph.op(id).live) return self(p).keep(invalid("follow: no such op"));
     const Op& op = graph.op(id);
-    graph.context() = {op.phase, op.twin, op.name, op.where};
+    graph.context() = {op.phase, op.forward_op, op.name, op.where};
     return static_cast<baleen_status_t>(BALEEN_OK);
   };
 }

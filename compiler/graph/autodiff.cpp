@@ -58,10 +58,10 @@ class Backward {
     }
   }
 
-  /// New ops belong to `forward`; a sum of cotangents has no twin, since it takes part in no one op's layout.
-  void enter(const Op* forward, bool twin) {
+  /// New ops belong to `forward`; a sum of cotangents has no forward op, since it takes part in no one op's layout.
+  void enter(const Op* forward, bool belongs) {
     Graph::Context& context = graph_.context();
-    context = {Phase::backward, twin && forward ? forward->id : kNone, "", forward ? forward->where : ""};
+    context = {Phase::backward, belongs && forward ? forward->id : kNone, "", forward ? forward->where : ""};
     if (forward && !forward->name.empty()) context.name = forward->name + ".grad";
   }
 

@@ -163,7 +163,7 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
   op.attributes = std::move(attributes);
   op.inputs = std::move(inputs);
   op.phase = context_.phase;
-  op.twin = context_.twin;
+  op.forward_op = context_.forward_op;
   std::vector<ValueType> types;
   for (ValueId id : op.inputs) {
     if (id >= values_.size()) return internal(kind + ": no value %" + std::to_string(id), context_.where);

@@ -26,8 +26,7 @@ struct Value {
   OpId producer = kNone;
   std::uint32_t result = 0;  ///< which of the producer's results
   Layout layout;             ///< empty before `place`
-  std::string place = "device";
-  std::vector<OpId> users;  ///< each live user once, ascending
+  std::vector<OpId> users;   ///< each live user once, ascending
 
   std::size_t rank() const { return shape.size(); }
 };
@@ -40,7 +39,7 @@ struct Op {
   Attributes attributes;
   std::vector<ValueId> inputs, outputs;
   Phase phase = Phase::forward;
-  OpId twin = kNone;  ///< the forward op that a backward op (or a copy) belongs to
+  OpId forward_op = kNone;  ///< the forward op that a backward op (or a copy) belongs to
   OpSchedule schedule = {};
   std::map<std::string, std::string> tags;  ///< of scripts and plugins, for each other
   bool live = true;
@@ -89,10 +88,10 @@ class Graph {
   /// target (a parameter or state) becomes `value` at the end of the program.
   Status assign(ValueId target, ValueId value);
 
-  /// Context that new ops take: phase, twin, name prefix, place in the script.
+  /// Context that new ops take: phase, forward op, name prefix, place in the script.
   struct Context {
     Phase phase = Phase::forward;
-    OpId twin = kNone;
+    OpId forward_op = kNone;
     std::string name;
     std::string where;
   };
@@ -176,7 +175,7 @@ std::string print(const Graph& graph);
 std::string print_dot(const Graph& graph);
 
 /// Appends the backward pass of the scalar `loss`, whose cotangent is `seed` (a scalar value), in phase `backward`,
-/// every new op with its forward twin (sums of cotangents have none: they take part in no one op's layout). Returns the
+/// every new op with its forward op (sums of cotangents have none: they take part in no one op's layout). Returns the
 /// gradient of each of `targets`, kNone where the loss does not depend on it. Several cotangents of one value are
 /// summed by one n-ary pointwise op, in the order of the forward uses; where they are pads of pieces that tile the
 /// value (the gradients of slices), one concat takes their place. The gradients get Role::gradient.

@@ -57,7 +57,7 @@ class Walk {
     bytes_.text(op.kind->name);
     bytes_.text(op.name);
     bytes_.number(static_cast<std::uint64_t>(op.phase));
-    bytes_.number(std::uint64_t{op.twin == kNone ? kNone : ops_[op.twin]});
+    bytes_.number(std::uint64_t{op.forward_op == kNone ? kNone : ops_[op.forward_op]});
     bytes_.number(std::uint64_t{op.inputs.size()});
     for (ValueId input : op.inputs) bytes_.number(std::uint64_t{values_[input]});
     for (const auto& [name, attribute] : op.attributes) {
@@ -79,7 +79,6 @@ class Walk {
     bytes_.list(value.shape);
     for (const std::string& axis : value.axes) bytes_.text(axis);
     bytes_.number(static_cast<std::uint64_t>(value.role));
-    bytes_.text(value.place);
     bytes_.number(std::uint64_t{value.layout.size()});
     for (const Placement& p : value.layout) {
       bytes_.number(static_cast<std::uint64_t>(p.kind));

@@ -68,7 +68,6 @@ std::string attributes_text(const Op& op) {
 std::string type_text(const Value& value) {
   std::string text = std::string(dtype_name(value.dtype)) + " " + to_string(value.shape);
   if (!value.layout.empty()) text += " {" + to_string(value.layout) + "}";
-  if (value.place != "device") text += " @" + value.place;
   return text;
 }
 

@@ -29,11 +29,11 @@ std::map<std::string, std::string> shown_tags(const Op& op) {
   const auto number = [](std::size_t n) { return std::to_string(n); };
   if (s.bucket) tags["bucket"] = bucket_text(*s.bucket);
   if (s.begins_here) tags["begin_here"] = "";
-  for (const OpId other : s.over_before) tags["over_before"] += std::to_string(other) + ",";
+  for (const OpId other : s.must_complete_before) tags["must_complete_before"] += std::to_string(other) + ",";
   if (s.every_micro_batch) tags["every_micro_batch"] = "";
-  if (s.apart) tags["apart"] = "";
+  if (s.no_fuse) tags["no_fuse"] = "";
   if (s.whole) tags["whole"] = "";
-  if (s.form) tags["form"] = *s.form;
+  if (s.compute_copy) tags["compute_copy"] = *s.compute_copy;
   if (!s.owner.empty()) {
     tags["offer"] = s.offer;
     tags["owner"] = s.owner;
@@ -46,18 +46,18 @@ std::map<std::string, std::string> shown_tags(const Op& op) {
 }
 
 Status set_tag(Op& op, const std::string& key, std::string text) {
-  constexpr const char* kSaidOtherwise[] = {"bucket", "begin_here", "over_before", "every_micro_batch",
-                                            "offer",  "owner",      "parallel"};
+  constexpr const char* kSaidOtherwise[] = {
+      "bucket", "begin_here", "must_complete_before", "every_micro_batch", "offer", "owner", "parallel"};
   if (std::ranges::find(kSaidOtherwise, key) != std::end(kSaidOtherwise))
     return invalid("the tag \"" + key +
                    "\" is of an op's schedule, which the verbs of `place` and `schedule` set; give "
                    "the tag another name");
-  if (key == "apart")
-    op.schedule.apart = true;
+  if (key == "no_fuse")
+    op.schedule.no_fuse = true;
   else if (key == "whole")
     op.schedule.whole = true;
-  else if (key == "form")
-    op.schedule.form = std::move(text);
+  else if (key == "compute_copy")
+    op.schedule.compute_copy = std::move(text);
   else
     op.tags[key] = std::move(text);
   return {};

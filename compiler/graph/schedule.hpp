@@ -24,13 +24,13 @@ struct OpSchedule {
     friend auto operator<=>(const Bucket&, const Bucket&) = default;
   };
   std::optional<Bucket> bucket = {};
-  bool begins_here = false;              ///< a collective begins where it stands, no sooner
-  std::vector<OpId> over_before = {};    ///< collectives that are over when this one begins
-  bool every_micro_batch = false;        ///< runs in every micro-batch, though it is the same in all
-  bool apart = false;                    ///< stays what it is: no fused or joined form takes its place
-  bool whole = false;                    ///< of an update: reads and makes whole values on every rank
-  std::optional<std::string> form = {};  ///< makes a form of the parameter that it reads: which
-  std::string offer = {}, owner = {};    ///< the offer that it took, and the strategy that lowers it
+  bool begins_here = false;                      ///< a collective begins where it stands, no sooner
+  std::vector<OpId> must_complete_before = {};   ///< collectives that are over when this one begins
+  bool every_micro_batch = false;                ///< runs in every micro-batch, though it is the same in all
+  bool no_fuse = false;                          ///< stays what it is: no fused or joined form takes its place
+  bool whole = false;                            ///< of an update: reads and makes whole values on every rank
+  std::optional<std::string> compute_copy = {};  ///< makes a compute copy of the parameter that it reads: which
+  std::string offer = {}, owner = {};            ///< the offer that it took, and the strategy that lowers it
   /// Of what a script made inside `split` and `replicate`: numbers of the job's annotations, the innermost last. A
   /// parameter that was asked for in several places has several lists.
   std::vector<std::vector<std::size_t>> annotations = {};
@@ -39,8 +39,8 @@ struct OpSchedule {
 
 /// The tags of an op and its schedule as text, by name.
 std::map<std::string, std::string> shown_tags(const Op& op);
-/// What a plugin or a script says about an op: "apart", "whole" and "form" are of its schedule, other words are tags.
-/// Fails where the word is one of the schedule that is said otherwise.
+/// What a plugin or a script says about an op: "no_fuse", "whole" and "compute_copy" are of its schedule, other words
+/// are tags. Fails where the word is one of the schedule that is said otherwise.
 Status set_tag(Op& op, const std::string& key, std::string text);
 
 }  // namespace baleen

@@ -48,8 +48,8 @@ class Verifier {
     if (!op.kind) return fail(op, "it has no kind");
     if (graph_.registry().find(op.kind->name) != op.kind) return fail(op, "its kind is not of the graph's registry");
     if (std::exchange(visited_[op.id], 1)) return fail(op, "it stands twice in the order");
-    if (op.twin != kNone && op.twin >= graph_.op_count())
-      return fail(op, "its twin " + std::to_string(op.twin) + " does not exist");
+    if (op.forward_op != kNone && op.forward_op >= graph_.op_count())
+      return fail(op, "its forward op " + std::to_string(op.forward_op) + " does not exist");
     if (is_source(op) &&
         (!op.attributes.has("name") || !sources_.insert(op.kind->name + ":" + op.attributes.text("name")).second))
       return fail(op, "a source needs a name of its own");

@@ -7,9 +7,9 @@ namespace baleen {
 namespace {
 
 /// How many of the first `count` indices of `all` are in `sub`.
-std::int64_t below(const Runs& all, const Runs& sub, std::int64_t count) {
-  Runs first;
-  for (const Run& run : all) {
+std::int64_t below(const Ranges& all, const Ranges& sub, std::int64_t count) {
+  Ranges first;
+  for (const Range& run : all) {
     const std::int64_t take = std::min(count, run.length());
     if (take > 0) first.push_back({run.begin, run.begin + take});
     count -= take;
@@ -18,7 +18,7 @@ std::int64_t below(const Runs& all, const Runs& sub, std::int64_t count) {
 }
 
 /// Elements of the box `all` that lie in the box `sub`, among the first `count` in row-major order.
-std::int64_t first_elements(const std::vector<Runs>& all, const std::vector<Runs>& sub, std::int64_t count) {
+std::int64_t first_elements(const std::vector<Ranges>& all, const std::vector<Ranges>& sub, std::int64_t count) {
   std::int64_t found = 0, inner_all = 1, inner_sub = 1;
   for (std::size_t d = 0; d < all.size(); ++d) {
     inner_all *= length(all[d]);
@@ -42,7 +42,7 @@ std::int64_t first_elements(const std::vector<Runs>& all, const std::vector<Runs
 
 std::int64_t common_elements(const Piece& a, const Piece& b) {
   if (a.flat && b.flat) {  // over one box
-    const Runs both = common({*a.flat}, {*b.flat});
+    const Ranges both = common({*a.flat}, {*b.flat});
     return length(both);
   }
   if (b.flat) return common_elements(b, a);

@@ -6,7 +6,7 @@
 namespace baleen {
 namespace {
 
-void append(Runs& runs, Run run) {
+void append(Ranges& runs, Range run) {
   if (run.length() <= 0) return;
   if (!runs.empty() && runs.back().end == run.begin)
     runs.back().end = run.end;
@@ -15,9 +15,9 @@ void append(Runs& runs, Run run) {
 }
 
 /// Positions [begin, end) of the listed indices.
-void append_positions(const Runs& runs, std::int64_t begin, std::int64_t end, Runs& out) {
+void append_positions(const Ranges& runs, std::int64_t begin, std::int64_t end, Ranges& out) {
   std::int64_t position = 0;
-  for (const Run& run : runs) {
+  for (const Range& run : runs) {
     const std::int64_t from = std::max(begin - position, std::int64_t{0}), to = std::min(end - position, run.length());
     if (from < to) append(out, {run.begin + from, run.begin + to});
     position += run.length();
@@ -38,14 +38,14 @@ const Placement& placement(const Layout& layout, int axis) { return layout[stati
 
 }  // namespace
 
-std::int64_t length(const Runs& runs) {
+std::int64_t length(const Ranges& runs) {
   std::int64_t sum = 0;
-  for (const Run& run : runs) sum += run.length();
+  for (const Range& run : runs) sum += run.length();
   return sum;
 }
 
-Runs part_of(const Runs& runs, Placement::Kind kind, std::int64_t parts, std::int64_t index) {
-  Runs part;
+Ranges part_of(const Ranges& runs, Placement::Kind kind, std::int64_t parts, std::int64_t index) {
+  Ranges part;
   if (kind != Placement::Kind::shard_balanced) {
     const std::int64_t block = blocks_of(length(runs), parts);
     append_positions(runs, index * block, (index + 1) * block, part);
@@ -56,8 +56,8 @@ Runs part_of(const Runs& runs, Placement::Kind kind, std::int64_t parts, std::in
   return part;
 }
 
-Runs common(const Runs& a, const Runs& b) {
-  Runs both;
+Ranges common(const Ranges& a, const Ranges& b) {
+  Ranges both;
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     append(both, {std::max(a[i].begin, b[j].begin), std::min(a[i].end, b[j].end)});
     (a[i].end < b[j].end ? i : j) += 1;
@@ -68,7 +68,7 @@ Runs common(const Runs& a, const Runs& b) {
 Shape Piece::shape() const {
   if (flat) return {flat->length()};
   Shape shape;
-  for (const Runs& runs : dims) shape.push_back(length(runs));
+  for (const Ranges& runs : dims) shape.push_back(length(runs));
   return shape;
 }
 
@@ -78,20 +78,20 @@ Piece piece_of(const Shape& global, const Layout& layout, const Mesh& mesh, cons
   Piece piece;
   for (std::size_t i = 0; i < layout.size(); ++i)
     if (layout[i].is_at() && layout[i].argument != at[i]) piece.held = false;
-  auto cut = [&](Runs runs, int dim) {
+  auto cut = [&](Ranges runs, int dim) {
     for (int axis : split_order(layout, dim))
       runs = part_of(runs, placement(layout, axis).kind, mesh.size(axis), at[static_cast<std::size_t>(axis)]);
     return runs;
   };
   Shape box;
   for (std::size_t d = 0; d < global.size(); ++d) {
-    piece.dims.push_back(cut(global[d] > 0 ? Runs{{0, global[d]}} : Runs{}, static_cast<int>(d)));
+    piece.dims.push_back(cut(global[d] > 0 ? Ranges{{0, global[d]}} : Ranges{}, static_cast<int>(d)));
     box.push_back(length(piece.dims.back()));
   }
   if (split_order(layout, kFlat).empty()) return piece;
   const std::int64_t elements = element_count(box);
-  const Runs flat = cut(elements > 0 ? Runs{{0, elements}} : Runs{}, kFlat);
-  piece.flat = flat.empty() ? Run{elements, elements} : flat.front();
+  const Ranges flat = cut(elements > 0 ? Ranges{{0, elements}} : Ranges{}, kFlat);
+  piece.flat = flat.empty() ? Range{elements, elements} : flat.front();
   return piece;
 }
 

@@ -5,26 +5,26 @@
 namespace baleen {
 
 /// Indices begin, begin + 1, ..., end - 1.
-struct Run {
+struct Range {
   std::int64_t begin = 0, end = 0;
 
   std::int64_t length() const { return end - begin; }
-  friend bool operator==(const Run&, const Run&) = default;
+  friend bool operator==(const Range&, const Range&) = default;
 };
 /// Ascending, disjoint, none empty, neighbours merged. Local index i is the i-th of them.
-using Runs = std::vector<Run>;
+using Ranges = std::vector<Range>;
 
-std::int64_t length(const Runs& runs);
+std::int64_t length(const Ranges& runs);
 /// Part `index` of `parts` of the listed indices: a block of ceil(n/parts), the last short or empty; or balanced,
 /// chunks r and 2 parts − 1 − r of ceil(n / 2 parts).
-Runs part_of(const Runs& runs, Placement::Kind kind, std::int64_t parts, std::int64_t index);
+Ranges part_of(const Ranges& runs, Placement::Kind kind, std::int64_t parts, std::int64_t index);
 /// Indices in both.
-Runs common(const Runs& a, const Runs& b);
+Ranges common(const Ranges& a, const Ranges& b);
 
 struct Piece {
-  bool held = true;         ///< false where another coordinate of an `at` axis has the value; the rest is then void
-  std::vector<Runs> dims;   ///< global indices of each dimension
-  std::optional<Run> flat;  ///< under shard_flat: which of the box's elements, row-major in local indices
+  bool held = true;           ///< false where another coordinate of an `at` axis has the value; the rest is then void
+  std::vector<Ranges> dims;   ///< global indices of each dimension
+  std::optional<Range> flat;  ///< under shard_flat: which of the box's elements, row-major in local indices
 
   /// What the rank allocates: an extent per dimension; under shard_flat one dimension.
   Shape shape() const;

@@ -28,7 +28,9 @@ Candidate flat(const Decided& decided) {
 }
 
 /// Ops of the update, and sums of cotangents, work on any shard that their operands have.
-bool is_free(const Op& op) { return op.phase == Phase::update || (op.phase == Phase::backward && op.twin == kNone); }
+bool is_free(const Op& op) {
+  return op.phase == Phase::update || (op.phase == Phase::backward && op.forward_op == kNone);
+}
 
 const Offer* taken_offer(const Decided& decided, int axis) {
   for (const Candidate& candidate : decided.chosen)
@@ -108,19 +110,19 @@ Candidate Candidates::shard(const Decided& decided, const Letter& letter, int ax
 }
 
 std::vector<Candidate> Candidates::list(const Decided& decided, int axis) const {
-  std::vector<Candidate> list = list_without_twin(decided, axis);
-  keep_twin(decided, axis, list);
+  std::vector<Candidate> list = list_without_forward(decided, axis);
+  keep_forward_choice(decided, axis, list);
   return list;
 }
 
-std::vector<Candidate> Candidates::list_without_twin(const Decided& decided, int axis) const {
+std::vector<Candidate> Candidates::list_without_forward(const Decided& decided, int axis) const {
   if (const Offer* offer = taken_offer(decided, axis))
     return {of_offer(*offer, static_cast<std::uint32_t>(offer - request_.offers.data()), axis)};
   std::vector<Candidate> list;
   add_offers(decided, axis, list);
-  const bool only = std::any_of(list.begin(), list.end(), [](const Candidate& c) { return c.offer->only; });
+  const bool only = std::any_of(list.begin(), list.end(), [](const Candidate& c) { return c.offer->exclusive; });
   if (only) {
-    std::erase_if(list, [](const Candidate& c) { return !c.offer->only; });
+    std::erase_if(list, [](const Candidate& c) { return !c.offer->exclusive; });
     return list;
   }
   const std::size_t inputs = decided.op.inputs.size(), outputs = decided.op.outputs.size();
@@ -154,18 +156,18 @@ void Candidates::add_offers(const Decided& decided, int axis, std::vector<Candid
       list.push_back(of_offer(request_.offers[it->second], it->second, axis));
 }
 
-void Candidates::keep_twin(const Decided& decided, int axis, std::vector<Candidate>& list) const {
-  if (!decided.twin_choices || decided.op.kind->has(kView) || is_cast(graph_, decided.op)) return;
-  const Choice& twin = (*decided.twin_choices)[static_cast<std::size_t>(axis)];
+void Candidates::keep_forward_choice(const Decided& decided, int axis, std::vector<Candidate>& list) const {
+  if (!decided.forward_choices || decided.op.kind->has(kView) || is_cast(graph_, decided.op)) return;
+  const Choice& forward = (*decided.forward_choices)[static_cast<std::size_t>(axis)];
   auto follows = [&](const Candidate& c) {
-    switch (twin.kind) {
+    switch (forward.kind) {
       case Choice::Kind::replicate:
       case Choice::Kind::partial: return c.choice.kind == Choice::Kind::replicate;
-      case Choice::Kind::offer: return c.offer && c.offer->name == request_.offers[twin.index].name;
+      case Choice::Kind::offer: return c.offer && c.offer->name == request_.offers[forward.index].name;
       case Choice::Kind::shard: break;
     }
     return c.choice.kind == Choice::Kind::shard &&
-           c.choice.letter == same_letter(*decided.twin, twin.letter, decided.letters);
+           c.choice.letter == same_letter(*decided.forward, forward.letter, decided.letters);
   };
   if (std::any_of(list.begin(), list.end(), follows))
     std::erase_if(list, [&](const Candidate& c) { return !follows(c); });

@@ -22,9 +22,9 @@ struct Candidate {
 struct Decided {
   const Op& op;
   const OpLetters& letters;
-  const OpLetters* twin = nullptr;                    ///< the letters of its twin
-  const std::vector<Choice>* twin_choices = nullptr;  ///< null without a twin that was placed
-  std::vector<Candidate> chosen;                      ///< of the axes so far
+  const OpLetters* forward = nullptr;                    ///< the letters of its forward op
+  const std::vector<Choice>* forward_choices = nullptr;  ///< null without a forward op that was placed
+  std::vector<Candidate> chosen;                         ///< of the axes so far
 };
 
 /// Lists candidates. Borrowed: the request, whose offers the candidates point to, and the values' copies so far.
@@ -34,8 +34,8 @@ class Candidates {
 
   /// In the order in which ties are broken among candidates of cost 0. Never empty.
   std::vector<Candidate> list(const Decided& decided, int axis) const;
-  /// The same for a backward op, of other letters than its forward twin's too.
-  std::vector<Candidate> list_without_twin(const Decided& decided, int axis) const;
+  /// The same for a backward op, of other letters than its forward op's too.
+  std::vector<Candidate> list_without_forward(const Decided& decided, int axis) const;
 
   /// Why a letter is not among them; for messages.
   std::string why_not(const Decided& decided, int axis, const Letter& letter) const;
@@ -47,7 +47,7 @@ class Candidates {
   bool is_balanced(const Decided& decided, const Letter& letter, int axis) const;
   Candidate shard(const Decided& decided, const Letter& letter, int axis) const;
   void add_offers(const Decided& decided, int axis, std::vector<Candidate>& list) const;
-  void keep_twin(const Decided& decided, int axis, std::vector<Candidate>& list) const;
+  void keep_forward_choice(const Decided& decided, int axis, std::vector<Candidate>& list) const;
 
   const Graph& graph_;
   const PlacementRequest& request_;

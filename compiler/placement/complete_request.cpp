@@ -101,7 +101,7 @@ class Completer {
       const Op& op = graph_.op(id);
       if (op.outputs.size() != 1) continue;
       const Value& value = graph_.value(op.outputs[0]);
-      if (is_form(op)) {
+      if (is_compute_copy(op)) {
         request_.used[value.id] = request_.used[op.inputs[0]];
         request_.stored[value.id] = request_.stored[op.inputs[0]];
       } else if (value.role == Role::parameter) {

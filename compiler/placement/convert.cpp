@@ -92,8 +92,9 @@ class Converter {
       graph_.value(value).role = role;
       order_.push_back(graph_.value(value).producer);
     }
-    // A form that all see as it is pinned is on its way there.
-    if (conversion.pin && is_form(*graph_.producer(conversion.value))) graph_.value(conversion.value).role = Role::copy;
+    // A compute copy that all see as it is pinned is on its way there.
+    if (conversion.pin && is_compute_copy(*graph_.producer(conversion.value)))
+      graph_.value(conversion.value).role = Role::copy;
     results_[number] = value;
     return {};
   }

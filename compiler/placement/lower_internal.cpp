@@ -45,7 +45,7 @@ class InternalLowerer {
 
   Status lower(OpId id) {
     const Op op = graph_.op(id);
-    graph_.context() = {op.phase, op.twin, op.name, op.where};
+    graph_.context() = {op.phase, op.forward_op, op.name, op.where};
     if (is_maximum(op)) return lower_maximum(op);
     if (!op.kind->expand)
       return unsupported(op.name + ": `" + op.kind->name +

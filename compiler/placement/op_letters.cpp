@@ -67,8 +67,8 @@ OpLetters letters_of(const Graph& graph, const Op& op) {
   return result;
 }
 
-char same_letter(const OpLetters& twin, char letter, const OpLetters& op) {
-  const Letter* from = twin.find(letter);
+char same_letter(const OpLetters& forward, char letter, const OpLetters& op) {
+  const Letter* from = forward.find(letter);
   if (!from) return 0;
   const Letter* same_name = op.find(letter);
   if (from->axes.empty()) return same_name ? letter : char{0};

@@ -33,8 +33,9 @@ struct OpLetters {
 
 OpLetters letters_of(const Graph& graph, const Op& op);
 
-/// The letter of `op` that stands for what `letter` of its twin stands for: one with a logical axis in common (of
-/// several the one of the same name), or the one of the same name where the twin's has no logical axis. 0 if none.
-char same_letter(const OpLetters& twin, char letter, const OpLetters& op);
+/// The letter of `op` that stands for what `letter` of its forward op stands for: one with a logical axis in common (of
+/// several the one of the same name), or the one of the same name where the forward op's has no logical axis. 0 if
+/// none.
+char same_letter(const OpLetters& forward, char letter, const OpLetters& op);
 
 }  // namespace baleen

@@ -10,8 +10,8 @@ namespace baleen {
 Result<PlacementRequest> complete_request(const Graph& graph, PlacementRequest request);
 
 /// Chooses, for each op in order and axis by axis in mesh order, what it does along the axis; linear in the graph. The
-/// graph has a mesh and is complete: forward, backward with twins, update. Fails where no candidate is left, naming op,
-/// axis and parameter, and on requests that do not fit. [plan time]
+/// graph has a mesh and is complete: forward, backward with forward ops, update. Fails where no candidate is left,
+/// naming op, axis and parameter, and on requests that do not fit. [plan time]
 Result<PlacedGraph> propagate(const Graph& graph, const PlacementRequest& request);
 
 /// Sets every value's layout and rewrites the graph so that each op reads operands that lie as it was placed:
@@ -31,13 +31,13 @@ Status verify_layouts(const Graph& graph);
 /// Appends the collective in the graph's context; its result lies as the step says.
 Result<ValueId> append_step(Graph& graph, ValueId value, const Step& step, bool every_micro_batch);
 
-/// Checks new forms, gives their results the role, the name and the logical axes of their parameters, and puts them
-/// behind the sources: what is gathered may then begin anywhere.
-Status settle_forms(Graph& graph);
+/// Checks new compute copies, gives their results the role, the name and the logical axes of their parameters, and puts
+/// them behind the sources: what is gathered may then begin anywhere.
+Status settle_compute_copies(Graph& graph);
 
-inline bool is_form(const Op& op) { return op.schedule.form.has_value(); }
+inline bool is_compute_copy(const Op& op) { return op.schedule.compute_copy.has_value(); }
 
-/// The parameter that a value is a form of; other values are returned as they are.
-ValueId parameter_behind(const Graph& graph, ValueId value);
+/// The parameter that a value is a compute copy of; other values are returned as they are.
+ValueId master_parameter(const Graph& graph, ValueId value);
 
 }  // namespace baleen

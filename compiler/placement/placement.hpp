@@ -24,13 +24,13 @@ Pin pin_to(const Layout& layout);
 /// A further candidate for an op along one or more mesh axes (SUMMA, ring attention). Who offers it lowers it.
 struct Offer {
   OpId op = kNone;
-  std::string name;       ///< a backward op takes the offer of the name that its forward twin took
+  std::string name;       ///< a backward op takes the offer of the name that its forward op took
   std::string owner;      ///< the strategy; its `lower` finds ops by it
   std::vector<int> axes;  ///< mesh axes it decides, ascending
   /// Per listed axis, a placement per input and per result.
   std::vector<std::vector<Placement>> inputs, outputs;
   double bytes = 0;           ///< sent per rank, over its axes
-  bool only = false;          ///< the op has no other candidate on these axes
+  bool exclusive = false;     ///< the op has no other candidate on these axes
   std::string strategy = {};  ///< who offers it, lowered or not; for messages
 };
 

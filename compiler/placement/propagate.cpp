@@ -40,7 +40,7 @@ class Propagator {
       if (op.phase > phase) enter(phase = op.phase);
       if (op.kind->has(kSideEffect) && op.kind->has(kStructural))
         store(op);
-      else if (is_form(op))
+      else if (is_compute_copy(op))
         start_form(op);
       else
         BALEEN_TRY(visit(op));
@@ -77,7 +77,7 @@ class Propagator {
     placed_.ops[op.id] = {std::vector<Choice>(static_cast<std::size_t>(axes_)), {}, {layout}, {}};
   }
 
-  /// A form is computed of what is stored and lies there; who reads it finds it used as its parameter is.
+  /// A compute copy is computed of what is stored and lies there; who reads it finds it used as its parameter is.
   void start_form(const Op& op) {
     const ValueId v = op.outputs[0];
     const Layout stored = placed_.layouts[op.inputs[0]];
@@ -100,9 +100,9 @@ class Propagator {
   Status visit(const Op& op) {
     letters_[op.id] = letters_of(graph_, op);
     Decided decided{op, letters_[op.id], nullptr, nullptr, {}};
-    if (op.twin != kNone && !placed_.ops[op.twin].choices.empty()) {
-      decided.twin = &letters_[op.twin];
-      decided.twin_choices = &placed_.ops[op.twin].choices;
+    if (op.forward_op != kNone && !placed_.ops[op.forward_op].choices.empty()) {
+      decided.forward = &letters_[op.forward_op];
+      decided.forward_choices = &placed_.ops[op.forward_op].choices;
     }
     for (int axis = 0; axis < axes_; ++axis) {
       BALEEN_TRY_ASSIGN(Candidate best, choose(decided, axis));
@@ -123,9 +123,9 @@ class Propagator {
   Result<Candidate> choose(const Decided& decided, int axis) {
     if (graph_.mesh().size(axis) == 1) return whole(decided.op);
     if (auto best = cheapest(decided, axis, candidates_.list(decided, axis))) return *best;
-    // The twin's letter may be one that a whole parameter can be cut along forward, and not backward.
-    if (decided.twin_choices)
-      if (auto best = cheapest(decided, axis, candidates_.list_without_twin(decided, axis))) return *best;
+    // The forward op's letter may be one that a whole parameter can be cut along forward, and not backward.
+    if (decided.forward_choices)
+      if (auto best = cheapest(decided, axis, candidates_.list_without_forward(decided, axis))) return *best;
     return nothing_fits(decided, axis);
   }
 

@@ -155,7 +155,7 @@ void Annotations::keep_apart(Graph& graph) const {
     });
   };
   for (OpId id : graph.ops())
-    if (graph.op(id).kind->fuse && reads_cut(graph.op(id), true, reads_cut)) graph.op(id).schedule.apart = true;
+    if (graph.op(id).kind->fuse && reads_cut(graph.op(id), true, reads_cut)) graph.op(id).schedule.no_fuse = true;
 }
 
 std::optional<Annotations::Wish> Annotations::innermost(const std::vector<std::size_t>& stack, const Value& value,
@@ -237,7 +237,7 @@ Status Annotations::check_offers(const Graph& graph, const PlacementRequest& req
   const auto each = [&](auto&& visit) -> Status {
     for (const Offer& offer : request.offers) {
       const auto at = std::find(offer.axes.begin(), offer.axes.end(), axis);
-      if (!offer.only || at == offer.axes.end()) continue;
+      if (!offer.exclusive || at == offer.axes.end()) continue;
       const Op& op = graph.op(offer.op);
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (graph.value(op.inputs[i]).role != Role::parameter) continue;

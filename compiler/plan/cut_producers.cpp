@@ -58,7 +58,7 @@ Status cut_producers(Graph& graph) {
     const Op producer = *graph.producer(take.inputs[0]);
     Attributes attributes = producer.attributes;
     attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(id)}));
-    graph.context() = {take.phase, producer.twin, producer.name, producer.where};
+    graph.context() = {take.phase, producer.forward_op, producer.name, producer.where};
     BALEEN_TRY_ASSIGN(const ValueId made, graph.append1(producer.kind->name, producer.inputs, std::move(attributes)));
     graph.value(made).layout = graph.value(take.outputs[0]).layout;
     graph.value(made).role = graph.value(take.inputs[0]).role;

@@ -197,7 +197,7 @@ class SectionFuser {
     for (ValueId v : results) dtypes.push_back(graph_.value(v).dtype);
     const bool alike = std::all_of(dtypes.begin(), dtypes.end(), [&](std::int64_t d) { return d == dtypes[0]; });
     attributes.set("dtype", alike ? Attributes::ints({dtypes[0]}) : Attributes::ints(dtypes));
-    graph_.context() = {last.phase, last.twin, last.name, last.where};
+    graph_.context() = {last.phase, last.forward_op, last.name, last.where};
     BALEEN_TRY_ASSIGN(const auto made, append_apart(std::move(inputs), std::move(attributes)));
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Value old = graph_.value(results[i]);
@@ -270,7 +270,7 @@ class Widenings {
     for (std::size_t i = 1; i < users.size(); ++i) {
       Attributes attributes = original.attributes;
       attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(graph_.op_count())}));
-      graph_.context() = {original.phase, original.twin, original.name, original.where};
+      graph_.context() = {original.phase, original.forward_op, original.name, original.where};
       BALEEN_TRY_ASSIGN(const ValueId copy,
                         graph_.append1(original.kind->name, original.inputs, std::move(attributes)));
       graph_.value(copy).layout = graph_.value(original.outputs[0]).layout;

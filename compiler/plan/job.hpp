@@ -106,8 +106,8 @@ struct Job {
   std::map<std::string, JobGraph> graphs;
   MemberSpec optimizer;
   std::vector<ParameterGroup> groups;
-  double clip = 0;              ///< global norm of the gradient; 0: none
-  std::int64_t accumulate = 1;  ///< micro-batches per step
+  double clip_grad_norm = 0;                     ///< global norm of the gradient; 0: none
+  std::int64_t gradient_accumulation_steps = 1;  ///< micro-batches per step
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;

@@ -68,7 +68,7 @@ Status join_kinds(Graph& graph) {
     const Op op = graph.op(id);
     if (!op.live || !op.kind->join) continue;
     const Join join = op.kind->join(graph, op);
-    if (join.with == kNone || graph.op(join.with).schedule.apart) continue;
+    if (join.with == kNone || graph.op(join.with).schedule.no_fuse) continue;
     const std::set<OpId> dependent = dependents(graph, join.with);
     const bool circle = std::any_of(join.inputs.begin(), join.inputs.end(),
                                     [&](ValueId v) { return dependent.contains(graph.value(v).producer); });

@@ -102,7 +102,7 @@ class LoopScheduler {
     if (attributes.has("copy")) mark = attributes.integers("copy");
     mark.push_back(loop);
     attributes.set("copy", std::move(mark));
-    graph_.context() = {original.phase, original.twin, original.name, original.where};
+    graph_.context() = {original.phase, original.forward_op, original.name, original.where};
     BALEEN_TRY_ASSIGN(const auto copies, graph_.append(original.kind->name, original.inputs, std::move(attributes)));
     latest_.resize(graph_.op_count(), loop);
     if (each_.contains(id)) each_.insert(graph_.value(copies[0]).producer);

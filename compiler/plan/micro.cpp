@@ -184,7 +184,7 @@ class MicroSharder {
   /// The op once more, in each micro-batch; of `input` in place of its own, if there is one.
   Result<ValueId> piece_of_copy(Op copy, ValueId input, ValueId like, std::size_t dim, Attributes attributes) {
     if (input != kNone) copy.inputs = {input};
-    graph_.context() = {copy.phase, copy.twin, copy.name, copy.where};
+    graph_.context() = {copy.phase, copy.forward_op, copy.name, copy.where};
     BALEEN_TRY_ASSIGN(const auto results, graph_.append(copy.kind->name, copy.inputs, std::move(attributes)));
     place_like(results[0], like, Placement::shard(static_cast<int>(dim)));
     barriers_[results[0]] = most_barriers(copy.inputs);

@@ -54,8 +54,8 @@ int group_of(const Job& job, const std::string& parameter);
 Result<Graph> initialize_graph(const Job& job, const UpdateResult& update, const OpRegistry& registry);
 
 /// What backward ops read of these forward ops' results becomes a copy, made right before the first that needs it
-/// (baleen_recompute_t::again in strategy.h has the rules). Ops whose results no backward op needs are left alone. The
-/// order of the graph is restored. Errors name the op.
+/// (baleen_recompute_t::recompute in strategy.h has the rules). Ops whose results no backward op needs are left alone.
+/// The order of the graph is restored. Errors name the op.
 Status run_again(Graph& graph, const std::vector<OpId>& ops);
 
 /// The most bytes that a rank holds at once in the forward and backward sections: inputs and results of ops, the most

@@ -33,7 +33,7 @@ class Phases {
 
 /// From a complete graph to sections: micro-batches, loops, pointwise fusion.
 Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases& phases,
-                                std::vector<TurnOrder> turns = {}) {
+                                std::vector<PipelineSchedule> pipelines = {}) {
   graph.remove_dead();
   BALEEN_TRY(shard_micro(graph, micro_batches));
   BALEEN_TRY(phases.after("micro-batches", graph));
@@ -42,7 +42,7 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
   BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule_loops(std::move(graph), micro_batches));
   BALEEN_TRY(fuse_pointwise(scheduled));
   BALEEN_TRY(phases.after("fuse pointwise", scheduled.graph));
-  scheduled.turns = std::move(turns);
+  scheduled.pipelines = std::move(pipelines);
   return scheduled;
 }
 
@@ -76,7 +76,8 @@ class Placer {
   /// persistent tensors.
   Status place_first(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
     if (!has_mesh()) return {};
-    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, std::move(trained), job_.accumulate, phases));
+    BALEEN_TRY_ASSIGN(const PlacementRequest request,
+                      place(graph, std::move(trained), job_.gradient_accumulation_steps, phases));
     for (const auto& [value, layout] : request.stored)
       if (!is_whole(layout)) stored_[graph.value(value).name] = layout;
     return {};
@@ -101,7 +102,7 @@ class Placer {
   }
 
   /// The order of micro-batches in the graph that was placed last.
-  std::vector<TurnOrder> take_turns() { return std::exchange(turns_, {}); }
+  std::vector<PipelineSchedule> take_pipelines() { return std::exchange(pipelines_, {}); }
 
   /// How a persistent tensor is stored.
   Layout stored(const std::string& name) const {
@@ -124,13 +125,13 @@ class Placer {
     BALEEN_TRY_ASSIGN(request, complete_request(graph, std::move(request)));
     if (Status converted = convert(graph, request); !converted) return annotations_.explain(converted.error(), graph);
     BALEEN_TRY(phases.after("propagate", graph));
-    BALEEN_TRY(strategies_.recompute(graph, job_.accumulate));
+    BALEEN_TRY(strategies_.recompute(graph, job_.gradient_accumulation_steps));
     BALEEN_TRY(phases.after("recompute", graph));
     BALEEN_TRY(strategies_.lower(graph));
     BALEEN_TRY(verify_layouts(graph));
     BALEEN_TRY(phases.after("lower", graph));
-    turns_.clear();
-    BALEEN_TRY(strategies_.schedule(graph, micro_batches, turns_));
+    pipelines_.clear();
+    BALEEN_TRY(strategies_.schedule(graph, micro_batches, pipelines_));
     BALEEN_TRY(phases.after("schedule", graph));
     return request;
   }
@@ -160,7 +161,7 @@ class Placer {
   Strategies& strategies_;
   const Annotations& annotations_;
   StoredLayouts stored_;
-  std::vector<TurnOrder> turns_;
+  std::vector<PipelineSchedule> pipelines_;
 };
 
 /// A refusal of one of the script's programs names it.
@@ -185,9 +186,9 @@ Result<PlannedGraph> plan_forward(const Job& job, const std::string& name, JobGr
   BALEEN_TRY(phases.after("rewrite", graph));
   if (given.role == GraphRole::infer) planned.outputs = outputs_of(graph);
   // A caller gives all rows at once.
-  const std::int64_t micro_batches = given.role == GraphRole::evaluate ? job.accumulate : 1;
+  const std::int64_t micro_batches = given.role == GraphRole::evaluate ? job.gradient_accumulation_steps : 1;
   BALEEN_TRY(given.replicated ? placer.place_whole(graph, phases) : placer.place_alike(graph, micro_batches, phases));
-  BALEEN_TRY_ASSIGN(planned.scheduled, schedule(std::move(graph), micro_batches, phases, placer.take_turns()));
+  BALEEN_TRY_ASSIGN(planned.scheduled, schedule(std::move(graph), micro_batches, phases, placer.take_pipelines()));
   return planned;
 }
 
@@ -233,7 +234,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY_ASSIGN(UpdateResult update, append_update(graph, job, std::move(gradients), plugins));
   BALEEN_TRY(train.after("update", graph));
   BALEEN_TRY(placer.place_first(graph, std::move(update.trained), train));
-  const std::vector<TurnOrder> train_turns = placer.take_turns();
+  const std::vector<PipelineSchedule> train_pipelines = placer.take_pipelines();
 
   for (const ParameterSpec& p : job.parameters)
     plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
@@ -248,7 +249,8 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   plan.scalars = std::move(update.scalars);
   plan.coarsest = coarsest_dtype(graph, job.dtype);
   plan.stops = std::move(update.stops);
-  BALEEN_TRY_ASSIGN(ScheduledGraph step, of_job(job, schedule(std::move(graph), job.accumulate, train, train_turns)));
+  BALEEN_TRY_ASSIGN(ScheduledGraph step,
+                    of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, train, train_pipelines)));
   plan.graphs.push_back({kTrainGraph, GraphRole::train, std::move(step)});
   for (auto& [name, given] : job.graphs) {
     if (given.role == GraphRole::train) continue;

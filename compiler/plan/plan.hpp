@@ -18,14 +18,14 @@ struct Section {
 
 /// In which order the ranks at one coordinate of a mesh axis do the parts of their micro-batches, where a strategy
 /// wants another order than all parts of one before the next.
-struct TurnOrder {
-  struct Turn {
-    Phase part = Phase::forward;
+struct PipelineSchedule {
+  struct Action {
+    Phase pass = Phase::forward;
     std::int64_t micro_batch = 0;
   };
   int axis = 0;
   std::int64_t coordinate = 0;
-  std::vector<Turn> turns;
+  std::vector<Action> actions;
 };
 
 /// A graph with its order of execution. With micro-batches > 1 the mesh's last axis is `micro`; values have layouts;
@@ -34,7 +34,7 @@ struct ScheduledGraph {
   Graph graph = Graph();
   std::int64_t micro_batches = 1;
   std::vector<Section> sections;
-  std::vector<TurnOrder> turns = {};
+  std::vector<PipelineSchedule> pipelines = {};
 };
 
 /// A persistent tensor: parameters and states, shared by all programs, in their order of creation.

@@ -79,7 +79,7 @@ class Facts {
 
   static void append_piece(const Piece& piece, Signature& to) {
     to.push_back(piece.held);
-    for (const Runs& runs : piece.dims) {
+    for (const Ranges& runs : piece.dims) {
       to.push_back(length(runs));
       to.push_back(static_cast<std::int64_t>(runs.size()));
     }
@@ -99,10 +99,10 @@ class Facts {
 
 std::vector<RankClass> rank_classes(const Plan& plan, Roles roles, const std::vector<std::int64_t>& marks) {
   std::vector<Facts> facts;
-  std::set<int> turns;  // axes whose coordinates have an order of their own
+  std::set<int> pipelined;  // axes whose coordinates have an order of their own
   for (const PlannedGraph& planned : plan.graphs) {
     facts.emplace_back(planned.scheduled.graph, roles);
-    for (const TurnOrder& order : planned.scheduled.turns) turns.insert(order.axis);
+    for (const PipelineSchedule& order : planned.scheduled.pipelines) pipelined.insert(order.axis);
   }
   std::map<Signature, std::size_t> numbers;
   std::vector<RankClass> classes;
@@ -111,7 +111,7 @@ std::vector<RankClass> rank_classes(const Plan& plan, Roles roles, const std::ve
     Coordinates at = coordinates(plan.mesh, rank);
     Signature signature;
     if (!marks.empty()) signature.push_back(marks[static_cast<std::size_t>(rank)]);
-    for (const int axis : turns) signature.push_back(at[static_cast<std::size_t>(axis)]);
+    for (const int axis : pipelined) signature.push_back(at[static_cast<std::size_t>(axis)]);
     at.push_back(0);  // along `micro`, where there is such an axis
     for (const Facts& of_graph : facts) of_graph.append(at, signature);
     const auto [found, is_new] = numbers.try_emplace(std::move(signature), classes.size());

@@ -26,7 +26,7 @@ RecomputeVerbs::RecomputeVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int
   table_.peak = [](void* p, const OpId* ops, std::uint64_t count, std::uint64_t* bytes) {
     return guarded_verb(self(p).status_, [&] { return self(p).peak(listed(ops, count), *bytes); });
   };
-  table_.again = [](void* p, const OpId* ops, std::uint64_t count) {
+  table_.recompute = [](void* p, const OpId* ops, std::uint64_t count) {
     return guarded_verb(self(p).status_, [&] { return run_again(self(p).graph_, listed(ops, count)); });
   };
   table_.note = [](void* p, baleen_string_t text) {

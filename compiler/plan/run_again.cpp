@@ -70,7 +70,7 @@ class Copier {
   bool is_gathered(ValueId v) const {
     for (bool sent = false;;) {
       const Op& op = *graph_.producer(v);
-      if (graph_.value(v).role == Role::parameter && (op.inputs.empty() || is_form(op))) return sent;
+      if (graph_.value(v).role == Role::parameter && (op.inputs.empty() || is_compute_copy(op))) return sent;
       if (op.inputs.size() != 1 || op.outputs.size() != 1 || op.phase != Phase::forward) return false;
       if (!op.kind->has(kCollective) && !op.kind->has(kView) && !is_cast(graph_, op)) return false;
       sent = sent || op.kind->has(kCollective);

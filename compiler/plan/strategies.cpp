@@ -171,7 +171,7 @@ const std::vector<std::string>& Strategies::notes() const { return impl_->notes;
 Status Strategies::tag(Graph& graph) { return impl_->edit(graph, "tag", &baleen_strategy_t::tag); }
 Status Strategies::rewrite(Graph& graph) {
   BALEEN_TRY(impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite));
-  return settle_forms(graph);
+  return settle_compute_copies(graph);
 }
 Status Strategies::lower(Graph& graph) { return impl_->edit(graph, "lower", &baleen_strategy_t::lower); }
 
@@ -199,12 +199,12 @@ Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradie
 
 Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches) {
   request.cuts.resize(impl_->mesh.axes.size());
-  Wishes wishes;
+  ShardingRequests requests;
   for (std::size_t i = 0; i < impl_->members.size(); ++i) {
     Member& member = impl_->members[i];
     if (!member.table->place) continue;
     BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) -> Status {
-      PlacingVerbs verbs(copy, request, wishes, impl_->abi_mesh, {i, member.name}, micro_batches);
+      PlacingVerbs verbs(copy, request, requests, impl_->abi_mesh, {i, member.name}, micro_batches);
       const baleen_status_t status = member.table->place(member.self, view, verbs.table());
       if (!verbs.status()) return verbs.status();
       BALEEN_TRY(member.plugin.check(status));
@@ -229,11 +229,11 @@ Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
   return {};
 }
 
-Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns) {
+Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vector<PipelineSchedule>& pipelines) {
   for (Member& member : impl_->members) {
     if (!member.table->schedule) continue;
     BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, Graph& copy) -> Status {
-      ScheduleVerbs verbs(copy, impl_->abi_mesh, micro_batches, turns);
+      ScheduleVerbs verbs(copy, impl_->abi_mesh, micro_batches, pipelines);
       const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
       if (!verbs.status()) return verbs.status();
       BALEEN_TRY(member.plugin.check(status));

@@ -33,7 +33,7 @@ class Strategies {
   bool claims(int axis) const;
   /// The phases that edit a graph as it is. A phase that fails leaves the graph as it was.
   Status tag(Graph& graph);
-  /// Settles the forms of parameters that they made.
+  /// Settles the compute copies of parameters that they made.
   Status rewrite(Graph& graph);
   Status lower(Graph& graph);
   /// What they make of a job's gradients before the update reads them.
@@ -43,8 +43,8 @@ class Strategies {
   /// Copies forward ops into the backward pass.
   Status recompute(Graph& graph, std::int64_t micro_batches);
   /// Joins collectives that run as one, and says where they begin, in the schedules of ops; adds orders of
-  /// micro-batches to `turns`.
-  Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
+  /// micro-batches to `pipelines`.
+  Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<PipelineSchedule>& pipelines);
   /// What they had to say in `recompute` and `schedule`, each line once, with the strategy's name.
   const std::vector<std::string>& notes() const;
 

@@ -26,28 +26,29 @@ std::vector<std::uint32_t> positions_in(const Graph& graph) {
   return positions;
 }
 
-PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
-                           Wishes::Asker strategy, std::int64_t micro_batches)
-    : graph_(graph), request_(request), wishes_(wishes), mesh_(mesh), strategy_(std::move(strategy)) {
+PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, ShardingRequests& requests,
+                           const baleen_mesh_t& mesh, ShardingRequests::Requester strategy, std::int64_t micro_batches)
+    : graph_(graph), request_(request), requests_(requests), mesh_(mesh), strategy_(std::move(strategy)) {
   table_.size = sizeof(table_);
   table_.self = this;
   table_.mesh = &mesh_;
   table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
-  table_.cut = [](void* p, std::uint32_t axis, baleen_string_t name) {
-    return self(p).run([&] { return self(p).cut(axis, std::string(view(name))); });
+  table_.allow_sharding = [](void* p, std::uint32_t axis, baleen_string_t name) {
+    return self(p).run([&] { return self(p).allow_sharding(axis, std::string(view(name))); });
   };
-  table_.use = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
-    return self(p).run([&] { return self(p).lay(Wishes::How::used, self(p).request_.used, value, axis, placement); });
-  };
-  table_.store = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
+  table_.set_compute_sharding = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
     return self(p).run(
-        [&] { return self(p).lay(Wishes::How::stored, self(p).request_.stored, value, axis, placement); });
+        [&] { return self(p).lay(ShardingRequests::How::used, self(p).request_.used, value, axis, placement); });
   };
-  table_.pin = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement, std::uint32_t every) {
-    return self(p).run([&] { return self(p).pin(value, axis, placement, every != 0); });
+  table_.set_storage_sharding = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement) {
+    return self(p).run(
+        [&] { return self(p).lay(ShardingRequests::How::stored, self(p).request_.stored, value, axis, placement); });
   };
-  table_.offer = [](void* p, const baleen_offer_t* offer) {
-    return self(p).run([&] { return self(p).offer(copy_in(offer)); });
+  table_.constrain = [](void* p, ValueId value, std::uint32_t axis, baleen_placement_t placement, std::uint32_t every) {
+    return self(p).run([&] { return self(p).constrain(value, axis, placement, every != 0); });
+  };
+  table_.add_candidate = [](void* p, const baleen_candidate_t* offer) {
+    return self(p).run([&] { return self(p).add_candidate(copy_in(offer)); });
   };
   table_.trained_count = [](void* p) { return static_cast<std::uint64_t>(self(p).request_.trained.size()); };
   table_.trained = [](void* p, std::uint64_t number, baleen_trained_t* out) -> baleen_status_t {
@@ -87,26 +88,27 @@ Result<Placement> PlacingVerbs::checked(baleen_placement_t placement, ValueId va
   return result;
 }
 
-Status PlacingVerbs::cut(std::uint32_t axis, const std::string& logical_axis) {
+Status PlacingVerbs::allow_sharding(std::uint32_t axis, const std::string& logical_axis) {
   BALEEN_TRY(check_axis(axis));
   auto& cuts = request_.cuts[axis];
   if (std::find(cuts.begin(), cuts.end(), logical_axis) == cuts.end()) cuts.push_back(logical_axis);
   return {};
 }
 
-Status PlacingVerbs::lay(Wishes::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
-                         baleen_placement_t placement) {
+Status PlacingVerbs::lay(ShardingRequests::How how, std::map<ValueId, Layout>& layouts, ValueId value,
+                         std::uint32_t axis, baleen_placement_t placement) {
   BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
-  value = parameter_behind(graph_, value);
-  BALEEN_TRY(wishes_.ask(graph_, strategy_, how, value, axis, wanted));
+  value = master_parameter(graph_, value);
+  BALEEN_TRY(requests_.ask(graph_, strategy_, how, value, axis, wanted));
   auto [it, is_new] = layouts.try_emplace(value, Layout(mesh_.count));
   it->second = with_placement(it->second, static_cast<int>(axis), wanted);
   return {};
 }
 
-Status PlacingVerbs::pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch) {
+Status PlacingVerbs::constrain(ValueId value, std::uint32_t axis, baleen_placement_t placement,
+                               bool every_micro_batch) {
   BALEEN_TRY_ASSIGN(const Placement wanted, checked(placement, value, axis));
-  BALEEN_TRY(wishes_.ask(graph_, strategy_, Wishes::How::pinned, value, axis, wanted));
+  BALEEN_TRY(requests_.ask(graph_, strategy_, ShardingRequests::How::pinned, value, axis, wanted));
   Pin& pin = request_.pins[value];
   pin.placements.resize(mesh_.count);
   pin.placements[axis] = wanted;
@@ -141,7 +143,7 @@ Status PlacingVerbs::check_coordinates(const std::vector<Placement>& inputs, con
                  "; an op that runs as it stands with an operand at one coordinate has all operands and results there");
 }
 
-Status PlacingVerbs::offer(const baleen_offer_t& offer) {
+Status PlacingVerbs::add_candidate(const baleen_candidate_t& offer) {
   if (offer.size == 0) return no_size("offer");
   if (offer.op >= graph_.op_count() || !graph_.op(offer.op).live)
     return invalid("there is no op number " + std::to_string(offer.op));
@@ -149,14 +151,14 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
   const std::string head =
       "offer `" + std::string(view(offer.name)) + "` for op " + std::to_string(op.id) + " (" + op.kind->name + "): ";
   if (offer.axis_count == 0 || !offer.axes) return invalid(head + "it names no axis of the mesh");
-  const std::string owner = offer.as_it_stands ? std::string() : strategy_.name;
-  Offer result{offer.op,      std::string(view(offer.name)), owner, {}, {}, {}, offer.bytes, offer.only != 0,
-               strategy_.name};
+  const std::string owner = offer.run_unmodified ? std::string() : strategy_.name;
+  Offer result{offer.op,    std::string(view(offer.name)), owner,         {}, {}, {},
+               offer.bytes, offer.exclusive != 0,          strategy_.name};
   for (std::uint64_t i = 0; i < offer.axis_count; ++i) {
     const std::uint32_t axis = offer.axes[i];
     BALEEN_TRY(check_axis(axis));
     if (i > 0 && axis <= offer.axes[i - 1]) return invalid(head + "its axes do not ascend");
-    if (result.only) BALEEN_TRY(wishes_.demand(graph_, strategy_, offer.op, axis));
+    if (result.exclusive) BALEEN_TRY(requests_.demand(graph_, strategy_, offer.op, axis));
     const auto with_head = [&](const Status& status) { return invalid(head + status.error().message); };
     const auto given = [&](const baleen_placement_t* all, const std::vector<ValueId>& values) {
       return offered(all ? all + i * values.size() : nullptr, values, axis);
@@ -164,7 +166,7 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
     auto inputs = given(offer.inputs, op.inputs), outputs = given(offer.outputs, op.outputs);
     if (!inputs) return with_head(inputs.error());
     if (!outputs) return with_head(outputs.error());
-    if (Status fits = check_coordinates(*inputs, *outputs, axis); offer.as_it_stands && !fits) return with_head(fits);
+    if (Status fits = check_coordinates(*inputs, *outputs, axis); offer.run_unmodified && !fits) return with_head(fits);
     result.axes.push_back(static_cast<int>(axis));
     result.inputs.push_back(*std::move(inputs));
     result.outputs.push_back(*std::move(outputs));
@@ -174,8 +176,8 @@ Status PlacingVerbs::offer(const baleen_offer_t& offer) {
 }
 
 ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
-                             std::vector<TurnOrder>& turns)
-    : graph_(graph), turns_(turns), positions_(positions_in(graph)) {
+                             std::vector<PipelineSchedule>& pipelines)
+    : graph_(graph), pipelines_(pipelines), positions_(positions_in(graph)) {
   table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
   for (OpId id : graph.ops())  // another strategy may have scheduled before
     if (graph.op(id).schedule.bucket) ++buckets_;
@@ -189,15 +191,17 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
   table_.coalesce = [](void* p, const OpId* ops, std::uint64_t count) {
     return guarded_verb(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
   };
-  table_.begin_before = [](void* p, OpId op, OpId other) {
-    return guarded_verb(self(p).status_, [&] { return self(p).begin_before(op, other); });
+  table_.start_before = [](void* p, OpId op, OpId other) {
+    return guarded_verb(self(p).status_, [&] { return self(p).start_before(op, other); });
   };
-  table_.turns = [](void* p, std::uint32_t axis, std::int64_t coordinate, const baleen_turn_t* turns,
-                    std::uint64_t count) {
-    return guarded_verb(self(p).status_, [&] { return self(p).take_turns(axis, coordinate, {turns, turns + count}); });
+  table_.set_pipeline_schedule = [](void* p, std::uint32_t axis, std::int64_t coordinate,
+                                    const baleen_pipeline_action_t* actions, std::uint64_t count) {
+    return guarded_verb(self(p).status_, [&] {
+      return self(p).set_pipeline_schedule(axis, coordinate, {actions, actions + count});
+    });
   };
-  table_.over_before = [](void* p, OpId op, OpId other) {
-    return guarded_verb(self(p).status_, [&] { return self(p).over_before(op, other); });
+  table_.must_complete_before = [](void* p, OpId op, OpId other) {
+    return guarded_verb(self(p).status_, [&] { return self(p).must_complete_before(op, other); });
   };
   table_.every_micro_batch = [](void* p, OpId op) {
     return guarded_verb(self(p).status_, [&] { return self(p).every_micro_batch(op); });
@@ -215,7 +219,7 @@ Status ScheduleVerbs::check_op(OpId op) const {
   return invalid("there is no op number " + std::to_string(op));
 }
 
-Status ScheduleVerbs::begin_before(OpId op, OpId other) {
+Status ScheduleVerbs::start_before(OpId op, OpId other) {
   BALEEN_TRY(check_collective(op));
   BALEEN_TRY(check_op(other));
   for (const auto& [place, moved] : moves_)
@@ -226,13 +230,13 @@ Status ScheduleVerbs::begin_before(OpId op, OpId other) {
   return {};
 }
 
-Status ScheduleVerbs::over_before(OpId op, OpId other) {
+Status ScheduleVerbs::must_complete_before(OpId op, OpId other) {
   for (const OpId id : {op, other}) {
     BALEEN_TRY(check_op(id));
     if (!graph_.op(id).kind->has(kCollective)) return invalid("`" + graph_.op(id).kind->name + "` is no collective");
   }
   if (positions_[op] >= positions_[other]) return invalid("a collective is over before one that comes earlier");
-  graph_.op(other).schedule.over_before.push_back(op);
+  graph_.op(other).schedule.must_complete_before.push_back(op);
   return {};
 }
 
@@ -242,24 +246,25 @@ Status ScheduleVerbs::every_micro_batch(OpId op) {
   return {};
 }
 
-Status ScheduleVerbs::take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns) {
+Status ScheduleVerbs::set_pipeline_schedule(std::uint32_t axis, std::int64_t coordinate,
+                                            const std::vector<baleen_pipeline_action_t>& actions) {
   if (axis >= table_.mesh->count || coordinate < 0 || coordinate >= table_.mesh->axes[axis].size)
     return invalid("there is no coordinate " + std::to_string(coordinate) + " on axis number " + std::to_string(axis));
-  TurnOrder order{static_cast<int>(axis), coordinate, {}};
+  PipelineSchedule order{static_cast<int>(axis), coordinate, {}};
   std::uint64_t next[2] = {0, 0};
-  for (const baleen_turn_t& turn : turns) {
-    if (turn.part != BALEEN_PART_FORWARD && turn.part != BALEEN_PART_BACKWARD)
-      return invalid("micro-batches have no part number " + std::to_string(turn.part));
-    const bool backward = turn.part == BALEEN_PART_BACKWARD;
-    if (turn.micro_batch != next[turn.part]++ || (backward && next[1] > next[0]))
-      return invalid("turn " + std::to_string(order.turns.size() + 1) + " is of micro-batch " +
-                     std::to_string(turn.micro_batch) + ", out of order");
-    order.turns.push_back({backward ? Phase::backward : Phase::forward, turn.micro_batch});
+  for (const baleen_pipeline_action_t& action : actions) {
+    if (action.pass != BALEEN_PASS_FORWARD && action.pass != BALEEN_PASS_BACKWARD)
+      return invalid("micro-batches have no part number " + std::to_string(action.pass));
+    const bool backward = action.pass == BALEEN_PASS_BACKWARD;
+    if (action.micro_batch != next[action.pass]++ || (backward && next[1] > next[0]))
+      return invalid("action " + std::to_string(order.actions.size() + 1) + " is of micro-batch " +
+                     std::to_string(action.micro_batch) + ", out of order");
+    order.actions.push_back({backward ? Phase::backward : Phase::forward, action.micro_batch});
   }
   if (next[0] != table_.micro_batches || next[1] != table_.micro_batches)
-    return invalid("a list of turns has " + std::to_string(next[0]) + " forward and " + std::to_string(next[1]) +
+    return invalid("a pipeline schedule has " + std::to_string(next[0]) + " forward and " + std::to_string(next[1]) +
                    " backward parts of " + std::to_string(table_.micro_batches) + " micro-batches");
-  turns_.push_back(std::move(order));
+  pipelines_.push_back(std::move(order));
   return {};
 }
 
@@ -270,10 +275,10 @@ Status ScheduleVerbs::apply() {
   for (const auto& [place, ops] : moves_)
     if (moved.contains(place)) return invalid("an op begins before another that moves itself");
   const std::vector<OpId> ops = graph_.ops();
-  // Sources and forms are there from the beginning: what reads them only may begin anywhere.
+  // Sources and compute copies are there from the beginning: what reads them only may begin anywhere.
   const auto is_source = [&](OpId id) {
     const Op& op = graph_.op(id);
-    return is_form(op) || (op.inputs.empty() && op.kind->has(kStructural));
+    return is_compute_copy(op) || (op.inputs.empty() && op.kind->has(kStructural));
   };
   std::vector<OpId> order;
   std::copy_if(ops.begin(), ops.end(), std::back_inserter(order), is_source);

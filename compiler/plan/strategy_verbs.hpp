@@ -9,7 +9,7 @@
 #include "baleen/plugin.hpp"
 #include "baleen/strategy.h"
 #include "compiler/plan/passes.hpp"
-#include "compiler/plan/wishes.hpp"
+#include "compiler/plan/sharding_requests.hpp"
 
 namespace baleen {
 
@@ -33,11 +33,11 @@ std::uint64_t local_bytes(const Graph& graph, ValueId value);
 /// Where each op stands in the order of execution, by op; kNone for none.
 std::vector<std::uint32_t> positions_in(const Graph& graph);
 
-/// Writes one strategy's wishes into a request.
+/// Writes one strategy's requests into a request.
 class PlacingVerbs {
  public:
-  PlacingVerbs(const Graph& graph, PlacementRequest& request, Wishes& wishes, const baleen_mesh_t& mesh,
-               Wishes::Asker strategy, std::int64_t micro_batches);
+  PlacingVerbs(const Graph& graph, PlacementRequest& request, ShardingRequests& requests, const baleen_mesh_t& mesh,
+               ShardingRequests::Requester strategy, std::int64_t micro_batches);
   PlacingVerbs(const PlacingVerbs&) = delete;
   PlacingVerbs& operator=(const PlacingVerbs&) = delete;
 
@@ -49,10 +49,10 @@ class PlacingVerbs {
   template <class Verb>
   baleen_status_t run(Verb&& verb);
   Status cut(std::uint32_t axis, const std::string& logical_axis);
-  Status lay(Wishes::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
+  Status lay(ShardingRequests::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
              baleen_placement_t placement);
   Status pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch);
-  Status offer(const baleen_offer_t& offer);
+  Status offer(const baleen_candidate_t& offer);
   /// The placements of an offer for these values.
   Result<std::vector<Placement>> offered(const baleen_placement_t* first, const std::vector<ValueId>& values,
                                          std::uint32_t axis) const;
@@ -65,9 +65,9 @@ class PlacingVerbs {
 
   const Graph& graph_;
   PlacementRequest& request_;
-  Wishes& wishes_;
+  ShardingRequests& requests_;
   const baleen_mesh_t& mesh_;
-  Wishes::Asker strategy_;
+  ShardingRequests::Requester strategy_;
   baleen_placing_t table_{};
   Status status_;
 };
@@ -75,7 +75,8 @@ class PlacingVerbs {
 /// Orders and joins collectives of a graph.
 class ScheduleVerbs {
  public:
-  ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches, std::vector<TurnOrder>& turns);
+  ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
+                std::vector<PipelineSchedule>& pipelines);
   ScheduleVerbs(const ScheduleVerbs&) = delete;
   ScheduleVerbs& operator=(const ScheduleVerbs&) = delete;
 
@@ -87,17 +88,18 @@ class ScheduleVerbs {
   Status apply();
 
  private:
-  Status begin_before(OpId op, OpId other);
+  Status start_before(OpId op, OpId other);
   Status every_micro_batch(OpId op);
-  Status over_before(OpId op, OpId other);
+  Status must_complete_before(OpId op, OpId other);
   Status check_op(OpId op) const;
-  Status take_turns(std::uint32_t axis, std::int64_t coordinate, const std::vector<baleen_turn_t>& turns);
+  Status set_pipeline_schedule(std::uint32_t axis, std::int64_t coordinate,
+                               const std::vector<baleen_pipeline_action_t>& actions);
   Status coalesce(const std::vector<OpId>& ops);
   Status check_collective(OpId op) const;
   static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
 
   Graph& graph_;
-  std::vector<TurnOrder>& turns_;
+  std::vector<PipelineSchedule>& pipelines_;
   std::vector<std::string> notes_;
   std::vector<std::uint32_t> positions_;
   std::map<OpId, std::vector<OpId>> moves_;  ///< what goes before an op

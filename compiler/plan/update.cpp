@@ -61,10 +61,10 @@ class Updater {
  private:
   /// The scale of arXiv 1211.5063.
   Status clip(std::vector<ValueId>& values) {
-    if (job_.clip <= 0) return {};
+    if (job_.clip_grad_norm <= 0) return {};
     Expression e;
     const auto room =
-        e.binary(BALEEN_X_DIV, e.constant(job_.clip), e.binary(BALEEN_X_ADD, e.input(0), e.constant(1e-6)));
+        e.binary(BALEEN_X_DIV, e.constant(job_.clip_grad_norm), e.binary(BALEEN_X_ADD, e.input(0), e.constant(1e-6)));
     const auto bounded = e.binary(BALEEN_X_MIN, room, e.constant(1));
     BALEEN_TRY_ASSIGN(const ValueId scale,
                       graph_.pointwise({gradients_.norm}, std::move(e), bounded, "optimizer.clip"));

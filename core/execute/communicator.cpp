@@ -34,7 +34,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const 
 Status Communicator::prepare_end() {
   std::vector<std::string> axes;
   for (const MeshAxis& axis : mesh_.axes) axes.push_back(axis.name);
-  PlacedCollective barrier;
+  CollectiveArgs barrier;
   barrier.where = "the end of the script";
   BALEEN_TRY_ASSIGN(end_, prepare(axes, std::move(barrier)));
   return {};
@@ -78,7 +78,7 @@ Status Communicator::meet(const std::vector<std::string>& axes) {
   return {};
 }
 
-Result<void*> Communicator::prepare(const std::vector<std::string>& axes, PlacedCollective collective) {
+Result<void*> Communicator::prepare(const std::vector<std::string>& axes, CollectiveArgs collective) {
   BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
   collective.deterministic = deterministic_;
   return transport_->prepare(group, CollectiveSpec(collective));

@@ -50,7 +50,7 @@ class Communicator {
   /// the group.
   Status meet(const std::vector<std::string>& axes);
   /// Says itself whether it is deterministic.
-  Result<void*> prepare(const std::vector<std::string>& axes, PlacedCollective collective);
+  Result<void*> prepare(const std::vector<std::string>& axes, CollectiveArgs collective);
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value) {
     if (begins_) begins_(++begun_);

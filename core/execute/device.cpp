@@ -16,8 +16,8 @@ Result<std::unique_ptr<Device>> Device::create(Plugin plugin, const baleen_setti
 
 Result<std::unique_ptr<Device>> Device::describe(Plugin plugin, const baleen_settings_t& settings) {
   BALEEN_TRY_ASSIGN(const baleen_compute_t* table, plugin.table<baleen_compute_t>("compute"));
-  const auto power = power_of<baleen_described_device_t>(*table, nullptr, BALEEN_DESCRIBED_DEVICE);
-  return power && power->create ? make(plugin, power->create, settings) : create(plugin, settings);
+  const auto extension = extension_of<baleen_described_device_t>(*table, nullptr, BALEEN_DESCRIBED_DEVICE);
+  return extension && extension->create ? make(plugin, extension->create, settings) : create(plugin, settings);
 }
 
 Result<std::unique_ptr<Device>> Device::make(Plugin plugin, Maker maker, const baleen_settings_t& settings) {
@@ -30,7 +30,7 @@ Result<std::unique_ptr<Device>> Device::make(Plugin plugin, Maker maker, const b
   if (!std::has_single_bit(device->info_.alignment))
     return internal("compute plugin `" + plugin.descriptor().name + "` wants arena offsets aligned to " +
                     std::to_string(device->info_.alignment) + " bytes; it must be a power of two");
-  device->memory_ = device->power<baleen_device_memory_t>(BALEEN_DEVICE_MEMORY);
+  device->memory_ = device->extension<baleen_device_memory_t>(BALEEN_DEVICE_MEMORY);
   return device;
 }
 

@@ -30,18 +30,18 @@ class Device {
   void* handle() const { return device_; }
   const baleen_device_info_t& info() const { return info_; }
   void* stream() const { return stream_; }
-  /// An optional power by name and revision, a struct that begins with its size; nothing: it has not got it. What an
-  /// older plugin's lacks is zero.
-  template <class Power>
-  std::optional<Power> power(std::string_view name) const {
-    return power_of<Power>(table_, device_, name);
+  /// An optional extension by name and revision, a struct that begins with its size; nothing: it has not got it. What
+  /// an older plugin's lacks is zero.
+  template <class Extension>
+  std::optional<Extension> extension(std::string_view name) const {
+    return extension_of<Extension>(table_, device_, name);
   }
   /// The same of a plugin, where `device` is null.
-  template <class Power>
-  static std::optional<Power> power_of(const baleen_compute_t& table, void* device, std::string_view name) {
+  template <class Extension>
+  static std::optional<Extension> extension_of(const baleen_compute_t& table, void* device, std::string_view name) {
     const void* found = table.query ? table.query(device, abi(name)) : nullptr;
     if (!found) return std::nullopt;
-    return copy_in(static_cast<const Power*>(found));
+    return copy_in(static_cast<const Extension*>(found));
   }
   /// What it says of its arenas; null: they are the host's own memory.
   const baleen_device_memory_t* memory() const { return memory_ ? &*memory_ : nullptr; }

@@ -52,8 +52,9 @@ class Runner {
       std::size_t end = begin + 1;
       while (segments[begin].loop >= 0 && end < segments.size() && segments[end].loop == segments[begin].loop) ++end;
       const std::int64_t turns = segments[begin].loop >= 0 ? executable_.micro_batches : 1;
-      if (segments[begin].loop >= 0 && segments[begin].loop == executable_.turned_loop) {
-        for (const auto& turn : executable_.turns) BALEEN_TRY(run_segment(turn.segment, turn.micro_batch, turns));
+      if (segments[begin].loop >= 0 && segments[begin].loop == executable_.pipelined_loop) {
+        for (const auto& action : executable_.actions)
+          BALEEN_TRY(run_segment(action.segment, action.micro_batch, turns));
         begin = end;
         continue;
       }
@@ -248,7 +249,7 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
       continue;
     }
     for (std::size_t slot = 0; slot < call.slots.size(); ++slot) {
-      PlacedCollective placed = what.with<const void*, void*>(
+      CollectiveArgs placed = what.with<const void*, void*>(
           [&](std::uint32_t address) { return impl_->addresses[what.in_slot(address, slot)]; });
       placed.where = where;
       BALEEN_TRY_ASSIGN(call.slots[slot], communicator.prepare(what.axes, std::move(placed)));

@@ -15,13 +15,14 @@ bool is_enqueued(const Instruction& instruction) {
 
 }  // namespace
 
-Sequences::Sequences(Device& device) : device_(device), power_(device.power<baleen_sequences_t>(BALEEN_SEQUENCES)) {}
+Sequences::Sequences(Device& device)
+    : device_(device), extension_(device.extension<baleen_sequences_t>(BALEEN_SEQUENCES)) {}
 
 void Sequences::clear() {
   for (auto& by_micro : stretches_)
     for (auto& list : by_micro)
       for (KeptStretch& stretch : list)
-        if (stretch.sequence) power_->release(device_.handle(), stretch.sequence);
+        if (stretch.sequence) extension_->release(device_.handle(), stretch.sequence);
   stretches_.clear();
 }
 
@@ -62,21 +63,21 @@ bool Sequences::wants(KeptStretch& stretch, void* stream) {
 
 bool Sequences::begin(KeptStretch& stretch) {
   stretch.state = KeptStretch::State::refused;
-  return static_cast<bool>(device_.check(power_->begin(device_.handle(), stream_)));
+  return static_cast<bool>(device_.check(extension_->begin(device_.handle(), stream_)));
 }
 
 void Sequences::end(KeptStretch& stretch, bool enqueued) {
-  const bool ended{device_.check(power_->end(device_.handle(), stream_, &stretch.sequence))};
+  const bool ended{device_.check(extension_->end(device_.handle(), stream_, &stretch.sequence))};
   if (enqueued && ended) {
     stretch.state = KeptStretch::State::kept;
     return;
   }
-  if (ended) power_->release(device_.handle(), stretch.sequence);
+  if (ended) extension_->release(device_.handle(), stretch.sequence);
   stretch.sequence = nullptr;
 }
 
 Status Sequences::replay(const KeptStretch& stretch, std::uint64_t seed, std::uint64_t step) {
-  return device_.check(power_->replay(device_.handle(), stream_, stretch.sequence, seed, step));
+  return device_.check(extension_->replay(device_.handle(), stream_, stretch.sequence, seed, step));
 }
 
 }  // namespace baleen

@@ -30,7 +30,7 @@ class Sequences {
   Sequences(const Sequences&) = delete;
 
   /// Whether the device keeps sequences.
-  bool available() const { return power_.has_value(); }
+  bool available() const { return extension_.has_value(); }
   /// The stretches of a segment in a micro-batch; empty before they are cut.
   std::vector<KeptStretch>& at(std::size_t segment, std::size_t micro);
   /// `due`: whether an instruction is carried out then.
@@ -52,7 +52,7 @@ class Sequences {
 
  private:
   Device& device_;
-  std::optional<baleen_sequences_t> power_;
+  std::optional<baleen_sequences_t> extension_;
   void* stream_ = nullptr;                                        ///< of all sequences
   std::vector<std::vector<std::vector<KeptStretch>>> stretches_;  ///< by segment and micro-batch
 };

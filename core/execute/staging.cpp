@@ -79,7 +79,7 @@ Status Staging::prepare(ProgramCall& call, const std::string& where) {
   for (std::size_t number = 0; number < call.parts.size(); ++number) {
     std::byte* const memory = memory_of(call, number);
     const auto at = [&](std::uint64_t offset) { return offset == StagedPiece::kNowhere ? nullptr : memory + offset; };
-    PlacedCollective piece = call.what->around(call.what->parts[number].piece.entries).with<const void*, void*>(at);
+    CollectiveArgs piece = call.what->around(call.what->parts[number].piece.entries).with<const void*, void*>(at);
     piece.where = where;
     BALEEN_TRY_ASSIGN(call.parts[number].slot, communicator_.prepare(call.what->axes, std::move(piece)));
   }

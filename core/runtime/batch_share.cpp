@@ -21,8 +21,8 @@ Result<BatchShare> BatchShare::create(const Program& program, const baleen_datas
     if (!first) share.rows_ = port->rows;
     first = &*port;
     const Shape row(field.shape, field.shape + field.rank);
-    std::vector<Runs> whole;
-    for (const std::int64_t extent : row) whole.push_back(extent > 0 ? Runs{{0, extent}} : Runs{});
+    std::vector<Ranges> whole;
+    for (const std::int64_t extent : row) whole.push_back(extent > 0 ? Ranges{{0, extent}} : Ranges{});
     if (port->within != whole) share.cut_fields_.push_back({f, row, port->within, dtype_size(port->type.dtype)});
   }
   return share;
@@ -30,12 +30,12 @@ Result<BatchShare> BatchShare::create(const Program& program, const baleen_datas
 
 Batch BatchShare::cut(Batch read) const {
   std::int64_t rows = 0;
-  for (const Run& run : rows_) rows += run.length();
+  for (const Range& run : rows_) rows += run.length();
   for (const Field& field : cut_fields_) {
     Shape global{rows};
     global.insert(global.end(), field.row.begin(), field.row.end());
     Piece piece;
-    piece.dims = {rows > 0 ? Runs{{0, rows}} : Runs{}};
+    piece.dims = {rows > 0 ? Ranges{{0, rows}} : Ranges{}};
     piece.dims.insert(piece.dims.end(), field.within.begin(), field.within.end());
     std::vector<std::byte> own(static_cast<std::size_t>(piece.elements()) * field.element_bytes);
     cut_out(global, piece, field.element_bytes, read[field.number].data(), own.data());

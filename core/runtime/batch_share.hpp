@@ -12,7 +12,7 @@ class BatchShare {
   static Result<BatchShare> create(const Program& program, const baleen_dataset_info_t& info, std::int64_t batch);
 
   /// Of each batch; to be read.
-  const std::vector<Run>& rows() const { return rows_; }
+  const std::vector<Range>& rows() const { return rows_; }
   /// Drops from the rows that were read what inputs do not hold.
   Batch cut(Batch read) const;
 
@@ -21,11 +21,11 @@ class BatchShare {
   struct Field {
     std::size_t number = 0;  ///< among the data's fields
     Shape row;
-    std::vector<Runs> within;  ///< per dimension of the row
+    std::vector<Ranges> within;  ///< per dimension of the row
     std::size_t element_bytes = 0;
   };
 
-  std::vector<Run> rows_;
+  std::vector<Range> rows_;
   std::vector<Field> cut_fields_;
 };
 

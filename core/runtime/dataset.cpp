@@ -58,11 +58,11 @@ Result<Batch> Dataset::read(baleen_split_t split, std::int64_t first, std::int64
   return batch;
 }
 
-Result<Batch> Dataset::read(baleen_split_t split, std::int64_t first, const std::vector<Run>& rows,
+Result<Batch> Dataset::read(baleen_split_t split, std::int64_t first, const std::vector<Range>& rows,
                             baleen_dtype_t dtype) const {
   if (rows.size() == 1) return read(split, first + rows[0].begin, rows[0].length(), dtype);
   Batch batch(info_.field_count);
-  for (const Run& run : rows) {
+  for (const Range& run : rows) {
     BALEEN_TRY_ASSIGN(const Batch part, read(split, first + run.begin, run.length(), dtype));
     for (std::size_t f = 0; f < batch.size(); ++f) batch[f].insert(batch[f].end(), part[f].begin(), part[f].end());
   }
@@ -92,8 +92,8 @@ Result<std::string> Dataset::decode(const std::vector<std::int32_t>& ids) const 
   }
 }
 
-BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, std::vector<Run> rows, baleen_dtype_t dtype,
-                         std::int64_t first_row)
+BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, std::vector<Range> rows,
+                         baleen_dtype_t dtype, std::int64_t first_row)
     : data_(std::move(data)),
       batch_(batch),
       rows_(std::move(rows)),

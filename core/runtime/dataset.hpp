@@ -35,7 +35,7 @@ class Dataset {
   Result<Batch> read(baleen_split_t split, std::int64_t first, std::int64_t count, baleen_dtype_t dtype) const;
 
   /// The rows of several ranges, counted from `first`, side by side.
-  Result<Batch> read(baleen_split_t split, std::int64_t first, const std::vector<Run>& rows,
+  Result<Batch> read(baleen_split_t split, std::int64_t first, const std::vector<Range>& rows,
                      baleen_dtype_t dtype) const;
 
   /// Whether text and ids can be turned into each other.
@@ -61,7 +61,7 @@ baleen_dtype_t field_dtype(const baleen_field_t& field, baleen_dtype_t dtype);
 class BatchReader {
  public:
   /// `rows` are this rank's of a batch of `batch` rows.
-  BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, std::vector<Run> rows, baleen_dtype_t dtype,
+  BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, std::vector<Range> rows, baleen_dtype_t dtype,
               std::int64_t first_row);
   ~BatchReader();
   BatchReader(const BatchReader&) = delete;
@@ -77,7 +77,7 @@ class BatchReader {
 
   std::shared_ptr<Dataset> data_;
   std::int64_t batch_;
-  std::vector<Run> rows_;
+  std::vector<Range> rows_;
   baleen_dtype_t dtype_;
   std::int64_t position_;
   std::mutex mutex_;

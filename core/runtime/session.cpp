@@ -131,7 +131,7 @@ void Session::Impl::add_times(Facts& facts, double step_ms, double data_ms) {
 /// What the device does at most, for those who compare spans with it.
 void Session::Impl::add_peaks(std::vector<Fact>& facts) const {
   if (!monitors.wants_spans()) return;
-  const auto peak = device.power<baleen_peak_t>(BALEEN_DEVICE_PEAK);
+  const auto peak = device.extension<baleen_peak_t>(BALEEN_DEVICE_PEAK);
   double flops = 0, bytes = 0;
   if (!peak || !device.check(peak->measure(device.handle(), &flops, &bytes))) return;
   facts.push_back({"peak_flops_per_second", flops, {}});

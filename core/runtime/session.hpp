@@ -46,9 +46,9 @@ class Session {
   Result<Facts> evaluate(std::int64_t batches);
   /// The programs that `run` runs.
   std::vector<ProgramInfo> programs() const;
-  /// Runs the program of this name and role infer: all its inputs by name in, all its outputs by name out. With several
-  /// ranks all of them call it with the same inputs, and all get the outputs. INVALID where name, inputs, dtypes or
-  /// shapes are not the program's.
+  /// Runs the program of this name and role infer: all its inputs by name in, all its outputs by name out. With
+  /// several ranks all of them call it with the same inputs, and all get the outputs. INVALID where name, inputs,
+  /// dtypes or shapes are not the program's.
   Result<HostTensors> run(const std::string& name, const HostTensors& inputs);
   void note(const std::string& message);
   /// Tells the monitors the closing summary, `more` at its end.

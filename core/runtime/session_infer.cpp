@@ -39,8 +39,8 @@ Status check_inputs(const JobProgram& program, const HostTensors& inputs) {
 Piece piece_at(const Port& port) {
   Piece piece;
   if (port.type.shape.empty()) return piece;
-  Runs& rows = piece.dims.emplace_back();
-  for (const Run& run : port.rows)
+  Ranges& rows = piece.dims.emplace_back();
+  for (const Range& run : port.rows)
     if (run.length() > 0) rows.push_back(run);
   piece.dims.insert(piece.dims.end(), port.within.begin(), port.within.end());
   return piece;

@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
 /// The offset in the whole of each row of the piece's box (all dimensions but the last).
-std::vector<std::int64_t> row_offsets(const Shape& global, const std::vector<Runs>& dims) {
+std::vector<std::int64_t> row_offsets(const Shape& global, const std::vector<Ranges>& dims) {
   std::vector<std::int64_t> offsets{0};
   for (std::size_t d = 0; d + 1 < dims.size(); ++d) {
     std::vector<std::int64_t> next;
     for (const std::int64_t offset : offsets)
-      for (const Run& run : dims[d])
+      for (const Range& run : dims[d])
         for (std::int64_t i = run.begin; i < run.end; ++i) next.push_back((offset + i) * global[d + 1]);
     offsets = std::move(next);
   }
@@ -31,13 +31,13 @@ std::vector<std::int64_t> row_offsets(const Shape& global, const std::vector<Run
 
 std::vector<PieceRun> runs_of(const Shape& global, const Piece& piece) {
   if (!piece.held) return {};
-  const std::vector<Runs> dims = piece.dims.empty() ? std::vector<Runs>{{{0, 1}}} : piece.dims;
+  const std::vector<Ranges> dims = piece.dims.empty() ? std::vector<Ranges>{{{0, 1}}} : piece.dims;
   const std::int64_t first = piece.flat ? piece.flat->begin : 0;
   const std::int64_t last = piece.flat ? piece.flat->end : std::numeric_limits<std::int64_t>::max();
   std::vector<PieceRun> result;
   std::int64_t in_box = 0;
   for (const std::int64_t row : row_offsets(global, dims))
-    for (const Run& run : dims.back()) {
+    for (const Range& run : dims.back()) {
       const std::int64_t from = std::max(first, in_box), to = std::min(last, in_box + run.length());
       if (from < to) result.push_back({row + run.begin + from - in_box, from - first, to - from});
       in_box += run.length();
@@ -70,7 +70,7 @@ Result<std::unique_ptr<ShardGather>> ShardGather::create(Communicator& communica
   std::unique_ptr<ShardGather> made(new ShardGather(communicator));
   std::vector<std::string> axes;
   for (const MeshAxis& axis : communicator.mesh().axes) axes.push_back(axis.name);
-  PlacedCollective gather;
+  CollectiveArgs gather;
   gather.op = BALEEN_ALL_GATHER;
   std::byte* const all = made->staging_.data();
   const std::byte* const own = all + kPartBytes * static_cast<std::size_t>(communicator.rank());

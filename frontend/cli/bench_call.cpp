@@ -87,7 +87,7 @@ CollectiveEntry BenchCall::entry() const {
 
 Status BenchCall::add(Communicator& communicator, const std::vector<std::string>& axes, baleen_collective_t op,
                       std::size_t root, CollectiveEntry only) {
-  PlacedCollective call;
+  CollectiveArgs call;
   call.op = op;
   if (is_reducing(op)) call.reduction = BALEEN_SUM;
   call.dtype = BALEEN_F32;

@@ -12,9 +12,9 @@ namespace {
 /// Returns whether it fits.
 Status plan(const PlanOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
-  Wishes wishes;
-  wishes.silent = options.json;
-  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, wishes));
+  RunFlags flags;
+  flags.silent = options.json;
+  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
   BALEEN_TRY_ASSIGN(const PlanReport report,
                     plan_job(std::move(described.script->job()), options, setup, prepared, options.exact));
   std::fputs((options.json ? to_json(report) : to_text(report)).c_str(), stdout);

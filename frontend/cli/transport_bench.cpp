@@ -43,7 +43,7 @@ Result<std::unique_ptr<TransportBench>> TransportBench::create(Communicator& com
   for (const MeshAxis& axis : communicator.mesh().axes) made->world_.push_back(axis.name);
   made->done_.size = sizeof made->done_;
   BALEEN_TRY(made->make_buffers(most, memory));
-  PlacedCollective agreement;
+  CollectiveArgs agreement;
   agreement.op = BALEEN_ALL_REDUCE;
   agreement.reduction = BALEEN_MAXIMUM;
   agreement.dtype = BALEEN_F64;

@@ -117,12 +117,12 @@ Sketch sketch_of(const std::vector<double>& numbers) {
 
 Result<Record> record(const VerifyOptions& options, const Setup& setup, bool alone) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
-  Wishes wishes{options.steps, false, false};
-  wishes.alone = alone;
-  wishes.check_kernels = !alone;  // first, before one that writes anywhere does harm
-  wishes.silent = true;
-  wishes.keep_first_gradients = options.dtype != "fp64";
-  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), wishes, false));
+  RunFlags flags{options.steps, false, false};
+  flags.alone = alone;
+  flags.check_kernels = !alone;  // first, before one that writes anywhere does harm
+  flags.silent = true;
+  flags.keep_first_gradients = options.dtype != "fp64";
+  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, false));
   Record result;
   Recorder recorder(*run, result);
   BALEEN_TRY(run->train(recorder));

@@ -40,7 +40,7 @@ class DataForScript : public ScriptData {
 }  // namespace
 
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
-                           const Wishes& wishes) {
+                           const RunFlags& flags) {
   Described described;
   described.ops = std::make_unique<OpRegistry>();
   BALEEN_TRY(register_builtin_ops(*described.ops));
@@ -51,10 +51,10 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   script.seed = options.seed;
   if (options.dtype) script.dtype = *options.dtype == "fp64" ? BALEEN_F64 : BALEEN_F32;
   script.arguments = options.script_args;
-  script.steps = wishes.steps;
-  script.generate = wishes.generate;
-  script.print = wishes.print;
-  if (wishes.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
+  script.steps = flags.steps;
+  script.generate = flags.generate;
+  script.print = flags.print;
+  if (flags.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
   script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {
     BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
     MemberSpec anchored = spec;
@@ -83,24 +83,24 @@ PassObserver pass_observer(bool print) {
 }
 
 Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
-                                         const Wishes& wishes, bool with_monitors) {
-  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, wishes));
-  return create(options, setup, std::move(prepared), wishes, with_monitors, std::move(described));
+                                         const RunFlags& flags, bool with_monitors) {
+  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
+  return create(options, setup, std::move(prepared), flags, with_monitors, std::move(described));
 }
 
 Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
-                                         const Wishes& wishes, bool with_monitors, Described described) {
+                                         const RunFlags& flags, bool with_monitors, Described described) {
   auto run = std::unique_ptr<Run>(new Run(setup));
   run->described_ = std::move(described);
   Job& job = run->script().job();
-  job.keep_first_gradients = wishes.keep_first_gradients;
+  job.keep_first_gradients = flags.keep_first_gradients;
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
-  if (!wishes.alone) {
+  if (!flags.alone) {
     session.activations = setup.manifest.activations;
     session.pinned = setup.manifest.pinned;
   }
-  if (setup.link && prepared.transport && !wishes.alone) {
+  if (setup.link && prepared.transport && !flags.alone) {
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));
     BALEEN_TRY(run->ranks_->compare(job, session.steps));
@@ -109,14 +109,14 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
     session.start_facts.push_back({"transport", 0, text_of(prepared.transport->member)});
   }
-  const PassObserver observer = pass_observer(wishes.print_passes && run->speaks());
+  const PassObserver observer = pass_observer(flags.print_passes && run->speaks());
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
-  if (run->speaks() && !wishes.alone)
+  if (run->speaks() && !flags.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
   const Place place = run->ranks_ ? run->ranks_->place() : Place();
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed, place));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
-  if (wishes.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
+  if (flags.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
   if (!with_monitors) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
   BALEEN_TRY_ASSIGN(run->session_,

@@ -16,7 +16,7 @@
 namespace baleen::app {
 
 /// What a command asks of the script beside its options.
-struct Wishes {
+struct RunFlags {
   std::optional<std::int64_t> steps;
   bool generate = false;  ///< describe the generate graph though the job does not ask for it
   bool print_passes = false;
@@ -35,7 +35,7 @@ struct Described {
 };
 
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
-                           const Wishes& wishes);
+                           const RunFlags& flags);
 
 /// Prints the graph after each pass on standard output, if asked to.
 PassObserver pass_observer(bool print);
@@ -44,10 +44,10 @@ PassObserver pass_observer(bool print);
 class Run : public TrainingRun {
  public:
   static Result<std::unique_ptr<Run>> create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
-                                             const Wishes& wishes, bool with_monitors);
+                                             const RunFlags& flags, bool with_monitors);
   /// The same of a script that is described already. Its job is used up.
   static Result<std::unique_ptr<Run>> create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
-                                             const Wishes& wishes, bool with_monitors, Described described);
+                                             const RunFlags& flags, bool with_monitors, Described described);
 
   Script& script() { return *described_.script; }
   Session& session() { return *session_; }

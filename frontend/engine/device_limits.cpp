@@ -25,7 +25,7 @@ std::string gibibytes(std::uint64_t bytes) { return number(static_cast<double>(b
 
 Result<std::vector<baleen_device_limits_t>> list_devices(const Plugin& plugin, const baleen_settings_t& settings) {
   BALEEN_TRY_ASSIGN(const baleen_compute_t* table, plugin.table<baleen_compute_t>("compute"));
-  const auto limits = Device::power_of<baleen_compute_limits_t>(*table, nullptr, BALEEN_DEVICE_LIMITS);
+  const auto limits = Device::extension_of<baleen_compute_limits_t>(*table, nullptr, BALEEN_DEVICE_LIMITS);
   std::vector<baleen_device_limits_t> devices;
   if (!limits || !limits->list) return devices;
   std::uint64_t count = 0;
@@ -38,10 +38,10 @@ Result<std::vector<baleen_device_limits_t>> list_devices(const Plugin& plugin, c
 }
 
 std::optional<baleen_device_limits_t> limits_of(const Device& device) {
-  const auto power = device.power<baleen_compute_limits_t>(BALEEN_DEVICE_LIMITS);
+  const auto extension = device.extension<baleen_compute_limits_t>(BALEEN_DEVICE_LIMITS);
   baleen_device_limits_t limits{};
   limits.size = sizeof limits;
-  if (!power || !power->of || !device.check(power->of(device.handle(), &limits))) return std::nullopt;
+  if (!extension || !extension->of || !device.check(extension->of(device.handle(), &limits))) return std::nullopt;
   return limits;
 }
 

@@ -55,14 +55,14 @@ struct Job::Impl {
   Status joined;       ///< why there are several ranks and this process can be none of them
   app::Setup setup;
   app::ScriptOptions options;
-  app::Wishes wishes;
+  app::RunFlags flags;
   app::Prepared prepared;
   app::Described described = {};
   std::int64_t steps = 0;
   bool is_started = false;  ///< of several ranks: their one session
 
   /// What a session uses up.
-  Result<app::Described> describe() const { return app::describe(options, setup, prepared, wishes); }
+  Result<app::Described> describe() const { return app::describe(options, setup, prepared, flags); }
 
   /// That this process may have a session now.
   Status check_rank() const {
@@ -136,11 +136,11 @@ Result<Job> Engine::load(JobOptions given) const {
       return invalid("JobOptions::dtype is " + std::string(dtype_name(*given.dtype)) + "; it must be fp32 or fp64");
     if (given.dtype) options.dtype = dtype_name(*given.dtype);
     BALEEN_TRY_ASSIGN(app::Prepared prepared, app::prepare(options, setup));
-    app::Wishes wishes;
-    wishes.steps = given.steps;
-    wishes.print = given.print ? given.print : [](std::string_view) {};
+    app::RunFlags flags;
+    flags.steps = given.steps;
+    flags.print = given.print ? given.print : [](std::string_view) {};
     auto impl = std::make_shared<Job::Impl>(Job::Impl{std::move(as), std::move(joined), std::move(setup),
-                                                      std::move(options), std::move(wishes), std::move(prepared)});
+                                                      std::move(options), std::move(flags), std::move(prepared)});
     BALEEN_TRY_ASSIGN(impl->described, impl->describe());
     impl->steps = impl->described.script->steps();
     return Job(std::move(impl));
@@ -190,7 +190,7 @@ Result<Session> Job::start(SessionOptions options) const {
     auto impl = std::make_unique<Session::Impl>();
     impl->job = impl_;
     impl->monitors = options.monitors;
-    BALEEN_TRY_ASSIGN(impl->run, app::Run::create(impl_->options, impl_->setup, impl_->prepared, impl_->wishes,
+    BALEEN_TRY_ASSIGN(impl->run, app::Run::create(impl_->options, impl_->setup, impl_->prepared, impl_->flags,
                                                   options.monitors, std::move(described)));
     impl_->is_started = impl_->setup.link != nullptr;
     if (options.monitors) impl->run->session().start();

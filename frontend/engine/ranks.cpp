@@ -23,9 +23,9 @@ std::vector<std::pair<std::string, const JobGraph*>> graphs_of(const Job& job) {
 std::string facts_of(const Job& job, std::int64_t steps) {
   std::ostringstream text;
   text.precision(17);
-  text << "steps = " << steps << "\nbatch = " << job.batch << "\ngradient_accumulation_steps = " << job.accumulate
-       << "\nseed = " << job.seed << "\nclip_grad_norm = " << job.clip << "\noptimizer = " << job.optimizer.name
-       << '\n';
+  text << "steps = " << steps << "\nbatch = " << job.batch
+       << "\ngradient_accumulation_steps = " << job.gradient_accumulation_steps << "\nseed = " << job.seed
+       << "\nclip_grad_norm = " << job.clip_grad_norm << "\noptimizer = " << job.optimizer.name << '\n';
   text << "graphs =";
   for (const auto& [name, given] : graphs_of(job)) text << ' ' << name << (given->replicated ? " (replicated)" : "");
   text << '\n';

@@ -257,8 +257,8 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
   result.steps = fields.integer("steps");
   job.where = fields.text("where");
   job.batch = fields.integer("batch");
-  job.accumulate = fields.integer("gradient_accumulation_steps");
-  job.clip = fields.number("clip_grad_norm");
+  job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
+  job.clip_grad_norm = fields.number("clip_grad_norm");
   job.dtype = description.dtype();
   job.seed = static_cast<std::uint64_t>(fields.integer("seed"));
 

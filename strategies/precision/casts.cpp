@@ -1,4 +1,4 @@
-/// \file Casts, kind by kind, as their traits say; forms of parameters.
+/// \file Casts, kind by kind, as their traits say; compute copies of parameters.
 #include "casts.hpp"
 
 #include <algorithm>
@@ -91,11 +91,12 @@ bool Casts::wants_form(baleen_value_t v) const {
   });
 }
 
-/// Its cast: of a parameter the form that all share.
+/// Its cast: of a parameter the compute copy that all share.
 baleen_value_t Casts::in_half(baleen_value_t v) {
   if (const auto found = halves_.find(v); found != halves_.end()) return found->second;
   const baleen_value_t made = graph_.cast(v, options_.dtype);
-  if (graph_.value(v).role == BALEEN_ROLE_PARAMETER) graph_.set_tag(graph_.value(made).producer, "form", "cast");
+  if (graph_.value(v).role == BALEEN_ROLE_PARAMETER)
+    graph_.set_tag(graph_.value(made).producer, "compute_copy", "cast");
   return halves_[v] = made;
 }
 

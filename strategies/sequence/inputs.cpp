@@ -12,14 +12,14 @@ std::optional<int> sequence_dimension(const baleen_value_info_t& value) {
 }
 
 Status cut_inputs(GraphView graph, Placing placing, std::uint32_t axis, bool balanced) {
-  placing.cut(axis, "seq");
+  placing.allow_sharding(axis, "seq");
   bool any = false;
   for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
     const baleen_value_info_t value = graph.value(id);
     if (value.role != BALEEN_ROLE_INPUT) continue;
     const auto dim = sequence_dimension(value);
     if (!dim) continue;
-    placing.pin(id, axis, balanced ? shard_balanced(*dim) : shard(*dim));
+    placing.constrain(id, axis, balanced ? shard_balanced(*dim) : shard(*dim));
     any = true;
   }
   if (any) return {};

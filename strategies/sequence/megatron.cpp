@@ -8,7 +8,7 @@
 namespace baleen::sequence_parallel {
 
 Status Megatron::place(GraphView graph, Placing placing) {
-  placing.cut(axis_, "seq");
+  placing.allow_sharding(axis_, "seq");
   bool any = false;
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
@@ -16,7 +16,7 @@ Status Megatron::place(GraphView graph, Placing placing) {
     const baleen_value_t residual = op->inputs()[0];
     const auto dim = sequence_dimension(graph.value(residual));
     if (!dim) continue;
-    placing.pin(residual, axis_, shard(*dim));
+    placing.constrain(residual, axis_, shard(*dim));
     any = true;
   }
   if (any) return {};

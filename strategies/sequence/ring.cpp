@@ -74,17 +74,17 @@ void Ring::offer(GraphView& graph, const Op& op, baleen_op_t id, bool balanced, 
   (grad ? inputs[inputs.size() - 2] : outputs[1]) = cut(2);  // lse is [batch, heads, seq]
   const double travelling = bytes(graph.value(op.inputs()[1])) + bytes(graph.value(op.inputs()[2]));
   const auto ranks = static_cast<double>(mesh_.size(axis_));
-  baleen_offer_t offer{};
+  baleen_candidate_t offer{};
   offer.size = sizeof(offer);
   offer.op = id;
-  offer.only = 1;
+  offer.exclusive = 1;
   offer.name = abi(kOffer);
   offer.axes = &axis_;
   offer.axis_count = 1;
   offer.inputs = inputs.data();
   offer.outputs = outputs.data();
   offer.bytes = (grad ? 2 : 1) * travelling * (ranks - 1) / ranks;
-  placing.offer(offer);
+  placing.add_candidate(offer);
 }
 
 /// What other axes do with the operands.

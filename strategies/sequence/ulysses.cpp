@@ -72,7 +72,7 @@ Status Ulysses::place(GraphView graph, Placing placing) {
     BALEEN_TRY(check_heads(op->name(), heads, groups, mesh_.size(axis_), "`" + std::string(mesh_.name(axis_)) + "`"));
     offer_heads(*op, id, placing);
     if (op->kind() == "attention_grad")  // back to the sequence before anything else is done with them
-      for (const baleen_value_t gradient : op->outputs()) placing.pin(gradient, axis_, shard(1));
+      for (const baleen_value_t gradient : op->outputs()) placing.constrain(gradient, axis_, shard(1));
   }
   return {};
 }
@@ -98,17 +98,17 @@ Status Ulysses::lower(GraphView graph) {
 
 void Ulysses::offer_heads(const Op& op, baleen_op_t id, Placing& placing) const {
   const Heads heads(op);
-  baleen_offer_t offer{};
+  baleen_candidate_t offer{};
   offer.size = sizeof(offer);
   offer.op = id;
-  offer.only = 1;
-  offer.as_it_stands = 1;
+  offer.exclusive = 1;
+  offer.run_unmodified = 1;
   offer.name = abi("heads");
   offer.axes = &axis_;
   offer.axis_count = 1;
   offer.inputs = heads.inputs.data();
   offer.outputs = heads.outputs.data();
-  placing.offer(offer);
+  placing.add_candidate(offer);
 }
 
 }  // namespace baleen::sequence_parallel

@@ -16,7 +16,7 @@ Status ColumnsRows::rewrite(GraphView graph) {
     if (!dim || product.inner.find(product.w()[static_cast<std::size_t>(*dim)]) == std::string::npos) continue;
     const baleen_value_info_t result = graph.value(graph.op(product.op)->outputs()[0]);
     for (const baleen_op_t user : std::vector<baleen_op_t>(result.users, result.users + result.user_count))
-      if (graph.op(user)->kind() == "cross_entropy") graph.set_tag(user, "apart", "");
+      if (graph.op(user)->kind() == "cross_entropy") graph.set_tag(user, "no_fuse", "");
   }
   return {};
 }
@@ -24,14 +24,14 @@ Status ColumnsRows::rewrite(GraphView graph) {
 Status ColumnsRows::place(GraphView graph, Placing placing) {
   const std::string name(placing.mesh().name(axis_));
   BALEEN_TRY(check_inner(graph, {placing.mesh().size(axis_), name, name}));
-  for (const char* inner : {"heads", "ff", "vocab"}) placing.cut(axis_, inner);
+  for (const char* inner : {"heads", "ff", "vocab"}) placing.allow_sharding(axis_, inner);
   bool any = false;
   for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
     const baleen_value_info_t value = graph.value(id);
     if (value.role != BALEEN_ROLE_PARAMETER) continue;
     const auto dim = inner_dimension(value);
     if (!dim) continue;
-    placing.use(id, axis_, shard(*dim));
+    placing.set_compute_sharding(id, axis_, shard(*dim));
     any = true;
   }
   if (any) return {};

@@ -28,7 +28,7 @@ class Cube::Walk {
       } else if (const auto product = products_.find(id); product != products_.end()) {
         multiply(product->second, outputs[0]);
       } else if (embeds) {
-        look_up(graph_.parameter_behind(inputs[0]), outputs[0]);
+        look_up(graph_.master_parameter(inputs[0]), outputs[0]);
       } else {
         follow(inputs, outputs);
       }
@@ -49,9 +49,9 @@ class Cube::Walk {
 
   /// The batch by depth and one axis, the width by the other.
   void lay(baleen_value_t id, Width width, int batch, std::optional<int> wide) {
-    placing_.pin(id, cube_.depth_, shard(batch));
-    placing_.pin(id, axis(other(width)), shard(batch));
-    if (wide) placing_.pin(id, axis(width), shard(*wide));
+    placing_.constrain(id, cube_.depth_, shard(batch));
+    placing_.constrain(id, axis(other(width)), shard(batch));
+    if (wide) placing_.constrain(id, axis(width), shard(*wide));
   }
 
   Width width_of(baleen_value_t id) const {
@@ -62,20 +62,20 @@ class Cube::Walk {
   /// The parameter is used cut in two dimensions; between steps depth cuts it too.
   void cut(baleen_value_t parameter, int by_row, int by_col) {
     if (!cuts_.try_emplace(parameter, std::pair(by_row, by_col)).second) return;
-    placing_.use(parameter, cube_.row_, shard(by_row));
-    placing_.use(parameter, cube_.col_, shard(by_col));
+    placing_.set_compute_sharding(parameter, cube_.row_, shard(by_row));
+    placing_.set_compute_sharding(parameter, cube_.col_, shard(by_col));
     std::vector<baleen_value_t> stored{parameter};
     const baleen_value_info_t value = graph_.value(parameter);
     for (const std::uint32_t axis : {cube_.row_, cube_.col_})
-      for (const int dim : {by_row, by_col}) placing_.cut(axis, view(value.axes[dim]));
+      for (const int dim : {by_row, by_col}) placing_.allow_sharding(axis, view(value.axes[dim]));
     const int longer = value.shape[by_row] >= value.shape[by_col] ? by_row : by_col;
     if (const auto it = trained_.find(parameter); it != trained_.end())
       for (std::uint64_t s = 0; s < it->second.state_count; ++s)
         if (graph_.value(it->second.states[s]).rank == value.rank) stored.push_back(it->second.states[s]);
     for (const baleen_value_t id : stored) {
-      placing_.store(id, cube_.row_, shard(by_row));
-      placing_.store(id, cube_.col_, shard(by_col));
-      placing_.store(id, cube_.depth_, shard(longer));
+      placing_.set_storage_sharding(id, cube_.row_, shard(by_row));
+      placing_.set_storage_sharding(id, cube_.col_, shard(by_col));
+      placing_.set_storage_sharding(id, cube_.depth_, shard(longer));
     }
   }
 
@@ -112,7 +112,7 @@ class Cube::Walk {
   void lay_gradient(const Product& product, Width width, int batch, int wide) {
     for (baleen_op_t id = product.op; id < graph_.op_count(); ++id) {
       const auto op = graph_.op(id);
-      if (!op || op->kind() != "matmul" || graph_.info(id).twin != product.op) continue;
+      if (!op || op->kind() != "matmul" || graph_.info(id).forward_op != product.op) continue;
       if (Letters(op->text("spec")).result == product.x()) lay(op->outputs()[0], width, batch, wide);
     }
   }
@@ -146,7 +146,8 @@ class Cube::Walk {
     const baleen_value_info_t value = graph_.value(parameter);
     if (cuts_.contains(parameter) || !seen_.insert(parameter).second) return;
     const std::string all = std::string("abcdefgh").substr(0, value.rank);
-    if (const auto dim = dimension_to_cut(value, all, all)) placing_.use(parameter, axis(width), shard(*dim));
+    if (const auto dim = dimension_to_cut(value, all, all))
+      placing_.set_compute_sharding(parameter, axis(width), shard(*dim));
   }
 
   const Cube& cube_;
@@ -168,9 +169,9 @@ Status Cube::rewrite(GraphView graph) {
 Status Cube::place(GraphView graph, Placing placing) {
   BALEEN_TRY(check_inner(graph, inner_axis(mesh_, col_, 3)));
   BALEEN_TRY(check_batch(graph, mesh_.size(depth_) * mesh_.size(row_), "rows of the cube"));
-  placing.cut(depth_, "batch");
+  placing.allow_sharding(depth_, "batch");
   for (const std::uint32_t axis : {row_, col_})
-    for (const char* name : {"batch", "embed", "heads", "ff", "vocab", ""}) placing.cut(axis, name);
+    for (const char* name : {"batch", "embed", "heads", "ff", "vocab", ""}) placing.allow_sharding(axis, name);
   Walk(*this, graph, placing).run();
   return {};
 }

@@ -25,14 +25,14 @@ std::vector<baleen_placement_t> placements(const std::vector<std::string>& opera
   return list;
 }
 
-/// What matmuls read; of forms the parameters.
+/// What matmuls read; of compute copies the parameters.
 std::set<baleen_value_t> operands_of_products(GraphView graph) {
   std::set<baleen_value_t> operands;
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
     if (!op || op->kind() != "matmul") continue;
     const std::vector<baleen_value_t> inputs(op->inputs().begin(), op->inputs().end());
-    for (const baleen_value_t input : inputs) operands.insert(graph.parameter_behind(input));
+    for (const baleen_value_t input : inputs) operands.insert(graph.master_parameter(input));
   }
   return operands;
 }
@@ -59,9 +59,9 @@ Status Grid::check(GraphView graph) const {
 Status Grid::place(GraphView graph, Placing placing) {
   micro_batches_ = placing.micro_batches();
   BALEEN_TRY(check(graph));
-  placing.cut(row_, "batch");
-  if (depth_) placing.cut(*depth_, "batch");
-  for (const char* name : {"embed", "heads", "ff", "vocab", ""}) placing.cut(col_, name);
+  placing.allow_sharding(row_, "batch");
+  if (depth_) placing.allow_sharding(*depth_, "batch");
+  for (const char* name : {"embed", "heads", "ff", "vocab", ""}) placing.allow_sharding(col_, name);
   pin_inputs(graph, placing);
   Cuts cuts;
   cut_tables(graph, placing, cuts);
@@ -74,31 +74,31 @@ void Grid::pin_inputs(GraphView graph, Placing& placing) const {
   for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
     const baleen_value_info_t value = graph.value(id);
     if (value.role != BALEEN_ROLE_INPUT || !is_batch(value)) continue;
-    if (depth_) placing.pin(id, *depth_, shard(0));
-    placing.pin(id, row_, shard(0));
+    if (depth_) placing.constrain(id, *depth_, shard(0));
+    placing.constrain(id, row_, shard(0));
   }
 }
 
 void Grid::use(Placing& placing, baleen_value_t parameter, Cut cut, Cuts& cuts) const {
   if (!cuts.try_emplace(parameter, cut).second) return;
-  placing.use(parameter, row_, shard(cut.row));
-  placing.use(parameter, col_, shard(cut.col));
+  placing.set_compute_sharding(parameter, row_, shard(cut.row));
+  placing.set_compute_sharding(parameter, col_, shard(cut.col));
 }
 
 void Grid::cut_tables(GraphView graph, Placing& placing, Cuts& cuts) const {
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
     if (!op || op->kind() != "embedding") continue;
-    const baleen_value_t result = op->outputs()[0], table = graph.parameter_behind(op->inputs()[0]);
+    const baleen_value_t result = op->outputs()[0], table = graph.master_parameter(op->inputs()[0]);
     const baleen_value_info_t value = graph.value(table);
     if (value.role != BALEEN_ROLE_PARAMETER || value.rank != 2 || value.shape[0] < 2 || value.shape[1] < 2) continue;
-    placing.cut(row_, view(value.axes[0]));
-    placing.cut(col_, view(value.axes[1]));
+    placing.allow_sharding(row_, view(value.axes[0]));
+    placing.allow_sharding(col_, view(value.axes[1]));
     use(placing, table, {0, 1}, cuts);
     const baleen_value_info_t rows = graph.value(result);
     if (!is_batch(rows)) continue;
-    placing.pin(result, row_, shard(0));
-    placing.pin(result, col_, shard(static_cast<int>(rows.rank) - 1));
+    placing.constrain(result, row_, shard(0));
+    placing.constrain(result, col_, shard(static_cast<int>(rows.rank) - 1));
   }
 }
 
@@ -109,7 +109,7 @@ void Grid::cut_weights(GraphView graph, Placing& placing, Cuts& cuts) const {
       const auto inner = dimension_to_cut(weight, product.w(), product.inner);
       const auto column = dimension_to_cut(weight, product.w(), product.columns);
       if (!inner || !column) continue;
-      for (const int dim : {*inner, *column}) placing.cut(col_, view(weight.axes[dim]));
+      for (const int dim : {*inner, *column}) placing.allow_sharding(col_, view(weight.axes[dim]));
       use(placing, product.parameter, {*inner, *column}, cuts);
     }
     offer(graph, placing, product, cuts.at(product.parameter));
@@ -121,12 +121,12 @@ void Grid::cut_others(GraphView graph, Placing& placing, const Cuts& cuts) const
   for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
     const baleen_value_info_t value = graph.value(id);
     if (value.role != BALEEN_ROLE_PARAMETER || value.rank == 0 || value.user_count == 0) continue;
-    if (const baleen_value_t parameter = graph.parameter_behind(id); parameter != id || cuts.contains(parameter))
+    if (const baleen_value_t parameter = graph.master_parameter(id); parameter != id || cuts.contains(parameter))
       continue;
     const std::string all = std::string("abcdefgh").substr(0, value.rank);
     // A weight that is too small to be cut in both directions stays whole.
     if (const auto dim = dimension_to_cut(value, all, all); dim && !multiplied.contains(id))
-      placing.use(id, col_, shard(*dim));
+      placing.set_compute_sharding(id, col_, shard(*dim));
   }
 }
 
@@ -142,24 +142,24 @@ void Grid::offer(GraphView graph, Placing& placing, const Product& product, Cut 
                                               {product.w(), {letter(cut.row), letter(cut.col)}}};
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
-    if (!op || op->kind() != "matmul" || (id != product.op && graph.info(id).twin != product.op)) continue;
+    if (!op || op->kind() != "matmul" || (id != product.op && graph.info(id).forward_op != product.op)) continue;
     const Letters letters(op->text("spec"));
     const std::vector<std::string> inputs{letters.inputs[0], letters.inputs[1]}, result{letters.result};
     auto in = placements(inputs, on_grid, &OnGrid::row), out = placements(result, on_grid, &OnGrid::row);
     for (const auto& more : placements(inputs, on_grid, &OnGrid::col)) in.push_back(more);
     for (const auto& more : placements(result, on_grid, &OnGrid::col)) out.push_back(more);
     const std::uint32_t axes[] = {row_, col_};
-    baleen_offer_t made{};
+    baleen_candidate_t made{};
     made.size = sizeof(made);
     made.op = id;
-    made.only = 1;
+    made.exclusive = 1;
     made.name = abi(kSumma);
     made.axes = axes;
     made.axis_count = 2;
     made.inputs = in.data();
     made.outputs = out.data();
     made.bytes = summa_bytes(graph, id, letter(cut.row), mesh_.size(row_));
-    placing.offer(made);
+    placing.add_candidate(made);
   }
 }
 
@@ -187,7 +187,7 @@ Status Grid::schedule(GraphView graph, Scheduling scheduling) {
     }
   }
   for (const auto& [broadcast, product] : behind) {
-    scheduling.begin_before(broadcast, product);
+    scheduling.start_before(broadcast, product);
     scheduling.every_micro_batch(broadcast);
   }
   for (const Padding& padding : paddings_) scheduling.note(text_of(padding));

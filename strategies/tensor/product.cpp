@@ -46,10 +46,10 @@ std::vector<Product> products(GraphView graph) {
     const bool first = is_weight(graph.value(op->inputs()[0])), second = is_weight(graph.value(op->inputs()[1]));
     if (first && second)
       for (const baleen_value_t weight : {op->inputs()[0], op->inputs()[1]})
-        multiplied.insert(graph.parameter_behind(weight));
+        multiplied.insert(graph.master_parameter(weight));
     if (first == second) continue;
     Product product{id, Letters(op->text("spec")), second ? 1u : 0u, BALEEN_NONE, {}, {}, {}};
-    product.parameter = graph.parameter_behind(op->inputs()[product.weight]);
+    product.parameter = graph.master_parameter(op->inputs()[product.weight]);
     sort_letters(product);
     if (!product.rows.empty() && !product.inner.empty() && !product.columns.empty())
       found.push_back(std::move(product));
@@ -93,7 +93,7 @@ void set_addends_apart(GraphView graph) {
 
 void set_losses_apart(GraphView graph) {
   for (baleen_op_t id = 0; id < graph.op_count(); ++id)
-    if (const auto op = graph.op(id); op && op->kind() == "cross_entropy") graph.set_tag(id, "apart", "");
+    if (const auto op = graph.op(id); op && op->kind() == "cross_entropy") graph.set_tag(id, "no_fuse", "");
 }
 
 }  // namespace baleen::tensor_parallel

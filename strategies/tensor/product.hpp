@@ -20,7 +20,7 @@ struct Product {
   baleen_op_t op = BALEEN_NONE;
   Letters letters;
   std::size_t weight = 1;                  ///< which input is the parameter
-  baleen_value_t parameter = BALEEN_NONE;  ///< of which the input may be a form
+  baleen_value_t parameter = BALEEN_NONE;  ///< of which the input may be a compute copy
   std::string rows, inner, columns;
 
   const std::string& x() const { return letters.inputs[1 - weight]; }

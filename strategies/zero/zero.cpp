@@ -113,37 +113,38 @@ class Zero : public Strategy {
     for (const baleen_trained_t& trained : placing.trained()) {
       if (stays_whole(graph.value(trained.parameter))) continue;
       for (std::uint64_t s = 0; s < trained.state_count; ++s)
-        if (graph.value(trained.states[s]).rank > 0) placing.store(trained.states[s], axis, shard_flat());
-      placing.pin(trained.gradient, axis, shard_flat(), options_.stage >= 2 && !options_.local);
+        if (graph.value(trained.states[s]).rank > 0)
+          placing.set_storage_sharding(trained.states[s], axis, shard_flat());
+      placing.constrain(trained.gradient, axis, shard_flat(), options_.stage >= 2 && !options_.local);
     }
     for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
       const baleen_value_info_t value = graph.value(id);
       if (value.role != BALEEN_ROLE_PARAMETER || stays_whole(value)) continue;
       if (options_.stage == 3) {
-        placing.use(id, axis, replicate());
-        placing.store(id, axis, shard_flat());
+        placing.set_compute_sharding(id, axis, replicate());
+        placing.set_storage_sharding(id, axis, shard_flat());
       } else if (is_lone_form(id, graph)) {
-        // The parameter is one more of its optimizer's states; its form is gathered once and stays.
-        placing.store(id, axis, shard_flat());
-        placing.pin(id, axis, replicate());
+        // The parameter is one more of its optimizer's states; its compute copy is gathered once and stays.
+        placing.set_storage_sharding(id, axis, shard_flat());
+        placing.constrain(id, axis, replicate());
       }
     }
   }
 
-  static bool is_form(baleen_value_t id, GraphView& graph) { return graph.parameter_behind(id) != id; }
+  static bool is_form(baleen_value_t id, GraphView& graph) { return graph.master_parameter(id) != id; }
 
-  /// Whether forward and backward read a parameter in this form alone.
+  /// Whether forward and backward read a parameter through this compute copy alone.
   static bool is_lone_form(baleen_value_t id, GraphView& graph) {
     if (!is_form(id, graph)) return false;
-    const baleen_op_t form = graph.value(id).producer;
-    const baleen_value_info_t parameter = graph.value(graph.parameter_behind(id));
+    const baleen_op_t copy = graph.value(id).producer;
+    const baleen_value_info_t parameter = graph.value(graph.master_parameter(id));
     const std::vector<baleen_op_t> users(parameter.users, parameter.users + parameter.user_count);
     return std::all_of(users.begin(), users.end(),
-                       [&](baleen_op_t user) { return user == form || graph.info(user).phase == BALEEN_PHASE_UPDATE; });
+                       [&](baleen_op_t user) { return user == copy || graph.info(user).phase == BALEEN_PHASE_UPDATE; });
   }
 
-  /// Stages 1 and 2: forms are gathered once, bucket by bucket. Before a loop over micro-batches, to which a shard
-  /// would stay, two at a time.
+  /// Stages 1 and 2: compute copies are gathered once, bucket by bucket. Before a loop over micro-batches, to which a
+  /// shard would stay, two at a time.
   void schedule_forms(GraphView& graph, Scheduling& scheduling, std::uint32_t axis) const {
     std::vector<ListedCollective> gathers = list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_COPY);
     std::erase_if(gathers, [&](const ListedCollective& one) { return !is_form(one.input, graph); });
@@ -167,7 +168,7 @@ class Zero : public Strategy {
     BALEEN_TRY(plan_prefetch(gatherings, options_.prefetch));
     for (const Gathering& one : gatherings)
       for (const baleen_op_t op : one.ops) {
-        scheduling.begin_before(op, at_position[one.begin]);
+        scheduling.start_before(op, at_position[one.begin]);
         scheduling.every_micro_batch(op);
       }
     return {};

@@ -6,7 +6,7 @@
 
 namespace baleen::launchers {
 
-std::string Moment::text() const {
+std::string ProgressSnapshot::text() const {
   std::string out;
   const auto add = [&](const std::string& part) { out += (out.empty() ? "" : ", ") + part; };
   if (step >= 0) add("step " + std::to_string(step));
@@ -15,8 +15,8 @@ std::string Moment::text() const {
   return out;
 }
 
-Moment common(const Moment& a, const Moment& b) {
-  const Moment nothing;
+ProgressSnapshot common(const ProgressSnapshot& a, const ProgressSnapshot& b) {
+  const ProgressSnapshot nothing;
   return {a.step == b.step ? a.step : nothing.step, a.phase == b.phase ? a.phase : nothing.phase,
           a.collective == b.collective ? a.collective : nothing.collective};
 }

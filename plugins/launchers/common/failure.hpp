@@ -10,22 +10,22 @@
 namespace baleen::launchers {
 
 /// How far a rank had come. Negative numbers and an empty phase: not known, or not begun.
-struct Moment {
+struct ProgressSnapshot {
   std::int64_t step = -1;
   std::string phase;
   std::int64_t collective = -1;  ///< number of the last collective that it began; all ranks count alike, from 1
 
   /// "step 12, backward, collective 7 begun", with what is known.
   std::string text() const;
-  bool operator==(const Moment&) const = default;
+  bool operator==(const ProgressSnapshot&) const = default;
 };
 
 /// What two moments have in common.
-Moment common(const Moment& a, const Moment& b);
+ProgressSnapshot common(const ProgressSnapshot& a, const ProgressSnapshot& b);
 
 struct Failure {
   Error error;
-  Moment moment;
+  ProgressSnapshot moment;
   std::vector<std::string> recorded = {};  ///< the last lines of the rank's log, if they help
 };
 

@@ -27,12 +27,12 @@ void FirstCause::failed(int rank, Failure failure) {
   events_.push_back({rank, std::move(failure), lost_peer});
 }
 
-void FirstCause::killed(int rank, int signal, Moment moment) {
+void FirstCause::killed(int rank, int signal, ProgressSnapshot moment) {
   const baleen_status_t code = is_crash(signal) ? BALEEN_INTERNAL : BALEEN_PEER_LOST;
   events_.push_back({rank, {{code, killed_text(signal), {}}, std::move(moment)}});
 }
 
-void FirstCause::exited(int rank, int code, Moment moment) {
+void FirstCause::exited(int rank, int code, ProgressSnapshot moment) {
   if (code != 0) exit_codes_[rank] = code;
   if (std::ranges::count(events_, rank, &Event::rank)) return;
   const std::string text = "ended with exit code " + std::to_string(code) +
@@ -45,7 +45,7 @@ void FirstCause::told_to_end(int rank, int signal) {
   events_.push_back({rank, {error, {}}, false, signal});
 }
 
-void FirstCause::judged(int rank, Error error, Moment moment) {
+void FirstCause::judged(int rank, Error error, ProgressSnapshot moment) {
   events_.push_back({rank, {std::move(error), std::move(moment)}});
 }
 

@@ -29,13 +29,13 @@ class FirstCause {
   /// The rank said so itself.
   void failed(int rank, Failure failure);
   /// Its process was killed by a signal; `moment` is what it said last. Programming errors (SIGSEGV, ...) are INTERNAL.
-  void killed(int rank, int signal, Moment moment);
+  void killed(int rank, int signal, ProgressSnapshot moment);
   /// Its process exited. With 0, that is a failure only before the rank said that it is done.
-  void exited(int rank, int code, Moment moment);
+  void exited(int rank, int code, ProgressSnapshot moment);
   /// It ended by a signal that the launcher passed on.
   void told_to_end(int rank, int signal);
   /// The launcher judges so: silence, no start, ...
-  void judged(int rank, Error error, Moment moment);
+  void judged(int rank, Error error, ProgressSnapshot moment);
   /// The host itself is lost, or cannot go on; nothing more will be heard of its ranks. -1: no host in particular.
   void lost_host(int host, Error error);
 
@@ -58,7 +58,7 @@ class FirstCause {
   /// The ranks that failed in the same way, and how far all of them had come.
   struct Alike {
     std::vector<int> ranks;
-    Moment moment;
+    ProgressSnapshot moment;
   };
   Alike alike(const Event& event) const;
   std::string text(const Event& event) const;

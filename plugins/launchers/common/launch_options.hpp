@@ -5,7 +5,7 @@
 
 #include "common/first_cause.hpp"
 #include "common/log.hpp"
-#include "common/patience.hpp"
+#include "common/timeouts.hpp"
 #include "common/topology.hpp"
 
 namespace baleen::launchers {
@@ -19,7 +19,7 @@ struct LaunchOptions {
   std::vector<std::vector<int>> cpus;  ///< of each rank of this host; empty: they move freely
   std::string obstacle = {};           ///< why the ranks of this host cannot start, where that is known already
   Log log;                             ///< hears who keeps others waiting
-  Patience patience;
+  Timeouts timeouts;
 };
 
 }  // namespace baleen::launchers

@@ -108,24 +108,24 @@ void LocalRanks::condemn(RankProcess& rank, Error error) {
 
 void LocalRanks::watch(RankProcess& rank, Clock::time_point now) {
   if (!rank.is_running() || rank.was_killed()) return;
-  const Patience& patience = options_.patience;
+  const Timeouts& timeouts = options_.timeouts;
   const Clock::duration silence = now - rank.last_heard();
   if (rank.link() < 0) return watch_leaving(rank, silence);
-  if (silence < std::min(patience.stopped, patience.silent)) return;
+  if (silence < std::min(timeouts.stopped, timeouts.silent)) return;
   const char state = process_state(rank.process());
   if (state == 't') {
     if (std::exchange(rank.debugger_seen, true)) return;
     options_.log.warning("rank " + std::to_string(rank.place().rank) + " is held by a debugger; waiting for it");
     events_.held(rank.place().rank);
   } else if (state == 'T') {
-    if (silence >= patience.stopped) condemn(rank, stopped(silence));
-  } else if (silence >= (rank.has_greeted() ? patience.silent : patience.greeting)) {
+    if (silence >= timeouts.stopped) condemn(rank, stopped(silence));
+  } else if (silence >= (rank.has_greeted() ? timeouts.silent : timeouts.greeting)) {
     condemn(rank, {BALEEN_PEER_LOST, "silent for " + seconds_text(silence) + " though its process lives", {}});
   }
 }
 
 void LocalRanks::watch_leaving(RankProcess& rank, Clock::duration silence) {
-  if (silence < options_.patience.leaving) return;
+  if (silence < options_.timeouts.leaving) return;
   if (!rank.done) return condemn(rank, internal("closed its control channel and went on"));
   options_.log.warning("rank " + std::to_string(rank.place().rank) + " was done but did not end for " +
                        seconds_text(silence) + "; it is killed");

@@ -10,7 +10,7 @@
 
 #include "baleen/result.hpp"
 #include "common/output.hpp"
-#include "common/patience.hpp"
+#include "common/timeouts.hpp"
 #include "common/wire.hpp"
 
 namespace baleen::launchers {

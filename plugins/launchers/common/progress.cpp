@@ -5,8 +5,8 @@
 
 namespace baleen::launchers {
 
-void Progress::see(int rank, const Moment& moment, Clock::time_point now) {
-  Moment& before = moments_[static_cast<std::size_t>(rank)];
+void Progress::see(int rank, const ProgressSnapshot& moment, Clock::time_point now) {
+  ProgressSnapshot& before = moments_[static_cast<std::size_t>(rank)];
   if (before == moment) return;
   before = moment;
   moved_ = now;
@@ -18,10 +18,12 @@ std::optional<Clock::time_point> Progress::stalled_since() const {
 }
 
 int Progress::last() const {
-  return static_cast<int>(std::ranges::min_element(moments_, {}, &Moment::collective) - moments_.begin());
+  return static_cast<int>(std::ranges::min_element(moments_, {}, &ProgressSnapshot::collective) - moments_.begin());
 }
 
-std::int64_t Progress::most() const { return std::ranges::max_element(moments_, {}, &Moment::collective)->collective; }
+std::int64_t Progress::most() const {
+  return std::ranges::max_element(moments_, {}, &ProgressSnapshot::collective)->collective;
+}
 
 std::string Progress::text() const {
   std::vector<int> behind;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/failure.hpp"
-#include "common/patience.hpp"
+#include "common/timeouts.hpp"
 
 namespace baleen::launchers {
 
@@ -15,7 +15,7 @@ class Progress {
   Progress(int ranks, Clock::time_point now) : moments_(static_cast<std::size_t>(ranks)), moved_(now) {}
 
   /// What a rank said last.
-  void see(int rank, const Moment& moment, Clock::time_point now);
+  void see(int rank, const ProgressSnapshot& moment, Clock::time_point now);
   /// Time in which this process could not look does not count.
   void forgive(Clock::duration pause) { moved_ += pause; }
 
@@ -29,7 +29,7 @@ class Progress {
  private:
   std::int64_t most() const;
 
-  std::vector<Moment> moments_;  // by rank
+  std::vector<ProgressSnapshot> moments_;  // by rank
   Clock::time_point moved_;
 };
 

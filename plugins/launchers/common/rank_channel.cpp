@@ -19,8 +19,8 @@
 #include <utility>
 
 #include "common/file_handle.hpp"
-#include "common/patience.hpp"
 #include "common/process.hpp"
+#include "common/timeouts.hpp"
 #include "common/wire.hpp"
 
 namespace baleen::launchers {
@@ -76,7 +76,7 @@ struct RankChannel::Impl {
   std::thread thread;
   Clock::time_point launcher_ran = Clock::now();  ///< when it was last seen not to be stopped
 
-  Moment moment() const { return {step.load(), phase.load(), collective.load()}; }
+  ProgressSnapshot moment() const { return {step.load(), phase.load(), collective.load()}; }
   bool send_bytes(std::string_view bytes, int flags);
   void send(const Message& message);
   void beat();
@@ -140,7 +140,7 @@ void RankChannel::Impl::listen() {
     if (now >= next_beat) {
       if (misses_launcher(now)) return end_without_launcher("the launcher of this host is stopped");
       beat();
-      next_beat = now + Patience::kBeat;
+      next_beat = now + Timeouts::kBeat;
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_beat - now);
     std::array<pollfd, 2> ready = {{{socket.get(), POLLIN, 0}, {stop_event.get(), POLLIN, 0}}};
@@ -181,14 +181,14 @@ bool RankChannel::Impl::misses_launcher(Clock::time_point now) {
   const std::vector<int>& hosts = place.host_of_rank;
   if (hosts.empty() || hosts.front() == hosts.back()) return false;
   if (process_state(getppid()) != 'T') launcher_ran = now;
-  return now - launcher_ran >= Patience().unheard;
+  return now - launcher_ran >= Timeouts().heartbeat_timeout;
 }
 
 void RankChannel::Impl::end_without_launcher(const std::string& why) {
   abort(why);
   // Normally the system has killed this process by now (PR_SET_PDEATHSIG).
-  const Patience patience;
-  if (!stops_within(static_cast<int>(patience.grace.count()))) kill(getpid(), SIGKILL);
+  const Timeouts timeouts;
+  if (!stops_within(static_cast<int>(timeouts.grace.count()))) kill(getpid(), SIGKILL);
 }
 
 RankChannel::RankChannel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -10,7 +10,7 @@ class RankEvents {
   /// A request, `fail` or `done`.
   virtual void said(int rank, Message& message) = 0;
   /// A beat came.
-  virtual void moved(int rank, const Moment& moment) = 0;
+  virtual void moved(int rank, const ProgressSnapshot& moment) = 0;
   /// Its launcher judges that it has failed, and kills it.
   virtual void condemned(int rank, const Failure& failure) = 0;
   /// Its process is gone, and all that it wrote was passed on.

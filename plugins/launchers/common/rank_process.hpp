@@ -10,8 +10,8 @@
 #include "baleen/result.hpp"
 #include "common/file_handle.hpp"
 #include "common/output.hpp"
-#include "common/patience.hpp"
 #include "common/process.hpp"
+#include "common/timeouts.hpp"
 #include "common/wire.hpp"
 
 namespace baleen::launchers {
@@ -55,7 +55,7 @@ class RankProcess {
   /// So long this process could not listen.
   void forgive(Clock::duration pause) { last_heard_ += pause; }
   bool has_greeted() const { return greeted_; }
-  const Moment& moment() const { return moment_; }
+  const ProgressSnapshot& moment() const { return moment_; }
 
   bool done = false;  ///< it said so
   bool debugger_seen = false;
@@ -69,7 +69,7 @@ class RankProcess {
   pid_t process_ = -1;
   bool running_ = false, killed_ = false, greeted_ = false;
   Clock::time_point last_heard_;
-  Moment moment_;
+  ProgressSnapshot moment_;
   Frames frames_;
   std::string rest_;
 };

@@ -21,7 +21,7 @@ Supervisor::Supervisor(const LaunchOptions& options, const Topology& topology, c
       last_turn_(Clock::now()),
       progress_(topology.ranks(), last_turn_),
       opened_(last_turn_),
-      remind_of_hosts_after_(options.patience.remind) {
+      remind_of_hosts_after_(options.timeouts.remind) {
   HostEvents& events = *this;
   if (topology.hosts() > 1) hosts_ = make_hosts(events, err_);
 }
@@ -136,7 +136,7 @@ void Supervisor::answer(const Store::Answers& answers) {
     send(each.rank, {MessageKind::reply, each.request, each.code, {}, each.value});
 }
 
-void Supervisor::moved(int rank, const Moment& moment) { progress_.see(rank, moment, last_turn_); }
+void Supervisor::moved(int rank, const ProgressSnapshot& moment) { progress_.see(rank, moment, last_turn_); }
 
 void Supervisor::held(int) { any_held_ = true; }
 

@@ -16,7 +16,7 @@ namespace baleen::launchers {
 /// Runs a job to its end, which is when every process has ended and all they wrote is written.
 ///
 /// Signals to this process (HUP, INT, QUIT, TERM, USR1, USR2) go to the ranks of all hosts. If a rank fails, the others
-/// are told and have `patience.grace` to leave. If this process dies, its ranks die, and the other hosts' soon after.
+/// are told and have `timeouts.grace` to leave. If this process dies, its ranks die, and the other hosts' soon after.
 /// Destroyed early, it kills the ranks. [one thread, which starts the processes and lives as long as they do; nobody
 /// else may wait for children]
 class Supervisor : private RankEvents, private HostEvents {
@@ -28,7 +28,7 @@ class Supervisor : private RankEvents, private HostEvents {
 
  private:
   void said(int rank, Message& message) override;
-  void moved(int rank, const Moment& moment) override;
+  void moved(int rank, const ProgressSnapshot& moment) override;
   void condemned(int rank, const Failure& failure) override;
   void ended(int rank, const RankEnd& end) override;
   void held(int rank) override;

@@ -9,7 +9,7 @@ namespace baleen::launchers {
 void Supervisor::watch_hosts(Clock::time_point now) {
   if (started_ || cause_.any()) return;
   const Clock::duration waited = now - opened_;
-  if (waited >= options_.patience.arrive) {
+  if (waited >= options_.timeouts.arrive) {
     const std::string text = "gave up after " + seconds_text(waited) + ": " + hosts_->missing();
     return cause_.lost_host(-1, {BALEEN_TIMEOUT, text, {}});
   }
@@ -21,9 +21,9 @@ void Supervisor::watch_hosts(Clock::time_point now) {
 void Supervisor::watch_rendezvous(Clock::time_point now) {
   const auto wait = store_.oldest_wait();
   if (!wait || cause_.any()) return watched_.reset();
-  if (!watched_ || watched_->wait != *wait) watched_ = {*wait, now, options_.patience.remind};
+  if (!watched_ || watched_->wait != *wait) watched_ = {*wait, now, options_.timeouts.remind};
   const Clock::duration waited = now - watched_->since;
-  if (waited >= options_.patience.give_up) {
+  if (waited >= options_.timeouts.give_up) {
     const std::string text = "gave up after " + seconds_text(waited) + ": " + store_.waiting_text();
     return cause_.judged(wait->rank, {BALEEN_TIMEOUT, text, {}}, {});
   }
@@ -35,15 +35,15 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
 /// Nothing tells a rank that computes for long from one that never comes back; the limit is as that of the rendezvous.
 void Supervisor::watch_progress(Clock::time_point now) {
   const auto since = progress_.stalled_since();
-  const Patience& patience = options_.patience;
-  if (!since || any_held_ || cause_.any() || now - *since < patience.stalled) return remind_of_stall_after_.reset();
+  const Timeouts& timeouts = options_.timeouts;
+  if (!since || any_held_ || cause_.any() || now - *since < timeouts.stalled) return remind_of_stall_after_.reset();
   const Clock::duration stall = now - *since;
-  if (stall >= patience.give_up) {
+  if (stall >= timeouts.give_up) {
     const int rank = progress_.last();
     const std::string text = "gave up after " + seconds_text(stall) + " without a collective: " + progress_.text();
     return cause_.judged(rank, {BALEEN_TIMEOUT, text, {}}, {});
   }
-  if (stall < remind_of_stall_after_.value_or(patience.stalled)) return;
+  if (stall < remind_of_stall_after_.value_or(timeouts.stalled)) return;
   options_.log.warning(progress_.text() + " (" + seconds_text(stall) + ")");
   remind_of_stall_after_ = stall * 2;
 }
@@ -51,7 +51,7 @@ void Supervisor::watch_progress(Clock::time_point now) {
 void Supervisor::watch_ending(Clock::time_point now) {
   if (!cause_.any()) return;
   if (!kill_at_) {
-    kill_at_ = now + options_.patience.grace;
+    kill_at_ = now + options_.timeouts.grace;
     const Message abort{MessageKind::abort, 0, BALEEN_PEER_LOST, {}, cause_.reason()};
     local_.send_all(abort);
     if (hosts_) hosts_->send_all(abort);
@@ -59,7 +59,7 @@ void Supervisor::watch_ending(Clock::time_point now) {
   if (now < *kill_at_) return;
   local_.end_leftovers(now);
   // Their own launchers kill the ranks of other hosts, in as much time as this one.
-  if (!hosts_ || now < *kill_at_ + options_.patience.unheard) return;
+  if (!hosts_ || now < *kill_at_ + options_.timeouts.heartbeat_timeout) return;
   for (int rank = 0; rank < topology_.ranks(); ++rank)
     if (topology_.host_of(rank) != options_.host_index && running_[static_cast<std::size_t>(rank)]) leave(rank);
 }
@@ -68,7 +68,7 @@ void Supervisor::watch_ending(Clock::time_point now) {
 void Supervisor::watch_farewell(Clock::time_point now) {
   if ((!started_ && !cause_.any()) || any_running() || local_.any_running()) return;
   if (!drop_at_) {
-    drop_at_ = now + options_.patience.unheard;
+    drop_at_ = now + options_.timeouts.heartbeat_timeout;
     const Outcome outcome = cause_.outcome();
     Message leave{MessageKind::leave, static_cast<std::uint32_t>(outcome.signal)};
     if (!outcome.status) {

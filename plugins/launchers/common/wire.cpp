@@ -72,8 +72,8 @@ std::vector<int> take_numbers(Unpacker& from) {
   return numbers;
 }
 
-Moment take_moment(Unpacker& from) {
-  Moment moment;
+ProgressSnapshot take_moment(Unpacker& from) {
+  ProgressSnapshot moment;
   moment.step = from.number();
   moment.phase = from.text();
   moment.collective = from.number();
@@ -158,13 +158,13 @@ Result<Place> place_from(std::string_view bytes) {
   return place;
 }
 
-std::string to_bytes(const Moment& moment) {
+std::string to_bytes(const ProgressSnapshot& moment) {
   return Packer().number(moment.step).text(moment.phase).number(moment.collective).take();
 }
 
-Result<Moment> moment_from(std::string_view bytes) {
+Result<ProgressSnapshot> moment_from(std::string_view bytes) {
   Unpacker from(bytes);
-  Moment moment = take_moment(from);
+  ProgressSnapshot moment = take_moment(from);
   BALEEN_TRY(from.check());
   return moment;
 }

@@ -16,7 +16,7 @@ namespace baleen::launchers {
 
 enum class MessageKind : std::uint8_t {
   welcome = 1,  ///< launcher to rank, the first: value is a Place
-  beat,         ///< value is a Moment
+  beat,         ///< value is a ProgressSnapshot
   put,          ///< key, value; answered by a reply
   get,          ///< key; the reply comes when the value is there
   barrier,      ///< key; the reply comes when all ranks are there
@@ -86,21 +86,21 @@ class Frames {
 
 /// How a rank's process ended.
 struct RankEnd {
-  int status = 0;       ///< as waitpid tells
-  bool killed = false;  ///< by its launcher, which has said why: no news
-  bool done = false;    ///< it had said that its work is complete
-  bool told = false;    ///< by a signal that somebody gave its launcher
-  Moment moment;        ///< what it said last
+  int status = 0;           ///< as waitpid tells
+  bool killed = false;      ///< by its launcher, which has said why: no news
+  bool done = false;        ///< it had said that its work is complete
+  bool told = false;        ///< by a signal that somebody gave its launcher
+  ProgressSnapshot moment;  ///< what it said last
 
   bool operator==(const RankEnd&) const = default;
 };
 
 std::string to_bytes(const Place& place);
-std::string to_bytes(const Moment& moment);
+std::string to_bytes(const ProgressSnapshot& moment);
 std::string to_bytes(const Failure& failure);
 std::string to_bytes(const RankEnd& end);
 Result<Place> place_from(std::string_view bytes);
-Result<Moment> moment_from(std::string_view bytes);
+Result<ProgressSnapshot> moment_from(std::string_view bytes);
 Result<Failure> failure_from(std::string_view bytes);
 Result<RankEnd> rank_end_from(std::string_view bytes);
 

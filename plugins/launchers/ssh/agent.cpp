@@ -106,7 +106,7 @@ void Agent::take_signals() {
 
 void Agent::end(Error why, Clock::time_point now) {
   if (kill_at_) return;
-  kill_at_ = now + options_.patience.grace;
+  kill_at_ = now + options_.timeouts.grace;
   local_.send_all({MessageKind::abort, 0, BALEEN_PEER_LOST, {}, why.message});
   outcome_.status = std::move(why);
 }
@@ -144,7 +144,7 @@ void Agent::send(Message message, int rank) {
 
 void Agent::said(int rank, Message& message) { send(std::move(message), rank); }
 
-void Agent::moved(int rank, const Moment& moment) {
+void Agent::moved(int rank, const ProgressSnapshot& moment) {
   send({MessageKind::beat, 0, BALEEN_OK, {}, to_bytes(moment)}, rank);
 }
 

@@ -36,7 +36,7 @@ class Agent : private RankEvents {
 
  private:
   void said(int rank, Message& message) override;
-  void moved(int rank, const Moment& moment) override;
+  void moved(int rank, const ProgressSnapshot& moment) override;
   void condemned(int rank, const Failure& failure) override;
   void ended(int rank, const RankEnd& end) override;
   void held(int rank) override;

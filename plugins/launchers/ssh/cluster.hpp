@@ -11,7 +11,7 @@
 namespace baleen::launchers {
 
 /// How the launchers of several hosts find and trust each other.
-struct Meeting {
+struct ClusterJoin {
   Secret secret;
   std::string listen;  ///< address that the first host listens at; empty: its own
   int port = 0;        ///< of the first host; 0: any free one, where it starts the others
@@ -23,7 +23,7 @@ struct Meeting {
 };
 
 struct ClusterOptions : LaunchOptions {
-  Meeting meeting;  ///< where there are several hosts
+  ClusterJoin meeting;  ///< where there are several hosts
 };
 
 /// The first host leads the job to its end (see Supervisor). On hosts after the first: this host's part of it. [the

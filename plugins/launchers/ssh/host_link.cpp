@@ -12,14 +12,14 @@
 
 namespace baleen::launchers {
 
-HostLink::HostLink(FileHandle socket, TlsSession session, const Patience& patience)
+HostLink::HostLink(FileHandle socket, TlsSession session, const Timeouts& timeouts)
     : socket_(std::move(socket)),
-      patience_(patience),
+      timeouts_(timeouts),
       session_(std::move(session)),
       peer_(TcpAddress::far(socket_.get()).text()),
       last_heard_(Clock::now()),
       next_beat_(last_heard_) {
-  watch_connection(socket_.get(), patience.unconfirmed);
+  watch_connection(socket_.get(), timeouts.unconfirmed);
 }
 
 pollfd HostLink::to_poll() const {
@@ -81,7 +81,7 @@ Result<std::vector<Message>> HostLink::serve(Clock::time_point now) {
   if (now >= next_beat_) {
     // Behind what waits anyway a beat would tell nothing new.
     if (!has_rest()) send({MessageKind::beat});
-    next_beat_ = now + Patience::kBeat;
+    next_beat_ = now + Timeouts::kBeat;
   }
   send_rest();
   if (Status status = receive(now); !status) {
@@ -116,7 +116,7 @@ void HostLink::close() {
 std::optional<std::string> HostLink::is_over(Clock::time_point now) const {
   if (over_) return over_;
   const Clock::duration silence = now - last_heard_;
-  if (silence < patience_.unheard) return std::nullopt;
+  if (silence < timeouts_.heartbeat_timeout) return std::nullopt;
   return "silent for " + seconds_text(silence) + " though the connection stands; was its launcher stopped?";
 }
 

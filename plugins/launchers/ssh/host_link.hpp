@@ -8,7 +8,7 @@
 
 #include "baleen/result.hpp"
 #include "common/file_handle.hpp"
-#include "common/patience.hpp"
+#include "common/timeouts.hpp"
 #include "common/wire.hpp"
 #include "tls.hpp"
 
@@ -18,7 +18,7 @@ namespace baleen::launchers {
 class HostLink {
  public:
   /// `socket` is connected and does not block; `session` is open.
-  HostLink(FileHandle socket, TlsSession session, const Patience& patience);
+  HostLink(FileHandle socket, TlsSession session, const Timeouts& timeouts);
 
   pollfd to_poll() const;
   /// Sends now what the network takes; `serve` tries again.
@@ -47,7 +47,7 @@ class HostLink {
 
   static constexpr std::size_t kMost = std::size_t{1} << 20;
   FileHandle socket_;
-  const Patience& patience_;
+  const Timeouts& timeouts_;
   TlsSession session_;
   Frames frames_;
   std::string rest_, peer_;

@@ -26,13 +26,13 @@ class Joining {
       : options_(options), topology_(topology), ends_(ends), since_(Clock::now()) {}
 
   Result<std::unique_ptr<HostLink>> run() {
-    Clock::duration remind_after = options_.patience.remind;
+    Clock::duration remind_after = options_.timeouts.remind;
     for (;;) {
       auto link = attempt();
       if (link || decided_) return link;
       why_ = link.error().message;
       const Clock::duration waited = Clock::now() - since_;
-      if (waited >= options_.patience.arrive)
+      if (waited >= options_.timeouts.arrive)
         return Error{BALEEN_TIMEOUT, "gave up after " + seconds_text(waited) + ": " + missing(), {}};
       if (waited >= remind_after) {
         options_.log.warning(missing() + " (" + seconds_text(waited) + ")");
@@ -57,7 +57,7 @@ class Joining {
     auto session = begin(hello);
     if (!session) return refused(to, session.error());
     BALEEN_TRY(shake(socket.get(), *session, to));
-    return std::make_unique<HostLink>(std::move(socket), *std::move(session), options_.patience);
+    return std::make_unique<HostLink>(std::move(socket), *std::move(session), options_.timeouts);
   }
 
   Result<TlsSession> begin(const std::string& hello) const {
@@ -81,14 +81,14 @@ class Joining {
                      own.address + ", is none of this machine; is its --host-index right?");
     }
     if (!socket) return for_now(socket.error().message, to);
-    BALEEN_TRY(wait(socket->get(), POLLOUT, options_.patience.shaking));
+    BALEEN_TRY(wait(socket->get(), POLLOUT, options_.timeouts.handshake_timeout));
     if (const int error = connect_error(socket->get())) return for_now(std::strerror(error), to);
     return socket;
   }
 
   /// Neither waits beyond the handshake's time in all.
   Result<std::string> receive_hello(int socket, const TcpAddress& from) {
-    shaken_by_ = Clock::now() + options_.patience.shaking;
+    shaken_by_ = Clock::now() + options_.timeouts.handshake_timeout;
     std::string hello;
     while (hello.size() < kHelloBytes) {
       BALEEN_TRY_ASSIGN(const std::string part, receive(socket, kHelloBytes - hello.size(), from));

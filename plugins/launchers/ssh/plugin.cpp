@@ -31,7 +31,7 @@ class SshLauncher final : public ChannelLauncher {
                                                   const LaunchView& launch) {
     auto launcher = std::make_unique<SshLauncher>();
     BALEEN_TRY(launcher->open(host, launch));
-    Meeting& meeting = launcher->meeting_;
+    ClusterJoin& meeting = launcher->meeting_;
     meeting.listen = settings.text("listen");
     meeting.port = static_cast<int>(settings.integer("port"));
     for (const std::string_view word : settings.list("start")) meeting.through.emplace_back(word);
@@ -46,7 +46,7 @@ class SshLauncher final : public ChannelLauncher {
   Status start(const baleen_launch_start_t& what, baleen_outcome_t& outcome) {
     ClusterOptions options;
     fill(options, what);
-    options.patience.arrive = wait_;
+    options.timeouts.arrive = wait_;
     options.host_index = std::max(0, host_index_);
     options.meeting = meeting_;
     options.meeting.facts = view(what.facts);
@@ -56,7 +56,7 @@ class SshLauncher final : public ChannelLauncher {
   }
 
  private:
-  Status meet(Meeting& meeting, const baleen_launch_start_t& what) const {
+  Status meet(ClusterJoin& meeting, const baleen_launch_start_t& what) const {
     if (secret_file_ == kFromFirst) return meet_as_told(meeting);
     if (host_index_ >= 0) return meet_by_hand(meeting);
     meeting.secret = Secret::fresh();
@@ -69,7 +69,7 @@ class SshLauncher final : public ChannelLauncher {
     return {};
   }
 
-  Status meet_by_hand(Meeting& meeting) const {
+  Status meet_by_hand(ClusterJoin& meeting) const {
     meeting.through.clear();
     if (meeting.port == 0)
       return invalid("hosts that are started by hand need a `port` in [cluster], where the first one meets the others");
@@ -77,7 +77,7 @@ class SshLauncher final : public ChannelLauncher {
     return {};
   }
 
-  Status meet_as_told(Meeting& meeting) const {
+  Status meet_as_told(ClusterJoin& meeting) const {
     if (host_index_ <= 0)
       return invalid("`--secret-file -` is how the first host starts the others; it is no option for you");
     BALEEN_TRY_ASSIGN(const StartWord word, StartWord::read(STDIN_FILENO));
@@ -88,7 +88,7 @@ class SshLauncher final : public ChannelLauncher {
     return {};
   }
 
-  Meeting meeting_;
+  ClusterJoin meeting_;
   std::chrono::seconds wait_{0};
   int host_index_ = -1;
   std::string secret_file_;

@@ -35,7 +35,7 @@ RemoteHosts::RemoteHosts(const ClusterOptions& options, const Topology& topology
       remotes_(static_cast<std::size_t>(topology.hosts())) {}
 
 Result<TcpAddress> RemoteHosts::own_address() const {
-  const Meeting& meeting = options_.meeting;
+  const ClusterJoin& meeting = options_.meeting;
   if (!meeting.listen.empty()) return TcpAddress::find(meeting.listen, meeting.port);
   const LaunchHost& own = topology_.host(0);
   BALEEN_TRY_ASSIGN(TcpAddress address, TcpAddress::find(own.reached_at(), meeting.port));
@@ -50,14 +50,14 @@ Result<TcpAddress> RemoteHosts::own_address() const {
 }
 
 Status RemoteHosts::open(const sigset_t& signals) {
-  const Meeting& meeting = options_.meeting;
+  const ClusterJoin& meeting = options_.meeting;
   BALEEN_TRY_ASSIGN(const TcpAddress address, own_address());
-  BALEEN_TRY_ASSIGN(door_, Door::open(address, meeting.secret, options_.log, options_.patience));
+  BALEEN_TRY_ASSIGN(listener_, Listener::open(address, meeting.secret, options_.log, options_.timeouts));
   if (meeting.through.empty()) return {};
   std::error_code code;
   for (int host = 1; host < topology_.hosts(); ++host) {
     const RemoteStart what{meeting.through, meeting.command(host), std::filesystem::current_path(code).string()};
-    const StartWord word{meeting.secret, door_->address().port()};
+    const StartWord word{meeting.secret, listener_->address().port()};
     auto& starter = remotes_[static_cast<std::size_t>(host)].starter;
     BALEEN_TRY_ASSIGN(starter, Starter::start(what, topology_.host(host), host, word, signals));
   }
@@ -65,7 +65,7 @@ Status RemoteHosts::open(const sigset_t& signals) {
 }
 
 void RemoteHosts::add_polls(std::vector<pollfd>& all) const {
-  if (door_) door_->add_polls(all);
+  if (listener_) listener_->add_polls(all);
   for (const Remote& remote : remotes_) {
     if (remote.link) all.push_back(remote.link->to_poll());
     if (remote.starter && !err_.is_full()) remote.starter->add_polls(all);
@@ -74,8 +74,8 @@ void RemoteHosts::add_polls(std::vector<pollfd>& all) const {
 }
 
 void RemoteHosts::turn(Clock::time_point now) {
-  if (door_)
-    for (Door::Guest& guest : door_->turn(now)) meet(std::move(guest));
+  if (listener_)
+    for (Listener::AuthenticatedPeer& peer : listener_->turn(now)) meet(std::move(peer));
   for (int host = 1; host < topology_.hosts(); ++host) {
     serve(host, now);
     watch_starter(host);
@@ -111,7 +111,7 @@ void RemoteHosts::excuse(int host) { remotes_[static_cast<std::size_t>(host)].ex
 
 void RemoteHosts::dismiss(const Message& word) {
   send_all(word);
-  door_.reset();
+  listener_.reset();
   for (Remote& remote : remotes_) {
     remote.excused = true;
     if (!remote.starter) continue;
@@ -134,9 +134,9 @@ bool RemoteHosts::is_over() {
   });
 }
 
-void RemoteHosts::meet(Door::Guest guest) {
-  auto link = std::make_unique<HostLink>(std::move(guest.socket), std::move(guest.session), options_.patience);
-  const int host = guest.host;
+void RemoteHosts::meet(Listener::AuthenticatedPeer peer) {
+  auto link = std::make_unique<HostLink>(std::move(peer.socket), std::move(peer.session), options_.timeouts);
+  const int host = peer.host;
   std::string why;
   if (host < 1 || host >= topology_.hosts())
     why = "there is no host of index " + std::to_string(host) + "; the manifest has " +

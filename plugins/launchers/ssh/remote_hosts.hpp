@@ -10,8 +10,8 @@
 
 #include "cluster.hpp"
 #include "common/other_hosts.hpp"
-#include "door.hpp"
 #include "host_link.hpp"
+#include "listener.hpp"
 #include "starter.hpp"
 
 namespace baleen::launchers {
@@ -41,7 +41,7 @@ class RemoteHosts : public OtherHosts {
     bool joined = false, excused = false, gone = false;
   };
   Result<TcpAddress> own_address() const;
-  void meet(Door::Guest guest);
+  void meet(Listener::AuthenticatedPeer peer);
   void serve(int host, Clock::time_point now);
   void hear(int host, std::vector<Message>& messages);
   void join(int host, const Message& message);
@@ -53,7 +53,7 @@ class RemoteHosts : public OtherHosts {
   const Topology& topology_;
   HostEvents& events_;
   LineSink& err_;
-  std::optional<Door> door_;
+  std::optional<Listener> listener_;
   std::vector<Remote> remotes_;  ///< by host; the first is this one
   std::vector<std::unique_ptr<HostLink>> refused_;
 };

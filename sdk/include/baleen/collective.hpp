@@ -76,12 +76,12 @@ struct CollectiveOf {
 
 using CollectiveEntry = EntryOf<const void*, void*>;
 /// One whose tensors are in memory.
-using PlacedCollective = CollectiveOf<const void*, void*>;
+using CollectiveArgs = CollectiveOf<const void*, void*>;
 
 /// A collective in the form in which it crosses the ABI. Borrows it: it stays put and outlives this.
 class CollectiveSpec {
  public:
-  explicit CollectiveSpec(const PlacedCollective& c);
+  explicit CollectiveSpec(const CollectiveArgs& c);
   CollectiveSpec(const CollectiveSpec&) = delete;
 
   operator const baleen_collective_spec_t&() const { return spec_; }
@@ -92,7 +92,7 @@ class CollectiveSpec {
 };
 
 /// One member's view of a collective: its place among `members`.
-struct Collective : PlacedCollective {
+struct Collective : CollectiveArgs {
   std::size_t place = 0, members = 1;
 
   /// Refuses what this member alone can see to be wrong.

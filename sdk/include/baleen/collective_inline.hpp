@@ -4,7 +4,7 @@
 
 namespace baleen {
 
-inline CollectiveSpec::CollectiveSpec(const PlacedCollective& c) {
+inline CollectiveSpec::CollectiveSpec(const CollectiveArgs& c) {
   const auto list = [](const auto& numbers) { return numbers.empty() ? nullptr : numbers.data(); };
   for (const CollectiveEntry& e : c.entries)
     entries_.push_back({e.input, e.output, e.count, e.block, list(e.sends), list(e.receives)});

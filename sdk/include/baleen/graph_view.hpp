@@ -85,14 +85,14 @@ class GraphView {
   void set_tag(baleen_op_t id, std::string_view key, std::string_view text) {
     check(graph_->set_tag(graph_->self, id, abi(key), abi(text)));
   }
-  /// The parameter that a value is a form of (strategy.h); other values are returned as they are.
-  baleen_value_t parameter_behind(baleen_value_t id) {
+  /// The parameter that a value is a compute copy of (strategy.h); other values are returned as they are.
+  baleen_value_t master_parameter(baleen_value_t id) {
     const baleen_op_t producer = value(id).producer;
-    const auto made_by = tag(producer, "form").empty() ? std::nullopt : op(producer);
+    const auto made_by = tag(producer, "compute_copy").empty() ? std::nullopt : op(producer);
     return made_by ? made_by->inputs()[0] : id;
   }
 
-  /// What is appended from here on belongs with `op`: its phase, its twin, its place in the script.
+  /// What is appended from here on belongs with `op`: its phase, its forward op, its place in the script.
   void follow(baleen_op_t op) { check(graph_->follow(graph_->self, op)); }
   /// Appends an op of one result.
   baleen_value_t append(std::string_view kind, std::initializer_list<baleen_value_t> inputs,

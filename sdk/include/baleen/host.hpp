@@ -25,10 +25,10 @@ class Host {
   }
   baleen_status_t fail(const Error& error) const { return fail(error.code, error.text()); }
   const baleen_host_t* get() const { return host_; }
-  /// An optional power, or null.
-  template <class Power>
-  const Power* query(std::string_view name) const {
-    return static_cast<const Power*>(host_->query(host_->self, abi(name)));
+  /// An optional extension, or null.
+  template <class Extension>
+  const Extension* query(std::string_view name) const {
+    return static_cast<const Extension*>(host_->query(host_->self, abi(name)));
   }
 
  private:

@@ -14,26 +14,26 @@ class OpenedMember {
   /// `text` as baleen_host_open_t takes it: the value of a MEMBER option. `settings`: this plugin's own.
   static Result<OpenedMember> open(const Host& host, const Settings& settings, std::string_view kind,
                                    std::string_view text) {
-    const auto* power = host.query<baleen_host_open_t>(BALEEN_HOST_OPEN);
-    if (!power)
+    const auto* extension = host.query<baleen_host_open_t>(BALEEN_HOST_OPEN);
+    if (!extension)
       return Error{BALEEN_UNSUPPORTED, "it uses other plugins, and this host opens none (" BALEEN_HOST_OPEN ")", {}};
-    OpenedMember made(host, power);
+    OpenedMember made(host, extension);
     // The host has the text of a failure already.
-    if (const auto status = power->open(host.get()->self, abi(kind), abi(text), settings.get(), &made.member_);
+    if (const auto status = extension->open(host.get()->self, abi(kind), abi(text), settings.get(), &made.member_);
         status != BALEEN_OK)
       throw Failed(status);
     return made;
   }
   OpenedMember(OpenedMember&& other) noexcept
-      : host_(other.host_), power_(other.power_), member_(std::exchange(other.member_, nullptr)) {}
+      : host_(other.host_), extension_(other.extension_), member_(std::exchange(other.member_, nullptr)) {}
   OpenedMember& operator=(OpenedMember&& other) noexcept {
     std::swap(host_, other.host_);
-    std::swap(power_, other.power_);
+    std::swap(extension_, other.extension_);
     std::swap(member_, other.member_);
     return *this;
   }
   ~OpenedMember() {
-    if (member_) power_->release(host_.get()->self, member_);
+    if (member_) extension_->release(host_.get()->self, member_);
   }
 
   std::string_view name() const { return view(member_->name); }
@@ -46,14 +46,14 @@ class OpenedMember {
   }
   /// Why a call of it has returned this status on this thread.
   Error failure(baleen_status_t status) const {
-    return Error{status, std::string(view(power_->failure(host_.get()->self, member_, status))), {}};
+    return Error{status, std::string(view(extension_->failure(host_.get()->self, member_, status))), {}};
   }
 
  private:
-  OpenedMember(const Host& host, const baleen_host_open_t* power) : host_(host), power_(power) {}
+  OpenedMember(const Host& host, const baleen_host_open_t* extension) : host_(host), extension_(extension) {}
 
   Host host_;
-  const baleen_host_open_t* power_;
+  const baleen_host_open_t* extension_;
   const baleen_member_t* member_ = nullptr;
 };
 

@@ -44,19 +44,22 @@ class Placing {
 
   MeshView mesh() const { return MeshView(placing_->mesh); }
   std::int64_t micro_batches() const { return static_cast<std::int64_t>(placing_->micro_batches); }
-  void cut(std::uint32_t axis, std::string_view logical_axis) {
-    check(placing_->cut(placing_->self, axis, abi(logical_axis)));
+  void allow_sharding(std::uint32_t axis, std::string_view logical_axis) {
+    check(placing_->allow_sharding(placing_->self, axis, abi(logical_axis)));
   }
-  void use(baleen_value_t parameter, std::uint32_t axis, baleen_placement_t placement) {
-    check(placing_->use(placing_->self, parameter, axis, placement));
+  void set_compute_sharding(baleen_value_t parameter, std::uint32_t axis, baleen_placement_t placement) {
+    check(placing_->set_compute_sharding(placing_->self, parameter, axis, placement));
   }
-  void store(baleen_value_t value, std::uint32_t axis, baleen_placement_t placement) {
-    check(placing_->store(placing_->self, value, axis, placement));
+  void set_storage_sharding(baleen_value_t value, std::uint32_t axis, baleen_placement_t placement) {
+    check(placing_->set_storage_sharding(placing_->self, value, axis, placement));
   }
-  void pin(baleen_value_t value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch = false) {
-    check(placing_->pin(placing_->self, value, axis, placement, every_micro_batch ? 1 : 0));
+  void constrain(baleen_value_t value, std::uint32_t axis, baleen_placement_t placement,
+                 bool every_micro_batch = false) {
+    check(placing_->constrain(placing_->self, value, axis, placement, every_micro_batch ? 1 : 0));
   }
-  void offer(const baleen_offer_t& offer) { check(placing_->offer(placing_->self, &offer)); }
+  void add_candidate(const baleen_candidate_t& candidate) {
+    check(placing_->add_candidate(placing_->self, &candidate));
+  }
   /// In parameter order; the lists of states are valid during the call of `place`.
   std::vector<baleen_trained_t> trained() const {
     std::vector<baleen_trained_t> all(placing_->trained_count(placing_->self));
@@ -90,7 +93,9 @@ class Recomputing {
     check(recompute_->peak(recompute_->self, ops.data(), ops.size(), &bytes));
     return bytes;
   }
-  void again(std::span<const baleen_op_t> ops) { check(recompute_->again(recompute_->self, ops.data(), ops.size())); }
+  void recompute(std::span<const baleen_op_t> ops) {
+    check(recompute_->recompute(recompute_->self, ops.data(), ops.size()));
+  }
   void note(std::string_view text) { check(recompute_->note(recompute_->self, abi(text))); }
 
  private:
@@ -112,11 +117,14 @@ class Scheduling {
   void coalesce(std::span<const baleen_op_t> ops) {
     check(schedule_->coalesce(schedule_->self, ops.data(), ops.size()));
   }
-  void begin_before(baleen_op_t op, baleen_op_t other) { check(schedule_->begin_before(schedule_->self, op, other)); }
-  void over_before(baleen_op_t op, baleen_op_t other) { check(schedule_->over_before(schedule_->self, op, other)); }
+  void start_before(baleen_op_t op, baleen_op_t other) { check(schedule_->start_before(schedule_->self, op, other)); }
+  void must_complete_before(baleen_op_t op, baleen_op_t other) {
+    check(schedule_->must_complete_before(schedule_->self, op, other));
+  }
   std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(schedule_->micro_batches); }
-  void turns(std::uint32_t axis, std::int64_t coordinate, std::span<const baleen_turn_t> turns) {
-    check(schedule_->turns(schedule_->self, axis, coordinate, turns.data(), turns.size()));
+  void set_pipeline_schedule(std::uint32_t axis, std::int64_t coordinate,
+                             std::span<const baleen_pipeline_action_t> actions) {
+    check(schedule_->set_pipeline_schedule(schedule_->self, axis, coordinate, actions.data(), actions.size()));
   }
   void every_micro_batch(baleen_op_t op) { check(schedule_->every_micro_batch(schedule_->self, op)); }
   void note(std::string_view text) { check(schedule_->note(schedule_->self, abi(text))); }

@@ -31,7 +31,7 @@ inline Result<std::uint32_t> axis_named(std::string_view name, MeshView mesh, co
 /// Cuts the batch along `axis`: every input whose outermost logical axis is `batch`, and what is computed from it. An
 /// error where a rank would have no row at all in any case.
 inline Status cut_batch(GraphView graph, Placing placing, std::uint32_t axis) {
-  placing.cut(axis, "batch");
+  placing.allow_sharding(axis, "batch");
   const std::int64_t ranks = placing.mesh().size(axis);
   for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
     const baleen_value_info_t value = graph.value(id);
@@ -40,7 +40,7 @@ inline Status cut_batch(GraphView graph, Placing placing, std::uint32_t axis) {
       return invalid("a batch of " + std::to_string(value.shape[0]) + " rows cannot feed the " + std::to_string(ranks) +
                      " ranks along `" + std::string(placing.mesh().name(axis)) + "`; take a batch of " +
                      std::to_string(ranks) + " or more, or fewer ranks");
-    placing.pin(id, axis, shard(0));
+    placing.constrain(id, axis, shard(0));
   }
   return {};
 }
@@ -109,7 +109,7 @@ inline std::vector<std::vector<ListedCollective>> coalesce_by_size(Scheduling& s
 /// Lets each bucket be over when the one after the next begins: two are under way, and what others read is free.
 inline void bound_in_flight(Scheduling& scheduling, const std::vector<std::vector<ListedCollective>>& buckets) {
   for (std::size_t i = 2; i < buckets.size(); ++i)
-    scheduling.over_before(buckets[i - 2].front().op, buckets[i].front().op);
+    scheduling.must_complete_before(buckets[i - 2].front().op, buckets[i].front().op);
 }
 
 }  // namespace baleen

@@ -136,7 +136,7 @@ class Paced : public Transport {
     table_.abort(wrapped_, abi(reason));
     link_.fail();
   }
-  // No `query`: the wrapped transport's optional powers would pass by the link.
+  // No `query`: the wrapped transport's optional extensions would pass by the link.
 
  private:
   const baleen_transport_t table_;

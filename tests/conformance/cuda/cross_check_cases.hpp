@@ -13,7 +13,7 @@ struct CrossCase {
   std::vector<Tensor> inputs, outputs;  ///< of the outputs, shapes and kinds
 };
 
-/// Computes an op on the reference: backward ops need what their forward twins give.
+/// Computes an op on the reference: backward ops need what their forward op give.
 using Compute = std::function<std::vector<Tensor>(const OpSpec&, const std::vector<Tensor>&, std::vector<Tensor>)>;
 
 std::vector<CrossCase> cross_cases(std::mt19937_64& random, const Compute& reference);

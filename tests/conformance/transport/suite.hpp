@@ -63,7 +63,7 @@ struct Hierarchy {
 inline void add_hierarchies(std::vector<Member>& all) {
   const Hierarchy kinds[] = {{"pairs", As::kThreads, "loopback", "", "loopback", "", "aabbccdd"},
                              {"uneven", As::kThreads, "loopback", "", "loopback", "", "abbcccdd"},
-                             {"apart", As::kThreads, "loopback", "", "loopback", "", "abababab"},
+                             {"no_fuse", As::kThreads, "loopback", "", "loopback", "", "abababab"},
                              {"shm_tcp_pairs", As::kProcesses, "shm", "", "ucx", "tcp", "aabbccdd"},
                              {"shm_tcp_uneven", As::kProcesses, "shm", "", "ucx", "tcp", "abbbcccc"},
                              {"posix_tcp_halves", As::kProcesses, "ucx", "posix", "ucx", "tcp", "aaaabbbb"}};

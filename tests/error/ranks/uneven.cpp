@@ -21,9 +21,9 @@ class Uneven : public Strategy {
   bool claims(std::uint32_t axis) const override { return axis == 0; }
 
   Status place(GraphView graph, Placing placing) override {
-    placing.cut(0, "batch");
+    placing.allow_sharding(0, "batch");
     for (baleen_value_t id = 0; id < graph.value_count(); ++id)
-      if (graph.value(id).role == BALEEN_ROLE_INPUT && graph.value(id).rank > 0) placing.pin(id, 0, shard(0));
+      if (graph.value(id).role == BALEEN_ROLE_INPUT && graph.value(id).rank > 0) placing.constrain(id, 0, shard(0));
     return {};
   }
 

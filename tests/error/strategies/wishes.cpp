@@ -23,9 +23,9 @@ class Wishes : public Strategy {
   Status place(GraphView graph, Placing placing) override {
     if (verb_ == "only" || verb_ == "offer") return offer_attention(graph, placing);
     for (const baleen_trained_t& trained : placing.trained()) {
-      if (verb_ == "use") placing.use(trained.parameter, 0, wish_);
-      if (verb_ == "store") placing.store(trained.parameter, 0, wish_);
-      if (verb_ == "pin") placing.pin(trained.gradient, 0, wish_);
+      if (verb_ == "use") placing.set_compute_sharding(trained.parameter, 0, wish_);
+      if (verb_ == "store") placing.set_storage_sharding(trained.parameter, 0, wish_);
+      if (verb_ == "pin") placing.constrain(trained.gradient, 0, wish_);
     }
     return {};
   }
@@ -38,7 +38,7 @@ class Wishes : public Strategy {
       const std::vector<baleen_placement_t> inputs(op->inputs().size(), replicate());
       const std::vector<baleen_placement_t> outputs(op->outputs().size(), replicate());
       const std::uint32_t axis = 0;
-      baleen_offer_t offer{};
+      baleen_candidate_t offer{};
       offer.size = sizeof(offer);
       offer.op = id;
       offer.name = abi("whole");
@@ -46,9 +46,9 @@ class Wishes : public Strategy {
       offer.axis_count = 1;
       offer.inputs = inputs.data();
       offer.outputs = outputs.data();
-      offer.only = verb_ == "only" ? 1 : 0;
-      offer.as_it_stands = 1;
-      placing.offer(offer);
+      offer.exclusive = verb_ == "only" ? 1 : 0;
+      offer.run_unmodified = 1;
+      placing.add_candidate(offer);
     }
     return {};
   }

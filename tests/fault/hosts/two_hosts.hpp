@@ -19,7 +19,7 @@ namespace baleen::test {
 class TwoHosts : public testing::Test {
  protected:
   using seconds = std::chrono::seconds;
-  using Moment = std::chrono::steady_clock::time_point;
+  using ProgressSnapshot = std::chrono::steady_clock::time_point;
 
   TwoHosts() = default;
   explicit TwoHosts(const TwoNetworks::Lay& lay) : networks(lay) {}
@@ -108,7 +108,7 @@ class TwoHosts : public testing::Test {
   TwoNetworks networks;
   const TemporaryFolder folder;
   std::unique_ptr<RunningJob> job, second;
-  Moment since = std::chrono::steady_clock::now();
+  ProgressSnapshot since = std::chrono::steady_clock::now();
 };
 
 }  // namespace baleen::test

@@ -47,8 +47,9 @@ TEST_F(TwoHosts, TearNoLine) {
 TEST_F(TwoHosts, WaitForASlowReader) {
   // Many times what all buffers on the way hold; the ranks of both hosts wait, and nobody is taken for silent, for
   // longer than launchers wait for a word. That is more than the second that counts of a busy machine's pauses.
-  std::vector<std::string> words = networks.on(0, rank_program({hosts(), "start=ip netns exec {name} sh -c",
-                                                                "unheard=2500", "2:lines:300000", "*:barrier:end"}));
+  std::vector<std::string> words =
+      networks.on(0, rank_program({hosts(), "start=ip netns exec {name} sh -c", "heartbeat_timeout=2500",
+                                   "2:lines:300000", "*:barrier:end"}));
   std::vector<std::string> piped = {"/bin/bash", "-c", "set -o pipefail; \"$@\" | (sleep 5; wc -l)", "-"};
   piped.insert(piped.end(), words.begin(), words.end());
   job = std::make_unique<RunningJob>(piped);

@@ -123,7 +123,7 @@ TEST(PrecisionParity, StepsOfSgdAreAsLargeAsThoseOfFp32) {
   }
 }
 
-/// A parameter that is a single number has a form, and no shards.
+/// A parameter that is a single number has a compute copy, and no shards.
 TEST(PrecisionParity, HoldsForASingleNumber) {
   const auto run = [](int ranks, const std::string& plan) {
     const LoggedRun run = logged_run("zero/scalar", manifest_of({{"data", ranks}}, plan + precision("fp16")), {}, 20);
@@ -139,8 +139,8 @@ TEST(PrecisionParity, HoldsForASingleNumber) {
   }
 }
 
-/// A weight that `tensor` leaves alone, since another weight multiplies it: its form is gathered once by `zero`, and
-/// cut by products as they like.
+/// A weight that `tensor` leaves alone, since another weight multiplies it: its compute copy is gathered once by
+/// `zero`, and cut by products as they like.
 TEST(PrecisionParity, HoldsForAWeightThatNoModeCuts) {
   const auto run = [](const MeshAxes& mesh, const std::string& plan) {
     const LoggedRun run = logged_run("tensor/products", manifest_of(mesh, plan + precision("fp16")), {}, 10);
@@ -157,7 +157,7 @@ TEST(PrecisionParity, HoldsForAWeightThatNoModeCuts) {
   }
 }
 
-/// What a script lays out by hand it lays out of the forms too.
+/// What a script lays out by hand it lays out of the compute copies too.
 TEST(PrecisionParity, HoldsForLayoutsOfTheScript) {
   const auto run = [](int ranks, const std::string& dtype) {
     const LoggedRun run = logged_run("annotated_gpt", manifest_of({{"tensor", ranks}}, precision(dtype)), {}, 20);

@@ -66,7 +66,7 @@ class Stages {
   int stage_of(baleen_op_t id, const std::vector<baleen_value_t>& inputs) {
     const baleen_op_info_t info = graph_.info(id);
     if (info.phase == BALEEN_PHASE_FORWARD) return forward_stage(id, inputs);
-    if (info.twin != BALEEN_NONE && of_op_.contains(info.twin)) return of_op_[info.twin];
+    if (info.forward_op != BALEEN_NONE && of_op_.contains(info.forward_op)) return of_op_[info.forward_op];
     const bool backward = info.phase == BALEEN_PHASE_BACKWARD;
     const int stage = common_stage(inputs, backward);
     return stage == kNoStage && backward ? stages_ - 1 : stage;  // what the loss starts from
@@ -101,16 +101,16 @@ class Stages {
 };
 
 /// What a stage does in turn: forward as far as later stages need it to have something to do, then one of each.
-std::vector<baleen_turn_t> one_forward_one_backward(std::uint32_t stages, std::uint32_t stage,
-                                                    std::uint32_t micro_batches) {
-  std::vector<baleen_turn_t> turns;
+std::vector<baleen_pipeline_action_t> one_forward_one_backward(std::uint32_t stages, std::uint32_t stage,
+                                                               std::uint32_t micro_batches) {
+  std::vector<baleen_pipeline_action_t> actions;
   std::uint32_t forward = 0, backward = 0;
-  while (forward < std::min(stages - 1 - stage, micro_batches)) turns.push_back({BALEEN_PART_FORWARD, forward++});
+  while (forward < std::min(stages - 1 - stage, micro_batches)) actions.push_back({BALEEN_PASS_FORWARD, forward++});
   while (backward < micro_batches) {
-    if (forward < micro_batches) turns.push_back({BALEEN_PART_FORWARD, forward++});
-    turns.push_back({BALEEN_PART_BACKWARD, backward++});
+    if (forward < micro_batches) actions.push_back({BALEEN_PASS_FORWARD, forward++});
+    actions.push_back({BALEEN_PASS_BACKWARD, backward++});
   }
-  return turns;
+  return actions;
 }
 
 class Pipeline : public Strategy {
@@ -131,15 +131,15 @@ class Pipeline : public Strategy {
       for (std::uint64_t s = 0; s < trained.state_count; ++s)
         if (graph.value(trained.states[s]).rank > 0) {
           stages.set_value(trained.states[s], stage);
-          placing.store(trained.states[s], axis_, at(stage));
+          placing.set_storage_sharding(trained.states[s], axis_, at(stage));
         }
-      placing.pin(trained.gradient, axis_, at(stage));
+      placing.constrain(trained.gradient, axis_, at(stage));
     }
     stages.visit_update();
     for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
       if (graph.value(id).role != BALEEN_ROLE_PARAMETER || stages.of_value(id) == kNoStage) continue;
-      placing.use(id, axis_, at(stages.of_value(id)));
-      placing.store(id, axis_, at(stages.of_value(id)));
+      placing.set_compute_sharding(id, axis_, at(stages.of_value(id)));
+      placing.set_storage_sharding(id, axis_, at(stages.of_value(id)));
     }
     for (baleen_op_t id = 0; id < graph.op_count(); ++id)
       if (const auto op = graph.op(id); op && stages.of_op(id) != kNoStage) offer(placing, id, *op, stages.of_op(id));
@@ -149,7 +149,8 @@ class Pipeline : public Strategy {
   Status schedule(GraphView, Scheduling scheduling) override {
     const auto stages = static_cast<std::uint32_t>(scheduling.mesh().size(axis_));
     for (std::uint32_t stage = 0; stage < stages; ++stage)
-      scheduling.turns(axis_, stage, one_forward_one_backward(stages, stage, scheduling.micro_batches()));
+      scheduling.set_pipeline_schedule(axis_, stage,
+                                       one_forward_one_backward(stages, stage, scheduling.micro_batches()));
     return {};
   }
 
@@ -159,17 +160,17 @@ class Pipeline : public Strategy {
     const std::vector<baleen_placement_t> inputs(op.inputs().size(), at(stage)),
         outputs(op.outputs().size(), at(stage));
     const std::string name = "stage " + std::to_string(stage);
-    baleen_offer_t offer{};
+    baleen_candidate_t offer{};
     offer.size = sizeof(offer);
     offer.op = id;
-    offer.only = 1;
-    offer.as_it_stands = 1;
+    offer.exclusive = 1;
+    offer.run_unmodified = 1;
     offer.name = abi(name);
     offer.axes = &axis_;
     offer.axis_count = 1;
     offer.inputs = inputs.data();
     offer.outputs = outputs.data();
-    placing.offer(offer);
+    placing.add_candidate(offer);
   }
 
   std::uint32_t axis_;

@@ -3,7 +3,7 @@
 ///   rank_program RANKS [NAME=VALUE]... [WHO:VERB[:ARGUMENT]]...
 ///   rank_program HOST/RANKS/ADDRESS,... [NAME=VALUE]... [WHO:VERB[:ARGUMENT]]...
 ///
-/// NAME is a member of Patience (in milliseconds), `threads`, `cpus`, or, with hosts, `index`, `secret` (a file),
+/// NAME is a member of Timeouts (in milliseconds), `threads`, `cpus`, or, with hosts, `index`, `secret` (a file),
 /// `port`, `facts`, `listen`, `start` (words between spaces). Verbs: actions.hpp.
 #include <unistd.h>
 
@@ -71,21 +71,28 @@ bool set_text(Told& options, const std::string& name, const std::string& value, 
 }
 
 bool set(Told& options, const std::string& word, std::string& secret) {
-  Patience& patience = options.patience;
-  const std::map<std::string, Patience::Time*> times = {
-      {"stopped", &patience.stopped}, {"silent", &patience.silent},   {"greeting", &patience.greeting},
-      {"grace", &patience.grace},     {"leaving", &patience.leaving}, {"remind", &patience.remind},
-      {"stalled", &patience.stalled}, {"give_up", &patience.give_up}, {"arrive", &patience.arrive},
-      {"unheard", &patience.unheard}, {"shaking", &patience.shaking}, {"unconfirmed", &patience.unconfirmed}};
+  Timeouts& timeouts = options.timeouts;
+  const std::map<std::string, Timeouts::Time*> times = {{"stopped", &timeouts.stopped},
+                                                        {"silent", &timeouts.silent},
+                                                        {"greeting", &timeouts.greeting},
+                                                        {"grace", &timeouts.grace},
+                                                        {"leaving", &timeouts.leaving},
+                                                        {"remind", &timeouts.remind},
+                                                        {"stalled", &timeouts.stalled},
+                                                        {"give_up", &timeouts.give_up},
+                                                        {"arrive", &timeouts.arrive},
+                                                        {"heartbeat_timeout", &timeouts.heartbeat_timeout},
+                                                        {"handshake_timeout", &timeouts.handshake_timeout},
+                                                        {"unconfirmed", &timeouts.unconfirmed}};
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos || word.find(':') < equals) return false;
   const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
   if (set_text(options, name, value, secret)) return true;
-  return times.contains(name) && (*times.at(name) = Patience::Time(std::atoi(value.c_str())), true);
+  return times.contains(name) && (*times.at(name) = Timeouts::Time(std::atoi(value.c_str())), true);
 }
 
 /// The secret, from where this host is told it.
-Status meet(Meeting& meeting, const std::string& secret, const std::vector<std::string>& words) {
+Status meet(ClusterJoin& meeting, const std::string& secret, const std::vector<std::string>& words) {
   if (secret == "-") {
     BALEEN_TRY_ASSIGN(const StartWord word, StartWord::read(0));
     meeting.secret = word.secret;

@@ -76,13 +76,13 @@ TEST(Calls, TheNextBlocksAreOnTheirWayWhileOneIsMultiplied) {
 TEST(Calls, BlocksMayLeaveNoSoonerThanTheProductBefore) {
   Summa summa;
   baleen_mesh_t mesh{sizeof(baleen_mesh_t), nullptr, 0};
-  std::vector<TurnOrder> turns;
-  ScheduleVerbs verbs(summa.m.graph, mesh, 1, turns);
+  std::vector<PipelineSchedule> pipelines;
+  ScheduleVerbs verbs(summa.m.graph, mesh, 1, pipelines);
   const baleen_schedule_t& table = *verbs.table();
   for (std::size_t block = 0; block < Summa::kSide; ++block)
     for (ValueId v : summa.blocks[block])
       ASSERT_EQ(
-          table.begin_before(table.self, summa.producer(v), summa.producer(summa.products[block < 2 ? 0 : block - 1])),
+          table.start_before(table.self, summa.producer(v), summa.producer(summa.products[block < 2 ? 0 : block - 1])),
           BALEEN_OK);
   ASSERT_TRUE(verbs.apply());
   // Block k + 1 is on its way while block k is multiplied, block k + 2 is not.

@@ -52,7 +52,7 @@ TEST_F(GraphAbi, ReadsWhatAnOpIsIntoAnOlderStruct) {
   SizedStruct<baleen_op_info_t> info(older);
   ASSERT_EQ(verbs_.read_op_info(verbs_.self, graph_.value(y_).producer, info.get()), BALEEN_OK);
   EXPECT_EQ(info.get()->size, older);
-  EXPECT_EQ(info.get()->twin, kNone);
+  EXPECT_EQ(info.get()->forward_op, kNone);
   EXPECT_TRUE(info.is_whole_behind(older));
 }
 
@@ -84,17 +84,17 @@ TEST_F(GraphAbi, WhatAPluginReadsStaysWhileARuleReadsAnotherOp) {
 TEST_F(GraphAbi, TagsOfTheScheduleAreReadAndThreeAreSet) {
   const OpId op = graph_.value(y_).producer;
   const auto tag = [&](const char* key) { return std::string(view(verbs_.tag(verbs_.self, op, abi(key)))); };
-  for (const char* key : {"apart", "whole", "form", "stage"})
+  for (const char* key : {"no_fuse", "whole", "compute_copy", "stage"})
     ASSERT_EQ(verbs_.set_tag(verbs_.self, op, abi(key), abi("cast")), BALEEN_OK);
-  EXPECT_TRUE(graph_.op(op).schedule.apart);
+  EXPECT_TRUE(graph_.op(op).schedule.no_fuse);
   EXPECT_TRUE(graph_.op(op).schedule.whole);
-  EXPECT_EQ(graph_.op(op).schedule.form, "cast");
+  EXPECT_EQ(graph_.op(op).schedule.compute_copy, "cast");
   EXPECT_EQ(graph_.op(op).tags, (std::map<std::string, std::string>{{"stage", "cast"}}));
   graph_.op(op).schedule.bucket = OpSchedule::Bucket{2};
   graph_.op(op).schedule.owner = "sequence";
   const baleen_string_t bucket = verbs_.tag(verbs_.self, op, abi("bucket"));
   EXPECT_EQ(tag("owner"), "sequence");
-  EXPECT_EQ(tag("form"), "cast");
+  EXPECT_EQ(tag("compute_copy"), "cast");
   EXPECT_EQ(tag("offer"), "");
   EXPECT_EQ(view(bucket), "2") << "valid until the graph changes";
   EXPECT_EQ(verbs_.set_tag(verbs_.self, op, abi("bucket"), abi("1")), BALEEN_INVALID);

@@ -1,4 +1,4 @@
-/// \file The structure of the backward pass: sums, twins, names, what is not built. (Values:
+/// \file The structure of the backward pass: sums, forward ops, names, what is not built. (Values:
 /// tests/unit/compiler/ops/gradient_test.cpp.)
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST_F(Autodiff, NewOpsAreBackwardWithTheirForwardTwinAndName) {
   const Op& op = *graph_.producer(dw);
   EXPECT_EQ(op.kind->name, "matmul");
   EXPECT_EQ(op.phase, Phase::backward);
-  EXPECT_EQ(op.twin, forward);
+  EXPECT_EQ(op.forward_op, forward);
   EXPECT_EQ(op.name, "mlp.up.grad");
   EXPECT_EQ(op.where, "train.lua:7");
   EXPECT_EQ(graph_.value(dw).role, Role::gradient);
@@ -91,9 +91,9 @@ TEST_F(Autodiff, CotangentsAreSummedByOneOpInTheOrderOfTheUses) {
     if (const Op* op = graph_.producer(input); op && op->inputs.size() == 3) adder = op;
   ASSERT_NE(adder, nullptr);
   EXPECT_EQ(adder->kind->name, "pointwise");
-  EXPECT_EQ(adder->twin, kNone) << "a sum takes part in no one op's layout";
+  EXPECT_EQ(adder->forward_op, kNone) << "a sum takes part in no one op's layout";
   for (std::size_t i = 0; i < 3; ++i)
-    EXPECT_EQ(graph_.op(graph_.producer(adder->inputs[i])->twin).outputs[0], uses[i]) << "term " << i;
+    EXPECT_EQ(graph_.op(graph_.producer(adder->inputs[i])->forward_op).outputs[0], uses[i]) << "term " << i;
   EXPECT_TRUE(std::is_sorted(adder->inputs.rbegin(), adder->inputs.rend())) << "later uses are visited first";
   const double v = std::exp(0.3);
   EXPECT_NEAR(run(dx, {{"x", {0.3, 0.3}}})[0], v * (std::cos(v) - std::sin(v) + 1 - std::tanh(v) * std::tanh(v)),

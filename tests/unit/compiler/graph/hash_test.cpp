@@ -66,13 +66,12 @@ TEST(GraphHash, ChangesWithLayoutPlaceRoleTagsPhaseTwinAndMesh) {
     return hash(copy) != hash(graph);
   };
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).layout = {Placement::shard(0)}; }));
-  EXPECT_TRUE(changed([&](Graph& g) { g.value(y).place = "host"; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).role = Role::gradient; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).axes[0] = "batch"; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).tags["stage"] = "1"; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).schedule.bucket = OpSchedule::Bucket{1}; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).phase = Phase::update; }));
-  EXPECT_TRUE(changed([&](Graph& g) { g.op(op).twin = g.ops()[0]; }));
+  EXPECT_TRUE(changed([&](Graph& g) { g.op(op).forward_op = g.ops()[0]; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.set_mesh({{{"data", 2}}}); }));
   EXPECT_FALSE(changed([&](Graph& g) { g.op(op).where = "elsewhere.lua:1"; })) << "paths may differ between hosts";
 }

@@ -31,17 +31,16 @@ TEST(GraphPrint, WritesOneLinePerOp) {
             "return z = %3\n");
 }
 
-TEST(GraphPrint, ShowsSeveralResultsAttributesLayoutsPlacesAndTags) {
+TEST(GraphPrint, ShowsSeveralResultsAttributesLayoutsAndTags) {
   Graph graph(&test::builtin_ops());
   graph.set_mesh({{{"data", 2}, {"tensor", 2}}});
   const ValueId x = *graph.input("x", {BALEEN_F64, {4, 8}, {}});
   const auto made = *graph.append("top_k", {x}, {{"k", Attributes::ints({2})}});
   graph.value(made[0]).layout = {Placement::shard(0), Placement::replicate()};
-  graph.value(made[1]).place = "host";
   graph.op(graph.value(made[0]).producer).tags["stage"] = "1";
   ASSERT_TRUE(graph.append1("reshape", {x}, {{"shape", Attributes::ints({2, 16})}}));
   const std::string text = print(graph);
-  EXPECT_NE(text.find("%1, %2 = top_k(%0) k=2 : fp64 [4, 2] {S0,R}, int32 [4, 2] @host [stage=1]\n"), std::string::npos)
+  EXPECT_NE(text.find("%1, %2 = top_k(%0) k=2 : fp64 [4, 2] {S0,R}, int32 [4, 2] [stage=1]\n"), std::string::npos)
       << text;
   EXPECT_NE(text.find("%3 = reshape(%0) shape=[2, 16] : fp64 [2, 16]\n"), std::string::npos) << text;
 }
@@ -53,19 +52,21 @@ TEST(GraphPrint, ShowsTheScheduleAmongTheTagsByName) {
   op.tags["block"] = "0";
   op.schedule = {.bucket = OpSchedule::Bucket{3, {1, 0}},
                  .begins_here = true,
-                 .over_before = {7, 12},
+                 .must_complete_before = {7, 12},
                  .every_micro_batch = true,
-                 .apart = true,
+                 .no_fuse = true,
                  .whole = true,
-                 .form = "cast",
+                 .compute_copy = "cast",
                  .offer = "ring",
                  .owner = "sequence",
                  .annotations = {{0, 2}, {3}},
                  .names = {{0, {"mlp", "blocks.0"}}}};
   const std::string text = print(graph);
-  EXPECT_NE(text.find(" [apart=] [begin_here=] [block=0] [bucket=3/1/0] [every_micro_batch=] [form=cast] [offer=ring]"
-                      " [over_before=7,12,] [owner=sequence] [parallel=0,2;3] [result.0=mlp,blocks.0] [whole=]\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(
+          " [no_fuse=] [begin_here=] [block=0] [bucket=3/1/0] [every_micro_batch=] [compute_copy=cast] [offer=ring]"
+          " [must_complete_before=7,12,] [owner=sequence] [parallel=0,2;3] [result.0=mlp,blocks.0] [whole=]\n"),
+      std::string::npos)
       << text;
 }
 

@@ -173,8 +173,8 @@ TEST_F(GraphVerify, AnOutputOfADeadOp) {
 }
 
 TEST_F(GraphVerify, ATwinThatDoesNotExist) {
-  op(z_).twin = 999;
-  expect_fault("its twin 999 does not exist");
+  op(z_).forward_op = 999;
+  expect_fault("its forward op 999 does not exist");
 }
 
 TEST_F(GraphVerify, TwoSourcesOfOneName) {

@@ -22,7 +22,7 @@ std::vector<test::Element> listed(const Piece& piece, const Shape& shape) {
   for (std::size_t d = 0; d < shape.size(); ++d) {
     std::vector<test::Element> more;
     for (test::Element e : elements)
-      for (const Run& run : piece.dims[d])
+      for (const Range& run : piece.dims[d])
         for (std::int64_t i = run.begin; i < run.end; ++i) more.push_back(e * shape[d] + i);
     elements = std::move(more);
   }
@@ -79,15 +79,15 @@ TEST(Piece, TheLastBlocksAreShortOrEmpty) {
 
 TEST(Piece, BalancedChunksPairTheEnds) {
   const Mesh mesh = mesh_of({2});
-  EXPECT_EQ(piece_of({8}, {Placement::balanced(0)}, mesh, {0}).dims[0], (Runs{{0, 2}, {6, 8}}));
-  EXPECT_EQ(piece_of({8}, {Placement::balanced(0)}, mesh, {1}).dims[0], (Runs{{2, 6}})) << "neighbours are one run";
+  EXPECT_EQ(piece_of({8}, {Placement::balanced(0)}, mesh, {0}).dims[0], (Ranges{{0, 2}, {6, 8}}));
+  EXPECT_EQ(piece_of({8}, {Placement::balanced(0)}, mesh, {1}).dims[0], (Ranges{{2, 6}})) << "neighbours are one run";
 }
 
 TEST(Piece, AnInnerSplitCutsWhatTheOuterLeft) {
   const Mesh mesh = mesh_of({2, 2});
   const Layout data_inside{{Placement::Kind::shard, 0, 1}, Placement::shard(0)};
-  EXPECT_EQ(piece_of({8}, data_inside, mesh, {1, 0}).dims[0], (Runs{{2, 4}}));
-  EXPECT_EQ(piece_of({8}, {Placement::shard(0), Placement::shard(0)}, mesh, {1, 0}).dims[0], (Runs{{4, 6}}));
+  EXPECT_EQ(piece_of({8}, data_inside, mesh, {1, 0}).dims[0], (Ranges{{2, 4}}));
+  EXPECT_EQ(piece_of({8}, {Placement::shard(0), Placement::shard(0)}, mesh, {1, 0}).dims[0], (Ranges{{4, 6}}));
 }
 
 TEST(Piece, LargestShapeIsReachedByEvenCuts) {

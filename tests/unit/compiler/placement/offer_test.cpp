@@ -40,14 +40,14 @@ TEST_F(PropagateOffer, IsLeftWhereItIsDearer) {
   pin(x_, "R,R");
   request_.offers = {offer_};
   EXPECT_EQ(layout(place(), y_), "R,R");
-  request_.offers[0].only = true;
+  request_.offers[0].exclusive = true;
   EXPECT_EQ(
       refusal(),
       "layer (matmul): no way to run along the mesh axis `row`. Let the strategy of `row` allow the logical axis, "
       "use the parameter in another layout, or offer this op a candidate");
 }
 
-TEST_F(PropagateOffer, IsTakenByTheBackwardOpsOfItsTwin) {
+TEST_F(PropagateOffer, IsTakenByTheBackwardOpsOfItsForwardOp) {
   graph_.context() = {Phase::backward, graph_.value(y_).producer, "layer.grad", {}};
   const ValueId d = input({8, 8}, {"", ""}), dx = matmul("mn,kn->mk", d, w_);
   request_.offers = {offer_, offer_};

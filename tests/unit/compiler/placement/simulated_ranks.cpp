@@ -12,8 +12,8 @@ namespace {
 
 bool is_conversion(const Op& op) { return op.kind->has(kStructural) && op.attributes.has("from"); }
 
-bool in(const Runs& runs, std::int64_t index) {
-  return std::any_of(runs.begin(), runs.end(), [&](const Run& run) { return run.begin <= index && index < run.end; });
+bool in(const Ranges& runs, std::int64_t index) {
+  return std::any_of(runs.begin(), runs.end(), [&](const Range& run) { return run.begin <= index && index < run.end; });
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ Tensor summed(const std::vector<const Tensor*>& parts, bool max) {
 }
 
 /// The global index of a local one.
-std::int64_t index_in(const Runs& runs, std::int64_t local) {
-  for (const Run& run : runs) {
+std::int64_t index_in(const Ranges& runs, std::int64_t local) {
+  for (const Range& run : runs) {
     if (local < run.length()) return run.begin + local;
     local -= run.length();
   }

@@ -53,7 +53,7 @@ class Backward {
   }
 
   std::vector<ValueId> all(SketchOp op) {
-    g_.context() = {Phase::backward, twin_, "", ""};
+    g_.context() = {Phase::backward, forward_op_, "", ""};
     return append(g_, op);
   }
   ValueId one(SketchOp op) { return all(std::move(op))[0]; }
@@ -68,7 +68,7 @@ class Backward {
       flows |= d.back() != kNone;
     }
     if (!flows) return;
-    twin_ = id;
+    forward_op_ = id;
     const auto gradients = gradient(op, d, letters(op, "in"), letters(op, "out"));
     for (std::size_t i = 0; i < gradients.size(); ++i)
       if (gradients[i] != kNone) terms_[op.inputs[i]].push_back(gradients[i]);
@@ -132,7 +132,7 @@ class Backward {
   Graph& g_;
   std::map<ValueId, std::vector<ValueId>> terms_;
   std::vector<bool> needed_;
-  OpId twin_ = kNone;
+  OpId forward_op_ = kNone;
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(PlanMicro, AccumulatedGradientsAndUpdatesAreThoseOfTheWholeBatch) {
 
 TEST(PlanMicro, ClippingByTheNormOfTheWholeGradientIsThatOfTheWholeBatch) {
   Job job = gpt_job(4);
-  job.clip = 0.01;
+  job.clip_grad_norm = 0.01;
   const Graph graph = take_graph(std::move(job));
   for (std::int64_t micro : {2, 4}) {
     SCOPED_TRACE(micro);

@@ -25,7 +25,7 @@ std::size_t copies_of(const Graph& graph, OpId first) {
   const auto ops = graph.ops();
   return static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [&](OpId id) {
     const Op& op = graph.op(id);
-    return op.phase == Phase::backward && op.twin == first && op.kind == graph.op(first).kind &&
+    return op.phase == Phase::backward && op.forward_op == first && op.kind == graph.op(first).kind &&
            op.name == graph.op(first).name &&
            graph.type(op.outputs[0]).shape == graph.type(graph.op(first).outputs[0]).shape;
   }));
@@ -68,7 +68,7 @@ TEST(RunAgain, CopiesReadCopies) {
   EXPECT_GT(graph.ops().size(), before);
   for (const OpId id : graph.ops()) {
     const Op& op = graph.op(id);
-    if (op.phase != Phase::backward || op.kind->name != "matmul" || op.twin == kNone) continue;
+    if (op.phase != Phase::backward || op.kind->name != "matmul" || op.forward_op == kNone) continue;
     for (const ValueId v : op.inputs) {
       const Op& producer = *graph.producer(v);
       EXPECT_FALSE(producer.phase == Phase::forward && producer.kind->name == "norm") << print(graph);

@@ -114,7 +114,7 @@ TEST(PlanUpdate, TheNormIsOverAllParametersTogether) {
 
 TEST(PlanUpdate, ALargeGradientIsScaledToTheBound) {
   Job job = affine_job(6);
-  job.clip = 0.25;
+  job.clip_grad_norm = 0.25;
   const Step step(std::move(job));
   const AffineGradient expected(step.before, 6);
   ASSERT_GT(expected.norm, 0.25);
@@ -126,7 +126,7 @@ TEST(PlanUpdate, ALargeGradientIsScaledToTheBound) {
 
 TEST(PlanUpdate, ASmallGradientIsNotScaled) {
   Job job = affine_job(6);
-  job.clip = 1000;
+  job.clip_grad_norm = 1000;
   const Step step(std::move(job));
   expect_near(AffineGradient(step.before, 6).weight, step.direction("up.weight", 0.1));
 }

@@ -44,12 +44,12 @@ class PlaceVerbs : public testing::Test {
 
   /// The message that an offer along `pipe` gets; "accepted" where there is none.
   std::string offer(std::vector<baleen_placement_t> inputs, std::vector<baleen_placement_t> outputs,
-                    bool as_it_stands = true) {
+                    bool run_unmodified = true) {
     const std::uint32_t axis = 0;
-    baleen_offer_t offer{};
+    baleen_candidate_t offer{};
     offer.size = sizeof offer;
     offer.op = graph_.value(y_).producer;
-    offer.as_it_stands = as_it_stands ? 1 : 0;
+    offer.run_unmodified = run_unmodified ? 1 : 0;
     offer.name = abi("stage");
     offer.axes = &axis;
     offer.axis_count = 1;
@@ -57,9 +57,9 @@ class PlaceVerbs : public testing::Test {
     offer.outputs = outputs.empty() ? nullptr : outputs.data();
     return offered(offer);
   }
-  std::string offered(const baleen_offer_t& offer) {
-    PlacingVerbs verbs(graph_, request_, wishes_, mesh_, {0, "mine"}, 1);
-    const baleen_status_t status = verbs.table()->offer(verbs.table()->self, &offer);
+  std::string offered(const baleen_candidate_t& offer) {
+    PlacingVerbs verbs(graph_, request_, requests_, mesh_, {0, "mine"}, 1);
+    const baleen_status_t status = verbs.table()->add_candidate(verbs.table()->self, &offer);
     EXPECT_EQ(status == BALEEN_OK, static_cast<bool>(verbs.status()));
     return verbs.status() ? "accepted" : verbs.status().error().message;
   }
@@ -71,11 +71,11 @@ class PlaceVerbs : public testing::Test {
   Graph graph_{&builtin_ops()};
   ValueId x_ = kNone, w_ = kNone, y_ = kNone;
   PlacementRequest request_;
-  Wishes wishes_;
+  ShardingRequests requests_;
 };
 
 TEST_F(PlaceVerbs, ReadTrainedParametersIntoAnOlderStruct) {
-  PlacingVerbs verbs(graph_, request_, wishes_, mesh_, {0, "mine"}, 1);
+  PlacingVerbs verbs(graph_, request_, requests_, mesh_, {0, "mine"}, 1);
   const baleen_placing_t& table = *verbs.table();
   const std::uint64_t older = offsetof(baleen_trained_t, states);
   SizedStruct<baleen_trained_t> trained(older);
@@ -110,7 +110,7 @@ TEST_F(PlaceVerbs, RefuseOffersWhereTheyAreMade) {
 }
 
 TEST_F(PlaceVerbs, RefuseOffersWithoutAxesOrSize) {
-  baleen_offer_t empty{};
+  baleen_candidate_t empty{};
   EXPECT_EQ(offered(empty), "offer: the struct's `size` is not set; set it to sizeof the struct before the call");
   empty.size = sizeof empty;
   empty.op = graph_.value(y_).producer;

@@ -90,8 +90,8 @@ Result<Job> make_job(const JobOptions& options) {
   job.optimizer.schedules["lr"] = [lr = options.lr](std::int64_t step) {
     return lr / (1.0 + 0.01 * static_cast<double>(step));
   };
-  job.clip = 1;
-  job.accumulate = options.accumulate;
+  job.clip_grad_norm = 1;
+  job.gradient_accumulation_steps = options.accumulate;
   job.batch = options.batch;
   job.seed = 7;
   job.dtype = options.dtype;

@@ -1,5 +1,5 @@
-/// \file What the strategy `precision` makes of a graph: which values have 16 bits, forms of parameters, gradients
-/// through casts.
+/// \file What the strategy `precision` makes of a graph: which values have 16 bits, compute copies of parameters,
+/// gradients through casts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,10 +84,10 @@ TEST_F(PrecisionCasts, EachParameterHasOneFormThatAllRead) {
   for (OpId id : forward_.ops()) {
     const Op& op = forward_.op(id);
     if (!is_form(op)) continue;
-    const Value &parameter = forward_.value(op.inputs[0]), &form = forward_.value(op.outputs[0]);
+    const Value &parameter = forward_.value(op.inputs[0]), &copy = forward_.value(op.outputs[0]);
     EXPECT_TRUE(is_cast(forward_, op));
-    EXPECT_EQ(form.role, Role::parameter);
-    EXPECT_EQ(form.name, parameter.name);
+    EXPECT_EQ(copy.role, Role::parameter);
+    EXPECT_EQ(copy.name, parameter.name);
     EXPECT_EQ(parameter.users, std::vector<OpId>{id}) << parameter.name;
     EXPECT_TRUE(formed.insert(parameter.name).second) << parameter.name;
   }
@@ -207,23 +207,23 @@ TEST(PrecisionBesideAGrid, BlocksTravelInSixteenBitsAndAddUpInFp32) {
 /// Once per step, before the loop over micro-batches.
 TEST(PrecisionMicroBatches, FormsAreMadeOncePerStep) {
   Job job = gpt_job(4, BALEEN_F32);
-  job.accumulate = 2;
+  job.gradient_accumulation_steps = 2;
   const Planned planned = plan_with_precision(std::move(job), options("bf16"));
-  int forms = 0;
+  int copies = 0;
   for (const Section& section : planned.plan.train().sections)
     for (OpId id : section.ops)
       if (is_form(planned.plan.train().graph.op(id))) {
-        ++forms;
+        ++copies;
         EXPECT_EQ(section.loop, -1);
       }
-  EXPECT_EQ(forms, 10);
+  EXPECT_EQ(copies, 10);
 }
 
 /// Added up in the dtype in which they are summed over ranks.
 TEST(PrecisionMicroBatches, GradientsAccumulateInTheirDtype) {
   for (const auto& [word, dtype] : {std::pair{"same", kHalf}, std::pair{"fp32", kWide}}) {
     Job job = gpt_job(4, BALEEN_F32);
-    job.accumulate = 2;
+    job.gradient_accumulation_steps = 2;
     const Planned planned =
         plan_with_precision(std::move(job), options("bf16", {{"gradients", {std::string(word), "test"}}}));
     const Graph& graph = planned.plan.train().graph;

@@ -10,7 +10,7 @@ using std::chrono::seconds;
 
 const Clock::time_point kStart{};
 
-Moment at(std::int64_t collective, std::int64_t step = 5) { return {step, "training", collective}; }
+ProgressSnapshot at(std::int64_t collective, std::int64_t step = 5) { return {step, "training", collective}; }
 
 TEST(Progress, IsNoStallWhereAllHaveBegunEquallyMany) {
   Progress progress(2, kStart);

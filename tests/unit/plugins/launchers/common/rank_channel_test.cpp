@@ -59,7 +59,7 @@ TEST(RankChannel, TellsHowFarItIs) {
   FakeLauncher launcher;
   const auto link = launcher.link();
   link->at(12, "backward");
-  Moment moment;
+  ProgressSnapshot moment;
   while (moment.step != 12) moment = *moment_from(launcher.hear(MessageKind::beat).value);
   EXPECT_EQ(moment.phase, "backward");
 }
@@ -152,7 +152,7 @@ TEST(RankChannel, SaysWhyItFailsAndThatItIsDone) {
   const auto failure = failure_from(launcher.hear(MessageKind::fail).value);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->error.text(), "train.lua:3:5: bad value");
-  EXPECT_EQ(failure->moment, (Moment{4, "forward", -1}));
+  EXPECT_EQ(failure->moment, (ProgressSnapshot{4, "forward", -1}));
   link->finish();
   launcher.hear(MessageKind::done);
 }

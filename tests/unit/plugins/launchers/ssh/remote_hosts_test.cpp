@@ -181,7 +181,7 @@ TEST_F(RunningHostsTest, MayGoWhenTheyAreExcused) {
 }
 
 TEST_F(RunningHostsTest, AreLostWhenTheyFallSilent) {
-  options.patience.unheard = std::chrono::milliseconds(300);
+  options.timeouts.heartbeat_timeout = std::chrono::milliseconds(300);
   // Neither of the two is served any more, so neither beats.
   EXPECT_TRUE(events(2)[1].starts_with("host 1 lost: silent for 0.3")) << record.events[1];
 }

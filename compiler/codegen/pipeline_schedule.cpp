@@ -16,10 +16,10 @@ int loop_with_parts(const Lowered& lowered) {
   return -1;
 }
 
-std::int64_t most_in_flight(const TurnOrder& order) {
+std::int64_t most_in_flight(const PipelineSchedule& order) {
   std::int64_t most = 1, now = 0;
-  for (const TurnOrder::Turn& turn : order.turns) {
-    now += turn.part == Phase::forward ? 1 : -1;
+  for (const PipelineSchedule::Action& action : order.actions) {
+    now += action.pass == Phase::forward ? 1 : -1;
     most = std::max(most, now);
   }
   return most;
@@ -27,23 +27,23 @@ std::int64_t most_in_flight(const TurnOrder& order) {
 
 }  // namespace
 
-Status take_turns(const ScheduledGraph& scheduled, Lowered& lowered) {
-  const TurnOrder* own = nullptr;
-  for (const TurnOrder& order : scheduled.turns) {
+Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered) {
+  const PipelineSchedule* own = nullptr;
+  for (const PipelineSchedule& order : scheduled.pipelines) {
     if (lowered.at[static_cast<std::size_t>(order.axis)] != order.coordinate) continue;
     if (own) return unsupported("two strategies order the micro-batches of one rank");
     own = &order;
   }
   const int loop = loop_with_parts(lowered);
   if (!own || loop < 0) return {};
-  lowered.turns.loop = loop;
-  lowered.turns.in_flight = most_in_flight(*own);
-  for (const TurnOrder& order : scheduled.turns)
-    lowered.turns.slots = std::max(lowered.turns.slots, most_in_flight(order));
-  for (const TurnOrder::Turn& turn : own->turns)
+  lowered.pipeline.loop = loop;
+  lowered.pipeline.in_flight = most_in_flight(*own);
+  for (const PipelineSchedule& order : scheduled.pipelines)
+    lowered.pipeline.slots = std::max(lowered.pipeline.slots, most_in_flight(order));
+  for (const PipelineSchedule::Action& action : own->actions)
     for (std::uint32_t s = 0; s < lowered.sections.size(); ++s)
-      if (lowered.sections[s].loop == loop && lowered.sections[s].phase == turn.part)
-        lowered.turns.turns.push_back({s, turn.micro_batch});
+      if (lowered.sections[s].loop == loop && lowered.sections[s].phase == action.pass)
+        lowered.pipeline.actions.push_back({s, action.micro_batch});
   return {};
 }
 

@@ -1,5 +1,5 @@
 /// \file Durations as text.
-#include "common/patience.hpp"
+#include "common/timeouts.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,5 +1,5 @@
 /// \file Accepts connections and runs their handshakes; drops the oldest that has proven nothing if there are too many.
-#include "door.hpp"
+#include "listener.hpp"
 
 #include <sys/socket.h>
 
@@ -47,23 +47,23 @@ std::string holder_of(const TcpAddress& at) {
 
 }  // namespace
 
-Door::Door(FileHandle listener, std::string job, TlsContext context, const Log& log, const Patience& patience)
+Listener::Listener(FileHandle listener, std::string job, TlsContext context, const Log& log, const Timeouts& timeouts)
     : log_(&log),
-      patience_(&patience),
+      timeouts_(&timeouts),
       listener_(std::move(listener)),
       address_(TcpAddress::near(listener_.get())),
       job_(std::move(job)),
       context_(std::move(context)) {}
 
-Result<Door> Door::open(const TcpAddress& at, const Secret& secret, const Log& log, const Patience& patience) {
+Result<Listener> Listener::open(const TcpAddress& at, const Secret& secret, const Log& log, const Timeouts& timeouts) {
   int error = 0;
   if (FileHandle listener = listen_at(at, error)) {
     std::string job = fresh_job();
     BALEEN_TRY_ASSIGN(const JobKey key, JobKey::derive(secret, job));
     BALEEN_TRY_ASSIGN(TlsContext context, TlsContext::make(key));
-    Door door(std::move(listener), std::move(job), std::move(context), log, patience);
-    log.debug("job " + door.job_ + " meets at " + door.address_.text());
-    return door;
+    Listener made(std::move(listener), std::move(job), std::move(context), log, timeouts);
+    log.debug("job " + made.job_ + " meets at " + made.address_.text());
+    return made;
   }
   std::string text = "cannot listen at " + at.text() + ": " + std::strerror(error);
   if (error == EADDRINUSE) {
@@ -76,64 +76,64 @@ Result<Door> Door::open(const TcpAddress& at, const Secret& secret, const Log& l
   return Error{BALEEN_IO, text, {}};
 }
 
-void Door::add_polls(std::vector<pollfd>& all) const {
+void Listener::add_polls(std::vector<pollfd>& all) const {
   all.push_back({listener_.get(), POLLIN, 0});
-  for (const Stranger& each : strangers_) all.push_back({each.socket.get(), POLLIN, 0});
+  for (const PendingConnection& each : pending_) all.push_back({each.socket.get(), POLLIN, 0});
 }
 
-std::vector<Door::Guest> Door::turn(Clock::time_point now) {
+std::vector<Listener::AuthenticatedPeer> Listener::turn(Clock::time_point now) {
   greet(now);
-  std::vector<Guest> guests;
-  std::erase_if(strangers_, [&](Stranger& each) { return !hear(each, now, guests); });
-  return guests;
+  std::vector<AuthenticatedPeer> peers;
+  std::erase_if(pending_, [&](PendingConnection& each) { return !hear(each, now, peers); });
+  return peers;
 }
 
-void Door::greet(Clock::time_point now) {
+void Listener::greet(Clock::time_point now) {
   // A scan that connects faster than this is served at the next turn; ranks are not kept waiting for it.
-  for (std::size_t count = 0; count < kMostStrangers; ++count) {
+  for (std::size_t count = 0; count < kMostPending; ++count) {
     FileHandle socket = accept_from(listener_.get());
     if (!socket) return;
     // Who came first and has still not said who it is makes room: a host says so at once.
-    if (strangers_.size() == kMostStrangers) strangers_.pop_front();
+    if (pending_.size() == kMostPending) pending_.pop_front();
     auto session = context_.server();
     if (!session || !say(socket.get(), hello_of(job_))) continue;
-    strangers_.push_back({std::move(socket), *std::move(session), 0, now});
+    pending_.push_back({std::move(socket), *std::move(session), 0, now});
   }
 }
 
-bool Door::hear(Stranger& stranger, Clock::time_point now, std::vector<Guest>& guests) {
+bool Listener::hear(PendingConnection& pending, Clock::time_point now, std::vector<AuthenticatedPeer>& peers) {
   std::array<char, kMostHeard> bytes;
-  const int socket = stranger.socket.get();
-  const bool is_in_time = now - stranger.since < patience_->shaking;
-  const ssize_t got = recv(socket, bytes.data(), kMostHeard - stranger.heard, 0);
+  const int socket = pending.socket.get();
+  const bool is_in_time = now - pending.since < timeouts_->handshake_timeout;
+  const ssize_t got = recv(socket, bytes.data(), kMostHeard - pending.heard, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return is_in_time;
   if (got <= 0) return false;
   const std::string_view said(bytes.data(), static_cast<std::size_t>(got));
-  if (!may_be_tls(stranger.heard, said)) {
+  if (!may_be_tls(pending.heard, said)) {
     log_->debug("garbage from " + TcpAddress::far(socket).text() + " at the rendezvous");
     return false;
   }
-  stranger.heard += said.size();
+  pending.heard += said.size();
 
-  const Status status = stranger.session.receive(said);
-  const bool is_told = say(socket, stranger.session.take_bytes());
-  if (!status) tell(stranger);
+  const Status status = pending.session.receive(said);
+  const bool is_told = say(socket, pending.session.take_bytes());
+  if (!status) tell(pending);
   if (!status || !is_told) return false;
-  if (!stranger.session.is_open()) return is_in_time && stranger.heard < kMostHeard;
-  const int host = *stranger.session.host();
-  guests.push_back({std::move(stranger.socket), std::move(stranger.session), host});
+  if (!pending.session.is_open()) return is_in_time && pending.heard < kMostHeard;
+  const int host = *pending.session.host();
+  peers.push_back({std::move(pending.socket), std::move(pending.session), host});
   return false;
 }
 
-void Door::tell(const Stranger& stranger) {
-  const std::string at = TcpAddress::far(stranger.socket.get()).text();
-  if (stranger.session.host())
+void Listener::tell(const PendingConnection& pending) {
+  const std::string at = TcpAddress::far(pending.socket.get()).text();
+  if (pending.session.host())
     warn("a host at " + at + " wants to join but does not know the job's secret");
   else
     log_->debug("somebody at " + at + " speaks TLS at the rendezvous, but is no host");
 }
 
-void Door::warn(const std::string& text) {
+void Listener::warn(const std::string& text) {
   if (++warnings_ > kMostWarnings) return log_->debug(text);
   log_->warning(text + (warnings_ == kMostWarnings ? " (further ones are not told)" : ""));
 }

@@ -1,5 +1,5 @@
-/// \file The rendezvous' door against strangers, over the loopback.
-#include "ssh/door.hpp"
+/// \file The rendezvous' listener against strangers, over the loopback.
+#include "ssh/listener.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -23,24 +23,24 @@ using std::chrono::milliseconds;
 class DoorTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto opened = Door::open(*TcpAddress::find("127.0.0.1", 0), secret, log, patience);
+    auto opened = Listener::open(*TcpAddress::find("127.0.0.1", 0), secret, log, timeouts);
     ASSERT_TRUE(opened) << opened.error().text();
-    door.emplace(*std::move(opened));
+    listener.emplace(*std::move(opened));
   }
-  /// Lets the door work until `done`, at most for a minute.
+  /// Lets the listener work until `done`, at most for a minute.
   bool serve_until(const std::function<bool()>& done) {
     const auto until = Clock::now() + std::chrono::minutes(1);
     while (!done() && Clock::now() < until) {
       std::vector<pollfd> all;
-      door->add_polls(all);
+      listener->add_polls(all);
       most_watched = std::max(most_watched, all.size());
       poll(all.data(), all.size(), 1);
-      for (Door::Guest& guest : door->turn(Clock::now())) guests.push_back(std::move(guest));
+      for (Listener::AuthenticatedPeer& peer : listener->turn(Clock::now())) peers.push_back(std::move(peer));
     }
     return done();
   }
   FileHandle connect() const {
-    auto socket = begin_connect(door->address(), nullptr);
+    auto socket = begin_connect(listener->address(), nullptr);
     EXPECT_TRUE(socket);
     pollfd ready{socket->get(), POLLOUT, 0};
     EXPECT_EQ(poll(&ready, 1, 60'000), 1);
@@ -86,12 +86,12 @@ class DoorTest : public testing::Test {
   TlsSession enter(int host) {
     const FileHandle socket = connect();
     TlsSession own = session(secret, hear(socket, kHelloBytes), host);
-    const std::size_t before = guests.size();
+    const std::size_t before = peers.size();
     const Status status = shake(socket, own);
     EXPECT_TRUE(status) << status.error().text();
     own.write("here I am");
     say(socket, own.take_bytes());
-    EXPECT_TRUE(serve_until([&] { return guests.size() > before; }));
+    EXPECT_TRUE(serve_until([&] { return peers.size() > before; }));
     return own;
   }
 
@@ -104,18 +104,18 @@ class DoorTest : public testing::Test {
   Log log{[this](baleen_level_t level, std::string_view line) {
     lines.push_back((level == BALEEN_WARNING ? "warning: " : "debug: ") + std::string(line));
   }};
-  Patience patience;
-  std::optional<Door> door;
-  std::vector<Door::Guest> guests;
+  Timeouts timeouts;
+  std::optional<Listener> listener;
+  std::vector<Listener::AuthenticatedPeer> peers;
   std::size_t most_watched = 0;
 };
 
 TEST_F(DoorTest, LetsAHostIn) {
   TlsSession own = enter(3);
-  ASSERT_EQ(guests.size(), 1u);
-  EXPECT_EQ(guests[0].host, 3);
-  guests[0].session.write("a word");
-  ASSERT_TRUE(own.receive(guests[0].session.take_bytes()));
+  ASSERT_EQ(peers.size(), 1u);
+  EXPECT_EQ(peers[0].host, 3);
+  peers[0].session.write("a word");
+  ASSERT_TRUE(own.receive(peers[0].session.take_bytes()));
   EXPECT_EQ(own.take_text(), "a word");
 }
 
@@ -126,8 +126,8 @@ TEST_F(DoorTest, KeepsWhatAHostSaysAtOnce) {
   while (!own.is_open()) ASSERT_TRUE(own.receive(hear_some(socket)));
   own.write("its first message");
   say(socket, own.take_bytes());  // with the last bytes of the handshake
-  ASSERT_TRUE(serve_until([&] { return !guests.empty(); }));
-  EXPECT_EQ(guests[0].session.take_text(), "its first message");
+  ASSERT_TRUE(serve_until([&] { return !peers.empty(); }));
+  EXPECT_EQ(peers[0].session.take_text(), "its first message");
 }
 
 TEST_F(DoorTest, RefusesAnotherSecretAndSaysSoThreeTimes) {
@@ -140,7 +140,7 @@ TEST_F(DoorTest, RefusesAnotherSecretAndSaysSoThreeTimes) {
     EXPECT_NE(status.error().message.find("it knows another secret"), std::string::npos);
     EXPECT_TRUE(is_closed(socket));
   }
-  EXPECT_TRUE(guests.empty());
+  EXPECT_TRUE(peers.empty());
   for (const std::string& line : lines) EXPECT_EQ(line.find(secret.text()), std::string::npos);
   EXPECT_EQ(warnings(), 3);
 }
@@ -160,7 +160,7 @@ TEST_F(DoorTest, RefusesARecordedHandshake) {
   EXPECT_EQ(hear(again, kHelloBytes), hello_of(*job_of(hear(connect(), kHelloBytes))));
   say(again, recorded);
   while (!hear_some(again).empty()) continue;
-  EXPECT_TRUE(guests.empty());
+  EXPECT_TRUE(peers.empty());
   EXPECT_EQ(warnings(), 1);
 }
 
@@ -184,11 +184,11 @@ TEST_F(DoorTest, ClosesOnGarbageAtOnce) {
     EXPECT_TRUE(is_closed(socket));
   }
   enter(1);
-  EXPECT_EQ(guests.size(), 1u);
+  EXPECT_EQ(peers.size(), 1u);
 }
 
 TEST_F(DoorTest, ForgetsThoseWhoSayNothing) {
-  patience.shaking = milliseconds(50);
+  timeouts.handshake_timeout = milliseconds(50);
   const FileHandle silent = connect(), slow = connect();
   hear(slow, kHelloBytes);
   say(slow, kBegin);
@@ -197,70 +197,72 @@ TEST_F(DoorTest, ForgetsThoseWhoSayNothing) {
 }
 
 TEST_F(DoorTest, ForgetsThoseWhoTakeTheirTime) {
-  patience.shaking = milliseconds(100);
+  timeouts.handshake_timeout = milliseconds(100);
   const FileHandle slow = connect();
   say(slow, kBegin + "\x01\x0f");  // a handshake that is longer than what follows
   const auto until = Clock::now() + std::chrono::minutes(1);
   bool is_there = true;
   while (is_there && Clock::now() < until) {
     is_there = send(slow.get(), "x", 1, MSG_NOSIGNAL) == 1;
-    door->turn(Clock::now());
+    listener->turn(Clock::now());
     std::this_thread::sleep_for(milliseconds(1));
   }
   EXPECT_FALSE(is_there) << "who says a byte now and then stays for ever";
 }
 
 TEST_F(DoorTest, ForgetsThoseWhoSayMuch) {
-  patience.shaking = std::chrono::minutes(10);
+  timeouts.handshake_timeout = std::chrono::minutes(10);
   const FileHandle loud = connect();
   say(loud, kBegin + "\x01\x3f\xff" + std::string(5'000, '\x01'));
   while (!hear_some(loud).empty()) continue;
-  EXPECT_TRUE(guests.empty());
+  EXPECT_TRUE(peers.empty());
 }
 
 TEST_F(DoorTest, BearsAScanWithBoundedMeans) {
-  patience.shaking = std::chrono::minutes(10);
+  timeouts.handshake_timeout = std::chrono::minutes(10);
   std::vector<FileHandle> open;
   for (int i = 0; i < 1000; ++i) {
     FileHandle socket = connect();
     if (i % 2) open.push_back(std::move(socket));
     serve_until([] { return true; });
-    door->turn(Clock::now());
+    listener->turn(Clock::now());
   }
   std::vector<pollfd> all;
-  door->add_polls(all);
+  listener->add_polls(all);
   EXPECT_LE(all.size(), 65u);
   enter(2);
-  EXPECT_EQ(guests.size(), 1u);
+  EXPECT_EQ(peers.size(), 1u);
   EXPECT_LE(most_watched, 65u);
 }
 
 TEST_F(DoorTest, SaysWhatHoldsItsPort) {
-  auto opened = std::async(std::launch::async, [&] { return Door::open(door->address(), secret, log, patience); });
+  auto opened =
+      std::async(std::launch::async, [&] { return Listener::open(listener->address(), secret, log, timeouts); });
   serve_until([&] { return opened.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
   const auto second = opened.get();
   ASSERT_FALSE(second);
   const std::string text = second.error().text();
-  EXPECT_NE(text.find("cannot listen at " + door->address().text() + ": Address already in use; job "),
+  EXPECT_NE(text.find("cannot listen at " + listener->address().text() + ": Address already in use; job "),
             std::string::npos)
       << text;
   EXPECT_NE(text.find(" of Baleen is there. End it, or give this cluster another `port`"), std::string::npos) << text;
 }
 
-TEST(Door, SaysThatSomethingElseHoldsItsPort) {
+TEST(Listener, SaysThatSomethingElseHoldsItsPort) {
   int error = 0;
   const FileHandle other = listen_at(*TcpAddress::find("127.0.0.1", 0), error);
   const Secret secret = Secret::fresh();
-  const auto door = Door::open(TcpAddress::near(other.get()), secret, {}, {});
-  ASSERT_FALSE(door);
-  EXPECT_NE(door.error().text().find("another program is there, which does not say what it is"), std::string::npos);
+  const auto listener = Listener::open(TcpAddress::near(other.get()), secret, {}, {});
+  ASSERT_FALSE(listener);
+  EXPECT_NE(listener.error().text().find("another program is there, which does not say what it is"), std::string::npos);
 }
 
-TEST(Door, OpensAtAddressesOfThisMachineOnly) {
+TEST(Listener, OpensAtAddressesOfThisMachineOnly) {
   const Secret secret = Secret::fresh();
-  const auto door = Door::open(*TcpAddress::find("203.0.113.1", 0), secret, {}, {});
-  ASSERT_FALSE(door);
-  EXPECT_NE(door.error().text().find("it is no address of this machine"), std::string::npos) << door.error().text();
+  const auto listener = Listener::open(*TcpAddress::find("203.0.113.1", 0), secret, {}, {});
+  ASSERT_FALSE(listener);
+  EXPECT_NE(listener.error().text().find("it is no address of this machine"), std::string::npos)
+      << listener.error().text();
 }
 
 TEST(TcpAddress, IsReadAndWritten) {

@@ -8,7 +8,7 @@ namespace baleen::launchers {
 using Clock = std::chrono::steady_clock;
 
 /// Promised: a rank stopped for good is named within five seconds (`stopped` + `grace`), a dead one within three.
-struct Patience {
+struct Timeouts {
   using Time = std::chrono::milliseconds;
 
   Time stopped{2'000};    ///< silence of a rank that the system says is stopped
@@ -21,10 +21,10 @@ struct Patience {
       30'000};  ///< without a new collective while ranks have begun unequally many, to saying so; then twice, ...
   Time give_up{600'000};  ///< longest wait at the rendezvous, for a host, and longest stall
   // Between hosts.
-  Time arrive{600'000};     ///< until all have joined
-  Time unheard{5'000};      ///< silence of another host's launcher
-  Time unconfirmed{3'000};  ///< from sending something to the network's word that it has come
-  Time shaking{5'000};      ///< a handshake, and looking for a name
+  Time arrive{600'000};           ///< until all have joined
+  Time heartbeat_timeout{5'000};  ///< silence of another host's launcher
+  Time unconfirmed{3'000};        ///< from sending something to the network's word that it has come
+  Time handshake_timeout{5'000};  ///< a handshake, and looking for a name
 
   /// Between two heartbeats.
   static constexpr Time kBeat{200};

@@ -10,57 +10,57 @@
 #include "baleen/result.hpp"
 #include "common/file_handle.hpp"
 #include "common/log.hpp"
-#include "common/patience.hpp"
+#include "common/timeouts.hpp"
 #include "tcp.hpp"
 #include "tls.hpp"
 
 namespace baleen::launchers {
 
-/// Holds at most `kMostStrangers` connections that have proven nothing, each for `patience.shaking` and `kMostHeard`
-/// bytes. Nothing here waits. [one thread]
-class Door {
+/// Holds at most `kMostPending` connections that have proven nothing, each for `timeouts.handshake_timeout` and
+/// `kMostHeard` bytes. Nothing here waits. [one thread]
+class Listener {
  public:
-  /// Listens. Borrows log and patience. Where something else has the port: says what it is, if it says so.
-  static Result<Door> open(const TcpAddress& at, const Secret& secret, const Log& log, const Patience& patience);
+  /// Listens. Borrows log and timeouts. Where something else has the port: says what it is, if it says so.
+  static Result<Listener> open(const TcpAddress& at, const Secret& secret, const Log& log, const Timeouts& timeouts);
 
   const TcpAddress& address() const { return address_; }
 
   /// A host that knows the secret.
-  struct Guest {
+  struct AuthenticatedPeer {
     FileHandle socket;
     TlsSession session;  ///< that is open
     int host = 0;        ///< that it says it is
   };
   void add_polls(std::vector<pollfd>& all) const;
   /// Lets in who comes.
-  std::vector<Guest> turn(Clock::time_point now);
+  std::vector<AuthenticatedPeer> turn(Clock::time_point now);
 
  private:
-  static constexpr std::size_t kMostStrangers = 64;
+  static constexpr std::size_t kMostPending = 64;
   static constexpr std::size_t kMostHeard = 4096;  ///< a host's part of the handshake takes about 300 bytes
   static constexpr int kMostWarnings = 3;
 
-  struct Stranger {
+  struct PendingConnection {
     FileHandle socket;
     TlsSession session;
     std::size_t heard;
     Clock::time_point since;
   };
-  Door(FileHandle listener, std::string job, TlsContext context, const Log& log, const Patience& patience);
+  Listener(FileHandle listener, std::string job, TlsContext context, const Log& log, const Timeouts& timeouts);
   void greet(Clock::time_point now);
-  /// Whether it may stay; a guest is moved to `guests`.
-  bool hear(Stranger& stranger, Clock::time_point now, std::vector<Guest>& guests);
+  /// Whether it may stay; a peer is moved to `peers`.
+  bool hear(PendingConnection& pending, Clock::time_point now, std::vector<AuthenticatedPeer>& peers);
   /// Says why a handshake failed.
-  void tell(const Stranger& stranger);
+  void tell(const PendingConnection& pending);
   void warn(const std::string& text);
 
   const Log* log_;
-  const Patience* patience_;
+  const Timeouts* timeouts_;
   FileHandle listener_;
   TcpAddress address_;
   std::string job_;
   TlsContext context_;
-  std::list<Stranger> strangers_;
+  std::list<PendingConnection> pending_;
   int warnings_ = 0;
 };
 
