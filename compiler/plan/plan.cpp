@@ -212,7 +212,7 @@ std::vector<NamedType> outputs_of(const Graph& graph) {
   return outputs;
 }
 
-Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer) {
+Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer, PlanScope scope) {
   BALEEN_TRY_ASSIGN(const Annotations annotations, Annotations::create(job.annotations, job.mesh));
   BALEEN_TRY_ASSIGN(Strategies strategies, Strategies::open(job, job.mesh, annotations, plugins));
   Placer placer(job, strategies, annotations);
@@ -235,6 +235,8 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY(train.after("update", graph));
   BALEEN_TRY(placer.place_first(graph, std::move(update.trained), train));
   const std::vector<PipelineSchedule> train_pipelines = placer.take_pipelines();
+  const bool trains = scope == PlanScope::all;
+  if (!trains) update = {};  // what was placed says how parameters lie
 
   for (const ParameterSpec& p : job.parameters)
     plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
@@ -249,11 +251,13 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   plan.scalars = std::move(update.scalars);
   plan.coarsest = coarsest_dtype(graph, job.dtype);
   plan.stops = std::move(update.stops);
-  BALEEN_TRY_ASSIGN(ScheduledGraph step,
-                    of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, train, train_pipelines)));
-  plan.graphs.push_back({kTrainGraph, GraphRole::train, std::move(step)});
+  if (trains) {
+    BALEEN_TRY_ASSIGN(ScheduledGraph step,
+                      of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, train, train_pipelines)));
+    plan.graphs.push_back({kTrainGraph, GraphRole::train, std::move(step)});
+  }
   for (auto& [name, given] : job.graphs) {
-    if (given.role == GraphRole::train) continue;
+    if (given.role == GraphRole::train || (!trains && given.role != GraphRole::infer)) continue;
     Result<PlannedGraph> planned = plan_forward(job, name, std::move(given), strategies, annotations, placer, observer);
     if (!planned) return of_program(std::move(planned).error(), name, given.role);
     plan.graphs.push_back(*std::move(planned));

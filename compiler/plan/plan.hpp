@@ -78,8 +78,8 @@ struct Plan {
   Mesh mesh;
   std::vector<PersistentSpec> persistent;
   std::vector<ScalarSpec> scalars;  ///< of the train graph; "lr" is the first group's rate where the optimizer has one
-  /// That of role initialize, that of role train, then the others by name. The train graph has outputs "loss",
-  /// "weight", metrics, "gradient_norm", facts, and "applied": does the step count?
+  /// That of role initialize, that of role train (if the scope is all), then the others by name. The train graph has
+  /// outputs "loss", "weight", metrics, "gradient_norm", facts, and "applied": does the step count?
   std::vector<PlannedGraph> graphs;
   std::vector<StopRule> stops;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
@@ -98,7 +98,14 @@ struct Plan {
 /// Called after each phase with its name and the graph, where it changed (for --print-passes).
 using PassObserver = std::function<void(const std::string& phase, const Graph& graph)>;
 
+/// Which of a job's graphs a plan has.
+enum class PlanScope {
+  all,      ///< every one
+  programs  ///< those to infer with. Parameters lie as in training; there are no other persistent tensors
+};
+
 /// Runs the phases. Verifies the graph after each. [plan time]
-Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer = {});
+Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer = {},
+                       PlanScope scope = PlanScope::all);
 
 }  // namespace baleen

@@ -197,10 +197,13 @@ void Session::start() {
   impl_->monitors.record(BALEEN_RECORD_START, impl_->steps_done, impl_->options.steps, std::move(facts));
 }
 
-std::vector<Traffic> Session::traffic() const { return impl_->train->traffic(); }
+std::vector<Traffic> Session::traffic() const {
+  return impl_->train ? impl_->train->traffic() : std::vector<Traffic>();
+}
 
 Result<Facts> Session::step() {
   Impl& impl = *impl_;
+  if (!impl.train) return invalid("this session has the job's programs alone: it cannot train");
   const auto begin = Clock::now();
   if (!impl.reader)
     impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.shares.at(kTrainGraph).rows(),
@@ -232,7 +235,9 @@ Result<Facts> Session::step() {
 Result<Facts> Session::evaluate(std::int64_t batches) {
   Impl& impl = *impl_;
   const auto found = std::ranges::find(impl.programs, GraphRole::evaluate, &JobProgram::role);
-  if (found == impl.programs.end()) return invalid("the job has no evaluate graph");
+  if (found == impl.programs.end())
+    return invalid(impl.train ? "the job has no evaluate graph"
+                              : "this session has the job's programs alone: it cannot evaluate");
   Program& program = found->program;
   const BatchShare& share = impl.shares.at(found->name);
   const std::int64_t rows = impl.data->info().rows[BALEEN_HELD_OUT];

@@ -28,7 +28,7 @@ struct Session::Impl : JobPrograms {
   Arena persistent_arena, work_arena;
   std::unique_ptr<Staging> staging;          ///< where the transport does not reach the arenas
   std::unique_ptr<ShardGather> gather;       ///< made when it is first needed
-  Program* train = nullptr;                  ///< that which a step runs
+  Program* train = nullptr;                  ///< that which a step runs; null in a plan without it
   std::map<std::string, BatchShare> shares;  ///< of the programs that read the data, by name
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
@@ -56,7 +56,7 @@ struct Session::Impl : JobPrograms {
   Status add_facts(Facts& facts);
   Status check_stops();
   /// Whether a strategy shows a fact of this name.
-  bool shows(const std::string& fact) const { return find_port(train->outputs(), kFactPrefix + fact) != nullptr; }
+  bool shows(const std::string& fact) const { return train && find_port(train->outputs(), kFactPrefix + fact); }
   void note_not_finite(const Facts& facts, Session& session);
   void add_times(Facts& facts, double step_ms, double data_ms);
   void add_peaks(std::vector<Fact>& facts) const;

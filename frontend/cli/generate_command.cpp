@@ -10,7 +10,10 @@ namespace {
 
 Status generate(const GenerateOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
-  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), {{}, true, false}, false));
+  RunFlags flags;
+  flags.generate = true;
+  flags.scope = PlanScope::programs;
+  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, false));
   if (setup.manifest.ranks() > 1)
     setup.log.info("generate runs on one rank; the manifest's " + std::to_string(setup.manifest.ranks()) +
                    " are for training");

@@ -28,7 +28,9 @@ Status infer(const InferOptions& options, const Setup& setup) {
   if (!options.inputs.empty()) {
     BALEEN_TRY_ASSIGN(inputs, read_tensors(setup.registry, options.inputs.string()));
   }
-  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), {}, false));
+  RunFlags flags;
+  flags.scope = PlanScope::programs;
+  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, false));
   BALEEN_TRY_ASSIGN(const std::string program, chosen_program(options, run->session()));
   BALEEN_TRY_ASSIGN(const HostTensors outputs, run->infer(program, inputs));
   if (setup.link && setup.link->place().rank != 0) return {};

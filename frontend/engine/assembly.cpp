@@ -110,7 +110,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.start_facts.push_back({"transport", 0, text_of(prepared.transport->member)});
   }
   const PassObserver observer = pass_observer(flags.print_passes && run->speaks());
-  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer));
+  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer, flags.scope));
   if (run->speaks() && !flags.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
   const Place place = run->ranks_ ? run->ranks_->place() : Place();

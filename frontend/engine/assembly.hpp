@@ -20,9 +20,10 @@ struct RunFlags {
   std::optional<std::int64_t> steps;
   bool generate = false;  ///< describe the generate graph though the job does not ask for it
   bool print_passes = false;
-  bool silent = false;                                    ///< what the script prints is not shown
-  bool alone = false;                                     ///< one rank, whatever the manifest says
-  bool keep_first_gradients = false;                      ///< as states
+  bool silent = false;                ///< what the script prints is not shown
+  bool alone = false;                 ///< one rank, whatever the manifest says
+  bool keep_first_gradients = false;  ///< as states
+  PlanScope scope = PlanScope::all;
   bool check_kernels = false;                             ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
 };

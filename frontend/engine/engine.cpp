@@ -190,7 +190,9 @@ Result<Session> Job::start(SessionOptions options) const {
     auto impl = std::make_unique<Session::Impl>();
     impl->job = impl_;
     impl->monitors = options.monitors;
-    BALEEN_TRY_ASSIGN(impl->run, app::Run::create(impl_->options, impl_->setup, impl_->prepared, impl_->flags,
+    app::RunFlags flags = impl_->flags;
+    if (!options.trains) flags.scope = PlanScope::programs;
+    BALEEN_TRY_ASSIGN(impl->run, app::Run::create(impl_->options, impl_->setup, impl_->prepared, flags,
                                                   options.monitors, std::move(described)));
     impl_->is_started = impl_->setup.link != nullptr;
     if (options.monitors) impl->run->session().start();

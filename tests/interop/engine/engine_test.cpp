@@ -106,6 +106,8 @@ TEST_F(EmbeddedEngine, TrainsInferrsAndSavesAsTheProgramDoes) {
   EXPECT_EQ(lines(own.out, "plan"), std::vector<std::string>{"fits 1, json {, text 1"});
   EXPECT_EQ(lines(own.out, "before"), std::vector<std::string>{"equal 0, written equal 1"});
   EXPECT_EQ(lines(own.out, "loaded"), std::vector<std::string>{"equal 1"});
+  EXPECT_EQ(lines(own.out, "alone"),
+            std::vector<std::string>{"this session has the job's programs alone: it cannot train"});
   EXPECT_EQ(lines(own.out, "two"), std::vector<std::string>{"ranks fit 1"});
   EXPECT_EQ(
       lines(own.out, "refused"),

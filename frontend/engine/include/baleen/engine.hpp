@@ -113,6 +113,9 @@ class Session {
 struct SessionOptions {
   /// Whether the manifest's monitors, and the one that a terminal gets, are told of the run.
   bool monitors = false;
+  /// False: the job's programs alone. Nothing is held for training (no states of the optimizer, no gradients), and
+  /// `step`, `evaluate` and `train` fail.
+  bool trains = true;
 };
 
 /// A script that has described its graphs, and the plugins that serve it. [one thread]

@@ -68,10 +68,11 @@ void use_parameters(const engine::Job& job, engine::Session& trained, const std:
   std::printf("before equal %d, written equal %d\n", before.at("classes").bytes == wanted.at("classes").bytes,
               written.at("classes").bytes == wanted.at("classes").bytes);
   need(trained.save(file));
-  engine::Session loaded = need(job.start());
+  engine::Session loaded = need(job.start({.trains = false}));
   need(loaded.load(file));
   std::printf("loaded equal %d\n",
               need(loaded.run("classify", inputs)).at("classes").bytes == wanted.at("classes").bytes);
+  std::printf("alone %s\n", loaded.step().error().text().c_str());
 }
 
 /// One of several processes that something else has started.

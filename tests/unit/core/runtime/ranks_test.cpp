@@ -135,6 +135,18 @@ TEST(Ranks, KeepModelStatesInShards) {
   }
 }
 
+/// Without training, parameters lie as training would have them.
+TEST(Ranks, RunProgramsOfShardsAlone) {
+  JobOptions options;
+  options.scope = PlanScope::programs;
+  const Outcome one = on_one(options, 0);
+  EXPECT_EQ(one.parameters.size(), 3u) << "no states";
+  options.strategies = {strategy("zero", {{"stage", {std::int64_t{3}, "test"}}})};
+  const auto many = on_ranks(2, "loopback", options, 0);
+  for (const Outcome& outcome : many) EXPECT_EQ(outcome, many[0]);
+  expect_near(many[0], one);
+}
+
 /// Sums are the same tree on every transport, so a job is the same bits.
 TEST(Ranks, ComputeTheSameOverEveryTransport) {
   JobOptions options;

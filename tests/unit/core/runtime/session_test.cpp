@@ -147,6 +147,26 @@ TEST(Session, ProgramsChangeNothingOfTheTraining) {
   EXPECT_EQ(got, expected);
 }
 
+TEST(Session, OfProgramsAloneHoldsParametersAndRefusesToTrain) {
+  TemporaryFolder folder;
+  MAKE_RUN(whole, folder);
+  MAKE_RUN(run, folder, {.scope = PlanScope::programs});
+  const auto &planned = run.session->planned_bytes(), &all = whole.session->planned_bytes();
+  EXPECT_EQ(planned.at("parameters"), all.at("parameters"));
+  EXPECT_FALSE(planned.contains("optimizer"));
+  EXPECT_EQ(planned.at("gradients"), 0u);
+  EXPECT_LT(planned.at("total"), all.at("total"));
+  EXPECT_TRUE(run.session->traffic().empty());
+  const HostTensors rows = tokens(std::vector<double>(40, 3));
+  for (const char* program : {"alone", "together"}) {
+    const auto got = run.session->run(program, rows), expected = whole.session->run(program, rows);
+    ASSERT_TRUE(got && expected) << got.error().text();
+    EXPECT_EQ(numbers_of(got->at("logits")), numbers_of(expected->at("logits"))) << program;
+  }
+  EXPECT_EQ(run.session->step().error().text(), "this session has the job's programs alone: it cannot train");
+  EXPECT_EQ(run.session->evaluate(1).error().text(), "this session has the job's programs alone: it cannot evaluate");
+}
+
 TEST(Session, RefusesInputsThatAProgramDoesNotTake) {
   TemporaryFolder folder;
   MAKE_RUN(run, folder);

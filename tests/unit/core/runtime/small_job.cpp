@@ -150,7 +150,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
     BALEEN_TRY(connect(options, job.mesh));
     session_options.communicator = communicator_.get();
   }
-  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_));
+  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_, {}, options.scope));
   BALEEN_TRY_ASSIGN(session, Session::create(std::move(plan), *device_, data, *monitors_, session_options));
   return {};
 }

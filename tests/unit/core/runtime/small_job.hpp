@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "compiler/plan/job.hpp"
+#include "compiler/plan/plan.hpp"
 #include "core/plugin/registry.hpp"
 #include "core/runtime/session.hpp"
 #include "support/temporary_folder.hpp"
@@ -21,7 +21,8 @@ struct JobOptions {
   double bucket_mb = 4;
   Mesh mesh = {};                           ///< with several ranks; else one axis `data`
   std::vector<MemberSpec> strategies = {};  ///< with several ranks; else `data`
-  bool attention = false;                   ///< between embedding and hidden layer, causal, of two heads
+  PlanScope scope = PlanScope::all;
+  bool attention = false;  ///< between embedding and hidden layer, causal, of two heads
 };
 
 /// A session with all that it borrows. Records go to `log`, a file of JSON lines.
