@@ -19,6 +19,7 @@ BALEEN_DESCRIPTOR("optimizer", "adafactor", "1.0.0", "Apache-2.0",
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 /// The two largest dimensions; among equals the earlier ones. Nothing where fewer than two are larger than 1.
 struct Matrix {

@@ -17,6 +17,7 @@ BALEEN_DESCRIPTOR("optimizer", "adamw", "1.0.0", "Apache-2.0", "Adam with decoup
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 class AdamW : public Optimizer {
  public:

@@ -19,6 +19,7 @@ BALEEN_DESCRIPTOR("optimizer", "lamb", "1.0.0", "Apache-2.0",
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 class Lamb : public Optimizer {
  public:

@@ -28,6 +28,7 @@ BALEEN_DESCRIPTOR("optimizer", "muon", "1.0.0", "Apache-2.0",
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 /// A parameter as a matrix: its first dimensions are the rows, the others the columns.
 class Matrix {

@@ -16,6 +16,7 @@ BALEEN_DESCRIPTOR("optimizer", "sgd", "1.0.0", "Apache-2.0", "Stochastic gradien
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 class Sgd : public Optimizer {
  public:

@@ -3,6 +3,8 @@
 #include "baleen/op_kind.hpp"
 
 namespace baleen::ops {
+
+using namespace sdk;
 namespace {
 
 /// An element as it is added up, and back; 16 bits of either kind.

@@ -5,6 +5,8 @@
 
 namespace baleen::ops {
 
+using namespace sdk;
+
 /// Kinds of losses of rows of logits against class ids.
 class LossKind : public sdk::OpKind {
  protected:

@@ -5,6 +5,8 @@
 
 namespace baleen {
 
+using namespace sdk;
+
 Reduction best_reduction(baleen_dtype_t dtype, baleen_reduction_t reduction) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&

@@ -4,6 +4,8 @@
 
 namespace baleen {
 
+using namespace sdk;
+
 #define BALEEN_REDUCTION_ROUTINES(isa)                                          \
   namespace isa {                                                               \
   Reduction find_reduction(baleen_dtype_t dtype, baleen_reduction_t reduction); \

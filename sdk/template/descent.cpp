@@ -8,6 +8,7 @@ BALEEN_DESCRIPTOR("optimizer", "descent", "1.0.0", "Apache-2.0", "Gradient desce
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 class Descent : public Optimizer {
  public:

@@ -28,6 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace baleen;
+using namespace baleen::sdk;
 using Clock = std::chrono::steady_clock;
 
 Result<std::string> word_of(const char* name) {

@@ -35,7 +35,7 @@ class Outer : public OpKind {
   }
 
   /// da = scale dy b, db = scale a dy.
-  Values gradient(baleen::GraphView& graph, baleen_op_t op, std::span<const baleen_value_t> cotangents,
+  Values gradient(baleen::sdk::GraphView& graph, baleen_op_t op, std::span<const baleen_value_t> cotangents,
                   std::span<const std::uint8_t> wanted) override {
     const auto node = baleen::sdk::OpNode::of(graph, op);
     const double scale = graph.op(op)->number("scale");
@@ -49,12 +49,12 @@ class Outer : public OpKind {
   }
 
   /// Every dimension may be cut, and sums over ranks pass through either operand.
-  baleen::sdk::Iteration iteration(baleen::GraphView& graph, baleen_op_t op) override {
+  baleen::sdk::Iteration iteration(baleen::sdk::GraphView& graph, baleen_op_t op) override {
     const std::string rows = leading(graph, baleen::sdk::OpNode::of(graph, op));
     return {{rows + "Y", rows + "Z"}, {rows + "YZ"}, {{0}, {1}}};
   }
 
-  Values expand(baleen::GraphView& graph, baleen_op_t op) override {
+  Values expand(baleen::sdk::GraphView& graph, baleen_op_t op) override {
     const auto node = baleen::sdk::OpNode::of(graph, op);
     const std::string rows = leading(graph, node);
     return std::vector{product(graph, node.inputs[0], node.inputs[1], rows + "Y," + rows + "Z->" + rows + "YZ",
@@ -110,14 +110,14 @@ class Outer : public OpKind {
 
  private:
   /// Letters of the dimensions before the last.
-  static std::string leading(baleen::GraphView& graph, const baleen::sdk::OpNode& node) {
+  static std::string leading(baleen::sdk::GraphView& graph, const baleen::sdk::OpNode& node) {
     return std::string("abcdefgh").substr(0, graph.value(node.inputs[0]).rank - 1);
   }
 
-  static baleen_value_t product(baleen::GraphView& graph, baleen_value_t a, baleen_value_t b, const std::string& spec,
-                                double scale) {
-    const baleen_value_t y = graph.append("matmul", {a, b}, baleen::AttributeList().text("spec", spec));
-    return (scale * baleen::Value(graph.table(), y)).id();
+  static baleen_value_t product(baleen::sdk::GraphView& graph, baleen_value_t a, baleen_value_t b,
+                                const std::string& spec, double scale) {
+    const baleen_value_t y = graph.append("matmul", {a, b}, baleen::sdk::AttributeList().text("spec", spec));
+    return (scale * baleen::sdk::Value(graph.table(), y)).id();
   }
 
   static double load(const void* data, baleen_dtype_t dtype, std::int64_t at) {

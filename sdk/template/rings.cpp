@@ -13,6 +13,7 @@ BALEEN_DESCRIPTOR("data", "rings", "1.0.0", "Apache-2.0", "Points on two rings, 
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 constexpr double kTurn = 6.283185307179586;
 

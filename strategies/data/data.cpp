@@ -12,6 +12,8 @@ BALEEN_DESCRIPTOR("strategy", "data", "1.0.0", "Apache-2.0", "The batch cut over
                                 "MiB of gradients summed together; 0: each alone"));
 
 namespace baleen::data_parallel {
+
+using namespace sdk;
 namespace {
 
 class Data : public Strategy {

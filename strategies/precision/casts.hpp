@@ -8,6 +8,8 @@
 
 namespace baleen::precision {
 
+using namespace sdk;
+
 struct CastOptions {
   baleen_dtype_t dtype = BALEEN_BF16;
   std::vector<std::string> keep;  ///< parameters that stay fp32: '*' any text, '?' one character

@@ -7,6 +7,8 @@
 
 namespace baleen::precision {
 
+using namespace sdk;
+
 enum class Scaling { none, fixed, dynamic };
 
 struct ScalerOptions {

@@ -6,6 +6,8 @@
 
 namespace baleen::sequence_parallel {
 
+using namespace sdk;
+
 /// The dimension with the logical axis `seq`.
 std::optional<int> sequence_dimension(const baleen_value_info_t& value);
 

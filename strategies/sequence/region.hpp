@@ -8,6 +8,8 @@
 
 namespace baleen::sequence_parallel {
 
+using namespace sdk;
+
 /// The ranks among which keys travel.
 struct RingOfRanks {
   MeshView mesh;

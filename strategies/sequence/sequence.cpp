@@ -15,6 +15,8 @@ BALEEN_DESCRIPTOR("strategy", "sequence", "1.0.0", "Apache-2.0", "The tokens of 
                                 "MiB of gradients summed together; 0: each alone"));
 
 namespace baleen::sequence_parallel {
+
+using namespace sdk;
 namespace {
 
 class Sequence : public Strategy {

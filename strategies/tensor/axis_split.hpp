@@ -6,6 +6,8 @@
 
 namespace baleen::tensor_parallel {
 
+using namespace sdk;
+
 /// What the options ask for.
 struct Shape {
   std::string axis, mode;

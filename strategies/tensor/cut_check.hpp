@@ -6,6 +6,8 @@
 
 namespace baleen::tensor_parallel {
 
+using namespace sdk;
+
 /// The logical axes along which layers are cut: the inner dimensions of attention, of an mlp, and of the loss.
 bool is_inner(std::string_view logical_axis);
 

@@ -4,6 +4,8 @@
 
 namespace baleen::tensor_parallel {
 
+using namespace sdk;
+
 /// Chosen by the option `mode`. Called once per graph of the job and phase.
 class Mode {
  public:

@@ -7,6 +7,8 @@
 
 namespace baleen::tensor_parallel {
 
+using namespace sdk;
+
 /// The letters of a matmul's operands and result: "bsd", "dhe", "bshe".
 struct Letters {
   std::array<std::string, 2> inputs;

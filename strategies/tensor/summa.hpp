@@ -8,6 +8,8 @@
 
 namespace baleen::tensor_parallel {
 
+using namespace sdk;
+
 /// Where products run.
 struct SummaGrid {
   MeshView mesh;

@@ -4,6 +4,8 @@
 
 namespace baleen::zero {
 
+using namespace sdk;
+
 struct PrefetchOptions {
   std::uint64_t bucket_bytes = 0;  ///< gathered together
   std::int64_t ahead = 1;          ///< buckets that are being gathered while one is used

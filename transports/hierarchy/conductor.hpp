@@ -11,6 +11,8 @@
 
 namespace baleen::hierarchy {
 
+using namespace sdk;
+
 /// `start` gives all steps to the transports at once, so that their order is the same on every rank; each waits there
 /// for its gate, which this thread opens. Collectives of several steps run one after the other. Direct ones pass by
 /// without it, and short ones whose peers are near may be over within `start`.

@@ -5,6 +5,8 @@
 
 namespace baleen::hierarchy {
 
+using namespace sdk;
+
 /// What joins the ranks of each host, and what joins all ranks.
 struct Members {
   const OpenedMember& inside;

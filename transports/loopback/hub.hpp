@@ -12,6 +12,8 @@
 
 namespace baleen::loopback {
 
+using namespace sdk;
+
 /// What the members of a group prepared together; one each.
 struct Slot {
   Collective collective;

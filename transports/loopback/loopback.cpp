@@ -17,6 +17,8 @@ BALEEN_DESCRIPTOR("transport", "loopback", "1.0.0", "Apache-2.0",
                   "ranks as threads of one process: the reference, for tests", -1, "", BALEEN_NO_OPTIONS);
 
 namespace baleen::loopback {
+
+using namespace sdk;
 namespace {
 
 struct Group {

@@ -4,6 +4,8 @@
 #include "baleen/proposal_codec.hpp"
 
 namespace baleen::shm {
+
+using namespace sdk;
 namespace {
 
 template <class Stream, class L>

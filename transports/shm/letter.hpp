@@ -9,6 +9,8 @@
 
 namespace baleen::shm {
 
+using namespace sdk;
+
 /// Where a buffer lies: in an arena that its rank shares, or (-1) in memory of its own; or there is none.
 struct Location {
   std::int64_t arena = -1;

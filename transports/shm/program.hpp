@@ -8,6 +8,8 @@
 
 namespace baleen::shm {
 
+using namespace sdk;
+
 class Program {
  public:
   Program() = default;

@@ -15,6 +15,8 @@
 
 namespace baleen::shm {
 
+using namespace sdk;
+
 class SharedMemoryTransport : public Transport {
  public:
   static Result<std::unique_ptr<SharedMemoryTransport>> create(const Host& host, const Settings& settings,

@@ -12,6 +12,8 @@
 
 namespace baleen::shm {
 
+using namespace sdk;
+
 /// A started slot, and how far it has come.
 struct Operation : StartedEvents {
   Slot* slot = nullptr;

@@ -11,6 +11,8 @@
 
 namespace baleen::ucx {
 
+using namespace sdk;
+
 /// [any thread]
 class Mailroom {
  public:

@@ -12,6 +12,8 @@
 
 namespace baleen::ucx {
 
+using namespace sdk;
+
 class DirectAccess;
 
 /// A node of the graph. What it is about lies in the program's lists.

@@ -8,6 +8,8 @@
 
 namespace baleen::ucx {
 
+using namespace sdk;
+
 SharedArenas::SharedArenas(const Host& host, Context& context, Peers& peers)
     : host_(host), context_(context), peers_(peers), peers_arenas_(static_cast<std::size_t>(peers.ranks())) {}
 

@@ -13,6 +13,8 @@
 
 namespace baleen::ucx {
 
+using namespace sdk;
+
 /// [plan time] What uses endpoints (`hear`, the end) needs the turn to use UCX.
 class SharedArenas {
  public:

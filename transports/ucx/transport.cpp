@@ -13,6 +13,8 @@
 #include "neighbours.hpp"
 
 namespace baleen::ucx {
+
+using namespace sdk;
 namespace {
 
 // Up to here an operation may be run by its caller: it takes no longer than handing it over does. Where the thread

@@ -17,6 +17,8 @@
 
 namespace baleen::ucx {
 
+using namespace sdk;
+
 class UcxTransport : public Transport {
  public:
   static Result<std::unique_ptr<UcxTransport>> create(const Host& host, const Settings& settings,

@@ -22,6 +22,8 @@
 
 namespace baleen::ucx {
 
+using namespace sdk;
+
 /// The monotonic clock.
 std::int64_t nanoseconds();
 

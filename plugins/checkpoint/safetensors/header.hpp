@@ -9,6 +9,8 @@
 
 namespace baleen::safetensors {
 
+using namespace sdk;
+
 /// Limits of the format and of this reader; a file beyond them is refused before memory is taken.
 inline constexpr std::uint64_t kMaxHeader = 100'000'000;
 inline constexpr std::size_t kMaxTensors = 1'000'000;

@@ -6,6 +6,8 @@
 
 namespace baleen::safetensors {
 
+using namespace sdk;
+
 /// Validated when opened; tensors of a dtype that Baleen lacks (BOOL, F8, ...) are left out of the list with a warning.
 class Reader : public CheckpointReader {
  public:

@@ -8,6 +8,8 @@
 
 namespace baleen::cpu {
 
+using namespace sdk;
+
 using Loop = ContractionLoop;
 
 /// y[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n]. Neighbouring letters of one group are merged where the

@@ -9,6 +9,8 @@
 
 namespace baleen::cpu {
 
+using namespace sdk;
+
 /// What kernels use of the device; outlives them.
 struct Context {
   const Threads& threads;

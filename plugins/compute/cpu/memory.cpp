@@ -7,6 +7,8 @@
 #include "baleen/available_memory.hpp"
 
 namespace baleen::cpu {
+
+using namespace sdk;
 namespace {
 
 // Bytes that a line of /proc/meminfo tells.

@@ -8,6 +8,8 @@
 
 namespace baleen::cuda {
 
+using namespace sdk;
+
 using Loop = ContractionLoop;
 using Contraction = ContractionGroups;
 

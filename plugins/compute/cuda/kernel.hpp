@@ -16,6 +16,8 @@
 
 namespace baleen::cuda {
 
+using namespace sdk;
+
 class Blas;
 class DnnOpener;
 class Functions;

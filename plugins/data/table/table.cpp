@@ -33,6 +33,8 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("shuffle", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "", "draw a new order for each epoch"));
 
 namespace baleen::table {
+
+using namespace sdk;
 namespace {
 
 /// Which rows are held out must not change with the job's seed, or runs could not be compared.

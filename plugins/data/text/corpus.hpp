@@ -11,6 +11,8 @@
 
 namespace baleen::text {
 
+using namespace sdk;
+
 /// A range of a stream.
 struct Part {
   const Stream* stream = nullptr;

@@ -7,6 +7,8 @@
 
 namespace baleen::text {
 
+using namespace sdk;
+
 /// A row needs context + 1 tokens: the inputs, and one more for the last target. Shuffled, each epoch cuts the part at
 /// another random offset, for which one window is given up, and visits the windows in another order.
 class Windows {

@@ -12,6 +12,8 @@
 
 namespace baleen::launchers {
 
+using namespace sdk;
+
 /// See Launcher.
 class ChannelLauncher : public Launcher {
  public:

@@ -7,6 +7,8 @@
 
 namespace baleen::console {
 
+using namespace sdk;
+
 enum class Live { kAuto, kOn, kOff };
 
 /// Shows the records of rank 0.

@@ -7,6 +7,8 @@
 
 namespace baleen::console {
 
+using namespace sdk;
+
 /// 950, 12.3 k, 1.05 M, 2.1 G, ...
 std::string count_text(double count);
 /// 512 B, 1.5 KiB, 2.0 GiB, ...

@@ -12,6 +12,7 @@ BALEEN_DESCRIPTOR("monitor", "jsonl", "1.0.0", "Apache-2.0", "Records as JSON li
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 using Json = nlohmann::ordered_json;
 
 const char* kind_name(baleen_record_kind_t kind) {

@@ -7,6 +7,8 @@
 
 namespace baleen::trace {
 
+using namespace sdk;
+
 /// "blocks.11.mlp.up (matmul)" as "blocks.*.mlp.up (matmul)": what layers have in common.
 std::string group_of(std::string_view name);
 

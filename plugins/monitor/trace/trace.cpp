@@ -20,6 +20,7 @@ BALEEN_DESCRIPTOR(
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 using Json = nlohmann::ordered_json;
 
 /// The file of a rank: the path itself for rank 0.

@@ -2,7 +2,7 @@
 #pragma once
 #include "baleen/region.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// q [batch, queries, heads, width], k and v [batch, keys, groups, width], optional ids of documents, o as q, lse
 /// [batch, heads, queries]; of the gradient also do, dq, dk and dv.
@@ -57,4 +57,4 @@ inline Status check_attention(const RegionOp& source) {
                  source.name());
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk

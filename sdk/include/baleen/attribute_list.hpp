@@ -7,7 +7,7 @@
 
 #include "baleen/compute.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// Owns what it lists.
 class AttributeList {
@@ -74,4 +74,4 @@ class AttributeList {
   std::deque<Item> items_;
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

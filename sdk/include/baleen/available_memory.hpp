@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// Bytes, under the limits of this process's control group (version 2) and its parents; all there are where no group
 /// limits it. What a group holds of files that nobody has read of late is given back by the kernel, and counts as free.
@@ -50,4 +50,4 @@ inline std::uint64_t available_memory(std::uint64_t unknown = std::numeric_limit
   return std::min(available, control_group_room());
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk

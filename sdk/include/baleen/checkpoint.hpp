@@ -9,7 +9,7 @@
 #include "baleen/checkpoint.h"
 #include "baleen/plugin.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// What a file says about itself: pairs of name and text.
 using Facts = std::vector<std::pair<std::string, std::string>>;
@@ -113,7 +113,7 @@ baleen_checkpoint_t checkpoint_table() {
   return table;
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk
 
 /// Exports `Member` as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
-#define BALEEN_CHECKPOINT(Member) BALEEN_EXPORT_TABLE(baleen::checkpoint_table<Member>())
+#define BALEEN_CHECKPOINT(Member) BALEEN_EXPORT_TABLE(baleen::sdk::checkpoint_table<Member>())

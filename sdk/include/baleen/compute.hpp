@@ -9,7 +9,7 @@
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// A tensor and an op of a region, by number.
 inline const baleen_tensor_t& tensor_of(const baleen_region_t& region, std::uint64_t number) {
@@ -116,4 +116,4 @@ class Op {
   const baleen_op_view_t* view_;
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

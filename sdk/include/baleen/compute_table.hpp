@@ -2,7 +2,7 @@
 #pragma once
 #include "baleen/compute.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// The table of a class `Device` with these members (all may throw; nothing crosses the boundary):
 ///   static Result<std::unique_ptr<Device>> create(const Host&, const Settings&);
@@ -148,7 +148,7 @@ baleen_compute_t compute_table() {
   return ComputeTable<Device>::make();
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk
 
 /// Exports `Device` as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
-#define BALEEN_COMPUTE(Device) BALEEN_EXPORT_TABLE(baleen::compute_table<Device>())
+#define BALEEN_COMPUTE(Device) BALEEN_EXPORT_TABLE(baleen::sdk::compute_table<Device>())

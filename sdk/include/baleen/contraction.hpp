@@ -9,7 +9,7 @@
 
 #include "baleen/region.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// A letter, or several that merged: its extent and its stride in each operand (0 where the operand lacks it). `c` is
 /// what is added to the product, of y's shape.
@@ -90,4 +90,4 @@ inline Result<ContractionGroups> contraction_groups(std::string_view spec, const
   return merged(std::move(groups));
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk

@@ -11,7 +11,7 @@
 #include "baleen/data.h"
 #include "baleen/plugin.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// Base of a member. A member also has `static Result<std::unique_ptr<Member>> create(const Host&, const Settings&)`,
 /// which opens and checks everything.
@@ -128,7 +128,7 @@ baleen_data_t data_table() {
   return table;
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk
 
-/// Exports `Member` (a baleen::Dataset) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
-#define BALEEN_DATA(Member) BALEEN_EXPORT_TABLE(baleen::data_table<Member>())
+/// Exports `Member` (a baleen::sdk::Dataset) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
+#define BALEEN_DATA(Member) BALEEN_EXPORT_TABLE(baleen::sdk::data_table<Member>())

@@ -6,7 +6,7 @@
 
 #include "baleen/result.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// [any thread]
 class FirstFailure {
@@ -32,4 +32,4 @@ class FirstFailure {
   Error error_;
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

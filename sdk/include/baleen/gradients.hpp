@@ -6,7 +6,7 @@
 #include "baleen/plugin.hpp"
 #include "baleen/strategy.h"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// The verbs of `gradients` (strategy.h). Every method throws Failed where the core refuses.
 class Gradients {
@@ -47,4 +47,4 @@ class Gradients {
   const baleen_gradients_t* gradients_;
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

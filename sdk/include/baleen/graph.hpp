@@ -12,7 +12,7 @@
 #include "baleen/graph.h"
 #include "baleen/plugin.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// A value of a graph: a handle, valid during the plugin's call. Two values meet in one op when they are of one graph
 /// and their shapes broadcast (one is a scalar, or equal rank with extents equal or 1).
@@ -182,4 +182,4 @@ inline Value whole(Value x) {
 /// The Euclidean norm over all elements, a scalar.
 inline Value norm(Value x) { return sqrt(sum(x * x)); }
 
-}  // namespace baleen
+}  // namespace baleen::sdk

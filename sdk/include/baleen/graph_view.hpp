@@ -8,7 +8,7 @@
 #include "baleen/attribute_list.hpp"
 #include "baleen/graph.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 inline baleen_placement_t replicate() { return {BALEEN_REPLICATE, 0, 0}; }
 inline baleen_placement_t shard(int dimension) { return {BALEEN_SHARD, dimension, 0}; }
@@ -170,4 +170,4 @@ class GraphView {
   baleen_op_view_t view_{};
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

@@ -11,7 +11,7 @@
 #include "baleen/launcher.h"
 #include "baleen/plugin.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// The job as a launcher is told of it; borrowed, valid during the call.
 class LaunchView {
@@ -181,7 +181,7 @@ baleen_launcher_t launcher_table() {
   return table;
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk
 
-/// Exports `Member` (a baleen::Launcher) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
-#define BALEEN_LAUNCHER(Member) BALEEN_EXPORT_TABLE(baleen::launcher_table<Member>())
+/// Exports `Member` (a baleen::sdk::Launcher) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
+#define BALEEN_LAUNCHER(Member) BALEEN_EXPORT_TABLE(baleen::sdk::launcher_table<Member>())

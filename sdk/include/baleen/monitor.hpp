@@ -6,7 +6,7 @@
 #include "baleen/monitor.h"
 #include "baleen/plugin.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// A record with C++ manners; borrowed, valid during the call.
 class Record {
@@ -67,7 +67,7 @@ baleen_monitor_t monitor_table() {
   return table;
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk
 
-/// Exports `Member` (a baleen::Monitor) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
-#define BALEEN_MONITOR(Member) BALEEN_EXPORT_TABLE(baleen::monitor_table<Member>())
+/// Exports `Member` (a baleen::sdk::Monitor) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
+#define BALEEN_MONITOR(Member) BALEEN_EXPORT_TABLE(baleen::sdk::monitor_table<Member>())

@@ -6,7 +6,7 @@
 
 #include "baleen/plugin.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// Outlives all that it made. Movable.
 class OpenedMember {
@@ -57,4 +57,4 @@ class OpenedMember {
   const baleen_member_t* member_ = nullptr;
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

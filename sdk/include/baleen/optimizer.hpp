@@ -10,7 +10,7 @@
 #include "baleen/graph.hpp"
 #include "baleen/optimizer.h"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// One parameter about to be updated. A view, valid during the call.
 class Update {
@@ -112,9 +112,9 @@ inline Value one_minus_power(double beta, Value t) {
   return 2.0 * h / (1.0 + h);
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk
 
 #include "baleen/optimizer_table.hpp"
 
-/// Exports `Member` (a baleen::Optimizer) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
-#define BALEEN_OPTIMIZER(Member) BALEEN_EXPORT_TABLE(baleen::optimizer_table<Member>())
+/// Exports `Member` (a baleen::sdk::Optimizer) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
+#define BALEEN_OPTIMIZER(Member) BALEEN_EXPORT_TABLE(baleen::sdk::optimizer_table<Member>())

@@ -2,7 +2,7 @@
 #pragma once
 #include "baleen/optimizer.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 namespace detail {
 
@@ -91,4 +91,4 @@ baleen_optimizer_t optimizer_table() {
   return table;
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk

@@ -12,7 +12,7 @@
 
 #include "baleen/result.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// Movable owner of an open file. Nothing is buffered here: each `write` has reached the system when it returns.
 class OutputFile {
@@ -63,4 +63,4 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// A bijective mix of 64 bits (the finaliser of SplitMix64; Steele, Lea, Flood 2014).
 constexpr std::uint64_t mix_bits(std::uint64_t x) {
@@ -56,4 +56,4 @@ class Permutation {
   unsigned half_;
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

@@ -6,7 +6,7 @@
 
 #include "baleen/collective.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// What one rank brings to a call that its group makes together.
 struct Proposal {
@@ -116,4 +116,4 @@ inline Status agree(const std::vector<Proposal>& proposals) {
   return {};
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk

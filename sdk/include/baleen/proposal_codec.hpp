@@ -7,7 +7,7 @@
 
 #include "baleen/proposal.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// Appends to `bytes`.
 struct ProposalWriter {
@@ -112,4 +112,4 @@ void walk_proposal(Stream& stream, P& p) {
   if (has_collective) detail::walk_collective(stream, *p.collective);
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk

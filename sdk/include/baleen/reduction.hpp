@@ -5,7 +5,7 @@
 
 #include "baleen/transport.h"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// Reduces `count` elements of `source_count` arrays into each of the destinations. A destination may be a source, but
 /// not overlap one otherwise. Sources may lie anywhere; destinations' elements are aligned to their size.
@@ -15,4 +15,4 @@ using Reduction = void (*)(const std::byte* const* sources, std::size_t source_c
 /// For this machine's best instruction set.
 Reduction best_reduction(baleen_dtype_t dtype, baleen_reduction_t reduction);
 
-}  // namespace baleen
+}  // namespace baleen::sdk

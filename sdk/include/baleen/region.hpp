@@ -6,7 +6,7 @@
 
 #include "baleen/compute.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// One operand: its view, and where to find its address at launch.
 struct RegionOperand {
@@ -43,4 +43,4 @@ class RegionOp {
   Op op_;
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

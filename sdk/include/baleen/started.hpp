@@ -8,7 +8,7 @@
 #include "baleen/result.hpp"
 #include "baleen/transport.h"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// What an operation begins after, and what it raises when it is over; either may be null.
 struct StartedEvents {
@@ -50,4 +50,4 @@ class Unfinished {
   std::atomic<std::uint64_t> count_{0}, raising_{0};
 };
 
-}  // namespace baleen
+}  // namespace baleen::sdk

@@ -11,7 +11,7 @@
 #include "baleen/graph_view.hpp"
 #include "baleen/strategy.h"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// The axes of the mesh, outermost first. A view.
 class MeshView {
@@ -215,7 +215,7 @@ baleen_strategy_t strategy_table() {
   return table;
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk
 
-/// Exports `Member` (a baleen::Strategy) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
-#define BALEEN_STRATEGY(Member) BALEEN_EXPORT_TABLE(baleen::strategy_table<Member>())
+/// Exports `Member` (a baleen::sdk::Strategy) as this plugin. Once, at global scope, behind BALEEN_DESCRIPTOR.
+#define BALEEN_STRATEGY(Member) BALEEN_EXPORT_TABLE(baleen::sdk::strategy_table<Member>())

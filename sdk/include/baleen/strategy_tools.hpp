@@ -6,7 +6,7 @@
 
 #include "baleen/strategy.hpp"
 
-namespace baleen {
+namespace baleen::sdk {
 
 /// In place of an axis: one rank has no mesh, and strategies have nothing to do.
 inline constexpr std::uint32_t kNoAxis = BALEEN_NONE;
@@ -112,4 +112,4 @@ inline void bound_in_flight(Scheduling& scheduling, const std::vector<std::vecto
     scheduling.must_complete_before(buckets[i - 2].front().op, buckets[i].front().op);
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk

@@ -9,6 +9,8 @@
 
 namespace baleen::conformance {
 
+using namespace sdk;
+
 using Shape = std::vector<std::int64_t>;
 
 /// Values in row-major order. Integers are kept as whole doubles.

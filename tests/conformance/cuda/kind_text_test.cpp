@@ -7,6 +7,8 @@
 #include "conformance/compute/harness.hpp"
 
 namespace baleen::conformance {
+
+using namespace sdk;
 namespace {
 
 using sdk::CudaRequest;

@@ -10,6 +10,7 @@ BALEEN_OPS();
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 /// y = x. Elements lie together in all tests.
 class Same : public sdk::OpKind {

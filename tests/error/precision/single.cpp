@@ -10,6 +10,7 @@ BALEEN_DESCRIPTOR("compute", "single", "1.0.0", "Apache-2.0", "Takes fp32, for t
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 class Single {
  public:
@@ -57,4 +58,4 @@ class Single {
 
 }  // namespace
 
-BALEEN_EXPORT_TABLE(baleen::compute_table<Single>());
+BALEEN_EXPORT_TABLE(baleen::sdk::compute_table<Single>());

@@ -9,6 +9,8 @@ BALEEN_DESCRIPTOR("transport", "loose", "1.0.0", "Apache-2.0", "sums in any orde
                                 "", "", "carries what is sent"));
 
 namespace baleen {
+
+using namespace sdk;
 namespace {
 
 class Loose : public Transport {

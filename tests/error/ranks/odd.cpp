@@ -14,6 +14,8 @@ BALEEN_DESCRIPTOR("data", "odd", "1.0.0", "Apache-2.0", "Rows that one rank sees
                                 "the odd one fails, dies, stops, has more of these, or none held out"));
 
 namespace baleen::test {
+
+using namespace sdk;
 namespace {
 
 class Odd : public Dataset {

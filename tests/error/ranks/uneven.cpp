@@ -9,6 +9,8 @@ BALEEN_DESCRIPTOR("strategy", "uneven", "1.0.0", "Apache-2.0", "Collectives that
                                 "a file; who makes it is the odd one"));
 
 namespace baleen::test {
+
+using namespace sdk;
 namespace {
 
 class Uneven : public Strategy {

@@ -8,6 +8,7 @@ BALEEN_DESCRIPTOR("strategy", "claims_throws", "1.0.0", "Apache-2.0", "Bad on pu
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 class ClaimsThrows : public Strategy {
  public:

@@ -9,6 +9,8 @@ BALEEN_DESCRIPTOR("strategy", "wishes", "1.0.0", "Apache-2.0", "One layout for e
                   BALEEN_OPTION("dim", BALEEN_OPTION_INT, 0, -1, 3, "-1", "", "", "the dimension to cut; -1: none"));
 
 namespace baleen::test {
+
+using namespace sdk;
 namespace {
 
 class Wishes : public Strategy {

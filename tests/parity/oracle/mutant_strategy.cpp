@@ -15,6 +15,8 @@ BALEEN_DESCRIPTOR("strategy", "mutant", "1.0.0", "Apache-2.0", "Wrong on several
                                 "a step that is left out, on one rank too; 0: none"));
 
 namespace baleen::test {
+
+using namespace sdk;
 namespace {
 
 class Mutant : public Strategy {

@@ -12,6 +12,8 @@ BALEEN_DESCRIPTOR("strategy", "again", "1.0.0", "Apache-2.0", "Activations are c
                   BALEEN_OPTION("fails", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "", "refuse, after the first copy"));
 
 namespace baleen::test {
+
+using namespace sdk;
 namespace {
 
 class Again : public Strategy {

@@ -16,6 +16,7 @@ BALEEN_DESCRIPTOR("strategy", "budget", "1.0.0", "Apache-2.0", "Activations with
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 /// The forward pass in its order of execution.
 class Forward {

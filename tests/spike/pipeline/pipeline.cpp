@@ -10,6 +10,8 @@ BALEEN_DESCRIPTOR("strategy", "pipeline_spike", "1.0.0", "Apache-2.0", "Stages o
                                 "the mesh axis to work along"));
 
 namespace baleen::pipeline_spike {
+
+using namespace sdk;
 namespace {
 
 constexpr int kNoStage = -1;

@@ -6,6 +6,8 @@
 #include "baleen/proposal.hpp"
 
 namespace baleen {
+
+using namespace sdk;
 namespace {
 
 class Arguments : public testing::Test {

@@ -9,6 +9,7 @@
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 using test::FakeGraph;
 using test::Tensor;
 

@@ -11,6 +11,8 @@
 #include "support/plugin_under_test.hpp"
 
 namespace baleen {
+
+using namespace sdk;
 namespace {
 
 const baleen_settings_t kNone{sizeof kNone, 0, nullptr, 0, {"", 0}, 0, 1};

@@ -8,7 +8,7 @@
 
 namespace {
 
-using baleen::Permutation;
+using baleen::sdk::Permutation;
 
 std::vector<std::uint64_t> all(std::uint64_t size, std::uint64_t key) {
   const Permutation permutation(size, key);

@@ -12,6 +12,8 @@
 #include "baleen/dtype.hpp"
 
 namespace baleen {
+
+using namespace sdk;
 namespace {
 
 constexpr std::size_t kCount = 3'001;  // some tiles, and what no vector fills

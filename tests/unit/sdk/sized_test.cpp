@@ -13,6 +13,8 @@
 #include "support/sized_struct.hpp"
 
 namespace baleen {
+
+using namespace sdk;
 namespace {
 
 using test::SizedStruct;

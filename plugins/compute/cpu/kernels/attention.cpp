@@ -7,6 +7,8 @@
 #include "stored_rows.hpp"
 
 namespace baleen::cpu {
+
+using namespace sdk;
 namespace {
 
 /// What both ops have in common.

@@ -6,6 +6,8 @@
 #include "kernels.hpp"
 
 namespace baleen::cuda {
+
+using namespace sdk;
 namespace {
 
 constexpr std::uintptr_t kAligned = 16;

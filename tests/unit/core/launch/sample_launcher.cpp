@@ -16,6 +16,8 @@ BALEEN_DESCRIPTOR("launcher", "sample", "1.0.0", "Apache-2.0", "says what it is 
                   BALEEN_OPTION("hosts", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 1, "", "", "", "their names"));
 
 namespace baleen::test {
+
+using namespace sdk;
 namespace {
 
 class SampleLauncher final : public Launcher {

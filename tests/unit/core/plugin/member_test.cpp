@@ -13,6 +13,8 @@
 #include "support/temporary_folder.hpp"
 
 namespace baleen {
+
+using namespace sdk;
 namespace {
 
 const Descriptor& sample() {

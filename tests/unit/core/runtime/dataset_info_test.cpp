@@ -9,6 +9,8 @@
 #include "baleen/data.hpp"
 
 namespace baleen {
+
+using namespace sdk;
 namespace {
 
 baleen_dataset_info_t good() {

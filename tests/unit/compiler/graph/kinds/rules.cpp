@@ -9,6 +9,7 @@ BALEEN_OPS();
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 using Values = Result<std::vector<baleen_value_t>>;
 using Numbers = std::span<const baleen_value_t>;
 using Flags = std::span<const std::uint8_t>;

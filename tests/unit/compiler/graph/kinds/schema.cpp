@@ -7,6 +7,7 @@ BALEEN_OPS();
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 bool is(std::string_view fault) { return std::string_view(FAULT) == fault; }
 

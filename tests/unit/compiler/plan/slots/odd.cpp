@@ -8,6 +8,7 @@ BALEEN_DESCRIPTOR("optimizer", "odd", "1.0.0", "Apache-2.0", "Slots of odd forms
 namespace {
 
 using namespace baleen;
+using namespace baleen::sdk;
 
 Slot shaped(std::string name, std::vector<SlotDimension> dimensions, double initial = 0) {
   Slot slot{std::move(name), initial};

@@ -24,7 +24,7 @@ class ConsoleTest : public testing::Test {
   static void tell(Console& console, baleen_record_kind_t kind, std::int64_t step, std::int64_t steps, double seconds,
                    std::vector<TestFact> facts, std::int32_t rank = 0) {
     const TestRecord record(kind, step, steps, seconds, std::move(facts), rank);
-    EXPECT_TRUE(console.record(baleen::Record(record.get())));
+    EXPECT_TRUE(console.record(baleen::sdk::Record(record.get())));
   }
   static void step(Console& console, std::int64_t step, std::int64_t steps, double seconds) {
     tell(console, BALEEN_RECORD_STEP, step, steps, seconds, {{"loss", 3.0}, {"units_per_second", 2000.0}, {"lr", 0.1}});

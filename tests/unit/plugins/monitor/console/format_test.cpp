@@ -47,7 +47,7 @@ TEST(Format, ChoosesByTheEndingOfAName) {
                            {"script", std::string("train.lua")},
                            {"mfu", 0.125},
                            {"ratio", 0.33333}});
-  const baleen::Record view(record.get());
+  const baleen::sdk::Record view(record.get());
   Parts shown;
   for (const auto& fact : view.facts()) shown.push_back(label_of(fact) + "=" + text_of(fact));
   EXPECT_EQ(shown, (Parts{"planned=2.0 KiB", "parameters=1.5 M", "load=12 ms", "seconds=1:05", "threads=2",
@@ -69,7 +69,7 @@ TEST(Format, PlacesTheFactsOfAStepByImportance) {
                            {"lr", 1e-3},
                            {"gradient_norm", 0.8312},
                            {"loss", 2.34567}});
-  EXPECT_EQ(step_parts(baleen::Record(record.get()), "tokens"),
+  EXPECT_EQ(step_parts(baleen::sdk::Record(record.get()), "tokens"),
             (Parts{"loss 2.3457", "|g| 0.831", "lr 0.001", "12.5 k tokens/s", "2.5 TFLOP/s", "MFU 40.0 %",
                    "memory 2.0 KiB / 4.0 KiB", "160 ms (data 0.5, compute 150, optimizer 9.0)", "novelty 7"}));
 }
@@ -77,7 +77,7 @@ TEST(Format, PlacesTheFactsOfAStepByImportance) {
 TEST(Format, ShowsOnlyWhatIsThere) {
   for (const double nan : {std::nan(""), -std::nan("")}) {
     const TestRecord record(BALEEN_RECORD_STEP, 3, 10, 1, {{"loss", nan}});
-    EXPECT_EQ(step_parts(baleen::Record(record.get()), "rows"), Parts{"loss nan"});
+    EXPECT_EQ(step_parts(baleen::sdk::Record(record.get()), "rows"), Parts{"loss nan"});
   }
 }
 
