@@ -11,53 +11,53 @@ enum { BALEEN_TRAIN = 0, BALEEN_HELD_OUT = 1 };
 
 /* A field of every row: "tokens" i32 [128], "features" f32 [8], "label" i32 []. */
 typedef struct baleen_field_t {
-  char name[32];
-  baleen_dtype_t dtype; /* F32, I32 or U8; F32 becomes F64 where the job computes in fp64 */
-  uint32_t rank;        /* of one row, without the batch */
-  int64_t shape[BALEEN_MAX_RANK];
-  char axes[BALEEN_MAX_RANK][16]; /* logical axes: "seq", ... or "" */
+    char name[32];
+    baleen_dtype_t dtype; /* F32, I32 or U8; F32 becomes F64 where the job computes in fp64 */
+    uint32_t rank;        /* of one row, without the batch */
+    int64_t shape[BALEEN_MAX_RANK];
+    char axes[BALEEN_MAX_RANK][16]; /* logical axes: "seq", ... or "" */
 } baleen_field_t;
 BALEEN_ASSERT_SIZE(baleen_field_t, 232);
 
 typedef struct baleen_dataset_info_t {
-  uint64_t size;
-  uint32_t field_count;
-  uint32_t reserved;
-  baleen_field_t fields[BALEEN_MAX_FIELDS];
-  int64_t rows[2];      /* of the train and held-out parts: one epoch; held-out may be 0 */
-  int64_t classes;      /* number of distinct ids in the id fields: the vocabulary, the labels; 0 if none */
-  double units_per_row; /* what throughput counts: tokens in a row, or 1 */
-  char unit[16];        /* "tokens", "rows" */
-  char summary[256];    /* one line for the user: files, bytes, rows */
+    uint64_t size;
+    uint32_t field_count;
+    uint32_t reserved;
+    baleen_field_t fields[BALEEN_MAX_FIELDS];
+    int64_t rows[2];      /* of the train and held-out parts: one epoch; held-out may be 0 */
+    int64_t classes;      /* number of distinct ids in the id fields: the vocabulary, the labels; 0 if none */
+    double units_per_row; /* what throughput counts: tokens in a row, or 1 */
+    char unit[16];        /* "tokens", "rows" */
+    char summary[256];    /* one line for the user: files, bytes, rows */
 } baleen_dataset_info_t;
 BALEEN_ASSERT_SIZE(baleen_dataset_info_t, 4032);
 
 /* The table of kind "data". */
 typedef struct baleen_data_t {
-  uint64_t size;
-  /* Opens and checks everything: a file that is missing, empty or too short fails here. */
-  baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, void** dataset);
-  void (*destroy)(void* dataset);
-  baleen_status_t (*info)(void* dataset, baleen_dataset_info_t* out);
-  /* Fills buffers[field] with rows `first` ... `first + count - 1` of the endless shuffled stream of a split, row
-   * after row. Position p is row p % rows of epoch p / rows; each epoch of the train part is a new permutation, a
-   * function of (seed, epoch); the held-out part keeps one order. Ranks read disjoint positions. [any thread] */
-  baleen_status_t (*read)(void* dataset, baleen_split_t split, int64_t first, int64_t count, void* const* buffers);
-  /* An optional extension ("baleen.data.tokens/1"), or null. */
-  const void* (*query)(void* dataset, baleen_string_t name);
+    uint64_t size;
+    /* Opens and checks everything: a file that is missing, empty or too short fails here. */
+    baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings, void** dataset);
+    void (*destroy)(void* dataset);
+    baleen_status_t (*info)(void* dataset, baleen_dataset_info_t* out);
+    /* Fills buffers[field] with rows `first` ... `first + count - 1` of the endless shuffled stream of a split, row
+     * after row. Position p is row p % rows of epoch p / rows; each epoch of the train part is a new permutation, a
+     * function of (seed, epoch); the held-out part keeps one order. Ranks read disjoint positions. [any thread] */
+    baleen_status_t (*read)(void* dataset, baleen_split_t split, int64_t first, int64_t count, void* const* buffers);
+    /* An optional extension ("baleen.data.tokens/1"), or null. */
+    const void* (*query)(void* dataset, baleen_string_t name);
 } baleen_data_t;
 BALEEN_ASSERT_TABLE(baleen_data_t, query, 48);
 /* The functions in their order; an OPTIONAL one may be null. */
-#define BALEEN_DATA_FUNCTIONS(REQUIRED, OPTIONAL) \
-  REQUIRED(create) REQUIRED(destroy) REQUIRED(info) REQUIRED(read) OPTIONAL(query)
+#define BALEEN_DATA_FUNCTIONS(REQUIRED, OPTIONAL)                                    \
+    REQUIRED(create) REQUIRED(destroy) REQUIRED(info) REQUIRED(read) OPTIONAL(query)
 
 /* "baleen.data.tokens/1": text to ids and back. Both return the count needed even when it exceeds `capacity`
  * (nothing past capacity is written), or -1 after `fail`. */
 #define BALEEN_DATA_TOKENS "baleen.data.tokens/1"
 typedef struct baleen_data_tokens_t {
-  uint64_t size;
-  int64_t (*encode)(void* dataset, baleen_string_t text, int32_t* ids, int64_t capacity);
-  int64_t (*decode)(void* dataset, const int32_t* ids, int64_t count, char* text, int64_t capacity);
+    uint64_t size;
+    int64_t (*encode)(void* dataset, baleen_string_t text, int32_t* ids, int64_t capacity);
+    int64_t (*decode)(void* dataset, const int32_t* ids, int64_t count, char* text, int64_t capacity);
 } baleen_data_tokens_t;
 BALEEN_ASSERT_TABLE(baleen_data_tokens_t, decode, 24);
 
