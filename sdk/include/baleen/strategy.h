@@ -110,7 +110,7 @@ typedef struct baleen_placing_t {
     /* How an input, an activation or a gradient lies. `every_micro_batch`: converted in each rather than after
      * accumulation. */
     baleen_status_t (*constrain)(void* self, baleen_value_t value, uint32_t axis, baleen_placement_t placement,
-                           uint32_t every_micro_batch);
+                                 uint32_t every_micro_batch);
     /* Another way to run an op. Placements that cannot be are refused here. An op that runs unmodified and has an
      * operand at one coordinate of an axis has all operands and results there. */
     baleen_status_t (*add_candidate)(void* self, const baleen_candidate_t* candidate);
