@@ -56,7 +56,8 @@ def stages(level, has_cuda):
         # time from nothing, and the rest of what can be left out a fifth; in a folder of their own, so that nobody's build
         # begins anew.
         release = Stage("release", "release", folder="landing", sampled=True, targets=["tests_landing"],
-                        configure=require + ["-DBALEEN_JOIN_SOURCES=ON", "-DBALEEN_CORE_OPTIMISATION=-O1"])
+                        configure=require + ["-DBALEEN_JOIN_SOURCES=ON", "-DBALEEN_CORE_OPTIMISATION=-O1",
+                                             "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG"])
         release.without = "^(slow|gpu|bench|sanitized)$"
         return [asan, release]
     return [
