@@ -48,11 +48,11 @@ class PlacingVerbs {
  private:
   template <class Verb>
   baleen_status_t run(Verb&& verb);
-  Status cut(std::uint32_t axis, const std::string& logical_axis);
+  Status allow_sharding(std::uint32_t axis, const std::string& logical_axis);
   Status lay(ShardingRequests::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
              baleen_placement_t placement);
-  Status pin(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch);
-  Status offer(const baleen_candidate_t& offer);
+  Status constrain(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch);
+  Status add_candidate(const baleen_candidate_t& offer);
   /// The placements of an offer for these values.
   Result<std::vector<Placement>> offered(const baleen_placement_t* first, const std::vector<ValueId>& values,
                                          std::uint32_t axis) const;

@@ -3,9 +3,7 @@
 
 #include "routines.hpp"
 
-namespace baleen {
-
-using namespace sdk;
+namespace baleen::sdk {
 
 Reduction best_reduction(baleen_dtype_t dtype, baleen_reduction_t reduction) {
 #if defined(__x86_64__)
@@ -18,4 +16,4 @@ Reduction best_reduction(baleen_dtype_t dtype, baleen_reduction_t reduction) {
   return baseline::find_reduction(dtype, reduction);
 }
 
-}  // namespace baleen
+}  // namespace baleen::sdk

@@ -8,7 +8,7 @@
 #include "baleen/half.hpp"
 #include "routines.hpp"
 
-namespace baleen::BALEEN_REDUCTION_ISA {
+namespace baleen::sdk::BALEEN_REDUCTION_ISA {
 namespace {
 
 // How an element is stored, and computed with.
@@ -123,4 +123,4 @@ Reduction find_reduction(baleen_dtype_t dtype, baleen_reduction_t reduction) {
   }
 }
 
-}  // namespace baleen::BALEEN_REDUCTION_ISA
+}  // namespace baleen::sdk::BALEEN_REDUCTION_ISA

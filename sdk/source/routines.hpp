@@ -2,9 +2,7 @@
 #pragma once
 #include "baleen/reduction.hpp"
 
-namespace baleen {
-
-using namespace sdk;
+namespace baleen::sdk {
 
 #define BALEEN_REDUCTION_ROUTINES(isa)                                          \
   namespace isa {                                                               \
@@ -15,4 +13,4 @@ BALEEN_REDUCTION_ROUTINES(avx2)
 BALEEN_REDUCTION_ROUTINES(avx512)
 #undef BALEEN_REDUCTION_ROUTINES
 
-}  // namespace baleen
+}  // namespace baleen::sdk

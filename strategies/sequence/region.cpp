@@ -88,7 +88,7 @@ Value Region::or_zero(std::int64_t first, Value x, bool before) {
   const baleen_attribute_t attributes[] = {{abi("expression"), BALEEN_ATTRIBUTE_EXPRESSION, 0, std::size(code), code},
                                            {abi("results"), BALEEN_ATTRIBUTE_INTS, 0, 1, &result},
                                            {abi("dtype"), BALEEN_ATTRIBUTE_INTS, 0, 1, &dtype}};
-  return baleen::append(graph_.table(), "pointwise", inputs, attributes);
+  return sdk::append(graph_.table(), "pointwise", inputs, attributes);
 }
 
 Value Region::wide(Value x) { return dtype_size(x.info().dtype) < 4 ? cast(x, BALEEN_F32) : x; }

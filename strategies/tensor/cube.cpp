@@ -112,7 +112,7 @@ class Cube::Walk {
   void lay_gradient(const Product& product, Width width, int batch, int wide) {
     for (baleen_op_t id = product.op; id < graph_.op_count(); ++id) {
       const auto op = graph_.op(id);
-      if (!op || op->kind() != "matmul" || graph_.info(id).forward_op != product.op) continue;
+      if (!op || op->kind() != "matmul" || graph_.info(id).twin != product.op) continue;
       if (Letters(op->text("spec")).result == product.x()) lay(op->outputs()[0], width, batch, wide);
     }
   }

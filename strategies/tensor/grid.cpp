@@ -142,7 +142,7 @@ void Grid::offer(GraphView graph, Placing& placing, const Product& product, Cut 
                                               {product.w(), {letter(cut.row), letter(cut.col)}}};
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
     const auto op = graph.op(id);
-    if (!op || op->kind() != "matmul" || (id != product.op && graph.info(id).forward_op != product.op)) continue;
+    if (!op || op->kind() != "matmul" || (id != product.op && graph.info(id).twin != product.op)) continue;
     const Letters letters(op->text("spec"));
     const std::vector<std::string> inputs{letters.inputs[0], letters.inputs[1]}, result{letters.result};
     auto in = placements(inputs, on_grid, &OnGrid::row), out = placements(result, on_grid, &OnGrid::row);

@@ -22,7 +22,7 @@ std::uint64_t told_by(const std::string& key, std::uint64_t fallback) {
 
 }  // namespace
 
-std::uint64_t free_memory() { return baleen::available_memory(std::uint64_t{1} << 30); }
+std::uint64_t free_memory() { return sdk::available_memory(std::uint64_t{1} << 30); }
 
 std::uint64_t whole_memory() { return told_by("MemTotal:", 0); }
 

@@ -65,7 +65,7 @@ enum {
 typedef struct baleen_op_info_t {
     uint64_t size;
     baleen_phase_t phase;
-    baleen_op_t forward_op; /* the forward op that a backward op belongs to, or BALEEN_NONE */
+    baleen_op_t twin; /* the forward op that a backward op belongs to, or BALEEN_NONE */
     baleen_traits_t traits;
     uint32_t reserved;
 } baleen_op_info_t;

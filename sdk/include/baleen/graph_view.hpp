@@ -102,7 +102,7 @@ class GraphView {
   baleen_value_t append(std::string_view kind, std::span<const baleen_value_t> inputs,
                         const AttributeList& attributes) {
     const std::vector<baleen_attribute_t> list = attributes.list();
-    return baleen::append(graph_, kind, inputs, list).id();
+    return sdk::append(graph_, kind, inputs, list).id();
   }
   /// Appends an op of `count` results.
   std::vector<baleen_value_t> append(std::string_view kind, std::span<const baleen_value_t> inputs,
@@ -120,7 +120,7 @@ class GraphView {
     return results;
   }
   /// The same numbers in another dtype.
-  baleen_value_t cast(baleen_value_t value, baleen_dtype_t dtype) { return baleen::cast({graph_, value}, dtype).id(); }
+  baleen_value_t cast(baleen_value_t value, baleen_dtype_t dtype) { return sdk::cast({graph_, value}, dtype).id(); }
   /// A scalar state of the job, under the plugin's name.
   baleen_value_t add_state(std::string_view name, baleen_dtype_t dtype, double initial) {
     baleen_value_t state = BALEEN_NONE;

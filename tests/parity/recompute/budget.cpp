@@ -141,7 +141,7 @@ class Budget : public Strategy {
       recompute.note(std::to_string(ops.size()) + " of " + std::to_string(forward.size()) +
                      " forward ops run again: at most " + std::to_string(recompute.peak(ops)) +
                      " bytes at once in place of " + std::to_string(without));
-      recompute.again(ops);
+      recompute.recompute(ops);
       return {};
     }
     return Error{BALEEN_NO_MEMORY,

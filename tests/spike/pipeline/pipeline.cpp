@@ -68,7 +68,7 @@ class Stages {
   int stage_of(baleen_op_t id, const std::vector<baleen_value_t>& inputs) {
     const baleen_op_info_t info = graph_.info(id);
     if (info.phase == BALEEN_PHASE_FORWARD) return forward_stage(id, inputs);
-    if (info.forward_op != BALEEN_NONE && of_op_.contains(info.forward_op)) return of_op_[info.forward_op];
+    if (info.twin != BALEEN_NONE && of_op_.contains(info.twin)) return of_op_[info.twin];
     const bool backward = info.phase == BALEEN_PHASE_BACKWARD;
     const int stage = common_stage(inputs, backward);
     return stage == kNoStage && backward ? stages_ - 1 : stage;  // what the loss starts from

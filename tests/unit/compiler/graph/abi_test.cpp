@@ -52,7 +52,7 @@ TEST_F(GraphAbi, ReadsWhatAnOpIsIntoAnOlderStruct) {
   SizedStruct<baleen_op_info_t> info(older);
   ASSERT_EQ(verbs_.read_op_info(verbs_.self, graph_.value(y_).producer, info.get()), BALEEN_OK);
   EXPECT_EQ(info.get()->size, older);
-  EXPECT_EQ(info.get()->forward_op, kNone);
+  EXPECT_EQ(info.get()->twin, kNone);
   EXPECT_TRUE(info.is_whole_behind(older));
 }
 

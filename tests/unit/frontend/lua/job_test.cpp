@@ -14,16 +14,16 @@ TEST_F(Jobs, HaveTheNumbersOfTheScript) {
   ASSERT_TRUE(script);
   EXPECT_EQ(script->steps(), 10);
   EXPECT_EQ(script->job().batch, 2);
-  EXPECT_EQ(script->job().accumulate, 2);
-  EXPECT_EQ(script->job().clip, 1.5);
+  EXPECT_EQ(script->job().gradient_accumulation_steps, 2);
+  EXPECT_EQ(script->job().clip_grad_norm, 1.5);
   EXPECT_EQ(script->job().seed, 1u);
 }
 
 TEST_F(Jobs, TakeEarlierNamesOfOptions) {
   auto script = loaded(job_of(kModel, "accumulate = 2, clip = 1.5,"));
   ASSERT_TRUE(script);
-  EXPECT_EQ(script->job().accumulate, 2);
-  EXPECT_EQ(script->job().clip, 1.5);
+  EXPECT_EQ(script->job().gradient_accumulation_steps, 2);
+  EXPECT_EQ(script->job().clip_grad_norm, 1.5);
 }
 
 TEST_F(Jobs, TakeTheSeedOfTheCommandLineElseTheirOwn) {
