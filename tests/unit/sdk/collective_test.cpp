@@ -43,7 +43,7 @@ TEST_F(Arguments, CrossTheAbiAsTheyAre) {
   const std::uint64_t sends[] = {1, 2, 3, 4}, receives[] = {4, 0, 2, 1};
   const std::int32_t destinations[] = {1, 2, 3, 0};
   const auto same = [](const Collective& a, const Collective& b) {
-    EXPECT_EQ(detail::difference(a, b), "");
+    EXPECT_EQ(sdk::detail::difference(a, b), "");
     EXPECT_EQ(a.where, b.where);
     ASSERT_EQ(a.entries.size(), b.entries.size());
     for (std::size_t i = 0; i < a.entries.size(); ++i) {

@@ -70,7 +70,7 @@ TEST_F(PrecisionCasts, WhatFlowsBetweenProductsHasSixteenBits) {
   for (OpId id : forward_.ops()) {
     const Op& op = forward_.op(id);
     if (!op.kind->has(kPointwise) && !op.kind->has(kView)) continue;
-    if (is_form(op) || op.inputs.empty()) continue;
+    if (is_compute_copy(op) || op.inputs.empty()) continue;
     const bool half =
         std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId v) { return forward_.value(v).dtype == kHalf; });
     if (half) {
@@ -83,7 +83,7 @@ TEST_F(PrecisionCasts, EachParameterHasOneFormThatAllRead) {
   std::set<std::string> formed;
   for (OpId id : forward_.ops()) {
     const Op& op = forward_.op(id);
-    if (!is_form(op)) continue;
+    if (!is_compute_copy(op)) continue;
     const Value &parameter = forward_.value(op.inputs[0]), &copy = forward_.value(op.outputs[0]);
     EXPECT_TRUE(is_cast(forward_, op));
     EXPECT_EQ(copy.role, Role::parameter);
@@ -101,8 +101,8 @@ TEST_F(PrecisionCasts, FormsComeFirst) {
   for (OpId id : forward_.ops()) {
     const Op& op = forward_.op(id);
     if (op.inputs.empty() && op.kind->has(kStructural)) continue;
-    EXPECT_FALSE(others && is_form(op));
-    others = others || !is_form(op);
+    EXPECT_FALSE(others && is_compute_copy(op));
+    others = others || !is_compute_copy(op);
   }
 }
 
@@ -134,7 +134,7 @@ TEST(PrecisionGradients, OfFp32AreMadeByTheProductsThemselves) {
   const Graph& graph = planned.plan.train().graph;
   for (OpId id : graph.ops())
     if (is_cast(graph, graph.op(id))) {
-      EXPECT_TRUE(is_form(graph.op(id))) << graph.op(id).name;
+      EXPECT_TRUE(is_compute_copy(graph.op(id))) << graph.op(id).name;
     }
 }
 
@@ -171,7 +171,7 @@ TEST(PrecisionKeep, KeptParametersMakeIslands) {
     EXPECT_EQ(forward.value(op->outputs[0]).dtype, kept ? kWide : kHalf);
   }
   for (OpId id : forward.ops())
-    if (is_form(forward.op(id))) {
+    if (is_compute_copy(forward.op(id))) {
       EXPECT_FALSE(forward.value(forward.op(id).inputs[0]).name.starts_with("up."));
     }
 }
@@ -212,7 +212,7 @@ TEST(PrecisionMicroBatches, FormsAreMadeOncePerStep) {
   int copies = 0;
   for (const Section& section : planned.plan.train().sections)
     for (OpId id : section.ops)
-      if (is_form(planned.plan.train().graph.op(id))) {
+      if (is_compute_copy(planned.plan.train().graph.op(id))) {
         ++copies;
         EXPECT_EQ(section.loop, -1);
       }
