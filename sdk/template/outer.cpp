@@ -88,14 +88,14 @@ class Outer : public OpKind {
   /// A thread per element of y.
   baleen::Result<baleen::sdk::CudaText> cuda(const baleen::sdk::CudaRequest& request) override {
     const baleen_tensor_t &a = request.input(0), &b = request.input(1), &y = request.output(0);
-    const std::string last = std::to_string(y.rank - 1), elements = std::to_string(baleen::elements(y)),
+    const std::string last = std::to_string(y.rank - 1), elements = std::to_string(baleen::sdk::elements(y)),
                       step = std::to_string(b.stride[b.rank - 1]);
     char scale[64];
     std::snprintf(scale, sizeof scale, "(%s)%a", y.dtype == BALEEN_F64 ? "double" : "float",
                   request.op().number("scale"));
     baleen::sdk::CudaText text;
     text.entry = "outer";
-    text.blocks[0] = (static_cast<std::uint64_t>(baleen::elements(y)) + text.threads - 1) / text.threads;
+    text.blocks[0] = (static_cast<std::uint64_t>(baleen::sdk::elements(y)) + text.threads - 1) / text.threads;
     text.source =
         "BALEEN_KERNEL(256, outer, baleen::Args) {\n"
         "  const long long position = (long long)blockIdx.x * 256 + threadIdx.x;\n"

@@ -72,9 +72,16 @@ Status Mesh::connect_to(std::int32_t rank, const Rendezvous& rendezvous) {
   sockaddr_un address;
   const socklen_t size = abstract(given.substr(space + 1), address);
   Descriptor peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (peer.get() < 0 || connect(peer.get(), reinterpret_cast<sockaddr*>(&address), size) != 0)
-    return failed("connecting to rank " + std::to_string(rank) +
-                  " (do both ranks share a network namespace, and is it alive?)");
+  if (peer.get() < 0) return failed("making a socket");
+  if (connect(peer.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) {
+    // It listened before it said where. That it has ended is no cause, but follows from what ended it.
+    if (errno == ECONNREFUSED)
+      return Error{BALEEN_PEER_LOST,
+                   "shm: nobody listens where rank " + std::to_string(rank) +
+                       " did: it has ended, or is in another network namespace",
+                   {}};
+    return failed("connecting to rank " + std::to_string(rank));
+  }
   if (!same_user(peer.get())) return invalid("shm: rank " + std::to_string(rank) + " belongs to another user");
   if (write(peer.get(), &rank_, sizeof rank_) != sizeof rank_) return failed("greeting rank " + std::to_string(rank));
   sockets_[static_cast<std::size_t>(rank)] = std::move(peer);

@@ -38,8 +38,8 @@ struct Expression {
     return count;
   }
   bool uses_random() const {
-    return std::ranges::any_of(
-        code, [](const auto& i) { return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL; });
+    return std::any_of(code.begin(), code.end(),
+                       [](const auto& i) { return i.opcode == BALEEN_X_UNIFORM || i.opcode == BALEEN_X_NORMAL; });
   }
 };
 

@@ -131,8 +131,8 @@ typedef struct baleen_transport_t {
     /* The run is over: all blocked calls on this rank, and all later ones, fail with BALEEN_PEER_LOST and the reason.
      * [any thread] */
     void (*abort)(void* transport, baleen_string_t reason);
-    /* An optional extension by name and revision, or null. `transport` may be null: then the plugin is asked, before there
-     * is a transport. */
+    /* An optional extension by name and revision, or null. `transport` may be null: then the plugin is asked, before
+     * there is a transport. */
     const void* (*query)(void* transport, baleen_string_t name);
 } baleen_transport_t;
 BALEEN_ASSERT_TABLE(baleen_transport_t, query, 112);

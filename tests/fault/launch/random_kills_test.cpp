@@ -61,7 +61,9 @@ bool run_and_kill(const Target& target, microseconds& longest, std::mt19937_64& 
   std::this_thread::sleep_for(delay);
   const std::set<pid_t> living = job.processes();
   if (living.empty()) {
-    longest = (3 * longest + delay) / 4;
+    const auto code = job.ends();
+    EXPECT_EQ(code, 0) << "it ended by itself after less than " << delay.count() << " us: " << job.err();
+    longest = std::max((3 * longest + delay) / 4, microseconds(1));
     return false;
   }
   const pid_t victim = *std::next(living.begin(), static_cast<std::ptrdiff_t>(random() % living.size()));

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "baleen/kind.h"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -72,10 +73,11 @@ TEST_F(Abi, ChangesWithItsVersionOnly) {
 TEST_F(Abi, OfAKindChangesWithItsRevision) {
   replace("strategy.h", "uint32_t (*claims)(void* strategy, uint32_t axis);",
           "uint32_t (*claims)(void* strategy, uint64_t axis);");
-  expect_refused(
-      "strategy.h has changed, and its version has not (strategy revision 2 draft): raise "
-      "BALEEN_STRATEGY_REVISION");
-  replace("kind.h", "BALEEN_STRATEGY_REVISION 2", "BALEEN_STRATEGY_REVISION 3");
+  const int revision = BALEEN_STRATEGY_REVISION;
+  expect_refused("strategy.h has changed, and its version has not (strategy revision " + std::to_string(revision) +
+                 " draft): raise BALEEN_STRATEGY_REVISION");
+  const std::string macro = "BALEEN_STRATEGY_REVISION ";
+  replace("kind.h", macro + std::to_string(revision), macro + std::to_string(revision + 1));
   expect_written();
 }
 

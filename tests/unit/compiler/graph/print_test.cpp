@@ -62,11 +62,10 @@ TEST(GraphPrint, ShowsTheScheduleAmongTheTagsByName) {
                  .annotations = {{0, 2}, {3}},
                  .names = {{0, {"mlp", "blocks.0"}}}};
   const std::string text = print(graph);
-  EXPECT_NE(
-      text.find(
-          " [no_fuse=] [begin_here=] [block=0] [bucket=3/1/0] [every_micro_batch=] [compute_copy=cast] [offer=ring]"
-          " [must_complete_before=7,12,] [owner=sequence] [parallel=0,2;3] [result.0=mlp,blocks.0] [whole=]\n"),
-      std::string::npos)
+  EXPECT_NE(text.find(" [begin_here=] [block=0] [bucket=3/1/0] [compute_copy=cast] [every_micro_batch=]"
+                      " [must_complete_before=7,12,] [no_fuse=] [offer=ring] [owner=sequence] [parallel=0,2;3]"
+                      " [result.0=mlp,blocks.0] [whole=]\n"),
+            std::string::npos)
       << text;
 }
 
