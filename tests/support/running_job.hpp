@@ -61,6 +61,9 @@ class RunningJob {
     if (leader_ < 0) throw std::runtime_error("fork failed");
     if (leader_ == 0) become(command, options, in[0], out[1], err[1]);
     close(in[0]), close(out[1]), close(err[1]);
+    // From here on `processes` finds it, however late it gets to run.
+    for (pid_t session = getsid(leader_); session != leader_ && session >= 0; session = getsid(leader_))
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
     if (!options.input.empty() && write(in[1], options.input.data(), options.input.size()) < 0)
       throw std::runtime_error("cannot give the job its input");
     close(in[1]);
