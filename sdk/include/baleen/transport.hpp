@@ -152,17 +152,18 @@ baleen_transport_t transport_table() {
     });
   };
   table.destroy = &Self::destroy;
-  detail::add_memory<Member>(table);
+  baleen::detail::add_memory<Member>(table);
   table.group_create = [](void* self, const std::int32_t* ranks, std::uint64_t count, void** group) {
     return guard(Self::of(self).host, [&] {
-      return detail::keep(Self::of(self).member->group_create({ranks, ranks + count}), group);
+      return baleen::detail::keep(Self::of(self).member->group_create({ranks, ranks + count}), group);
     });
   };
   table.group_destroy = [](void* self, void* group) {
     guard_nothing(Self::of(self).host, "group_destroy", [&] { Self::of(self).member->group_destroy(group); });
   };
   table.prepare = [](void* self, void* group, const baleen_collective_spec_t* spec, void** slot) {
-    return guard(Self::of(self).host, [&] { return detail::keep(Self::of(self).member->prepare(group, *spec), slot); });
+    return guard(Self::of(self).host,
+                 [&] { return baleen::detail::keep(Self::of(self).member->prepare(group, *spec), slot); });
   };
   table.start = [](void* self, void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                    std::uint64_t done_value) {
@@ -173,7 +174,7 @@ baleen_transport_t transport_table() {
   table.abort = [](void* self, baleen_string_t reason) {
     guard_nothing(Self::of(self).host, "abort", [&] { Self::of(self).member->abort(view(reason)); });
   };
-  table.query = &detail::query_transport<Member>;
+  table.query = &baleen::detail::query_transport<Member>;
   return table;
 }
 
