@@ -3,8 +3,6 @@ from dataclasses import dataclass, field
 
 SANITIZED = "^(unit|error)$"
 RARE = "^(slow|gpu|bench)$"
-# Suites that run on another architecture too: formats, graphs, sessions, and the kernels of the processor.
-FOREIGN = ["graph", "layout", "ops", "plugin", "program", "runtime", "unit.cpu"]
 ASAN = {
     # Without intercept_tls_get_addr=0 GCC 12's leak checker reads thread-local blocks of opened libraries at wild
     # addresses and dies.
@@ -68,8 +66,4 @@ def stages(level, has_cuda):
         # Each source includes what it uses; clang-tidy reads this build's commands.
         Stage("plain headers", "release", folder="plain", configure=["-DBALEEN_PRECOMPILE=OFF"], builds_only=True),
         Stage("tidy", "", command=["scripts/lint.sh", "--tidy", "--all", "--build", "build/plain"]),
-        # Another architecture: what depends on the processor, under qemu.
-        Stage("aarch64 libraries", "", command=["scripts/testing/aarch64.sh"]),
-        Stage("aarch64", "aarch64", targets=["baleen"] + ["test_" + suite for suite in FOREIGN], labels="^unit$", sampled=True,
-              names="^(" + "|".join(suite.replace(".", r"\.") for suite in FOREIGN) + ")/"),
     ]

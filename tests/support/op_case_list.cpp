@@ -134,7 +134,8 @@ OpId two_results(CaseBuilder& b) {
   Expression e;
   const auto x = e.input(0);
   const auto first = e.binary(BALEEN_X_ADD, e.binary(BALEEN_X_MUL, x, e.input(1)), x);
-  return pointwise(b, {b.normal(shape), b.normal({shape[0], 1})}, e, {first, e.unary(BALEEN_X_SIN, x)});
+  const auto second = e.unary(BALEEN_X_SIN, x);
+  return pointwise(b, {b.normal(shape), b.normal({shape[0], 1})}, e, {first, second});
 }
 
 OpId broadcast(CaseBuilder& b) {
