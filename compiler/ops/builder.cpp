@@ -11,8 +11,8 @@ ValueId Builder::one(const std::string& kind, Values inputs, Attributes attribut
   return kNone;
 }
 
-ValueId Builder::pointwise(Values inputs, Expression expression, std::uint32_t result, std::optional<Shape> shape,
-                           std::optional<baleen_dtype_t> dtype) {
+ValueId Builder::pointwise(Values inputs, const Expression& expression, std::uint32_t result,
+                           std::optional<Shape> shape, std::optional<baleen_dtype_t> dtype) {
   std::vector<std::int64_t> results{result};
   Expression pruned = prune(expression, results);
   Attributes attributes{{"expression", std::move(pruned)}, {"results", Attributes::ints(results)}};

@@ -15,7 +15,7 @@ class Builder {
 
   /// `result` of `expression`; a `shape` makes the result larger than the inputs' common shape. It is of the widest
   /// input's dtype, or of `dtype`.
-  ValueId pointwise(Values inputs, Expression expression, std::uint32_t result, std::optional<Shape> shape = {},
+  ValueId pointwise(Values inputs, const Expression& expression, std::uint32_t result, std::optional<Shape> shape = {},
                     std::optional<baleen_dtype_t> dtype = {});
   ValueId binary(std::uint32_t opcode, ValueId a, ValueId b, std::optional<baleen_dtype_t> dtype = {});
   /// x itself if it has the dtype.

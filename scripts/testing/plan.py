@@ -3,6 +3,8 @@ from dataclasses import dataclass, field
 
 SANITIZED = "^(unit|error)$"
 RARE = "^(slow|gpu|bench)$"
+# Suites that run on another architecture too: graphs, gradients, and the kernels of the processor.
+FOREIGN = ["graph", "ops", "unit.cpu"]
 ASAN = {
     # Without intercept_tls_get_addr=0 GCC 12's leak checker reads thread-local blocks of opened libraries at wild
     # addresses and dies.
@@ -66,4 +68,8 @@ def stages(level, has_cuda):
         # Each source includes what it uses; clang-tidy reads this build's commands.
         Stage("plain headers", "release", folder="plain", configure=["-DBALEEN_PRECOMPILE=OFF"], builds_only=True),
         Stage("tidy", "", command=["scripts/lint.sh", "--tidy", "--all", "--build", "build/plain"]),
+        # Another architecture, under qemu: what depends on the processor, or on the order in which a compiler evaluates.
+        Stage("aarch64 libraries", "", command=["scripts/testing/aarch64.sh"]),
+        Stage("aarch64", "aarch64", targets=["test_" + suite for suite in FOREIGN], labels="^unit$",
+              names="^(" + "|".join(suite.replace(".", r"\.") for suite in FOREIGN) + ")/"),
     ]

@@ -31,7 +31,8 @@ Graph make(const Recipe& r) {
   const ValueId y = *graph.append1("matmul", {x, w}, {{"spec", "mk,kn->mn"}});
   if (r.dead_between) add_dead(graph, w);
   Expression e;
-  const auto result = e.binary(BALEEN_X_MUL, e.unary(BALEEN_X_GELU, e.input(0)), e.constant(r.scale));
+  const auto scale = e.constant(r.scale), gelu = e.unary(BALEEN_X_GELU, e.input(0));  // numbered in this order
+  const auto result = e.binary(BALEEN_X_MUL, gelu, scale);
   graph.set_output(r.output, *graph.pointwise({y}, e, result));
   graph.remove_dead();
   return graph;

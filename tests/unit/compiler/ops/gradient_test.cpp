@@ -176,7 +176,8 @@ TEST(Gradient, OfMaxAndMinIsHalvedWhereTheOperandsAreEqual) {
   for (std::uint32_t opcode : {BALEEN_X_MAX, BALEEN_X_MIN}) {
     const auto slope = slope_at({1}, {3}, [&](Graph& g, ValueId x) {
       Expression e;
-      return *g.pointwise({x}, e, e.binary(opcode, e.input(0), e.constant(3)));
+      const auto y = e.binary(opcode, e.input(0), e.constant(3));
+      return *g.pointwise({x}, e, y);
     });
     EXPECT_EQ(slope, std::vector<double>{0.5});
   }
@@ -191,7 +192,8 @@ TEST(Gradient, GoesStraightThroughRounding) {
   const auto slope = slope_at({2}, {1.0001, -3.7}, [](Graph& g, ValueId x) {
     Expression e;
     const auto y = e.append({BALEEN_X_ROUND, e.input(0), BALEEN_BF16, 0, 0});
-    return *g.pointwise({x}, e, e.binary(BALEEN_X_MUL, y, e.constant(2)));
+    const auto twice = e.binary(BALEEN_X_MUL, y, e.constant(2));
+    return *g.pointwise({x}, e, twice);
   });
   EXPECT_EQ(slope, (std::vector<double>{2, 2}));
 }

@@ -97,7 +97,8 @@ TEST_F(Infer, PointwiseBroadcastsAndPassesTheAxesOn) {
   const ValueId x = f32({4, 1, 3}, {"batch", "", ""}), y = f32({1, 5, 3}, {"", "seq", "ff"}), s = f32({});
   Expression e;
   const auto xy = e.binary(BALEEN_X_ADD, e.input(0), e.input(1));
-  const ValueId z = *graph_.pointwise({x, y, s}, e, e.binary(BALEEN_X_MUL, xy, e.input(2)));
+  const auto xys = e.binary(BALEEN_X_MUL, xy, e.input(2));
+  const ValueId z = *graph_.pointwise({x, y, s}, e, xys);
   EXPECT_EQ(shape(z), (Shape{4, 5, 3}));
   EXPECT_EQ(axes(z), (Names{"batch", "seq", "ff"}));
 }

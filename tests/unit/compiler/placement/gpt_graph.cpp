@@ -27,8 +27,8 @@ class Maker {
     forward();
     g_.context() = {Phase::backward, kNone, "loss.grad", {}};
     Expression e;
-    const ValueId seed =
-        take(g_.pointwise({g_.output("weight")}, e, e.binary(BALEEN_X_DIV, e.constant(1), e.input(0))));
+    const auto inverse = e.binary(BALEEN_X_DIV, e.constant(1), e.input(0));
+    const ValueId seed = take(g_.pointwise({g_.output("weight")}, e, inverse));
     const auto gradients = take(differentiate(g_, g_.output("loss"), seed, parameters_));
     g_.context() = {Phase::update, kNone, "optimizer", {}};
     update(gradients);
