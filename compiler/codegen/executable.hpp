@@ -79,8 +79,8 @@ struct MemoryReport {
   std::uint64_t arena_bytes = 0;                                          ///< what will be allocated
   std::uint64_t peak_bytes = 0;                                           ///< the most that is live at once
   std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
-  std::uint64_t copies =
-      0;  ///< at the peak: compute copies of parameters (in 16 bits), but for those gathered for a while
+  /// At the peak: compute copies of parameters (in 16 bits), but for those gathered for a while.
+  std::uint64_t copies = 0;
   /// Gradients that are held until the update, without padding: with micro-batches those that are added up over all of
   /// them, else those that the backward pass leaves. What calls receive meanwhile is not counted.
   std::uint64_t held_gradients = 0;

@@ -200,24 +200,24 @@ Result<ValueId> Graph::append1(const std::string& kind, std::vector<ValueId> inp
   return outputs[0];
 }
 
-Result<ValueId> Graph::pointwise(std::vector<ValueId> inputs, Expression expression, std::uint32_t result,
+Result<ValueId> Graph::pointwise(std::vector<ValueId> inputs, const Expression& expression, std::uint32_t result,
                                  const std::string& name) {
-  return append1("pointwise", std::move(inputs),
-                 {{"expression", std::move(expression)}, {"results", Attributes::ints({result})}}, name);
+  return append1("pointwise", std::move(inputs), {{"expression", expression}, {"results", Attributes::ints({result})}},
+                 name);
 }
 
 Result<ValueId> Graph::unary(std::uint32_t opcode, ValueId a) {
   Expression e;
   const auto result = e.unary(opcode, e.input(0));
-  return pointwise({a}, std::move(e), result);
+  return pointwise({a}, e, result);
 }
 
 Result<ValueId> Graph::binary(std::uint32_t opcode, ValueId a, ValueId b) {
   Expression e;
   const auto x = e.input(0);
   const auto result = a == b ? e.binary(opcode, x, x) : e.binary(opcode, x, e.input(1));
-  if (a == b) return pointwise({a}, std::move(e), result);
-  return pointwise({a, b}, std::move(e), result);
+  if (a == b) return pointwise({a}, e, result);
+  return pointwise({a, b}, e, result);
 }
 
 Result<ValueId> Graph::constant(double value, baleen_dtype_t dtype) {

@@ -78,7 +78,7 @@ class Graph {
   Result<ValueId> append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
                           const std::string& name = {});
   /// pointwise with one result: instruction `result` of the expression.
-  Result<ValueId> pointwise(std::vector<ValueId> inputs, Expression expression, std::uint32_t result,
+  Result<ValueId> pointwise(std::vector<ValueId> inputs, const Expression& expression, std::uint32_t result,
                             const std::string& name = {});
   /// pointwise of one opcode over values.
   Result<ValueId> unary(std::uint32_t opcode, ValueId a);

@@ -32,14 +32,14 @@ ValueId Builder::binary(std::uint32_t opcode, ValueId a, ValueId b, std::optiona
   Expression e;
   const auto x = e.input(0);
   const auto result = e.binary(opcode, x, a == b ? x : e.input(1));
-  return pointwise(a == b ? Values{a} : Values{a, b}, std::move(e), result, {}, dtype);
+  return pointwise(a == b ? Values{a} : Values{a, b}, e, result, {}, dtype);
 }
 
 ValueId Builder::cast(ValueId x, baleen_dtype_t to) {
   if (failed() || dtype(x) == to) return x;
   Expression e;
   const auto same = e.input(0);
-  return pointwise({x}, std::move(e), same, {}, to);
+  return pointwise({x}, e, same, {}, to);
 }
 
 ValueId Builder::reduce(const std::string& kind, ValueId x, std::vector<std::int64_t> dims, bool keep,

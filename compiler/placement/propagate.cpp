@@ -41,7 +41,7 @@ class Propagator {
       if (op.kind->has(kSideEffect) && op.kind->has(kStructural))
         store(op);
       else if (is_compute_copy(op))
-        start_form(op);
+        start_compute_copy(op);
       else
         BALEEN_TRY(visit(op));
     }
@@ -78,7 +78,7 @@ class Propagator {
   }
 
   /// A compute copy is computed of what is stored and lies there; who reads it finds it used as its parameter is.
-  void start_form(const Op& op) {
+  void start_compute_copy(const Op& op) {
     const ValueId v = op.outputs[0];
     const Layout stored = placed_.layouts[op.inputs[0]];
     copies_.start(v, stored, request_.used.at(v));

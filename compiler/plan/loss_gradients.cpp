@@ -20,7 +20,7 @@ Result<ValueId> add_in_order(Graph& graph, const std::vector<ValueId>& terms) {
       inputs.push_back(terms[k]);
       sum = e.binary(BALEEN_X_ADD, sum, e.input(static_cast<std::uint32_t>(inputs.size() - 1)));
     }
-    BALEEN_TRY_ASSIGN(total, graph.pointwise(std::move(inputs), std::move(e), sum, "optimizer.norm"));
+    BALEEN_TRY_ASSIGN(total, graph.pointwise(std::move(inputs), e, sum, "optimizer.norm"));
   }
   return total;
 }
@@ -43,7 +43,7 @@ Result<LossGradients> differentiate_loss(Graph& graph, const Job& job) {
   const auto inverse = e.binary(BALEEN_X_DIV, e.constant(1), w);
   const auto scale = e.select(empty, e.constant(0), inverse);
   LossGradients gradients;
-  BALEEN_TRY_ASSIGN(gradients.seed, graph.pointwise({weight}, std::move(e), scale));
+  BALEEN_TRY_ASSIGN(gradients.seed, graph.pointwise({weight}, e, scale));
 
   std::vector<ValueId> wanted;
   for (ValueId t : targets)

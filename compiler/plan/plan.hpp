@@ -92,7 +92,8 @@ struct Plan {
     return nullptr;
   }
   const ScheduledGraph& initialize() const { return graphs.at(0).scheduled; }
-  const ScheduledGraph& train() const { return graphs.at(1).scheduled; }
+  /// Of a plan of all.
+  const ScheduledGraph& train() const { return *find(kTrainGraph); }
 };
 
 /// Called after each phase with its name and the graph, where it changed (for --print-passes).

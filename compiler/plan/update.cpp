@@ -52,7 +52,7 @@ class Updater {
     BALEEN_TRY(call_plugin());
     Expression next;
     const auto sum = next.binary(BALEEN_X_ADD, next.input(0), next.constant(1));
-    BALEEN_TRY_ASSIGN(const ValueId counted, graph_.pointwise({count_}, std::move(next), sum, "optimizer.updates"));
+    BALEEN_TRY_ASSIGN(const ValueId counted, graph_.pointwise({count_}, next, sum, "optimizer.updates"));
     BALEEN_TRY(assign(count_, counted));
     result_.stops = std::move(gradients_.stops);
     return std::move(result_);
@@ -66,8 +66,7 @@ class Updater {
     const auto room =
         e.binary(BALEEN_X_DIV, e.constant(job_.clip_grad_norm), e.binary(BALEEN_X_ADD, e.input(0), e.constant(1e-6)));
     const auto bounded = e.binary(BALEEN_X_MIN, room, e.constant(1));
-    BALEEN_TRY_ASSIGN(const ValueId scale,
-                      graph_.pointwise({gradients_.norm}, std::move(e), bounded, "optimizer.clip"));
+    BALEEN_TRY_ASSIGN(const ValueId scale, graph_.pointwise({gradients_.norm}, e, bounded, "optimizer.clip"));
     for (ValueId& g : values)
       if (g != kNone) {
         BALEEN_TRY_ASSIGN(g, graph_.binary(BALEEN_X_MUL, g, scale));
@@ -137,8 +136,7 @@ class Updater {
       Expression e;
       const auto none_yet = e.binary(BALEEN_X_EQ, e.input(1), e.constant(0));
       const auto chosen = e.select(none_yet, e.input(0), e.input(2));
-      BALEEN_TRY_ASSIGN(const ValueId next,
-                        graph_.pointwise({gradients_.all[i].value, count_, kept}, std::move(e), chosen, name));
+      BALEEN_TRY_ASSIGN(const ValueId next, graph_.pointwise({gradients_.all[i].value, count_, kept}, e, chosen, name));
       graph_.value(next).role = Role::updated;
       BALEEN_TRY(graph_.assign(kept, next));
     }
@@ -225,8 +223,7 @@ class Updater {
     if (gradients_.condition == kNone) return graph_.assign(target, value);
     Expression e;
     const auto chosen = e.select(e.input(0), e.input(1), e.input(2));
-    BALEEN_TRY_ASSIGN(const ValueId kept,
-                      graph_.pointwise({gradients_.condition, value, target}, std::move(e), chosen));
+    BALEEN_TRY_ASSIGN(const ValueId kept, graph_.pointwise({gradients_.condition, value, target}, e, chosen));
     graph_.value(kept).role = graph_.value(value).role;
     return graph_.assign(target, kept);
   }
@@ -251,7 +248,7 @@ class Updater {
     if (value < first_value_ || given.role == Role::state) {
       Expression e;
       const auto same = e.input(0);
-      BALEEN_TRY_ASSIGN(value, graph_.pointwise({value}, std::move(e), same));
+      BALEEN_TRY_ASSIGN(value, graph_.pointwise({value}, e, same));
     }
     graph_.value(value).role = Role::updated;
     return assign(target, value);

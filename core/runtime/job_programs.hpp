@@ -24,8 +24,6 @@ struct JobPrograms {
   Status compile_all(const Plan& plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes);
   /// The first of this role; null where there is none.
   Program* find(GraphRole role);
-  /// Of the role train.
-  const Program& train() const { return programs.at(1).program; }
   std::vector<const Program*> all() const;
   /// Pinned bytes for all of them.
   StagingBytes staging() const;

@@ -57,8 +57,9 @@ class Planner {
     PlannedClass one;
     one.ranks = std::move(ranks);
     one.planned = plan_memory(programs, *device_);
-    one.held_gradients = programs.train().memory().held_gradients;
-    one.traffic = programs.train().traffic();
+    const Program& step = *programs.find(GraphRole::train);
+    one.held_gradients = step.memory().held_gradients;
+    one.traffic = step.traffic();
     one.fits = true;
     one.device = limits_of(*device_);
     one.memory = device_->memory_of_rank(local_ranks);

@@ -5,6 +5,7 @@
 
 namespace baleen::ops {
 using namespace sdk;
+
 namespace {
 
 /// q, k, v and, where given, the ids: those of `attention`, with which `attention_grad`'s begin.

@@ -3,6 +3,7 @@
 
 namespace baleen::ops {
 using namespace sdk;
+
 namespace {
 
 /// Heads are split into [groups, heads per group], so that one matmul serves grouped heads too. Letters: b batch, s

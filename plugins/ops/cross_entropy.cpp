@@ -4,6 +4,7 @@
 
 namespace baleen::ops {
 using namespace sdk;
+
 namespace {
 
 /// What the expansions must know beside the operands.

@@ -5,6 +5,7 @@
 namespace baleen::ops {
 
 using namespace sdk;
+
 namespace {
 
 /// An element as it is added up, and back; 16 bits of either kind.

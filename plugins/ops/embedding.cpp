@@ -4,6 +4,7 @@
 
 namespace baleen::ops {
 using namespace sdk;
+
 namespace {
 
 /// [N, V]: 1 where the column is the row's id. An id outside the table gives zeros here, not an error.

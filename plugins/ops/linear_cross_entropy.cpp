@@ -5,6 +5,7 @@
 
 namespace baleen::ops {
 using namespace sdk;
+
 namespace {
 
 constexpr const char *kForward = "linear_cross_entropy", *kGrad = "linear_cross_entropy_grad",

@@ -6,6 +6,7 @@
 
 namespace baleen::ops {
 using namespace sdk;
+
 namespace {
 
 bool is_layer(const Op& op) { return op.text("kind") == "layer"; }

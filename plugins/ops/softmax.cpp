@@ -4,6 +4,7 @@
 
 namespace baleen::ops {
 using namespace sdk;
+
 namespace {
 
 /// The last dimension's letter, and what a cut of it reduces: `count` numbers per row.

@@ -4,6 +4,7 @@
 
 namespace baleen::ops {
 using namespace sdk;
+
 namespace {
 
 class TopK : public OpKind {

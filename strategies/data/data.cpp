@@ -14,6 +14,7 @@ BALEEN_DESCRIPTOR("strategy", "data", "1.0.0", "Apache-2.0", "The batch cut over
 namespace baleen::data_parallel {
 
 using namespace sdk;
+
 namespace {
 
 class Data : public Strategy {

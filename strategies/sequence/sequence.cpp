@@ -17,6 +17,7 @@ BALEEN_DESCRIPTOR("strategy", "sequence", "1.0.0", "Apache-2.0", "The tokens of 
 namespace baleen::sequence_parallel {
 
 using namespace sdk;
+
 namespace {
 
 class Sequence : public Strategy {

@@ -99,7 +99,7 @@ class Zero : public Strategy {
       coalesce_by_size(scheduling, list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_UPDATED), bytes);
     }
     if (options_.stage == 3) return schedule_gathers(graph, scheduling);
-    for (const std::uint32_t axis : axes_) schedule_forms(graph, scheduling, axis);
+    for (const std::uint32_t axis : axes_) schedule_copies(graph, scheduling, axis);
     return {};
   }
 
@@ -123,7 +123,7 @@ class Zero : public Strategy {
       if (options_.stage == 3) {
         placing.set_compute_sharding(id, axis, replicate());
         placing.set_storage_sharding(id, axis, shard_flat());
-      } else if (is_lone_form(id, graph)) {
+      } else if (is_lone_copy(id, graph)) {
         // The parameter is one more of its optimizer's states; its compute copy is gathered once and stays.
         placing.set_storage_sharding(id, axis, shard_flat());
         placing.constrain(id, axis, replicate());
@@ -131,11 +131,11 @@ class Zero : public Strategy {
     }
   }
 
-  static bool is_form(baleen_value_t id, GraphView& graph) { return graph.master_parameter(id) != id; }
+  static bool is_compute_copy(baleen_value_t id, GraphView& graph) { return graph.master_parameter(id) != id; }
 
   /// Whether forward and backward read a parameter through this compute copy alone.
-  static bool is_lone_form(baleen_value_t id, GraphView& graph) {
-    if (!is_form(id, graph)) return false;
+  static bool is_lone_copy(baleen_value_t id, GraphView& graph) {
+    if (!is_compute_copy(id, graph)) return false;
     const baleen_op_t copy = graph.value(id).producer;
     const baleen_value_info_t parameter = graph.value(graph.master_parameter(id));
     const std::vector<baleen_op_t> users(parameter.users, parameter.users + parameter.user_count);
@@ -145,9 +145,9 @@ class Zero : public Strategy {
 
   /// Stages 1 and 2: compute copies are gathered once, bucket by bucket. Before a loop over micro-batches, to which a
   /// shard would stay, two at a time.
-  void schedule_forms(GraphView& graph, Scheduling& scheduling, std::uint32_t axis) const {
+  void schedule_copies(GraphView& graph, Scheduling& scheduling, std::uint32_t axis) const {
     std::vector<ListedCollective> gathers = list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_COPY);
-    std::erase_if(gathers, [&](const ListedCollective& one) { return !is_form(one.input, graph); });
+    std::erase_if(gathers, [&](const ListedCollective& one) { return !is_compute_copy(one.input, graph); });
     const auto buckets = coalesce_by_size(scheduling, gathers, options_.prefetch.bucket_bytes);
     if (scheduling.micro_batches() > 1) bound_in_flight(scheduling, buckets);
   }

@@ -19,6 +19,7 @@ BALEEN_DESCRIPTOR("transport", "loopback", "1.0.0", "Apache-2.0",
 namespace baleen::loopback {
 
 using namespace sdk;
+
 namespace {
 
 struct Group {

@@ -6,6 +6,7 @@
 namespace baleen::shm {
 
 using namespace sdk;
+
 namespace {
 
 template <class Stream, class L>

@@ -14,6 +14,7 @@
 namespace baleen::shm {
 
 using namespace sdk;
+
 namespace {
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }

@@ -15,6 +15,7 @@
 namespace baleen::ucx {
 
 using namespace sdk;
+
 namespace {
 
 // Up to here an operation may be run by its caller: it takes no longer than handing it over does. Where the thread

@@ -9,6 +9,7 @@
 namespace baleen::cpu {
 
 using namespace sdk;
+
 namespace {
 
 // Bytes that a line of /proc/meminfo tells.

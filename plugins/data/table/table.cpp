@@ -35,6 +35,7 @@ BALEEN_DESCRIPTOR(
 namespace baleen::table {
 
 using namespace sdk;
+
 namespace {
 
 /// Which rows are held out must not change with the job's seed, or runs could not be compared.

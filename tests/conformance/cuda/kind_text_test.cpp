@@ -9,6 +9,7 @@
 namespace baleen::conformance {
 
 using namespace sdk;
+
 namespace {
 
 using sdk::CudaRequest;

@@ -11,6 +11,7 @@ BALEEN_DESCRIPTOR("transport", "loose", "1.0.0", "Apache-2.0", "sums in any orde
 namespace baleen {
 
 using namespace sdk;
+
 namespace {
 
 class Loose : public Transport {

@@ -16,6 +16,7 @@ BALEEN_DESCRIPTOR("data", "odd", "1.0.0", "Apache-2.0", "Rows that one rank sees
 namespace baleen::test {
 
 using namespace sdk;
+
 namespace {
 
 class Odd : public Dataset {

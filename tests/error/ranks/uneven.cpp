@@ -11,6 +11,7 @@ BALEEN_DESCRIPTOR("strategy", "uneven", "1.0.0", "Apache-2.0", "Collectives that
 namespace baleen::test {
 
 using namespace sdk;
+
 namespace {
 
 class Uneven : public Strategy {

@@ -11,6 +11,7 @@ BALEEN_DESCRIPTOR("strategy", "wishes", "1.0.0", "Apache-2.0", "One layout for e
 namespace baleen::test {
 
 using namespace sdk;
+
 namespace {
 
 class Wishes : public Strategy {

@@ -17,6 +17,7 @@ BALEEN_DESCRIPTOR("strategy", "mutant", "1.0.0", "Apache-2.0", "Wrong on several
 namespace baleen::test {
 
 using namespace sdk;
+
 namespace {
 
 class Mutant : public Strategy {

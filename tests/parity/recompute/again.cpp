@@ -14,6 +14,7 @@ BALEEN_DESCRIPTOR("strategy", "again", "1.0.0", "Apache-2.0", "Activations are c
 namespace baleen::test {
 
 using namespace sdk;
+
 namespace {
 
 class Again : public Strategy {

@@ -12,6 +12,7 @@ BALEEN_DESCRIPTOR("strategy", "pipeline_spike", "1.0.0", "Apache-2.0", "Stages o
 namespace baleen::pipeline_spike {
 
 using namespace sdk;
+
 namespace {
 
 constexpr int kNoStage = -1;

@@ -8,6 +8,7 @@
 namespace baleen {
 
 using namespace sdk;
+
 namespace {
 
 class Arguments : public testing::Test {

@@ -13,6 +13,7 @@
 namespace baleen {
 
 using namespace sdk;
+
 namespace {
 
 const baleen_settings_t kNone{sizeof kNone, 0, nullptr, 0, {"", 0}, 0, 1};

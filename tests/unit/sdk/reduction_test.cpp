@@ -14,6 +14,7 @@
 namespace baleen {
 
 using namespace sdk;
+
 namespace {
 
 constexpr std::size_t kCount = 3'001;  // some tiles, and what no vector fills

@@ -15,6 +15,7 @@
 namespace baleen {
 
 using namespace sdk;
+
 namespace {
 
 using test::SizedStruct;

@@ -9,6 +9,7 @@
 namespace baleen::cpu {
 
 using namespace sdk;
+
 namespace {
 
 /// What both ops have in common.

@@ -8,6 +8,7 @@
 namespace baleen::cuda {
 
 using namespace sdk;
+
 namespace {
 
 HeadsView heads_view(const Operand& x) { return {x.stride(0), x.stride(1), x.stride(2), x.stride(3)}; }

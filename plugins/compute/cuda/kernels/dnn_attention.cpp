@@ -8,6 +8,7 @@
 namespace baleen::cuda {
 
 using namespace sdk;
+
 namespace {
 
 constexpr std::uintptr_t kAligned = 16;

@@ -11,6 +11,7 @@
 namespace baleen::cuda {
 
 using namespace sdk;
+
 namespace {
 
 /// Whether the elements of the sum come in the order in which cuBLASLt walks the side: that of the operand's memory.

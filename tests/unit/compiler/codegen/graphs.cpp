@@ -42,7 +42,7 @@ ValueId GraphMaker::binary(std::uint32_t opcode, ValueId a, ValueId b) { return 
 ValueId GraphMaker::scale(ValueId x, double factor) {
   Expression e;
   const auto result = e.binary(BALEEN_X_MUL, e.input(0), e.constant(factor));
-  return take(graph.pointwise({x}, std::move(e), result));
+  return take(graph.pointwise({x}, e, result));
 }
 ValueId GraphMaker::matmul(const std::string& spec, ValueId a, ValueId b) {
   return op("matmul", {a, b}, {{"spec", spec}}, spec);
@@ -89,7 +89,7 @@ ValueId dropout(GraphMaker& m, ValueId x) {
   Expression e;
   const auto keep = e.binary(BALEEN_X_LT, e.random(BALEEN_X_UNIFORM, 77), e.constant(0.75));
   const auto result = e.binary(BALEEN_X_MUL, e.input(0), keep);
-  return take(m.graph.pointwise({x}, std::move(e), result));
+  return take(m.graph.pointwise({x}, e, result));
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ Graph training_graph(std::int64_t batch) {
   Expression inverse;
   const auto seed = inverse.binary(BALEEN_X_DIV, inverse.constant(1),
                                    inverse.binary(BALEEN_X_MAX, inverse.input(0), inverse.constant(1)));
-  const ValueId cotangent = take(m.graph.pointwise({weight}, std::move(inverse), seed));
+  const ValueId cotangent = take(m.graph.pointwise({weight}, inverse, seed));
   const std::vector<ValueId> parameters{w1, b1, gain, w2};
   const auto gradients = take(differentiate(m.graph, loss, cotangent, parameters));
   m.graph.context() = {Phase::update, kNone, "update", {}};

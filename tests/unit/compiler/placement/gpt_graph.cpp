@@ -81,7 +81,7 @@ class Maker {
     Expression e;
     const auto kept = e.binary(BALEEN_X_LT, e.random(BALEEN_X_UNIFORM, ++site_), e.constant(0.8));
     const auto y = e.select(kept, e.binary(BALEEN_X_DIV, e.input(0), e.constant(0.8)), e.constant(0));
-    return take(g_.pointwise({x}, std::move(e), y));
+    return take(g_.pointwise({x}, e, y));
   }
 
   std::vector<ValueId> queries_keys_values(ValueId x) {

@@ -113,7 +113,7 @@ TEST_F(Propagate, LinearOpsPassPartialOnWhereTheResultIsNoLarger) {
   pin(x, "P"), pin(y, "P"), pin(z, "P");
   Expression e;
   const auto sum = e.binary(BALEEN_X_ADD, e.binary(BALEEN_X_ADD, e.input(0), e.input(1)), e.input(2));
-  const ValueId total = *graph_.pointwise({x, y, z}, std::move(e), sum);
+  const ValueId total = *graph_.pointwise({x, y, z}, e, sum);
   const PlacedGraph placed = place();
   EXPECT_EQ(layout(placed, total), "P");
   EXPECT_EQ(conversions(placed), "");

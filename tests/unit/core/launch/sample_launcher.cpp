@@ -18,6 +18,7 @@ BALEEN_DESCRIPTOR("launcher", "sample", "1.0.0", "Apache-2.0", "says what it is 
 namespace baleen::test {
 
 using namespace sdk;
+
 namespace {
 
 class SampleLauncher final : public Launcher {

@@ -15,6 +15,7 @@
 namespace baleen {
 
 using namespace sdk;
+
 namespace {
 
 const Descriptor& sample() {

@@ -11,6 +11,7 @@
 namespace baleen {
 
 using namespace sdk;
+
 namespace {
 
 baleen_dataset_info_t good() {
