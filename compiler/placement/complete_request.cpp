@@ -82,7 +82,7 @@ class Completer {
     return {};
   }
 
-  /// A state lies as its parameter is used, unless it is told otherwise.
+  /// A state lies as its parameter is used, along each axis where it is not told otherwise.
   void default_states(const TrainedParameter& trained) {
     const auto used = request_.used.find(trained.parameter);
     if (used == request_.used.end()) return;
@@ -90,9 +90,20 @@ class Completer {
       Layout layout;
       for (const Placement& placement : used->second)
         if (const auto own = following(graph_, trained, state, placement)) layout.push_back(*own);
-      if (!layout.empty() && layout.size() == used->second.size())
-        request_.stored.try_emplace(state, canonical(std::move(layout)));
+      if (!layout.empty() && layout.size() == used->second.size()) store_as(state, layout);
     }
+  }
+
+  /// The value is stored so along the axes where nobody has said how.
+  void store_as(ValueId value, const Layout& layout) {
+    const auto [stored, is_new] = request_.stored.try_emplace(value, canonical(layout));
+    const auto open = request_.open_axes.find(value);
+    if (is_new || open == request_.open_axes.end()) return;
+    const auto placement = [&](int axis) { return layout[static_cast<std::size_t>(axis)]; };
+    std::vector<int> axes(open->second.begin(), open->second.end());
+    std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return placement(a).depth < placement(b).depth; });
+    for (const int axis : axes) stored->second = with_placement(stored->second, axis, placement(axis));
+    request_.open_axes.erase(open);
   }
 
   void default_sources() {
@@ -106,22 +117,26 @@ class Completer {
         request_.stored[value.id] = request_.stored[op.inputs[0]];
       } else if (value.role == Role::parameter) {
         request_.used.try_emplace(value.id, whole);
-        request_.stored.try_emplace(value.id, request_.used[value.id]);
+        store_as(value.id, request_.used[value.id]);
       } else if (value.role == Role::state && op.inputs.empty()) {
         request_.stored.try_emplace(value.id, whole);
       }
     }
   }
 
+  /// A gradient comes to lie as the states that it changes, along each axis where it is not told otherwise.
   void pin_gradient(const TrainedParameter& trained) {
-    if (trained.gradient == kNone || request_.pins.contains(trained.gradient)) return;
+    if (trained.gradient == kNone) return;
     Layout layout = request_.stored[trained.parameter];
     for (ValueId state : trained.states)
       if (graph_.value(state).shape == graph_.value(trained.parameter).shape && !trained.follows.contains(state)) {
         layout = request_.stored[state];
         break;
       }
-    request_.pins[trained.gradient] = pin_to(layout);
+    Pin& pin = request_.pins[trained.gradient];
+    pin.placements.resize(axes());
+    for (std::size_t i = 0; i < axes(); ++i)
+      if (std::optional<Placement>& own = pin.placements[i]; !own || own->same_kind(layout[i])) own = layout[i];
   }
 
   const Graph& graph_;

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,9 @@ struct PlacementRequest {
   std::vector<std::vector<std::string>> cuts;
   std::map<ValueId, Layout> used;    ///< parameters, in forward and backward; absent: replicated
   std::map<ValueId, Layout> stored;  ///< parameters (absent: used) and states (absent: as their parameter is used)
-  std::map<ValueId, Pin> pins;       ///< inputs, activations, gradients
+  /// Of values in `stored`: the mesh axes along which nobody has said how, so that what holds for absent ones holds.
+  std::map<ValueId, std::set<int>> open_axes = {};
+  std::map<ValueId, Pin> pins;  ///< inputs, activations, gradients
   std::vector<Offer> offers;
   std::vector<TrainedParameter> trained;  ///< their gradients are pinned to their states' layout (rule 6)
 };

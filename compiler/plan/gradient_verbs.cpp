@@ -109,8 +109,9 @@ Result<ValueId> GradientVerbs::add_state(const std::string& name, const ValueTyp
   if (!type.shape.empty())
     return unsupported("state `" + name + "`: a strategy may add single numbers, not tensors of " +
                        to_string(type.shape));
-  gradients_.states.push_back({{name, type, Role::state, "control"}, initial});
-  return graph_.state(name, type);
+  const std::string own = job_.states_prefix + name;
+  gradients_.states.push_back({{own, type, Role::state, "control"}, initial});
+  return graph_.state(own, type);
 }
 
 }  // namespace baleen

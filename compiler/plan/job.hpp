@@ -68,7 +68,8 @@ enum class GraphRole {
   initialize,  ///< made by the plan: fills every persistent tensor
   train,       ///< a step: differentiated, and parameters updated. Inputs are rows of the data. Every job has one
   evaluate,    ///< loss and metrics of held-out rows; outputs as those of `train`
-  infer        ///< a named program: the caller writes all inputs and reads all outputs
+  infer,       ///< a named program: the caller writes all inputs and reads all outputs
+  learn        ///< a named program that is differentiated and updates parameters, each time that it is run
 };
 
 /// Name and type of an input or output of a graph. The shape is global.
@@ -87,10 +88,19 @@ struct ProgramInfo {
 std::vector<NamedType> inputs_of(const Graph& graph);
 std::vector<NamedType> outputs_of(const Graph& graph);
 
+/// How a graph of role learn trains. Its states are named "<graph>/<state>".
+struct Learning {
+  std::vector<std::string> parameters;  ///< patterns of those that it updates; none: all
+  MemberSpec optimizer;                 ///< schedules are functions of how often it was run
+  std::vector<ParameterGroup> groups;
+  double clip_grad_norm = 0;
+};
+
 struct JobGraph {
   GraphRole role = GraphRole::infer;
   bool replicated = false;  ///< every rank computes all of it; else strategies divide it as they divide `evaluate`
   Graph graph = Graph();
+  Learning learning = {};  ///< of role learn
 };
 
 /// The name of the graph whose role is `train`.
@@ -99,7 +109,7 @@ inline constexpr const char* kTrainGraph = "train";
 /// Everything a script returns, with the graphs it built. Graphs of the roles train and evaluate have inputs named as
 /// the data's fields, outputs "loss" (a sum over the batch) and "weight" (what to divide by, which must not depend on
 /// parameters), and any number of metrics "metric.<name>" with "metric.<name>.weight". A graph to infer with has the
-/// inputs and outputs that the script gives it.
+/// inputs and outputs that the script gives it; one that learns has "loss" and "weight" among them.
 struct Job {
   std::string where = {};  ///< its place in the script
   std::vector<ParameterSpec> parameters;
@@ -112,6 +122,7 @@ struct Job {
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
   bool keep_first_gradients = false;   ///< those of the first step that counts, as states (kFirstGradientPrefix)
+  std::string states_prefix = {};      ///< before the names of the optimizer's and the strategies' states
   std::vector<MemberSpec> strategies;  ///< plan order
   std::vector<Annotation> annotations;
   Mesh mesh;  ///< the manifest's; without axes: one rank

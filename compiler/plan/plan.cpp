@@ -1,7 +1,10 @@
 /// \file Runs the phases in order and verifies the graph after each.
 #include "compiler/plan/plan.hpp"
 
+#include <algorithm>
+
 #include "baleen/dtype.hpp"
+#include "baleen/pattern.hpp"
 #include "compiler/placement/passes.hpp"
 #include "compiler/plan/annotations.hpp"
 #include "compiler/plan/passes.hpp"
@@ -61,7 +64,7 @@ baleen_dtype_t coarsest_dtype(const Graph& graph, baleen_dtype_t coarsest) {
   return coarsest;
 }
 
-/// How persistent tensors lie between programs, by name.
+/// How persistent tensors lie between programs, by name; an empty layout for whole ones.
 using StoredLayouts = std::map<std::string, Layout>;
 
 /// The phases that one graph of a job goes through after it is complete.
@@ -72,27 +75,20 @@ class Placer {
 
   bool has_mesh() const { return !job_.mesh.axes.empty(); }
 
-  /// Layouts and conversions of the train graph, as the strategies want it; and from it how all programs find the
-  /// persistent tensors.
-  Status place_first(Graph& graph, std::vector<TrainedParameter> trained, Phases& phases) {
+  /// Layouts and conversions of a graph, as the strategies want it. Persistent tensors lie as in the graphs before, and
+  /// in the graphs after as in this one.
+  Status place(Graph& graph, std::vector<TrainedParameter> trained, std::int64_t micro_batches, Phases& phases) {
     if (!has_mesh()) return {};
-    BALEEN_TRY_ASSIGN(const PlacementRequest request,
-                      place(graph, std::move(trained), job_.gradient_accumulation_steps, phases));
+    BALEEN_TRY_ASSIGN(const PlacementRequest request, propagated(graph, std::move(trained), micro_batches, phases));
     for (const auto& [value, layout] : request.stored)
-      if (!is_whole(layout)) stored_[graph.value(value).name] = layout;
-    return {};
-  }
-
-  /// A further graph that strategies divide as they divide the first.
-  Status place_alike(Graph& graph, std::int64_t micro_batches, Phases& phases) {
-    if (!has_mesh()) return {};
-    BALEEN_TRY_ASSIGN(const PlacementRequest request, place(graph, {}, micro_batches, phases));
+      if (is_persistent(graph.value(value))) stored_[graph.value(value).name] = is_whole(layout) ? Layout{} : layout;
     return {};
   }
 
   /// A graph that every rank computes as a whole, out of tensors that it may have a piece of.
   Status place_whole(Graph& graph, Phases& phases) {
-    if (stored_.empty()) return {};
+    const auto is_cut = [](const auto& stored) { return !stored.second.empty(); };
+    if (std::none_of(stored_.begin(), stored_.end(), is_cut)) return {};
     graph.remove_dead();
     graph.set_mesh(job_.mesh);
     PlacementRequest request;
@@ -111,17 +107,18 @@ class Placer {
   }
 
  private:
-  Result<PlacementRequest> place(Graph& graph, std::vector<TrainedParameter> trained, std::int64_t micro_batches,
-                                 Phases& phases) {
+  static bool is_persistent(const Value& value) { return value.role == Role::parameter || value.role == Role::state; }
+
+  Result<PlacementRequest> propagated(Graph& graph, std::vector<TrainedParameter> trained, std::int64_t micro_batches,
+                                      Phases& phases) {
     graph.remove_dead();
     graph.set_mesh(job_.mesh);
     PlacementRequest request;
-    const bool first = !trained.empty();
     request.trained = std::move(trained);
     BALEEN_TRY(strategies_.place(graph, request, micro_batches));
     BALEEN_TRY(annotations_.apply(graph, request));
     BALEEN_TRY(phases.after("place", graph));
-    if (!first) keep_stored(graph, request);
+    keep_stored(graph, request);
     BALEEN_TRY_ASSIGN(request, complete_request(graph, std::move(request)));
     if (Status converted = convert(graph, request); !converted) return annotations_.explain(converted.error(), graph);
     BALEEN_TRY(phases.after("propagate", graph));
@@ -145,15 +142,16 @@ class Placer {
     return verify_layouts(graph);
   }
 
-  /// Persistent tensors lie in every graph as in the first.
+  /// Persistent tensors lie as in the first graph that has them.
   void keep_stored(const Graph& graph, PlacementRequest& request) const {
     const Layout whole(graph.mesh().axes.size());
     for (OpId id : graph.ops()) {
       if (graph.op(id).outputs.size() != 1 || !graph.op(id).inputs.empty()) continue;
       const Value& value = graph.value(graph.op(id).outputs[0]);
-      if (value.role != Role::parameter && value.role != Role::state) continue;
       const auto found = stored_.find(value.name);
-      request.stored[value.id] = found == stored_.end() ? whole : found->second;
+      if (!is_persistent(value) || found == stored_.end()) continue;
+      request.stored[value.id] = found->second.empty() ? whole : found->second;
+      request.open_axes.erase(value.id);
     }
   }
 
@@ -166,8 +164,68 @@ class Placer {
 
 /// A refusal of one of the script's programs names it.
 Error of_program(Error error, const std::string& name, GraphRole role) {
-  if (role == GraphRole::infer) error.message = "program `" + name + "`: " + error.message;
+  if (role == GraphRole::infer || role == GraphRole::learn) error.message = "program `" + name + "`: " + error.message;
   return error;
+}
+
+/// The phases from what the script described to the update.
+Result<UpdateResult> append_step(Graph& graph, const Job& job, Strategies& strategies, const Annotations& annotations,
+                                 const Registry& plugins, Phases& phases) {
+  BALEEN_TRY(phases.after("describe", graph));
+  BALEEN_TRY(strategies.tag(graph));
+  BALEEN_TRY(strategies.rewrite(graph));
+  annotations.keep_apart(graph);
+  BALEEN_TRY(fuse_kinds(graph));
+  BALEEN_TRY(phases.after("rewrite", graph));
+  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(graph, job));
+  BALEEN_TRY(phases.after("differentiate", graph));
+  BALEEN_TRY(strategies.gradients(graph, job, gradients));
+  BALEEN_TRY(phases.after("gradients", graph));
+  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(graph, job, std::move(gradients), plugins));
+  BALEEN_TRY(phases.after("update", graph));
+  return update;
+}
+
+/// The job as a graph that learns has it: with the parameters that this graph updates. `job` has no graphs.
+Result<Job> job_of(const Job& job, const std::string& name, const Learning& learning) {
+  Job own = job;
+  if (!learning.parameters.empty())
+    std::erase_if(own.parameters, [&](const ParameterSpec& p) {
+      return std::none_of(learning.parameters.begin(), learning.parameters.end(),
+                          [&](const std::string& pattern) { return matches(pattern, p.name); });
+    });
+  for (const std::string& pattern : learning.parameters)
+    if (std::none_of(job.parameters.begin(), job.parameters.end(),
+                     [&](const auto& p) { return matches(pattern, p.name); }))
+      return invalid("`parameters`: the pattern `" + pattern + "` matches no parameter of the job", job.where);
+  own.optimizer = learning.optimizer;
+  own.groups = learning.groups;
+  own.clip_grad_norm = learning.clip_grad_norm;
+  own.gradient_accumulation_steps = 1;  // a caller gives all rows at once
+  own.keep_first_gradients = false;
+  own.states_prefix = name + "/";
+  return own;
+}
+
+/// The phases of a named program that learns; its states join `all`.
+Result<PlannedGraph> plan_learning(const Job& job, const std::string& name, JobGraph given, Strategies& strategies,
+                                   const Annotations& annotations, const Registry& plugins, Placer& placer,
+                                   const PassObserver& observer, UpdateResult& all) {
+  PlannedGraph planned{name, given.role};
+  Graph& graph = given.graph;
+  planned.inputs = inputs_of(graph);
+  planned.outputs = outputs_of(graph);
+  planned.outputs.push_back({"gradient_norm", {job.dtype, {}, {}}});
+  Phases phases(name, observer);
+  BALEEN_TRY_ASSIGN(const Job own, job_of(job, name, given.learning));
+  BALEEN_TRY_ASSIGN(UpdateResult update, append_step(graph, own, strategies, annotations, plugins, phases));
+  BALEEN_TRY(placer.place(graph, std::move(update.trained), 1, phases));
+  BALEEN_TRY_ASSIGN(planned.scheduled, of_job(job, schedule(std::move(graph), 1, phases, placer.take_pipelines())));
+  planned.scalars = std::move(update.scalars);
+  planned.stops = std::move(update.stops);
+  all.states.insert(all.states.end(), update.states.begin(), update.states.end());
+  all.initial.insert(all.initial.end(), update.initial.begin(), update.initial.end());
+  return planned;
 }
 
 /// The phases of a graph that is not trained.
@@ -187,7 +245,7 @@ Result<PlannedGraph> plan_forward(const Job& job, const std::string& name, JobGr
   if (given.role == GraphRole::infer) planned.outputs = outputs_of(graph);
   // A caller gives all rows at once.
   const std::int64_t micro_batches = given.role == GraphRole::evaluate ? job.gradient_accumulation_steps : 1;
-  BALEEN_TRY(given.replicated ? placer.place_whole(graph, phases) : placer.place_alike(graph, micro_batches, phases));
+  BALEEN_TRY(given.replicated ? placer.place_whole(graph, phases) : placer.place(graph, {}, micro_batches, phases));
   BALEEN_TRY_ASSIGN(planned.scheduled, schedule(std::move(graph), micro_batches, phases, placer.take_pipelines()));
   return planned;
 }
@@ -219,24 +277,48 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   Plan plan;
   plan.mesh = job.mesh;
   plan.notes = annotations.notes([&](int axis) { return strategies.claims(axis); });
-  Graph& graph = job.train();
-  Phases train(kTrainGraph, observer);
-  BALEEN_TRY(train.after("describe", graph));
-  BALEEN_TRY(strategies.tag(graph));
-  BALEEN_TRY(strategies.rewrite(graph));
-  annotations.keep_apart(graph);
-  BALEEN_TRY(fuse_kinds(graph));
-  BALEEN_TRY(train.after("rewrite", graph));
-  BALEEN_TRY_ASSIGN(LossGradients gradients, differentiate_loss(graph, job));
-  BALEEN_TRY(train.after("differentiate", graph));
-  BALEEN_TRY(strategies.gradients(graph, job, gradients));
-  BALEEN_TRY(train.after("gradients", graph));
-  BALEEN_TRY_ASSIGN(UpdateResult update, append_update(graph, job, std::move(gradients), plugins));
-  BALEEN_TRY(train.after("update", graph));
-  BALEEN_TRY(placer.place_first(graph, std::move(update.trained), train));
-  const std::vector<PipelineSchedule> train_pipelines = placer.take_pipelines();
+  auto graphs = std::exchange(job.graphs, {});
+  if (graphs.empty()) return internal("a job without graphs");
+  const OpRegistry& registry = graphs.begin()->second.graph.registry();
+  plan.coarsest = job.dtype;
+  std::vector<PlannedGraph> rest;
+  UpdateResult update;
   const bool trains = scope == PlanScope::all;
-  if (!trains) update = {};  // what was placed says how parameters lie
+  if (const auto found = graphs.find(kTrainGraph); found != graphs.end()) {
+    Graph& graph = found->second.graph;
+    Phases phases(kTrainGraph, observer);
+    BALEEN_TRY_ASSIGN(update, append_step(graph, job, strategies, annotations, plugins, phases));
+    BALEEN_TRY(placer.place(graph, std::move(update.trained), job.gradient_accumulation_steps, phases));
+    const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
+    plan.coarsest = coarsest_dtype(graph, job.dtype);
+    if (trains) {
+      BALEEN_TRY_ASSIGN(ScheduledGraph step,
+                        of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, phases, pipelines)));
+      rest.push_back(
+          {kTrainGraph, GraphRole::train, std::move(step), {}, {}, std::move(update.scalars), std::move(update.stops)});
+    } else {
+      update = {};  // what was placed says how parameters lie
+    }
+  }
+  // What settles how parameters lie comes first.
+  std::vector<std::pair<std::string, JobGraph*>> others;
+  for (auto& [name, given] : graphs)
+    if (given.role == GraphRole::infer || (trains && given.role != GraphRole::train)) others.emplace_back(name, &given);
+  std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) {
+    const auto rank = [](const JobGraph& graph) { return std::pair(graph.replicated, graph.role != GraphRole::learn); };
+    return rank(*a.second) < rank(*b.second);
+  });
+  const auto first_other = static_cast<std::ptrdiff_t>(rest.size());
+  for (auto& [name, graph] : others) {
+    JobGraph& given = *graph;
+    Result<PlannedGraph> planned =
+        given.role == GraphRole::learn
+            ? plan_learning(job, name, std::move(given), strategies, annotations, plugins, placer, observer, update)
+            : plan_forward(job, name, std::move(given), strategies, annotations, placer, observer);
+    if (!planned) return of_program(std::move(planned).error(), name, given.role);
+    rest.push_back(*std::move(planned));
+  }
+  std::sort(rest.begin() + first_other, rest.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
 
   for (const ParameterSpec& p : job.parameters)
     plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
@@ -244,24 +326,11 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(spec.name);
 
   Phases initialize("initialize", observer);
-  BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, graph.registry()));
+  BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, registry));
   BALEEN_TRY(placer.place_whole(initial, initialize));
   BALEEN_TRY_ASSIGN(ScheduledGraph first, schedule(std::move(initial), 1, initialize));
   plan.graphs.push_back({"initialize", GraphRole::initialize, std::move(first)});
-  plan.scalars = std::move(update.scalars);
-  plan.coarsest = coarsest_dtype(graph, job.dtype);
-  plan.stops = std::move(update.stops);
-  if (trains) {
-    BALEEN_TRY_ASSIGN(ScheduledGraph step,
-                      of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, train, train_pipelines)));
-    plan.graphs.push_back({kTrainGraph, GraphRole::train, std::move(step)});
-  }
-  for (auto& [name, given] : job.graphs) {
-    if (given.role == GraphRole::train || (!trains && given.role != GraphRole::infer)) continue;
-    Result<PlannedGraph> planned = plan_forward(job, name, std::move(given), strategies, annotations, placer, observer);
-    if (!planned) return of_program(std::move(planned).error(), name, given.role);
-    plan.graphs.push_back(*std::move(planned));
-  }
+  plan.graphs.insert(plan.graphs.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
   plan.notes.insert(plan.notes.end(), strategies.notes().begin(), strategies.notes().end());
   return plan;
 }

@@ -46,7 +46,7 @@ struct PersistentSpec {
   Layout layout = {};    ///< how ranks store it, on the job's mesh; empty: each has the whole
 };
 
-/// A scalar the host writes before each step.
+/// A scalar the host writes before each step, or before each run of a program that learns.
 struct ScalarSpec {
   std::string name;  ///< "lr", "lr/1", …
   Schedule schedule;
@@ -71,17 +71,17 @@ struct PlannedGraph {
   std::string name;
   GraphRole role = GraphRole::infer;
   ScheduledGraph scheduled = {};
-  std::vector<NamedType> inputs = {}, outputs = {};  ///< of a graph to infer with, as the script gave them
+  std::vector<NamedType> inputs = {}, outputs = {};  ///< of a named program, as the script gave them
+  std::vector<ScalarSpec> scalars = {};              ///< "lr" is the first group's rate where the optimizer has one
+  std::vector<StopRule> stops = {};
 };
 
 struct Plan {
   Mesh mesh;
   std::vector<PersistentSpec> persistent;
-  std::vector<ScalarSpec> scalars;  ///< of the train graph; "lr" is the first group's rate where the optimizer has one
   /// That of role initialize, that of role train (if the scope is all), then the others by name. The train graph has
   /// outputs "loss", "weight", metrics, "gradient_norm", facts, and "applied": does the step count?
   std::vector<PlannedGraph> graphs;
-  std::vector<StopRule> stops;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
   std::vector<std::string> notes;        ///< lines for the user, of annotations and strategies
 
@@ -92,8 +92,13 @@ struct Plan {
     return nullptr;
   }
   const ScheduledGraph& initialize() const { return graphs.at(0).scheduled; }
-  /// Of a plan of all.
+  /// Of a plan that has it.
   const ScheduledGraph& train() const { return *find(kTrainGraph); }
+  /// Of the train graph; 1 where there is none.
+  std::int64_t micro_batches() const {
+    const ScheduledGraph* step = find(kTrainGraph);
+    return step ? step->micro_batches : 1;
+  }
 };
 
 /// Called after each phase with its name and the graph, where it changed (for --print-passes).
@@ -102,7 +107,7 @@ using PassObserver = std::function<void(const std::string& phase, const Graph& g
 /// Which of a job's graphs a plan has.
 enum class PlanScope {
   all,      ///< every one
-  programs  ///< those to infer with. Parameters lie as in training; there are no other persistent tensors
+  programs  ///< those of role infer. Parameters lie as in training; there are no other persistent tensors
 };
 
 /// Runs the phases. Verifies the graph after each. [plan time]

@@ -102,6 +102,12 @@ Status PlacingVerbs::lay(ShardingRequests::How how, std::map<ValueId, Layout>& l
   BALEEN_TRY(requests_.ask(graph_, strategy_, how, value, axis, wanted));
   auto [it, is_new] = layouts.try_emplace(value, Layout(mesh_.count));
   it->second = with_placement(it->second, static_cast<int>(axis), wanted);
+  if (how == ShardingRequests::How::stored) {
+    if (is_new)
+      for (std::uint32_t other = 0; other < mesh_.count; ++other)
+        request_.open_axes[value].insert(static_cast<int>(other));
+    request_.open_axes[value].erase(static_cast<int>(axis));
+  }
   return {};
 }
 

@@ -11,14 +11,15 @@ Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordina
   persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
   for (const PlannedGraph& planned : plan.graphs) {
     BALEEN_TRY_ASSIGN(Program program, Program::compile(planned.scheduled, device, persistent, options));
-    programs.push_back({planned.name, planned.role, planned.inputs, planned.outputs, std::move(program)});
+    programs.push_back({planned.name, planned.role, planned.inputs, planned.outputs, planned.scalars, planned.stops,
+                        std::move(program)});
   }
   return {};
 }
 
-Program* JobPrograms::find(GraphRole role) {
+JobProgram* JobPrograms::find(GraphRole role) {
   for (JobProgram& one : programs)
-    if (one.role == role) return &one.program;
+    if (one.role == role) return &one;
   return nullptr;
 }
 

@@ -11,8 +11,11 @@ namespace baleen {
 struct JobProgram {
   std::string name;
   GraphRole role = GraphRole::infer;
-  std::vector<NamedType> inputs, outputs;  ///< of a program to infer with; shapes of the whole tensors
+  std::vector<NamedType> inputs, outputs;  ///< of a named program; shapes of the whole tensors
+  std::vector<ScalarSpec> scalars;
+  std::vector<StopRule> stops;
   Program program;
+  std::int64_t runs = 0;  ///< of a program that learns
 };
 
 struct JobPrograms {
@@ -23,7 +26,7 @@ struct JobPrograms {
   /// `staged_piece_bytes`: as in CompileOptions.
   Status compile_all(const Plan& plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes);
   /// The first of this role; null where there is none.
-  Program* find(GraphRole role);
+  JobProgram* find(GraphRole role);
   std::vector<const Program*> all() const;
   /// Pinned bytes for all of them.
   StagingBytes staging() const;

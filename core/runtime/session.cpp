@@ -49,21 +49,19 @@ Status Session::Impl::put_batch(const Program& program, const BatchShare& share,
   return device.check(device.table().synchronize(device.handle(), device.stream()));
 }
 
-Status Session::Impl::put_scalars() {
-  for (const ScalarSpec& scalar : scalars) {
-    const double value = scalar.schedule(steps_done);
+Result<Facts> Session::Impl::put_scalars(const JobProgram& program, std::int64_t step) {
+  Facts values;
+  for (const ScalarSpec& scalar : program.scalars) {
+    const double value = values[scalar.name] = scalar.schedule(step);
     if (!std::isfinite(value))
       return invalid("schedule `" + scalar.name + "` gives " + std::to_string(value) + " at step " +
-                     std::to_string(steps_done));
-    last[scalar.name] = value;
+                     std::to_string(step));
     const float narrow = static_cast<float>(value);
-    if (options.dtype == BALEEN_F64)
-      BALEEN_TRY(put(*train, scalar.name, &value, sizeof value));
-    else
-      BALEEN_TRY(put(*train, scalar.name, &narrow, sizeof narrow));
+    const void* own = options.dtype == BALEEN_F64 ? static_cast<const void*>(&value) : &narrow;
+    BALEEN_TRY(put(program.program, scalar.name, own, dtype_size(options.dtype)));
     BALEEN_TRY(device.check(device.table().synchronize(device.handle(), device.stream())));
   }
-  return {};
+  return values;
 }
 
 Status Session::Impl::run(Program& program, std::uint64_t step) {
@@ -71,7 +69,7 @@ Status Session::Impl::run(Program& program, std::uint64_t step) {
   run_options.seed = options.seed;
   run_options.step = step;
   if (monitors.wants_spans()) run_options.spans = &spans;
-  if (&program == train) run_options.segment_ns = &segment_ns;
+  if (train && &program == &train->program) run_options.segment_ns = &segment_ns;
   return program.run(device.stream(), run_options);
 }
 
@@ -92,24 +90,24 @@ Result<Facts> Session::Impl::means(const Program& program) {
 
 Status Session::Impl::add_facts(Facts& facts) {
   const std::size_t prefix = std::strlen(kFactPrefix);
-  for (const Port& port : train->outputs()) {
+  for (const Port& port : train->program.outputs()) {
     if (!port.name.starts_with(kFactPrefix)) continue;
-    BALEEN_TRY_ASSIGN(facts[port.name.substr(prefix)], get_number(*train, port.name));
+    BALEEN_TRY_ASSIGN(facts[port.name.substr(prefix)], get_number(train->program, port.name));
   }
   return {};
 }
 
-Status Session::Impl::check_stops() {
-  for (const StopRule& rule : stops) {
-    BALEEN_TRY_ASSIGN(const double condition, get_number(*train, rule.output));
-    if (condition != 0) return invalid("step " + std::to_string(steps_done) + ": " + rule.text);
+Status Session::Impl::check_stops(const JobProgram& program, const std::string& when) {
+  for (const StopRule& rule : program.stops) {
+    BALEEN_TRY_ASSIGN(const double condition, get_number(program.program, rule.output));
+    if (condition != 0) return invalid(when + ": " + rule.text);
   }
   return {};
 }
 
 /// Once, and not where a strategy leaves such steps out and counts them.
 void Session::Impl::note_not_finite(const Facts& facts, Session& session) {
-  if (std::isfinite(facts.at("loss")) || reported_not_finite || find_port(train->outputs(), "applied")) return;
+  if (std::isfinite(facts.at("loss")) || reported_not_finite || find_port(train->program.outputs(), "applied")) return;
   reported_not_finite = true;
   session.note("the loss is not finite at step " + std::to_string(steps_done) +
                "; a lower learning rate, a longer warm-up or clipping may help");
@@ -119,12 +117,12 @@ void Session::Impl::add_times(Facts& facts, double step_ms, double data_ms) {
   facts["step_ms"] = step_ms;
   facts["data_ms"] = data_ms;
   for (std::size_t i = 0; i < segment_ns.size(); ++i) {
-    facts[train->segments()[i].name + "_ms"] += static_cast<double>(segment_ns[i]) * 1e-6;
+    facts[train->program.segments()[i].name + "_ms"] += static_cast<double>(segment_ns[i]) * 1e-6;
     segment_ns[i] = 0;
   }
   const double seconds = step_ms * 1e-3;
   facts["units_per_second"] = static_cast<double>(options.batch) * data->info().units_per_row / seconds;
-  facts["flops_per_second"] = train->flops() / seconds;
+  facts["flops_per_second"] = train->program.flops() / seconds;
   facts["memory_bytes"] = facts["memory_peak_bytes"] = static_cast<double>(planned.at("total"));
 }
 
@@ -169,7 +167,7 @@ Result<std::unique_ptr<Session>> Session::create(Plan plan, Device& device, std:
   impl.options = std::move(options);
   BALEEN_TRY(impl.compile(std::move(plan)));
   BALEEN_TRY(impl.allocate());
-  BALEEN_TRY(impl.run(*impl.find(GraphRole::initialize), 0));
+  BALEEN_TRY(impl.run(impl.find(GraphRole::initialize)->program, 0));
   impl.spans.clear();
   return session;
 }
@@ -179,15 +177,16 @@ void Session::start() {
   double parameters = 0;
   for (const PersistentBuffer& buffer : impl_->persistent.buffers)
     if (buffer.spec.role == Role::parameter) parameters += static_cast<double>(element_count(buffer.spec.type.shape));
-  const baleen_dataset_info_t& info = impl_->data->info();
   facts.push_back({"parameters", parameters, {}});
   facts.push_back({"compute", 0, impl_->device.info().name});
   facts.push_back({"threads", static_cast<double>(impl_->device.info().threads), {}});
   facts.push_back({"dtype", 0, std::string(dtype_name(impl_->options.dtype))});
   facts.push_back({"seed", static_cast<double>(impl_->options.seed), {}});
-  facts.push_back({"batch", static_cast<double>(impl_->options.batch), {}});
-  facts.push_back({"unit", 0, info.unit});
-  facts.push_back({"data", 0, info.summary});
+  if (impl_->data) {
+    facts.push_back({"batch", static_cast<double>(impl_->options.batch), {}});
+    facts.push_back({"unit", 0, impl_->data->info().unit});
+    facts.push_back({"data", 0, impl_->data->info().summary});
+  }
   facts.push_back({"planned_bytes", static_cast<double>(impl_->planned.at("total")), {}});
   impl_->add_peaks(facts);
   for (const Traffic& t : traffic())
@@ -198,7 +197,7 @@ void Session::start() {
 }
 
 std::vector<Traffic> Session::traffic() const {
-  return impl_->train ? impl_->train->traffic() : std::vector<Traffic>();
+  return impl_->train ? impl_->train->program.traffic() : std::vector<Traffic>();
 }
 
 Result<Facts> Session::step() {
@@ -209,15 +208,15 @@ Result<Facts> Session::step() {
     impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.shares.at(kTrainGraph).rows(),
                                                 impl.options.dtype, impl.steps_done * impl.options.batch);
   BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next());
-  BALEEN_TRY(impl.put_batch(*impl.train, impl.shares.at(kTrainGraph), std::move(batch)));
+  Program& program = impl.train->program;
+  BALEEN_TRY(impl.put_batch(program, impl.shares.at(kTrainGraph), std::move(batch)));
   const double data_ms = milliseconds(Clock::now() - begin);
-  impl.last.clear();
-  BALEEN_TRY(impl.put_scalars());
-  BALEEN_TRY(impl.run(*impl.train, static_cast<std::uint64_t>(impl.steps_done)));
+  BALEEN_TRY_ASSIGN(impl.last, impl.put_scalars(*impl.train, impl.steps_done));
+  BALEEN_TRY(impl.run(program, static_cast<std::uint64_t>(impl.steps_done)));
   ++impl.steps_done;
-  BALEEN_TRY_ASSIGN(Facts facts, impl.means(*impl.train));
+  BALEEN_TRY_ASSIGN(Facts facts, impl.means(program));
   facts.merge(Facts(impl.last));
-  BALEEN_TRY_ASSIGN(facts["gradient_norm"], impl.get_number(*impl.train, "gradient_norm"));
+  BALEEN_TRY_ASSIGN(facts["gradient_norm"], impl.get_number(program, "gradient_norm"));
   BALEEN_TRY(impl.add_facts(facts));
   facts["step"] = static_cast<double>(impl.steps_done);
   impl.add_times(facts, milliseconds(Clock::now() - begin), data_ms);
@@ -228,14 +227,14 @@ Result<Facts> Session::step() {
     if (name != "step" && !name.ends_with(".weight")) told.push_back({name, number, {}});
   impl.monitors.record(BALEEN_RECORD_STEP, impl.steps_done, impl.options.steps, std::move(told));
   impl.note_not_finite(facts, *this);
-  BALEEN_TRY(impl.check_stops());
+  BALEEN_TRY(impl.check_stops(*impl.train, "step " + std::to_string(impl.steps_done)));
   return facts;
 }
 
 Result<Facts> Session::evaluate(std::int64_t batches) {
   Impl& impl = *impl_;
-  const auto found = std::ranges::find(impl.programs, GraphRole::evaluate, &JobProgram::role);
-  if (found == impl.programs.end())
+  JobProgram* const found = impl.find(GraphRole::evaluate);
+  if (!found)
     return invalid(impl.train ? "the job has no evaluate graph"
                               : "this session has the job's programs alone: it cannot evaluate");
   Program& program = found->program;

@@ -33,7 +33,7 @@ class Session {
  public:
   /// Compiles the programs, refuses a plan that does not fit into the device or the budget (BALEEN_NO_MEMORY, with the
   /// bytes by kind and what would help) before anything is allocated, allocates, and runs the initialize program.
-  /// Borrowed: `device` and `monitors` outlive the session.
+  /// `data` is null for a job of programs alone. Borrowed: `device` and `monitors` outlive the session.
   static Result<std::unique_ptr<Session>> create(Plan plan, Device& device, std::shared_ptr<Dataset> data,
                                                  Monitors& monitors, SessionOptions options);
   ~Session();
@@ -46,9 +46,9 @@ class Session {
   Result<Facts> evaluate(std::int64_t batches);
   /// The programs that `run` runs.
   std::vector<ProgramInfo> programs() const;
-  /// Runs the program of this name and role infer: all its inputs by name in, all its outputs by name out. With
-  /// several ranks all of them call it with the same inputs, and all get the outputs. INVALID where name, inputs,
-  /// dtypes or shapes are not the program's.
+  /// Runs a named program: all its inputs by name in, all its outputs by name out. With several ranks all of them call
+  /// it with the same inputs, and all get the outputs. One that learns updates parameters, and its schedules count its
+  /// own runs. INVALID where name, inputs, dtypes or shapes are not the program's.
   Result<HostTensors> run(const std::string& name, const HostTensors& inputs);
   void note(const std::string& message);
   /// Tells the monitors the closing summary, `more` at its end.

@@ -4,11 +4,8 @@
 namespace baleen {
 
 Status Session::Impl::compile(Plan plan) {
-  scalars = std::move(plan.scalars);
-  stops = std::move(plan.stops);
   coarsest = plan.coarsest;
-  const ScheduledGraph* step = plan.find(kTrainGraph);
-  const std::int64_t micro_batches = step ? step->micro_batches : 1;
+  const std::int64_t micro_batches = plan.micro_batches();
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
   BALEEN_TRY(compile_all(plan, device, at, piece_bytes));
@@ -48,7 +45,7 @@ Status Session::Impl::allocate() {
     one.program.bind(persistent_arena.base(), work_arena.base());
     if (options.communicator) BALEEN_TRY(one.program.connect(*options.communicator, one.name, staging.get()));
   }
-  if (train) segment_ns.assign(train->segments().size(), 0);
+  if (train) segment_ns.assign(train->program.segments().size(), 0);
   return {};
 }
 

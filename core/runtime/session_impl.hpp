@@ -20,15 +20,13 @@ struct Session::Impl : JobPrograms {
   Monitors& monitors;
   std::shared_ptr<Dataset> data;
   SessionOptions options;
-  std::vector<ScalarSpec> scalars;
-  std::vector<StopRule> stops;
   baleen_dtype_t coarsest = BALEEN_F32;
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;
   Arena persistent_arena, work_arena;
   std::unique_ptr<Staging> staging;          ///< where the transport does not reach the arenas
   std::unique_ptr<ShardGather> gather;       ///< made when it is first needed
-  Program* train = nullptr;                  ///< that which a step runs; null in a plan without it
+  JobProgram* train = nullptr;               ///< that which a step runs; null in a plan without it
   std::map<std::string, BatchShare> shares;  ///< of the programs that read the data, by name
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
@@ -49,14 +47,15 @@ struct Session::Impl : JobPrograms {
   Status put_batch(const Program& program, const BatchShare& share, Batch rows);
   /// Writes this rank's piece of a whole tensor.
   Status put_piece(const Program& program, const NamedType& input, const HostTensor& tensor);
-  Status put_scalars();
+  /// Gives the values of the program's schedules at its step.
+  Result<Facts> put_scalars(const JobProgram& program, std::int64_t step);
   Status run(Program& program, std::uint64_t step);
   Result<Facts> means(const Program& program);
   /// What strategies show.
   Status add_facts(Facts& facts);
-  Status check_stops();
+  Status check_stops(const JobProgram& program, const std::string& when);
   /// Whether a strategy shows a fact of this name.
-  bool shows(const std::string& fact) const { return train && find_port(train->outputs(), kFactPrefix + fact); }
+  bool shows(const std::string& fact) const { return train && find_port(train->program.outputs(), kFactPrefix + fact); }
   void note_not_finite(const Facts& facts, Session& session);
   void add_times(Facts& facts, double step_ms, double data_ms);
   void add_peaks(std::vector<Fact>& facts) const;

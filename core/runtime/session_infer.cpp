@@ -61,7 +61,8 @@ Status Session::Impl::put_piece(const Program& program, const NamedType& input, 
 std::vector<ProgramInfo> Session::programs() const {
   std::vector<ProgramInfo> list;
   for (const JobProgram& one : impl_->programs)
-    if (one.role == GraphRole::infer) list.push_back({one.name, one.inputs, one.outputs});
+    if (one.role == GraphRole::infer || one.role == GraphRole::learn)
+      list.push_back({one.name, one.inputs, one.outputs});
   return list;
 }
 
@@ -76,12 +77,15 @@ Result<HostTensors> Session::run(const std::string& name, const HostTensors& inp
   JobProgram& chosen = *std::ranges::find(impl.programs, name, &JobProgram::name);
   BALEEN_TRY(check_inputs(chosen, inputs));
   for (const NamedType& input : chosen.inputs) BALEEN_TRY(impl.put_piece(chosen.program, input, inputs.at(input.name)));
-  BALEEN_TRY(impl.run(chosen.program, static_cast<std::uint64_t>(impl.steps_done)));
+  const std::int64_t step = chosen.role == GraphRole::learn ? chosen.runs++ : impl.steps_done;
+  if (auto put = impl.put_scalars(chosen, step); !put) return std::move(put).error();
+  BALEEN_TRY(impl.run(chosen.program, static_cast<std::uint64_t>(step)));
   impl.spans.clear();
   HostTensors outputs;
   for (const NamedType& output : chosen.outputs) {
     BALEEN_TRY_ASSIGN(outputs[output.name], impl.get(chosen.program, output.name));
   }
+  BALEEN_TRY(impl.check_stops(chosen, "program `" + name + "`, run " + std::to_string(chosen.runs)));
   return outputs;
 }
 

@@ -63,7 +63,8 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
     return std::shared_ptr<ScriptData>(std::make_shared<DataForScript>(std::move(data)));
   };
   BALEEN_TRY_ASSIGN(described.script, Script::load(options.script, std::move(script)));
-  described.data = std::static_pointer_cast<DataForScript>(described.script->data())->dataset();
+  if (const auto data = std::static_pointer_cast<DataForScript>(described.script->data()))
+    described.data = data->dataset();
   if (prepared.plan) {
     auto& strategies = described.script->job().strategies;
     if (!strategies.empty() && (!setup.link || setup.link->place().rank == 0))
@@ -110,6 +111,9 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.start_facts.push_back({"transport", 0, text_of(prepared.transport->member)});
   }
   const PassObserver observer = pass_observer(flags.print_passes && run->speaks());
+  if (flags.scope == PlanScope::programs)
+    for (const auto& [name, given] : job.graphs)
+      if (given.role == GraphRole::learn) run->left_out_.insert(name);
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer, flags.scope));
   if (run->speaks() && !flags.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
@@ -131,6 +135,9 @@ Status Run::train(TrainingRun& driven) {
 }
 
 Result<HostTensors> Run::infer(const std::string& program, HostTensors inputs) {
+  if (left_out_.contains(program))
+    return invalid("program `" + program + "` learns, which takes a run: call run:run(\"" + program +
+                   "\", { ... }) in the job's `loop` or `on_step`");
   tell_launcher("inferring");
   for (const ProgramInfo& info : session_->programs())
     for (const auto& [name, type] : info.inputs) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -83,6 +84,7 @@ class Run : public TrainingRun {
   const Setup& setup_;
   std::unique_ptr<Ranks> ranks_;  ///< null with one rank
   Described described_;
+  std::set<std::string> left_out_;  ///< programs that learn, where the run is of the others alone
   std::unique_ptr<Device> device_;
   std::unique_ptr<Monitors> monitors_;
   std::unique_ptr<Session> session_;

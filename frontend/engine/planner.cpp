@@ -51,15 +51,16 @@ class Planner {
     BALEEN_TRY(use_device(host));
     const std::int64_t local_ranks = manifest_.hosts[host].ranks;
     JobPrograms programs;
-    const std::int64_t micro_batches = plan.train().micro_batches;
+    const std::int64_t micro_batches = plan.micro_batches();
     BALEEN_TRY_ASSIGN(const std::uint64_t piece_bytes, staged_piece_bytes());
     BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()), piece_bytes));
     PlannedClass one;
     one.ranks = std::move(ranks);
     one.planned = plan_memory(programs, *device_);
-    const Program& step = *programs.find(GraphRole::train);
-    one.held_gradients = step.memory().held_gradients;
-    one.traffic = step.traffic();
+    if (const JobProgram* step = programs.find(GraphRole::train)) {
+      one.held_gradients = step->program.memory().held_gradients;
+      one.traffic = step->program.traffic();
+    }
     one.fits = true;
     one.device = limits_of(*device_);
     one.memory = device_->memory_of_rank(local_ranks);

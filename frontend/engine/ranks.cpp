@@ -13,7 +13,7 @@ namespace {
 /// The graph that is trained first, for what differs there differs in others too; then the others by name.
 std::vector<std::pair<std::string, const JobGraph*>> graphs_of(const Job& job) {
   std::vector<std::pair<std::string, const JobGraph*>> graphs;
-  for (const GraphRole role : {GraphRole::train, GraphRole::evaluate, GraphRole::infer})
+  for (const GraphRole role : {GraphRole::train, GraphRole::learn, GraphRole::evaluate, GraphRole::infer})
     for (const auto& [name, given] : job.graphs)
       if (given.role == role) graphs.emplace_back(name, &given);
   return graphs;
@@ -27,7 +27,12 @@ std::string facts_of(const Job& job, std::int64_t steps) {
        << "\ngradient_accumulation_steps = " << job.gradient_accumulation_steps << "\nseed = " << job.seed
        << "\nclip_grad_norm = " << job.clip_grad_norm << "\noptimizer = " << job.optimizer.name << '\n';
   text << "graphs =";
-  for (const auto& [name, given] : graphs_of(job)) text << ' ' << name << (given->replicated ? " (replicated)" : "");
+  for (const auto& [name, given] : graphs_of(job)) {
+    text << ' ' << name << (given->replicated ? " (replicated)" : "");
+    if (given->role == GraphRole::learn)
+      text << " (learns by " << given->learning.optimizer.name << ", clip_grad_norm " << given->learning.clip_grad_norm
+           << ')';
+  }
   text << '\n';
   return text.str();
 }

@@ -78,6 +78,13 @@ class Fields {
     }
     lua_pop(L_, 1);
   }
+  /// Calls `visit` for the table `name`.
+  template <class Visit>
+  void with(const char* name, Visit visit) const {
+    lua_getfield(L_, index_, name);
+    visit(Fields(L_, -1));
+    lua_pop(L_, 1);
+  }
   MemberOptions options(const std::string& what, const std::string& where, std::int64_t steps) const {
     lua_getfield(L_, index_, "options");
     MemberOptions options = read_options(L_, -1, what, where, steps);
@@ -112,28 +119,43 @@ ParameterGroup read_group(const Fields& fields, const std::string& optimizer, st
   return group;
 }
 
+void read_optimizer(const Fields& fields, std::int64_t steps, MemberSpec& optimizer,
+                    std::vector<ParameterGroup>& groups) {
+  optimizer = read_member(fields, "optimizer", steps);
+  fields.each("groups", [&](const Fields& group) { groups.push_back(read_group(group, optimizer.name, steps)); });
+}
+
+/// How a program with an optimizer trains.
+Learning read_learning(const Fields& program, std::int64_t steps) {
+  Learning learning;
+  program.with("optimizer",
+               [&](const Fields& optimizer) { read_optimizer(optimizer, steps, learning.optimizer, learning.groups); });
+  learning.parameters = program.texts("parameters");
+  learning.clip_grad_norm = program.number("clip_grad_norm");
+  return learning;
+}
+
 /// Describes one graph of the job.
 class GraphDescriber {
  public:
-  GraphDescriber(lua_State* L, int job, Description& description, const baleen_dataset_info_t& info, std::int64_t batch)
-      : L_(L), job_(job), description_(description), info_(info), batch_(batch) {}
+  GraphDescriber(lua_State* L, int job, Description& description) : L_(L), job_(job), description_(description) {}
 
-  Graph training(const char* name) {
+  Graph training(const char* name, const baleen_dataset_info_t& info, std::int64_t batch) {
     const StackGuard guard(L_);
-    description_.begin(name);
+    const bool trained = std::string_view(name) == kTrainGraph;
+    description_.begin(name, trained, trained);
     begin_call(name);
-    for (std::uint32_t i = 0; i < info_.field_count; ++i) add_input(info_.fields[i], batch_);
+    for (std::uint32_t i = 0; i < info.field_count; ++i) add_input(info.fields[i], batch);
     lua_call(L_, 3, 1);
     read_outputs(true);
     require_output("loss");
     require_output("weight");
-    refuse_trained_weight();
-    if (std::string_view(name) == kTrainGraph) description_.check_layouts();
+    refuse_trained_weight("the loss's weight");
     return description_.finish();
   }
 
-  /// One of the job's named programs.
-  Graph program(const Fields& given) {
+  /// One of the job's named programs. `alone`: there is no graph that is trained.
+  Graph program(const Fields& given, bool alone) {
     const StackGuard guard(L_);
     const std::string name = given.text("name");
     std::vector<NamedType> inputs;
@@ -141,15 +163,28 @@ class GraphDescriber {
       inputs.push_back(
           {input.text("name"), {dtype_named(input.text("dtype")), input.integers("shape"), input.texts("axes")}});
     });
-    description_.begin(name);
+    const bool learns = given.boolean("learns");
+    description_.begin(name, learns, learns || alone);
     begin_call(name.c_str());
     for (const auto& [input, type] : inputs) add_input(input, type);
     lua_call(L_, 3, 1);
     read_outputs(false);
+    if (learns) check_learning("program `" + name + "`");
     return description_.finish();
   }
 
  private:
+  /// A loss to differentiate and what to divide it by, 1 unless it is given.
+  void check_learning(const std::string& program) {
+    Graph& graph = description_.graph();
+    if (graph.output("loss") == kNone)
+      fail(program + " has an optimizer and gives no `loss`; let `run` return one, a single number");
+    if (graph.output("gradient_norm") != kNone)
+      fail(program + ": the output `gradient_norm` is the library's own; give yours another name");
+    if (graph.output("weight") == kNone) graph.set_output("weight", unwrap(graph.constant(1, description_.dtype())));
+    refuse_trained_weight(program + ": `weight`");
+  }
+
   [[noreturn]] void fail(const std::string& message) const {
     throw ScriptError(invalid(message, Fields(L_, job_).text("where")));
   }
@@ -195,7 +230,8 @@ class GraphDescriber {
       lua_rawgeti(L_, -1, 1);
       lua_rawgeti(L_, -2, 2);
       const std::string name = lua_tostring(L_, -2);
-      description_.graph().set_output(name, measured ? measured_value(name) : output_value(name));
+      const bool number = measured || (description_.learns() && (name == "loss" || name == "weight"));
+      description_.graph().set_output(name, number ? measured_value(name) : output_value(name));
       lua_settop(L_, list);
     }
   }
@@ -224,7 +260,7 @@ class GraphDescriber {
   }
 
   /// The weight is needed before the backward pass.
-  void refuse_trained_weight() {
+  void refuse_trained_weight(const std::string& what) {
     const Graph& graph = description_.graph();
     std::vector<ValueId> open{graph.output("weight")};
     std::vector<char> seen(graph.value_count(), 0);
@@ -233,7 +269,7 @@ class GraphDescriber {
       open.pop_back();
       if (seen[value]++) continue;
       if (graph.value(value).role == Role::parameter)
-        fail("the loss's weight depends on the parameter `" + graph.value(value).name +
+        fail(what + " depends on the parameter `" + graph.value(value).name +
              "`; it must depend on the batch alone, as a count of targets does");
       const Op* producer = graph.producer(value);
       open.insert(open.end(), producer->inputs.begin(), producer->inputs.end());
@@ -243,8 +279,6 @@ class GraphDescriber {
   lua_State* L_;
   int job_;
   Description& description_;
-  const baleen_dataset_info_t& info_;
-  std::int64_t batch_;
 };
 
 }  // namespace
@@ -254,36 +288,41 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
   const Fields fields(L, table);
   DescribedJob result;
   Job& job = result.job;
+  GraphDescriber describer(L, table, description);
   result.steps = fields.integer("steps");
   job.where = fields.text("where");
-  job.batch = fields.integer("batch");
-  job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
-  job.clip_grad_norm = fields.number("clip_grad_norm");
   job.dtype = description.dtype();
   job.seed = static_cast<std::uint64_t>(fields.integer("seed"));
-
-  lua_getfield(L, table, "optimizer");
-  const Fields optimizer(L, -1);
-  job.optimizer = read_member(optimizer, "optimizer", result.steps);
-  optimizer.each("groups", [&](const Fields& group) {
-    job.groups.push_back(read_group(group, job.optimizer.name, result.steps));
-  });
-  lua_pop(L, 1);
   fields.each("plan", [&](const Fields& strategy) {
     job.strategies.push_back(read_member(strategy, "strategy", result.steps));
   });
-
-  lua_getfield(L, table, "data");
-  result.data = data_at(L, -1, job.seed);
-  lua_pop(L, 1);
-  const baleen_dataset_info_t& info = result.data->info();
-  GraphDescriber describer(L, table, description, info, job.batch);
-  job.train() = describer.training(kTrainGraph);
-  if (info.rows[BALEEN_HELD_OUT] > 0)
-    job.graphs["evaluate"] = {GraphRole::evaluate, false, describer.training("evaluate")};
-  fields.each("program_list", [&](const Fields& program) {
-    job.graphs[program.text("name")] = {GraphRole::infer, program.boolean("replicated"), describer.program(program)};
-  });
+  const bool trains = fields.boolean("trains");
+  if (trains) {
+    job.batch = fields.integer("batch");
+    job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
+    job.clip_grad_norm = fields.number("clip_grad_norm");
+    fields.with("optimizer",
+                [&](const Fields& optimizer) { read_optimizer(optimizer, result.steps, job.optimizer, job.groups); });
+    lua_getfield(L, table, "data");
+    result.data = data_at(L, -1, job.seed);
+    lua_pop(L, 1);
+    job.train() = describer.training(kTrainGraph, result.data->info(), job.batch);
+  }
+  // Those that learn first: they may add parameters.
+  bool any_learns = trains;
+  for (const bool learns : {true, false})
+    fields.each("program_list", [&](const Fields& program) {
+      if (program.boolean("learns") != learns) return;
+      any_learns |= learns;
+      JobGraph& graph = job.graphs[program.text("name")];
+      graph = {learns ? GraphRole::learn : GraphRole::infer, program.boolean("replicated"),
+               describer.program(program, !any_learns)};
+      if (learns) graph.learning = read_learning(program, result.steps);
+    });
+  if (trains && result.data->info().rows[BALEEN_HELD_OUT] > 0)
+    job.graphs["evaluate"] = {GraphRole::evaluate, false,
+                              describer.training("evaluate", result.data->info(), job.batch)};
+  description.check_layouts();
   job.parameters = description.parameters();
   job.annotations = description.annotations();
   return result;

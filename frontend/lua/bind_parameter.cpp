@@ -43,6 +43,13 @@ int graph_name(lua_State* L) {
   return 1;
 }
 
+/// learns(): is the graph being described one that is trained?
+int learns(lua_State* L) {
+  const Description* description = LuaState::of(L).description;
+  lua_pushboolean(L, description && description->learns());
+  return 1;
+}
+
 Initializer read_initializer(const Arguments& arguments, int index) {
   lua_State* L = arguments.lua();
   if (!lua_istable(L, index)) arguments.refuse(index, "init", "an initialiser of `baleen.init`");
@@ -91,10 +98,11 @@ int parameter(lua_State* L) {
 }  // namespace
 
 void bind_parameter(lua_State* L) {
-  set_functions(L, std::array<Function, 5>{{{"enter", &guarded<&enter>},
+  set_functions(L, std::array<Function, 6>{{{"enter", &guarded<&enter>},
                                             {"leave", &guarded<&leave>},
                                             {"path", &guarded<&path>},
                                             {"graph_name", &guarded<&graph_name>},
+                                            {"learns", &guarded<&learns>},
                                             {"parameter", &guarded<&parameter>}}});
 }
 

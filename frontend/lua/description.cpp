@@ -21,8 +21,10 @@ bool has_tensors_of_rank(const Graph& graph, const std::vector<ValueId>& values)
 
 }  // namespace
 
-void Description::begin(std::string name) {
+void Description::begin(std::string name, bool learns, bool adds) {
   name_ = std::move(name);
+  learns_ = learns;
+  adds_ = adds;
   graph_.emplace(registry_);
   ++serial_;
   scopes_.clear();
@@ -31,10 +33,12 @@ void Description::begin(std::string name) {
 }
 
 Graph Description::finish() {
+  if (adds_) note_named();
   Graph graph = std::move(*graph_);
   graph.context() = {};
   graph_.reset();
   name_.clear();
+  learns_ = adds_ = false;
   return graph;
 }
 
@@ -96,7 +100,8 @@ std::vector<ValueId> Description::pointwise(std::vector<ValueId> inputs, Express
 }
 
 std::uint64_t Description::next_site() {
-  const std::string here = path();
+  // The train graph and all that are not trained have the same.
+  const std::string here = learns_ && name_ != kTrainGraph ? name_ + "/" + path() : path();
   return hash_text(here + "#" + std::to_string(sites_[here]++));
 }
 
@@ -105,8 +110,8 @@ ValueId Description::parameter(ParameterSpec spec) {
   const auto known = std::find_if(parameters_.begin(), parameters_.end(),
                                   [&](const ParameterSpec& other) { return other.name == spec.name; });
   if (known == parameters_.end()) {
-    if (name_ != "train")
-      throw ScriptError(invalid(spec.name + ": the train graph has no such parameter, and the " + name_ +
+    if (!adds_)
+      throw ScriptError(invalid(spec.name + ": no graph that is trained has such a parameter, and the " + name_ +
                                     " graph asks for it; make layers outside the model's function, so that all graphs "
                                     "share their parameters",
                                 spec.where));

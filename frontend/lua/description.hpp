@@ -20,7 +20,10 @@ class Description {
   // --- graphs
   /// "train", "evaluate", "generate"; empty between graphs.
   const std::string& graph_name() const { return name_; }
-  void begin(std::string name);
+  /// `learns`: it is trained. `adds`: it may ask for parameters that no graph before has.
+  void begin(std::string name, bool learns, bool adds);
+  /// Whether the graph being built is trained.
+  bool learns() const { return learns_; }
   Graph finish();
   /// The graph being built; throws where there is none.
   Graph& graph();
@@ -56,7 +59,7 @@ class Description {
   void check_split(std::size_t mark);
   /// The present layer returns it.
   void name_result(ValueId value);
-  /// Throws where a `layout` names nothing in the graph being built, or a dimension that is not there.
+  /// Throws where a `layout` names nothing in the graphs that may add parameters, or a dimension that is not there.
   void check_layouts() const;
   const std::vector<Annotation>& annotations() const { return annotations_; }
 
@@ -91,11 +94,13 @@ class Description {
  private:
   void check_first(const Annotation& layout) const;
   void note_made(ValueId value);
+  void note_named();
   void tag_parameter(ValueId parameter);
 
   const OpRegistry* registry_;
   baleen_dtype_t dtype_;
   std::string name_;
+  bool learns_ = false, adds_ = false;
   std::optional<Graph> graph_;
   std::uint32_t serial_ = 0;
   std::vector<Scope> scopes_;
@@ -105,6 +110,7 @@ class Description {
   std::vector<ParameterSpec> parameters_;
   std::vector<Annotation> annotations_;
   std::map<std::string, ValueId> results_;  ///< of layers in the present graph, by path
+  std::map<std::string, Value> named_;      ///< what a `layout` may name
 };
 
 }  // namespace baleen

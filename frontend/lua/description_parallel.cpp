@@ -78,25 +78,27 @@ void Description::name_result(ValueId value) {
   graph().op(made.producer).schedule.names[made.result].push_back(name);
 }
 
-void Description::check_layouts() const {
-  std::map<std::string, const Value*> named;
-  for (const auto& [name, value] : results_) named.emplace(name, &graph_->value(value));
+void Description::note_named() {
+  for (const auto& [name, value] : results_) named_.emplace(name, graph_->value(value));
   for (std::size_t id = 0; id < graph_->value_count(); ++id) {
     const Value& value = graph_->value(static_cast<ValueId>(id));
-    if (value.role == Role::parameter || value.role == Role::input) named[value.name] = &value;
+    if (value.role == Role::parameter || value.role == Role::input) named_.insert_or_assign(value.name, value);
   }
+}
+
+void Description::check_layouts() const {
   for (const Annotation& annotation : annotations_) {
     if (annotation.kind != Annotation::Kind::layout) continue;
     bool any = false;
-    for (const auto& [name, value] : named) {
+    for (const auto& [name, value] : named_) {
       if (!matches(annotation.pattern, name)) continue;
       any = true;
-      if (auto fits = placement_on(annotation, *value); !fits)
+      if (auto fits = placement_on(annotation, value); !fits)
         throw ScriptError(invalid("parallel.layout of `" + name + "`: " + fits.error().message, annotation.where));
     }
     if (any) continue;
     std::vector<std::string> words;
-    for (const auto& entry : named) words.push_back(entry.first);
+    for (const auto& entry : named_) words.push_back(entry.first);
     throw ScriptError(invalid("parallel.layout: " + unknown_word("name", annotation.pattern, words) +
                                   "; a name is a parameter's, an input's, or the path of a layer for its result",
                               annotation.where));

@@ -20,9 +20,10 @@ for name, make in pairs(schedule) do
   baleen[name] = make
 end
 
---- Is the graph that is described now the one to be trained? (Dropout is off elsewhere.)
+--- Is the graph that is described now one that is trained: the job's own, or a program with an optimizer? (Dropout is
+--- off elsewhere.)
 function baleen.training()
-  return core.graph_name() == "train"
+  return core.learns()
 end
 
 return setmetatable(baleen, {

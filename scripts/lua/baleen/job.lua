@@ -1,4 +1,4 @@
---- job { model, loss, data, batch, steps, optimizer, ... }: checks what a script returns.
+--- job { model, loss, data, batch, steps, optimizer, ... }, or job { programs, ... }: checks what a script returns.
 local core = require "baleen.core"
 local generate = require "baleen.generate"
 local options = require "baleen.options"
@@ -24,6 +24,16 @@ local rules = {
   loop = { type = "function" },
   on_step = { type = "function" },
   on_evaluate = { type = "function" },
+}
+
+--- A job without a loss has programs alone.
+local programs_rules = {
+  programs = { type = "table", required = true },
+  model = { type = "function" }, -- names its parameters as a job that trains it does
+  steps = { type = "integer", default = 0, min = 0 }, -- of schedules that are given no steps of their own
+  seed = { type = "integer", default = 0 },
+  plan = { type = "table", default = {} },
+  loop = { type = "function" },
 }
 
 local evaluate_rules = {
@@ -72,22 +82,34 @@ local function check_programs(job)
   job.programs, job.program_list = programs, list
 end
 
-return core.entry(function(given)
-  local job = options.check("job", given, rules)
-  job.where = core.where()
-  job.steps, job.seed = core.steps or job.steps, core.seed or job.seed
+local function check_training(job)
   job.evaluate = options.check("job: evaluate", job.evaluate, evaluate_rules)
   job.generate = job.generate and options.check("job: generate", job.generate, generate_rules)
   check_fields(job)
-  check_programs(job)
   check_made_by("optimizer", job.optimizer, "baleen.optimizer(name, { ... })")
-  for _, strategy in ipairs(job.plan) do
-    check_made_by("plan", strategy, "baleen.strategy(name, { ... })")
-  end
   for name, metric in pairs(job.metrics) do
     if type(name) ~= "string" or not options.callable(metric) then
       core.fail("job: `metrics` must give each a name and a function, as in { accuracy = baleen.nn.accuracy {} }")
     end
+  end
+end
+
+return core.entry(function(given)
+  local trains = type(given) ~= "table" or given.loss ~= nil or given.programs == nil
+  local job = options.check(trains and "job" or "job (of programs alone: it has no `loss`)", given,
+    trains and rules or programs_rules)
+  job.where, job.trains = core.where(), trains
+  job.steps, job.seed = core.steps or job.steps, core.seed or job.seed
+  if trains then
+    check_training(job)
+  elseif next(job.programs) == nil then
+    core.fail("job: it has neither a `loss` to train by nor programs to run")
+  elseif core.generate then
+    core.fail("job: it has no `loss` and no data, so it cannot generate text", job.where)
+  end
+  check_programs(job)
+  for _, strategy in ipairs(job.plan) do
+    check_made_by("plan", strategy, "baleen.strategy(name, { ... })")
   end
   return core.new_job(job)
 end)

@@ -6,6 +6,9 @@ local rules = {
   inputs = { type = "table", required = true },       -- by name: { dtype, shape, axes }
   run = { type = "function", required = true },       -- (inputs) -> outputs by name; describes the graph
   replicated = { type = "boolean", default = false }, -- every rank computes all of it
+  optimizer = { type = "any" },                       -- then each run updates parameters by its output `loss`
+  parameters = { type = "table" },                    -- with an optimizer: patterns of those; all unless given
+  clip_grad_norm = { type = "number", min = 0 },      -- with an optimizer: global norm of the gradient; 0: none
 }
 
 local input_rules = {
@@ -38,6 +41,27 @@ local function check_input(what, name, given)
   return { name = name, dtype = input.dtype, shape = input.shape, axes = axes }
 end
 
+--- What only a program that learns has, and what such a one lacks.
+local function check_learning(what, program)
+  if not program.optimizer then
+    for _, option in ipairs { "parameters", "clip_grad_norm" } do
+      if program[option] then core.fail(("%s: `%s` is for programs with an `optimizer`"):format(what, option)) end
+    end
+    return
+  end
+  if type(program.optimizer) ~= "table" or not program.optimizer.where then
+    core.fail(("%s: `optimizer` is %s; make it with baleen.optimizer(name, { ... })"):format(what,
+      core.describe(program.optimizer)))
+  end
+  if program.replicated then
+    core.fail(what .. ": it has an `optimizer`, so its ranks share the work; `replicated = true` is for the others")
+  end
+  program.parameters, program.clip_grad_norm = program.parameters or {}, program.clip_grad_norm or 0
+  for i, pattern in ipairs(program.parameters) do
+    options.expect(("%s: `parameters`: pattern %d"):format(what, i), pattern, "string")
+  end
+end
+
 return function(name, given)
   if type(name) ~= "string" or not name:match("^[%a_][%w_%-]*$") then
     core.fail("job: a program's name is " .. core.describe(name)
@@ -48,6 +72,7 @@ return function(name, given)
   local program = options.check(what, given, rules)
   local inputs = {}
   for input, type in pairs(program.inputs) do inputs[#inputs + 1] = check_input(what, input, type) end
-  program.name, program.inputs = name, inputs
+  check_learning(what, program)
+  program.name, program.inputs, program.learns = name, inputs, program.optimizer ~= nil
   return program
 end

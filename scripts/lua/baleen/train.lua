@@ -1,4 +1,5 @@
 --- The default training loop. To have your own, copy this file and give the function to the job as `loop`.
+local core = require "baleen.core"
 local generate = require "baleen.generate"
 
 local function evaluate(job, run)
@@ -7,6 +8,10 @@ local function evaluate(job, run)
 end
 
 return function(job, run)
+  if not job.trains then
+    core.fail("the job has no `loss` to train by, and no `loop`; give it one of them, or run a program: baleen infer",
+      job.where)
+  end
   local held_out, every = job.data.held_out_rows > 0, job.evaluate.every
   while run.step_count < job.steps do
     local facts = run:step()

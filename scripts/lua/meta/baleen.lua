@@ -58,6 +58,9 @@ function parallel.layout(given) end
 ---@field inputs table<string, baleen.program.input>
 ---@field run fun(inputs: table<string, baleen.tensor>): table<string, baleen.tensor> describes the outputs by name
 ---@field replicated? boolean every rank computes all of it
+---@field optimizer? baleen.optimizer each run updates parameters by the outputs `loss` and, where it is there, `weight`
+---@field parameters? string[] patterns of the parameters that it updates; all unless given
+---@field clip_grad_norm? number global norm of its gradient; 0: none
 
 ---@alias baleen.measure fun(output: baleen.tensor, target: baleen.tensor, fields: table): baleen.tensor, baleen.tensor | number
 
@@ -108,7 +111,7 @@ function baleen.strategy(name, options) end
 ---@return T
 function baleen.arg(name, default) end
 
----Is the graph that is described now the one to be trained?
+---Is the graph that is described now one that is trained: the job's own, or a program with an optimizer?
 ---@return boolean
 function baleen.training() end
 

@@ -1,5 +1,7 @@
 /// \file More than 2^31 bytes between two ranks: all operations, in place where they may be, in the transport's memory
 /// and in other memory.
+#include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "baleen/collective.hpp"
@@ -13,11 +15,64 @@ constexpr std::uint64_t kBlock = kCount / 2 + 1;  // of two
 
 using Values = std::uint8_t*;
 
-/// Element `i` of what a rank brings: no period of it is a power of two.
-std::uint8_t value(std::uint64_t i, std::int32_t rank) {
-  return static_cast<std::uint8_t>(i * 37 + i / 251 + (i >> 29) + static_cast<std::uint64_t>(rank) * 101);
+/// A prime, so that what comes from a wrong piece of any usual size differs.
+constexpr std::uint64_t kPeriod = (std::uint64_t{1} << 20) - 3;
+
+/// Bytes that repeat after kPeriod: written and compared as fast as memory is.
+class Pattern {
+ public:
+  template <class Byte>
+  explicit Pattern(Byte byte) : bytes_(2 * kPeriod) {
+    for (std::uint64_t i = 0; i < bytes_.size(); ++i) bytes_[i] = static_cast<std::uint8_t>(byte(i % kPeriod));
+  }
+
+  std::uint8_t operator[](std::uint64_t i) const { return bytes_[i % kPeriod]; }
+  void fill(Values data, ElementRange range) const {
+    each(range, 0,
+         [&](std::uint64_t at, const std::uint8_t* from, std::uint64_t count) { std::memcpy(data + at, from, count); });
+  }
+  /// That data[i] is byte i + skipped of the pattern.
+  void expect(const std::uint8_t* data, ElementRange range, std::uint64_t skipped = 0) const {
+    each(range, skipped, [&](std::uint64_t at, const std::uint8_t* from, std::uint64_t count) {
+      if (std::memcmp(data + at, from, count) == 0) return;
+      const std::uint64_t wrong =
+          static_cast<std::uint64_t>(std::mismatch(data + at, data + at + count, from).first - data);
+      throw std::runtime_error("wrong at byte " + std::to_string(wrong));
+    });
+  }
+
+ private:
+  template <class Visit>
+  void each(ElementRange range, std::uint64_t skipped, Visit visit) const {
+    for (std::uint64_t at = range.begin, count = 0; at < range.end; at += count) {
+      count = std::min(kPeriod, range.end - at);
+      visit(at, bytes_.data() + (at + skipped) % kPeriod, count);
+    }
+  }
+
+  std::vector<std::uint8_t> bytes_;
+};
+
+/// What a rank brings.
+const Pattern& values_of(std::int32_t rank) {
+  static const auto made = [](std::uint64_t own) {
+    return Pattern([own](std::uint64_t i) { return i * 37 + i / 251 + own * 101; });
+  };
+  static const Pattern all[] = {made(0), made(1), made(2)};
+  return all[rank];
 }
-std::uint8_t sum(std::uint64_t i) { return static_cast<std::uint8_t>(value(i, 0) + value(i, 1)); }
+/// The sum of what the first `ranks` ranks bring.
+const Pattern& sums_of(int ranks) {
+  static const auto made = [](int count) {
+    return Pattern([count](std::uint64_t i) {
+      std::uint64_t sum = 0;
+      for (int rank = 0; rank < count; ++rank) sum += values_of(rank)[i];
+      return sum;
+    });
+  };
+  static const Pattern of_two = made(2), of_three = made(3);
+  return ranks == 2 ? of_two : of_three;
+}
 
 /// Buffers of a rank: of the transport, or not.
 class Buffers {
@@ -40,16 +95,6 @@ class Buffers {
   std::vector<void*> taken_;
   std::vector<std::unique_ptr<std::uint8_t[]>> own_;
 };
-
-void fill(Values data, ElementRange range, std::int32_t rank) {
-  for (std::uint64_t i = range.begin; i < range.end; ++i) data[i] = value(i, rank);
-}
-
-template <class Expected>
-void expect_values(const std::uint8_t* data, ElementRange range, Expected&& expected) {
-  for (std::uint64_t i = range.begin; i < range.end; ++i)
-    if (data[i] != expected(i)) throw std::runtime_error("wrong at byte " + std::to_string(i));
-}
 
 void exchange(Rank& rank, void* world, baleen_collective_t op, const baleen_collective_entry_t& entry) {
   const std::int32_t swapped[] = {1, 0};
@@ -75,44 +120,44 @@ class Large : public TransportSuite {
   }
   /// An operation on the whole of one buffer, in place; `giver` and `taker`: the only rank that gives, that takes; -1:
   /// both.
-  template <class Expected>
-  void run_whole(baleen_collective_t op, std::int32_t giver, std::int32_t taker, Expected&& expected) {
+  void run_whole(baleen_collective_t op, std::int32_t giver, std::int32_t taker,
+                 const std::function<const Pattern&(std::int32_t rank)>& expected) {
     run_twice([=](Rank& rank, void* world, Buffers& buffers) {
       Values data = buffers.take(kCount);
       const ElementRange all{0, kCount};
       const bool gives = giver < 0 || giver == rank.rank, takes = taker < 0 || taker == rank.rank;
-      if (gives) fill(data, all, rank.rank);
+      if (gives) values_of(rank.rank).fill(data, all);
       exchange(rank, world, op, {gives ? data : nullptr, takes ? data : nullptr, kCount, 0, nullptr, nullptr});
-      if (takes) expect_values(data, all, [&](std::uint64_t i) { return expected(i, rank.rank); });
+      if (takes) expected(rank.rank).expect(data, all);
     });
   }
 };
 
 TEST_P(Large, AllReduce) {
-  run_whole(BALEEN_ALL_REDUCE, -1, -1, [](std::uint64_t i, std::int32_t) { return sum(i); });
+  run_whole(BALEEN_ALL_REDUCE, -1, -1, [](std::int32_t) -> const Pattern& { return sums_of(2); });
 }
 
 TEST_P(Large, Reduce) {
-  run_whole(BALEEN_REDUCE, -1, 1, [](std::uint64_t i, std::int32_t) { return sum(i); });
+  run_whole(BALEEN_REDUCE, -1, 1, [](std::int32_t) -> const Pattern& { return sums_of(2); });
 }
 
 TEST_P(Large, Broadcast) {
-  run_whole(BALEEN_BROADCAST, 1, -1, [](std::uint64_t i, std::int32_t) { return value(i, 1); });
+  run_whole(BALEEN_BROADCAST, 1, -1, [](std::int32_t) -> const Pattern& { return values_of(1); });
 }
 
 TEST_P(Large, Permute) {
-  run_whole(BALEEN_PERMUTE, -1, -1, [](std::uint64_t i, std::int32_t rank) { return value(i, 1 - rank); });
+  run_whole(BALEEN_PERMUTE, -1, -1, [](std::int32_t rank) -> const Pattern& { return values_of(1 - rank); });
 }
 
 TEST_P(Large, SendAndReceive) {
   run_twice([](Rank& rank, void* world, Buffers& buffers) {
     Values data = buffers.take(kCount);
     if (rank.rank == 0) {
-      fill(data, {0, kCount}, 0);
+      values_of(0).fill(data, {0, kCount});
       exchange(rank, world, BALEEN_SEND, {data, nullptr, kCount, 0, nullptr, nullptr});
     } else {
       exchange(rank, world, BALEEN_RECEIVE, {nullptr, data, kCount, 0, nullptr, nullptr});
-      expect_values(data, {0, kCount}, [](std::uint64_t i) { return value(i, 0); });
+      values_of(0).expect(data, {0, kCount});
     }
   });
 }
@@ -123,9 +168,9 @@ TEST_P(Large, ReduceScatter) {
   run_twice([](Rank& rank, void* world, Buffers& buffers) {
     Values data = buffers.take(kCount);
     const ElementRange own = block_of(rank.rank);
-    fill(data, {0, kCount}, rank.rank);
+    values_of(rank.rank).fill(data, {0, kCount});
     exchange(rank, world, BALEEN_REDUCE_SCATTER, {data, data + own.begin, kCount, kBlock, nullptr, nullptr});
-    expect_values(data, own, sum);
+    sums_of(2).expect(data, own);
   });
 }
 
@@ -133,10 +178,9 @@ TEST_P(Large, AllGather) {
   run_twice([](Rank& rank, void* world, Buffers& buffers) {
     Values data = buffers.take(kCount);
     const ElementRange own = block_of(rank.rank);
-    fill(data, own, rank.rank);
+    values_of(rank.rank).fill(data, own);
     exchange(rank, world, BALEEN_ALL_GATHER, {data + own.begin, data, kCount, kBlock, nullptr, nullptr});
-    for (const std::int32_t from : {0, 1})
-      expect_values(data, block_of(from), [=](std::uint64_t i) { return value(i, from); });
+    for (const std::int32_t from : {0, 1}) values_of(from).expect(data, block_of(from));
   });
 }
 
@@ -147,12 +191,11 @@ TEST_P(Large, AllToAll) {
     const std::uint64_t *sends = pieces[rank.rank], receives[] = {pieces[0][rank.rank], pieces[1][rank.rank]};
     const std::uint64_t sent = sends[0] + sends[1], received = receives[0] + receives[1];
     Values input = buffers.take(sent), output = buffers.take(received);
-    fill(input, {0, sent}, rank.rank);
+    values_of(rank.rank).fill(input, {0, sent});
     exchange(rank, world, BALEEN_ALL_TO_ALL, {input, output, 0, 0, sends, receives});
     for (std::uint64_t from = 0, begin = 0; from < 2; begin += receives[from++]) {
       const std::uint64_t skipped = rank.rank == 0 ? 0 : pieces[from][0];
-      expect_values(output + begin, {0, receives[from]},
-                    [=](std::uint64_t i) { return value(skipped + i, static_cast<std::int32_t>(from)); });
+      values_of(static_cast<std::int32_t>(from)).expect(output + begin, {0, receives[from]}, skipped);
     }
   });
 }
@@ -174,17 +217,16 @@ TEST(LargeHierarchy, SumsAndPermutes) {
                   const baleen_collective_entry_t entry{data, data, kCount, 0, nullptr, nullptr};
                   baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_U8, 0, &entry,
                                                 1,           nullptr,           1,          0,         {}};
-                  fill(data, all, rank.rank);
+                  values_of(rank.rank).fill(data, all);
                   rank.run(rank.prepare(world, spec));
-                  expect_values(data, all,
-                                [](std::uint64_t i) { return static_cast<std::uint8_t>(sum(i) + value(i, 2)); });
+                  sums_of(3).expect(data, all);
                   const std::int32_t next[] = {1, 2, 0};
                   spec.op = BALEEN_PERMUTE;
                   spec.reduction = 0;
                   spec.destinations = next;
-                  fill(data, all, rank.rank);
+                  values_of(rank.rank).fill(data, all);
                   rank.run(rank.prepare(world, spec));
-                  expect_values(data, all, [&](std::uint64_t i) { return value(i, (rank.rank + 2) % 3); });
+                  values_of((rank.rank + 2) % 3).expect(data, all);
                   rank.table.group_destroy(rank.get(), world);  // slots go before memory does
                 },
                 0, {{"intra_host", shm}, {"inter_host", shm}}, "aab"),

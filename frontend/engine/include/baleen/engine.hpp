@@ -114,7 +114,7 @@ struct SessionOptions {
   /// Whether the manifest's monitors, and the one that a terminal gets, are told of the run.
   bool monitors = false;
   /// False: the job's programs alone. Nothing is held for training (no states of the optimizer, no gradients), and
-  /// `step`, `evaluate` and `train` fail.
+  /// `step`, `evaluate` and `train` fail, as does `run` of a program that learns.
   bool trains = true;
 };
 

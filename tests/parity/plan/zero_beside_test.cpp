@@ -1,0 +1,123 @@
+/// \file ZeRO beside a second mesh axis: shards are of what a rank holds without them (strategies/zero/README.md), and
+/// model states travel along ZeRO's own axis alone.
+///
+/// E elements of parameters that a rank holds without ZeRO, N ranks along its axis, one micro-batch, all fp32:
+///
+///   stage   parameters   Adam's moments   sent along the axis
+///   1, 2    4E           8E/N             2 * 4E (N-1)/N: shards of gradients, updated parameters
+///   3       4E/N         8E/N             3 * 4E (N-1)/N, less what backward does not read again
+///
+/// as in table 1 of Rajbhandari et al. (arXiv 1910.02054) with E for its Ψ.
+#include "parity/plan/planned.hpp"
+
+namespace baleen::test {
+namespace {
+
+#if defined(BALEEN_TEST_ZERO) && defined(BALEEN_TEST_DATA)
+
+constexpr double kLayers = 4, kWidth = 1024, kVocabulary = 8192, kContext = 256;
+constexpr double kWeights = 12 * kLayers * kWidth * kWidth + kVocabulary * kWidth;
+constexpr double kInner = 7 * kLayers * kWidth;  // biases of queries, keys and values, and of the wide layer
+constexpr double kOthers = 6 * kLayers * kWidth + 2 * kWidth + kContext * kWidth;
+
+struct Beside {
+  const char* name;
+  std::vector<std::pair<std::string, int>> mesh;
+  const char* zero_axis;
+  const char* plan;                           ///< of the other strategy
+  double weights = 1, inner = 1, others = 1;  ///< over how many ranks it cuts these
+};
+
+void PrintTo(const Beside& beside, std::ostream* out) { *out << beside.name; }
+
+/// Bytes that a rank sends along `axis`, or along all others (and along several at once).
+double sent(const PlannedRanks& one, const std::string& axis, bool along) {
+  const std::string prefix = "sent_bytes.";
+  double bytes = 0;
+  for (const auto& [key, number] : one.numbers) {
+    if (!key.starts_with(prefix)) continue;
+    const std::string axes = key.substr(key.find('.', prefix.size()) + 1);
+    if ((axes == axis) == along) bytes += number;
+  }
+  return bytes;
+}
+
+class ZeroBeside : public ::testing::TestWithParam<std::tuple<Beside, int, bool>> {
+ protected:
+  Planned plan(const std::string& strategy) const {
+    const auto& [beside, stage, zero_first] = GetParam();
+    auto mesh = beside.mesh;
+    if (!zero_first) std::reverse(mesh.begin(), mesh.end());
+    return plan_of("plan/gpt_large",
+                   manifest_of(mesh, "[[plan]]\n" + strategy + beside.plan + "[compute]\nmemory = 1000000000\n"),
+                   {"layers=4", "dim=1024", "heads=16", "vocab=8192", "context=256", "batch=64", "accumulate=1",
+                    "data=" + source_dir() + "/tests/golden/whales.txt"});
+  }
+};
+
+TEST_P(ZeroBeside, HoldsAndSendsWhatTheFormulaSays) {
+  const auto& [beside, stage, zero_first] = GetParam();
+  const std::string axis = beside.zero_axis;
+  const auto at =
+      std::find_if(beside.mesh.begin(), beside.mesh.end(), [&](const auto& one) { return one.first == axis; });
+  const double ranks = at->second;
+  const double held = kWeights / beside.weights + kInner / beside.inner + kOthers / beside.others;
+  const Planned with = plan("strategy = \"zero\"\nstage = " + std::to_string(stage) + "\naxis = \"" + axis + "\"\n");
+  const Planned without = plan("strategy = \"data\"\naxis = \"" + axis + "\"\n");
+  ASSERT_EQ(with.exit_code, 0) << with.err;
+  ASSERT_EQ(without.exit_code, 0) << without.err;
+  for (const PlannedRanks& one : with.classes) {
+    const PlannedRanks& plain = without.of(one.stretches.front().first);
+    ASSERT_EQ(plain.bytes("parameters"), 4 * held) << "without zero";
+    EXPECT_EQ(one.bytes("parameters"), 4 * held / (stage == 3 ? ranks : 1));
+    EXPECT_EQ(one.bytes("optimizer"), 8 * held / ranks);
+    const double travel = 4 * held * (ranks - 1) / ranks, along = sent(one, axis, true);
+    if (stage < 3) {
+      // Less where a gradient that `tensor` sums too is cut along it before.
+      EXPECT_LE(along / travel, 2.001);
+      EXPECT_GE(along / travel, 1.95);
+    } else {
+      EXPECT_LE(along / travel, 3.001);
+      EXPECT_GE(along / travel, 2.5);
+    }
+    EXPECT_LE(sent(one, axis, false), 1.01 * sent(plain, axis, false));
+  }
+}
+
+std::vector<Beside> all_beside() {
+  std::vector<Beside> all{{"hybrid", {{"shard", 4}, {"data", 2}}, "shard", "[[plan]]\nstrategy = \"data\"\n"}};
+#ifdef BALEEN_TEST_TENSOR
+  const auto tensor = [&](const char* name, int ranks, const char* plan, double weights, double inner, double others) {
+    all.push_back({name, {{"data", 4}, {"tensor", ranks}}, "data", plan, weights, inner, others});
+  };
+  tensor("tensor_1d", 8, "[[plan]]\nstrategy = \"tensor\"\n", 8, 8, 1);
+  tensor("tensor_2d", 4, "[[plan]]\nstrategy = \"tensor\"\nmode = \"2d\"\n", 4, 2, 2);
+  tensor("tensor_25d", 8, "[[plan]]\nstrategy = \"tensor\"\nmode = \"2.5d\"\ndepth = 2\n", 4, 2, 2);
+  tensor("tensor_3d", 8, "[[plan]]\nstrategy = \"tensor\"\nmode = \"3d\"\n", 8, 2, 2);
+#endif
+#ifdef BALEEN_TEST_SEQUENCE
+  for (const auto& [name, plan] : {std::pair{"ring", "[[plan]]\nstrategy = \"sequence\"\nmode = \"ring\"\n"},
+                                   std::pair{"ulysses", "[[plan]]\nstrategy = \"sequence\"\n"}})
+    all.push_back({name, {{"data", 4}, {"sequence", 4}}, "data", plan});
+#if defined(BALEEN_TEST_TENSOR)
+  tensor("megatron", 8, "[[plan]]\nstrategy = \"tensor\"\n[[plan]]\nstrategy = \"sequence\"\nmode = \"megatron\"\n", 8,
+         8, 1);
+#endif
+#endif
+  return all;
+}
+
+std::string name_of(const ::testing::TestParamInfo<ZeroBeside::ParamType>& info) {
+  const auto& [beside, stage, zero_first] = info.param;
+  return std::string(beside.name) + "_zero" + std::to_string(stage) + (zero_first ? "_outside" : "_inside");
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, ZeroBeside,
+                         ::testing::Combine(::testing::ValuesIn(all_beside()), ::testing::Values(1, 2, 3),
+                                            ::testing::Bool()),
+                         name_of);
+
+#endif
+
+}  // namespace
+}  // namespace baleen::test
