@@ -32,7 +32,6 @@ class CrossEntropy : public LossKind {
   }
 
   Result<Types> infer(const InferInput& input) override {
-    BALEEN_TRY(check_smoothing("cross_entropy", input.op()));
     const ValueType& x = input.type(0);
     BALEEN_TRY(check_least_rank("cross_entropy", {"x", x}, 1));
     BALEEN_TRY(check_rows("cross_entropy", input, {"target"}, 1));
@@ -123,7 +122,6 @@ class CrossEntropyGrad : public LossKind {
   }
 
   Result<Types> infer(const InferInput& input) override {
-    BALEEN_TRY(check_smoothing("cross_entropy_grad", input.op()));
     const ValueType& x = input.type(0);
     BALEEN_TRY(check_least_rank("cross_entropy_grad", {"x", x}, 1));
     BALEEN_TRY(check_rows("cross_entropy_grad", input, {"target", "lse", "dloss"}, 1));

@@ -59,7 +59,6 @@ class LinearLoss : public LossKind {
 
   /// x, w, and the operands behind them, which are of one number per row.
   Status check(const InferInput& input, std::initializer_list<const char*> rows) const {
-    BALEEN_TRY(check_smoothing(name_, input.op()));
     const ValueType &x = input.type(0), &w = input.type(1);
     BALEEN_TRY(check_least_rank(name_, {"x", x}, 1));
     BALEEN_TRY(check_rank(name_, {"w", w}, 2));

@@ -22,11 +22,6 @@ class LossKind : public sdk::OpKind {
   }
 
   static double smoothing(const Op& op) { return op.number("smoothing", 0); }
-  Status check_smoothing(const std::string& kind, const Op& op) const {
-    if (smoothing(op) < 1) return {};
-    return invalid(kind + ": `smoothing` is " + std::to_string(smoothing(op)) +
-                   "; it must be at least 0 and less than 1");
-  }
   /// `ignore_index` and `smoothing` alone, to hand on.
   static AttributeList attributes_of(const Op& op) {
     return AttributeList().take(op, "ignore_index").take(op, "smoothing");

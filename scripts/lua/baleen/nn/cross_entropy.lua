@@ -13,7 +13,7 @@ return layer.define {
   kind = "cross_entropy",
   options = {
     ignore_index = { type = "integer" },
-    smoothing = { type = "number", default = 0, min = 0, max = 0.99 },
+    smoothing = { type = "number", default = 0, min = 0, max = 1 },
   },
   forward = function(self, logits, target)
     local smoothing = self.smoothing > 0 and self.smoothing or nil
