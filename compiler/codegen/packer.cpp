@@ -79,11 +79,12 @@ Result<LowValue> Packer::concat(const std::vector<LowValue>& parts, std::size_t 
   std::vector<LowValue> filled;
   for (LowValue part : parts)
     if (element_count(shape(part)) > 0) filled.push_back(part);
-  if (filled.empty()) return parts[0];
   if (filled.size() == 1) return filled[0];
-  Shape whole = shape(filled[0]);
+  Shape whole = shape(parts[0]);
   whole[dim] = 0;
-  for (LowValue part : filled) whole[dim] += shape(part)[dim];
+  for (LowValue part : parts) whole[dim] += shape(part)[dim];
+  // Along `dim` they may be long even so: another dimension is empty.
+  if (filled.empty()) return whole == shape(parts[0]) ? parts[0] : zeros(lowered_.values[parts[0]].dtype, whole);
   Op made = op("concat", filled);
   made.attributes.set("dim", Attributes::ints({static_cast<std::int64_t>(dim)}));
   return emit(std::move(made), filled[0], std::move(whole));

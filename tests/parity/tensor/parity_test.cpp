@@ -68,6 +68,9 @@ std::vector<Case> squares() {
           {"2d", grid, "gpt", with(uneven, {"batch=5"})},
           {"2d", grid, "gpt", with(uneven, {"batch=6", "accumulate=2", "rotary"})},
           {"2d", {{"tensor", 9}}, "gpt", {}},
+          // Heads 2, 2, 0 and rows 2, 2, 1; rows 2, 2, 0: pieces that are short in one dimension and empty in another.
+          {"2d", {{"tensor", 9}}, "gpt", {"heads=4", "batch=5"}},
+          {"2d", {{"tensor", 9}}, "mlp", {"batch=4"}},
           {"2d", grid, "tensor/products", {"accumulate=3"}},
           {"2d", {{"data", 2}, {"tensor", 4}}, "gpt", kEverything},
           {"2d", {{"tensor", 4}, {"data", 2}}, "gpt", with(kEverything, {"batch=10"})},
