@@ -11,6 +11,7 @@
 #include "compiler/graph/abi.hpp"
 #include "compiler/plan/passes.hpp"
 #include "compiler/plan/slots.hpp"
+#include "core/input/nearest.hpp"
 #include "core/plugin/settings.hpp"
 
 namespace baleen {
@@ -23,6 +24,18 @@ int group_of(const Job& job, const std::string& parameter) {
 }
 
 namespace {
+
+/// What a pattern without parameters may have meant: their names begin with paths of layers.
+std::string hint(const std::string& pattern, const std::vector<std::string>& names) {
+  const auto first_word = [](const std::string& name) { return name.substr(0, name.find_first_of(".*?")); };
+  std::vector<std::string> known;
+  for (const std::string& name : names)
+    if (known.empty() || known.back() != first_word(name)) known.push_back(first_word(name));
+  const std::string meant = first_word(pattern);
+  if (const auto near = nearest(meant, known); near && *near != meant)
+    return "; did you mean `" + *near + pattern.substr(meant.size()) + "`?";
+  return names.empty() ? "" : "; the names are like `" + names.front() + "`";
+}
 
 /// The update of one job by one optimizer plugin.
 class Updater {
@@ -39,6 +52,7 @@ class Updater {
   }
 
   Result<UpdateResult> run() {
+    BALEEN_TRY(check_groups());
     BALEEN_TRY(append_norm(graph_, job_, gradients_));
     graph_.context() = {Phase::update, kNone, "optimizer", {}};
     if (gradients_.condition != kNone) graph_.set_output("applied", gradients_.condition);
@@ -59,6 +73,30 @@ class Updater {
   }
 
  private:
+  /// A group that changes nothing is a slip. A pattern that begins with `*` is for whatever ends so, if anything does.
+  Status check_groups() const {
+    std::vector<std::string> names;
+    std::set<int> used;
+    for (const ParameterSpec& p : job_.parameters) {
+      names.push_back(p.name);
+      used.insert(group_of(job_, p.name));
+    }
+    for (std::size_t g = 0; g < job_.groups.size(); ++g) {
+      const ParameterGroup& group = job_.groups[g];
+      const std::string what = "a group of optimizer `" + job_.optimizer.name + "`: ";
+      std::string patterns;
+      for (const std::string& pattern : group.patterns) {
+        patterns += (patterns.empty() ? "`" : ", `") + pattern + "`";
+        const auto fits = [&](const std::string& name) { return matches(pattern, name); };
+        if (!pattern.starts_with('*') && std::none_of(names.begin(), names.end(), fits))
+          return invalid(what + "no parameter matches `" + pattern + "`" + hint(pattern, names), group.where);
+      }
+      if (!used.contains(static_cast<int>(g)))
+        return invalid(what + patterns + " match no parameter that is left to it, so it changes nothing", group.where);
+    }
+    return {};
+  }
+
   /// The scale of arXiv 1211.5063.
   Status clip(std::vector<ValueId>& values) {
     if (job_.clip_grad_norm <= 0) return {};

@@ -101,6 +101,23 @@ TEST_F(Scripts, ATypedPathIsRelativeToTheWorkingFolder) {
   EXPECT_NE(run(text).err.find(folder_ / "absent.csv"), std::string::npos);  // a script's own path: beside the script
 }
 
+/// Before the first step, and not at the evaluation behind the last one.
+TEST_F(Scripts, HeldOutRowsThatAreLessThanABatch) {
+  std::string text = job_with("nn.linear { out = 2 }");
+  text.replace(text.find("held_out = 0"), 12, "held_out = 0.25");
+  expect_refused(text, script() +
+                           ":4: the data holds out 1 rows, fewer than a batch of 2, so they cannot be evaluated; "
+                           "hold out more, take a smaller batch, or hold out nothing (`held_out = 0`)");
+}
+
+TEST_F(Scripts, AGroupOfParametersThatNobodyHas) {
+  std::string text = job_with("nn.sequential { name = 'head', nn.linear { out = 2 } }");
+  text.replace(text.find("\"sgd\")"), 6, "\"sgd\", { groups = { { match = \"heat.*\", frozen = true } } })");
+  expect_refused(text, script() +
+                           ":5: a group of optimizer `sgd`: no parameter matches `heat.*`; did you mean "
+                           "`head.*`?");
+}
+
 TEST_F(Scripts, ACallbackThatFails) {
   std::string text = job_with("nn.linear { out = 2 }, on_step = function()\n  error('enough')\nend");
   const ProcessResult result = run(text);

@@ -180,7 +180,7 @@ TEST(PlanUpdate, AGroupWithoutARateSharesTheOptimizersSchedule) {
 
 TEST(PlanUpdate, AGroupHasItsOwnSchedule) {
   Job job = affine_job(6);
-  job.groups = {group({"nothing"}), group({"*.bias"})};
+  job.groups = {group({"up.weight"}), group({"*.bias"})};
   job.groups[1].schedules["lr"] = [](std::int64_t step) { return step == 7 ? 3.0 : 2.0; };
   const Step step(std::move(job));
   ASSERT_EQ(step.scalar_names(), (std::vector<std::string>{"lr", "lr/1"}));
@@ -279,6 +279,22 @@ TEST(PlanUpdate, AJobThatTrainsNothingIsRefused) {
   job.groups[0].frozen = true;
   EXPECT_NE(refusal(std::move(job)).find("no parameter is trained: all are frozen, or the loss depends on none"),
             std::string::npos);
+}
+
+TEST(PlanUpdate, AGroupThatChangesNothingIsRefused) {
+  const auto refused = [](std::vector<std::vector<std::string>> groups) {
+    Job job = affine_job(6);
+    for (auto& patterns : groups) job.groups.push_back({std::move(patterns), {}, {}, true, "train.lua:7"});
+    return refusal(std::move(job));
+  };
+  EXPECT_NE(refused({{"ap.*"}})
+                .find("a group of optimizer `" + affine_job(6).optimizer.name +
+                      "`: no parameter matches `ap.*`; did you mean `up.*`?"),
+            std::string::npos);
+  EXPECT_NE(refused({{"*.bias", "up.wight"}}).find("`up.wight`; the names are like `up."), std::string::npos);
+  EXPECT_NE(refused({{"up.*"}, {"*.bias"}}).find("`*.bias` match no parameter that is left to it"), std::string::npos);
+  EXPECT_NE(refused({{"*.gamma"}}).find("`*.gamma` match no parameter"), std::string::npos);
+  EXPECT_NE(refused({{"ap.*"}}).find("train.lua:7"), std::string::npos);
 }
 
 TEST(PlanUpdate, AnUnknownOptimizerIsRefusedWithTheNearest) {
