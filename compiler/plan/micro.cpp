@@ -107,11 +107,14 @@ class MicroSharder {
     BALEEN_TRY_ASSIGN(const char letter, cut_letter(op, letters));
     for (std::size_t i = 0; i < graph_.op(id).inputs.size(); ++i) {
       const ValueId v = graph_.op(id).inputs[i];
-      if (placement(v).is_partial()) {
+      const std::size_t dim = letters.inputs[i].find(letter);
+      // What is computed in pieces reads the sums itself.
+      const bool in_pieces = dim != std::string::npos && graph_.value(v).shape[dim] != 1;
+      if (placement(v).is_partial() && !in_pieces) {
         BALEEN_TRY_ASSIGN(const ValueId resolved, whole(v));
         BALEEN_TRY(graph_.set_input(id, i, resolved));
       }
-      BALEEN_TRY(cut_input(id, i, letters.inputs[i].find(letter)));
+      BALEEN_TRY(cut_input(id, i, dim));
     }
     const Op& now = graph_.op(id);
     for (std::size_t i = 0; i < now.outputs.size(); ++i) {
@@ -162,8 +165,8 @@ class MicroSharder {
     return graph_.set_input(id, index, sharded);
   }
 
-  /// A copy of a whole value that is computed per micro-batch: possible for pointwise values (masks, random numbers),
-  /// also where they come from other ranks.
+  /// A copy of a whole or partial value that is computed per micro-batch: possible for pointwise values (masks, random
+  /// numbers, the gradient of a mean over the batch), also where they come from other ranks.
   Result<ValueId> computed_in_pieces(ValueId v, std::size_t dim, OpId user) {
     const Op* producer = graph_.producer(v);
     if (producer && producer->kind->has(kStructural) && producer->attributes.has("from")) {
@@ -176,9 +179,13 @@ class MicroSharder {
                             return graph_.value(x).rank() == 0 || graph_.value(x).shape[dim] == 1;
                           });
     if (!possible) return refuse(graph_.op(user), "reads a value with a batch dimension that is not a batch input");
-    Attributes attributes = producer->attributes;
+    Op copy = *producer;
+    for (ValueId& x : copy.inputs) {
+      BALEEN_TRY_ASSIGN(x, whole(x));
+    }
+    Attributes attributes = copy.attributes;
     attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(dim)}));
-    return piece_of_copy(*producer, kNone, v, dim, std::move(attributes));
+    return piece_of_copy(std::move(copy), kNone, v, dim, std::move(attributes));
   }
 
   /// The op once more, in each micro-batch; of `input` in place of its own, if there is one.

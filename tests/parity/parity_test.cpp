@@ -1,6 +1,7 @@
 /// \file N ranks compute what one rank computes: `baleen verify`, in fp64, over scripts, numbers of ranks and what a
 /// step may hold. Every case is compared with a run of one rank within the tolerance that verify states.
 #include "parity/parity_run.hpp"
+#include "support/losses.hpp"
 
 namespace baleen::test {
 namespace {
@@ -46,10 +47,32 @@ std::vector<Case> cases() {
   all.push_back({"gpt", 3, {"batch=10", "accumulate=2"}});  // 5 rows: 2, 2 and 1
   all.push_back({"gpt", 4, {"batch=5"}});                   // 2, 2, 1 and none
   all.push_back({"mlp", 8, {"batch=9", "clip=1"}});         // 2, 2, 2, 2, 1 and none
+  for (const char* accumulate : {"accumulate=1", "accumulate=3"})
+    for (const int ranks : {2, 4}) all.push_back({"statistic", ranks, {accumulate}});
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Data, Parity, ::testing::ValuesIn(cases()), name_of);
+
+/// A statistic over the batch is one over all of its micro-batches, and so is its gradient.
+TEST(Statistic, IsThatOfTheBatchHoweverItIsCut) {
+  const auto losses = [](const std::string& accumulate) {
+    const TemporaryFolder folder;
+    const std::string log = folder / "log.jsonl";
+    const ProcessResult result = run_baleen({"run", source_dir() + "/tests/parity/statistic.lua", "--dtype", "fp64",
+                                             "--log-json", log, "--", "--accumulate", accumulate});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return losses_in(log);
+  };
+  const auto whole = losses("1");
+  ASSERT_EQ(whole.size(), 5u);
+  for (const char* accumulate : {"2", "3", "12"}) {
+    const auto cut = losses(accumulate);
+    ASSERT_EQ(cut.size(), whole.size());
+    for (std::size_t i = 0; i < cut.size(); ++i)
+      EXPECT_NEAR(std::stod(cut[i]), std::stod(whole[i]), 1e-12) << accumulate << ", step " << i;
+  }
+}
 
 /// The manifest that the README names.
 TEST(Example, OfMixedStrategiesComputesWhatOneRankComputes) {
