@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "baleen/strategy_tools.hpp"
 #include "cut_check.hpp"
 
 namespace baleen::tensor_parallel {
@@ -184,6 +185,21 @@ Status Cube::schedule(GraphView graph, Scheduling scheduling) {
     const baleen_value_info_t value = graph.value(op->inputs()[0]);
     if (axes.size() == 1 && axes[0] == depth_ && value.role == BALEEN_ROLE_PARAMETER) scheduling.every_micro_batch(id);
   }
+  // With one micro-batch a gradient is whole along `depth` until its reduction is over, which need not wait for the
+  // update. With more it is added up whole.
+  const auto reductions = list_collectives(graph, scheduling, "reduce_scatter", depth_, BALEEN_ROLE_GRADIENT);
+  if (scheduling.micro_batches() == 1) {
+    std::vector<std::vector<ListedCollective>> alone;
+    for (const ListedCollective& one : reductions) alone.push_back({one});
+    bound_in_flight(scheduling, alone);
+    return {};
+  }
+  std::uint64_t held = 0;
+  for (const ListedCollective& one : reductions) held += one.bytes - one.bytes / mesh_.size(depth_);
+  if (held >> 20 > 0)
+    scheduling.note("gradients of weights are added up over micro-batches before they are reduced along `" +
+                    std::string(mesh_.name(depth_)) + "`: a rank holds " + std::to_string(held >> 20) +
+                    " MiB more of them than with one micro-batch");
   return {};
 }
 

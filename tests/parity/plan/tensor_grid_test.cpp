@@ -48,6 +48,35 @@ INSTANTIATE_TEST_SUITE_P(Of64, TensorGrid,
                          ::testing::Values(Grid{"1d", "", 64, 64, 1}, Grid{"2d", "", 64, 8, 8},
                                            Grid{"2.5d", "depth = 4\n", 16, 4, 4}, Grid{"3d", "", 64, 4, 4, 16}));
 
+/// With one micro-batch what a rank holds of gradients are shards, and two reductions under way; with more they are
+/// whole along `depth`, and a note says what that costs.
+TEST(Cube, HoldsShardsOfGradientsWithOneMicroBatch) {
+  const double layers = 4, width = 1024, vocabulary = 8192, context = 256, side = 2;
+  const double weights = 12 * layers * width * width + vocabulary * width;
+  const double vectors = 13 * layers * width + 2 * width + context * width;
+  const double shards = 4 * (weights / 8 + vectors / side), largest = 4 * vocabulary * width / 4;
+  const std::string manifest =
+      manifest_of({{"tensor", 8}}, "[[plan]]\nstrategy = \"tensor\"\nmode = \"3d\"\n[compute]\nmemory = 1000000000\n");
+  const auto plan = [&](const std::string& accumulate, const std::vector<std::string>& flags = {}) {
+    std::vector<std::string> arguments{"layers=4",
+                                       "dim=1024",
+                                       "heads=16",
+                                       "vocab=8192",
+                                       "context=256",
+                                       "batch=64",
+                                       "accumulate=" + accumulate,
+                                       "data=" + source_dir() + "/tests/golden/whales.txt"};
+    return plan_of("plan/gpt_large", manifest, arguments, flags);
+  };
+  const Planned one = plan("1"), two = plan("2");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  for (const PlannedRanks& ranks : one.classes)
+    EXPECT_LE(ranks.numbers.at("held_gradients_bytes"), shards + 2 * largest);
+  for (const PlannedRanks& ranks : two.classes)
+    EXPECT_EQ(ranks.numbers.at("held_gradients_bytes"), 4 * (weights / 4 + vectors / side));
+}
+
 #endif
 
 }  // namespace
