@@ -37,13 +37,33 @@ bool devices_differ(const PlanReport& report) {
       report.classes, [&](const PlannedClass& one) { return device_text(one) != device_text(report.classes.front()); });
 }
 
-std::string class_text(const PlannedClass& one) {
-  std::string text = ranks_text(one.ranks) + " (" + with_commas(static_cast<std::uint64_t>(one.ranks.count)) +
-                     (one.ranks.count == 1 ? " rank)\n" : " ranks)\n");
+std::string heading(const RankClass& ranks) {
+  return ranks_text(ranks) + " (" + with_commas(static_cast<std::uint64_t>(ranks.count)) +
+         (ranks.count == 1 ? " rank)\n" : " ranks)\n");
+}
+
+/// Ranks of both.
+RankClass joined(const RankClass& a, const RankClass& b) {
+  auto all = a.stretches;
+  all.insert(all.end(), b.stretches.begin(), b.stretches.end());
+  std::ranges::sort(all);
+  RankClass result{a.count + b.count, {all.front()}};
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    auto& last = result.stretches.back();
+    if (all[i].first == last.second + 1)
+      last.second = all[i].second;
+    else
+      result.stretches.push_back(all[i]);
+  }
+  return result;
+}
+
+std::string numbers_text(const PlannedClass& one) {
+  std::string text;
   for (const char* kind : kKinds)
     if (const auto found = one.planned.find(kind); found != one.planned.end()) {
       text += line(kind, found->second);
-      if (found->first == "gradients") text += line("  of which until the update", one.held_gradients);
+      if (found->first == "gradients") text += line("  held at the update", one.held_gradients);
     }
   for (const auto& [kind, bytes] : one.planned)
     if (kind != "total" && kind != "pinned" &&
@@ -108,11 +128,20 @@ std::string to_text(const PlanReport& report) {
     axes += (axes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
   text += (axes.empty() ? "" : " (" + axes + ")") + ", bytes of each:\n";
   const bool differ = devices_differ(report);
+  // Ranks of several classes may have equal numbers.
+  std::vector<std::pair<std::string, RankClass>> tables;
   for (const PlannedClass& one : report.classes) {
-    text += "\n" + class_text(one);
-    if (one.device && (differ || &one == &report.classes.back()))
-      text += (differ ? "  counted for " : "\ncounted for ") + device_text(one) + "\n";
+    std::string numbers = numbers_text(one);
+    if (one.device && differ) numbers += "  counted for " + device_text(one) + "\n";
+    const auto same = std::ranges::find(tables, numbers, &std::pair<std::string, RankClass>::first);
+    if (same == tables.end())
+      tables.emplace_back(std::move(numbers), one.ranks);
+    else
+      same->second = joined(same->second, one.ranks);
   }
+  for (const auto& [numbers, ranks] : tables) text += "\n" + heading(ranks) + numbers;
+  if (!report.classes.empty() && report.classes.back().device && !differ)
+    text += "\ncounted for " + device_text(report.classes.back()) + "\n";
   for (const std::string& note : report.notes) text += (&note == &report.notes.front() ? "\n" : "") + note + "\n";
   return text;
 }

@@ -1,5 +1,7 @@
 /// \file Model states on grids of 64 ranks: weights are cut over the whole grid (2.5d: over each of its layers),
 /// vectors less.
+#include <set>
+
 #include "parity/plan/planned.hpp"
 
 namespace baleen::test {
@@ -75,6 +77,25 @@ TEST(Cube, HoldsShardsOfGradientsWithOneMicroBatch) {
     EXPECT_LE(ranks.numbers.at("held_gradients_bytes"), shards + 2 * largest);
   for (const PlannedRanks& ranks : two.classes)
     EXPECT_EQ(ranks.numbers.at("held_gradients_bytes"), 4 * (weights / 4 + vectors / side));
+}
+
+/// Of the cube's eight ranks those with equal numbers share a table, though they are of several classes.
+TEST(Cube, ShowsEqualRanksOnce) {
+  const std::string manifest =
+      manifest_of({{"tensor", 8}}, "[[plan]]\nstrategy = \"tensor\"\nmode = \"3d\"\n[compute]\nmemory = 1000000000\n");
+  const ProcessResult plan = run_parity({"plan"}, "gpt", manifest, {"heads=2", "batch=16"});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  const Planned planned = plan_of("gpt", manifest, {"heads=2", "batch=16"});
+  std::set<std::map<std::string, double>> different;
+  for (PlannedRanks one : planned.classes) {
+    one.numbers.erase("count");
+    different.insert(one.numbers);
+  }
+  std::size_t tables = 0;
+  for (auto at = plan.out.find("\n  total "); at != std::string::npos; at = plan.out.find("\n  total ", at + 1))
+    ++tables;
+  EXPECT_EQ(tables, different.size());
+  EXPECT_LT(tables, planned.classes.size());
 }
 
 #endif
