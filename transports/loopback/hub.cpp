@@ -122,10 +122,10 @@ bool Hub::check_order(const Slot& slot) {
     if (other == rank) continue;
     auto& theirs = starts_[{other, rank}];
     if (theirs.empty()) {
-      starts_[{rank, other}].push_back(&slot);
+      starts_[{rank, other}].push_back(slot);
       continue;
     }
-    const Slot& their = *theirs.front();
+    const Slot their = std::move(theirs.front());
     theirs.pop_front();
     if (their.group == slot.group && their.number == slot.number) continue;
     const Error error = another_order(slot, their);

@@ -80,8 +80,8 @@ class Hub {
   std::vector<Rank> ranks_;
   std::size_t users_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::deque<Proposal>> letters_;  // from, to
-  std::map<std::pair<std::int32_t, std::int32_t>, std::deque<const Slot*>>
-      starts_;  // of the first, not yet of the second
+  // Of the first, not yet of the second. Copies: a rank that leaves takes its slots along.
+  std::map<std::pair<std::int32_t, std::int32_t>, std::deque<Slot>> starts_;
   std::map<Key, Station> stations_;
 };
 
