@@ -170,7 +170,8 @@ class Placer {
       view.offset += op.attributes.integer("start") * view.strides[dim];
     } else if (kind == "reshape") {
       if (element_count(x.shape) != element_count(y.shape))
-        return internal("a piece of " + to_string(x.shape) + " is no reshape of one of " + to_string(y.shape), op.where);
+        return internal("a piece of " + to_string(x.shape) + " is no reshape of one of " + to_string(y.shape),
+                        op.where);
       auto strides = reshape_strides(x.shape, x.view.strides, y.shape);
       if (!strides) {
         lowered.op.inputs[0] = add_copy(op.inputs[0], kNone);

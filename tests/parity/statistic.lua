@@ -1,5 +1,5 @@
--- A loss with statistics of the whole batch, squared: the mean of each hidden unit, which is to be small, and the spread
--- of each around it, which is to be 1.
+-- A loss with statistics of the whole batch, squared: the mean of each hidden unit, which is to be small, and the
+-- spread of each around it, which is to be 1.
 local baleen = require "baleen"
 local nn, ops = baleen.nn, baleen.ops
 

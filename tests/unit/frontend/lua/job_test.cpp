@@ -222,9 +222,10 @@ TEST_F(Jobs, TakeFunctionsAsModelAndLoss) {
 }
 
 TEST_F(Jobs, RefuseLayersThatAreMadeAnewForEachGraph) {
-  EXPECT_EQ(error_of(job_of("function(t) return nn.linear { out = 16 }(nn.embedding { vocab = 16, dim = 4 }(t)) end")),
-            "train.lua:6: embedding_2.weight: no graph that is trained has such a parameter, and the evaluate graph asks for "
-            "it; make layers outside the model's function, so that all graphs share their parameters");
+  EXPECT_EQ(
+      error_of(job_of("function(t) return nn.linear { out = 16 }(nn.embedding { vocab = 16, dim = 4 }(t)) end")),
+      "train.lua:6: embedding_2.weight: no graph that is trained has such a parameter, and the evaluate graph asks for "
+      "it; make layers outside the model's function, so that all graphs share their parameters");
   EXPECT_EQ(
       error_of(job_of("function(t) return nn.embedding { name = 'e', vocab = 16, dim = 16 }(t) end")),
       "train.lua:6: two layers are called `e`; make layers outside the model's function, so that all graphs share "
