@@ -319,17 +319,9 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
                describer.program(program, !any_learns)};
       if (learns) graph.learning = read_learning(program, result.steps);
     });
-  if (const std::int64_t rows = trains ? result.data->info().rows[BALEEN_HELD_OUT] : 0; rows > 0) {
-    // Now, and not at the evaluation behind the last step.
-    if (rows < job.batch)
-      throw ScriptError(invalid("the data holds out " + std::to_string(rows) + " rows, fewer than a batch of " +
-                                    std::to_string(job.batch) +
-                                    ", so they cannot be evaluated; hold out more, take a smaller batch, or hold out "
-                                    "nothing (`held_out = 0`)",
-                                job.where));
+  if (trains && result.data->info().rows[BALEEN_HELD_OUT] > 0)
     job.graphs["evaluate"] = {GraphRole::evaluate, false,
                               describer.training("evaluate", result.data->info(), job.batch)};
-  }
   description.check_layouts();
   job.parameters = description.parameters();
   job.annotations = description.annotations();

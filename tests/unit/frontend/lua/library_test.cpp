@@ -92,7 +92,6 @@ TEST_F(Library, ExamplesDescribeTheirJobs) {
     MemberSpec fake;
     fake.name = "fake";
     fake.options["fields"] = UserValue{std::string(spec.options.contains("rows") ? "features" : "tokens"), ""};
-    fake.options["held_out"] = UserValue{std::int64_t{100}, ""};
     if (spec.options.contains("context")) fake.options["context"] = spec.options.at("context");
     return FakeData::create(fake, seed);
   };
