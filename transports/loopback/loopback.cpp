@@ -182,9 +182,11 @@ class Loopback : public Transport {
 
   void finish(const Started& started, const Status& outcome) {
     if (!outcome) fail(outcome.error());
-    started.raise(!outcome);
-    std::lock_guard lock(mutex_);
-    --unfinished_;
+    {
+      std::lock_guard lock(mutex_);
+      --unfinished_;
+    }
+    started.raise(!outcome);  // who waits for it may destroy the group at once
   }
 
   // The next operation, or none: then the transport goes.
