@@ -7,7 +7,7 @@ usage() {
 Usage: scripts/test.sh [--all | --ci] [--preset P] [--stage S] [--target T]... [--seed N] [--limit MINUTES] [ctest arguments]
   (nothing)    the release build and its fast tests; of large matrices a part, which the commit chooses
   --ci         what runs before every landing: unit and error tests with sanitizers, all others in the release build
-  --all        everything: whole matrices, slow tests, sanitizers, packages of PyPI, clang-tidy
+  --all        everything: whole matrices, slow tests, sanitizers, packages of PyPI, clang-tidy, ARM under qemu
   --preset P   release, debug, asan or tsan: only this build of the level
   --stage S    only this stage of the level (scripts/testing/plan.py)
   --target T   build only this target; repeatable

@@ -66,11 +66,14 @@ struct Annotation {
 /// What a graph is for, and so what the plan makes of it and who writes its inputs.
 enum class GraphRole {
   initialize,  ///< made by the plan: fills every persistent tensor
-  train,       ///< a step: differentiated, and parameters updated. Inputs are rows of the data. Every job has one
+  train,       ///< a step: differentiated, and parameters updated. Inputs are rows of the data. At most one
   evaluate,    ///< loss and metrics of held-out rows; outputs as those of `train`
   infer,       ///< a named program: the caller writes all inputs and reads all outputs
   learn        ///< a named program that is differentiated and updates parameters, each time that it is run
 };
+
+/// Whether it is one of the script's programs, which are run by name.
+inline bool is_program(GraphRole role) { return role == GraphRole::infer || role == GraphRole::learn; }
 
 /// Name and type of an input or output of a graph. The shape is global.
 struct NamedType {

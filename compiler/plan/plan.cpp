@@ -122,7 +122,7 @@ class Placer {
     BALEEN_TRY_ASSIGN(request, complete_request(graph, std::move(request)));
     if (Status converted = convert(graph, request); !converted) return annotations_.explain(converted.error(), graph);
     BALEEN_TRY(phases.after("propagate", graph));
-    BALEEN_TRY(strategies_.recompute(graph, job_.gradient_accumulation_steps));
+    BALEEN_TRY(strategies_.recompute(graph, micro_batches));
     BALEEN_TRY(phases.after("recompute", graph));
     BALEEN_TRY(strategies_.lower(graph));
     BALEEN_TRY(verify_layouts(graph));
@@ -164,7 +164,7 @@ class Placer {
 
 /// A refusal of one of the script's programs names it.
 Error of_program(Error error, const std::string& name, GraphRole role) {
-  if (role == GraphRole::infer || role == GraphRole::learn) error.message = "program `" + name + "`: " + error.message;
+  if (is_program(role)) error.message = "program `" + name + "`: " + error.message;
   return error;
 }
 
@@ -189,15 +189,15 @@ Result<UpdateResult> append_step(Graph& graph, const Job& job, Strategies& strat
 /// The job as a graph that learns has it: with the parameters that this graph updates. `job` has no graphs.
 Result<Job> job_of(const Job& job, const std::string& name, const Learning& learning) {
   Job own = job;
+  for (const std::string& pattern : learning.parameters)
+    if (std::none_of(job.parameters.begin(), job.parameters.end(),
+                     [&](const auto& p) { return matches(pattern, p.name); }))
+      return invalid("`parameters`: the pattern `" + pattern + "` matches no parameter of the job", job.where);
   if (!learning.parameters.empty())
     std::erase_if(own.parameters, [&](const ParameterSpec& p) {
       return std::none_of(learning.parameters.begin(), learning.parameters.end(),
                           [&](const std::string& pattern) { return matches(pattern, p.name); });
     });
-  for (const std::string& pattern : learning.parameters)
-    if (std::none_of(job.parameters.begin(), job.parameters.end(),
-                     [&](const auto& p) { return matches(pattern, p.name); }))
-      return invalid("`parameters`: the pattern `" + pattern + "` matches no parameter of the job", job.where);
   own.optimizer = learning.optimizer;
   own.groups = learning.groups;
   own.clip_grad_norm = learning.clip_grad_norm;

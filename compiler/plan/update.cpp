@@ -60,7 +60,7 @@ class Updater {
     for (const LossGradients::One& one : gradients_.all) values.push_back(one.value);
     BALEEN_TRY(clip(values));
     BALEEN_TRY(open());
-    BALEEN_TRY_ASSIGN(count_, add_state(job_.states_prefix + kUpdatesState, {job_.dtype, {}, {}}, 0, "control"));
+    BALEEN_TRY_ASSIGN(count_, add_state(kUpdatesState, {job_.dtype, {}, {}}, 0, "control"));
     if (job_.keep_first_gradients) BALEEN_TRY(keep_first_gradients());
     BALEEN_TRY(make_updates(values));
     BALEEN_TRY(call_plugin());
@@ -159,9 +159,10 @@ class Updater {
   }
 
   Result<ValueId> add_state(const std::string& name, ValueType type, double initial, const std::string& category) {
-    result_.states.push_back({name, type, Role::state, category});
+    const std::string own = job_.states_prefix + name;
+    result_.states.push_back({own, type, Role::state, category});
     result_.initial.push_back(initial);
-    return graph_.state(name, type);
+    return graph_.state(own, type);
   }
 
   /// Each gradient is kept until an update has counted.
@@ -191,8 +192,8 @@ class Updater {
       auto& values = slot_values_.emplace_back();
       TrainedParameter trained{parameter, gradients_.all[i].gradient, {}};
       for (const SlotSpec& slot : slots) {
-        BALEEN_TRY_ASSIGN(const ValueId state, add_state(job_.states_prefix + p.name + "." + slot.name, slot.type,
-                                                         slot.initial, "optimizer"));
+        BALEEN_TRY_ASSIGN(const ValueId state,
+                          add_state(p.name + "." + slot.name, slot.type, slot.initial, "optimizer"));
         values.push_back(state);
         if (!slot.follows.empty()) trained.follows[state] = slot.follows;
       }
@@ -217,7 +218,7 @@ class Updater {
   Status call_plugin() {
     first_value_ = static_cast<ValueId>(graph_.value_count());
     AbiGraph abi_graph(graph_, [this](const std::string& name, const ValueType& type, double initial) {
-      auto state = add_state(job_.states_prefix + "optimizer." + name, type, initial, "optimizer");
+      auto state = add_state("optimizer." + name, type, initial, "optimizer");
       if (state) own_states_.insert(*state);
       return state;
     });

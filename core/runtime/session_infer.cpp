@@ -61,8 +61,7 @@ Status Session::Impl::put_piece(const Program& program, const NamedType& input, 
 std::vector<ProgramInfo> Session::programs() const {
   std::vector<ProgramInfo> list;
   for (const JobProgram& one : impl_->programs)
-    if (one.role == GraphRole::infer || one.role == GraphRole::learn)
-      list.push_back({one.name, one.inputs, one.outputs});
+    if (is_program(one.role)) list.push_back({one.name, one.inputs, one.outputs});
   return list;
 }
 

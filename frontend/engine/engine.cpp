@@ -161,7 +161,7 @@ std::uint64_t Job::seed() const { return impl_->described.script->job().seed; }
 std::vector<ProgramInfo> Job::programs() const {
   std::vector<ProgramInfo> list;
   for (const auto& [name, given] : impl_->described.script->job().graphs)
-    if (given.role == GraphRole::infer || given.role == GraphRole::learn)
+    if (is_program(given.role))
       list.push_back({name, infos_of(inputs_of(given.graph)), infos_of(outputs_of(given.graph))});
   return list;
 }

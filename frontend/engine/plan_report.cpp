@@ -77,8 +77,9 @@ std::string numbers_text(const PlannedClass& one) {
   text += bytes_text(one.memory);
   if (one.budget > 0) text += " and the budget of " + bytes_text(one.budget) + " beside model states";
   text += "\n";
-  if (one.traffic.empty()) return text + "  sends nothing\n";
-  text += "  sent per step\n";
+  const std::string when = one.program.empty() ? "per step" : "per run of the program `" + one.program + "`";
+  if (one.traffic.empty()) return text + "  sends nothing" + (one.program.empty() ? "" : " " + when) + "\n";
+  text += "  sent " + when + "\n";
   for (const Traffic& sent : one.traffic) text += line("  " + sent.kind + " along " + sent.axes, sent.bytes);
   return text;
 }

@@ -16,7 +16,8 @@ struct PlannedClass {
   RankClass ranks;
   std::map<std::string, std::uint64_t> planned;       ///< bytes by kind and "total"
   std::uint64_t held_gradients = 0;                   ///< from the end of the last backward pass on
-  std::vector<Traffic> traffic;                       ///< of one training step
+  std::string program;                                ///< that stands for a step, in a job of programs alone; or ""
+  std::vector<Traffic> traffic;                       ///< of one training step, or of one run of `program`
   WorkingBytes working;                               ///< at once beside model states
   std::uint64_t memory = 0;                           ///< bytes of the device that one rank may have
   std::uint64_t budget = 0;                           ///< the manifest's, of `working`; 0: none

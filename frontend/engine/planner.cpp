@@ -57,10 +57,14 @@ class Planner {
     PlannedClass one;
     one.ranks = std::move(ranks);
     one.planned = plan_memory(programs, *device_);
-    if (const JobProgram* step = programs.find(GraphRole::train)) {
-      one.held_gradients = step->program.memory().held_gradients;
-      one.traffic = step->program.traffic();
+    // Of a job of programs alone the first that learns stands for a step.
+    const JobProgram* step = programs.find(GraphRole::train);
+    for (const GraphRole role : {GraphRole::learn, GraphRole::infer}) {
+      if (step) break;
+      if ((step = programs.find(role))) one.program = step->name;
     }
+    one.held_gradients = step->program.memory().held_gradients;
+    one.traffic = step->program.traffic();
     one.fits = true;
     one.device = limits_of(*device_);
     one.memory = device_->memory_of_rank(local_ranks);

@@ -189,9 +189,7 @@ Status Cube::schedule(GraphView graph, Scheduling scheduling) {
   // update. With more it is added up whole.
   const auto reductions = list_collectives(graph, scheduling, "reduce_scatter", depth_, BALEEN_ROLE_GRADIENT);
   if (scheduling.micro_batches() == 1) {
-    std::vector<std::vector<ListedCollective>> alone;
-    for (const ListedCollective& one : reductions) alone.push_back({one});
-    bound_in_flight(scheduling, alone);
+    bound_in_flight(scheduling, buckets_of(reductions, 0));  // each alone
     return {};
   }
   std::uint64_t held = 0;

@@ -45,7 +45,7 @@ class CrossEntropy : public ComputeTest {
 
 std::vector<Case> cases() {
   std::vector<Case> out;
-  for (const double smoothing : {0.0, 0.1})
+  for (const double smoothing : {0.0, 0.1, 1.0})
     for (const bool ignores : {false, true}) {
       out.push_back({{1}, 1, 1, false, false, smoothing});
       out.push_back({{5}, 3, 7, ignores, true, smoothing});

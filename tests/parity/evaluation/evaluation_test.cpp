@@ -6,6 +6,7 @@
 
 #include "parity/parity_run.hpp"
 #include "support/run_log.hpp"
+#include "support/saved_tensors.hpp"
 
 namespace baleen::test {
 namespace {
@@ -14,23 +15,6 @@ constexpr std::size_t kContext = 12, kBatch = 8, kVocabulary = 256, kWidth = 8;
 constexpr int kIgnored = 101;  // the letter e
 /// 83 windows of 12 bytes and the byte behind: ten batches, and three rows that fill none.
 constexpr std::size_t kBytes = 83 * kContext + 5, kBatches = 10;
-
-/// The tensors of a file of safetensors in fp64.
-std::map<std::string, std::vector<double>> tensors_in(const std::string& file) {
-  std::uint64_t header = 0;
-  std::memcpy(&header, file.data(), sizeof header);
-  std::map<std::string, std::vector<double>> tensors;
-  const nlohmann::json entries = nlohmann::json::parse(file.substr(8, header));
-  for (const auto& [name, entry] : entries.items()) {
-    if (name == "__metadata__") continue;
-    EXPECT_EQ(entry.at("dtype"), "F64") << name;
-    const std::size_t begin = entry.at("data_offsets")[0], end = entry.at("data_offsets")[1];
-    std::vector<double>& numbers = tensors[name];
-    numbers.resize((end - begin) / sizeof(double));
-    std::memcpy(numbers.data(), file.data() + 8 + header + begin, end - begin);
-  }
-  return tensors;
-}
 
 struct Means {
   double loss = 0, accuracy = 0;
@@ -90,7 +74,7 @@ TEST_P(Evaluation, IsTheMeanOverTheBatchesThatCount) {
   const std::vector<nlohmann::json> evaluations = records_in(read_file(log), "evaluate");
   ASSERT_EQ(evaluations.size(), 2u);
   EXPECT_EQ(evaluations[0].at("step"), 2);
-  const Means expected = means_of(tensors_in(read_file(saved)), text, c.batches == 0 ? kBatches : c.batches);
+  const Means expected = means_of(saved_tensors(read_file(saved)), text, c.batches == 0 ? kBatches : c.batches);
   EXPECT_NEAR(evaluations[1].at("held_out_loss"), expected.loss, 1e-12 * expected.loss);
   EXPECT_NEAR(evaluations[1].at("held_out_accuracy"), expected.accuracy, 1e-12);
   EXPECT_LT(expected.loss, std::log(256.0) - 0.3) << "nothing was learnt";

@@ -2,11 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "parity/parity_run.hpp"
+#include "support/saved_tensors.hpp"
 
 namespace baleen::test {
 namespace {
@@ -20,21 +19,6 @@ struct Learned {
   std::vector<double> numbers;     ///< of the lines
   std::map<std::string, std::vector<double>> parameters;
 };
-
-std::map<std::string, std::vector<double>> saved_in(const std::string& file) {
-  const std::string all = read_file(file);
-  std::uint64_t size = 0;
-  std::memcpy(&size, all.data(), sizeof size);
-  std::map<std::string, std::vector<double>> tensors;
-  const auto header = nlohmann::json::parse(all.substr(sizeof size, size));
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") continue;
-    const std::size_t begin = entry.at("data_offsets").at(0), end = entry.at("data_offsets").at(1);
-    tensors[name].resize((end - begin) / sizeof(double));
-    std::memcpy(tensors[name].data(), all.data() + sizeof size + size + begin, end - begin);
-  }
-  return tensors;
-}
 
 class LearningPrograms : public testing::Test {
  protected:
@@ -65,7 +49,7 @@ class LearningPrograms : public testing::Test {
       }
       learned.lines.push_back(line);
     }
-    learned.parameters = saved_in(model);
+    learned.parameters = saved_tensors(read_file(model));
     return learned;
   }
 
@@ -152,6 +136,8 @@ TEST_F(LearningPrograms, RunIn16Bits) {
 TEST_F(LearningPrograms, AreShownByPlanAndGraph) {
   const ProcessResult plan = run("plan", "learn", {}, manifest_of({{"data", 2}}, kZero + "1\n"), {"--as", "program"});
   EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("sent per run of the program `learn`"), std::string::npos) << plan.out;
+  EXPECT_NE(plan.out.find("reduce_scatter along data"), std::string::npos) << plan.out;
   const ProcessResult graph = run("graph", "learn", {"--graph", "learn"}, "", {"--as", "program"});
   EXPECT_EQ(graph.exit_code, 0) << graph.err;
   EXPECT_NE(graph.out.find("linear.weight.update"), std::string::npos) << graph.out;
