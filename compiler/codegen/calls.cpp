@@ -1,6 +1,7 @@
 /// \file Where calls of the transport begin and where they are over.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "compiler/codegen/passes.hpp"
@@ -32,6 +33,7 @@ class CallScheduler {
     if (next_ != calls_.size()) return internal("a collective never begins");
     section_ = lowered_.closing_section();
     for (std::uint32_t number = 0; number < calls_.size(); ++number) finish_call(number);
+    number_by_turns();
     return std::move(result_);
   }
 
@@ -42,13 +44,14 @@ class CallScheduler {
     std::vector<LowValue> reads, writes;
     std::vector<OpId> overs;  ///< collectives of the graph that are over when this begins
     OpId op = kNone;
-    std::size_t place = 0;        ///< of its last op in the order of ops
-    bool waits = false;           ///< begins in its place, no sooner
-    std::uint32_t section = 0;    ///< of its ops
-    int own_loop = -1;            ///< in which its ops stand
-    int ready_loop = -1;          ///< in which the last of its inputs is made
-    int loop = -1;                ///< in which it begins
-    Guard guard = Guard::always;  ///< of its beginning
+    std::size_t place = 0;                 ///< of its last op in the order of ops
+    std::optional<std::size_t> turn = {};  ///< to be prepared, where that is not the order of beginning
+    bool waits = false;                    ///< begins in its place, no sooner
+    std::uint32_t section = 0;             ///< of its ops
+    int own_loop = -1;                     ///< in which its ops stand
+    int ready_loop = -1;                   ///< in which the last of its inputs is made
+    int loop = -1;                         ///< in which it begins
+    Guard guard = Guard::always;           ///< of its beginning
     bool over = false;
   };
 
@@ -84,6 +87,7 @@ class CallScheduler {
         const std::vector<OpId>& overs = lowered_.ops[op].op.schedule.must_complete_before;
         call.overs.insert(call.overs.end(), overs.begin(), overs.end());
         call.waits |= lowered_.ops[op].op.schedule.begins_here;
+        call.turn = lowered_.ops[op].turn;
         call.section = lowered_.ops[op].section;
         call.own_loop = loop_of(call.section);
         const ProgramStep& step = steps_[step_of.at(op)];
@@ -233,6 +237,19 @@ class CallScheduler {
     if (loop_of(section_) >= 0) wait.guard = loop_of(section_) == call.loop ? call.guard : Guard::first;
     result_.push_back(std::move(wait));
     made(call.writes);
+  }
+
+  /// Where calls begin elsewhere than on other ranks: prepared they are in the order of all.
+  void number_by_turns() {
+    if (std::ranges::none_of(calls_, [](const Call& call) { return call.turn.has_value(); })) return;
+    std::vector<std::uint32_t> by_turn(calls_.size()), numbers(calls_.size());
+    std::iota(by_turn.begin(), by_turn.end(), 0u);
+    std::ranges::stable_sort(by_turn, {}, [&](std::uint32_t call) { return calls_[call].turn.value_or(call); });
+    for (std::uint32_t place = 0; place < by_turn.size(); ++place) numbers[by_turn[place]] = place;
+    for (ProgramStep& step : result_) {
+      if (step.call_number != kNone) step.call_number = numbers[step.call_number];
+      if (step.wait_for != kNone) step.wait_for = numbers[step.wait_for];
+    }
   }
 
   ProgramStep wait_of(std::uint32_t number) const {

@@ -38,7 +38,17 @@ struct Port {
   std::vector<Ranges> within = {};  ///< the global indices of each other dimension
 };
 
+/// In which turns of a loop an instruction runs.
 enum class Guard : std::uint8_t { always, first, not_first, last };
+inline bool is_due(Guard guard, std::int64_t turn, std::int64_t turns) {
+  switch (guard) {
+    case Guard::always: return true;
+    case Guard::first: return turn == 0;
+    case Guard::not_first: return turn != 0;
+    case Guard::last: return turn == turns - 1;
+  }
+  return false;
+}
 
 /// What a launch does at least: arithmetic, and bytes of its operands, each once.
 struct Work {

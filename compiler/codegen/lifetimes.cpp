@@ -1,5 +1,6 @@
 /// \file When each storage is live, loops included, and which results take the bytes of inputs that die.
 #include <algorithm>
+#include <set>
 
 #include "compiler/codegen/passes.hpp"
 
@@ -28,9 +29,11 @@ class LifetimeFinder {
  private:
   struct Life {
     std::int64_t first = -1, last = -1;
-    int loop = -1;           ///< inside which all accesses lie
-    bool exchanged = false;  ///< touched by a call
-    bool crosses = false;    ///< from one part of a micro-batch to another, which does not come next
+    int loop = -1;                          ///< inside which all accesses lie
+    bool exchanged = false;                 ///< touched by a call
+    bool crosses = false;                   ///< from one part of a micro-batch to another, which does not come next
+    std::set<std::uint32_t> sections = {};  ///< that touch it, where it crosses
+    bool late = false;                      ///< a call that touches it ends in a later turn of its section
     bool used() const { return first >= 0; }
   };
 
@@ -87,8 +90,9 @@ class LifetimeFinder {
       if (same && lowered_.pipeline.loop == loop && loop >= 0) {
         const auto any = [&](auto&& holds) { return std::any_of(list.begin(), list.end(), holds); };
         life.exchanged = any([&](std::size_t s) { return steps_[s].call.has_value(); });
-        life.crosses =
-            any([&](std::size_t s) { return steps_[s].late || steps_[s].section != steps_[list[0]].section; });
+        life.late = any([&](std::size_t s) { return steps_[s].late; });
+        for (const std::size_t s : list) life.sections.insert(steps_[s].section);
+        life.crosses = life.late || life.sections.size() > 1;
       }
       for (std::size_t s : list) {
         const bool through = !same && loops_[s].loop >= 0;
@@ -116,7 +120,9 @@ class LifetimeFinder {
       lowered_.storages[from].merged_into = to;
       lives_[to].last = lives_[from].last;
       if (lives_[from].loop != lives_[to].loop) lives_[to].loop = -1;
-      lives_[to].crosses |= lives_[from].crosses;
+      lives_[to].sections.merge(lives_[from].sections);
+      lives_[to].late |= lives_[from].late;
+      lives_[to].crosses |= lives_[from].crosses || lives_[to].sections.size() > 1;
       lives_[to].exchanged |= lives_[from].exchanged;
       lives_[from] = {};
     }
@@ -144,13 +150,24 @@ class LifetimeFinder {
     return true;
   }
 
+  /// Those of calls change with the slots of calls, which are as many on all ranks.
+  std::int64_t copies_of(const Life& life) const {
+    if (life.exchanged) return lowered_.pipeline.slots;
+    if (life.late) return lowered_.pipeline.in_flight;
+    std::int64_t most = 1;
+    for (const std::uint32_t last : life.sections)
+      if (last != *life.sections.begin())
+        most = std::max(most, lowered_.pipeline.between(*life.sections.begin(), last));
+    return most;
+  }
+
   /// A storage that lives from one part to the other lives through the whole loop, with a copy per micro-batch in
   /// flight.
-  void multiply(std::uint32_t number, Life life, Lifetimes& result) {
+  void multiply(std::uint32_t number, const Life& life, Lifetimes& result) {
     const auto inside =
         std::find_if(loops_.begin(), loops_.end(), [&](const LoopRange& l) { return l.loop == life.loop; });
     Storage& storage = lowered_.storages[number];
-    storage.copies = life.exchanged ? lowered_.pipeline.slots : lowered_.pipeline.in_flight;
+    storage.copies = copies_of(life);
     storage.copy_bytes = align_up(storage.bytes, lowered_.alignment);
     const std::uint64_t bytes = static_cast<std::uint64_t>(storage.copies) * storage.copy_bytes;
     result.items.push_back({number, {bytes, inside->first, inside->last}, -1});

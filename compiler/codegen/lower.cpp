@@ -33,7 +33,7 @@ class Lowerer {
     for (OpId id : graph_.ops())
       if (const Op& op = graph_.op(id); op.inputs.empty() && op.kind->has(kStructural)) BALEEN_TRY(add_source(op));
     for (const Section& section : scheduled_.sections) {
-      result_.sections.push_back({section.name, section.phase, section.loop, {}});
+      result_.sections.push_back({section.name, section.phase, section.loop, {}, section.part});
       for (OpId id : section.ops) BALEEN_TRY(add_op(graph_.op(id)));
     }
     for (const GraphOutput& output : graph_.outputs()) {

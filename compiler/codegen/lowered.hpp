@@ -11,6 +11,7 @@
 #include "compiler/codegen/view.hpp"
 #include "compiler/graph/graph.hpp"
 #include "compiler/layout/mesh.hpp"
+#include "compiler/plan/plan.hpp"
 
 namespace baleen {
 
@@ -82,6 +83,8 @@ struct LoweredOp {
   LoweringKind means = LoweringKind::kernel;
   std::uint32_t section = 0;
   std::optional<LoweredCall> call = {};  ///< of a collective
+  std::optional<std::size_t> turn =
+      {};  ///< of a collective that begins elsewhere than other ranks': when to prepare it
 };
 
 struct LoweredSection {
@@ -89,6 +92,7 @@ struct LoweredSection {
   Phase phase = Phase::forward;
   int loop = -1;
   std::vector<LowOp> ops;  ///< in order
+  MicroPart part = {};     ///< of a loop
 };
 
 /// The parts of micro-batches in an order of the rank's own: a pipeline schedule.
@@ -101,6 +105,10 @@ struct LoweredPipeline {
   std::vector<Action> actions;
   std::int64_t in_flight = 1;  ///< the most micro-batches that have begun and are not over
   std::int64_t slots = 1;      ///< the same of any rank: as many copies has what they exchange
+
+  /// The most micro-batches that have done section `first` and not yet `last`, one of them counted from the beginning
+  /// of the one to the end of the other.
+  std::int64_t between(std::uint32_t first, std::uint32_t last) const;
 };
 
 /// `target`, a parameter or state, becomes `value` when every reader of the old value is done.

@@ -1,5 +1,7 @@
 /// \file The order of micro-batches of this rank, from what strategies want for its coordinates.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "compiler/codegen/passes.hpp"
 
@@ -16,16 +18,142 @@ int loop_with_parts(const Lowered& lowered) {
   return -1;
 }
 
+/// The sections of an action, in their order. Weight gradients that a schedule does not tell apart follow at once.
+std::vector<std::uint32_t> sections_of(const Lowered& lowered, int loop, MicroPart part, bool with_weights) {
+  std::vector<std::uint32_t> found;
+  MicroPart weights = part;
+  weights.pass = MicroPart::Pass::weight_gradients;
+  for (std::uint32_t s = 0; s < lowered.sections.size(); ++s) {
+    const LoweredSection& section = lowered.sections[s];
+    const bool follows = with_weights && part.pass == MicroPart::Pass::backward && section.part == weights;
+    if (section.loop == loop && (section.part == part || follows)) found.push_back(s);
+  }
+  return found;
+}
+
+bool tells_weights_apart(const PipelineSchedule& order) {
+  return std::ranges::any_of(order.actions, [](const PipelineSchedule::Action& action) {
+    return action.part.pass == MicroPart::Pass::weight_gradients;
+  });
+}
+
+/// From the first action of a micro-batch to its last one.
 std::int64_t most_in_flight(const PipelineSchedule& order) {
-  std::int64_t most = 1, now = 0;
+  std::map<std::int64_t, std::size_t> left;
+  for (const PipelineSchedule::Action& action : order.actions) ++left[action.micro_batch];
+  std::set<std::int64_t> begun;
+  std::size_t most = 1;
   for (const PipelineSchedule::Action& action : order.actions) {
-    now += action.pass == Phase::forward ? 1 : -1;
-    most = std::max(most, now);
+    begun.insert(action.micro_batch);
+    most = std::max(most, begun.size());
+    if (--left[action.micro_batch] == 0) begun.erase(action.micro_batch);
+  }
+  return static_cast<std::int64_t>(most);
+}
+
+/// Every section of the loop is run by some action.
+Status check_all_run(const Lowered& lowered, int loop, const PipelineSchedule& order) {
+  for (std::uint32_t s = 0; s < lowered.sections.size(); ++s) {
+    const LoweredSection& section = lowered.sections[s];
+    if (section.loop != loop) continue;
+    const auto runs = [&](const auto& action) { return action.section == s; };
+    if (std::ranges::any_of(lowered.pipeline.actions, runs)) continue;
+    return invalid("ops belong to chunk " + std::to_string(section.part.chunk) +
+                   " of the model, and the pipeline schedule of coordinate " + std::to_string(order.coordinate) +
+                   " of axis `" + lowered.mesh.axes[static_cast<std::size_t>(order.axis)].name + "` has no such chunk");
+  }
+  return {};
+}
+
+/// Moves what is made of received values alone to the part that reads it.
+class ReceiveSinker {
+ public:
+  explicit ReceiveSinker(Lowered& lowered) : lowered_(lowered), wanted_(lowered.values.size(), kNone) {}
+
+  void run() {
+    const std::vector<std::vector<LowOp>> calls = order_calls(lowered_);
+    find_received();
+    if (!find_moves()) return;
+    for (std::size_t turn = 0; turn < calls.size(); ++turn)
+      for (const LowOp op : calls[turn]) lowered_.ops[op].turn = turn;
+    move();
+  }
+
+ private:
+  bool in_loop(std::uint32_t section) const { return lowered_.sections[section].loop == lowered_.pipeline.loop; }
+
+  void find_received() {
+    for (std::uint32_t s = 0; s < lowered_.sections.size(); ++s)
+      for (const LowOp number : lowered_.sections[s].ops) {
+        const LoweredOp& op = lowered_.ops[number];
+        const auto& inputs = op.op.inputs;
+        const bool receives = op.means == LoweringKind::collective && op.call && op.call->op == BALEEN_RECEIVE;
+        const bool derived =
+            op.means != LoweringKind::collective && op.means != LoweringKind::accumulate && !inputs.empty() &&
+            std::ranges::all_of(inputs, [&](LowValue v) {
+              return lowered_.values[v].producer != kNone && received_.contains(lowered_.values[v].producer);
+            });
+        if (in_loop(s) && (receives || derived)) received_.insert(number);
+      }
+  }
+
+  /// From the last op to the first: each stands where the first of its readers does.
+  bool find_moves() {
+    bool any = false;
+    for (auto s = static_cast<std::uint32_t>(lowered_.sections.size()); s-- > 0;)
+      for (auto it = lowered_.sections[s].ops.rbegin(); it != lowered_.sections[s].ops.rend(); ++it) {
+        const Op& op = lowered_.ops[*it].op;
+        std::uint32_t own = s;
+        if (received_.contains(*it)) {
+          std::uint32_t first = kNone;
+          for (const LowValue v : op.outputs) first = std::min(first, wanted_[v]);
+          if (first != kNone && first > s && in_loop(first)) {
+            own = moves_[*it] = first;
+            any = true;
+          }
+        }
+        for (const LowValue v : op.inputs) wanted_[v] = std::min(wanted_[v], own);
+      }
+    return any;
+  }
+
+  void move() {
+    std::map<std::uint32_t, std::vector<LowOp>> arriving;
+    for (LoweredSection& section : lowered_.sections) {
+      std::vector<LowOp> staying;
+      for (const LowOp op : section.ops) {
+        const auto to = moves_.find(op);
+        if (to == moves_.end()) {
+          staying.push_back(op);
+          continue;
+        }
+        arriving[to->second].push_back(op);
+        lowered_.ops[op].section = to->second;
+      }
+      section.ops = std::move(staying);
+    }
+    for (auto& [section, ops] : arriving) {
+      std::vector<LowOp>& all = lowered_.sections[section].ops;
+      all.insert(all.begin(), ops.begin(), ops.end());
+    }
+  }
+
+  Lowered& lowered_;
+  std::vector<std::uint32_t> wanted_;  // by value: the first section that reads it
+  std::set<LowOp> received_;
+  std::map<LowOp, std::uint32_t> moves_;
+};
+
+}  // namespace
+
+std::int64_t LoweredPipeline::between(std::uint32_t first, std::uint32_t last) const {
+  std::int64_t now = 0, most = 1;
+  for (const Action& action : actions) {
+    if (action.section == first) most = std::max(most, ++now);
+    if (action.section == last) --now;
   }
   return most;
 }
-
-}  // namespace
 
 Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered) {
   const PipelineSchedule* own = nullptr;
@@ -40,10 +168,12 @@ Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered
   lowered.pipeline.in_flight = most_in_flight(*own);
   for (const PipelineSchedule& order : scheduled.pipelines)
     lowered.pipeline.slots = std::max(lowered.pipeline.slots, most_in_flight(order));
+  const bool with_weights = !tells_weights_apart(*own);
   for (const PipelineSchedule::Action& action : own->actions)
-    for (std::uint32_t s = 0; s < lowered.sections.size(); ++s)
-      if (lowered.sections[s].loop == loop && lowered.sections[s].phase == action.pass)
-        lowered.pipeline.actions.push_back({s, action.micro_batch});
+    for (const std::uint32_t section : sections_of(lowered, loop, action.part, with_weights))
+      lowered.pipeline.actions.push_back({section, action.micro_batch});
+  BALEEN_TRY(check_all_run(lowered, loop, *own));
+  ReceiveSinker(lowered).run();
   return {};
 }
 

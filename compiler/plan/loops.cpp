@@ -130,7 +130,8 @@ class LoopScheduler {
   int last_ = 0;  ///< number of the last loop
 };
 
-const char* section_name(Phase phase) {
+const char* section_name(Phase phase, MicroPart part) {
+  if (part.pass == MicroPart::Pass::weight_gradients) return "weight_gradients";
   switch (phase) {
     case Phase::forward: return "forward";
     case Phase::backward: return "backward";
@@ -139,23 +140,45 @@ const char* section_name(Phase phase) {
   return "?";
 }
 
+/// Whether any schedule has such an action.
+template <class Holds>
+bool any_action(const std::vector<PipelineSchedule>& pipelines, Holds holds) {
+  return std::ranges::any_of(pipelines, [&](const auto& order) { return std::ranges::any_of(order.actions, holds); });
+}
+
 }  // namespace
 
-Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches) {
+Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches,
+                                      std::vector<PipelineSchedule> pipelines) {
   LoopScheduler scheduler(graph);
   BALEEN_TRY(scheduler.run());
+  using Action = PipelineSchedule::Action;
+  const bool weights =
+      any_action(pipelines, [](const Action& a) { return a.part.pass == MicroPart::Pass::weight_gradients; });
+  const bool chunks = any_action(pipelines, [](const Action& a) { return a.part.chunk > 0; }) ||
+                      (!pipelines.empty() && std::ranges::any_of(graph.ops(), [&](OpId id) {
+                        return graph.op(id).schedule.chunk.value_or(0) > 0;
+                      }));
+  std::vector<MicroPart> parts(graph.op_count());
+  if (weights || chunks) {
+    BALEEN_TRY_ASSIGN(parts, find_parts(
+                                 graph, [&](OpId id) { return scheduler.in_loop(id); }, weights));
+  }
 
-  // Key: position, whether it is the loop (which follows what runs once at that position), phase.
-  std::map<std::tuple<int, bool, Phase>, std::vector<OpId>> sections;
+  // Key: position, whether it is the loop (which follows what runs once at that position), phase, then chunks in the
+  // order of their pass, and weight gradients behind what else a chunk's backward pass does.
+  std::map<std::tuple<int, bool, Phase, int, MicroPart::Pass>, std::vector<OpId>> sections;
   for (OpId id : graph.ops()) {
     const Op& op = graph.op(id);
     if (op.inputs.empty() && op.kind->has(kStructural)) continue;
-    sections[{scheduler.position(id), scheduler.in_loop(id), op.phase}].push_back(id);
+    const int turn = op.phase == Phase::forward ? parts[id].chunk : -parts[id].chunk;
+    sections[{scheduler.position(id), scheduler.in_loop(id), op.phase, turn, parts[id].pass}].push_back(id);
   }
-  ScheduledGraph result{std::move(graph), micro_batches, {}};
+  ScheduledGraph result{std::move(graph), micro_batches, {}, std::move(pipelines)};
   for (auto& [key, ops] : sections) {
-    const auto& [position, loops, phase] = key;
-    result.sections.push_back({section_name(phase), phase, loops ? position : -1, std::move(ops)});
+    const auto& [position, loops, phase, turn, pass] = key;
+    const MicroPart part{pass, std::abs(turn)};
+    result.sections.push_back({section_name(phase, part), phase, loops ? position : -1, std::move(ops), part});
   }
   return result;
 }

@@ -1,5 +1,6 @@
 /// \file The phases that plan.cpp runs one after the other.
 #pragma once
+#include "baleen/strategy.h"
 #include "compiler/placement/placement.hpp"
 #include "compiler/plan/plan.hpp"
 
@@ -77,8 +78,19 @@ Status shard_micro(Graph& graph, std::int64_t micro_batches);
 /// set them apart or the later's operands depend on the earlier's results. What waits for the results moves behind it.
 Status join_kinds(Graph& graph);
 
-/// Orders the ops in sections (see README.md). With micro_batches 1: forward, backward, update, each once.
-Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches);
+/// The actions of a schedule, where they keep the order that strategy.h asks for.
+Result<std::vector<PipelineSchedule::Action>> checked_actions(const std::vector<baleen_pipeline_action_t>& actions,
+                                                              std::uint64_t micro_batches);
+
+/// Which part of a micro-batch each op belongs to that runs in a loop, by number of the op; `in_loop` tells which do.
+/// With `weights`, what makes gradients of parameters alone is a part of its own. INVALID where an op needs what a
+/// later chunk makes.
+Result<std::vector<MicroPart>> find_parts(const Graph& graph, const std::function<bool(OpId)>& in_loop, bool weights);
+
+/// Orders the ops in sections (see README.md). With micro_batches 1: forward, backward, update, each once. Where a
+/// pipeline schedule tells chunks or weight gradients apart, each part has a section of its own.
+Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches,
+                                      std::vector<PipelineSchedule> pipelines = {});
 
 /// Concatenates expressions of pointwise ops of equal shape, dtype and layout that feed each other, where this makes no
 /// cycle. Values that others use become further results. Changes no bit (expressions round where values were stored).

@@ -42,10 +42,9 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
   BALEEN_TRY(phases.after("micro-batches", graph));
   BALEEN_TRY(join_kinds(graph));
   BALEEN_TRY(phases.after("join", graph));
-  BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule_loops(std::move(graph), micro_batches));
+  BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule_loops(std::move(graph), micro_batches, std::move(pipelines)));
   BALEEN_TRY(fuse_pointwise(scheduled));
   BALEEN_TRY(phases.after("fuse pointwise", scheduled.graph));
-  scheduled.pipelines = std::move(pipelines);
   return scheduled;
 }
 

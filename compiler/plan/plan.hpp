@@ -7,6 +7,13 @@
 
 namespace baleen {
 
+/// A part of a micro-batch that a pipeline schedule orders: one pass through one chunk of the model.
+struct MicroPart {
+  enum class Pass { forward, backward, weight_gradients } pass = Pass::forward;
+  int chunk = 0;
+  bool operator==(const MicroPart&) const = default;
+};
+
 /// Ops that run together. Sections with one loop number (>= 0) that stand side by side run once per micro-batch, all of
 /// them for one micro-batch before the next; loop -1 runs once.
 struct Section {
@@ -14,13 +21,14 @@ struct Section {
   Phase phase = Phase::forward;
   int loop = -1;
   std::vector<OpId> ops;
+  MicroPart part = {};  ///< of a loop
 };
 
 /// In which order the ranks at one coordinate of a mesh axis do the parts of their micro-batches, where a strategy
 /// wants another order than all parts of one before the next.
 struct PipelineSchedule {
   struct Action {
-    Phase pass = Phase::forward;
+    MicroPart part;
     std::int64_t micro_batch = 0;
   };
   int axis = 0;

@@ -218,6 +218,9 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
       return {};
     });
   };
+  table_.set_chunk = [](void* p, OpId op, std::uint32_t chunk) {
+    return guarded_verb(self(p).status_, [&] { return self(p).set_chunk(op, chunk); });
+  };
 }
 
 Status ScheduleVerbs::check_op(OpId op) const {
@@ -252,25 +255,19 @@ Status ScheduleVerbs::every_micro_batch(OpId op) {
   return {};
 }
 
+Status ScheduleVerbs::set_chunk(OpId op, std::uint32_t chunk) {
+  BALEEN_TRY(check_op(op));
+  if (chunk > 255) return invalid("a model has chunks 0 to 255 on a rank, and no chunk " + std::to_string(chunk));
+  graph_.op(op).schedule.chunk = static_cast<int>(chunk);
+  return {};
+}
+
 Status ScheduleVerbs::set_pipeline_schedule(std::uint32_t axis, std::int64_t coordinate,
                                             const std::vector<baleen_pipeline_action_t>& actions) {
   if (axis >= table_.mesh->count || coordinate < 0 || coordinate >= table_.mesh->axes[axis].size)
     return invalid("there is no coordinate " + std::to_string(coordinate) + " on axis number " + std::to_string(axis));
-  PipelineSchedule order{static_cast<int>(axis), coordinate, {}};
-  std::uint64_t next[2] = {0, 0};
-  for (const baleen_pipeline_action_t& action : actions) {
-    if (action.pass != BALEEN_PASS_FORWARD && action.pass != BALEEN_PASS_BACKWARD)
-      return invalid("micro-batches have no part number " + std::to_string(action.pass));
-    const bool backward = action.pass == BALEEN_PASS_BACKWARD;
-    if (action.micro_batch != next[action.pass]++ || (backward && next[1] > next[0]))
-      return invalid("action " + std::to_string(order.actions.size() + 1) + " is of micro-batch " +
-                     std::to_string(action.micro_batch) + ", out of order");
-    order.actions.push_back({backward ? Phase::backward : Phase::forward, action.micro_batch});
-  }
-  if (next[0] != table_.micro_batches || next[1] != table_.micro_batches)
-    return invalid("a pipeline schedule has " + std::to_string(next[0]) + " forward and " + std::to_string(next[1]) +
-                   " backward parts of " + std::to_string(table_.micro_batches) + " micro-batches");
-  pipelines_.push_back(std::move(order));
+  BALEEN_TRY_ASSIGN(std::vector<PipelineSchedule::Action> checked, checked_actions(actions, table_.micro_batches));
+  pipelines_.push_back({static_cast<int>(axis), coordinate, std::move(checked)});
   return {};
 }
 

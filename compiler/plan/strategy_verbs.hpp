@@ -90,6 +90,7 @@ class ScheduleVerbs {
  private:
   Status start_before(OpId op, OpId other);
   Status every_micro_batch(OpId op);
+  Status set_chunk(OpId op, std::uint32_t chunk);
   Status must_complete_before(OpId op, OpId other);
   Status check_op(OpId op) const;
   Status set_pipeline_schedule(std::uint32_t axis, std::int64_t coordinate,

@@ -15,6 +15,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::unique_ptr<OpenT
   std::unique_ptr<Communicator> made(new Communicator(std::move(transport), std::move(mesh), rank));
   made->hosts_ = std::move(options.hosts);
   made->begins_ = std::move(options.begins);
+  made->runs_ = std::move(options.runs);
   made->deterministic_ = options.deterministic;
   return made;
 }
@@ -41,6 +42,7 @@ Status Communicator::prepare_end() {
 }
 
 Status Communicator::meet_at_end() {
+  runs({});
   baleen_event_t done{};
   done.size = sizeof done;
   BALEEN_TRY(start(end_, nullptr, 0, &done, 1));

@@ -22,6 +22,8 @@ class Communicator {
     bool deterministic = true;
     /// Told the number of each collective that this rank begins, from 1.
     std::function<void(std::int64_t number)> begins = {};
+    /// Told the name of each program that this rank runs; "" at the end of the script.
+    std::function<void(const std::string& program)> runs = {};
     /// The host of each rank, as an index; empty: all share one.
     std::vector<int> hosts = {};
   };
@@ -55,6 +57,10 @@ class Communicator {
                std::uint64_t done_value) {
     if (begins_) begins_(++begun_);
     return transport_->start(slot, after, after_value, done, done_value);
+  }
+  /// This rank begins to run a program, as all do. "": it is at the end of the script.
+  void runs(const std::string& program) const {
+    if (runs_) runs_(program);
   }
   /// Collective over all ranks, once and before any other call.
   Status prepare_end();
@@ -91,6 +97,7 @@ class Communicator {
   bool deterministic_ = true;
   std::map<std::vector<std::int64_t>, void*> groups_;
   std::function<void(std::int64_t)> begins_;
+  std::function<void(const std::string&)> runs_;
   std::int64_t begun_ = 0;
   void* end_ = nullptr;  ///< the slot of a barrier
 };

@@ -86,7 +86,7 @@ class Runner {
 
   Status run_instructions(std::span<const Instruction> instructions, std::int64_t micro, std::int64_t turns) {
     for (const Instruction& instruction : instructions) {
-      if (!due(instruction.guard, micro, turns)) continue;
+      if (!is_due(instruction.guard, micro, turns)) continue;
       if (options_.spans)
         BALEEN_TRY(execute_timed(instruction));
       else
@@ -98,7 +98,7 @@ class Runner {
   Status run_stretches(std::size_t number, std::int64_t micro, std::int64_t turns) {
     const std::span<const Instruction> all = executable_.segments[number].instructions;
     std::vector<KeptStretch>& list = program_.sequences.at(number, static_cast<std::size_t>(micro));
-    if (list.empty()) list = Sequences::cut(all, [&](const Instruction& i) { return due(i.guard, micro, turns); });
+    if (list.empty()) list = Sequences::cut(all, [&](const Instruction& i) { return is_due(i.guard, micro, turns); });
     for (KeptStretch& stretch : list)
       BALEEN_TRY(run_stretch(stretch, all.subspan(stretch.first, stretch.last - stretch.first), micro, turns));
     return {};
@@ -111,16 +111,6 @@ class Runner {
       sequences.end(stretch, static_cast<bool>(run_instructions(instructions, micro, turns)));
     if (!sequences.has(stretch, launch_.stream)) return run_instructions(instructions, micro, turns);
     return sequences.replay(stretch, options_.seed, options_.step);
-  }
-
-  static bool due(Guard guard, std::int64_t micro, std::int64_t turns) {
-    switch (guard) {
-      case Guard::always: return true;
-      case Guard::first: return micro == 0;
-      case Guard::not_first: return micro != 0;
-      case Guard::last: return micro == turns - 1;
-    }
-    return false;
   }
 
   Status execute(const Instruction& i) {
@@ -236,6 +226,7 @@ bool Program::shares_persistent() const {
 
 Status Program::connect(Communicator& communicator, const std::string& name, Staging* staging) {
   impl_->communicator = &communicator;
+  impl_->name = name;
   impl_->staging = staging;
   impl_->issued.size = sizeof(baleen_event_t);
   for (const std::vector<std::string>& axes : executable().groups) BALEEN_TRY(communicator.meet(axes));
@@ -258,6 +249,9 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
   return {};
 }
 
-Status Program::run(void* stream, const RunOptions& options) { return Runner(*impl_, stream, options).run(); }
+Status Program::run(void* stream, const RunOptions& options) {
+  if (impl_->communicator) impl_->communicator->runs(impl_->name);
+  return Runner(*impl_, stream, options).run();
+}
 
 }  // namespace baleen

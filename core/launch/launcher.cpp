@@ -152,10 +152,8 @@ Result<std::string> LauncherMember::get(const std::string& key) {
 
 Status LauncherMember::fence(const std::string& name) { return plugin_.check(table_->fence(self_, abi(name))); }
 
-void LauncherMember::beat(const RankProgress& progress) {
-  if (!table_->beat) return;
-  const baleen_progress_t told = {progress.step, progress.collective, progress.phase};
-  table_->beat(self_, &told);
+void LauncherMember::beat(const baleen_progress_t& progress) {
+  if (table_->beat) table_->beat(self_, &progress);
 }
 
 bool LauncherMember::fail(const Error& error, const std::vector<std::string>& recorded) {

@@ -50,13 +50,6 @@ struct Outcome {
   bool is_told = false;  ///< by another host's launcher, which speaks for this one
 };
 
-/// How far a rank is. Negative numbers and an empty phase: not known, or not begun.
-struct RankProgress {
-  std::int64_t step = -1;
-  std::int64_t collective = -1;  ///< number of the last one that it began; all ranks count alike, from 1
-  const char* phase = "";        ///< lives as long as the process
-};
-
 /// An open member of the kind `launcher`. What it says is checked; errors name it.
 class LauncherMember {
  public:
@@ -83,7 +76,7 @@ class LauncherMember {
   Status put(const std::string& key, const std::string& value);
   Result<std::string> get(const std::string& key);
   Status fence(const std::string& name);
-  void beat(const RankProgress& progress);
+  void beat(const baleen_progress_t& progress);
   /// Whether the launcher shows it to the user.
   bool fail(const Error& error, const std::vector<std::string>& recorded);
   Status finish();

@@ -1,7 +1,8 @@
 /// \file A rank's calls of its launcher; who is to hear of lost peers.
 #include "core/launch/rank_link.hpp"
 
-#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <utility>
 
@@ -14,27 +15,6 @@ Result<std::unique_ptr<RankLink>> RankLink::over(std::unique_ptr<LauncherMember>
 }
 
 RankLink::~RankLink() { launcher_.reset(); }
-
-Status RankLink::compare_places() {
-  const auto key = [](int rank) { return "process of rank " + std::to_string(rank); };
-  const std::string own = "process " + std::to_string(getpid()) + " on host `" + place().host + "`";
-  const std::string number = "rank " + std::to_string(place().rank) + " of " + std::to_string(place().ranks);
-  if (const Status is_first = put(key(place().rank), own); !is_first) {
-    if (is_first.error().code != BALEEN_INVALID) return is_first;
-    BALEEN_TRY_ASSIGN(const std::string other, get(key(place().rank)));
-    return invalid(launcher_->title() + " says that two processes are " + number + ": " + other + ", and " + own);
-  }
-  for (int rank = 0; rank < place().ranks; ++rank) {
-    const auto process = get(key(rank));
-    if (process) continue;
-    if (process.error().code != BALEEN_TIMEOUT) return process.error();
-    return Error{BALEEN_TIMEOUT,
-                 "no process says that it is rank " + std::to_string(rank) + " of " + std::to_string(place().ranks) +
-                     ": " + process.error().text(),
-                 {}};
-  }
-  return {};
-}
 
 Status RankLink::put(const std::string& key, const std::string& value) { return launcher_->put(key, value); }
 Result<std::string> RankLink::get(const std::string& key) { return launcher_->get(key); }
@@ -56,9 +36,19 @@ void RankLink::begins(std::int64_t collective) {
   beat();
 }
 
+void RankLink::runs(const std::string& program) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t order = XXH3_64bits_withSeed(program.data(), program.size(), runs_ >> 32);
+  program_ = programs_.insert(program).first->c_str();
+  runs_ = order << 32 | static_cast<std::uint32_t>(runs_ + 1);
+  beat();
+}
+
 void RankLink::beat() {
+  const std::uint64_t runs = runs_;
   launcher_->beat({step_.load(std::memory_order_relaxed), collective_.load(std::memory_order_relaxed),
-                   phase_.load(std::memory_order_relaxed)});
+                   phase_.load(std::memory_order_relaxed), program_, static_cast<std::uint32_t>(runs),
+                   static_cast<std::uint32_t>(runs >> 32)});
 }
 
 bool RankLink::fail(const Error& error, const std::vector<std::string>& recorded) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,8 @@ class RankLink {
 
   const Place& place() const { return *launcher_->place(); }
 
-  /// Collective: compares what the launcher told each rank. Two processes of one number, or a number that no process
-  /// has, are errors that name it.
-  Status compare_places();
+  /// The launcher's, for messages.
+  std::string title() const { return launcher_->title(); }
 
   /// Sets a key, once in the job.
   Status put(const std::string& key, const std::string& value);
@@ -45,6 +45,9 @@ class RankLink {
   /// As `at`: this rank begins its collective of that number, counted from 1. A launcher may name ranks that differ in
   /// it for long.
   void begins(std::int64_t collective);
+  /// This rank begins to run a program, or ("") is at the end of its script. A launcher ends the job where ranks do not
+  /// run the same ones in one order.
+  void runs(const std::string& program);
   /// Says why this rank is about to end. BALEEN_PEER_LOST counts as a consequence of what another rank will say. True
   /// where the launcher shows it, so that the rank itself stays silent.
   bool fail(const Error& error, const std::vector<std::string>& recorded = {});
@@ -64,7 +67,9 @@ class RankLink {
   std::uint64_t last_callback_ = 0;
   bool called_ = false;
   std::atomic<std::int64_t> step_{-1}, collective_{-1};
-  std::atomic<const char*> phase_{""};
+  std::atomic<const char*> phase_{""}, program_{""};
+  std::set<std::string> programs_;            ///< their names, which the launcher reads
+  std::atomic<std::uint64_t> runs_{0};        ///< how many, and the hash of their names above
   std::unique_ptr<LauncherMember> launcher_;  ///< the last: its threads end before what they use
 };
 

@@ -166,6 +166,7 @@ Result<std::unique_ptr<Session>> Session::create(Plan plan, Device& device, std:
   impl.data = std::move(data);
   impl.options = std::move(options);
   BALEEN_TRY(impl.compile(std::move(plan)));
+  if (impl.options.compiled) BALEEN_TRY(impl.options.compiled(impl.programs));
   BALEEN_TRY(impl.allocate());
   BALEEN_TRY(impl.run(impl.find(GraphRole::initialize)->program, 0));
   impl.spans.clear();

@@ -23,6 +23,8 @@ struct SessionOptions {
   std::int64_t local_ranks = 1;                  ///< that share this host's memory
   std::optional<MemoryBudget> activations = {};  ///< a bound on what is held beside model states
   std::optional<MemoryBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory
+  /// Shown the programs before memory is allocated; may refuse them.
+  std::function<Status(const std::vector<struct JobProgram>&)> compiled = {};
 };
 
 /// Facts by name, as monitors and `on_step` see them: "loss", "gradient_norm", "lr", "units_per_second", "step_ms", …

@@ -11,6 +11,7 @@
 #include "core/runtime/checkpoint.hpp"
 #include "frontend/engine/installation.hpp"
 #include "frontend/engine/kernel_check.hpp"
+#include "frontend/engine/start_order.hpp"
 #include "frontend/engine/typed_paths.hpp"
 
 namespace baleen::app {
@@ -106,6 +107,9 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));
     BALEEN_TRY(run->ranks_->compare(job, session.steps));
     session.communicator = &run->ranks_->communicator();
+    session.compiled = [&link = *setup.link, ranks = session.communicator](const std::vector<JobProgram>& programs) {
+      return compare_starts(link, shared_starts(executables_of(programs), ranks->mesh(), ranks->rank()));
+    };
     session.local_ranks = run->ranks_->place().local_ranks;
     session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
     session.start_facts.push_back({"transport", 0, text_of(prepared.transport->member)});

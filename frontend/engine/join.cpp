@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "frontend/engine/place_check.hpp"
+
 namespace baleen::app {
 namespace {
 
@@ -129,7 +131,7 @@ Status join_job(Setup& setup, const HostOptions& options, const std::optional<st
   if (!rank_word) BALEEN_TRY(follow_places(setup.manifest, *launcher->place(), *launcher));
   BALEEN_TRY_ASSIGN(as.link, RankLink::over(std::move(launcher)));
   setup.link = as.link.get();
-  return rank_word ? Status() : as.link->compare_places();
+  return rank_word ? Status() : compare_places(*as.link);
 }
 
 Status make_secret(const Setup& setup, const std::string& file) {

@@ -99,6 +99,7 @@ Result<std::unique_ptr<Ranks>> Ranks::connect(const RankOptions& options, const 
   communicator.deterministic = setup.manifest.deterministic;
   communicator.hosts = place.host_of_rank;
   communicator.begins = [&link = *setup.link](std::int64_t number) { link.begins(number); };
+  communicator.runs = [&link = *setup.link](const std::string& program) { link.runs(program); };
   BALEEN_TRY_ASSIGN(ranks->communicator_,
                     Communicator::create(transport.plugin, *settings.get(), *ranks->rendezvous_->get(), std::move(mesh),
                                          std::move(communicator)));

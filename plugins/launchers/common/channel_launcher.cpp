@@ -74,6 +74,7 @@ void ChannelLauncher::beat(const baleen_progress_t& progress) {
   if (!channel_) return;
   channel_->at(progress.step, progress.phase);
   channel_->begins(progress.collective);
+  channel_->runs(progress.runs, progress.order, progress.program);
 }
 
 void ChannelLauncher::watch(std::function<void(const std::string& reason)> lost) {

@@ -16,9 +16,11 @@ std::string ProgressSnapshot::text() const {
 }
 
 ProgressSnapshot common(const ProgressSnapshot& a, const ProgressSnapshot& b) {
-  const ProgressSnapshot nothing;
-  return {a.step == b.step ? a.step : nothing.step, a.phase == b.phase ? a.phase : nothing.phase,
-          a.collective == b.collective ? a.collective : nothing.collective};
+  ProgressSnapshot both;
+  if (a.step == b.step) both.step = a.step;
+  if (a.phase == b.phase) both.phase = a.phase;
+  if (a.collective == b.collective) both.collective = a.collective;
+  return both;
 }
 
 std::string rank_list(std::span<const int> ranks) {

@@ -14,6 +14,9 @@ struct ProgressSnapshot {
   std::int64_t step = -1;
   std::string phase;
   std::int64_t collective = -1;  ///< number of the last collective that it began; all ranks count alike, from 1
+  std::uint32_t runs = 0;        ///< of programs, that it has begun; all ranks count alike
+  std::uint32_t order = 0;       ///< a hash of their names in this order
+  std::string program = {};      ///< the last of them
 
   /// "step 12, backward, collective 7 begun", with what is known.
   std::string text() const;

@@ -10,6 +10,23 @@ void Progress::see(int rank, const ProgressSnapshot& moment, Clock::time_point n
   if (before == moment) return;
   before = moment;
   moved_ = now;
+  compare_runs(rank, moment);
+}
+
+void Progress::compare_runs(int rank, const ProgressSnapshot& moment) {
+  constexpr std::size_t kKept = 1024;
+  if (moment.runs == 0 || divergence_) return;
+  const auto [at, is_first] = runs_.try_emplace(moment.runs, Run{moment.order, moment.program, rank});
+  if (runs_.size() > kKept) runs_.erase(runs_.begin());
+  if (is_first || at->second.order == moment.order) return;
+  const Run& other = at->second;
+  const std::string one = "rank " + std::to_string(rank), two = "rank " + std::to_string(other.rank);
+  const auto doing = [](const std::string& program) {
+    return program.empty() ? " is at the end of the script" : " runs program `" + program + "`";
+  };
+  divergence_ = moment.program == other.program ? one + " has run other programs than " + two + " before the last one"
+                                                : one + doing(moment.program) + " where " + two + doing(other.program);
+  *divergence_ += " (run " + std::to_string(moment.runs) + " of the job's programs)";
 }
 
 std::optional<Clock::time_point> Progress::stalled_since() const {

@@ -1,5 +1,6 @@
-/// \file Whether the ranks of a job still begin collectives together, from what their heartbeats say. Pure data.
+/// \file Whether the ranks of a job still do the same, from what their heartbeats say. Pure data.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,12 +26,24 @@ class Progress {
   int last() const;
   /// "waiting for rank 1 (step 5, training, collective 16 begun): others have begun collective 17".
   std::string text() const;
+  /// Where two ranks have run different programs: "rank 1 runs program `b` where rank 0 runs program `a` (run 12 of the
+  /// job's programs)". The first difference that was seen.
+  const std::optional<std::string>& divergence() const { return divergence_; }
 
  private:
+  struct Run {
+    std::uint32_t order;
+    std::string program;
+    int rank;  // who said so first
+  };
+
   std::int64_t most() const;
+  void compare_runs(int rank, const ProgressSnapshot& moment);
 
   std::vector<ProgressSnapshot> moments_;  // by rank
   Clock::time_point moved_;
+  std::map<std::uint32_t, Run> runs_;  // by number: the last thousand of those that beats told of
+  std::optional<std::string> divergence_;
 };
 
 }  // namespace baleen::launchers

@@ -73,10 +73,20 @@ struct RankChannel::Impl {
   std::atomic<std::int64_t> step{-1};
   std::atomic<const char*> phase{""};
   std::atomic<std::int64_t> collective{-1};
+  std::atomic<const char*> program{""};
+  std::atomic<std::uint64_t> runs{0};  ///< how many, and their hash above: one number, since only both together tell
   std::thread thread;
   Clock::time_point launcher_ran = Clock::now();  ///< when it was last seen not to be stopped
 
-  ProgressSnapshot moment() const { return {step.load(), phase.load(), collective.load()}; }
+  ProgressSnapshot moment() const {
+    const std::uint64_t both = runs;
+    return {step,
+            phase.load(),
+            collective,
+            static_cast<std::uint32_t>(both),
+            static_cast<std::uint32_t>(both >> 32),
+            program.load()};
+  }
   bool send_bytes(std::string_view bytes, int flags);
   void send(const Message& message);
   void beat();
@@ -256,6 +266,11 @@ void RankChannel::at(std::int64_t step, const char* phase) {
 }
 
 void RankChannel::begins(std::int64_t collective) { impl_->collective.store(collective, std::memory_order_relaxed); }
+
+void RankChannel::runs(std::uint32_t count, std::uint32_t order, const char* program) {
+  impl_->program.store(program, std::memory_order_relaxed);
+  impl_->runs.store(static_cast<std::uint64_t>(order) << 32 | count, std::memory_order_relaxed);
+}
 
 void RankChannel::fail(const Error& error, std::vector<std::string> recorded) {
   fail(Failure{error, impl_->moment(), std::move(recorded)});

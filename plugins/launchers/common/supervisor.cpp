@@ -136,7 +136,11 @@ void Supervisor::answer(const Store::Answers& answers) {
     send(each.rank, {MessageKind::reply, each.request, each.code, {}, each.value});
 }
 
-void Supervisor::moved(int rank, const ProgressSnapshot& moment) { progress_.see(rank, moment, last_turn_); }
+void Supervisor::moved(int rank, const ProgressSnapshot& moment) {
+  progress_.see(rank, moment, last_turn_);
+  if (!progress_.divergence() || cause_.any()) return;
+  cause_.judged(rank, invalid(*progress_.divergence() + "; a script must do the same on every rank"), {});
+}
 
 void Supervisor::held(int) { any_held_ = true; }
 

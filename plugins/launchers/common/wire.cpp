@@ -77,6 +77,9 @@ ProgressSnapshot take_moment(Unpacker& from) {
   moment.step = from.number();
   moment.phase = from.text();
   moment.collective = from.number();
+  moment.runs = from.number<std::uint32_t>();
+  moment.order = from.number<std::uint32_t>();
+  moment.program = from.text();
   return moment;
 }
 
@@ -159,7 +162,14 @@ Result<Place> place_from(std::string_view bytes) {
 }
 
 std::string to_bytes(const ProgressSnapshot& moment) {
-  return Packer().number(moment.step).text(moment.phase).number(moment.collective).take();
+  return Packer()
+      .number(moment.step)
+      .text(moment.phase)
+      .number(moment.collective)
+      .number(moment.runs)
+      .number(moment.order)
+      .text(moment.program)
+      .take();
 }
 
 Result<ProgressSnapshot> moment_from(std::string_view bytes) {

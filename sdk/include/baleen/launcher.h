@@ -48,8 +48,14 @@ typedef struct baleen_progress_t {
     int64_t step;
     int64_t collective; /* number of the last one that it began; all ranks count alike, from 1 */
     const char* phase;  /* ends with a zero; lives as long as the process */
+    /* The name of the job's compiled program that it runs, or ran last; "": none yet, or it is at the end of its
+     * script. Ends with a zero; lives as long as the launcher. */
+    const char* program;
+    uint32_t runs;  /* how many runs of programs it has begun: all ranks count alike, from 1 */
+    uint32_t order; /* a hash of the programs' names in the order of the runs. Ranks of equal `runs` and unequal `order`
+                       do not do the same: they wait for each other for ever, or take one collective for another. */
 } baleen_progress_t;
-BALEEN_ASSERT_SIZE(baleen_progress_t, 24);
+BALEEN_ASSERT_SIZE(baleen_progress_t, 40);
 
 /* Why a rank is about to end. Borrowed for the call. */
 typedef struct baleen_rank_failure_t {

@@ -144,14 +144,18 @@ typedef struct baleen_recompute_t {
 } baleen_recompute_t;
 BALEEN_ASSERT_TABLE(baleen_recompute_t, note, 72);
 
-/* One pass of a micro-batch. */
+/* One pass of a micro-batch. WEIGHT_GRADIENTS: what of the backward pass makes gradients of parameters alone, which no
+ * earlier op waits for (zero bubble pipelines: Qi et al., arXiv 2401.10241). A schedule without it does that part right
+ * behind the rest of the backward pass. */
 typedef int32_t baleen_pass_t;
-enum { BALEEN_PASS_FORWARD = 0, BALEEN_PASS_BACKWARD = 1 };
+enum { BALEEN_PASS_FORWARD = 0, BALEEN_PASS_BACKWARD = 1, BALEEN_PASS_WEIGHT_GRADIENTS = 2 };
 typedef struct baleen_pipeline_action_t {
     baleen_pass_t pass;
     uint32_t micro_batch;
+    uint32_t chunk; /* of the model, as `set_chunk` numbers the ops of this rank; 0 where nothing is said */
+    uint32_t reserved;
 } baleen_pipeline_action_t;
-BALEEN_ASSERT_SIZE(baleen_pipeline_action_t, 8);
+BALEEN_ASSERT_SIZE(baleen_pipeline_action_t, 16);
 
 /* The verbs of `schedule`. Collectives are ops by now: `all_reduce`, `reduce_scatter`, `all_gather`, ... with the
  * attribute "axes": the numbers of their mesh axes, ascending. */
@@ -178,15 +182,21 @@ typedef struct baleen_schedule_t {
      * not kept between. */
     baleen_status_t (*every_micro_batch)(void* self, baleen_op_t op);
     /* The order in which ranks at `coordinate` of `axis` do the passes of their micro-batches, where it is not each
-     * micro-batch forward and backward before the next. Every pass of every micro-batch once, those of one pass
-     * ascending, forward before backward. What lives from one pass to the other has as many copies as micro-batches
-     * are on their way. */
+     * micro-batch forward and backward before the next. Every pass of every micro-batch and chunk once, those of one
+     * pass and chunk ascending. Of one micro-batch: chunks ascend in the forward pass and descend in the backward pass,
+     * forward before backward before weight gradients. What lives from one pass to the other has as many copies as
+     * micro-batches are on their way between the two. */
     baleen_status_t (*set_pipeline_schedule)(void* self, uint32_t axis, int64_t coordinate,
                                              const baleen_pipeline_action_t* actions, uint64_t count);
     /* Tells the user a line about the plan: once per job, however many graphs and ranks say the same. */
     baleen_status_t (*note)(void* self, baleen_string_t text);
+    /* An op of the forward or backward pass belongs to a chunk of the model, of several that its ranks hold in turn
+     * (interleaved pipelines: Narayanan et al., arXiv 2104.04473). Where nothing is said a forward op belongs to the
+     * last chunk of what it reads; a backward op to that of its forward op, else to the first chunk of what it reads,
+     * but never to one that comes after what reads it. */
+    baleen_status_t (*set_chunk)(void* self, baleen_op_t op, uint32_t chunk);
 } baleen_schedule_t;
-BALEEN_ASSERT_TABLE(baleen_schedule_t, note, 96);
+BALEEN_ASSERT_TABLE(baleen_schedule_t, set_chunk, 104);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {

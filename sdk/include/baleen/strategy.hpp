@@ -122,6 +122,7 @@ class Scheduling {
     check(schedule_->must_complete_before(schedule_->self, op, other));
   }
   std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(schedule_->micro_batches); }
+  void set_chunk(baleen_op_t op, std::uint32_t chunk) { check(schedule_->set_chunk(schedule_->self, op, chunk)); }
   void set_pipeline_schedule(std::uint32_t axis, std::int64_t coordinate,
                              std::span<const baleen_pipeline_action_t> actions) {
     check(schedule_->set_pipeline_schedule(schedule_->self, axis, coordinate, actions.data(), actions.size()));

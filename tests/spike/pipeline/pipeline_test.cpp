@@ -10,12 +10,20 @@ namespace {
 struct Case {
   MeshAxes mesh;
   std::vector<std::string> arguments;
+  std::string options = {};  ///< of the strategy
 };
+
+std::string pipeline(const MeshAxes& mesh, const std::string& options) {
+  return manifest_of(mesh, "[[plan]]\nstrategy = \"pipeline_spike\"\n" + options);
+}
+
+const std::string kZeroBubble = "schedule = \"zero_bubble\"\n";
+std::string interleaved(int chunks) { return "schedule = \"interleaved\"\nchunks = " + std::to_string(chunks) + "\n"; }
 
 class Pipeline : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Pipeline, RanksComputeWhatOneRankComputes) {
-  const std::string manifest = manifest_of(GetParam().mesh, "[[plan]]\nstrategy = \"pipeline_spike\"\n");
+  const std::string manifest = pipeline(GetParam().mesh, GetParam().options);
   expect_equal(
       run_parity({"verify", "--plugin-path", build_dir() + "/tests/spike"}, "gpt", manifest, GetParam().arguments));
 }
@@ -31,6 +39,44 @@ INSTANTIATE_TEST_SUITE_P(Spike, Pipeline,
                                            Case{{{"pipeline", 4}}, {"layers=4", "tied", "accumulate=8", "clip=1"}},
                                            Case{{{"pipeline", 3}}, {"layers=5", "batch=12", "accumulate=6"}}),
                          [](const auto& info) { return test_name("p", info.param.mesh, "gpt", info.param.arguments); });
+
+/// Gradients of weights when there is nothing else to do.
+INSTANTIATE_TEST_SUITE_P(
+    ZeroBubble, Pipeline,
+    ::testing::Values(Case{{{"pipeline", 2}}, {"accumulate=4"}, kZeroBubble},
+                      Case{{{"pipeline", 2}, {"data", 2}}, kEverything, kZeroBubble},
+                      Case{{{"pipeline", 4}}, {"layers=4", "tied", "accumulate=8", "clip=1"}, kZeroBubble}),
+    [](const auto& info) { return test_name("zb", info.param.mesh, "gpt", info.param.arguments); });
+
+/// Several chunks of the model on a rank.
+INSTANTIATE_TEST_SUITE_P(
+    Interleaved, Pipeline,
+    ::testing::Values(
+        Case{{{"pipeline", 2}}, {"layers=4", "accumulate=4"}, interleaved(2)},
+        Case{{{"pipeline", 2}, {"data", 2}},
+             {"layers=4", "batch=16", "tied", "accumulate=4", "clip=0.5"},
+             interleaved(2)},
+        Case{{{"pipeline", 3}}, {"layers=6", "batch=12", "tied", "accumulate=6"}, interleaved(2)},
+        Case{{{"pipeline", 2}}, {"layers=6", "accumulate=2", "dropout=0.2", "masked=101"}, interleaved(3)}),
+    [](const auto& info) { return test_name("i", info.param.mesh, "gpt", info.param.arguments); });
+
+TEST(PipelineSchedule, IsRefusedWhereAPassComesTooEarly) {
+  const ProcessResult result = run_parity({"verify", "--plugin-path", build_dir() + "/tests/spike"}, "gpt",
+                                          pipeline({{"pipeline", 2}}, "schedule = \"bad\"\n"), {"accumulate=2"});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_NE(
+      result.err.find("is the weight gradient pass of chunk 0 of micro-batch 0, before the backward pass of chunk 0"),
+      std::string::npos)
+      << result.err;
+}
+
+TEST(PipelineSchedule, IsRefusedWhereOpsHaveAChunkThatItLacks) {
+  const ProcessResult result =
+      run_parity({"verify", "--plugin-path", build_dir() + "/tests/spike"}, "gpt",
+                 pipeline({{"pipeline", 2}}, kZeroBubble + "chunks = 2\n"), {"layers=4", "accumulate=2"});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_NE(result.err.find("ops belong to chunk 1 of the model"), std::string::npos) << result.err;
+}
 
 /// Stage r of p holds the activations of min(m, p - r) micro-batches (Narayanan et al., arXiv 2104.04473), not of all.
 TEST(PipelineMemory, HoldsAsManyMicroBatchesAsAreOnTheirWay) {

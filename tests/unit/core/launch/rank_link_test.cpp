@@ -29,6 +29,18 @@ TEST_F(RankLinkTest, TellsHowFarItIs) {
   EXPECT_EQ(*link->get("beat"), "12 backward 3");
 }
 
+TEST_F(RankLinkTest, TellsWhatItRuns) {
+  const auto order = [](std::vector<std::string> programs) {
+    const auto rank = sample_link();
+    for (const std::string& program : programs) rank->runs(program);
+    return *rank->get("order");
+  };
+  EXPECT_TRUE(order({"train", "evaluate"}).starts_with("evaluate 2 "));
+  EXPECT_EQ(order({"train", "evaluate"}), order({"train", "evaluate"}));
+  EXPECT_NE(order({"train", "evaluate"}), order({"evaluate", "evaluate"})) << "what came before counts";
+  EXPECT_NE(order({"ab", "c"}), order({"a", "c"}));
+}
+
 TEST_F(RankLinkTest, SaysWhyItFailsAndLearnsWhoShowsIt) {
   EXPECT_TRUE(link->fail(invalid("bad value", "train.lua:3:5"), {"a", "the last line"}));
   EXPECT_EQ(*link->get("failure"), "train.lua:3:5: bad value after the last line");
@@ -51,26 +63,6 @@ TEST_F(RankLinkTest, CallsItsWatchersOnce) {
   EXPECT_EQ(link->state().error().code, BALEEN_PEER_LOST);
   EXPECT_EQ(gone, 0);
   EXPECT_EQ(calls, 1);
-}
-
-TEST_F(RankLinkTest, NamesTwoProcessesOfOneNumber) {
-  const auto other = sample_link(1), twin = sample_link(0);
-  EXPECT_FALSE(other->compare_places());  // which comes first, and finds nobody
-  EXPECT_TRUE(link->compare_places());
-  const Status status = twin->compare_places();
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code, BALEEN_INVALID);
-  const std::string text = status.error().text();
-  EXPECT_TRUE(text.starts_with("launcher `sample` says that two processes are rank 0 of 2: process ")) << text;
-  EXPECT_NE(text.find(" on host `localhost`, and process "), std::string::npos) << text;
-}
-
-TEST_F(RankLinkTest, NamesANumberThatNoProcessHas) {
-  const Status status = link->compare_places();
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code, BALEEN_TIMEOUT);
-  EXPECT_EQ(status.error().text(),
-            "no process says that it is rank 1 of 2: launcher `sample`: `process of rank 1` is not there");
 }
 
 }  // namespace

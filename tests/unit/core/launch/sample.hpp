@@ -24,8 +24,8 @@ inline Result<std::unique_ptr<LauncherMember>> sample(const UserValues& options,
 inline UserValue number(std::int64_t value) { return {value, "test"}; }
 
 /// A rank of several, over an empty store.
-inline std::unique_ptr<RankLink> sample_link(int rank = 0, int ranks = 2) {
-  auto launcher = sample({{"rank", number(rank)}, {"ranks", number(ranks)}});
+inline std::unique_ptr<RankLink> sample_link(int rank = 0, int ranks = 2, int patience_ms = 0) {
+  auto launcher = sample({{"rank", number(rank)}, {"ranks", number(ranks)}, {"patience_ms", number(patience_ms)}});
   if (!launcher) throw std::runtime_error(launcher.error().text());
   return *RankLink::over(*std::move(launcher));
 }

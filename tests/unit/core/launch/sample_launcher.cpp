@@ -1,5 +1,7 @@
 /// \file A launcher for tests of the host's side: says of its process what its options say. Its launchers share one
-/// store, which waits for nothing.
+/// store, which waits for nothing but as long as they say.
+#include <unistd.h>
+
 #include <map>
 #include <mutex>
 
@@ -13,6 +15,7 @@ BALEEN_DESCRIPTOR("launcher", "sample", "1.0.0", "Apache-2.0", "says what it is 
                   BALEEN_OPTION("host_index", BALEEN_OPTION_INT, 0, -9, 9, "0", "", "", "of its host"),
                   BALEEN_OPTION("threads", BALEEN_OPTION_INT, 0, 0, 9, "0", "", "", "to compute with"),
                   BALEEN_OPTION("host_of_rank", BALEEN_OPTION_TABLE, 0, 0, 1, "", "", "", "a number for each rank"),
+                  BALEEN_OPTION("patience_ms", BALEEN_OPTION_INT, 0, 0, 60000, "0", "", "", "of those who get"),
                   BALEEN_OPTION("hosts", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 1, "", "", "", "their names"));
 
 namespace baleen::test {
@@ -35,6 +38,7 @@ class SampleLauncher final : public Launcher {
                     number("threads"),
                     {},
                     {}};
+    made->patience_ms_ = settings.integer("patience_ms");
     const baleen_setting_t& hosts = settings.at("host_of_rank");
     for (std::int64_t i = 0; i < hosts.rows * hosts.columns; ++i)
       made->place_.host_of_rank.push_back(static_cast<int>(hosts.table[i]));
@@ -56,6 +60,7 @@ class SampleLauncher final : public Launcher {
     return invalid("`" + std::string(key) + "` is set already");
   }
   Result<std::string> get(std::string_view key) override {
+    for (std::int64_t waited = 0; waited < patience_ms_ && !has(key); ++waited) usleep(1000);
     const std::lock_guard lock(mutex());
     const auto found = store().find(std::string(key));
     if (found == store().end()) return Error{BALEEN_TIMEOUT, "`" + std::string(key) + "` is not there", {}};
@@ -70,10 +75,15 @@ class SampleLauncher final : public Launcher {
   void beat(const baleen_progress_t& progress) override {
     const std::lock_guard lock(mutex());
     store()["beat"] = std::to_string(progress.step) + " " + progress.phase + " " + std::to_string(progress.collective);
+    store()["order"] = progress.program + (" " + std::to_string(progress.runs)) + " " + std::to_string(progress.order);
   }
   void watch(std::function<void(const std::string& reason)> lost) override { lost_ = std::move(lost); }
 
  private:
+  static bool has(std::string_view key) {
+    const std::lock_guard lock(mutex());
+    return store().contains(std::string(key));
+  }
   static std::map<std::string, std::string>& store() {
     static std::map<std::string, std::string> all;
     return all;
@@ -84,6 +94,7 @@ class SampleLauncher final : public Launcher {
   }
 
   LaunchPlace place_;
+  std::int64_t patience_ms_ = 0;
   std::function<void(const std::string& reason)> lost_;
 };
 

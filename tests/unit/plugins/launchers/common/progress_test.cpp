@@ -56,5 +56,47 @@ TEST(Progress, NamesAllWhoAreMissed) {
   EXPECT_EQ(progress.text(), "waiting for ranks 0, 2: others have begun collective 1");
 }
 
+ProgressSnapshot runs(std::uint32_t count, std::uint32_t order, const std::string& program) {
+  ProgressSnapshot moment = at(7);
+  moment.runs = count;
+  moment.order = order;
+  moment.program = program;
+  return moment;
+}
+
+TEST(Progress, NamesRanksThatRunDifferentPrograms) {
+  Progress progress(3, kStart);
+  progress.see(0, runs(12, 5, "train"), kStart);
+  progress.see(1, runs(11, 4, "evaluate"), kStart);
+  progress.see(2, runs(12, 5, "train"), kStart);
+  EXPECT_FALSE(progress.divergence());
+  progress.see(1, runs(12, 6, "evaluate"), kStart);
+  EXPECT_EQ(progress.divergence(),
+            "rank 1 runs program `evaluate` where rank 0 runs program `train` (run 12 of the job's programs)");
+  progress.see(2, runs(12, 7, "other"), kStart);
+  EXPECT_TRUE(progress.divergence()->starts_with("rank 1 ")) << "the first stays";
+}
+
+TEST(Progress, NamesARankAtTheEndAndAnEarlierDifference) {
+  Progress ended(2, kStart), earlier(2, kStart);
+  ended.see(1, runs(3, 5, ""), kStart);
+  ended.see(0, runs(3, 6, "train"), kStart);
+  EXPECT_EQ(ended.divergence(),
+            "rank 0 runs program `train` where rank 1 is at the end of the script (run 3 of the job's programs)");
+  earlier.see(0, runs(9, 5, "train"), kStart);
+  earlier.see(1, runs(9, 6, "train"), kStart);
+  EXPECT_EQ(earlier.divergence(),
+            "rank 1 has run other programs than rank 0 before the last one (run 9 of the job's programs)");
+}
+
+TEST(Progress, ComparesWithWhatOthersSaidBefore) {
+  Progress progress(2, kStart);
+  for (std::uint32_t run = 1; run < 3000; ++run) progress.see(0, runs(run, run, "train"), kStart);
+  progress.see(1, runs(1, 99, "evaluate"), kStart);
+  EXPECT_FALSE(progress.divergence()) << "too long ago";
+  progress.see(1, runs(2900, 99, "evaluate"), kStart);
+  EXPECT_TRUE(progress.divergence());
+}
+
 }  // namespace
 }  // namespace baleen::launchers
