@@ -140,6 +140,10 @@ const char* section_name(Phase phase, MicroPart part) {
   return "?";
 }
 
+MicroPart::Pass pass_of(const Op& op) {
+  return op.phase == Phase::forward ? MicroPart::Pass::forward : MicroPart::Pass::backward;
+}
+
 /// Whether any schedule has such an action.
 template <class Holds>
 bool any_action(const std::vector<PipelineSchedule>& pipelines, Holds holds) {
@@ -163,6 +167,8 @@ Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches,
   if (weights || chunks) {
     BALEEN_TRY_ASSIGN(parts, find_parts(
                                  graph, [&](OpId id) { return scheduler.in_loop(id); }, weights));
+  } else {
+    for (OpId id : graph.ops()) parts[id].pass = pass_of(graph.op(id));
   }
 
   // Key: position, whether it is the loop (which follows what runs once at that position), phase, then chunks in the
