@@ -26,9 +26,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Plugin plugin, const 
   if (rank_count(mesh) != rendezvous.ranks)
     return internal("a mesh of " + std::to_string(rank_count(mesh)) + " ranks and a rendezvous of " +
                     std::to_string(rendezvous.ranks));
-  const baleen_transport_flags_t flags =
-      options.checked ? static_cast<baleen_transport_flags_t>(BALEEN_TRANSPORT_CHECKED) : 0u;
-  BALEEN_TRY_ASSIGN(auto transport, open_transport(plugin, settings, rendezvous, flags));
+  BALEEN_TRY_ASSIGN(auto transport, open_transport(plugin, settings, rendezvous));
   return create(std::move(transport), rendezvous.rank, std::move(mesh), std::move(options));
 }
 

@@ -17,7 +17,6 @@ namespace baleen {
 class Communicator {
  public:
   struct Options {
-    bool checked = false;
     /// Sums are alike in every run, whatever the transport and its algorithm.
     bool deterministic = true;
     /// Told the number of each collective that this rank begins, from 1.

@@ -4,10 +4,9 @@
 namespace baleen {
 
 Result<std::unique_ptr<OpenTransport>> open_transport(Plugin plugin, const baleen_settings_t& settings,
-                                                      const baleen_rendezvous_t& rendezvous,
-                                                      baleen_transport_flags_t flags) {
+                                                      const baleen_rendezvous_t& rendezvous) {
   BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
-  return TableTransport::create(*table, plugin.host(), settings, rendezvous, flags,
+  return TableTransport::create(*table, plugin.host(), settings, rendezvous,
                                 [plugin](baleen_status_t status) { return plugin.failure(status); });
 }
 

@@ -10,8 +10,7 @@ namespace baleen {
 
 /// Collective over all ranks of the rendezvous.
 Result<std::unique_ptr<OpenTransport>> open_transport(Plugin plugin, const baleen_settings_t& settings,
-                                                      const baleen_rendezvous_t& rendezvous,
-                                                      baleen_transport_flags_t flags);
+                                                      const baleen_rendezvous_t& rendezvous);
 
 /// Whether collectives of a transport with these settings will also work in a device's memory of this kind.
 Result<bool> would_take(const Plugin& plugin, const baleen_settings_t& settings, std::string_view memory);

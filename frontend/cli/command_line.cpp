@@ -133,7 +133,6 @@ class Parser {
     run_->add_option("--save", run_options_.save, "Write all parameters to this file at the end")->type_name("FILE");
     run_->add_option("--load", run_options_.load, "Read all parameters from this file at the start")->type_name("FILE");
     run_->add_flag("--print-passes", run_options_.print_passes, "Print the graph after each pass that changed it");
-    run_->add_flag("--checked", run_options_.checked, "Compare every collective with the other ranks'; slower");
   }
 
   void add_verify() {
@@ -141,7 +140,6 @@ class Parser {
     add_script(*verify_, verify_options_);
     add_host(*verify_, verify_options_.host);
     verify_->add_option("--steps", steps_, "Number of steps to compare [20]")->type_name("N")->check(count_check(1));
-    verify_->add_flag("--checked", verify_options_.checked, "Compare every collective with the other ranks'; slower");
   }
 
   void add_infer() {
@@ -158,7 +156,6 @@ class Parser {
     infer_->add_option("--outputs", infer_options_.outputs, "Write the outputs to this file, tensors by name")
         ->required()
         ->type_name("FILE");
-    infer_->add_flag("--checked", infer_options_.checked, "Compare every collective with the other ranks'; slower");
   }
 
   void add_generate() {
@@ -229,7 +226,6 @@ class Parser {
     bench_->add_flag("--own-memory", bench_options_.own_memory, "Buffers that are not the transport's own");
     bench_->add_flag("--json", bench_options_.json, "For programs: everything, as one JSON object");
     add_host(*bench_, bench_options_.host);
-    bench_->add_flag("--checked", bench_options_.checked, "Compare every collective with the other ranks'; slower");
   }
 
   void add_plugins() {

@@ -95,7 +95,6 @@ Result<std::unique_ptr<Ranks>> Ranks::connect(const RankOptions& options, const 
       *setup.link, [host](const Error& error) { host->fail(host->self, error.code, abi(error.text())); });
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, transport.member.settings(options.seed.value_or(0), place));
   Communicator::Options communicator;
-  communicator.checked = options.checked;
   communicator.deterministic = setup.manifest.deterministic;
   communicator.hosts = place.host_of_rank;
   communicator.begins = [&link = *setup.link](std::int64_t number) { link.begins(number); };

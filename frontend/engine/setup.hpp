@@ -38,7 +38,6 @@ struct RankOptions {
   HostOptions host;                   ///< of `run`, `verify` and `bench`
   std::optional<std::uint64_t> seed;  ///< stands above the script's
   PluginFlags flags;                  ///< of compute, transport and monitor plugins
-  bool checked = false;               ///< compare every collective with the other ranks'
 };
 
 /// What all commands share that run a script.

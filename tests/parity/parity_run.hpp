@@ -61,14 +61,14 @@ inline void expect_equal(const ProcessResult& result, int steps = 20, const std:
   EXPECT_NE(result.out.find("\nEQUAL within the tolerance\n"), std::string::npos) << result.out;
 }
 
-/// `baleen verify --checked` finds no difference between the ranks of the manifest and one. Skips the test where a
+/// `baleen verify` finds no difference between the ranks of the manifest and one. Skips the test where a
 /// strategy is not there.
 inline void verify_parity(const std::string& script, const std::string& manifest,
                           const std::vector<std::string>& arguments) {
   if (const std::string missing = missing_strategy(manifest); !missing.empty())
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
   SCOPED_TRACE(manifest);
-  expect_equal(run_parity({"verify", "--checked"}, script, manifest, arguments));
+  expect_equal(run_parity({"verify"}, script, manifest, arguments));
 }
 
 /// What the closing record in a run's log says of each rank.

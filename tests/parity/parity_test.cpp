@@ -79,8 +79,8 @@ TEST(Example, OfMixedStrategiesComputesWhatOneRankComputes) {
   const std::string manifest = source_dir() + "/examples/clusters/mixed.toml";
   if (const std::string missing = missing_strategy(read_file(manifest)); !missing.empty())
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
-  expect_equal(run_baleen({"verify", source_dir() + "/tests/parity/gpt.lua", "--manifest", manifest, "--checked", "--",
-                           "--data", source_dir() + "/tests/golden/whales.txt", "--heads=4"}));
+  expect_equal(run_baleen({"verify", source_dir() + "/tests/parity/gpt.lua", "--manifest", manifest, "--", "--data",
+                           source_dir() + "/tests/golden/whales.txt", "--heads=4"}));
 }
 
 }  // namespace

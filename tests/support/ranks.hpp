@@ -24,13 +24,12 @@ using RankOptions = std::vector<std::pair<std::string, std::string>>;
 class Rank {
  public:
   Rank(const TransportPlugin& plugin, SharedRendezvous& rendezvous, std::int32_t rank, std::int32_t ranks,
-       baleen_transport_flags_t flags = 0, const RankOptions& options = {})
-      : Rank(plugin, rendezvous.of(rank, ranks), flags, options) {}
-  Rank(const TransportPlugin& plugin, const baleen_rendezvous_t& rendezvous, baleen_transport_flags_t flags = 0,
        const RankOptions& options = {})
+      : Rank(plugin, rendezvous.of(rank, ranks), options) {}
+  Rank(const TransportPlugin& plugin, const baleen_rendezvous_t& rendezvous, const RankOptions& options = {})
       : table(plugin.table), rank(rendezvous.rank), ranks(rendezvous.ranks), settings_(plugin.descriptor) {
     for (const auto& [name, text] : options) settings_.set(name, text);
-    check(table.create(host_.get(), settings_.get(), &rendezvous, flags, &transport_));
+    check(table.create(host_.get(), settings_.get(), &rendezvous, 0, &transport_));
   }
   ~Rank() {
     if (transport_) table.destroy(transport_);
@@ -149,11 +148,11 @@ inline std::string run_bodies(As as, std::int32_t ranks, const std::function<voi
 
 /// The same with ranks that have joined. `hosts` as SharedRendezvous takes them.
 inline std::string run_ranks(const TransportPlugin& plugin, As as, std::int32_t ranks,
-                             const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0,
-                             const RankOptions& options = {}, const std::string& hosts = {}) {
+                             const std::function<void(Rank&)>& body, const RankOptions& options = {},
+                             const std::string& hosts = {}) {
   SharedRendezvous rendezvous(hosts);
   return run_bodies(as, ranks, [&](std::int32_t number) {
-    Rank rank(plugin, rendezvous, number, ranks, flags, options);
+    Rank rank(plugin, rendezvous, number, ranks, options);
     body(rank);
   });
 }

@@ -2,7 +2,6 @@
 #include "conductor.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -18,8 +17,8 @@ constexpr double kLook = 0.2;
 
 }  // namespace
 
-Conductor::Conductor(OpenTransport& inside, OpenTransport& between, bool noted, Tell tell)
-    : inside_(inside), between_(between), noted_(noted), tell_(std::move(tell)) {
+Conductor::Conductor(OpenTransport& inside, OpenTransport& between, Tell tell)
+    : inside_(inside), between_(between), tell_(std::move(tell)) {
   thread_ = std::thread([this] { work(); });
 }
 
@@ -147,19 +146,8 @@ Status Conductor::judged(Status said) {
 
 void Conductor::look() {
   if (failure_) return;
-  Status inside = inside_.check();
-  if (!inside && noted_) await_notes();
   if (Status status = between_.check(); !status) fail(tell_(false, std::move(status).error()));
-  if (!inside) fail(tell_(true, std::move(inside).error()));
-}
-
-// Where ranks start different things it shows inside a host too, sooner perhaps, but as steps and not as what was
-// started. The notes are under way then.
-void Conductor::await_notes() {
-  constexpr std::chrono::milliseconds kPatience(1'000), kTick(1);
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!failure_ && between_.check() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(kTick);
+  if (Status status = inside_.check(); !status) fail(tell_(true, std::move(status).error()));
 }
 
 // Until an operation is there, or the conductor goes.

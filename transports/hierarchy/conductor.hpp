@@ -21,8 +21,7 @@ class Conductor {
   /// `tell` gives an error of a transport its words.
   using Tell = std::function<Error(bool inside, Error error)>;
 
-  /// `noted`: `between` is told of all starts, and knows best why one fails.
-  Conductor(OpenTransport& inside, OpenTransport& between, bool noted, Tell tell);
+  Conductor(OpenTransport& inside, OpenTransport& between, Tell tell);
   /// What is unfinished fails.
   ~Conductor();
   Conductor(const Conductor&) = delete;
@@ -62,12 +61,10 @@ class Conductor {
   void forget(const Operation& operation);
   bool await(baleen_event_t& event, std::uint64_t value, bool of_step);
   void look();
-  void await_notes();
   void ring() { event_signal(bell_, event_value(bell_) + 1); }
 
   OpenTransport& inside_;
   OpenTransport& between_;
-  const bool noted_;
   const Tell tell_;
   FirstFailure failure_;
 

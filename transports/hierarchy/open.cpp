@@ -27,27 +27,23 @@ std::vector<std::int32_t> numbered_hosts(const std::vector<std::int32_t>& host_o
   return numbers;
 }
 
-Result<std::unique_ptr<OpenTransport>> open_alone(const OpenedMember& member, const baleen_rendezvous_t& rendezvous,
-                                                  baleen_transport_flags_t flags) {
-  return TableTransport::create(member.table<baleen_transport_t>(), member.host(), member.settings(), rendezvous, flags,
+Result<std::unique_ptr<OpenTransport>> open_alone(const OpenedMember& member, const baleen_rendezvous_t& rendezvous) {
+  return TableTransport::create(member.table<baleen_transport_t>(), member.host(), member.settings(), rendezvous,
                                 [&member](baleen_status_t status) { return member.failure(status); });
 }
 
 Result<std::unique_ptr<OpenTransport>> open(const Members& members, std::vector<std::int32_t> host_of,
-                                            const baleen_rendezvous_t& rendezvous,
-                                            HierarchyTransport::Options options) {
-  // The one that knows all ranks compares what they start, steps inside hosts included.
-  const baleen_transport_flags_t flags = options.checked ? BALEEN_TRANSPORT_CHECKED | BALEEN_TRANSPORT_NOTED : 0u;
+                                            const baleen_rendezvous_t& rendezvous, HierarchyTransport::Explain note) {
   const std::int32_t mine = host_of[static_cast<std::size_t>(rendezvous.rank)];
   std::vector<std::int32_t> neighbours;
   for (std::size_t rank = 0; rank < host_of.size(); ++rank)
     if (host_of[rank] == mine) neighbours.push_back(static_cast<std::int32_t>(rank));
   const RendezvousView host(rendezvous, "inside." + std::to_string(mine) + ".", std::move(neighbours));
-  BALEEN_TRY_ASSIGN(auto inside, open_alone(members.inside, *host.get(), 0));
+  BALEEN_TRY_ASSIGN(auto inside, open_alone(members.inside, *host.get()));
   const RendezvousView world(rendezvous, "between.");
-  BALEEN_TRY_ASSIGN(auto between, open_alone(members.between, *world.get(), flags));
+  BALEEN_TRY_ASSIGN(auto between, open_alone(members.between, *world.get()));
   return std::unique_ptr<OpenTransport>(std::make_unique<HierarchyTransport>(
-      std::move(inside), std::move(between), std::move(host_of), rendezvous.rank, std::move(options)));
+      std::move(inside), std::move(between), std::move(host_of), rendezvous.rank, std::move(note)));
 }
 
 }  // namespace baleen::hierarchy

@@ -18,12 +18,11 @@ struct Members {
 std::vector<std::int32_t> numbered_hosts(const std::vector<std::int32_t>& host_of, std::int64_t ranks_per_host);
 
 /// One that serves all ranks alone. Borrows the member. Collective.
-Result<std::unique_ptr<OpenTransport>> open_alone(const OpenedMember& member, const baleen_rendezvous_t& rendezvous,
-                                                  baleen_transport_flags_t flags);
+Result<std::unique_ptr<OpenTransport>> open_alone(const OpenedMember& member, const baleen_rendezvous_t& rendezvous);
 
 /// Collective over all ranks of the rendezvous: first each host meets, then everyone. Borrows the members. `host_of`
 /// has a number per rank.
 Result<std::unique_ptr<OpenTransport>> open(const Members& members, std::vector<std::int32_t> host_of,
-                                            const baleen_rendezvous_t& rendezvous, HierarchyTransport::Options options);
+                                            const baleen_rendezvous_t& rendezvous, HierarchyTransport::Explain note);
 
 }  // namespace baleen::hierarchy

@@ -41,11 +41,11 @@ class Hierarchy : public Transport {
   static constexpr bool kRegisters = true, kAllocatesToo = true;
 
   static Result<std::unique_ptr<Hierarchy>> create(const Host& host, const Settings& settings,
-                                                   const Rendezvous& rendezvous, baleen_transport_flags_t flags) {
+                                                   const Rendezvous& rendezvous, baleen_transport_flags_t) {
     BALEEN_TRY_ASSIGN(OpenedMember inside, OpenedMember::open(host, settings, kKind, settings.text("intra_host")));
     BALEEN_TRY_ASSIGN(OpenedMember between, OpenedMember::open(host, settings, kKind, settings.text("inter_host")));
     std::unique_ptr<Hierarchy> made(new Hierarchy(std::move(inside), std::move(between)));
-    BALEEN_TRY_ASSIGN(made->made_, made->connect(host, settings.integer("ranks_per_host"), rendezvous, flags));
+    BALEEN_TRY_ASSIGN(made->made_, made->connect(host, settings.integer("ranks_per_host"), rendezvous));
     return made;
   }
   static bool would_take(const Host& host, const Settings& settings, std::string_view memory) {
@@ -90,15 +90,13 @@ class Hierarchy : public Transport {
   }
   Status check() override { return made_->check(); }
   void abort(std::string_view reason) override { made_->abort(reason); }
-  bool takes_notes() const override { return made_->takes_notes(); }
-  Status note(void* slot) override { return made_->note(slot); }
 
  private:
   Hierarchy(OpenedMember inside, OpenedMember between) : inside_(std::move(inside)), between_(std::move(between)) {}
 
   /// Where one of the two would join nobody, the other serves alone.
   Result<std::unique_ptr<OpenTransport>> connect(const Host& host, std::int64_t ranks_per_host,
-                                                 const Rendezvous& rendezvous, baleen_transport_flags_t flags) const {
+                                                 const Rendezvous& rendezvous) const {
     const auto note = [host, speaks = rendezvous.rank() == 0](const std::string& text) {
       if (speaks) host.log(BALEEN_INFO, text);
     };
@@ -107,15 +105,14 @@ class Hierarchy : public Transport {
     const std::int32_t count = *std::max_element(hosts.begin(), hosts.end()) + 1;
     if (count == 1) {
       note("all ranks are on one host: `" + between + "` between hosts is not used");
-      return open_alone(inside_, *rendezvous.get(), flags);
+      return open_alone(inside_, *rendezvous.get());
     }
     if (count == rendezvous.ranks()) {
       note("every rank is on a host of its own: `" + inside + "` inside hosts is not used");
-      return open_alone(between_, *rendezvous.get(), flags);
+      return open_alone(between_, *rendezvous.get());
     }
     note(inside + " inside hosts, " + between + " between the " + std::to_string(count) + " hosts");
-    return open({inside_, between_}, std::move(hosts), *rendezvous.get(),
-                {(flags & BALEEN_TRANSPORT_CHECKED) != 0, note});
+    return open({inside_, between_}, std::move(hosts), *rendezvous.get(), note);
   }
 
   const OpenedMember inside_, between_;

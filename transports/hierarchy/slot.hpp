@@ -20,7 +20,6 @@ struct SubSlot {
 };
 
 struct Slot {
-  void* whole = nullptr;      ///< the collective as the transport between hosts knows it
   std::deque<SubSlot> steps;  ///< addresses stay; in the order of their starts
   bool direct = false;        ///< one step, which is the collective: it takes the caller's events
   std::uint64_t runs = 0;     ///< started so far

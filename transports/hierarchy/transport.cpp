@@ -25,20 +25,18 @@ struct HierarchyTransport::Group {
 };
 
 HierarchyTransport::HierarchyTransport(std::unique_ptr<OpenTransport> inside, std::unique_ptr<OpenTransport> between,
-                                       std::vector<std::int32_t> host_of, std::int32_t rank, Options options)
+                                       std::vector<std::int32_t> host_of, std::int32_t rank, Explain note)
     : inside_(std::move(inside)),
       between_(std::move(between)),
       host_of_(std::move(host_of)),
       rank_(rank),
-      options_(std::move(options)),
-      notes_(options_.checked && between_->takes_notes()),
-      flat_(options_.checked && !notes_),
+      note_(std::move(note)),
       scratch_([this](std::uint64_t bytes) { return allocate_scratch(bytes); }) {
   for (std::size_t other = 0; other < host_of_.size(); ++other)
     if (host_of_[other] == host_of_[static_cast<std::size_t>(rank)])
       neighbours_.push_back(static_cast<std::int32_t>(other));
   conductor_ = std::make_unique<Conductor>(
-      *inside_, *between_, notes_, [this](bool is_inside, Error error) { return tell(is_inside, std::move(error)); });
+      *inside_, *between_, [this](bool is_inside, Error error) { return tell(is_inside, std::move(error)); });
 }
 
 HierarchyTransport::~HierarchyTransport() {
@@ -162,15 +160,11 @@ Result<void*> HierarchyTransport::prepare(void* handle, const baleen_collective_
   BALEEN_TRY_ASSIGN(void* const whole, between_->prepare(group.all, spec));
   BALEEN_TRY_ASSIGN(const Collective collective, Collective::make(spec, group.shape.place, group.shape.members));
   scratch_.rewind();
-  std::vector<Step> steps;
-  if (flat_)
-    steps.push_back({Scope::kAll, collective, {}, true});
-  else
-    steps = compose(group.shape, collective, [this](std::uint64_t bytes) { return scratch_.take(bytes); });
+  const std::vector<Step> steps =
+      compose(group.shape, collective, [this](std::uint64_t bytes) { return scratch_.take(bytes); });
   if (!scratch_.failure()) return ending(scratch_.failure().error());
   explain(group, collective);
   auto slot = std::make_unique<Slot>();
-  slot->whole = whole;
   for (const Step& step : steps) {
     SubSlot& made = slot->steps.emplace_back();
     made.inside = step.scope == Scope::kHost || step.scope == Scope::kSelf;
@@ -190,9 +184,7 @@ Result<void*> HierarchyTransport::prepare(void* handle, const baleen_collective_
 
 Status HierarchyTransport::start(void* handle, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                                  std::uint64_t done_value) {
-  Slot& slot = *static_cast<Slot*>(handle);
-  if (notes_) BALEEN_TRY(conductor_->judged(between_->note(slot.whole)));
-  return conductor_->start(slot, after, after_value, done, done_value);
+  return conductor_->start(*static_cast<Slot*>(handle), after, after_value, done, done_value);
 }
 
 Result<void*> HierarchyTransport::prepare_step(Group& group, const Step& step, SubSlot& made) {
@@ -216,18 +208,16 @@ Result<void*> HierarchyTransport::group_of(Group& group, Scope scope) {
 
 void HierarchyTransport::explain(const Group& group, const Collective& collective) {
   const GroupShape& shape = group.shape;
-  if (explained_ || rank_ != 0 || !options_.note || shape.on_one_host() || shape.one_per_host()) return;
+  if (explained_ || rank_ != 0 || !note_ || shape.on_one_host() || shape.one_per_host()) return;
   const char* why = nullptr;
-  if (flat_)
-    why = "the order of starts is compared there";
-  else if (is_reducing(collective.op))
+  if (is_reducing(collective.op))
     why = objection_to_host_sums(shape, collective);
   else if (!shape.contiguous && collective.op != BALEEN_PERMUTE && !is_pairwise(collective.op))
     why = "its members of a host do not stand together in the group";
   if (!why) return;
   explained_ = true;
-  options_.note(collective.text() + (is_reducing(collective.op) ? " is summed" : " goes") +
-                " between all ranks, not by hosts first: " + why + " (said once)");
+  note_(collective.text() + (is_reducing(collective.op) ? " is summed" : " goes") +
+        " between all ranks, not by hosts first: " + why + " (said once)");
 }
 
 }  // namespace baleen::hierarchy

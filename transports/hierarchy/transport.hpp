@@ -14,16 +14,13 @@ namespace baleen::hierarchy {
 
 class HierarchyTransport : public OpenTransport {
  public:
-  struct Options {
-    bool checked = false;
-    /// Told once of collectives that do not go by hosts, and why; may be empty.
-    std::function<void(const std::string&)> note = {};
-  };
+  /// Told once of collectives that do not go by hosts, and why; may be empty.
+  using Explain = std::function<void(const std::string&)>;
 
   /// `inside` numbers the ranks of this host from 0 in their order; `between` knows all. `host_of` has a number per
   /// rank, the same on every rank.
   HierarchyTransport(std::unique_ptr<OpenTransport> inside, std::unique_ptr<OpenTransport> between,
-                     std::vector<std::int32_t> host_of, std::int32_t rank, Options options);
+                     std::vector<std::int32_t> host_of, std::int32_t rank, Explain note);
   ~HierarchyTransport() override;
 
   bool allocates() const override { return inside_->allocates() || between_->allocates(); }
@@ -58,9 +55,7 @@ class HierarchyTransport : public OpenTransport {
   const std::unique_ptr<OpenTransport> inside_, between_;
   const std::vector<std::int32_t> host_of_;
   const std::int32_t rank_;
-  const Options options_;
-  const bool notes_;                      // what is started is compared, whatever its steps
-  const bool flat_;                       // it cannot be, other than by starting all of it between all ranks
+  const Explain note_;
   std::vector<std::int32_t> neighbours_;  // the ranks of this host
   bool explained_ = false;
   Scratch scratch_;

@@ -8,19 +8,6 @@
 
 namespace baleen::loopback {
 
-namespace {
-
-// Both sides get the same words.
-Error another_order(const Slot& a, const Slot& b) {
-  const auto side = [](const Slot& slot) {
-    return "rank " + std::to_string(slot.ranks[slot.collective.place]) + " starts " + slot.collective.text();
-  };
-  return invalid(a.ranks[a.collective.place] > b.ranks[b.collective.place] ? side(a) + " where " + side(b)
-                                                                           : side(b) + " where " + side(a));
-}
-
-}  // namespace
-
 Hub::Hub(std::int32_t ranks) : ranks_(static_cast<std::size_t>(ranks)), users_(static_cast<std::size_t>(ranks)) {}
 
 Result<std::uint64_t> Hub::meet(const Proposal& mine) {
@@ -108,37 +95,12 @@ void Hub::run(const std::vector<Operation>& operations) {
   for (const Operation& operation : operations) {
     const Slot& slot = *operation.slot;
     members.push_back(&slot.collective);
-    if (outcome && slot.number != first.number) outcome = another_order(slot, first);
+    if (!outcome || slot.number == first.number) continue;
+    outcome = another_start(slot.ranks[slot.collective.place], slot.collective.text(),
+                            first.ranks[first.collective.place], first.collective.text());
   }
   if (outcome) execute(members);
   finish(operations, outcome);
-}
-
-bool Hub::check_order(const Slot& slot) {
-  if (is_pairwise(slot.collective.op)) return true;
-  const std::int32_t rank = slot.ranks[slot.collective.place];
-  std::unique_lock lock(mutex_);
-  for (const std::int32_t other : slot.ranks) {
-    if (other == rank) continue;
-    auto& theirs = starts_[{other, rank}];
-    if (theirs.empty()) {
-      starts_[{rank, other}].push_back(slot);
-      continue;
-    }
-    const Slot their = std::move(theirs.front());
-    theirs.pop_front();
-    if (their.group == slot.group && their.number == slot.number) continue;
-    const Error error = another_order(slot, their);
-    const std::size_t sides[] = {static_cast<std::size_t>(rank), static_cast<std::size_t>(other)};
-    for (const std::size_t side : sides) ++ranks_[side].running;  // neither goes before both are told
-    lock.unlock();
-    for (const std::size_t side : sides) ranks_[side].tell(error);
-    lock.lock();
-    for (const std::size_t side : sides) --ranks_[side].running;
-    changed_.notify_all();
-    return false;
-  }
-  return true;
 }
 
 std::vector<Operation> Hub::take_those_who_wait_for(std::int32_t rank) {
@@ -190,17 +152,11 @@ void Hub::leave(std::int32_t rank) {
   Rank& me = ranks_[static_cast<std::size_t>(rank)];
   changed_.wait(lock, [&] { return me.running == 0; });
   me.gone = true;
-  std::erase_if(starts_, [&](const auto& pair) { return pair.first.first == rank; });
   const std::vector<Operation> others = take_those_who_wait_for(rank);
   const Error error{BALEEN_PEER_LOST, left_text(rank), {}};
   lock.unlock();
   changed_.notify_all();
   finish(others, error);
-}
-
-void Hub::on_failure(std::int32_t rank, std::function<void(const Error&)> tell) {
-  std::lock_guard lock(mutex_);
-  ranks_[static_cast<std::size_t>(rank)].tell = std::move(tell);
 }
 
 bool Hub::forget() {

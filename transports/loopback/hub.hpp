@@ -41,14 +41,10 @@ class Hub {
   Result<std::uint64_t> meet(const Proposal& mine);
   /// Adds a rank's part; who comes last runs the collective. Never waits.
   void post(Operation operation);
-  /// Checked mode: the collectives that two ranks share begin in one order. False after both were told otherwise.
-  bool check_order(const Slot& slot);
   /// The rank is over: wakes its `meet`, fails its operations.
   void withdraw(std::int32_t rank, const Error& error);
   /// After `withdraw`: no call into the rank runs or begins any more; others that wait for it fail.
   void leave(std::int32_t rank);
-  /// How the rank learns that it disagrees with another in checked mode.
-  void on_failure(std::int32_t rank, std::function<void(const Error&)> tell);
   /// The last of the ranks frees the hub.
   bool forget();
 
@@ -62,7 +58,6 @@ class Hub {
     bool over = false, gone = false;
     std::string why;
     std::size_t running = 0;  // calls into it from other ranks' workers, now
-    std::function<void(const Error&)> tell;
   };
 
   std::string left_text(std::int32_t rank) const;
@@ -80,8 +75,6 @@ class Hub {
   std::vector<Rank> ranks_;
   std::size_t users_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::deque<Proposal>> letters_;  // from, to
-  // Of the first, not yet of the second. Copies: a rank that leaves takes its slots along.
-  std::map<std::pair<std::int32_t, std::int32_t>, std::deque<Slot>> starts_;
   std::map<Key, Station> stations_;
 };
 

@@ -39,7 +39,7 @@ struct Started : StartedEvents {
 class Loopback : public Transport {
  public:
   static Result<std::unique_ptr<Loopback>> create(const Host&, const Settings&, const Rendezvous& rendezvous,
-                                                  baleen_transport_flags_t flags) {
+                                                  baleen_transport_flags_t) {
     // The hub's address travels, with the process it means something in.
     const std::string process = std::to_string(getpid());
     Hub* hub = nullptr;
@@ -57,9 +57,7 @@ class Loopback : public Transport {
       std::from_chars(text.data() + space + 1, text.data() + text.size(), address);
       hub = reinterpret_cast<Hub*>(address);
     }
-    const bool checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0, noted = (flags & BALEEN_TRANSPORT_NOTED) != 0;
-    return std::unique_ptr<Loopback>(
-        new Loopback(*hub, rendezvous.rank(), rendezvous.ranks(), checked && !noted, checked && noted));
+    return std::unique_ptr<Loopback>(new Loopback(*hub, rendezvous.rank(), rendezvous.ranks()));
   }
 
   ~Loopback() override {
@@ -140,17 +138,8 @@ class Loopback : public Transport {
 
   void abort(std::string_view reason) override { fail(Error{BALEEN_PEER_LOST, std::string(reason), {}}); }
 
-  bool takes_notes() const override { return noted_; }
-  Status note(void* slot) override {
-    BALEEN_TRY(check());
-    hub_.check_order(*static_cast<Slot*>(slot));
-    return check();
-  }
-
  private:
-  Loopback(Hub& hub, std::int32_t rank, std::int32_t ranks, bool checked, bool noted)
-      : hub_(hub), rank_(rank), ranks_(ranks), checked_(checked), noted_(noted) {
-    hub_.on_failure(rank, [this](const Error& error) { fail(error); });
+  Loopback(Hub& hub, std::int32_t rank, std::int32_t ranks) : hub_(hub), rank_(rank), ranks_(ranks) {
     worker_ = std::thread([this] { work(); });
   }
 
@@ -214,7 +203,6 @@ class Loopback : public Transport {
   void work() {
     while (const std::optional<Started> started = take()) {
       Slot& slot = *started->slot;
-      if (checked_ && check()) hub_.check_order(slot);
       if (!started->may_begin()) await(*started->after, started->after_value);
       if (const Status status = check(); !status) {
         finish(*started, status);
@@ -226,7 +214,6 @@ class Loopback : public Transport {
 
   Hub& hub_;
   const std::int32_t rank_, ranks_;
-  const bool checked_, noted_;  // whether starts are compared, or notes
   std::uint64_t groups_made_ = 0;
   std::vector<std::unique_ptr<Group>> groups_;
   std::map<void*, std::uint64_t> arenas_;

@@ -18,7 +18,6 @@ constexpr std::size_t kTinyBytes = 56;            ///< travel in the line of the
 constexpr std::size_t kMailBytes = 8 << 10;       ///< largest part of a rank that goes through the mail
 constexpr std::size_t kSegmentBytes = 256 << 10;  ///< of the staging area's halves
 constexpr std::size_t kChannelBytes = 128 << 10;  ///< of a channel's halves
-constexpr std::size_t kLogEntries = 1024;
 
 /// Wakes who sleeps on a bell, after something it may wait for has changed.
 inline void ring(baleen_event_t& bell) {
@@ -41,23 +40,15 @@ struct MemberBoard {
   std::array<std::array<std::byte, kMailBytes>, 2> mail;
 };
 
-/// Starts of collectives that a rank shares with one other, in checked mode.
-struct alignas(kLine) StartLog {
-  std::atomic<std::uint64_t> count;
-  std::array<std::atomic<std::uint64_t>, kLogEntries> slots;
-};
-
-/// At the head of each rank's own memory; then the staging halves; then, in checked mode, a StartLog per rank.
+/// At the head of each rank's own memory; then the staging halves.
 struct alignas(kLine) RankBoard {
   baleen_event_t bell;
   alignas(kLine) cpu_set_t cores;  ///< that the rank may use
   std::atomic<std::uint32_t> left;
   std::array<char, 1024> why;  ///< it left, ending with a zero; empty where it had come to its end
 
-  static constexpr std::size_t kHead = 4096;
+  static constexpr std::size_t kHead = 4096, kBytes = kHead + 2 * kSegmentBytes;
   std::byte* half(std::size_t number) { return reinterpret_cast<std::byte*>(this) + kHead + number * kSegmentBytes; }
-  StartLog& log(std::size_t rank) { return reinterpret_cast<StartLog*>(half(2))[rank]; }
-  static std::size_t bytes(std::size_t logs) { return kHead + 2 * kSegmentBytes + logs * sizeof(StartLog); }
 };
 static_assert(sizeof(RankBoard) <= RankBoard::kHead);
 

@@ -1,6 +1,8 @@
 /// \file Meetings of a group: each member announces itself and waits for the others.
 #include "group.hpp"
 
+#include "baleen/proposal.hpp"
+
 namespace baleen::shm {
 namespace {
 
@@ -36,8 +38,16 @@ Attendance Group::attendance(const Slot& slot, std::size_t& who) const {
   return Attendance::kComplete;
 }
 
-std::uint64_t Group::came_for(std::size_t at) const {
-  return member(at).arrivals[meeting % 2].word.load(std::memory_order_relaxed) % kSlots;
+void Group::learn(const Slot& slot) {
+  std::lock_guard lock(mutex_);
+  texts_.push_back(slot.text);
+}
+
+Error Group::disagreement(const Slot& mine, std::size_t who) const {
+  const std::uint64_t theirs = member(who).arrivals[meeting % 2].word.load(std::memory_order_relaxed) % kSlots;
+  std::lock_guard lock(mutex_);
+  return sdk::another_start(ranks[place], mine.text, ranks[who],
+                            theirs < texts_.size() ? texts_[theirs] : "a collective");
 }
 
 }  // namespace baleen::shm

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,6 @@ enum class Attendance { kIncomplete, kComplete, kDisagrees };
 struct Group {
   std::vector<std::int32_t> ranks;
   std::size_t place = 0;
-  std::uint64_t number = 0;  ///< the same on every member, of no other group
   SharedMemory memory;
   std::vector<RankBoard*> boards;  ///< by place
   std::uint64_t meeting = 0;       ///< the last this member came to
@@ -49,8 +49,14 @@ struct Group {
   void wake_sleepers() const;
   /// Who is there. Where not all are, `who` is one that is missing; where one came for another slot, it is that one.
   Attendance attendance(const Slot& slot, std::size_t& who) const;
-  /// The slot's number that a member came for.
-  std::uint64_t came_for(std::size_t at) const;
+  /// What a collective is called, by its number.
+  void learn(const Slot& slot);
+  /// That member came for another slot.
+  Error disagreement(const Slot& mine, std::size_t who) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> texts_;  // of collectives, by number
 };
 
 }  // namespace baleen::shm

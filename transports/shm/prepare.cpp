@@ -119,8 +119,8 @@ Result<void*> SharedMemoryTransport::prepare(void* handle, const baleen_collecti
   } else {
     BALEEN_TRY(compile(*slot, meeting, collective));
     slot->number = group.slot_count++;
+    group.learn(*slot);
   }
-  order_->learn(*slot);
   group.slots.push_back(std::move(slot));
   return static_cast<void*>(group.slots.back().get());
 }

@@ -24,20 +24,18 @@ SharedMemoryTransport::SharedMemoryTransport(std::unique_ptr<Mesh> mesh)
 
 Result<std::unique_ptr<SharedMemoryTransport>> SharedMemoryTransport::create(const Host&, const Settings&,
                                                                              const Rendezvous& rendezvous,
-                                                                             baleen_transport_flags_t flags) {
+                                                                             baleen_transport_flags_t) {
   BALEEN_TRY_ASSIGN(auto mesh, Mesh::join(rendezvous));
   std::unique_ptr<SharedMemoryTransport> made(new SharedMemoryTransport(std::move(mesh)));
-  const bool checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0;
-  BALEEN_TRY(made->share_boards(checked, rendezvous));
-  made->order_ = std::make_unique<OrderCheck>(checked, made->mesh_->rank(), made->boards_);
-  made->worker_ = std::make_unique<Worker>(*made->boards_[static_cast<std::size_t>(rendezvous.rank())], *made->order_,
-                                           made->failure_, has_core_each(made->boards_));
+  BALEEN_TRY(made->share_boards(rendezvous));
+  made->worker_ = std::make_unique<Worker>(*made->boards_[static_cast<std::size_t>(rendezvous.rank())], made->failure_,
+                                           has_core_each(made->boards_));
   return made;
 }
 
-Status SharedMemoryTransport::share_boards(bool checked, const Rendezvous& rendezvous) {
+Status SharedMemoryTransport::share_boards(const Rendezvous& rendezvous) {
   const auto ranks = static_cast<std::size_t>(mesh_->ranks());
-  BALEEN_TRY_ASSIGN(memory_, SharedMemory::create(RankBoard::bytes(checked ? ranks : 0), "a rank's staging area"));
+  BALEEN_TRY_ASSIGN(memory_, SharedMemory::create(RankBoard::kBytes, "a rank's staging area"));
   // Of the process: some library may have pinned this thread.
   sched_getaffinity(getpid(), sizeof(cpu_set_t), &reinterpret_cast<RankBoard*>(memory_.base())->cores);
   std::map<std::int32_t, Message> outgoing;
@@ -52,7 +50,7 @@ Status SharedMemoryTransport::share_boards(bool checked, const Rendezvous& rende
       const Message& message = found->second;
       if (message.arrived.size() != 1 || message.bytes != std::to_string(memory_.bytes()))
         return invalid("shm: rank " + std::to_string(rank) + " and rank " + std::to_string(mesh_->rank()) +
-                       " were started differently (one checked, or of another version)");
+                       " run different versions; every rank needs the same one");
       BALEEN_TRY_ASSIGN(theirs_[rank], SharedMemory::map(message.arrived[0], memory_.bytes()));
     }
     const SharedMemory& memory = found == arrived.end() ? memory_ : theirs_[rank];
@@ -146,9 +144,7 @@ Result<SharedMemoryTransport::Meeting> SharedMemoryTransport::meet(const Proposa
 
 Result<void*> SharedMemoryTransport::group_create(std::vector<std::int32_t> ranks) {
   BALEEN_TRY(check());
-  // Of 40 bits, so that a slot's number fits below.
-  const std::uint64_t number = static_cast<std::uint64_t>(mesh_->rank()) << 20 | groups_made_;
-  BALEEN_TRY_ASSIGN(Proposal mine, propose(mesh_->rank(), mesh_->ranks(), std::move(ranks), number));
+  BALEEN_TRY_ASSIGN(Proposal mine, propose(mesh_->rank(), mesh_->ranks(), std::move(ranks), 0));
   auto group = std::make_unique<Group>();
   group->ranks = mine.ranks;
   group->place =
@@ -165,9 +161,7 @@ Result<void*> SharedMemoryTransport::group_create(std::vector<std::int32_t> rank
     if (meeting.memory_bytes < Group::bytes(mine.ranks.size())) return internal("shm: a group came without a board");
     BALEEN_TRY_ASSIGN(group->memory, SharedMemory::map(meeting.memory, meeting.memory_bytes));
   }
-  group->number = meeting.letters.front().proposal.number;
   for (const std::int32_t rank : group->ranks) group->boards.push_back(boards_[static_cast<std::size_t>(rank)]);
-  ++groups_made_;
   groups_.push_back(std::move(group));
   return static_cast<void*>(groups_.back().get());
 }

@@ -10,7 +10,6 @@
 #include "compile.hpp"
 #include "group.hpp"
 #include "mesh.hpp"
-#include "order_check.hpp"
 #include "worker.hpp"
 
 namespace baleen::shm {
@@ -43,7 +42,7 @@ class SharedMemoryTransport : public Transport {
   };
 
   explicit SharedMemoryTransport(std::unique_ptr<Mesh> mesh);
-  Status share_boards(bool checked, const Rendezvous& rendezvous);
+  Status share_boards(const Rendezvous& rendezvous);
   Result<Meeting> meet(const Proposal& mine, const SharedMemory* memory);
   Letter letter_for(const Proposal& mine) const;
   std::vector<Peer> peers_of(const Group& group, const Meeting& meeting, const Collective& mine) const;
@@ -57,10 +56,8 @@ class SharedMemoryTransport : public Transport {
   std::vector<SharedMemory> theirs_;
   std::vector<RankBoard*> boards_;  // by rank
   Arenas arenas_;
-  std::uint64_t groups_made_ = 0;
   std::vector<std::unique_ptr<Group>> groups_;
   FirstFailure failure_;
-  std::unique_ptr<OrderCheck> order_;
   std::unique_ptr<Worker> worker_;
 };
 

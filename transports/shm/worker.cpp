@@ -62,8 +62,8 @@ std::thread without_signals(auto body) {
 
 }  // namespace
 
-Worker::Worker(RankBoard& board, OrderCheck& order, FirstFailure& failure, bool spins)
-    : board_(board), order_(order), failure_(failure), spins_(spins), patience_(kHandOver) {
+Worker::Worker(RankBoard& board, FirstFailure& failure, bool spins)
+    : board_(board), failure_(failure), spins_(spins), patience_(kHandOver) {
   parked_.reserve(BALEEN_MAX_OUTSTANDING);
   thread_ = without_signals([this] { work(); });
 }
@@ -93,12 +93,6 @@ void Worker::wake() {
 Status Worker::start(Operation& operation) {
   if (failure_) return failure_.status();
   BALEEN_TRY(unfinished_.check_room());
-  if (order_.checked()) {
-    if (auto wrong = order_.note(*operation.slot)) {
-      fail(*std::move(wrong));
-      return failure_.status();
-    }
-  }
   if (operation.may_begin() && unfinished_.count() == 0 && operation.slot->brief && run_now(operation)) {
     operation.raise();
     return {};
@@ -163,14 +157,13 @@ bool Worker::all_here(const Operation& operation) {
   std::size_t who = 0;
   switch (group.attendance(slot, who)) {
     case Attendance::kComplete: return true;
-    case Attendance::kDisagrees: fail(order_.disagreement(slot, group.ranks[who], group.came_for(who))); return false;
+    case Attendance::kDisagrees: fail(group.disagreement(slot, who)); return false;
     default: break;
   }
   if (group.boards[who]->left.load(std::memory_order_acquire) == 0) return false;
   const std::size_t gone = who;
   if (group.attendance(slot, who) != Attendance::kIncomplete || who != gone) return false;  // came first, then left
-  auto wrong = order_.verify(slot);                                                         // perhaps why it left
-  fail(wrong ? *std::move(wrong) : has_left("rank " + std::to_string(group.ranks[gone]), *group.boards[gone], slot));
+  fail(has_left("rank " + std::to_string(group.ranks[gone]), *group.boards[gone], slot));
   return false;
 }
 
@@ -216,12 +209,6 @@ bool Worker::wait(const Ready& ready, bool spin, const Operation& operation) {
     if (ready()) return true;
     if (failure_) return false;
     if (poll_parked()) continue;
-    if (operation.slot) {
-      if (auto wrong = order_.verify(*operation.slot)) {
-        fail(*std::move(wrong));
-        return false;
-      }
-    }
     const timespec tick = event_deadline(kTick);
     if (!operation.after || operation.begun) {
       event_sleep(bell, word, &tick);

@@ -8,7 +8,6 @@
 #include "baleen/failure.hpp"
 #include "baleen/started.hpp"
 #include "group.hpp"
-#include "order_check.hpp"
 
 namespace baleen::shm {
 
@@ -29,7 +28,7 @@ struct Operation : StartedEvents {
 class Worker {
  public:
   /// `spins`: there is a core for each rank, so a waiter may keep its own busy for a moment.
-  Worker(RankBoard& board, OrderCheck& order, FirstFailure& failure, bool spins);
+  Worker(RankBoard& board, FirstFailure& failure, bool spins);
   /// Fails what is unfinished.
   ~Worker();
 
@@ -58,7 +57,6 @@ class Worker {
 
   RankBoard& board_;
   baleen_event_t idle_{};  // rung by this rank alone
-  OrderCheck& order_;
   FirstFailure& failure_;
   const bool spins_;
 

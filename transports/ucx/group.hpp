@@ -36,8 +36,14 @@ struct Group {
   std::uint64_t number = 0;  ///< the same on every member, of no other group of theirs
   std::uint64_t slot_count = 0;
   std::map<std::size_t, std::uint64_t> pair_count;  ///< slots shared with that member alone
-  std::vector<std::unique_ptr<Slot>> slots;
+  std::vector<std::unique_ptr<Slot>> slots;         ///< longer only in one's turn to use UCX: it is read there
 
+  /// Of the collective with that number.
+  std::string text(std::uint64_t slot) const {
+    const auto found =
+        std::find_if(slots.begin(), slots.end(), [&](const auto& mine) { return !mine->pair && mine->number == slot; });
+    return found == slots.end() ? "a collective" : (*found)->text;
+  }
   /// Of a member.
   std::size_t place_of(std::int32_t rank) const {
     return static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());

@@ -39,11 +39,10 @@ Result<Options> Options::from(const Settings& settings) {
   return options;
 }
 
-std::string Options::fingerprint(bool checked) const {
+std::string Options::fingerprint() const {
   const char* fragment = std::getenv("UCX_TCP_RX_SEG_SIZE");  // a longer one than the receiver's would overrun it
-  return "1 " + std::to_string(segment) + " " + algorithms.text() + (integrity ? " integrity" : "") +
-         (direct ? " direct" : "") + (checked ? " checked" : "") +
-         (fragment ? std::string(" UCX_TCP_RX_SEG_SIZE=") + fragment : "");
+  return "2 " + std::to_string(segment) + " " + algorithms.text() + (integrity ? " integrity" : "") +
+         (direct ? " direct" : "") + (fragment ? std::string(" UCX_TCP_RX_SEG_SIZE=") + fragment : "");
 }
 
 bool Options::allows_cma() const {

@@ -22,7 +22,7 @@ struct Options {
 
   static Result<Options> from(const Settings& settings);
   /// The same text where ranks can talk to each other: all but the names of devices.
-  std::string fingerprint(bool checked) const;
+  std::string fingerprint() const;
   /// Whether reads of another process's memory may be chosen.
   bool allows_cma() const;
   /// The same without them; empty where nothing else was named.

@@ -63,7 +63,7 @@ Status Peers::connect(const Rendezvous& rendezvous, const std::string& fingerpri
   for (Peer& peer : peers_)
     if (peer.rank != rank_) BALEEN_TRY(open(peer, rendezvous.get(key(peer.rank))));
   for (Peer& peer : peers_)
-    if (peer.rank != rank_) send(peer.rank, NoteKind::kHello, 0, fingerprint);
+    if (peer.rank != rank_) send(peer.rank, NoteKind::kHello, fingerprint);
   return await_hellos(rendezvous, fingerprint);
 }
 
@@ -95,7 +95,7 @@ Status Peers::await_hellos(const Rendezvous& rendezvous, const std::string& fing
   return {};
 }
 
-void Peers::send(std::int32_t rank, NoteKind kind, std::uint64_t value, std::string_view bytes) {
+void Peers::send(std::int32_t rank, NoteKind kind, std::string_view bytes) {
   if (!at(rank).endpoint || at(rank).broken) return;
   if (free_.empty()) {
     outgoing_.push_back(std::make_unique<Outgoing>());
@@ -104,7 +104,7 @@ void Peers::send(std::int32_t rank, NoteKind kind, std::uint64_t value, std::str
   Outgoing& note = *free_.back();
   free_.pop_back();
   note.all = this;
-  note.header = {kind, rank_, value};
+  note.header = {kind, rank_};
   note.bytes.assign(bytes);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
@@ -202,7 +202,7 @@ void Peers::tidy() {
 
 void Peers::leave(const std::string& reason, double seconds) {
   for (Peer& peer : peers_)
-    if (peer.rank != rank_) send(peer.rank, NoteKind::kGoodbye, 0, reason);
+    if (peer.rank != rank_) send(peer.rank, NoteKind::kGoodbye, reason);
   for (Peer& peer : peers_) close(peer, peer.broken);
   const timespec deadline = event_deadline(seconds);
   while (!closing_.empty() && before(deadline)) {

@@ -16,16 +16,14 @@ namespace baleen::ucx {
 enum class NoteKind : std::uint32_t {
   kHello = 1,   ///< with the sender's fingerprint
   kLetter = 2,  ///< of plan time
-  kStart = 3,   ///< checked mode: `value` is the collective that the sender has started
-  kGoodbye = 4  ///< nothing follows; with the reason, or none
+  kGoodbye = 3  ///< nothing follows; with the reason, or none
 };
 
 struct NoteHeader {
   NoteKind kind;
   std::int32_t from;
-  std::uint64_t value;
 };
-static_assert(sizeof(NoteHeader) == 16);
+static_assert(sizeof(NoteHeader) == 8);
 
 /// Used by one thread at a time, as the context is.
 class Peers {
@@ -34,7 +32,7 @@ class Peers {
 
   /// Connects to all and hears from all: their fingerprints must be this one's.
   Status connect(const Rendezvous& rendezvous, const std::string& fingerprint);
-  /// Who is told of letters and starts.
+  /// Who is told of letters.
   void on_note(std::function<void(const NoteHeader&, std::string_view)> told) { told_ = std::move(told); }
   void on_loss(std::function<void(std::int32_t rank, const std::string& why)> told) { lost_ = std::move(told); }
 
@@ -57,7 +55,7 @@ class Peers {
   /// Ends the connection at once: what was under way fails.
   void cut(std::int32_t rank);
 
-  void send(std::int32_t rank, NoteKind kind, std::uint64_t value, std::string_view bytes);
+  void send(std::int32_t rank, NoteKind kind, std::string_view bytes);
   /// Looks after connections that broke.
   void tidy();
   /// Tells all and closes; at most for so long.

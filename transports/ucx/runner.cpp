@@ -5,6 +5,9 @@
 #include <xxhash.h>
 
 #include <cstdio>
+#include <utility>
+
+#include "baleen/proposal.hpp"
 
 namespace baleen::ucx {
 namespace {
@@ -213,6 +216,25 @@ void Runner::look_for_losses(const Run& run) {
   for (std::size_t place = 0; place < group.ranks.size(); ++place)
     if (run.waits_for(place) && peers_.has_gone(group.ranks[place]))
       return lost(run, static_cast<std::uint32_t>(place));
+}
+
+// Of a member's messages in a group the first that nobody has asked for is told apart by its slot: a member sends all
+// of a collective before it sends any of the next.
+void Runner::look_for_another(const Run& run) {
+  const Slot& slot = run.slot();
+  const Group& group = *slot.group;
+  const ucp_tag_message_h before = std::exchange(odd_, nullptr);
+  for (std::size_t place = 0; place < group.ranks.size(); ++place) {
+    if (!run.waits_for(place)) continue;
+    ucp_tag_recv_info_t info;
+    const ucp_tag_message_h found =
+        ucp_tag_probe_nb(context_.worker(), slot.tag(place, 0, false).bits(), Tag::kOfMember, 0, &info);
+    const std::uint64_t theirs = found ? Tag::of(info.sender_tag).slot : slot.number;
+    if (theirs == slot.number) continue;
+    odd_ = found;
+    if (found != before) return;
+    return fail_(sdk::another_start(peers_.rank(), slot.text, group.ranks[place], group.text(theirs)));
+  }
 }
 
 void Runner::cancel(Run& run) {

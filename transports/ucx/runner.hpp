@@ -21,6 +21,9 @@ class Runner {
   bool advance(Run& run);
   /// Fails where the run waits for a member that has gone.
   void look_for_losses(const Run& run);
+  /// Fails where a member that the run waits for has started another collective of the group: its next message belongs
+  /// to that one, now and at the last look.
+  void look_for_another(const Run& run);
   /// After a failure: takes back the receives, so that nothing arrives any more. Messages that are under way come to
   /// their end while the context progresses.
   void cancel(Run& run);
@@ -43,7 +46,8 @@ class Runner {
   Peers& peers_;
   const bool integrity_;
   const std::function<void(Error)> fail_;
-  ucp_datatype_t addition_ = 0;  // of messages that are added while they arrive; their buffer is a flight
+  ucp_tag_message_h odd_ = nullptr;  // what the last look for another collective found
+  ucp_datatype_t addition_ = 0;      // of messages that are added while they arrive; their buffer is a flight
 };
 
 /// Who is missing, and from what; `why` it left, or empty.

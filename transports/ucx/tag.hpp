@@ -11,6 +11,10 @@ struct Tag {
   static constexpr unsigned kGroupBits = 15, kSlotBits = 18, kSourceBits = 12, kMessageBits = 17;
   static constexpr std::uint64_t kGroups = 1u << kGroupBits, kSlots = 1u << kSlotBits, kMembers = 1u << kSourceBits;
 
+  /// The bits that are alike in all that a member sends to another for their group's collectives.
+  static constexpr std::uint64_t kOfMember =
+      ~(((kSlots - 1) << (kSourceBits + 1 + kMessageBits)) | ((std::uint64_t{2} << kMessageBits) - 1));
+
   bool pair = false;  ///< a SEND and its RECEIVE, numbered by their pair and not by the group
   std::uint64_t group = 0, slot = 0;
   std::uint64_t source = 0;   ///< the sender's place in the group

@@ -46,8 +46,7 @@ Result<std::unique_ptr<Context>> without_cma(const Host& host, const Options& op
 }  // namespace
 
 Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, const Settings& settings,
-                                                           const Rendezvous& rendezvous,
-                                                           baleen_transport_flags_t flags) {
+                                                           const Rendezvous& rendezvous, baleen_transport_flags_t) {
   const LogTap tap(host, true);
   BALEEN_TRY_ASSIGN(Options options, Options::from(settings));
   const auto ranks = static_cast<std::size_t>(rendezvous.ranks());
@@ -57,19 +56,17 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, con
     context.reset();
     BALEEN_TRY_ASSIGN(context, without_cma(host, options, ranks, neighbours->refusal()));
   }
-  const bool checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0, noted = (flags & BALEEN_TRANSPORT_NOTED) != 0;
   const bool integrity = options.integrity, direct = options.direct && !integrity;
-  const std::string fingerprint = options.fingerprint(checked);
+  const std::string fingerprint = options.fingerprint();
   std::unique_ptr<UcxTransport> made(
       new UcxTransport(host, std::move(options), std::move(context), rendezvous.rank(), rendezvous.ranks()));
-  if (checked) made->order_ = std::make_unique<OrderCheck>(rendezvous.rank(), rendezvous.ranks(), noted);
   BALEEN_TRY(made->peers_.connect(rendezvous, fingerprint));
   const std::size_t cores = cores_of_host(), here = neighbours->here();
   if (direct && here > 1) made->near_ = neighbours->near();
   if (cores >= 2 * here) made->brief_bytes_ = kBriefBytes;
   made->worker_ = std::make_unique<Worker>(
-      host, *made->context_, made->peers_, made->order_.get(), made->failure_,
-      [room = &made->mailroom_] { room->wake(); }, integrity, cores >= std::max<std::size_t>(here, 2));
+      host, *made->context_, made->peers_, made->failure_, [room = &made->mailroom_] { room->wake(); }, integrity,
+      cores >= std::max<std::size_t>(here, 2));
   return made;
 }
 
@@ -100,9 +97,6 @@ UcxTransport::~UcxTransport() {
 
 void UcxTransport::hear(const NoteHeader& header, std::string_view bytes) {
   if (header.kind == NoteKind::kLetter) mailroom_.put(header.from, std::string(bytes));
-  if (header.kind == NoteKind::kStart && order_)
-    if (auto wrong = order_->hear(header.from, header.value); wrong && failure_.set(*std::move(wrong)))
-      mailroom_.wake();
 }
 
 Result<void*> UcxTransport::allocate(std::uint64_t bytes) {
@@ -222,7 +216,7 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
                                 " ends of messages are reached by who is at the other end");
   }
   slot->run.attach(*slot, group.ranks.size());
-  if (order_) order_->learn(*slot);
+  const auto turn = worker_->hold();
   group.slots.push_back(std::move(slot));
   return static_cast<void*>(group.slots.back().get());
 }

@@ -10,7 +10,6 @@
 #include "direct_access.hpp"
 #include "group.hpp"
 #include "mailroom.hpp"
-#include "order_check.hpp"
 #include "peers.hpp"
 #include "shared_arenas.hpp"
 #include "worker.hpp"
@@ -34,8 +33,6 @@ class UcxTransport : public Transport {
                std::uint64_t done_value) override;
   Status check() override { return failure_.status(); }
   void abort(std::string_view reason) override;
-  bool takes_notes() const override { return order_ && order_->by_notes(); }
-  Status note(void* slot) override { return worker_->note(*static_cast<Slot*>(slot)); }
 
  private:
   UcxTransport(const Host& host, Options options, std::unique_ptr<Context> context, std::int32_t rank,
@@ -54,7 +51,6 @@ class UcxTransport : public Transport {
   std::unique_ptr<SharedArenas> arenas_;
   std::vector<bool> near_;  // ranks that are asked to read this one's arenas and are read; or empty
   Mailroom mailroom_;
-  std::unique_ptr<OrderCheck> order_;  // where checked
   FirstFailure failure_;
   Scratch scratch_;  // of collectives
   std::uint64_t next_group_ = 0;

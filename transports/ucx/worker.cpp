@@ -29,12 +29,11 @@ std::int64_t nanoseconds() {
   return t.tv_sec * 1'000'000'000 + t.tv_nsec;
 }
 
-Worker::Worker(const Host& host, Context& context, Peers& peers, OrderCheck* order, FirstFailure& failure,
-               std::function<void()> failed, bool integrity, bool spins)
+Worker::Worker(const Host& host, Context& context, Peers& peers, FirstFailure& failure, std::function<void()> failed,
+               bool integrity, bool spins)
     : host_(host),
       context_(context),
       peers_(peers),
-      order_(order),
       failure_(failure),
       failed_(std::move(failed)),
       spins_(spins),
@@ -65,9 +64,6 @@ void Worker::fail(Error error) {
 void Worker::settle() {
   if (unfinished_.count() != 0) fail(internal("a group was destroyed while operations of this rank were unfinished"));
   unfinished_.settle();
-  if (!order_ || !order_->by_notes()) return;
-  while (has_letters_) std::this_thread::yield();
-  const std::lock_guard turn(turn_);  // the last notes are told
 }
 
 void Worker::post(std::int32_t rank, std::string letter) {
@@ -77,17 +73,6 @@ void Worker::post(std::int32_t rank, std::string letter) {
     has_letters_ = true;
   }
   ring();
-}
-
-Status Worker::note(const Slot& slot) {
-  if (failure_) return failure_.status();
-  {
-    std::lock_guard lock(letters_mutex_);
-    notes_.push_back(&slot);
-    has_letters_ = true;
-  }
-  ring();
-  return {};
 }
 
 Status Worker::start(const Operation& operation) {
@@ -113,36 +98,13 @@ void Worker::ring() {
 bool Worker::send_letters() {
   if (!has_letters_) return false;
   std::vector<std::pair<std::int32_t, std::string>> letters;
-  std::vector<const Slot*> notes;
   {
     std::lock_guard lock(letters_mutex_);
     letters.swap(letters_);
-    notes.swap(notes_);
     has_letters_ = false;
   }
-  for (const auto& [rank, letter] : letters) peers_.send(rank, NoteKind::kLetter, 0, letter);
-  for (const Slot* slot : notes)
-    if (failure_ || !tell_start(*slot)) break;
+  for (const auto& [rank, letter] : letters) peers_.send(rank, NoteKind::kLetter, letter);
   return true;
-}
-
-// Peers are told at the start, not when the operation begins: it may be waiting for them.
-bool Worker::send_starts() {
-  const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
-  if (!compares_starts() || told_ == tail || failure_) return false;
-  while (told_ < tail)
-    if (!tell_start(*queue_[told_++ % queue_.size()].slot)) break;
-  return true;
-}
-
-// False where it fails for the difference that shows.
-bool Worker::tell_start(const Slot& slot) {
-  if (slot.pair) return true;
-  for (const std::int32_t rank : slot.group->ranks)
-    if (rank != peers_.rank()) peers_.send(rank, NoteKind::kStart, OrderCheck::identity(slot), {});
-  auto wrong = order_->note(slot);
-  if (wrong) record(*std::move(wrong));
-  return !wrong;
 }
 
 bool Worker::step(Run& run) {
@@ -214,7 +176,6 @@ bool Worker::advance_parked() {
 
 bool Worker::turn() {
   bool did = send_letters();
-  if (send_starts()) did = true;
   if (context_.progress()) did = true;
   peers_.tidy();
   if (!parked_.empty() && advance_parked()) did = true;
@@ -223,9 +184,7 @@ bool Worker::turn() {
 }
 
 bool Worker::has_news() const {
-  const std::uint64_t tail = tail_.load(std::memory_order_seq_cst);
-  const bool unseen = failure_ ? unfinished_.count() > 0 : compares_starts() && told_ != tail;
-  return unseen || (!current_.slot && head_ != tail) || has_letters_ || leaving_;
+  return (failure_ && unfinished_.count() > 0) || (!current_.slot && head_ != tail_) || has_letters_ || leaving_;
 }
 
 std::vector<Run*> Worker::active_runs() const {
@@ -328,6 +287,7 @@ void Worker::look_at_sockets() {
   if (now < next_look_) return;
   next_look_ = now + Sockets::kLookMilliseconds * std::int64_t{1'000'000};
   peers_.suspect(sockets_.look());
+  if (!failure_ && current_.slot && current_.slot->run.active()) runner_.look_for_another(current_.slot->run);
 }
 
 void Worker::work() {

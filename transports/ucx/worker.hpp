@@ -14,7 +14,6 @@
 #include "baleen/failure.hpp"
 #include "baleen/started.hpp"
 #include "group.hpp"
-#include "order_check.hpp"
 #include "peers.hpp"
 #include "runner.hpp"
 #include "sockets.hpp"
@@ -37,16 +36,13 @@ struct Operation : StartedEvents {
 /// need not wait for another is run by its caller, while the thread sleeps: the turn to use UCX is a lock.
 class Worker {
  public:
-  /// `order`: null where unchecked. `failed` is called after a first failure, on any thread. `spins`: there is a core
-  /// for each rank of this host.
-  Worker(const Host& host, Context& context, Peers& peers, OrderCheck* order, FirstFailure& failure,
-         std::function<void()> failed, bool integrity, bool spins);
+  /// `failed` is called after a first failure, on any thread. `spins`: there is a core for each rank of this host.
+  Worker(const Host& host, Context& context, Peers& peers, FirstFailure& failure, std::function<void()> failed,
+         bool integrity, bool spins);
   /// Fails what is unfinished.
   ~Worker();
 
   Status start(const Operation& operation);
-  /// A start of the slot by other means is told to the others, where notes are compared. [any thread]
-  Status note(const Slot& slot);
   /// The turn to use UCX, for what is not about messages. [plan time]
   std::unique_lock<std::mutex> hold() { return std::unique_lock(turn_); }
   /// A letter to a rank. [any thread]
@@ -70,9 +66,6 @@ class Worker {
   void work();
   bool turn();
   bool send_letters();
-  bool compares_starts() const { return order_ && !order_->by_notes(); }
-  bool send_starts();
-  bool tell_start(const Slot& slot);
   bool advance_current();
   bool advance_parked();
   bool step(Run& run);
@@ -94,7 +87,6 @@ class Worker {
   const Host host_;
   Context& context_;
   Peers& peers_;
-  OrderCheck* const order_;
   FirstFailure& failure_;
   const std::function<void()> failed_;
   const bool spins_;
@@ -102,7 +94,6 @@ class Worker {
 
   std::array<Operation, BALEEN_MAX_OUTSTANDING> queue_;
   std::atomic<std::uint64_t> head_{0}, tail_{0};
-  std::uint64_t told_ = 0;  // starts that peers were told of
   Unfinished unfinished_;
   std::mutex turn_;                      // who uses UCX, and what follows
   std::atomic<std::uint64_t> calls_{0};  // begun or ended by callers: odd while one runs an operation
@@ -116,8 +107,7 @@ class Worker {
 
   std::mutex letters_mutex_;
   std::vector<std::pair<std::int32_t, std::string>> letters_;
-  std::vector<const Slot*> notes_;
-  std::atomic<bool> has_letters_{false};  // or notes
+  std::atomic<bool> has_letters_{false};
 
   baleen_event_t bell_{};
   std::atomic<bool> polls_{false};  // asleep on the context's file

@@ -9,8 +9,7 @@ namespace baleen::ucx {
 // True where the operation is done, or in the thread's hands. What hears nothing for longer than a caller's patience
 // goes there as far as it has come.
 bool Worker::run_now(const Operation& operation) {
-  if (compares_starts() || !operation.slot->brief) return false;  // peers are told of starts by the thread
-  if (!operation.may_begin()) return false;
+  if (!operation.slot->brief || !operation.may_begin()) return false;
   const std::unique_lock turn(turn_);  // the thread, which has nothing unfinished, is about to sleep
   if (current_.slot || !parked_.empty()) return false;
   const LogTap tap(host_, true);

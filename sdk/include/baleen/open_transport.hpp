@@ -30,12 +30,9 @@ class TableTransport : public OpenTransport {
   /// Collective over all ranks of the rendezvous. `table` and `host` are the plugin's.
   static Result<std::unique_ptr<OpenTransport>> create(const baleen_transport_t& table, const baleen_host_t* host,
                                                        const baleen_settings_t& settings,
-                                                       const baleen_rendezvous_t& rendezvous,
-                                                       baleen_transport_flags_t flags, Reason reason) {
+                                                       const baleen_rendezvous_t& rendezvous, Reason reason) {
     std::unique_ptr<TableTransport> made(new TableTransport(table, std::move(reason)));
-    BALEEN_TRY(made->checked(table.create(host, &settings, &rendezvous, flags, &made->self_)));
-    if (flags & BALEEN_TRANSPORT_NOTED)
-      made->notes_ = static_cast<const baleen_transport_notes_t*>(made->find(made->self_, BALEEN_TRANSPORT_NOTES));
+    BALEEN_TRY(made->checked(table.create(host, &settings, &rendezvous, 0, &made->self_)));
     made->memory_ = memory_of(made->table_);
     return std::unique_ptr<OpenTransport>(std::move(made));
   }
@@ -79,19 +76,14 @@ class TableTransport : public OpenTransport {
   }
   Status check() override { return checked(table_.check(self_)); }
   void abort(std::string_view reason) override { table_.abort(self_, abi(reason)); }
-  bool takes_notes() const override { return notes_ != nullptr; }
-  Status note(void* slot) override { return checked(notes_->note(self_, slot)); }
 
  private:
   TableTransport(const baleen_transport_t& table, Reason reason) : reason_(std::move(reason)) {
     std::memcpy(&table_, &table, std::min<std::uint64_t>(table.size, sizeof table_));
   }
-  static const void* find(const baleen_transport_t& table, void* self, std::string_view name) {
-    return table.query ? table.query(self, abi(name)) : nullptr;
-  }
-  const void* find(void* self, std::string_view name) const { return find(table_, self, name); }
   static const baleen_transport_memory_t* memory_of(const baleen_transport_t& table) {
-    return static_cast<const baleen_transport_memory_t*>(find(table, nullptr, BALEEN_TRANSPORT_MEMORY));
+    const void* found = table.query ? table.query(nullptr, abi(BALEEN_TRANSPORT_MEMORY)) : nullptr;
+    return static_cast<const baleen_transport_memory_t*>(found);
   }
   Status checked(baleen_status_t status) const {
     if (status == BALEEN_OK) return {};
@@ -101,7 +93,6 @@ class TableTransport : public OpenTransport {
   baleen_transport_t table_{};
   const Reason reason_;
   void* self_ = nullptr;
-  const baleen_transport_notes_t* notes_ = nullptr;
   const baleen_transport_memory_t* memory_ = nullptr;
 };
 

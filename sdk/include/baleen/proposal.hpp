@@ -31,6 +31,10 @@ Result<Proposal> propose(std::int32_t rank, const std::vector<std::int32_t>& gro
 /// fp32 at ...".
 Status agree(const std::vector<Proposal>& proposals);
 
+/// Two members started different collectives of their group where they should have met, as when one has come to the end
+/// of the script: "rank 1 starts barrier at ... where rank 0 starts all_reduce ...", whichever of the two asks.
+Error another_start(std::int32_t rank, const std::string& text, std::int32_t other, const std::string& other_text);
+
 namespace detail {
 
 /// What differs, as "buffer 1 has 4 elements, not 6" (a's first), or nothing.
@@ -114,6 +118,13 @@ inline Status agree(const std::vector<Proposal>& proposals) {
     }
   }
   return {};
+}
+
+inline Error another_start(std::int32_t rank, const std::string& text, std::int32_t other,
+                           const std::string& other_text) {
+  if (rank < other) return another_start(other, other_text, rank, text);
+  return invalid("rank " + std::to_string(rank) + " starts " + text + " where rank " + std::to_string(other) +
+                 " starts " + other_text);
 }
 
 }  // namespace baleen::sdk

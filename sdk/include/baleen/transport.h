@@ -77,12 +77,8 @@ BALEEN_ASSERT_TABLE(baleen_rendezvous_t, host_of, 56);
 
 typedef uint32_t baleen_transport_flags_t;
 enum {
-    /* Every start is compared with the other members': a collective started in another order (so of another kind or
-     * size) is named on both sides within 3 seconds, instead of hanging or corrupting. A member may check without being
-     * asked. */
+    /* Asked for by hosts before 1.3; the host compares the order itself now. */
     BALEEN_TRANSPORT_CHECKED = 1u << 0,
-    /* Beside CHECKED, where several transports carry a collective out together: not starts are compared but notes
-     * (baleen_transport_notes_t). A member that takes none overlooks it. */
     BALEEN_TRANSPORT_NOTED = 1u << 1
 };
 
@@ -99,7 +95,7 @@ enum {
  */
 typedef struct baleen_transport_t {
     uint64_t size;
-    /* Collective over all ranks of the rendezvous, which outlives the call only. */
+    /* Collective over all ranks of the rendezvous, which outlives the call only. `flags`: 0. */
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings,
                               const baleen_rendezvous_t* rendezvous, baleen_transport_flags_t flags, void** transport);
     /* Frees groups, slots and memory. What is unfinished fails first; peers that wait for this rank fail. */
@@ -144,13 +140,11 @@ BALEEN_ASSERT_TABLE(baleen_transport_t, query, 112);
 
 #define BALEEN_MAX_OUTSTANDING 1024
 
-/* The answer to the query BALEEN_TRANSPORT_NOTES where BALEEN_TRANSPORT_NOTED was asked for; optional. */
+/* Asked for by hosts before 1.3, beside BALEEN_TRANSPORT_NOTED. */
 #define BALEEN_TRANSPORT_NOTES "baleen.transport.notes/1"
 typedef struct baleen_transport_notes_t {
     uint64_t size;
-    /* This rank starts what the slot is prepared for, by other means: compared as starts are, in the order of the
-     * notes; nothing else happens to the slot. A difference is a failure of the transport. One call at a time. */
-    baleen_status_t (*note)(void* transport, void* slot); /* [any thread] */
+    baleen_status_t (*note)(void* transport, void* slot);
 } baleen_transport_notes_t;
 BALEEN_ASSERT_TABLE(baleen_transport_notes_t, note, 16);
 

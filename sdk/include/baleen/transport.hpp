@@ -37,13 +37,6 @@ class Transport {
                        std::uint64_t done_value) = 0;
   virtual Status check() = 0;
   virtual void abort(std::string_view reason) = 0;
-  /// Whether it compares notes (baleen_transport_notes_t).
-  virtual bool takes_notes() const { return false; }
-  /// Only where it does.
-  virtual Status note(void* slot) {
-    (void)slot;
-    return {};
-  }
   /// Whether collectives also work in memory of this kind (baleen_transport_memory_t).
   virtual bool takes(std::string_view memory) const {
     (void)memory;
@@ -95,16 +88,6 @@ void add_memory(baleen_transport_t& table) {
   }
 }
 
-/// The answer to the query for them, of any member.
-inline const baleen_transport_notes_t* transport_notes() {
-  static const baleen_transport_notes_t notes = {sizeof(baleen_transport_notes_t), [](void* self, void* slot) {
-                                                   return guard(Instance<Transport>::of(self).host, [&] {
-                                                     return Instance<Transport>::of(self).member->note(slot);
-                                                   });
-                                                 }};
-  return &notes;
-}
-
 /// The answer to the query for memory, of the plugin. What throws takes nothing.
 template <class Member>
 const baleen_transport_memory_t* transport_memory() {
@@ -130,11 +113,8 @@ template <class Member>
 const void* query_transport(void* self, baleen_string_t name) noexcept {
   if (view(name) == BALEEN_TRANSPORT_MEMORY) return transport_memory<Member>();
   if (!self) return query_quietly([&] { return Member::query_plugin(view(name)); });
-  return guard_value(Instance<Transport>::of(self).host, static_cast<const void*>(nullptr), [&]() -> const void* {
-    Transport& member = *Instance<Transport>::of(self).member;
-    if (view(name) == BALEEN_TRANSPORT_NOTES) return member.takes_notes() ? transport_notes() : nullptr;
-    return member.query(view(name));
-  });
+  return guard_value(Instance<Transport>::of(self).host, static_cast<const void*>(nullptr),
+                     [&]() -> const void* { return Instance<Transport>::of(self).member->query(view(name)); });
 }
 
 }  // namespace detail

@@ -1,14 +1,7 @@
-/// \file Members that disagree, at plan time and at run time: both sides are named on every rank.
-#include <sys/mman.h>
-
-#include <atomic>
-#include <chrono>
+/// \file Members that disagree, at plan time or about the end of a script: both sides are named on every rank.
 #include <functional>
-#include <memory>
-#include <new>
 
 #include "suite.hpp"
-#include "support/promise.hpp"
 
 namespace baleen::conformance {
 namespace {
@@ -161,133 +154,37 @@ TEST_P(Agreement, AGroupOutOfOrderIsRefused) {
   });
 }
 
-/// A number that ranks tell the test, be they threads or processes.
-class SharedSeconds {
- public:
-  SharedSeconds() : memory_(mmap(nullptr, sizeof(Value), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    if (memory_ == MAP_FAILED) throw std::runtime_error("no memory to share");
-    new (memory_) Value(0);
-  }
-  ~SharedSeconds() { munmap(memory_, sizeof(Value)); }
-  SharedSeconds(const SharedSeconds&) = delete;
+/// Of one transport: in a hierarchy the steps of two collectives may meet in no group.
+class End : public TransportSuite {};
 
-  /// Keeps the largest.
-  void see(double seconds) {
-    double so_far = value();
-    while (seconds > so_far && !value().compare_exchange_weak(so_far, seconds)) {
-    }
-  }
-  double largest() { return value(); }
-
- private:
-  using Value = std::atomic<double>;
-  Value& value() { return *static_cast<Value*>(memory_); }
-  void* memory_;
-};
-
-// Two slots, started in another order on rank 1; within the seconds that transport.h promises.
-TEST_P(Agreement, AnotherOrderOfStartsIsNamedOnBothSides) {
-  const auto once = [&](std::uint64_t count) {
-    SharedSeconds took;
-    run(
-        2,
-        [&](Rank& rank) {
-          void* world = rank.world();
-          std::vector<float> a(count), b(count + 2);
-          const auto prepare = [&](std::vector<float>& data, std::string_view where) {
-            const baleen_collective_entry_t entry{data.data(), data.data(), data.size(), 0, nullptr, nullptr};
-            const baleen_collective_spec_t spec{
-                sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_F32, 0, &entry, 1, nullptr, 1, 0, abi(where)};
-            return rank.prepare(world, spec);
-          };
-          void *first = prepare(a, "train.lua:3"), *second = prepare(b, "train.lua:4");
-          rank.run(first);
-          rank.run(second);
-          const auto begin = std::chrono::steady_clock::now();
-          try {
-            rank.run(rank.rank == 1 ? second : first);
-            rank.run(rank.rank == 1 ? first : second);
-          } catch (const std::runtime_error& e) {
-            took.see(test::seconds_since(begin));
-            expect_contains(e.what(),
-                            "rank 1 starts all_reduce of " + std::to_string(count + 2) + " fp32 at train.lua:4");
-            return expect_contains(e.what(),
-                                   "rank 0 starts all_reduce of " + std::to_string(count) + " fp32 at train.lua:3");
-          }
-          throw std::runtime_error("nothing was noticed");
-        },
-        BALEEN_TRANSPORT_CHECKED);
-    return took.largest();
-  };
-  for (const std::uint64_t count : {20ull, 30'000ull}) EXPECT_LT(once(count), 3) << "it took more than three seconds";
-}
-
-/// An all_reduce of all of `data` in place, as the script's line `where` starts it.
-void* prepare_sum(Rank& rank, void* group, std::vector<float>& data, std::string_view where) {
-  const baleen_collective_entry_t entry{data.data(), data.data(), data.size(), 0, nullptr, nullptr};
-  const baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_F32, 0,         &entry,
-                                      1,           nullptr,           1,          0,          abi(where)};
-  return rank.prepare(group, spec);
-}
-
-// The same across two groups, where each rank alone would wait for ever.
-TEST_P(Agreement, AnotherOrderAcrossGroupsIsNamedOnBothSides) {
-  run(
-      3,
-      [](Rank& rank) {
+// All wait for each other, and nobody would ever come.
+TEST_P(End, WhereOthersGoOnIsNamed) {
+  for (const std::uint64_t count : {20ull, 30'000ull}) {
+    for (const std::int32_t odd : {0, 2}) {
+      run(3, [&](Rank& rank) {
         void* world = rank.world();
-        void* pair = rank.rank < 2 ? rank.group({0, 1}) : nullptr;
-        std::vector<float> a(50'000), b(7);
-        void* all = prepare_sum(rank, world, a, "train.lua:3");
-        void* two = pair ? prepare_sum(rank, pair, b, "train.lua:4") : nullptr;
-        rank.run(all);
-        if (pair) rank.run(two);
+        std::vector<float> data(count);
+        const baleen_collective_entry_t entry{data.data(), data.data(), count, 0, nullptr, nullptr};
+        void* sum = rank.prepare(world, {sizeof(baleen_collective_spec_t), BALEEN_ALL_REDUCE, BALEEN_SUM, BALEEN_F32, 0,
+                                         &entry, 1, nullptr, 1, 0, abi("train.lua:3")});
+        void* end = rank.prepare(world, {sizeof(baleen_collective_spec_t), BALEEN_BARRIER, 0, 0, 0, nullptr, 0, nullptr,
+                                         0, 0, abi("the end of the script")});
+        rank.run(sum);
         try {
-          rank.run(rank.rank == 1 ? two : all);
-          if (pair) rank.run(rank.rank == 1 ? all : two);
+          rank.run(rank.rank == odd ? end : sum);
         } catch (const std::runtime_error& e) {
-          if (rank.rank == 2) return;  // learns that somebody has left
-          return expect_contains(e.what(),
-                                 "rank 1 starts all_reduce of 7 fp32 at train.lua:4 where rank 0 starts all_reduce of "
-                                 "50000 fp32 at train.lua:3");
+          expect_contains(e.what(), "starts barrier at the end of the script");
+          return expect_contains(e.what(), "starts all_reduce of " + std::to_string(count) + " fp32 at train.lua:3");
         }
         throw std::runtime_error("nothing was noticed");
-      },
-      BALEEN_TRANSPORT_CHECKED);
-}
-
-// Two ranks that a hierarchy lets meet in the smaller group only.
-TEST_P(Agreement, AnotherOrderOfDistantMembersIsNamedOnBothSides) {
-  run(
-      4,
-      [](Rank& rank) {
-        void* world = rank.world();
-        const bool is_end = rank.rank % 3 == 0;
-        void* ends = is_end ? rank.group({0, 3}) : nullptr;
-        std::vector<float> a(30'000), b(5);
-        baleen_event_t done{};
-        const std::unique_ptr<void, std::function<void(void*)>> before_memory_goes(
-            world, [&](void* group) { rank.table.group_destroy(rank.get(), group); });
-        void* all = prepare_sum(rank, world, a, "train.lua:3");
-        void* two = ends ? prepare_sum(rank, ends, b, "train.lua:4") : nullptr;
-        try {
-          if (rank.rank == 3) rank.start(two, nullptr, 0, nullptr, 0);
-          rank.start(all, nullptr, 0, &done, 1);
-          if (rank.rank == 0) rank.start(two, nullptr, 0, nullptr, 0);
-          rank.finish(done, 1);
-          if (is_end) rank.run(all);
-        } catch (const std::runtime_error& e) {
-          if (!is_end) return;  // learns that somebody has left
-          return expect_contains(e.what(),
-                                 "rank 3 starts all_reduce of 5 fp32 at train.lua:4 where rank 0 starts all_reduce of "
-                                 "30000 fp32 at train.lua:3");
-        }
-        if (is_end) throw std::runtime_error("nothing was noticed");
-      },
-      BALEEN_TRANSPORT_CHECKED);
+      });
+    }
+  }
 }
 
 BALEEN_TRANSPORT_SUITE(Agreement);
+INSTANTIATE_TEST_SUITE_P(Members, End, testing::ValuesIn(members()),
+                         [](const auto& info) { return info.param.text(); });
 
 }  // namespace
 }  // namespace baleen::conformance

@@ -196,7 +196,7 @@ TEST_P(Failure, AFailingRendezvousEndsCreate) {
     }
     // Rank 0 need not wait for anyone in a transport that asks for little.
     try {
-      Rank rank(plugin, rendezvous, number, 3, 0, GetParam().options);
+      Rank rank(plugin, rendezvous, number, 3, GetParam().options);
       rank.abort("it waited for nothing");
     } catch (const std::runtime_error&) {
       return;
@@ -253,7 +253,7 @@ TEST_P(Failure, ARunThatIsOverEndsCreateWhereverAPeerHasStopped) {
         return rendezvous.fail();
       }
       try {
-        Rank rank(plugin, number == 1 ? stalled.view() : stalled.inner, 0, GetParam().options);
+        Rank rank(plugin, number == 1 ? stalled.view() : stalled.inner, GetParam().options);
       } catch (const std::runtime_error& e) {
         expect(std::string(e.what()).find("though the run is over") == std::string::npos, e.what());
       }

@@ -12,7 +12,7 @@ namespace {
 std::string run_on(const std::string& hosts, const std::function<void(Rank&)>& body) {
   static const test::TransportPlugin plugin(test::built_plugin("transport", "hierarchy"));
   const test::RankOptions loopbacks{{"intra_host", member_text("loopback")}, {"inter_host", member_text("loopback")}};
-  return test::run_ranks(plugin, As::kThreads, static_cast<std::int32_t>(hosts.size()), body, 0, loopbacks, hosts);
+  return test::run_ranks(plugin, As::kThreads, static_cast<std::int32_t>(hosts.size()), body, loopbacks, hosts);
 }
 
 const char* const kShapes[] = {"aab",      "abb",      "aba",      "aabb",     "abba",     "abbb",

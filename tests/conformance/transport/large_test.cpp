@@ -229,7 +229,7 @@ TEST(LargeHierarchy, SumsAndPermutes) {
                   values_of((rank.rank + 2) % 3).expect(data, all);
                   rank.table.group_destroy(rank.get(), world);  // slots go before memory does
                 },
-                0, {{"intra_host", shm}, {"inter_host", shm}}, "aab"),
+                {{"intra_host", shm}, {"inter_host", shm}}, "aab"),
             "");
 }
 

@@ -108,8 +108,8 @@ class TransportSuite : public testing::TestWithParam<Member> {
                              baleen_transport_flags_t,
                              void**) { return host->fail(host->self, BALEEN_INTERNAL, abi("a broken create")); };
   }
-  void run(std::int32_t ranks, const std::function<void(Rank&)>& body, baleen_transport_flags_t flags = 0) {
-    EXPECT_EQ(test::run_ranks(plugin, GetParam().as, ranks, body, flags, GetParam().options, GetParam().hosts), "");
+  void run(std::int32_t ranks, const std::function<void(Rank&)>& body) {
+    EXPECT_EQ(test::run_ranks(plugin, GetParam().as, ranks, body, GetParam().options, GetParam().hosts), "");
   }
   test::TransportPlugin plugin{GetParam().path};
 };

@@ -86,22 +86,22 @@ TEST(Segments, OfAnySizeGiveTheSameBits) {
 }
 
 TEST(Overrides, ThatDoNotFitAreSaidToBeUnused) {
-  EXPECT_EQ(test::run_bodies(
-                As::kProcesses, 1,
-                [](std::int32_t) {
-                  test::SharedRendezvous rendezvous;
-                  Rank rank(ucx_plugin(), rendezvous, 0, 1, 0, {{"tls", "tcp"}, {"algorithm", "all_to_all=bruck"}});
-                  std::vector<float> in(4), out(4);
-                  const std::uint64_t counts[] = {4};
-                  const baleen_collective_entry_t entry{in.data(), out.data(), 0, 0, counts, counts};
-                  const baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_TO_ALL, 0, BALEEN_F32, 0, &entry,
-                                                      1,           nullptr,           1, 0,          {}};
-                  rank.run(rank.prepare(rank.world(), spec));
-                  std::string all;
-                  for (const std::string& line : rank.host().logged()) all += line + "\n";
-                  expect_contains(all, "bruck is not used for all_to_all of 4 fp32");
-                }),
-            "");
+  EXPECT_EQ(
+      test::run_bodies(As::kProcesses, 1,
+                       [](std::int32_t) {
+                         test::SharedRendezvous rendezvous;
+                         Rank rank(ucx_plugin(), rendezvous, 0, 1, {{"tls", "tcp"}, {"algorithm", "all_to_all=bruck"}});
+                         std::vector<float> in(4), out(4);
+                         const std::uint64_t counts[] = {4};
+                         const baleen_collective_entry_t entry{in.data(), out.data(), 0, 0, counts, counts};
+                         const baleen_collective_spec_t spec{sizeof spec, BALEEN_ALL_TO_ALL, 0, BALEEN_F32, 0, &entry,
+                                                             1,           nullptr,           1, 0,          {}};
+                         rank.run(rank.prepare(rank.world(), spec));
+                         std::string all;
+                         for (const std::string& line : rank.host().logged()) all += line + "\n";
+                         expect_contains(all, "bruck is not used for all_to_all of 4 fp32");
+                       }),
+      "");
 }
 
 }  // namespace

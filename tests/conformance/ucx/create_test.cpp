@@ -13,7 +13,7 @@ namespace {
 std::string failures(std::int32_t ranks, const std::function<test::RankOptions(std::int32_t)>& options) {
   test::SharedRendezvous rendezvous;
   return test::run_bodies(As::kProcesses, ranks, [&](std::int32_t number) {
-    Rank rank(ucx_plugin(), rendezvous, number, ranks, 0, options(number));
+    Rank rank(ucx_plugin(), rendezvous, number, ranks, options(number));
   });
 }
 
@@ -72,7 +72,7 @@ TEST(UcxCreate, DoesWithoutCmaWhereItIsForbiddenAndSaysSo) {
     EXPECT_EQ(test::run_bodies(As::kProcesses, 2,
                                [&](std::int32_t number) {
                                  if (number == 1) forbid_cma();
-                                 Rank rank(ucx_plugin(), rendezvous, number, 2, 0, {{"tls", tls}});
+                                 Rank rank(ucx_plugin(), rendezvous, number, 2, {{"tls", tls}});
                                  expect_sum(rank, rank.world(), 1'000'000);
                                  std::string all;
                                  for (const std::string& line : rank.host().logged()) all += line + "\n";
@@ -87,7 +87,7 @@ TEST(UcxCreate, DoesWithoutCmaWhereItIsForbiddenAndSaysSo) {
   expect_in(test::run_bodies(As::kProcesses, 2,
                              [&](std::int32_t number) {
                                forbid_cma();
-                               Rank rank(ucx_plugin(), rendezvous, number, 2, 0, {{"tls", "cma"}});
+                               Rank rank(ucx_plugin(), rendezvous, number, 2, {{"tls", "cma"}});
                              }),
             "transport 'cma' is not available");
 }

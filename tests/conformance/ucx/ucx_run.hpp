@@ -16,9 +16,9 @@ inline const test::TransportPlugin& ucx_plugin() {
 }
 
 /// Ranks as processes; what went wrong, or empty.
-inline std::string run_ucx(std::int32_t ranks, const test::RankOptions& options, const std::function<void(Rank&)>& body,
-                           baleen_transport_flags_t flags = 0) {
-  return test::run_ranks(ucx_plugin(), As::kProcesses, ranks, body, flags, options);
+inline std::string run_ucx(std::int32_t ranks, const test::RankOptions& options,
+                           const std::function<void(Rank&)>& body) {
+  return test::run_ranks(ucx_plugin(), As::kProcesses, ranks, body, options);
 }
 
 /// The sum of one buffer, 1 + 1 + ..., in place.

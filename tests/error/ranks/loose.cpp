@@ -17,14 +17,14 @@ namespace {
 class Loose : public Transport {
  public:
   static Result<std::unique_ptr<Loose>> create(const Host& host, const Settings& settings, const Rendezvous& rendezvous,
-                                               baleen_transport_flags_t flags) {
+                                               baleen_transport_flags_t) {
     BALEEN_TRY_ASSIGN(OpenedMember over, OpenedMember::open(host, settings, "transport", settings.text("over")));
     std::unique_ptr<Loose> made(new Loose(std::move(over)));
     const OpenedMember& member = made->member_;
     BALEEN_TRY_ASSIGN(
         made->over_,
         TableTransport::create(member.table<baleen_transport_t>(), member.host(), member.settings(), *rendezvous.get(),
-                               flags, [&member](baleen_status_t status) { return member.failure(status); }));
+                               [&member](baleen_status_t status) { return member.failure(status); }));
     return made;
   }
 

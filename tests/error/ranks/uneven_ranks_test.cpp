@@ -55,17 +55,13 @@ TEST_F(UnevenRanks, OneHasNoEvaluation) {
 }
 
 TEST_F(UnevenRanks, OneJoinsCollectivesOtherwise) {
-  for (const std::string checked : {"", "--checked"}) {
-    const std::string job =
-        script("batch = 4, plan = { baleen.strategy('uneven', { mark = '" + (folder_ / ("mark" + checked)) + "' }) }");
-    const ProcessResult result = run(2, job, checked.empty() ? std::vector<std::string>() : std::vector{checked});
-    expect_refused(result, "rank 1 prepares all_reduce of ");
-    EXPECT_NE(result.err.find(" where rank 0 prepares all_reduce of "), std::string::npos) << result.err;
-  }
+  const ProcessResult result = run(2, script("batch = 4, plan = { baleen.strategy('uneven', { " + mark() + " }) }"));
+  expect_refused(result, "rank 1 prepares all_reduce of ");
+  EXPECT_NE(result.err.find(" where rank 0 prepares all_reduce of "), std::string::npos) << result.err;
 }
 
-/// The plans are alike; how the script drives them is not. Checked or not, so that nothing waits for ever.
-class RanksApart : public UnevenRanks, public testing::WithParamInterface<const char*> {
+/// The plans are alike; how the script drives them is not.
+class RanksApart : public UnevenRanks {
  protected:
   /// One step together, and then what only the odd rank does, and what the other does.
   void expect_named(const std::string& odd_one, const std::string& other, const std::vector<std::string>& sides) {
@@ -84,7 +80,6 @@ class RanksApart : public UnevenRanks, public testing::WithParamInterface<const 
                                                   "  if points.rows > 40 then " +
                                                       odd_one + " else " + other + " end\nend"),
                                               {});
-    if (*GetParam()) words.push_back(GetParam());
     words.insert(words.begin(), build_dir() + "/bin/baleen");
     RunningJob job(words);
     EXPECT_TRUE(job.prints("apart\n")) << job.err();
@@ -100,19 +95,18 @@ class RanksApart : public UnevenRanks, public testing::WithParamInterface<const 
     return took;
   }
 };
-INSTANTIATE_TEST_SUITE_P(CheckedOrNot, RanksApart, testing::Values("", "--checked"));
 
-TEST_P(RanksApart, ByAnotherProgram) {
+TEST_F(RanksApart, ByAnotherProgram) {
   expect_named("run:evaluate(1)", "run:step()",
                {"step 2", "all_reduce of 1 fp32", "(loss), number 1 of `train`", "number 1 of `evaluate`"});
 }
 
-TEST_P(RanksApart, ByAnEarlyEnd) {
+TEST_F(RanksApart, ByAnEarlyEnd) {
   expect_named("return", "run:step()", {"starts barrier at the end of the script", "(loss), number 1 of `train`"});
 }
 
 /// Through two transports: those on one host, or on two, may be the first to see it.
-TEST_P(RanksApart, ByAnEarlyEndOnSeveralHosts) {
+TEST_F(RanksApart, ByAnEarlyEndOnSeveralHosts) {
   std::vector<std::string> words = on_ranks(4,
                                             odd("rows",
                                                 "batch = 6, loop = function(job, run)\n"
@@ -121,7 +115,6 @@ TEST_P(RanksApart, ByAnEarlyEndOnSeveralHosts) {
                                             {});
   for (const char* set : {"intra_host=shm", "inter_host=shm", "ranks_per_host=2"})
     words.insert(words.end(), {"--set", "transport." + std::string(set)});
-  if (*GetParam()) words.push_back(GetParam());
   const ProcessResult result = run_baleen(words);
   EXPECT_EQ(result.exit_code, 2);
   for (const char* part : {"error: ", " starts barrier at the end of the script", "(loss), number 1 of `train`"})

@@ -66,7 +66,7 @@ class RanksOnHosts : public testing::Test {
     });
     const std::string said = run_bodies(As::kProcesses, kRanks, [&](std::int32_t number) {
       expect(networks.move_to(number / 2), "no entrance to a network namespace");
-      Rank rank(plugin, rendezvous, number, kRanks, 0, all);
+      Rank rank(plugin, rendezvous, number, kRanks, all);
       stage.process[static_cast<std::size_t>(number)] = getpid();
       body(rank);
     });

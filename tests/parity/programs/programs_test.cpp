@@ -75,8 +75,7 @@ class NamedPrograms : public testing::Test {
   }
   static ProcessResult infer(const std::string& program, const std::string& outputs, const std::string& manifest = "") {
     return run("infer",
-               {"--load", model(), "--program", program, "--inputs", inputs(program), "--outputs", *folder_ / outputs,
-                "--checked"},
+               {"--load", model(), "--program", program, "--inputs", inputs(program), "--outputs", *folder_ / outputs},
                manifest);
   }
   static void expect_near(const std::vector<double>& got, const std::vector<double>& wanted, const std::string& what) {

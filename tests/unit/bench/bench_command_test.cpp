@@ -49,7 +49,7 @@ TEST_F(Bench, MeasuresEveryCollectiveOfEveryGroup) {
 
 TEST_F(Bench, PrintsATableOnOtherMemoryToo) {
   const ProcessResult result =
-      run_baleen(command({"--to", "64", "--own-memory", "--checked", "--group", "tensor", "--collective", "send"}));
+      run_baleen(command({"--to", "64", "--own-memory", "--group", "tensor", "--collective", "send"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("transport shm, 4 ranks"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("send            tensor                 2       64 B"), std::string::npos) << result.out;

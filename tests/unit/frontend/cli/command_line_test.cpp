@@ -71,12 +71,11 @@ TEST(CommandLine, ReadsTheOtherCommands) {
   EXPECT_EQ(generate.tokens, 5);
   EXPECT_EQ(generate.temperature, 0);
   const auto infer = parse<InferOptions>(
-      {"infer", "a.lua", "--load", "p", "--program", "embed", "--inputs", "in", "--outputs", "out", "--checked"});
+      {"infer", "a.lua", "--load", "p", "--program", "embed", "--inputs", "in", "--outputs", "out"});
   EXPECT_EQ(infer.load, "p");
   EXPECT_EQ(infer.program, "embed");
   EXPECT_EQ(infer.inputs, "in");
   EXPECT_EQ(infer.outputs, "out");
-  EXPECT_TRUE(infer.checked);
   const auto graph = parse<GraphOptions>({"graph", "a.lua", "--graph", "evaluate", "--dot"});
   EXPECT_EQ(graph.graph, "evaluate");
   EXPECT_TRUE(graph.dot);

@@ -41,7 +41,7 @@ std::string on_two(const std::function<void(Rank&)>& body, const std::string& ba
   const TransportPlugin plugin(PACED);
   SharedRendezvous rendezvous;
   return run_bodies(As::kThreads, 2, [&](std::int32_t number) {
-    Rank rank(plugin, rendezvous, number, 2, 0, {{"bandwidth", bandwidth}, {"wraps", LOOPBACK}});
+    Rank rank(plugin, rendezvous, number, 2, {{"bandwidth", bandwidth}, {"wraps", LOOPBACK}});
     body(rank);
   });
 }
@@ -114,7 +114,7 @@ TEST(Paced, RefusesWhatIsNoTransport) {
   const TransportPlugin plugin(PACED);
   SharedRendezvous rendezvous;
   const std::string failures = run_bodies(As::kThreads, 1, [&](std::int32_t number) {
-    Rank rank(plugin, rendezvous, number, 1, 0, {{"wraps", "/nowhere.so"}});
+    Rank rank(plugin, rendezvous, number, 1, {{"wraps", "/nowhere.so"}});
   });
   EXPECT_NE(failures.find("transport `paced` cannot wrap /nowhere.so"), std::string::npos) << failures;
 }

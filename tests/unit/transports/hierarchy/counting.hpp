@@ -87,8 +87,6 @@ class Counting : public OpenTransport {
   }
   Status check() override { return below_->check(); }
   void abort(std::string_view reason) override { below_->abort(reason); }
-  bool takes_notes() const override { return below_->takes_notes(); }
-  Status note(void* slot) override { return below_->note(slot); }
 
   std::map<void*, std::uint64_t> known;  ///< arenas
 
@@ -109,9 +107,7 @@ class Counting : public OpenTransport {
 
 /// One rank of a hierarchy of loopbacks, the one between hosts counted.
 struct CountedRank {
-  /// `flags` of the transport between hosts.
-  CountedRank(const std::string& hosts, std::int32_t number, test::SharedRendezvous& rendezvous, Ledger& ledger,
-              baleen_transport_flags_t flags)
+  CountedRank(const std::string& hosts, std::int32_t number, test::SharedRendezvous& rendezvous, Ledger& ledger)
       : rank(number), ranks(static_cast<std::int32_t>(hosts.size())) {
     const std::vector<std::int32_t> host_of(hosts.begin(), hosts.end());
     const baleen_rendezvous_t all = rendezvous.of(rank, ranks);
@@ -121,23 +117,20 @@ struct CountedRank {
       if (hosts[static_cast<std::size_t>(other)] == mine) neighbours.push_back(other);
     const RendezvousView here(all, std::string("inside") + mine, std::move(neighbours));
     const RendezvousView world(all, "between");
-    auto first = loopback(*here.get(), 0);
-    auto second = std::make_unique<Counting>(loopback(*world.get(), flags), ledger, host_of, rank);
+    auto first = loopback(*here.get());
+    auto second = std::make_unique<Counting>(loopback(*world.get()), ledger, host_of, rank);
     inside = first.get();
     between = second.get();
-    HierarchyTransport::Options options;
-    options.checked = (flags & BALEEN_TRANSPORT_CHECKED) != 0;
-    options.note = [this](const std::string& text) { notes.push_back(text); };
-    transport = std::make_unique<HierarchyTransport>(std::move(first), std::move(second), host_of, rank, options);
+    transport = std::make_unique<HierarchyTransport>(std::move(first), std::move(second), host_of, rank,
+                                                     [this](const std::string& text) { notes.push_back(text); });
   }
 
-  std::unique_ptr<OpenTransport> loopback(const baleen_rendezvous_t& to, baleen_transport_flags_t flags) {
+  std::unique_ptr<OpenTransport> loopback(const baleen_rendezvous_t& to) {
     static const test::TransportPlugin plugin(test::built_plugin("transport", "loopback"));
     static const test::TestSettings settings(plugin.descriptor);
-    return need(
-        TableTransport::create(plugin.table, host.get(), *settings.get(), to, flags, [this](baleen_status_t status) {
-          return Error{status, "transport `loopback`: " + host.failure(), {}};
-        }));
+    return need(TableTransport::create(plugin.table, host.get(), *settings.get(), to, [this](baleen_status_t status) {
+      return Error{status, "transport `loopback`: " + host.failure(), {}};
+    }));
   }
   template <class T>
   static T need(Result<T> result) {
@@ -170,11 +163,11 @@ struct CountedRank {
 };
 
 /// Runs `body` on a rank per letter; equal letters are one host. What went wrong, or empty.
-inline std::string run_counted(const std::string& hosts, Ledger& ledger, const std::function<void(CountedRank&)>& body,
-                               baleen_transport_flags_t flags = 0) {
+inline std::string run_counted(const std::string& hosts, Ledger& ledger,
+                               const std::function<void(CountedRank&)>& body) {
   test::SharedRendezvous rendezvous;
   return test::run_bodies(test::As::kThreads, static_cast<std::int32_t>(hosts.size()), [&](std::int32_t number) {
-    CountedRank rank(hosts, number, rendezvous, ledger, flags);
+    CountedRank rank(hosts, number, rendezvous, ledger);
     body(rank);
   });
 }

@@ -40,6 +40,15 @@ TEST(Tag, EveryFieldTellsMessagesApart) {
   EXPECT_EQ(all.size(), 10u);
 }
 
+TEST(Tag, OfAMembersMessagesInAGroupIsAlikeButForSlotAndNumber) {
+  const auto of_member = [](const Tag& tag) { return tag.bits() & Tag::kOfMember; };
+  const Tag tag{false, 3, 5, 7, false, 2};
+  EXPECT_EQ(of_member(tag), of_member({false, 3, Tag::kSlots - 1, 7, true, 99}));
+  EXPECT_NE(of_member(tag), of_member({true, 3, 5, 7, false, 2}));
+  EXPECT_NE(of_member(tag), of_member({false, 4, 5, 7, false, 2}));
+  EXPECT_NE(of_member(tag), of_member({false, 3, 5, 8, false, 2}));
+}
+
 // A buffer of terabytes has more messages than there are numbers; they come round without touching other fields.
 TEST(Tag, NumbersOfMessagesWrapAround) {
   const Tag first{false, 3, 5, 7, false, 2};
