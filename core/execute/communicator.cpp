@@ -73,8 +73,7 @@ Result<void*> Communicator::group_along(const std::vector<std::string>& axes) {
 }
 
 Status Communicator::meet(const std::vector<std::string>& axes) {
-  BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
-  static_cast<void>(group);
+  BALEEN_TRY(group_along(axes));
   return {};
 }
 
@@ -83,7 +82,5 @@ Result<void*> Communicator::prepare(const std::vector<std::string>& axes, Collec
   collective.deterministic = deterministic_;
   return transport_->prepare(group, CollectiveSpec(collective));
 }
-
-void Communicator::abort(const std::string& reason) { transport_->abort(reason); }
 
 }  // namespace baleen

@@ -68,11 +68,13 @@ class Communicator {
   Status meet_at_end();
   /// OK, or why an operation failed.
   Status check() { return transport_->check(); }
+  /// Lets the transport work on streams of the device's, where both can.
+  Result<Lease> use(void* device, const baleen_compute_t& table) { return transport_->use(device, table); }
   /// Ends every operation that a failure left unfinished and all groups with their slots: afterwards nothing touches
   /// the events and the memory of programs any more.
   void settle();
   /// Wakes all blocked calls of this rank with BALEEN_PEER_LOST. [any thread]
-  void abort(const std::string& reason);
+  void abort(const std::string& reason) { transport_->abort(reason); }
 
   /// Whether it has memory of its own for arenas.
   bool allocates() const { return transport_->allocates(); }

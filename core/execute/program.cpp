@@ -115,11 +115,9 @@ class Runner {
 
   Status execute(const Instruction& i) {
     void* const* addresses = program_.addresses.data() + i.first_address + i.per_micro * launch_.micro;
-    if (i.kind == Instruction::Kind::poison) {
-      BALEEN_TRY(
-          program_.device->check(table_.copy(device_, launch_.stream, addresses[0], program_.poison.data(), i.bytes)));
-      return {};
-    }
+    if (i.kind == Instruction::Kind::poison)
+      return program_.device->check(
+          table_.copy(device_, launch_.stream, addresses[0], program_.poison.data(), i.bytes));
     if (i.kind == Instruction::Kind::zero)
       return program_.device->check(table_.zero(device_, launch_.stream, addresses[0], i.bytes));
     if (i.kind == Instruction::Kind::begin) return begin(program_.calls[i.call]);
@@ -228,6 +226,7 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
   impl_->communicator = &communicator;
   impl_->name = name;
   impl_->staging = staging;
+  BALEEN_TRY_ASSIGN(impl_->native, communicator.use(impl_->device->handle(), impl_->device->table()));
   impl_->issued.size = sizeof(baleen_event_t);
   for (const std::vector<std::string>& axes : executable().groups) BALEEN_TRY(communicator.meet(axes));
   for (std::size_t number = 0; number < impl_->calls.size(); ++number) {

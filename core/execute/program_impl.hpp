@@ -37,6 +37,7 @@ struct ProgramImpl {
   std::vector<ProgramCall> calls;
   Communicator* communicator = nullptr;
   std::string name;            ///< once connected
+  Lease native;                ///< on streams of the device for the transport, where it has work there
   Staging* staging = nullptr;  ///< null: the transport works on the tensors themselves
   baleen_event_t issued{};     ///< what the stream has done, for calls that begin after it
   std::uint64_t issues = 0;

@@ -1,5 +1,7 @@
 /// \file The checkpoint plugin `safetensors`: its descriptor and its start.
 #include "reader.hpp"
+#include "shard_reader.hpp"
+#include "shard_writer.hpp"
 #include "writer.hpp"
 
 BALEEN_DESCRIPTOR("checkpoint", "safetensors", "1.0.0", "Apache-2.0", "Hugging Face's safetensors files", 10,
@@ -15,6 +17,19 @@ struct Safetensors {
   static baleen::Result<std::unique_ptr<baleen::sdk::CheckpointReader>> open(const baleen::Host& host,
                                                                              std::string_view path) {
     return baleen::safetensors::Reader::open(host, path);
+  }
+  static baleen::Status write_shards(const baleen::Host&, std::string_view folder,
+                                     const baleen::sdk::ShardWriter& writer,
+                                     std::span<const baleen::sdk::Shard> shards) {
+    return baleen::safetensors::write_shards(std::string(folder), writer, shards);
+  }
+  static baleen::Status commit_shards(const baleen::Host& host, std::string_view folder, std::string_view attempt,
+                                      std::int32_t writers, const baleen::sdk::Facts& facts) {
+    return baleen::safetensors::commit_shards(host, std::string(folder), std::string(attempt), writers, facts);
+  }
+  static baleen::Result<std::unique_ptr<baleen::sdk::ShardReader>> open_shards(const baleen::Host& host,
+                                                                               std::string_view folder) {
+    return baleen::safetensors::ShardedReader::open(host, std::string(folder));
   }
 };
 

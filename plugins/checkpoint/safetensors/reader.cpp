@@ -94,8 +94,8 @@ void Reader::list(const Host& host, Header header, std::uint64_t buffer) {
   facts_ = std::move(header.metadata);
 }
 
-Status Reader::read(std::size_t number, std::span<std::byte> out) const {
-  return read_at(file_, out, places_[number], path_);
+Status Reader::read_part(std::size_t number, std::uint64_t from, std::span<std::byte> out) const {
+  return read_at(file_, out, places_[number] + from, path_);
 }
 
 }  // namespace baleen::safetensors

@@ -15,7 +15,9 @@ class Reader : public CheckpointReader {
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   const Facts& facts() const override { return facts_; }
-  Status read(std::size_t number, std::span<std::byte> out) const override;
+  Status read(std::size_t number, std::span<std::byte> out) const override { return read_part(number, 0, out); }
+  /// From this byte of the tensor on, which has as many.
+  Status read_part(std::size_t number, std::uint64_t from, std::span<std::byte> out) const;
 
  private:
   void list(const Host& host, Header header, std::uint64_t buffer);

@@ -1,71 +1,18 @@
 /// \file The layout (tensors by alignment, then name) and the atomic replacement.
 #include "writer.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <cstdio>
-#include <filesystem>
 #include <numeric>
 #include <unordered_set>
 
 #include "baleen/dtype.hpp"
-#include "file.hpp"
 #include "header.hpp"
+#include "temporary.hpp"
 
 namespace baleen::safetensors {
 namespace {
-
-/// A file that vanishes unless it is renamed to its place.
-class Temporary {
- public:
-  static Result<Temporary> beside(const std::string& path) {
-    Temporary temporary;
-    temporary.path_ = path + ".partial." + std::to_string(::getpid());
-    // A leftover can only be of a dead process with our number.
-    ::unlink(temporary.path_.c_str());
-    temporary.file_ = File(::open(temporary.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (!temporary.file_) return system_error("cannot create", temporary.path_);
-    return temporary;
-  }
-  Temporary(Temporary&& other) noexcept : path_(std::exchange(other.path_, {})), file_(std::move(other.file_)) {}
-  ~Temporary() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-
-  Status write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return system_error("cannot write", path_);
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-    return {};
-  }
-
-  Status rename_to(const std::string& target) {
-    if (::fsync(file_.number()) != 0) return system_error("cannot sync", path_);
-    if (::close(file_.release()) != 0) return system_error("cannot close", path_);
-    if (std::rename(path_.c_str(), target.c_str()) != 0) return system_error("cannot replace", target);
-    path_.clear();
-    return {};
-  }
-
- private:
-  Temporary() = default;
-
-  std::string path_;
-  File file_;
-};
-
-Status sync_folder(const std::string& path) {
-  const auto parent = std::filesystem::path(path).parent_path();
-  const std::string folder = parent.empty() ? std::string(".") : parent.string();
-  const File opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened || ::fsync(opened.number()) != 0) return system_error("cannot sync the folder", folder);
-  return {};
-}
 
 Status check_tensors(std::span<const baleen_named_tensor_t> tensors) {
   std::unordered_set<std::string_view> names;
@@ -120,8 +67,7 @@ Status write_file(std::string_view path, std::span<const baleen_named_tensor_t> 
   BALEEN_TRY(file.write(std::as_bytes(std::span(header))));
   for (std::size_t i : order)
     BALEEN_TRY(file.write({static_cast<const std::byte*>(tensors[i].data), tensors[i].bytes}));
-  BALEEN_TRY(file.rename_to(target));
-  return sync_folder(target);
+  return file.rename_to(target);
 }
 
 }  // namespace baleen::safetensors

@@ -21,6 +21,7 @@ Device::~Device() {
   if (!context_ || !enter()) return;
   kernel_context_.reset();
   own_stream_.reset();
+  events_.reset();
   dnn_.reset();
   blas_.reset();
   compiler_.reset();
@@ -140,7 +141,7 @@ Status Device::launch(void* handle, const baleen_launch_t& call) {
 Result<void*> Device::stream_create() {
   BALEEN_TRY(must_run());
   BALEEN_TRY(enter());
-  BALEEN_TRY_ASSIGN(auto stream, Stream::create(driver_));
+  BALEEN_TRY_ASSIGN(auto stream, Stream::create(driver_, *events_));
   return static_cast<void*>(stream.release());
 }
 void Device::stream_destroy(void* stream) {
@@ -203,6 +204,7 @@ const void* Device::query(std::string_view name) const {
                                                   }};
   if (name == BALEEN_DEVICE_MEMORY) return &kMemory;
   if (description_) return query_plugin(name);
+  if (name == BALEEN_DEVICE_NATIVE_EVENTS) return native_events();
   if (name == BALEEN_SEQUENCES) return graphs_ && !checked_ ? sequences() : nullptr;
   return name == BALEEN_DEVICE_PEAK ? &kPeak : query_plugin(name);
 }

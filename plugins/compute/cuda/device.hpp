@@ -3,6 +3,7 @@
 #include <atomic>
 #include <optional>
 
+#include "baleen/native_events.h"
 #include "blas.hpp"
 #include "compiler.hpp"
 #include "dnn.hpp"
@@ -56,6 +57,7 @@ class Device {
   Status enter() const;
   Result<void*> allocate(baleen_arena_kind_t kind, std::uint64_t bytes);
   static const baleen_sequences_t* sequences();
+  static const baleen_native_events_t* native_events();
   template <class Body>
   static baleen_status_t guarded(void* device, Body&& body);
 
@@ -75,6 +77,7 @@ class Device {
   std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<Blas> blas_;
   std::unique_ptr<DnnOpener> dnn_;
+  std::unique_ptr<NativeEvents> events_;
   std::unique_ptr<Stream> own_stream_;
   std::unique_ptr<Context> kernel_context_;
 };

@@ -43,7 +43,8 @@ Status Device::open_libraries(const Settings& settings) {
     host_.log(BALEEN_WARNING, blas.error().text() + "; products are computed by a slow kernel of the plugin's own");
   dnn_ = std::make_unique<DnnOpener>(where, options.deterministic,
                                      [this](const std::string& text) { host_.log(BALEEN_WARNING, text); });
-  BALEEN_TRY_ASSIGN(own_stream_, Stream::create(driver_));
+  events_ = std::make_unique<NativeEvents>(driver_);
+  BALEEN_TRY_ASSIGN(own_stream_, Stream::create(driver_, *events_));
   kernel_context_ =
       std::make_unique<Context>(Context{driver_, *functions_, *compiler_, blas_.get(), *dnn_, limits_, false});
   return {};

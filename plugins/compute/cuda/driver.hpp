@@ -13,11 +13,12 @@ namespace baleen::cuda {
   X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain) \
   X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc) \
   X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyAsync) X(cuMemsetD8Async) X(cuStreamCreate) \
-  X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitValue32) X(cuLaunchHostFunc) X(cuModuleLoadData) \
-  X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncLoad) X(cuFuncSetAttribute) X(cuLaunchKernel) X(cuEventCreate) \
-  X(cuEventDestroy) X(cuEventRecord) X(cuEventElapsedTime) X(cuEventSynchronize) X(cuMemHostRegister) \
-  X(cuMemHostUnregister) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuStreamGetCaptureInfo) X(cuGraphInstantiate) \
-  X(cuGraphLaunch) X(cuGraphExecKernelNodeSetParams) X(cuGraphExecDestroy) X(cuGraphDestroy)
+  X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitEvent) X(cuStreamWaitValue32) X(cuLaunchHostFunc) \
+  X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncLoad) X(cuFuncSetAttribute) X(cuLaunchKernel) \
+  X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventElapsedTime) X(cuEventSynchronize) \
+  X(cuMemHostRegister) X(cuMemHostUnregister) X(cuStreamBeginCapture) X(cuStreamEndCapture) \
+  X(cuStreamGetCaptureInfo) X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphExecKernelNodeSetParams) \
+  X(cuGraphExecDestroy) X(cuGraphDestroy)
 // clang-format on
 
 /// The functions in use.

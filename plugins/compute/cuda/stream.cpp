@@ -15,8 +15,8 @@ void wait_either(baleen_event_t& event, std::uint64_t value, baleen_event_t& sto
   }
 }
 
-Result<std::unique_ptr<Stream>> Stream::create(const Driver& driver) {
-  std::unique_ptr<Stream> stream(new Stream(driver));
+Result<std::unique_ptr<Stream>> Stream::create(const Driver& driver, NativeEvents& events) {
+  std::unique_ptr<Stream> stream(new Stream(driver, events));
   BALEEN_TRY(stream->open());
   return stream;
 }
@@ -47,6 +47,10 @@ Stream::~Stream() {
     if (driver_.cuStreamSynchronize(native_) != CUDA_SUCCESS) fail_signals();
     driver_.cuStreamDestroy(native_);
   }
+  if (side_) {
+    driver_.cuStreamSynchronize(side_);
+    driver_.cuStreamDestroy(side_);
+  }
   if (record_) driver_.cuMemFree(record_);
   if (record_copy_) driver_.cuMemFreeHost(record_copy_);
   if (released_) driver_.cuMemFreeHost(released_);
@@ -66,7 +70,13 @@ void Stream::run_waits() {
 }
 
 Status Stream::wait(baleen_event_t& event, std::uint64_t value) {
+  if (Recording* const kept = events_.recording()) {
+    if (kept->has(event, value)) return kept->wait(driver_, native_, event, value);
+    if (kept->holds(native_)) return kept->refuse("a wait for what is signalled outside of them");
+  }
   if (event_value(event) >= value) return {};
+  BALEEN_TRY_ASSIGN(const bool waits, events_.wait(native_, event, value));
+  if (waits) return {};
   const std::uint64_t number = ++posted_waits_;
   if (number > kSlots) event_wait(taken_, number - kSlots);
   waits_[number % kSlots] = {&event, value};
@@ -83,7 +93,22 @@ void Stream::raise(void* slot) {
   if (signal.pending.exchange(false)) event_signal(*event, value);
 }
 
+Status Stream::signal_natively(baleen_event_t& event, std::uint64_t value) {
+  if (!side_)
+    BALEEN_TRY(driver_.check(driver_.cuStreamCreate(&side_, CU_STREAM_NON_BLOCKING), "making a stream for signals"));
+  auto signal = events_.record(native_, event, value);
+  CUresult result = signal ? driver_.cuStreamWaitEvent(side_, (*signal)->at, 0) : CUDA_SUCCESS;
+  if (signal && result == CUDA_SUCCESS) result = driver_.cuLaunchHostFunc(side_, NativeEvents::raise, *signal);
+  if (signal && result == CUDA_SUCCESS) return {};
+  if (!signal) events_.fail(event);
+  fail_signals();
+  return signal ? driver_.check(result, "enqueueing a signal") : Status(signal.error());
+}
+
 Status Stream::signal(baleen_event_t& event, std::uint64_t value) {
+  if (Recording* const kept = events_.recording(); kept && kept->holds(native_))
+    return kept->signal(driver_, events_, native_, event, value);
+  if (events_.in_use()) return signal_natively(event, value);
   Signal& slot = (*signals_)[++posted_signals_ % kSlots];
   if (slot.pending) BALEEN_TRY(synchronize());  // as many signals under way as there are slots
   slot.event = &event;
@@ -98,12 +123,14 @@ Status Stream::signal(baleen_event_t& event, std::uint64_t value) {
 void Stream::fail_signals() {
   for (Signal& signal : *signals_)
     if (signal.pending.exchange(false)) event_signal(*signal.event, BALEEN_EVENT_FAILED);
+  events_.fail_all();
 }
 
 Status Stream::synchronize() {
   CUresult result =
       driver_.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(record_copy_), record_, sizeof(IdRecord), native_);
   if (result == CUDA_SUCCESS) result = driver_.cuStreamSynchronize(native_);
+  if (result == CUDA_SUCCESS && side_) result = driver_.cuStreamSynchronize(side_);
   if (result != CUDA_SUCCESS) {
     fail_signals();
     return internal("the device failed with " + driver_.text(result) + " " + log_.pending());

@@ -9,20 +9,23 @@
 #include "device/ids.hpp"
 #include "driver.hpp"
 #include "launch_log.hpp"
+#include "native_events.hpp"
 #include "sequence.hpp"
 
 namespace baleen::cuda {
 
-/// Not movable. Waiting: a helper thread sleeps on the event and then writes a word in pinned memory, on which the
-/// stream waits. Signalling: a host function in stream order raises the event.
+/// Not movable. Waiting: for a signal of this device's by the driver's events; for any other a helper thread sleeps on
+/// the event and then writes a word in pinned memory, on which the stream waits. Signalling: a host function raises the
+/// event, in stream order, or on a stream beside where native events are in use.
 class Stream {
  public:
-  static Result<std::unique_ptr<Stream>> create(const Driver& driver);
+  static Result<std::unique_ptr<Stream>> create(const Driver& driver, NativeEvents& events);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   CUstream native() const { return native_; }
+  NativeEvents& events() { return events_; }
   LaunchLog& log() { return log_; }
   /// While what is enqueued is kept and not run; else null.
   std::unique_ptr<Recording> recording;
@@ -50,14 +53,16 @@ class Stream {
     std::atomic<bool> pending{false};
   };
 
-  explicit Stream(const Driver& driver) : driver_(driver) {}
+  Stream(const Driver& driver, NativeEvents& events) : driver_(driver), events_(events) {}
   Status open();
   void run_waits();
+  Status signal_natively(baleen_event_t& event, std::uint64_t value);
   void fail_signals();
   static void raise(void* slot);
 
   const Driver& driver_;
-  CUstream native_ = nullptr;
+  NativeEvents& events_;
+  CUstream native_ = nullptr, side_ = nullptr;  // beside: host functions that nobody's work waits for
   CUdeviceptr record_ = 0, released_on_device_ = 0;
   IdRecord* record_copy_ = nullptr;    // pinned
   std::uint32_t* released_ = nullptr;  // pinned: waits that are over

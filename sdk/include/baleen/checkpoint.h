@@ -27,10 +27,67 @@ typedef struct baleen_checkpoint_t {
     /* Reads one tensor (by its number in the list) into `data`, `bytes` long. */
     baleen_status_t (*read)(void* reader, uint64_t number, void* data, uint64_t bytes);
     void (*close)(void* reader);
+    /* An optional extension of the plugin by name and revision, or null. */
+    const void* (*query)(baleen_string_t name);
 } baleen_checkpoint_t;
-BALEEN_ASSERT_TABLE(baleen_checkpoint_t, close, 48);
+BALEEN_ASSERT_TABLE(baleen_checkpoint_t, query, 56);
 /* The functions in their order; an OPTIONAL one may be null. */
-#define BALEEN_CHECKPOINT_FUNCTIONS(REQUIRED, OPTIONAL)                          \
-    REQUIRED(write) REQUIRED(open) REQUIRED(list) REQUIRED(read) REQUIRED(close)
+#define BALEEN_CHECKPOINT_FUNCTIONS(REQUIRED, OPTIONAL)                                          \
+    REQUIRED(write) REQUIRED(open) REQUIRED(list) REQUIRED(read) REQUIRED(close) OPTIONAL(query)
+
+/* Indices begin, begin + 1, ..., end - 1. */
+typedef struct baleen_range_t {
+    int64_t begin, end;
+} baleen_range_t;
+BALEEN_ASSERT_SIZE(baleen_range_t, 16);
+
+/* A piece of a tensor in memory: the box of these indices, of which `flat` may leave only a part. */
+typedef struct baleen_shard_t {
+    uint64_t size;
+    baleen_string_t name;
+    baleen_dtype_t dtype;
+    uint32_t rank;
+    int64_t shape[BALEEN_MAX_RANK]; /* of the whole tensor */
+    /* Per dimension the global indices, ascending and disjoint: local index i is the i-th of them. range_count 0: all
+     * of the dimension. */
+    const baleen_range_t* ranges[BALEEN_MAX_RANK];
+    uint32_t range_count[BALEEN_MAX_RANK];
+    uint32_t is_flat, reserved;
+    baleen_range_t flat; /* where is_flat: which of the box's elements, in row-major order of local indices */
+    uint64_t bytes;
+    void* data; /* host memory, row-major in local indices. write: the contents. read: where to put them */
+} baleen_shard_t;
+BALEEN_ASSERT_SIZE(baleen_shard_t, 232);
+
+/* The answer to the query BALEEN_CHECKPOINT_SHARDS: a checkpoint is a folder, to which every rank writes what it holds,
+ * and from which every rank reads what it needs, whatever ranks wrote it.
+ *
+ * Draft: no command uses it yet, and a later minor version may change it. The member `safetensors` has it.
+ *
+ * All ranks `write` under one `attempt`; when all have returned (the host sees to that), one rank `commit`s. Only with
+ * that the folder holds the checkpoint; until then it holds the one that was committed before, if any. Whoever reads
+ * opens the folder anew after a commit, which removes the files of other attempts. One attempt at a time. */
+#define BALEEN_CHECKPOINT_SHARDS "baleen.checkpoint.shards/1"
+typedef struct baleen_checkpoint_shards_t {
+    uint64_t size;
+    /* Writes the shards of one of `writers` ranks, numbered from 0, at most one of each tensor; they are on the disk
+     * when it returns. Makes the folder where there is none. `attempt`: letters, digits, `.`, `_` and `-`, at most 64;
+     * never the one that is committed. */
+    baleen_status_t (*write)(const baleen_host_t* host, baleen_string_t folder, baleen_string_t attempt, int32_t writer,
+                             int32_t writers, const baleen_shard_t* shards, uint64_t count);
+    /* Makes what the writers have written the folder's checkpoint, all or nothing. Refuses, with the file and the
+     * tensor, what lacks a writer or elements, what several writers hold in part, and shapes or dtypes that differ.
+     * Equal pieces are copies, of which the first writer's is kept. `facts` are pairs name, text. */
+    baleen_status_t (*commit)(const baleen_host_t* host, baleen_string_t folder, baleen_string_t attempt,
+                              int32_t writers, const baleen_string_t* facts, uint64_t fact_count);
+    /* Opens what is committed; the reader lists the whole tensors, of which `data` is null (valid until close). */
+    baleen_status_t (*open)(const baleen_host_t* host, baleen_string_t folder, void** reader);
+    baleen_status_t (*list)(void* reader, const baleen_named_tensor_t** tensors, uint64_t* count,
+                            const baleen_string_t** facts, uint64_t* fact_count);
+    /* Reads any piece of a tensor, which is known by its name; dtype and shape are those of the list. */
+    baleen_status_t (*read)(void* reader, const baleen_shard_t* shard);
+    void (*close)(void* reader);
+} baleen_checkpoint_shards_t;
+BALEEN_ASSERT_TABLE(baleen_checkpoint_shards_t, close, 56);
 
 BALEEN_END

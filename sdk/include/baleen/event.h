@@ -5,8 +5,8 @@
 BALEEN_BEGIN
 
 /* Owned by whoever made it; zero-initialised. The counter is read and raised with the functions of event.hpp; `native`
- * belongs to the compute plugin that first signals it. Who signals touches the event no more once the new value can be
- * seen, so a waiter may free it then. */
+ * belongs to the compute plugin that signals it (native_events.h). Who signals touches the event no more once the new
+ * value can be seen, so a waiter may free it then. */
 typedef struct baleen_event_t {
     uint64_t size;
     uint64_t word; /* twice the counter, plus 1 while somebody sleeps; its low half is what sleepers wait on (futex) */

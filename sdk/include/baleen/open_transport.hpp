@@ -8,9 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "baleen/native_events.h"
 #include "baleen/transport.hpp"
 
 namespace baleen {
+
+/// Holds as long as one of it is there; null: there is nothing to hold.
+using Lease = std::shared_ptr<void>;
 
 /// The contracts stand in transport.h. Errors have their text.
 class OpenTransport : public Transport {
@@ -19,6 +23,12 @@ class OpenTransport : public Transport {
   virtual bool allocates() const = 0;
   /// Whether it gains by knowing memory of others.
   virtual bool registers() const = 0;
+  /// Hands it the native events of a device (native_events.h), where both have them, until the lease is over, which all
+  /// callers share.
+  virtual Result<Lease> use(void* device, const baleen_compute_t& compute) {
+    (void)device, (void)compute;
+    return Lease();
+  }
 };
 
 /// One that is driven through its table.
@@ -76,6 +86,17 @@ class TableTransport : public OpenTransport {
   }
   Status check() override { return checked(table_.check(self_)); }
   void abort(std::string_view reason) override { table_.abort(self_, abi(reason)); }
+  Result<Lease> use(void* device, const baleen_compute_t& compute) override {
+    if (Lease lease = used_.lock()) return lease;
+    const auto* wants = static_cast<const baleen_transport_native_t*>(find(self_, BALEEN_TRANSPORT_NATIVE));
+    const auto* events = static_cast<const baleen_native_events_t*>(
+        wants && compute.query ? compute.query(device, abi(BALEEN_DEVICE_NATIVE_EVENTS)) : nullptr);
+    if (!events || view(events->runtime) != view(wants->runtime)) return Lease();
+    BALEEN_TRY(checked(wants->use(self_, device, &compute, events)));
+    Lease lease(self_, wants->leave);
+    used_ = lease;
+    return lease;
+  }
 
  private:
   TableTransport(const baleen_transport_t& table, Reason reason) : reason_(std::move(reason)) {
@@ -94,6 +115,7 @@ class TableTransport : public OpenTransport {
   const Reason reason_;
   void* self_ = nullptr;
   const baleen_transport_memory_t* memory_ = nullptr;
+  std::weak_ptr<void> used_;  ///< a device's native events
 };
 
 }  // namespace baleen

@@ -20,8 +20,15 @@ namespace em = baleen::emulated;
 using em::forbidden, em::kSharedMost, em::number, em::on, em::queue, em::state;
 
 struct CUevent_st {
-  std::atomic<bool> done{false};
-  std::chrono::steady_clock::time_point time;
+  /// Who waits means the record of then, whatever comes later.
+  struct Record {
+    std::atomic<bool> done{false};
+    std::chrono::steady_clock::time_point time;
+    std::shared_ptr<em::Captured> captured;  ///< where it was recorded in one
+    em::Queue* queue = nullptr;
+    std::size_t position = 0;  ///< works of the capture before it
+  };
+  std::shared_ptr<Record> last = std::make_shared<Record>();
 };
 
 namespace {
@@ -64,7 +71,18 @@ bool unpin(const void* at) {
   return true;
 }
 
+/// Whether host functions are to wait.
+std::atomic<bool>& host_is_held() {
+  static std::atomic<bool> held{false};
+  return held;
+}
+
 }  // namespace
+
+/// For tests: host functions wait from now on, or no more.
+extern "C" __attribute__((visibility("default"))) void baleen_emulated_hold_host_functions(int held) {
+  host_is_held() = held != 0;
+}
 
 extern "C" {
 
@@ -209,7 +227,10 @@ CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, 
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  em::enqueue(queue(stream), [=] { function(data); });
+  em::enqueue(queue(stream), [=] {
+    while (host_is_held() && em::failure() == 0) usleep(20);
+    function(data);
+  });
   return state();
 }
 
@@ -222,19 +243,47 @@ CUresult cuEventDestroy(CUevent event) {
   return CUDA_SUCCESS;
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
-  event->done = false;
-  em::enqueue(queue(stream), [=] {
-    event->time = std::chrono::steady_clock::now();
-    event->done = true;
+  event->last = std::make_shared<CUevent_st::Record>();
+  event->last->captured = em::captured(queue(stream));
+  event->last->queue = queue(stream);
+  if (event->last->captured) {
+    event->last->position = event->last->captured->works.size();
+    return CUDA_SUCCESS;
+  }
+  em::enqueue(queue(stream), [record = event->last] {
+    record->time = std::chrono::steady_clock::now();
+    record->done = true;
   });
   return state();
 }
 CUresult cuEventSynchronize(CUevent event) {
-  while (!event->done && state() == CUDA_SUCCESS) usleep(20);
+  while (!event->last->done && state() == CUDA_SUCCESS) usleep(20);
   return state();
 }
 CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
-  *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
+  *milliseconds = std::chrono::duration<float, std::milli>(end->last->time - begin->last->time).count();
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  const std::shared_ptr<CUevent_st::Record> record = event->last;
+  if (!record->queue) return CUDA_SUCCESS;  // nothing was recorded
+  const auto captured = em::captured(queue(stream));
+  if (!record->captured && captured) {
+    captured->valid = false;
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  if (!record->captured) {
+    em::enqueue(queue(stream), [=] {
+      while (!record->done && em::failure() == 0) usleep(20);
+    });
+    return state();
+  }
+  if (record->captured->ended) return CUDA_ERROR_CAPTURED_EVENT;
+  if (captured && captured != record->captured) return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+  if (!captured) em::join_capture(queue(stream), record->captured);
+  const auto from = record->captured->joined.find(record->queue);
+  if (from != record->captured->joined.end() && from->second <= record->position)
+    record->captured->open.erase(record->queue);
   return CUDA_SUCCESS;
 }
 

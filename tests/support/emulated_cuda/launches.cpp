@@ -26,7 +26,7 @@ struct CUfunc_st {
   bool loaded = false;
 };
 struct CUgraph_st {
-  std::unique_ptr<em::Captured> captured;
+  std::shared_ptr<em::Captured> captured;
 };
 struct CUgraphExec_st {
   const em::Captured* of = nullptr;
@@ -126,7 +126,7 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
 CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
                                 const CUgraphNode** nodes, const CUgraphEdgeData**, std::size_t* count) {
   static thread_local CUgraphNode last = nullptr;
-  em::Captured* captured = em::captured(queue(stream));
+  const auto captured = em::captured(queue(stream));
   *status = captured ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   last = captured && !captured->works.empty() ? reinterpret_cast<CUgraphNode>(&captured->works.back()) : nullptr;
   *nodes = &last;
@@ -136,10 +136,11 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   em::capturing() = nullptr;
   *graph = nullptr;
-  std::unique_ptr<em::Captured> captured = em::end_capture(queue(stream));
+  const auto captured = em::end_capture(queue(stream));
   if (!captured) return CUDA_ERROR_ILLEGAL_STATE;
+  if (!captured->open.empty()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   if (!captured->valid || number("EMULATED_CUDA_GRAPHS", 1) == 0) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  *graph = new CUgraph_st{std::move(captured)};
+  *graph = new CUgraph_st{captured};
   return CUDA_SUCCESS;
 }
 CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {

@@ -77,7 +77,7 @@ struct Queue {
   std::condition_variable changed;
   std::deque<std::function<void()>> work;
   bool busy = false, stopped = false;
-  std::unique_ptr<Captured> capture;
+  std::shared_ptr<Captured> capture;
   std::thread thread{[this] { run(); }};
 
   void run() {
@@ -119,6 +119,10 @@ void enqueue(Queue* queue, std::function<void()> work) {
   const std::lock_guard lock(to->mutex);
   if (to->capture) {
     to->capture->works.push_back(std::move(work));
+    if (to != to->capture->origin) {
+      to->capture->joined[to] = to->capture->works.size();
+      to->capture->open.insert(to);
+    }
     return;
   }
   to->work.push_back(std::move(work));
@@ -132,13 +136,27 @@ void finish(Queue* queue) {
 
 void begin_capture(Queue* queue) {
   const std::lock_guard lock(queue->mutex);
-  queue->capture = std::make_unique<Captured>();
+  queue->capture = std::make_shared<Captured>();
+  queue->capture->origin = queue;
 }
-std::unique_ptr<Captured> end_capture(Queue* queue) {
+void join_capture(Queue* queue, const std::shared_ptr<Captured>& captured) {
   const std::lock_guard lock(queue->mutex);
-  return std::move(queue->capture);
+  queue->capture = captured;
+  captured->joined[queue] = captured->works.size();
+  captured->open.insert(queue);
 }
-Captured* captured(Queue* queue) { return queue ? queue->capture.get() : nullptr; }
+std::shared_ptr<Captured> end_capture(Queue* queue) {
+  const std::lock_guard lock(queue->mutex);
+  const std::shared_ptr<Captured> captured = std::move(queue->capture);
+  if (!captured) return nullptr;
+  captured->ended = true;
+  for (const auto& [other, last] : captured->joined) {
+    const std::lock_guard other_lock(other->mutex);
+    other->capture = nullptr;
+  }
+  return captured;
+}
+std::shared_ptr<Captured> captured(Queue* queue) { return queue ? queue->capture : nullptr; }
 
 }  // namespace baleen::emulated
 

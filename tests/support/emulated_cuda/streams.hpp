@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 
 namespace baleen::emulated {
 
@@ -30,16 +32,22 @@ void enqueue(Queue* queue, std::function<void()> work);
 /// Until all is done.
 void finish(Queue* queue);
 
-/// What a queue was given while it was captured, in order. Addresses stay.
+/// What queues were given while they were captured, in order: which is one of those that their edges allow. Addresses
+/// stay.
 struct Captured {
   std::deque<std::function<void()>> works;
-  bool valid = true;
+  bool valid = true, ended = false;
+  Queue* origin = nullptr;
+  std::map<Queue*, std::size_t> joined;  ///< the others, and how much had been captured when they were last given work
+  std::set<Queue*> open;                 ///< those of them that nobody waits for yet
 };
 /// From now on work is kept, not run; null at the end where nothing was captured.
 void begin_capture(Queue* queue);
-std::unique_ptr<Captured> end_capture(Queue* queue);
+/// Another queue takes part until the end.
+void join_capture(Queue* queue, const std::shared_ptr<Captured>& captured);
+std::shared_ptr<Captured> end_capture(Queue* queue);
 /// While a capture is under way; else null. [the thread that captures]
-Captured* captured(Queue* queue);
+std::shared_ptr<Captured> captured(Queue* queue);
 
 /// The first failure of the device, which stays; 0 while there is none.
 int failure();

@@ -1,4 +1,4 @@
-/// \file The device's side of baleen_sequences_t.
+/// \file The device's side of baleen_sequences_t and baleen_native_events_t.
 #include "device.hpp"
 #include "sequence.hpp"
 
@@ -42,6 +42,25 @@ const baleen_sequences_t* Device::sequences() {
         });
       }};
   return &kSequences;
+}
+
+const baleen_native_events_t* Device::native_events() {
+  static constexpr char kRuntime[] = "cuda";
+  static constexpr baleen_native_events_t kNativeEvents{sizeof(baleen_native_events_t),
+                                                        {kRuntime, sizeof kRuntime - 1},
+                                                        [](void* device, void* stream, void** native) {
+                                                          return guarded(device, [&](Device& self) -> Status {
+                                                            BALEEN_TRY(self.events_->use());
+                                                            *native = stream_of(stream).native();
+                                                            return {};
+                                                          });
+                                                        },
+                                                        [](void* device, baleen_event_t* event) {
+                                                          Device& self = *static_cast<Device*>(device);
+                                                          guard_nothing(self.host_, "fail",
+                                                                        [&] { self.events_->fail(*event); });
+                                                        }};
+  return &kNativeEvents;
 }
 
 }  // namespace baleen::cuda

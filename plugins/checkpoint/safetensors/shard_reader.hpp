@@ -1,0 +1,28 @@
+/// \file A committed folder of shards.
+#pragma once
+#include "reader.hpp"
+#include "shard_index.hpp"
+
+namespace baleen::safetensors {
+
+/// Sizes of files are compared when it is opened; a file's header is read when a piece of it is first wanted.
+class ShardedReader : public ShardReader {
+ public:
+  static Result<std::unique_ptr<ShardReader>> open(const Host& host, const std::string& folder);
+
+  const std::vector<StoredTensor>& tensors() const override { return tensors_; }
+  const Facts& facts() const override { return index_.facts; }
+  Status read(const Shard& shard) override;
+
+ private:
+  /// The file with the piece of this tensor, and its number there.
+  Result<std::pair<const Reader*, std::size_t>> find(const std::string& name, const ShardIndex::Piece& piece);
+
+  Host host_;
+  std::string folder_;
+  ShardIndex index_;
+  std::vector<StoredTensor> tensors_;
+  std::vector<std::unique_ptr<CheckpointReader>> files_;  // by writer; null: not opened yet
+};
+
+}  // namespace baleen::safetensors

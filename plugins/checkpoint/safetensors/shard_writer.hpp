@@ -1,0 +1,13 @@
+/// \file Shards of many ranks in a folder: each writes a file, one commits (baleen_checkpoint_shards_t).
+#pragma once
+#include "baleen/checkpoint_shards.hpp"
+
+namespace baleen::safetensors {
+
+using namespace sdk;
+
+Status write_shards(const std::string& folder, const ShardWriter& writer, std::span<const Shard> shards);
+Status commit_shards(const Host& host, const std::string& folder, const std::string& attempt, std::int32_t writers,
+                     const Facts& facts);
+
+}  // namespace baleen::safetensors
