@@ -171,7 +171,7 @@ TEST_F(ScriptsOfIds, OfMoreThan53BitsAreNotRoundedOnTheirWayToPrograms) {
     return "local baleen = require 'baleen'\nlocal ids = { dtype = 'int64', shape = { 2 } }\nreturn baleen.job {\n"
            "  programs = { hash = { inputs = { ids = ids }, run = function(i) return { ids = i.ids, rows = "
            "i.ids:hash_bucket { buckets = 9 } } end } },\n"
-           "  loop = function(run) local out = run:run('hash', { ids = " +
+           "  loop = function(_, run) local out = run:run('hash', { ids = " +
            inputs + " }) print(out.ids[1], out.rows[1] == out.rows[2]) end }\n";
   };
   expect_said(job_of("{ 1, (1 << 53) + 1 }"),
