@@ -79,6 +79,15 @@ Status check_program(const InferContext& context) {
   return {};
 }
 
+/// Elements are computed with in floating point, which has no room for 64 bits.
+Status refuse_wide_ids(const InferContext& context) {
+  for (std::size_t i = 0; i < context.inputs.size(); ++i)
+    if (context.inputs[i].dtype == BALEEN_I64)
+      return invalid(title(context) + ": x" + std::to_string(i) + " is " + type_text(context.inputs[i]) +
+                     ", whose 64 bits no float holds" + sdk::remedy_of(BALEEN_I64));
+  return {};
+}
+
 Status check_indices(const InferContext& context, const Shape& shape) {
   for (const auto& i : context.attributes.expression("expression").code)
     if (i.opcode == BALEEN_X_INDEX && i.a >= shape.size())
@@ -93,6 +102,7 @@ Result<Types> infer(const InferContext& context) {
                                {"shape", AttributeType::integers, false},
                                {"dtype", AttributeType::integers, false}}));
   BALEEN_TRY(check_program(context));
+  BALEEN_TRY(refuse_wide_ids(context));
   if (context.inputs.empty() && !context.attributes.has("shape"))
     return invalid(title(context) + ": without inputs the attribute `shape` must say the result's");
   BALEEN_TRY_ASSIGN(const Shape shape, result_shape(context));

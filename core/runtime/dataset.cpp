@@ -2,8 +2,6 @@
 #include "core/runtime/dataset.hpp"
 
 #include "baleen/dtype.hpp"
-#include "baleen/plugin.hpp"
-#include "baleen/sized.hpp"
 #include "core/runtime/dataset_info.hpp"
 
 namespace baleen {
@@ -26,8 +24,6 @@ Result<std::shared_ptr<Dataset>> Dataset::create(const Registry& plugins, const 
   BALEEN_TRY(data->plugin_.check(data->table_->info(data->dataset_, &data->info_)));
   if (Status possible = check_dataset_info(data->info_); !possible)
     return Error{possible.error().code, title_of(descriptor) + ": " + possible.error().message, spec.where};
-  if (const void* found = data->table_->query ? data->table_->query(data->dataset_, abi(BALEEN_DATA_TOKENS)) : nullptr)
-    data->tokens_ = copy_in(static_cast<const baleen_data_tokens_t*>(found));
   return data;
 }
 
@@ -67,29 +63,6 @@ Result<Batch> Dataset::read(baleen_split_t split, std::int64_t first, const std:
     for (std::size_t f = 0; f < batch.size(); ++f) batch[f].insert(batch[f].end(), part[f].begin(), part[f].end());
   }
   return batch;
-}
-
-Result<std::vector<std::int32_t>> Dataset::encode(const std::string& text) const {
-  std::vector<std::int32_t> ids(text.size() + 1);
-  for (;;) {
-    const std::int64_t count = tokens_->encode(dataset_, abi(text), ids.data(), static_cast<std::int64_t>(ids.size()));
-    if (count < 0) return plugin_.failure(BALEEN_INVALID);
-    const bool fits = count <= static_cast<std::int64_t>(ids.size());
-    ids.resize(static_cast<std::size_t>(count));
-    if (fits) return ids;
-  }
-}
-
-Result<std::string> Dataset::decode(const std::vector<std::int32_t>& ids) const {
-  std::string text(ids.size() * 4, '\0');
-  for (;;) {
-    const std::int64_t count = tokens_->decode(dataset_, ids.data(), static_cast<std::int64_t>(ids.size()), text.data(),
-                                               static_cast<std::int64_t>(text.size()));
-    if (count < 0) return plugin_.failure(BALEEN_INVALID);
-    const bool fits = count <= static_cast<std::int64_t>(text.size());
-    text.resize(static_cast<std::size_t>(count));
-    if (fits) return text;
-  }
 }
 
 BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, std::vector<Range> rows,

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "baleen/data.h"
+#include "baleen/plugin.hpp"
+#include "baleen/sized.hpp"
 #include "compiler/plan/job.hpp"
 #include "core/execute/program.hpp"
 #include "core/plugin/registry.hpp"
@@ -38,10 +40,15 @@ class Dataset {
   Result<Batch> read(baleen_split_t split, std::int64_t first, const std::vector<Range>& rows,
                      baleen_dtype_t dtype) const;
 
-  /// Whether text and ids can be turned into each other.
-  bool has_tokens() const { return tokens_ && tokens_->encode && tokens_->decode; }
-  Result<std::vector<std::int32_t>> encode(const std::string& text) const;
-  Result<std::string> decode(const std::vector<std::int32_t>& ids) const;
+  /// An extension of data.h, as far as the plugin knows it; nothing where it has none. Called with `handle`.
+  template <class Table>
+  std::optional<Table> extension(std::string_view name) const {
+    const void* found = table_->query ? table_->query(dataset_, abi(name)) : nullptr;
+    return found ? std::optional(copy_in(static_cast<const Table*>(found))) : std::nullopt;
+  }
+  void* handle() const { return dataset_; }
+  /// What the plugin said last on this thread.
+  Error failure() const { return plugin_.failure(BALEEN_INVALID); }
 
  private:
   Dataset(Plugin plugin, SettingsStorage settings) : plugin_(std::move(plugin)), settings_(std::move(settings)) {}
@@ -49,7 +56,6 @@ class Dataset {
   Plugin plugin_;
   SettingsStorage settings_;
   const baleen_data_t* table_ = nullptr;
-  std::optional<baleen_data_tokens_t> tokens_;
   void* dataset_ = nullptr;
   baleen_dataset_info_t info_{};
 };

@@ -46,8 +46,8 @@ Status check_fields(const baleen_dataset_info_t& info) {
     if (own.empty()) return wrong("has a field without a name: field " + std::to_string(f));
     if (!names.insert(own).second) return wrong("has two fields `" + own + "`");
     const std::string name = "field `" + own + "`";
-    if (field.dtype != BALEEN_F32 && field.dtype != BALEEN_I32 && field.dtype != BALEEN_U8)
-      return wrong("has " + name + " of dtype " + std::to_string(field.dtype) + "; F32, I32 and U8 are allowed");
+    if (field.dtype != BALEEN_F32 && (field.dtype < BALEEN_I32 || field.dtype > BALEEN_U8))
+      return wrong("has " + name + " of dtype " + std::to_string(field.dtype) + "; F32, I32, I64 and U8 are allowed");
     BALEEN_TRY(check_shape(field, name));
   }
   return {};

@@ -1,6 +1,7 @@
 /// \file What a command needs of a job, made in the order of a run.
 #include "frontend/engine/assembly.hpp"
 
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 
@@ -11,35 +12,11 @@
 #include "core/runtime/checkpoint.hpp"
 #include "frontend/engine/installation.hpp"
 #include "frontend/engine/kernel_check.hpp"
+#include "frontend/engine/script_data.hpp"
 #include "frontend/engine/start_order.hpp"
 #include "frontend/engine/typed_paths.hpp"
 
 namespace baleen::app {
-namespace {
-
-/// The runtime's data set as scripts see it.
-class DataForScript : public ScriptData {
- public:
-  explicit DataForScript(std::shared_ptr<Dataset> data) : data_(std::move(data)) {}
-
-  const std::shared_ptr<Dataset>& dataset() const { return data_; }
-  const baleen_dataset_info_t& info() const override { return data_->info(); }
-  Result<std::vector<std::int32_t>> encode(std::string_view text) const override {
-    if (!data_->has_tokens()) return no_text();
-    return data_->encode(std::string(text));
-  }
-  Result<std::string> decode(std::span<const std::int32_t> ids) const override {
-    if (!data_->has_tokens()) return no_text();
-    return data_->decode({ids.begin(), ids.end()});
-  }
-
- private:
-  static Error no_text() { return unsupported("this data set is no text: it cannot turn ids into text or back"); }
-  std::shared_ptr<Dataset> data_;
-};
-
-}  // namespace
-
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                            const RunFlags& flags) {
   Described described;
@@ -61,7 +38,8 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
     MemberSpec anchored = spec;
     anchor_typed_paths(anchored.options, descriptor, options.script_args);
     BALEEN_TRY_ASSIGN(auto data, Dataset::create(setup.registry, anchored, seed, prepared.folder));
-    return std::shared_ptr<ScriptData>(std::make_shared<DataForScript>(std::move(data)));
+    BALEEN_TRY_ASSIGN(std::shared_ptr<ScriptData> made, DataForScript::create(std::move(data), title_of(descriptor)));
+    return made;
   };
   BALEEN_TRY_ASSIGN(described.script, Script::load(options.script, std::move(script)));
   if (const auto data = std::static_pointer_cast<DataForScript>(described.script->data()))
@@ -166,7 +144,15 @@ Result<TrainingRun::Outputs> Run::run(const std::string& program, const Inputs& 
   }
   BALEEN_TRY_ASSIGN(const HostTensors results, infer(program, std::move(tensors)));
   Outputs outputs;
-  for (const auto& [name, tensor] : results) outputs[name] = {tensor.shape, numbers_of(tensor)};
+  for (const auto& [name, tensor] : results) {
+    outputs[name] = {tensor.shape, numbers_of(tensor)};
+    if (tensor.dtype != BALEEN_I64) continue;
+    for (const double number : outputs[name].values)
+      if (std::abs(number) > 0x1p53)
+        return unsupported("output `" + name + "` of program `" + program +
+                           "` holds an int64 of more than 53 bits, which scripts cannot take; get it with `baleen "
+                           "infer`, or let the program return `hash_bucket` of it");
+  }
   return outputs;
 }
 

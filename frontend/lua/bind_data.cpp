@@ -54,7 +54,8 @@ int close_data(lua_State* L) {
   return 0;
 }
 
-void push_field(lua_State* L, const baleen_field_t& field) {
+/// { name, dtype, shape, axes [, length] }: `length` names the field with the lengths of its lists.
+void push_field(lua_State* L, const baleen_field_t& field, const std::string& length) {
   lua_newtable(L);
   lua_pushstring(L, field.name);
   lua_setfield(L, -2, "name");
@@ -65,12 +66,16 @@ void push_field(lua_State* L, const baleen_field_t& field) {
   const std::vector<std::string> axes(field.axes, field.axes + field.rank);
   push_texts(L, axes);
   lua_setfield(L, -2, "axes");
+  if (length.empty()) return;
+  push_text(L, length);
+  lua_setfield(L, -2, "length");
 }
 
-void push_fields(lua_State* L, const baleen_dataset_info_t& info) {
+void push_fields(lua_State* L, const ScriptData& data) {
+  const baleen_dataset_info_t& info = data.info();
   lua_createtable(L, static_cast<int>(info.field_count), 0);
   for (std::uint32_t i = 0; i < info.field_count; ++i) {
-    push_field(L, info.fields[i]);
+    push_field(L, info.fields[i], data.length_of(i));
     lua_rawseti(L, -2, i + 1);
   }
 }
@@ -94,7 +99,8 @@ int decode(lua_State* L) {
 }
 
 int index_data(lua_State* L) {
-  const baleen_dataset_info_t& info = handle_at(L, 1).data->info();
+  const ScriptData& data = *handle_at(L, 1).data;
+  const baleen_dataset_info_t& info = data.info();
   const std::string key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (key == "vocab" || key == "classes")
     lua_pushinteger(L, info.classes);
@@ -103,7 +109,7 @@ int index_data(lua_State* L) {
   else if (key == "held_out_rows")
     lua_pushinteger(L, info.rows[BALEEN_HELD_OUT]);
   else if (key == "fields")
-    push_fields(L, info);
+    push_fields(L, data);
   else if (key == "unit")
     lua_pushstring(L, info.unit);
   else if (key == "summary")

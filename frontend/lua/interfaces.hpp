@@ -20,6 +20,8 @@ class ScriptData {
  public:
   virtual ~ScriptData() = default;
   virtual const baleen_dataset_info_t& info() const = 0;
+  /// Of a field of lists: the name of the field with their lengths; else "".
+  virtual std::string length_of(std::uint32_t field) const = 0;
   /// Text to ids and back; UNSUPPORTED where the data is no text.
   virtual Result<std::vector<std::int32_t>> encode(std::string_view text) const = 0;
   virtual Result<std::string> decode(std::span<const std::int32_t> ids) const = 0;

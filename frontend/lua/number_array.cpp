@@ -77,9 +77,19 @@ int close_array(lua_State* L) {
   return 0;
 }
 
+/// Numbers of programs are doubles on their way.
+void check_integer(lua_Integer number, const std::string& what) {
+  constexpr lua_Integer kMost = lua_Integer{1} << 53;
+  if (number >= -kMost && number <= kMost) return;
+  throw ScriptError(invalid(what + " holds " + std::to_string(number) +
+                            "; from a script come integers of up to 53 bits. Give ids of 64 bits to `baleen infer` in "
+                            "a file, or let the script make them smaller"));
+}
+
 /// Adds the numbers of the value on the top of the stack.
 void add_numbers(lua_State* L, const std::string& what, int depth, std::vector<double>& numbers) {
   if (lua_type(L, -1) == LUA_TNUMBER) {
+    if (lua_isinteger(L, -1)) check_integer(lua_tointeger(L, -1), what);
     numbers.push_back(lua_tonumber(L, -1));
     return;
   }

@@ -241,6 +241,16 @@ void add_simple(std::vector<OpCase>& list) {
                 [](CaseBuilder& b) {
                   return b.op("cumsum", {b.normal(b.shape(2))}, {{"dim", one(0)}, {"reverse", one(1)}});
                 }},
+               {"hash_bucket",
+                [](CaseBuilder& b) {
+                  // Doubles hold 53 bits; all 64 are in tests/parity/ids.
+                  const std::int64_t most = std::int64_t{1} << 53;
+                  return b.op("hash_bucket", {b.ids(b.shape(3), -most, most, BALEEN_I64)}, {{"buckets", one(1000)}});
+                }},
+               {"hash_bucket of int32",
+                [](CaseBuilder& b) {
+                  return b.op("hash_bucket", {b.ids(b.shape(2), -100, 100)}, {{"buckets", one(7)}, {"seed", one(-3)}});
+                }},
                {"reshape to fewer dimensions", [](CaseBuilder& b) { return reshape(b, true); }},
                {"reshape to more dimensions", [](CaseBuilder& b) { return reshape(b, false); }},
                {"transpose",

@@ -76,10 +76,10 @@ ValueId CaseBuilder::distinct(const Shape& shape) {
   return floats(shape, std::move(numbers));
 }
 
-ValueId CaseBuilder::ids(const Shape& shape, std::int64_t low, std::int64_t high) {
+ValueId CaseBuilder::ids(const Shape& shape, std::int64_t low, std::int64_t high, baleen_dtype_t dtype) {
   std::vector<double> numbers(static_cast<std::size_t>(element_count(shape)));
   for (double& x : numbers) x = static_cast<double>(integer(low, high));
-  return source(shape, BALEEN_I32, std::move(numbers));
+  return source(shape, dtype, std::move(numbers));
 }
 
 std::vector<ValueId> CaseBuilder::append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes) {
@@ -118,7 +118,7 @@ std::vector<ValueId> floating_sources(const BuiltCase& built) {
   std::vector<ValueId> found;
   for (ValueId id = 0; id < built.graph.value_count(); ++id) {
     const Value& value = built.graph.value(id);
-    if (value.role == Role::parameter && value.dtype != BALEEN_I32) found.push_back(id);
+    if (value.role == Role::parameter && is_floating(value.dtype)) found.push_back(id);
   }
   return found;
 }

@@ -37,7 +37,7 @@ class CaseBuilder {
   ValueId normal(const Shape& shape);
   ValueId positive(const Shape& shape);  ///< 0.5 to 2
   ValueId distinct(const Shape& shape);  ///< no two elements closer than 0.5
-  ValueId ids(const Shape& shape, std::int64_t low, std::int64_t high);
+  ValueId ids(const Shape& shape, std::int64_t low, std::int64_t high, baleen_dtype_t dtype = BALEEN_I32);
 
   std::vector<ValueId> append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {});
   /// The op under test.

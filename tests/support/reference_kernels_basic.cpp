@@ -1,4 +1,4 @@
-/// \file Definitions of matmul, pointwise, reduce, the shape ops and top_k.
+/// \file Definitions of matmul, pointwise, reduce, the shape ops, top_k and hash_bucket.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -151,6 +151,20 @@ void top_k(Call& call) {
   }
 }
 
+/// SplitMix64's state after seed + 1 steps from the id, mixed; its upper half as a share of the buckets.
+void hash_bucket(Call& call) {
+  constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15u;
+  const auto seed = static_cast<std::uint64_t>(call.op.attributes.integer("seed"));
+  const auto buckets = static_cast<double>(call.op.attributes.integer("buckets"));
+  for (std::size_t i = 0; i < call.in(0).size(); ++i) {
+    std::uint64_t z = static_cast<std::uint64_t>(static_cast<std::int64_t>(call.in(0)[i])) + seed * kStep + kStep;
+    z = (z ^ z / (std::uint64_t{1} << 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z / (std::uint64_t{1} << 27)) * 0x94D049BB133111EBu;
+    z ^= z / (std::uint64_t{1} << 31);
+    call.out(0)[i] = std::floor(std::ldexp(static_cast<double>(z / (std::uint64_t{1} << 32)) * buckets, -32));
+  }
+}
+
 }  // namespace
 
 void round_halves(Call& call) {
@@ -173,6 +187,7 @@ void add_basic_kernels(std::map<std::string, Kernel>& kernels) {
                   {"slice", slice},
                   {"concat", concat},
                   {"cumsum", cumsum},
+                  {"hash_bucket", hash_bucket},
                   {"pad", pad},
                   {"accumulate", accumulate},
                   {"top_k", top_k}});

@@ -75,6 +75,13 @@ Column column_of(const std::vector<CsvRow>& rows, std::size_t number, const std:
 
 bool Column::is_missing(std::size_t row) const { return numeric ? std::isnan(numbers[row]) : categories[row] < 0; }
 
+void Table::read(std::size_t number) {
+  if (csv.empty()) return;
+  std::string name = std::move(columns[number].name);
+  columns[number] = column_of(csv, number, where);
+  columns[number].name = std::move(name);
+}
+
 Result<std::size_t> Table::find(std::string_view name_or_number) const {
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].name == name_or_number) return i;
@@ -98,11 +105,12 @@ Result<Table> table_from_csv(std::vector<CsvRow> rows, std::string_view header, 
     rows.erase(rows.begin());
     if (rows.empty()) return invalid("the file has a header, but no rows", path);
   }
+  table.named = !names.empty();
   table.rows = rows.size();
-  for (std::size_t number = 0; number < rows[0].fields.size(); ++number) {
-    table.columns.push_back(column_of(rows, number, path));
-    table.columns.back().name = names.empty() ? std::to_string(number + 1) : names[number];
-  }
+  table.columns.resize(rows[0].fields.size());
+  for (std::size_t number = 0; number < table.columns.size(); ++number)
+    table.columns[number].name = table.named ? names[number] : std::to_string(number + 1);
+  table.csv = std::move(rows);
   return table;
 }
 

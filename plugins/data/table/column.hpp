@@ -27,13 +27,19 @@ struct Column {
 struct Table {
   std::vector<Column> columns;
   std::size_t rows = 0;
-  std::string where;  // the file, or "rows"
+  std::string where;        // the file, or "rows"
+  bool named = false;       // columns have names of their own, not their numbers
+  std::vector<CsvRow> csv;  // of a file: its rows as text
+
+  /// Finds out what a column of a file holds; before that it has a name alone.
+  void read(std::size_t number);
 
   /// The column of that name, or else of that number (from 1). Fails with the names there are.
   Result<std::size_t> find(std::string_view name_or_number) const;
 };
 
-/// "auto": the first row is a header where none of its fields is a number and some field of the second is.
+/// Of columns that are yet to be read. "auto": the first row is a header where none of its fields is a number and some
+/// field of the second is.
 Result<Table> table_from_csv(std::vector<CsvRow> rows, std::string_view header, const std::string& path);
 
 /// From the TABLE option; NaN is missing, an infinity an error.

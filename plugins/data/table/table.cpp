@@ -1,4 +1,4 @@
-/// \file The data plugin `table`: rows of features and a label, from a CSV file or from Lua arrays.
+/// \file The data plugin `table`: rows of features, ids and a label, from a CSV file or from Lua arrays.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,6 +7,7 @@
 #include "baleen/data.hpp"
 #include "baleen/permutation.hpp"
 #include "encoding.hpp"
+#include "ids.hpp"
 
 BALEEN_DESCRIPTOR(
     "data", "table", "1.0.0", "Apache-2.0", "Rows of a CSV file or of Lua arrays, to classify or regress", 0, "csv",
@@ -20,6 +21,15 @@ BALEEN_DESCRIPTOR(
                   "the column to predict, by name or number from 1; none: the last"),
     BALEEN_OPTION("features", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
                   "the columns to predict from; none: all others"),
+    BALEEN_OPTION("ids", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+                  "columns of ids, whole numbers of 64 bits: each an int64 field of the column's name"),
+    BALEEN_OPTION("lists", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+                  "columns of lists of ids: int64 fields with zeros behind each list, lengths in NAME_length"),
+    BALEEN_OPTION("list_separator", BALEEN_OPTION_STRING, 0, 1, 0, "bar", "bar|space|comma|semicolon", "",
+                  "what stands between the ids of a list"),
+    BALEEN_OPTION("most", BALEEN_OPTION_INT, 0, 0, 1 << 20, "0", "", "", "the most ids that a list may have"),
+    BALEEN_OPTION("longer", BALEEN_OPTION_STRING, 0, 1, 0, "error", "error|cut", "",
+                  "a list of more than `most` ids: refuse; keep the first ones"),
     BALEEN_OPTION("task", BALEEN_OPTION_STRING, 0, 1, 0, "classify", "classify|regress", "",
                   "classify: labels become class numbers; regress: they are numbers"),
     BALEEN_OPTION("normalize", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
@@ -56,23 +66,27 @@ Result<Table> load(const Settings& settings) {
   return table_from_csv(std::move(parsed), settings.text("header"), path);
 }
 
-Result<EncodingOptions> choose(const Table& table, const Settings& settings) {
+Result<EncodingOptions> choose(const Table& table, const Settings& settings, const IdOptions& ids) {
   EncodingOptions options;
   if (table.columns.size() < 2) return invalid("a table needs two columns: a feature and a label", table.where);
   options.label = table.columns.size() - 1;
   if (!settings.text("label").empty()) {
     BALEEN_TRY_ASSIGN(options.label, table.find(settings.text("label")));
   }
+  if (ids.holds(options.label))
+    return invalid("`ids` or `lists` names the label, `" + table.columns[options.label].name + "`", table.where);
   for (std::string_view name : settings.list("features")) {
     BALEEN_TRY_ASSIGN(const std::size_t number, table.find(name));
     if (number == options.label) return invalid("`features` names the label, `" + std::string(name) + "`", table.where);
     if (std::find(options.features.begin(), options.features.end(), number) != options.features.end())
       return invalid("`features` names `" + std::string(name) + "` twice", table.where);
+    if (ids.holds(number))
+      return invalid("`features` names `" + std::string(name) + "`, which `ids` or `lists` names too", table.where);
     options.features.push_back(number);
   }
   if (options.features.empty())
     for (std::size_t i = 0; i < table.columns.size(); ++i)
-      if (i != options.label) options.features.push_back(i);
+      if (i != options.label && !ids.holds(i)) options.features.push_back(i);
   const std::string_view missing = settings.text("missing");
   options.missing = missing == "mean" ? Missing::kMean : missing == "category" ? Missing::kCategory : Missing::kError;
   options.classify = settings.text("task") == "classify";
@@ -90,17 +104,22 @@ std::vector<std::size_t> split(std::size_t rows, std::size_t held_out) {
   return train;
 }
 
-class TableDataset : public Dataset {
+class TableDataset : public Dataset, public Ragged {
  public:
   static Result<std::unique_ptr<TableDataset>> create(const Host&, const Settings& settings) {
-    BALEEN_TRY_ASSIGN(const Table table, load(settings));
-    BALEEN_TRY_ASSIGN(const EncodingOptions options, choose(table, settings));
+    BALEEN_TRY_ASSIGN(Table table, load(settings));
+    BALEEN_TRY_ASSIGN(const IdOptions ids, id_options(table, settings));
+    BALEEN_TRY_ASSIGN(const EncodingOptions options, choose(table, settings, ids));
+    table.read(options.label);
+    for (const std::size_t number : options.features) table.read(number);
     const auto held_out =
         static_cast<std::size_t>(std::floor(static_cast<double>(table.rows) * settings.number("held_out")));
     auto dataset = std::make_unique<TableDataset>();
     dataset->rows_[BALEEN_TRAIN] = static_cast<std::int64_t>(table.rows - held_out);
     dataset->rows_[BALEEN_HELD_OUT] = static_cast<std::int64_t>(held_out);
-    BALEEN_TRY_ASSIGN(dataset->encoded_, encode(table, options, split(table.rows, held_out), table.rows - held_out));
+    const std::vector<std::size_t> order = split(table.rows, held_out);
+    BALEEN_TRY_ASSIGN(dataset->encoded_, encode(table, options, order, table.rows - held_out));
+    BALEEN_TRY_ASSIGN(dataset->ids_, id_fields(table, ids, order));
     dataset->classify_ = options.classify;
     dataset->shuffle_ = settings.boolean("shuffle");
     dataset->seed_ = settings.seed();
@@ -111,9 +130,20 @@ class TableDataset : public Dataset {
   Result<baleen_dataset_info_t> info() const override {
     baleen_dataset_info_t info{};
     info.size = sizeof(info);
-    info.field_count = 2;
-    info.fields[0] = make_field("features", BALEEN_F32, {static_cast<std::int64_t>(encoded_.width)}, {""});
-    info.fields[1] = make_field("label", classify_ ? BALEEN_I32 : BALEEN_F32, {}, {});
+    const auto add = [&](const baleen_field_t& field) {
+      if (info.field_count < BALEEN_MAX_FIELDS) info.fields[info.field_count] = field;
+      ++info.field_count;
+    };
+    if (encoded_.width > 0) add(make_field("features", BALEEN_F32, {static_cast<std::int64_t>(encoded_.width)}, {""}));
+    for (const IdField& ids : ids_) {
+      add(ids.most > 0 ? make_field(ids.name, BALEEN_I64, {ids.most}, {""}) : make_field(ids.name, BALEEN_I64, {}, {}));
+      if (ids.most > 0) add(make_field(ids.name + "_length", BALEEN_I32, {}, {}));
+    }
+    add(make_field("label", classify_ ? BALEEN_I32 : BALEEN_F32, {}, {}));
+    if (info.field_count > BALEEN_MAX_FIELDS)
+      return invalid("the columns of `ids` and `lists` make " + std::to_string(info.field_count) +
+                         " fields (a list makes two); there can be " + std::to_string(BALEEN_MAX_FIELDS),
+                     name_);
     for (const baleen_split_t part : {BALEEN_TRAIN, BALEEN_HELD_OUT}) info.rows[part] = rows_[part];
     info.classes = static_cast<std::int64_t>(encoded_.class_names.size());
     info.units_per_row = 1;
@@ -124,17 +154,31 @@ class TableDataset : public Dataset {
 
   Status read(baleen_split_t part, std::int64_t first, std::int64_t count, void* const* buffers) const override {
     if (rows_[part] == 0) return invalid("no row is held out; raise `held_out`");
-    auto* features = static_cast<float*>(buffers[0]);
-    const std::size_t width = encoded_.width;
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::size_t row = row_at(part, first + i);
-      std::copy_n(encoded_.features.data() + row * width, width, features + static_cast<std::size_t>(i) * width);
-      if (classify_)
-        static_cast<std::int32_t*>(buffers[1])[i] = encoded_.classes[row];
-      else
-        static_cast<float*>(buffers[1])[i] = encoded_.targets[row];
+      const std::size_t row = row_at(part, first + i), to = static_cast<std::size_t>(i);
+      void* const* buffer = buffers;
+      const auto put = [&](const auto& values, std::size_t width) {
+        using Value = typename std::decay_t<decltype(values)>::value_type;
+        std::copy_n(values.data() + row * width, width, static_cast<Value*>(*buffer++) + to * width);
+      };
+      if (encoded_.width > 0) put(encoded_.features, encoded_.width);
+      for (const IdField& ids : ids_) {
+        put(ids.values, ids.most > 0 ? static_cast<std::size_t>(ids.most) : 1);
+        if (ids.most > 0) put(ids.lengths, 1);
+      }
+      classify_ ? put(encoded_.classes, 1) : put(encoded_.targets, 1);
     }
     return {};
+  }
+
+  /// Lengths stand behind their lists.
+  std::int32_t length_field(std::uint32_t field) const override {
+    std::uint32_t at = encoded_.width > 0 ? 1 : 0;
+    for (const IdField& ids : ids_) {
+      if (at == field) return ids.most > 0 ? static_cast<std::int32_t>(at + 1) : -1;
+      at += ids.most > 0 ? 2 : 1;
+    }
+    return -1;
   }
 
  private:
@@ -146,8 +190,11 @@ class TableDataset : public Dataset {
 
   std::string summary() const {
     std::string text = name_ + ": " + std::to_string(rows_[BALEEN_TRAIN]) + " train, " +
-                       std::to_string(rows_[BALEEN_HELD_OUT]) + " held-out rows; " + std::to_string(encoded_.width) +
-                       (encoded_.width == 1 ? " feature" : " features");
+                       std::to_string(rows_[BALEEN_HELD_OUT]) + " held-out rows; ";
+    if (encoded_.width > 0) text += std::to_string(encoded_.width) + (encoded_.width == 1 ? " feature" : " features");
+    for (const IdField& ids : ids_)
+      text += (text.ends_with("; ") ? "" : ", ") + std::string(ids.most > 0 ? "lists `" : "ids `") + ids.name + "`" +
+              (ids.most > 0 ? " of at most " + std::to_string(ids.most) : "");
     if (!classify_) return text + ", a number to predict";
     text += ", " + std::to_string(encoded_.class_names.size()) + " classes: ";
     for (std::size_t i = 0; i < encoded_.class_names.size(); ++i) text += (i ? ", " : "") + encoded_.class_names[i];
@@ -155,6 +202,7 @@ class TableDataset : public Dataset {
   }
 
   Encoded encoded_;
+  std::vector<IdField> ids_;
   std::int64_t rows_[2] = {0, 0};
   bool classify_ = true, shuffle_ = true;
   std::uint64_t seed_ = 0;

@@ -166,6 +166,7 @@ function baleen.piecewise(options) end
 ---@field dtype string
 ---@field shape integer[] of one row
 ---@field axes string[]
+---@field length? string of a field of lists: the field with their lengths
 
 ---@class baleen.dataset
 ---@field vocab integer number of distinct ids

@@ -27,6 +27,14 @@ function ops.cumsum(x, options) end
 ---@return baleen.tensor y the shape of ids, then that of a row; the dtype of the table
 function ops.embedding(table, ids) end
 
+---a row of a table for each id: equal ids have equal rows, others are spread
+--- - buckets: rows of the table
+--- - seed: another spreads the ids in another way; 0 unless given
+---@param ids baleen.tensor int64 or int32, any shape
+---@param options { buckets: integer, seed?: integer }
+---@return baleen.tensor rows the shape of ids; int32, 0 to buckets - 1
+function ops.hash_bucket(ids, options) end
+
 ---(x - mean) rstd gamma + beta along the last dimension; rms: without the mean
 --- - kind: layer norm, or root mean square; layer unless given
 --- - epsilon: added to the variance; 1e-5 unless given

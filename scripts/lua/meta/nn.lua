@@ -64,6 +64,11 @@ function nn.attention(options) end
 ---@return baleen.layer
 function nn.transformer_block(options) end
 
+---Of the vectors of each list their mean or sum; `length` is the field of the data with the lists' lengths.
+---@param options { name?: string, length: string, kind?: "mean" | "sum" }
+---@return baleen.layer
+function nn.pooling(options) end
+
 ---@param options? { name?: string }
 ---@return baleen.layer
 function nn.relu(options) end

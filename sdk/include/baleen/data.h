@@ -12,7 +12,7 @@ enum { BALEEN_TRAIN = 0, BALEEN_HELD_OUT = 1 };
 /* A field of every row: "tokens" i32 [128], "features" f32 [8], "label" i32 []. */
 typedef struct baleen_field_t {
     char name[32];
-    baleen_dtype_t dtype; /* F32, I32 or U8; F32 becomes F64 where the job computes in fp64 */
+    baleen_dtype_t dtype; /* F32, I32, I64 (hashed ids) or U8; F32 becomes F64 where the job computes in fp64 */
     uint32_t rank;        /* of one row, without the batch */
     int64_t shape[BALEEN_MAX_RANK];
     char axes[BALEEN_MAX_RANK][16]; /* logical axes: "seq", ... or "" */
@@ -43,7 +43,7 @@ typedef struct baleen_data_t {
      * after row. Position p is row p % rows of epoch p / rows; each epoch of the train part is a new permutation, a
      * function of (seed, epoch); the held-out part keeps one order. Ranks read disjoint positions. [any thread] */
     baleen_status_t (*read)(void* dataset, baleen_split_t split, int64_t first, int64_t count, void* const* buffers);
-    /* An optional extension ("baleen.data.tokens/1"), or null. */
+    /* An optional extension ("baleen.data.tokens/1", "baleen.data.ragged/1"), or null. */
     const void* (*query)(void* dataset, baleen_string_t name);
 } baleen_data_t;
 BALEEN_ASSERT_TABLE(baleen_data_t, query, 48);
@@ -60,5 +60,16 @@ typedef struct baleen_data_tokens_t {
     int64_t (*decode)(void* dataset, const int32_t* ids, int64_t count, char* text, int64_t capacity);
 } baleen_data_tokens_t;
 BALEEN_ASSERT_TABLE(baleen_data_tokens_t, decode, 24);
+
+/* "baleen.data.ragged/1": fields that are lists of unequal length. A batch stays dense, so that graphs have one shape:
+ * such a field has shape[0] elements in each row, the most that a list has, of which those behind a row's own list are
+ * zero. How long each row's list is stands in another field, I32 of no dimensions: 0 ... shape[0]. */
+#define BALEEN_DATA_RAGGED "baleen.data.ragged/1"
+typedef struct baleen_data_ragged_t {
+    uint64_t size;
+    /* The number of the field with the lengths of field `field`; -1 if that one is not ragged. [any thread] */
+    int32_t (*length_field)(void* dataset, uint32_t field);
+} baleen_data_ragged_t;
+BALEEN_ASSERT_TABLE(baleen_data_ragged_t, length_field, 16);
 
 BALEEN_END

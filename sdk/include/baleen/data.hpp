@@ -1,4 +1,5 @@
-/// \file A dataset as a C++ class: derive from Dataset (and Tokens, if it is text), then `BALEEN_DATA(Mine)`.
+/// \file A dataset as a C++ class: derive from Dataset (and Tokens, if it is text; Ragged, if it has
+/// lists), then `BALEEN_DATA(Mine)`.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -29,6 +30,14 @@ class Tokens {
   virtual ~Tokens() = default;
   virtual Result<std::vector<std::int32_t>> encode(std::string_view text) const = 0;
   virtual Result<std::string> decode(std::span<const std::int32_t> ids) const = 0;
+};
+
+/// What a dataset with lists of unequal length adds: the interface "baleen.data.ragged/1". [any thread]
+class Ragged {
+ public:
+  virtual ~Ragged() = default;
+  /// The number of the field with the lengths of this one; -1 if it is not ragged.
+  virtual std::int32_t length_field(std::uint32_t field) const = 0;
 };
 
 /// Copies a text into a fixed array of the ABI; cuts what does not fit at a character's boundary.
@@ -90,6 +99,16 @@ inline const baleen_data_tokens_t* tokens_table() {
   return &table;
 }
 
+/// The ragged table of a member that derives from Ragged.
+inline const baleen_data_ragged_t* ragged_table() {
+  using Self = Instance<Dataset>;
+  static const baleen_data_ragged_t table = {
+      sizeof(baleen_data_ragged_t), [](void* self, std::uint32_t field) -> std::int32_t {
+        return dynamic_cast<const Ragged&>(*Self::of(self).member).length_field(field);
+      }};
+  return &table;
+}
+
 inline Status read_rows(const Dataset& dataset, baleen_split_t split, std::int64_t first, std::int64_t count,
                         void* const* buffers) {
   if (split != BALEEN_TRAIN && split != BALEEN_HELD_OUT) return internal("no split " + std::to_string(split));
@@ -121,6 +140,9 @@ baleen_data_t data_table() {
   table.query = [](void*, baleen_string_t name) -> const void* {
     if constexpr (std::is_base_of_v<Tokens, Member>) {
       if (view(name) == BALEEN_DATA_TOKENS) return detail::tokens_table();
+    }
+    if constexpr (std::is_base_of_v<Ragged, Member>) {
+      if (view(name) == BALEEN_DATA_RAGGED) return detail::ragged_table();
     }
     (void)name;
     return nullptr;

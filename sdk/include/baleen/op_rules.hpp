@@ -14,11 +14,17 @@ struct Named {
   const ValueType& type;
 };
 
+/// What to do about int64, the dtype of ids that are hashes: as floats and as row numbers they would lose bits.
+inline std::string remedy_of(baleen_dtype_t dtype) {
+  return dtype == BALEEN_I64 ? " (int64 values are ids: `hash_bucket` makes rows of them, int32)" : "";
+}
+
 /// Floating. fp64 meets fp64 only; fp32, bf16 and fp16 may meet, and are computed with in fp32.
 inline Status check_floats(const std::string& kind, const std::vector<Named>& operands) {
   for (const Named& operand : operands) {
     if (!is_floating(operand.type.dtype))
-      return invalid(kind + ": " + operand.name + " is " + type_text(operand.type) + "; it must be floating");
+      return invalid(kind + ": " + operand.name + " is " + type_text(operand.type) + "; it must be floating" +
+                     remedy_of(operand.type.dtype));
     if ((operand.type.dtype == BALEEN_F64) != (operands[0].type.dtype == BALEEN_F64))
       return invalid(kind + ": " + operands[0].name + " is " + type_text(operands[0].type) + " and " + operand.name +
                      " is " + type_text(operand.type) + "; fp64 meets fp64 only");
@@ -28,7 +34,8 @@ inline Status check_floats(const std::string& kind, const std::vector<Named>& op
 
 inline Status check_ids(const std::string& kind, const Named& operand) {
   if (operand.type.dtype == BALEEN_I32) return {};
-  return invalid(kind + ": " + operand.name + " is " + type_text(operand.type) + "; it must be int32");
+  return invalid(kind + ": " + operand.name + " is " + type_text(operand.type) + "; it must be int32" +
+                 remedy_of(operand.type.dtype));
 }
 
 inline Status check_rank(const std::string& kind, const Named& operand, std::size_t rank) {

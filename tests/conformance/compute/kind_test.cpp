@@ -2,6 +2,7 @@
 /// dtypes, against their definition.
 #include <dlfcn.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "conformance/compute/harness.hpp"
@@ -78,6 +79,60 @@ TEST_P(Kinds, SumAlongShortAndLongLines) {
 TEST_P(Kinds, SumNothing) {
   check_cumsum({0, 3}, 0, false);
   check_cumsum({2, 0}, 0, false);
+}
+
+/// Outputs of SplitMix64 as they are published: the n-th from state 0 is that of id 0 with seed n - 1, the first from
+/// a state that of this id with seed 0. Through all buckets of 31 bits, the upper 31 bits of 32 show.
+TEST_P(Kinds, HashAsSplitMix64Does) {
+  RunOptions options;
+  options.kind = kind_of_layers("hash_bucket");
+  if (!options.kind) GTEST_SKIP() << "needs the plugin with the ops of layers";
+  const struct {
+    double id;
+    std::int64_t seed;
+    std::uint64_t published;
+  } known[] = {{0, 0, 0xe220a8397b1dcdaf},
+               {0, 1, 0x6e789e6aa1b965f4},
+               {0, 2, 0x06c45d188009454f},
+               {1234567, 0, 6457827717110365317u}};
+  for (const auto& [id, seed, published] : known)
+    for (const std::int64_t buckets : {std::int64_t{1}, std::int64_t{10}, std::int64_t{0x7fffffff}}) {
+      const OpSpec op = OpSpec("hash_bucket").integer("buckets", buckets).integer("seed", seed);
+      Tensor ids = zeros({2, 3}), wanted = zeros({2, 3});
+      ids.values.assign(6, id);
+      ids.dtype = BALEEN_I64;
+      const double share = std::ldexp(static_cast<double>(published >> 32) * static_cast<double>(buckets), -32);
+      wanted.values.assign(6, std::floor(share));
+      wanted.integer = true;
+      if (!one().supports(op, {ids}, {wanted}, dtype(), options)) GTEST_SKIP() << "a device without kinds' kernels";
+      expect(op, {ids}, {wanted}, 0, true, options);
+      ids.dtype = 0;
+      ids.integer = true;
+      expect(op, {ids}, {wanted}, 0, true, options);
+    }
+}
+
+/// Each element as the same id gives it alone, wherever it lies, of 32 bits and of 64.
+TEST_P(Kinds, HashElementsWhereverTheyLie) {
+  RunOptions options;
+  options.kind = kind_of_layers("hash_bucket");
+  if (!options.kind) GTEST_SKIP() << "needs the plugin with the ops of layers";
+  const OpSpec op = OpSpec("hash_bucket").integer("buckets", 1000003).integer("seed", 5);
+  if (Tensor row = zeros({}); row.integer = true, !one().supports(op, {row}, {row}, dtype(), options))
+    GTEST_SKIP() << "a device without kinds' kernels";
+  for (const Shape& shape : {Shape{}, Shape{7}, Shape{4, 300}, Shape{2, 3, 5}, Shape{0, 3}, Shape{3, 0}}) {
+    Tensor ids = random_ids(random, shape, -50, 50), wanted = ids;
+    for (double& id : wanted.values) {
+      Tensor one_id = zeros({}), bucket = zeros({});
+      one_id[0] = id;
+      one_id.integer = bucket.integer = true;
+      id = run(op, {one_id}, {bucket}, options)[0][0];
+    }
+    expect(op, {ids}, {wanted}, 0, true, options);
+    ids.integer = false;
+    ids.dtype = BALEEN_I64;
+    expect(op, {ids}, {wanted}, 0, true, options);
+  }
 }
 BALEEN_COMPUTE_SUITE(Kinds);
 

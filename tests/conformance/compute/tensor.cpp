@@ -25,6 +25,7 @@ void write_element(char* to, baleen_dtype_t dtype, double value) {
     case BALEEN_F16: return put(to_fp16(static_cast<float>(value)));
     case BALEEN_BF16: return put(to_bf16(static_cast<float>(value)));
     case BALEEN_I32: return put(static_cast<std::int32_t>(value));
+    case BALEEN_I64: return put(static_cast<std::int64_t>(value));
     default: return put(value);
   }
 }
@@ -35,6 +36,7 @@ double read_element(const char* from, baleen_dtype_t dtype) {
     case BALEEN_F16: return static_cast<double>(from_fp16(read_as<std::uint16_t>(from)));
     case BALEEN_BF16: return static_cast<double>(from_bf16(read_as<std::uint16_t>(from)));
     case BALEEN_I32: return static_cast<double>(read_as<std::int32_t>(from));
+    case BALEEN_I64: return static_cast<double>(read_as<std::int64_t>(from));
     default: return read_as<double>(from);
   }
 }

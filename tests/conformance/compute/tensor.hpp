@@ -19,7 +19,7 @@ struct Tensor {
   std::vector<double> values;
   bool integer = false;              ///< int32 at the plugin, else `dtype`
   std::vector<bool> broadcast = {};  ///< dimensions shown with stride 0 (all values along them are equal)
-  baleen_dtype_t dtype = 0;          ///< a floating dtype of its own; 0: the dtype under test
+  baleen_dtype_t dtype = 0;          ///< a floating dtype of its own, or int64; 0: the dtype under test
 
   std::int64_t size() const { return static_cast<std::int64_t>(values.size()); }
   double& operator[](std::int64_t i) { return values[static_cast<std::size_t>(i)]; }

@@ -35,7 +35,9 @@ TEST_P(Data, DescribesItselfAndItsRows) {
   for (std::uint32_t i = 0; i < info.field_count; ++i) {
     const auto& field = info.fields[i];
     EXPECT_TRUE(names.insert(field.name).second) << field.name;
-    EXPECT_TRUE(field.dtype == BALEEN_F32 || field.dtype == BALEEN_I32 || field.dtype == BALEEN_U8) << field.name;
+    EXPECT_TRUE(field.dtype == BALEEN_F32 || field.dtype == BALEEN_I32 || field.dtype == BALEEN_I64 ||
+                field.dtype == BALEEN_U8)
+        << field.name;
     for (std::uint32_t d = 0; d < field.rank; ++d) EXPECT_GT(field.shape[d], 0) << field.name;
   }
   EXPECT_GT(rows(data, BALEEN_TRAIN), 1);

@@ -21,10 +21,14 @@ inline void sample_text(const TemporaryFolder& folder, TestSettings& settings) {
 }
 
 inline void sample_table(const TemporaryFolder& folder, TestSettings& settings) {
-  std::string csv = "size,colour,kind\n";
-  for (int i = 0; i < 200; ++i)
-    csv += std::to_string(0.5 * i) + (i % 3 ? ",red," : ",blue,") + (i % 2 ? "odd\n" : "even\n");
+  std::string csv = "size,colour,maker,parts,kind\n";
+  for (int i = 0; i < 200; ++i) {
+    csv += std::to_string(0.5 * i) + (i % 3 ? ",red," : ",blue,") + std::to_string((i - 100LL) << 56) + ",";
+    for (int part = 0; part < i % 4; ++part) csv += (part ? "|" : "") + std::to_string(1000 * i + part);
+    csv += i % 2 ? ",odd\n" : ",even\n";
+  }
   settings.set("path", folder.write("sample.csv", csv)).set("held_out", 0.25);
+  settings.set("ids", "maker").set("lists", "parts").set("most", 4);
 }
 
 inline const std::map<std::string, Sample>& samples() {

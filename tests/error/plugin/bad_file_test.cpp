@@ -55,9 +55,9 @@ TEST_F(BadFile, IsForAnotherArchitecture) {
 
 TEST_F(BadFile, IsBuiltForAnotherAbi) {
   expect_refused(patched_record(offsetof(baleen_descriptor_t, abi_major), {"\x09\x00", 2}),
-                 "built for plugin ABI 9.2, but this Baleen has 1.2; build it again");
+                 "built for plugin ABI 9.2, but this Baleen has 1.3; build it again");
   expect_refused(patched_record(offsetof(baleen_descriptor_t, abi_minor), {"\x63\x00", 2}),
-                 "needs plugin ABI 1.99, but this Baleen has 1.2; update Baleen");
+                 "needs plugin ABI 1.99, but this Baleen has 1.3; update Baleen");
 }
 
 TEST_F(BadFile, HasNoDescriptor) {

@@ -75,5 +75,24 @@ TEST_F(BadStart, IsReportedByTheDoctor) {
   EXPECT_NE(result.out.find("undefined symbol"), std::string::npos) << result.out;
 }
 
+/// What a data plugin says of its lists is held against its fields before a script sees them.
+TEST_F(BadStart, HasLengthsOfListsWhereNoneCanBe) {
+  const auto expect_said = [&](const std::string& options, const std::string& why) {
+    const std::string script =
+        folder_.write("job.lua", "local data = require('baleen').data.ragged { " + options +
+                                     " }\nerror('lengths in ' .. tostring(data.fields[1].length))\n");
+    const ProcessResult result = run_baleen({"run", script, "--plugin-path", BAD_FOLDER});
+    EXPECT_EQ(result.exit_code == kBadInput, why.starts_with("lengths")) << result.err;
+    EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
+  };
+  const std::string items = "data `ragged`: its ragged field `items` ";
+  expect_said("lengths = 3", items + "has its lengths in field 3 of 3; see baleen/data.h");
+  expect_said("lengths = -2", items + "has its lengths in field -2 of 3; see baleen/data.h");
+  expect_said("lengths = 1", items + "has its lengths in `weights`, which is not one int32 in a row");
+  expect_said("lengths = 0", items + "has its lengths in `items`, which is not one int32 in a row");
+  expect_said("list = 1, lengths = 2", "data `ragged`: its ragged field `weights` has no dimensions");
+  expect_said("lengths = 2", "lengths in count");
+}
+
 }  // namespace
 }  // namespace baleen::test

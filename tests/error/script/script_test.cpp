@@ -125,5 +125,62 @@ TEST_F(Scripts, ACallbackThatFails) {
   EXPECT_NE(result.err.find("error: " + script() + ":7: enough"), std::string::npos) << result.err;
 }
 
+/// Ids of 64 bits: what cannot take them says so and what does.
+class ScriptsOfIds : public Scripts {
+ protected:
+  void expect_said(const std::string& text, const std::string& message) const {
+    const ProcessResult result = run(text);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+  }
+  /// A job over a file of users and of lists of items; `model` stands in line 5.
+  std::string job(const std::string& model, const std::string& options = "most = 3") const {
+    folder_.write("ids.csv", "user,items,y\n1,2|3,0\n4,,1\n5,6|7|8,0\n9,1,1\n");
+    return "local baleen = require 'baleen'\nlocal nn, ops = baleen.nn, baleen.ops\n"
+           "local data = baleen.data.table { path = 'ids.csv', ids = { 'user' }, lists = { 'items' }, held_out = 0, " +
+           options + " }\nreturn baleen.job { data = data, batch = 2, steps = 1, loss = nn.cross_entropy {},\n" +
+           model + ",\noptimizer = baleen.optimizer('sgd') }\n";
+  }
+  const std::string remedy_ = " (int64 values are ids: `hash_bucket` makes rows of them, int32)";
+};
+
+TEST_F(ScriptsOfIds, AreNotComputedWith) {
+  expect_said(job("model = function(user) return nn.linear { out = 2 }(user + 1) end"),
+              script() + ":5: pointwise x0 + 1: x0 is int64 [2], whose 64 bits no float holds" + remedy_);
+  expect_said(job("model = function(user) return ops.float(user) end"),
+              "x0 is int64 [2], whose 64 bits no float holds" + remedy_);
+  expect_said(job("model = function(user) return ops.softmax(user) end"),
+              script() + ":5: softmax: x is int64 [2]; it must be floating" + remedy_);
+}
+TEST_F(ScriptsOfIds, AreNoRowsOfATable) {
+  expect_said(job("model = nn.embedding { vocab = 9, dim = 2 }"), "ids is int64 [2]; it must be int32" + remedy_);
+  expect_said(job("model = function(user) return user:hash_bucket {} end"), script() + ":5: hash_bucket: ");
+}
+TEST_F(ScriptsOfIds, ListsThatAreTooLongAreNamedWithTheirLine) {
+  expect_said(job("model = nn.linear { out = 2 }", "most = 2"),
+              folder_ / "ids.csv" + ":4: column `items` has a list of 3 ids, above `most` = 2; raise `most`");
+}
+TEST_F(ScriptsOfIds, PoolingNamesFieldsThatAreNotThere) {
+  expect_said(job("model = nn.sequential { function(user) return ops.index({ 2, 3, 4 }, 2) end, nn.pooling { length = "
+                  "'item_length' } }"),
+              "unknown field of the data `item_length`; did you mean `items_length`?");
+}
+/// Numbers of scripts are doubles.
+TEST_F(ScriptsOfIds, OfMoreThan53BitsAreNotRoundedOnTheirWayToPrograms) {
+  const auto job_of = [](const std::string& inputs) {
+    return "local baleen = require 'baleen'\nlocal ids = { dtype = 'int64', shape = { 2 } }\nreturn baleen.job {\n"
+           "  programs = { hash = { inputs = { ids = ids }, run = function(i) return { ids = i.ids, rows = "
+           "i.ids:hash_bucket { buckets = 9 } } end } },\n"
+           "  loop = function(_, run) local out = run:run('hash', { ids = " +
+           inputs + " }) print(out.ids[1], out.rows[1] == out.rows[2]) end }\n";
+  };
+  expect_said(job_of("{ 1, (1 << 53) + 1 }"),
+              script() + ":5: run: input `ids` holds 9007199254740993; from a script come integers of up to 53 bits");
+  expect_said(job_of("{ 1, 2.0 ^ 60 }"), "output `ids` of program `hash` holds an int64 of more than 53 bits");
+  const ProcessResult result = run(job_of("{ -(1 << 53), -(1 << 53) }"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("-9.007199254741e+15\ttrue"), std::string::npos) << result.out;
+}
+
 }  // namespace
 }  // namespace baleen::test

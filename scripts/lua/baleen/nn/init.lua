@@ -13,6 +13,7 @@ local nn = {
   linear = require "baleen.nn.linear",
   mlp = require "baleen.nn.mlp",
   mse = require "baleen.nn.mse",
+  pooling = require "baleen.nn.pooling",
   repeated = require "baleen.nn.repeated",
   residual = require "baleen.nn.residual",
   rms_norm = require "baleen.nn.rms_norm",

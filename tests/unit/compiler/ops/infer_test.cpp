@@ -121,7 +121,7 @@ TEST_F(Infer, ReduceChecksItsDimensions) {
             "reduce: `dims` is 2, but the input [2, 3] has 2 dimensions, counted from 0");
   EXPECT_EQ(refusal("reduce", {x}, {{"kind", "sum"}, {"dims", Attributes::ints({1, 1})}}),
             "reduce: dimension 1 stands twice in `dims`");
-  EXPECT_EQ(axes(append("reduce", {x}, {{"kind", "sum"}, {"dims", one(0)}})[0]), Names{"ff"});
+  EXPECT_EQ(axes(append("reduce", {x}, {{"kind", std::string("sum")}, {"dims", one(0)}})[0]), Names{"ff"});
   EXPECT_EQ(axes(append("reduce", {x}, {{"kind", "sum"}, {"dims", one(0)}, {"keep", one(1)}})[0]), (Names{"", "ff"}));
 }
 
@@ -165,6 +165,28 @@ TEST_F(Infer, EmbeddingJoinsTheShapes) {
   EXPECT_EQ(shape(y), (Shape{2, 5, 8}));
   EXPECT_EQ(axes(y), (Names{"batch", "seq", "width"}));
   EXPECT_EQ(refusal("embedding", {table, f32({2})}), "embedding: ids is fp32 [2]; it must be int32");
+}
+
+TEST_F(Infer, WideIdsAreForHashBucketAndWhatMovesThem) {
+  const ValueId ids = source(BALEEN_I64, {6, 4}, {"batch", ""}), table = f32({50, 8});
+  const std::string remedy = " (int64 values are ids: `hash_bucket` makes rows of them, int32)";
+  EXPECT_EQ(refusal("embedding", {table, ids}), "embedding: ids is int64 [6, 4]; it must be int32" + remedy);
+  EXPECT_EQ(refusal("softmax", {ids}), "softmax: x is int64 [6, 4]; it must be floating" + remedy);
+  EXPECT_EQ(refusal("reduce", {ids}, {{"kind", std::string("sum")}, {"dims", one(0)}}),
+            "reduce: the input is int64 [6, 4]; it must be floating" + remedy);
+  Expression e;
+  const auto more = e.binary(BALEEN_X_ADD, e.input(0), e.constant(1));
+  EXPECT_EQ(refusal("pointwise", {ids}, {{"expression", e}, {"results", one(more)}, {"dtype", one(BALEEN_F32)}}),
+            "pointwise x0 + 1: x0 is int64 [6, 4], whose 64 bits no float holds" + remedy);
+  EXPECT_EQ(refusal("hash_bucket", {table}, {{"buckets", one(9)}}),
+            "hash_bucket: ids is fp32 [50, 8]; it must be int64 or int32");
+  EXPECT_EQ(refusal("hash_bucket", {ids}, {{"buckets", one(0)}}),
+            "hash_bucket: `buckets` is 0; it must be an integer of 1 to 2147483647");
+  const ValueId rows = append("hash_bucket", {ids}, {{"buckets", one(9)}})[0];
+  EXPECT_EQ(shape(rows), (Shape{6, 4}));
+  EXPECT_EQ(axes(rows), (Names{"batch", ""}));
+  EXPECT_EQ(refusal("embedding", {table, rows}), "accepted");
+  EXPECT_EQ(refusal("slice", {ids}, {{"dim", one(1)}, {"start", one(1)}, {"length", one(2)}}), "accepted");
 }
 
 TEST_F(Infer, TheLossesCheckTheirTargets) {

@@ -41,6 +41,8 @@ std::string refused(Change&& change) {
 TEST(DatasetInfo, IsTakenWhereItCanBe) {
   EXPECT_EQ(refused([](auto&) {}), "accepted");
   EXPECT_EQ(refused([](auto& info) { info.rows[BALEEN_HELD_OUT] = 3; }), "accepted");
+  for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_I32, BALEEN_I64, BALEEN_U8})
+    EXPECT_EQ(refused([&](auto& info) { info.fields[0].dtype = dtype; }), "accepted") << dtype;
 }
 
 TEST(DatasetInfo, NeedsFields) {
@@ -64,6 +66,9 @@ TEST(DatasetInfo, NeedsTextsThatEnd) {
 
 TEST(DatasetInfo, NeedsDtypesAndShapesOfRows) {
   EXPECT_EQ(refused([](auto& info) { info.fields[0].dtype = BALEEN_F64; }), "its info has field `word` of dtype 2");
+  for (const int dtype : {int{BALEEN_F16}, int{BALEEN_BF16}, 8, 0})
+    EXPECT_EQ(refused([&](auto& info) { info.fields[0].dtype = dtype; }),
+              "its info has field `word` of dtype " + std::to_string(dtype));
   EXPECT_EQ(refused([](auto& info) { info.fields[0].rank = 9; }), "its info has field `word` of rank 9");
   EXPECT_EQ(refused([](auto& info) { info.fields[0].shape[0] = 0; }),
             "its info has field `word` of extent 0 along dimension 0");

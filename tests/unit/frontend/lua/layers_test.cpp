@@ -140,6 +140,34 @@ return baleen.job { batch = 2, steps = 1, data = corpus, loss = nn.cross_entropy
   EXPECT_EQ(script->job().train().value(attention->inputs[4]).name, "documents");
 }
 
+TEST_F(Layers, PoolHashedListsOfTheData) {
+  const std::string begin = R"(local baleen = require "baleen"
+local nn = baleen.nn
+local lists = baleen.data.fake { fields = "lists" }
+assert(lists.fields[1].length == "items_length" and lists.fields[1].dtype == "int64" and not lists.fields[3].length)
+return baleen.job { batch = 2, steps = 1, data = lists, loss = nn.cross_entropy {}, optimizer = baleen.optimizer("o"),
+  model = nn.sequential { )",
+                    end = ", nn.linear { out = 3 } } }";
+  auto script = loaded(begin +
+                       "function(ids) return ids:hash_bucket { buckets = 7 } end, nn.embedding { vocab = 7, dim = 4 }, "
+                       "nn.pooling { length = 'items_length' }" +
+                       end);
+  ASSERT_TRUE(script);
+  const Graph& graph = script->job().train();
+  const Op* hashed = only(graph, "hash_bucket");
+  ASSERT_TRUE(hashed);
+  EXPECT_EQ(graph.value(hashed->inputs[0]).dtype, BALEEN_I64);
+  EXPECT_EQ(graph.value(hashed->inputs[0]).shape, (Shape{2, 3}));
+  EXPECT_EQ(hashed->attributes.integer("seed"), 0);
+  EXPECT_EQ(graph.value(only(graph, "matmul")->inputs[0]).shape, (Shape{2, 4}));
+  EXPECT_EQ(error_of(begin + "nn.embedding { vocab = 7, dim = 4 }" + end),
+            "train.lua:6: embedding: embedding: ids is int64 [2, 3]; it must be int32 (int64 values are ids: "
+            "`hash_bucket` makes rows of them, int32)");
+  EXPECT_EQ(error_of(begin + "nn.pooling { length = 'items_length' }" + end),
+            "train.lua:6: pooling: tensor int64 [2 batch, 3] with the lengths `items_length`, tensor int32 [2 batch]; "
+            "it takes [batch, most, ..] and [batch]");
+}
+
 TEST_F(Layers, TieALinearLayerToAnEmbedding) {
   auto script = loaded(job_of(R"((function()
     local embedding = nn.embedding { vocab = 16, dim = 4 }

@@ -311,6 +311,30 @@ TEST_F(Models, AccuracyCountsTheLikeliest) {
   EXPECT_EQ(interpreter.output("metric.accuracy.weight")[0], 16);
 }
 
+/// Of three vectors behind each other the mean of the first one, of none, or of two: what stands behind is as large as
+/// floats are, and does not count.
+TEST_F(Models, PoolingCountsWhatIsInTheList) {
+  for (const auto& [kind, expected] :
+       {std::pair{"mean", Numbers{1, 2, 0, 0, 2, 3}}, std::pair{"sum", Numbers{1, 2, 0, 0, 4, 6}}}) {
+    auto script = loaded(R"(local baleen = require "baleen"
+local vectors = { dtype = "fp32", shape = { 3, 3, 2 }, axes = { "batch" } }
+local lengths = { dtype = "int32", shape = { 3 }, axes = { "batch" } }
+local pooled = baleen.nn.pooling { length = "n", kind = ")" +
+                         std::string(kind) + R"(" }
+return baleen.job { programs = { pool = { inputs = { x = vectors, n = lengths },
+  run = function(inputs) return { y = pooled(inputs.x) } end } } })");
+    ASSERT_TRUE(script);
+    const Graph& graph = script->job().graphs.at("pool").graph;
+    ReferenceInterpreter interpreter(graph);
+    const double huge = 1e300;
+    interpreter.set("x", {1, 2, huge, huge, huge, huge, huge, huge, huge, huge, huge, huge, 1, 2, 3, 4, huge, huge});
+    interpreter.set("n", {1, 0, 2});
+    interpreter.run();
+    EXPECT_EQ(interpreter.output("y").shape, (Shape{3, 2}));
+    EXPECT_EQ(interpreter.output("y").data, expected) << kind;
+  }
+}
+
 TEST_F(Models, MeanSquaredError) {
   auto script = loaded(R"(local baleen = require "baleen"
 local ops = baleen.ops

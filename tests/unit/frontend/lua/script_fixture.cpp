@@ -32,11 +32,18 @@ Result<std::shared_ptr<ScriptData>> FakeData::create(const MemberSpec& spec, std
   data->info_.size = sizeof(data->info_);
   data->info_.rows[BALEEN_TRAIN] = 100;
   data->info_.rows[BALEEN_HELD_OUT] = integer("held_out", 10);
-  data->info_.classes = kind == "features" ? 3 : 16;
-  std::strcpy(data->info_.unit, kind == "features" ? "rows" : "tokens");
+  const bool rows = kind == "features" || kind == "lists";
+  data->info_.classes = rows ? 3 : 16;
+  std::strcpy(data->info_.unit, rows ? "rows" : "tokens");
   std::strcpy(data->info_.summary, "made up");
   if (kind == "features") {
     data->add_field("features", BALEEN_F32, {4});
+    data->add_field("label", BALEEN_I32, {});
+    return std::shared_ptr<ScriptData>(data);
+  }
+  if (kind == "lists") {
+    data->add_field("items", BALEEN_I64, {3});
+    data->add_field("items_length", BALEEN_I32, {});
     data->add_field("label", BALEEN_I32, {});
     return std::shared_ptr<ScriptData>(data);
   }

@@ -11,11 +11,15 @@
 namespace baleen::testing {
 
 /// Options `fields` = "tokens" (tokens and targets [context], vocabulary 16), "documents" (those and documents
-/// [context]) or "features" (features [4], label []); `context`, `held_out` (rows).
+/// [context]), "features" (features [4], label []) or "lists" (items int64 [3], items_length, label []); `context`,
+/// `held_out` (rows).
 class FakeData : public ScriptData {
  public:
   static Result<std::shared_ptr<ScriptData>> create(const MemberSpec& spec, std::uint64_t seed);
   const baleen_dataset_info_t& info() const override { return info_; }
+  std::string length_of(std::uint32_t field) const override {
+    return std::string_view(info_.fields[field].name) == "items" ? "items_length" : "";
+  }
   /// 'a' is 0, 'b' is 1, …
   Result<std::vector<std::int32_t>> encode(std::string_view text) const override;
   Result<std::string> decode(std::span<const std::int32_t> ids) const override;
