@@ -88,7 +88,8 @@ class TableTransport : public OpenTransport {
   void abort(std::string_view reason) override { table_.abort(self_, abi(reason)); }
   Result<Lease> use(void* device, const baleen_compute_t& compute) override {
     if (Lease lease = used_.lock()) return lease;
-    const auto* wants = static_cast<const baleen_transport_native_t*>(find(self_, BALEEN_TRANSPORT_NATIVE));
+    const auto* wants = static_cast<const baleen_transport_native_t*>(
+        table_.query ? table_.query(self_, abi(BALEEN_TRANSPORT_NATIVE)) : nullptr);
     const auto* events = static_cast<const baleen_native_events_t*>(
         wants && compute.query ? compute.query(device, abi(BALEEN_DEVICE_NATIVE_EVENTS)) : nullptr);
     if (!events || view(events->runtime) != view(wants->runtime)) return Lease();

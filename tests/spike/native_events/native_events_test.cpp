@@ -42,7 +42,7 @@ class NativeEvents : public testing::Test {
     alone.size = sizeof alone;
     alone.ranks = 1;
     auto made = TableTransport::create(transport_plugin_.table, transport_plugin_.host->get(), *settings_.get(), alone,
-                                       0, [this](baleen_status_t status) {
+                                       [this](baleen_status_t status) {
                                          return Error{status, transport_plugin_.host->failure(), {}};
                                        });
     ASSERT_TRUE(made) << made.error().text();

@@ -78,20 +78,33 @@ TEST(PipelineSchedule, IsRefusedWhereOpsHaveAChunkThatItLacks) {
   EXPECT_NE(result.err.find("ops belong to chunk 1 of the model"), std::string::npos) << result.err;
 }
 
+/// Bytes of activations on each of four ranks.
+std::vector<double> activations(const std::string& options, const char* micro_batches) {
+  const auto account =
+      account_of("gpt", pipeline({{"pipeline", 4}}, options), 4, {"layers=8", "batch=16", micro_batches}, 1,
+                 {"--plugin-path", build_dir() + "/tests/spike"});
+  std::vector<double> bytes;
+  for (const auto& own : account) bytes.push_back(own.at("planned_bytes.activations"));
+  return bytes;
+}
+
 /// Stage r of p holds the activations of min(m, p - r) micro-batches (Narayanan et al., arXiv 2104.04473), not of all.
 TEST(PipelineMemory, HoldsAsManyMicroBatchesAsAreOnTheirWay) {
-  const std::string manifest = manifest_of({{"pipeline", 4}}, "[[plan]]\nstrategy = \"pipeline_spike\"\n");
-  const auto activations = [&](const char* micro_batches) {
-    const auto account = account_of("gpt", manifest, 4, {"layers=8", "batch=16", micro_batches}, 1,
-                                    {"--plugin-path", build_dir() + "/tests/spike"});
-    std::vector<double> bytes;
-    for (const auto& own : account) bytes.push_back(own.at("planned_bytes.activations"));
-    return bytes;
-  };
-  const std::vector<double> eight = activations("accumulate=8"), sixteen = activations("accumulate=16");
+  const std::vector<double> eight = activations("", "accumulate=8"), sixteen = activations("", "accumulate=16");
   EXPECT_GT(eight[0], 1.7 * eight[2]);  // four to two, but for what does not grow with them
   EXPECT_GT(eight[1], 1.3 * eight[2]);
   EXPECT_LT(sixteen[0], 0.6 * eight[0]);  // half as large, and as many
+}
+
+/// With weight gradients left for later every stage holds those of p micro-batches, the first as many as before (H1 of
+/// Qi et al., arXiv 2401.10241). With two chunks the first rank holds 2 (p - 1) + p + 1 = 11 halves (Narayanan et al.).
+TEST(PipelineMemory, GrowsWithWhatASchedulePutsOff) {
+  const std::vector<double> plain = activations("", "accumulate=8"), later = activations(kZeroBubble, "accumulate=8"),
+                            chunks = activations(interleaved(2), "accumulate=8");
+  EXPECT_LT(later[0], 1.15 * plain[0]);
+  EXPECT_GT(later[2], 1.3 * plain[2]);
+  EXPECT_GT(chunks[0], 1.2 * plain[0]);
+  EXPECT_LT(chunks[0], 1.6 * plain[0]);
 }
 
 }  // namespace

@@ -66,11 +66,11 @@ std::unique_ptr<Device> make_device(const std::string& file, const Powers& power
   return take(Device::create(take(Plugin::open(descriptor, Log())), *settings.get()));
 }
 
-Result<ScheduledGraph> scheduled(Graph graph, std::int64_t micro_batches) {
+Result<ScheduledGraph> scheduled(Graph graph, std::int64_t micro_batches, std::vector<PipelineSchedule> pipelines) {
   graph.remove_dead();
   BALEEN_TRY(shard_micro(graph, micro_batches));
   BALEEN_TRY(verify(graph));
-  return schedule_loops(std::move(graph), micro_batches);
+  return schedule_loops(std::move(graph), micro_batches, std::move(pipelines));
 }
 
 // --- Workbench

@@ -23,7 +23,7 @@ const OpRegistry& ops();
 std::unique_ptr<Device> make_device(const std::string& file, const Powers& powers = {});
 
 /// Cuts a graph into micro-batches and orders it, as the plan does.
-Result<ScheduledGraph> scheduled(Graph graph, std::int64_t micro_batches);
+Result<ScheduledGraph> scheduled(Graph graph, std::int64_t micro_batches, std::vector<PipelineSchedule> pipelines = {});
 
 /// A compiled program with its memory. Fails the test where the product returns an error.
 class Workbench {

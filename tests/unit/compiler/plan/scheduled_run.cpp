@@ -189,8 +189,9 @@ Tensor ScheduledRun::embedded(const Tensor& piece, int dim) const {
 
 // --- comparison
 
-ScheduledGraph cut_and_schedule(const Graph& graph, std::int64_t micro_batches) {
-  auto result = scheduled(graph, micro_batches);
+ScheduledGraph cut_and_schedule(const Graph& graph, std::int64_t micro_batches,
+                                std::vector<PipelineSchedule> pipelines) {
+  auto result = scheduled(graph, micro_batches, std::move(pipelines));
   if (!result) throw std::runtime_error(result.error().text());
   return *std::move(result);
 }

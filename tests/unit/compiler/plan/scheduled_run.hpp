@@ -55,7 +55,8 @@ class ScheduledRun {
 };
 
 /// The graph as the plan schedules it, but for the fusion of pointwise ops. Throws the error.
-ScheduledGraph cut_and_schedule(const Graph& graph, std::int64_t micro_batches);
+ScheduledGraph cut_and_schedule(const Graph& graph, std::int64_t micro_batches,
+                                std::vector<PipelineSchedule> pipelines = {});
 
 /// Runs `scheduled` piece by piece. Every result of it, put together, must be what the reference interpreter computes
 /// for the whole batch, and outputs and assigned values those of `graph`, which it was made from; all to 1e-11.

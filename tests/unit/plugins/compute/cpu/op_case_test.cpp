@@ -38,6 +38,7 @@ void write(char* to, baleen_dtype_t dtype, double x) {
     case BALEEN_F32: return put(static_cast<float>(x));
     case BALEEN_BF16: return put(to_bf16(static_cast<float>(x)));
     case BALEEN_F16: return put(to_fp16(static_cast<float>(x)));
+    case BALEEN_I64: return put(static_cast<std::int64_t>(x));
     default: return put(static_cast<std::int32_t>(x));
   }
 }
@@ -54,6 +55,7 @@ double read(const char* from, baleen_dtype_t dtype) {
     case BALEEN_F32: return static_cast<double>(as<float>(from));
     case BALEEN_BF16: return static_cast<double>(from_bf16(as<std::uint16_t>(from)));
     case BALEEN_F16: return static_cast<double>(from_fp16(as<std::uint16_t>(from)));
+    case BALEEN_I64: return static_cast<double>(as<std::int64_t>(from));
     default: return as<std::int32_t>(from);
   }
 }
@@ -107,7 +109,7 @@ class Trial {
         const Value& value = built.graph.value(id);
         const baleen_dtype_t next = mixture.dtypes[turn++ % mixture.dtypes.size()];
         const bool computed = list == &op_.inputs && !built.data.contains(value.name);
-        dtypes.push_back(value.dtype == BALEEN_I32        ? value.dtype
+        dtypes.push_back(!is_floating(value.dtype)        ? value.dtype
                          : computed && next != BALEEN_F64 ? baleen_dtype_t{BALEEN_F32}
                                                           : next);
         if (built.data.contains(value.name))
