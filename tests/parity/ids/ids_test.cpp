@@ -92,15 +92,15 @@ class Ids : public testing::Test {
       const ProcessResult saved = run({"run", "--dtype", "fp64", "--steps", "1", "--save", model}, "");
       EXPECT_EQ(saved.exit_code, 0) << saved.err;
     }
-    return run({"infer", "--dtype", "fp64", "--load", model, "--program", program, "--inputs", inputs, "--outputs",
-                outputs_, "--checked"},
-               manifest);
+    return run(
+        {"infer", "--dtype", "fp64", "--load", model, "--program", program, "--inputs", inputs, "--outputs", outputs_},
+        manifest);
   }
   void expect_parity(const std::string& manifest, const std::vector<std::string>& arguments) const {
     if (const std::string missing = missing_strategy(manifest); !missing.empty())
       GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
     SCOPED_TRACE(manifest);
-    expect_equal(run({"verify", "--checked"}, manifest, arguments));
+    expect_equal(run({"verify"}, manifest, arguments));
   }
 
   const TemporaryFolder folder_;

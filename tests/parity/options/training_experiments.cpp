@@ -75,6 +75,16 @@ std::string rows_with(const std::string& one, const std::string& other) {
   return text;
 }
 
+/// Thirty rows of a number, a list of three ids and a class.
+std::string lists(char separator) {
+  std::string text = "a,b,c\n";
+  for (int i = 0; i < 30; ++i) {
+    text += std::to_string(i) + ",\"" + std::to_string(i) + separator + std::to_string(i * i) + separator + "7\",";
+    text += std::to_string(i % 2) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 const TemporaryFolder& files() {
@@ -127,6 +137,7 @@ Experiments data_experiments() {
   files().write("parts/b.txt", prose.substr(900, 900));
   files().write("parts/c.md", prose.substr(1800));
   const std::string parts = text(files() / "parts");
+  const std::string barred = file("barred.csv", lists('|'));
   const std::string numeric = file("rows.csv", rows("", ',')), named = file("named.csv", rows("a,b,c\n", ','));
   return {
       {"data.text.path", {of_text({}, {text(whales), parts})}},
@@ -148,6 +159,14 @@ Experiments data_experiments() {
       {"data.table.header", {of_table({{"path", numeric}}), of_table({{"path", named}})}},
       {"data.table.label", {of_table({{"path", named}}, {kUnset, text("a")})}},
       {"data.table.features", {of_table({{"path", named}}, {kUnset, list({"b"})})}},
+      {"data.table.ids", {of_table({{"path", named}}, {kUnset, list({"a"})})}},
+      {"data.table.lists", {of_table({{"path", barred}, {"most", "3"}}, {kUnset, list({"b"})})}},
+      {"data.table.list_separator",
+       {of_table({{"path", barred}, {"lists", list({"b"})}, {"most", "3"}}),
+        of_table({{"path", file("spaced.csv", lists(' '))}, {"lists", list({"b"})}, {"most", "3"}}),
+        of_table({{"path", file("commas.csv", lists(','))}, {"lists", list({"b"})}, {"most", "3"}})}},
+      {"data.table.most", {of_table({{"path", barred}, {"lists", list({"b"})}}, {kUnset, "3", "2"})}},
+      {"data.table.longer", {of_table({{"path", barred}, {"lists", list({"b"})}, {"most", "2"}})}},
       {"data.table.task", {of_table({{"path", numeric}})}},
       {"data.table.normalize", {of_table({{"path", numeric}})}},
       {"data.table.missing", {of_table({{"path", file("holes.csv", rows_with("", "5"))}})}},
