@@ -160,7 +160,7 @@ class Trial {
     std::vector<ValueId> sources;
     const auto name = [](std::size_t i) { return "x" + std::to_string(i); };
     for (std::size_t i = 0; i < held_.size(); ++i) {
-      const baleen_dtype_t dtype = shown_[i].tensor.dtype == BALEEN_I32 ? BALEEN_I32 : BALEEN_F64;
+      const baleen_dtype_t own = shown_[i].tensor.dtype, dtype = is_floating(own) ? baleen_dtype_t{BALEEN_F64} : own;
       sources.push_back(*graph.parameter(name(i), {dtype, held_[i].shape, {}}));
     }
     const std::vector<ValueId> results = *graph.append(op_.kind->name, sources, op_.attributes);
