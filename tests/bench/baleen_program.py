@@ -37,7 +37,8 @@ def run_command(baleen: Path, script: Path, *arguments):
 
 def run(command):
     """Runs to the end; says what the program said where it fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace")  # a model says what it says
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed with status {done.returncode}:\n{done.stdout}")
 
