@@ -136,7 +136,7 @@ void travel(Journey& journey, std::uint64_t piece_bytes = 0) {
                    const auto settings = SettingsStorage::build(*descriptor, {}, {7, "", "test"});
                    const auto plugin = Plugin::open(*descriptor, Log());
                    const baleen_rendezvous_t own = rendezvous.of(rank, ranks);
-                   const auto communicator = Communicator::create(*plugin, *settings->get(), own, journey.mesh, {true});
+                   const auto communicator = Communicator::create(*plugin, *settings->get(), own, journey.mesh, {});
                    if (!communicator) throw std::runtime_error(communicator.error().text());
                    expect(run_rank(graph, **communicator, piece_bytes) == numbers_for(journey.shape), "another value");
                  }),
