@@ -59,7 +59,7 @@ TEST(Descriptor, RefusesAnotherAbiBeforeAnythingElse) {
               d.struct_size = 12;
               d.name[0] = '\0';
             }),
-            "built for plugin ABI 2.2, but this Baleen has 1.3; build it again against this Baleen's SDK");
+            "built for plugin ABI 2.3, but this Baleen has 1.3; build it again against this Baleen's SDK");
   EXPECT_EQ(refused([](auto& d) { d.abi_minor = 7; }), "needs plugin ABI 1.7, but this Baleen has 1.3; update Baleen");
 }
 
