@@ -15,8 +15,8 @@ namespace baleen {
 Result<Lowered> lower(const ScheduledGraph& scheduled, const Target& target, const PersistentLayout& persistent,
                       const Coordinates& at);
 
-/// Takes over the order of micro-batches that strategies want for this rank. What it receives for a later part, another
-/// chunk of the model, is then received there; calls are still prepared in the order of the ops.
+/// Takes over the order of micro-batches that strategies want for this rank. What it receives for another chunk of the
+/// model is then received there; calls are still prepared in the order of the ops.
 Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered);
 
 /// Gives every value its view and storage: shape ops become views or copies, parts of a concat lie in its result, every

@@ -65,7 +65,7 @@ Status check_all_run(const Lowered& lowered, int loop, const PipelineSchedule& o
   return {};
 }
 
-/// Moves what is made of received values alone to the part that reads it.
+/// Moves what is made of received values alone to the chunk that reads it, in the same pass.
 class ReceiveSinker {
  public:
   explicit ReceiveSinker(Lowered& lowered) : lowered_(lowered), wanted_(lowered.values.size(), kNone) {}
@@ -81,6 +81,11 @@ class ReceiveSinker {
 
  private:
   bool in_loop(std::uint32_t section) const { return lowered_.sections[section].loop == lowered_.pipeline.loop; }
+  /// What the backward pass alone reads has come with the forward pass, for its sender waits in that pass's next turn.
+  bool is_later_chunk(std::uint32_t section, std::uint32_t other) const {
+    const MicroPart &from = lowered_.sections[section].part, &to = lowered_.sections[other].part;
+    return in_loop(other) && from.pass == to.pass && from.chunk != to.chunk;
+  }
 
   void find_received() {
     for (std::uint32_t s = 0; s < lowered_.sections.size(); ++s)
@@ -107,7 +112,7 @@ class ReceiveSinker {
         if (received_.contains(*it)) {
           std::uint32_t first = kNone;
           for (const LowValue v : op.outputs) first = std::min(first, wanted_[v]);
-          if (first != kNone && first > s && in_loop(first)) {
+          if (first != kNone && first > s && is_later_chunk(s, first)) {
             own = moves_[*it] = first;
             any = true;
           }

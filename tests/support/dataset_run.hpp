@@ -14,11 +14,14 @@ class DatasetRun {
   DatasetRun(const PluginUnderTest<baleen_data_t>& plugin, const TestSettings& settings) : plugin_(plugin) {
     check(plugin_.table.create(plugin_.host->get(), settings.get(), &dataset_));
     info_.size = sizeof(info_);
-    check(plugin_.table.info(dataset_, &info_));
+    try {
+      check(plugin_.table.info(dataset_, &info_));
+    } catch (...) {
+      plugin_.table.destroy(dataset_);
+      throw;
+    }
   }
-  ~DatasetRun() {
-    if (dataset_) plugin_.table.destroy(dataset_);
-  }
+  ~DatasetRun() { plugin_.table.destroy(dataset_); }
   DatasetRun(const DatasetRun&) = delete;
 
   const baleen_dataset_info_t& info() const { return info_; }

@@ -73,7 +73,7 @@ class RanksApart : public UnevenRanks {
   void expect_named(const std::string& odd_one, const std::string& other, const Sides& sides) {
     expect_kept(3, [&] { return seconds_until_named(odd_one, other, sides); });
   }
-  /// Who notices first names it: the launcher, or at the end of a script the transport.
+  /// Who notices first names it: the launcher, or the transport where its members meet.
   static bool names(const std::string& text, const Sides& sides) {
     return std::ranges::any_of(sides, [&](const std::vector<std::string>& parts) {
       return std::ranges::all_of(parts, [&](const std::string& part) { return text.find(part) != std::string::npos; });
@@ -110,7 +110,8 @@ TEST_F(RanksApart, ByAnotherProgram) {
                {{"rank 1 runs program `evaluate` where rank 0 runs program `train`", "a script must do the same"},
                 {"rank 0 runs program `train` where rank 1 runs program `evaluate`"},
                 {"rank 1 runs program `train` where rank 0 runs program `evaluate`"},
-                {"rank 0 runs program `evaluate` where rank 1 runs program `train`"}});
+                {"rank 0 runs program `evaluate` where rank 1 runs program `train`"},
+                {"rank 1 starts ", " where rank 0 starts ", "number 1 of `train`", "number 1 of `evaluate`"}});
 }
 
 const std::vector<std::string> kEndSeenByTransport{"starts barrier at the end of the script",
