@@ -170,4 +170,25 @@ struct Executable {
 /// Per run, by kind and axes.
 std::vector<Traffic> traffic_of(const Executable& executable);
 
+/// Calls visit(segment, micro_batch, turns) in the order in which an executor runs the segments, until it fails;
+/// `turns` are those of the segment's loop, or 1.
+template <class Visit>
+Status for_each_turn(const Executable& executable, Visit&& visit) {
+  const std::vector<Segment>& segments = executable.segments;
+  for (std::size_t begin = 0, end = 0; begin < segments.size(); begin = end) {
+    const int loop = segments[begin].loop;
+    const std::int64_t turns = loop >= 0 ? executable.micro_batches : 1;
+    end = begin + 1;
+    while (loop >= 0 && end < segments.size() && segments[end].loop == loop) ++end;
+    if (loop >= 0 && loop == executable.pipelined_loop) {
+      for (const Executable::Action& action : executable.actions)
+        BALEEN_TRY(visit(std::size_t{action.segment}, action.micro_batch, turns));
+      continue;
+    }
+    for (std::int64_t micro = 0; micro < turns; ++micro)
+      for (std::size_t s = begin; s < end; ++s) BALEEN_TRY(visit(s, micro, turns));
+  }
+  return {};
+}
+
 }  // namespace baleen

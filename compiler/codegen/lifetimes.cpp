@@ -31,10 +31,11 @@ class LifetimeFinder {
     std::int64_t first = -1, last = -1;
     int loop = -1;                          ///< inside which all accesses lie
     bool exchanged = false;                 ///< touched by a call
-    bool crosses = false;                   ///< from one part of a micro-batch to another, which does not come next
-    std::set<std::uint32_t> sections = {};  ///< that touch it, where it crosses
+    std::set<std::uint32_t> sections = {};  ///< of the pipelined loop that touch it, where no other does
     bool late = false;                      ///< a call that touches it ends in a later turn of its section
     bool used() const { return first >= 0; }
+    /// From one part of a micro-batch to another, which does not come next.
+    bool crosses() const { return late || sections.size() > 1; }
   };
 
   static std::int64_t position(std::size_t step) { return static_cast<std::int64_t>(step) + 1; }
@@ -92,7 +93,6 @@ class LifetimeFinder {
         life.exchanged = any([&](std::size_t s) { return steps_[s].call.has_value(); });
         life.late = any([&](std::size_t s) { return steps_[s].late; });
         for (const std::size_t s : list) life.sections.insert(steps_[s].section);
-        life.crosses = life.late || life.sections.size() > 1;
       }
       for (std::size_t s : list) {
         const bool through = !same && loops_[s].loop >= 0;
@@ -122,7 +122,6 @@ class LifetimeFinder {
       if (lives_[from].loop != lives_[to].loop) lives_[to].loop = -1;
       lives_[to].sections.merge(lives_[from].sections);
       lives_[to].late |= lives_[from].late;
-      lives_[to].crosses |= lives_[from].crosses || lives_[to].sections.size() > 1;
       lives_[to].exchanged |= lives_[from].exchanged;
       lives_[from] = {};
     }
@@ -177,7 +176,7 @@ class LifetimeFinder {
     Lifetimes result;
     for (std::uint32_t storage = 0; storage < lives_.size(); ++storage) {
       const Life& life = lives_[storage];
-      if (life.used() && planned(storage) && life.crosses)
+      if (life.used() && planned(storage) && life.crosses())
         multiply(storage, life, result);
       else if (life.used() && planned(storage))
         result.items.push_back({storage, {lowered_.storages[storage].bytes, life.first, life.last}, life.loop});

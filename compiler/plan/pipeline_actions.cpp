@@ -7,6 +7,10 @@
 namespace baleen {
 namespace {
 
+static_assert(static_cast<baleen_pass_t>(MicroPart::Pass::forward) == BALEEN_PASS_FORWARD &&
+              static_cast<baleen_pass_t>(MicroPart::Pass::backward) == BALEEN_PASS_BACKWARD &&
+              static_cast<baleen_pass_t>(MicroPart::Pass::weight_gradients) == BALEEN_PASS_WEIGHT_GRADIENTS);
+
 constexpr std::array<const char*, 3> kPasses = {"forward", "backward", "weight gradient"};
 
 /// Counts what has been done, by pass and chunk: each is done in the order of micro-batches.

@@ -47,21 +47,9 @@ class Runner {
   }
 
   Status run() {
-    const auto& segments = executable_.segments;
-    for (std::size_t begin = 0; begin < segments.size();) {
-      std::size_t end = begin + 1;
-      while (segments[begin].loop >= 0 && end < segments.size() && segments[end].loop == segments[begin].loop) ++end;
-      const std::int64_t turns = segments[begin].loop >= 0 ? executable_.micro_batches : 1;
-      if (segments[begin].loop >= 0 && segments[begin].loop == executable_.pipelined_loop) {
-        for (const auto& action : executable_.actions)
-          BALEEN_TRY(run_segment(action.segment, action.micro_batch, turns));
-        begin = end;
-        continue;
-      }
-      for (std::int64_t micro = 0; micro < turns; ++micro)
-        for (std::size_t s = begin; s < end; ++s) BALEEN_TRY(run_segment(s, micro, turns));
-      begin = end;
-    }
+    BALEEN_TRY(for_each_turn(executable_, [this](std::size_t segment, std::int64_t micro, std::int64_t turns) {
+      return run_segment(segment, micro, turns);
+    }));
     BALEEN_TRY(synchronize());
     return program_.calls.empty() ? Status() : program_.communicator->check();
   }

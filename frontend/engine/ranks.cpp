@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "baleen/plugin.hpp"
+#include "frontend/engine/line_difference.hpp"
 
 namespace baleen::app {
 namespace {
@@ -53,18 +54,6 @@ std::string ops_of(const Job& job) {
       text += name + " graph, op " + std::to_string(++number) + ": " + line + '\n';
   }
   return text;
-}
-
-/// The first line in which two texts differ: "`a` here and `b` on rank 0".
-std::string first_difference(const std::string& mine, const std::string& theirs) {
-  std::istringstream a(mine), b(theirs);
-  while (true) {
-    std::string x, y;
-    const bool more_x = static_cast<bool>(std::getline(a, x)), more_y = static_cast<bool>(std::getline(b, y));
-    if (!more_x && !more_y) return "only in what is not printed";
-    if (x != y || more_x != more_y)
-      return "`" + (more_x ? x : "nothing more") + "` here and `" + (more_y ? y : "nothing more") + "` on rank 0";
-  }
 }
 
 }  // namespace
@@ -119,8 +108,11 @@ Status Ranks::compare(const Job& job, std::int64_t steps) {
   BALEEN_TRY_ASSIGN(const std::string first, link_.get("job"));
   if (first == mine) return {};
   BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("job.lines"));
-  return invalid("rank " + rank + " describes another job than rank 0: " + first_difference(text, theirs) +
-                 "; a script must do the same on every rank");
+  const auto differ = first_difference(text, theirs);
+  return invalid(
+      "rank " + rank + " describes another job than rank 0: " +
+      (differ ? "`" + differ->one + "` here and `" + differ->two + "` on rank 0" : "only in what is not printed") +
+      "; a script must do the same on every rank");
 }
 
 }  // namespace baleen::app

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "baleen/collective.hpp"
+#include "frontend/engine/line_difference.hpp"
 
 namespace baleen::app {
 namespace {
@@ -23,27 +24,17 @@ struct Circle {
   friend auto operator<=>(const Circle&, const Circle&) = default;
 };
 
-/// Walks programs as the executor runs them.
+/// Lists what a run of each program begins.
 class Lister {
  public:
   Lister(const Mesh& mesh, std::int64_t rank) : mesh_(mesh), rank_(rank) {}
 
   void add(const std::string& program, const Executable& all) {
     for (const ExecutableCall& call : all.calls) prepare(program, call);
-    const std::vector<Segment>& segments = all.segments;
-    for (std::size_t begin = 0, end = 0; begin < segments.size(); begin = end) {
-      const int loop = segments[begin].loop;
-      const std::int64_t turns = loop >= 0 ? all.micro_batches : 1;
-      end = begin + 1;
-      while (loop >= 0 && end < segments.size() && segments[end].loop == loop) ++end;
-      if (loop >= 0 && loop == all.pipelined_loop) {
-        for (const Executable::Action& action : all.actions)
-          this->begin(all, segments[action.segment], action.micro_batch, turns);
-        continue;
-      }
-      for (std::int64_t micro = 0; micro < turns; ++micro)
-        for (std::size_t s = begin; s < end; ++s) this->begin(all, segments[s], micro, turns);
-    }
+    static_cast<void>(for_each_turn(all, [&](std::size_t segment, std::int64_t micro, std::int64_t turns) {
+      begin(all, all.segments[segment], micro, turns);
+      return Status();
+    }));
   }
 
   std::vector<SharedStarts> take() {
@@ -162,20 +153,10 @@ Result<std::optional<Difference>> find_difference(RankLink& link, const std::str
   return std::optional<Difference>();
 }
 
-/// The first line that differs, of two texts that do.
-std::string first_difference(const Difference& found, const std::string& one, const std::string& two) {
-  std::istringstream a(one), b(two);
-  std::string x, y;
-  std::size_t number = 0;
-  bool more_x = false, more_y = false;
-  do {
-    ++number;
-    more_x = static_cast<bool>(std::getline(a, x));
-    more_y = static_cast<bool>(std::getline(b, y));
-  } while (more_x && more_y && x == y);
+std::string text_of(const Difference& found, const LineDifference& lines) {
   return (found.two == kNobody ? "another of its ranks" : "rank " + std::to_string(found.two)) + " begins " +
-         (more_y ? y : "nothing more") + " where rank " + std::to_string(found.one) + " begins " +
-         (more_x ? x : "nothing more") + ": number " + std::to_string(number) + " of what they begin together";
+         lines.two + " where rank " + std::to_string(found.one) + " begins " + lines.one + ": number " +
+         std::to_string(lines.number) + " of what they begin together";
 }
 
 }  // namespace
@@ -223,8 +204,10 @@ Status compare_starts(RankLink& link, const std::vector<SharedStarts>& own) {
   if (found.two != kNobody) {
     BALEEN_TRY_ASSIGN(two, link.get(details + std::to_string(found.two)));
   }
+  const auto differ = first_difference(one, two);
+  if (!differ) return internal("ranks that begin the same have different digests of it");
   return invalid(
-      first_difference(found, one, two) +
+      text_of(found, *differ) +
       "; a strategy must plan the same on every rank (in equal calls of equal functions, whatever the rank)");
 }
 

@@ -1,0 +1,27 @@
+/// \file Where two texts of lines differ.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <sstream>
+#include <string>
+
+namespace baleen::app {
+
+struct LineDifference {
+  std::size_t number = 0;  ///< of the first line that differs, from 1
+  std::string one, two;    ///< the lines; "nothing more" where a text has ended
+};
+
+/// Nothing where the texts have the same lines.
+inline std::optional<LineDifference> first_difference(const std::string& one, const std::string& two) {
+  std::istringstream a(one), b(two);
+  for (std::size_t number = 1;; ++number) {
+    std::string x, y;
+    const bool more_x = static_cast<bool>(std::getline(a, x)), more_y = static_cast<bool>(std::getline(b, y));
+    if (!more_x && !more_y) return std::nullopt;
+    if (x != y || more_x != more_y)
+      return LineDifference{number, more_x ? x : "nothing more", more_y ? y : "nothing more"};
+  }
+}
+
+}  // namespace baleen::app
