@@ -66,9 +66,10 @@ TEST_F(TwoHosts, GiveTheInputToRank0Alone) {
 }
 
 TEST_F(TwoHosts, NameWhoKeepsOthersWaiting) {
-  // Rank 2 comes later, and would give up later: who is heard first ends the job.
-  start({"remind=100", "give_up=1000", "0:barrier:start", "1:barrier:start", "2:sleep:300", "2:barrier:start",
-         "3:sleep:600000"});
+  // Rank 2 comes a second after ranks 0 and 1, and would give up as much later: who is heard first ends the job. Hosts
+  // start apart from each other, so rank 2 waits for their words first.
+  start({"remind=100", "give_up=4000", "0:put:zero=here", "0:barrier:start", "1:put:one=here", "1:barrier:start",
+         "2:get:zero", "2:get:one", "2:sleep:1000", "2:barrier:start", "3:sleep:600000"});
   EXPECT_EQ(job->ends(), 4) << job->err();
   const std::string waiting =
       "ranks 0, 1, 2 wait at barrier `start`; still waiting for rank 3 (host " + networks.name(1) + ")";
