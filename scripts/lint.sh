@@ -13,7 +13,7 @@ over all files that git knows or would add.
   --base COMMIT    what counts as changed is what differs from this commit (default: HEAD~1); only --tidy looks at it
   --all            clang-tidy over every source that the build compiles
   --build FOLDER   the build whose compile commands clang-tidy reads (default: build/tidy); precompiled headers of GCC are
-                   nothing for it: cmake --preset release -B build/tidy -DBALEEN_PRECOMPILE=OFF
+                   nothing for it: cmake --preset release -B build/tidy -DBALEEN_PRECOMPILE=OFF -DBALEEN_JOIN_SOURCES=OFF
 TEXT
 }
 
@@ -117,12 +117,12 @@ look_for_bugs() {
   program=$(need clang-tidy-14 clang-tidy)
   [ -f "$build/compile_commands.json" ] || {
     echo "error: there is no $build/compile_commands.json; configure it with" >&2
-    echo "       cmake --preset release -B $build -DBALEEN_PRECOMPILE=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON" >&2
+    echo "       cmake --preset release -B $build -DBALEEN_PRECOMPILE=OFF -DBALEEN_JOIN_SOURCES=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON" >&2
     exit 2
   }
   if grep -q 'cmake_pch' "$build/compile_commands.json"; then
     echo "error: $build has precompiled headers of GCC, which clang-tidy cannot read; configure it with" >&2
-    echo "       cmake --preset release -B $build -DBALEEN_PRECOMPILE=OFF" >&2
+    echo "       cmake --preset release -B $build -DBALEEN_PRECOMPILE=OFF -DBALEEN_JOIN_SOURCES=OFF" >&2
     exit 2
   fi
   compiled=$(sed -n "s|^ *\"file\": \"$root/\(.*\)\",*\$|\1|p" "$build/compile_commands.json" | sort -u)

@@ -16,12 +16,73 @@ constexpr double kGoodEnough = 1.001;
 
 using Order = std::vector<std::size_t>;
 
+/// A buffer that has its place.
+struct Placed {
+  std::uint64_t begin, end;
+  std::int64_t first, last;
+};
+
+/// The placed buffers by offset, in blocks that are short enough to insert into and that are passed over as a whole
+/// where none of theirs lives at the time.
+class PlacedBuffers {
+ public:
+  void clear() { blocks_.clear(); }
+
+  /// The lowest offset with `size` free bytes during the life of `own`.
+  std::uint64_t lowest(const Interval& own, std::uint64_t size) const {
+    std::uint64_t at = 0;
+    for (const Block& block : blocks_) {
+      if (block.buffers.front().begin >= at + size) break;
+      if (block.last < own.first || own.last < block.first) continue;
+      for (const Placed& other : block.buffers) {
+        if (other.begin >= at + size) break;
+        if (other.last >= own.first && own.last >= other.first) at = std::max(at, other.end);
+      }
+    }
+    return at;
+  }
+
+  void insert(const Placed& buffer) {
+    const auto above = [&](const Block& block) { return block.buffers.front().begin <= buffer.begin; };
+    auto block = std::partition_point(blocks_.begin(), blocks_.end(), above);
+    if (block != blocks_.begin()) --block;
+    if (block == blocks_.end()) block = blocks_.insert(block, Block{});
+    auto& buffers = block->buffers;
+    const auto by_offset = [](const Placed& a, const Placed& b) { return a.begin < b.begin; };
+    buffers.insert(std::upper_bound(buffers.begin(), buffers.end(), buffer, by_offset), buffer);
+    block->include(buffer);
+    if (buffers.size() < kMost) return;
+    Block upper{{buffers.begin() + kMost / 2, buffers.end()}};
+    buffers.resize(kMost / 2);
+    for (Block* half : {&*block, &upper}) half->measure();
+    blocks_.insert(block + 1, std::move(upper));
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kMost = 128;
+
+  struct Block {
+    std::vector<Placed> buffers = {};
+    std::int64_t first = INT64_MAX, last = INT64_MIN;  ///< of all their lives
+
+    void include(const Placed& buffer) {
+      first = std::min(first, buffer.first);
+      last = std::max(last, buffer.last);
+    }
+    void measure() {
+      first = INT64_MAX, last = INT64_MIN;
+      for (const Placed& buffer : buffers) include(buffer);
+    }
+  };
+  std::vector<Block> blocks_;
+};
+
 /// Places intervals one after the other at the lowest offset that is free during their whole life.
 class FirstFit {
  public:
   FirstFit(const std::vector<Interval>& intervals, std::uint64_t alignment)
-      : intervals_(intervals), alignment_(alignment), sizes_(intervals.size()) {
-    for (std::size_t i = 0; i < intervals.size(); ++i) sizes_[i] = align_up(intervals[i].bytes, alignment_);
+      : intervals_(intervals), sizes_(intervals.size()) {
+    for (std::size_t i = 0; i < intervals.size(); ++i) sizes_[i] = align_up(intervals[i].bytes, alignment);
   }
 
   std::uint64_t size(std::size_t i) const { return sizes_[i]; }
@@ -31,31 +92,19 @@ class FirstFit {
     std::uint64_t arena = 0;
     placed_.clear();
     for (std::size_t i : order) {
-      offsets[i] = lowest(i, offsets);
-      arena = std::max(arena, offsets[i] + sizes_[i]);
-      auto by_offset = [&](std::size_t a, std::size_t b) { return offsets[a] < offsets[b]; };
-      placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), i, by_offset), i);
+      const Interval& own = intervals_[i];
+      offsets[i] = placed_.lowest(own, sizes_[i]);
+      const std::uint64_t end = offsets[i] + sizes_[i];
+      arena = std::max(arena, end);
+      placed_.insert({offsets[i], end, own.first, own.last});
     }
     return arena;
   }
 
  private:
-  std::uint64_t lowest(std::size_t i, const std::vector<std::uint64_t>& offsets) const {
-    const Interval& own = intervals_[i];
-    std::uint64_t at = 0;
-    for (std::size_t other : placed_) {
-      if (offsets[other] >= at + sizes_[i]) break;
-      const Interval& theirs = intervals_[other];
-      if (theirs.last < own.first || own.last < theirs.first) continue;
-      at = std::max(at, offsets[other] + sizes_[other]);
-    }
-    return at;
-  }
-
   const std::vector<Interval>& intervals_;
-  std::uint64_t alignment_;
   std::vector<std::uint64_t> sizes_;
-  Order placed_;  ///< by offset
+  PlacedBuffers placed_;
 };
 
 /// Starting orders: large first; large and long-lived first; long-lived first; as they come.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <queue>
+#include <utility>
 
 #include "baleen/dtype.hpp"
 
@@ -64,9 +65,16 @@ bool same(const Attributes& x, const Attributes& y) {
 
 std::string describe(const ValueType& type) { return std::string(dtype_name(type.dtype)) + to_string(type.shape); }
 
+std::string source_key(const std::string& kind, const std::string& name) { return kind + ":" + name; }
+
 void insert_sorted(std::vector<OpId>& list, OpId id) {
   auto it = std::lower_bound(list.begin(), list.end(), id);
   if (it == list.end() || *it != id) list.insert(it, id);
+}
+
+void remove_sorted(std::vector<OpId>& list, OpId id) {
+  auto it = std::lower_bound(list.begin(), list.end(), id);
+  if (it != list.end() && *it == id) list.erase(it);
 }
 
 /// Asks a rule that may fail, so that `iteration_of` need not; of others only forgets what they gave.
@@ -99,7 +107,7 @@ ValueId Graph::add_value(const ValueType& type, Role role, OpId producer, std::u
 }
 
 Result<ValueId> Graph::source(const std::string& kind, const std::string& name, const ValueType& type, Role role) {
-  const std::string key = kind + ":" + name;
+  const std::string key = source_key(kind, name);
   if (auto it = sources_.find(key); it != sources_.end()) {
     const Value& have = values_[it->second];
     if (have.dtype != type.dtype || have.shape != type.shape)
@@ -273,11 +281,13 @@ ValueType Graph::type(ValueId id) const { return {values_[id].dtype, values_[id]
 Status Graph::redirect(ValueId from, ValueId to, OpId except) {
   if (values_[from].dtype != values_[to].dtype || values_[from].shape != values_[to].shape)
     return internal("redirect of " + describe(type(from)) + " to " + describe(type(to)));
-  const std::vector<OpId> users = values_[from].users;
+  const std::vector<OpId> users = std::exchange(values_[from].users, {});
   for (OpId user : users) {
-    if (user == except) continue;
+    if (user == except) {
+      values_[from].users = {except};
+      continue;
+    }
     std::replace(ops_[user].inputs.begin(), ops_[user].inputs.end(), from, to);
-    std::erase(values_[from].users, user);
     insert_sorted(values_[to].users, user);
     if (ops_[user].kind->has(kPure)) by_hash_.emplace(shallow_hash(ops_[user]), user);
   }
@@ -292,7 +302,7 @@ Status Graph::set_input(OpId id, std::size_t index, ValueId to) {
   if (values_[from].dtype != values_[to].dtype || values_[from].shape != values_[to].shape)
     return internal("input of " + describe(type(from)) + " set to " + describe(type(to)));
   op.inputs[index] = to;
-  if (std::find(op.inputs.begin(), op.inputs.end(), from) == op.inputs.end()) std::erase(values_[from].users, id);
+  if (std::find(op.inputs.begin(), op.inputs.end(), from) == op.inputs.end()) remove_sorted(values_[from].users, id);
   insert_sorted(values_[to].users, id);
   if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
   return {};
@@ -316,7 +326,7 @@ Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes)
           op.where);
     value.dtype = (*results)[i].dtype;
   }
-  for (ValueId input : op.inputs) std::erase(values_[input].users, id);
+  for (ValueId input : op.inputs) remove_sorted(values_[input].users, id);
   op.inputs = std::move(inputs);
   op.attributes = std::move(attributes);
   for (ValueId input : op.inputs) insert_sorted(values_[input].users, id);
@@ -356,9 +366,10 @@ void Graph::erase(OpId id) {
   Op& op = ops_[id];
   if (!op.live) return;
   op.live = false;
-  for (ValueId input : op.inputs) std::erase(values_[input].users, id);
-  if (!op.inputs.empty()) return;  // no source
-  std::erase_if(sources_, [&](const auto& item) { return values_[item.second].producer == id; });
+  for (ValueId input : op.inputs) remove_sorted(values_[input].users, id);
+  if (!op.inputs.empty() || !op.kind->has(kStructural) || !op.attributes.has("name")) return;  // no source
+  const auto source = sources_.find(source_key(op.kind->name, op.attributes.text("name")));
+  if (source != sources_.end() && values_[source->second].producer == id) sources_.erase(source);
 }
 
 void Graph::remove_dead() {

@@ -2,6 +2,7 @@
 #include "compiler/layout/piece.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace baleen {
 namespace {
@@ -38,6 +39,38 @@ std::int64_t first_elements(const std::vector<Ranges>& all, const std::vector<Ra
   return found;
 }
 
+/// The share that a change of nesting leaves on its rank, where all parts are blocks of one size: a rank keeps its
+/// block if both orders give it one number, else nothing of it. None where parts are not such blocks.
+std::optional<double> kept_by_renesting(const Layout& from, const Layout& to, const Shape& shape, const Mesh& mesh,
+                                        const std::vector<int>& axes) {
+  const auto placed = [](const Layout& layout, int axis) { return layout[static_cast<std::size_t>(axis)]; };
+  const Placement first = placed(from, axes[0]);
+  for (int axis : axes)
+    if (!placed(from, axis).same_kind(first) || !placed(to, axis).same_kind(first)) return std::nullopt;
+  if (!first.is_shard() && first.kind != Placement::Kind::shard_flat) return std::nullopt;
+  if (!is_even(shape, from, mesh)) return std::nullopt;
+  // A block's number is a sum over the axes: the coordinate times the parts that nest inside.
+  const auto weights = [&](const Layout& layout) {
+    std::vector<std::int64_t> result(mesh.axes.size(), 0);
+    std::int64_t inside = 1;
+    for (const std::vector<int> order = split_order(layout, *first.cut()); int axis : std::views::reverse(order)) {
+      result[static_cast<std::size_t>(axis)] = inside;
+      inside *= mesh.size(axis);
+    }
+    return result;
+  };
+  const std::vector<std::int64_t> before = weights(from), after = weights(to);
+  std::vector<std::int64_t> differences{0};  // of the two numbers, by rank
+  for (int axis : axes) {
+    const std::int64_t step = before[static_cast<std::size_t>(axis)] - after[static_cast<std::size_t>(axis)];
+    std::vector<std::int64_t> more;
+    for (std::int64_t difference : differences)
+      for (std::int64_t c = 0; c < mesh.size(axis); ++c) more.push_back(difference + c * step);
+    differences = std::move(more);
+  }
+  return static_cast<double>(std::ranges::count(differences, 0)) / static_cast<double>(differences.size());
+}
+
 }  // namespace
 
 std::int64_t common_elements(const Piece& a, const Piece& b) {
@@ -54,6 +87,8 @@ std::int64_t common_elements(const Piece& a, const Piece& b) {
 
 double moved_share(const Layout& from, const Layout& to, const Shape& shape, const Mesh& mesh,
                    const std::vector<int>& axes) {
+  if (element_count(shape) == 0) return 0;
+  if (const auto stays = kept_by_renesting(from, to, shape, mesh, axes)) return 1 - *stays;
   std::int64_t held = 0, kept = 0;
   for (std::int64_t rank : group(mesh, 0, axes)) {
     const Coordinates at = coordinates(mesh, rank);

@@ -60,28 +60,32 @@ const ValueCopies::Copy* ValueCopies::find(ValueId value, const Layout& wanted) 
   return nullptr;
 }
 
-const ValueCopies::Copy& ValueCopies::nearest(ValueId value, const Layout& wanted, std::vector<Step>& steps) const {
+const std::vector<Step>& ValueCopies::way(ValueId value, const Layout& from, const Layout& to) const {
   const Value& v = graph_.value(value);
+  const auto [found, is_new] = ways_.try_emplace({v.shape, dtype_size(v.dtype), from, to});
+  if (is_new) found->second = conversion(from, to, v.shape, dtype_size(v.dtype), graph_.mesh());
+  return found->second;
+}
+
+ValueCopies::Nearest ValueCopies::nearest(ValueId value, const Layout& wanted) const {
   const Item& item = items_[value];
   const Copy* best = nullptr;
+  const std::vector<Step>* steps = nullptr;
   for (const Copy& copy : item.copies) {
     if (item.used && copy.layout == item.copies.front().layout && wanted != copy.layout) continue;
-    auto way = conversion(copy.layout, wanted, v.shape, dtype_size(v.dtype), graph_.mesh());
-    if (best && total_bytes(way) >= total_bytes(steps)) continue;
+    const std::vector<Step>& from_here = way(value, copy.layout, wanted);
+    if (best && total_bytes(from_here) >= total_bytes(*steps)) continue;
     best = &copy;
-    steps = std::move(way);
+    steps = &from_here;
   }
-  return *best;
+  return {*best, *steps};
 }
 
 double ValueCopies::bytes(ValueId value, const Layout& wanted) const {
   if (find(value, wanted)) return 0;
-  const Value& v = graph_.value(value);
-  if (items_[value].used && !find(value, *items_[value].used))
-    return total_bytes(conversion(*items_[value].used, wanted, v.shape, dtype_size(v.dtype), graph_.mesh()));
-  std::vector<Step> steps;
-  nearest(value, wanted, steps);
-  return total_bytes(steps);
+  const Item& item = items_[value];
+  if (item.used && !find(value, *item.used)) return total_bytes(way(value, *item.used, wanted));
+  return total_bytes(nearest(value, wanted).steps);
 }
 
 std::uint32_t ValueCopies::make(ValueId value, const Copy& source, const Layout& wanted, std::vector<Step> steps,
@@ -96,17 +100,13 @@ std::uint32_t ValueCopies::make(ValueId value, const Copy& source, const Layout&
 std::uint32_t ValueCopies::convert(ValueId value, const Layout& wanted, Phase phase, OpId user) {
   if (const Copy* copy = find(value, wanted)) return copy->conversion;
   Item& item = items_[value];
-  std::vector<Step> steps;
   if (item.used && !find(value, *item.used)) {
     const Copy stored = item.copies.front();
-    const Value& v = graph_.value(value);
-    steps = conversion(stored.layout, *item.used, v.shape, dtype_size(v.dtype), graph_.mesh());
-    const std::uint32_t number = make(value, stored, *item.used, std::move(steps), phase, user);
+    const std::uint32_t number = make(value, stored, *item.used, way(value, stored.layout, *item.used), phase, user);
     if (wanted == *item.used) return number;
-    steps.clear();
   }
-  const Copy source = nearest(value, wanted, steps);
-  return make(value, source, wanted, std::move(steps), phase, user);
+  const auto [copy, steps] = nearest(value, wanted);
+  return make(value, Copy(copy), wanted, steps, phase, user);
 }
 
 void ValueCopies::pin(ValueId value, const Layout& wanted, Phase phase, bool every_micro_batch) {

@@ -1,6 +1,9 @@
 /// \file The copies of each value in different layouts, and the conversions that made them (docs/design.md,
 /// Propagation, rule 7).
 #pragma once
+#include <map>
+#include <tuple>
+
 #include "compiler/placement/placement.hpp"
 
 namespace baleen {
@@ -48,7 +51,13 @@ class ValueCopies {
   };
 
   double elements(ValueId value, const Layout& layout, int axis) const;
-  const Copy& nearest(ValueId value, const Layout& wanted, std::vector<Step>& steps) const;
+  /// The cheapest way. A value's layers repeat each other's, so each way is searched for once.
+  const std::vector<Step>& way(ValueId value, const Layout& from, const Layout& to) const;
+  struct Nearest {
+    const Copy& copy;
+    const std::vector<Step>& steps;
+  };
+  Nearest nearest(ValueId value, const Layout& wanted) const;
   std::uint32_t make(ValueId value, const Copy& source, const Layout& wanted, std::vector<Step> steps, Phase phase,
                      OpId user);
   const Copy* find(ValueId value, const Layout& wanted) const;
@@ -56,6 +65,8 @@ class ValueCopies {
   const Graph& graph_;
   std::vector<Item> items_;
   std::vector<Conversion> conversions_;
+  using Journey = std::tuple<Shape, std::size_t, Layout, Layout>;  ///< shape, bytes of an element, from, to
+  mutable std::map<Journey, std::vector<Step>> ways_;
 };
 
 }  // namespace baleen

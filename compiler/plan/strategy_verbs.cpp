@@ -2,7 +2,6 @@
 #include "compiler/plan/strategy_verbs.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
@@ -231,8 +230,7 @@ Status ScheduleVerbs::check_op(OpId op) const {
 Status ScheduleVerbs::start_before(OpId op, OpId other) {
   BALEEN_TRY(check_collective(op));
   BALEEN_TRY(check_op(other));
-  for (const auto& [place, moved] : moves_)
-    if (std::find(moved.begin(), moved.end(), op) != moved.end()) return invalid("an op begins in two places");
+  if (!moved_.insert(op).second) return invalid("an op begins in two places");
   moves_[other].push_back(op);
   graph_.op(op).schedule.begins_here = true;
   graph_.op(op).phase = graph_.op(other).phase;
@@ -273,10 +271,8 @@ Status ScheduleVerbs::set_pipeline_schedule(std::uint32_t axis, std::int64_t coo
 
 Status ScheduleVerbs::apply() {
   if (moves_.empty()) return {};
-  std::set<OpId> moved;
-  for (const auto& [place, ops] : moves_) moved.insert(ops.begin(), ops.end());
   for (const auto& [place, ops] : moves_)
-    if (moved.contains(place)) return invalid("an op begins before another that moves itself");
+    if (moved_.contains(place)) return invalid("an op begins before another that moves itself");
   const std::vector<OpId> ops = graph_.ops();
   // Sources and compute copies are there from the beginning: what reads them only may begin anywhere.
   const auto is_source = [&](OpId id) {
@@ -286,7 +282,7 @@ Status ScheduleVerbs::apply() {
   std::vector<OpId> order;
   std::copy_if(ops.begin(), ops.end(), std::back_inserter(order), is_source);
   for (OpId id : ops) {
-    if (moved.contains(id) || is_source(id)) continue;
+    if (moved_.contains(id) || is_source(id)) continue;
     if (auto before = moves_.find(id); before != moves_.end())
       order.insert(order.end(), before->second.begin(), before->second.end());
     order.push_back(id);

@@ -3,6 +3,8 @@
 /// refusal is kept with its text.
 #pragma once
 #include <exception>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -104,6 +106,7 @@ class ScheduleVerbs {
   std::vector<std::string> notes_;
   std::vector<std::uint32_t> positions_;
   std::map<OpId, std::vector<OpId>> moves_;  ///< what goes before an op
+  std::set<OpId> moved_;                     ///< all that go
   std::uint32_t buckets_ = 0;
   baleen_schedule_t table_{};
   Status status_;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "all_layouts.hpp"
@@ -97,6 +99,39 @@ TEST(Piece, LargestShapeIsReachedByEvenCuts) {
   EXPECT_FALSE(is_even({7, 4}, layout, mesh));
   EXPECT_EQ(local_shape({7, 4}, layout, mesh), (Shape{3, 2}));
   EXPECT_FALSE(is_even({6}, {Placement::balanced(0), Placement::replicate()}, mesh)) << "four chunks";
+}
+
+/// All axes cut `dim` (or kFlat), nested in every order.
+std::vector<Layout> nestings(const Mesh& mesh, int dim) {
+  std::vector<Layout> layouts;
+  std::vector<int> order(mesh.axes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const Placement cut = dim == kFlat ? Placement::flat() : Placement::shard(dim);
+  do layouts.push_back(with_order(Layout(mesh.axes.size(), cut), dim, order));
+  while (std::next_permutation(order.begin(), order.end()));
+  return layouts;
+}
+
+TEST(MovedShare, OfANestingIsWhatListsOfElementsSay) {
+  for (const Mesh& mesh : {mesh_of({2, 3}), mesh_of({4, 2}), mesh_of({2, 3, 2}), mesh_of({3, 1, 3})})
+    for (const Shape& shape : {Shape{36}, Shape{24, 3}, Shape{18, 2}, Shape{37}, Shape{5, 7}, Shape{72, 0}})
+      for (const int dim : {0, kFlat}) {
+        const auto layouts = nestings(mesh, dim);
+        std::vector<int> axes(mesh.axes.size());
+        std::iota(axes.begin(), axes.end(), 0);
+        for (const Layout& from : layouts)
+          for (const Layout& to : layouts) {
+            double held = 0, kept = 0;
+            for (std::int64_t rank = 0; rank < rank_count(mesh); ++rank) {
+              const auto before = elements_of(shape, from, mesh, coordinates(mesh, rank));
+              const auto after = elements_of(shape, to, mesh, coordinates(mesh, rank));
+              held += static_cast<double>(before.size());
+              for (const test::Element e : before) kept += std::ranges::find(after, e) != after.end() ? 1 : 0;
+            }
+            ASSERT_DOUBLE_EQ(moved_share(from, to, shape, mesh, axes), held == 0 ? 0 : 1 - kept / held)
+                << to_string(from) << " to " << to_string(to) << " of " << to_string(shape);
+          }
+      }
 }
 
 }  // namespace
