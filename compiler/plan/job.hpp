@@ -124,7 +124,7 @@ struct Job {
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
-  bool keep_first_gradients = false;   ///< those of the first step that counts, as states (kFirstGradientPrefix)
+  bool keep_gradients = false;         ///< those of the last step, as states (kGradientPrefix)
   std::string states_prefix = {};      ///< before the names of the optimizer's and the strategies' states
   std::vector<MemberSpec> strategies;  ///< plan order
   std::vector<Annotation> annotations;

@@ -71,8 +71,8 @@ inline constexpr const char* kFactPrefix = "fact.";
 
 /// The state that counts the updates that were made, one number.
 inline constexpr const char* kUpdatesState = "optimizer.updates";
-/// The states that keep parameters' first gradients are named by this prefix and the parameter's name.
-inline constexpr const char* kFirstGradientPrefix = "first_gradient.";
+/// The states that keep the gradients of the last step are named by this prefix and the parameter's name.
+inline constexpr const char* kGradientPrefix = "verify.gradient.";
 
 /// A graph that is ready to be compiled, with its name among the job's.
 struct PlannedGraph {

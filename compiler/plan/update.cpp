@@ -61,9 +61,9 @@ class Updater {
     BALEEN_TRY(clip(values));
     BALEEN_TRY(open());
     BALEEN_TRY_ASSIGN(count_, add_state(kUpdatesState, {job_.dtype, {}, {}}, 0, "control"));
-    if (job_.keep_first_gradients) BALEEN_TRY(keep_first_gradients());
     BALEEN_TRY(make_updates(values));
     BALEEN_TRY(call_plugin());
+    if (job_.keep_gradients) BALEEN_TRY(keep_gradients());
     Expression next;
     const auto sum = next.binary(BALEEN_X_ADD, next.input(0), next.constant(1));
     BALEEN_TRY_ASSIGN(const ValueId counted, graph_.pointwise({count_}, next, sum, "optimizer.updates"));
@@ -165,17 +165,17 @@ class Updater {
     return graph_.state(own, type);
   }
 
-  /// Each gradient is kept until an update has counted.
-  Status keep_first_gradients() {
+  /// Each gradient as it is before clipping, whether or not the step counts. Behind all other ops, so that what is
+  /// decided about those is what is decided without.
+  Status keep_gradients() {
     for (std::size_t i = 0; i < gradients_.all.size(); ++i) {
       const ParameterSpec& p = job_.parameters[i];
       if (gradients_.all[i].gradient == kNone) continue;
-      const std::string name = kFirstGradientPrefix + p.name;
+      const std::string name = kGradientPrefix + p.name;
       BALEEN_TRY_ASSIGN(const ValueId kept, add_state(name, {p.type.dtype, p.type.shape, p.type.axes}, 0, "control"));
       Expression e;
-      const auto none_yet = e.binary(BALEEN_X_EQ, e.input(1), e.constant(0));
-      const auto chosen = e.select(none_yet, e.input(0), e.input(2));
-      BALEEN_TRY_ASSIGN(const ValueId next, graph_.pointwise({gradients_.all[i].value, count_, kept}, e, chosen, name));
+      const auto same = e.input(0);
+      BALEEN_TRY_ASSIGN(const ValueId next, graph_.pointwise({gradients_.all[i].value}, e, same, name));
       graph_.value(next).role = Role::updated;
       BALEEN_TRY(graph_.assign(kept, next));
     }

@@ -312,12 +312,19 @@ Result<const PersistentBuffer*> Session::Impl::tensor(const std::string& name, s
   return internal("`" + name + "` has " + std::to_string(whole) + " bytes, not " + std::to_string(bytes));
 }
 
+Result<std::vector<std::byte>> Session::read_own(const std::string& name) {
+  const PersistentBuffer* buffer = impl_->persistent.find(name);
+  if (!buffer) return invalid("no persistent tensor `" + name + "`");
+  std::vector<std::byte> own(buffer->bytes);
+  BALEEN_TRY(impl_->copy(own.data(), impl_->persistent_arena.at(buffer->offset), own.size()));
+  return own;
+}
+
 Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {
   BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
   const void* stored = impl_->persistent_arena.at(buffer->offset);
   if (buffer->spec.layout.empty()) return impl_->copy(data, stored, bytes);
-  std::vector<std::byte> own(buffer->bytes);
-  BALEEN_TRY(impl_->copy(own.data(), stored, own.size()));
+  BALEEN_TRY_ASSIGN(const std::vector<std::byte> own, read_own(name));
   if (!impl_->gather) {
     BALEEN_TRY_ASSIGN(impl_->gather, ShardGather::create(*impl_->options.communicator));
   }

@@ -69,6 +69,8 @@ class Session {
   const PersistentLayout& persistent() const;
   Status read_tensor(const std::string& name, void* data, std::uint64_t bytes);
   Status write_tensor(const std::string& name, const void* data, std::uint64_t bytes);
+  /// What this rank alone stores of it, row-major in its piece. Any rank may call it at any time.
+  Result<std::vector<std::byte>> read_own(const std::string& name);
   /// The same for parameters alone, checked: INVALID for a name or a shape that is not the model's. Another floating
   /// dtype is converted when it is written.
   Result<HostTensor> read_parameter(const std::string& name);

@@ -54,6 +54,14 @@ Status join(Setup& setup, const Command& command, const std::optional<std::strin
   return rank_word ? no_rank_word(*rank_word) : Status();
 }
 
+/// Takes out what earlier versions had and what is always done now, up to the script's own words.
+void take_earlier_words(std::vector<std::string>& words, const Log& log) {
+  const auto word = std::find(words.begin(), std::find(words.begin(), words.end(), "--"), "--checked");
+  if (word == words.end() || *word != "--checked") return;
+  log.warning("`--checked` is no option any more: ranks always compare the order of their collectives");
+  words.erase(word);
+}
+
 /// `rank_word`: as take_rank_word gives it. What this process is in its job goes to `as`.
 int run(const std::string& program, const std::vector<std::string>& words, const std::optional<std::string>& rank_word,
         const Log& log, LaunchedAs& as) {
@@ -87,6 +95,7 @@ int main(int argc, char** argv) {
   try {
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     const std::optional<std::string> rank_word = app::take_rank_word(words);
+    app::take_earlier_words(words, log);
     // Rank 0 shares its terminal with the launcher: a coloured line must not be written in parts.
     if (rank_word) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
     return app::run(argc > 0 ? argv[0] : "baleen", words, rank_word, log, as);

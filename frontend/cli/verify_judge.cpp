@@ -1,16 +1,27 @@
-/// \file Compares the records of two runs.
+/// \file Compares the records of two runs, in the order in which things are computed.
 #include "frontend/cli/verify_judge.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "baleen/dtype.hpp"
+#include "compiler/layout/mesh.hpp"
 
 namespace baleen::app {
 namespace {
 
-using Tensors = std::vector<Record::Tensor>;
+/// What roundings of all steps may add up to, of the difference that one more at the beginning makes.
+constexpr double kRoundings = 32;
+/// A gradient is noise if one rounding changes it by this part of itself.
+constexpr double kNoise = 0.25;
+
+constexpr std::array<const char*, Record::kLists> kTitles{"gradients (of their norms)", "parameters (of their norms)",
+                                                          "optimizer states (of their norms)"};
+constexpr std::array<const char*, Record::kLists> kWhat{"the gradient of", "parameter", "state"};
 
 std::string short_text(double number, const char* format = "%.3g") {
   char text[40];
@@ -23,20 +34,20 @@ class Found {
  public:
   explicit Found(std::string what) : what_(std::move(what)) {}
 
-  /// `place`: "step 3". What is no number is too much.
-  void see(double difference, double limit, const std::string& place) {
+  /// `place`: "the loss of step 3". What is no number is too much. True for the first that is too large.
+  bool see(double difference, double limit, const std::string& place) {
     const double of_limit = std::isnan(difference) ? INFINITY
                             : limit > 0            ? difference / limit
                             : difference > 0       ? INFINITY
                                                    : 0;
-    if (of_limit > 1 && !first_)
-      first_ = place + " (" + short_text(difference) + ", " + short_text(limit) + " allowed)";
-    if (of_limit <= share_) return;
+    const bool first = of_limit > 1 && !first_;
+    if (first) first_ = place + " (" + short_text(difference) + ", " + short_text(limit) + " allowed)";
+    if (of_limit <= share_) return first;
     share_ = of_limit;
     worst_ = difference;
     at_ = place;
+    return first;
   }
-  /// Where the first stands that is too large.
   const std::optional<std::string>& first() const { return first_; }
   std::string line() const {
     return "largest difference of " + what_ + ": " + short_text(worst_) + ", " +
@@ -52,24 +63,49 @@ class Found {
 
 double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(b), 1e-300); }
 
+double norm_of_all(const std::vector<Sketch>& tensors) {
+  double squares = 0;
+  for (const Sketch& tensor : tensors) squares += tensor.norm() * tensor.norm();
+  return std::sqrt(squares);
+}
+
 class Judge {
  public:
-  Judge(const Record& many, const Record& one)
+  Judge(const Record& many, const Record& one, const Record* shaken)
       : many_(many),
         one_(one),
-        exact_(one.coarsest == BALEEN_F64),
-        looser_(exact_ ? 1 : std::exp2(0.5 * (dtype_digits(BALEEN_F32) - dtype_digits(one.coarsest)))) {}
+        shaken_(shaken),
+        exact_(many.coarsest == BALEEN_F64),
+        rounding_(rounding_of(many.coarsest)) {
+    for (const Record::Copy& copy : many.copies) copies_.emplace(Place{copy.step, copy.list, copy.tensor}, &copy);
+  }
 
-  /// In the order of the run: what is evaluated behind the last step has been computed of the parameters.
   Judgement run() {
-    compare_steps();
-    compare_all(many_.parameters, one_.parameters, 0, "parameter", "parameters (norms)");
+    if (!same_names()) return std::move(result_);
+    find_noise();
+    const std::size_t steps = std::min(many_.steps.size(), one_.steps.size());
+    for (std::size_t i = 0; i < steps; ++i) {
+      compare_evaluations(static_cast<std::int64_t>(i));
+      compare_step(i);
+    }
+    if (many_.steps.size() != one_.steps.size())
+      differ("the ranks ran " + std::to_string(many_.steps.size()) + " steps and one rank ran " +
+             std::to_string(one_.steps.size()));
+    compare_last();
     compare_evaluations(INT64_MAX);
     if (many_.evaluations.size() != one_.evaluations.size())
       differ("the ranks evaluated " + std::to_string(many_.evaluations.size()) + " times and one rank " +
              std::to_string(one_.evaluations.size()) + " times");
-    if (!one_.evaluations.empty()) differ(held_out_);
-    compare_all(many_.states, one_.states, one_.parameters.size(), "state", "optimizer states (norms)");
+    result_.summary = losses_.line();
+    if (!one_.evaluations.empty()) result_.summary += evaluations_.line();
+    for (std::size_t list = 0; list < Record::kLists; ++list)
+      if (!one_.names[list].empty())
+        result_.summary += is_judged(static_cast<Record::List>(list)) ? tensors_[list].line() : shown_[list].line();
+    if (!noise_.empty()) {
+      std::string names;
+      for (const std::string& name : noise_) names += (names.empty() ? "`" : ", `") + name + "`";
+      result_.summary += "gradients of rounding noise, not judged: " + names + "\n";
+    }
     return std::move(result_);
   }
 
@@ -77,149 +113,269 @@ class Judge {
   void differ(std::string text) {
     if (!result_.difference) result_.difference = std::move(text);
   }
-  void differ(const Found& found) {
-    result_.summary += found.line();
-    if (found.first()) differ(*found.first());
+  void see(Found& found, double difference, double limit, const std::string& place, const std::string& cause = "") {
+    if (found.see(difference, limit, place)) differ(*found.first() + cause);
+  }
+  /// With few digits an optimizer may divide rounding noise by itself, so what it makes is judged by the gradients and
+  /// losses that come of it, and by the copies of other ranks.
+  bool is_judged(Record::List list) const { return exact_ || list == Record::gradients; }
+  static void show(Found& found, double difference, double limit, const std::string& place) {
+    found.see(difference, limit, place);
   }
 
-  /// Of losses, when so many steps were done.
-  double loss_limit(std::int64_t steps) const {
-    const double progress = std::clamp(static_cast<double>(steps - 1) / 19, 0.0, 1.0);
-    return exact_ ? 1e-10 : looser_ * std::pow(10, -6 + 2 * progress);
-  }
-
-  /// Of the difference of all, as part of their norm. In 16 bits terms do not average out: four units of the last
-  /// digit.
-  double gradient_limit() const { return std::max(1e-5, 4 * std::exp2(-dtype_digits(one_.coarsest))); }
-
-  /// Losses, and the evaluations between them.
-  void compare_steps() {
-    Found losses("losses");
-    for (std::size_t i = 0; i < one_.losses.size(); ++i) {
-      const auto step = static_cast<std::int64_t>(i) + 1;
-      compare_evaluations(step - 1);
-      if (held_out_.first()) differ(*held_out_.first());
-      if (i < many_.losses.size())
-        losses.see(relative(many_.losses[i], one_.losses[i]), loss_limit(step),
-                   "the loss of step " + std::to_string(step));
-      if (losses.first()) differ(*losses.first());
-      if (i == 0) compare_gradients();
+  bool same_names() {
+    for (std::size_t list = 0; list < Record::kLists; ++list) {
+      const auto &many = many_.names[list], &one = one_.names[list];
+      const std::string what = std::string(kWhat[list]) + " `";
+      for (std::size_t t = 0; t < std::max(many.size(), one.size()); ++t) {
+        if (t < many.size() && t < one.size() && many[t] == one[t]) continue;
+        if (t >= many.size())
+          differ(what + one[t] + "` is one rank's alone");
+        else if (t >= one.size())
+          differ(what + many[t] + "` is the ranks' alone");
+        else
+          differ(what + many[t] + "` of the ranks stands where one rank has `" + one[t] + "`");
+        return false;
+      }
     }
-    if (many_.losses.size() != one_.losses.size())
-      differ("the ranks ran " + std::to_string(many_.losses.size()) + " steps and one rank ran " +
-             std::to_string(one_.losses.size()));
-    differ(losses);
+    return true;
+  }
+
+  /// Gradients that are rounding noise, by the second reference: in the first step, before other things grow, or where
+  /// next to nothing of all is theirs.
+  void find_noise() {
+    if (!shaken_) return;
+    for (std::size_t i = 0; i < std::min(one_.steps.size(), shaken_->steps.size()); ++i) {
+      const auto &own = one_.steps[i].tensors[Record::gradients], &other = shaken_->steps[i].tensors[Record::gradients];
+      const double tiny = 1e-12 * norm_of_all(own);
+      for (std::size_t t = 0; t < own.size(); ++t)
+        if (distance(own[t], other[t]) > kNoise * own[t].norm())
+          if (i == 0 || own[t].norm() < tiny) noise_.insert(one_.names[Record::gradients][t]);
+    }
+  }
+
+  /// A parameter's states are named by it.
+  bool is_noise(const std::string& name) const {
+    return std::any_of(noise_.begin(), noise_.end(),
+                       [&](const std::string& noisy) { return name == noisy || name.starts_with(noisy + "."); });
+  }
+
+  void compare_step(std::size_t i) {
+    const Record::Step &a = many_.steps[i], &b = one_.steps[i];
+    const Record::Step* other = shaken_ && i < shaken_->steps.size() ? &shaken_->steps[i] : nullptr;
+    const std::string of = " of step " + std::to_string(i + 1);
+    if (other) grown_loss_ = std::max(grown_loss_, relative(other->loss, b.loss));
+    see(losses_, relative(a.loss, b.loss), number_limit(), "the loss" + of);
+    if (exact_)
+      for (const auto& [name, value] : b.facts)
+        if (name != "gradient_norm") compare_metric(a, name, value, of);
+    if (a.applied || a.tensors[Record::gradients].empty() || finite(a.tensors[Record::gradients])) {
+      compare_list(i, Record::gradients, a, b, other, of);
+      compare_norm(a, b, other, of);
+    }
+    const std::string after = " after step " + std::to_string(i + 1);
+    compare_list(i, Record::parameters, a, b, other, after);
+    compare_list(i, Record::states, a, b, other, after);
+  }
+
+  /// Of a loss. One rounding of a logit is one of the loss at most.
+  double number_limit() const {
+    return exact_ ? 1e-10 + kRoundings * grown_loss_ : std::max(1e-6, rounding_) + kRoundings * grown_loss_;
+  }
+
+  void compare_metric(const Record::Step& a, const std::string& name, double value, const std::string& of) {
+    const auto other = a.facts.find(name);
+    if (other == a.facts.end()) return differ("`" + name + "`" + of + " is one rank's alone");
+    see(losses_, std::abs(other->second - value), 1e-10 * std::max(1.0, std::abs(value)), "`" + name + "`" + of);
+  }
+
+  void compare_norm(const Record::Step& a, const Record::Step& b, const Record::Step* other, const std::string& of) {
+    const auto many = a.facts.find("gradient_norm"), one = b.facts.find("gradient_norm");
+    if (many == a.facts.end() || one == b.facts.end() || !noise_.empty()) return;
+    if (other) grown_norm_ = std::max(grown_norm_, relative(other->facts.at("gradient_norm"), one->second));
+    const double limit = (exact_ ? 1e-8 : 4 * rounding_ + 1e-5) + kRoundings * grown_norm_;
+    if (one->second > 0) see(norms_, relative(many->second, one->second), limit, "the norm of the gradients" + of);
+  }
+
+  static bool finite(const std::vector<Sketch>& tensors) {
+    return std::all_of(tensors.begin(), tensors.end(), [](const Sketch& sketch) { return sketch.is_finite(); });
+  }
+
+  /// One list of tensors after one step: with the reference, and on other ranks.
+  void compare_list(std::size_t i, Record::List list, const Record::Step& a, const Record::Step& b,
+                    const Record::Step* other, const std::string& of) {
+    const auto& names = one_.names[list];
+    auto& grown = grown_[list];
+    grown.resize(names.size());
+    const double all = list == Record::gradients ? norm_of_all(b.tensors[list]) : 0;
+    for (std::size_t t = 0; t < names.size(); ++t) {
+      const Sketch &many = a.tensors[list][t], &one = b.tensors[list][t];
+      if (other) grown[t] = std::max(grown[t], distance(other->tensors[list][t], one));
+      if (is_noise(names[t])) continue;
+      const double limit = tensor_limit(list, one.norm(), all) + kRoundings * grown[t];
+      const std::string place = std::string(kWhat[list]) + " `" + names[t] + "`" + of;
+      const double norm = std::max(one.norm(), 1e-300);
+      if (is_judged(list))
+        see(tensors_[list], distance(many, one) / norm, limit / norm, place, cause(i, list, t));
+      else
+        show(shown_[list], distance(many, one) / norm, limit / norm, place);
+      compare_copies(i, list, t, limit, norm, place);
+    }
+  }
+
+  /// In 16 bits the terms of a sum do not average out: four roundings.
+  double tensor_limit(Record::List list, double norm, double all) const {
+    if (exact_) return 1e-8 * norm + (list == Record::gradients ? 1e-11 * all : 1e-14);
+    return (4 * rounding_ + 1e-5) * (norm + 0.1 * all);
+  }
+
+  using Place = std::tuple<std::size_t, Record::List, std::size_t>;
+
+  void compare_copies(std::size_t i, Record::List list, std::size_t t, double limit, double norm,
+                      const std::string& place) {
+    const auto [first, last] = copies_.equal_range(Place{i, list, t});
+    for (auto copy = first; copy != last; ++copy)
+      see(tensors_[list], copy->second->distance / norm, limit / norm,
+          place + " on rank " + std::to_string(copy->second->rank), unlike_along(i, list, t));
+  }
+
+  /// What the numbers say of the mistake, as the end of a sentence.
+  std::string cause(std::size_t i, Record::List list, std::size_t t) const {
+    const Sketch &many = many_.steps[i].tensors[list][t], &one = one_.steps[i].tensors[list][t];
+    if (list == Record::gradients) {
+      if (const std::string unlike = unlike_along(i, list, t); !unlike.empty()) return unlike;
+      if (i > 0 && near(many, one_.steps[i - 1].tensors[list][t], 1)) return "; it is that of the step before";
+    }
+    double product = 0, square = 0;
+    for (std::size_t s = 0; s < one.sums.size(); ++s) {
+      product += many.sums[s] * one.sums[s];
+      square += one.sums[s] * one.sums[s];
+    }
+    const double factor = square > 0 ? product / square : 0;
+    if (many.norm() == 0 && one.norm() > 0) return "; it is zero: nothing reaches it";
+    if (std::abs(factor - 1) < 1e-3 || !near(many, one, factor)) return "";
+    std::string text = "; it is " + short_text(factor, "%.5g") + " times what one rank has";
+    for (const auto& [axes, size] : sizes())
+      if (std::abs(factor - size) < 1e-3 * size)
+        return text + ", as if it were added up along " + axes + " once too often, or a mean were a sum";
+      else if (std::abs(factor * size - 1) < 1e-3)
+        return text + ", as if a sum along " + axes + " were missing, or a mean taken twice";
+    return text;
+  }
+
+  static bool near(const Sketch& many, const Sketch& one, double factor) {
+    Sketch scaled = one;
+    for (double& sum : scaled.sums) sum *= factor;
+    return one.norm() > 0 && distance(many, scaled) <= 1e-3 * std::abs(factor) * one.norm();
+  }
+
+  /// Axes of the mesh, and all together, with their sizes.
+  std::vector<std::pair<std::string, double>> sizes() const {
+    std::vector<std::pair<std::string, double>> result;
+    double all = 1;
+    for (const MeshAxis& axis : many_.mesh.axes) {
+      if (axis.size > 1) result.emplace_back("`" + axis.name + "`", static_cast<double>(axis.size));
+      all *= static_cast<double>(axis.size);
+    }
+    if (result.size() > 1) result.emplace_back("all axes", all);
+    return result;
+  }
+
+  /// The axes along which ranks have other copies than the first of them.
+  std::string unlike_along(std::size_t i, Record::List list, std::size_t t) const {
+    std::set<std::size_t> along;
+    const double norm = many_.steps[i].tensors[list][t].norm();
+    const auto [first, last] = copies_.equal_range(Place{i, list, t});
+    for (auto copy = first; copy != last; ++copy) {
+      if (copy->second->distance <= 1e-6 * norm) continue;
+      const Coordinates at = coordinates(many_.mesh, copy->second->rank),
+                        of = coordinates(many_.mesh, copy->second->of);
+      std::vector<std::size_t> moved;
+      for (std::size_t a = 0; a < at.size(); ++a)
+        if (at[a] != of[a]) moved.push_back(a);
+      if (moved.size() == 1) along.insert(moved[0]);
+    }
+    if (along.empty()) return "";
+    std::string names;
+    for (const std::size_t axis : along) names += (names.empty() ? "`" : ", `") + many_.mesh.axes[axis].name + "`";
+    return "; ranks have different copies along " + names + ": a sum or a copy along it is missing";
   }
 
   /// The next ones, of up to so many steps.
   void compare_evaluations(std::int64_t steps) {
     for (; evaluated_ < one_.evaluations.size() && one_.evaluations[evaluated_].steps <= steps; ++evaluated_)
-      compare_evaluation(evaluated_, held_out_);
+      compare_evaluation(evaluated_);
   }
 
   /// Of metrics only what is exact: in fewer digits one may jump, as an accuracy does.
-  void compare_evaluation(std::size_t number, Found& found) {
+  void compare_evaluation(std::size_t number) {
     if (number >= many_.evaluations.size()) return;
     const Record::Evaluation &a = many_.evaluations[number], &b = one_.evaluations[number];
     const std::string when = " after step " + std::to_string(b.steps);
     if (a.steps != b.steps)
       return differ("the ranks evaluated after step " + std::to_string(a.steps) + ", and one rank" + when);
     if (a.facts.size() != b.facts.size()) return differ("the evaluation" + when + " has other results");
+    if (shaken_ && number < shaken_->evaluations.size())
+      if (const auto other = shaken_->evaluations[number].facts.find("held_out_loss"),
+          own = b.facts.find("held_out_loss");
+          own != b.facts.end() && other != shaken_->evaluations[number].facts.end())
+        grown_loss_ = std::max(grown_loss_, relative(other->second, own->second));
     for (const auto& [name, value] : b.facts) {
       const auto other = a.facts.find(name);
       if (other == a.facts.end()) return differ("the evaluation" + when + " has no `" + name + "`");
       if (exact_ || name == "held_out_loss")
-        found.see(relative(other->second, value), loss_limit(b.steps), name + when);
+        see(evaluations_, relative(other->second, value), number_limit(), name + when);
     }
   }
 
-  /// Their difference as a whole, of the norm of all.
-  void compare_gradients() {
-    if (!same_tensors(many_.first_gradients, one_.first_gradients, "first gradient") || one_.first_gradients.empty())
-      return;
-    double all = 0, norm = 0, most = -1;
-    std::string at;
-    for (std::size_t t = 0; t < one_.first_gradients.size(); ++t) {
-      double own = 0;
-      for (std::size_t i = 0; i < one_.first_gradients[t].numbers.size(); ++i) {
-        const double a = many_.first_gradients[t].numbers[i], b = one_.first_gradients[t].numbers[i];
-        own += (a - b) * (a - b);
-        norm += b * b;
+  /// Whole tensors at the end: the script may have changed them behind the last step.
+  void compare_last() {
+    for (const Record::List list : {Record::parameters, Record::states})
+      for (std::size_t t = 0; t < one_.names[list].size(); ++t) {
+        const std::string what = std::string(kWhat[list]) + " `" + one_.names[list][t] + "`";
+        const std::vector<double>&a = many_.last[list][t], &b = one_.last[list][t];
+        if (a.size() != b.size())
+          return differ(what + " has " + std::to_string(a.size()) + " numbers on the ranks and " +
+                        std::to_string(b.size()) + " on one");
+        if (is_noise(one_.names[list][t])) continue;
+        double squares = 0, norm = 0;
+        std::size_t at = 0;
+        for (std::size_t i = 0; i < b.size(); ++i) {
+          squares += (a[i] - b[i]) * (a[i] - b[i]);
+          norm += b[i] * b[i];
+          if (!(std::abs(a[i] - b[i]) <= std::abs(a[at] - b[at]))) at = i;
+        }
+        norm = std::sqrt(norm);
+        const double grown = t < grown_[list].size() ? grown_[list][t] : 0;
+        const double limit = tensor_limit(list, norm, 0) + kRoundings * grown;
+        const double whole = std::max(norm, 1e-300);
+        const std::string place = what + " at the end, most at element " + std::to_string(at);
+        if (exact_)
+          see(tensors_[list], std::sqrt(squares) / whole, limit / whole, place);
+        else
+          show(shown_[list], std::sqrt(squares) / whole, limit / whole, place);
       }
-      all += own;
-      if (!(own <= most)) most = own, at = one_.first_gradients[t].name;
-    }
-    Found found("first gradients (of their norm)");
-    found.see(std::sqrt(all), gradient_limit() * std::sqrt(norm),
-              "the gradients of the first step, most of `" + at + "`");
-    differ(found);
-  }
-
-  bool same_tensors(const Tensors& many, const Tensors& one, const std::string& what) {
-    for (std::size_t t = 0; t < std::max(many.size(), one.size()); ++t) {
-      if (t >= many.size())
-        differ(what + " `" + one[t].name + "` is one rank's alone");
-      else if (t >= one.size())
-        differ(what + " `" + many[t].name + "` is the ranks' alone");
-      else if (many[t].name != one[t].name)
-        differ(what + " `" + many[t].name + "` of the ranks stands where one rank has `" + one[t].name + "`");
-      else if (many[t].numbers.size() != one[t].numbers.size())
-        differ(what + " `" + one[t].name + "` has " + std::to_string(many[t].numbers.size()) +
-               " numbers on the ranks and " + std::to_string(one[t].numbers.size()) + " on one");
-      else
-        continue;
-      return false;
-    }
-    return true;
-  }
-
-  /// `before`: sketches of others.
-  void compare_all(const Tensors& many, const Tensors& one, std::size_t before, const std::string& what,
-                   const std::string& title) {
-    if (!same_tensors(many, one, what) || one.empty()) return;
-    Found found(title);
-    for (std::size_t t = 0; t < one.size(); ++t) {
-      const std::vector<double>&a = many[t].numbers, &b = one[t].numbers;
-      double difference = 0, norm = 0;
-      std::size_t at = 0;
-      for (std::size_t i = 0; i < b.size(); ++i) {
-        difference += (a[i] - b[i]) * (a[i] - b[i]);
-        norm += b[i] * b[i];
-        if (!(std::abs(a[i] - b[i]) <= std::abs(a[at] - b[at]))) at = i;
-      }
-      const double limit = 1e-8 * std::sqrt(norm) + 1e-12 * std::sqrt(static_cast<double>(b.size()));
-      found.see(std::sqrt(difference), limit, what + " `" + one[t].name + "`, most at element " + std::to_string(at));
-      compare_replicas(many[t], before + t, limit, what, found);
-    }
-    if (exact_) return differ(found);
-    result_.summary += found.line();
-  }
-
-  /// What other ranks have of the tensor with what the first has.
-  void compare_replicas(const Record::Tensor& first, std::size_t number, double limit, const std::string& what,
-                        Found& found) {
-    if (many_.replicas.empty()) return;
-    const Sketch own = sketch_of(first.numbers);
-    for (std::size_t r = 0; r < many_.replicas.size(); ++r) {
-      const std::string place = what + " `" + first.name + "` on rank " + std::to_string(r + 1);
-      if (number >= many_.replicas[r].size()) return differ(place + ", which is not there");
-      double squares = 0;
-      for (std::size_t i = 0; i < own.size(); ++i)
-        squares += std::pow(many_.replicas[r][number][i] - own[i], 2) / static_cast<double>(own.size());
-      found.see(std::sqrt(squares), limit, place);
-    }
   }
 
   const Record &many_, &one_;
+  const Record* shaken_;
   const bool exact_;
-  const double looser_;  ///< than in fp32
+  const double rounding_;
   Judgement result_;
-  Found held_out_{"evaluations"};
+  Found losses_{"losses"}, evaluations_{"evaluations"}, norms_{"norms"};
+  std::array<Found, Record::kLists> tensors_{Found(kTitles[0]), Found(kTitles[1]), Found(kTitles[2])};
+  std::array<Found, Record::kLists> shown_ = tensors_;
+  std::set<std::string> noise_;                            ///< parameters whose gradients are
+  double grown_loss_ = 0, grown_norm_ = 0;                 ///< what the second reference has come to, relative
+  std::array<std::vector<double>, Record::kLists> grown_;  ///< the same of each tensor
+  std::multimap<Place, const Record::Copy*> copies_;
   std::size_t evaluated_ = 0;
 };
 
 }  // namespace
 
-Judgement judge(const Record& many, const Record& one) { return Judge(many, one).run(); }
+double rounding_of(baleen_dtype_t dtype) { return std::exp2(-dtype_digits(dtype)); }
+
+Judgement judge(const Record& many, const Record& one, const Record* shaken) { return Judge(many, one, shaken).run(); }
 
 }  // namespace baleen::app

@@ -12,11 +12,18 @@ struct Judgement {
   std::optional<std::string> difference;  ///< the first that is too large, in the order of the run; nothing: equal
 };
 
-/// Of `many` ranks against `one`. In fp64: losses and evaluations within 1e-10 relative, each parameter and each state
-/// of the optimizer |a - b| <= 1e-8 |b| + 1e-12 sqrt(n). In fp32: losses within 1e-6 at the first step and 1e-4 at the
-/// twentieth and after, held-out losses likewise, first gradients within 1e-5 of the norm of all; parameters and states
-/// are only shown, since an optimizer may divide rounding noise by itself. In 16 bits more, as roundings of fewer
-/// digits add up at random: 256 times that with bf16, 90 times with fp16; first gradients by 4 units of the last digit.
-Judgement judge(const Record& many, const Record& one);
+/// Of `many` ranks against `one`, the script alone in fp64. After each step: loss, metrics, each gradient, the norm of
+/// all, each parameter, each state of the optimizer, on every rank.
+///
+/// In fp64 a number may differ by 1e-10 of itself, a tensor by 1e-8 of its norm. With fewer digits: u, one rounding of
+/// the coarsest dtype that is computed in, is where limits begin, and `shaken` says how they grow: a second reference
+/// whose parameters began with one rounding more (null: none). Rounding goes on in every op of every step, which is why
+/// kRoundings times its difference is allowed. A gradient that one rounding of the parameters changes by a quarter of
+/// itself is noise; it is named and not judged, and neither are its parameter and that one's states. So it is in fp64
+/// if there is a `shaken`.
+Judgement judge(const Record& many, const Record& one, const Record* shaken);
+
+/// One rounding of a number of that dtype, as a share of it.
+double rounding_of(baleen_dtype_t dtype);
 
 }  // namespace baleen::app

@@ -2,25 +2,91 @@
 #include "frontend/cli/verify_record.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <sstream>
 
 #include "baleen/dtype.hpp"
 #include "compiler/plan/plan.hpp"
+#include "core/runtime/shards.hpp"
 #include "frontend/engine/assembly.hpp"
 
 namespace baleen::app {
 namespace {
 
+template <class T>
+std::vector<double> numbers_as(const std::vector<std::byte>& bytes) {
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(T));
+  return std::vector<double>(numbers.begin(), numbers.end());
+}
+
+Result<std::vector<double>> numbers_of(const std::vector<std::byte>& bytes, const PersistentSpec& spec) {
+  switch (spec.type.dtype) {
+    case BALEEN_F64: return numbers_as<double>(bytes);
+    case BALEEN_F32: return numbers_as<float>(bytes);
+    default:
+      return unsupported("verify compares numbers in fp64 and fp32, and `" + spec.name + "` is " +
+                         std::string(dtype_name(spec.type.dtype)));
+  }
+}
+
+/// Of all ranks together.
+Result<std::vector<double>> read_numbers(Session& session, const PersistentSpec& spec) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(element_count(spec.type.shape)) * dtype_size(spec.type.dtype));
+  BALEEN_TRY(session.read_tensor(spec.name, bytes.data(), bytes.size()));
+  return numbers_of(bytes, spec);
+}
+
+/// The list that a persistent tensor belongs to; kLists for what strategies keep for themselves.
+Record::List list_of(const PersistentSpec& spec) {
+  if (spec.role == Role::parameter) return Record::parameters;
+  if (spec.role != Role::state) return Record::kLists;
+  if (spec.name.starts_with(kGradientPrefix)) return Record::gradients;
+  return spec.category == "optimizer" || spec.name == kUpdatesState ? Record::states : Record::kLists;
+}
+
 /// Keeps what a run that the script drives comes to.
 class Recorder : public TrainingRun {
  public:
-  Recorder(Run& run, Record& record) : run_(run), record_(record) {}
+  Recorder(Run& run, Record& record, const RecordOptions& how) : run_(run), record_(record), how_(how) {
+    for (const PersistentBuffer& buffer : run.session().persistent().buffers) {
+      const Record::List list = list_of(buffer.spec);
+      if (list == Record::kLists) continue;
+      std::string name = buffer.spec.name;
+      if (list == Record::gradients) name.erase(0, std::string_view(kGradientPrefix).size());
+      record.names[list].push_back(std::move(name));
+      specs_[list].push_back(&buffer.spec);
+      runs_[list].push_back(runs_on(buffer.spec));
+    }
+  }
+
+  /// Changes each parameter by a part of itself, up or down at random.
+  Status shake() {
+    if (how_.shake == 0) return {};
+    std::mt19937 signs(2013);
+    for (const PersistentSpec* spec : specs_[Record::parameters]) {
+      BALEEN_TRY_ASSIGN(std::vector<double> numbers, read_numbers(run_.session(), *spec));
+      for (double& number : numbers) number *= 1 + ((signs() & 1) != 0 ? how_.shake : -how_.shake);
+      BALEEN_TRY(write(*spec, numbers));
+    }
+    return {};
+  }
 
   Result<Facts> step() override {
+    const std::size_t number = record_.steps.size();
+    const bool takes_back = number < how_.skipped.size() && how_.skipped[number];
+    if (takes_back) BALEEN_TRY(keep());
     BALEEN_TRY_ASSIGN(Facts facts, run_.step());
-    record_.losses.push_back(facts["loss"]);
+    Record::Step step;
+    for (const auto& [name, value] : facts)
+      if (name == "gradient_norm" || (name != "loss" && facts.contains(name + ".weight"))) step.facts[name] = value;
+    step.loss = facts["loss"];
+    if (takes_back) BALEEN_TRY(take_back());
+    BALEEN_TRY(read(step));
+    record_.steps.push_back(std::move(step));
     return facts;
   }
   Result<Facts> evaluate(std::int64_t batches) override {
@@ -33,109 +99,212 @@ class Recorder : public TrainingRun {
   Result<Outputs> run(const std::string& program, const Inputs& inputs) override { return run_.run(program, inputs); }
   Status save(const std::string&) override { return {}; }
 
+  std::array<std::vector<Layout>, Record::kLists> layouts() const {
+    std::array<std::vector<Layout>, Record::kLists> all;
+    for (std::size_t list = 0; list < Record::kLists; ++list)
+      for (const PersistentSpec* spec : specs_[list]) all[list].push_back(spec->layout);
+    return all;
+  }
+
+  /// Whole, what is there at the end.
+  Status read_last() {
+    for (const Record::List list : {Record::parameters, Record::states})
+      for (const PersistentSpec* spec : specs_[list]) {
+        BALEEN_TRY_ASSIGN(auto numbers, read_numbers(run_.session(), *spec));
+        record_.last[list].push_back(std::move(numbers));
+      }
+    return {};
+  }
+
  private:
+  /// Where the elements of this rank's piece stand in the whole.
+  std::vector<PieceRun> runs_on(const PersistentSpec& spec) const {
+    Mesh mesh = record_.mesh;
+    Coordinates at = coordinates(mesh, run_.rank());
+    return runs_of(spec.type.shape, piece_of(spec.type.shape, spec.layout, mesh, at));
+  }
+
+  /// This rank's part of each sketch: nothing is sent, so the run is what it is without.
+  Status read(Record::Step& step) {
+    for (std::size_t list = 0; list < Record::kLists; ++list)
+      for (std::size_t t = 0; t < specs_[list].size(); ++t) {
+        const PersistentSpec& spec = *specs_[list][t];
+        BALEEN_TRY_ASSIGN(const std::vector<std::byte> bytes, run_.session().read_own(spec.name));
+        BALEEN_TRY_ASSIGN(const std::vector<double> numbers, numbers_of(bytes, spec));
+        Sketch& sketch = step.tensors[list].emplace_back();
+        for (const PieceRun& run : runs_[list][t])
+          for (std::int64_t i = 0; i < run.count; ++i)
+            sketch.add(run.in_whole + i, numbers[static_cast<std::size_t>(run.in_piece + i)]);
+        if (spec.name != kUpdatesState) continue;
+        step.applied = numbers[0] > updates_;
+        updates_ = numbers[0];
+      }
+    return {};
+  }
+
+  Status keep() {
+    kept_.clear();
+    for (const Record::List list : {Record::parameters, Record::states})
+      for (const PersistentSpec* spec : specs_[list]) {
+        BALEEN_TRY_ASSIGN(auto numbers, read_numbers(run_.session(), *spec));
+        kept_.push_back(std::move(numbers));
+      }
+    return {};
+  }
+
+  Status take_back() {
+    auto numbers = kept_.begin();
+    for (const Record::List list : {Record::parameters, Record::states})
+      for (const PersistentSpec* spec : specs_[list]) BALEEN_TRY(write(*spec, *numbers++));
+    return {};
+  }
+
+  /// References are in fp64.
+  Status write(const PersistentSpec& spec, const std::vector<double>& numbers) {
+    return run_.session().write_tensor(spec.name, numbers.data(), numbers.size() * sizeof(double));
+  }
+
   Run& run_;
   Record& record_;
+  const RecordOptions& how_;
+  std::array<std::vector<const PersistentSpec*>, Record::kLists> specs_;
+  std::array<std::vector<std::vector<PieceRun>>, Record::kLists> runs_;
+  std::vector<std::vector<double>> kept_;
+  double updates_ = 0;
 };
 
-template <class T>
-Result<std::vector<double>> read_as(Session& session, const PersistentSpec& spec) {
-  std::vector<T> numbers(static_cast<std::size_t>(element_count(spec.type.shape)));
-  BALEEN_TRY(session.read_tensor(spec.name, numbers.data(), numbers.size() * sizeof(T)));
-  return std::vector<double>(numbers.begin(), numbers.end());
-}
-
-Result<std::vector<double>> read_numbers(Session& session, const PersistentSpec& spec) {
-  switch (spec.type.dtype) {
-    case BALEEN_F64: return read_as<double>(session, spec);
-    case BALEEN_F32: return read_as<float>(session, spec);
-    default:
-      return unsupported("verify compares numbers in fp64 and fp32, and `" + spec.name + "` is " +
-                         std::string(dtype_name(spec.type.dtype)));
-  }
-}
-
-/// The list that a persistent tensor belongs to; null for what strategies keep for themselves.
-std::vector<Record::Tensor>* list_of(Record& record, const PersistentSpec& spec) {
-  if (spec.role == Role::parameter) return &record.parameters;
-  if (spec.role != Role::state) return nullptr;
-  if (spec.name.starts_with(kFirstGradientPrefix)) return &record.first_gradients;
-  return spec.category == "optimizer" || spec.name == kUpdatesState ? &record.states : nullptr;
-}
-
-/// What another rank has of parameters and states, as text: a line each.
+/// What a rank has of each tensor after each step, as text: a line each.
 std::string sketches_text(const Record& record) {
   std::ostringstream text;
   text << std::hexfloat;
-  for (const auto* list : {&record.parameters, &record.states})
-    for (const Record::Tensor& tensor : *list) {
-      for (const double number : sketch_of(tensor.numbers)) text << number << ' ';
-      text << '\n';
-    }
+  for (const Record::Step& step : record.steps)
+    for (const auto& list : step.tensors)
+      for (const Sketch& sketch : list) {
+        for (const double number : sketch.sums) text << number << ' ';
+        text << sketch.squares << '\n';
+      }
   return text.str();
 }
 
-std::vector<Sketch> read_sketches(const std::string& text) {
-  std::vector<Sketch> all;
+/// `like` says how many of each there are.
+std::vector<Record::Sketches> read_sketches(const std::string& text, const Record& like) {
+  std::vector<Record::Sketches> steps;
   const char* at = text.c_str();
-  for (std::size_t lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')); lines > 0; --lines) {
-    Sketch& sketch = all.emplace_back();
-    for (double& number : sketch) {
-      char* end = nullptr;
-      number = std::strtod(at, &end);
-      at = end;
+  const auto next = [&] {
+    char* end = nullptr;
+    const double number = std::strtod(at, &end);
+    at = end;
+    return number;
+  };
+  for (std::size_t step = 0; step < like.steps.size(); ++step) {
+    Record::Sketches& lists = steps.emplace_back();
+    for (std::size_t list = 0; list < Record::kLists; ++list) {
+      lists[list].resize(like.names[list].size());
+      for (Sketch& sketch : lists[list]) {
+        for (double& number : sketch.sums) number = next();
+        sketch.squares = next();
+      }
     }
   }
-  return all;
+  return steps;
+}
+
+/// The first rank that holds the same piece.
+std::int64_t original(const Mesh& mesh, const Layout& layout, std::int64_t rank) {
+  Coordinates at = coordinates(mesh, rank);
+  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis)
+    if (layout.empty() || layout[axis].is_replicate()) at[axis] = 0;
+  return rank_of(mesh, at);
+}
+
+/// Sketches of pieces become those of wholes, and copies that are not like their originals are kept.
+void put_together(Record& record, const std::vector<std::vector<Record::Sketches>>& ranks,
+                  const std::array<std::vector<Layout>, Record::kLists>& layouts) {
+  for (std::size_t step = 0; step < record.steps.size(); ++step)
+    for (const Record::List list : {Record::gradients, Record::parameters, Record::states})
+      for (std::size_t t = 0; t < record.names[list].size(); ++t) {
+        Sketch whole;
+        for (std::size_t r = 0; r < ranks.size(); ++r) {
+          const auto rank = static_cast<std::int64_t>(r), of = original(record.mesh, layouts[list][t], rank);
+          const Sketch& own = ranks[r][step][list][t];
+          const double away = distance(own, ranks[static_cast<std::size_t>(of)][step][list][t]);
+          if (!(away == 0)) record.copies.push_back({step, list, t, rank, of, away});
+          if (of != rank) continue;
+          for (std::size_t i = 0; i < own.sums.size(); ++i) whole.sums[i] += own.sums[i];
+          whole.squares += own.squares;
+        }
+        record.steps[step].tensors[list][t] = whole;
+      }
 }
 
 /// Brings to rank 0 what the others have.
-Status exchange(RankLink& link, Record& record) {
+Status exchange(RankLink& link, Record& record, const std::array<std::vector<Layout>, Record::kLists>& layouts) {
   const Place& place = link.place();
   if (place.rank != 0) return link.put("verify." + std::to_string(place.rank), sketches_text(record));
+  std::vector<std::vector<Record::Sketches>> ranks(1);
+  for (const Record::Step& step : record.steps) ranks[0].push_back(step.tensors);
   for (int rank = 1; rank < place.ranks; ++rank) {
     BALEEN_TRY_ASSIGN(const std::string text, link.get("verify." + std::to_string(rank)));
-    record.replicas.push_back(read_sketches(text));
+    ranks.push_back(read_sketches(text, record));
   }
+  put_together(record, ranks, layouts);
   return {};
+}
+
+/// Random bits of a number, the same on every machine: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+std::uint64_t bits_of(std::uint64_t number) {
+  number += 0x9e3779b97f4a7c15u;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
+  return number ^ (number >> 31);
 }
 
 }  // namespace
 
-Sketch sketch_of(const std::vector<double>& numbers) {
-  Sketch sketch{};
-  std::mt19937 signs(1996);
-  for (const double number : numbers) {
-    auto bits = signs();
-    for (double& sum : sketch) {
-      sum += (bits & 1) != 0 ? number : -number;
-      bits >>= 1;
-    }
+bool Sketch::is_finite() const {
+  return std::isfinite(squares) && std::all_of(sums.begin(), sums.end(), [](double sum) { return std::isfinite(sum); });
+}
+
+void Sketch::add(std::int64_t index, double number) {
+  std::uint64_t bits = bits_of(static_cast<std::uint64_t>(index));
+  for (double& sum : sums) {
+    sum += (bits & 1) != 0 ? number : -number;
+    bits >>= 1;
   }
+  squares += number * number;
+}
+
+Sketch sketch_of(const std::vector<double>& numbers) {
+  Sketch sketch;
+  for (std::size_t i = 0; i < numbers.size(); ++i) sketch.add(static_cast<std::int64_t>(i), numbers[i]);
   return sketch;
 }
 
-Result<Record> record(const VerifyOptions& options, const Setup& setup, bool alone) {
-  BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
-  RunFlags flags{options.steps, false, false};
-  flags.alone = alone;
-  flags.check_kernels = !alone;  // first, before one that writes anywhere does harm
-  flags.silent = true;
-  flags.keep_first_gradients = options.dtype != "fp64";
-  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, false));
+double distance(const Sketch& a, const Sketch& b) {
+  double squares = 0;
+  for (std::size_t i = 0; i < a.sums.size(); ++i)
+    squares += (a.sums[i] - b.sums[i]) * (a.sums[i] - b.sums[i]) / static_cast<double>(a.sums.size());
+  return std::sqrt(squares);
+}
+
+Result<Record> record(const VerifyOptions& options, const Setup& setup, const RecordOptions& how) {
+  VerifyOptions own = options;
+  if (how.reference) own.dtype = "fp64";
+  BALEEN_TRY_ASSIGN(Prepared prepared, prepare(own, setup));
   Record result;
-  Recorder recorder(*run, result);
+  RunFlags flags{own.steps, false, false};
+  flags.alone = how.reference;
+  flags.check_kernels = !how.reference;  // first, before one that writes anywhere does harm
+  flags.silent = true;
+  flags.keep_gradients = true;
+  BALEEN_TRY_ASSIGN(const auto run, Run::create(own, setup, std::move(prepared), flags, false));
+  result.mesh = run->mesh();
+  Recorder recorder(*run, result, how);
+  BALEEN_TRY(recorder.shake());
   BALEEN_TRY(run->train(recorder));
   result.coarsest = run->session().coarsest_dtype();
-  for (const PersistentBuffer& buffer : run->session().persistent().buffers) {
-    std::vector<Record::Tensor>* const list = list_of(result, buffer.spec);
-    if (!list) continue;
-    BALEEN_TRY_ASSIGN(auto numbers, read_numbers(run->session(), buffer.spec));
-    std::string name = buffer.spec.name;
-    if (list == &result.first_gradients) name.erase(0, std::string_view(kFirstGradientPrefix).size());
-    list->push_back({std::move(name), std::move(numbers)});
-  }
-  if (setup.link && !alone) BALEEN_TRY(exchange(*setup.link, result));
+  BALEEN_TRY(recorder.read_last());
+  if (setup.link && !how.reference) BALEEN_TRY(exchange(*setup.link, result, recorder.layouts()));
   return result;
 }
 

@@ -1,6 +1,7 @@
-/// \file What a run of `baleen verify` came to: losses, evaluations and all that lives between steps.
+/// \file What a run of `baleen verify` came to: losses, metrics, gradients and all that lives between steps.
 #pragma once
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,33 +12,66 @@
 
 namespace baleen::app {
 
-/// Sums of a tensor's numbers with random signs: those of two tensors differ by about the norm of their difference
-/// (Alon, Matias and Szegedy, The space complexity of approximating the frequency moments, 1996).
-using Sketch = std::array<double, 8>;
+/// A tensor in few numbers: sums with random signs, of which those of two tensors differ by about the norm of their
+/// difference (Alon, Matias and Szegedy, The space complexity of approximating the frequency moments, 1996). Those of
+/// pieces add up to that of the whole.
+struct Sketch {
+  std::array<double, 4> sums = {};
+  double squares = 0;
+
+  double norm() const { return std::sqrt(squares); }
+
+  /// The number of element `index` of the whole.
+  void add(std::int64_t index, double number);
+  bool is_finite() const;
+  friend bool operator==(const Sketch&, const Sketch&) = default;
+};
 Sketch sketch_of(const std::vector<double>& numbers);
+/// About the norm of the difference of two tensors.
+double distance(const Sketch& a, const Sketch& b);
 
 struct Record {
+  /// Three lists of tensors: what `verify` compares after each step.
+  enum List : std::size_t { gradients, parameters, states, kLists };
+  using Sketches = std::array<std::vector<Sketch>, kLists>;
+
+  struct Step {
+    double loss = 0;
+    Facts facts;          ///< metrics and "gradient_norm"
+    bool applied = true;  ///< whether the optimizer's update counted
+    Sketches tensors;     ///< by the places of `names`
+  };
   /// What the script's loop asked for with `evaluate`, when `steps` were done.
   struct Evaluation {
     std::int64_t steps = 0;
     Facts facts;  ///< "held_out_loss" and metrics
   };
-  struct Tensor {
-    std::string name;
-    std::vector<double> numbers;
+
+  /// What a rank holds of a tensor after a step is to be what rank `of` holds, and is not.
+  struct Copy {
+    std::size_t step = 0;
+    List list = kLists;
+    std::size_t tensor = 0;
+    std::int64_t rank = 0, of = 0;
+    double distance = 0;
   };
 
-  std::vector<double> losses;  ///< of each step
+  std::array<std::vector<std::string>, kLists> names;
+  std::vector<Step> steps;
   std::vector<Evaluation> evaluations;
-  std::vector<Tensor> parameters;  ///< at the end
-  std::vector<Tensor> states;      ///< the optimizer's, and its count of updates
-  /// As the ranks behind the first have these parameters, and then these states.
-  std::vector<std::vector<Sketch>> replicas;
-  std::vector<Tensor> first_gradients;  ///< of the first step that counts; kept in fp32
+  std::array<std::vector<std::vector<double>>, kLists> last;  ///< parameters and states at the end, whole
+  std::vector<Copy> copies;                                   ///< that are not like their originals, by step
   baleen_dtype_t coarsest = BALEEN_F32;
+  Mesh mesh;  ///< of the ranks
 };
 
-/// Runs the script to its end and keeps what it comes to; `alone`: on one rank, whatever the manifest says.
-Result<Record> record(const VerifyOptions& options, const Setup& setup, bool alone);
+struct RecordOptions {
+  bool reference = false;          ///< the script alone: one rank, no strategy, fp64
+  std::vector<bool> skipped = {};  ///< by step, of a reference: its update is taken back
+  double shake = 0;                ///< of a reference: first each parameter is changed by about this share of itself
+};
+
+/// Runs the script to its end and keeps what it comes to.
+Result<Record> record(const VerifyOptions& options, const Setup& setup, const RecordOptions& how);
 
 }  // namespace baleen::app

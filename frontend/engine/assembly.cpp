@@ -72,8 +72,10 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
                                          const RunFlags& flags, bool with_monitors, Described described) {
   auto run = std::unique_ptr<Run>(new Run(setup));
   run->described_ = std::move(described);
+  run->alone_ = flags.alone;
   Job& job = run->script().job();
-  job.keep_first_gradients = flags.keep_first_gradients;
+  job.keep_gradients = flags.keep_gradients;
+  if (flags.alone) job.strategies.clear();
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
   if (!flags.alone) {

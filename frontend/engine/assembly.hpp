@@ -21,9 +21,9 @@ struct RunFlags {
   std::optional<std::int64_t> steps;
   bool generate = false;  ///< describe the generate graph though the job does not ask for it
   bool print_passes = false;
-  bool silent = false;                ///< what the script prints is not shown
-  bool alone = false;                 ///< one rank, whatever the manifest says
-  bool keep_first_gradients = false;  ///< as states
+  bool silent = false;          ///< what the script prints is not shown
+  bool alone = false;           ///< one rank and no strategy, whatever the manifest and the script say
+  bool keep_gradients = false;  ///< as states
   PlanScope scope = PlanScope::all;
   bool check_kernels = false;                             ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
@@ -53,6 +53,9 @@ class Run : public TrainingRun {
 
   Script& script() { return *described_.script; }
   Session& session() { return *session_; }
+  /// Of the ranks that compute; without axes: one.
+  Mesh mesh() const { return ranks_ ? ranks_->communicator().mesh() : Mesh(); }
+  std::int64_t rank() const { return ranks_ ? ranks_->communicator().rank() : 0; }
 
   Result<Facts> step() override {
     tell_launcher("training");
@@ -77,11 +80,12 @@ class Run : public TrainingRun {
 
   /// How far this rank is, for the line about its end.
   void tell_launcher(const char* phase) {
-    if (setup_.link) setup_.link->at(session_->steps_done() + 1, phase);
+    if (setup_.link && !alone_) setup_.link->at(session_->steps_done() + 1, phase);
   }
   bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
 
   const Setup& setup_;
+  bool alone_ = false;            ///< beside the run that the launcher knows of
   std::unique_ptr<Ranks> ranks_;  ///< null with one rank
   Described described_;
   std::set<std::string> left_out_;  ///< programs that learn, where the run is of the others alone

@@ -1,13 +1,14 @@
 /// \file A strategy that is wrong on several ranks and right on one: what `baleen verify` is there to find.
 /// drop: one sum over ranks is left out; twice: a gradient is divided by the number of ranks once more; state,
-/// parameter: its new value is a thousandth too large; evaluation: what the held-out loss reads is.
+/// parameter: its new value is a thousandth too large; evaluation: what the held-out loss reads is. Wrong on one rank
+/// too: doubled, a gradient.
 #include <string>
 
 #include "baleen/strategy.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "mutant", "1.0.0", "Apache-2.0", "Wrong on several ranks", 0, "",
                   BALEEN_OPTION("damage", BALEEN_OPTION_STRING, 0, 1, 0, "none",
-                                "none|drop|twice|state|parameter|replica|evaluation", "",
+                                "none|drop|twice|doubled|state|parameter|replica|evaluation", "",
                                 "a sum over ranks left out; one more division; a new value made too large; held-out"),
                   BALEEN_OPTION("of", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "", "the parameter, or state, by name"),
                   BALEEN_OPTION("step", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "", "the damaged step; 0: all"),
@@ -41,12 +42,13 @@ class Mutant : public Strategy {
     const Value attempts{graph.table(), graph.add_state("attempts", gradients.dtype(), 0)};
     graph.assign(attempts.id(), (attempts + 1.0).id());
     if (skip_ > 0) gradients.apply(not_equal(attempts, skip_ - 1).id());
-    if (damage_ != "twice" || ranks_ == 1) return {};
+    if ((damage_ != "twice" || ranks_ == 1) && damage_ != "doubled") return {};
     const std::vector<baleen_gradient_t> all = gradients.all();
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (view(all[i].name) != of_) continue;
       const Value value{graph.table(), all[i].value};
-      gradients.replace(i, all[i].gradient, select(now(attempts), value / ranks_, value).id());
+      gradients.replace(i, all[i].gradient,
+                        select(now(attempts), damage_ == "doubled" ? value * 2.0 : value / ranks_, value).id());
       return {};
     }
     return invalid("no gradient of `" + of_ + "`");

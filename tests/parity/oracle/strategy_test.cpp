@@ -10,6 +10,7 @@ struct Case {
   std::string name;
   std::string mutant;        ///< options of the strategy
   std::string says;          ///< what differs; empty: nothing
+  std::string cause = {};    ///< a part of what is said of it
   std::string plan = kData;  ///< beside it
   std::vector<std::string> command = {};
 };
@@ -32,6 +33,7 @@ TEST_P(Verify, NamesWhatFirstDiffers) {
   const std::string said = "the ranks do not compute what one rank computes: see ";
   const std::size_t at = result.err.find(said + c.says);
   EXPECT_EQ(at == std::string::npos, equal) << result.err;
+  EXPECT_NE(result.err.find(c.cause, equal ? 0 : at), std::string::npos) << result.err;
 }
 
 std::string of(const std::string& damage, const std::string& name, int step = 0) {
@@ -41,33 +43,34 @@ std::string of(const std::string& damage, const std::string& name, int step = 0)
 std::vector<Case> cases() {
   // The first sum of that name is the bias's.
   const std::string sum = "blocks.0.mlp.up.grad";
-  const std::string weight = "blocks.0.mlp.up.weight", up = "parameter `" + weight + "`, most at element ";
+  const std::string weight = "blocks.0.mlp.up.weight", up = "parameter `" + weight + "` after step ";
+  const std::string bias = "the gradient of `blocks.0.mlp.up.bias` of step ", unlike = "along `data`: a sum or a copy";
+  const std::string gradient = "the gradient of `" + weight + "` of step ",
+                    half = "it is 0.5 times what one rank has, as if";
   return {
       {"Nothing", "", ""},
       {"NothingButASkippedStep", "skip = 5\n", ""},
-      {"NothingInFp32", "", "", kData, {"--dtype", "fp32"}},
-      {"ADroppedSum", of("drop", sum), "the loss of step 2 ("},
-      {"ADroppedSumInStepSeven", of("drop", sum, 7), "the loss of step 8 ("},
-      {"ADroppedSumInTheLastStep", of("drop", sum, 20), "parameter `blocks.0.mlp.up.bias`, most at element "},
-      {"AMeanTakenTwice", of("twice", weight), "the loss of step 2 ("},
-      {"AMeanTakenTwiceInTheLastStep", of("twice", weight, 20), up},
-      {"AMeanTakenTwiceInFp32",
-       of("twice", weight),
-       "the gradients of the first step, most of `" + weight + "`",
-       kData,
-       {"--dtype", "fp32"}},
-      {"AnOptimizerState", of("state", weight + ".m", 7), "the loss of step 9 ("},
-      {"AnOptimizerStateInTheLastStep", of("state", weight + ".v", 20), "state `" + weight + ".v`, most at element "},
-      {"ASkippedStepThatDamages", "skip = 5\n" + of("parameter", weight, 5), "the loss of step 6 ("},
-      {"ASkippedLastStepThatDamages", "skip = 20\n" + of("parameter", weight, 20), up},
-      {"AReplicaInTheLastStep", of("replica", weight, 20), "parameter `" + weight + "` on rank 1 ("},
+      {"NothingInFp32", "", "", "", kData, {"--dtype", "fp32"}},
+      {"AGradientDoubledOnOneRankToo", of("doubled", weight, 2), gradient + "2 (", "it is 2 times what one rank has"},
+      {"ADroppedSum", of("drop", sum), bias + "1 (", unlike},
+      {"ADroppedSumInStepSeven", of("drop", sum, 7), bias + "7 (", unlike},
+      {"ADroppedSumInTheLastStep", of("drop", sum, 20), bias + "20 (", unlike},
+      {"AMeanTakenTwice", of("twice", weight), gradient + "1 (", half},
+      {"AMeanTakenTwiceInTheLastStep", of("twice", weight, 20), gradient + "20 (", half},
+      {"AMeanTakenTwiceInFp32", of("twice", weight), gradient + "1 (", half, kData, {"--dtype", "fp32"}},
+      {"AnOptimizerState", of("state", weight + ".m", 7), "state `" + weight + ".m` after step 7 ("},
+      {"AnOptimizerStateInTheLastStep", of("state", weight + ".v", 20), "state `" + weight + ".v` after step 20 ("},
+      {"ASkippedStepThatDamages", "skip = 5\n" + of("parameter", weight, 5), up + "5 ("},
+      {"ASkippedLastStepThatDamages", "skip = 20\n" + of("parameter", weight, 20), up + "20 ("},
+      {"AReplicaInTheLastStep", of("replica", weight, 20), up + "20 on rank 1 (", unlike},
 #ifdef BALEEN_TEST_ZERO
-      {"NothingOfShards", "", "", kZero},
-      {"AMeanTakenTwiceOfShards", of("twice", weight, 3), "the loss of step 4 (", kZero},
-      {"AnOptimizerStateOfShards", of("state", weight + ".m", 20), "state `" + weight + ".m`, most at element ", kZero},
+      {"NothingOfShards", "", "", "", kZero},
+      {"AMeanTakenTwiceOfShards", of("twice", weight, 3), gradient + "3 (", half, kZero},
+      {"AnOptimizerStateOfShards", of("state", weight + ".m", 20), "state `" + weight + ".m` after step 20 (", "",
+       kZero},
 #endif
       {"Evaluation", of("evaluation", ""), "held_out_loss after step 10 ("},
-      {"EvaluationInFp32", of("evaluation", ""), "held_out_loss after step 10 (", kData, {"--dtype", "fp32"}},
+      {"EvaluationInFp32", of("evaluation", ""), "held_out_loss after step 10 (", "", kData, {"--dtype", "fp32"}},
   };
 }
 

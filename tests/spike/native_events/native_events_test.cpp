@@ -150,6 +150,7 @@ TEST_F(NativeEvents, ServeManyRounds) {
     ASSERT_EQ(table.synchronize(device.get(), device.stream()), BALEEN_OK);
     EXPECT_EQ(result, numbers);
   }
+  EXPECT_TRUE(event_wait(done, 300, 20.0));
   EXPECT_EQ(event_value(done), 300u);
 }
 
@@ -172,6 +173,7 @@ TEST_F(NativeEvents, TellTheHostOfATransportThatFails) {
 TEST_F(NativeEvents, AreEdgesOfASequence) {
   enqueue_round(numbers, result);
   ASSERT_EQ(table.synchronize(device.get(), device.stream()), BALEEN_OK);
+  ASSERT_TRUE(event_wait(done, 1, 20.0));
   ASSERT_EQ(sequences().begin(device.get(), device.stream()), BALEEN_OK);
   ASSERT_EQ(table.zero(device.get(), device.stream(), far(), kBytes), BALEEN_OK);
   enqueue_copy();
@@ -186,10 +188,12 @@ TEST_F(NativeEvents, AreEdgesOfASequence) {
     put(result.data(), far());
     ASSERT_EQ(table.synchronize(device.get(), device.stream()), BALEEN_OK);
     EXPECT_EQ(result, numbers);
+    EXPECT_TRUE(event_wait(done, 3, 20.0)) << "the host hears of it a moment after the stream";
     EXPECT_EQ(event_value(done), 3u);
   }
   enqueue_round(numbers, result);
   ASSERT_EQ(table.synchronize(device.get(), device.stream()), BALEEN_OK);
+  EXPECT_TRUE(event_wait(done, 4, 20.0));
   EXPECT_EQ(event_value(done), 4u);
   sequences().release(device.get(), sequence);
 }
