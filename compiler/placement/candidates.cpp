@@ -178,7 +178,7 @@ std::string Candidates::why_not(const Decided& decided, int axis, const Letter& 
   if (!may_cut(decided.op, letter, axis)) {
     std::string allowed;
     for (const std::string& name : request_.cuts[static_cast<std::size_t>(axis)])
-      allowed += (allowed.empty() ? "" : ", ") + name;
+      allowed += (allowed.empty() ? "" : ", ") + (name.empty() ? "dimensions without a logical axis" : name);
     return "nothing there lets it cut " + what + " (it may cut " + (allowed.empty() ? "nothing" : allowed) + ")";
   }
   const std::int64_t count = parts(decided, letter, axis);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "baleen/pattern.hpp"
+#include "compiler/placement/op_letters.hpp"
 #include "compiler/plan/passes.hpp"
 #include "core/input/nearest.hpp"
 
@@ -74,6 +75,25 @@ void lay_parameter(const Graph& graph, PlacementRequest& request, ValueId value,
 
 void allow(std::vector<std::string>& cuts, const std::string& logical_axis) {
   if (std::find(cuts.begin(), cuts.end(), logical_axis) == cuts.end()) cuts.push_back(logical_axis);
+}
+
+/// A letter's logical axis may come from another operand: then that is what the cut of a dimension without one allows.
+void allow_unnamed(const Graph& graph, ValueId value, std::size_t dim, std::vector<std::string>& cuts,
+                   std::set<std::pair<ValueId, std::size_t>>& seen) {
+  if (!seen.insert({value, dim}).second) return;
+  for (const OpId user : graph.value(value).users) {
+    const Op& op = graph.op(user);
+    if (op.phase != Phase::forward || !op.kind->iteration) continue;
+    const OpLetters letters = letters_of(graph, op);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const Letter* letter = op.inputs[i] == value ? letters.find(letters.iteration.inputs[i][dim]) : nullptr;
+      if (!letter) continue;
+      if (!letter->axes.empty()) allow(cuts, letter->axes.front());
+      for (std::size_t o = 0; letter->axes.empty() && o < op.outputs.size(); ++o)
+        if (const auto at = letters.iteration.outputs[o].find(letter->name); at != std::string::npos)
+          allow_unnamed(graph, op.outputs[o], at, cuts, seen);
+    }
+  }
 }
 
 }  // namespace
@@ -298,8 +318,12 @@ Status Annotations::apply(const Graph& graph, PlacementRequest& request) const {
         if (!wanted) continue;
         if (Status fits = check_extent(value, axis, *wanted); !fits)
           return invalid(title(graph, value) + ": " + fits.error().message, fits.error().where);
-        if (wanted->placement.is_shard())
-          allow(request.cuts[at], value.axes[static_cast<std::size_t>(wanted->placement.argument)]);
+        if (wanted->placement.is_shard()) {
+          const auto dim = static_cast<std::size_t>(wanted->placement.argument);
+          allow(request.cuts[at], value.axes[dim]);
+          std::set<std::pair<ValueId, std::size_t>> seen;
+          if (value.axes[dim].empty()) allow_unnamed(graph, output, dim, request.cuts[at], seen);
+        }
         if (value.role == Role::parameter) {
           lay_parameter(graph, request, output, axis, wanted->placement);
         } else {

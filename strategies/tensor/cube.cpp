@@ -144,10 +144,8 @@ class Cube::Walk {
 
   /// Biases, scales, positions.
   void cut_along(baleen_value_t parameter, Width width) {
-    const baleen_value_info_t value = graph_.value(parameter);
     if (cuts_.contains(parameter) || !seen_.insert(parameter).second) return;
-    const std::string all = std::string("abcdefgh").substr(0, value.rank);
-    if (const auto dim = dimension_to_cut(value, all, all))
+    if (const auto dim = dimension_to_cut(graph_, parameter))
       placing_.set_compute_sharding(parameter, axis(width), shard(*dim));
   }
 

@@ -123,9 +123,8 @@ void Grid::cut_others(GraphView graph, Placing& placing, const Cuts& cuts) const
     if (value.role != BALEEN_ROLE_PARAMETER || value.rank == 0 || value.user_count == 0) continue;
     if (const baleen_value_t parameter = graph.master_parameter(id); parameter != id || cuts.contains(parameter))
       continue;
-    const std::string all = std::string("abcdefgh").substr(0, value.rank);
     // A weight that is too small to be cut in both directions stays whole.
-    if (const auto dim = dimension_to_cut(value, all, all); dim && !multiplied.contains(id))
+    if (const auto dim = dimension_to_cut(graph, id); dim && !multiplied.contains(id))
       placing.set_compute_sharding(id, col_, shard(*dim));
   }
 }

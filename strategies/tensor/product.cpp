@@ -70,6 +70,22 @@ std::optional<int> dimension_to_cut(const baleen_value_info_t& value, const std:
   return best ? std::optional(static_cast<int>(*best)) : std::nullopt;
 }
 
+std::optional<int> dimension_to_cut(GraphView graph, baleen_value_t parameter) {
+  const baleen_value_info_t value = graph.value(parameter);
+  const std::string all = std::string("abcdefgh").substr(0, value.rank);
+  std::string among = all;
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+    const auto op = graph.op(id);
+    if (!op || !op->has("dim")) continue;
+    const std::int64_t given = op->integer("dim");
+    const auto dim = static_cast<std::size_t>(given < 0 ? given + value.rank : given);
+    const std::vector<baleen_value_t> inputs(op->inputs().begin(), op->inputs().end());
+    for (const baleen_value_t input : inputs)
+      if (graph.master_parameter(input) == parameter && dim < all.size()) std::erase(among, all[dim]);
+  }
+  return dimension_to_cut(value, all, among);
+}
+
 char batch_letter(const baleen_value_info_t& x, const std::string& letters, const std::string& rows) {
   for (std::size_t dim = 0; dim < letters.size(); ++dim)
     if (holds(rows, letters[dim]) && view(x.axes[dim]) == "batch") return letters[dim];

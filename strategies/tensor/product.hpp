@@ -37,6 +37,9 @@ std::vector<Product> products(GraphView graph);
 std::optional<int> dimension_to_cut(const baleen_value_info_t& value, const std::string& letters,
                                     const std::string& among);
 
+/// The same of a parameter that no product multiplies: none along which an op slices it, joins it or the like.
+std::optional<int> dimension_to_cut(GraphView graph, baleen_value_t parameter);
+
 /// The letter of the batch among `rows`, else the first; '\0' where there is none.
 char batch_letter(const baleen_value_info_t& x, const std::string& letters, const std::string& rows);
 

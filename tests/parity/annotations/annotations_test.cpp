@@ -82,6 +82,8 @@ std::vector<Case> cases() {
       {"WeightsByTheWidth", both, "zero stage=3", {"hand=false", "cut=*.weight@tensor@1", "optimizer=lamb"}},
       {"Ulysses", sequences, "sequence", everything({"context=13"})},
       {"Ring", sequences, "sequence mode=ring", everything({"context=16"})},
+      {"InnerDimensionThatOnlyTheOtherOperandNames", two, "", {"dim=1"}, "unnamed"},
+      {"DimensionThatNobodyNames", two, "", {"dim=2"}, "unnamed"},
   };
 }
 

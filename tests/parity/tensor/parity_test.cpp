@@ -71,6 +71,7 @@ std::vector<Case> squares() {
           // Heads 2, 2, 0 and rows 2, 2, 1; rows 2, 2, 0: pieces that are short in one dimension and empty in another.
           {"2d", {{"tensor", 9}}, "gpt", {"heads=4", "batch=5"}},
           {"2d", {{"tensor", 9}}, "mlp", {"batch=4"}},
+          {"2d", {{"tensor", 9}}, "unnamed", {}},
           {"2d", grid, "tensor/products", {"accumulate=3"}},
           {"2d", {{"data", 2}, {"tensor", 4}}, "gpt", kEverything},
           {"2d", {{"tensor", 4}, {"data", 2}}, "gpt", with(kEverything, {"batch=10"})},
@@ -95,6 +96,7 @@ std::vector<Case> cubes() {
           {"3d", cube, "mlp", {"batch=26", "accumulate=2", "clip=0.1"}},
           {"3d", cube, "gpt", {}},
           {"3d", cube, "tensor/products", {}},
+          {"3d", cube, "unnamed", {}},
           {"3d", cube, "gpt", kEverything},
           {"3d", cube, "gpt", {"heads=6", "kv_heads=2", "norm=rms", "activation=swiglu", "hidden=33", "batch=5"}},
           {"3d", cube, "gpt", {"heads=2", "rotary", "accumulate=2"}},
