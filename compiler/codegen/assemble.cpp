@@ -229,7 +229,7 @@ class Assembler {
 
   std::uint32_t label(const ProgramStep& step) {
     const Op& op = lowered_.ops[step.op].op;
-    program_.labels.push_back(op.name.empty() ? op.kind->name : op.name + " (" + op.kind->name + ")");
+    program_.labels.push_back(title_of(op));
     return static_cast<std::uint32_t>(program_.labels.size() - 1);
   }
 

@@ -95,9 +95,7 @@ Exchange::Sides Exchange::sides(const Shape& global, const Layout& from, const L
   return result;
 }
 
-Error Exchange::refuse(const std::string& why) const {
-  return unsupported(op_.name + " (" + op_.kind->name + "): " + why, op_.where);
-}
+Error Exchange::refuse(const std::string& why) const { return unsupported(title_of(op_) + ": " + why, op_.where); }
 
 LoweredCall Exchange::new_call(baleen_collective_t op, std::uint64_t count, std::uint64_t block) const {
   LoweredCall call;

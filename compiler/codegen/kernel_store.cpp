@@ -27,7 +27,8 @@ std::uint64_t bytes_of(const RegionView& region, const std::vector<LowValue>& op
 Result<std::uint32_t> KernelStore::compile(const RegionView& region, const Op& anchor) {
   auto fail = [&](Error error) {
     const std::string by = anchor.kind->table ? " of the plugin `" + anchor.kind->schema->plugin + "`" : "";
-    error.message = anchor.name + " (" + anchor.kind->name + by + "): " + error.message;
+    const std::string kind = anchor.kind->name + by;
+    error.message = (anchor.name.empty() ? kind : anchor.name + " (" + kind + ")") + ": " + error.message;
     if (error.where.empty()) error.where = anchor.where;
     return error;
   };

@@ -92,8 +92,7 @@ class Lowerer {
     Op lowered = op;
     lowered.outputs.clear();
     for (ValueId& v : lowered.inputs) {
-      if (map_[v] == kNone)
-        return internal(op.name + " (" + op.kind->name + ") stands before an op that it needs", op.where);
+      if (map_[v] == kNone) return internal(title_of(op) + " stands before an op that it needs", op.where);
       v = map_[v];
     }
     if (op.kind->has(kStructural) && op.kind->has(kSideEffect)) {
@@ -107,9 +106,8 @@ class Lowerer {
     if (op.kind->name == "axis_index") return add_index(op, section);
     if (op.kind->name == "pick") return add_pick(op, lowered.inputs, section);
     if (!op.schedule.owner.empty())
-      return unsupported(op.name + " (" + op.kind->name + ") took an offer of strategy `" + op.schedule.owner +
-                             "`, which did not lower it",
-                         op.where);
+      return unsupported(
+          title_of(op) + " took an offer of strategy `" + op.schedule.owner + "`, which did not lower it", op.where);
     std::vector<ResultSpec> specs;
     for (ValueId v : op.outputs) specs.push_back(spec(v));
     BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(lowered), specs, section));

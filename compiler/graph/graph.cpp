@@ -354,6 +354,8 @@ const Iteration& iteration_of(const Graph& graph, const Op& op) {
   return *op.letters;
 }
 
+std::string title_of(const Op& op) { return op.name.empty() ? op.kind->name : op.name + " (" + op.kind->name + ")"; }
+
 bool is_cast(const Graph& graph, const Op& op) {
   if (!op.kind->has(kPointwise) || op.inputs.size() != 1 || op.outputs.size() != 1) return false;
   const Value &from = graph.value(op.inputs[0]), &to = graph.value(op.outputs[0]);

@@ -159,6 +159,9 @@ const Iteration& iteration_of(const Graph& graph, const Op& op);
 /// not ask the rule again.
 std::uint64_t typing_hash(const Graph& graph, const Op& op);
 
+/// For messages: "blocks.0.mlp.up (matmul)"; of an op without a name its kind alone.
+std::string title_of(const Op& op);
+
 /// Whether an op gives its one operand's numbers in another floating dtype, and does nothing else.
 bool is_cast(const Graph& graph, const Op& op);
 

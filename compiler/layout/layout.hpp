@@ -72,7 +72,9 @@ using Layout = std::vector<Placement>;
 std::string to_string(const Placement& placement);
 /// Placements joined by ","; "" for the empty layout.
 std::string to_string(const Layout& layout);
-/// The way back. Fails on anything that `to_string` does not write.
+/// For users: "whole", "cut along dimension 2" (counted from 1), "cut into even runs of its elements", ...
+std::string in_words(const Placement& placement);
+/// The way back from `to_string`. Fails on anything that it does not write.
 Result<Placement> parse_placement(const std::string& text);
 Result<Layout> parse_layout(const std::string& text);
 

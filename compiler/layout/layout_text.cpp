@@ -25,6 +25,20 @@ std::string to_string(const Placement& placement) {
   return "?";
 }
 
+std::string in_words(const Placement& placement) {
+  const std::string dimension = "along dimension " + std::to_string(placement.argument + 1);
+  switch (placement.kind) {
+    case Placement::Kind::replicate: return "whole";
+    case Placement::Kind::shard: return "cut " + dimension;
+    case Placement::Kind::shard_balanced: return "cut in balanced chunks " + dimension;
+    case Placement::Kind::shard_flat: return "cut into even runs of its elements";
+    case Placement::Kind::partial_sum: return "in sums that are still to be added up";
+    case Placement::Kind::partial_max: return "in maxima that are still to be compared";
+    case Placement::Kind::at: return "with coordinate " + std::to_string(placement.argument) + " alone";
+  }
+  return "?";
+}
+
 std::string to_string(const Layout& layout) {
   std::string text;
   for (std::size_t i = 0; i < layout.size(); ++i) text += (i ? "," : "") + to_string(layout[i]);

@@ -288,14 +288,15 @@ class Propagator {
 
   Error nothing_fits(const Decided& decided, int axis) const {
     const std::string& name = graph_.mesh().axes[static_cast<std::size_t>(axis)].name;
-    std::string text =
-        decided.op.name + " (" + decided.op.kind->name + "): no way to run along the mesh axis `" + name + "`";
+    std::string text = title_of(decided.op) + ": no way to run along the mesh axis `" + name + "`";
+    std::string cut;  // the last such parameter
     for (std::size_t i = 0; i < decided.op.inputs.size(); ++i) {
       const ValueId v = decided.op.inputs[i];
       const Placement have = strict_[v] ? on(copies_.layout(v), axis) : Placement::replicate();
       if (have.is_replicate()) continue;
-      text += "; parameter `" + graph_.value(v).name + "` " + to_string(graph_.value(v).shape) + " is used as " +
-              to_string(have);
+      cut = graph_.value(v).name;
+      text +=
+          "; parameter `" + graph_.value(v).name + "` " + to_string(graph_.value(v).shape) + " is " + in_words(have);
       const auto dim = have.cut();
       const std::string& operand = decided.letters.iteration.inputs[i];
       if (!dim || *dim < 0 || static_cast<std::size_t>(*dim) >= operand.size()) continue;
@@ -306,8 +307,10 @@ class Propagator {
         text += ", and " + why;
       }
     }
-    text += ". Let the strategy of `" + name +
-            "` allow the logical axis, use the parameter in another layout, or offer this op a candidate";
+    if (!cut.empty())
+      text += ". Keep it whole with parallel.layout { name = \"" + cut + "\", axis = \"" + name +
+              "\", placement = \"replicate\" } in the script";
+    text += "; the strategy of `" + name + "` may allow the logical axis, or offer this op a candidate";
     return unsupported(std::move(text), decided.op.where);
   }
 

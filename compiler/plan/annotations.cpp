@@ -41,12 +41,6 @@ bool is_forward(const Op& op, const Value& value) {
          (op.phase == Phase::forward && value.role == Role::activation && !op.inputs.empty());
 }
 
-std::string in_words(const Placement& placement) {
-  return placement.is_shard()       ? "cut along dimension " + std::to_string(placement.argument + 1)
-         : placement.is_replicate() ? "whole"
-                                    : to_string(placement);
-}
-
 void lay(std::map<ValueId, Layout>& layouts, ValueId value, int axis, const Placement& placement) {
   Layout& layout = layouts.at(value);
   layout = with_placement(layout, axis, placement);

@@ -65,8 +65,7 @@ class MicroSharder {
   }
 
   Error refuse(const Op& op, const std::string& why) const {
-    return unsupported(
-        op.name + " (" + op.kind->name + ") " + why + ": the batch cannot be cut into micro-batches here", op.where);
+    return unsupported(title_of(op) + " " + why + ": the batch cannot be cut into micro-batches here", op.where);
   }
 
   Status visit_source(const Op& op) {
@@ -128,7 +127,7 @@ class MicroSharder {
   /// Values of a local region have a rank's part of the batch, which is cut further.
   Status check_part(const Op& op, std::int64_t rows) const {
     if (rows % count_ == 0) return {};
-    return invalid(op.name + " (" + op.kind->name + "): a rank's part of the batch, " + std::to_string(rows) +
+    return invalid(title_of(op) + ": a rank's part of the batch, " + std::to_string(rows) +
                        " rows, does not divide into " + std::to_string(count_) +
                        " micro-batches; take a batch that divides by ranks times micro-batches",
                    op.where);

@@ -16,9 +16,9 @@ Status ShardingRequests::ask(const Graph& graph, const Requester& requester, How
   }
   const std::string& name = graph.value(value).name;
   const char* verb = how == How::used ? "used" : how == How::stored ? "stored" : "pinned";
-  return invalid("`" + (name.empty() ? "%" + std::to_string(value) : name) + "` is to be " + verb + " as " +
-                 to_string(earlier.placement) + " along `" + along.name + "` for strategy `" + earlier.requester.name +
-                 "`, and as " + to_string(placement) + " for strategy `" + requester.name +
+  return invalid("`" + (name.empty() ? "%" + std::to_string(value) : name) + "` is to be " + verb + " " +
+                 in_words(earlier.placement) + " along `" + along.name + "` for strategy `" + earlier.requester.name +
+                 "`, and " + in_words(placement) + " for strategy `" + requester.name +
                  "`; leave one of the two out of the plan, or let it work along another axis");
 }
 

@@ -74,21 +74,23 @@ std::vector<Pair> all_pairs() {
       {"ShardsAlongAnAxisThatCutsParameters",
        both,
        entry("tensor") + entry("zero", "stage = 3\nalso = \"tensor\"\n"),
-       {"strategy `zero`, place: `", "is to be used as S",
-        " along `tensor` for strategy `tensor`, and as R for strategy "
+       {"strategy `zero`, place: `", "is to be used cut along dimension ",
+        " along `tensor` for strategy `tensor`, and whole for strategy "
         "`zero`"}},
       {"Used",
        data,
        entry("data") + wishes("use", 0) + wishes("use", -1),
-       {"is to be used as S0 along `data` for strategy `wishes`, and as R for strategy `wishes`"}},
+       {"is to be used cut along dimension 1 along `data` for strategy `wishes`, and whole for strategy `wishes`"}},
       {"Stored",
        data,
        wishes("store", -1) + zero,
-       {"is to be stored as R along `data` for strategy `wishes`, and as F for strategy `zero`"}},
+       {"is to be stored whole along `data` for strategy `wishes`, and cut into even runs of its elements for strategy "
+        "`zero`"}},
       {"Pinned",
        data,
        zero + wishes("pin", 0),
-       {"is to be pinned as F along `data` for strategy `zero`, and as S0 for strategy `wishes`"}},
+       {"is to be pinned cut into even runs of its elements along `data` for strategy `zero`, and cut along dimension "
+        "1 for"}},
       {"OneGridTwice",
        {{"tensor", 4}},
        entry("tensor", "mode = \"2d\"\n") + entry("tensor", "mode = \"2d\"\n"),

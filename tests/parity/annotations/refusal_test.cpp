@@ -109,7 +109,7 @@ TEST_F(Annotated, AnOpThatCannotBeCutSo) {
   const std::string text = text_script(cut, "return head(embedding(x))");
   expect_refused(text, {{"tensor", 2}},
                  "4: embedding (slice): no way to run along the mesh axis `tensor`; parameter `embedding.positions` "
-                 "[16, 12] is used as S0, a dimension along which this op cannot be cut");
+                 "[16, 12] is cut along dimension 1, a dimension along which this op cannot be cut");
   const ProcessResult result = run(text, {{"tensor", 2}});
   EXPECT_NE(result.err.find("the script wants `embedding.positions` cut along dimension 1 along `tensor` at " +
                             folder_ / "train.lua:4: choose another dimension there, or take it away"),

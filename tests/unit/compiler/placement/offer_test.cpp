@@ -41,10 +41,9 @@ TEST_F(PropagateOffer, IsLeftWhereItIsDearer) {
   request_.offers = {offer_};
   EXPECT_EQ(layout(place(), y_), "R,R");
   request_.offers[0].exclusive = true;
-  EXPECT_EQ(
-      refusal(),
-      "layer (matmul): no way to run along the mesh axis `row`. Let the strategy of `row` allow the logical axis, "
-      "use the parameter in another layout, or offer this op a candidate");
+  EXPECT_EQ(refusal(),
+            "layer (matmul): no way to run along the mesh axis `row`; the strategy of `row` may allow the logical "
+            "axis, or offer this op a candidate");
 }
 
 TEST_F(PropagateOffer, IsTakenByTheBackwardOpsOfItsForwardOp) {

@@ -45,12 +45,11 @@ TEST_F(Propagate, WhereAParameterFitsNowhereTheErrorNamesOpAxisAndParameter) {
   request_.cuts = {{"batch"}, {"heads", "vocab"}};
   const auto placed = propagate(graph_, request_);
   ASSERT_FALSE(placed);
-  EXPECT_EQ(
-      placed.error().text(),
-      "train.lua:7: mlp (matmul): no way to run along the mesh axis `tensor`; parameter `mlp.up` [8, 16] is used as "
-      "S1, "
-      "and nothing there lets it cut ff (16) (it may cut heads, vocab). Let the strategy of `tensor` allow the logical "
-      "axis, use the parameter in another layout, or offer this op a candidate");
+  EXPECT_EQ(placed.error().text(),
+            "train.lua:7: mlp (matmul): no way to run along the mesh axis `tensor`; parameter `mlp.up` [8, 16] is cut "
+            "along dimension 2, and nothing there lets it cut ff (16) (it may cut heads, vocab). Keep it whole with "
+            "parallel.layout { name = \"mlp.up\", axis = \"tensor\", placement = \"replicate\" } in the script; the "
+            "strategy of `tensor` may allow the logical axis, or offer this op a candidate");
 }
 
 TEST_F(Propagate, HeadsAndTheirGroupsMustBothDivide) {
