@@ -210,7 +210,8 @@ Status check_letters(const Source& source, const Graph& graph, const Op& op, con
       if (number >= op.inputs.size())
         return source.wrong("iteration", "is linear in operand " + std::to_string(number + 1) + "; the op has " +
                                              std::to_string(op.inputs.size()));
-  if (!made.internal.empty() && !source.table.expand)
+  const bool combined = source.kind == "reduce";  // passes know how (placement/lower_internal.cpp)
+  if (!made.internal.empty() && !source.table.expand && !combined)
     return source.wrong("iteration", "reduces the letter '" + std::string(1, made.internal[0].letter) +
                                          "' itself, and there is no rule `expand` for ranks that share it");
   return {};
@@ -327,6 +328,13 @@ void add_rules(OpKind& kind, const Shared& source) {
   if (table.join) kind.join = [source](const Graph& graph, const Op& op) { return join(*source, graph, op); };
 }
 
+/// What passes build, and take apart by its attributes, they know by name (docs/design.md, section 3).
+std::uint32_t traits_of_name(const std::string& name) {
+  if (name == "pointwise") return kPointwise;
+  if (name == "reshape" || name == "transpose" || name == "slice") return kView;
+  return 0;
+}
+
 std::uint32_t own_traits(baleen_kind_traits_t traits) {
   std::uint32_t own = 0;
   for (const auto& [abi, mine] :
@@ -350,7 +358,7 @@ Status register_op_plugin(OpRegistry& registry, const Plugin& plugin) {
     BALEEN_TRY_ASSIGN(OpSchema schema, read_schema(found, name));
     OpKind kind;
     kind.name = view(found.name);
-    kind.traits = own_traits(found.traits);
+    kind.traits = own_traits(found.traits) | traits_of_name(kind.name);
     if (const OpKind* taken = registry.find(kind.name))
       return invalid("the plugin `" + name + "` has an op kind `" + kind.name + "`, which " +
                      (!taken->schema                  ? "is built in"
