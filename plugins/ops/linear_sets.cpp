@@ -8,8 +8,8 @@
 namespace baleen::ops {
 namespace {
 
-/// What an instruction is in the inputs of a set, for 64 sets at once: a bit of each word is a set's. A set without a
-/// bit anywhere: the instruction does not depend on its inputs.
+/// How an instruction depends on the inputs of a set, for 64 sets at once: a bit of each word is a set's. A set with no
+/// bit anywhere: not at all. `zero`: it is 0, and so linear beside what is.
 struct Dependence {
   std::uint64_t zero = 0, linear = 0, other = 0;
 
