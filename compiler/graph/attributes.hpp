@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/graph/expression.hpp"
+#include "baleen/expression_builder.hpp"
 
 namespace baleen {
 

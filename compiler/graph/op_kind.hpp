@@ -28,7 +28,6 @@ enum Trait : std::uint32_t {
   kPure = 1u << 1,         ///< equal inputs and attributes give equal results: may be merged and dropped
   kPointwise = 1u << 2,    ///< carries an `expression`
   kView = 1u << 3,         ///< may be a view of its input's memory (reshape, transpose, slice)
-  kCheap = 1u << 4,        ///< worth computing again rather than keeping
   kSensitive = 1u << 5,    ///< wants fp32 under mixed precision (norms, softmax, losses)
   kSideEffect = 1u << 6,   ///< kept though nobody uses a result (assign)
   kReduction = 1u << 7,    ///< a pointwise producer may be computed inside it

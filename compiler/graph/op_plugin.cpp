@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <memory>
+#include <numeric>
 
 #include "baleen/op_rules.hpp"
 #include "baleen/plugin.hpp"
@@ -115,10 +116,10 @@ Result<std::vector<ValueType>> call_infer(const Source& source, const InferConte
   if (const auto status = source.table.infer(source.table.self, &abi_context))
     return source.failure(status, source.name() + ": ");
   if (!receiver.wrong.empty()) return source.wrong("infer", receiver.wrong);
-  const std::size_t count = receiver.types.size(), least = source.schema->least_results(),
-                    most = source.schema->results.size();
-  if (count < least || count > most)
-    return source.wrong("infer", "gave " + std::to_string(count) + " results; the kind has " + std::to_string(most));
+  const std::size_t count = receiver.types.size();
+  if (count < source.schema->least_results() || (count > 0 && !source.schema->result(count - 1)))
+    return source.wrong("infer", "gave " + std::to_string(count) + " results; the kind has " +
+                                     std::to_string(source.schema->results.size()));
   return std::move(receiver.types);
 }
 
@@ -179,7 +180,10 @@ Status check_side(const Source& source, const Graph& graph, const std::vector<st
   return {};
 }
 
-/// A letter of an operand and a result runs over both alike: where it runs over one extent in each, the extents agree.
+/// Whether there is a number of equal parts that both may be cut in; one part alone is one too.
+bool have_a_cut(std::int64_t in, std::int64_t out) { return in == 1 || out == 1 || std::gcd(in, out) != 1; }
+
+/// A letter of an operand and a result runs over both alike: where its extents differ, some cut divides both.
 Status check_extents(const Source& source, const Graph& graph, const Op& op, const Iteration& made) {
   for (std::size_t y = 0; y < op.outputs.size(); ++y)
     for (std::size_t d = 0; d < made.outputs[y].size(); ++d) {
@@ -188,7 +192,7 @@ Status check_extents(const Source& source, const Graph& graph, const Op& op, con
         const auto at = made.inputs[x].find(c);
         if (at == std::string::npos) continue;
         const std::int64_t in = graph.value(op.inputs[x]).shape[at], out = graph.value(op.outputs[y]).shape[d];
-        if (in == out || in == 0 || out == 0 || in % out == 0 || out % in == 0) continue;
+        if (have_a_cut(in, out)) continue;
         return source.wrong("iteration", "letter '" + std::string(1, c) + "' is " + std::to_string(in) +
                                              " in operand " + std::to_string(x + 1) + " and " + std::to_string(out) +
                                              " in result " + std::to_string(y + 1) + "; no cut divides both");
@@ -206,7 +210,8 @@ Status check_letters(const Source& source, const Graph& graph, const Op& op, con
       if (number >= op.inputs.size())
         return source.wrong("iteration", "is linear in operand " + std::to_string(number + 1) + "; the op has " +
                                              std::to_string(op.inputs.size()));
-  if (!made.internal.empty() && !source.table.expand)
+  const bool combined = source.kind == "reduce";  // passes know how (placement/lower_internal.cpp)
+  if (!made.internal.empty() && !source.table.expand && !combined)
     return source.wrong("iteration", "reduces the letter '" + std::string(1, made.internal[0].letter) +
                                          "' itself, and there is no rule `expand` for ranks that share it");
   return {};
@@ -323,6 +328,13 @@ void add_rules(OpKind& kind, const Shared& source) {
   if (table.join) kind.join = [source](const Graph& graph, const Op& op) { return join(*source, graph, op); };
 }
 
+/// What passes build, and take apart by its attributes, they know by name (docs/design.md, section 3).
+std::uint32_t traits_of_name(const std::string& name) {
+  if (name == "pointwise") return kPointwise;
+  if (name == "reshape" || name == "transpose" || name == "slice") return kView;
+  return 0;
+}
+
 std::uint32_t own_traits(baleen_kind_traits_t traits) {
   std::uint32_t own = 0;
   for (const auto& [abi, mine] :
@@ -346,7 +358,7 @@ Status register_op_plugin(OpRegistry& registry, const Plugin& plugin) {
     BALEEN_TRY_ASSIGN(OpSchema schema, read_schema(found, name));
     OpKind kind;
     kind.name = view(found.name);
-    kind.traits = own_traits(found.traits);
+    kind.traits = own_traits(found.traits) | traits_of_name(kind.name);
     if (const OpKind* taken = registry.find(kind.name))
       return invalid("the plugin `" + name + "` has an op kind `" + kind.name + "`, which " +
                      (!taken->schema                  ? "is built in"

@@ -27,6 +27,7 @@ const char* type_text(baleen_rule_type_t type) {
     case BALEEN_RULE_DIMENSIONS: return "a list of dimensions";
     case BALEEN_RULE_EXPRESSION: return "an expression";
     case BALEEN_RULE_DTYPE: return "a floating dtype";
+    case BALEEN_RULE_DTYPES: return "a list of dtypes";
     default: return nullptr;
   }
 }
@@ -46,6 +47,8 @@ bool is_word(const std::string& name) {
          std::ranges::all_of(name, [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; });
 }
 
+bool is_dtype(std::int64_t number) { return dtype_size(static_cast<baleen_dtype_t>(number)) > 0; }
+
 bool holds_one(const Attribute& attribute, baleen_rule_type_t type) {
   const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute);
   switch (type) {
@@ -53,6 +56,7 @@ bool holds_one(const Attribute& attribute, baleen_rule_type_t type) {
     case BALEEN_RULE_DIMENSION: return list && list->size() == 1;
     case BALEEN_RULE_BOOLEAN: return list && list->size() == 1 && ((*list)[0] == 0 || (*list)[0] == 1);
     case BALEEN_RULE_DTYPE: return list && list->size() == 1 && is_floating(static_cast<baleen_dtype_t>((*list)[0]));
+    case BALEEN_RULE_DTYPES: return list && std::ranges::all_of(*list, is_dtype);
     case BALEEN_RULE_INTEGERS:
     case BALEEN_RULE_DIMENSIONS: return list;
     case BALEEN_RULE_NUMBER: {
@@ -107,6 +111,21 @@ Status check_names(const OpSchema& schema, const std::string& who) {
   return {};
 }
 
+/// One that stands for any number is the last, the only optional one, and of a kind that scripts do not call.
+Status check_many(const std::vector<OperandSpec>& list, bool derived, const std::string& what, const std::string& who) {
+  for (const OperandSpec& one : list) {
+    if (!one.many()) continue;
+    const auto optional = std::ranges::count_if(list, &OperandSpec::optional);
+    if (&one != &list.back() || optional > 1)
+      return invalid(who + ": " + what + " `" + one.name +
+                     "` stands for any number; it must be the last, and no other may be left out");
+    if (!derived)
+      return invalid(who + ": " + what + " `" + one.name +
+                     "` stands for any number, which no function of scripts can have; the kind must be derived");
+  }
+  return {};
+}
+
 /// Which operands an op has must follow from their number.
 Status check_order(const OpSchema& schema, const std::string& who) {
   const OperandSpec* before = nullptr;
@@ -133,7 +152,8 @@ Status check_order(const OpSchema& schema, const std::string& who) {
 /// A typed kind has the attribute that says so.
 Status check_typed(const OpSchema& schema, baleen_kind_traits_t traits, const std::string& who) {
   const AttributeSpec* dtype = schema.find("dtype");
-  const bool has = dtype && dtype->type == BALEEN_RULE_DTYPE && !dtype->required();
+  const bool names = dtype && (dtype->type == BALEEN_RULE_DTYPE || dtype->type == BALEEN_RULE_DTYPES);
+  const bool has = names && !dtype->required();
   if (!(traits & BALEEN_KIND_TYPED) || has) return {};
   return invalid(who + " is typed, and has no optional attribute `dtype` of type dtype");
 }
@@ -180,15 +200,17 @@ std::string AttributeSpec::expected() const {
 std::optional<std::vector<const OperandSpec*>> OpSchema::given(std::size_t count) const {
   const auto required = static_cast<std::size_t>(std::ranges::count_if(operands, std::not_fn(&OperandSpec::optional)));
   std::size_t left = count - required;  // of the optional ones
-  if (count < required || count > operands.size()) return std::nullopt;
+  const bool many = !operands.empty() && operands.back().many();
+  if (count < required || (count > operands.size() && !many)) return std::nullopt;
   std::vector<const OperandSpec*> found;
   for (const OperandSpec& operand : operands) {
     if (operand.optional() && left == 0) {
       if (operand.has(BALEEN_OPERAND_TOGETHER) && !found.empty() && found.back() == &operand - 1) return std::nullopt;
       continue;
     }
-    left -= operand.optional() ? 1 : 0;
-    found.push_back(&operand);
+    const std::size_t times = operand.many() ? left : 1;
+    left -= operand.optional() ? times : 0;
+    found.insert(found.end(), times, &operand);
   }
   return found;
 }
@@ -206,13 +228,18 @@ std::string OpSchema::signature() const {
       text += first ? "[" : " [";
       open = true;
     }
-    text += (first ? "" : ", ") + operand.name;
+    text += (first ? "" : ", ") + operand.name + (operand.many() ? ", .." : "");
   }
   return text + (open ? "]" : "");
 }
 
 std::size_t OpSchema::least_results() const {
   return static_cast<std::size_t>(std::ranges::count_if(results, std::not_fn(&OperandSpec::optional)));
+}
+
+const OperandSpec* OpSchema::result(std::size_t index) const {
+  if (index < results.size()) return &results[index];
+  return !results.empty() && results.back().many() ? &results.back() : nullptr;
 }
 
 const AttributeSpec* OpSchema::find(const std::string& attribute) const {
@@ -242,6 +269,8 @@ Result<OpSchema> read_schema(const baleen_op_kind_t& kind, const std::string& pl
   BALEEN_TRY(check_order(schema, who));
   BALEEN_TRY(check_typed(schema, kind.traits, who));
   schema.derived = (kind.traits & BALEEN_KIND_DERIVED) != 0;
+  BALEEN_TRY(check_many(schema.operands, schema.derived, "operand", who));
+  BALEEN_TRY(check_many(schema.results, schema.derived, "result", who));
   return schema;
 }
 
@@ -293,7 +322,8 @@ Result<Attribute> parse_attribute(const AttributeSpec& spec, const std::string& 
       if (!number(value, text.data(), text.data() + text.size())) return wrong();
       return Attributes::floats({value});
     }
-    case BALEEN_RULE_EXPRESSION: return wrong();
+    case BALEEN_RULE_EXPRESSION:
+    case BALEEN_RULE_DTYPES: return wrong();
     case BALEEN_RULE_DTYPE:
       for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_F64, BALEEN_F16, BALEEN_BF16})
         if (dtype_name(dtype) == text) return Attributes::ints({dtype});

@@ -15,7 +15,8 @@ struct OperandSpec {
   baleen_operand_flags_t flags = 0;
 
   bool has(baleen_operand_flags_t flag) const { return (flags & flag) != 0; }
-  bool optional() const { return has(BALEEN_OPERAND_OPTIONAL); }
+  bool many() const { return has(BALEEN_OPERAND_MANY); }
+  bool optional() const { return has(BALEEN_OPERAND_OPTIONAL) || many(); }
 };
 
 struct AttributeSpec {
@@ -42,10 +43,12 @@ struct OpSchema {
 
   /// Those that are there where an op has `count` operands; nothing where no op may have so many.
   std::optional<std::vector<const OperandSpec*>> given(std::size_t count) const;
-  /// "q, k, v [, ids_q, ids_k]".
+  /// "q, k, v [, ids_q, ids_k]", "x [, others, ..]".
   std::string signature() const;
   /// Results that an op always has.
   std::size_t least_results() const;
+  /// The result number `index` of an op; null where none has so many.
+  const OperandSpec* result(std::size_t index) const;
   const AttributeSpec* find(const std::string& attribute) const;
 };
 

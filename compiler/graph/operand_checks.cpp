@@ -1,6 +1,8 @@
 /// \file Checks of operands that a schema alone can make.
 #include "compiler/graph/op_schema.hpp"
 
+#include <algorithm>
+
 #include "baleen/op_rules.hpp"
 
 namespace baleen {
@@ -8,13 +10,16 @@ namespace {
 
 /// Whether `refuse_operands` would find nothing, without making the words for it: this is asked of every op, often.
 bool operands_fit(const OpSchema& schema, const std::vector<sdk::ValueType>& inputs) {
-  if (inputs.size() != schema.operands.size()) return false;
+  const std::vector<OperandSpec>& operands = schema.operands;
+  const bool many = !operands.empty() && operands.back().many();
+  if (many ? inputs.size() + 1 < operands.size() : inputs.size() != operands.size()) return false;
   const sdk::ValueType* first = nullptr;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const OperandSpec& operand = operands[std::min(i, operands.size() - 1)];
     const baleen_dtype_t dtype = inputs[i].dtype;
     if (inputs[i].shape.size() > BALEEN_MAX_RANK) return false;
-    if (schema.operands[i].has(BALEEN_OPERAND_IDS) && dtype != BALEEN_I32) return false;
-    if (!schema.operands[i].has(BALEEN_OPERAND_FLOATING)) continue;
+    if (operand.has(BALEEN_OPERAND_IDS) && dtype != BALEEN_I32) return false;
+    if (!operand.has(BALEEN_OPERAND_FLOATING)) continue;
     if (!is_floating(dtype) || (first && (first->dtype == BALEEN_F64) != (dtype == BALEEN_F64))) return false;
     first = &inputs[i];
   }

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "baleen/dtype.hpp"
+#include "baleen/expression_text.hpp"
 #include "compiler/graph/graph.hpp"
 
 namespace baleen {
@@ -42,7 +43,7 @@ std::string attribute_text(const Attribute& attribute) {
   if (const auto* text = std::get_if<std::string>(&attribute)) return in_quotes(*text);
   const auto& expression = std::get<Expression>(attribute);
   if (expression.code.empty()) return "\"\"";
-  return in_quotes(to_string(expression, {static_cast<std::int64_t>(expression.code.size()) - 1})[0]);
+  return in_quotes(expression_text(expression.code, static_cast<std::int64_t>(expression.code.size()) - 1));
 }
 
 std::string dtypes_text(const std::vector<std::int64_t>& dtypes) {
@@ -51,8 +52,9 @@ std::string dtypes_text(const std::vector<std::int64_t>& dtypes) {
 
 /// A `pointwise`'s expression says its results too.
 std::string pointwise_text(const Op& op) {
-  const auto texts = to_string(op.attributes.expression("expression"), op.attributes.integers("results"));
-  std::string text = " " + in_quotes(join(texts, [](const std::string& t) { return t; }));
+  const auto& code = op.attributes.expression("expression").code;
+  const auto formula = [&](std::int64_t result) { return expression_text(code, result); };
+  std::string text = " " + in_quotes(join(op.attributes.integers("results"), formula));
   if (op.attributes.has("shape")) text += " shape=" + to_string(op.attributes.integers("shape"));
   if (op.attributes.has("dtype")) text += " dtype=" + dtypes_text(op.attributes.integers("dtype"));
   return text;

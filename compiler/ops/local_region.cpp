@@ -178,10 +178,8 @@ Status register_local_region(OpRegistry& registry) {
   BALEEN_TRY(add("to_local", kStructural, infer_to_local, same_letters));
   BALEEN_TRY(add("from_local", kStructural, infer_from_local, same_letters));
   BALEEN_TRY(add("after", kView, infer_after, iterate_after));
-  BALEEN_TRY(add("pick", kCheap, infer_pick, iterate_pick));
-  return add("axis_index", kCheap, infer_axis_index, [](const Graph&, const Op&) {
-    return Iteration{{}, {""}, {}, {}};
-  });
+  BALEEN_TRY(add("pick", 0, infer_pick, iterate_pick));
+  return add("axis_index", 0, infer_axis_index, [](const Graph&, const Op&) { return Iteration{{}, {""}, {}, {}}; });
 }
 
 }  // namespace baleen::ops

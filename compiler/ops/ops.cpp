@@ -6,8 +6,7 @@
 namespace baleen {
 
 Status register_builtin_ops(OpRegistry& registry) {
-  for (const auto& add : {ops::register_collective, ops::register_cut, ops::register_local_region, ops::register_move,
-                          ops::register_pointwise, ops::register_reduce, ops::register_shape, ops::register_structural})
+  for (const auto& add : {ops::register_collective, ops::register_local_region, ops::register_structural})
     BALEEN_TRY(add(registry));
   return {};
 }

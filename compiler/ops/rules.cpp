@@ -13,12 +13,7 @@ bool has_type(const Attribute& attribute, AttributeType type) {
       return list && list->size() == 1;
     }
     case AttributeType::integers: return std::holds_alternative<std::vector<std::int64_t>>(attribute);
-    case AttributeType::number: {
-      const auto* list = std::get_if<std::vector<double>>(&attribute);
-      return list && list->size() == 1;
-    }
     case AttributeType::text: return std::holds_alternative<std::string>(attribute);
-    case AttributeType::expression: return std::holds_alternative<Expression>(attribute);
   }
   return false;
 }
@@ -27,9 +22,7 @@ const char* type_name(AttributeType type) {
   switch (type) {
     case AttributeType::integer: return "an integer";
     case AttributeType::integers: return "a list of integers";
-    case AttributeType::number: return "a number";
     case AttributeType::text: return "a text";
-    case AttributeType::expression: return "an expression";
   }
   return "?";
 }
@@ -62,24 +55,15 @@ Status check_count(const std::string& kind, const InferContext& context, std::si
   return invalid(kind + " takes " + range + " inputs; it was given " + std::to_string(count));
 }
 
-Result<baleen_dtype_t> chosen_dtype(const std::string& kind, const Attributes& attributes, baleen_dtype_t fallback) {
-  const bool given = attributes.has("dtype");
-  return sdk::chosen_dtype(kind, given ? std::optional(attributes.integer("dtype")) : std::nullopt, fallback);
-}
-
-Cost cost_of(const Graph& graph, const Op& op, double flops) {
-  Cost cost{flops, 0};
-  for (const auto* list : {&op.inputs, &op.outputs})
-    for (ValueId id : *list)
-      cost.bytes += static_cast<double>(element_count(graph.value(id).shape)) *
-                    static_cast<double>(dtype_size(graph.value(id).dtype));
-  return cost;
-}
-
 std::function<Cost(const Graph&, const Op&)> cost_per_element(double per_element) {
   return [per_element](const Graph& graph, const Op& op) {
     const double elements = op.inputs.empty() ? 0 : static_cast<double>(element_count(graph.value(op.inputs[0]).shape));
-    return cost_of(graph, op, per_element * elements);
+    Cost cost{per_element * elements, 0};
+    for (const auto* list : {&op.inputs, &op.outputs})
+      for (ValueId id : *list)
+        cost.bytes += static_cast<double>(element_count(graph.value(id).shape)) *
+                      static_cast<double>(dtype_size(graph.value(id).dtype));
+    return cost;
   };
 }
 

@@ -12,9 +12,8 @@
 namespace baleen::ops {
 
 using sdk::Types;
-using Values = std::vector<ValueId>;
 
-enum class AttributeType { integer, integers, number, text, expression };
+enum class AttributeType { integer, integers, text };
 
 struct AttributeRule {
   std::string_view name;
@@ -33,7 +32,6 @@ inline Status check_attributes(const std::string& kind, const Attributes& attrib
 Status check_count(const std::string& kind, const InferContext& context, std::size_t least, std::size_t most);
 
 // What rules of plugins check and spell in the same way.
-using sdk::axis;
 using sdk::check_dim;
 using sdk::check_extents;
 using sdk::check_floats;
@@ -41,29 +39,15 @@ using sdk::check_rank;
 using sdk::check_shape;
 using sdk::letters;
 using sdk::Named;
-using sdk::same_but;
 using sdk::type_text;
-using sdk::wide;
-using sdk::widest;
 
-/// The attribute `dtype` of kinds of the trait kTyped, which is one floating dtype; else `fallback`.
-Result<baleen_dtype_t> chosen_dtype(const std::string& kind, const Attributes& attributes, baleen_dtype_t fallback);
-/// Allows it.
-inline AttributeRule dtype_rule() { return {"dtype", AttributeType::integer, false}; }
-
-/// The kind's operands read and written once, and `flops`.
-Cost cost_of(const Graph& graph, const Op& op, double flops);
-/// A rule for kinds that do `per_element` operations per element of the first input.
+/// A rule for kinds that read and write their operands once, and do `per_element` operations per element of the first
+/// input.
 std::function<Cost(const Graph&, const Op&)> cost_per_element(double per_element);
 
 // One registering function per source file of this folder.
 Status register_collective(OpRegistry& registry);
-Status register_cut(OpRegistry& registry);
 Status register_local_region(OpRegistry& registry);
-Status register_move(OpRegistry& registry);
-Status register_pointwise(OpRegistry& registry);
-Status register_reduce(OpRegistry& registry);
-Status register_shape(OpRegistry& registry);
 Status register_structural(OpRegistry& registry);
 
 }  // namespace baleen::ops

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "baleen/dtype.hpp"
+#include "baleen/expression_edit.hpp"
 
 namespace baleen {
 namespace {

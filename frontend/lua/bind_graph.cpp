@@ -1,5 +1,5 @@
-/// \file Lua functions of the kinds of ops that have no schema, and of those whose arguments are to be shorter than
-/// what their schema gives. Dimensions count from 1, as lists do in Lua.
+/// \file Lua functions of kinds of ops whose arguments are to be shorter than what their schema gives, or whose schema
+/// gives scripts none. Dimensions count from 1, as lists do in Lua.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "baleen/expression.hpp"
 #include "frontend/lua/bindings.hpp"
 #include "frontend/lua/tensor.hpp"
 

@@ -38,7 +38,7 @@ std::string type_of(const AttributeSpec& spec) {
 std::vector<const AttributeSpec*> options_of(const OpSchema& schema) {
   std::vector<const AttributeSpec*> options;
   for (const AttributeSpec& spec : schema.attributes)
-    if (spec.type != BALEEN_RULE_EXPRESSION) options.push_back(&spec);
+    if (spec.type != BALEEN_RULE_EXPRESSION && spec.type != BALEEN_RULE_DTYPES) options.push_back(&spec);
   return options;
 }
 

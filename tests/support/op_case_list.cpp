@@ -158,11 +158,20 @@ OpId slice(CaseBuilder& b) {
   return b.op("slice", {b.normal(shape)}, {{"dim", one(1)}, {"start", one(start)}, {"length", one(length)}});
 }
 
+OpId slice_of_the_first(CaseBuilder& b) {
+  return b.op("slice", {b.normal(b.shape(3))}, {{"dim", one(2)}, {"start", one(0)}, {"length", one(1)}});
+}
+
 OpId concat(CaseBuilder& b) {
   const std::int64_t rows = b.extent(), depth = b.extent();
   auto part = [&] { return b.normal({rows, b.extent(), depth}); };
   const Values inputs{part(), part(), part()};
   return b.op("concat", inputs, {{"dim", one(1)}});
+}
+
+OpId concat_of_equal_parts(CaseBuilder& b) {
+  const Shape shape = b.shape(3);
+  return b.op("concat", {b.normal(shape), b.normal(shape)}, {{"dim", one(0)}});
 }
 
 OpId accumulate(CaseBuilder& b) {
@@ -253,12 +262,18 @@ void add_simple(std::vector<OpCase>& list) {
                 }},
                {"reshape to fewer dimensions", [](CaseBuilder& b) { return reshape(b, true); }},
                {"reshape to more dimensions", [](CaseBuilder& b) { return reshape(b, false); }},
+               {"reshape of blocks that one cut divides",
+                [](CaseBuilder& b) {
+                  return b.op("reshape", {b.normal({6, 4})}, {{"shape", Attributes::ints({4, 6})}});
+                }},
                {"transpose",
                 [](CaseBuilder& b) {
                   return b.op("transpose", {b.normal(b.shape(3))}, {{"permutation", Attributes::ints({2, 0, 1})}});
                 }},
                {"slice", slice},
+               {"slice of the first", slice_of_the_first},
                {"concat", concat},
+               {"concat of equal parts", concat_of_equal_parts},
                {"pad",
                 [](CaseBuilder& b) {
                   return b.op("pad", {b.normal(b.shape(3))}, {{"dim", one(1)}, {"before", one(2)}, {"after", one(1)}});

@@ -2,7 +2,7 @@
 #pragma once
 #include <array>
 
-#include "compiler/graph/expression.hpp"
+#include "baleen/expression_builder.hpp"
 #include "support/reference_tensor.hpp"
 
 namespace baleen::test {

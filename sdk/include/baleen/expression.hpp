@@ -1,4 +1,4 @@
-/// \file Expressions in C++: how many operands an instruction has, and whether one that comes across the ABI is whole.
+/// \file Expressions in C++: names and operands of instructions, and whether an expression is whole.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +25,23 @@ constexpr std::uint32_t operand(const baleen_instruction_t& i, int number) {
   return number == 0 ? i.a : number == 1 ? i.b : i.c;
 }
 
+/// "add", "gelu_tanh", …; the same words as in Lua. "?" for an unknown opcode.
+constexpr const char* opcode_name(std::uint32_t opcode) {
+  constexpr const char* kLeaves[] = {"input", "constant", "index", "uniform", "normal", "step"};
+  constexpr const char* kUnary[] = {
+      "neg",  "abs",       "sign", "floor",     "sqrt",      "rsqrt",          "exp",
+      "log",  "sin",       "cos",  "tanh",      "erf",       "sigmoid",        "relu",
+      "gelu", "gelu_tanh", "silu", "is_finite", "gelu_grad", "gelu_tanh_grad", "silu_grad"};
+  constexpr const char* kBinary[] = {"add", "sub", "mul", "div", "max", "min", "pow", "lt", "le", "eq", "ne"};
+  switch (operand_count(opcode)) {
+    case 0: return kLeaves[opcode - BALEEN_X_INPUT];
+    case 1: return opcode == BALEEN_X_ROUND ? "round" : kUnary[opcode - BALEEN_X_NEG];
+    case 2: return kBinary[opcode - BALEEN_X_ADD];
+    case 3: return "select";
+    default: return "?";
+  }
+}
+
 /// That a `pointwise` op's expression can be computed: known opcodes, operands that come before, inputs, dimensions and
 /// results that are there, and no more instructions than anybody means. INVALID names the first that is not.
 inline Status check_expression(std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
@@ -33,20 +50,28 @@ inline Status check_expression(std::span<const baleen_instruction_t> code, std::
   if (code.empty() || code.size() > kMostInstructions || results.size() != outputs)
     return invalid("an expression of " + std::to_string(code.size()) + " instructions and " +
                    std::to_string(results.size()) + " results for " + std::to_string(outputs) + " outputs");
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    const int count = operand_count(code[i].opcode);
-    bool good = count >= 0;
-    for (int k = 0; good && k < count; ++k) good = operand(code[i], k) < i;
-    if (code[i].opcode == BALEEN_X_INPUT) good = code[i].a < inputs;
-    if (code[i].opcode == BALEEN_X_INDEX) good = code[i].a < rank;
-    if (code[i].opcode == BALEEN_X_ROUND) good = good && dtype_size(static_cast<baleen_dtype_t>(code[i].b)) > 0;
-    if (!good)
-      return invalid("instruction " + std::to_string(i) + " (opcode " + std::to_string(code[i].opcode) +
-                     ") of the expression is malformed");
+  for (std::size_t n = 0; n < code.size(); ++n) {
+    const baleen_instruction_t& i = code[n];
+    const auto wrong = [&](const std::string& why) {
+      return invalid("instruction " + std::to_string(n) + " (" + opcode_name(i.opcode) + "): " + why);
+    };
+    const int count = operand_count(i.opcode);
+    if (count < 0) return wrong("unknown opcode " + std::to_string(i.opcode));
+    for (int k = 0; k < count; ++k)
+      if (operand(i, k) >= n)
+        return wrong("operand " + std::to_string(k) + " is instruction " + std::to_string(operand(i, k)) +
+                     ", which does not come before it");
+    if (i.opcode == BALEEN_X_INPUT && i.a >= inputs)
+      return wrong("reads input " + std::to_string(i.a) + " of " + std::to_string(inputs));
+    if (i.opcode == BALEEN_X_INDEX && i.a >= rank)
+      return wrong("dimension " + std::to_string(i.a) + "; there are at most " + std::to_string(rank));
+    if (i.opcode == BALEEN_X_ROUND && !is_floating(static_cast<baleen_dtype_t>(i.b)))
+      return wrong(std::to_string(i.b) + " is no floating dtype");
   }
   for (const std::int64_t result : results)
     if (result < 0 || static_cast<std::size_t>(result) >= code.size())
-      return invalid("the expression has no instruction " + std::to_string(result) + " to be a result");
+      return invalid("result " + std::to_string(result) + " is none of the " + std::to_string(code.size()) +
+                     " instructions");
   return {};
 }
 

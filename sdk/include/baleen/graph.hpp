@@ -163,7 +163,7 @@ inline Value sum(Value x) {
   return sum(x, std::span<const std::int64_t>(dims.data(), rank));
 }
 
-/// A contraction by letters, one per dimension, as in "ij,jk->ik" (docs: ops.md, matmul).
+/// A contraction by letters, one per dimension, as in "ij,jk->ik" (docs: layer_ops.md, matmul).
 inline Value matmul(std::string_view letters, Value a, Value b) {
   const baleen_attribute_t attributes[] = {{abi("spec"), BALEEN_ATTRIBUTE_STRING, 0, letters.size(), letters.data()}};
   const baleen_value_t inputs[] = {a.id(), b.id()};

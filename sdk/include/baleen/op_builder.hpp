@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "baleen/expression_builder.hpp"
+#include "baleen/expression_edit.hpp"
 #include "baleen/op_reader.hpp"
 #include "baleen/op_rules.hpp"
 

@@ -25,13 +25,15 @@ enum {
     BALEEN_OPERAND_FLOATING = 1u << 1, /* fp32, fp64 or 16 bits; fp64 meets fp64 only */
     BALEEN_OPERAND_IDS = 1u << 2,      /* int32. Without either: any dtype */
     BALEEN_OPERAND_TOGETHER = 1u << 3, /* optional: there if the one before it is, and only then */
-    BALEEN_RESULT_INTERNAL = 1u << 4   /* of results: for the kind's own gradient; scripts do not get it */
+    BALEEN_RESULT_INTERNAL = 1u << 4,  /* of results: for the kind's own gradient; scripts do not get it */
+    BALEEN_OPERAND_MANY = 1u << 5      /* the last operand, or result: any number, none too. Of DERIVED kinds alone;
+                                        * no other operand, or result, is optional */
 };
 
 typedef struct baleen_operand_t {
     baleen_string_t name; /* a word, as authors of layers and messages use it */
     baleen_string_t help; /* one line; may give the shape */
-    baleen_operand_flags_t flags; /* of results: OPTIONAL and INTERNAL alone */
+    baleen_operand_flags_t flags; /* of results: OPTIONAL, MANY and INTERNAL alone */
     uint32_t reserved;
 } baleen_operand_t;
 BALEEN_ASSERT_SIZE(baleen_operand_t, 40);
@@ -46,7 +48,8 @@ enum {
     BALEEN_RULE_DIMENSION = 6, /* below the rank of the first operand; scripts count from 1, -1 is the last */
     BALEEN_RULE_DIMENSIONS = 7,
     BALEEN_RULE_EXPRESSION = 8, /* not from scripts */
-    BALEEN_RULE_DTYPE = 9       /* a floating baleen_dtype_t; scripts write its name, "bf16" */
+    BALEEN_RULE_DTYPE = 9,      /* a floating baleen_dtype_t; scripts write its name, "bf16" */
+    BALEEN_RULE_DTYPES = 10     /* a list of any baleen_dtype_t; not from scripts */
 };
 
 /* One attribute of a kind. Where it is not given it has the default; without a default it is required. */
@@ -68,8 +71,9 @@ enum {
     BALEEN_KIND_PRODUCT = 1u << 3,   /* wants 16-bit operands under mixed precision (products, lookups) */
     BALEEN_KIND_REDUCTION = 1u << 4, /* devices may compute the pointwise ops that make its operands inside it */
     BALEEN_KIND_CONTRACTION = 1u << 5, /* devices may compute the pointwise op that reads its result inside it */
-    BALEEN_KIND_TYPED = 1u << 6, /* has an optional attribute `dtype` (RULE_DTYPE) of its one result, or its last */
-    BALEEN_KIND_DERIVED = 1u << 7 /* made by rules of other kinds: scripts have no function for it */
+    BALEEN_KIND_TYPED = 1u << 6, /* has an optional attribute `dtype`: of its one result, or its last (RULE_DTYPE), or
+                                  * one for all results or each (RULE_DTYPES) */
+    BALEEN_KIND_DERIVED = 1u << 7 /* made by other kinds' rules, or by passes: its schema gives scripts no function */
 };
 
 /* What a shape rule reads, and where it writes. The attributes have passed the schema, defaults are filled in. */

@@ -69,9 +69,9 @@ BALEEN_ASSERT_SIZE(baleen_update_t, 96);
 
 /* The table of kind "optimizer". [plan time, one thread]
  *
- * An update may take any ops (docs: ops.md). Where tensors are in shards, each op runs where its operands lie, or they
- * are gathered first: the numbers are those of one rank. An op with the tag "whole" reads whole operands on every rank;
- * what is computed from its result is whole too, so a chain of products gathers once.
+ * An update may take any ops (docs: layer_ops.md). Where tensors are in shards, each op runs where its operands lie, or
+ * they are gathered first: the numbers are those of one rank. An op with the tag "whole" reads whole operands on every
+ * rank; what is computed from its result is whole too, so a chain of products gathers once.
  * States that a member adds with the graph's `add_state` are assigned by its own `assign`s, and change only in steps
  * that count, as slots do. */
 typedef struct baleen_optimizer_t {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace baleen {
@@ -32,6 +33,27 @@ TEST(CheckExpression, RefusesWhatIsNotThere) {
   EXPECT_FALSE(is_whole({{9999, 0, 0, 0, 0}})) << "no such opcode";
   EXPECT_FALSE(is_whole({input[0], {BALEEN_X_ROUND, 0, 9999, 0, 0}})) << "no such dtype";
   EXPECT_FALSE(is_whole(Code(5000, input[0]))) << "too many";
+}
+
+std::string fault(const Code& code, std::int64_t result, std::size_t inputs) {
+  const Status status = check_expression(code, std::vector{result}, inputs, 1, 8);
+  return status ? "" : status.error().message;
+}
+
+TEST(CheckExpression, NamesTheFault) {
+  const baleen_instruction_t x{BALEEN_X_INPUT, 0, 0, 0, 0};
+  EXPECT_EQ(fault({x, {BALEEN_X_EXP, 0, 0, 0, 0}}, 1, 1), "");
+  EXPECT_EQ(fault({{99, 0, 0, 0, 0}}, 0, 0), "instruction 0 (?): unknown opcode 99");
+  EXPECT_EQ(fault({x, {BALEEN_X_ADD, 0, 1, 0, 0}}, 1, 1),
+            "instruction 1 (add): operand 1 is instruction 1, which does not come before it");
+  EXPECT_EQ(fault({x, {BALEEN_X_SELECT, 0, 0, 5, 0}}, 1, 1),
+            "instruction 1 (select): operand 2 is instruction 5, which does not come before it");
+  EXPECT_EQ(fault({x}, 0, 0), "instruction 0 (input): reads input 0 of 0");
+  EXPECT_EQ(fault({x}, 1, 1), "result 1 is none of the 1 instructions");
+  EXPECT_EQ(fault({x}, -1, 1), "result -1 is none of the 1 instructions");
+  EXPECT_EQ(fault({{BALEEN_X_INDEX, 8, 0, 0, 0}}, 0, 0), "instruction 0 (index): dimension 8; there are at most 8");
+  EXPECT_EQ(fault({x, {BALEEN_X_ROUND, 0, BALEEN_I32, 0, 0}}, 1, 1), "instruction 1 (round): 5 is no floating dtype");
+  EXPECT_EQ(fault({}, 0, 0), "an expression of 0 instructions and 1 results for 1 outputs");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "compiler/graph/graph.hpp"
 #include "compiler/ops/ops.hpp"
+#include "support/op_cases.hpp"
 #include "support/places.hpp"
 
 namespace baleen {
@@ -21,7 +22,7 @@ Plugin open(const std::string& file) {
 
 OpRegistry with(const std::string& file) {
   OpRegistry all;
-  Status made = register_builtin_ops(all);
+  Status made = test::register_all_ops(all);
   if (made) made = register_op_plugin(all, open(file));
   if (!made) throw std::runtime_error(made.error().text());
   return all;
@@ -222,7 +223,7 @@ TEST(OpPlugins, WithAWrongSchemaAreRefused) {
     return made ? std::string("it was taken") : made.error().message;
   };
   EXPECT_EQ(refused("taken"),
-            "the plugin `taken` has an op kind `reshape`, which is built in; a kind's name is its own");
+            "the plugin `taken` has an op kind `all_reduce`, which is built in; a kind's name is its own");
   EXPECT_EQ(refused("again"),
             "the plugin `again` has an op kind `wrong`, which it has already; a kind's name is its own");
   EXPECT_EQ(
@@ -242,6 +243,12 @@ TEST(OpPlugins, WithAWrongSchemaAreRefused) {
   EXPECT_EQ(refused("default"),
             "op kind `wrong` of the plugin `default`: the default \"9\" of `times` is not an integer of 1 to 4");
   EXPECT_EQ(refused("same"), "op kind `wrong` of the plugin `same`: the name `x` of an attribute stands twice");
+  EXPECT_EQ(refused("many"),
+            "op kind `wrong` of the plugin `many`: operand `some` stands for any number; it must be the last, and no "
+            "other may be left out");
+  EXPECT_EQ(refused("called"),
+            "op kind `wrong` of the plugin `called`: operand `some` stands for any number, which no function of "
+            "scripts can have; the kind must be derived");
   EXPECT_EQ(refused("empty"), "op kind `wrong` of the plugin `empty` has no results");
 }
 

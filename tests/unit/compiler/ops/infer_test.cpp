@@ -116,9 +116,9 @@ TEST_F(Infer, PointwiseTakesTheWidestFloatingDtype) {
 TEST_F(Infer, ReduceChecksItsDimensions) {
   const ValueId x = f32({2, 3}, {"batch", "ff"});
   EXPECT_EQ(refusal("reduce", {x}, {{"kind", "mean"}, {"dims", one(0)}}),
-            "reduce: `kind` is \"mean\"; it is \"sum\" or \"max\"");
+            "reduce: `kind` is \"mean\"; it must be one of sum, max");
   EXPECT_EQ(refusal("reduce", {x}, {{"kind", "sum"}, {"dims", one(2)}}),
-            "reduce: `dims` is 2, but the input [2, 3] has 2 dimensions, counted from 0");
+            "reduce: `dims` is 2, but x [2, 3] has 2 dimensions, counted from 0");
   EXPECT_EQ(refusal("reduce", {x}, {{"kind", "sum"}, {"dims", Attributes::ints({1, 1})}}),
             "reduce: dimension 1 stands twice in `dims`");
   EXPECT_EQ(axes(append("reduce", {x}, {{"kind", std::string("sum")}, {"dims", one(0)}})[0]), Names{"ff"});
@@ -173,7 +173,7 @@ TEST_F(Infer, WideIdsAreForHashBucketAndWhatMovesThem) {
   EXPECT_EQ(refusal("embedding", {table, ids}), "embedding: ids is int64 [6, 4]; it must be int32" + remedy);
   EXPECT_EQ(refusal("softmax", {ids}), "softmax: x is int64 [6, 4]; it must be floating" + remedy);
   EXPECT_EQ(refusal("reduce", {ids}, {{"kind", std::string("sum")}, {"dims", one(0)}}),
-            "reduce: the input is int64 [6, 4]; it must be floating" + remedy);
+            "reduce: x is int64 [6, 4]; it must be floating" + remedy);
   Expression e;
   const auto more = e.binary(BALEEN_X_ADD, e.input(0), e.constant(1));
   EXPECT_EQ(refusal("pointwise", {ids}, {{"expression", e}, {"results", one(more)}, {"dtype", one(BALEEN_F32)}}),
@@ -234,8 +234,13 @@ TEST_F(Infer, ShapesThatNoMachineHoldsAreRefused) {
 TEST_F(Infer, UnknownAndMistypedAttributesAreRefused) {
   const ValueId x = f32({2, 3});
   EXPECT_EQ(refusal("softmax", {x}, {{"dim", one(1)}}), "softmax: unknown attribute `dim`; there are none");
-  EXPECT_EQ(refusal("pad", {x}, {{"dims", one(1)}}), "pad: unknown attribute `dims`; it has dim, before, after");
-  EXPECT_EQ(refusal("reduce", {x}, {{"kind", one(1)}, {"dims", one(0)}}), "reduce: attribute `kind` must be a text");
+  EXPECT_EQ(refusal("pad", {x}, {{"dims", one(1)}}), "pad: unknown attribute `dims`; did you mean `dim`?");
+  EXPECT_EQ(refusal("reduce", {x}, {{"kind", one(1)}, {"dims", one(0)}}),
+            "reduce: attribute `kind` must be one of sum, max");
+  EXPECT_EQ(refusal("permute", {x}, {{"axis", one(0)}}), "permute: unknown attribute `axis`; it has axes, shift");
+  EXPECT_EQ(refusal("from_local", {x}, {{"shape", one(1)}, {"layout", one(0)}}),
+            "from_local: attribute `layout` must be a text");
+  EXPECT_EQ(refusal("permute", {x}, {{"axes", one(0)}}), "permute: attribute `shift` is missing; it is an integer");
 }
 
 TEST_F(Infer, SourcesCannotBeAppended) {

@@ -224,6 +224,16 @@ TEST(IterationRule, SaysInWhichInputsAMatmulIsLinear) {
   EXPECT_EQ(iteration_of("matmul bsd,dhe->bshe").inputs, (std::vector<std::string>{"bsd", "dhe"}));
 }
 
+TEST(IterationRule, OfAReshapeLeavesOutWhatNoCutDivides) {
+  EXPECT_EQ(iteration_of("reshape of blocks that one cut divides").inputs, std::vector<std::string>{"a."});
+  Graph graph(&test::builtin_ops());
+  const ValueId x = *graph.input("x", {BALEEN_F64, {3, 4, 5}, {}});
+  const ValueId y = *graph.append1("reshape", {x}, {{"shape", Attributes::ints({4, 3, 5})}});
+  const Iteration letters = iteration_of(graph, *graph.producer(y));
+  EXPECT_EQ(letters.inputs, std::vector<std::string>{"..b"});
+  EXPECT_EQ(letters.outputs, std::vector<std::string>{"..b"});
+}
+
 TEST(IterationRule, FindsTheLinearSetsOfAnExpression) {
   Graph graph(&test::builtin_ops());
   std::vector<ValueId> x;

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "compiler/ops/ops.hpp"
+#include "support/op_cases.hpp"
 
 namespace baleen::test {
 namespace {
@@ -76,7 +76,7 @@ Iteration iteration(const Graph&, const Op& op) {
 const OpRegistry& sketch_ops() {
   static const OpRegistry registry = [] {
     OpRegistry all;
-    if (auto status = register_builtin_ops(all); !status) throw std::runtime_error(status.error().text());
+    if (auto status = register_all_ops(all); !status) throw std::runtime_error(status.error().text());
     for (const char* name :
          {"mm",   "add",      "acc",      "gelu",         "gelu_bwd",  "dropout",       "norm",   "norm_bwd",
           "attn", "attn_bwd", "split3",   "stack3",       "embedding", "embedding_bwd", "ce",     "ce_bwd",

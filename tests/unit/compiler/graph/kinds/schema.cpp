@@ -14,13 +14,18 @@ bool is(std::string_view fault) { return std::string_view(FAULT) == fault; }
 class Wrong : public sdk::OpKind {
  public:
   Wrong()
-      : OpKind(is("taken")     ? "reshape"
+      : OpKind(is("taken")     ? "all_reduce"
                : is("capital") ? "Sum"
                                : "wrong",
-               "a kind with a fault", is("untyped") ? BALEEN_KIND_TYPED : BALEEN_KIND_PURE) {
+               "a kind with a fault",
+               is("untyped") ? BALEEN_KIND_TYPED
+               : is("many")  ? BALEEN_KIND_DERIVED
+                             : BALEEN_KIND_PURE) {
+    if (is("many")) operand("some", "any number", BALEEN_OPERAND_MANY);
     if (is("late")) operand("maybe", "may be left out", BALEEN_OPERAND_OPTIONAL);
     operand("x", "any", is("alone") ? BALEEN_OPERAND_TOGETHER | BALEEN_OPERAND_OPTIONAL : BALEEN_OPERAND_FLOATING);
     if (is("late")) operand("again", "may be left out", BALEEN_OPERAND_OPTIONAL);
+    if (is("called")) operand("some", "any number", BALEEN_OPERAND_MANY);
     if (is("results")) result("maybe", "not always", BALEEN_OPERAND_OPTIONAL);
     if (!is("empty")) result("y", "any");
     if (is("default")) attribute(BALEEN_RULE_INTEGER, "times", "9", "how often", 1, 4);

@@ -1,27 +1,31 @@
-/// \file Expressions as text, for the graph printer.
+/// \file Expressions as text, for messages and listings.
+#pragma once
 #include <array>
 #include <charconv>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
-#include "baleen/dtype.hpp"
-#include "compiler/graph/expression.hpp"
+#include "baleen/expression.hpp"
 
 namespace baleen {
-namespace {
+namespace expression_printing {
 
 /// A text and how tightly its outermost operator binds (larger: tighter).
 struct Text {
   std::string text;
   int strength;
 };
-constexpr int kCompare = 1, kSum = 2, kProduct = 3, kAtom = 9;
+inline constexpr int kCompare = 1, kSum = 2, kProduct = 3, kAtom = 9;
 
-std::string number(double value) {
+inline std::string number(double value) {
   std::array<char, 32> buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
   return {buffer.data(), end};
 }
 
-const char* infix(std::uint32_t opcode, int& strength) {
+inline const char* infix(std::uint32_t opcode, int& strength) {
   switch (opcode) {
     case BALEEN_X_ADD: strength = kSum; return " + ";
     case BALEEN_X_SUB: strength = kSum; return " - ";
@@ -35,13 +39,13 @@ const char* infix(std::uint32_t opcode, int& strength) {
   }
 }
 
-std::string enclosed(const Text& text, int at_least) {
+inline std::string enclosed(const Text& text, int at_least) {
   return text.strength >= at_least ? text.text : "(" + text.text + ")";
 }
 
 class Printer {
  public:
-  explicit Printer(const Expression& expression) : code_(expression.code) {}
+  explicit Printer(std::span<const baleen_instruction_t> code) : code_(code) {}
 
   /// Instructions that are used more than once are named first ("t3 = exp(x0); "), or the text could be exponentially
   /// long.
@@ -93,16 +97,15 @@ class Printer {
     return {text + ")", kAtom};
   }
 
-  const std::vector<baleen_instruction_t>& code_;
+  std::span<const baleen_instruction_t> code_;
   std::vector<Text> texts_;
 };
 
-}  // namespace
+}  // namespace expression_printing
 
-std::vector<std::string> to_string(const Expression& expression, const std::vector<std::int64_t>& results) {
-  std::vector<std::string> texts;
-  for (std::int64_t result : results) texts.push_back(Printer(expression).print(static_cast<std::uint32_t>(result)));
-  return texts;
+/// "gelu_tanh(x0 + x1) * 0.5": what instruction `result` is. The expression is whole (`check_expression`).
+inline std::string expression_text(std::span<const baleen_instruction_t> code, std::int64_t result) {
+  return expression_printing::Printer(code).print(static_cast<std::uint32_t>(result));
 }
 
 }  // namespace baleen

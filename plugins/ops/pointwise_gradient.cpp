@@ -1,9 +1,36 @@
 /// \file The gradient rule of `pointwise`.
-#include "compiler/ops/builder.hpp"
-#include "compiler/ops/pointwise.hpp"
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "baleen/expression_edit.hpp"
+#include "baleen/op_builder.hpp"
+#include "baleen/op_kind.hpp"
+#include "expression_derivative.hpp"
+#include "pointwise.hpp"
 
 namespace baleen::ops {
+using namespace sdk;
+
 namespace {
+
+/// The op, copied: the graph changes while the rule reads it.
+struct Forward {
+  Expression expression;
+  std::vector<std::int64_t> results;
+  Values inputs;
+  Shape whole;
+
+  Forward(GraphView& graph, baleen_op_t id) {
+    const OpReader op(graph, id);
+    const auto code = op.op().expression("expression");
+    const auto numbers = op.op().integers("results");
+    expression.code.assign(code.begin(), code.end());
+    results.assign(numbers.begin(), numbers.end());
+    inputs.assign(op.op().inputs().begin(), op.op().inputs().end());
+    whole = shape_of(graph, op.result(0));
+  }
+};
 
 /// An expression over `operands`, and its result.
 struct Derivative {
@@ -31,15 +58,14 @@ void compact(Derivative& derivative) {
 }
 
 /// Sum over the results of cotangent times d(result)/d(input).
-Derivative derivative_of(const Op& op, const Values& cotangents, std::uint32_t input) {
-  const Expression& forward = op.attributes.expression("expression");
-  const auto& results = op.attributes.integers("results");
+Derivative derivative_of(const Forward& forward, Cotangents cotangents, std::uint32_t input) {
   Derivative d;
-  d.operands = op.inputs;
-  for (std::size_t r = 0; r < results.size(); ++r) {
-    if (cotangents[r] == kNone) continue;
+  d.operands = forward.inputs;
+  for (std::size_t r = 0; r < forward.results.size(); ++r) {
+    if (cotangents[r] == BALEEN_NONE) continue;
     const auto number = static_cast<std::uint32_t>(d.operands.size());
-    const auto term = differentiate(forward, static_cast<std::uint32_t>(results[r]), input, number, d.expression);
+    const auto term =
+        differentiate(forward.expression, static_cast<std::uint32_t>(forward.results[r]), input, number, d.expression);
     if (term < 0) continue;
     d.operands.push_back(cotangents[r]);
     d.result = d.result < 0 ? term
@@ -52,10 +78,10 @@ Derivative derivative_of(const Op& op, const Values& cotangents, std::uint32_t i
 
 /// The derivative as a value of the op's whole shape (which a cotangent, always among the operands, has) and of
 /// `dtype`.
-ValueId whole_gradient(const Graph& graph, Builder& build, const Derivative& d, baleen_dtype_t dtype) {
+baleen_value_t whole_gradient(OpBuilder& build, const Derivative& d, baleen_dtype_t dtype) {
   bool same = true;
-  for (ValueId operand : d.operands) {
-    const baleen_dtype_t own = graph.value(operand).dtype;
+  for (const baleen_value_t operand : d.operands) {
+    const baleen_dtype_t own = build.dtype(operand);
     same = same && (own == dtype || !is_floating(own));
   }
   const auto& code = d.expression.code;
@@ -65,7 +91,7 @@ ValueId whole_gradient(const Graph& graph, Builder& build, const Derivative& d, 
 }
 
 /// Sums `x`, of the op's whole shape, over the dimensions that the input lacks.
-ValueId sum_broadcast(Builder& build, ValueId x, const Shape& whole, const Shape& input) {
+baleen_value_t sum_broadcast(OpBuilder& build, baleen_value_t x, const Shape& whole, const Shape& input) {
   if (input == whole) return x;
   std::vector<std::int64_t> dims;
   for (std::size_t d = 0; d < whole.size(); ++d)
@@ -75,19 +101,18 @@ ValueId sum_broadcast(Builder& build, ValueId x, const Shape& whole, const Shape
 
 }  // namespace
 
-Result<Values> pointwise_gradient(Graph& graph, const Op& op, const Values& cotangents,
-                                  const std::vector<bool>& wanted) {
-  Builder build(graph);
-  Values result(op.inputs.size(), kNone);
-  const Shape whole = graph.value(op.outputs[0]).shape;
-  for (std::uint32_t i = 0; i < op.inputs.size(); ++i) {
-    if (!wanted[i]) continue;
-    const ValueType input = graph.type(op.inputs[i]);
-    Derivative d = derivative_of(op, cotangents, i);
+Values pointwise_gradient(GraphView& graph, baleen_op_t op, Cotangents cotangents, Wanted wanted) {
+  const Forward forward(graph, op);
+  OpBuilder build(graph);
+  Values result(forward.inputs.size(), BALEEN_NONE);
+  for (std::uint32_t i = 0; i < forward.inputs.size(); ++i) {
+    if (wanted[i] == 0) continue;
+    const Derivative d = derivative_of(forward, cotangents, i);
     if (d.result < 0) continue;
-    result[i] = sum_broadcast(build, whole_gradient(graph, build, d, input.dtype), whole, input.shape);
+    const baleen_value_t gradient = whole_gradient(build, d, build.dtype(forward.inputs[i]));
+    result[i] = sum_broadcast(build, gradient, forward.whole, build.shape(forward.inputs[i]));
   }
-  return build.finish(result);
+  return result;
 }
 
 }  // namespace baleen::ops

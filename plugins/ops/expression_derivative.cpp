@@ -1,9 +1,13 @@
 /// \file The chain rule over the opcodes of expressions.
+#include "expression_derivative.hpp"
+
+#include <cstddef>
 #include <numbers>
+#include <vector>
 
-#include "compiler/graph/expression.hpp"
+#include "baleen/expression_edit.hpp"
 
-namespace baleen {
+namespace baleen::ops {
 namespace {
 
 using Number = std::uint32_t;
@@ -211,4 +215,4 @@ std::int64_t differentiate(const Expression& forward, std::uint32_t result, std:
   return sum;
 }
 
-}  // namespace baleen
+}  // namespace baleen::ops
