@@ -27,7 +27,8 @@ if dim > 0 then baleen.parallel.layout { name = "own.weight", axis = "tensor", p
 
 return baleen.job {
   model = nn.sequential {
-    nn.linear { name = "up", out = 6, axes = { "embed" } }, nn.tanh {}, own { name = "own" }, slices { name = "slices" },
+    nn.linear { name = "up", out = 6, axes = { "embed" } }, nn.tanh {},
+    own { name = "own" }, slices { name = "slices" },
   },
   loss = nn.cross_entropy {}, data = baleen.data.table { rows = rows }, batch = 12, steps = 20,
   optimizer = baleen.optimizer("adamw", { lr = 0.01 }),

@@ -41,28 +41,28 @@ return baleen.job {
 };
 
 TEST_F(OpKinds, ThatWriteBehindAResultAreNamed) {
-  expect_said(command("verify", "behind", cpu_), {"(behind of the plugin `careless`): its kernel for the device",
+  expect_said(command("verify", "behind", cpu_), {"behind of the plugin `careless`: its kernel for the device",
                                                   "wrote byte 0 behind result 1, fp64 [8, 3]"});
 }
 TEST_F(OpKinds, ThatWriteIntoAnOperandAreNamed) {
   expect_said(command("verify", "into", cpu_),
-              {"(into of the plugin `careless`)", "wrote into operand 1, fp64 [8, 3], at its byte 2"});
+              {"into of the plugin `careless`", "wrote into operand 1, fp64 [8, 3], at its byte 2"});
 }
 #ifdef BALEEN_EMULATES_CUDA
 TEST_F(OpKinds, ThatWriteOutsideByCudaTextAreNamed) {
-  expect_said(command("verify", "behind", cuda_),
-              {"(behind of the plugin `careless`): its kernel for the device `Emulated device`",
-               "behind result 1, fp64 [8, 3]"});
+  expect_said(
+      command("verify", "behind", cuda_),
+      {"behind of the plugin `careless`: its kernel for the device `Emulated device`", "behind result 1, fp64 [8, 3]"});
 }
 TEST_F(OpKinds, WhoseCudaTextDoesNotCompileAreNamedWithTheLine) {
   expect_said(command("verify", "nonsense", cuda_),
-              {"(nonsense of the plugin `careless`)", "compiling the CUDA text of op kind `nonsense` failed",
+              {"nonsense of the plugin `careless`", "compiling the CUDA text of op kind `nonsense` failed",
                "nonsense.cu:2", "no_such_name"});
 }
 /// Before there is a device: texts are compiled where NVRTC is.
 TEST_F(OpKinds, WhoseCudaTextDoesNotCompileAreNamedByAPlan) {
   expect_said(command("plan", "nonsense", cuda_ + "architecture = \"8.0\"\nmemory = 100\n"),
-              {"(nonsense of the plugin `careless`)", "nonsense.cu:2", "no_such_name"});
+              {"nonsense of the plugin `careless`", "nonsense.cu:2", "no_such_name"});
 }
 /// The real NVRTC, which needs no device.
 TEST_F(OpKinds, AreCompiledByNvrtcInAPlan) {
@@ -72,7 +72,7 @@ TEST_F(OpKinds, AreCompiledByNvrtcInAPlan) {
                                  "\"\ncache = \"" + folder_ / "cache" + "\"\n";
     const ProcessResult wrong = command("plan", "nonsense", manifest);
     if (wrong.exit_code == 0) GTEST_SKIP() << "needs NVRTC";
-    expect_said(wrong, {"(nonsense of the plugin `careless`)", "nonsense.cu(2)", "no_such_name"});
+    expect_said(wrong, {"nonsense of the plugin `careless`", "nonsense.cu(2)", "no_such_name"});
     const ProcessResult right = command("plan", "cumsum", manifest);
     EXPECT_EQ(right.exit_code, 0) << right.err;
   }

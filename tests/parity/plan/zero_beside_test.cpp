@@ -84,6 +84,39 @@ TEST_P(ZeroBeside, HoldsAndSendsWhatTheFormulaSays) {
   }
 }
 
+#ifdef BALEEN_TEST_SEQUENCE
+/// Shards over both axes, whichever is outside: states stay where they are, so nothing but gradients and parameters
+/// travels, along one axis at a time.
+TEST(ZeroOverTwoAxes, SendsAlikeInEitherOrderOfTheMesh) {
+  for (const int ranks : {16, 1024}) {
+    std::vector<std::map<std::string, double>> sent;
+    for (const bool data_first : {true, false}) {
+      MeshAxes mesh{{"data", ranks / 8}, {"sequence", 8}};
+      if (!data_first) std::reverse(mesh.begin(), mesh.end());
+      const std::string entries =
+          "[[plan]]\nstrategy = \"zero\"\nstage = 3\nextra_axes = \"sequence\"\n[[plan]]\nstrategy = \"sequence\"\n";
+      const Planned planned = plan_of("plan/gpt_large", manifest_of(mesh, entries + "[compute]\nmemory = 1000000000\n"),
+                                      {"layers=2", "dim=1024", "heads=16", "vocab=8192", "context=256", "batch=1024",
+                                       "accumulate=1", "data=" + source_dir() + "/tests/golden/whales.txt"});
+      ASSERT_EQ(planned.exit_code, 0) << planned.err;
+      ASSERT_EQ(planned.classes.size(), 1u);
+      const PlannedRanks& all = planned.classes[0];
+      EXPECT_EQ(all.bytes("parameters"), 4 * planned.parameters / ranks);
+      EXPECT_EQ(all.bytes("optimizer"), 8 * planned.parameters / ranks);
+      auto& own = sent.emplace_back();
+      for (const auto& [key, bytes] : all.numbers)
+        if (key.starts_with("sent_bytes.")) own[key] = bytes;
+    }
+    EXPECT_EQ(sent[0].size(), sent[1].size());
+    for (const auto& [key, bytes] : sent[0]) {
+      ASSERT_TRUE(sent[1].contains(key)) << key;
+      EXPECT_NEAR(sent[1][key], bytes, 0.25 * bytes) << key;
+    }
+    EXPECT_EQ(sent[0].count("sent_bytes.all_to_all.data,sequence"), 0u);
+  }
+}
+#endif
+
 std::vector<Beside> all_beside() {
   std::vector<Beside> all{{"hybrid", {{"shard", 4}, {"data", 2}}, "shard", "[[plan]]\nstrategy = \"data\"\n"}};
 #ifdef BALEEN_TEST_TENSOR
