@@ -2,8 +2,9 @@
 """Measures what a change of the program costs: start, planning and a training step of one build in those of another.
 
 Usage: two_builds.py --before OTHER/build/release/bin/baleen [--baleen build/release/bin/baleen] [--rounds 9]
-Both run the examples of this checkout, in turn, as processes: the main job's plan on four ranks, one step of
-01_hello with its start, a step of the main job on one rank. Both have to be release builds of one compiler.
+Each runs the examples of its own checkout (names of options change), in turn, as processes: the main job's plan on four
+ranks, one step of 01_hello with its start, a step of the main job on one rank. Both have to be release builds of one
+compiler.
 """
 import statistics
 import tempfile
@@ -13,8 +14,13 @@ from pathlib import Path
 from baleen_program import ROOT, add_program_option, make_parser, records, run, run_command
 from machine import processor
 
-HELLO, MAIN_JOB = ROOT / "examples/01_hello/train.lua", ROOT / "examples/02_gpt/train.lua"
 WARM_UP, STEPS = 2, 12
+
+
+def example(program: Path, name: str) -> Path:
+    """Of the checkout whose build/release/bin the program is in; else of this one."""
+    own = program.resolve().parents[3] / "examples" / name
+    return own if own.exists() else ROOT / "examples" / name
 
 
 def wall(command):
@@ -24,16 +30,17 @@ def wall(command):
 
 
 def start(program: Path, _):
-    return wall(run_command(program, HELLO, "--steps", 1))
+    return wall(run_command(program, example(program, "01_hello/train.lua"), "--steps", 1))
 
 
 def plan(program: Path, _):
-    return wall([str(program), "plan", str(MAIN_JOB), "--manifest", str(ROOT / "examples/clusters/mixed.toml")])
+    return wall([str(program), "plan", str(example(program, "02_gpt/train.lua")), "--manifest",
+                 str(example(program, "clusters/mixed.toml"))])
 
 
 def step(program: Path, folder: Path):
     log = folder / "log.jsonl"
-    run(run_command(program, MAIN_JOB, "--steps", STEPS + WARM_UP, "--log-json", log))
+    run(run_command(program, example(program, "02_gpt/train.lua"), "--steps", STEPS + WARM_UP, "--log-json", log))
     elapsed = [record["elapsed"] for record in records(log, "step")]
     return statistics.median([after - before for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1:])
 
