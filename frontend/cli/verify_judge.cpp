@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -119,8 +120,12 @@ class Judge {
   /// With few digits an optimizer may divide rounding noise by itself, so what it makes is judged by the gradients and
   /// losses that come of it, and by the copies of other ranks.
   bool is_judged(Record::List list) const { return exact_ || list == Record::gradients; }
-  static void show(Found& found, double difference, double limit, const std::string& place) {
-    found.see(difference, limit, place);
+  /// Of a tensor whose norm is `norm`, of which both are shown as parts. `cause` is asked for where it differs first.
+  void see_tensor(Record::List list, double difference, double limit, double norm, const std::string& place,
+                  const std::function<std::string()>& cause) {
+    Found& found = is_judged(list) ? tensors_[list] : shown_[list];
+    const double whole = std::max(norm, 1e-300);
+    if (found.see(difference / whole, limit / whole, place) && is_judged(list)) differ(*found.first() + cause());
   }
 
   bool same_names() {
@@ -154,10 +159,13 @@ class Judge {
     }
   }
 
-  /// A parameter's states are named by it.
-  bool is_noise(const std::string& name) const {
-    return std::any_of(noise_.begin(), noise_.end(),
-                       [&](const std::string& noisy) { return name == noisy || name.starts_with(noisy + "."); });
+  /// A state is named by its parameter, the one of the longest name that fits.
+  bool is_noise(Record::List list, const std::string& name) const {
+    if (list != Record::states) return noise_.contains(name);
+    const std::string* owner = nullptr;
+    for (const std::string& parameter : one_.names[Record::parameters])
+      if (name.starts_with(parameter + ".") && (!owner || parameter.size() > owner->size())) owner = &parameter;
+    return owner && noise_.contains(*owner);
   }
 
   void compare_step(std::size_t i) {
@@ -211,15 +219,11 @@ class Judge {
     for (std::size_t t = 0; t < names.size(); ++t) {
       const Sketch &many = a.tensors[list][t], &one = b.tensors[list][t];
       if (other) grown[t] = std::max(grown[t], distance(other->tensors[list][t], one));
-      if (is_noise(names[t])) continue;
+      if (is_noise(list, names[t])) continue;
       const double limit = tensor_limit(list, one.norm(), all) + kRoundings * grown[t];
       const std::string place = std::string(kWhat[list]) + " `" + names[t] + "`" + of;
-      const double norm = std::max(one.norm(), 1e-300);
-      if (is_judged(list))
-        see(tensors_[list], distance(many, one) / norm, limit / norm, place, cause(i, list, t));
-      else
-        show(shown_[list], distance(many, one) / norm, limit / norm, place);
-      compare_copies(i, list, t, limit, norm, place);
+      see_tensor(list, distance(many, one), limit, one.norm(), place, [&] { return cause(i, list, t); });
+      compare_copies(i, list, t, limit, std::max(one.norm(), 1e-300), place);
     }
   }
 
@@ -337,7 +341,7 @@ class Judge {
         if (a.size() != b.size())
           return differ(what + " has " + std::to_string(a.size()) + " numbers on the ranks and " +
                         std::to_string(b.size()) + " on one");
-        if (is_noise(one_.names[list][t])) continue;
+        if (is_noise(list, one_.names[list][t])) continue;
         double squares = 0, norm = 0;
         std::size_t at = 0;
         for (std::size_t i = 0; i < b.size(); ++i) {
@@ -348,12 +352,8 @@ class Judge {
         norm = std::sqrt(norm);
         const double grown = t < grown_[list].size() ? grown_[list][t] : 0;
         const double limit = tensor_limit(list, norm, 0) + kRoundings * grown;
-        const double whole = std::max(norm, 1e-300);
-        const std::string place = what + " at the end, most at element " + std::to_string(at);
-        if (exact_)
-          see(tensors_[list], std::sqrt(squares) / whole, limit / whole, place);
-        else
-          show(shown_[list], std::sqrt(squares) / whole, limit / whole, place);
+        see_tensor(list, std::sqrt(squares), limit, norm, what + " at the end, most at element " + std::to_string(at),
+                   [] { return std::string(); });
       }
   }
 

@@ -24,7 +24,6 @@ struct Sketch {
   /// The number of element `index` of the whole.
   void add(std::int64_t index, double number);
   bool is_finite() const;
-  friend bool operator==(const Sketch&, const Sketch&) = default;
 };
 Sketch sketch_of(const std::vector<double>& numbers);
 /// About the norm of the difference of two tensors.

@@ -50,6 +50,7 @@ std::vector<Case> cases() {
   return {
       {"Nothing", "", ""},
       {"NothingButASkippedStep", "skip = 5\n", ""},
+      {"NothingWithAFlagOfEarlierVersions", "", "", "", kData, {"--checked"}},
       {"NothingInFp32", "", "", "", kData, {"--dtype", "fp32"}},
       {"AGradientDoubledOnOneRankToo", of("doubled", weight, 2), gradient + "2 (", "it is 2 times what one rank has"},
       {"ADroppedSum", of("drop", sum), bias + "1 (", unlike},

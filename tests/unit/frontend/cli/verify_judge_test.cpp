@@ -194,6 +194,21 @@ TEST(VerifyJudge, NamesNoiseAndDoesNotJudgeIt) {
             std::string::npos);
 }
 
+/// A state is the parameter's of the longest name.
+TEST(VerifyJudge, JudgesWhoseNameOnlyBeginsWithNoise) {
+  const auto named = [](Record r) {
+    r.names = {std::vector<std::string>{"a", "a.b"}, {"a", "a.b"}, {"a.m", "a.b.m"}};
+    return r;
+  };
+  Record many = named(record_in(BALEEN_F64)), shaken = many;
+  set(shaken, 1, Record::gradients, 0, {0, 30});
+  set(many, 2, Record::states, 0, {1, 1});
+  EXPECT_FALSE(judge(many, named(record_in(BALEEN_F64)), &shaken).difference);
+  set(many, 3, Record::states, 1, {1, 0, 0, 0});
+  EXPECT_EQ(first_words(judge(many, named(record_in(BALEEN_F64)), &shaken).difference.value_or("")),
+            "state `a.b.m` after step 3");
+}
+
 TEST(VerifyJudge, ComparesGradientsInFewDigits) {
   const auto off = [](baleen_dtype_t dtype, double by) {
     return first_words(difference(dtype, [&](Record& r) { set(r, 1, Record::gradients, 1, {60, 0, 0, by}); }));
