@@ -167,6 +167,8 @@ struct Executable {
   std::uint64_t poison_bytes = 0;  ///< of the largest buffer, where lives end with NaN bytes
 };
 
+/// Bytes that this rank sends when it runs the call once.
+std::uint64_t sent_bytes(const Executable& executable, const ExecutableCall& call);
 /// Per run, by kind and axes.
 std::vector<Traffic> traffic_of(const Executable& executable);
 

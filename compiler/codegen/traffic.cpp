@@ -61,11 +61,15 @@ void stage_calls(Executable& program, std::uint64_t piece_bytes) {
   }
 }
 
+std::uint64_t sent_bytes(const Executable& executable, const ExecutableCall& call) {
+  return collective_bytes(view_of(executable, call));
+}
+
 void name_calls(Executable& program) {
   for (const Segment& segment : program.segments)
     for (const Instruction& i : segment.instructions) {
       if (i.kind != Instruction::Kind::begin && i.kind != Instruction::Kind::wait) continue;
-      const std::uint64_t bytes = collective_bytes(view_of(program, program.calls[i.call]));
+      const std::uint64_t bytes = sent_bytes(program, program.calls[i.call]);
       program.labels[i.label] += " #" + std::to_string(i.call + 1) + ", " + std::to_string(bytes) + " bytes";
     }
 }
@@ -79,7 +83,7 @@ std::vector<Traffic> traffic_of(const Executable& executable) {
     row.kind = collective_name(call.op);
     row.axes = axes;
     row.calls += call.runs;
-    row.bytes += call.runs * collective_bytes(view_of(executable, call));
+    row.bytes += call.runs * sent_bytes(executable, call);
   }
   std::vector<Traffic> result;
   for (auto& [key, row] : rows) result.push_back(std::move(row));

@@ -191,6 +191,10 @@ class Parser {
     plan_ = subcommand("plan",
                        "Count what each rank of the manifest will hold and send, and whether it fits; runs nothing");
     add_script(*plan_, plan_options_);
+    plan_
+        ->add_option("MANIFESTS", plan_manifests_,
+                     "Clusters to compare in one table, as in a.toml b.toml; with --manifest there is one, in detail")
+        ->type_name("");
     plan_->add_flag("--exact", plan_options_.exact,
                     "Also tell ranks apart by their roles in calls, on which the padding may depend; slower");
     plan_->add_flag("--json", plan_options_.json, "For programs: everything, as one JSON object");
@@ -322,7 +326,14 @@ class Parser {
     if (chosen() == infer_) return with_script(infer_options_);
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
-    if (chosen() == plan_) return with_script(plan_options_);
+    if (chosen() == plan_) {
+      if (!plan_manifests_.empty() && !early_.manifest.empty())
+        return invalid("manifests to compare stand alone, without `--manifest`" + see_help());
+      plan_options_.manifests.assign(plan_manifests_.begin(), plan_manifests_.end());
+      plan_options_.sources = {
+          {early_.plugin_paths.begin(), early_.plugin_paths.end()}, "--plugin-path", {}, early_.sets};
+      return with_script(plan_options_);
+    }
     if (chosen() == bench_) return with_ranks(bench_options_);
     if (chosen() == list_) return Command(plugins_options_);
     if (chosen() == secret_) return Command(secret_options_);
@@ -364,7 +375,7 @@ class Parser {
   std::uint64_t seed_ = 0;
   std::int64_t steps_ = 0, host_index_ = 0;
   std::string dtype_, bench_what_;
-  std::vector<std::string> script_args_;
+  std::vector<std::string> script_args_, plan_manifests_;
   bool has_end_ = false;
   std::deque<Slot> slots_;  // a deque: CLI11 keeps addresses of its elements
 };

@@ -42,7 +42,9 @@ struct GraphOptions : ScriptOptions {
 };
 
 struct PlanOptions : ScriptOptions {
-  bool exact = false;  ///< ranks of different roles in calls are classes of their own
+  std::vector<std::filesystem::path> manifests;  ///< to be compared; empty: that of the setup alone
+  SetupSources sources;                          ///< of the setups for them, but for the manifest
+  bool exact = false;                            ///< ranks of different roles in calls are classes of their own
   bool json = false;
 };
 

@@ -1,22 +1,56 @@
-/// \file `baleen plan`: prints what each rank will hold and send.
+/// \file `baleen plan`: prints what each rank will hold and send, for one manifest or for several side by side.
 #include <cstdio>
 
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/assembly.hpp"
+#include "frontend/engine/plan_compare.hpp"
 #include "frontend/engine/planner.hpp"
 
 namespace baleen::app {
 namespace {
 
-/// Returns whether it fits.
-Status plan(const PlanOptions& options, const Setup& setup) {
+Result<PlanReport> plan_for(const PlanOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
   RunFlags flags;
   flags.silent = options.json;
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
-  BALEEN_TRY_ASSIGN(const PlanReport report,
-                    plan_job(std::move(described.script->job()), options, setup, prepared, options.exact));
+  return plan_job(std::move(described.script->job()), options, setup, prepared, options.exact);
+}
+
+Result<PlanReport> plan_for(const PlanOptions& options, const std::filesystem::path& manifest, const Setup& around) {
+  SetupSources sources = options.sources;
+  sources.manifest = manifest;
+  BALEEN_TRY_ASSIGN(const Setup setup, set_up(sources, around.log, around.command));
+  return plan_for(options, setup);
+}
+
+/// Good where one of them fits; else what the first one was refused for.
+Status compare(const PlanOptions& options, const Setup& around) {
+  std::vector<ComparedPlan> plans;
+  Status first;
+  bool fits = false;
+  for (const std::filesystem::path& manifest : options.manifests) {
+    Result<PlanReport> report = plan_for(options, manifest, around);
+    ComparedPlan& plan = plans.emplace_back(ComparedPlan{manifest.string(), {}, {}});
+    if (report) {
+      plan.report = std::move(*report);
+      fits = fits || plan.report->verdict;
+      if (first && !plan.report->verdict) first = plan.report->verdict;
+    } else {
+      plan.refusal = report.error();
+      if (first) first = report.error();
+    }
+  }
+  std::fputs((options.json ? comparison_json(plans) : comparison_text(plans)).c_str(), stdout);
+  std::fflush(stdout);
+  return fits ? Status() : first;
+}
+
+/// Returns whether it fits.
+Status plan(const PlanOptions& options, const Setup& setup) {
+  if (!options.manifests.empty()) return compare(options, setup);
+  BALEEN_TRY_ASSIGN(const PlanReport report, plan_for(options, setup));
   std::fputs((options.json ? to_json(report) : to_text(report)).c_str(), stdout);
   std::fflush(stdout);
   return report.verdict;

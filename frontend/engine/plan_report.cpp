@@ -2,11 +2,11 @@
 #include "frontend/engine/plan_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "core/runtime/session_memory.hpp"
 #include "frontend/engine/device_limits.hpp"
-#include "frontend/engine/json.hpp"
 
 namespace baleen::app {
 namespace {
@@ -15,17 +15,37 @@ namespace {
 constexpr const char* kKinds[] = {"parameters", "copies",      "gradients", "optimizer", "control",
                                   "inputs",     "activations", "scratch",   "padding",   "device"};
 
-std::string with_commas(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
+std::string line(const std::string& name, const std::string& number, const std::string& rest) {
+  char text[240];
+  std::snprintf(text, sizeof text, "  %-34s %22s  %s\n", name.c_str(), number.c_str(), rest.c_str());
+  return text;
+}
+std::string line(const std::string& name, std::uint64_t bytes) {
+  return line(name, with_commas(bytes), bytes_text(bytes));
 }
 
-std::string line(const std::string& name, std::uint64_t bytes) {
-  char text[160];
-  std::snprintf(text, sizeof text, "  %-34s %22s  %s\n", name.c_str(), with_commas(bytes).c_str(),
-                bytes_text(bytes).c_str());
+/// "data x tensor".
+std::string axes_text(const std::vector<std::string>& axes) {
+  std::string text;
+  for (const std::string& axis : axes) text += (text.empty() ? "" : " x ") + axis;
   return text;
+}
+
+/// How the tensors of a category are cut, where ranks could cut them.
+std::string stored_text(const PlannedClass& one, const std::string& category) {
+  std::string text;
+  for (const StoredPart& part : one.stored)
+    if (part.category == category)
+      text += line(part.axes.empty() ? "  whole" : "  cut along " + axes_text(part.axes), part.bytes);
+  return text;
+}
+
+/// What the rank computes beside its even share of the graph.
+std::string work_text(const RankWork& work, const std::string& when) {
+  char share[64] = "";
+  if (work.even_share > 0) std::snprintf(share, sizeof share, ", %.2f of its even share", work.flops / work.even_share);
+  return line("computes " + when, with_commas(static_cast<std::uint64_t>(std::llround(work.flops))),
+              flops_text(work.flops) + share);
 }
 
 /// "" where it does not describe itself.
@@ -58,11 +78,12 @@ RankClass joined(const RankClass& a, const RankClass& b) {
   return result;
 }
 
-std::string numbers_text(const PlannedClass& one) {
+std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   std::string text;
   for (const char* kind : kKinds)
     if (const auto found = one.planned.find(kind); found != one.planned.end()) {
       text += line(kind, found->second);
+      if (ranks > 1) text += stored_text(one, found->first);
       if (found->first == "gradients") text += line("  held at the update", one.held_gradients);
     }
   for (const auto& [kind, bytes] : one.planned)
@@ -78,9 +99,11 @@ std::string numbers_text(const PlannedClass& one) {
   if (one.budget > 0) text += " and the budget of " + bytes_text(one.budget) + " beside model states";
   text += "\n";
   const std::string when = one.program.empty() ? "per step" : "per run of the program `" + one.program + "`";
+  text += work_text(one.work, when);
   if (one.traffic.empty()) return text + "  sends nothing" + (one.program.empty() ? "" : " " + when) + "\n";
   text += "  sent " + when + "\n";
   for (const Traffic& sent : one.traffic) text += line("  " + sent.kind + " along " + sent.axes, sent.bytes);
+  text += line("  of it while the rank computes", one.work.sent_meanwhile);
   return text;
 }
 
@@ -102,6 +125,13 @@ Json json_of(const PlannedClass& one, bool with_device) {
   json["working_bytes"] = one.working.total();
   Json& sent_bytes = json["sent_bytes"] = Json::object();
   for (const Traffic& sent : one.traffic) sent_bytes[sent.kind + "." + sent.axes] = sent.bytes;
+  json["sent_while_computing_bytes"] = one.work.sent_meanwhile;
+  json["flops"] = json_number(one.work.flops);
+  json["even_share_flops"] = json_number(one.work.even_share);
+  Json& stored = json["stored"] = Json::array();
+  for (const StoredPart& part : one.stored)
+    stored.push_back(
+        {{"category", part.category}, {"axes", part.axes}, {"bytes", part.bytes}, {"whole_bytes", part.whole}});
   json["memory_bytes"] = one.memory;
   if (one.budget > 0) json["budget_bytes"] = one.budget;
   json["fits"] = one.fits;
@@ -110,6 +140,21 @@ Json json_of(const PlannedClass& one, bool with_device) {
 }
 
 }  // namespace
+
+std::string with_commas(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string flops_text(double flops) {
+  static constexpr const char* kUnits[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"};
+  std::size_t unit = 0;
+  while (flops >= 1000 && unit + 1 < std::size(kUnits)) flops /= 1000, ++unit;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", flops, kUnits[unit]);
+  return text;
+}
 
 std::string ranks_text(const RankClass& ranks) {
   constexpr std::size_t kMost = 6;
@@ -132,7 +177,7 @@ std::string to_text(const PlanReport& report) {
   // Ranks of several classes may have equal numbers.
   std::vector<std::pair<std::string, RankClass>> tables;
   for (const PlannedClass& one : report.classes) {
-    std::string numbers = numbers_text(one);
+    std::string numbers = numbers_text(one, report.ranks);
     if (one.device && differ) numbers += "  counted for " + device_text(one) + "\n";
     const auto same = std::ranges::find(tables, numbers, &std::pair<std::string, RankClass>::first);
     if (same == tables.end())
@@ -147,7 +192,7 @@ std::string to_text(const PlanReport& report) {
   return text;
 }
 
-std::string to_json(const PlanReport& report) {
+Json json_of(const PlanReport& report) {
   const bool differ = devices_differ(report);
   Json json = {{"script", report.script}, {"ranks", report.ranks},    {"parameters", report.parameters},
                {"mesh", Json::array()},   {"classes", Json::array()}, {"notes", report.notes}};
@@ -155,7 +200,9 @@ std::string to_json(const PlanReport& report) {
   for (const PlannedClass& one : report.classes) json["classes"].push_back(json_of(one, differ));
   if (!report.classes.empty() && report.classes.front().device && !differ)
     json["device"] = json_of(*report.classes.front().device);
-  return json_text(json) + "\n";
+  return json;
 }
+
+std::string to_json(const PlanReport& report) { return json_text(json_of(report)) + "\n"; }
 
 }  // namespace baleen::app

@@ -8,6 +8,8 @@
 
 #include "compiler/plan/rank_classes.hpp"
 #include "core/execute/program.hpp"
+#include "frontend/engine/json.hpp"
+#include "frontend/engine/plan_measures.hpp"
 
 namespace baleen::app {
 
@@ -17,6 +19,8 @@ struct PlannedClass {
   std::map<std::string, std::uint64_t> planned;       ///< bytes by kind and "total"
   std::uint64_t held_gradients = 0;                   ///< from the end of the last backward pass on
   std::string program;                                ///< that stands for a step, in a job of programs alone; or ""
+  std::vector<StoredPart> stored;                     ///< how persistent tensors are cut
+  RankWork work;                                      ///< of one training step, or of one run of `program`
   std::vector<Traffic> traffic;                       ///< of one training step, or of one run of `program`
   WorkingBytes working;                               ///< at once beside model states
   std::uint64_t memory = 0;                           ///< bytes of the device that one rank may have
@@ -37,9 +41,14 @@ struct PlanReport {
 
 /// "ranks 0-6, 8".
 std::string ranks_text(const RankClass& ranks);
+/// "1,234,567".
+std::string with_commas(std::uint64_t number);
+/// "1.2 TFLOP".
+std::string flops_text(double flops);
 /// A table per class.
 std::string to_text(const PlanReport& report);
 /// One object; names of bytes are those of a run's closing record ("planned_bytes", "sent_bytes" by "KIND.AXES").
 std::string to_json(const PlanReport& report);
+Json json_of(const PlanReport& report);
 
 }  // namespace baleen::app

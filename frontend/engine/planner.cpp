@@ -64,6 +64,8 @@ class Planner {
       if ((step = programs.find(role))) one.program = step->name;
     }
     one.held_gradients = step->program.memory().held_gradients;
+    one.stored = stored_parts(programs.persistent, plan.mesh);
+    one.work = work_of(step->program.executable());
     one.traffic = step->program.traffic();
     one.fits = true;
     one.device = limits_of(*device_);

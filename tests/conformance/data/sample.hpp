@@ -31,8 +31,19 @@ inline void sample_table(const TemporaryFolder& folder, TestSettings& settings) 
   settings.set("ids", "maker").set("lists", "parts").set("most", 4);
 }
 
+inline void sample_synthetic(const TemporaryFolder&, TestSettings& settings) {
+  settings.set("context", 16)
+      .set("vocab", 1000)
+      .set("features", 3)
+      .set("classes", 4)
+      .set("rows", 200)
+      .set("held_out", 50);
+  settings.set("fields", "image f32 3 x height=4 x 5\nids i64 6 < 9000000000\npixels u8 7\nmark i32 < 5");
+}
+
 inline const std::map<std::string, Sample>& samples() {
-  static const std::map<std::string, Sample> all = {{"table", sample_table}, {"text", sample_text}};
+  static const std::map<std::string, Sample> all = {
+      {"synthetic", sample_synthetic}, {"table", sample_table}, {"text", sample_text}};
   return all;
 }
 

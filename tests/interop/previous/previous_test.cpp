@@ -1,4 +1,4 @@
-/// \file Plugins that were built against the SDK of ABI 1.0 load into this program and work.
+/// \file Plugins that were built against the SDK of earlier minor versions load into this program and work.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -76,6 +76,39 @@ TEST_F(Previous, CheckpointsAreWritten) {
   }
   EXPECT_EQ(tensors, 4);
   EXPECT_EQ(all, 4 * (2 * 32 + 32 + 32 * 2 + 2));
+}
+
+/// What one job has saved, another one loads and saves again: bit for bit the same, and not what it begins with itself.
+TEST_F(Previous, CheckpointsAreLoaded) {
+  const auto save = [&](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> words{"run",
+                                   folder_.write("job.lua", kJob),
+                                   "--plugin-path",
+                                   plugins_,
+                                   "--log-previous",
+                                   folder_ / "lines",
+                                   "--save",
+                                   folder_ / name};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", "--optimizer", "descent"});
+    const ProcessResult result = run_baleen(words);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return read_file(folder_ / name);
+  };
+  const std::string begun = save("begun.whole", {"--steps", "0"});
+  const std::string trained = save("trained.whole", {"--steps", "20"});
+  EXPECT_GT(trained.size(), 4 * (2 * 32 + 32 + 32 * 2 + 2));
+  EXPECT_NE(trained, begun);
+  EXPECT_EQ(save("again.whole", {"--steps", "0", "--load", folder_ / "trained.whole"}), trained);
+}
+
+TEST_F(Previous, AFileThatTheirCheckpointRefusesIsRefused) {
+  const std::string file = folder_.write("short.whole", "layer.weight 1 1 4 16\nonly");
+  const ProcessResult result =
+      run_baleen({"run", folder_.write("job.lua", kJob), "--plugin-path", plugins_, "--log-previous", folder_ / "lines",
+                  "--load", file, "--", "--optimizer", "descent"});
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  EXPECT_NE(result.err.find("the file breaks off"), std::string::npos) << result.err;
 }
 
 /// The doctor opens every plugin and asks compute plugins for their devices.

@@ -46,7 +46,7 @@ std::string manifest(const Job& job) {
 
 /// Predicts the next token from this one, or a label from a row's numbers.
 std::string script(const Job& job) {
-  const bool tokens = job.data == "text";
+  const bool tokens = job.data == "text" || job.data_options.contains("context");
   const auto task = job.data_options.find("task");
   const bool regression = task != job.data_options.end() && task->second == text("regress");
   Options options = job.optimizer_options;

@@ -34,6 +34,14 @@ Trial of_table(Options around, std::vector<std::string> values = {}) {
   return {{}, numbers, std::move(values), std::move(around)};
 }
 
+Trial of_synthetic(Options around, std::vector<std::string> values = {}) {
+  Job job;
+  job.data = "synthetic";
+  around.insert({{"rows", "40"}, {"held_out", "8"}});
+  if (!around.contains("context") && !around.contains("fields")) around.insert({{"features", "2"}, {"classes", "3"}});
+  return {job, numbers, std::move(values), std::move(around)};
+}
+
 /// Little-endian words.
 template <class Word>
 std::string words(const std::vector<Word>& all) {
@@ -151,6 +159,17 @@ Experiments data_experiments() {
       {"data.text.extensions", {of_text({{"path", parts}}, {kUnset, list({"md"})})}},
       {"data.text.shuffle", {of_text({})}},
       {"data.text.vocab", {of_text({}, {kUnset, "300"})}},
+      {"data.synthetic.context", {of_synthetic({{"context", "8"}, {"vocab", "20"}}, {"8", "16"})}},
+      {"data.synthetic.vocab", {of_synthetic({{"context", "8"}, {"vocab", "20"}}, {"20", "30"})}},
+      {"data.synthetic.features", {of_synthetic({}, {"2", "3"})}},
+      {"data.synthetic.classes", {of_synthetic({}, {"3", "4"})}},
+      {"data.synthetic.fields",
+       {of_synthetic({{"fields", list({"features f32 2", "label i32 < 3"})}},
+                     {list({"features f32 2", "label i32 < 3"}), list({"features f32 5", "label i32 < 3"})})}},
+      {"data.synthetic.rows", {of_synthetic({}, {kUnset, "40", "7"})}},
+      {"data.synthetic.held_out", {of_synthetic({}, {kUnset, "8", "2"})}},
+      {"data.synthetic.noise", {of_synthetic({}, {kUnset, "0.9"})}},
+      {"data.synthetic.shuffle", {of_synthetic({})}},
       {"data.table.path", {of_table({}, {numeric, file("more.csv", rows("9,9,1\n", ','))})}},
       {"data.table.rows", {of_table({}, {some_rows(7), some_rows(3)})}},
       {"data.table.separator",
