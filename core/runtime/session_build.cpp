@@ -3,17 +3,28 @@
 
 namespace baleen {
 
+namespace {
+
+/// Only planning tells what fits.
+Status ask_plan(Status fits) {
+  if (fits) return fits;
+  Error error = fits.error();
+  error.message += " `baleen plan` with this script and manifest tries what would fit";
+  return error;
+}
+
+}  // namespace
+
 Status Session::Impl::compile(Plan plan) {
   coarsest = plan.coarsest;
-  const std::int64_t micro_batches = plan.micro_batches();
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
   BALEEN_TRY(compile_all(plan, device, at, piece_bytes));
   planned = plan_memory(*this, device);
-  BALEEN_TRY(check_memory(planned, device, options.local_ranks, options.batch, micro_batches));
+  BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks)));
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
   working = working_memory(all());
-  if (options.activations) BALEEN_TRY(check_budget(working, *options.activations, options.batch, micro_batches));
+  if (options.activations) BALEEN_TRY(ask_plan(check_budget(working, *options.activations)));
   train = find(GraphRole::train);
   for (const JobProgram& one : programs) {
     if (one.role != GraphRole::train && one.role != GraphRole::evaluate) continue;

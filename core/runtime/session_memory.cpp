@@ -12,14 +12,6 @@ namespace {
 /// "12.3 MiB (12900000 bytes)".
 std::string exact_text(std::uint64_t bytes) { return bytes_text(bytes) + " (" + std::to_string(bytes) + " bytes)"; }
 
-/// "`gradient_accumulation_steps` = 4 or more (micro-batches of a batch of 8), a smaller batch, " where that is
-/// possible.
-std::string smaller_batch(std::int64_t batch, std::int64_t micro_batches) {
-  if (batch / micro_batches <= 1) return {};
-  return "`gradient_accumulation_steps` = " + std::to_string(std::min(batch, micro_batches * 2)) +
-         " or more (micro-batches of a batch of " + std::to_string(batch) + "), a smaller batch, or ";
-}
-
 }  // namespace
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -58,8 +50,8 @@ std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const D
   return planned;
 }
 
-Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t local_ranks,
-                    std::int64_t batch, std::int64_t micro_batches) {
+Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device,
+                    std::int64_t local_ranks) {
   const std::uint64_t total = planned.at("total");
   const std::uint64_t have = device.memory_of_rank(local_ranks);
   if (total <= have) return {};
@@ -71,14 +63,6 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
   for (const auto& [kind, bytes] : planned)
     if (kind != "total" && kind != "pinned" && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
   text.back() = '.';
-  const std::uint64_t work = planned.at("inputs") + planned.at("activations") + planned.at("scratch");
-  if (total - work > have)
-    text +=
-        " Parameters and optimizer alone do not fit: make the model smaller, choose an optimizer with fewer slots, or "
-        "share model states among more ranks";
-  else
-    text += " What would help: " + smaller_batch(batch, micro_batches) + "a shorter context" +
-            (batch / micro_batches > 1 ? "" : ", or a smaller model");
   return Error{BALEEN_NO_MEMORY, text, {}};
 }
 
@@ -107,15 +91,12 @@ WorkingBytes working_memory(const std::vector<const Program*>& programs) {
   return most;
 }
 
-Status check_budget(const WorkingBytes& working, const MemoryBudget& budget, std::int64_t batch,
-                    std::int64_t micro_batches) {
+Status check_budget(const WorkingBytes& working, const MemoryBudget& budget) {
   if (working.total() <= budget.bytes) return {};
   return Error{BALEEN_NO_MEMORY,
                "a rank holds " + exact_text(working.total()) + " at once beside model states (activations " +
                    bytes_text(working.activations) + ", inputs " + bytes_text(working.inputs) + ", scratch " +
-                   bytes_text(working.scratch) + ") and the budget is " + exact_text(budget.bytes) +
-                   ". What would help: more ranks along a mesh axis that cuts `batch` or `seq`, " +
-                   smaller_batch(batch, micro_batches) + "a shorter context",
+                   bytes_text(working.scratch) + ") and the budget is " + exact_text(budget.bytes) + ".",
                budget.where};
 }
 

@@ -13,10 +13,10 @@ namespace baleen {
 /// of that program's peak, "padding" being what the offsets waste.
 std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& programs, const Device& device);
 
-/// BALEEN_NO_MEMORY with the bytes by kind, what there is, and what would help, if the total exceeds a local rank's
-/// share of the device's memory.
-Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t local_ranks,
-                    std::int64_t batch, std::int64_t micro_batches);
+/// BALEEN_NO_MEMORY with the bytes by kind and what there is, if the total exceeds a local rank's share of the device's
+/// memory. What would help is not said here: `baleen plan` tries it.
+Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device,
+                    std::int64_t local_ranks);
 
 /// BALEEN_NO_MEMORY with the bytes and what would help, if staged collectives pin more than the bound, where there is
 /// one, or than the host has for its ranks.
@@ -26,9 +26,8 @@ Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudge
 /// their gradients, gathered parameters and scratch. Gradients of parameters do not count, nor what offsets waste.
 WorkingBytes working_memory(const std::vector<const Program*>& programs);
 
-/// BALEEN_NO_MEMORY at the budget's place, with the bytes by kind and what would help, if that exceeds the budget.
-Status check_budget(const WorkingBytes& working, const MemoryBudget& budget, std::int64_t batch,
-                    std::int64_t micro_batches);
+/// BALEEN_NO_MEMORY at the budget's place, with the bytes by kind, if that exceeds the budget.
+Status check_budget(const WorkingBytes& working, const MemoryBudget& budget);
 
 /// "12.3 MiB".
 std::string bytes_text(std::uint64_t bytes);

@@ -10,19 +10,21 @@
 namespace baleen::app {
 namespace {
 
-Result<PlanReport> plan_for(const PlanOptions& options, const Setup& setup) {
+Result<PlanReport> plan_for(const PlanOptions& options, const Setup& setup, bool with_advice) {
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
   RunFlags flags;
   flags.silent = options.json;
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
-  return plan_job(std::move(described.script->job()), options, setup, prepared, options.exact);
+  Job& job = described.script->job();
+  return with_advice ? plan_job_with_advice(std::move(job), options, setup, prepared, options.exact)
+                     : plan_job(std::move(job), options, setup, prepared, options.exact);
 }
 
 Result<PlanReport> plan_for(const PlanOptions& options, const std::filesystem::path& manifest, const Setup& around) {
   SetupSources sources = options.sources;
   sources.manifest = manifest;
   BALEEN_TRY_ASSIGN(const Setup setup, set_up(sources, around.log, around.command));
-  return plan_for(options, setup);
+  return plan_for(options, setup, false);
 }
 
 /// Good where one of them fits; else what the first one was refused for.
@@ -50,7 +52,7 @@ Status compare(const PlanOptions& options, const Setup& around) {
 /// Returns whether it fits.
 Status plan(const PlanOptions& options, const Setup& setup) {
   if (!options.manifests.empty()) return compare(options, setup);
-  BALEEN_TRY_ASSIGN(const PlanReport report, plan_for(options, setup));
+  BALEEN_TRY_ASSIGN(const PlanReport report, plan_for(options, setup, true));
   std::fputs((options.json ? to_json(report) : to_text(report)).c_str(), stdout);
   std::fflush(stdout);
   return report.verdict;

@@ -107,6 +107,52 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   return text;
 }
 
+/// How many alternatives are shown.
+constexpr std::size_t kMostShown = 8;
+
+std::string changes_text(const std::vector<std::string>& changes) {
+  std::string text;
+  for (const std::string& change : changes) text += (text.empty() ? "" : ", and ") + change;
+  return text;
+}
+
+std::string advice_text(const Advice& advice, const PlannedClass& from) {
+  const auto times = [](const char* what, double number, double of) {
+    char text[64];
+    std::snprintf(text, sizeof text, of > 0 ? ", %s %.2f times as much" : ", %s", what, number / of);
+    return std::string(text);
+  };
+  const auto fitting = std::ranges::count_if(advice.tried, &Advice::Tried::fits);
+  std::string text;
+  if (fitting > 0) {
+    text = "\nWhat would fit, planned, best first:\n";
+    for (std::size_t i = 0; i < std::min(kMostShown, static_cast<std::size_t>(fitting)); ++i) {
+      const Advice::Tried& one = advice.tried[i];
+      text += "  " + changes_text(one.changes) + ": " + bytes_text(one.total) +
+              times("computes", one.flops, from.work.flops) + ", sends " + bytes_text(one.sent) + "\n";
+    }
+  } else {
+    text = "\nNone of " + std::to_string(advice.tried.size()) + " other plans fits";
+    if (!advice.tried.empty())
+      text += "; the least is " + changes_text(advice.tried.front().changes) + ": " +
+              bytes_text(advice.tried.front().total);
+    text += "\n";
+  }
+  if (!advice.is_over) text += "  (more were not tried: each takes its time)\n";
+  return text;
+}
+
+Json json_of(const Advice& advice) {
+  Json tried = Json::array();
+  for (const Advice::Tried& one : advice.tried)
+    tried.push_back({{"changes", one.changes},
+                     {"fits", one.fits},
+                     {"total_bytes", one.total},
+                     {"flops", json_number(one.flops)},
+                     {"sent_bytes", one.sent}});
+  return {{"tried", std::move(tried)}, {"refused", advice.refused}, {"is_over", advice.is_over}};
+}
+
 Json json_of(const baleen_device_limits_t& device) {
   Json json = {{"name", device.name}, {"architecture", device.architecture}, {"memory_bytes", device.memory_bytes}};
   for (const auto& [name, peak] :
@@ -188,6 +234,7 @@ std::string to_text(const PlanReport& report) {
   for (const auto& [numbers, ranks] : tables) text += "\n" + heading(ranks) + numbers;
   if (!report.classes.empty() && report.classes.back().device && !differ)
     text += "\ncounted for " + device_text(report.classes.back()) + "\n";
+  if (report.advice) text += advice_text(*report.advice, report.classes.front());
   for (const std::string& note : report.notes) text += (&note == &report.notes.front() ? "\n" : "") + note + "\n";
   return text;
 }
@@ -200,6 +247,7 @@ Json json_of(const PlanReport& report) {
   for (const PlannedClass& one : report.classes) json["classes"].push_back(json_of(one, differ));
   if (!report.classes.empty() && report.classes.front().device && !differ)
     json["device"] = json_of(*report.classes.front().device);
+  if (report.advice) json["advice"] = json_of(*report.advice);
   return json;
 }
 

@@ -29,6 +29,20 @@ struct PlannedClass {
   std::optional<baleen_device_limits_t> device = {};  ///< that was counted for, where it describes itself
 };
 
+/// What other plans of the same job came to.
+struct Advice {
+  struct Tried {
+    std::vector<std::string> changes;
+    bool fits = false;
+    std::uint64_t total = 0;  ///< bytes of the rank that holds most
+    double flops = 0;         ///< of the rank that computes most, per step
+    std::uint64_t sent = 0;   ///< bytes of the rank that sends most, per step
+  };
+  std::vector<Tried> tried;  ///< those that fit first, then by total
+  std::size_t refused = 0;   ///< alternatives that are none
+  bool is_over = true;       ///< nothing was left out for the time that it takes
+};
+
 struct PlanReport {
   std::string script;
   Mesh mesh;
@@ -36,6 +50,7 @@ struct PlanReport {
   std::int64_t parameters = 0;  ///< elements of the model
   std::vector<PlannedClass> classes;
   std::vector<std::string> notes;  ///< of annotations and strategies
+  std::optional<Advice> advice;    ///< where it does not fit
   Status verdict;                  ///< the first refusal of a class that does not fit, if there is one
 };
 

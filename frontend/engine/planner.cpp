@@ -9,6 +9,7 @@
 #include "core/execute/plugin_transport.hpp"
 #include "core/runtime/job_programs.hpp"
 #include "core/runtime/session_memory.hpp"
+#include "frontend/engine/advice.hpp"
 #include "frontend/engine/device_limits.hpp"
 #include "frontend/engine/threads.hpp"
 
@@ -43,15 +44,13 @@ std::int64_t parameters_of(const Plan& plan) {
 /// share it; where its plugin cannot describe one, it is one of this machine.
 class Planner {
  public:
-  Planner(const Prepared& prepared, const ScriptOptions& options, const Setup& setup, std::int64_t batch,
-          std::uint64_t seed)
-      : prepared_(prepared), options_(options), setup_(setup), manifest_(setup.manifest), batch_(batch), seed_(seed) {}
+  Planner(const Prepared& prepared, const ScriptOptions& options, const Setup& setup, std::uint64_t seed)
+      : prepared_(prepared), options_(options), setup_(setup), manifest_(setup.manifest), seed_(seed) {}
 
   Result<PlannedClass> count(const Plan& plan, RankClass ranks, std::size_t host) {
     BALEEN_TRY(use_device(host));
     const std::int64_t local_ranks = manifest_.hosts[host].ranks;
     JobPrograms programs;
-    const std::int64_t micro_batches = plan.micro_batches();
     BALEEN_TRY_ASSIGN(const std::uint64_t piece_bytes, staged_piece_bytes());
     BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()), piece_bytes));
     PlannedClass one;
@@ -71,11 +70,11 @@ class Planner {
     one.device = limits_of(*device_);
     one.memory = device_->memory_of_rank(local_ranks);
     one.working = working_memory(programs.all());
-    judge(check_memory(one.planned, *device_, local_ranks, batch_, micro_batches), one);
+    judge(check_memory(one.planned, *device_, local_ranks), one);
     judge(check_pinned(programs.staging(), manifest_.pinned, local_ranks), one);
     if (manifest_.activations) {
       one.budget = manifest_.activations->bytes;
-      judge(check_budget(one.working, *manifest_.activations, batch_, micro_batches), one);
+      judge(check_budget(one.working, *manifest_.activations), one);
     }
     return one;
   }
@@ -122,7 +121,6 @@ class Planner {
   const ScriptOptions& options_;
   const Setup& setup_;
   const Manifest& manifest_;
-  std::int64_t batch_;
   std::uint64_t seed_;
   std::unique_ptr<Device> device_;
   std::size_t device_host_ = 0;
@@ -134,10 +132,10 @@ class Planner {
 Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                             bool exact) {
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
-  Planner planner(prepared, options, setup, job.batch, job.seed);
+  Planner planner(prepared, options, setup, job.seed);
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> marks = host_marks(setup.manifest);
-  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}};
+  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}, {}};
   if (std::string note = order_note(setup.manifest); !note.empty()) report.notes.push_back(std::move(note));
   for (RankClass& ranks : rank_classes(made, exact ? Roles::apart : Roles::ignored, marks)) {
     const std::int64_t host = marks[static_cast<std::size_t>(ranks.first())];
@@ -145,6 +143,21 @@ Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& 
     report.classes.push_back(std::move(one));
   }
   report.verdict = planner.verdict();
+  return report;
+}
+
+Result<PlanReport> plan_job_with_advice(Job job, const ScriptOptions& options, const Setup& setup,
+                                        const Prepared& prepared, bool exact) {
+  BALEEN_TRY_ASSIGN(PlanReport report, plan_job(job, options, setup, prepared, exact));
+  if (report.verdict) return report;
+  const Choices choices{with_named_axes(job.strategies, prepared.mesh, setup.registry),
+                        job.gradient_accumulation_steps};
+  report.advice = advise(report, choices, job.batch, setup.registry, [&](const Choices& other) {
+    Job changed = job;
+    changed.strategies = other.strategies;
+    changed.gradient_accumulation_steps = other.gradient_accumulation_steps;
+    return plan_job(std::move(changed), options, setup, prepared, false);
+  });
   return report;
 }
 

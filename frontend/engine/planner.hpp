@@ -10,4 +10,8 @@ namespace baleen::app {
 Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                             bool exact);
 
+/// The same; where the plan does not fit, other plans of the job are tried (advice.hpp).
+Result<PlanReport> plan_job_with_advice(Job job, const ScriptOptions& options, const Setup& setup,
+                                        const Prepared& prepared, bool exact);
+
 }  // namespace baleen::app

@@ -85,6 +85,61 @@ TEST(PlannedCuts, AddUpToTheStates) {
 }
 #endif
 
+#if defined(BALEEN_TEST_DATA) && defined(BALEEN_TEST_ZERO)
+class PlannedAdvice : public testing::Test {
+ protected:
+  /// On four ranks, `mebibytes` for all of them; 0: what the machine has.
+  ProcessResult plan(const std::string& strategies, int mebibytes, const std::vector<std::string>& flags = {"--json"}) {
+    std::vector<std::string> command{"plan"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    return run_parity(
+        command, "gpt",
+        manifest_of({{"data", 4}}, strategies + "[compute]\nmemory = " + std::to_string(mebibytes) + "\n"),
+        {"dim=192", "heads=4"});
+  }
+  double total(const std::string& strategies) {
+    const ProcessResult result = plan(strategies, 0);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return nlohmann::json::parse(result.out)["classes"][0]["planned_bytes"]["total"].get<double>();
+  }
+};
+
+/// What is advised has the bytes that a plan of its own has.
+TEST_F(PlannedAdvice, IsWhatFits) {
+  const double whole = total(strategy("data")), shards = total(strategy("zero", "stage = 1\n"));
+  ASSERT_GT(whole, shards + 1048576);
+  const int between = static_cast<int>(4 * (whole + shards) / 2 / 1048576);
+  const ProcessResult result = plan(strategy("data"), between);
+  EXPECT_EQ(result.exit_code, 3);
+  const nlohmann::json report = nlohmann::json::parse(result.out), &tried = report["advice"]["tried"];
+  bool found = false, is_fitting = true;
+  for (const nlohmann::json& one : tried) {
+    EXPECT_TRUE(is_fitting || !one["fits"].get<bool>()) << "those that fit come first\n" << result.out;
+    is_fitting = one["fits"].get<bool>();
+    EXPECT_EQ(is_fitting, number(one, "total_bytes") <= between / 4.0 * 1048576) << one.dump();
+    if (one["changes"] != nlohmann::json{"strategy `zero` with `stage` = 1 along `data` in place of `data`"}) continue;
+    found = true;
+    EXPECT_TRUE(is_fitting);
+    EXPECT_EQ(number(one, "total_bytes"), shards);
+  }
+  EXPECT_TRUE(found) << result.out;
+  const ProcessResult table = plan(strategy("data"), between, {});
+  EXPECT_NE(table.out.find("\nWhat would fit, planned, best first:\n  "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("strategy `zero` with `stage` = 1 along `data` in place of `data`: "), std::string::npos)
+      << table.out;
+}
+
+TEST_F(PlannedAdvice, SaysThatNothingFits) {
+  const ProcessResult result = plan(strategy("data"), 17, {});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_NE(result.out.find(" other plans fits; the least is "), std::string::npos) << result.out;
+}
+
+TEST_F(PlannedAdvice, IsNotGivenWhereThePlanFits) {
+  EXPECT_FALSE(nlohmann::json::parse(plan(strategy("data"), 0).out).contains("advice"));
+}
+#endif
+
 #ifdef BALEEN_TEST_DATA
 class PlannedManifests : public testing::Test {
  protected:
