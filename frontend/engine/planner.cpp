@@ -135,7 +135,8 @@ Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& 
   Planner planner(prepared, options, setup, job.seed);
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> marks = host_marks(setup.manifest);
-  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}, {}};
+  PlanReport report{
+      options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}, {}};
   if (std::string note = order_note(setup.manifest); !note.empty()) report.notes.push_back(std::move(note));
   for (RankClass& ranks : rank_classes(made, exact ? Roles::apart : Roles::ignored, marks)) {
     const std::int64_t host = marks[static_cast<std::size_t>(ranks.first())];
