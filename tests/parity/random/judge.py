@@ -10,6 +10,7 @@ from pathlib import Path
 
 GOOD = ("equal", "planned", "refused")
 MOST_MIB = 2048  # of memory that a command may take
+MOST_CPU = 60  # seconds of a processor that planning may take, however busy the machine is
 
 # What a refusal tells of what to do.
 REMEDY = re.compile(
@@ -35,6 +36,7 @@ class Ended:
     out: str
     err: str
     seconds: float
+    cpu: float  # seconds, of all its processes
     mib: float
 
 
@@ -72,7 +74,8 @@ def run(words, folder, limit):
     if hung.is_set():
         _signal(process.pid, signal.SIGKILL)  # ranks that outlived what started them
     out, err = (path.read_text(errors="replace") for path in paths)
-    return Ended(process.returncode, hung.is_set(), out, err, time.monotonic() - began, used.ru_maxrss / 1024)
+    cpu = used.ru_utime + used.ru_stime
+    return Ended(process.returncode, hung.is_set(), out, err, time.monotonic() - began, cpu, used.ru_maxrss / 1024)
 
 
 def _signal(group, number):
@@ -95,6 +98,8 @@ def judge(case, ended, plan):
         return Verdict("crashed", f"status {ended.code}: {said}")
     if ended.mib > MOST_MIB:
         return Verdict("greedy", f"{ended.mib:.0f} MiB of memory")
+    if case.command == "plan" and ended.cpu > MOST_CPU:
+        return Verdict("greedy", f"{ended.cpu:.0f} s of a processor")
     if ended.code == 0:
         return _finished(case, ended)
     return _refused(case, ended, plan)

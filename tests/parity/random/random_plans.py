@@ -72,7 +72,7 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=MANY, help="how many seeds")
     parser.add_argument("--only", default="", help="known cases whose names have this word")
-    parser.add_argument("--limit", type=float, default=90, help="seconds that a seed may take")
+    parser.add_argument("--limit", type=float, default=200, help="seconds that a seed may take")
     parser.add_argument("--keep", type=Path, help="where failed seeds are kept (default: a new folder in /tmp)")
     options = parser.parse_args()
     if not options.baleen.exists():
