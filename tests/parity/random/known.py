@@ -1,0 +1,35 @@
+"""Mistakes that random plans have found and that are mended: the smallest cases, and what comes of each."""
+from case import Case
+
+DATA = ({"data": 2}, [("data", {})])
+LINE = ({"tensor": 2}, [("tensor", {})])
+SQUARE = ({"tensor": 9}, [("tensor", {"mode": "2d"})])
+RING = ({"tensor": 4, "sequence": 4}, [("tensor", {"mode": "2d"}), ("sequence", {"mode": "ring"})])
+
+
+def _case(script, place, given, **more):
+    return Case(f"{script}.lua", *place, given, **more)
+
+
+# name: a case, and its outcome or a part of what refuses it
+CASES = {
+    # A rank's piece that is short in one dimension and empty in the other ended in a recursion without end.
+    **{f"HiddenOf{hidden}OnASquare": (_case("known/two_layers", SQUARE, {"hidden": hidden}), "equal")
+       for hidden in (5, 8)},
+    "FourHeadsOnASquare": (_case("zoo/language", SQUARE, {"heads": 4, "context": 8}), "equal"),
+    "SixTokensInARingOfFour": (_case("zoo/encoder", RING, {"heads": 2, "context": 6}, command="plan"),
+                               "does not divide into 4 equal parts"),
+    # A weight that is sliced before its products was cut along the sliced dimension where all its sizes are equal.
+    "ASlicedWeightOfEqualSizes": (_case("zoo/convolution", SQUARE, {"dim": 3, "batch": 5}), "equal"),
+    # One rank refused what several computed.
+    "AStatisticOfTheBatch": (_case("known/statistic", DATA, {"accumulate": 2}), "equal"),
+    # Both cuts of a product are legal, by whatever names its dimensions have.
+    **{f"DimensionNumber{dim}Of{rows.title()}And{columns.title()}":
+       (_case("known/own_product", LINE, {"dim": dim, "rows": rows, "columns": columns}), "equal")
+       for dim in (1, 2) for rows, columns in (("ff", "embed"), ("embed", "ff"), ("ff", "other"))},
+    "NothingToCut": (_case("known/own_product", LINE, {"dim": 1}), "there is nothing to cut along `tensor`"),
+    # A pattern that matches nothing was taken without a word.
+    "AFrozenNameWithATypingError": (_case("known/two_layers", DATA, {"frozen": "heat.*"}), "did you mean `head.*`"),
+    # What is held out was found to be too little after the last step.
+    "LessHeldOutThanABatch": (_case("known/two_layers", DATA, {"batch": 32, "held_out": 0.2}), "fewer than a batch"),
+}
