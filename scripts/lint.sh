@@ -125,7 +125,8 @@ look_for_bugs() {
     echo "       cmake --preset release -B $build -DBALEEN_PRECOMPILE=OFF -DBALEEN_JOIN_SOURCES=OFF" >&2
     exit 2
   fi
-  compiled=$(sed -n "s|^ *\"file\": \"$root/\(.*\)\",*\$|\1|p" "$build/compile_commands.json" | sort -u)
+  compiled=$(sed -n "s|^ *\"file\": \"$root/\(.*\)\",*\$|\1|p" "$build/compile_commands.json" | sort -u |
+    grep -vE '^build/|\.cu$')  # made by the build; kernels, which nvcc and GCC alone read
   if [ -n "$all" ]; then mapfile -t sources <<<"$compiled"; else
     mapfile -t sources < <(comm -12 <(changed_sources) - <<<"$compiled")
   fi

@@ -10,13 +10,15 @@ namespace {
 
 using StepNumber = std::size_t;
 
-/// Which step must come before which, within a section.
+/// Which step must come before which, within a section. Calls begin in one order, so that a step which needs a call
+/// also needs what all earlier calls read.
 class Order {
  public:
   Order(const Lowered& lowered, const std::vector<ProgramStep>& steps)
-      : lowered_(lowered), steps_(steps), after_(steps.size()) {
+      : lowered_(lowered), steps_(steps), after_(steps.size()), before_(steps.size()) {
     for (StepNumber s = 0; s < steps.size(); ++s)
       for (LowValue v : steps[s].writes) makers_[v] = s;
+    number_calls();
     for (StepNumber s = 0; s < steps.size(); ++s)
       for (LowValue v : steps[s].reads) depend(s, v);
   }
@@ -26,7 +28,14 @@ class Order {
     while (!makers_.contains(v)) v = lowered_.ops[lowered_.values[v].producer].op.inputs[0];
     return makers_.at(v);
   }
-  void add_edge(StepNumber before, StepNumber after) { after_[before].insert(after); }
+  void add_edge(StepNumber before, StepNumber after) {
+    if (!after_[before].insert(after).second) return;
+    before_[after].push_back(before);
+    spread(last_needed_, after_, before, [](Call a, Call b) { return std::max(a, b); });
+    spread(first_fed_, before_, after, [](Call a, Call b) { return std::min(a, b); });
+  }
+  /// Whether some call that `to` needs, or an earlier one, needs `from`.
+  bool reaches_through_calls(StepNumber from, StepNumber to) const { return first_fed_[from] <= last_needed_[to]; }
 
   /// Whether `from` must come before `to`, of the same section, directly or not.
   bool reaches(StepNumber from, StepNumber to) const {
@@ -64,6 +73,35 @@ class Order {
   }
 
  private:
+  using Call = std::size_t;
+
+  void number_calls() {
+    std::map<LowOp, Call> numbers;
+    Call number = 0;
+    for (const std::vector<LowOp>& call : order_calls(lowered_)) {
+      ++number;
+      for (LowOp op : call) numbers[op] = number;
+    }
+    last_needed_.assign(steps_.size(), 0);
+    first_fed_.assign(steps_.size(), number + 1);
+    for (StepNumber s = 0; s < steps_.size(); ++s)
+      if (steps_[s].call) last_needed_[s] = first_fed_[s] = numbers.at(steps_[s].op);
+  }
+
+  /// A number of `start` goes on to all that it touches along `edges`, as long as that changes something there.
+  template <class Edges, class Combine>
+  static void spread(std::vector<Call>& numbers, const Edges& edges, StepNumber start, Combine&& combine) {
+    std::vector<StepNumber> todo{start};
+    while (!todo.empty()) {
+      const StepNumber s = todo.back();
+      todo.pop_back();
+      for (StepNumber next : edges[s]) {
+        const Call combined = combine(numbers[next], numbers[s]);
+        if (std::exchange(numbers[next], combined) != combined) todo.push_back(next);
+      }
+    }
+  }
+
   void depend(StepNumber reader, LowValue v) {
     if (auto it = makers_.find(v); it != makers_.end()) {
       if (it->second != reader) add_edge(it->second, reader);
@@ -78,6 +116,9 @@ class Order {
   const std::vector<ProgramStep>& steps_;
   std::map<LowValue, StepNumber> makers_;
   std::vector<std::set<StepNumber>> after_;
+  std::vector<std::vector<StepNumber>> before_;
+  std::vector<Call> last_needed_;  ///< by step: the last call, from 1, whose result it needs; 0: none
+  std::vector<Call> first_fed_;    ///< by step: the first call that needs it; one more than there are: none
 };
 
 class AssignResolver {
@@ -117,7 +158,7 @@ class AssignResolver {
       if (steps_[reader].section != steps_[maker].section) return steps_[reader].section < steps_[maker].section;
       // A call begins as soon as it has its inputs, so that only what these come from is sure to be done.
       if (steps_[maker].call) return order_.reaches(reader, maker);
-      return !order_.reaches(maker, reader);
+      return !order_.reaches(maker, reader) && !order_.reaches_through_calls(maker, reader);
     });
   }
 

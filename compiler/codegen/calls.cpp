@@ -221,7 +221,8 @@ class CallScheduler {
       if (maker == maker_.end()) continue;
       while (maker->second >= next_) {
         if (!inputs_made(calls_[next_]))
-          return internal("the collective of `" + lowered_.values[source].name + "` is needed before it can begin");
+          return internal("the collective of `" + lowered_.values[source].name + "` is needed before call " +
+                          std::to_string(next_ + 1) + " of " + std::to_string(calls_.size()) + " can begin");
         begin(next_++);
       }
       finish_call(maker->second);

@@ -45,7 +45,7 @@ RegionView::RegionView(const Lowered& lowered, const std::vector<const Op*>& ops
       made.push_back(op->outputs[i]);
       if (!contains(interior, op->outputs[i])) tensors_[outputs[i]].flags |= BALEEN_TENSOR_OUTPUT;
     }
-    ops_.emplace_back().assign(*op, std::move(inputs), std::move(outputs));
+    ops_.emplace_back().assign(*op, inputs, outputs);
     views_.push_back(ops_.back().view);
     kinds_.push_back(op->kind->table);
   }

@@ -2,7 +2,6 @@
 #include "compiler/layout/piece.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace baleen {
 namespace {
@@ -53,7 +52,9 @@ std::optional<double> kept_by_renesting(const Layout& from, const Layout& to, co
   const auto weights = [&](const Layout& layout) {
     std::vector<std::int64_t> result(mesh.axes.size(), 0);
     std::int64_t inside = 1;
-    for (const std::vector<int> order = split_order(layout, *first.cut()); int axis : std::views::reverse(order)) {
+    std::vector<int> order = split_order(layout, *first.cut());
+    std::ranges::reverse(order);
+    for (int axis : order) {
       result[static_cast<std::size_t>(axis)] = inside;
       inside *= mesh.size(axis);
     }

@@ -30,7 +30,9 @@ const char* type_name(AttributeType type) {
 }  // namespace
 
 Status check_attributes(const std::string& kind, const Attributes& attributes, std::span<const AttributeRule> rules) {
-  for (const auto& [name, attribute] : attributes) {
+  for (const auto& given : attributes) {
+    const auto& name = given.first;
+    const auto& attribute = given.second;
     if (name == "copy") continue;  // any op may be a copy that a pass made and keeps apart from its original
     auto rule = std::find_if(rules.begin(), rules.end(), [&](const AttributeRule& r) { return r.name == name; });
     if (rule == rules.end()) {

@@ -179,7 +179,7 @@ class SectionFuser {
         numbers.push_back(computed[op.outputs[i]]);
       }
     }
-    return install(g, std::move(fused), std::move(inputs), results, std::move(numbers));
+    return install(g, fused, std::move(inputs), results, std::move(numbers));
   }
 
   /// The instruction's number as it would be read back from memory: rounded, if the value has 16 bits.
@@ -189,7 +189,7 @@ class SectionFuser {
     return fused.append({BALEEN_X_ROUND, instruction, static_cast<std::uint32_t>(dtype), 0, 0});
   }
 
-  Result<OpId> install(std::size_t g, Expression fused, std::vector<ValueId> inputs,
+  Result<OpId> install(std::size_t g, const Expression& fused, std::vector<ValueId> inputs,
                        const std::vector<ValueId>& results, std::vector<std::int64_t> numbers) {
     const Op last = graph_.op(ops_[members_[g].back()]);
     Attributes attributes{{"expression", prune(fused, numbers)}, {"results", numbers}};

@@ -44,7 +44,9 @@ class ActionCheck {
   }
 
   Status take(const baleen_pipeline_action_t& action, std::size_t number) {
-    const auto [pass, micro, chunk, reserved] = action;
+    const baleen_pass_t pass = action.pass;
+    const auto micro = action.micro_batch;
+    const auto chunk = action.chunk;
     const std::string what =
         "action " + std::to_string(number) + " is " + text_of(pass, chunk) + " of micro-batch " + std::to_string(micro);
     if (micro != done(pass, chunk))

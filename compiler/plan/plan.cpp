@@ -249,6 +249,33 @@ Result<PlannedGraph> plan_forward(const Job& job, const std::string& name, JobGr
   return planned;
 }
 
+/// All graphs but those of the roles train and initialize, by name. What settles how parameters lie comes first.
+Result<std::vector<PlannedGraph>> plan_others(const Job& job, std::map<std::string, JobGraph>& graphs, PlanScope scope,
+                                              Strategies& strategies, const Annotations& annotations,
+                                              const Registry& plugins, Placer& placer, const PassObserver& observer,
+                                              UpdateResult& update) {
+  std::vector<std::pair<std::string, JobGraph*>> others;
+  for (auto& [name, given] : graphs)
+    if (given.role == GraphRole::infer || (scope == PlanScope::all && given.role != GraphRole::train))
+      others.emplace_back(name, &given);
+  std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) {
+    const auto rank = [](const JobGraph& graph) { return std::pair(graph.replicated, graph.role != GraphRole::learn); };
+    return rank(*a.second) < rank(*b.second);
+  });
+  std::vector<PlannedGraph> all;
+  for (auto& [name, graph] : others) {
+    const GraphRole role = graph->role;
+    Result<PlannedGraph> planned =
+        role == GraphRole::learn
+            ? plan_learning(job, name, std::move(*graph), strategies, annotations, plugins, placer, observer, update)
+            : plan_forward(job, name, std::move(*graph), strategies, annotations, placer, observer);
+    if (!planned) return of_program(std::move(planned).error(), name, role);
+    all.push_back(*std::move(planned));
+  }
+  std::ranges::sort(all, {}, &PlannedGraph::name);
+  return all;
+}
+
 }  // namespace
 
 std::vector<NamedType> inputs_of(const Graph& graph) {
@@ -282,7 +309,6 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   plan.coarsest = job.dtype;
   std::vector<PlannedGraph> rest;
   UpdateResult update;
-  const bool trains = scope == PlanScope::all;
   if (const auto found = graphs.find(kTrainGraph); found != graphs.end()) {
     Graph& graph = found->second.graph;
     Phases phases(kTrainGraph, observer);
@@ -290,7 +316,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
     BALEEN_TRY(placer.place(graph, std::move(update.trained), job.gradient_accumulation_steps, phases));
     const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
     plan.coarsest = coarsest_dtype(graph, job.dtype);
-    if (trains) {
+    if (scope == PlanScope::all) {
       BALEEN_TRY_ASSIGN(ScheduledGraph step,
                         of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, phases, pipelines)));
       rest.push_back(
@@ -299,25 +325,9 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
       update = {};  // what was placed says how parameters lie
     }
   }
-  // What settles how parameters lie comes first.
-  std::vector<std::pair<std::string, JobGraph*>> others;
-  for (auto& [name, given] : graphs)
-    if (given.role == GraphRole::infer || (trains && given.role != GraphRole::train)) others.emplace_back(name, &given);
-  std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) {
-    const auto rank = [](const JobGraph& graph) { return std::pair(graph.replicated, graph.role != GraphRole::learn); };
-    return rank(*a.second) < rank(*b.second);
-  });
-  const auto first_other = static_cast<std::ptrdiff_t>(rest.size());
-  for (auto& [name, graph] : others) {
-    JobGraph& given = *graph;
-    Result<PlannedGraph> planned =
-        given.role == GraphRole::learn
-            ? plan_learning(job, name, std::move(given), strategies, annotations, plugins, placer, observer, update)
-            : plan_forward(job, name, std::move(given), strategies, annotations, placer, observer);
-    if (!planned) return of_program(std::move(planned).error(), name, given.role);
-    rest.push_back(*std::move(planned));
-  }
-  std::sort(rest.begin() + first_other, rest.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  BALEEN_TRY_ASSIGN(auto others,
+                    plan_others(job, graphs, scope, strategies, annotations, plugins, placer, observer, update));
+  rest.insert(rest.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
 
   for (const ParameterSpec& p : job.parameters)
     plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});

@@ -60,7 +60,7 @@ class Slots {
       auto& all = *static_cast<Slots*>(self);
       if (all.status_) all.status_ = all.add(copy_in(slot));
     };
-    const Status answered = optimizer_.plugin.check(optimizer_.table.slots_of(optimizer_.self, &asked));
+    Status answered = optimizer_.plugin.check(optimizer_.table.slots_of(optimizer_.self, &asked));
     BALEEN_TRY(status_);
     return answered;
   }

@@ -124,8 +124,8 @@ Status PlacingVerbs::constrain(ValueId value, std::uint32_t axis, baleen_placeme
 Result<std::vector<Placement>> PlacingVerbs::offered(const baleen_placement_t* first,
                                                      const std::vector<ValueId>& values, std::uint32_t axis) const {
   std::vector<Placement> list;
-  if (!first && !values.empty())
-    return invalid("it gives no placements for " + std::to_string(values.size()) + " values");
+  if (values.empty()) return list;
+  if (!first) return invalid("it gives no placements for " + std::to_string(values.size()) + " values");
   for (std::size_t i = 0; i < values.size(); ++i) {
     BALEEN_TRY_ASSIGN(const Placement placement, checked(first[i], values[i], axis));
     list.push_back(placement);

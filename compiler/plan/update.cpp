@@ -158,7 +158,8 @@ class Updater {
     return graph_.scalar(name, job_.dtype);
   }
 
-  Result<ValueId> add_state(const std::string& name, ValueType type, double initial, const std::string& category) {
+  Result<ValueId> add_state(const std::string& name, const ValueType& type, double initial,
+                            const std::string& category) {
     const std::string own = job_.states_prefix + name;
     result_.states.push_back({own, type, Role::state, category});
     result_.initial.push_back(initial);

@@ -26,7 +26,7 @@ Status Staging::open() {
   for (void** stream : {&out_, &in_})
     BALEEN_TRY(device_.check(device_.table().stream_create(device_.handle(), stream)));
   if (bytes() == 0) return {};
-  const Status allocated = allocate();
+  Status allocated = allocate();
   if (allocated || allocated.error().code != BALEEN_NO_MEMORY) return allocated;
   return Error{BALEEN_NO_MEMORY,
                "collectives pass through " + std::to_string(bytes()) +
