@@ -82,6 +82,9 @@ class LayoutChecker {
         return fail(op, to_string(x.shape) + " is no piece of " + to_string(y.shape) + " in " + to_string(y.layout));
       return {};
     }
+    if (op.kind->has(kSideEffect) && op.kind->has(kStructural))
+      return fail(op,
+                  "it keeps a value of a local region, which may differ from rank to rank; close it with from_local");
     for (ValueId v : op.inputs)
       if (!local_[v] && !is_whole(layout(v)))
         return fail(op, "it is in a local region and reads %" + std::to_string(v) + ", which lies as " +
@@ -104,7 +107,10 @@ class LayoutChecker {
     if (to_string(before) == op.attributes.text("from") && to_string(after) == op.attributes.text("to") &&
         between == to)
       return {};
-    return fail(op, "it turns " + to_string(from) + " into " + to_string(to) + " and says from " +
+    std::string names;
+    for (std::int64_t axis : axes)
+      names += (names.empty() ? "`" : ", `") + graph_.mesh().axes[static_cast<std::size_t>(axis)].name + "`";
+    return fail(op, "along " + names + " it turns " + to_string(from) + " into " + to_string(to) + " and says from " +
                         op.attributes.text("from") + " to " + op.attributes.text("to"));
   }
 

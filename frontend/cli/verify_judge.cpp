@@ -173,13 +173,13 @@ class Judge {
     const Record::Step* other = shaken_ && i < shaken_->steps.size() ? &shaken_->steps[i] : nullptr;
     const std::string of = " of step " + std::to_string(i + 1);
     if (other) grown_loss_ = std::max(grown_loss_, relative(other->loss, b.loss));
-    see(losses_, relative(a.loss, b.loss), number_limit(), "the loss" + of);
+    see(losses_, relative(a.loss, b.loss), number_limit(), "the loss" + of, unlike_in_step(i));
     if (exact_)
       for (const auto& [name, value] : b.facts)
         if (name != "gradient_norm") compare_metric(a, name, value, of);
     if (a.applied || a.tensors[Record::gradients].empty() || finite(a.tensors[Record::gradients])) {
       compare_list(i, Record::gradients, a, b, other, of);
-      compare_norm(a, b, other, of);
+      compare_norm(i, other, of);
     }
     const std::string after = " after step " + std::to_string(i + 1);
     compare_list(i, Record::parameters, a, b, other, after);
@@ -197,12 +197,15 @@ class Judge {
     see(losses_, std::abs(other->second - value), 1e-10 * std::max(1.0, std::abs(value)), "`" + name + "`" + of);
   }
 
-  void compare_norm(const Record::Step& a, const Record::Step& b, const Record::Step* other, const std::string& of) {
+  void compare_norm(std::size_t i, const Record::Step* other, const std::string& of) {
+    const Record::Step &a = many_.steps[i], &b = one_.steps[i];
     const auto many = a.facts.find("gradient_norm"), one = b.facts.find("gradient_norm");
     if (many == a.facts.end() || one == b.facts.end() || !noise_.empty()) return;
     if (other) grown_norm_ = std::max(grown_norm_, relative(other->facts.at("gradient_norm"), one->second));
     const double limit = (exact_ ? 1e-8 : 4 * rounding_ + 1e-5) + kRoundings * grown_norm_;
-    if (one->second > 0) see(norms_, relative(many->second, one->second), limit, "the norm of the gradients" + of);
+    if (one->second > 0)
+      see(norms_, relative(many->second, one->second), limit, "the norm of the gradients" + of,
+          unlike_along(i, Record::kLists, Record::norm));
   }
 
   static bool finite(const std::vector<Sketch>& tensors) {
@@ -216,7 +219,9 @@ class Judge {
     auto& grown = grown_[list];
     grown.resize(names.size());
     const double all = list == Record::gradients ? norm_of_all(b.tensors[list]) : 0;
-    for (std::size_t t = 0; t < names.size(); ++t) {
+    for (std::size_t n = 0; n < names.size(); ++n) {
+      // The gradient of what is read last is computed first.
+      const std::size_t t = list == Record::gradients ? names.size() - 1 - n : n;
       const Sketch &many = a.tensors[list][t], &one = b.tensors[list][t];
       if (other) grown[t] = std::max(grown[t], distance(other->tensors[list][t], one));
       if (is_noise(list, names[t])) continue;
@@ -258,12 +263,11 @@ class Judge {
     const double factor = square > 0 ? product / square : 0;
     if (many.norm() == 0 && one.norm() > 0) return "; it is zero: nothing reaches it";
     if (std::abs(factor - 1) < 1e-3 || !near(many, one, factor)) return "";
-    std::string text = "; it is " + short_text(factor, "%.5g") + " times what one rank has";
-    for (const auto& [axes, size] : sizes())
-      if (std::abs(factor - size) < 1e-3 * size)
-        return text + ", as if it were added up along " + axes + " once too often, or a mean were a sum";
-      else if (std::abs(factor * size - 1) < 1e-3)
-        return text + ", as if a sum along " + axes + " were missing, or a mean taken twice";
+    const std::string text = "; it is " + short_text(factor, "%.5g") + " times what one rank has";
+    if (const std::string axes = axes_of_size(factor); !axes.empty())
+      return text + ", as if it were added up along " + axes + " once too often, or a mean were a sum";
+    if (const std::string axes = axes_of_size(1 / factor); !axes.empty())
+      return text + ", as if a sum along " + axes + " were missing, or a mean taken twice";
     return text;
   }
 
@@ -271,6 +275,14 @@ class Judge {
     Sketch scaled = one;
     for (double& sum : scaled.sums) sum *= factor;
     return one.norm() > 0 && distance(many, scaled) <= 1e-3 * std::abs(factor) * one.norm();
+  }
+
+  /// Those of that size: "`data` or `tensor`".
+  std::string axes_of_size(double factor) const {
+    std::string names;
+    for (const auto& [axes, size] : sizes())
+      if (std::abs(factor - size) < 1e-3 * size) names += (names.empty() ? "" : " or ") + axes;
+    return names;
   }
 
   /// Axes of the mesh, and all together, with their sizes.
@@ -285,13 +297,22 @@ class Judge {
     return result;
   }
 
+  /// Where all have the same wrong loss, gradients may be unlike.
+  std::string unlike_in_step(std::size_t i) const {
+    std::string unlike = unlike_along(i, Record::kLists, Record::loss);
+    const std::size_t gradients = many_.names[Record::gradients].size();
+    for (std::size_t t = gradients; t > 0 && unlike.empty(); --t) unlike = unlike_along(i, Record::gradients, t - 1);
+    return unlike;
+  }
+
   /// The axes along which ranks have other copies than the first of them.
   std::string unlike_along(std::size_t i, Record::List list, std::size_t t) const {
     std::set<std::size_t> along;
-    const double norm = many_.steps[i].tensors[list][t].norm();
+    const double bound =
+        list == Record::kLists ? (exact_ ? 1e-10 : 1e-6) : 1e-6 * many_.steps[i].tensors[list][t].norm();
     const auto [first, last] = copies_.equal_range(Place{i, list, t});
     for (auto copy = first; copy != last; ++copy) {
-      if (copy->second->distance <= 1e-6 * norm) continue;
+      if (copy->second->distance <= bound) continue;
       const Coordinates at = coordinates(many_.mesh, copy->second->rank),
                         of = coordinates(many_.mesh, copy->second->of);
       std::vector<std::size_t> moved;

@@ -173,22 +173,35 @@ class Recorder : public TrainingRun {
   double updates_ = 0;
 };
 
-/// What a rank has of each tensor after each step, as text: a line each.
+/// What every rank is to have alike, by Record::Number.
+std::array<double, 2> numbers_of(const Record::Step& step) {
+  const auto norm = step.facts.find("gradient_norm");
+  return {step.loss, norm == step.facts.end() ? 0 : norm->second};
+}
+
+struct RankStep {
+  std::array<double, 2> numbers = {};
+  Record::Sketches tensors;
+};
+
+/// What a rank has of each number and tensor after each step, as text: a line each.
 std::string sketches_text(const Record& record) {
   std::ostringstream text;
   text << std::hexfloat;
-  for (const Record::Step& step : record.steps)
+  for (const Record::Step& step : record.steps) {
+    for (const double number : numbers_of(step)) text << number << '\n';
     for (const auto& list : step.tensors)
       for (const Sketch& sketch : list) {
         for (const double number : sketch.sums) text << number << ' ';
         text << sketch.squares << '\n';
       }
+  }
   return text.str();
 }
 
 /// `like` says how many of each there are.
-std::vector<Record::Sketches> read_sketches(const std::string& text, const Record& like) {
-  std::vector<Record::Sketches> steps;
+std::vector<RankStep> read_sketches(const std::string& text, const Record& like) {
+  std::vector<RankStep> steps;
   const char* at = text.c_str();
   const auto next = [&] {
     char* end = nullptr;
@@ -197,7 +210,9 @@ std::vector<Record::Sketches> read_sketches(const std::string& text, const Recor
     return number;
   };
   for (std::size_t step = 0; step < like.steps.size(); ++step) {
-    Record::Sketches& lists = steps.emplace_back();
+    RankStep& own = steps.emplace_back();
+    for (double& number : own.numbers) number = next();
+    Record::Sketches& lists = own.tensors;
     for (std::size_t list = 0; list < Record::kLists; ++list) {
       lists[list].resize(like.names[list].size());
       for (Sketch& sketch : lists[list]) {
@@ -218,16 +233,20 @@ std::int64_t original(const Mesh& mesh, const Layout& layout, std::int64_t rank)
 }
 
 /// Sketches of pieces become those of wholes, and copies that are not like their originals are kept.
-void put_together(Record& record, const std::vector<std::vector<Record::Sketches>>& ranks,
+void put_together(Record& record, const std::vector<std::vector<RankStep>>& ranks,
                   const std::array<std::vector<Layout>, Record::kLists>& layouts) {
-  for (std::size_t step = 0; step < record.steps.size(); ++step)
+  for (std::size_t step = 0; step < record.steps.size(); ++step) {
+    for (std::size_t r = 1; r < ranks.size(); ++r)
+      for (const Record::Number number : {Record::loss, Record::norm})
+        if (const double away = std::abs(ranks[r][step].numbers[number] - ranks[0][step].numbers[number]); !(away == 0))
+          record.copies.push_back({step, Record::kLists, number, static_cast<std::int64_t>(r), 0, away});
     for (const Record::List list : {Record::gradients, Record::parameters, Record::states})
       for (std::size_t t = 0; t < record.names[list].size(); ++t) {
         Sketch whole;
         for (std::size_t r = 0; r < ranks.size(); ++r) {
           const auto rank = static_cast<std::int64_t>(r), of = original(record.mesh, layouts[list][t], rank);
-          const Sketch& own = ranks[r][step][list][t];
-          const double away = distance(own, ranks[static_cast<std::size_t>(of)][step][list][t]);
+          const Sketch& own = ranks[r][step].tensors[list][t];
+          const double away = distance(own, ranks[static_cast<std::size_t>(of)][step].tensors[list][t]);
           if (!(away == 0)) record.copies.push_back({step, list, t, rank, of, away});
           if (of != rank) continue;
           for (std::size_t i = 0; i < own.sums.size(); ++i) whole.sums[i] += own.sums[i];
@@ -235,14 +254,15 @@ void put_together(Record& record, const std::vector<std::vector<Record::Sketches
         }
         record.steps[step].tensors[list][t] = whole;
       }
+  }
 }
 
 /// Brings to rank 0 what the others have.
 Status exchange(RankLink& link, Record& record, const std::array<std::vector<Layout>, Record::kLists>& layouts) {
   const Place& place = link.place();
   if (place.rank != 0) return link.put("verify." + std::to_string(place.rank), sketches_text(record));
-  std::vector<std::vector<Record::Sketches>> ranks(1);
-  for (const Record::Step& step : record.steps) ranks[0].push_back(step.tensors);
+  std::vector<std::vector<RankStep>> ranks(1);
+  for (const Record::Step& step : record.steps) ranks[0].push_back({numbers_of(step), step.tensors});
   for (int rank = 1; rank < place.ranks; ++rank) {
     BALEEN_TRY_ASSIGN(const std::string text, link.get("verify." + std::to_string(rank)));
     ranks.push_back(read_sketches(text, record));

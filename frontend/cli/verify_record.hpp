@@ -46,7 +46,11 @@ struct Record {
     Facts facts;  ///< "held_out_loss" and metrics
   };
 
-  /// What a rank holds of a tensor after a step is to be what rank `of` holds, and is not.
+  /// Of each step, beside tensors: what ranks are to have alike.
+  enum Number : std::size_t { loss, norm };
+
+  /// What a rank holds of a tensor after a step is to be what rank `of` holds, and is not. With the list `kLists`, of a
+  /// Number.
   struct Copy {
     std::size_t step = 0;
     List list = kLists;

@@ -334,5 +334,32 @@ TEST_F(LocalRegion, MustOpenAndCloseOnWhatARankHolds) {
   EXPECT_FALSE(verify_layouts(graph_));
 }
 
+/// Each rank may have something else in it.
+TEST_F(LocalRegion, IsClosedBeforeAStateKeepsWhatItComesTo) {
+  graph_.set_mesh({{{"ring", 3}}});
+  const ValueId x = input({6, 3}, "R");
+  place();
+  const ValueId state = *graph_.state("s", graph_.type(x));
+  graph_.value(state).layout = *parse_layout("R");
+  const ValueId local = op("to_local", {x}, {{"shape", Attributes::ints({6, 3})}});
+  const Graph before = graph_;
+  ASSERT_TRUE(graph_.assign(state, local));
+  EXPECT_NE(verify_layouts(graph_).error().message.find("close it with from_local"), std::string::npos);
+  graph_ = before;
+  ASSERT_TRUE(graph_.assign(state, from_local(local, {6, 3}, "R")));
+  check();
+}
+
+TEST_F(Convert, NamesTheAxisOfAConversionThatSaysOtherwise) {
+  graph_.set_mesh({{{"data", 2}, {"tensor", 3}}});
+  const ValueId x = input({6, 3}, "R,R");
+  place();
+  const ValueId y = *graph_.append1(
+      "all_reduce", {x}, {{"axes", Attributes::ints({1})}, {"from", std::string("P")}, {"to", std::string("R")}});
+  graph_.value(y).layout = graph_.value(x).layout;
+  EXPECT_NE(verify_layouts(graph_).error().message.find("along `tensor` it turns R,R into R,R and says from P to R"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace baleen

@@ -177,6 +177,52 @@ TEST(VerifyJudge, NamesTheRankAndTheAxisOfACopyThatDiffers) {
   EXPECT_EQ(first_words(off(NAN)), "parameter `a` after step 5 on rank 1");
 }
 
+/// The gradient of what is read last is computed first, and what is wrong in it goes on to those before.
+TEST(VerifyJudge, NamesTheGradientThatIsComputedFirst) {
+  EXPECT_EQ(first_words(difference(BALEEN_F64,
+                                   [](Record& r) {
+                                     set(r, 3, Record::gradients, 0, {9, 9});
+                                     set(r, 3, Record::gradients, 1, {9, 9, 9, 9});
+                                   })),
+            "the gradient of `b` of step 3");
+}
+
+TEST(VerifyJudge, NamesEachAxisOfTheSizeThatAGradientIsWrongBy) {
+  const auto off = [](std::int64_t tensor) {
+    return last_words(difference(BALEEN_F64, [&](Record& r) {
+      r.mesh.axes = {{"data", 2}, {"tensor", tensor}};
+      set(r, 2, Record::gradients, 1, {120, 0, 0, 0});
+    }));
+  };
+  EXPECT_NE(off(2).find("along `data` or `tensor` once too often"), std::string::npos) << off(2);
+  EXPECT_NE(off(3).find("along `data` once too often"), std::string::npos) << off(3);
+}
+
+/// Of the loss and the norm all ranks have one number.
+TEST(VerifyJudge, NamesTheAxisAlongWhichRanksHaveOtherNumbers) {
+  const auto off = [](Record::Number number) {
+    return difference(BALEEN_F64, [&](Record& r) {
+      r.mesh.axes = {{"data", 2}, {"tensor", 2}};
+      if (number == Record::loss) r.steps[4].loss *= 1.1;
+      if (number == Record::norm) r.steps[4].facts["gradient_norm"] *= 1.1;
+      r.copies = {{4, Record::kLists, number, 1, 0, 0.1}, {4, Record::kLists, number, 3, 0, 0.1}};
+    });
+  };
+  const std::string unlike = "ranks have different copies along `tensor`: a sum or a copy along it is missing";
+  EXPECT_EQ(first_words(off(Record::loss)), "the loss of step 5");
+  EXPECT_EQ(last_words(off(Record::loss)), unlike);
+  EXPECT_EQ(first_words(off(Record::norm)), "the norm of the gradients of step 5");
+  EXPECT_EQ(last_words(off(Record::norm)), unlike);
+  EXPECT_EQ(last_words(difference(BALEEN_F64,
+                                  [](Record& r) {
+                                    r.mesh.axes = {{"data", 2}, {"tensor", 2}};
+                                    r.steps[4].loss *= 1.1;
+                                    r.copies = {{4, Record::gradients, 1, 1, 0, 0.1}};
+                                  })),
+            unlike)
+      << "all have the same wrong loss";
+}
+
 /// A gradient that the second reference has otherwise says nothing, and neither do its parameter and its states.
 TEST(VerifyJudge, NamesNoiseAndDoesNotJudgeIt) {
   const Change noise = [](Record& r) { set(r, 1, Record::gradients, 1, {30, 0, 0, 0}); };
