@@ -72,7 +72,7 @@ double norm_of_all(const std::vector<Sketch>& tensors) {
 
 class Judge {
  public:
-  Judge(const Record& many, const Record& one, const Record* shaken)
+  Judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken)
       : many_(many),
         one_(one),
         shaken_(shaken),
@@ -146,16 +146,19 @@ class Judge {
     return true;
   }
 
-  /// Gradients that are rounding noise, by the second reference: in the first step, before other things grow, or where
-  /// next to nothing of all is theirs.
+  /// Gradients that are rounding noise, by a reference that one rounding has changed: in the first step, before other
+  /// things grow, or where next to nothing of all is theirs.
   void find_noise() {
-    if (!shaken_) return;
-    for (std::size_t i = 0; i < std::min(one_.steps.size(), shaken_->steps.size()); ++i) {
-      const auto &own = one_.steps[i].tensors[Record::gradients], &other = shaken_->steps[i].tensors[Record::gradients];
-      const double tiny = 1e-12 * norm_of_all(own);
-      for (std::size_t t = 0; t < own.size(); ++t)
-        if (distance(own[t], other[t]) > kNoise * own[t].norm())
-          if (i == 0 || own[t].norm() < tiny) noise_.insert(one_.names[Record::gradients][t]);
+    for (const Shaken& shaken : shaken_) {
+      if (shaken.roundings > 1) continue;
+      for (std::size_t i = 0; i < std::min(one_.steps.size(), shaken.record->steps.size()); ++i) {
+        const auto& own = one_.steps[i].tensors[Record::gradients];
+        const auto& other = shaken.record->steps[i].tensors[Record::gradients];
+        const double tiny = 1e-12 * norm_of_all(own);
+        for (std::size_t t = 0; t < own.size(); ++t)
+          if (distance(own[t], other[t]) > kNoise * own[t].norm())
+            if (i == 0 || own[t].norm() < tiny) noise_.insert(one_.names[Record::gradients][t]);
+      }
     }
   }
 
@@ -168,22 +171,31 @@ class Judge {
     return owner && noise_.contains(*owner);
   }
 
+  /// What a number of a step, or of an evaluation, has grown to in the references that began with other parameters.
+  template <class Difference>
+  double growth(std::size_t i, Difference&& difference) const {
+    double most = 0;
+    for (const Shaken& shaken : shaken_)
+      if (i < shaken.record->steps.size())
+        most = std::max(most, difference(shaken.record->steps[i]) / shaken.roundings);
+    return most;
+  }
+
   void compare_step(std::size_t i) {
     const Record::Step &a = many_.steps[i], &b = one_.steps[i];
-    const Record::Step* other = shaken_ && i < shaken_->steps.size() ? &shaken_->steps[i] : nullptr;
     const std::string of = " of step " + std::to_string(i + 1);
-    if (other) grown_loss_ = std::max(grown_loss_, relative(other->loss, b.loss));
+    grown_loss_ = std::max(grown_loss_, growth(i, [&](const Record::Step& s) { return relative(s.loss, b.loss); }));
     see(losses_, relative(a.loss, b.loss), number_limit(), "the loss" + of, unlike_in_step(i));
     if (exact_)
       for (const auto& [name, value] : b.facts)
         if (name != "gradient_norm") compare_metric(a, name, value, of);
     if (a.applied || a.tensors[Record::gradients].empty() || finite(a.tensors[Record::gradients])) {
-      compare_list(i, Record::gradients, a, b, other, of);
-      compare_norm(i, other, of);
+      compare_list(i, Record::gradients, a, b, of);
+      compare_norm(i, of);
     }
     const std::string after = " after step " + std::to_string(i + 1);
-    compare_list(i, Record::parameters, a, b, other, after);
-    compare_list(i, Record::states, a, b, other, after);
+    compare_list(i, Record::parameters, a, b, after);
+    compare_list(i, Record::states, a, b, after);
   }
 
   /// Of a loss. One rounding of a logit is one of the loss at most.
@@ -197,11 +209,13 @@ class Judge {
     see(losses_, std::abs(other->second - value), 1e-10 * std::max(1.0, std::abs(value)), "`" + name + "`" + of);
   }
 
-  void compare_norm(std::size_t i, const Record::Step* other, const std::string& of) {
+  void compare_norm(std::size_t i, const std::string& of) {
     const Record::Step &a = many_.steps[i], &b = one_.steps[i];
     const auto many = a.facts.find("gradient_norm"), one = b.facts.find("gradient_norm");
     if (many == a.facts.end() || one == b.facts.end() || !noise_.empty()) return;
-    if (other) grown_norm_ = std::max(grown_norm_, relative(other->facts.at("gradient_norm"), one->second));
+    grown_norm_ =
+        std::max(grown_norm_,
+                 growth(i, [&](const Record::Step& s) { return relative(s.facts.at("gradient_norm"), one->second); }));
     const double limit = (exact_ ? 1e-8 : 4 * rounding_ + 1e-5) + kRoundings * grown_norm_;
     if (one->second > 0)
       see(norms_, relative(many->second, one->second), limit, "the norm of the gradients" + of,
@@ -214,7 +228,7 @@ class Judge {
 
   /// One list of tensors after one step: with the reference, and on other ranks.
   void compare_list(std::size_t i, Record::List list, const Record::Step& a, const Record::Step& b,
-                    const Record::Step* other, const std::string& of) {
+                    const std::string& of) {
     const auto& names = one_.names[list];
     auto& grown = grown_[list];
     grown.resize(names.size());
@@ -223,7 +237,8 @@ class Judge {
       // The gradient of what is read last is computed first.
       const std::size_t t = list == Record::gradients ? names.size() - 1 - n : n;
       const Sketch &many = a.tensors[list][t], &one = b.tensors[list][t];
-      if (other) grown[t] = std::max(grown[t], distance(other->tensors[list][t], one));
+      grown[t] =
+          std::max(grown[t], growth(i, [&](const Record::Step& s) { return distance(s.tensors[list][t], one); }));
       if (is_noise(list, names[t])) continue;
       const double limit = tensor_limit(list, one.norm(), all) + kRoundings * grown[t];
       const std::string place = std::string(kWhat[list]) + " `" + names[t] + "`" + of;
@@ -340,11 +355,13 @@ class Judge {
     if (a.steps != b.steps)
       return differ("the ranks evaluated after step " + std::to_string(a.steps) + ", and one rank" + when);
     if (a.facts.size() != b.facts.size()) return differ("the evaluation" + when + " has other results");
-    if (shaken_ && number < shaken_->evaluations.size())
-      if (const auto other = shaken_->evaluations[number].facts.find("held_out_loss"),
-          own = b.facts.find("held_out_loss");
-          own != b.facts.end() && other != shaken_->evaluations[number].facts.end())
-        grown_loss_ = std::max(grown_loss_, relative(other->second, own->second));
+    for (const Shaken& shaken : shaken_) {
+      if (number >= shaken.record->evaluations.size()) continue;
+      const auto& facts = shaken.record->evaluations[number].facts;
+      if (const auto other = facts.find("held_out_loss"), own = b.facts.find("held_out_loss");
+          own != b.facts.end() && other != facts.end())
+        grown_loss_ = std::max(grown_loss_, relative(other->second, own->second) / shaken.roundings);
+    }
     for (const auto& [name, value] : b.facts) {
       const auto other = a.facts.find(name);
       if (other == a.facts.end()) return differ("the evaluation" + when + " has no `" + name + "`");
@@ -379,7 +396,7 @@ class Judge {
   }
 
   const Record &many_, &one_;
-  const Record* shaken_;
+  const std::vector<Shaken>& shaken_;
   const bool exact_;
   const double rounding_;
   Judgement result_;
@@ -387,7 +404,7 @@ class Judge {
   std::array<Found, Record::kLists> tensors_{Found(kTitles[0]), Found(kTitles[1]), Found(kTitles[2])};
   std::array<Found, Record::kLists> shown_ = tensors_;
   std::set<std::string> noise_;                            ///< parameters whose gradients are
-  double grown_loss_ = 0, grown_norm_ = 0;                 ///< what the second reference has come to, relative
+  double grown_loss_ = 0, grown_norm_ = 0;                 ///< what further references have come to, relative
   std::array<std::vector<double>, Record::kLists> grown_;  ///< the same of each tensor
   std::multimap<Place, const Record::Copy*> copies_;
   std::size_t evaluated_ = 0;
@@ -397,6 +414,8 @@ class Judge {
 
 double rounding_of(baleen_dtype_t dtype) { return std::exp2(-dtype_digits(dtype)); }
 
-Judgement judge(const Record& many, const Record& one, const Record* shaken) { return Judge(many, one, shaken).run(); }
+Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken) {
+  return Judge(many, one, shaken).run();
+}
 
 }  // namespace baleen::app

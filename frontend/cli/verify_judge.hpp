@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "frontend/cli/verify_record.hpp"
 
@@ -12,16 +13,23 @@ struct Judgement {
   std::optional<std::string> difference;  ///< the first that is too large, in the order of the run; nothing: equal
 };
 
+/// A further reference, whose parameters began with each changed by this many roundings.
+struct Shaken {
+  const Record* record = nullptr;
+  double roundings = 1;
+};
+
 /// Of `many` ranks against `one`, the script alone in fp64. After each step: loss, metrics, each gradient, the norm of
 /// all, each parameter, each state of the optimizer, on every rank.
 ///
 /// In fp64 a number may differ by 1e-10 of itself, a tensor by 1e-8 of its norm. With fewer digits: u, one rounding of
-/// the coarsest dtype that is computed in, is where limits begin, and `shaken` says how they grow: a second reference
-/// whose parameters began with one rounding more (null: none). Rounding goes on in every op of every step, which is why
-/// kRoundings times its difference is allowed. A gradient that one rounding of the parameters changes by a quarter of
-/// itself is noise; it is named and not judged, and neither are its parameter and that one's states. So it is in fp64
-/// if there is a `shaken`.
-Judgement judge(const Record& many, const Record& one, const Record* shaken);
+/// the coarsest dtype that is computed in, is where limits begin, and `shaken` says how they grow: what each has come
+/// to, as a share of the roundings that it began with. Rounding goes on in every op of every step, which is why
+/// kRoundings times the largest of that is allowed. Where what one rounding does not change jumps with several (the
+/// choice of an expert), references with several show it. A gradient that one rounding of the parameters changes by a
+/// quarter of itself is noise; it is named and not judged, and neither are its parameter and that one's states. So it
+/// is in fp64 if there is a `shaken`.
+Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken = {});
 
 /// One rounding of a number of that dtype, as a share of it.
 double rounding_of(baleen_dtype_t dtype);

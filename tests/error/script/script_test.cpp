@@ -63,6 +63,13 @@ TEST_F(Scripts, UnknownOptionOfALayer) {
                  script() + ":6: linear: unknown option `bais`; did you mean `bias`?");
 }
 
+TEST_F(Scripts, ParameterOfALayerThatDoesNotSayHowItStarts) {
+  expect_refused(
+      job_with(
+          "nn.layer { kind = 'own', forward = function(self, x) return x * self:parameter('gain', { 2 }, {}) end } {}"),
+      script() + ":6: own: parameter `gain` needs `init`, how it starts, as in { init = baleen.init.normal(0.02) }");
+}
+
 TEST_F(Scripts, UnknownDataPlugin) {
   const ProcessResult result = run("local data = require('baleen').data\nlocal d = data.tabel {}\n");
   EXPECT_EQ(result.exit_code, 2);

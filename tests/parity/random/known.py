@@ -4,6 +4,7 @@ from case import Case
 DATA = ({"data": 2}, [("data", {})])
 LINE = ({"tensor": 2}, [("tensor", {})])
 SQUARE = ({"tensor": 9}, [("tensor", {"mode": "2d"})])
+HALVES = ({"data": 2}, [("zero", {"stage": 2}), ("precision", {"dtype": "fp16"})])
 RING = ({"tensor": 4, "sequence": 4}, [("tensor", {"mode": "2d"}), ("sequence", {"mode": "ring"})])
 
 
@@ -30,6 +31,9 @@ CASES = {
     "NothingToCut": (_case("known/own_product", LINE, {"dim": 1}), "there is nothing to cut along `tensor`"),
     # A pattern that matches nothing was taken without a word.
     "AFrozenNameWithATypingError": (_case("known/two_layers", DATA, {"frozen": "heat.*"}), "did you mean `head.*`"),
+    # A state's new value was to be made behind a reader of the old one, which waited for a call behind one that needed it.
+    "AdafactorWithClippingAndALossScale": (_case("zoo/mixer", HALVES, {"optimizer": "adafactor", "dim": 8, "clip": 0.5},
+                                                 dtype="fp32"), "equal"),
     # What is held out was found to be too little after the last step.
     "LessHeldOutThanABatch": (_case("known/two_layers", DATA, {"batch": 32, "held_out": 0.2}), "fewer than a batch"),
 }

@@ -70,8 +70,13 @@ end
 
 --- A parameter of this layer. `given`: axes (a logical name or "" per dimension), init, inputs (how many make one
 --- output).
-function Methods.parameter(_, name, shape, given)
-  return core.parameter(name, shape, given.axes or {}, initializer.resolve(given.init, given.inputs or 1))
+function Methods.parameter(self, name, shape, given)
+  local init = given and given.init
+  if type(init) ~= "table" or not init.kind then
+    self:fail(("parameter `%s` needs `init`, how it starts, as in { init = baleen.init.normal(0.02) }")
+      :format(tostring(name)))
+  end
+  return core.parameter(name, shape, given.axes or {}, initializer.resolve(init, given.inputs or 1))
 end
 
 --- Fails with the layer's path (or its kind, where it has none) and its place in the script.

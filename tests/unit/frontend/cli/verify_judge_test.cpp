@@ -55,7 +55,8 @@ std::string difference(baleen_dtype_t dtype, const Change& change, const Change&
   Record many = record_in(dtype), shaken = record_in(BALEEN_F64);
   change(many);
   if (shake) shake(shaken);
-  return judge(many, record_in(BALEEN_F64), shake ? &shaken : nullptr).difference.value_or("");
+  return judge(many, record_in(BALEEN_F64), shake ? std::vector{Shaken{&shaken}} : std::vector<Shaken>())
+      .difference.value_or("");
 }
 
 std::string first_words(const std::string& text) { return text.substr(0, text.find(" (")); }
@@ -236,7 +237,7 @@ TEST(VerifyJudge, NamesNoiseAndDoesNotJudgeIt) {
   EXPECT_EQ(first_words(difference(BALEEN_F64, change, [](Record&) {})), "the gradient of `b` of step 2");
   Record many = record_in(BALEEN_F64), shaken = record_in(BALEEN_F64);
   noise(shaken);
-  EXPECT_NE(judge(many, record_in(BALEEN_F64), &shaken).summary.find("rounding noise, not judged: `b`\n"),
+  EXPECT_NE(judge(many, record_in(BALEEN_F64), {{&shaken}}).summary.find("rounding noise, not judged: `b`\n"),
             std::string::npos);
 }
 
@@ -249,10 +250,25 @@ TEST(VerifyJudge, JudgesWhoseNameOnlyBeginsWithNoise) {
   Record many = named(record_in(BALEEN_F64)), shaken = many;
   set(shaken, 1, Record::gradients, 0, {0, 30});
   set(many, 2, Record::states, 0, {1, 1});
-  EXPECT_FALSE(judge(many, named(record_in(BALEEN_F64)), &shaken).difference);
+  EXPECT_FALSE(judge(many, named(record_in(BALEEN_F64)), {{&shaken}}).difference);
   set(many, 3, Record::states, 1, {1, 0, 0, 0});
-  EXPECT_EQ(first_words(judge(many, named(record_in(BALEEN_F64)), &shaken).difference.value_or("")),
+  EXPECT_EQ(first_words(judge(many, named(record_in(BALEEN_F64)), {{&shaken}}).difference.value_or("")),
             "state `a.b.m` after step 3");
+}
+
+/// What a choice does that jumps with sixteen roundings, and not with one, is allowed twice; not a hundred times.
+TEST(VerifyJudge, AllowsWhatJumpsWithSeveralRoundings) {
+  const auto judged = [](double by, std::vector<double> roundings) {
+    Record many = record_in(BALEEN_F16), still = record_in(BALEEN_F64), jumped = still;
+    set(many, 2, Record::gradients, 1, {60, 0, 0, by});
+    set(jumped, 2, Record::gradients, 1, {60, 0, 0, 10});
+    std::vector<Shaken> shaken;
+    for (const double times : roundings) shaken.push_back({times > 1 ? &jumped : &still, times});
+    return first_words(judge(many, record_in(BALEEN_F64), shaken).difference.value_or(""));
+  };
+  EXPECT_EQ(judged(15, {1}), "the gradient of `b` of step 2");
+  EXPECT_EQ(judged(15, {1, 16}), "");
+  EXPECT_EQ(judged(1000, {1, 16}), "the gradient of `b` of step 2");
 }
 
 TEST(VerifyJudge, ComparesGradientsInFewDigits) {
