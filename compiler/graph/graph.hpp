@@ -174,6 +174,8 @@ Status verify(const Graph& graph);
 
 /// One line per op; with layouts where there are any.
 std::string print(const Graph& graph);
+/// The line of one op.
+std::string print(const Graph& graph, OpId op);
 /// Graphviz.
 std::string print_dot(const Graph& graph);
 

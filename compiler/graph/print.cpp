@@ -102,6 +102,8 @@ const char* colour(const Op& op) {
 
 }  // namespace
 
+std::string print(const Graph& graph, OpId op) { return line(graph, graph.op(op)); }
+
 std::string print(const Graph& graph) {
   std::string text;
   Phase phase = Phase::forward;

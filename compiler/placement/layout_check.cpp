@@ -110,8 +110,14 @@ class LayoutChecker {
     std::string names;
     for (std::int64_t axis : axes)
       names += (names.empty() ? "`" : ", `") + graph_.mesh().axes[static_cast<std::size_t>(axis)].name + "`";
+    // What an earlier step left undone is found here, where the layouts meet.
+    std::string unsaid;
+    for (std::size_t axis = 0; axis < from.size() && axis < to.size(); ++axis)
+      if (std::ranges::find(axes, static_cast<std::int64_t>(axis)) == axes.end() && !from[axis].same_kind(to[axis]))
+        unsaid += "; along `" + graph_.mesh().axes[axis].name + "` it turns " + to_string(from[axis]) + " into " +
+                  to_string(to[axis]) + " and does not say so";
     return fail(op, "along " + names + " it turns " + to_string(from) + " into " + to_string(to) + " and says from " +
-                        op.attributes.text("from") + " to " + op.attributes.text("to"));
+                        op.attributes.text("from") + " to " + op.attributes.text("to") + unsaid);
   }
 
   Status check_op(const Op& op) const {

@@ -123,6 +123,23 @@ class Parser {
         ->type_name("FILE");
   }
 
+  static void add_passes(CLI::App& sub, PassView& out) {
+    CLI::Option* print = sub.add_flag("--print-passes", out.prints, "Print the graph after each pass that changed it");
+    sub.add_option("--pass", out.passes,
+                   "With --print-passes: only after these, as in propagate; * is any text; may be repeated")
+        ->type_name("PASS")
+        ->allow_extra_args(false)
+        ->needs(print);
+    sub.add_option("--op", out.ops,
+                   "With --print-passes: only ops of this name or kind, as in blocks.0.* or matmul; may be repeated")
+        ->type_name("OP")
+        ->allow_extra_args(false)
+        ->needs(print);
+    sub.add_flag("--changes", out.changes,
+                 "With --print-passes: only what the pass changed, as lines that go (-) and come (+)")
+        ->needs(print);
+  }
+
   void add_run() {
     run_ = subcommand("run", "Train: run a script's job");
     add_script(*run_, run_options_);
@@ -132,7 +149,7 @@ class Parser {
         ->check(count_check(0));
     run_->add_option("--save", run_options_.save, "Write all parameters to this file at the end")->type_name("FILE");
     run_->add_option("--load", run_options_.load, "Read all parameters from this file at the start")->type_name("FILE");
-    run_->add_flag("--print-passes", run_options_.print_passes, "Print the graph after each pass that changed it");
+    add_passes(*run_, run_options_.passes);
   }
 
   void add_verify() {
@@ -184,7 +201,7 @@ class Parser {
         ->type_name("NAME")
         ->capture_default_str();
     graph_->add_flag("--dot", graph_options_.dot, "Draw it: print it in Graphviz's language");
-    graph_->add_flag("--print-passes", graph_options_.print_passes, "Print the graph after each pass that changed it");
+    add_passes(*graph_, graph_options_.passes);
   }
 
   void add_plan() {

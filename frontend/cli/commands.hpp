@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/engine/pass_printer.hpp"
 #include "frontend/engine/setup.hpp"
 
 namespace baleen::app {
@@ -15,7 +16,7 @@ struct RunOptions : ScriptOptions {
   static constexpr bool kHasRanks = true;
   std::optional<std::int64_t> steps;  ///< stands above the script's
   std::filesystem::path save;         ///< empty: none
-  bool print_passes = false;          ///< print the graph after every pass that changed it
+  PassView passes;                    ///< the graph after every pass that changed it
 };
 
 struct VerifyOptions : ScriptOptions {
@@ -38,7 +39,7 @@ struct GenerateOptions : ScriptOptions {
 struct GraphOptions : ScriptOptions {
   std::string graph = "train";  ///< "train", "evaluate", "initialize" or a program's name
   bool dot = false;             ///< Graphviz instead of text
-  bool print_passes = false;
+  PassView passes;
 };
 
 struct PlanOptions : ScriptOptions {

@@ -42,10 +42,12 @@ std::string summary(const Graph& graph, const std::vector<PersistentSpec>& persi
 Status graph(const GraphOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
   const bool generate = options.graph == "generate";
-  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate, options.print_passes}));
+  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate}));
   Job& job = described.script->job();
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
-  BALEEN_TRY_ASSIGN(const Plan plan, make_plan(std::move(job), setup.registry, pass_observer(options.print_passes)));
+  PassPrinter printer(options.passes, job.mesh);
+  BALEEN_TRY_ASSIGN(const Plan plan, make_plan(std::move(job), setup.registry, printer.observer()));
+  BALEEN_TRY(printer.finish());
   for (const std::string& note : plan.notes) setup.log.info(note);
   const ScheduledGraph* const chosen = plan.find(options.graph);
   if (!chosen) {

@@ -312,7 +312,8 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   if (how.reference) own.dtype = "fp64";
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(own, setup));
   Record result;
-  RunFlags flags{own.steps, false, false};
+  RunFlags flags;
+  flags.steps = own.steps;
   flags.alone = how.reference;
   flags.check_kernels = !how.reference;  // first, before one that writes anywhere does harm
   flags.silent = true;

@@ -55,13 +55,6 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   return described;
 }
 
-PassObserver pass_observer(bool print) {
-  if (!print) return {};
-  return [](const std::string& phase, const Graph& graph) {
-    std::cout << "--- " << phase << " ---\n" << baleen::print(graph) << '\n' << std::flush;  // monitors write past it
-  };
-}
-
 Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
                                          const RunFlags& flags, bool with_monitors) {
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
@@ -94,11 +87,12 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
     session.start_facts.push_back({"transport", 0, text_of(prepared.transport->member)});
   }
-  const PassObserver observer = pass_observer(flags.print_passes && run->speaks());
+  PassPrinter printer(run->speaks() ? flags.passes : PassView(), job.mesh);
   if (flags.scope == PlanScope::programs)
     for (const auto& [name, given] : job.graphs)
       if (given.role == GraphRole::learn) run->left_out_.insert(name);
-  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, observer, flags.scope));
+  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, printer.observer(), flags.scope));
+  BALEEN_TRY(printer.finish());
   if (run->speaks() && !flags.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
   const Place place = run->ranks_ ? run->ranks_->place() : Place();

@@ -10,6 +10,7 @@
 #include "compiler/graph/op_kind.hpp"
 #include "compiler/plan/plan.hpp"
 #include "core/runtime/session.hpp"
+#include "frontend/engine/pass_printer.hpp"
 #include "frontend/engine/prepare.hpp"
 #include "frontend/engine/ranks.hpp"
 #include "frontend/lua/script.hpp"
@@ -20,7 +21,7 @@ namespace baleen::app {
 struct RunFlags {
   std::optional<std::int64_t> steps;
   bool generate = false;  ///< describe the generate graph though the job does not ask for it
-  bool print_passes = false;
+  PassView passes = {};
   bool silent = false;          ///< what the script prints is not shown
   bool alone = false;           ///< one rank and no strategy, whatever the manifest and the script say
   bool keep_gradients = false;  ///< as states
@@ -38,9 +39,6 @@ struct Described {
 
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                            const RunFlags& flags);
-
-/// Prints the graph after each pass on standard output, if asked to.
-PassObserver pass_observer(bool print);
 
 /// A described script with its session: what the training loop drives. Members are destroyed in the right order.
 class Run : public TrainingRun {

@@ -47,16 +47,18 @@ struct Heads {
 Status check_heads(std::string_view name, std::int64_t heads, std::int64_t groups, std::int64_t ranks,
                    const std::string& along) {
   const std::string where = "the " + text(ranks) + " ranks along " + along;
+  const auto or_ranks = [](std::int64_t count) { return count > 1 ? text(count) + " ranks, " : std::string(); };
   if (heads == groups && heads < ranks)
     return invalid(std::string(name) + ": " + text(heads) + " heads cannot be shared by " + where + "; take " +
-                   text(ranks) + " heads, " + text(heads) + " ranks, or mode = \"ring\", which keeps heads whole");
+                   text(ranks) + " heads, " + or_ranks(heads) + "or mode = \"ring\", which keeps heads whole");
   if (heads == groups || (heads % ranks == 0 && groups % ranks == 0)) return {};
   const std::int64_t group_count = nearest_multiple(groups, ranks), head_count = nearest_multiple(heads, group_count);
   return invalid(std::string(name) + ": " + text(heads) + " heads that share " + text(groups) +
                  " of keys and values cannot be shared by " + where +
                  ": both must divide, so that each rank has the keys of its queries; take heads = " + text(head_count) +
-                 " and kv_heads = " + text(group_count) + ", " + text(nearest_divisor(std::gcd(heads, groups), ranks)) +
-                 " ranks, or mode = \"ring\", which keeps heads whole");
+                 " and kv_heads = " + text(group_count) + ", " +
+                 or_ranks(nearest_divisor(std::gcd(heads, groups), ranks)) +
+                 "or mode = \"ring\", which keeps heads whole");
 }
 
 }  // namespace

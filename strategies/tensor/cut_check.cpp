@@ -24,9 +24,10 @@ std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted) {
   return best;
 }
 
-/// ", or make `tensor` 9 (3 x 3)": ranks that cut inner dimensions in so many parts. Nothing where these are no grid.
+/// ", or make `tensor` 9 (3 x 3)": ranks that cut inner dimensions in so many parts. Nothing where one rank would be
+/// left, which cuts nothing.
 std::string or_ranks(const InnerAxis& axis, std::int64_t parts) {
-  if (axis.exponent > 1 && parts < 2) return {};
+  if (parts < 2) return {};
   return ", or make `" + axis.whole + "` " + ranks_text(parts, axis.exponent, axis.depth);
 }
 
@@ -36,7 +37,7 @@ Error too_few(const baleen_value_info_t& value, int dim, const InnerAxis& axis) 
   return invalid("parameter `" + std::string(view(value.name)) + "` has `" + name + "` = " + text(extent) +
                  ", which cannot be cut over the " + text(axis.parts) + " ranks along `" + axis.name + "`; make `" +
                  name + "` " + text(axis.parts) + " or more" + or_ranks(axis, extent) +
-                 (axis.exponent == 1 ? " or less" : ""));
+                 (axis.exponent == 1 && extent > 1 ? " or less" : ""));
 }
 
 /// `number` rounded to a multiple of `ranks`, at least one.

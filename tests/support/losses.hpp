@@ -1,7 +1,6 @@
 /// \file The losses that a run wrote with --log-json.
 #pragma once
 #include <fstream>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -12,12 +11,14 @@ using Losses = std::vector<std::string>;
 /// Of its steps, every digit.
 inline Losses losses_in(const std::string& file) {
   std::ifstream lines(file);
-  const std::regex loss("\"loss\":([^,}]*)");
+  const std::string key = "\"loss\":";
   Losses found;
-  std::smatch match;
-  for (std::string line; std::getline(lines, line);)
-    if (line.find("\"kind\":\"step\"") != std::string::npos && std::regex_search(line, match, loss))
-      found.push_back(match[1]);
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find(key);
+    if (line.find("\"kind\":\"step\"") == std::string::npos || at == std::string::npos) continue;
+    const auto begin = at + key.size();
+    found.push_back(line.substr(begin, line.find_first_of(",}", begin) - begin));
+  }
   return found;
 }
 

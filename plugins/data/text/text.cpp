@@ -22,7 +22,11 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("shuffle", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
                   "draw a new order and a new cut for each epoch of the train part"),
     BALEEN_OPTION("vocab", BALEEN_OPTION_INT, 0, 0, 1 << 30, "0", "", "",
-                  "size of the vocabulary; 0: as small as the text allows (token files are read through once)"));
+                  "size of the vocabulary; 0: as small as the text allows (token files are read through once)"),
+    BALEEN_OPTION("separator", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "",
+                  "what ends a document; adds the field `documents`, which numbers those of a row (bytes, chars)"),
+    BALEEN_OPTION("separator_token", BALEEN_OPTION_INT, 0, -1, 1 << 30, "-1", "", "",
+                  "the same for token files, by its number; -1: none"));
 
 namespace baleen::text {
 namespace {
@@ -46,6 +50,7 @@ class TextDataset : public Dataset, public Tokens {
     auto dataset = std::make_unique<TextDataset>();
     dataset->corpus_ = std::move(corpus);
     dataset->context_ = settings.integer("context");
+    BALEEN_TRY(dataset->find_separator(settings));
     for (const baleen_split_t split : {BALEEN_TRAIN, BALEEN_HELD_OUT})
       BALEEN_TRY(dataset->cut(split, settings.boolean("shuffle") && split == BALEEN_TRAIN, settings.seed()));
     return dataset;
@@ -54,9 +59,10 @@ class TextDataset : public Dataset, public Tokens {
   Result<baleen_dataset_info_t> info() const override {
     baleen_dataset_info_t info{};
     info.size = sizeof(info);
-    info.field_count = 2;
+    info.field_count = separator_.empty() ? 2 : 3;
     info.fields[0] = make_field("tokens", BALEEN_I32, {context_}, {"seq"});
     info.fields[1] = make_field("targets", BALEEN_I32, {context_}, {"seq"});
+    if (!separator_.empty()) info.fields[2] = make_field("documents", BALEEN_I32, {context_}, {"seq"});
     for (const baleen_split_t split : {BALEEN_TRAIN, BALEEN_HELD_OUT}) info.rows[split] = windows_[split].rows();
     info.classes = corpus_.vocabulary();
     info.units_per_row = static_cast<double>(context_);
@@ -78,6 +84,9 @@ class TextDataset : public Dataset, public Tokens {
       part.stream->read(start + 1, {targets, context});
       BALEEN_TRY(check({tokens, context}));
       BALEEN_TRY(check({targets + context - 1, 1}));
+      if (!separator_.empty())
+        number_documents(part, start,
+                         {static_cast<std::int32_t*>(buffers[2]) + context * static_cast<std::size_t>(i), context});
     }
     return {};
   }
@@ -107,6 +116,43 @@ class TextDataset : public Dataset, public Tokens {
   }
 
  private:
+  Status find_separator(const Settings& settings) {
+    const std::string_view text = settings.text("separator");
+    const std::int64_t token = settings.integer("separator_token");
+    const bool has_text = corpus_.tokenizer() == Tokenizer::kBytes || corpus_.tokenizer() == Tokenizer::kChars;
+    if (token >= 0 && has_text)
+      return invalid("`separator_token` is for token files; give the text that ends a document as `separator`");
+    if (!text.empty() && !has_text)
+      return invalid("token files have no text; give the token that ends a document by its number, `separator_token`");
+    if (token >= corpus_.vocabulary())
+      return invalid("`separator_token` is " + std::to_string(token) + ", but there are " +
+                     std::to_string(corpus_.vocabulary()) + " tokens, numbered from 0");
+    if (token >= 0) separator_ = {static_cast<std::int32_t>(token)};
+    if (text.empty()) return {};
+    BALEEN_TRY_ASSIGN(separator_, encode(text));
+    return {};
+  }
+
+  /// The number of each token's document, from 0 at the row's first one. A separator is its document's end; one that
+  /// begins before the row counts where it ends. `start`: of the row in the stream.
+  void number_documents(const Part& part, std::int64_t start, std::span<std::int32_t> numbers) const {
+    const auto length = static_cast<std::int64_t>(separator_.size());
+    const std::int64_t first = std::max(part.first, start - (length - 1));
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(start - first) + numbers.size());
+    part.stream->read(first, tokens);
+    std::int32_t document = 0;
+    for (std::size_t at = 0, free = 0; at < tokens.size(); ++at) {
+      if (const auto in_row = static_cast<std::int64_t>(at) - (start - first); in_row >= 0)
+        numbers[static_cast<std::size_t>(in_row)] = document;
+      if (at + 1 < free + separator_.size()) continue;
+      if (!std::equal(separator_.begin(), separator_.end(),
+                      tokens.begin() + static_cast<std::ptrdiff_t>(at + 1) - length))
+        continue;
+      ++document;
+      free = at + 1;  // separators do not overlap
+    }
+  }
+
   Status cut(baleen_split_t split, bool shuffle, std::uint64_t seed) {
     const std::int64_t size = corpus_.part(split).size;
     windows_[split] = Windows(size, context_, shuffle, seed);
@@ -145,6 +191,7 @@ class TextDataset : public Dataset, public Tokens {
   Corpus corpus_;
   Windows windows_[2];
   std::int64_t context_ = 0;
+  std::vector<std::int32_t> separator_;  ///< empty: no documents
 };
 
 }  // namespace

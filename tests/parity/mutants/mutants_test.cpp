@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <regex>
 
 #include "parity/parity_run.hpp"
 

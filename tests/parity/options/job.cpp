@@ -51,9 +51,13 @@ std::string script(const Job& job) {
   const bool regression = task != job.data_options.end() && task->second == text("regress");
   Options options = job.optimizer_options;
   if (!job.groups.empty()) options["groups"] = job.groups;
-  const std::string model = tokens ? "nn.sequential { nn.embedding { vocab = corpus.vocab, dim = 6, positions = 512 }, "
-                                     "nn.linear { out = corpus.vocab } }"
-                                   : std::string("nn.linear { out = ") + (regression ? "1" : "corpus.classes") + " }";
+  const bool documents = job.data_options.contains("separator") || job.data_options.contains("separator_token");
+  const std::string block =
+      documents ? "nn.transformer_block { dim = 6, heads = 1, causal = true, documents = 'documents' }, " : "";
+  const std::string model = tokens
+                                ? "nn.sequential { nn.embedding { vocab = corpus.vocab, dim = 6, positions = 512 }, " +
+                                      block + "nn.linear { out = corpus.vocab } }"
+                                : std::string("nn.linear { out = ") + (regression ? "1" : "corpus.classes") + " }";
   return "local baleen = require 'baleen'\nlocal nn = baleen.nn\nlocal corpus = baleen.data." + job.data + " " +
          lua_table(job.data_options) + "\nreturn baleen.job {\n  model = " + model +
          ",\n  loss = " + (regression ? "nn.mse {}" : "nn.cross_entropy {}") +

@@ -2,6 +2,7 @@
 /// side.
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <regex>
 
 #include "parity/parity_run.hpp"
 

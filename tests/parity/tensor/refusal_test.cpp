@@ -41,6 +41,7 @@ std::vector<Refusal> refusals() {
        "gpt",
        {"hidden=2"},
        {"mlp.up.weight` has `ff` = 2", "make `ff` 3 or more, or make `tensor` 2 or less"}},
+      {"OneColumn", {{"tensor", 3}}, "", "gpt", {"hidden=1"}, {"mlp.up.weight` has `ff` = 1", "make `ff` 3 or more\n"}},
       {"GroupsOfHeads",
        {{"tensor", 4}},
        "",

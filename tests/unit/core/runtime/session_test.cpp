@@ -101,12 +101,12 @@ TEST(Session, PlannedBytesAddUp) {
   EXPECT_EQ(planned.at("optimizer"), planned.at("parameters"));
 }
 
-TEST(Session, APlanThatDoesNotFitIsRefusedWithWhatWouldHelp) {
+TEST(Session, APlanThatDoesNotFitIsRefusedWithItsBytes) {
   TemporaryFolder folder;
   SmallRun wide(folder, {.memory = "4", .width = 300});
   ASSERT_FALSE(wide.status);
   EXPECT_EQ(wide.status.error().code, BALEEN_NO_MEMORY);
-  for (const char* part : {"parameters", "optimizer", "activations", "4.0 MiB", "smaller"})
+  for (const char* part : {"parameters", "optimizer", "activations", "4.0 MiB", "`baleen plan` with this script"})
     EXPECT_NE(wide.status.error().message.find(part), std::string::npos) << part << ": " << wide.status.error().message;
 }
 

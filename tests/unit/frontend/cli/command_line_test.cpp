@@ -43,7 +43,7 @@ TEST(CommandLine, ReadsARun) {
   EXPECT_EQ(run.dtype, "fp64");
   EXPECT_EQ(run.save, "a");
   EXPECT_EQ(run.load, "b");
-  EXPECT_TRUE(run.print_passes);
+  EXPECT_TRUE(run.passes.prints);
   EXPECT_EQ(run.script_args, (std::vector<std::string>{"--data", "x", "y"}));
 }
 

@@ -124,6 +124,16 @@ TEST_F(BadText, FindsATokenBeyondTheVocabularyWhenItIsRead) {
   }
 }
 
+TEST_F(BadText, NeedsTheSeparatorOfItsTokenizer) {
+  settings.set("path", folder.write("t.txt", std::string(1000, 'x'))).set("separator_token", 3);
+  EXPECT_EQ(failure(), "`separator_token` is for token files; give the text that ends a document as `separator`");
+  settings.set("path", folder.write("ids.bin", raw_ids<std::uint16_t>(900))).set("separator_token", 900);
+  EXPECT_EQ(failure(), "`separator_token` is 900, but there are 900 tokens, numbered from 0");
+  settings.set("separator_token", -1.0).set("separator", "x");
+  EXPECT_EQ(failure(),
+            "token files have no text; give the token that ends a document by its number, `separator_token`");
+}
+
 TEST_F(BadText, RefusesTwoWaysOfHoldingOut) {
   settings.set("path", folder.write("t.txt", "text")).set("held_out_every", 2).set("held_out_path", "t.txt");
   EXPECT_EQ(failure(), "give `held_out_every` or `held_out_path`, not both");

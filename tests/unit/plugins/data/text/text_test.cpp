@@ -177,6 +177,43 @@ TEST_F(Text, CannotTurnTokenFilesIntoText) {
   EXPECT_TRUE(encode_decode(data, "a").starts_with("failed: token files hold numbers"));
 }
 
+/// A separator of two bytes may begin in the row before; it is the end of its document. Three in a row are one and a
+/// half.
+TEST_F(Text, NumbersTheDocumentsOfARow) {
+  using Ints = std::vector<std::int32_t>;
+  settings.set("path", folder.write("a.txt", "ab||c|||defg|h|||x")).set("context", 4).set("separator", "||");
+  settings.set("held_out", 0.0).set("shuffle", "false");
+  DatasetRun data(plugin, settings);
+  ASSERT_EQ(data.info().field_count, 3u);
+  EXPECT_STREQ(data.info().fields[2].name, "documents");
+  EXPECT_STREQ(data.info().fields[2].axes[0], "seq");
+  const auto row = [&](std::int64_t number) { return data.numbers<std::int32_t>(2, BALEEN_TRAIN, number, 1); };
+  EXPECT_EQ(row(0), (Ints{0, 0, 0, 0})) << "ab||";
+  EXPECT_EQ(row(1), (Ints{0, 0, 0, 1})) << "c|||";
+  EXPECT_EQ(row(2), (Ints{0, 0, 0, 0})) << "defg";
+  EXPECT_EQ(row(3), (Ints{0, 0, 0, 0})) << "|h||";
+  EXPECT_EQ(data.numbers<std::int32_t>(2, BALEEN_TRAIN, 1, 2), (Ints{0, 0, 0, 1, 0, 0, 0, 0})) << "two rows at once";
+}
+
+TEST_F(Text, SeesASeparatorThatBeginsBeforeTheRow) {
+  settings.set("path", folder.write("a.txt", "abc<>defg<>ij")).set("context", 4).set("separator", "<>");
+  settings.set("held_out", 0.0).set("shuffle", "false");
+  DatasetRun data(plugin, settings);
+  EXPECT_EQ(data.numbers<std::int32_t>(2, BALEEN_TRAIN, 1, 1), (std::vector<std::int32_t>{0, 1, 1, 1})) << ">def";
+}
+
+TEST_F(Text, NumbersDocumentsOfTokenFiles) {
+  settings.set("path", folder.write("ids.bin", raw_ids<std::uint16_t>(9))).set("context", 4).set("separator_token", 5);
+  settings.set("held_out", 0.0).set("shuffle", "false");
+  DatasetRun data(plugin, settings);
+  EXPECT_EQ(data.numbers<std::int32_t>(2, BALEEN_TRAIN, 0, 2), (std::vector<std::int32_t>{0, 0, 0, 0, 0, 0, 1, 1}));
+}
+
+TEST_F(Text, HasNoDocumentsWithoutASeparator) {
+  settings.set("path", folder.write("a.txt", "hello, world, how are you?")).set("context", 4).set("held_out", 0.0);
+  EXPECT_EQ(DatasetRun(plugin, settings).info().field_count, 2u);
+}
+
 TEST_F(Text, PadsTheVocabularyOnRequest) {
   settings.set("path", folder.write("b.txt", "some text that is long enough")).set("context", 8).set("held_out", 0.0);
   settings.set("vocab", 320);
