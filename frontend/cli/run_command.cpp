@@ -11,8 +11,8 @@ namespace {
 
 Status run(const RunOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
-  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared),
-                                                {options.steps, false, options.passes}, true));
+  BALEEN_TRY_ASSIGN(const auto run,
+                    Run::create(options, setup, std::move(prepared), {options.steps, false, options.passes}, true));
   run->session().start();
   BALEEN_TRY(run->train(*run));
   if (!options.save.empty()) BALEEN_TRY(run->save(options.save.string()));
