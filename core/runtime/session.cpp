@@ -131,7 +131,7 @@ void Session::Impl::add_peaks(std::vector<Fact>& facts) const {
   if (!monitors.wants_spans()) return;
   const auto peak = device.extension<baleen_peak_t>(BALEEN_DEVICE_PEAK);
   double flops = 0, bytes = 0;
-  if (!peak || !device.check(peak->measure(device.handle(), &flops, &bytes))) return;
+  if (!peak || !peak->measure || !device.check(peak->measure(device.handle(), &flops, &bytes))) return;
   facts.push_back({"peak_flops_per_second", flops, {}});
   facts.push_back({"peak_bytes_per_second", bytes, {}});
 }

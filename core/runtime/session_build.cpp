@@ -15,7 +15,7 @@ Status ask_plan(Status fits) {
 
 }  // namespace
 
-Status Session::Impl::compile(Plan plan) {
+Status Session::Impl::compile(const Plan& plan) {
   coarsest = plan.coarsest;
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;

@@ -39,7 +39,7 @@ struct Session::Impl : JobPrograms {
   bool stages() const { return options.communicator && needs_staging(device, *options.communicator); }
   Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
 
-  Status compile(Plan plan);
+  Status compile(const Plan& plan);
   Status allocate();
   Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
   Result<HostTensor> get(const Program& program, const std::string& name);

@@ -27,9 +27,9 @@ const BenchKind* find_bench_kind(std::string_view name) {
   return found == std::end(kBenchKinds) ? nullptr : found;
 }
 
-BenchCall::BenchCall(const BenchKind& kind_, std::uint64_t place_, std::uint64_t members_, std::uint64_t bytes,
-                     float* input_, float* output_)
-    : kind(kind_), place(place_), members(members_), input(input_), output(output_) {
+BenchCall::BenchCall(const BenchKind& what, std::uint64_t own_place, std::uint64_t count_of_members,
+                     std::uint64_t bytes, float* from, float* to)
+    : kind(what), place(own_place), members(count_of_members), input(from), output(to) {
   const std::uint64_t elements = kind.shape == BenchShape::nothing ? 0 : std::max<std::uint64_t>(1, (bytes + 3) / 4);
   block = (elements + members - 1) / members;
   count = kind.shape == BenchShape::whole || kind.shape == BenchShape::pair ? elements : block * members;
@@ -114,7 +114,8 @@ Status BenchCall::prepare(Communicator& communicator, const std::vector<std::str
 
 std::uint64_t BenchCall::wrong_sums() const {
   if (kind.op == BALEEN_REDUCE && place != 0) return 0;
-  const auto of_members = static_cast<float>(members * (members + 1) / 2);
+  const std::uint64_t sum = members * (members + 1) / 2;
+  const auto of_members = static_cast<float>(sum);
   const std::uint64_t begin = kind.op == BALEEN_REDUCE_SCATTER ? place * block : 0;
   return differing(input + begin, kind.op == BALEEN_REDUCE_SCATTER ? block : count,
                    [&](std::uint64_t at) { return of_members * number(0, begin + at); });

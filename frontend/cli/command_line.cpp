@@ -318,7 +318,7 @@ class Parser {
     for (const CLI::Option* option : sub->get_options())
       for (const std::string& word : option->get_lnames()) known.push_back(kEnd + word);
     std::vector<std::string> left = sub->remaining();
-    std::ranges::stable_partition(left, [](const std::string& word) { return word.starts_with('-'); });
+    std::stable_partition(left.begin(), left.end(), [](const std::string& word) { return word.starts_with('-'); });
     if (left.empty()) return {};
     const std::string& first = left.front();
     const std::string word = first.substr(0, first.find('='));

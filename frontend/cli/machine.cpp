@@ -48,13 +48,13 @@ std::uint64_t number(const std::string& text) {
 
 /// Of all the flags of a processor, those that decide which kernels it runs.
 std::vector<std::string> chosen_features(const std::string& flags) {
-  static const std::vector<std::string> kKnown = {"sse4_2",   "avx",      "f16c",        "fma",         "avx2",
-                                                  "avx512f",  "avx512vl", "avx512_vnni", "avx512_bf16", "amx_bf16",
-                                                  "amx_int8", "asimd",    "sve",         "bf16"};
+  static const std::vector<std::string> known = {"sse4_2",   "avx",      "f16c",        "fma",         "avx2",
+                                                 "avx512f",  "avx512vl", "avx512_vnni", "avx512_bf16", "amx_bf16",
+                                                 "amx_int8", "asimd",    "sve",         "bf16"};
   std::vector<std::string> features;
   std::istringstream words(flags);
   for (std::string word; words >> word;)
-    if (std::ranges::count(kKnown, word)) features.push_back(word);
+    if (std::ranges::count(known, word)) features.push_back(word);
   return features;
 }
 
