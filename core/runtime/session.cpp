@@ -207,7 +207,7 @@ Result<Facts> Session::step() {
   const auto begin = Clock::now();
   if (!impl.reader)
     impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.shares.at(kTrainGraph).rows(),
-                                                impl.options.dtype, impl.steps_done * impl.options.batch);
+                                                impl.options.dtype, impl.first_row);
   BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next());
   Program& program = impl.train->program;
   BALEEN_TRY(impl.put_batch(program, impl.shares.at(kTrainGraph), std::move(batch)));
@@ -291,7 +291,7 @@ void Session::finish(std::vector<Fact> more) {
 
 std::int64_t Session::steps() const { return impl_->options.steps; }
 std::int64_t Session::steps_done() const { return impl_->steps_done; }
-std::int64_t Session::position() const { return impl_->reader ? impl_->reader->position() : 0; }
+std::int64_t Session::position() const { return impl_->reader ? impl_->reader->position() : impl_->first_row; }
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }
@@ -316,8 +316,16 @@ Result<std::vector<std::byte>> Session::read_own(const std::string& name) {
   const PersistentBuffer* buffer = impl_->persistent.find(name);
   if (!buffer) return invalid("no persistent tensor `" + name + "`");
   std::vector<std::byte> own(buffer->bytes);
-  BALEEN_TRY(impl_->copy(own.data(), impl_->persistent_arena.at(buffer->offset), own.size()));
+  BALEEN_TRY(read_own(*buffer, 0, own));
   return own;
+}
+
+Status Session::read_own(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to) {
+  return impl_->copy(to.data(), impl_->persistent_arena.at(buffer.offset + from), to.size());
+}
+
+Status Session::write_own(const PersistentBuffer& buffer, std::span<const std::byte> from) {
+  return impl_->copy(impl_->persistent_arena.at(buffer.offset), from.data(), from.size());
 }
 
 Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {

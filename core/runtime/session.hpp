@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,14 @@ class Session {
   Status write_tensor(const std::string& name, const void* data, std::uint64_t bytes);
   /// What this rank alone stores of it, row-major in its piece. Any rank may call it at any time.
   Result<std::vector<std::byte>> read_own(const std::string& name);
+  /// Bytes of that piece from `from` on, as many as the span has: to the host, and back to the device.
+  Status read_own(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to);
+  Status write_own(const PersistentBuffer& buffer, std::span<const std::byte> from);
+  /// Training goes on after that step, at that row of the train stream; programs that learn were run so often. Before
+  /// the first step.
+  Status resume(std::int64_t steps_done, std::int64_t position, const std::map<std::string, std::int64_t>& runs);
+  /// How often each program that learns was run.
+  std::map<std::string, std::int64_t> runs() const;
   /// The same for parameters alone, checked: INVALID for a name or a shape that is not the model's. Another floating
   /// dtype is converted when it is written.
   Result<HostTensor> read_parameter(const std::string& name);

@@ -30,6 +30,7 @@ struct Session::Impl : JobPrograms {
   std::map<std::string, BatchShare> shares;  ///< of the programs that read the data, by name
   std::unique_ptr<BatchReader> reader;
   std::int64_t steps_done = 0;
+  std::int64_t first_row = 0;  ///< of the train stream, where the reader begins
   Facts last;
   std::vector<std::int64_t> segment_ns;
   std::vector<SpanRecord> spans;

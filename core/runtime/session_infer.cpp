@@ -65,6 +65,23 @@ std::vector<ProgramInfo> Session::programs() const {
   return list;
 }
 
+std::map<std::string, std::int64_t> Session::runs() const {
+  std::map<std::string, std::int64_t> counts;
+  for (const JobProgram& one : impl_->programs)
+    if (one.role == GraphRole::learn) counts[one.name] = one.runs;
+  return counts;
+}
+
+Status Session::resume(std::int64_t steps_done, std::int64_t position,
+                       const std::map<std::string, std::int64_t>& runs) {
+  if (impl_->reader) return internal("a session that has begun is resumed");
+  impl_->steps_done = steps_done;
+  impl_->first_row = position;
+  for (JobProgram& one : impl_->programs)
+    if (const auto found = runs.find(one.name); found != runs.end()) one.runs = found->second;
+  return {};
+}
+
 Result<HostTensors> Session::run(const std::string& name, const HostTensors& inputs) {
   Impl& impl = *impl_;
   std::vector<std::string> known;

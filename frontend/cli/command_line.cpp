@@ -16,7 +16,9 @@ namespace {
 
 constexpr const char* kEnd = "--";
 constexpr const char* kFooter =
-    "Exit codes: 0 success, 2 bad input, 3 the plan does not fit into memory, 4 a peer was lost, 70 our own bug.";
+    "Exit codes: 0 success, 2 bad input, 3 the plan does not fit into memory, 4 a peer was lost, 5 ended by a signal "
+    "after "
+    "a checkpoint was saved, 70 our own bug.";
 
 /// CLI11 takes a vector from its back.
 void parse_words(CLI::App& app, std::vector<std::string> words) {
@@ -71,6 +73,7 @@ class Parser {
     for (CLI::App* sub : {run_, verify_, infer_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
+    add_checkpoint();
     add_secret();
     doctor_ = subcommand("doctor",
                          "Look at this machine and this installation: what is there, what is missing, how to get it");
@@ -148,7 +151,22 @@ class Parser {
         ->type_name("N")
         ->check(count_check(0));
     run_->add_option("--save", run_options_.save, "Write all parameters to this file at the end")->type_name("FILE");
-    run_->add_option("--load", run_options_.load, "Read all parameters from this file at the start")->type_name("FILE");
+    auto* load = run_->add_option("--load", run_options_.load,
+                                  "Read all parameters from this file, or this checkpoint's folder, at the start")
+                     ->type_name("FILE");
+    auto* resume =
+        run_->add_option("--resume", run_options_.resume,
+                         "Go on from a checkpoint: `latest` (which needs not be said), `auto` (the latest, or from the "
+                         "start where there is none), or its folder")
+            ->type_name("WHERE")
+            ->expected(0, 1)
+            ->default_str("latest")
+            ->excludes(load);
+    run_->add_option("--allow-missing", run_options_.allow_missing,
+                     "With --resume: tensors that the checkpoint or the job may lack, as in *.bias; may be repeated")
+        ->type_name("PATTERN")
+        ->allow_extra_args(false)
+        ->needs(resume);
     add_passes(*run_, run_options_.passes);
   }
 
@@ -258,6 +276,38 @@ class Parser {
         ->excludes(names);
   }
 
+  void add_checkpoint() {
+    checkpoint_ =
+        subcommand("checkpoint", "Look at a checkpoint of `baleen run`, test it, or write its tensors to a file");
+    checkpoint_->add_option("WHAT", checkpoint_verb_, "inspect, verify (reads every byte) or export")
+        ->required()
+        ->check(CLI::IsMember({"inspect", "verify", "export"}))
+        ->type_name("");
+    checkpoint_->add_option("PATH", checkpoint_options_.path, "A checkpoint, or a folder of some: the latest")
+        ->required()
+        ->type_name("");
+    checkpoint_
+        ->add_option("FILE", checkpoint_options_.output, "With export: the file to write; its ending chooses how")
+        ->type_name("");
+    checkpoint_->add_flag("--all", checkpoint_options_.all, "With export: the optimizer's states too");
+    checkpoint_->add_flag("--json", checkpoint_options_.json,
+                          "With inspect: for programs, everything as one JSON object");
+  }
+
+  Result<Command> checkpoint_command() {
+    using Verb = CheckpointOptions::Verb;
+    CheckpointOptions& options = checkpoint_options_;
+    options.verb = checkpoint_verb_ == "inspect"  ? Verb::inspect
+                   : checkpoint_verb_ == "verify" ? Verb::verify
+                                                  : Verb::export_file;
+    const bool exports = options.verb == Verb::export_file;
+    if (exports && options.output.empty()) return invalid("export needs a FILE to write" + see_help());
+    if (!exports && !options.output.empty()) return invalid("only export writes a file" + see_help());
+    if (!exports && options.all) return invalid("--all is for export" + see_help());
+    if (options.json && options.verb != Verb::inspect) return invalid("--json is for inspect" + see_help());
+    return Command(options);
+  }
+
   void add_secret() {
     secret_ = subcommand("secret", "Make a file with a new secret for the hosts of a job; only you can read it");
     secret_->add_option("FILE", secret_options_.file, "The file to make")->required()->type_name("");
@@ -329,10 +379,12 @@ class Parser {
   }
 
   Result<Command> command() {
-    if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_ || chosen() == secret_))
+    if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_ || chosen() == secret_ ||
+                     chosen() == checkpoint_))
       return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
+      if (run_->get_option("--resume")->count() > 0 && run_options_.resume.empty()) run_options_.resume = "latest";
       return with_script(run_options_);
     }
     if (chosen() == verify_) {
@@ -353,6 +405,7 @@ class Parser {
     }
     if (chosen() == bench_) return with_ranks(bench_options_);
     if (chosen() == list_) return Command(plugins_options_);
+    if (chosen() == checkpoint_) return checkpoint_command();
     if (chosen() == secret_) return Command(secret_options_);
     return Command(DoctorOptions{});
   }
@@ -378,7 +431,8 @@ class Parser {
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
   CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *generate_ = nullptr, *graph_ = nullptr,
-           *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr, *secret_ = nullptr, *doctor_ = nullptr;
+           *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr, *checkpoint_ = nullptr, *secret_ = nullptr,
+           *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
@@ -388,10 +442,11 @@ class Parser {
   PlanOptions plan_options_;
   BenchOptions bench_options_;
   PluginsOptions plugins_options_;
+  CheckpointOptions checkpoint_options_;
   SecretOptions secret_options_;
   std::uint64_t seed_ = 0;
   std::int64_t steps_ = 0, host_index_ = 0;
-  std::string dtype_, bench_what_;
+  std::string dtype_, bench_what_, checkpoint_verb_;
   std::vector<std::string> script_args_, plan_manifests_;
   bool has_end_ = false;
   std::deque<Slot> slots_;  // a deque: CLI11 keeps addresses of its elements

@@ -26,7 +26,7 @@ struct TextOnly {
 };
 
 using Command = std::variant<RunOptions, VerifyOptions, InferOptions, GenerateOptions, GraphOptions, PlanOptions,
-                             BenchOptions, PluginsOptions, SecretOptions, DoctorOptions, TextOnly>;
+                             BenchOptions, PluginsOptions, CheckpointOptions, SecretOptions, DoctorOptions, TextOnly>;
 
 /// Reads only what EarlyOptions holds and overlooks all else. `words` are the arguments without the program's name.
 EarlyOptions parse_early(const std::vector<std::string>& words);

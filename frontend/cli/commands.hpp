@@ -14,9 +14,11 @@ namespace baleen::app {
 
 struct RunOptions : ScriptOptions {
   static constexpr bool kHasRanks = true;
-  std::optional<std::int64_t> steps;  ///< stands above the script's
-  std::filesystem::path save;         ///< empty: none
-  PassView passes;                    ///< the graph after every pass that changed it
+  std::optional<std::int64_t> steps;       ///< stands above the script's
+  std::filesystem::path save;              ///< empty: none
+  std::string resume;                      ///< "latest", "auto" or a folder; empty: from the start
+  std::vector<std::string> allow_missing;  ///< with `resume`: patterns of tensors
+  PassView passes;                         ///< the graph after every pass that changed it
 };
 
 struct VerifyOptions : ScriptOptions {
@@ -69,6 +71,15 @@ struct SecretOptions {
   std::filesystem::path file;
 };
 
+struct CheckpointOptions {
+  enum class Verb { inspect, verify, export_file };
+  Verb verb = Verb::inspect;
+  std::filesystem::path path;    ///< a checkpoint, or a folder of some: the latest
+  std::filesystem::path output;  ///< of export_file
+  bool all = false;              ///< optimizer states too
+  bool json = false;
+};
+
 int run_command(const RunOptions& options, const Setup& setup);
 int verify_command(const VerifyOptions& options, const Setup& setup);
 int infer_command(const InferOptions& options, const Setup& setup);
@@ -78,6 +89,7 @@ int plan_command(const PlanOptions& options, const Setup& setup);
 int bench_command(const BenchOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);
 int doctor_command(const Setup& setup);
+int checkpoint_command(const CheckpointOptions& options, const Setup& setup);
 int secret_command(const SecretOptions& options, const Setup& setup);
 
 }  // namespace baleen::app

@@ -13,6 +13,7 @@ int exit_code(baleen_status_t status) {
     case BALEEN_NO_MEMORY: return kDoesNotFit;
     case BALEEN_PEER_LOST:
     case BALEEN_TIMEOUT: return kLostPeer;
+    case BALEEN_INTERRUPTED: return kInterrupted;
     default: return kOurBug;
   }
 }

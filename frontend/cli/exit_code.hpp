@@ -10,6 +10,7 @@ constexpr int kSuccess = 0;
 constexpr int kBadInput = 2;    ///< the user's script, manifest, data, plugin or command line
 constexpr int kDoesNotFit = 3;  ///< the plan needs more memory than there is
 constexpr int kLostPeer = 4;
+constexpr int kInterrupted = 5;  ///< a signal asked the run to end, and it saved a checkpoint first
 constexpr int kOurBug = 70;
 
 int exit_code(baleen_status_t status);

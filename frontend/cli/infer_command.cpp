@@ -1,7 +1,7 @@
 /// \file `baleen infer`: a named program, from a file of tensors to a file of tensors.
 #include <utility>
 
-#include "core/runtime/checkpoint.hpp"
+#include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"

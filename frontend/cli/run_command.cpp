@@ -1,5 +1,5 @@
 /// \file `baleen run`: trains, on one rank or as a launcher of several.
-#include "core/runtime/checkpoint.hpp"
+#include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
@@ -11,8 +11,11 @@ namespace {
 
 Status run(const RunOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
-  BALEEN_TRY_ASSIGN(const auto run,
-                    Run::create(options, setup, std::move(prepared), {options.steps, false, options.passes}, true));
+  RunFlags flags{options.steps, false, options.passes};
+  flags.saves = true;
+  flags.resume = options.resume;
+  flags.allow_missing = options.allow_missing;
+  BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, true));
   run->session().start();
   BALEEN_TRY(run->train(*run));
   if (!options.save.empty()) BALEEN_TRY(run->save(options.save.string()));

@@ -9,7 +9,7 @@
 #include "compiler/graph/op_plugin.hpp"
 #include "compiler/ops/ops.hpp"
 #include "compiler/plan/strategies.hpp"
-#include "core/runtime/checkpoint.hpp"
+#include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/engine/installation.hpp"
 #include "frontend/engine/kernel_check.hpp"
 #include "frontend/engine/script_data.hpp"
@@ -67,6 +67,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   run->described_ = std::move(described);
   run->alone_ = flags.alone;
   Job& job = run->script().job();
+  const std::string where = job.where;
   job.keep_gradients = flags.keep_gradients;
   if (flags.alone) job.strategies.clear();
   SessionOptions session{
@@ -103,12 +104,14 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
   BALEEN_TRY_ASSIGN(run->session_,
                     Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
-  if (!options.load.empty()) BALEEN_TRY(load_parameters(*run->session_, setup.registry, options.load.string()));
+  if (!options.load.empty()) BALEEN_TRY(run->load(options.load));
+  BALEEN_TRY(run->open_checkpoints(options, flags, session, where));
   return run;
 }
 
 Status Run::train(TrainingRun& driven) {
   BALEEN_TRY(script().train(driven));
+  if (checkpoints_) BALEEN_TRY(checkpoints_->finish());
   return ranks_ ? ranks_->meet_at_end() : Status();
 }
 

@@ -6,10 +6,12 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/graph/op_kind.hpp"
 #include "compiler/plan/plan.hpp"
 #include "core/runtime/session.hpp"
+#include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/engine/pass_printer.hpp"
 #include "frontend/engine/prepare.hpp"
 #include "frontend/engine/ranks.hpp"
@@ -26,7 +28,10 @@ struct RunFlags {
   bool alone = false;           ///< one rank and no strategy, whatever the manifest and the script say
   bool keep_gradients = false;  ///< as states
   PlanScope scope = PlanScope::all;
-  bool check_kernels = false;                             ///< of kinds of ops, by rank 0: kernel_check.hpp
+  bool saves = false;                           ///< checkpoints, where the manifest or the script asks for them
+  std::string resume = {};                      ///< "latest", "auto" or a folder; empty: from the start
+  std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing when it is resumed
+  bool check_kernels = false;                   ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
 };
 
@@ -56,25 +61,30 @@ class Run : public TrainingRun {
   std::int64_t rank() const { return ranks_ ? ranks_->communicator().rank() : 0; }
 
   Result<Facts> step() override {
+    if (checkpoints_) BALEEN_TRY(checkpoints_->boundary());
     tell_launcher("training");
     return session_->step();
   }
-  Result<Facts> evaluate(std::int64_t batches) override {
-    tell_launcher("evaluating");
-    return session_->evaluate(batches);
-  }
+  Result<Facts> evaluate(std::int64_t batches) override;
   std::int64_t steps_done() const override { return session_->steps_done(); }
   std::vector<ProgramInfo> programs() const override { return session_->programs(); }
   Result<Outputs> run(const std::string& program, const Inputs& inputs) override;
   /// Runs a program on whole tensors. Floating inputs are converted to the program's dtype.
   Result<HostTensors> infer(const std::string& program, HostTensors inputs);
   Status save(const std::string& path) override;
+  Status checkpoint() override;
+  /// Parameters from a file, or from a checkpoint's folder.
+  Status load(const std::filesystem::path& path);
   /// Runs the script's training. With several ranks: until all have come to its end.
   Status train(TrainingRun& driven);
 
  private:
   explicit Run(const Setup& setup) : setup_(setup) {}
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
+  Status open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
+                          const std::string& job_where);
+  Status resume(const RunFlags& flags, const CheckpointSettings& settings, const Checkpoints::Parts& parts);
+  Checkpoints::Parts checkpoint_parts() const;
 
   /// How far this rank is, for the line about its end.
   void tell_launcher(const char* phase) {
@@ -90,6 +100,7 @@ class Run : public TrainingRun {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Monitors> monitors_;
   std::unique_ptr<Session> session_;
+  std::unique_ptr<Checkpoints> checkpoints_;  ///< null: the run is not saved as it goes
 };
 
 }  // namespace baleen::app

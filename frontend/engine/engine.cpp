@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "baleen/dtype.hpp"
-#include "core/runtime/checkpoint.hpp"
 #include "frontend/engine/accounting.hpp"
 #include "frontend/engine/assembly.hpp"
 #include "frontend/engine/join.hpp"
@@ -266,8 +265,7 @@ Status Session::save(const std::filesystem::path& file) {
 }
 
 Status Session::load(const std::filesystem::path& file) {
-  return impl_->with_run(
-      [&](app::Run& run) { return load_parameters(run.session(), impl_->job->setup.registry, file.string()); });
+  return impl_->with_run([&](app::Run& run) { return run.load(file); });
 }
 
 Status Session::close() {

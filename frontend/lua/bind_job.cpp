@@ -296,6 +296,9 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
   fields.each("plan", [&](const Fields& strategy) {
     job.strategies.push_back(read_member(strategy, "strategy", result.steps));
   });
+  if (lua_getfield(L, table, "checkpoint") != LUA_TNIL)
+    result.checkpoint = read_options(L, -1, "checkpoint", job.where, result.steps).values;
+  lua_pop(L, 1);
   const bool trains = fields.boolean("trains");
   if (trains) {
     job.batch = fields.integer("batch");

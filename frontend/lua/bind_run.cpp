@@ -112,6 +112,12 @@ int save(lua_State* L) {
   return 0;
 }
 
+/// run:checkpoint()
+int checkpoint(lua_State* L) {
+  unwrap(run_of(L).checkpoint());
+  return 0;
+}
+
 int index_run(lua_State* L) {
   const std::string key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (key == "step_count")
@@ -126,9 +132,11 @@ int index_run(lua_State* L) {
     push_programs(L, run_of(L));
   else if (key == "save")
     lua_pushcfunction(L, &guarded<&save>);
+  else if (key == "checkpoint")
+    lua_pushcfunction(L, &guarded<&checkpoint>);
   else if (!push_library_function(L, key))
-    throw ScriptError(
-        invalid("a run has no `" + key + "`; it has step, step_count, evaluate, run, programs, logits and save"));
+    throw ScriptError(invalid("a run has no `" + key +
+                              "`; it has step, step_count, evaluate, run, programs, logits, save and checkpoint"));
   return 1;
 }
 

@@ -55,6 +55,8 @@ class TrainingRun {
   virtual Result<Outputs> run(const std::string& program, const Inputs& inputs) = 0;
   /// Writes all parameters to a file.
   virtual Status save(const std::string& path) = 0;
+  /// Saves the whole run now, where it saves checkpoints.
+  virtual Status checkpoint() = 0;
 };
 
 }  // namespace baleen

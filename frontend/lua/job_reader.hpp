@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "frontend/lua/description.hpp"
 #include "frontend/lua/interfaces.hpp"
@@ -13,6 +14,7 @@ struct DescribedJob {
   Job job;
   std::int64_t steps = 0;
   std::shared_ptr<ScriptData> data;
+  std::optional<UserValues> checkpoint;  ///< how the run is to be saved as it goes
 };
 
 /// Reads the job at `index`, which `baleen.job` has made and checked, and describes its graphs: train, evaluate

@@ -135,6 +135,7 @@ Result<std::unique_ptr<Script>> Script::load(const std::filesystem::path& file, 
 
 Job& Script::job() { return impl_->described.job; }
 std::int64_t Script::steps() const { return impl_->described.steps; }
+const std::optional<UserValues>& Script::checkpoint() const { return impl_->described.checkpoint; }
 const std::shared_ptr<ScriptData>& Script::data() const { return impl_->described.data; }
 
 Status Script::train(TrainingRun& run) {

@@ -45,6 +45,8 @@ class Script {
   /// May be moved from.
   Job& job();
   std::int64_t steps() const;
+  /// The job's `checkpoint`, unchecked; nothing where it has none.
+  const std::optional<UserValues>& checkpoint() const;
   const std::shared_ptr<ScriptData>& data() const;
 
   /// Runs the training loop: the job's own, or the library's `train.lua`.

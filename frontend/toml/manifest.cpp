@@ -26,7 +26,7 @@ class Reader {
 
   Result<Manifest> read(const toml::table& root) {
     static const std::vector<std::string> kKnown = {"cluster",  "launcher", "mesh",   "compute", "transport",
-                                                    "monitors", "plugins",  "memory", "plan"};
+                                                    "monitors", "plugins",  "memory", "plan",    "checkpoint"};
     for (const TomlEntry& entry : entries(root)) {
       if (entry.key == "cluster")
         BALEEN_TRY(read_hosts(entry));
@@ -46,6 +46,8 @@ class Reader {
         BALEEN_TRY(read_memory(entry));
       else if (entry.key == "plan")
         BALEEN_TRY(read_plan(entry));
+      else if (entry.key == "checkpoint")
+        BALEEN_TRY(read_checkpoint(entry));
       else
         return unknown_key(entry, kKnown);
     }
@@ -153,6 +155,19 @@ class Reader {
         return unknown_key(entry, std::vector<std::string>{"activations_mb", "pinned_mb"});
       BALEEN_TRY_ASSIGN(const std::uint64_t bytes, as_mebibytes(entry));
       (pinned ? out_.pinned : out_.activations) = MemoryBudget{bytes, entry.where};
+    }
+    return {};
+  }
+
+  Status read_checkpoint(const TomlEntry& section) {
+    BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
+    out_.checkpoint_where = section.where;
+    UserValues& options = out_.checkpoint.emplace();
+    for (const TomlEntry& entry : entries(*table)) {
+      BALEEN_TRY(add_option(entry, options));
+      UserValue& value = options.at(entry.key);
+      if (auto* path = std::get_if<std::string>(&value.data); path && entry.key == "folder" && !path->empty())
+        *path = out_.resolved(*path, entry.where).string();
     }
     return {};
   }

@@ -89,6 +89,8 @@ class ShardRun {
     }
     return text(table_->commit(plugin.host->get(), abi(folder), abi(attempt), writers, pairs.data(), facts.size()));
   }
+  std::string verify(const std::string& folder) { return text(table_->verify(plugin.host->get(), abi(folder))); }
+  std::string remove(const std::string& folder) { return text(table_->remove(plugin.host->get(), abi(folder))); }
   /// Reads pieces one by one; the first failure, with the status, or "".
   std::string read(const std::string& folder, const std::vector<TestPiece>& pieces, std::vector<std::string>& bytes) {
     void* reader = nullptr;

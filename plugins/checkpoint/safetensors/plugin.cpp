@@ -31,6 +31,13 @@ struct Safetensors {
                                                                                std::string_view folder) {
     return baleen::safetensors::ShardedReader::open(host, std::string(folder));
   }
+  static baleen::Status remove_shards(const baleen::Host&, std::string_view folder) {
+    return baleen::safetensors::remove_shards(std::string(folder));
+  }
+  static baleen::Status verify_shards(const baleen::Host& host, std::string_view folder) {
+    BALEEN_TRY_ASSIGN(const auto opened, baleen::safetensors::ShardedReader::open(host, std::string(folder)));
+    return static_cast<baleen::safetensors::ShardedReader&>(*opened).verify();
+  }
 };
 
 }  // namespace

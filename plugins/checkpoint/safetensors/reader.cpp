@@ -1,8 +1,10 @@
 /// \file Opening: refuse what is no safetensors file, then check the header before anything else is read.
 #include "reader.hpp"
 
+#define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -71,6 +73,7 @@ Result<std::unique_ptr<CheckpointReader>> Reader::open(const Host& host, std::st
                    reader->path_);
   std::string json(length, '\0');
   BALEEN_TRY(read_at(reader->file_, std::as_writable_bytes(std::span(json)), head.size(), reader->path_));
+  reader->header_checksum_ = XXH3_64bits_withSeed(json.data(), json.size(), length);
   const std::uint64_t buffer = head.size() + length;
   auto header = parse_header(json, size - buffer);
   if (!header) return at(reader->path_, header.error());

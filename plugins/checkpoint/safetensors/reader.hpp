@@ -18,12 +18,15 @@ class Reader : public CheckpointReader {
   Status read(std::size_t number, std::span<std::byte> out) const override { return read_part(number, 0, out); }
   /// From this byte of the tensor on, which has as many.
   Status read_part(std::size_t number, std::uint64_t from, std::span<std::byte> out) const;
+  /// XXH3 (64 bits) of the header, seeded with its length.
+  std::uint64_t header_checksum() const { return header_checksum_; }
 
  private:
   void list(const Host& host, Header header, std::uint64_t buffer);
 
   File file_;
   std::string path_;
+  std::uint64_t header_checksum_ = 0;
   std::vector<StoredTensor> tensors_;
   std::vector<std::uint64_t> places_;  // of each tensor, in the file
   Facts facts_;

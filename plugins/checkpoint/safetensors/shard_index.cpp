@@ -1,7 +1,11 @@
 /// \file Composing and parsing the JSON of shards. What is parsed may be damaged: nothing of it is believed unchecked.
 #include "shard_index.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -103,6 +107,36 @@ Region region_of(const Json& json, const std::vector<std::int64_t>& shape) {
   return *std::move(region);
 }
 
+Json json_of(const WrittenPiece& piece) {
+  Json json = json_of(piece.region);
+  json["xxh3"] = checksum_text(piece.checksum);
+  return json;
+}
+std::uint64_t checksum(const Json& json) {
+  const std::string digits = text(json);
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  if (code != std::errc() || end != digits.data() + digits.size() || checksum_text(value) != digits)
+    throw Wrong("a checksum is not 16 hexadecimal digits");
+  return value;
+}
+WrittenPiece piece_of(const Json& json, const std::vector<std::int64_t>& shape) {
+  return {region_of(json, shape), checksum(at(json, "xxh3"))};
+}
+
+/// How the index begins: with the checksum of what would stand there without this line.
+const std::string kOpening = "{\n", kHead = kOpening + " \"checksum\": \"", kHeadEnd = "\",\n";
+constexpr std::size_t kDigits = 16;
+
+void check_own(const std::string& index) {
+  const std::size_t end = kHead.size() + kDigits;
+  if (!index.starts_with(kHead) || index.compare(end, kHeadEnd.size(), kHeadEnd) != 0)
+    throw Wrong("it does not begin with its checksum; it is damaged, or of another version");
+  const std::string body = kOpening + index.substr(end + kHeadEnd.size());
+  if (index.substr(kHead.size(), kDigits) != checksum_text(checksum_of(std::as_bytes(std::span(body)))))
+    throw Wrong("its checksum is wrong: it has been damaged; take another checkpoint");
+}
+
 /// `what`: whose JSON it is.
 template <class Body>
 auto guarded(const std::string& what, Body&& body) -> Result<decltype(body())> {
@@ -120,6 +154,14 @@ std::string tensor_text(const std::string& name, const ShardIndex::Tensor& tenso
 }
 
 }  // namespace
+
+std::uint64_t checksum_of(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::string checksum_text(std::uint64_t checksum) {
+  std::string digits(kDigits, '0');
+  for (std::size_t i = 0; i < kDigits; ++i) digits[kDigits - 1 - i] = "0123456789abcdef"[checksum >> 4 * i & 15];
+  return digits;
+}
 
 std::string type_text(baleen_dtype_t dtype, const std::vector<std::int64_t>& shape) {
   std::string text = std::string(dtype_name(dtype)) + " [";
@@ -151,9 +193,9 @@ Result<std::string> compose_pieces(const ShardPieces& pieces) {
                  {"writer", pieces.writer.number},
                  {"writers", pieces.writer.count},
                  {"pieces", Json::object()}};
-    for (const auto& [name, region] : pieces.pieces) {
-      json["pieces"][name] = json_of(region);
-      json["pieces"][name]["shape"] = region.shape;
+    for (const auto& [name, piece] : pieces.pieces) {
+      json["pieces"][name] = json_of(piece);
+      json["pieces"][name]["shape"] = piece.region.shape;
     }
     return json.dump();
   });
@@ -166,7 +208,7 @@ Result<ShardPieces> parse_pieces(const std::string& text_of_json) {
                         static_cast<std::int32_t>(integer(at(json, "writers")))},
                        {}};
     for (const auto& [name, piece] : object(at(json, "pieces")).items())
-      result.pieces.emplace(name, region_of(piece, shape_of(at(piece, "shape"))));
+      result.pieces.emplace(name, piece_of(piece, shape_of(at(piece, "shape"))));
     return result;
   });
 }
@@ -179,22 +221,26 @@ Result<std::string> compose_index(const ShardIndex& index) {
                  {"files", Json::array()},
                  {"tensors", Json::object()}};
     for (const auto& [name, fact] : index.facts) json["facts"][name] = fact;
-    for (std::size_t i = 0; i < index.file_bytes.size(); ++i)
-      json["files"].push_back({{"name", index.file_name(i)}, {"bytes", index.file_bytes[i]}});
+    for (std::size_t i = 0; i < index.files.size(); ++i)
+      json["files"].push_back({{"name", index.file_name(i)},
+                               {"bytes", index.files[i].bytes},
+                               {"header", checksum_text(index.files[i].header)}});
     for (const auto& [name, tensor] : index.tensors) {
       Json& to = json["tensors"][name] = {
           {"dtype", to_name(tensor.dtype)}, {"shape", tensor.shape}, {"pieces", Json::array()}};
       for (const ShardIndex::Piece& piece : tensor.pieces) {
-        to["pieces"].push_back(json_of(piece.region));
+        to["pieces"].push_back(json_of(piece));
         to["pieces"].back()["file"] = piece.file;
       }
     }
-    return json.dump(1) + "\n";
+    const std::string body = json.dump(1) + "\n";
+    return kHead + checksum_text(checksum_of(std::as_bytes(std::span(body)))) + kHeadEnd + body.substr(kOpening.size());
   });
 }
 
 Result<ShardIndex> parse_index(const std::string& text_of_json) {
   return guarded("the index of shards", [&] {
+    check_own(text_of_json);
     const Json json = parse(text_of_json);
     if (text(at(json, "format")) != kFormat)
       throw Wrong("its format is `" + text(at(json, "format")).substr(0, 80) + "`, this reader knows `" + kFormat +
@@ -204,8 +250,8 @@ Result<ShardIndex> parse_index(const std::string& text_of_json) {
     if (!check_attempt(index.attempt)) throw Wrong("`attempt` is no name of an attempt");
     for (const auto& [name, fact] : object(at(json, "facts")).items()) index.facts.emplace_back(name, text(fact));
     for (const Json& file : list(at(json, "files")))
-      index.file_bytes.push_back(static_cast<std::uint64_t>(integer(at(file, "bytes"))));
-    for (std::size_t i = 0; i < index.file_bytes.size(); ++i)
+      index.files.push_back({static_cast<std::uint64_t>(integer(at(file, "bytes"))), checksum(at(file, "header"))});
+    for (std::size_t i = 0; i < index.files.size(); ++i)
       if (text(at(json["files"][i], "name")) != index.file_name(i))
         throw Wrong("a file is not named as its writer's is");
     for (const auto& [name, entry] : object(at(json, "tensors")).items()) {
@@ -217,8 +263,8 @@ Result<ShardIndex> parse_index(const std::string& text_of_json) {
         throw Wrong("tensor `" + name + "` has no known dtype or too many elements");
       for (const Json& piece : list(at(entry, "pieces"))) {
         const auto file = static_cast<std::size_t>(integer(at(piece, "file")));
-        if (file >= index.file_bytes.size()) throw Wrong("tensor `" + name + "` has a piece in no file");
-        tensor.pieces.push_back({file, region_of(piece, tensor.shape)});
+        if (file >= index.files.size()) throw Wrong("tensor `" + name + "` has a piece in no file");
+        tensor.pieces.push_back({piece_of(piece, tensor.shape), file});
       }
       index.tensors.emplace(name, std::move(tensor));
     }

@@ -14,7 +14,7 @@ Result<std::unique_ptr<ShardReader>> ShardedReader::open(const Host& host, const
   reader->folder_ = folder;
   BALEEN_TRY_ASSIGN(reader->index_, read_index(folder));
   const ShardIndex& index = reader->index_;
-  for (std::size_t i = 0; i < index.file_bytes.size(); ++i) {
+  for (std::size_t i = 0; i < index.files.size(); ++i) {
     const std::string path = folder + "/" + index.file_name(i);
     std::error_code failure;
     const auto bytes = std::filesystem::file_size(path, failure);
@@ -23,35 +23,60 @@ Result<std::unique_ptr<ShardReader>> ShardedReader::open(const Host& host, const
                    "cannot be read (" + failure.message() +
                        "), and is part of the checkpoint; bring it back, or take " + "another checkpoint",
                    path};
-    if (bytes != index.file_bytes[i])
+    if (bytes != index.files[i].bytes)
       return Error{BALEEN_IO,
-                   "has " + std::to_string(bytes) + " bytes, and had " + std::to_string(index.file_bytes[i]) +
+                   "has " + std::to_string(bytes) + " bytes, and had " + std::to_string(index.files[i].bytes) +
                        " when the checkpoint was committed; bring it back, or take another checkpoint",
                    path};
   }
   for (const auto& [name, tensor] : index.tensors)
     reader->tensors_.push_back({name, tensor.dtype, tensor.shape,
                                 static_cast<std::uint64_t>(*elements_of(tensor.shape)) * dtype_size(tensor.dtype)});
-  reader->files_.resize(index.file_bytes.size());
+  reader->files_.resize(index.files.size());
   return std::unique_ptr<ShardReader>(std::move(reader));
+}
+
+Result<const ShardedReader::OpenFile*> ShardedReader::file(std::size_t writer) {
+  OpenFile& file = files_[writer];
+  if (file.reader) return &file;
+  BALEEN_TRY_ASSIGN(file.reader, Reader::open(host_, path_of(writer)));
+  if (static_cast<const Reader&>(*file.reader).header_checksum() != index_.files[writer].header)
+    return Error{BALEEN_IO,
+                 "its header is damaged: it has another checksum than at the commit; take another checkpoint",
+                 path_of(writer)};
+  const auto& tensors = file.reader->tensors();
+  for (std::size_t i = 0; i < tensors.size(); ++i) file.numbers.emplace(tensors[i].name, i);
+  return &file;
 }
 
 Result<std::pair<const Reader*, std::size_t>> ShardedReader::find(const std::string& name,
                                                                   const ShardIndex::Piece& piece) {
-  const std::string path = folder_ + "/" + index_.file_name(piece.file);
-  auto& file = files_[piece.file];
-  if (!file) {
-    BALEEN_TRY_ASSIGN(file, Reader::open(host_, path));
-  }
-  const auto& tensors = file->tensors();
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [&](const StoredTensor& stored) { return stored.name == name; });
-  if (found == tensors.end() || found->dtype != index_.tensors.at(name).dtype ||
-      found->shape != piece.region.local_shape())
+  BALEEN_TRY_ASSIGN(const OpenFile* const opened, file(piece.file));
+  const auto found = opened->numbers.find(name);
+  const StoredTensor* const stored =
+      found == opened->numbers.end() ? nullptr : &opened->reader->tensors()[found->second];
+  if (!stored || stored->dtype != index_.tensors.at(name).dtype || stored->shape != piece.region.local_shape())
     return invalid("tensor `" + name + "`: the file has not the piece that " + std::string(kIndexName) +
                        " says it has; it was replaced after the commit",
-                   path);
-  return std::pair(static_cast<const Reader*>(file.get()), static_cast<std::size_t>(found - tensors.begin()));
+                   path_of(piece.file));
+  return std::pair(static_cast<const Reader*>(opened->reader.get()), found->second);
+}
+
+Status ShardedReader::verify() {
+  std::vector<std::byte> bytes;
+  for (const auto& [name, tensor] : index_.tensors)
+    for (const ShardIndex::Piece& piece : tensor.pieces) {
+      BALEEN_TRY_ASSIGN(const auto place, find(name, piece));
+      bytes.resize(static_cast<std::size_t>(piece.region.elements()) * dtype_size(tensor.dtype));
+      BALEEN_TRY(place.first->read(place.second, bytes));
+      if (checksum_of(bytes) != piece.checksum)
+        return Error{BALEEN_IO,
+                     "tensor `" + name +
+                         "` is damaged: its bytes have another checksum than when they were written; "
+                         "take another checkpoint",
+                     path_of(piece.file)};
+    }
+  return {};
 }
 
 Status ShardedReader::read(const Shard& shard) {

@@ -13,8 +13,17 @@ class ShardedReader : public ShardReader {
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   const Facts& facts() const override { return index_.facts; }
   Status read(const Shard& shard) override;
+  /// Reads all files and compares all checksums; names file and tensor of the first that is wrong.
+  Status verify();
 
  private:
+  /// A writer's file, and where in it which tensor is.
+  struct OpenFile {
+    std::unique_ptr<CheckpointReader> reader;
+    std::map<std::string_view, std::size_t> numbers;
+  };
+  std::string path_of(std::size_t writer) const { return folder_ + "/" + index_.file_name(writer); }
+  Result<const OpenFile*> file(std::size_t writer);
   /// The file with the piece of this tensor, and its number there.
   Result<std::pair<const Reader*, std::size_t>> find(const std::string& name, const ShardIndex::Piece& piece);
 
@@ -22,7 +31,7 @@ class ShardedReader : public ShardReader {
   std::string folder_;
   ShardIndex index_;
   std::vector<StoredTensor> tensors_;
-  std::vector<std::unique_ptr<CheckpointReader>> files_;  // by writer; null: not opened yet
+  std::vector<OpenFile> files_;  // by writer; without reader: not opened yet
 };
 
 }  // namespace baleen::safetensors

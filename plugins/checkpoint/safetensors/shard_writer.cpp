@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "baleen/dtype.hpp"
 #include "header.hpp"
@@ -45,7 +46,7 @@ Status add_file(const Host& host, const std::string& folder, std::size_t writer,
   auto opened = Reader::open(host, path);
   if (!opened && opened.error().code == BALEEN_NOT_FOUND)
     return Error{BALEEN_NOT_FOUND,
-                 "writer " + std::to_string(writer) + " of " + std::to_string(index.file_bytes.size()) +
+                 "writer " + std::to_string(writer) + " of " + std::to_string(index.files.size()) +
                      " has written no shards under `" + index.attempt +
                      "`; commit when `write` has returned on every rank",
                  path};
@@ -62,34 +63,39 @@ Status add_file(const Host& host, const std::string& folder, std::size_t writer,
     return at_file("is of another writer or attempt than its name says; write it again");
   for (const StoredTensor& stored : file.tensors()) {
     const auto piece = pieces->pieces.find(stored.name);
-    if (piece == pieces->pieces.end() || piece->second.local_shape() != stored.shape)
+    if (piece == pieces->pieces.end() || piece->second.region.local_shape() != stored.shape)
       return at_file("tensor `" + stored.name + "`: its description and its shape disagree; write it again");
+    const Region& region = piece->second.region;
     const auto [found, added] =
-        index.tensors.try_emplace(stored.name, ShardIndex::Tensor{stored.dtype, piece->second.shape, {}});
+        index.tensors.try_emplace(stored.name, ShardIndex::Tensor{stored.dtype, region.shape, {}});
     ShardIndex::Tensor& tensor = found->second;
-    if (tensor.dtype != stored.dtype || tensor.shape != piece->second.shape)
-      return at_file("tensor `" + stored.name + "` is " + type_text(stored.dtype, piece->second.shape) + " here and " +
+    if (tensor.dtype != stored.dtype || tensor.shape != region.shape)
+      return at_file("tensor `" + stored.name + "` is " + type_text(stored.dtype, region.shape) + " here and " +
                      type_text(tensor.dtype, tensor.shape) + " in " + index.file_name(tensor.pieces.front().file) +
                      "; all ranks name the whole tensor");
     const bool is_copy = std::any_of(tensor.pieces.begin(), tensor.pieces.end(),
-                                     [&](const ShardIndex::Piece& other) { return other.region == piece->second; });
-    if (!is_copy) tensor.pieces.push_back({writer, piece->second});
+                                     [&](const ShardIndex::Piece& other) { return other.region == region; });
+    if (!is_copy) tensor.pieces.push_back({piece->second, writer});
   }
-  index.file_bytes[writer] = fs::file_size(path);
+  index.files[writer] = {fs::file_size(path), static_cast<const Reader&>(file).header_checksum()};
   return {};
 }
+
+/// Whether a file of this name was written here, whole or in part, whatever the attempt.
+bool is_shard(const std::string& name) {
+  return name.starts_with("shard-") && name.find(".safetensors") != std::string::npos;
+}
+bool is_partial_index(const std::string& name) { return name.starts_with(std::string(kIndexName) + ".partial."); }
 
 /// What other attempts have left. That some file of theirs stays does no harm.
 void remove_others(const std::string& folder, const ShardIndex& index) {
   std::error_code ignored;
+  std::set<std::string> ours;
+  for (std::size_t i = 0; i < index.files.size(); ++i) ours.insert(index.file_name(i));
   std::vector<fs::path> others;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
-    bool is_ours = false;
-    for (std::size_t i = 0; i < index.file_bytes.size() && !is_ours; ++i) is_ours = name == index.file_name(i);
-    const bool is_shard = name.starts_with("shard-") && name.find(".safetensors") != std::string::npos;
-    const bool is_index = name.starts_with(std::string(kIndexName) + ".partial.");
-    if ((is_shard && !is_ours) || is_index) others.push_back(entry.path());
+    if ((is_shard(name) && !ours.contains(name)) || is_partial_index(name)) others.push_back(entry.path());
   }
   for (const fs::path& path : others) fs::remove(path, ignored);
 }
@@ -116,12 +122,29 @@ Status write_shards(const std::string& folder, const ShardWriter& writer, std::s
     tensor.bytes = shard.data.size();
     tensor.data = shard.data.data();
     tensors.push_back(tensor);
-    pieces.pieces.insert_or_assign(shard.name, region);
+    pieces.pieces.insert_or_assign(shard.name, WrittenPiece{region, checksum_of(shard.data)});
   }
   BALEEN_TRY_ASSIGN(const std::string described, compose_pieces(pieces));
   BALEEN_TRY(make_folder(folder));
   return write_file(folder + "/" + shard_file_name(writer.attempt, writer.number, writer.count), tensors,
                     {{kPiecesKey, described}});
+}
+
+Status remove_shards(const std::string& folder) {
+  // First what makes it a checkpoint, so that half of one is never taken for one.
+  const std::string index = folder + "/" + kIndexName;
+  if (::unlink(index.c_str()) != 0 && errno != ENOENT) return system_error("cannot delete", index);
+  std::error_code failure;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, failure)) {
+    const std::string name = entry.path().filename().string();
+    if (is_shard(name) || is_partial_index(name)) files.push_back(entry.path());
+  }
+  for (const fs::path& path : files)
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return system_error("cannot delete", path.string());
+  if (::rmdir(folder.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
+    return system_error("cannot delete the folder", folder);
+  return {};
 }
 
 Status commit_shards(const Host& host, const std::string& folder, const std::string& attempt, std::int32_t writers,
@@ -131,9 +154,8 @@ Status commit_shards(const Host& host, const std::string& folder, const std::str
   ShardIndex index;
   index.attempt = attempt;
   index.facts = facts;
-  index.file_bytes.resize(static_cast<std::size_t>(writers));
-  for (std::size_t writer = 0; writer < index.file_bytes.size(); ++writer)
-    BALEEN_TRY(add_file(host, folder, writer, index));
+  index.files.resize(static_cast<std::size_t>(writers));
+  for (std::size_t writer = 0; writer < index.files.size(); ++writer) BALEEN_TRY(add_file(host, folder, writer, index));
   for (const auto& [name, tensor] : index.tensors)
     if (auto held = held_stretches(index, name); !held) return invalid(held.error().message, folder);
   BALEEN_TRY_ASSIGN(const std::string json, compose_index(index));

@@ -9,5 +9,7 @@ using namespace sdk;
 Status write_shards(const std::string& folder, const ShardWriter& writer, std::span<const Shard> shards);
 Status commit_shards(const Host& host, const std::string& folder, const std::string& attempt, std::int32_t writers,
                      const Facts& facts);
+/// The files of a checkpoint, committed or not, and the folder unless it holds others.
+Status remove_shards(const std::string& folder);
 
 }  // namespace baleen::safetensors

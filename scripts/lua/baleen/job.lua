@@ -19,6 +19,7 @@ local rules = {
   optimizer = { type = "any", required = true },
   plan = { type = "table", default = {} },
   evaluate = { type = "table" },
+  checkpoint = { type = "table" },                 -- saves the run as it goes: { every = 200, keep = 3, ... }
   generate = { type = "table" },                   -- a language model writes at the end: adds a program `generate`
   programs = { type = "table", default = {} },     -- by name: { inputs, run }, for run:run(name, inputs)
   loop = { type = "function" },
@@ -33,6 +34,7 @@ local programs_rules = {
   steps = { type = "integer", default = 0, min = 0 }, -- of schedules that are given no steps of their own
   seed = { type = "integer", default = 0 },
   plan = { type = "table", default = {} },
+  checkpoint = { type = "table" },
   loop = { type = "function" },
 }
 

@@ -40,6 +40,16 @@ function parallel.layout(given) end
 ---@field frozen? boolean these parameters are not trained
 ---@field [string] any the optimizer's own options, for these parameters
 
+---@class baleen.job.checkpoint
+---@field folder? string relative to the working folder; "checkpoints"
+---@field plugin? string the best that writes shards
+---@field every? integer steps
+---@field minutes? number
+---@field keep? integer of the last; 3; 0: all
+---@field best? boolean the one of lowest held-out loss is saved and stays
+---@field memory_mb? number of the host's, for what is written; 0: no bound
+---@field grace? number seconds from a signal on
+
 ---@class baleen.job.evaluate
 ---@field every? integer steps between evaluations; 0: only at the end
 ---@field batches? integer 0: the whole held-out part
@@ -79,6 +89,7 @@ function parallel.layout(given) end
 ---@field optimizer baleen.optimizer
 ---@field plan? baleen.strategy[]
 ---@field evaluate? baleen.job.evaluate
+---@field checkpoint? baleen.job.checkpoint saves the run as it goes on
 ---@field generate? baleen.job.generate text that the model writes at the end
 ---@field programs? table<string, baleen.program> run by name with inputs of the caller
 ---@field loop? fun(job: baleen.job, run: baleen.run) instead of the library's train.lua
@@ -227,5 +238,8 @@ function run:logits(tokens) end
 
 ---@param path string
 function run:save(path) end
+
+--- Saves the whole run now, where the job or the manifest has `checkpoint`.
+function run:checkpoint() end
 
 return baleen

@@ -13,7 +13,7 @@
  * A minor version may let structs and tables grow at their end, and add constants and queries. Functions that a table
  * gains may be null. The interface of a kind has a revision besides (kind.h). */
 #define BALEEN_ABI_MAJOR 1
-#define BALEEN_ABI_MINOR 3
+#define BALEEN_ABI_MINOR 4
 
 #define BALEEN_MAX_RANK 8
 
@@ -46,7 +46,8 @@ enum {
     BALEEN_NO_MEMORY = 5,    /* of the host or the device; also: the plan does not fit */
     BALEEN_PEER_LOST = 6,
     BALEEN_TIMEOUT = 7,
-    BALEEN_INTERNAL = 8      /* our own bug */
+    BALEEN_INTERNAL = 8,     /* our own bug */
+    BALEEN_INTERRUPTED = 9   /* somebody asked the run to end, and it did so in good order */
 };
 
 /* UTF-8, not terminated, borrowed: valid for the call that passes it unless said otherwise. */

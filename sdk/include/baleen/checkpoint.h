@@ -62,7 +62,7 @@ BALEEN_ASSERT_SIZE(baleen_shard_t, 232);
 /* The answer to the query BALEEN_CHECKPOINT_SHARDS: a checkpoint is a folder, to which every rank writes what it holds,
  * and from which every rank reads what it needs, whatever ranks wrote it.
  *
- * Draft: no command uses it yet, and a later minor version may change it. The member `safetensors` has it.
+ * Draft: a later minor version may change it. The member `safetensors` has it.
  *
  * All ranks `write` under one `attempt`; when all have returned (the host sees to that), one rank `commit`s. Only with
  * that the folder holds the checkpoint; until then it holds the one that was committed before, if any. Whoever reads
@@ -87,7 +87,13 @@ typedef struct baleen_checkpoint_shards_t {
     /* Reads any piece of a tensor, which is known by its name; dtype and shape are those of the list. */
     baleen_status_t (*read)(void* reader, const baleen_shard_t* shard);
     void (*close)(void* reader);
+    /* Deletes the files of a checkpoint, committed or not, and the folder with them unless it holds others, which stay.
+     * What is half deleted is no checkpoint any more. */
+    baleen_status_t (*remove)(const baleen_host_t* host, baleen_string_t folder);
+    /* Reads all of what is committed and compares it with the checksums made when it was written. IO, with the file and
+     * the tensor, where a bit differs. */
+    baleen_status_t (*verify)(const baleen_host_t* host, baleen_string_t folder);
 } baleen_checkpoint_shards_t;
-BALEEN_ASSERT_TABLE(baleen_checkpoint_shards_t, close, 56);
+BALEEN_ASSERT_TABLE(baleen_checkpoint_shards_t, verify, 72);
 
 BALEEN_END

@@ -116,6 +116,8 @@ struct OpenReader {
 ///   static Status commit_shards(const Host&, std::string_view folder, std::string_view attempt, std::int32_t writers,
 ///                               const Facts&);
 ///   static Result<std::unique_ptr<ShardReader>> open_shards(const Host&, std::string_view folder);
+///   static Status remove_shards(const Host&, std::string_view folder);
+///   static Status verify_shards(const Host&, std::string_view folder);
 template <class Member>
 const baleen_checkpoint_shards_t* checkpoint_shards() {
   using Open = detail::OpenReader<ShardReader>;
@@ -157,6 +159,12 @@ const baleen_checkpoint_shards_t* checkpoint_shards() {
       [](void* reader) {
         const Host host = static_cast<Open*>(reader)->host;
         guard_nothing(host, "close", [&] { delete static_cast<Open*>(reader); });
+      },
+      [](const baleen_host_t* host, baleen_string_t folder) {
+        return guard(Host(host), [&] { return Member::remove_shards(Host(host), view(folder)); });
+      },
+      [](const baleen_host_t* host, baleen_string_t folder) {
+        return guard(Host(host), [&] { return Member::verify_shards(Host(host), view(folder)); });
       }};
   return &kTable;
 }

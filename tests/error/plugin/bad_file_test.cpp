@@ -55,9 +55,9 @@ TEST_F(BadFile, IsForAnotherArchitecture) {
 
 TEST_F(BadFile, IsBuiltForAnotherAbi) {
   expect_refused(patched_record(offsetof(baleen_descriptor_t, abi_major), {"\x09\x00", 2}),
-                 "built for plugin ABI 9.3, but this Baleen has 1.3; build it again");
+                 "built for plugin ABI 9.4, but this Baleen has 1.4; build it again");
   expect_refused(patched_record(offsetof(baleen_descriptor_t, abi_minor), {"\x63\x00", 2}),
-                 "needs plugin ABI 1.99, but this Baleen has 1.3; update Baleen");
+                 "needs plugin ABI 1.99, but this Baleen has 1.4; update Baleen");
 }
 
 TEST_F(BadFile, HasNoDescriptor) {
@@ -75,7 +75,7 @@ TEST_F(BadFile, IsOnlyListedWhereItLiesInAFolder) {
   const std::string file = patched_record(offsetof(baleen_descriptor_t, abi_major), {"\x09\x00", 2});
   const ProcessResult result = run_baleen({"plugins", "--plugin-path", folder_.path()});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_NE(result.out.find("not used: " + file + ": built for plugin ABI 9.3"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("not used: " + file + ": built for plugin ABI 9.4"), std::string::npos) << result.out;
 }
 
 TEST_F(BadFile, IsNamedWithItsPlaceInTheManifest) {

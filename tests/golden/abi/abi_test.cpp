@@ -65,8 +65,8 @@ TEST_F(Abi, ChangesWithItsVersionOnly) {
   replace("graph.h", "    baleen_traits_t traits;\n    uint32_t reserved;\n",
           "    baleen_traits_t traits;\n    uint32_t reserved;\n    uint64_t more;\n");
   replace("graph.h", "BALEEN_ASSERT_SIZE(baleen_op_info_t, 24)", "BALEEN_ASSERT_SIZE(baleen_op_info_t, 32)");
-  expect_refused("graph.h has changed, and its version has not (abi 1.3): raise BALEEN_ABI_MINOR");
-  replace("base.h", "BALEEN_ABI_MINOR 3", "BALEEN_ABI_MINOR 4");
+  expect_refused("graph.h has changed, and its version has not (abi 1.4): raise BALEEN_ABI_MINOR");
+  replace("base.h", "BALEEN_ABI_MINOR 4", "BALEEN_ABI_MINOR 5");
   expect_written();
 }
 
@@ -101,7 +101,7 @@ TEST_F(Abi, KeepsStructsWithoutASize) {
 
 TEST_F(Abi, KeepsConstants) {
   replace("base.h", "BALEEN_TIMEOUT = 7", "BALEEN_TIMEOUT = 9");
-  replace("base.h", "BALEEN_ABI_MINOR 3", "BALEEN_ABI_MINOR 4");
+  replace("base.h", "BALEEN_ABI_MINOR 4", "BALEEN_ABI_MINOR 5");
   expect_refused("base.h: `constant BALEEN_TIMEOUT = 7` is gone");
 }
 

@@ -34,6 +34,10 @@ class CountingRun : public TrainingRun {
     for (std::size_t i = 0; i < tokens.size(); ++i) values[i * 16 + (static_cast<std::size_t>(tokens[i]) + 1) % 16] = 3;
     return Outputs{{"logits", {{1, static_cast<std::int64_t>(tokens.size()), 16}, values}}};
   }
+  Status checkpoint() override {
+    calls += "[checkpoint]";
+    return {};
+  }
   Status save(const std::string& path) override {
     calls += "[" + path + "]";
     return {};
@@ -102,9 +106,10 @@ TEST_F(Loop, NamesTheLineOfACallbackThatFails) {
 }
 
 TEST_F(Loop, RefusesWhatARunDoesNotHave) {
-  EXPECT_EQ(run_of("loop = function(_, run) run:stop() end,"),
-            (folder_ / "train.lua").string() +
-                ":5: a run has no `stop`; it has step, step_count, evaluate, run, programs, logits and save");
+  EXPECT_EQ(
+      run_of("loop = function(_, run) run:stop() end,"),
+      (folder_ / "train.lua").string() +
+          ":5: a run has no `stop`; it has step, step_count, evaluate, run, programs, logits, save and checkpoint");
   EXPECT_EQ(run_of("loop = function(_, run) run.step() end,"),
             (folder_ / "train.lua").string() + ":5: the run's functions are called with a colon, as in run:step()");
   EXPECT_EQ(

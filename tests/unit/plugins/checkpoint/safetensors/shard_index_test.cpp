@@ -1,8 +1,12 @@
 /// \file A damaged index of shards is refused with its place and its reason; writers' files are ordinary safetensors.
+#define XXH_INLINE_ALL
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
+#include <cstdio>
 #include <filesystem>
 
+#include "support/seed.hpp"
 #include "support/shard_run.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -17,13 +21,21 @@ class ShardIndex : public testing::Test {
     ASSERT_EQ(run.write(folder.path(), "a", 1, 2, {{&weight, {{{1, 2}}}}}), "");
     ASSERT_EQ(run.commit(folder.path(), "a", 2), "");
     json = read_file(index);
+    json.erase(2, json.find('\n', 2) - 1);  // the line of its checksum
+  }
+  /// As somebody would write it who knows how.
+  static std::string with_checksum(const std::string& text) {
+    char line[64];
+    std::snprintf(line, sizeof line, " \"checksum\": \"%016llx\",\n",
+                  static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
+    return text.starts_with("{\n") ? "{\n" + std::string(line) + text.substr(2) : text;
   }
   /// The refusal of the index with `text` replaced, without its path.
   std::string refusal(const std::string& text, const std::string& by) {
     std::string changed = json;
     const std::size_t at = changed.find(text);
     EXPECT_NE(at, std::string::npos) << text << " in " << json;
-    folder.write("index.baleen.json", changed.replace(at, text.size(), by));
+    folder.write("index.baleen.json", with_checksum(changed.replace(at, text.size(), by)));
     const std::string failure = run.failure_of_reading(folder.path(), {{&weight}});
     const std::string begin = index + ": the index of shards: ";
     return failure.starts_with(begin) ? failure.substr(begin.size()) : failure;
@@ -46,9 +58,12 @@ TEST_F(ShardIndex, LiesBesideOrdinaryFiles) {
 TEST_F(ShardIndex, IsReadWhole) {
   EXPECT_EQ(refusal("\"attempt\"", "\"attempt\""), "");
   EXPECT_EQ(refusal(json, json.substr(0, json.size() / 2)), "it is no JSON object; is it cut short?");
-  EXPECT_EQ(refusal(json, "[]"), "it is no JSON object; is it cut short?");
-  EXPECT_EQ(refusal(json, "{}"), "`format` is missing");
-  EXPECT_EQ(refusal(json, "{\"a\":" + std::string(100000, '[')), "it is nested too deeply");
+  EXPECT_EQ(refusal(json, "{\n]"), "it is no JSON object; is it cut short?");
+  EXPECT_EQ(refusal(json, "{\n\"a\": 1}"), "`format` is missing");
+  EXPECT_EQ(refusal(json, "{\n\"a\":" + std::string(100000, '[')), "it is nested too deeply");
+  const std::string damaged = "it does not begin with its checksum; it is damaged, or of another version";
+  EXPECT_EQ(refusal(json, "[]"), damaged);
+  EXPECT_EQ(refusal(json, ""), damaged);
   EXPECT_EQ(refusal("\"attempt\": \"a\"", "\"attempt\": \"a\", \"attempt\": \"b\""), "the key `attempt` occurs twice");
   EXPECT_EQ(refusal("baleen.shards/1", "baleen.shards/9"),
             "its format is `baleen.shards/9`, this reader knows `baleen.shards/1`");
@@ -83,7 +98,60 @@ TEST_F(ShardIndex, IsComparedWithTheFiles) {
   std::filesystem::rename(folder / "shard-b-00002-of-00002.safetensors", folder / "shard-a-00002-of-00002.safetensors");
   const std::string failure = run.failure_of_reading(folder.path(), {{&weight}});
   EXPECT_NE(failure.find("shard-a-00002-of-00002.safetensors"), std::string::npos) << failure;
-  EXPECT_NE(failure.find("`w`: the file has not the piece"), std::string::npos) << failure;
+  EXPECT_NE(failure.find("its header is damaged"), std::string::npos) << failure;
+}
+
+/// 64 KiB of data in two files and the index: whichever bit changes, the file is named, and the tensor where it is in
+/// its data. A landing flips one of 509, other ones each time; BALEEN_TEST_ALL_BITS flips all.
+TEST(ShardChecksums, FindEveryBitThatChanges) {
+  ShardRun run{built_plugin("checkpoint", "safetensors")};
+  const TemporaryFolder folder;
+  const NamedTensor one = some_tensor("one", BALEEN_F32, {96, 64}), two = some_tensor("two", BALEEN_F64, {61, 64});
+  ASSERT_EQ(run.write(folder.path(), "a", 0, 2, {{&one, {{{0, 48}}}}, {&two}}), "");
+  ASSERT_EQ(run.write(folder.path(), "a", 1, 2, {{&one, {{{48, 96}}}}}), "");
+  ASSERT_EQ(run.commit(folder.path(), "a", 2), "");
+  ASSERT_EQ(run.verify(folder.path()), "");
+  const std::size_t stride = std::getenv("BALEEN_TEST_ALL_BITS") ? 1 : 509;
+  for (const std::string name :
+       {"index.baleen.json", "shard-a-00001-of-00002.safetensors", "shard-a-00002-of-00002.safetensors"}) {
+    std::string bytes = read_file(folder / name);
+    const std::size_t data = bytes.size() - (name.starts_with("index") ? 0
+                                             : name[11] == '1'         ? 48 * 64 * 4 + 61 * 64 * 8
+                                                                       : 48 * 64 * 4);
+    for (std::size_t bit = seed() % stride; bit < 8 * bytes.size(); bit += stride) {
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+      folder.write(name, bytes);
+      const std::string failure = run.verify(folder.path());
+      ASSERT_NE(failure.find(name), std::string::npos) << "bit " << bit << " of " << name << ": " << failure;
+      if (!name.starts_with("index") && bit / 8 >= data) {
+        EXPECT_TRUE(failure.find("tensor `one` is damaged") != std::string::npos ||
+                    failure.find("tensor `two` is damaged") != std::string::npos)
+            << failure;
+      }
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    }
+    folder.write(name, bytes);
+  }
+  EXPECT_EQ(run.verify(folder.path()), "");
+}
+
+TEST(ShardRemoval, TakesItsOwnFilesAlone) {
+  ShardRun run{built_plugin("checkpoint", "safetensors")};
+  const TemporaryFolder folder;
+  const NamedTensor one = some_tensor("one", BALEEN_F32, {3});
+  const auto save = [&](const std::string& where) {
+    ASSERT_EQ(run.write(where, "a", 0, 1, {{&one}}), "");
+    ASSERT_EQ(run.commit(where, "a", 1), "");
+  };
+  save(folder / "a");
+  save(folder / "b");
+  folder.write("b/notes.txt", "mine");
+  EXPECT_EQ(run.remove(folder / "a"), "");
+  EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+  EXPECT_EQ(run.remove(folder / "b"), "");
+  EXPECT_EQ(read_file(folder / "b/notes.txt"), "mine");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "b"), {}), 1);
+  EXPECT_EQ(run.remove(folder / "none"), "");
 }
 
 }  // namespace

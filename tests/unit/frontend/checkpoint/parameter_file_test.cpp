@@ -1,5 +1,5 @@
 /// \file Parameters to a file and back, into this model and into others.
-#include "core/runtime/checkpoint.hpp"
+#include "frontend/checkpoint/parameter_file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// \file Parameters to and from a file, by the plugin that the file's ending chooses.
-#include "core/runtime/checkpoint.hpp"
+#include "frontend/checkpoint/parameter_file.hpp"
 
 #include <unistd.h>
 

@@ -1,0 +1,193 @@
+/// \file Names, locks and renames. Everything that decides what is a checkpoint is one rename.
+#include "frontend/checkpoint/checkpoint_root.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace baleen {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kStep = "step-", kPartial = ".partial-";
+constexpr std::size_t kDigits = 9;
+constexpr const char *kLatest = "latest", *kBest = "best", *kLock = ".lock";
+
+Error system_error(const std::string& what, const fs::path& path) {
+  return {BALEEN_IO, what + ": " + std::strerror(errno), path.string()};
+}
+
+/// A descriptor that is closed at the end.
+struct OpenFile {
+  int number;
+  ~OpenFile() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+Status sync_folder(const fs::path& folder) {
+  const OpenFile opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (opened.number < 0 || ::fsync(opened.number) != 0) return system_error("cannot sync the folder", folder);
+  return {};
+}
+
+/// The step in "step-000000200"; nothing for any other name.
+std::optional<std::int64_t> step_of(const std::string& name) {
+  if (!name.starts_with(kStep) || name.size() < kStep.size() + kDigits) return std::nullopt;
+  std::int64_t step = 0;
+  const char* const end = name.data() + name.size();
+  const auto [last, code] = std::from_chars(name.data() + kStep.size(), end, step);
+  if (code != std::errc() || last != end || CheckpointRoot::name_of(step) != name) return std::nullopt;
+  return step;
+}
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+Status replace_file(const fs::path& path, const std::string& text) {
+  const fs::path beside = path.string() + ".partial." + std::to_string(::getpid());
+  {
+    const OpenFile file{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+    if (file.number < 0) return system_error("cannot create", beside);
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t written = ::write(file.number, text.data() + done, text.size() - done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) {
+        Error error = system_error("cannot write", beside);
+        ::unlink(beside.c_str());
+        return error;
+      }
+      done += static_cast<std::size_t>(written);
+    }
+    if (::fsync(file.number) != 0) return system_error("cannot sync", beside);
+  }
+  if (::rename(beside.c_str(), path.c_str()) != 0) return system_error("cannot replace", path);
+  return sync_folder(path.parent_path());
+}
+
+CheckpointRoot::~CheckpointRoot() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+std::string CheckpointRoot::name_of(std::int64_t step) {
+  const std::string digits = std::to_string(step);
+  return std::string(kStep) + std::string(kDigits - std::min(kDigits, digits.size()), '0') + digits;
+}
+
+fs::path CheckpointRoot::partial(std::int64_t step, const std::string& attempt) const {
+  return folder_ / (std::string(kPartial) + name_of(step) + "-" + attempt);
+}
+
+Status CheckpointRoot::begin_writing(const ShardFormat& format) {
+  std::error_code failure;
+  fs::create_directories(folder_, failure);
+  if (!fs::is_directory(folder_, failure))
+    return Error{BALEEN_IO,
+                 "checkpoints cannot be saved there: " + (failure ? failure.message() : std::string("it is no folder")),
+                 folder_.string()};
+  const fs::path lock = folder_ / kLock;
+  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0) return system_error("checkpoints cannot be saved there", folder_);
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return system_error("cannot lock", lock);
+    return invalid("another job saves its checkpoints there (process " + contents(lock) +
+                       "); name another folder, or end that job",
+                   folder_.string());
+  }
+  const std::string own = std::to_string(::getpid());
+  if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, own.data(), own.size(), 0) < 0)
+    return system_error("cannot write", lock);
+  // Nobody else writes here now, so what is unfinished is of a process that has ended.
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(folder_, failure))
+    if (entry.path().filename().string().starts_with(kPartial)) left.push_back(entry.path());
+  for (const fs::path& path : left) BALEEN_TRY(format.remove(path.string()));
+  return {};
+}
+
+std::vector<FoundCheckpoint> CheckpointRoot::list() const {
+  std::vector<FoundCheckpoint> found;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(folder_, failure))
+    if (const auto step = step_of(entry.path().filename().string()); step && entry.is_directory(failure))
+      found.push_back({*step, entry.path()});
+  std::ranges::sort(found, {}, &FoundCheckpoint::step);
+  return found;
+}
+
+Result<std::optional<fs::path>> CheckpointRoot::latest() const {
+  const fs::path file = folder_ / kLatest;
+  std::error_code failure;
+  if (!fs::exists(file, failure)) {
+    // The first one was published, and the process ended before it could say so.
+    const auto all = list();
+    return all.empty() ? std::optional<fs::path>() : all.back().path;
+  }
+  std::string name = contents(file);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  const fs::path path = folder_ / name;
+  if (step_of(name) && fs::is_directory(path, failure)) return std::optional(path);
+  std::string known;
+  for (const FoundCheckpoint& one : list()) known += (known.empty() ? "" : ", ") + one.path.filename().string();
+  return Error{BALEEN_NOT_FOUND,
+               "names `" + name.substr(0, 80) + "`, and there is no such checkpoint; " +
+                   (known.empty() ? "there is none at all" : "name one of those that are there: " + known),
+               file.string()};
+}
+
+std::optional<BestCheckpoint> CheckpointRoot::best() const {
+  const auto json = nlohmann::json::parse(contents(folder_ / kBest), nullptr, false);
+  if (!json.is_object() || !json.contains("name") || !json["name"].is_string() ||
+      !json.value("held_out_loss", nlohmann::json()).is_number())
+    return std::nullopt;
+  return BestCheckpoint{json["name"].get<std::string>(), json["held_out_loss"].get<double>()};
+}
+
+Status CheckpointRoot::publish(const fs::path& partial, std::int64_t step, const ShardFormat& format) {
+  const fs::path target = folder_ / name_of(step);
+  BALEEN_TRY(sync_folder(partial));
+  if (::rename(partial.c_str(), target.c_str()) != 0) {
+    if (errno != ENOTEMPTY && errno != EEXIST) return system_error("cannot rename to its place", target);
+    // One of this step is there. The two change places at once, so that there is one at any time.
+    if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) != 0)
+      return system_error("cannot take the place of the one that is there; move that away", target);
+    BALEEN_TRY(sync_folder(folder_));
+    BALEEN_TRY(format.remove(partial.string()));
+  }
+  BALEEN_TRY(sync_folder(folder_));
+  return replace_file(folder_ / kLatest, name_of(step) + "\n");
+}
+
+Status CheckpointRoot::set_best(const BestCheckpoint& best) {
+  return replace_file(folder_ / kBest, nlohmann::json{{"name", best.name}, {"held_out_loss", best.loss}}.dump() + "\n");
+}
+
+Status CheckpointRoot::prune(std::int64_t keep, const ShardFormat& format) {
+  if (keep == 0) return {};
+  BALEEN_TRY_ASSIGN(const auto latest, this->latest());
+  const auto best = this->best();
+  const std::vector<FoundCheckpoint> all = list();
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) {
+    const fs::path& path = all[i].path;
+    if ((latest && path == *latest) || (best && path.filename() == best->name)) continue;
+    // What cannot be opened is not known to be ours.
+    if (format.open(path.string())) BALEEN_TRY(format.remove(path.string()));
+  }
+  return {};
+}
+
+}  // namespace baleen

@@ -1,0 +1,68 @@
+/// \file The folder of a job's checkpoints: one folder each, which one is the latest and which the best, and which may
+/// go.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baleen/result.hpp"
+#include "frontend/checkpoint/shard_format.hpp"
+
+namespace baleen {
+
+/// A checkpoint that is there.
+struct FoundCheckpoint {
+  std::int64_t step = 0;
+  std::filesystem::path path;
+};
+
+/// The checkpoint of lowest held-out loss so far.
+struct BestCheckpoint {
+  std::string name;  ///< of its folder
+  double loss = 0;
+};
+
+/// Functions that write are for one process at a time: the one that holds the lock.
+///
+/// What is there: `step-000000200/` (a checkpoint), `latest` and `best` (names, written behind it), `.lock`, and while
+/// one is written `.partial-step-000000200-<attempt>/`.
+class CheckpointRoot {
+ public:
+  explicit CheckpointRoot(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  ~CheckpointRoot();
+  CheckpointRoot(const CheckpointRoot&) = delete;
+  CheckpointRoot& operator=(const CheckpointRoot&) = delete;
+
+  const std::filesystem::path& folder() const { return folder_; }
+
+  /// Makes the folder where there is none, and locks it until this object or the process ends. INVALID, with the
+  /// other's process id, where another job writes there. Then removes what an earlier process left unfinished.
+  Status begin_writing(const ShardFormat& format);
+
+  /// Ascending steps. Incomplete ones are not among them.
+  std::vector<FoundCheckpoint> list() const;
+  /// Nothing where no checkpoint was saved yet. NOT_FOUND where `latest` names what is not there.
+  Result<std::optional<std::filesystem::path>> latest() const;
+  std::optional<BestCheckpoint> best() const;
+
+  static std::string name_of(std::int64_t step);
+  std::filesystem::path partial(std::int64_t step, const std::string& attempt) const;
+
+  /// The committed `partial` becomes the checkpoint of that step, in the place of one that is there, then `latest`.
+  /// Synced.
+  Status publish(const std::filesystem::path& partial, std::int64_t step, const ShardFormat& format);
+  Status set_best(const BestCheckpoint& best);
+  /// Deletes the oldest but for the last `keep` (0: all stay), the latest and the best.
+  Status prune(std::int64_t keep, const ShardFormat& format);
+
+ private:
+  std::filesystem::path folder_;
+  int lock_ = -1;
+};
+
+/// Writes a small file all or nothing: beside it, synced, renamed, its folder synced.
+Status replace_file(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace baleen

@@ -1,0 +1,341 @@
+/// \file When to save, the copy in memory, and the thread that writes it.
+#include "frontend/checkpoint/checkpoints.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "baleen/dtype.hpp"
+#include "frontend/checkpoint/digests.hpp"
+
+namespace baleen {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Ranks agree about signals and minutes about once in so long.
+constexpr double kPointSeconds = 1;
+constexpr char kFailed = '!';
+
+/// What ranks tell each other: that it went well, with something to tell, or why not.
+std::string told(const Status& status, const std::string& text = {}) {
+  return status ? "." + text : kFailed + status.error().text();
+}
+Result<std::string> heard(std::string said) {
+  if (said.starts_with(kFailed)) return Error{BALEEN_IO, said.substr(1), {}};
+  return said.empty() ? said : said.substr(1);
+}
+
+std::string random_name() {
+  std::random_device device;
+  return digest_text(std::uint64_t{device()} << 32 | device()).substr(0, 12);
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(CheckpointSettings settings, Parts parts, ShardFormat format)
+    : settings_(std::move(settings)),
+      parts_(std::move(parts)),
+      format_(std::move(format)),
+      root_(fs::absolute(settings_.folder).lexically_normal()),
+      stop_(settings_.grace_seconds),
+      last_save_(std::chrono::steady_clock::now()),
+      begun_(last_save_) {}
+
+Checkpoints::~Checkpoints() {
+  if (writing_.valid()) writing_.wait();
+}
+
+Result<std::unique_ptr<Checkpoints>> Checkpoints::create(CheckpointSettings settings, Parts parts) {
+  BALEEN_TRY_ASSIGN(ShardFormat format, ShardFormat::find(parts.plugins, settings.plugin, settings.where));
+  auto made = std::unique_ptr<Checkpoints>(new Checkpoints(std::move(settings), std::move(parts), std::move(format)));
+  Checkpoints& own = *made;
+  own.first_step_ = own.progress();
+  own.next_point_ = own.first_step_ + 1;
+  const PersistentLayout& persistent = own.parts_.session.persistent();
+  const auto owned = owned_parts(persistent, own.parts_.mesh, own.parts_.at);
+  own.groups_ = grouped(owned, persistent, own.settings_.memory_bytes);
+  own.digests_.resize(persistent.buffers.size());
+  BALEEN_TRY(own.meet());
+  return made;
+}
+
+/// Ranks agree on a name, on how many groups all of them write, and see one folder.
+Status Checkpoints::meet() {
+  Status ready = leads() ? root_.begin_writing(format_) : Status();
+  job_ = random_name();
+  std::size_t groups = groups_.size();
+  if (parts_.link) {
+    RankLink& link = *parts_.link;
+    BALEEN_TRY(link.put(key("groups/" + std::to_string(rank())), std::to_string(groups)));
+    if (leads()) {
+      for (std::int64_t r = 0; r < ranks(); ++r) {
+        BALEEN_TRY_ASSIGN(const std::string other, link.get(key("groups/" + std::to_string(r))));
+        groups = std::max<std::size_t>(groups, std::stoul(other));
+      }
+      BALEEN_TRY(link.put(key("job"), told(ready, job_ + " " + std::to_string(groups))));
+      BALEEN_TRY(ready);
+    }
+    BALEEN_TRY_ASSIGN(std::string said, link.get(key("job")));
+    BALEEN_TRY_ASSIGN(const std::string agreed, heard(std::move(said)));
+    job_ = agreed.substr(0, agreed.find(' '));
+    groups = std::stoul(agreed.substr(agreed.find(' ')));
+  }
+  BALEEN_TRY(ready);
+  groups_.resize(groups);
+  memory_.resize(snapshot_bytes());
+  return parts_.link ? check_shared_folder() : Status();
+}
+
+/// Rank 0 commits what all have written, so all hosts must see one folder.
+Status Checkpoints::check_shared_folder() {
+  RankLink& link = *parts_.link;
+  const fs::path token = root_.folder() / (".seen-" + job_);
+  if (leads()) BALEEN_TRY(replace_file(token, job_ + "\n"));
+  BALEEN_TRY(link.barrier(key("token")));
+  std::error_code failure;
+  const bool seen = fs::exists(token, failure);
+  BALEEN_TRY(link.put(key("seen/" + std::to_string(rank())), seen ? "1" : "0"));
+  Status status;
+  for (std::int64_t r = 0; leads() && r < ranks(); ++r) {
+    BALEEN_TRY_ASSIGN(const std::string other, link.get(key("seen/" + std::to_string(r))));
+    if (other == "0" && status)
+      status = invalid("rank " + std::to_string(r) +
+                           " does not see the folder of checkpoints that rank 0 has made; all "
+                           "hosts need one file system for it: set `folder` to a place that they share",
+                       settings_.where.empty() ? root_.folder().string() : settings_.where);
+  }
+  if (leads()) {
+    fs::remove(token, failure);
+    BALEEN_TRY(link.put(key("shared"), told(status)));
+    return status;
+  }
+  BALEEN_TRY_ASSIGN(std::string said, link.get(key("shared")));
+  BALEEN_TRY(heard(std::move(said)));
+  return {};
+}
+
+std::uint64_t Checkpoints::snapshot_bytes() const {
+  std::uint64_t most = 0;
+  for (const auto& group : groups_) {
+    std::uint64_t bytes = 0;
+    for (const OwnedPart& part : group) {
+      const auto element = dtype_size(parts_.session.persistent().buffers[part.buffer].spec.type.dtype);
+      bytes += (static_cast<std::uint64_t>(part.count()) * element + 7) / 8 * 8;
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+std::int64_t Checkpoints::progress() const {
+  std::int64_t done = parts_.session.steps_done();
+  if (done == 0)
+    for (const auto& [name, runs] : parts_.session.runs()) done += runs;
+  return done;
+}
+
+Checkpoints::Decision Checkpoints::decide() const {
+  Decision decision;
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> since = now - last_save_, all = now - begun_;
+  decision.stops = StopRequest::signal() != 0;
+  decision.saves = decision.stops || (settings_.minutes > 0 && since.count() >= 60 * settings_.minutes);
+  const std::int64_t step = progress(), done = std::max<std::int64_t>(1, step - first_step_);
+  const double each = std::max(1e-6, all.count() / static_cast<double>(done));
+  decision.next = step + std::max<std::int64_t>(1, std::llround(std::min(1e6, kPointSeconds / each)));
+  return decision;
+}
+
+/// Ranks come to a step at different times, so rank 0 decides what is not the same everywhere.
+Result<Checkpoints::Decision> Checkpoints::agree(std::int64_t step) {
+  if (!parts_.link) return decide();
+  if (step < next_point_) return Decision{};
+  RankLink& link = *parts_.link;
+  const std::string point = key("point/" + std::to_string(step));
+  Decision decision = decide();
+  if (leads())
+    BALEEN_TRY(link.put(
+        point, std::string(decision.stops ? "1" : "0") + (decision.saves ? "1" : "0") + std::to_string(decision.next)));
+  BALEEN_TRY_ASSIGN(const std::string said, link.get(point));
+  decision = {said[0] == '1', said[1] == '1', std::stoll(said.substr(2))};
+  next_point_ = decision.next;
+  return decision;
+}
+
+Status Checkpoints::boundary() {
+  const std::int64_t step = progress();
+  if (step == first_step_) return {};
+  BALEEN_TRY_ASSIGN(const Decision decision, agree(step));
+  const bool due = settings_.every > 0 && step % settings_.every == 0;
+  if (due || decision.saves) BALEEN_TRY(save(step));
+  if (!decision.stops) return {};
+  BALEEN_TRY(finish());
+  return Error{BALEEN_INTERRUPTED,
+               "ended by a signal after step " + std::to_string(step) + ", which is saved; go on with --resume",
+               (root_.folder() / CheckpointRoot::name_of(step)).string()};
+}
+
+Status Checkpoints::save_now() {
+  const std::int64_t step = progress();
+  return step == saved_step_ ? Status() : save(step);
+}
+
+Status Checkpoints::evaluated(double held_out_loss) {
+  const std::int64_t step = progress();
+  loss_ = {step, held_out_loss};
+  if (!settings_.best || !std::isfinite(held_out_loss)) return {};
+  bool better = leads() && (!root_.best() || held_out_loss < root_.best()->loss);
+  if (parts_.link) {
+    const std::string point = key("best/" + std::to_string(step));
+    if (leads()) BALEEN_TRY(parts_.link->put(point, better ? "1" : "0"));
+    BALEEN_TRY_ASSIGN(const std::string said, parts_.link->get(point));
+    better = said == "1";
+  }
+  if (!better) return {};
+  BALEEN_TRY(save_now());
+  // Named only when it is there; until then the earlier one stays.
+  BALEEN_TRY(wait_for_disk());
+  if (!leads() || !last_) return {};
+  BALEEN_TRY(root_.set_best({CheckpointRoot::name_of(step), held_out_loss}));
+  return root_.prune(settings_.keep, format_);
+}
+
+Status Checkpoints::save_last() { return progress() == first_step_ ? Status() : save_now(); }
+
+Status Checkpoints::finish() {
+  BALEEN_TRY(save_last());
+  BALEEN_TRY(wait_for_disk());
+  if (last_) return {};
+  return Error{last_.error().code, "the last checkpoint was not saved: " + last_.error().message, last_.error().where};
+}
+
+/// A failed save is told and does not end the run: what was saved before stays.
+Status Checkpoints::wait_for_disk() {
+  if (!writing_.valid()) return {};
+  last_ = writing_.get();
+  if (last_) return {};
+  if (last_.error().code == BALEEN_PEER_LOST) return last_;
+  if (leads())
+    parts_.log.warning("the checkpoint of step " + std::to_string(writing_step_) + " was not saved (" +
+                       last_.error().text() + "); the one before it stays");
+  return {};
+}
+
+Status Checkpoints::save(std::int64_t step) {
+  if (step == saved_step_) return {};
+  BALEEN_TRY(wait_for_disk());
+  const std::int64_t number = ++saves_;
+  saved_step_ = writing_step_ = step;
+  const std::string attempt = job_ + "." + std::to_string(number), folder = root_.partial(step, attempt).string();
+  std::ranges::fill(digests_, 0);
+  Status written;
+  // All groups but the last must be on the disk before the step goes on, since one at a time has memory.
+  for (std::size_t g = 0; g + 1 < groups_.size(); ++g) {
+    snapshot(groups_[g]);
+    if (written) written = write_group(g, folder, attempt);
+  }
+  snapshot(groups_.back());
+  last_save_ = std::chrono::steady_clock::now();
+  CheckpointFacts facts = leads() ? facts_now(step) : CheckpointFacts();
+  writing_ = std::async(std::launch::async, [this, number, step, attempt, folder, written, facts]() -> Status {
+    Status all = written ? write_group(groups_.size() - 1, folder, attempt) : written;
+    all = conclude_save(number, std::move(all));
+    if (all && leads()) all = commit(step, attempt, facts);
+    // All ranks have told how their writing ended, so nobody writes there any more.
+    if (!all && leads()) static_cast<void>(format_.remove(folder));
+    if (!parts_.link) return all;
+    const std::string verdict = key("saved/" + std::to_string(number));
+    if (leads()) {
+      BALEEN_TRY(parts_.link->put(verdict, told(all)));
+      return all;
+    }
+    BALEEN_TRY_ASSIGN(std::string said, parts_.link->get(verdict));
+    BALEEN_TRY(heard(std::move(said)));
+    return all;
+  });
+  return {};
+}
+
+void Checkpoints::snapshot(const std::vector<OwnedPart>& group) {
+  std::size_t at = 0;
+  snapshot_ = {};
+  for (const OwnedPart& part : group) {
+    const PersistentBuffer& buffer = parts_.session.persistent().buffers[part.buffer];
+    const std::size_t element = dtype_size(buffer.spec.type.dtype);
+    const auto bytes = static_cast<std::size_t>(part.count()) * element;
+    if (snapshot_)
+      snapshot_ = parts_.session.read_own(buffer, static_cast<std::uint64_t>(part.elements.begin) * element,
+                                          std::span(memory_).subspan(at, bytes));
+    at += (bytes + 7) / 8 * 8;
+  }
+}
+
+Status Checkpoints::write_group(std::size_t number, const std::string& folder, const std::string& attempt) {
+  BALEEN_TRY(snapshot_);
+  std::vector<ShardOf> shards;
+  std::size_t at = 0;
+  for (const OwnedPart& part : groups_[number]) {
+    const PersistentSpec& spec = parts_.session.persistent().buffers[part.buffer].spec;
+    ShardOf& shard = shards.emplace_back(spec, part, memory_.data() + at);
+    digests_[part.buffer] += digest_of(spec, part, std::span(memory_).subspan(at, shard.get().bytes));
+    at += (shard.get().bytes + 7) / 8 * 8;
+  }
+  std::vector<baleen_shard_t> table;
+  for (const ShardOf& shard : shards) table.push_back(shard.get());
+  const auto groups = static_cast<std::int64_t>(groups_.size());
+  return format_.write(folder, attempt, static_cast<std::int32_t>(rank() * groups + static_cast<std::int64_t>(number)),
+                       static_cast<std::int32_t>(ranks() * groups), table);
+}
+
+/// Brings to rank 0 what the others have written, or why they have not.
+Status Checkpoints::conclude_save(std::int64_t number, Status written) {
+  if (!parts_.link) return written;
+  RankLink& link = *parts_.link;
+  const std::string prefix = key("written/" + std::to_string(number) + "/");
+  if (!leads()) {
+    BALEEN_TRY(link.put(prefix + std::to_string(rank()), told(written, digests_text(digests_))));
+    return written;
+  }
+  for (std::int64_t r = 1; r < ranks(); ++r) {
+    BALEEN_TRY_ASSIGN(std::string said, link.get(prefix + std::to_string(r)));
+    if (const auto digests = heard(std::move(said)))
+      add_digests(*digests, digests_);
+    else if (written)
+      written = Error{BALEEN_IO, "rank " + std::to_string(r) + ": " + digests.error().message, {}};
+  }
+  return written;
+}
+
+Status Checkpoints::commit(std::int64_t step, const std::string& attempt, CheckpointFacts facts) {
+  nlohmann::json digests = nlohmann::json::object();
+  const PersistentLayout& persistent = parts_.session.persistent();
+  for (std::size_t i = 0; i < digests_.size(); ++i) digests[persistent.buffers[i].spec.name] = digest_text(digests_[i]);
+  facts["digests"] = digests.dump();
+  nlohmann::json parameters = nlohmann::json::array();
+  for (const PersistentBuffer& buffer : persistent.buffers)
+    if (buffer.spec.role == Role::parameter) parameters.push_back(buffer.spec.name);
+  facts["parameters"] = parameters.dump();
+  const fs::path folder = root_.partial(step, attempt);
+  const auto writers = static_cast<std::int32_t>(ranks() * static_cast<std::int64_t>(groups_.size()));
+  BALEEN_TRY(format_.commit(folder.string(), attempt, writers, facts));
+  BALEEN_TRY(root_.publish(folder, step, format_));
+  return root_.prune(settings_.keep, format_);
+}
+
+CheckpointFacts Checkpoints::facts_now(std::int64_t step) const {
+  CheckpointFacts facts = parts_.facts;
+  const Session& session = parts_.session;
+  facts["progress"] = std::to_string(step);
+  facts["step"] = std::to_string(session.steps_done());
+  facts["data_position"] = std::to_string(session.position());
+  facts["ranks"] = std::to_string(ranks());
+  nlohmann::json runs = nlohmann::json::object();
+  for (const auto& [name, count] : session.runs()) runs[name] = count;
+  facts["program_runs"] = runs.dump();
+  if (loss_ && loss_->first == step) facts["held_out_loss"] = number_text(loss_->second);
+  return facts;
+}
+
+}  // namespace baleen

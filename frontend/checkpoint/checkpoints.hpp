@@ -1,0 +1,118 @@
+/// \file Saves a running job while it goes on: when, what and how the ranks agree about it.
+#pragma once
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/launch/rank_link.hpp"
+#include "core/runtime/session.hpp"
+#include "frontend/checkpoint/checkpoint_root.hpp"
+#include "frontend/checkpoint/owned_part.hpp"
+#include "frontend/checkpoint/settings.hpp"
+#include "frontend/checkpoint/stop_request.hpp"
+
+namespace baleen {
+
+/// Of one job on one rank. With several ranks all call the same functions in the same order. [one thread]
+///
+/// A save copies what this rank writes into memory of its own and lets the job go on; a thread writes it, and on rank 0
+/// waits for the others, commits, publishes and prunes. Two saves never overlap: the second waits for the first.
+class Checkpoints {
+ public:
+  struct Parts {
+    Session& session;
+    const Registry& plugins;
+    Log log;
+    RankLink* link = nullptr;  ///< with several ranks
+    Mesh mesh = {};            ///< without axes: one rank
+    Coordinates at = {};
+    CheckpointFacts facts = {};  ///< of the job: what is compared when it is resumed
+  };
+
+  /// Finds the plugin; makes and locks the folder; every host must see what the first makes there.
+  static Result<std::unique_ptr<Checkpoints>> create(CheckpointSettings settings, Parts parts);
+  ~Checkpoints();
+
+  /// Between two steps, when all that belongs to the last one is done: saves where that is due. INTERRUPTED, after
+  /// saving, where a signal has asked the run to end.
+  Status boundary();
+  /// Saves now, whatever is due, unless this step is saved already.
+  Status save_now();
+  /// The same where the training has gone on since it began.
+  Status save_last();
+  /// The held-out loss after the last step.
+  Status evaluated(double held_out_loss);
+  /// The end of the training: saves what is not saved yet and waits until it is on the disk.
+  Status finish();
+
+  /// Bytes of this host's memory for what is written.
+  std::uint64_t snapshot_bytes() const;
+
+ private:
+  struct Decision {
+    bool stops = false, saves = false;
+    std::int64_t next = 0;
+  };
+  Checkpoints(CheckpointSettings settings, Parts parts, ShardFormat format);
+
+  std::int64_t rank() const { return parts_.link ? parts_.link->place().rank : 0; }
+  std::int64_t ranks() const { return parts_.link ? parts_.link->place().ranks : 1; }
+  bool leads() const { return rank() == 0; }
+  std::string key(const std::string& what) const { return "checkpoint/" + what; }
+
+  Status meet();
+  Status check_shared_folder();
+  /// How far the job is: steps, and in a job of programs alone their runs.
+  std::int64_t progress() const;
+  Decision decide() const;
+  Result<Decision> agree(std::int64_t step);
+  Status save(std::int64_t step);
+  void snapshot(const std::vector<OwnedPart>& group);
+  Status write_group(std::size_t number, const std::string& folder, const std::string& attempt);
+  Status conclude_save(std::int64_t number, Status written);
+  Status commit(std::int64_t step, const std::string& attempt, CheckpointFacts facts);
+  CheckpointFacts facts_now(std::int64_t step) const;
+  Status wait_for_disk();
+
+  CheckpointSettings settings_;
+  Parts parts_;
+  ShardFormat format_;
+  CheckpointRoot root_;
+  StopRequest stop_;
+  std::vector<std::vector<OwnedPart>> groups_;  ///< what this rank writes; all ranks have as many
+  std::vector<std::byte> memory_;               ///< of the largest group
+  Status snapshot_;                             ///< why the last one failed
+  std::vector<std::uint64_t> digests_;          ///< of this rank's parts, by number of the tensor
+  std::string job_;                             ///< names the attempts of this job
+  std::int64_t saves_ = 0, saved_step_ = -1, next_point_ = 0, first_step_ = 0;
+  std::optional<std::pair<std::int64_t, double>> loss_;  ///< a step and its held-out loss
+  std::chrono::steady_clock::time_point last_save_, begun_;
+  std::future<Status> writing_;
+  std::int64_t writing_step_ = 0;
+  Status last_;  ///< of the last save
+};
+
+/// Where to go on from.
+struct ResumeFrom {
+  std::filesystem::path path;              ///< of one checkpoint
+  std::vector<std::string> allow_missing;  ///< patterns of tensors that may be missing on either side
+};
+
+/// What a user says of where to resume: a checkpoint, a folder of checkpoints, "latest", or "auto" (which is nothing
+/// where there is none yet). `root`: the job's own folder of checkpoints.
+Result<std::optional<std::filesystem::path>> find_checkpoint(const std::string& said, const std::filesystem::path& root,
+                                                             const ShardFormat& format);
+
+/// Gives the session what the checkpoint holds, whatever ranks and layouts wrote it. Errors name missing, further and
+/// mis-shaped tensors, and what of the job has changed so that it cannot be continued; other changes are told to the
+/// log. All ranks call it.
+Status resume(const ShardFormat& format, const ResumeFrom& from, const Checkpoints::Parts& parts);
+
+/// Parameters alone, checked likewise.
+Status load_parameters_of(const ShardFormat& format, const std::filesystem::path& checkpoint,
+                          const Checkpoints::Parts& parts);
+
+}  // namespace baleen

@@ -1,0 +1,16 @@
+/// \file Digests of tensors as text that ranks send each other.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace baleen {
+
+/// 16 hexadecimal digits.
+std::string digest_text(std::uint64_t digest);
+/// Those of a rank's parts, by number of the tensor; zeros are left out.
+std::string digests_text(const std::vector<std::uint64_t>& digests);
+/// Adds what such a text says. What is no number of a tensor is passed over.
+void add_digests(const std::string& text, std::vector<std::uint64_t>& sums);
+
+}  // namespace baleen

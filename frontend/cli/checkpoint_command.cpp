@@ -1,0 +1,84 @@
+/// \file `baleen checkpoint`: looks at one, tests it, and writes its tensors to a file that other tools read.
+#include <cstdio>
+
+#include "baleen/dtype.hpp"
+#include "frontend/checkpoint/checkpoints.hpp"
+#include "frontend/checkpoint/parameter_file.hpp"
+#include "frontend/checkpoint/whole_tensors.hpp"
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+#include "frontend/engine/json.hpp"
+
+namespace baleen::app {
+namespace {
+
+std::uint64_t bytes_of(const ValueType& type) {
+  return static_cast<std::uint64_t>(element_count(type.shape)) * dtype_size(type.dtype);
+}
+
+std::uint64_t bytes_of(const ShardFolder& folder) {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, type] : folder.tensors()) bytes += bytes_of(type);
+  return bytes;
+}
+
+/// What is long and for programs alone.
+bool is_table(const std::string& fact) { return fact == "digests" || fact == "parameters"; }
+
+void print_json(const ShardFolder& folder, const std::filesystem::path& path) {
+  Json json = {{"path", path.string()}, {"facts", Json::object()}, {"tensors", Json::object()}};
+  for (const auto& [name, text] : folder.facts()) json["facts"][name] = text;
+  for (const auto& [name, type] : folder.tensors())
+    json["tensors"][name] = {{"dtype", dtype_name(type.dtype)}, {"shape", type.shape}, {"bytes", bytes_of(type)}};
+  std::puts(json_text(json).c_str());
+}
+
+void print_text(const ShardFolder& folder, const std::filesystem::path& path) {
+  std::printf("%s\n", path.string().c_str());
+  for (const auto& [name, text] : folder.facts())
+    if (!is_table(name)) std::printf("  %-17s %s\n", name.c_str(), text.c_str());
+  std::printf("  %-17s %zu, %.1f MiB\n", "tensors", folder.tensors().size(),
+              static_cast<double>(bytes_of(folder)) / (1 << 20));
+  for (const auto& [name, type] : folder.tensors())
+    std::printf("  %-48s %s\n", name.c_str(), type_text(type.dtype, type.shape).c_str());
+}
+
+Status write_out(const CheckpointOptions& options, const Setup& setup, const ShardFolder& folder) {
+  BALEEN_TRY(check_saving(setup.registry, options.output.string()));
+  HostTensors tensors;
+  std::vector<std::string> names = parameter_names(folder);
+  if (options.all) {
+    names.clear();
+    for (const auto& [name, type] : folder.tensors()) names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    BALEEN_TRY_ASSIGN(tensors[name], read_whole(folder, name));
+  }
+  BALEEN_TRY(write_tensors(setup.registry, options.output.string(), tensors));
+  std::printf("%zu tensors in %s\n", tensors.size(), options.output.string().c_str());
+  return {};
+}
+
+Status perform(const CheckpointOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const ShardFormat format, ShardFormat::find(setup.registry, "", ""));
+  BALEEN_TRY_ASSIGN(const auto path, find_checkpoint(options.path.string(), options.path, format));
+  if (options.verb == CheckpointOptions::Verb::verify) BALEEN_TRY(verify_checkpoint(format, *path));
+  BALEEN_TRY_ASSIGN(const auto folder, format.open(path->string()));
+  if (options.verb == CheckpointOptions::Verb::export_file) return write_out(options, setup, *folder);
+  if (options.verb == CheckpointOptions::Verb::verify)
+    std::printf("%s: intact, %zu tensors, %.1f MiB\n", path->string().c_str(), folder->tensors().size(),
+                static_cast<double>(bytes_of(*folder)) / (1 << 20));
+  else if (options.json)
+    print_json(*folder, *path);
+  else
+    print_text(*folder, *path);
+  return {};
+}
+
+}  // namespace
+
+int checkpoint_command(const CheckpointOptions& options, const Setup& setup) {
+  return conclude(setup.log, perform(options, setup), setup.link);
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,124 @@
+/// \file A run and its checkpoints: what is compared when it is resumed, and when it is saved.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "baleen/dtype.hpp"
+#include "frontend/checkpoint/digests.hpp"
+#include "frontend/checkpoint/parameter_file.hpp"
+#include "frontend/engine/assembly.hpp"
+
+namespace baleen::app {
+namespace {
+
+std::string hash_of(const std::string& text) { return digest_text(XXH3_64bits(text.data(), text.size())); }
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// What a job is, beside its tensors.
+CheckpointFacts facts_of(const ScriptOptions& options, const Setup& setup, const Session& session,
+                         const SessionOptions& job) {
+  std::ifstream file(options.script, std::ios::binary);
+  CheckpointFacts facts{{"version", BALEEN_VERSION},
+                        {"script", options.script.filename().string()},
+                        {"script_hash", hash_of({std::istreambuf_iterator<char>(file), {}})},
+                        {"manifest_hash", hash_of(setup.manifest.text)},
+                        {"arguments", joined(options.script_args)},
+                        {"seed", std::to_string(job.seed)},
+                        {"dtype", std::string(dtype_name(job.dtype))},
+                        {"batch", std::to_string(job.batch)},
+                        {"steps", std::to_string(session.steps())}};
+  if (const auto& data = session.data()) {
+    facts["data"] = data->info().summary;
+    facts["rows"] = std::to_string(data->info().rows[BALEEN_TRAIN]);
+  }
+  return facts;
+}
+
+Result<std::optional<CheckpointSettings>> settings_of(const Setup& setup, const Script& script,
+                                                      const std::string& job_where) {
+  const Manifest& manifest = setup.manifest;
+  if (!manifest.checkpoint && !script.checkpoint()) return std::optional<CheckpointSettings>();
+  if (manifest.checkpoint && script.checkpoint() && (!setup.link || setup.link->place().rank == 0))
+    setup.log.info("the manifest's [checkpoint] stands above the script's");
+  BALEEN_TRY_ASSIGN(CheckpointSettings settings,
+                    manifest.checkpoint ? read_checkpoint_settings(*manifest.checkpoint, manifest.checkpoint_where)
+                                        : read_checkpoint_settings(*script.checkpoint(), job_where));
+  return std::optional(std::move(settings));
+}
+
+}  // namespace
+
+Checkpoints::Parts Run::checkpoint_parts() const {
+  Checkpoints::Parts parts{*session_, setup_.registry, setup_.log};
+  if (!ranks_) return parts;
+  parts.link = setup_.link;
+  parts.mesh = ranks_->communicator().mesh();
+  parts.at = ranks_->communicator().at();
+  return parts;
+}
+
+Status Run::load(const std::filesystem::path& path) {
+  std::error_code failure;
+  if (!std::filesystem::is_directory(path, failure)) return load_parameters(*session_, setup_.registry, path.string());
+  BALEEN_TRY_ASSIGN(const ShardFormat format, ShardFormat::find(setup_.registry, "", "--load"));
+  BALEEN_TRY_ASSIGN(const auto found, find_checkpoint(path.string(), path, format));
+  return load_parameters_of(format, *found, checkpoint_parts());
+}
+
+Status Run::resume(const RunFlags& flags, const CheckpointSettings& settings, const Checkpoints::Parts& parts) {
+  BALEEN_TRY_ASSIGN(const ShardFormat format, ShardFormat::find(setup_.registry, settings.plugin, settings.where));
+  ResumeFrom from{{}, flags.allow_missing};
+  if (!parts.link || parts.link->place().rank == 0) {
+    BALEEN_TRY_ASSIGN(const auto found, find_checkpoint(flags.resume, settings.folder, format));
+    if (found) from.path = *found;
+  }
+  if (parts.link) {  // all take the one that rank 0 has found
+    if (parts.link->place().rank == 0) BALEEN_TRY(parts.link->put("checkpoint/from", from.path.string()));
+    BALEEN_TRY_ASSIGN(from.path, parts.link->get("checkpoint/from"));
+  }
+  if (from.path.empty()) {
+    if (speaks()) setup_.log.info("no checkpoint yet in " + settings.folder.string() + ": begins at step 0");
+    return {};
+  }
+  BALEEN_TRY(baleen::resume(format, from, parts));
+  if (speaks())
+    setup_.log.info("resumed from " + from.path.string() + " after step " + std::to_string(session_->steps_done()));
+  return {};
+}
+
+Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
+                             const std::string& job_where) {
+  if (!flags.saves || alone_) return {};
+  BALEEN_TRY_ASSIGN(const auto settings, settings_of(setup_, *described_.script, job_where));
+  if (!settings && flags.resume.empty()) return {};
+  Checkpoints::Parts parts = checkpoint_parts();
+  parts.facts = facts_of(options, setup_, *session_, session);
+  if (!flags.resume.empty()) BALEEN_TRY(resume(flags, settings.value_or(CheckpointSettings()), parts));
+  if (!settings) return {};
+  BALEEN_TRY_ASSIGN(checkpoints_, Checkpoints::create(*settings, std::move(parts)));
+  return {};
+}
+
+Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
+  // What a training has come to is saved before anything that comes after it can fail.
+  if (checkpoints_ && session_->steps_done() >= session_->steps()) BALEEN_TRY(checkpoints_->save_last());
+  tell_launcher("evaluating");
+  BALEEN_TRY_ASSIGN(Facts facts, session_->evaluate(batches));
+  const auto loss = facts.find("held_out_loss");
+  if (checkpoints_ && loss != facts.end()) BALEEN_TRY(checkpoints_->evaluated(loss->second));
+  return facts;
+}
+
+Status Run::checkpoint() {
+  if (checkpoints_) return checkpoints_->save_now();
+  return invalid("this run saves no checkpoints; give the job `checkpoint = { ... }`, or the manifest [checkpoint]");
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,175 @@
+/// \file Preloaded into a program: counts its calls that change a folder, and at the n-th of them ends the process,
+/// cuts the power, or has the call fail.
+///
+/// BALEEN_TEST_CALLS is "FOLDER:WHAT:N:RANK_WORD", WHAT one of count, kill, cut, or an errno. Calls are counted in
+/// processes whose command line holds RANK_WORD (empty: all). `cut`: before the process ends, files lose what was not
+/// synced, and renames of which the folder was not synced are undone, as a power cut may do it. `count` appends a dot a
+/// call to FOLDER.calls.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+template <class Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+struct State {
+  std::mutex mutex;
+  std::string folder, what, word;
+  long at = 0, calls = 0;
+  bool is_on = false;
+  std::set<std::string> unsynced;                            // files with bytes that may be lost
+  std::vector<std::pair<std::string, std::string>> renames;  // from, to; not durable yet
+
+  State() {
+    const char* said = getenv("BALEEN_TEST_CALLS");
+    if (!said) return;
+    std::string text = said;
+    std::vector<std::string> parts;
+    for (std::size_t at_colon; (at_colon = text.find(':')) != std::string::npos; text.erase(0, at_colon + 1))
+      parts.push_back(text.substr(0, at_colon));
+    parts.push_back(text);
+    if (parts.size() != 4) return;
+    folder = parts[0], what = parts[1], at = std::atol(parts[2].c_str()), word = parts[3];
+    std::ifstream file("/proc/self/cmdline", std::ios::binary);
+    const std::string command{std::istreambuf_iterator<char>(file), {}};
+    is_on = word.empty() || command.find(word) != std::string::npos;
+  }
+};
+
+/// Never destroyed: threads call until the end.
+State& state() {
+  static State& made = *new State;
+  return made;
+}
+
+std::string path_of(int descriptor) {
+  char link[64], path[PATH_MAX];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  const ssize_t length = readlink(link, path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+}
+
+std::string absolute(const char* path) {
+  if (path[0] == '/') return path;
+  char folder[PATH_MAX];
+  return (getcwd(folder, sizeof folder) ? std::string(folder) : std::string()) + "/" + path;
+}
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+void cut_power(State& s) {
+  for (const std::string& path : s.unsynced)
+    if (truncate(path.c_str(), 0) != 0) continue;
+  for (auto one = s.renames.rbegin(); one != s.renames.rend(); ++one)
+    real<int(const char*, const char*)>("rename")(one->second.c_str(), one->first.c_str());
+}
+
+/// The errno with which the call is to fail; 0: it is to be made.
+int touched(const std::string& path) {
+  State& s = state();
+  if (!s.is_on || !path.starts_with(s.folder)) return 0;
+  const std::lock_guard lock(s.mutex);
+  ++s.calls;
+  if (s.what == "count") {
+    const std::string file = s.folder + ".calls";
+    const int out = real<int(const char*, int, ...)>("open")(file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (real<ssize_t(int, const void*, size_t)>("write")(out, ".", 1) != 1) _exit(99);
+    close(out);
+    return 0;
+  }
+  if (s.calls != s.at) return 0;
+  if (s.what == "cut") cut_power(s);
+  if (s.what == "cut" || s.what == "kill") kill(getpid(), SIGKILL);
+  return std::atoi(s.what.c_str());
+}
+
+int fails(const std::string& path) {
+  const int reason = touched(path);
+  if (reason != 0) errno = reason;
+  return reason;
+}
+
+void note(void (*change)(State&, const std::string&, const std::string&), const std::string& a,
+          const std::string& b = {}) {
+  State& s = state();
+  if (!s.is_on || s.what != "cut" || !a.starts_with(s.folder)) return;
+  const std::lock_guard lock(s.mutex);
+  change(s, a, b);
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t write(int descriptor, const void* bytes, size_t count) {
+  const std::string path = path_of(descriptor);
+  if (fails(path)) return -1;
+  note([](State& s, const std::string& file, const std::string&) { s.unsynced.insert(file); }, path);
+  return real<ssize_t(int, const void*, size_t)>("write")(descriptor, bytes, count);
+}
+
+int fsync(int descriptor) {
+  const std::string path = path_of(descriptor);
+  if (fails(path)) return -1;
+  const int result = real<int(int)>("fsync")(descriptor);
+  note(
+      [](State& s, const std::string& synced, const std::string&) {
+        s.unsynced.erase(synced);
+        std::erase_if(s.renames, [&](const auto& one) { return parent_of(one.second) == synced; });
+      },
+      path);
+  return result;
+}
+
+int rename(const char* from, const char* to) {
+  const std::string one = absolute(from), two = absolute(to);
+  if (fails(two)) return -1;
+  const int result = real<int(const char*, const char*)>("rename")(from, to);
+  // One that takes the place of a file cannot be undone here: a journal would bring back the file that was there.
+  struct stat none {};
+  const bool is_folder = result == 0 && stat(to, &none) == 0 && S_ISDIR(none.st_mode);
+  if (is_folder)
+    note([](State& s, const std::string& a, const std::string& b) { s.renames.emplace_back(a, b); }, one, two);
+  return result;
+}
+
+int mkdir(const char* path, mode_t mode) {
+  if (fails(absolute(path))) return -1;
+  return real<int(const char*, mode_t)>("mkdir")(path, mode);
+}
+
+int unlink(const char* path) {
+  if (fails(absolute(path))) return -1;
+  return real<int(const char*)>("unlink")(path);
+}
+
+int open(const char* path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  if ((flags & O_CREAT) && fails(absolute(path))) return -1;
+  return real<int(const char*, int, ...)>("open")(path, flags, mode);
+}
+
+}  // extern "C"

@@ -1,0 +1,185 @@
+/// \file A run that is interrupted and resumed ends in the same bits as one that is not.
+#include <csignal>
+#include <sstream>
+
+#include "parity/checkpoint/checkpointed_run.hpp"
+#include "support/running_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+class Resumed : public testing::TestWithParam<SplitWork> {};
+
+TEST_P(Resumed, EndsInTheSameBits) {
+  if (const std::string missing = missing_strategy(GetParam().manifest()); !missing.empty())
+    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
+  const TemporaryFolder folder;
+  const std::string whole = folder / "whole", resumed = folder / "resumed";
+  const ProcessResult first = run_saved(GetParam(), in_folder(whole) + "every = 5\nkeep = 0\n");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const ProcessResult second = run_saved(GetParam(), in_folder(resumed), {"--resume", whole + "/step-000000005"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.err.find("after step 5"), std::string::npos) << second.err;
+  EXPECT_EQ(state_of(resumed), state_of(whole));
+  EXPECT_NE(state_of(whole + "/step-000000005"), state_of(whole));
+  const ProcessResult intact = run_baleen({"checkpoint", "verify", resumed});
+  EXPECT_EQ(intact.exit_code, 0) << intact.err;
+}
+
+std::vector<SplitWork> splits() {
+  return {{"one", {}},
+          {"data", {{"data", 2}}, strategy("data")},
+          {"zero1", {{"data", 2}}, strategy("zero", "stage = 1\naxis = \"data\"\n")},
+          {"zero2", {{"data", 3}}, strategy("zero", "stage = 2\naxis = \"data\"\n")},
+          {"zero3", {{"data", 2}}, strategy("zero", "stage = 3\naxis = \"data\"\n")},
+          {"tensor", {{"tensor", 2}}, strategy("tensor")},
+          {"tensor2d", {{"tensor", 4}}, strategy("tensor", "mode = \"2d\"\n")},
+          {"ulysses", {{"sequence", 2}}, strategy("sequence", "mode = \"ulysses\"\n")},
+          {"fp16", {{"data", 2}}, strategy("precision", "dtype = \"fp16\"\n") + strategy("data")},
+          {"mixed",
+           {{"data", 2}, {"tensor", 2}},
+           strategy("precision", "dtype = \"bf16\"\n") + strategy("zero", "stage = 2\naxis = \"data\"\n") +
+               strategy("tensor")}};
+}
+INSTANTIATE_TEST_SUITE_P(On, Resumed, testing::ValuesIn(splits()), [](const auto& info) { return info.param.name; });
+
+TEST(Resume, GoesOnWithMicroBatchesAndOtherOptimizers) {
+  for (const std::string optimizer : {"sgd", "lamb", "adafactor", "muon"}) {
+    const TemporaryFolder folder;
+    const std::string whole = folder / "whole", resumed = folder / "resumed";
+    const std::vector<std::string> words{"--optimizer", optimizer, "--accumulate", "2"};
+    ASSERT_EQ(run_saved({"", {}}, in_folder(whole) + "every = 7\nkeep = 0\n", {}, words).exit_code, 0);
+    ASSERT_EQ(run_saved({"", {}}, in_folder(resumed), {"--resume", whole + "/step-000000007"}, words).exit_code, 0);
+    EXPECT_EQ(state_of(resumed), state_of(whole)) << optimizer;
+  }
+}
+
+TEST(Resume, WritesInGroupsWithinItsMemory) {
+  const TemporaryFolder folder;
+  const SplitWork two{"", {{"data", 2}}, strategy("data")};
+  ASSERT_EQ(run_saved(two, in_folder(folder / "large")).exit_code, 0);
+  ASSERT_EQ(run_saved(two, in_folder(folder / "small") + "memory_mb = 0.02\n").exit_code, 0);
+  EXPECT_EQ(state_of(folder / "small"), state_of(folder / "large"));
+  const auto largest = [&](const std::string& name) {
+    std::uintmax_t bytes = 0, files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / name + "/step-000000012"))
+      if (entry.path().extension() == ".safetensors") ++files, bytes = std::max(bytes, entry.file_size());
+    return std::pair(files, bytes);
+  };
+  EXPECT_EQ(largest("large").first, 2u);
+  EXPECT_GT(largest("small").first, 8u);
+  // 21 KB of tensors, and the header that names and describes them.
+  EXPECT_LT(largest("small").second, 21'000u + 16'000u);
+}
+
+/// What is lost, and what comes of it.
+TEST(Resume, TakesTheLatestOrBegins) {
+  const TemporaryFolder folder;
+  const std::string checkpoint = in_folder(folder / "a") + "every = 4\n";
+  const ProcessResult none = run_saved({"", {}}, checkpoint, {"--resume"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_NE(none.err.find("holds no checkpoint to resume from; begin without --resume, or with --resume auto"),
+            std::string::npos)
+      << none.err;
+  const ProcessResult begun = run_saved({"", {}}, checkpoint, {"--resume", "auto"});
+  EXPECT_EQ(begun.exit_code, 0) << begun.err;
+  EXPECT_NE(begun.err.find("begins at step 0"), std::string::npos) << begun.err;
+  const std::string end = state_of(folder / "a");
+  std::filesystem::remove_all(folder / "a/step-000000012");
+  std::ofstream(folder / "a/latest") << "step-000000008\n";
+  const ProcessResult again = run_saved({"", {}}, checkpoint, {"--resume", "auto"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.err.find("after step 8"), std::string::npos) << again.err;
+  EXPECT_EQ(state_of(folder / "a"), end);
+}
+
+TEST(Resume, RefusesWhatCannotBeContinued) {
+  const TemporaryFolder folder;
+  const std::string from = folder / "a";
+  ASSERT_EQ(run_saved({"", {}}, in_folder(from)).exit_code, 0);
+  const auto refusal = [&](const std::vector<std::string>& options, const std::vector<std::string>& arguments = {}) {
+    std::vector<std::string> all{"--resume", from};
+    all.insert(all.end(), options.begin(), options.end());
+    const ProcessResult result = run_saved({"", {}}, "", all, arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    return result.err;
+  };
+  EXPECT_NE(refusal({"--seed", "5"}).find("was saved with seed 0, and this job has 5"), std::string::npos);
+  EXPECT_NE(refusal({"--dtype", "fp64"}).find("give --dtype fp32"), std::string::npos);
+  EXPECT_NE(refusal({}, {"--optimizer", "sgd"}).find(", which this job does not have"), std::string::npos);
+  EXPECT_NE(refusal({}, {"--optimizer", "lamb", "--accumulate", "3"}).size(), 0u);
+}
+
+/// The sum over an epoch's losses tells which rows were read; parameters stay as they are.
+TEST(Resume, ReadsTheSameRowsOnOtherNumbersOfRanks) {
+  const TemporaryFolder folder;
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 101; ++i) rows += std::to_string(1 + i * 0.37) + "," + std::to_string((i * 7919) % 101) + "\n";
+  const std::string script = folder.write("job.lua",
+                                          "local baleen = require 'baleen'\n"
+                                          "local rows = baleen.data.table { path = '" +
+                                              folder.write("rows.csv", rows) +
+                                              "', label = 'y', task = 'regress', held_out = 0 }\n"
+                                              "return baleen.job {\n"
+                                              "  model = baleen.nn.linear { name = 'l', out = 1, bias = false },\n"
+                                              "  loss = baleen.nn.mse {}, data = rows, batch = 6, steps = 40,\n"
+                                              "  optimizer = baleen.optimizer('sgd', { lr = 0 }) }\n");
+  const auto losses = [&](int ranks, const std::vector<std::string>& options) {
+    const std::string log = folder / "log.jsonl";
+    std::filesystem::remove(log);
+    std::vector<std::string> words{"run", script, "--dtype", "fp64", "--log-json", log};
+    if (ranks > 1) {
+      words.push_back("--manifest");
+      words.push_back(folder.write("ranks.toml", manifest_of({{"data", ranks}}, "")));
+    }
+    words.insert(words.end(), options.begin(), options.end());
+    const ProcessResult result = run_baleen(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::map<int, double> found;
+    std::istringstream lines(read_file(log));
+    for (std::string line; std::getline(lines, line);) {
+      const auto json = nlohmann::json::parse(line, nullptr, false);
+      if (json.is_object() && json.contains("loss") && json.value("kind", "") == "step")
+        found[json["step"].get<int>()] = json["loss"].get<double>();
+    }
+    return found;
+  };
+  const std::map<int, double> whole = losses(
+      1, {"--set", "checkpoint.folder=" + folder / "a", "--set", "checkpoint.every=7", "--set", "checkpoint.keep=0"});
+  ASSERT_EQ(whole.size(), 40u);
+  for (const auto& [step, ranks] : std::vector<std::pair<int, int>>{{7, 2}, {21, 3}, {28, 6}}) {
+    char name[32];
+    std::snprintf(name, sizeof name, "a/step-%09d", step);
+    const std::map<int, double> rest = losses(ranks, {"--resume", folder / name});
+    ASSERT_EQ(rest.size(), 40u - static_cast<std::size_t>(step)) << ranks << " ranks";
+    for (const auto& [at, loss] : rest) EXPECT_NEAR(loss, whole.at(at), 1e-9 * whole.at(at)) << "step " << at;
+  }
+}
+
+TEST(Signal, SavesAndEndsWithItsOwnCode) {
+  for (const int ranks : {1, 3})
+    for (const int signal : {SIGTERM, SIGINT}) {
+      const TemporaryFolder folder;
+      const std::string script = source_dir() + "/tests/parity/checkpoint/model.lua";
+      std::vector<std::string> words{built("bin/baleen"), "run", script, "--steps", "1000000"};
+      if (ranks > 1) {
+        words.push_back("--manifest");
+        words.push_back(folder.write("ranks.toml", manifest_of({{"data", ranks}}, "")));
+      }
+      words.insert(words.end(), {"--set", "checkpoint.folder=" + folder / "a", "--set", "checkpoint.every=50", "--",
+                                 "--data", source_dir() + "/tests/golden/whales.txt"});
+      RunningJob job(words);
+      ASSERT_TRUE(holds_within(std::chrono::seconds(30), [&] { return std::filesystem::exists(folder / "a/latest"); }));
+      job.kill(signal);
+      const auto code = job.ends(std::chrono::seconds(20));
+      ASSERT_TRUE(code);
+      EXPECT_EQ(*code, 5) << job.err();
+      EXPECT_NE(job.err().find(", which is saved; go on with --resume"), std::string::npos) << job.err();
+      const nlohmann::json saved = inspected(folder / "a");
+      const std::string step = saved["facts"]["step"].get<std::string>();
+      EXPECT_NE(job.err().find("ended by a signal after step " + step), std::string::npos) << job.err();
+    }
+}
+
+}  // namespace
+}  // namespace baleen::test

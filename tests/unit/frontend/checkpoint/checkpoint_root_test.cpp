@@ -1,0 +1,140 @@
+/// \file Which folders are checkpoints, which is the latest, and what pruning may delete.
+#include "frontend/checkpoint/checkpoint_root.hpp"
+
+#include <gtest/gtest.h>
+
+#include "baleen/plugin.hpp"
+#include "support/places.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Root : testing::Test {
+  TemporaryFolder folder;
+  Registry registry = *Registry::discover(std::vector<PluginPlace>{{built("lib/baleen/plugins"), ""}},
+                                          Log::to([](baleen_level_t, std::string_view) {}));
+  ShardFormat format = *ShardFormat::find(registry, "", "");
+  fs::path path = folder / "checkpoints";
+
+  /// A checkpoint of one number.
+  void save(CheckpointRoot& root, std::int64_t step, float number = 1) {
+    const std::string attempt = "a" + std::to_string(++attempts_);
+    const fs::path partial = root.partial(step, attempt);
+    baleen_shard_t shard{};
+    shard.size = sizeof shard;
+    const std::string name = "x";
+    shard.name = abi(name);
+    shard.dtype = BALEEN_F32;
+    shard.bytes = sizeof number;
+    shard.data = &number;
+    ASSERT_TRUE(format.write(partial.string(), attempt, 0, 1, std::span(&shard, 1)));
+    ASSERT_TRUE(format.commit(partial.string(), attempt, 1, {{"step", std::to_string(step)}}));
+    const Status published = root.publish(partial, step, format);
+    ASSERT_TRUE(published) << published.error().text();
+  }
+  std::vector<std::int64_t> steps(const CheckpointRoot& root) const {
+    std::vector<std::int64_t> found;
+    for (const FoundCheckpoint& one : root.list()) found.push_back(one.step);
+    return found;
+  }
+
+ private:
+  int attempts_ = 0;
+};
+
+TEST_F(Root, NamesTheLatest) {
+  CheckpointRoot root(path);
+  EXPECT_FALSE(*root.latest());
+  ASSERT_TRUE(root.begin_writing(format));
+  EXPECT_FALSE(*root.latest());
+  save(root, 20);
+  save(root, 100);
+  EXPECT_EQ(**root.latest(), path / "step-000000100");
+  EXPECT_EQ(steps(root), (std::vector<std::int64_t>{20, 100}));
+  save(root, 40);  // of a run that went back
+  EXPECT_EQ(**root.latest(), path / "step-000000040");
+}
+
+TEST_F(Root, TakesThePlaceOfOneOfTheSameStep) {
+  CheckpointRoot root(path);
+  ASSERT_TRUE(root.begin_writing(format));
+  save(root, 20, 1);
+  save(root, 20, 2);
+  EXPECT_EQ(steps(root), (std::vector<std::int64_t>{20}));
+  const auto opened = format.open((path / "step-000000020").string());
+  ASSERT_TRUE(opened) << opened.error().text();
+  float number = 0;
+  baleen_shard_t shard{};
+  shard.size = sizeof shard;
+  shard.name = {"x", 1};
+  shard.dtype = BALEEN_F32;
+  shard.bytes = sizeof number;
+  shard.data = &number;
+  ASSERT_TRUE((*opened)->read(shard));
+  EXPECT_EQ(number, 2);
+  for (const auto& entry : fs::directory_iterator(path))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".partial")) << entry.path();
+}
+
+TEST_F(Root, PrunesAllButTheLastTheBestAndWhatIsNotItsOwn) {
+  CheckpointRoot root(path);
+  ASSERT_TRUE(root.begin_writing(format));
+  for (const std::int64_t step : {10, 20, 30, 40, 50}) save(root, step);
+  ASSERT_TRUE(root.set_best({"step-000000020", 1.5}));
+  fs::create_directories(path / "step-000000005");  // somebody's own
+  std::ofstream(path / "step-000000005" / "notes.txt") << "mine";
+  std::ofstream(path / "step-000000010" / "notes.txt") << "mine";
+  ASSERT_TRUE(root.prune(2, format));
+  EXPECT_EQ(steps(root), (std::vector<std::int64_t>{5, 10, 20, 40, 50}));
+  EXPECT_EQ(read_file((path / "step-000000005" / "notes.txt").string()), "mine");
+  EXPECT_EQ(read_file((path / "step-000000010" / "notes.txt").string()), "mine");
+  EXPECT_FALSE(format.open((path / "step-000000010").string())) << "its own files are gone";
+  ASSERT_TRUE(root.prune(0, format));
+  EXPECT_EQ(steps(root).size(), 5u);
+}
+
+TEST_F(Root, RemovesWhatAnEarlierProcessLeftUnfinished) {
+  {
+    CheckpointRoot root(path);
+    ASSERT_TRUE(root.begin_writing(format));
+    save(root, 10);
+    const float number = 1;
+    baleen_shard_t shard{};
+    shard.size = sizeof shard;
+    shard.name = {"x", 1};
+    shard.dtype = BALEEN_F32;
+    shard.bytes = sizeof number;
+    shard.data = const_cast<float*>(&number);
+    ASSERT_TRUE(format.write(root.partial(20, "b").string(), "b", 0, 2, std::span(&shard, 1)));
+  }
+  CheckpointRoot root(path);
+  ASSERT_TRUE(root.begin_writing(format));
+  EXPECT_FALSE(fs::exists(root.partial(20, "b")));
+  EXPECT_EQ(steps(root), (std::vector<std::int64_t>{10}));
+}
+
+TEST_F(Root, IsOfOneJobAtATime) {
+  CheckpointRoot first(path), second(path);
+  ASSERT_TRUE(first.begin_writing(format));
+  const Status refused = second.begin_writing(format);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("another job saves its checkpoints there"), std::string::npos);
+}
+
+TEST_F(Root, SaysThatTheLatestIsGone) {
+  CheckpointRoot root(path);
+  ASSERT_TRUE(root.begin_writing(format));
+  save(root, 10);
+  save(root, 20);
+  fs::remove_all(path / "step-000000020");
+  const auto latest = root.latest();
+  ASSERT_FALSE(latest);
+  EXPECT_NE(latest.error().message.find("name one of those that are there: step-000000010"), std::string::npos)
+      << latest.error().message;
+}
+
+}  // namespace
+}  // namespace baleen::test
