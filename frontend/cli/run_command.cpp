@@ -9,16 +9,29 @@
 namespace baleen::app {
 namespace {
 
+/// A mistake in a callback must not cost what was trained: it is saved beside. Only one rank can do so, since the
+/// others of several may be anywhere.
+Status rescued(Run& run, const RunOptions& options, const Setup& setup, const Error& why) {
+  const std::int64_t step = run.steps_done();
+  if (options.save.empty() || setup.link || step == 0 || run.is_saved() || why.code == BALEEN_INTERRUPTED) return why;
+  std::filesystem::path beside = options.save;
+  beside.replace_filename(beside.stem().string() + ".after-step-" + std::to_string(step) + beside.extension().string());
+  if (const Status saved = run.save(beside.string()))
+    setup.log.warning("the parameters after step " + std::to_string(step) + " are saved in " + beside.string());
+  return why;
+}
+
 Status run(const RunOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   RunFlags flags{options.steps, false, options.passes};
+  flags.save = options.save.string();
   flags.saves = true;
   flags.resume = options.resume;
   flags.allow_missing = options.allow_missing;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, true));
   run->session().start();
-  BALEEN_TRY(run->train(*run));
-  if (!options.save.empty()) BALEEN_TRY(run->save(options.save.string()));
+  if (const Status trained = run->train(*run); !trained) return rescued(*run, options, setup, trained.error());
+  BALEEN_TRY(run->save_end());
   BALEEN_TRY_ASSIGN(auto facts, account(run->session(), setup.link));
   run->session().finish(std::move(facts));
   return {};

@@ -66,6 +66,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   auto run = std::unique_ptr<Run>(new Run(setup));
   run->described_ = std::move(described);
   run->alone_ = flags.alone;
+  run->save_ = flags.save;
   Job& job = run->script().job();
   const std::string where = job.where;
   job.keep_gradients = flags.keep_gradients;
@@ -163,6 +164,13 @@ Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
     chosen.push_back({monitor.plugin, std::move(settings)});
   }
   BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), setup_.log, rank));
+  return {};
+}
+
+Status Run::save_end() {
+  if (save_.empty() || is_saved()) return {};
+  BALEEN_TRY(save(save_));
+  saved_step_ = session_->steps_done();
   return {};
 }
 

@@ -28,6 +28,7 @@ struct RunFlags {
   bool alone = false;           ///< one rank and no strategy, whatever the manifest and the script say
   bool keep_gradients = false;  ///< as states
   PlanScope scope = PlanScope::all;
+  std::string save = {};                        ///< all parameters to this file at the end, before the last evaluation
   bool saves = false;                           ///< checkpoints, where the manifest or the script asks for them
   std::string resume = {};                      ///< "latest", "auto" or a folder; empty: from the start
   std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing when it is resumed
@@ -72,6 +73,10 @@ class Run : public TrainingRun {
   /// Runs a program on whole tensors. Floating inputs are converted to the program's dtype.
   Result<HostTensors> infer(const std::string& program, HostTensors inputs);
   Status save(const std::string& path) override;
+  /// To RunFlags::save what is not saved there yet; nothing where that is empty.
+  Status save_end();
+  /// Whether this step is saved there.
+  bool is_saved() const { return saved_step_ == session_->steps_done(); }
   Status checkpoint() override;
   /// Parameters from a file, or from a checkpoint's folder.
   Status load(const std::filesystem::path& path);
@@ -93,6 +98,8 @@ class Run : public TrainingRun {
   bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
 
   const Setup& setup_;
+  std::string save_;              ///< RunFlags::save
+  std::int64_t saved_step_ = -1;  ///< that was saved there
   bool alone_ = false;            ///< beside the run that the launcher knows of
   std::unique_ptr<Ranks> ranks_;  ///< null with one rank
   Described described_;

@@ -108,7 +108,10 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
 
 Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
   // What a training has come to is saved before anything that comes after it can fail.
-  if (checkpoints_ && session_->steps_done() >= session_->steps()) BALEEN_TRY(checkpoints_->save_last());
+  if (session_->steps_done() >= session_->steps()) {
+    if (checkpoints_) BALEEN_TRY(checkpoints_->save_last());
+    BALEEN_TRY(save_end());
+  }
   tell_launcher("evaluating");
   BALEEN_TRY_ASSIGN(Facts facts, session_->evaluate(batches));
   const auto loss = facts.find("held_out_loss");

@@ -1,0 +1,56 @@
+/// \file A mistake late in a script costs nothing of what was trained.
+#include <filesystem>
+
+#include "parity/parity_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+class Mistake : public testing::Test {
+ protected:
+  /// A run of five steps with these callbacks, with --save.
+  ProcessResult train(const std::string& callbacks) {
+    const std::string script =
+        folder_.write("job.lua",
+                      "local baleen = require 'baleen'\n"
+                      "local rows = {}\n"
+                      "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
+                      "return baleen.job {\n"
+                      "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
+                      "  data = baleen.data.table { rows = rows, held_out = 0.5 }, batch = 4, steps = 5,\n"
+                      "  optimizer = baleen.optimizer('sgd', { lr = 0.1 }),\n" +
+                          callbacks + "}\n");
+    return run_baleen({"run", script, "--save", folder_ / "model.safetensors"});
+  }
+  bool is_there(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(Mistake, InTheLastEvaluationComesAfterSaving) {
+  const ProcessResult result = train("  on_evaluate = function() error('oh') end,\n");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("job.lua:8: oh"), std::string::npos) << result.err;
+  EXPECT_TRUE(is_there("model.safetensors"));
+  EXPECT_FALSE(is_there("model.after-step-5.safetensors"));
+}
+
+TEST_F(Mistake, InACallbackLeavesWhatWasTrainedBeside) {
+  const ProcessResult result = train("  on_step = function(facts) if facts.step == 3 then error('oh') end end,\n");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_FALSE(is_there("model.safetensors"));
+  EXPECT_TRUE(is_there("model.after-step-3.safetensors"));
+  EXPECT_NE(result.err.find("the parameters after step 3 are saved in " + (folder_ / "model.after-step-3.safetensors")),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("job.lua:8: oh"), std::string::npos) << result.err;
+}
+
+TEST_F(Mistake, BeforeTheFirstStepSavesNothing) {
+  const ProcessResult result = train("  loop = function() error('oh') end,\n");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test
