@@ -281,6 +281,8 @@ ValueType Graph::type(ValueId id) const { return {values_[id].dtype, values_[id]
 Status Graph::redirect(ValueId from, ValueId to, OpId except) {
   if (values_[from].dtype != values_[to].dtype || values_[from].shape != values_[to].shape)
     return internal("redirect of " + describe(type(from)) + " to " + describe(type(to)));
+  if (values_[from].producer != kNone && values_[to].producer != kNone)
+    redirected_[values_[from].producer] = values_[to].producer;
   const std::vector<OpId> users = std::exchange(values_[from].users, {});
   for (OpId user : users) {
     if (user == except) {
@@ -442,8 +444,19 @@ Status Graph::order_by_need(const std::vector<OpId>& old) {
       seen[id] = 2;
     }
   };
-  for (OpId id : old) place(id);
+  // Else a weight's gradient, which nobody needs before the update, would be computed there, and what it reads kept.
+  const auto is_unused = [&](OpId id) {
+    return std::ranges::all_of(ops_[id].outputs, [&](ValueId v) {
+      return values_[v].users.empty() && std::ranges::find(outputs_, v, &GraphOutput::value) == outputs_.end();
+    });
+  };
+  for (OpId id : old) {
+    place(id);
+    const auto stands_in = redirected_.find(id);
+    if (stands_in != redirected_.end() && is_unused(id)) place(stands_in->second);
+  }
   for (OpId id : order_) place(id);
+  redirected_.clear();
   return reorder(order);
 }
 

@@ -130,7 +130,7 @@ class Graph {
   /// Restores topological order after redirects (stable: keeps the present order where it can).
   Status normalise();
   /// Puts the ops of `old` in that order as far as what they read allows, and each other op right before the first that
-  /// needs it.
+  /// needs it; but what an op of `old` was redirected to, if nobody uses that op any more, takes its place.
   Status order_by_need(const std::vector<OpId>& old);
   /// Puts the ops in this order: all live ones, each after what it reads.
   Status reorder(const std::vector<OpId>& order);
@@ -148,6 +148,7 @@ class Graph {
   std::vector<GraphOutput> outputs_;
   std::map<std::string, ValueId> sources_;
   std::unordered_multimap<std::uint64_t, OpId> by_hash_;
+  std::unordered_map<OpId, OpId> redirected_;  ///< since the last `order_by_need`: who makes what an op made
   Mesh mesh_;
   Context context_;
 };

@@ -1,5 +1,6 @@
 /// \file Checks every invariant of a graph; run after each pass.
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -21,7 +22,7 @@ bool is_source(const Op& op) { return op.kind->has(kStructural) && op.inputs.emp
 class Verifier {
  public:
   explicit Verifier(const Graph& graph)
-      : graph_(graph), made_(graph.value_count(), 0), visited_(graph.op_count(), 0), users_(graph.value_count()) {}
+      : graph_(graph), made_(graph.value_count(), 0), visited_(graph.op_count(), 0), readers_(graph.value_count(), 0) {}
 
   Status run() {
     for (OpId id : graph_.ops()) {
@@ -31,7 +32,7 @@ class Verifier {
       BALEEN_TRY(check_results(op));
       BALEEN_TRY(check_types(op));
       BALEEN_TRY(check_assign(op));
-      for (ValueId input : op.inputs) users_[input].push_back(id);
+      count_reader(op);
     }
     for (ValueId id = 0; id < graph_.value_count(); ++id)
       if (made_[id]) BALEEN_TRY(check_value(id));
@@ -43,6 +44,17 @@ class Verifier {
 
  private:
   Error fail(const Op& op, const std::string& what) const { return internal(describe(op) + ": " + what, op.where); }
+
+  /// Of each operand once. One that the operand does not list counts for more than all, so the numbers differ.
+  void count_reader(const Op& op) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (std::find(op.inputs.begin(), op.inputs.begin() + static_cast<std::ptrdiff_t>(i), op.inputs[i]) !=
+          op.inputs.begin() + static_cast<std::ptrdiff_t>(i))
+        continue;
+      const std::vector<OpId>& users = graph_.value(op.inputs[i]).users;
+      readers_[op.inputs[i]] += std::binary_search(users.begin(), users.end(), op.id) ? 1 : users.size() + 1;
+    }
+  }
 
   Status check_op(const Op& op) {
     if (!op.kind) return fail(op, "it has no kind");
@@ -115,10 +127,9 @@ class Verifier {
   Status check_value(ValueId id) {
     const Value& value = graph_.value(id);
     const Op& producer = graph_.op(value.producer);
-    std::vector<OpId>& expected = users_[id];
-    std::sort(expected.begin(), expected.end());
-    expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
-    if (value.users != expected)
+    const bool ascend =
+        std::adjacent_find(value.users.begin(), value.users.end(), std::greater_equal<>()) == value.users.end();
+    if (!ascend || readers_[id] != value.users.size())
       return fail(producer,
                   "the users of result " + id_text(id) + " are not the ops that read it, each once, ascending");
     if (value.axes.size() != value.rank())
@@ -141,7 +152,7 @@ class Verifier {
   std::vector<char> visited_;  ///< by op
   std::set<std::string> sources_;
   std::set<ValueId> assigned_;
-  std::vector<std::vector<OpId>> users_;  ///< by value
+  std::vector<std::size_t> readers_;  ///< by value: ops that read it
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Offer {
   double bytes = 0;           ///< sent per rank, over its axes
   bool exclusive = false;     ///< the op has no other candidate on these axes
   std::string strategy = {};  ///< who offers it, lowered or not; for messages
+  std::size_t place = 0;      ///< of the strategy in the plan: two of one name differ by it
 };
 
 /// The values of one trained parameter.

@@ -108,6 +108,7 @@ class Propagator {
       BALEEN_TRY_ASSIGN(Candidate best, choose(decided, axis));
       decided.chosen.push_back(std::move(best));
     }
+    BALEEN_TRY(one_form(decided));
     OpPlacement& placed = placed_.ops[op.id];
     SplitNesting nesting(graph_.mesh(), decided,
                          [&](std::size_t input, const Layout& layout) { return nesting_cost(op, input, layout); });
@@ -118,6 +119,33 @@ class Propagator {
     record_internal(decided);
     finish(op, placed);
     return {};
+  }
+
+  /// A form of its own is lowered by who offers it, as one whole: an op takes one of them.
+  Status one_form(const Decided& decided) const {
+    const Offer* first = nullptr;
+    for (const Candidate& chosen : decided.chosen) {
+      const Offer* offer = chosen.offer;
+      if (!offer || offer->owner.empty()) continue;
+      if (!first) first = offer;
+      if (offer->owner == first->owner && offer->place == first->place) continue;
+      const auto text = [&](const Offer& one) {
+        return "`" + one.name + "` of strategy `" + one.owner + "` along " + names_of(one.axes);
+      };
+      return unsupported(
+          title_of(decided.op) + ": two strategies want to run it in a form of their own, " + text(*first) + " and " +
+              text(*offer) +
+              "; an op has one such form: leave one of the two out, or choose a mode that leaves the op as " + "it is",
+          decided.op.where);
+    }
+    return {};
+  }
+
+  std::string names_of(const std::vector<int>& axes) const {
+    std::string text;
+    for (const int axis : axes)
+      text += (text.empty() ? "`" : " x `") + graph_.mesh().axes[static_cast<std::size_t>(axis)].name + "`";
+    return text;
   }
 
   Result<Candidate> choose(const Decided& decided, int axis) {

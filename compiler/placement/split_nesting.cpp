@@ -4,16 +4,40 @@
 #include <algorithm>
 
 namespace baleen {
+namespace {
+
+/// The letter of the dimension that is cut; '\0' for none.
+char letter_of(const Placement& placement, const std::string& letters) {
+  const auto dim = placement.cut();
+  return dim && *dim >= 0 && static_cast<std::size_t>(*dim) < letters.size() ? letters[static_cast<std::size_t>(*dim)]
+                                                                             : '\0';
+}
+
+}  // namespace
 
 SplitNesting::SplitNesting(const Mesh& mesh, const Decided& decided, Cost cost)
-    : mesh_(mesh), decided_(decided), cost_(std::move(cost)) {}
+    : mesh_(mesh), decided_(decided), cost_(std::move(cost)) {
+  hold_letters_of_offers();
+}
+
+void SplitNesting::hold_letters_of_offers() {
+  const auto hold = [&](const std::vector<Placement>& placements, const std::vector<std::string>& letters) {
+    for (std::size_t i = 0; i < placements.size() && i < letters.size(); ++i)
+      if (const char letter = letter_of(placements[i], letters[i]); letter != '\0') held_.insert(letter);
+  };
+  for (const Candidate& candidate : decided_.chosen) {
+    if (candidate.choice.kind != Choice::Kind::offer) continue;
+    hold(candidate.inputs, decided_.letters.iteration.inputs);
+    hold(candidate.outputs, decided_.letters.iteration.outputs);
+  }
+}
 
 Layout SplitNesting::layout(bool input, std::size_t index, const Orders& orders) const {
   Layout layout;
   for (const Candidate& candidate : decided_.chosen)
     layout.push_back(input ? candidate.inputs[index] : candidate.outputs[index]);
   for (const auto& [letter, axes] : orders)
-    for (std::size_t i = 0; i < axes.size(); ++i)
+    for (std::size_t i = 0; i < axes.size() && !held_.contains(letter); ++i)
       if (Placement& p = layout[static_cast<std::size_t>(axes[i])]; p.cut()) p.depth = static_cast<int>(i);
   return canonical(std::move(layout));
 }
@@ -30,7 +54,7 @@ void SplitNesting::run(OpPlacement& placed) {
     if (const Choice& choice = decided_.chosen[a].choice; choice.kind == Choice::Kind::shard)
       orders[choice.letter].push_back(static_cast<int>(a));
   for (auto& [letter, axes] : orders) {
-    if (axes.size() < 2) continue;
+    if (axes.size() < 2 || held_.contains(letter)) continue;
     std::vector<int> best = axes;
     double least = cost(orders);
     while (std::next_permutation(axes.begin(), axes.end()))

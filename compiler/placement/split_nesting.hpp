@@ -8,7 +8,9 @@
 namespace baleen {
 
 /// Turns an op's choices per axis into layouts of its operands and results. All that hold a letter nest it alike: in
-/// the order that converts the inputs for the fewest bytes, in mesh order if several do.
+/// the order that converts the inputs for the fewest bytes, in mesh order if several do. A letter that an offer cuts
+/// too nests in mesh order, but where the offer says otherwise: the form that it stands for may have the letter in
+/// several operands, cut by different axes.
 class SplitNesting {
  public:
   /// Bytes of converting an input to a layout.
@@ -21,12 +23,14 @@ class SplitNesting {
  private:
   using Orders = std::map<char, std::vector<int>>;  ///< axes per letter, outermost first
 
+  void hold_letters_of_offers();
   Layout layout(bool input, std::size_t index, const Orders& orders) const;
   double cost(const Orders& orders) const;
 
   const Mesh& mesh_;
   const Decided& decided_;
   Cost cost_;
+  std::set<char> held_;  ///< letters that offers cut
 };
 
 }  // namespace baleen

@@ -2,6 +2,7 @@
 #include "compiler/placement/value_copies.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "baleen/dtype.hpp"
 
@@ -110,9 +111,11 @@ std::uint32_t ValueCopies::convert(ValueId value, const Layout& wanted, Phase ph
 }
 
 void ValueCopies::pin(ValueId value, const Layout& wanted, Phase phase, bool every_micro_batch) {
+  // Straight there: what lies between it and use (another axis that gathers later) is of who reads it.
+  std::optional<Layout> used = std::exchange(items_[value].used, std::nullopt);
   const std::uint32_t number = convert(value, wanted, phase, kNone);
   items_[value].copies = {{wanted, number}};
-  if (items_[value].used == wanted) items_[value].used.reset();  // nothing is left to convert before use
+  if (used != wanted) items_[value].used = std::move(used);
   if (number == kNone) return;
   conversions_[number].pin = true;
   conversions_[number].every_micro_batch = every_micro_batch;

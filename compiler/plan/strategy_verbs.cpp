@@ -157,8 +157,16 @@ Status PlacingVerbs::add_candidate(const baleen_candidate_t& offer) {
       "offer `" + std::string(view(offer.name)) + "` for op " + std::to_string(op.id) + " (" + op.kind->name + "): ";
   if (offer.axis_count == 0 || !offer.axes) return invalid(head + "it names no axis of the mesh");
   const std::string owner = offer.run_unmodified ? std::string() : strategy_.name;
-  Offer result{offer.op,    std::string(view(offer.name)), owner,         {}, {}, {},
-               offer.bytes, offer.exclusive != 0,          strategy_.name};
+  Offer result{offer.op,
+               std::string(view(offer.name)),
+               owner,
+               {},
+               {},
+               {},
+               offer.bytes,
+               offer.exclusive != 0,
+               strategy_.name,
+               strategy_.place};
   for (std::uint64_t i = 0; i < offer.axis_count; ++i) {
     const std::uint32_t axis = offer.axes[i];
     BALEEN_TRY(check_axis(axis));

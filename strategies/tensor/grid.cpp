@@ -2,6 +2,7 @@
 /// gradients.
 #include "grid.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "cut_check.hpp"
@@ -185,10 +186,17 @@ Status Grid::schedule(GraphView graph, Scheduling scheduling) {
       if (!fresh && scheduling.position(product) < scheduling.position(it->second)) it->second = product;
     }
   }
+  std::vector<std::pair<std::uint32_t, baleen_op_t>> order;  // as they leave
   for (const auto& [broadcast, product] : behind) {
     scheduling.start_before(broadcast, product);
     scheduling.every_micro_batch(broadcast);
+    order.emplace_back(scheduling.position(product), broadcast);
   }
+  // Who sends a block reads nothing of the broadcast, so nothing else says when a gathered weight is no longer needed.
+  std::ranges::sort(order, {}, [&](const auto& one) { return std::pair(one.first, scheduling.position(one.second)); });
+  for (std::size_t i = 4; i < order.size(); ++i)
+    if (scheduling.position(order[i - 4].second) < scheduling.position(order[i].second))
+      scheduling.must_complete_before(order[i - 4].second, order[i].second);
   for (const Padding& padding : paddings_) scheduling.note(text_of(padding));
   return {};
 }

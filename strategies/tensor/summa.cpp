@@ -27,10 +27,14 @@ struct Operand {
     layout.assign(info.layout, info.layout + info.layout_count);
   }
 
+  /// In blocks, or in two chunks a rank as the tokens of a causal ring.
+  static bool cuts(const baleen_placement_t& placement) {
+    return placement.kind == BALEEN_SHARD || placement.kind == BALEEN_SHARD_BALANCED;
+  }
   bool holds(char letter) const { return letters.find(letter) != std::string::npos; }
   /// '\0' for none.
   char cut_by(std::uint32_t axis) const {
-    return layout[axis].kind == BALEEN_SHARD ? letters[static_cast<std::size_t>(layout[axis].argument)] : '\0';
+    return cuts(layout[axis]) ? letters[static_cast<std::size_t>(layout[axis].argument)] : '\0';
   }
 };
 
@@ -78,7 +82,7 @@ class Lowering {
     for (std::size_t d = 0; d < local.size(); ++d) {
       std::int64_t parts = 1;
       for (std::uint32_t axis = 0; axis < operand.layout.size(); ++axis)
-        if (operand.layout[axis].kind == BALEEN_SHARD && operand.layout[axis].argument == static_cast<int>(d))
+        if (Operand::cuts(operand.layout[axis]) && operand.layout[axis].argument == static_cast<int>(d))
           parts *= grid_.mesh.size(axis);
       const std::int64_t times = operand.axes[d] == "batch" ? grid_.micro_batches : 1;
       local[d] = times * ((local[d] / times + parts - 1) / parts);

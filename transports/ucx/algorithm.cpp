@@ -10,7 +10,7 @@ namespace baleen::ucx {
 namespace {
 
 constexpr std::string_view kNames[] = {
-    "direct",  "recursive_doubling", "halving_doubling", "pairwise", "ring", "bruck", "tree",
+    "direct",  "recursive_doubling", "halving_doubling", "pairwise", "subtrees", "ring", "bruck", "tree",
     "scatter", "dissemination"};
 
 // The algorithms of an operation.
@@ -19,7 +19,7 @@ std::vector<Algorithm> known(baleen_collective_t op) {
   switch (op) {
     case BALEEN_ALL_REDUCE: return {kDirect, kRecursiveDoubling, kHalvingDoubling, kPairwise, kRing};
     case BALEEN_REDUCE_SCATTER: return {kPairwise, kRing};
-    case BALEEN_REDUCE: return {kDirect, kPairwise};
+    case BALEEN_REDUCE: return {kDirect, kSubtrees, kPairwise};
     case BALEEN_ALL_GATHER: return {kPairwise, kRing, kBruck};
     case BALEEN_BROADCAST: return {kTree, kScatter};
     case BALEEN_ALL_TO_ALL: return {kPairwise, kBruck};
@@ -53,7 +53,11 @@ Algorithm best(const Question& q) {
       if (q.bytes * (q.members - 1) <= kDirectBytes || (few && q.bytes <= kDirectBytes)) return kDirect;
       if (power && !q.halves && q.bytes <= kDoublingBytes) return kRecursiveDoubling;
       return kPairwise;
-    case BALEEN_REDUCE: return q.bytes <= kDirectBytes ? kDirect : kPairwise;
+    // The root sends nothing, as transport.h counts it. Among many it would receive too much.
+    case BALEEN_REDUCE:
+      if (q.bytes <= kDirectBytes) return kDirect;
+      if (!few) return kPairwise;
+      return objection(kSubtrees, q).empty() ? kSubtrees : kDirect;
     case BALEEN_ALL_GATHER: return !few && q.bytes <= kBruckBytes ? kBruck : kPairwise;
     case BALEEN_ALL_TO_ALL: return !few && q.even && q.bytes <= kBruckBytes ? kBruck : kPairwise;
     case BALEEN_BROADCAST: return q.members <= 2 || q.bytes <= kTreeBytes ? kTree : kScatter;
@@ -105,6 +109,8 @@ std::string objection(Algorithm algorithm, const Question& q) {
   if (doubles && !std::has_single_bit(q.members))
     return "needs a power of two of members, not " + std::to_string(q.members);
   const bool adds_on_the_way = doubles || (algorithm == kRing && is_reducing(q.op));
+  if (algorithm == kSubtrees && q.halves && q.deterministic && q.members > 2)
+    return "sends partial sums, which bf16 and fp16 would round";
   if (adds_on_the_way && q.halves && q.deterministic) return "sends partial sums, which bf16 and fp16 would round";
   if (algorithm == kRing && is_reducing(q.op) && q.deterministic && q.members > 2)
     return "adds in the order of the ring, and the sums are to be deterministic";

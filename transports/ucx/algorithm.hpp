@@ -17,6 +17,7 @@ enum class Algorithm : std::uint8_t {
   kRecursiveDoubling,  ///< whole buffers with the member 1, 2, 4, ... away; powers of two
   kHalvingDoubling,    ///< halves, quarters, ... out and back (Rabenseifner); powers of two
   kPairwise,           ///< member r reduces share r out of everyone's, in segments, then shows it to all
+  kSubtrees,           ///< subtrees without the root sum themselves and send it their sums: the root sends nothing
   kRing,               ///< to the next, from the last; sums in the order of the ring
   kBruck,              ///< blocks collect along doubling distances (Bruck et al. 1997): log2 n messages
   kTree,               ///< binomial, in segments

@@ -115,6 +115,7 @@ Program compile(const Compilation& c, Algorithm algorithm) {
         case kRecursiveDoubling: return compile_doubling(c);
         case kHalvingDoubling: return compile_halving(c);
         case kRing: return compile_ring_reduce(c);
+        case kSubtrees: return compile_subtree_reduce(c);
         default: return compile_pairwise_reduce(c);
       }
     case BALEEN_ALL_GATHER: return compile_gather(c, algorithm);

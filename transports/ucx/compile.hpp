@@ -44,6 +44,7 @@ Program compile_doubling(const Compilation& c);
 Program compile_halving(const Compilation& c);
 Program compile_pairwise_reduce(const Compilation& c);
 Program compile_ring_reduce(const Compilation& c);
+Program compile_subtree_reduce(const Compilation& c);
 Program compile_gather(const Compilation& c, Algorithm algorithm);
 Program compile_broadcast(const Compilation& c, Algorithm algorithm);
 Program compile_exchange(const Compilation& c, Algorithm algorithm);

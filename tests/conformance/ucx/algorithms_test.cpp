@@ -21,6 +21,7 @@ const std::vector<Choice>& choices() {
       {BALEEN_REDUCE_SCATTER, "reduce_scatter=ring", false},
       {BALEEN_REDUCE, "reduce=direct"},
       {BALEEN_REDUCE, "reduce=pairwise"},
+      {BALEEN_REDUCE, "reduce=subtrees"},
       {BALEEN_ALL_GATHER, "all_gather=pairwise"},
       {BALEEN_ALL_GATHER, "all_gather=ring"},
       {BALEEN_ALL_GATHER, "all_gather=bruck"},

@@ -73,7 +73,8 @@ std::vector<Refusal> refusals() {
        {{"sequence", 2}, {"more", 2}},
        {ring(), {"sequence", "mode = \"ring\"\naxis = \"more\"\n"}},
        {"context=16"},
-       {"blocks.0.attention: another mesh axis than `sequence` cuts its sequence too"}},
+       {"form of their own, `ring` of strategy `sequence` along `sequence` and `ring` of strategy `sequence` along "
+        "`more`"}},
       {"MegatronWithoutTensor",
        {{"data", 2}},
        {megatron()},

@@ -1,6 +1,8 @@
 /// \file Each invariant of a graph, broken by hand, is caught.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/ops/ops.hpp"
 #include "support/op_cases.hpp"
 
@@ -181,6 +183,26 @@ TEST_F(GraphVerify, TwoSourcesOfOneName) {
   const ValueId v = *graph_.parameter("v", {BALEEN_F32, {1}, {}});
   op(v).attributes.set("name", std::string("w"));
   expect_fault("a source needs a name of its own");
+}
+
+/// A later op that nobody needs yet would come last.
+TEST_F(GraphVerify, WhatAnOpWasRedirectedToTakesItsPlace) {
+  const ValueId early = *graph_.unary(BALEEN_X_EXP, w_), late = *graph_.unary(BALEEN_X_SIN, z_);
+  graph_.set_output("late", late);
+  const ValueId sum = *graph_.binary(BALEEN_X_ADD, early, w_);
+  graph_.set_output("sum", sum);
+  const std::vector<OpId> old = graph_.ops();
+  const ValueId other = *graph_.unary(BALEEN_X_COS, w_), kept = *graph_.unary(BALEEN_X_TANH, w_);
+  ASSERT_TRUE(graph_.redirect(early, other));
+  graph_.set_output("kept", kept);
+  ASSERT_TRUE(graph_.order_by_need(old));
+  const std::vector<OpId> order = graph_.ops();
+  const auto place = [&](ValueId value) {
+    return std::find(order.begin(), order.end(), graph_.value(value).producer) - order.begin();
+  };
+  EXPECT_EQ(place(other), place(early) + 1);
+  EXPECT_LT(place(other), place(late));
+  EXPECT_GT(place(kept), place(sum));
 }
 
 }  // namespace

@@ -62,6 +62,22 @@ TEST_F(PropagateOffer, MustPlaceEveryOperand) {
   EXPECT_EQ(refusal(), "the candidate `summa` of `tensor` for layer must place every operand and every result");
 }
 
+/// Lowered for one of them alone it would compute something else.
+TEST_F(PropagateOffer, IsOneOfAnOp) {
+  mesh({{"row", 2}, {"col", 2}, {"grid.row", 2}, {"grid.col", 2}});
+  request_.cuts.resize(4);
+  pin(x_, "S0,S1,S0,S1");
+  use(w_, "S0,S1,S0,S1");
+  request_.offers = {offer_, offer_};
+  request_.offers[1].axes = {2, 3};
+  request_.offers[1].owner = "other";
+  EXPECT_EQ(
+      refusal(),
+      "layer (matmul): two strategies want to run it in a form of their own, `summa` of strategy `tensor` along "
+      "`row` x `col` and `summa` of strategy `other` along `grid.row` x `grid.col`; an op has one such form: leave "
+      "one of the two out, or choose a mode that leaves the op as it is");
+}
+
 TEST_F(PropagateOffer, StagesAreOffersThatNobodyNeedsToLower) {
   mesh({{"pipeline", 2}});
   request_ = {};

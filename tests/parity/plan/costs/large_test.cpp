@@ -1,0 +1,70 @@
+/// \file Plans of large models, as people train them: bytes of states and bytes sent by formula.
+///
+/// Model and symbols: closed_forms.hpp, with learned positions of s·h elements, in fp32. E elements of a rank beside
+/// ZeRO: (12Lh² + Vh + 7Lh)/t + (6L + 2 + s)h in 1d on t ranks. Parameters 4E (over N at stage 3), moments 8E/N. Sent
+/// along `data`: 2 · 4E (N - 1)/N, at stage 3 once more what backward reads; along `tensor`: (t - 1)/t of
+/// 2 (4L + 2) bsh elements and three numbers a token for the loss.
+#include "parity/plan/planned.hpp"
+
+namespace baleen::test {
+namespace {
+
+#if defined(BALEEN_TEST_ZERO) && defined(BALEEN_TEST_TENSOR)
+
+struct Large {
+  const char* name;
+  double layers, width, heads;
+  int data, tensor, stage;
+};
+
+void PrintTo(const Large& one, std::ostream* out) { *out << one.name; }
+
+class LargePlan : public ::testing::TestWithParam<Large> {};
+
+double sent_along(const PlannedRanks& one, const std::string& axis) {
+  double bytes = 0;
+  for (const auto& [key, number] : one.numbers)
+    if (key.starts_with("sent_bytes.") && key.ends_with("." + axis)) bytes += number;
+  return bytes;
+}
+
+TEST_P(LargePlan, HoldsAndSendsWhatTheFormulasSay) {
+  const Large& c = GetParam();
+  constexpr double kVocabulary = 50304, kContext = 2048;
+  const auto word = [](const char* name, double number) {
+    return std::string(name) + "=" + std::to_string(static_cast<long>(number));
+  };
+  const Planned planned =
+      plan_of("plan/gpt_large",
+              manifest_of({{"data", c.data}, {"tensor", c.tensor}},
+                          "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(c.stage) +
+                              "\n[[plan]]\nstrategy = \"tensor\"\n[compute]\nmemory = 1000000000\n"),
+              {word("layers", c.layers), word("dim", c.width), word("heads", c.heads), word("context", kContext),
+               word("batch", c.data), "accumulate=1", "data=" + source_dir() + "/tests/golden/whales.txt"});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const double l = c.layers, h = c.width, t = c.tensor, n = c.data;
+  const double read_again = (12 * l * h * h + kVocabulary * h) / t;  // weights; the rest is less than 0.1 % of them
+  const double held = (12 * l * h * h + kVocabulary * h + 7 * l * h) / t + (6 * l + 2 + kContext) * h;
+  const double along_data = 4 * (n - 1) / n * (2 * held + (c.stage == 3 ? read_again : 0));
+  const double along_tensor = 4 * 2 * (t - 1) / t * ((4 * l + 2) * kContext * h + 3 * kContext);
+  for (const PlannedRanks& one : planned.classes) {
+    EXPECT_NEAR(one.bytes("parameters") / (4 * held / (c.stage == 3 ? n : 1)), 1, 0.01);
+    EXPECT_NEAR(one.bytes("optimizer") / (8 * held / n), 1, 0.01);
+    EXPECT_NEAR(sent_along(one, "data") / along_data, 1, 0.01);
+    EXPECT_NEAR(sent_along(one, "tensor") / along_tensor, 1, 0.01);
+  }
+}
+
+// GPTs of Narayanan et al., arXiv 2104.04473, table 1 (7.5, 175 and 1,008 billion parameters).
+INSTANTIATE_TEST_SUITE_P(Models, LargePlan,
+                         ::testing::Values(Large{"of_7B_8x8_zero1", 36, 4096, 32, 8, 8, 1},
+                                           Large{"gpt3_128x8_zero1", 96, 12288, 96, 128, 8, 1},
+                                           Large{"gpt3_128x8_zero2", 96, 12288, 96, 128, 8, 2},
+                                           Large{"gpt3_128x8_zero3", 96, 12288, 96, 128, 8, 3},
+                                           Large{"of_1T_64x8_zero1", 128, 25600, 160, 64, 8, 1}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+#endif
+
+}  // namespace
+}  // namespace baleen::test
