@@ -135,7 +135,7 @@ class Propagator {
       return unsupported(
           title_of(decided.op) + ": two strategies want to run it in a form of their own, " + text(*first) + " and " +
               text(*offer) +
-              "; an op has one such form: leave one of the two out, or choose a mode that leaves the op as " + "it is",
+              "; an op has one such form: leave one of the two out, or choose a mode that leaves the op as it is",
           decided.op.where);
     }
     return {};
