@@ -69,6 +69,10 @@ class Assembler {
       if (!is_gradient(item) && !is_copy(item)) intervals.push_back(item.interval);
     std::uint64_t gradients = 0, copies = 0;
     program_.memory.working = working_at(find_peak(intervals, kernels_.alignment()).position, gradients, copies);
+    std::vector<Interval> values;
+    for (const auto& item : lifetimes_.items)
+      if (item.storage != kNone && !is_gradient(item) && !is_copy(item)) values.push_back(item.interval);
+    program_.memory.working.values = find_peak(values, kernels_.alignment()).bytes;
   }
 
   /// What is live at a position; model states are added to `gradients` and `copies`.

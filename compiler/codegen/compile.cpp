@@ -28,12 +28,15 @@ PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t
 
 namespace {
 
-double flops_of(const ScheduledGraph& scheduled) {
-  double flops = 0;
+void count_flops(const ScheduledGraph& scheduled, Executable& executable) {
   for (const Section& section : scheduled.sections)
-    for (OpId id : section.ops)
-      if (const Op& op = scheduled.graph.op(id); op.kind->cost) flops += op.kind->cost(scheduled.graph, op).flops;
-  return flops;
+    for (OpId id : section.ops) {
+      const Op& op = scheduled.graph.op(id);
+      if (!op.kind->cost) continue;
+      const double flops = op.kind->cost(scheduled.graph, op).flops;
+      executable.flops += flops;
+      if (op.schedule.recomputed) executable.recomputed_flops += flops;
+    }
 }
 
 }  // namespace
@@ -53,7 +56,7 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   executable.mesh = scheduled.graph.mesh();
   executable.at = options.at;
   executable.micro_batches = scheduled.micro_batches;
-  executable.flops = flops_of(scheduled);
+  count_flops(scheduled, executable);
   assemble(executable, lowered, steps, lifetimes, kernels, options.poison);
   if (options.staged_piece_bytes > 0) stage_calls(executable, options.staged_piece_bytes);
   name_calls(executable);

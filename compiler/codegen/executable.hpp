@@ -80,6 +80,7 @@ struct Segment {
 /// device's alignment.
 struct WorkingBytes {
   std::uint64_t inputs = 0, activations = 0, scratch = 0;  ///< gathered parameters are activations too
+  std::uint64_t values = 0;  ///< inputs and activations where these are most, which may be at another moment
 
   std::uint64_t total() const { return inputs + activations + scratch; }
 };
@@ -164,6 +165,7 @@ struct Executable {
   StagingBytes staging;
   MemoryReport memory;
   double flops = 0;                ///< of one run, by the kinds' cost rules
+  double recomputed_flops = 0;     ///< of them those of forward ops that run again
   std::uint64_t poison_bytes = 0;  ///< of the largest buffer, where lives end with NaN bytes
 };
 

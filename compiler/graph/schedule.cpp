@@ -31,6 +31,7 @@ std::map<std::string, std::string> shown_tags(const Op& op) {
   if (s.begins_here) tags["begin_here"] = "";
   for (const OpId other : s.must_complete_before) tags["must_complete_before"] += std::to_string(other) + ",";
   if (s.every_micro_batch) tags["every_micro_batch"] = "";
+  if (s.recomputed) tags["recomputed"] = "";
   if (s.chunk) tags["chunk"] = std::to_string(*s.chunk);
   if (s.no_fuse) tags["no_fuse"] = "";
   if (s.whole) tags["whole"] = "";
@@ -48,10 +49,11 @@ std::map<std::string, std::string> shown_tags(const Op& op) {
 
 Status set_tag(Op& op, const std::string& key, std::string text) {
   constexpr const char* kSaidOtherwise[] = {
-      "bucket", "begin_here", "must_complete_before", "every_micro_batch", "chunk", "offer", "owner", "parallel"};
+      "bucket", "begin_here", "must_complete_before", "every_micro_batch", "recomputed", "chunk", "offer",
+      "owner",  "parallel"};
   if (std::ranges::find(kSaidOtherwise, key) != std::end(kSaidOtherwise))
     return invalid("the tag \"" + key +
-                   "\" is of an op's schedule, which the verbs of `place` and `schedule` set; give "
+                   "\" is of an op's schedule, which the verbs of `place`, `recompute` and `schedule` set; give "
                    "the tag another name");
   if (key == "no_fuse")
     op.schedule.no_fuse = true;

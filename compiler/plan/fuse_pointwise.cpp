@@ -209,8 +209,11 @@ class SectionFuser {
       now.layout = old.layout;
       BALEEN_TRY(graph_.redirect(results[i], made[i]));
     }
+    const OpId fused_op = graph_.value(made[0]).producer;
+    graph_.op(fused_op).schedule.recomputed =
+        std::ranges::all_of(members_[g], [&](std::size_t m) { return graph_.op(ops_[m]).schedule.recomputed; });
     for (std::size_t m : members_[g]) graph_.erase(ops_[m]);
-    return graph_.value(made[0]).producer;
+    return fused_op;
   }
 
   /// A new op even where an equal one is there: it stands in another section (a chain that two loops compute).

@@ -125,6 +125,7 @@ struct Job {
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
   bool keep_gradients = false;         ///< those of the last step, as states (kGradientPrefix)
+  std::uint64_t working_budget = 0;    ///< bytes that a rank may hold beside model states; 0: nobody said
   std::string states_prefix = {};      ///< before the names of the optimizer's and the strategies' states
   std::vector<MemberSpec> strategies;  ///< plan order
   std::vector<Annotation> annotations;

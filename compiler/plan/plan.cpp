@@ -77,7 +77,7 @@ class Placer {
   /// Layouts and conversions of a graph, as the strategies want it. Persistent tensors lie as in the graphs before, and
   /// in the graphs after as in this one.
   Status place(Graph& graph, std::vector<TrainedParameter> trained, std::int64_t micro_batches, Phases& phases) {
-    if (!has_mesh()) return {};
+    if (!has_mesh()) return order_alone(graph, micro_batches, phases);
     BALEEN_TRY_ASSIGN(const PlacementRequest request, propagated(graph, std::move(trained), micro_batches, phases));
     for (const auto& [value, layout] : request.stored)
       if (is_persistent(graph.value(value))) stored_[graph.value(value).name] = is_whole(layout) ? Layout{} : layout;
@@ -106,6 +106,18 @@ class Placer {
   }
 
  private:
+  /// One rank has nothing to lay out; what runs when, and what runs again, strategies say there too.
+  Status order_alone(Graph& graph, std::int64_t micro_batches, Phases& phases) {
+    if (strategies_.empty()) return {};
+    graph.remove_dead();
+    BALEEN_TRY(phases.after("remove dead", graph));
+    BALEEN_TRY(strategies_.recompute(graph, micro_batches));
+    BALEEN_TRY(phases.after("recompute", graph));
+    pipelines_.clear();
+    BALEEN_TRY(strategies_.schedule(graph, micro_batches, pipelines_));
+    return phases.after("schedule", graph);
+  }
+
   static bool is_persistent(const Value& value) { return value.role == Role::parameter || value.role == Role::state; }
 
   Result<PlacementRequest> propagated(Graph& graph, std::vector<TrainedParameter> trained, std::int64_t micro_batches,

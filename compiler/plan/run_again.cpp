@@ -30,7 +30,7 @@ class Copier {
     const Op& op = graph_.op(id);
     const std::string what = "op " + std::to_string(id) + " (" + op.kind->name + ", `" + op.name + "`) ";
     if (op.phase != Phase::forward) return invalid(what + "is of another pass than forward: it cannot run again");
-    if (!op.kind->has(kPure) || (op.kind->has(kStructural) && !op.kind->has(kCollective)))
+    if (!op.kind->has(kPure) || (op.kind->has(kStructural) && op.inputs.empty()))
       return invalid(what + "has nothing that could run again");
     if (!op.schedule.owner.empty())
       return invalid(what + "is lowered by strategy `" + op.schedule.owner + "`: it cannot run again");
@@ -89,6 +89,7 @@ class Copier {
     if (made >= before) {
       graph_.op(made).tags = original.tags;
       graph_.op(made).schedule = original.schedule;
+      graph_.op(made).schedule.recomputed = true;
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       const ValueId first = original.outputs[i];

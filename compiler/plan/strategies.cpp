@@ -32,6 +32,8 @@ struct Member {
   std::vector<bool> claims;  ///< by axis of the mesh, as it said once
 };
 
+/// The ops of a graph as they ran before a strategy changed it.
+using Order = std::vector<OpId>;
 using GraphPhase = baleen_status_t (*baleen_strategy_t::*)(void*, const baleen_graph_t*);
 
 Error no_state(const std::string& name) {
@@ -46,21 +48,27 @@ struct Strategies::Impl {
   baleen_mesh_t abi_mesh{};
   std::deque<Member> members;
   std::vector<std::string> notes;
+  std::uint64_t working_budget = 0;
+  bool trial = false;  ///< what is done to a graph now is thrown away
 
   Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
   Status claim(const Job& job, const Annotations& annotations, const Registry& plugins);
   bool claimed(std::uint32_t axis) const;
   Status check_claims() const;
 
-  /// Calls one strategy on a copy of the graph; the copy takes the graph's place where all went well.
+  /// Calls one strategy on a copy of the graph; the copy takes the graph's place where all went well. A trial is a copy
+  /// already. `call` gets the graph and the order that its ops had.
   template <class Call>
   Status on(Member& member, Graph& graph, const char* phase, Call&& call, AbiGraph::AddState add_state = {}) {
-    Graph copy = graph;
+    const Order order = graph.ops();
+    std::optional<Graph> kept;
+    if (!trial) kept = graph;
+    Graph& copy = kept ? *kept : graph;
     copy.context().where = member.where;
     if (!add_state)
       add_state = [](const std::string& name, const ValueType&, double) -> Result<ValueId> { return no_state(name); };
     AbiGraph abi_graph(copy, std::move(add_state));
-    Status result = call(abi_graph.table(), copy);
+    Status result = call(abi_graph.table(), copy, order);
     if (!abi_graph.status()) result = abi_graph.status().error();
     if (!result) {
       const std::string name = "strategy `" + member.name + "`", own = name + ": ";  // what a plugin says begins so
@@ -69,7 +77,7 @@ struct Strategies::Impl {
                    name + ", " + phase + ": " + (message.starts_with(own) ? message.substr(own.size()) : message),
                    result.error().where.empty() ? member.where : result.error().where};
     }
-    graph = std::move(copy);
+    if (kept) graph = *std::move(kept);
     return {};
   }
 
@@ -84,9 +92,9 @@ struct Strategies::Impl {
   Status edit(Graph& graph, const char* phase, GraphPhase function) {
     for (Member& member : members) {
       if (!(member.table->*function)) continue;
-      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, Graph& copy) -> Status {
+      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
         BALEEN_TRY(member.plugin.check((member.table->*function)(member.self, view)));
-        return copy.order_by_need(graph.ops());
+        return copy.order_by_need(order);
       }));
     }
     return {};
@@ -153,6 +161,7 @@ Result<Strategies> Strategies::open(const Job& job, const Mesh& mesh, const Anno
                                     const Registry& plugins) {
   auto impl = std::make_unique<Impl>();
   impl->mesh = mesh;
+  impl->working_budget = job.working_budget;
   for (const MeshAxis& axis : impl->mesh.axes) impl->axes.push_back({abi(axis.name), axis.size});
   impl->abi_mesh = {sizeof(baleen_mesh_t), impl->axes.data(), impl->axes.size()};
   for (const MemberSpec& spec : job.strategies) BALEEN_TRY(impl->open(spec, plugins, job.seed));
@@ -184,13 +193,13 @@ Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradie
     };
     BALEEN_TRY(impl_->on(
         member, graph, "gradients",
-        [&](const baleen_graph_t* view, Graph& copy) -> Status {
+        [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
           copy.context() = {Phase::update, kNone, member.name, member.where};
           verbs.emplace(copy, job, gradients);
           const baleen_status_t status = member.table->gradients(member.self, view, verbs->table());
           if (!verbs->status()) return verbs->status();
           BALEEN_TRY(member.plugin.check(status));
-          return copy.order_by_need(graph.ops());
+          return copy.order_by_need(order);
         },
         add_state));
   }
@@ -203,28 +212,40 @@ Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t m
   for (std::size_t i = 0; i < impl_->members.size(); ++i) {
     Member& member = impl_->members[i];
     if (!member.table->place) continue;
-    BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy) -> Status {
-      PlacingVerbs verbs(copy, request, requests, impl_->abi_mesh, {i, member.name}, micro_batches);
-      const baleen_status_t status = member.table->place(member.self, view, verbs.table());
-      if (!verbs.status()) return verbs.status();
-      BALEEN_TRY(member.plugin.check(status));
-      return copy.order_by_need(graph.ops());
-    }));
+    BALEEN_TRY(
+        impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
+          PlacingVerbs verbs(copy, request, requests, impl_->abi_mesh, {i, member.name}, micro_batches);
+          const baleen_status_t status = member.table->place(member.self, view, verbs.table());
+          if (!verbs.status()) return verbs.status();
+          BALEEN_TRY(member.plugin.check(status));
+          return copy.order_by_need(order);
+        }));
   }
   return {};
 }
 
 Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
+  // As Placer goes on (plan.cpp); what strategies have to say is said when they are called for good.
+  const auto rest = [&](Graph& trial, std::vector<PipelineSchedule>& pipelines) -> Status {
+    const std::vector<std::string> notes = impl_->notes;
+    impl_->trial = true;
+    Status done = impl_->mesh.axes.empty() ? Status() : lower(trial);
+    if (done) done = schedule(trial, micro_batches, pipelines);
+    impl_->trial = false;
+    impl_->notes = notes;
+    return done;
+  };
   for (Member& member : impl_->members) {
     if (!member.table->recompute) continue;
-    BALEEN_TRY(impl_->on(member, graph, "recompute", [&](const baleen_graph_t* view, Graph& copy) -> Status {
-      RecomputeVerbs verbs(copy, impl_->abi_mesh, micro_batches);
-      const baleen_status_t status = member.table->recompute(member.self, view, verbs.table());
-      if (!verbs.status()) return verbs.status();
-      BALEEN_TRY(member.plugin.check(status));
-      impl_->keep(verbs.notes(), member);
-      return copy.order_by_need(graph.ops());
-    }));
+    BALEEN_TRY(impl_->on(member, graph, "recompute",
+                         [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
+                           RecomputeVerbs verbs(copy, impl_->abi_mesh, micro_batches, impl_->working_budget, rest);
+                           const baleen_status_t status = member.table->recompute(member.self, view, verbs.table());
+                           if (!verbs.status()) return verbs.status();
+                           BALEEN_TRY(member.plugin.check(status));
+                           impl_->keep(verbs.notes(), member);
+                           return copy.order_by_need(order);
+                         }));
   }
   return {};
 }
@@ -232,15 +253,16 @@ Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
 Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vector<PipelineSchedule>& pipelines) {
   for (Member& member : impl_->members) {
     if (!member.table->schedule) continue;
-    BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, Graph& copy) -> Status {
-      ScheduleVerbs verbs(copy, impl_->abi_mesh, micro_batches, pipelines);
-      const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
-      if (!verbs.status()) return verbs.status();
-      BALEEN_TRY(member.plugin.check(status));
-      impl_->keep(verbs.notes(), member);
-      BALEEN_TRY(copy.order_by_need(graph.ops()));
-      return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
-    }));
+    BALEEN_TRY(impl_->on(member, graph, "schedule",
+                         [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
+                           ScheduleVerbs verbs(copy, impl_->abi_mesh, micro_batches, pipelines);
+                           const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
+                           if (!verbs.status()) return verbs.status();
+                           BALEEN_TRY(member.plugin.check(status));
+                           impl_->keep(verbs.notes(), member);
+                           BALEEN_TRY(copy.order_by_need(order));
+                           return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
+                         }));
   }
   return {};
 }

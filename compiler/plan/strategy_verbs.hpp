@@ -3,6 +3,7 @@
 /// refusal is kept with its text.
 #pragma once
 #include <exception>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -147,7 +148,11 @@ class GradientVerbs {
 /// Copies ops of a graph.
 class RecomputeVerbs {
  public:
-  RecomputeVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches);
+  /// What strategies do to a graph in the phases that follow.
+  using Rest = std::function<Status(Graph&, std::vector<PipelineSchedule>&)>;
+
+  /// `budget`: bytes beside model states; 0: none. `rest` may be null.
+  RecomputeVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches, std::uint64_t budget, Rest rest);
   RecomputeVerbs(const RecomputeVerbs&) = delete;
   RecomputeVerbs& operator=(const RecomputeVerbs&) = delete;
 
@@ -159,10 +164,12 @@ class RecomputeVerbs {
 
  private:
   Status peak(const std::vector<OpId>& ops, std::uint64_t& bytes) const;
+  double flops(OpId op) const;
   static RecomputeVerbs& self(void* pointer) { return *static_cast<RecomputeVerbs*>(pointer); }
 
   Graph& graph_;
   std::int64_t micro_batches_;
+  Rest rest_;
   std::vector<std::uint32_t> positions_;
   std::vector<std::string> notes_;
   baleen_recompute_t table_{};

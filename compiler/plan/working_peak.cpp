@@ -30,6 +30,10 @@ class PeakFinder {
       for (const ValueId v : graph_.op(id).inputs) touch(v, id);
       for (const ValueId v : graph_.op(id).outputs) touch(v, id);
     }
+    lengthen_calls();
+    for (const GraphOutput& output : graph_.outputs()) keep(output.value);
+    for (const OpId id : updates_)
+      for (const ValueId v : graph_.op(id).inputs) keep(v);
     std::map<std::int64_t, std::int64_t> changes;
     for (const auto& [v, life] : lives_) {
       const auto bytes = static_cast<std::int64_t>(bytes_of(v));
@@ -49,11 +53,15 @@ class PeakFinder {
 
   /// The update is left out: what it holds is not the activations'.
   void number(const Section& section) {
-    if (section.phase == Phase::update) return;
+    if (section.phase == Phase::update) {
+      updates_.insert(updates_.end(), section.ops.begin(), section.ops.end());
+      return;
+    }
     if (loops_.empty() || section.loop < 0 || loops_.back().loop != section.loop)
       loops_.push_back({section.loop, next_, next_});
     for (const OpId id : section.ops) {
-      positions_[id] = next_++;
+      positions_[id] = next_;
+      in_order_.emplace_back(next_++, id);
       ranges_[id] = loops_.size() - 1;
     }
     loops_.back().last = std::max(loops_.back().first, next_ - 1);
@@ -75,6 +83,82 @@ class PeakFinder {
     life.last = std::max(life.last, through ? range.last : position);
   }
 
+  /// Collectives begin in the order of their ops, each as soon as its operands are made, and are over where a result is
+  /// first read or another one says so: results are there from the one moment on, operands until the other.
+  void lengthen_calls() {
+    std::map<ValueId, std::int64_t> read;
+    std::map<OpId, std::int64_t> over;
+    std::map<OpSchedule::Bucket, std::vector<OpId>> buckets;
+    std::vector<std::vector<OpId>> calls;
+    for (const auto& [position, id] : in_order_) {
+      const Op& op = graph_.op(id);
+      if (!op.kind->has(kCollective)) {
+        for (const ValueId v : op.inputs) read.try_emplace(root(v), position);
+        continue;
+      }
+      for (const OpId other : op.schedule.must_complete_before) over.try_emplace(other, position);
+      for (const ValueId v : op.inputs) read.try_emplace(root(v), position);
+      if (op.schedule.bucket)
+        buckets[*op.schedule.bucket].push_back(id);
+      else
+        calls.push_back({id});
+    }
+    for (auto& [number, ops] : buckets) calls.push_back(std::move(ops));
+    std::ranges::sort(calls, {}, [&](const std::vector<OpId>& ops) { return positions_.at(ops.back()); });
+    std::int64_t begin = 0;
+    for (const std::vector<OpId>& ops : calls) {
+      begin = std::max(begin, ready(ops));
+      std::int64_t end = next_;
+      for (const OpId id : ops) {
+        if (const auto found = over.find(id); found != over.end()) end = std::min(end, found->second);
+        for (const ValueId v : graph_.op(id).outputs)
+          if (const auto found = read.find(root(v)); !may_only_send(id) && found != read.end())
+            end = std::min(end, found->second);
+      }
+      for (const OpId id : ops) lengthen(id, begin, end);
+    }
+  }
+
+  /// Whether some rank gives its operand away and reads no result: it waits for nothing.
+  bool may_only_send(OpId id) const {
+    const std::string& kind = graph_.op(id).kind->name;
+    return kind == "broadcast" || kind == "reduce_to" || kind == "send";
+  }
+
+  /// Where the operands are made, or where the call stands if it is to begin there.
+  std::int64_t ready(const std::vector<OpId>& ops) const {
+    std::int64_t at = 0;
+    for (const OpId id : ops) {
+      if (graph_.op(id).schedule.begins_here) at = std::max(at, positions_.at(id));
+      for (const ValueId v : graph_.op(id).inputs)
+        if (const auto found = positions_.find(graph_.value(root(v)).producer); found != positions_.end())
+          at = std::max(at, found->second);
+    }
+    return at;
+  }
+
+  /// Within the loop that it stands in.
+  void lengthen(OpId id, std::int64_t begin, std::int64_t end) {
+    const LoopRange& range = loops_[ranges_.at(id)];
+    if (range.loop >= 0) begin = std::max(begin, range.first), end = std::min(end, range.last);
+    for (const ValueId v : graph_.op(id).outputs)
+      if (const auto found = lives_.find(root(v)); found != lives_.end())
+        found->second.first = std::min(found->second.first, begin);
+    for (const ValueId v : graph_.op(id).inputs)
+      if (const auto found = lives_.find(root(v)); found != lives_.end())
+        found->second.last = std::max(found->second.last, end);
+  }
+
+  /// Until the end: the update reads it, or the host. What the host writes is there from the beginning.
+  void keep(ValueId v) {
+    v = root(v);
+    if (graph_.value(v).role == Role::scalar) lives_.try_emplace(v, Life{0, next_, -1});
+    if (const auto found = lives_.find(v); found != lives_.end()) {
+      if (found->second.loop >= 0) through_first(found->second);
+      found->second.last = next_;
+    }
+  }
+
   void through_first(Life& life) const {
     for (const LoopRange& range : loops_)
       if (range.loop == life.loop) {
@@ -86,8 +170,10 @@ class PeakFinder {
 
   /// The value whose bytes a view shows.
   ValueId root(ValueId v) const {
-    for (const Op* op = graph_.producer(v); op->kind->has(kView) && op->inputs.size() == 1; op = graph_.producer(v))
-      v = op->inputs[0];
+    const auto shows = [](const Op& op) {
+      return op.kind->name == "after" || (op.kind->has(kView) && op.inputs.size() == 1);
+    };
+    for (const Op* op = graph_.producer(v); shows(*op); op = graph_.producer(v)) v = op->inputs[0];
     return v;
   }
 
@@ -117,8 +203,10 @@ class PeakFinder {
   const Graph& graph_;
   std::int64_t next_ = 1;
   std::vector<LoopRange> loops_;
+  std::vector<std::pair<std::int64_t, OpId>> in_order_;
   std::map<OpId, std::int64_t> positions_;
   std::map<OpId, std::size_t> ranges_;  ///< which of the loops
+  std::vector<OpId> updates_;
   std::map<ValueId, Life> lives_;
 };
 

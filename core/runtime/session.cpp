@@ -296,7 +296,7 @@ const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }
 const std::map<std::string, std::uint64_t>& Session::planned_bytes() const { return impl_->planned; }
-std::uint64_t Session::working_bytes() const { return impl_->working.total(); }
+const WorkingBytes& Session::working() const { return impl_->working; }
 
 Status Session::Impl::copy(void* to, const void* from, std::uint64_t bytes) {
   BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), to, from, bytes)));

@@ -90,7 +90,7 @@ class Session {
   /// host's memory that they pass through, which is no part of the total.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
   /// What is held at once beside model states (session_memory).
-  std::uint64_t working_bytes() const;
+  const WorkingBytes& working() const;
   /// Bytes of the arenas.
   std::uint64_t allocated_bytes() const;
   /// What one training step sends, by kind and mesh axes.

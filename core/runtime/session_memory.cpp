@@ -86,8 +86,12 @@ Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudge
 
 WorkingBytes working_memory(const std::vector<const Program*>& programs) {
   WorkingBytes most;
-  for (const Program* program : programs)
+  std::uint64_t values = 0;
+  for (const Program* program : programs) {
+    values = std::max(values, program->memory().working.values);
     if (program->memory().working.total() > most.total()) most = program->memory().working;
+  }
+  most.values = values;
   return most;
 }
 

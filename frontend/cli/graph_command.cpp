@@ -45,6 +45,7 @@ Status graph(const GraphOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate}));
   Job& job = described.script->job();
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
+  job.working_budget = setup.manifest.working_budget();
   PassPrinter printer(options.passes, job.mesh);
   BALEEN_TRY_ASSIGN(const Plan plan, make_plan(std::move(job), setup.registry, printer.observer()));
   BALEEN_TRY(printer.finish());

@@ -28,7 +28,8 @@ std::uint64_t resident_bytes() {
 Numbers own_numbers(const Session& session) {
   Numbers numbers;
   for (const auto& [kind, bytes] : session.planned_bytes()) numbers["planned_bytes." + kind] = bytes;
-  numbers["working_bytes"] = session.working_bytes();
+  numbers["working_bytes"] = session.working().total();
+  numbers["working_value_bytes"] = session.working().values;
   numbers["allocated_bytes"] = session.allocated_bytes();
   numbers["resident_bytes"] = resident_bytes();
   for (const Traffic& t : session.traffic())

@@ -76,6 +76,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (!flags.alone) {
     session.activations = setup.manifest.activations;
     session.pinned = setup.manifest.pinned;
+    job.working_budget = setup.manifest.working_budget();
   }
   if (setup.link && prepared.transport && !flags.alone) {
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));

@@ -11,7 +11,9 @@ namespace baleen::app {
 
 RankWork work_of(const Executable& executable) {
   RankWork work;
-  work.even_share = executable.flops / static_cast<double>(rank_count(executable.mesh));
+  const auto ranks = static_cast<double>(rank_count(executable.mesh));
+  work.even_share = executable.flops / ranks;
+  work.recomputed = executable.recomputed_flops / ranks;
   // What was computed when a call began; several turns of a loop may be under way.
   std::vector<std::deque<double>> begun(executable.calls.size());
   (void)for_each_turn(executable, [&](std::size_t segment, std::int64_t turn, std::int64_t turns) -> Status {

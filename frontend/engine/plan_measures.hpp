@@ -12,6 +12,7 @@ namespace baleen::app {
 struct RankWork {
   double flops = 0;        ///< what its kernels compute, as the compute plugin counts
   double even_share = 0;   ///< of what the graph computes on all ranks together, by the kinds' cost rules
+  double recomputed = 0;   ///< of the even share what forward ops compute that run again
   std::uint64_t sent = 0;  ///< bytes
   /// Of them those of calls that are begun before other arithmetic of the rank and waited for behind it.
   std::uint64_t sent_meanwhile = 0;

@@ -44,8 +44,12 @@ std::string stored_text(const PlannedClass& one, const std::string& category) {
 std::string work_text(const RankWork& work, const std::string& when) {
   char share[64] = "";
   if (work.even_share > 0) std::snprintf(share, sizeof share, ", %.2f of its even share", work.flops / work.even_share);
-  return line("computes " + when, with_commas(static_cast<std::uint64_t>(std::llround(work.flops))),
-              flops_text(work.flops) + share);
+  const auto flops_line = [](const std::string& name, double flops, const char* rest) {
+    return line(name, with_commas(static_cast<std::uint64_t>(std::llround(flops))), flops_text(flops) + rest);
+  };
+  std::string text = flops_line("computes " + when, work.flops, share);
+  if (work.recomputed > 0) text += flops_line("  of its even share again", work.recomputed, "");
+  return text;
 }
 
 /// "" where it does not describe itself.
@@ -94,6 +98,7 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   if (const auto pinned = one.planned.find("pinned"); pinned != one.planned.end())
     text += line("pinned for collectives, on the host", pinned->second);
   text += line("beside model states at once", one.working.total());
+  text += line("  activations and inputs at once", one.working.values);
   text += one.fits ? "  fits into " : "  DOES NOT FIT into ";
   text += bytes_text(one.memory);
   if (one.budget > 0) text += " and the budget of " + bytes_text(one.budget) + " beside model states";
@@ -169,11 +174,13 @@ Json json_of(const PlannedClass& one, bool with_device) {
   for (const auto& [kind, bytes] : one.planned) json["planned_bytes"][kind] = bytes;
   json["held_gradients_bytes"] = one.held_gradients;
   json["working_bytes"] = one.working.total();
+  json["working_value_bytes"] = one.working.values;
   Json& sent_bytes = json["sent_bytes"] = Json::object();
   for (const Traffic& sent : one.traffic) sent_bytes[sent.kind + "." + sent.axes] = sent.bytes;
   json["sent_while_computing_bytes"] = one.work.sent_meanwhile;
   json["flops"] = json_number(one.work.flops);
   json["even_share_flops"] = json_number(one.work.even_share);
+  if (one.work.recomputed > 0) json["recomputed_flops"] = json_number(one.work.recomputed);
   Json& stored = json["stored"] = Json::array();
   for (const StoredPart& part : one.stored)
     stored.push_back(

@@ -132,6 +132,7 @@ class Planner {
 Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                             bool exact) {
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
+  job.working_budget = setup.manifest.working_budget();
   Planner planner(prepared, options, setup, job.seed);
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> marks = host_marks(setup.manifest);

@@ -75,6 +75,8 @@ struct Manifest {
   std::string text;
 
   std::int64_t ranks() const;
+  /// Bytes of `activations`; 0 where the manifest does not say.
+  std::uint64_t working_budget() const { return activations ? activations->bytes : 0; }
   /// As it holds on that host: with the host's own options. Those of the transport stay apart from the section's, for
   /// they may be for another plugin that it names.
   Manifest on_host(std::size_t host) const;

@@ -97,6 +97,10 @@ class Recomputing {
     check(recompute_->recompute(recompute_->self, ops.data(), ops.size()));
   }
   void note(std::string_view text) { check(recompute_->note(recompute_->self, abi(text))); }
+  /// Bytes that the manifest allows a rank beside model states; 0: it does not say.
+  std::uint64_t budget() const { return recompute_->budget; }
+  /// Of an op in a step on one rank.
+  double flops(baleen_op_t op) const { return recompute_->flops(recompute_->self, op); }
 
  private:
   static void check(baleen_status_t status) {

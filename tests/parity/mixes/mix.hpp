@@ -62,6 +62,7 @@ inline std::string name_of(const Mix& mix) {
                                   : "t" + mix.products) +
             "_" + std::to_string(size) + "_";
   if (mix.megatron) name += "megatron_";
+  if (name.empty()) return "one";
   name.pop_back();
   for (char& c : name)
     if (c == '.') c = '_';

@@ -23,6 +23,14 @@ Trial of_scale(std::vector<std::string> values, Options around) {
   return trial;
 }
 
+/// Of four layers, with what runs again.
+Trial of_blocks(std::vector<std::string> values, const std::string& mode, Options around = {}) {
+  around["mode"] = text(mode);
+  Trial trial = of_gpt(counts, {{"data", 1}}, std::move(values), std::move(around));
+  trial.job.arguments = {"layers=4", "dim=32", "heads=4"};
+  return trial;
+}
+
 const MeshAxes kData{{"data", 2}}, kRows{{"rows", 2}}, kBoth{{"data", 2}, {"tensor", 2}};
 
 }  // namespace
@@ -49,6 +57,21 @@ Experiments strategy_experiments() {
       {"strategy.sequence.axis", {of_gpt(counts, kRows, {kUnset, text("rows")})}},
       {"strategy.sequence.mode", {of_gpt(counts, {{"sequence", 2}, {"tensor", 2}}, {}, {}, {{"tensor", {}}})}},
       {"strategy.sequence.bucket_mb", {of_gpt(program, {{"sequence", 2}}, {kUnset, none})}},
+      {"strategy.compress.method", {of_gpt(numbers, kData, {}, {}, {{"data", {}}})}},
+      {"strategy.compress.axis",
+       {of_gpt(counts, kRows, {kUnset, text("rows")}, {{"method", text("bf16")}},
+               {{"data", {{"axis", text("rows")}}}})}},
+      {"strategy.compress.min_elements",
+       {of_gpt(counts, kData, {kUnset, none}, {{"method", text("bf16")}}, {{"data", {}}})}},
+      {"strategy.compress.bucket_mb",
+       {of_gpt(program, kData, {kUnset, none}, {{"method", text("bf16")}}, {{"data", {}}})}},
+      {"strategy.recompute.mode",
+       {of_gpt(counts, {{"data", 1}}, {text("full"), text("selective"), text("every"), text("auto")})}},
+      {"strategy.recompute.blocks", {of_blocks({kUnset, list({"blocks.*.mlp"})}, "full")}},
+      {"strategy.recompute.interval", {of_blocks({kUnset, "3"}, "every")}},
+      {"strategy.recompute.ops", {of_blocks({kUnset, list({"norm"})}, "selective", {{"flops_per_byte", none}})}},
+      {"strategy.recompute.flops_per_byte", {of_blocks({kUnset, "0.5"}, "selective")}},
+      {"strategy.recompute.budget_mb", {of_blocks({"0.5", "0.6", kUnset}, "auto")}},
       {"strategy.precision.dtype", {of_gpt(numbers, {{"data", 1}}, {})}},
       {"strategy.precision.gradients", {of_gpt(counts, kData, {}, {{"dtype", text("bf16")}})}},
       {"strategy.precision.keep", {of_gpt(program, kData, {kUnset, list({"head.*"})}, {{"dtype", text("bf16")}})}},

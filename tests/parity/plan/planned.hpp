@@ -8,8 +8,8 @@ namespace baleen::test {
 
 struct PlannedRanks {
   std::vector<std::pair<int, int>> stretches;  ///< first and last
-  std::map<std::string, double>
-      numbers;  ///< "planned_bytes.K", "sent_bytes.KIND.AXES", "held_gradients_bytes", "working_bytes", "count"
+  /// "planned_bytes.K", "sent_bytes.KIND.AXES", "held_gradients_bytes", "working_bytes", "working_value_bytes", "count"
+  std::map<std::string, double> numbers;
   bool fits = false;
 
   bool has(int rank) const {
@@ -55,7 +55,7 @@ inline void read_numbers(const std::string& text, std::string::size_type at, con
 
 inline PlannedRanks read_class(const std::string& text) {
   PlannedRanks one;
-  for (const char* key : {"count", "held_gradients_bytes", "working_bytes"})
+  for (const char* key : {"count", "held_gradients_bytes", "working_bytes", "working_value_bytes"})
     one.numbers[key] = std::stod(text.substr(value_at(text, key)));
   for (const char* key : {"planned_bytes", "sent_bytes"})
     read_numbers(text, value_at(text, key), std::string(key) + ".", one.numbers);

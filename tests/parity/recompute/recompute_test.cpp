@@ -57,6 +57,31 @@ TEST(Recompute, IsCalledBetweenPropagationAndLowering) {
             "lower layouts collectives\n"
             "schedule layouts collectives\n");
 }
+/// One rank has no layouts to ask for, and nothing to lower; what runs when is chosen there too.
+TEST(Recompute, IsCalledOnOneRank) {
+  const TemporaryFolder folder;
+  const std::string calls = folder / "calls";
+  const auto alone = [&](const std::string& command, const std::string& options) {
+    return run_parity({command, "--plugin-path", AGAIN_FOLDER}, "gpt", "[[plan]]\nstrategy = \"again\"\n" + options,
+                      {});
+  };
+  const ProcessResult with = alone("graph", "calls = \"" + calls + "\"\n"),
+                      without = alone("graph", "copies = false\n");
+  ASSERT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_EQ(read_file(calls),
+            "tag\nrewrite\ngradients backward\nrecompute backward\nschedule backward\n"
+            "tag\nrewrite\nrecompute\nschedule\n");
+  EXPECT_EQ(gelus(without.out), std::pair(2, 0)) << without.out;
+  EXPECT_EQ(gelus(with.out), std::pair(2, 2)) << with.out;
+}
+/// A strategy that does nothing there leaves the program as it is.
+TEST(Recompute, LeavesOneRankAsItIsWhereNobodyAsks) {
+  const ProcessResult plain = run_parity({"graph"}, "gpt", "", {});
+  const ProcessResult with = run_parity({"graph", "--plugin-path", AGAIN_FOLDER}, "gpt",
+                                        "[[plan]]\nstrategy = \"again\"\ncopies = false\n", {});
+  ASSERT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_EQ(with.out, plain.out);
+}
 TEST(Recompute, IsPrintedAsAPass) {
   const ProcessResult with = run({"graph", "--print-passes"}, ""),
                       without = run({"graph", "--print-passes"}, "copies = false\n");

@@ -24,6 +24,7 @@ const std::vector<OwnWord>& own_words() {
   static const std::vector<OwnWord> all = {
       {"data", "", "the kind of plugin, the job's field, a mesh axis"},
       {"host", "", "the place where the program itself runs"},
+      {"recompute", "compiler/", "a phase of strategies"},
       {"local", "", "of one rank, or of one host"},
       {"shm", "frontend/cli/", "the system's folder of shared memory"},
       {"table", "core/plugin/descriptor.cpp", "a type of option"},

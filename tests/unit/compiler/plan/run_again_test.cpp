@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/plan/strategy_verbs.hpp"
 #include "support/reference_interpreter.hpp"
 #include "unit/compiler/plan/scheduled_run.hpp"
 #include "unit/compiler/plan/small_jobs.hpp"
@@ -127,6 +128,42 @@ TEST(RunAgain, WhatCannotIsNamed) {
   EXPECT_NE(refusal(norm).find("is lowered by strategy `sequence`: it cannot run again"), std::string::npos);
 }
 
+TEST(RunAgain, MarksItsCopies) {
+  Graph graph = gpt();
+  ASSERT_TRUE(run_again(graph, forward(graph, "norm")));
+  std::size_t marked = 0;
+  for (const OpId id : graph.ops())
+    if (const Op& op = graph.op(id); op.schedule.recomputed) {
+      ++marked;
+      EXPECT_EQ(op.phase, Phase::backward);
+      EXPECT_EQ(op.kind, graph.op(op.forward_op).kind);
+      EXPECT_TRUE(shown_tags(op).contains("recomputed"));
+    }
+  EXPECT_EQ(marked, 2u);
+}
+
+/// Each rank has its share of what an axis cuts, and all of what none does.
+TEST(RecomputeVerbs, CountWhatOneRankComputes) {
+  GraphMaker m;
+  const ValueId x = m.batch("x", {8, 4}), y = m.matmul("bi,io->bo", x, m.parameter("w", {4, 16}));
+  m.output("y", y);
+  m.graph.set_mesh({{{"data", 2}, {"tensor", 4}}});
+  const baleen_mesh_t mesh{sizeof(baleen_mesh_t), nullptr, 0};
+  const auto flops = [&](const Layout& of_x, const Layout& of_y) {
+    m.graph.value(x).layout = of_x;
+    m.graph.value(y).layout = of_y;
+    RecomputeVerbs verbs(m.graph, mesh, 1, 77, nullptr);
+    EXPECT_EQ(verbs.table()->budget, 77u);
+    EXPECT_EQ(verbs.table()->flops(verbs.table()->self, 100000), 0);
+    return verbs.table()->flops(verbs.table()->self, m.graph.value(y).producer);
+  };
+  const Placement whole = Placement::replicate(), rows = Placement::shard(0), columns = Placement::shard(1);
+  EXPECT_EQ(flops({}, {}), 2 * 8 * 4 * 16);
+  EXPECT_EQ(flops({whole, whole}, {whole, whole}), 2 * 8 * 4 * 16);
+  EXPECT_EQ(flops({rows, whole}, {rows, whole}), 8 * 4 * 16);
+  EXPECT_EQ(flops({rows, whole}, {rows, columns}), 2 * 4 * 16);
+}
+
 /// Three values of 1024 bytes, of which two are there at any time, and the input until it is read.
 TEST(WorkingPeak, IsWhatIsThereAtOnce) {
   GraphMaker m;
@@ -134,6 +171,39 @@ TEST(WorkingPeak, IsWhatIsThereAtOnce) {
   for (const char* name : {"a", "b", "c"}) x = m.matmul("bi,io->bo", x, m.parameter(name, {1, 1}));
   m.output("y", x);
   EXPECT_EQ(working_peak(*schedule_loops(m.graph, 1)), 2 * 1024u);
+}
+
+/// What the host reads lives to the end: "y" beside the two values that come later.
+TEST(WorkingPeak, CountsOutputsToTheEnd) {
+  GraphMaker m;
+  ValueId x = m.batch("x", {128, 1});
+  std::vector<ValueId> all;
+  for (const char* name : {"a", "b", "c", "d"}) all.push_back(x = m.matmul("bi,io->bo", x, m.parameter(name, {1, 1})));
+  m.output("y", all[0]);
+  m.output("z", all[3]);
+  EXPECT_EQ(working_peak(*schedule_loops(m.graph, 1)), 3 * 1024u);
+}
+
+/// A collective begins when its operand is made and is over where its result is first read: both are held meanwhile.
+TEST(WorkingPeak, CountsWhatCollectivesHold) {
+  const auto peak_with = [](bool early) {
+    GraphMaker m;
+    m.graph.set_mesh({{{"data", 2}}});
+    const ValueId x = m.batch("x", {128, 1});
+    const ValueId a = m.matmul("bi,io->bo", x, m.parameter("a", {1, 1}));
+    const auto collective = [&] {
+      return m.op("all_reduce", {a},
+                  {{"axes", Attributes::ints({0})}, {"from", std::string("P")}, {"to", std::string("R")}});
+    };
+    ValueId sum = early ? collective() : kNone;
+    ValueId b = x;
+    for (const char* name : {"b", "c", "d"}) b = m.matmul("bi,io->bo", b, m.parameter(name, {1, 1}));
+    if (!early) sum = collective();
+    m.output("y", m.binary(BALEEN_X_ADD, sum, b));
+    return working_peak(*schedule_loops(m.graph, 1));
+  };
+  EXPECT_EQ(peak_with(true), peak_with(false)) << "its place in the graph says nothing of when it begins";
+  EXPECT_EQ(peak_with(true), 4 * 1024u);
 }
 
 }  // namespace
