@@ -30,14 +30,14 @@
 
 /* The revision of the kind that a string literal names; 0 where there is no such kind. A constant expression. */
 #define BALEEN_SAME_WORD_(a, b) (__builtin_strcmp(a, b) == 0)
-#define BALEEN_REVISION_OF(kind)                                        \
-  (BALEEN_SAME_WORD_(kind, "compute")      ? BALEEN_COMPUTE_REVISION    \
-   : BALEEN_SAME_WORD_(kind, "optimizer")  ? BALEEN_OPTIMIZER_REVISION  \
-   : BALEEN_SAME_WORD_(kind, "data")       ? BALEEN_DATA_REVISION       \
-   : BALEEN_SAME_WORD_(kind, "monitor")    ? BALEEN_MONITOR_REVISION    \
-   : BALEEN_SAME_WORD_(kind, "checkpoint") ? BALEEN_CHECKPOINT_REVISION \
-   : BALEEN_SAME_WORD_(kind, "strategy")   ? BALEEN_STRATEGY_REVISION   \
-   : BALEEN_SAME_WORD_(kind, "op")         ? BALEEN_OP_REVISION         \
-   : BALEEN_SAME_WORD_(kind, "transport")  ? BALEEN_TRANSPORT_REVISION  \
-   : BALEEN_SAME_WORD_(kind, "launcher")   ? BALEEN_LAUNCHER_REVISION   \
-                                           : 0)
+#define BALEEN_REVISION_OF(kind)                                               \
+    (BALEEN_SAME_WORD_(kind, "compute")      ? BALEEN_COMPUTE_REVISION         \
+     : BALEEN_SAME_WORD_(kind, "optimizer")  ? BALEEN_OPTIMIZER_REVISION       \
+     : BALEEN_SAME_WORD_(kind, "data")       ? BALEEN_DATA_REVISION            \
+     : BALEEN_SAME_WORD_(kind, "monitor")    ? BALEEN_MONITOR_REVISION         \
+     : BALEEN_SAME_WORD_(kind, "checkpoint") ? BALEEN_CHECKPOINT_REVISION      \
+     : BALEEN_SAME_WORD_(kind, "strategy")   ? BALEEN_STRATEGY_REVISION        \
+     : BALEEN_SAME_WORD_(kind, "op")         ? BALEEN_OP_REVISION              \
+     : BALEEN_SAME_WORD_(kind, "transport")  ? BALEEN_TRANSPORT_REVISION       \
+     : BALEEN_SAME_WORD_(kind, "launcher")   ? BALEEN_LAUNCHER_REVISION        \
+                                             : 0)
