@@ -29,7 +29,10 @@ Error wrong_type(const Option& option, const UserValue& value, std::string_view 
 
 Status check_choice(const Option& option, const std::string& word, const std::string& where) {
   if (option.choices.empty() || std::ranges::count(option.choices, word)) return {};
-  return invalid(named(option) + ": " + unknown_word("choice", word, option.choices), where);
+  if (option.path() && word.find_first_of("/.") != std::string::npos) return {};
+  return invalid(named(option) + ": " + unknown_word("choice", word, option.choices) +
+                     (option.path() ? " (a path has a `/` or a `.` in it)" : ""),
+                 where);
 }
 
 Status check_number(const Option& option, const UserValue& value) {

@@ -75,7 +75,8 @@ void print_option(const Option& option) {
   if (option.required()) facts += ", required";
   if (!option.default_value.empty()) facts += ", default " + option.default_value;
   if (!option.choices.empty())
-    facts += (option.type == BALEEN_OPTION_STRING ? ", one of " : ", or one of ") + joined(option.choices, " ");
+    facts += (option.type == BALEEN_OPTION_STRING ? ", one of " : ", or one of ") + joined(option.choices, " ") +
+             (option.path() ? " or a path" : "");
   if (option.has_range()) facts += ", " + range_text(option);
   if (option.many()) facts += ", may be a list";
   if (option.per_group()) facts += ", per group";

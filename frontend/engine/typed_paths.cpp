@@ -29,6 +29,8 @@ void anchor_typed_paths(UserValues& values, const Descriptor& descriptor, const 
   for (auto& [name, value] : values) {
     const Option* option = descriptor.find(name);
     if (!option || !option->path()) continue;
+    const auto is_word = [&](const std::string& text) { return std::ranges::count(option->choices, text) > 0; };
+    if (const auto* text = std::get_if<std::string>(&value.data); text && is_word(*text)) continue;
     if (auto* text = std::get_if<std::string>(&value.data)) anchor(*text);
     if (auto* list = std::get_if<std::vector<std::string>>(&value.data))
       std::for_each(list->begin(), list->end(), anchor);

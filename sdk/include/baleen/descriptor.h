@@ -25,7 +25,9 @@ enum {
     BALEEN_OPTION_REQUIRED = 1u << 0,
     BALEEN_OPTION_PER_GROUP = 1u << 1, /* a parameter group may override it (optimizers) */
     BALEEN_OPTION_MANY = 1u << 2,      /* a list of strings is accepted; reaches the plugin joined by '\n' */
-    BALEEN_OPTION_PATH = 1u << 3,      /* a string that names files: what the user typed after `--` comes absolute */
+    /* A string that names files: what the user typed after `--` comes absolute. `choices` are words that stand in place
+     * of a path; any other value has a '/' or a '.' in it (since 1.4). */
+    BALEEN_OPTION_PATH = 1u << 3,
     /* A string that names another plugin of this one's kind, which may be given with options of its own. Reaches the
      * plugin as the text that baleen_host_open_t opens. `help` says what that member does ("joins hosts"). */
     BALEEN_OPTION_MEMBER = 1u << 4,

@@ -60,6 +60,16 @@ TEST(CheckOption, HoldsTheChoices) {
             "a.toml:1:2: option `x`: unknown choice `byte`; did you mean `bytes`?");
 }
 
+TEST(CheckOption, TakesAPathInPlaceOfAWord) {
+  Option path = option(BALEEN_OPTION_STRING);
+  path.flags = BALEEN_OPTION_PATH;
+  path.choices = {"bytes", "characters"};
+  for (const std::string good : {"bytes", "a/b", "./bytes", "words.json", "/bytes"})
+    EXPECT_EQ(checked(path, good), "ok");
+  EXPECT_EQ(checked(path, std::string("byte")),
+            "a.toml:1:2: option `x`: unknown choice `byte`; did you mean `bytes`? (a path has a `/` or a `.` in it)");
+}
+
 TEST(CheckOption, TakesAListOnlyWhereManyAreAllowed) {
   Option many = option(BALEEN_OPTION_STRING);
   const std::vector<std::string> list = {"a", "b"};
