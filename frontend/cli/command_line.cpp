@@ -10,6 +10,7 @@
 #include "core/plugin/kinds.hpp"
 #include "core/plugin/option_value.hpp"
 #include "frontend/cli/option_checks.hpp"
+#include "frontend/cli/tokenizer_words.hpp"
 
 namespace baleen::app {
 namespace {
@@ -75,6 +76,8 @@ class Parser {
     add_plugins();
     add_checkpoint();
     add_secret();
+    tokenizer_ = subcommand("tokenizer", "Train a tokenizer, or see what one makes of a text");
+    add_tokenizer_words(*tokenizer_, tokenizer_options_);
     doctor_ = subcommand("doctor",
                          "Look at this machine and this installation: what is there, what is missing, how to get it");
   }
@@ -380,7 +383,7 @@ class Parser {
 
   Result<Command> command() {
     if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_ || chosen() == secret_ ||
-                     chosen() == checkpoint_))
+                     chosen() == checkpoint_ || chosen() == tokenizer_))
       return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
@@ -407,6 +410,11 @@ class Parser {
     if (chosen() == list_) return Command(plugins_options_);
     if (chosen() == checkpoint_) return checkpoint_command();
     if (chosen() == secret_) return Command(secret_options_);
+    if (chosen() == tokenizer_) {
+      if (const Status status = check_tokenizer_words(*tokenizer_, tokenizer_options_); !status)
+        return invalid(status.error().message + see_help());
+      return Command(tokenizer_options_);
+    }
     return Command(DoctorOptions{});
   }
 
@@ -432,7 +440,7 @@ class Parser {
       "plugin."};
   CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *generate_ = nullptr, *graph_ = nullptr,
            *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr, *checkpoint_ = nullptr, *secret_ = nullptr,
-           *doctor_ = nullptr;
+           *tokenizer_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
@@ -444,6 +452,7 @@ class Parser {
   PluginsOptions plugins_options_;
   CheckpointOptions checkpoint_options_;
   SecretOptions secret_options_;
+  TokenizerOptions tokenizer_options_;
   std::uint64_t seed_ = 0;
   std::int64_t steps_ = 0, host_index_ = 0;
   std::string dtype_, bench_what_, checkpoint_verb_;

@@ -80,6 +80,16 @@ struct CheckpointOptions {
   bool json = false;
 };
 
+struct TokenizerOptions {
+  std::string what;                ///< "train", "encode", "decode", "kinds"
+  std::vector<std::string> words;  ///< what to train on, encode or decode
+  std::string kind, plugin;        ///< plugin empty: the first that makes tokenizers
+  std::int64_t vocabulary = 0;
+  std::filesystem::path out, tokenizer;
+  std::vector<std::string> options;  ///< of the kind: "name=value"
+  bool framed = false, whole = false, shows = false;
+};
+
 int run_command(const RunOptions& options, const Setup& setup);
 int verify_command(const VerifyOptions& options, const Setup& setup);
 int infer_command(const InferOptions& options, const Setup& setup);
@@ -90,6 +100,7 @@ int bench_command(const BenchOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);
 int doctor_command(const Setup& setup);
 int checkpoint_command(const CheckpointOptions& options, const Setup& setup);
+int tokenizer_command(const TokenizerOptions& options, const Setup& setup);
 int secret_command(const SecretOptions& options, const Setup& setup);
 
 }  // namespace baleen::app

@@ -43,7 +43,8 @@ typedef struct baleen_data_t {
      * after row. Position p is row p % rows of epoch p / rows; each epoch of the train part is a new permutation, a
      * function of (seed, epoch); the held-out part keeps one order. Ranks read disjoint positions. [any thread] */
     baleen_status_t (*read)(void* dataset, baleen_split_t split, int64_t first, int64_t count, void* const* buffers);
-    /* An optional extension ("baleen.data.tokens/1", "baleen.data.ragged/1"), or null. */
+    /* An optional extension: of a data set ("baleen.data.tokens/1", "baleen.data.ragged/1"), or, where `dataset` is
+     * null, of the plugin ("baleen.data.tokenizer/1"; asked of plugins of revision 3 on). Null where it has none. */
     const void* (*query)(void* dataset, baleen_string_t name);
 } baleen_data_t;
 BALEEN_ASSERT_TABLE(baleen_data_t, query, 48);
@@ -71,5 +72,40 @@ typedef struct baleen_data_ragged_t {
     int32_t (*length_field)(void* dataset, uint32_t field);
 } baleen_data_ragged_t;
 BALEEN_ASSERT_TABLE(baleen_data_ragged_t, length_field, 16);
+
+/* "baleen.data.tokenizer/1", of the plugin. Draft: it may change without a new name. Trains tokenizers, and opens them
+ * without a data set. */
+#define BALEEN_DATA_TOKENIZER "baleen.data.tokenizer/1"
+
+/* What `train` is asked for. */
+typedef struct baleen_tokenizer_training_t {
+    uint64_t size;
+    baleen_string_t kind;    /* a word of `kinds` */
+    int64_t vocabulary;      /* how many tokens, special ones among them */
+    baleen_string_t files;   /* text to train on: a file, a folder or a pattern a line */
+    baleen_string_t out;     /* the file to write; an old one is replaced when the new one is complete */
+    baleen_string_t folder;  /* what relative paths are relative to */
+    baleen_string_t options; /* of the kind: "name=value" a line; a name may come again */
+} baleen_tokenizer_training_t;
+BALEEN_ASSERT_SIZE(baleen_tokenizer_training_t, 96);
+
+typedef struct baleen_data_tokenizer_t {
+    uint64_t size;
+    /* For people, a line for each kind: its word, ": ", what it is, and its options. Static. [any thread] */
+    baleen_string_t (*kinds)(void);
+    /* Takes long; tells of its progress in the log. [any thread] */
+    baleen_status_t (*train)(const baleen_host_t* host, const baleen_tokenizer_training_t* training);
+    /* Opens the files of a tokenizer, with which `close` ends. `path` as in `out`, relative to the working folder. */
+    baleen_status_t (*open)(const baleen_host_t* host, baleen_string_t path, void** tokenizer);
+    void (*close)(void* tokenizer);
+    /* The largest id + 1. */
+    int64_t (*vocabulary)(void* tokenizer);
+    /* As those of baleen_data_tokens_t. `framed`: not 0 for the ids that the tokenizer puts around a text, too. */
+    int64_t (*encode)(void* tokenizer, baleen_string_t text, int32_t framed, int32_t* ids, int64_t capacity);
+    int64_t (*decode)(void* tokenizer, const int32_t* ids, int64_t count, char* text, int64_t capacity);
+    /* A token as the vocabulary writes it; as `decode` gives text. */
+    int64_t (*token)(void* tokenizer, int32_t id, char* text, int64_t capacity);
+} baleen_data_tokenizer_t;
+BALEEN_ASSERT_TABLE(baleen_data_tokenizer_t, token, 72);
 
 BALEEN_END

@@ -1,5 +1,6 @@
 /// \file A dataset as a C++ class: derive from Dataset (and Tokens, if it is text; Ragged, if it has
-/// lists), then `BALEEN_DATA(Mine)`.
+/// lists), then `BALEEN_DATA(Mine)`. A plugin that makes tokenizers names its maker `Mine::Tokenizers`
+/// (data_tokenizer.hpp).
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "baleen/data.h"
+#include "baleen/data_tokenizer.hpp"
 #include "baleen/plugin.hpp"
 
 namespace baleen::sdk {
@@ -63,14 +65,6 @@ inline baleen_field_t make_field(std::string_view name, baleen_dtype_t dtype, st
 }
 
 namespace detail {
-
-/// Copies as much as fits and returns the count needed.
-template <class Range, class T>
-std::int64_t copy_some(const Range& range, T* out, std::int64_t capacity) {
-  const auto size = static_cast<std::int64_t>(range.size());
-  std::copy_n(range.data(), static_cast<std::size_t>(std::clamp<std::int64_t>(capacity, 0, size)), out);
-  return size;
-}
 
 /// The tokens table of a member that derives from Tokens.
 inline const baleen_data_tokens_t* tokens_table() {
@@ -137,7 +131,13 @@ baleen_data_t data_table() {
     return guard(Self::of(self).host,
                  [&] { return detail::read_rows(*Self::of(self).member, split, first, count, buffers); });
   };
-  table.query = [](void*, baleen_string_t name) -> const void* {
+  table.query = [](void* self, baleen_string_t name) -> const void* {
+    if (!self) {
+      if constexpr (requires { typename Member::Tokenizers; }) {
+        if (view(name) == BALEEN_DATA_TOKENIZER) return detail::tokenizer_table<typename Member::Tokenizers>();
+      }
+      return nullptr;
+    }
     if constexpr (std::is_base_of_v<Tokens, Member>) {
       if (view(name) == BALEEN_DATA_TOKENS) return detail::tokens_table();
     }
