@@ -1,11 +1,12 @@
--- A small GPT on real text: the C++ headers of this machine, or any file, folder or pattern given as `-- --data PATH`.
+-- A small GPT on real text: the C++ headers of this machine, or any file, folder or pattern given as `-- --data PATH`;
+-- of bytes, or of the tokens of `-- --tokenizer PATH` (`baleen tokenizer train` makes one).
 local baleen = require "baleen"
 local nn, data = baleen.nn, baleen.data
 
 local headers = "/usr/include/c++"
 local path = baleen.arg("data", headers)
 local corpus = data.text {
-  path = path, tokenizer = "bytes", context = 128,
+  path = path, tokenizer = baleen.arg("tokenizer", "bytes"), cache = baleen.arg("cache", "beside"), context = 128,
   held_out_every = path == headers and 20 or 0, -- whole files of the headers; of any other text the last tenth
 }
 

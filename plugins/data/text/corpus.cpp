@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -21,6 +22,7 @@ Result<Tokenizer> choose_tokenizer(std::string_view option, const std::vector<Fo
   if (option == "chars") return Tokenizer::kChars;
   if (option == "u16") return Tokenizer::kU16;
   if (option == "llmc") return Tokenizer::kLlmc;
+  if (option != "auto") return Tokenizer::kTrained;
   const auto is_bin = [](const FoundFile& file) { return file.path.ends_with(".bin"); };
   if (!std::all_of(files.begin(), files.end(), is_bin)) return Tokenizer::kBytes;
   BALEEN_TRY_ASSIGN(const FileBytes first, FileBytes::open(files.front().path));
@@ -29,10 +31,11 @@ Result<Tokenizer> choose_tokenizer(std::string_view option, const std::vector<Fo
 
 }  // namespace
 
-Result<Corpus> Corpus::load(const Settings& settings) {
+Result<Corpus> Corpus::load(const Host& host, const Settings& settings) {
   Corpus corpus;
   BALEEN_TRY(corpus.open_files(settings));
-  BALEEN_TRY(corpus.tokenize());
+  BALEEN_TRY(corpus.read_rules(settings));
+  BALEEN_TRY(corpus.tokenize(host, settings));
   const bool by_file = settings.integer("held_out_every") > 0 || !settings.text("held_out_path").empty();
   if (!by_file) BALEEN_TRY(corpus.split_by_fraction(settings.number("held_out")));
   BALEEN_TRY(corpus.choose_vocabulary(settings.integer("vocab")));
@@ -99,7 +102,62 @@ Status Corpus::hold_out_every(std::int64_t every) {
   return {};
 }
 
-Status Corpus::tokenize() {
+Status Corpus::read_rules(const Settings& settings) {
+  const std::string_view documents = settings.text("documents"), separator = settings.text("separator");
+  rules_.documents = documents == "files"   ? Documents::files
+                     : documents == "lines" ? Documents::lines
+                     : documents == "jsonl" ? Documents::jsonl
+                                            : Documents::none;
+  rules_.field = settings.text("json_field");
+  if (tokenizer_ != Tokenizer::kTrained) {
+    if (rules_.documents == Documents::none) return {};
+    return invalid("`documents` = \"" + std::string(documents) + "\" needs a tokenizer from a file; with " +
+                   std::string(tokenizer_name(tokenizer_)) + " give the text that ends a document as `separator`");
+  }
+  const auto path = std::filesystem::path(settings.folder()) / settings.text("tokenizer");
+  BALEEN_TRY_ASSIGN(trained_, TrainedTokenizer::open(path.lexically_normal().string()));
+  const std::int64_t token = settings.integer("separator_token");
+  if (token >= 0 && !separator.empty()) return invalid("give `separator` or `separator_token`, not both");
+  if (token >= 0 && trained_->token(token).empty())
+    return invalid("`separator_token` is " + std::to_string(token) + ", which no token has");
+  if (token >= 0) rules_.separator = {static_cast<std::uint32_t>(token)};
+  if (!separator.empty()) BALEEN_TRY(trained_->encode(separator, rules_.separator));
+  if (rules_.documents != Documents::none && rules_.separator.empty())
+    return invalid(
+        "`documents` = \"" + std::string(documents) +
+        "\" needs what stands behind each document: `separator`, as in \"<|endoftext|>\", or `separator_token`");
+  return {};
+}
+
+std::string Corpus::cache_folder(const Settings& settings) const {
+  const std::string_view option = settings.text("cache");
+  if (option == "none") return {};
+  const std::filesystem::path folder(settings.folder());
+  if (option != "beside") return (folder / option).lexically_normal().string();
+  std::error_code code;
+  const auto first = folder / settings.list("path").front();
+  if (std::filesystem::is_directory(first, code)) return (first / ".baleen").lexically_normal().string();
+  const auto train = std::find_if(files_.begin(), files_.end(), [](const File& file) { return !file.held_out; });
+  return (std::filesystem::path(train->path).parent_path() / ".baleen").lexically_normal().string();
+}
+
+Status Corpus::tokenize_trained(const Host& host, const Settings& settings) {
+  for (const std::string& note : trained_->notes()) host.log(BALEEN_INFO, note);
+  std::vector<TextFile> files;
+  for (const File& file : files_) {
+    const auto bytes = file.contents.bytes();
+    files.push_back({file.path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+  }
+  BALEEN_TRY_ASSIGN(tokenized_, TokenizedFiles::make(files, *trained_, rules_, cache_folder(settings), host));
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    streams_[files_[i].held_out ? BALEEN_HELD_OUT : BALEEN_TRAIN].append(tokenized_.runs()[i]);
+    files_[i].contents = {};
+  }
+  return {};
+}
+
+Status Corpus::tokenize(const Host& host, const Settings& settings) {
+  if (tokenizer_ == Tokenizer::kTrained) return tokenize_trained(host, settings);
   if (tokenizer_ == Tokenizer::kChars) return tokenize_characters();
   for (const File& file : files_) {
     BALEEN_TRY_ASSIGN(const Run run, token_run(tokenizer_, file.contents.bytes(), file.path));
@@ -128,7 +186,7 @@ Status Corpus::split_by_fraction(double fraction) {
 }
 
 Status Corpus::choose_vocabulary(std::int64_t wanted) {
-  std::int64_t needed = tokenizer_ == Tokenizer::kBytes ? 256 : alphabet_.size();
+  std::int64_t needed = trained_ ? trained_->vocabulary() : tokenizer_ == Tokenizer::kBytes ? 256 : alphabet_.size();
   if (is_token_file(tokenizer_)) {
     // A given size spares reading files of many gigabytes at the start; ids are then checked as they are read.
     needed = wanted > 0 ? 0 : std::max(streams_[BALEEN_TRAIN].largest(), streams_[BALEEN_HELD_OUT].largest()) + 1;

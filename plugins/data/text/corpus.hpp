@@ -1,13 +1,16 @@
 /// \file The loaded text: two streams of tokens, train and held-out, over the files that hold them.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "baleen/data.hpp"
 #include "file_bytes.hpp"
 #include "stream.hpp"
+#include "tokenized_files.hpp"
 #include "tokenizer.hpp"
+#include "tokenizer/trained_tokenizer.hpp"
 
 namespace baleen::text {
 
@@ -24,11 +27,15 @@ struct Part {
 class Corpus {
  public:
   /// Finds, opens, splits and tokenises what the plugin's options name.
-  static Result<Corpus> load(const Settings& settings);
+  static Result<Corpus> load(const Host& host, const Settings& settings);
 
   Part part(baleen_split_t split) const;
   Tokenizer tokenizer() const { return tokenizer_; }
   const Alphabet& alphabet() const { return alphabet_; }
+  /// Null but for kTrained.
+  const TrainedTokenizer* trained() const { return trained_.get(); }
+  /// The ids that end a document, for kTrained.
+  const std::vector<std::uint32_t>& separator() const { return rules_.separator; }
   /// Ids are below this.
   std::int64_t vocabulary() const { return vocabulary_; }
   std::size_t file_count(baleen_split_t split) const { return file_count_[split]; }
@@ -44,7 +51,10 @@ class Corpus {
   Status open_files(const Settings& settings);
   Status add_text(const Settings& settings, std::string_view option);
   Status hold_out_every(std::int64_t every);
-  Status tokenize();
+  Status read_rules(const Settings& settings);
+  Status tokenize(const Host& host, const Settings& settings);
+  Status tokenize_trained(const Host& host, const Settings& settings);
+  std::string cache_folder(const Settings& settings) const;
   Status tokenize_characters();
   Status split_by_fraction(double fraction);
   Status choose_vocabulary(std::int64_t wanted);
@@ -55,6 +65,9 @@ class Corpus {
   std::int64_t kept_back_ = 0;  // tokens at the end of the train stream that are held out
   Tokenizer tokenizer_ = Tokenizer::kBytes;
   Alphabet alphabet_;
+  std::unique_ptr<TrainedTokenizer> trained_;
+  DocumentRules rules_;
+  TokenizedFiles tokenized_;
   std::int64_t vocabulary_ = 0;
   std::size_t file_count_[2] = {0, 0};
   std::uint64_t bytes_ = 0;

@@ -2,14 +2,16 @@
 #include <cstdio>
 
 #include "corpus.hpp"
+#include "tokenizer_maker.hpp"
 #include "windows.hpp"
 
 BALEEN_DESCRIPTOR(
     "data", "text", "1.0.0", "Apache-2.0", "Text and token files, for next-token prediction", 0, "txt",
     BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED | BALEEN_OPTION_MANY | BALEEN_OPTION_PATH, 1, 0,
                   "", "", "", "file, folder or pattern, or a list of them"),
-    BALEEN_OPTION("tokenizer", BALEEN_OPTION_STRING, 0, 1, 0, "auto", "auto|bytes|chars|u16|llmc", "",
-                  "what a token is; auto: token files where all names end in .bin, else bytes"),
+    BALEEN_OPTION(
+        "tokenizer", BALEEN_OPTION_STRING, BALEEN_OPTION_PATH, 1, 0, "auto", "auto|bytes|chars|u16|llmc", "",
+        "what a token is, or a tokenizer's file (tokenizer.json, vocab.json, vocab.txt, .model) or its folder"),
     BALEEN_OPTION("context", BALEEN_OPTION_INT, 0, 1, 1 << 24, "128", "", "", "tokens in a row"),
     BALEEN_OPTION("held_out", BALEEN_OPTION_FLOAT, 0, 0, 0.9, "0.1", "", "",
                   "share at the end that is kept back, unless whole files are (the next two)"),
@@ -24,9 +26,17 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("vocab", BALEEN_OPTION_INT, 0, 0, 1 << 30, "0", "", "",
                   "size of the vocabulary; 0: as small as the text allows (token files are read through once)"),
     BALEEN_OPTION("separator", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "",
-                  "what ends a document; adds the field `documents`, which numbers those of a row (bytes, chars)"),
+                  "what ends a document; adds the field `documents`, which numbers those of a row (text)"),
     BALEEN_OPTION("separator_token", BALEEN_OPTION_INT, 0, -1, 1 << 30, "-1", "", "",
-                  "the same for token files, by its number; -1: none"));
+                  "the same for token files and tokenizers, by its number; -1: none"),
+    BALEEN_OPTION("documents", BALEEN_OPTION_STRING, 0, 1, 0, "none", "none|files|lines|jsonl", "",
+                  "what gets a separator behind it, with a tokenizer's file; jsonl: the text in each line's object"),
+    BALEEN_OPTION("json_field", BALEEN_OPTION_STRING, 0, 1, 0, "text", "", "",
+                  "which member of a line's object is text"),
+    BALEEN_OPTION("mask_boundaries", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
+                  "targets that begin another document are -1, for losses with ignore_index = -1"),
+    BALEEN_OPTION("cache", BALEEN_OPTION_STRING, BALEEN_OPTION_PATH, 1, 0, "beside", "beside|none", "",
+                  "the folder of the ids that a tokenizer's file made; beside: .baleen by the text; none: in memory"));
 
 namespace baleen::text {
 namespace {
@@ -45,8 +55,10 @@ std::string count_text(std::int64_t count) {
 
 class TextDataset : public Dataset, public Tokens {
  public:
-  static Result<std::unique_ptr<TextDataset>> create(const Host&, const Settings& settings) {
-    BALEEN_TRY_ASSIGN(Corpus corpus, Corpus::load(settings));
+  using Tokenizers = TokenizerMaker;
+
+  static Result<std::unique_ptr<TextDataset>> create(const Host& host, const Settings& settings) {
+    BALEEN_TRY_ASSIGN(Corpus corpus, Corpus::load(host, settings));
     auto dataset = std::make_unique<TextDataset>();
     dataset->corpus_ = std::move(corpus);
     dataset->context_ = settings.integer("context");
@@ -86,7 +98,8 @@ class TextDataset : public Dataset, public Tokens {
       BALEEN_TRY(check({targets + context - 1, 1}));
       if (!separator_.empty())
         number_documents(part, start,
-                         {static_cast<std::int32_t*>(buffers[2]) + context * static_cast<std::size_t>(i), context});
+                         {static_cast<std::int32_t*>(buffers[2]) + context * static_cast<std::size_t>(i), context},
+                         {targets, masks_ ? context : 0});
     }
     return {};
   }
@@ -98,6 +111,12 @@ class TextDataset : public Dataset, public Tokens {
       for (std::byte byte : bytes) ids.push_back(std::to_integer<std::int32_t>(byte));
       return ids;
     }
+    if (const TrainedTokenizer* trained = corpus_.trained()) {
+      std::vector<std::uint32_t> numbers;
+      BALEEN_TRY(trained->encode(text, numbers));
+      ids.assign(numbers.begin(), numbers.end());
+      return ids;
+    }
     if (corpus_.tokenizer() != Tokenizer::kChars) return no_text();
     BALEEN_TRY_ASSIGN(const auto numbers, corpus_.alphabet().encode(bytes, ""));
     ids.assign(numbers.begin(), numbers.end());
@@ -106,6 +125,7 @@ class TextDataset : public Dataset, public Tokens {
 
   Result<std::string> decode(std::span<const std::int32_t> ids) const override {
     if (corpus_.tokenizer() == Tokenizer::kChars) return corpus_.alphabet().decode(ids);
+    if (const TrainedTokenizer* trained = corpus_.trained()) return trained->decode(ids);
     if (corpus_.tokenizer() != Tokenizer::kBytes) return no_text();
     std::string text;
     for (std::int32_t id : ids) {
@@ -117,6 +137,18 @@ class TextDataset : public Dataset, public Tokens {
 
  private:
   Status find_separator(const Settings& settings) {
+    masks_ = settings.boolean("mask_boundaries");
+    BALEEN_TRY(read_separator(settings));
+    if (masks_ && separator_.empty())
+      return invalid("`mask_boundaries` needs what ends a document: `separator` or `separator_token`");
+    return {};
+  }
+
+  Status read_separator(const Settings& settings) {
+    if (corpus_.trained()) {
+      separator_.assign(corpus_.separator().begin(), corpus_.separator().end());
+      return {};
+    }
     const std::string_view text = settings.text("separator");
     const std::int64_t token = settings.integer("separator_token");
     const bool has_text = corpus_.tokenizer() == Tokenizer::kBytes || corpus_.tokenizer() == Tokenizer::kChars;
@@ -134,8 +166,10 @@ class TextDataset : public Dataset, public Tokens {
   }
 
   /// The number of each token's document, from 0 at the row's first one. A separator is its document's end; one that
-  /// begins before the row counts where it ends. `start`: of the row in the stream.
-  void number_documents(const Part& part, std::int64_t start, std::span<std::int32_t> numbers) const {
+  /// begins before the row counts where it ends. `start`: of the row in the stream. The target of a separator's end,
+  /// which is of another document, becomes -1 where there are `targets`.
+  void number_documents(const Part& part, std::int64_t start, std::span<std::int32_t> numbers,
+                        std::span<std::int32_t> targets) const {
     const auto length = static_cast<std::int64_t>(separator_.size());
     const std::int64_t first = std::max(part.first, start - (length - 1));
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(start - first) + numbers.size());
@@ -148,6 +182,8 @@ class TextDataset : public Dataset, public Tokens {
       if (!std::equal(separator_.begin(), separator_.end(),
                       tokens.begin() + static_cast<std::ptrdiff_t>(at + 1) - length))
         continue;
+      if (const auto in_row = static_cast<std::int64_t>(at) - (start - first); in_row >= 0 && !targets.empty())
+        targets[static_cast<std::size_t>(in_row)] = -1;
       ++document;
       free = at + 1;  // separators do not overlap
     }
@@ -182,9 +218,9 @@ class TextDataset : public Dataset, public Tokens {
     if (const auto held_out = corpus_.file_count(BALEEN_HELD_OUT))
       text += " (" + std::to_string(held_out) + " held out)";
     text += ", " + count_text(static_cast<std::int64_t>(corpus_.bytes())) + "B; " +
-            std::string(tokenizer_name(corpus_.tokenizer())) + ": " + count_text(corpus_.part(BALEEN_TRAIN).size) +
-            " train, " + count_text(corpus_.part(BALEEN_HELD_OUT).size) + " held out; vocabulary " +
-            std::to_string(corpus_.vocabulary());
+            (corpus_.trained() ? corpus_.trained()->name() : std::string(tokenizer_name(corpus_.tokenizer()))) + ": " +
+            count_text(corpus_.part(BALEEN_TRAIN).size) + " train, " + count_text(corpus_.part(BALEEN_HELD_OUT).size) +
+            " held out; vocabulary " + std::to_string(corpus_.vocabulary());
     return text;
   }
 
@@ -192,6 +228,7 @@ class TextDataset : public Dataset, public Tokens {
   Windows windows_[2];
   std::int64_t context_ = 0;
   std::vector<std::int32_t> separator_;  ///< empty: no documents
+  bool masks_ = false;                   ///< targets of other documents
 };
 
 }  // namespace

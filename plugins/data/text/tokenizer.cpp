@@ -1,44 +1,18 @@
-/// \file UTF-8 decoding, alphabets, and the headers of token files.
+/// \file Alphabets, and the headers of token files.
 #include "tokenizer.hpp"
 
 #include <cstring>
 
+#include "tokenizer/unicode.hpp"
+
 namespace baleen::text {
 namespace {
 
-constexpr char32_t kBad = 0xffffffff;
 constexpr std::size_t kCodePoints = 0x110000;
 constexpr std::size_t kLlmcHeader = 256 * sizeof(std::int32_t);
 
-unsigned byte_at(std::span<const std::byte> bytes, std::size_t i) { return std::to_integer<unsigned>(bytes[i]); }
-
-/// Decodes the character at `at` and moves past it; kBad where it is not UTF-8 (overlong forms and surrogates are not).
-char32_t next_character(std::span<const std::byte> bytes, std::size_t& at) {
-  const unsigned lead = byte_at(bytes, at);
-  if (lead < 0x80) return ++at, lead;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || at + length > bytes.size()) return kBad;
-  char32_t code = lead & (0xffu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    const unsigned next = byte_at(bytes, at + i);
-    if ((next & 0xc0) != 0x80) return kBad;
-    code = code << 6 | (next & 0x3f);
-  }
-  const char32_t smallest = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0x80;
-  if (code < smallest || code >= kCodePoints || (code >= 0xd800 && code < 0xe000)) return kBad;
-  at += length;
-  return code;
-}
-
-void append_utf8(std::string& out, char32_t code) {
-  const auto put = [&](char32_t bits) { out.push_back(static_cast<char>(bits)); };
-  if (code < 0x80) return put(code);
-  if (code < 0x800) return put(0xc0 | code >> 6), put(0x80 | (code & 0x3f));
-  if (code < 0x10000) return put(0xe0 | code >> 12), put(0x80 | (code >> 6 & 0x3f)), put(0x80 | (code & 0x3f));
-  put(0xf0 | code >> 18);
-  put(0x80 | (code >> 12 & 0x3f));
-  put(0x80 | (code >> 6 & 0x3f));
-  put(0x80 | (code & 0x3f));
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 Error not_utf8(std::size_t at, const std::string& path) {
@@ -72,6 +46,7 @@ std::string_view tokenizer_name(Tokenizer tokenizer) {
     case Tokenizer::kChars: return "characters";
     case Tokenizer::kU16: return "16-bit tokens";
     case Tokenizer::kLlmc: return "llm.c tokens";
+    case Tokenizer::kTrained: return "tokens";
   }
   return "?";
 }
@@ -87,7 +62,8 @@ Result<Run> token_run(Tokenizer tokenizer, std::span<const std::byte> bytes, con
   if (tokenizer == Tokenizer::kLlmc) return llmc_run(bytes, path);
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (tokenizer == Tokenizer::kBytes) return Run{bytes.data(), size, 1};
-  if (tokenizer == Tokenizer::kChars) return internal("characters have no tokens in the file", path);
+  if (tokenizer == Tokenizer::kChars || tokenizer == Tokenizer::kTrained)
+    return internal("characters have no tokens in the file", path);
   if (size % 2 != 0)
     return invalid("has " + std::to_string(size) +
                        " bytes; 16-bit tokens need an even number (for text, use tokenizer = \"bytes\")",
@@ -98,8 +74,8 @@ Result<Run> token_run(Tokenizer tokenizer, std::span<const std::byte> bytes, con
 Status Alphabet::add(std::span<const std::byte> bytes, const std::string& path) {
   seen_.resize(kCodePoints);
   for (std::size_t at = 0; at < bytes.size();) {
-    const char32_t code = next_character(bytes, at);
-    if (code == kBad) return not_utf8(at, path);
+    const char32_t code = next_character(text_of(bytes), at);
+    if (code == kNoCharacter) return not_utf8(at, path);
     seen_[code] = true;
   }
   return {};
@@ -119,8 +95,8 @@ Result<std::vector<std::uint32_t>> Alphabet::encode(std::span<const std::byte> b
   ids.reserve(bytes.size());
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t start = at;
-    const char32_t code = next_character(bytes, at);
-    if (code == kBad) return not_utf8(at, path);
+    const char32_t code = next_character(text_of(bytes), at);
+    if (code == kNoCharacter) return not_utf8(at, path);
     if (code >= seen_.size() || !seen_[code]) {
       std::string character(reinterpret_cast<const char*>(bytes.data()) + start, at - start);
       return invalid("the character `" + character + "` does not occur in the training text", path);

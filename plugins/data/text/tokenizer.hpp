@@ -1,4 +1,4 @@
-/// \file The ways from bytes to token ids: bytes, characters, nanoGPT's and llm.c's token files.
+/// \file The ways from bytes to token ids: bytes, characters, nanoGPT's and llm.c's token files, trained tokenizers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace baleen::text {
 
-enum class Tokenizer { kBytes, kChars, kU16, kLlmc };
+enum class Tokenizer { kBytes, kChars, kU16, kLlmc, kTrained };
 
 std::string_view tokenizer_name(Tokenizer tokenizer);
 
@@ -22,8 +22,8 @@ inline bool is_token_file(Tokenizer tokenizer) { return tokenizer == Tokenizer::
 /// True where `bytes` begin as an llm.c token file does (either header).
 bool is_llmc(std::span<const std::byte> bytes);
 
-/// The tokens of one file for every tokenizer but kChars. The run borrows `bytes`. Fails on an odd size (kU16) and on a
-/// header that does not fit the file (kLlmc).
+/// The tokens of one file for every tokenizer but kChars and kTrained. The run borrows `bytes`. Fails on an odd size
+/// (kU16) and on a header that does not fit the file (kLlmc).
 Result<Run> token_run(Tokenizer tokenizer, std::span<const std::byte> bytes, const std::string& path);
 
 /// A set of characters, numbered by code point.

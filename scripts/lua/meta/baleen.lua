@@ -168,8 +168,27 @@ function baleen.piecewise(options) end
 ---@field uniform fun(low: number, high: number): baleen.initializer
 ---@field fan_in fun(gain?: number): baleen.initializer deviation gain / sqrt(inputs)
 
+---Rows of text. Every option: `baleen plugins text`.
+---@class baleen.text_options
+---@field path string | string[] file, folder or pattern
+---@field tokenizer? "auto" | "bytes" | "chars" | "u16" | "llmc" | string or the path of a tokenizer's file or folder
+---@field context? integer tokens in a row
+---@field held_out? number share at the end that is kept back
+---@field held_out_every? integer every n-th file is kept back
+---@field held_out_path? string | string[]
+---@field extensions? string | string[]
+---@field shuffle? boolean
+---@field separator? string what ends a document
+---@field separator_token? integer the same by its number
+---@field documents? "none" | "files" | "lines" | "jsonl" what gets a separator behind it
+---@field json_field? string
+---@field mask_boundaries? boolean targets that begin another document are -1
+---@field cache? "beside" | "none" | string or the folder of token caches
+---@field vocab? integer
+
 ---`data.<plugin> { options }` opens a data set.
 ---@class baleen.data
+---@field text fun(options: baleen.text_options): baleen.dataset
 ---@field [string] fun(options: table<string, any>): baleen.dataset
 
 ---@class baleen.field

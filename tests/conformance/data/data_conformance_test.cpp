@@ -19,14 +19,14 @@ class Data : public testing::TestWithParam<std::string> {
   }
   std::int64_t rows(const DatasetRun& data, baleen_split_t split) const { return data.info().rows[split]; }
 
-  PluginUnderTest<baleen_data_t> plugin{built_plugin("data", GetParam())};
+  PluginUnderTest<baleen_data_t> plugin{built_plugin("data", member_of(GetParam()))};
   TemporaryFolder folder;
   TestSettings settings{plugin.descriptor, folder.path(), 11};
 };
 
 TEST_P(Data, DescribesItselfAndItsRows) {
   EXPECT_STREQ(plugin.descriptor.kind, "data");
-  EXPECT_EQ(plugin.descriptor.name, GetParam());
+  EXPECT_EQ(plugin.descriptor.name, member_of(GetParam()));
   DatasetRun data(plugin, settings);
   const auto& info = data.info();
   ASSERT_GE(info.field_count, 1u);
@@ -155,7 +155,7 @@ TEST_P(Data, AnswersNoToAnUnknownInterface) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Members, Data, testing::ValuesIn(built_members("data")),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Members, Data, testing::ValuesIn(samples_of(built_members("data"))),
+                         [](const auto& info) { return case_name(info.param); });
 
 }  // namespace

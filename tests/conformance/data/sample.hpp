@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "support/dataset_run.hpp"
 #include "support/temporary_folder.hpp"
@@ -18,6 +19,16 @@ inline void sample_text(const TemporaryFolder& folder, TestSettings& settings) {
   std::string text(5000, ' ');
   for (char& letter : text) letter = static_cast<char>('a' + engine() % 26);
   settings.set("path", folder.write("sample.txt", text)).set("context", 16).set("held_out", 0.2);
+}
+
+/// The same with a tokenizer from a file, ids of documents, and the cache of ids.
+inline void sample_text_trained(const TemporaryFolder& folder, TestSettings& settings) {
+  std::mt19937 engine(1);
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += std::string(1, static_cast<char>('a' + engine() % 8)) + (i % 9 ? " " : "\n");
+  settings.set("path", folder.write("sample.txt", text)).set("context", 16).set("held_out", 0.2);
+  settings.set("documents", "lines").set("separator", "[SEP]").set("mask_boundaries", "true");
+  settings.set("tokenizer", folder.write("vocab.txt", "[PAD]\n[UNK]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\n"));
 }
 
 inline void sample_table(const TemporaryFolder& folder, TestSettings& settings) {
@@ -42,9 +53,33 @@ inline void sample_synthetic(const TemporaryFolder&, TestSettings& settings) {
 }
 
 inline const std::map<std::string, Sample>& samples() {
-  static const std::map<std::string, Sample> all = {
-      {"synthetic", sample_synthetic}, {"table", sample_table}, {"text", sample_text}};
+  static const std::map<std::string, Sample> all = {{"synthetic", sample_synthetic},
+                                                    {"table", sample_table},
+                                                    {"text", sample_text},
+                                                    {"text.trained", sample_text_trained}};
   return all;
+}
+
+/// A sample's member: its name up to a dot, behind which stands what is special about the sample.
+inline std::string member_of(const std::string& sample) { return sample.substr(0, sample.find('.')); }
+
+/// The samples of these members; a member without any is in it by itself, so that its case says so.
+inline std::vector<std::string> samples_of(const std::vector<std::string>& members) {
+  std::vector<std::string> names;
+  for (const std::string& member : members) {
+    const std::size_t before = names.size();
+    for (const auto& [sample, make] : samples())
+      if (member_of(sample) == member) names.push_back(sample);
+    if (names.size() == before) names.push_back(member);
+  }
+  return names;
+}
+
+/// A sample's name as a part of a case's.
+inline std::string case_name(std::string sample) {
+  for (char& letter : sample)
+    if (letter == '.') letter = '_';
+  return sample;
 }
 
 }  // namespace baleen::test

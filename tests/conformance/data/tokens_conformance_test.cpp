@@ -58,7 +58,7 @@ class Tokens : public testing::TestWithParam<std::string> {
     return ids;
   }
 
-  PluginUnderTest<baleen_data_t> plugin{built_plugin("data", GetParam())};
+  PluginUnderTest<baleen_data_t> plugin{built_plugin("data", member_of(GetParam()))};
   TemporaryFolder folder;
   TestSettings settings{plugin.descriptor, folder.path(), 3};
   std::unique_ptr<DatasetRun> data;
@@ -84,7 +84,7 @@ TEST_P(Tokens, RefusesIdsOutsideTheVocabulary) {
   EXPECT_NE(plugin.host->failure(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Members, Tokens, testing::ValuesIn(members_of_text()),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Members, Tokens, testing::ValuesIn(samples_of(members_of_text())),
+                         [](const auto& info) { return case_name(info.param); });
 
 }  // namespace
