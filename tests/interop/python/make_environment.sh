@@ -5,7 +5,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:-${BALEEN_VENV:-$here/../../../build/venv}}
-imports='import numpy, safetensors.numpy, safetensors.torch, torch'
+imports='import numpy, safetensors.numpy, safetensors.torch, sentencepiece, tokenizers, torch, transformers'
 
 skip() {
   echo "skipped: $*"
