@@ -56,6 +56,8 @@ struct Work {
   std::uint64_t bytes = 0;
 };
 
+inline constexpr std::uint32_t kAllOfCall = UINT32_MAX;
+
 /// One thing to do. Addresses are resolved when the program is bound to arenas.
 struct Instruction {
   enum class Kind : std::uint8_t { launch, poison, zero, begin, wait } kind = Kind::launch;
@@ -66,6 +68,8 @@ struct Instruction {
   std::uint32_t per_micro = 0;      ///< entries from one micro-batch's addresses to the next's
   std::uint64_t bytes = 0;          ///< poison, zero: from the only address on
   std::uint32_t call = 0;           ///< begin, wait: which of the program's calls of the transport
+  /// wait: for the call of the micro-batch so many before (of none, where there is none); kAllOfCall: for all of them.
+  std::uint32_t behind = 0;
   std::uint32_t label = 0;          ///< in the program's table of names, for spans
   Work work;                        ///< launch, zero
 };

@@ -53,7 +53,8 @@ struct ProgramStep {
   std::uint32_t wait_for = kNone;     ///< the number of the call that is over here
   std::uint32_t call_number = kNone;  ///< of `call`, in the order of beginning
   Guard guard = Guard::always;        ///< of `call` and `wait_for`
-  bool late = false;                  ///< `wait_for` began in the turn before: its inputs must last until here
+  /// `wait_for` is a send that began in an earlier turn of its section; behind the loop, all that did.
+  bool late = false;
 };
 
 /// The collective ops that run as one call each, in the order in which the calls begin.

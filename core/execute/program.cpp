@@ -109,7 +109,7 @@ class Runner {
     if (i.kind == Instruction::Kind::zero)
       return program_.device->check(table_.zero(device_, launch_.stream, addresses[0], i.bytes));
     if (i.kind == Instruction::Kind::begin) return begin(program_.calls[i.call]);
-    if (i.kind == Instruction::Kind::wait) return wait(program_.calls[i.call]);
+    if (i.kind == Instruction::Kind::wait) return wait(program_.calls[i.call], i.behind);
     launch_.tensors = addresses;
     launch_.scratch = addresses[i.address_count - 1];
     return program_.device->check(table_.launch(device_, executable_.kernels[i.kernel].get(), &launch_));
@@ -120,16 +120,22 @@ class Runner {
     if (program_.staging) return program_.staging->begin(program_, call, launch_.micro, launch_.stream);
     BALEEN_TRY(
         program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
-    return program_.communicator->start(call.slots[launch_.micro % call.slots.size()], &program_.issued,
-                                        program_.issues, call.done.get(), ++call.begun);
+    ProgramCall::Slot& slot = call.slots[launch_.micro % call.slots.size()];
+    return program_.communicator->start(slot.handle, &program_.issued, program_.issues, slot.done.get(), ++slot.begun);
   }
 
-  Status wait(ProgramCall& call) {
+  Status wait(ProgramCall& call, std::uint32_t behind) {
     if (program_.staging)
       BALEEN_TRY(program_.staging->wait(program_, call, launch_.micro, launch_.stream));
-    else
-      BALEEN_TRY(program_.device->check(table_.stream_wait(device_, launch_.stream, call.done.get(), call.begun)));
+    else if (behind == kAllOfCall)
+      for (const ProgramCall::Slot& slot : call.slots) BALEEN_TRY(wait(slot));
+    else if (behind <= launch_.micro)
+      BALEEN_TRY(wait(call.slots[(launch_.micro - behind) % call.slots.size()]));
     return program_.communicator->check();
+  }
+
+  Status wait(const ProgramCall::Slot& slot) {
+    return program_.device->check(table_.stream_wait(device_, launch_.stream, slot.done.get(), slot.begun));
   }
 
   Status execute_timed(const Instruction& i) {
@@ -170,7 +176,10 @@ void Program::settle() {
     return value < begun || value == BALEEN_EVENT_FAILED;
   };
   const bool unfinished = std::any_of(impl_->calls.begin(), impl_->calls.end(), [&](const ProgramCall& call) {
-    if (!impl_->staging || !is_pairwise(call.what->op)) return open(*call.done, call.begun);
+    if (!impl_->staging)
+      return std::any_of(call.slots.begin(), call.slots.end(),
+                         [&](const ProgramCall::Slot& slot) { return open(*slot.done, slot.begun); });
+    if (!is_pairwise(call.what->op)) return open(*call.done, call.begun);
     return std::any_of(call.parts.begin(), call.parts.end(),
                        [&](const ProgramCall::Part& part) { return open(*part.done, call.begun); });
   });
@@ -230,7 +239,8 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
       CollectiveArgs placed = what.with<const void*, void*>(
           [&](std::uint32_t address) { return impl_->addresses[what.in_slot(address, slot)]; });
       placed.where = where;
-      BALEEN_TRY_ASSIGN(call.slots[slot], communicator.prepare(what.axes, std::move(placed)));
+      call.slots[slot].done->size = sizeof(baleen_event_t);
+      BALEEN_TRY_ASSIGN(call.slots[slot].handle, communicator.prepare(what.axes, std::move(placed)));
     }
   }
   return {};

@@ -81,6 +81,7 @@ class Pipeline : public Strategy {
     GraphStages stages(graph, model_, ranks_ * options_.chunks);
     place_trained(graph, placing, stages);
     stages.visit_update();
+    keep_numbers_whole(graph, placing, stages);
     for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
       if (graph.value(id).role != BALEEN_ROLE_PARAMETER || !stages.of_value(id)) continue;
       placing.set_compute_sharding(id, axis_, here(*stages.of_value(id)));
@@ -171,6 +172,18 @@ class Pipeline : public Strategy {
           placing.set_storage_sharding(trained.states[s], axis_, here(*stage));
         }
       placing.constrain(trained.gradient, axis_, here(*stage));
+    }
+  }
+
+  /// Numbers that the update makes of one parameter are told to all ranks one by one: what adds them up (a norm) then
+  /// has the same bits wherever stages end.
+  void keep_numbers_whole(GraphView& graph, Placing& placing, const GraphStages& stages) const {
+    for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+      const auto op = graph.op(id);
+      if (!op || !stages.of_op(id) || graph.info(id).phase != BALEEN_PHASE_UPDATE) continue;
+      const std::vector<baleen_value_t> outputs(op->outputs().begin(), op->outputs().end());
+      for (const baleen_value_t v : outputs)
+        if (graph.value(v).rank == 0) placing.constrain(v, axis_, replicate());
     }
   }
 
