@@ -132,7 +132,7 @@ class CallScheduler {
   void leave_section() {
     begin_section();
     const int next = section_ + 1 < lowered_.sections.size() ? loop_of(section_ + 1) : -1;
-    if (next == loop_of(section_) && !lowered_.in_pipeline(section_)) return;
+    if (next == loop_of(section_) && (!lowered_.in_pipeline(section_) || lowered_.sections[section_].ahead)) return;
     for (std::uint32_t number : std::exchange(open_in_loop_, {})) {
       if (lowered_.in_pipeline(section_) && calls_[number].writes.empty())
         finish_late(number);

@@ -45,7 +45,8 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
                            const CompileOptions& options) {
   KernelStore kernels(target);
   BALEEN_TRY_ASSIGN(Lowered lowered, lower(scheduled, target, persistent, options.at));
-  BALEEN_TRY(apply_pipeline_schedule(scheduled, lowered));
+  // Staged, a call has memory for one micro-batch.
+  BALEEN_TRY(apply_pipeline_schedule(scheduled, lowered, options.staged_piece_bytes == 0));
   BALEEN_TRY(place(lowered, persistent));
   const Regions regions = form_regions(lowered, kernels);
   BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, kernels));

@@ -160,14 +160,24 @@ class LifetimeFinder {
   }
 
   /// Those of collectives change with the slots of the calls, which are as many on all ranks. What is sent lasts until
-  /// its micro-batch is over here, and so has long been received.
+  /// it has surely been received: what the forward pass sends, until the backward pass of its chunk is done here; what
+  /// the backward pass sends, until its micro-batch is over here.
   std::int64_t copies_of(const Life& life) const {
     if (life.exchanged) return lowered_.pipeline.slots;
-    std::int64_t most = life.late ? lowered_.pipeline.in_flight : 1;
+    std::int64_t most = life.late ? copies_to_send(*life.sections.begin()) : 1;
     for (const std::uint32_t last : life.sections)
       if (last != *life.sections.begin())
         most = std::max(most, lowered_.pipeline.between(*life.sections.begin(), last));
     return most;
+  }
+
+  std::int64_t copies_to_send(std::uint32_t section) const {
+    const MicroPart part = lowered_.sections[section].part;
+    for (std::uint32_t other = 0; other < lowered_.sections.size(); ++other)
+      if (part.pass == MicroPart::Pass::forward && lowered_.in_pipeline(other) &&
+          lowered_.sections[other].part == MicroPart{MicroPart::Pass::backward, part.chunk})
+        return lowered_.pipeline.between(section, other);
+    return lowered_.pipeline.in_flight;
   }
 
   /// A storage that lives from one part to the other lives through the whole loop, with a copy per micro-batch in
