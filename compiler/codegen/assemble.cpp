@@ -24,7 +24,7 @@ class Assembler {
     for (const LoweredSection& section : lowered_.sections)
       program_.segments.push_back({section.name, section.loop, {}});
     for (const LoweredPipeline::Action& action : lowered_.pipeline.actions)
-      program_.actions.push_back({action.section, action.micro_batch});
+      program_.actions.push_back({action.section, action.micro_batch, label(action)});
     program_.pipelined_loop = lowered_.pipeline.loop;
     for (const std::vector<int>& axes : lowered_.groups) {
       auto& names = program_.groups.emplace_back();
@@ -249,6 +249,16 @@ class Assembler {
   std::uint32_t label(const ProgramStep& step) {
     const Op& op = lowered_.ops[step.op].op;
     program_.labels.push_back(title_of(op));
+    return static_cast<std::uint32_t>(program_.labels.size() - 1);
+  }
+
+  /// "forward of micro-batch 3", "backward of micro-batch 3, chunk 1".
+  std::uint32_t label(const LoweredPipeline::Action& action) {
+    const LoweredSection& section = lowered_.sections[action.section];
+    if (section.ahead) return Executable::kNoLabel;
+    const bool chunks = std::ranges::any_of(lowered_.sections, [](const auto& other) { return other.part.chunk > 0; });
+    program_.labels.push_back(section.name + " of micro-batch " + std::to_string(action.micro_batch) +
+                              (chunks ? ", chunk " + std::to_string(section.part.chunk) : ""));
     return static_cast<std::uint32_t>(program_.labels.size() - 1);
   }
 

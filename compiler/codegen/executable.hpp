@@ -162,7 +162,9 @@ struct Executable {
   struct Action {
     std::uint32_t segment = 0;
     std::int64_t micro_batch = 0;
+    std::uint32_t label = kNoLabel;  ///< of its span; what only begins has none
   };
+  static constexpr std::uint32_t kNoLabel = UINT32_MAX;
   std::vector<Action> actions;  ///< of `pipelined_loop`
   int pipelined_loop = -1;
   std::vector<std::vector<std::string>> groups;  ///< axes along which some rank talks, in one order on all ranks

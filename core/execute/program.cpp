@@ -58,18 +58,28 @@ class Runner {
   Status synchronize() { return program_.device->check(table_.synchronize(device_, launch_.stream)); }
 
   Status run_segment(std::size_t number, std::int64_t micro, std::int64_t turns) {
-    const std::int64_t begin = options_.segment_ns ? now() : 0;
+    const std::uint32_t pass = label_of(number);
+    const bool spans = options_.spans && pass != Executable::kNoLabel;
+    const std::int64_t begin = options_.segment_ns || spans ? now() : 0;
     launch_.micro = static_cast<std::uint64_t>(micro);
     const std::vector<Instruction>& instructions = executable_.segments[number].instructions;
     if (options_.spans || !program_.sequences.available())
       BALEEN_TRY(run_instructions(instructions, micro, turns));
     else
       BALEEN_TRY(run_stretches(number, micro, turns));
+    if (spans) options_.spans->push_back({executable_.labels[pass].c_str(), "pass", begin, now(), {}});
     if (options_.segment_ns) {
       BALEEN_TRY(synchronize());
       (*options_.segment_ns)[number] += now() - begin;
     }
     return {};
+  }
+
+  /// Of the action that runs this segment, where it is one of a pipeline schedule: they come in their order.
+  std::uint32_t label_of(std::size_t segment) {
+    const bool is_action = executable_.pipelined_loop >= 0 && next_action_ < executable_.actions.size() &&
+                           executable_.segments[segment].loop == executable_.pipelined_loop;
+    return is_action ? executable_.actions[next_action_++].label : Executable::kNoLabel;
   }
 
   Status run_instructions(std::span<const Instruction> instructions, std::int64_t micro, std::int64_t turns) {
@@ -153,6 +163,7 @@ class Runner {
   void* device_;
   const Program::RunOptions& options_;
   baleen_launch_t launch_{};
+  std::size_t next_action_ = 0;  // of the pipeline schedule
 };
 
 }  // namespace
