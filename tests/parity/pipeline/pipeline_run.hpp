@@ -26,6 +26,7 @@ inline const std::vector<Beside>& all_beside() {
       {"Data", "data", "[[plan]]\nstrategy = \"data\"\n"},
       {"Zero1", "data", "[[plan]]\nstrategy = \"zero\"\nstage = 1\n"},
       {"Zero2", "data", "[[plan]]\nstrategy = \"zero\"\nstage = 2\n"},
+      {"Zero3", "data", "[[plan]]\nstrategy = \"zero\"\nstage = 3\n"},
       {"Tensor1d", "tensor", "[[plan]]\nstrategy = \"tensor\"\n"},
   };
   return all;

@@ -47,6 +47,28 @@ TEST(PipelineRefusal, OptionsThatWouldDoNothing) {
   expect_refused(kTwo, schedule_option("table"), {"accumulate=4"}, "give `table` a line per rank");
 }
 
+TEST(PipelineRefusal, ShardsAlongTheStages) {
+  if (!has_plugin("strategy", "zero")) GTEST_SKIP() << "no strategy `zero` in this tree";
+  const std::string zero = "[[plan]]\nstrategy = \"zero\"\nstage = 1\nextra_axes = [\"pipeline\"]\n";
+  expect_refused({{"pipeline", 2}, {"data", 2}}, zero, {"accumulate=4"},
+                 "is to be stored with coordinate 0 alone along `pipeline` for strategy `pipeline`, and cut into even runs");
+}
+
+/// An embedding that is gathered in the first stage's backward pass, for the last stage's, which comes before.
+TEST(PipelineRefusal, RanksThatWouldWaitForEachOther) {
+  if (!has_plugin("strategy", "zero")) GTEST_SKIP() << "no strategy `zero` in this tree";
+  const MeshAxes mesh{{"pipeline", 4}, {"data", 2}};
+  const std::string plan =
+      pipeline_entry(schedule_option("interleaved")) + "[[plan]]\nstrategy = \"zero\"\nstage = 3\n";
+  const ProcessResult result = run_parity({"plan"}, "gpt", manifest_of(mesh, plan),
+                                          {"layers=15", "batch=32", "accumulate=16", "tied"});
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  EXPECT_NE(result.err.find("coordinates of axis `pipeline` would wait for each other for ever: 0, in the forward pass"),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("3, in the backward pass"), std::string::npos) << result.err;
+}
+
 TEST(PipelineRefusal, TablesThatCannotBe) {
   const auto refused = [](const std::string& lines, const std::string& message) {
     expect_refused(kTwo, schedule_option("table") + "table = [" + lines + "]\n", {"accumulate=2"}, message);
