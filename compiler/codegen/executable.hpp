@@ -70,8 +70,8 @@ struct Instruction {
   std::uint32_t call = 0;           ///< begin, wait: which of the program's calls of the transport
   /// wait: for the call of the micro-batch so many before (of none, where there is none); kAllOfCall: for all of them.
   std::uint32_t behind = 0;
-  std::uint32_t label = 0;          ///< in the program's table of names, for spans
-  Work work;                        ///< launch, zero
+  std::uint32_t label = 0;  ///< in the program's table of names, for spans
+  Work work;                ///< launch, zero
 };
 
 struct Segment {

@@ -16,8 +16,8 @@ Result<Lowered> lower(const ScheduledGraph& scheduled, const Target& target, con
                       const Coordinates& at);
 
 /// Takes over the order of micro-batches that strategies want for this rank. What it receives for another chunk of the
-/// model is then received there; calls are still prepared in the order of the ops. With `ahead`, what an action receives
-/// is asked for before the action in front of it.
+/// model is then received there; calls are still prepared in the order of the ops. With `ahead`, what an action
+/// receives is asked for before the action in front of it.
 Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered, bool ahead);
 
 /// Gives every value its view and storage: shape ops become views or copies, parts of a concat lie in its result, every

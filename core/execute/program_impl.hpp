@@ -24,7 +24,7 @@ struct ProgramCall {
   };
 
   const ExecutableCall* what;  ///< in the program's executable
-  std::vector<Slot> slots;  ///< micro-batch m has number m % slots
+  std::vector<Slot> slots;     ///< micro-batch m has number m % slots
   // Where it is staged, in place of slots:
   std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();
   std::uint64_t begun = 0;

@@ -287,9 +287,9 @@ void take_micro_batches(const Description& description, Job& job) {
   if (count == 0) return;
   if (job.gradient_accumulation_steps != 1 && job.gradient_accumulation_steps != count)
     throw ScriptError(invalid("parallel.pipeline: `micro_batches` is " + std::to_string(count) +
-                               ", and the job's `gradient_accumulation_steps` " +
-                               std::to_string(job.gradient_accumulation_steps) + "; leave one of the two out",
-                           where));
+                                  ", and the job's `gradient_accumulation_steps` " +
+                                  std::to_string(job.gradient_accumulation_steps) + "; leave one of the two out",
+                              where));
   job.gradient_accumulation_steps = count;
 }
 

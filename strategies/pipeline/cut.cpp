@@ -40,7 +40,8 @@ class Cutter {
            request_.in_flight[stage] * (sums_[end].kept_bytes - sums_[begin].kept_bytes);
   }
 
-  /// The least of the greatest `cost(stage, begin, end)`; infinite where no cut is allowed. `ends` are where stages end.
+  /// The least of the greatest `cost(stage, begin, end)`; infinite where no cut is allowed. `ends` are where stages
+  /// end.
   template <class Cost>
   double best(Cost&& cost, std::vector<std::size_t>& ends) const {
     std::vector<std::vector<Score>> scores(stages() + 1, std::vector<Score>(layers() + 1));
@@ -51,8 +52,7 @@ class Cutter {
         for (std::size_t begin = s; begin < end; ++begin) {
           if (scores[s][begin].most == kNever) continue;
           const double own = work(begin, end);
-          const Score score{std::max(scores[s][begin].most, cost(s, begin, end)),
-                            scores[s][begin].squares + own * own};
+          const Score score{std::max(scores[s][begin].most, cost(s, begin, end)), scores[s][begin].squares + own * own};
           if (score.most == kNever || !(score < scores[s + 1][end])) continue;
           scores[s + 1][end] = score;
           from[s + 1][end] = begin;
@@ -81,11 +81,10 @@ Result<std::vector<std::uint32_t>> cut_layers(const CutRequest& request) {
   };
   const auto bytes = [&](std::size_t s, std::size_t begin, std::size_t end) { return cutter.bytes(s, begin, end); };
   std::vector<std::size_t> ends;
-  const double least = cutter.best(
-      [&](std::size_t s, std::size_t begin, std::size_t end) {
-        return fits(s, begin, end) ? cutter.work(begin, end) : kNever;
-      },
-      ends);
+  const double least =
+      cutter.best([&](std::size_t s, std::size_t begin,
+                      std::size_t end) { return fits(s, begin, end) ? cutter.work(begin, end) : kNever; },
+                  ends);
   if (least == kNever)
     return invalid("no cut into " + std::to_string(cutter.stages()) + " stages holds at most " +
                    mebibytes(request.most_bytes) + " MiB on every rank; the least that one needs is " +
@@ -96,11 +95,9 @@ Result<std::vector<std::uint32_t>> cut_layers(const CutRequest& request) {
         return fits(s, begin, end) && busy(begin, end) ? bytes(s, begin, end) : kNever;
       },
       ends);
-  cutter.best(
-      [&](std::size_t s, std::size_t begin, std::size_t end) {
-        return busy(begin, end) && bytes(s, begin, end) <= fullest ? 0 : kNever;
-      },
-      ends);
+  cutter.best([&](std::size_t s, std::size_t begin,
+                  std::size_t end) { return busy(begin, end) && bytes(s, begin, end) <= fullest ? 0 : kNever; },
+              ends);
   std::vector<std::uint32_t> counts;
   for (std::size_t s = 0; s < ends.size(); ++s)
     counts.push_back(static_cast<std::uint32_t>(ends[s] - (s > 0 ? ends[s - 1] : 0)));

@@ -11,15 +11,15 @@ using namespace sdk;
 
 /// What one layer costs.
 struct LayerCost {
-  double work = 0;         ///< of its passes for one micro-batch, in any unit
-  double held_bytes = 0;   ///< all the time: parameters, their gradients and states
-  double kept_bytes = 0;   ///< from the forward to the backward pass of one micro-batch
+  double work = 0;        ///< of its passes for one micro-batch, in any unit
+  double held_bytes = 0;  ///< all the time: parameters, their gradients and states
+  double kept_bytes = 0;  ///< from the forward to the backward pass of one micro-batch
 };
 
 struct CutRequest {
-  std::vector<LayerCost> layers;           ///< in the order in which they run
-  std::vector<std::uint32_t> in_flight;    ///< by stage: micro-batches whose `kept_bytes` it holds at once
-  double most_bytes = 0;                   ///< that a stage may hold; 0: any
+  std::vector<LayerCost> layers;         ///< in the order in which they run
+  std::vector<std::uint32_t> in_flight;  ///< by stage: micro-batches whose `kept_bytes` it holds at once
+  double most_bytes = 0;                 ///< that a stage may hold; 0: any
 };
 
 /// The number of layers of each stage, one at least. The work of the stage with the most is as small as it can be

@@ -35,8 +35,7 @@ bool reads_parameters(GraphView& graph, const Layer& layer) {
   return std::ranges::any_of(layer.ops, [&](baleen_op_t id) {
     const auto op = graph.op(id);
     const std::vector<baleen_value_t> inputs(op->inputs().begin(), op->inputs().end());
-    return std::ranges::any_of(inputs,
-                               [&](baleen_value_t v) { return graph.value(v).role == BALEEN_ROLE_PARAMETER; });
+    return std::ranges::any_of(inputs, [&](baleen_value_t v) { return graph.value(v).role == BALEEN_ROLE_PARAMETER; });
   });
 }
 
@@ -105,9 +104,8 @@ void add_costs(std::vector<Layer>& layers, GraphView graph, const Placing& placi
       }
     for (const baleen_value_t v : outputs) {
       const baleen_value_info_t value = graph.value(v);
-      const bool kept = std::any_of(value.users, value.users + value.user_count, [&](baleen_op_t user) {
-        return graph.info(user).phase == BALEEN_PHASE_BACKWARD;
-      });
+      const bool kept = std::any_of(value.users, value.users + value.user_count,
+                                    [&](baleen_op_t user) { return graph.info(user).phase == BALEEN_PHASE_BACKWARD; });
       if (kept) cost.kept_bytes += bytes_of(value) / static_cast<double>(placing.micro_batches());
     }
   }

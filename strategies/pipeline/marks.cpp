@@ -22,7 +22,8 @@ Result<std::vector<Layer>> split_by_marks(std::vector<Layer>&& layers, GraphView
       if (mark && now && mark->stage != now->stage) {
         if (!own.empty() && own == block)
           return invalid("`" + std::string(graph.op(id)->name()) + "` stands in a block that stage " +
-                             number(now->stage) + " has a part of already; a stage has whole blocks: put parallel.stage " +
+                             number(now->stage) +
+                             " has a part of already; a stage has whole blocks: put parallel.stage " +
                              "around the block, not inside it",
                          mark->where);
         split.push_back(std::exchange(part, Layer{layer.names, {}, {}}));
@@ -86,7 +87,8 @@ Result<std::vector<std::uint32_t>> marked_stages(std::vector<Layer>& layers, Gra
       for (const baleen_value_t v : op->inputs())
         if (const auto made = made_in.find(v); made != made_in.end() && made->second > now)
           return invalid("`" + std::string(op->name()) + "` of stage " + number(now) + " reads what stage " +
-                             number(made->second) + " makes, which it cannot receive: stages send to later ones only; "
+                             number(made->second) +
+                             " makes, which it cannot receive: stages send to later ones only; "
                              "give it a later stage, or the other one an earlier one",
                          mark ? mark->where : where);
       for (const baleen_value_t v : op->outputs()) made_in[v] = now;

@@ -55,8 +55,7 @@ Table interleaved(const Extents& extents) {
   Table table{extents, Order::round, {}};
   const std::uint32_t all = extents.micro_batches * extents.chunks;
   for (std::uint32_t rank = 0; rank < extents.ranks; ++rank) {
-    const std::uint32_t ahead =
-        std::min(all, 2 * (extents.ranks - 1 - rank) + (extents.chunks - 1) * extents.ranks);
+    const std::uint32_t ahead = std::min(all, 2 * (extents.ranks - 1 - rank) + (extents.chunks - 1) * extents.ranks);
     Actions& actions = table.ranks.emplace_back();
     for (std::uint32_t number = 0; number < ahead; ++number) actions.push_back(numbered(extents, number, true));
     for (std::uint32_t number = 0; number < all; ++number) {

@@ -19,8 +19,7 @@ BALEEN_DESCRIPTOR("strategy", "pipeline", "1.0.0", "Apache-2.0", "Stages of the 
                                 "schedule = \"table\": what each rank does, as \"F0 F1 B0 B1\"; F3.1 is of chunk 1"),
                   BALEEN_OPTION("memory_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e9, "0", "", "",
                                 "MiB that a stage may hold, as the cut reckons them; 0: no bound"),
-                  BALEEN_OPTION("show", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
-                                "tell the table and the stages"));
+                  BALEEN_OPTION("show", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "", "tell the table and the stages"));
 
 namespace baleen::pipeline {
 namespace {
@@ -42,13 +41,17 @@ const std::map<std::string, Kind, std::less<>> kKinds{{"gpipe", Kind::gpipe},
                                                       {"zero_bubble_v", Kind::zero_bubble_v}};
 
 Result<Options> read_options(const Settings& settings) {
-  Options options{std::string(settings.text("schedule")), static_cast<std::uint32_t>(settings.integer("chunks")), {},
-                  settings.number("memory_mb") * 1048576.0, settings.boolean("show")};
+  Options options{std::string(settings.text("schedule")),
+                  static_cast<std::uint32_t>(settings.integer("chunks")),
+                  {},
+                  settings.number("memory_mb") * 1048576.0,
+                  settings.boolean("show")};
   for (const std::string_view line : settings.list("table")) options.table.emplace_back(line);
   if (options.table.empty() == (options.schedule == "table"))
     return options.table.empty()
-               ? invalid("schedule = \"table\" has no table; give `table` a line per rank, as in table = [\"F0 F1 B0 B1\", "
-                         "\"F0 B0 F1 B1\"]")
+               ? invalid(
+                     "schedule = \"table\" has no table; give `table` a line per rank, as in table = [\"F0 F1 B0 B1\", "
+                     "\"F0 B0 F1 B1\"]")
                : invalid("there is a `table`, and schedule = \"" + options.schedule +
                          "\" does not read it; set schedule = \"table\"");
   if (options.chunks == 0) {
@@ -101,8 +104,7 @@ class Pipeline : public Strategy {
   Status schedule(GraphView graph, Scheduling scheduling) override {
     if (!table_) return {};
     for (const auto& [op, stage] : stage_of_)
-      if (options_.chunks > 1 && op < graph.op_count() && graph.op(op) &&
-          graph.info(op).phase != BALEEN_PHASE_UPDATE)
+      if (options_.chunks > 1 && op < graph.op_count() && graph.op(op) && graph.info(op).phase != BALEEN_PHASE_UPDATE)
         scheduling.set_chunk(op, stage / ranks_);
     for (std::uint32_t rank = 0; rank < ranks_; ++rank)
       scheduling.set_pipeline_schedule(axis_, rank, table_->ranks[rank]);
@@ -129,7 +131,8 @@ class Pipeline : public Strategy {
     return table;
   }
 
-  /// The table of the train graph, which comes first, and the model's stages. Programs that learn have no micro-batches.
+  /// The table of the train graph, which comes first, and the model's stages. Programs that learn have no
+  /// micro-batches.
   Status prepare(GraphView graph, const Placing& placing) {
     const bool trains = !placing.trained().empty();
     const auto micro_batches = static_cast<std::uint32_t>(placing.micro_batches());
@@ -214,8 +217,8 @@ class Pipeline : public Strategy {
     }
     scheduling.note(text);
     BALEEN_TRY_ASSIGN(const std::string drawn, draw(*table_));
-    scheduling.note("the schedule \"" + options_.schedule + "\", a backward pass taken as long as two forward passes:" +
-                    drawn);
+    scheduling.note("the schedule \"" + options_.schedule +
+                    "\", a backward pass taken as long as two forward passes:" + drawn);
     return {};
   }
 

@@ -35,8 +35,7 @@ Result<ModelStages> choose_stages(GraphView graph, const Placing& placing, const
     CutRequest request{{}, in_flight, most_bytes};
     for (const Layer& layer : layers) request.layers.push_back(layer.cost);
     BALEEN_TRY_ASSIGN(const std::vector<std::uint32_t> counts, cut_layers(request));
-    for (std::uint32_t stage = 0; stage < counts.size(); ++stage)
-      stage_of.insert(stage_of.end(), counts[stage], stage);
+    for (std::uint32_t stage = 0; stage < counts.size(); ++stage) stage_of.insert(stage_of.end(), counts[stage], stage);
   }
   ModelStages model;
   model.chosen = true;

@@ -25,8 +25,9 @@ bool Table::tells_weights_apart() const {
 Result<Table> make_table(Kind kind, const Extents& extents) {
   const std::string chunks = std::to_string(extents.chunks);
   const auto one_chunk = [&](const char* name) {
-    return invalid("the schedule \"" + std::string(name) + "\" has one chunk of the model on each rank, and `chunks` is " +
-                   chunks + "; leave it out, or take schedule = \"interleaved\" or \"looped\"");
+    return invalid("the schedule \"" + std::string(name) +
+                   "\" has one chunk of the model on each rank, and `chunks` is " + chunks +
+                   "; leave it out, or take schedule = \"interleaved\" or \"looped\"");
   };
   switch (kind) {
     case Kind::gpipe: return extents.chunks == 1 ? Result<Table>(gpipe(extents)) : one_chunk("gpipe");
@@ -46,8 +47,8 @@ Result<Table> make_table(Kind kind, const Extents& extents) {
                      ", or take schedule = \"looped\"");
     case Kind::zero_bubble_v:
       if (extents.chunks == 2) return zero_bubble_v(extents);
-      return invalid("the schedule \"zero_bubble_v\" has two chunks of the model on each rank, and `chunks` is " + chunks +
-                     "; set chunks = 2");
+      return invalid("the schedule \"zero_bubble_v\" has two chunks of the model on each rank, and `chunks` is " +
+                     chunks + "; set chunks = 2");
   }
   return internal("no such schedule");
 }

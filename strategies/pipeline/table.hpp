@@ -62,7 +62,8 @@ Table one_forward_one_backward(const Extents& extents);
 /// micro-batches as there are ranks go through all chunks. `micro_batches` is a multiple of `ranks`.
 Table interleaved(const Extents& extents);
 /// Qi et al., arXiv 2401.10241. H1 holds what 1F1B's first stage holds, on every rank, and fills with gradients of
-/// weights; H2 begins with twice as many forward passes; V (section 6) has two chunks on each rank, in the order `back`.
+/// weights; H2 begins with twice as many forward passes; V (section 6) has two chunks on each rank, in the order
+/// `back`.
 Table zero_bubble_h1(const Extents& extents);
 Table zero_bubble_h2(const Extents& extents);
 Table zero_bubble_v(const Extents& extents);

@@ -40,7 +40,7 @@ class Clock {
 
   double duration(baleen_pass_t pass) const {
     const double backward = times_.backward + (weights_apart_ ? 0 : times_.weights);
-    const double whole = pass == BALEEN_PASS_FORWARD ? times_.forward
+    const double whole = pass == BALEEN_PASS_FORWARD    ? times_.forward
                          : pass == BALEEN_PASS_BACKWARD ? backward
                                                         : times_.weights;
     return whole / table_.extents.chunks;
@@ -53,8 +53,7 @@ class Clock {
       needs[0] = end_of(BALEEN_PASS_FORWARD, stage - 1, action.micro_batch);
     if (action.pass == BALEEN_PASS_BACKWARD) {
       needs[0] = end_of(BALEEN_PASS_FORWARD, stage, action.micro_batch);
-      if (stage + 1 < table_.extents.stages())
-        needs[1] = end_of(BALEEN_PASS_BACKWARD, stage + 1, action.micro_batch);
+      if (stage + 1 < table_.extents.stages()) needs[1] = end_of(BALEEN_PASS_BACKWARD, stage + 1, action.micro_batch);
     }
     if (action.pass == BALEEN_PASS_WEIGHT_GRADIENTS) needs[0] = end_of(BALEEN_PASS_BACKWARD, stage, action.micro_batch);
     if (!needs[0] || !needs[1]) return std::nullopt;
@@ -107,9 +106,9 @@ Status check_rank(const Table& table, std::uint32_t rank) {
       return invalid(who + " does " + to_text(action, table) + ", and there are chunks 0 to " +
                      std::to_string(extents.chunks - 1) + "; say how many in `chunks`");
     if (action.micro_batch >= extents.micro_batches)
-      return invalid(who + " does " + to_text(action, table) + ", and gradient_accumulation_steps = " +
-                     std::to_string(extents.micro_batches) + " gives micro-batches 0 to " +
-                     std::to_string(extents.micro_batches - 1));
+      return invalid(who + " does " + to_text(action, table) +
+                     ", and gradient_accumulation_steps = " + std::to_string(extents.micro_batches) +
+                     " gives micro-batches 0 to " + std::to_string(extents.micro_batches - 1));
     std::uint32_t& next = done[static_cast<std::size_t>(action.pass)][action.chunk];
     if (action.micro_batch != next)
       return invalid(who + " does " + to_text(action, table) + " where micro-batch " + std::to_string(next) +
@@ -120,8 +119,8 @@ Status check_rank(const Table& table, std::uint32_t rank) {
     for (std::uint32_t chunk = 0; chunk < extents.chunks; ++chunk)
       if (const std::uint32_t next = done[pass][chunk];
           next < extents.micro_batches && (weights || pass != BALEEN_PASS_WEIGHT_GRADIENTS))
-        return invalid(who + " never does " +
-                       to_text({static_cast<baleen_pass_t>(pass), next, chunk, 0}, table) + "; add it");
+        return invalid(who + " never does " + to_text({static_cast<baleen_pass_t>(pass), next, chunk, 0}, table) +
+                       "; add it");
   return {};
 }
 

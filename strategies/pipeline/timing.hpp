@@ -23,8 +23,9 @@ struct Timing {
   double longest = 0;                    ///< the longest time of one rank from its first action to its last
 };
 
-/// Each action begins when its rank's one before is over, and what it needs of other ranks is there: the forward pass of
-/// the stage before, the backward pass of the stage behind. An error names a rank and the action that waits for ever.
+/// Each action begins when its rank's one before is over, and what it needs of other ranks is there: the forward pass
+/// of the stage before, the backward pass of the stage behind. An error names a rank and the action that waits for
+/// ever.
 Result<Timing> time_table(const Table& table, const PassTimes& times);
 
 /// Every pass of every micro-batch and chunk once, those of one pass and chunk ascending, and no rank waits for ever.

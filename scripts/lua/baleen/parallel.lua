@@ -124,7 +124,8 @@ end
 
 --- Says into how many micro-batches a step is cut, around the stages.
 local function pipeline(given)
-  local chosen = options.check("parallel.pipeline", given, { micro_batches = { type = "integer", required = true, min = 1 } })
+  local rules = { micro_batches = { type = "integer", required = true, min = 1 } }
+  local chosen = options.check("parallel.pipeline", given, rules)
   local where = core.where()
   return core.entry(function(body, ...)
     check_body("parallel.pipeline", body, "parallel.pipeline { micro_batches = 8 }")

@@ -38,8 +38,8 @@ TEST_P(PipelineBits, AreThoseOf1F1B) {
   const MeshAxes mesh = mesh_of(beside, 4);
   if (const std::string missing = missing_strategy(manifest_of(mesh, beside.plan)); !missing.empty())
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
-  // In the order "back" one rank has the first and the last stage: it adds the two gradients of a tied embedding in each
-  // micro-batch, as one rank alone does, where others add their sums.
+  // In the order "back" one rank has the first and the last stage: it adds the two gradients of a tied embedding in
+  // each micro-batch, as one rank alone does, where others add their sums.
   for (const bool tied : {true, false}) {
     const Trained expected = train(mesh, pipeline_entry("") + beside.plan, tied);
     EXPECT_FALSE(expected.parameters.empty());

@@ -39,11 +39,12 @@ std::vector<double> activations(const std::string& schedule, int micro_batches) 
   return bytes;
 }
 
-/// What one more micro-batch in flight costs a stage, from GPipe, which holds all of them: the same for any number. 1F1B
-/// holds as many as its formula says, to the byte; where there are more, it asks for the next one's input ahead.
+/// What one more micro-batch in flight costs a stage, from GPipe, which holds all of them: the same for any number.
+/// 1F1B holds as many as its formula says, to the byte; where there are more, it asks for the next one's input ahead.
 TEST(PipelineMemory, IsThatOfTheFormulas) {
   const double boundary = 2 * 12 * 24 * 4;  // two rows of twelve tokens of 24 numbers
-  const std::vector<double> five = activations("gpipe", 5), six = activations("gpipe", 6), nine = activations("gpipe", 9);
+  const std::vector<double> five = activations("gpipe", 5), six = activations("gpipe", 6),
+                            nine = activations("gpipe", 9);
   for (std::size_t stage = 0; stage < 4; ++stage) {
     const double each = six[stage] - five[stage];
     EXPECT_GT(each, 20 * boundary);
@@ -60,8 +61,8 @@ TEST(PipelineMemory, IsThatOfTheFormulas) {
 /// A run reports what it has allocated for.
 TEST(PipelineMemory, IsWhatARunAllocates) {
   for (const std::string& schedule : kSchedules) {
-    const auto account =
-        account_of("gpt", manifest_of({{"pipeline", 4}}, pipeline_entry(schedule_option(schedule))), 4, arguments_of(8));
+    const auto account = account_of("gpt", manifest_of({{"pipeline", 4}}, pipeline_entry(schedule_option(schedule))), 4,
+                                    arguments_of(8));
     for_each_rank(schedule, 8, [&](std::size_t rank, const nlohmann::json& planned) {
       for (const std::string kind : {"activations", "gradients", "scratch", "total"})
         EXPECT_EQ(account.at(rank).at("planned_bytes." + kind), planned.at(kind).get<double>())

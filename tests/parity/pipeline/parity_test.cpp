@@ -1,5 +1,5 @@
-/// \file Every schedule, beside everything that it goes with, computes what one rank computes, with an embedding that the
-/// first and the last stage share.
+/// \file Every schedule, beside everything that it goes with, computes what one rank computes, with an embedding that
+/// the first and the last stage share.
 #include <gtest/gtest.h>
 
 #include "pipeline_run.hpp"
@@ -36,8 +36,8 @@ TEST_P(PipelineParity, RanksComputeWhatOneRankComputes) {
   // A stage per chunk on eight ranks: sixteen layers. Nine blocks on four ranks do not divide.
   const std::string layers = c.ranks == 8 ? "layers=15" : "layers=7";
   const std::string micro_batches = c.ranks == 8 ? "accumulate=16" : "accumulate=8";
-  std::vector<std::string> arguments{layers,     micro_batches, c.ranks == 8 ? "batch=32" : "batch=16",
-                                     "clip=0.5", "dropout=0.2", "masked=101",
+  std::vector<std::string> arguments{layers,          micro_batches, c.ranks == 8 ? "batch=32" : "batch=16",
+                                     "clip=0.5",      "dropout=0.2", "masked=101",
                                      "optimizer=lamb"};
   // Gathered again for the backward pass, a tied embedding comes to the last stage when the first gets there (refused
   // where that is a circle).
@@ -66,7 +66,8 @@ TEST_P(FurtherParity, RanksComputeWhatOneRankComputes) {
 }
 
 std::vector<Further> further() {
-  const auto with = [](const std::string& strategy, const std::string& options = "", const std::string& schedule = "1f1b") {
+  const auto with = [](const std::string& strategy, const std::string& options = "",
+                       const std::string& schedule = "1f1b") {
     return pipeline_entry(schedule_option(schedule)) + "[[plan]]\nstrategy = \"" + strategy + "\"\n" + options;
   };
   const std::vector<std::string> everything{"layers=4",    "accumulate=4", "tied",     "clip=0.5",
@@ -92,8 +93,16 @@ std::vector<Further> further() {
        "gpt",
        {"layers=6", "accumulate=2", "dropout=0.2", "masked=101"}},
       {"Skips", {{"pipeline", 4}}, pipeline_entry(""), "pipeline/skips", {"accumulate=4"}},
-      {"SkipsBackAgain", {{"pipeline", 2}}, pipeline_entry(schedule_option("zero_bubble_v")), "pipeline/skips", {"accumulate=4"}},
-      {"SkipsOverChunks", {{"pipeline", 2}}, pipeline_entry(schedule_option("interleaved")), "pipeline/skips", {"accumulate=4"}},
+      {"SkipsBackAgain",
+       {{"pipeline", 2}},
+       pipeline_entry(schedule_option("zero_bubble_v")),
+       "pipeline/skips",
+       {"accumulate=4"}},
+      {"SkipsOverChunks",
+       {{"pipeline", 2}},
+       pipeline_entry(schedule_option("interleaved")),
+       "pipeline/skips",
+       {"accumulate=4"}},
       {"TableOfTheUser",
        {{"pipeline", 2}},
        pipeline_entry(schedule_option("table") +

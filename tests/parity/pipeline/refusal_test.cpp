@@ -1,5 +1,5 @@
-/// \file What a pipeline cannot do is refused before any work, with the place and the fix; and what stages that a script
-/// marks come to.
+/// \file What a pipeline cannot do is refused before any work, with the place and the fix; and what stages that a
+/// script marks come to.
 #include <gtest/gtest.h>
 
 #include "pipeline_run.hpp"
@@ -19,9 +19,10 @@ void expect_refused(const MeshAxes& mesh, const std::string& options, const std:
 const MeshAxes kTwo{{"pipeline", 2}}, kFour{{"pipeline", 4}};
 
 TEST(PipelineRefusal, TooFewMicroBatches) {
-  expect_refused(kFour, "", {"layers=4", "accumulate=2"},
-                 "a pipeline of 4 ranks needs 4 micro-batches or more to keep them busy, and gradient_accumulation_steps "
-                 "is 2; set gradient_accumulation_steps = 8, or make the axis smaller");
+  expect_refused(
+      kFour, "", {"layers=4", "accumulate=2"},
+      "a pipeline of 4 ranks needs 4 micro-batches or more to keep them busy, and gradient_accumulation_steps "
+      "is 2; set gradient_accumulation_steps = 8, or make the axis smaller");
 }
 
 TEST(PipelineRefusal, MicroBatchesThatDoNotDivide) {
@@ -50,8 +51,9 @@ TEST(PipelineRefusal, OptionsThatWouldDoNothing) {
 TEST(PipelineRefusal, ShardsAlongTheStages) {
   if (!has_plugin("strategy", "zero")) GTEST_SKIP() << "no strategy `zero` in this tree";
   const std::string zero = "[[plan]]\nstrategy = \"zero\"\nstage = 1\nextra_axes = [\"pipeline\"]\n";
-  expect_refused({{"pipeline", 2}, {"data", 2}}, zero, {"accumulate=4"},
-                 "is to be stored with coordinate 0 alone along `pipeline` for strategy `pipeline`, and cut into even runs");
+  expect_refused(
+      {{"pipeline", 2}, {"data", 2}}, zero, {"accumulate=4"},
+      "is to be stored with coordinate 0 alone along `pipeline` for strategy `pipeline`, and cut into even runs");
 }
 
 /// An embedding that is gathered in the first stage's backward pass, for the last stage's, which comes before.
@@ -60,11 +62,12 @@ TEST(PipelineRefusal, RanksThatWouldWaitForEachOther) {
   const MeshAxes mesh{{"pipeline", 4}, {"data", 2}};
   const std::string plan =
       pipeline_entry(schedule_option("interleaved")) + "[[plan]]\nstrategy = \"zero\"\nstage = 3\n";
-  const ProcessResult result = run_parity({"plan"}, "gpt", manifest_of(mesh, plan),
-                                          {"layers=15", "batch=32", "accumulate=16", "tied"});
+  const ProcessResult result =
+      run_parity({"plan"}, "gpt", manifest_of(mesh, plan), {"layers=15", "batch=32", "accumulate=16", "tied"});
   EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
-  EXPECT_NE(result.err.find("coordinates of axis `pipeline` would wait for each other for ever: 0, in the forward pass"),
-            std::string::npos)
+  EXPECT_NE(
+      result.err.find("coordinates of axis `pipeline` would wait for each other for ever: 0, in the forward pass"),
+      std::string::npos)
       << result.err;
   EXPECT_NE(result.err.find("3, in the backward pass"), std::string::npos) << result.err;
 }

@@ -25,7 +25,8 @@ std::string passes_in(const std::string& trace) {
     const std::string name = after(line, "\"name\":\"");
     const std::string letter = name.starts_with("forward") ? "F" : name.starts_with("backward") ? "B" : "W";
     std::string action = letter + std::to_string(std::stoi(after(name, "micro-batch ")));
-    if (const std::string chunk = after(name, ", chunk "); !chunk.empty()) action += "." + std::to_string(std::stoi(chunk));
+    if (const std::string chunk = after(name, ", chunk "); !chunk.empty())
+      action += "." + std::to_string(std::stoi(chunk));
     passes.emplace_back(std::stod(after(line, "\"ts\":")), action);
   }
   std::stable_sort(passes.begin(), passes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -52,10 +53,9 @@ class PipelineTrace : public ::testing::TestWithParam<Traced> {};
 TEST_P(PipelineTrace, FollowsTheTable) {
   const Traced& c = GetParam();
   const TemporaryFolder folder;
-  const ProcessResult result =
-      run_parity({"run", "--steps", "1", "--trace", folder / "trace.json"}, "gpt",
-                 manifest_of({{"pipeline", 4}}, pipeline_entry(schedule_option(c.schedule))),
-                 {"layers=7", "batch=8", "accumulate=8"});
+  const ProcessResult result = run_parity({"run", "--steps", "1", "--trace", folder / "trace.json"}, "gpt",
+                                          manifest_of({{"pipeline", 4}}, pipeline_entry(schedule_option(c.schedule))),
+                                          {"layers=7", "batch=8", "accumulate=8"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const pipeline::Table table = *make_table(c.kind, {4, 8, c.chunks});
   for (std::size_t rank = 0; rank < 4; ++rank)
@@ -64,17 +64,17 @@ TEST_P(PipelineTrace, FollowsTheTable) {
         << "rank " << rank;
 }
 
-INSTANTIATE_TEST_SUITE_P(OnFour, PipelineTrace,
-                         ::testing::Values(Traced{"gpipe", Kind::gpipe, 1}, Traced{"1f1b", Kind::one_forward_one_backward, 1},
-                                           Traced{"interleaved", Kind::interleaved, 2}, Traced{"looped", Kind::looped, 2},
-                                           Traced{"zero_bubble", Kind::zero_bubble_h1, 1},
-                                           Traced{"zero_bubble_h2", Kind::zero_bubble_h2, 1},
-                                           Traced{"zero_bubble_v", Kind::zero_bubble_v, 2}),
-                         [](const auto& info) {
-                           std::string name = info.param.schedule;
-                           std::erase(name, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    OnFour, PipelineTrace,
+    ::testing::Values(Traced{"gpipe", Kind::gpipe, 1}, Traced{"1f1b", Kind::one_forward_one_backward, 1},
+                      Traced{"interleaved", Kind::interleaved, 2}, Traced{"looped", Kind::looped, 2},
+                      Traced{"zero_bubble", Kind::zero_bubble_h1, 1}, Traced{"zero_bubble_h2", Kind::zero_bubble_h2, 1},
+                      Traced{"zero_bubble_v", Kind::zero_bubble_v, 2}),
+    [](const auto& info) {
+      std::string name = info.param.schedule;
+      std::erase(name, '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace baleen::test

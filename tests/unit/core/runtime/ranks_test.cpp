@@ -178,8 +178,8 @@ TEST(Ranks, MultiplyOnGrids) {
   }
 }
 
-/// Stages on threads: each has its own order of micro-batches, sends to its neighbours alone, and asks ahead for what it
-/// receives.
+/// Stages on threads: each has its own order of micro-batches, sends to its neighbours alone, and asks ahead for what
+/// it receives.
 TEST(Ranks, TakeTurnsInAPipeline) {
   if (!has_plugin("strategy", "pipeline")) GTEST_SKIP() << "no strategy `pipeline` in this tree";
   JobOptions options;

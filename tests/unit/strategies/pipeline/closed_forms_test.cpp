@@ -1,5 +1,5 @@
-/// \file Tables against closed forms (Narayanan et al., arXiv 2104.04473; Qi et al., arXiv 2401.10241): makespan, bubble
-/// and micro-batches in flight of every stage, exactly, for up to 16 ranks, 64 micro-batches and 4 chunks.
+/// \file Tables against closed forms (Narayanan et al., arXiv 2104.04473; Qi et al., arXiv 2401.10241): makespan,
+/// bubble and micro-batches in flight of every stage, exactly, for up to 16 ranks, 64 micro-batches and 4 chunks.
 #include <gtest/gtest.h>
 
 #include <functional>
