@@ -167,6 +167,9 @@ struct Executable {
   static constexpr std::uint32_t kNoLabel = UINT32_MAX;
   std::vector<Action> actions;  ///< of `pipelined_loop`
   int pipelined_loop = -1;
+  /// Where ranks send to each other alone: collectives of the graph per run, the same number on all ranks, whatever
+  /// each begins of them; else 0.
+  std::int64_t collectives = 0;
   std::vector<std::vector<std::string>> groups;  ///< axes along which some rank talks, in one order on all ranks
   StagingBytes staging;
   MemoryReport memory;

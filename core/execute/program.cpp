@@ -258,7 +258,12 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
 }
 
 Status Program::run(void* stream, const RunOptions& options) {
-  if (impl_->communicator) impl_->communicator->runs(impl_->name);
+  if (impl_->communicator) {
+    std::int64_t own = 0;
+    for (const ExecutableCall& call : executable().calls) own += static_cast<std::int64_t>(call.runs);
+    impl_->communicator->counts(own, executable().collectives);
+    impl_->communicator->runs(impl_->name);
+  }
   return Runner(*impl_, stream, options).run();
 }
 

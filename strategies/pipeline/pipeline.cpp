@@ -212,8 +212,8 @@ class Pipeline : public Strategy {
     std::string text = "the layers of each stage:";
     for (std::uint32_t stage = 0; stage < ranks_ * options_.chunks; ++stage) {
       text += "\n  stage " + std::to_string(stage) + " on rank " + std::to_string(here(stage).argument) + ":";
-      for (const auto& [layer, of] : model_.of_layer)
-        if (of == stage) text += " " + layer;
+      for (const std::string& layer : model_.layers)
+        if (model_.of_layer.at(layer) == stage && !layer.empty() && !layer.starts_with("#")) text += " " + layer;
     }
     scheduling.note(text);
     BALEEN_TRY_ASSIGN(const std::string drawn, draw(*table_));

@@ -40,7 +40,10 @@ Result<ModelStages> choose_stages(GraphView graph, const Placing& placing, const
   ModelStages model;
   model.chosen = true;
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    for (const std::string& name : layers[l].names) model.of_layer[name] = stage_of[l];
+    for (const std::string& name : layers[l].names) {
+      model.of_layer[name] = stage_of[l];
+      model.layers.push_back(name);
+    }
     note_parameters(model, graph, layers[l], stage_of[l]);
   }
   return model;

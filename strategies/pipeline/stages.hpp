@@ -8,6 +8,7 @@ namespace baleen::pipeline {
 /// The stages of a model, which all graphs of a job have alike: by layer and by parameter.
 struct ModelStages {
   std::map<std::string, std::uint32_t> of_layer, of_parameter;
+  std::vector<std::string> layers;  ///< in the order in which they run
   bool chosen = false;
 };
 

@@ -29,6 +29,8 @@ Trial of_blocks(std::vector<std::string> values, const std::string& mode, Option
   Trial trial = of_gpt(counts, {{"data", 1}}, std::move(values), std::move(around));
   trial.job.arguments = {"layers=4", "dim=32", "heads=4"};
   return trial;
+}
+
 /// Two stages of four micro-batches.
 Trial of_pipeline(View view, std::vector<std::string> values, Options around = {}, MeshAxes mesh = {{"pipeline", 2}}) {
   return of_gpt(std::move(view), std::move(mesh), std::move(values), std::move(around), {}, 4);

@@ -117,6 +117,13 @@ std::vector<Further> further() {
   };
 }
 
+TEST(PipelineExample, ComputesWhatOneRankComputes) {
+  expect_equal(run_baleen({"verify", source_dir() + "/examples/04_stages/train.lua", "--manifest",
+                           source_dir() + "/examples/clusters/pipeline.toml", "--steps", "2", "--", "--data",
+                           source_dir() + "/sdk/include"}),
+               2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Further, FurtherParity, ::testing::ValuesIn(further()),
                          [](const auto& info) { return info.param.name; });
 
