@@ -1,5 +1,5 @@
--- Stages by hand: a small GPT in two stages and eight micro-batches. Without a mesh axis `pipeline` one rank does all of
--- it; without `parallel.stage` the strategy cuts the model itself, so that each stage has as much to do.
+-- Stages by hand: a small GPT in two stages and eight micro-batches. Without a mesh axis `pipeline` one rank does all
+-- of it; without `parallel.stage` the strategy cuts the model itself, so that each stage has as much to do.
 local baleen = require "baleen"
 local nn, parallel = baleen.nn, baleen.parallel
 
