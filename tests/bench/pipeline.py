@@ -8,8 +8,9 @@ turn is a process, whose first 2 steps are left out. The bar is 0.9 of the one r
 bubble alone leaves at most m / (m + 1) = 0.89 to a schedule that fills none (1F1B, if both stages take equal time), and
 one rank loses what its threads wait for each other.
 --share S: besides, the transport is `paced` (tests/bench/paced), whose transfers of a step last S of the time of a step;
-the growth of a step over one without a limit is what does not hide. The first transfer of a micro-batch never can, and
-the last neither: 2 (p - 1) of 2 (p - 1) m, so at most 1 - 1/m may. The bar is 0.7 of that.
+the growth of a step over one without a limit is what does not hide. A table allows it only where more micro-batches are
+on their way than there are ranks (--schedules gpipe zero_bubble_h2): with as many, as in 1F1B, each waits for its own way
+there and back. There the first transfer cannot hide, and the last: at most 1 - 1/m may. The bar is 0.7 of that.
 """
 import statistics
 import tempfile
@@ -66,7 +67,7 @@ def hide(options, folder: Path, schedule: str):
         growths.append((statistics.median(paced(sent / communication)[0]) - free) / communication)
     may = 1 - 1 / options.micro_batches
     hidden = sorted((1 - growth) / may for growth in growths)
-    print(f"{schedule}: {sent / 2**20:.1f} MiB in {communication * 1e3:.1f} ms a step; {may:.3f} of it may hide, and of "
+    print(f"{schedule}: {sent / 2**20:.1f} MiB in {communication * 1e3:.1f} ms a step; {may:.3f} of it may hide at most, and of "
           f"that {statistics.median(hidden):.2f} does ({hidden[0]:.2f} to {hidden[-1]:.2f}; the bar is 0.7)", flush=True)
 
 
