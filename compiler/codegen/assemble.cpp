@@ -24,7 +24,7 @@ class Assembler {
     for (const LoweredSection& section : lowered_.sections)
       program_.segments.push_back({section.name, section.loop, {}});
     for (const LoweredPipeline::Action& action : lowered_.pipeline.actions)
-      program_.actions.push_back({action.section, action.micro_batch});
+      program_.actions.push_back({action.section, action.micro_batch, label(action)});
     program_.pipelined_loop = lowered_.pipeline.loop;
     for (const std::vector<int>& axes : lowered_.groups) {
       auto& names = program_.groups.emplace_back();
@@ -211,7 +211,7 @@ class Assembler {
     made = {step.call->with<std::uint32_t>([&](LowValue v) { return address_of(v, 0); })};
     for (const int axis : step.call->axes) made.axes.push_back(axis_name(axis));
     const bool pipelined = lowered_.in_pipeline(step.section) && step.guard == Guard::always;
-    made.slots = pipelined ? static_cast<std::size_t>(lowered_.pipeline.slots) : 1;
+    made.slots = pipelined ? slots_of(*step.call) : 1;
     for (std::int64_t copy = 1; copy < static_cast<std::int64_t>(made.slots); ++copy)
       for (const auto& entry : step.call->entries)
         for (const LowValue side : {entry.input, entry.output}) address_of(side, copy);
@@ -220,7 +220,22 @@ class Assembler {
     add_call(s, Instruction::Kind::begin, step.call_number);
   }
 
-  void add_wait(std::size_t s) { add_call(s, Instruction::Kind::wait, steps_[s].wait_for); }
+  /// As many on all ranks. A send or receive has one for each micro-batch: either side may keep as many copies of its
+  /// memory as it needs.
+  std::size_t slots_of(const LoweredCall& call) const {
+    return static_cast<std::size_t>(is_pairwise(call.op) ? lowered_.micro_batches : lowered_.pipeline.slots);
+  }
+
+  void add_wait(std::size_t s) {
+    const ProgramStep& step = steps_[s];
+    add_call(s, Instruction::Kind::wait, step.wait_for);
+    if (!step.late) return;
+    Instruction& wait = segment(s).back();
+    wait.behind = kAllOfCall;
+    if (!lowered_.in_pipeline(step.section)) return;
+    for (LowValue v : step.reads)
+      wait.behind = std::min(wait.behind, static_cast<std::uint32_t>(lowered_.storage_of(v).copies));
+  }
 
   void add_call(std::size_t s, Instruction::Kind kind, std::uint32_t number) {
     Instruction instruction;
@@ -234,6 +249,16 @@ class Assembler {
   std::uint32_t label(const ProgramStep& step) {
     const Op& op = lowered_.ops[step.op].op;
     program_.labels.push_back(title_of(op));
+    return static_cast<std::uint32_t>(program_.labels.size() - 1);
+  }
+
+  /// "forward of micro-batch 3", "backward of micro-batch 3, chunk 1".
+  std::uint32_t label(const LoweredPipeline::Action& action) {
+    const LoweredSection& section = lowered_.sections[action.section];
+    if (section.ahead) return Executable::kNoLabel;
+    const bool chunks = std::ranges::any_of(lowered_.sections, [](const auto& other) { return other.part.chunk > 0; });
+    program_.labels.push_back(section.name + " of micro-batch " + std::to_string(action.micro_batch) +
+                              (chunks ? ", chunk " + std::to_string(section.part.chunk) : ""));
     return static_cast<std::uint32_t>(program_.labels.size() - 1);
   }
 

@@ -32,6 +32,7 @@ class CallScheduler {
     leave_section();
     if (next_ != calls_.size()) return internal("a collective never begins");
     section_ = lowered_.closing_section();
+    finish_sent();
     for (std::uint32_t number = 0; number < calls_.size(); ++number) finish_call(number);
     number_by_turns();
     return std::move(result_);
@@ -114,6 +115,7 @@ class CallScheduler {
       leave_section();
       if (loop_of(section_ + 1) != loop_of(section_)) late_in_loop_ = false;
       ++section_;
+      if (loop_of(section_) != loop_of(section_ - 1)) finish_sent();
       section_begin_ = result_.size();
       if (section_ < section) begin_section();
     }
@@ -125,12 +127,12 @@ class CallScheduler {
   }
 
   /// A call that starts in a micro-batch is waited for in the same one. Exception: if a strategy reordered the
-  /// micro-batches, a call that only sends is waited for in the part's next turn. Its receiver may first wait for
-  /// something that this rank has yet to do.
+  /// micro-batches, a call that only sends is waited for when its memory is needed for another micro-batch, and behind
+  /// the loop. Its receiver may first wait for something that this rank has yet to do.
   void leave_section() {
     begin_section();
     const int next = section_ + 1 < lowered_.sections.size() ? loop_of(section_ + 1) : -1;
-    if (next == loop_of(section_) && !lowered_.in_pipeline(section_)) return;
+    if (next == loop_of(section_) && (!lowered_.in_pipeline(section_) || lowered_.sections[section_].ahead)) return;
     for (std::uint32_t number : std::exchange(open_in_loop_, {})) {
       if (lowered_.in_pipeline(section_) && calls_[number].writes.empty())
         finish_late(number);
@@ -141,9 +143,20 @@ class CallScheduler {
 
   void finish_late(std::uint32_t number) {
     ProgramStep wait = wait_of(number);
-    wait.guard = Guard::not_first;
     wait.late = true;
     result_.insert(result_.begin() + static_cast<std::ptrdiff_t>(section_begin_), std::move(wait));
+    sent_.push_back(number);
+  }
+
+  /// The loop is over, and with it what was sent there.
+  void finish_sent() {
+    for (const std::uint32_t number : std::exchange(sent_, {})) {
+      calls_[number].over = true;
+      ProgramStep wait = wait_of(number);
+      wait.guard = loop_of(section_) >= 0 ? Guard::first : Guard::always;
+      wait.late = true;
+      result_.push_back(std::move(wait));
+    }
   }
 
   void made(const std::vector<LowValue>& values) {
@@ -276,6 +289,7 @@ class CallScheduler {
   bool late_in_loop_ = false;              ///< a call has begun in the loop that runs beyond its first micro-batch
   std::size_t section_begin_ = 0;          ///< the first step of the section, in result_
   std::vector<std::uint32_t> open_in_loop_;
+  std::vector<std::uint32_t> sent_;  ///< calls that are waited for late
   std::vector<Call> calls_;
   std::uint32_t next_ = 0;                                  ///< the first that has not begun
   std::map<LowValue, std::uint32_t> maker_;                 ///< calls by their results

@@ -39,13 +39,27 @@ void count_flops(const ScheduledGraph& scheduled, Executable& executable) {
     }
 }
 
+/// Of the graph per run, where ranks begin unequally many since some are between two alone; else 0.
+std::int64_t collectives_of(const ScheduledGraph& scheduled) {
+  std::int64_t count = 0;
+  bool sends = false;
+  for (const Section& section : scheduled.sections)
+    for (OpId id : section.ops) {
+      const Op& op = scheduled.graph.op(id);
+      if (op.kind->has(kCollective)) count += section.loop >= 0 ? scheduled.micro_batches : 1;
+      sends |= op.kind->name == "send";
+    }
+  return sends ? count : 0;
+}
+
 }  // namespace
 
 Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target, const PersistentLayout& persistent,
                            const CompileOptions& options) {
   KernelStore kernels(target);
   BALEEN_TRY_ASSIGN(Lowered lowered, lower(scheduled, target, persistent, options.at));
-  BALEEN_TRY(apply_pipeline_schedule(scheduled, lowered));
+  // Staged, a call has memory for one micro-batch.
+  BALEEN_TRY(apply_pipeline_schedule(scheduled, lowered, options.staged_piece_bytes == 0));
   BALEEN_TRY(place(lowered, persistent));
   const Regions regions = form_regions(lowered, kernels);
   BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, kernels));
@@ -57,6 +71,7 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   executable.at = options.at;
   executable.micro_batches = scheduled.micro_batches;
   count_flops(scheduled, executable);
+  executable.collectives = collectives_of(scheduled);
   assemble(executable, lowered, steps, lifetimes, kernels, options.poison);
   if (options.staged_piece_bytes > 0) stage_calls(executable, options.staged_piece_bytes);
   name_calls(executable);

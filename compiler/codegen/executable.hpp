@@ -56,6 +56,8 @@ struct Work {
   std::uint64_t bytes = 0;
 };
 
+inline constexpr std::uint32_t kAllOfCall = UINT32_MAX;
+
 /// One thing to do. Addresses are resolved when the program is bound to arenas.
 struct Instruction {
   enum class Kind : std::uint8_t { launch, poison, zero, begin, wait } kind = Kind::launch;
@@ -66,8 +68,10 @@ struct Instruction {
   std::uint32_t per_micro = 0;      ///< entries from one micro-batch's addresses to the next's
   std::uint64_t bytes = 0;          ///< poison, zero: from the only address on
   std::uint32_t call = 0;           ///< begin, wait: which of the program's calls of the transport
-  std::uint32_t label = 0;          ///< in the program's table of names, for spans
-  Work work;                        ///< launch, zero
+  /// wait: for the call of the micro-batch so many before (of none, where there is none); kAllOfCall: for all of them.
+  std::uint32_t behind = 0;
+  std::uint32_t label = 0;  ///< in the program's table of names, for spans
+  Work work;                ///< launch, zero
 };
 
 struct Segment {
@@ -158,9 +162,14 @@ struct Executable {
   struct Action {
     std::uint32_t segment = 0;
     std::int64_t micro_batch = 0;
+    std::uint32_t label = kNoLabel;  ///< of its span; what only begins has none
   };
+  static constexpr std::uint32_t kNoLabel = UINT32_MAX;
   std::vector<Action> actions;  ///< of `pipelined_loop`
   int pipelined_loop = -1;
+  /// Where ranks send to each other alone: collectives of the graph per run, the same number on all ranks, whatever
+  /// each begins of them; else 0.
+  std::int64_t collectives = 0;
   std::vector<std::vector<std::string>> groups;  ///< axes along which some rank talks, in one order on all ranks
   StagingBytes staging;
   MemoryReport memory;

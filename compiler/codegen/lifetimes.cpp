@@ -30,9 +30,10 @@ class LifetimeFinder {
   struct Life {
     std::int64_t first = -1, last = -1;
     int loop = -1;                          ///< inside which all accesses lie
-    bool exchanged = false;                 ///< touched by a call
+    bool exchanged = false;                 ///< touched by a call that is no send or receive
     std::set<std::uint32_t> sections = {};  ///< of the pipelined loop that touch it, where no other does
-    bool late = false;                      ///< a call that touches it ends in a later turn of its section
+    bool late = false;                      ///< a send of it ends in a later turn of its section
+    std::int64_t sent = -1;                 ///< where the last such send has ended, behind the loop
     bool used() const { return first >= 0; }
     /// From one part of a micro-batch to another, which does not come next.
     bool crosses() const { return late || sections.size() > 1; }
@@ -74,7 +75,13 @@ class LifetimeFinder {
     std::vector<std::vector<std::size_t>> touches(lowered_.storages.size());
     for (std::size_t s = 0; s < steps_.size(); ++s)
       for (const auto* list : {&steps_[s].reads, &steps_[s].writes})
-        for (LowValue v : *list) touches[lowered_.root_of(v)].push_back(s);
+        for (LowValue v : *list) {
+          Life& life = lives_[lowered_.root_of(v)];
+          if (steps_[s].late && !lowered_.in_pipeline(steps_[s].section))
+            life.sent = std::max(life.sent, position(s));
+          else
+            touches[lowered_.root_of(v)].push_back(s);
+        }
     std::vector<char> outside(lowered_.storages.size(), 0);
     for (std::uint32_t storage = 0; storage < touches.size(); ++storage)
       outside[storage] = lowered_.storages[storage].kind == Storage::Kind::input;
@@ -90,7 +97,7 @@ class LifetimeFinder {
       if (same) life.loop = loop;
       if (same && lowered_.pipeline.loop == loop && loop >= 0) {
         const auto any = [&](auto&& holds) { return std::any_of(list.begin(), list.end(), holds); };
-        life.exchanged = any([&](std::size_t s) { return steps_[s].call.has_value(); });
+        life.exchanged = any([&](std::size_t s) { return steps_[s].call && !is_pairwise(steps_[s].call->op); });
         life.late = any([&](std::size_t s) { return steps_[s].late; });
         for (const std::size_t s : list) life.sections.insert(steps_[s].section);
       }
@@ -99,6 +106,7 @@ class LifetimeFinder {
         extend(life, through ? loops_[s].first : position(s));
         extend(life, through ? loops_[s].last : position(s));
       }
+      if (!same && life.sent >= 0) extend(life, life.sent);
     }
     for (LowValue v : lowered_.sources)
       if (lowered_.storage_of(v).kind == Storage::Kind::input) extend(lives_[lowered_.root_of(v)], 0);
@@ -122,6 +130,7 @@ class LifetimeFinder {
       if (lives_[from].loop != lives_[to].loop) lives_[to].loop = -1;
       lives_[to].sections.merge(lives_[from].sections);
       lives_[to].late |= lives_[from].late;
+      lives_[to].sent = std::max(lives_[to].sent, lives_[from].sent);
       lives_[to].exchanged |= lives_[from].exchanged;
       lives_[from] = {};
     }
@@ -136,6 +145,7 @@ class LifetimeFinder {
     if (x.dtype != y.dtype || x.shape != y.shape || lowered_.storages[to].bytes != lowered_.storages[from].bytes)
       return false;
     const Life &old = lives_[to], &made = lives_[from];
+    if (old.late) return false;  // it may still be on its way when its last reader is done
     if (old.last != position(s) || made.first != position(s)) return false;
     if (loops_[s].loop >= 0 && (old.loop != loops_[s].loop || made.loop != loops_[s].loop)) return false;
     return touches_once(steps_[s], to, input) && touches_once(steps_[s], from, output);
@@ -149,15 +159,25 @@ class LifetimeFinder {
     return true;
   }
 
-  /// Those of calls change with the slots of calls, which are as many on all ranks.
+  /// Those of collectives change with the slots of the calls, which are as many on all ranks. What is sent lasts until
+  /// it has surely been received: what the forward pass sends, until the backward pass of its chunk is done here; what
+  /// the backward pass sends, until its micro-batch is over here.
   std::int64_t copies_of(const Life& life) const {
     if (life.exchanged) return lowered_.pipeline.slots;
-    if (life.late) return lowered_.pipeline.in_flight;
-    std::int64_t most = 1;
+    std::int64_t most = life.late ? copies_to_send(*life.sections.begin()) : 1;
     for (const std::uint32_t last : life.sections)
       if (last != *life.sections.begin())
         most = std::max(most, lowered_.pipeline.between(*life.sections.begin(), last));
     return most;
+  }
+
+  std::int64_t copies_to_send(std::uint32_t section) const {
+    const MicroPart part = lowered_.sections[section].part;
+    for (std::uint32_t other = 0; other < lowered_.sections.size(); ++other)
+      if (part.pass == MicroPart::Pass::forward && lowered_.in_pipeline(other) &&
+          lowered_.sections[other].part == MicroPart{MicroPart::Pass::backward, part.chunk})
+        return lowered_.pipeline.between(section, other);
+    return lowered_.pipeline.in_flight;
   }
 
   /// A storage that lives from one part to the other lives through the whole loop, with a copy per micro-batch in
@@ -169,7 +189,7 @@ class LifetimeFinder {
     storage.copies = copies_of(life);
     storage.copy_bytes = align_up(storage.bytes, lowered_.alignment);
     const std::uint64_t bytes = static_cast<std::uint64_t>(storage.copies) * storage.copy_bytes;
-    result.items.push_back({number, {bytes, inside->first, inside->last}, -1});
+    result.items.push_back({number, {bytes, inside->first, std::max(inside->last, life.sent)}, -1});
   }
 
   Lifetimes collect() {

@@ -93,6 +93,7 @@ struct LoweredSection {
   int loop = -1;
   std::vector<LowOp> ops;  ///< in order
   MicroPart part = {};     ///< of a loop
+  bool ahead = false;      ///< receives for the section behind it, which a pipeline schedule begins an action sooner
 };
 
 /// The parts of micro-batches in an order of the rank's own: a pipeline schedule.

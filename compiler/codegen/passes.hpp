@@ -16,8 +16,9 @@ Result<Lowered> lower(const ScheduledGraph& scheduled, const Target& target, con
                       const Coordinates& at);
 
 /// Takes over the order of micro-batches that strategies want for this rank. What it receives for another chunk of the
-/// model is then received there; calls are still prepared in the order of the ops.
-Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered);
+/// model is then received there; calls are still prepared in the order of the ops. With `ahead`, what an action
+/// receives is asked for before the action in front of it.
+Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered, bool ahead);
 
 /// Gives every value its view and storage: shape ops become views or copies, parts of a concat lie in its result, every
 /// assigned value and every output gets a contiguous storage of its own.
@@ -53,7 +54,8 @@ struct ProgramStep {
   std::uint32_t wait_for = kNone;     ///< the number of the call that is over here
   std::uint32_t call_number = kNone;  ///< of `call`, in the order of beginning
   Guard guard = Guard::always;        ///< of `call` and `wait_for`
-  bool late = false;                  ///< `wait_for` began in the turn before: its inputs must last until here
+  /// `wait_for` is a send that began in an earlier turn of its section; behind the loop, all that did.
+  bool late = false;
 };
 
 /// The collective ops that run as one call each, in the order in which the calls begin.

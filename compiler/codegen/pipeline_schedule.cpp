@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "compiler/codegen/passes.hpp"
 
@@ -65,17 +66,90 @@ Status check_all_run(const Lowered& lowered, int loop, const PipelineSchedule& o
   return {};
 }
 
+bool receives(const LoweredOp& op) {
+  return op.means == LoweringKind::collective && op.call && op.call->op == BALEEN_RECEIVE;
+}
+
+/// The order of calls before ops are moved stays the order in which they are prepared.
+void keep_turns(Lowered& lowered) {
+  if (std::ranges::any_of(lowered.ops, [](const LoweredOp& op) { return op.turn.has_value(); })) return;
+  const std::vector<std::vector<LowOp>> calls = order_calls(lowered);
+  for (std::size_t turn = 0; turn < calls.size(); ++turn)
+    for (const LowOp op : calls[turn]) lowered.ops[op].turn = turn;
+}
+
+/// Puts the receives of each part into a section of their own in front of it, and that before the action in front.
+class ReceivesAhead {
+ public:
+  explicit ReceivesAhead(Lowered& lowered) : lowered_(lowered) {}
+
+  void run() {
+    std::vector<std::vector<LowOp>> received(lowered_.sections.size());
+    bool any = false;
+    for (std::uint32_t s = 0; s < lowered_.sections.size(); ++s)
+      for (const LowOp op : lowered_.sections[s].ops)
+        if (lowered_.in_pipeline(s) && receives(lowered_.ops[op])) {
+          received[s].push_back(op);
+          any = true;
+        }
+    if (!any) return;
+    keep_turns(lowered_);
+    split(received);
+    number_ops();
+    order_actions();
+  }
+
+ private:
+  void split(const std::vector<std::vector<LowOp>>& received) {
+    std::vector<LoweredSection> sections;
+    for (std::uint32_t s = 0; s < received.size(); ++s) {
+      LoweredSection& section = lowered_.sections[s];
+      if (!received[s].empty()) {
+        std::erase_if(section.ops, [&](LowOp op) { return std::ranges::count(received[s], op) > 0; });
+        sections.push_back({section.name, section.phase, section.loop, received[s], section.part, true});
+        receiving_[s] = static_cast<std::uint32_t>(sections.size() - 1);
+      }
+      sections.push_back(std::move(section));
+      moved_.push_back(static_cast<std::uint32_t>(sections.size() - 1));
+    }
+    lowered_.sections = std::move(sections);
+  }
+
+  void number_ops() {
+    for (std::uint32_t s = 0; s < lowered_.sections.size(); ++s)
+      for (const LowOp op : lowered_.sections[s].ops) lowered_.ops[op].section = s;
+    for (LoweredAssign& assign : lowered_.assigns) assign.section = moved_[assign.section];
+  }
+
+  void order_actions() {
+    using Action = LoweredPipeline::Action;
+    const std::vector<Action> actions = std::exchange(lowered_.pipeline.actions, {});
+    const auto receive = [&](std::size_t number) {
+      if (number >= actions.size()) return;
+      const auto found = receiving_.find(actions[number].section);
+      if (found != receiving_.end()) lowered_.pipeline.actions.push_back({found->second, actions[number].micro_batch});
+    };
+    receive(0);
+    for (std::size_t number = 0; number < actions.size(); ++number) {
+      receive(number + 1);
+      lowered_.pipeline.actions.push_back({moved_[actions[number].section], actions[number].micro_batch});
+    }
+  }
+
+  Lowered& lowered_;
+  std::map<std::uint32_t, std::uint32_t> receiving_;  // by old section: the new one of its receives
+  std::vector<std::uint32_t> moved_;                  // by old section
+};
+
 /// Moves what is made of received values alone to the chunk that reads it, in the same pass.
 class ReceiveSinker {
  public:
   explicit ReceiveSinker(Lowered& lowered) : lowered_(lowered), wanted_(lowered.values.size(), kNone) {}
 
   void run() {
-    const std::vector<std::vector<LowOp>> calls = order_calls(lowered_);
     find_received();
     if (!find_moves()) return;
-    for (std::size_t turn = 0; turn < calls.size(); ++turn)
-      for (const LowOp op : calls[turn]) lowered_.ops[op].turn = turn;
+    keep_turns(lowered_);
     move();
   }
 
@@ -92,13 +166,12 @@ class ReceiveSinker {
       for (const LowOp number : lowered_.sections[s].ops) {
         const LoweredOp& op = lowered_.ops[number];
         const auto& inputs = op.op.inputs;
-        const bool receives = op.means == LoweringKind::collective && op.call && op.call->op == BALEEN_RECEIVE;
         const bool derived =
             op.means != LoweringKind::collective && op.means != LoweringKind::accumulate && !inputs.empty() &&
             std::ranges::all_of(inputs, [&](LowValue v) {
               return lowered_.values[v].producer != kNone && received_.contains(lowered_.values[v].producer);
             });
-        if (in_loop(s) && (receives || derived)) received_.insert(number);
+        if (in_loop(s) && (receives(op) || derived)) received_.insert(number);
       }
   }
 
@@ -160,7 +233,7 @@ std::int64_t LoweredPipeline::between(std::uint32_t first, std::uint32_t last) c
   return most;
 }
 
-Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered) {
+Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered, bool ahead) {
   const PipelineSchedule* own = nullptr;
   for (const PipelineSchedule& order : scheduled.pipelines) {
     if (lowered.at[static_cast<std::size_t>(order.axis)] != order.coordinate) continue;
@@ -179,6 +252,7 @@ Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered
       lowered.pipeline.actions.push_back({section, action.micro_batch});
   BALEEN_TRY(check_all_run(lowered, loop, *own));
   ReceiveSinker(lowered).run();
+  if (ahead) ReceivesAhead(lowered).run();
   return {};
 }
 

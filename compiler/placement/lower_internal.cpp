@@ -103,7 +103,20 @@ class InternalLowerer {
     return reduces_a_cut(graph_.op(id)) ? lower(id) : Status();
   }
 
+  /// Where one of its inputs is at a coordinate of the axis, all of it is there.
+  const Placement* coordinate(OpId id, std::size_t axis) const {
+    for (const ValueId v : graph_.op(id).inputs)
+      if (layout(v)[axis].is_at()) return &layout(v)[axis];
+    return nullptr;
+  }
+
   Status follow(OpId id, const OpLetters& letters, std::size_t axis, std::vector<Layout>& outputs) {
+    if (const Placement* found = coordinate(id, axis)) {
+      const Placement here = *found;
+      for (std::size_t i = 0; i < graph_.op(id).inputs.size(); ++i) BALEEN_TRY(read(id, i, axis, here));
+      for (Layout& output : outputs) output[axis] = here;
+      return {};
+    }
     Placement cut;
     char letter = 0;
     for (std::size_t i = 0; i < graph_.op(id).inputs.size(); ++i) {

@@ -186,6 +186,7 @@ Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches,
     const MicroPart part{pass, std::abs(turn)};
     result.sections.push_back({section_name(phase, part), phase, loops ? position : -1, std::move(ops), part});
   }
+  BALEEN_TRY(check_pipeline_circles(result));
   return result;
 }
 

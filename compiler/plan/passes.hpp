@@ -92,6 +92,9 @@ Result<std::vector<MicroPart>> find_parts(const Graph& graph, const std::functio
 Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches,
                                       std::vector<PipelineSchedule> pipelines = {});
 
+/// INVALID, with the place of a send, where ranks that follow the pipeline schedules wait for each other for ever.
+Status check_pipeline_circles(const ScheduledGraph& scheduled);
+
 /// Concatenates expressions of pointwise ops of equal shape, dtype and layout that feed each other, where this makes no
 /// cycle. Values that others use become further results. Changes no bit (expressions round where values were stored).
 Status fuse_pointwise(ScheduledGraph& scheduled);

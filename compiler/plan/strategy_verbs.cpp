@@ -57,6 +57,9 @@ PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Shardi
     const baleen_trained_t found{sizeof(found), one.parameter, one.gradient, one.states.data(), one.states.size()};
     return self(p).run([&]() -> Status { return copy_out(out, found) ? Status() : no_size("trained"); });
   };
+  table_.cost = [](void* p, OpId op, double* flops, double* bytes) {
+    return self(p).run([&] { return self(p).cost(op, flops, bytes); });
+  };
 }
 
 template <class Verb>
@@ -146,6 +149,15 @@ Status PlacingVerbs::check_coordinates(const std::vector<Placement>& inputs, con
   for (const Placement& placement : all) text += " " + to_string(placement);
   return invalid("along `" + graph_.mesh().axes[axis].name + "` it gives" + text +
                  "; an op that runs as it stands with an operand at one coordinate has all operands and results there");
+}
+
+Status PlacingVerbs::cost(OpId id, double* flops, double* bytes) const {
+  if (id >= graph_.op_count() || !graph_.op(id).live) return invalid("there is no op number " + std::to_string(id));
+  const Op& op = graph_.op(id);
+  const Cost cost = op.kind->cost ? op.kind->cost(graph_, op) : Cost{};
+  *flops = cost.flops;
+  *bytes = cost.bytes;
+  return {};
 }
 
 Status PlacingVerbs::add_candidate(const baleen_candidate_t& offer) {

@@ -1,5 +1,6 @@
 /// \file A transport on the ranks of a mesh: its groups, and what all ranks do together.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,8 +55,15 @@ class Communicator {
   Result<void*> prepare(const std::vector<std::string>& axes, CollectiveArgs collective);
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value) {
-    if (begins_) begins_(++begun_);
+    if (begins_) begins_(count());
     return transport_->start(slot, after, after_value, done, done_value);
+  }
+  /// The next run begins `own` collectives, which are counted as `as`: as many on all ranks, though their own differ
+  /// (in a pipeline). So ranks can be compared at any time: by the part of the run that they have begun. 0: as they
+  /// are.
+  void counts(std::int64_t own, std::int64_t as) {
+    if (run_.as > 0) begun_ = run_.before + run_.as;
+    run_ = {begun_, own, as, 0};
   }
   /// This rank begins to run a program, as all do. "": it is at the end of the script.
   void runs(const std::string& program) const {
@@ -90,6 +98,13 @@ class Communicator {
   Communicator(std::unique_ptr<OpenTransport> transport, Mesh mesh, std::int64_t rank);
   Result<void*> group_along(const std::vector<std::string>& axes);
 
+  /// Of the collective that begins, from 1.
+  std::int64_t count() {
+    if (run_.as == 0 || run_.own == 0) return ++begun_;
+    run_.begun = std::min(run_.begun + 1, run_.own);
+    return begun_ = run_.before + run_.begun * run_.as / run_.own;
+  }
+
   std::unique_ptr<OpenTransport> transport_;
   Mesh mesh_;
   std::int64_t rank_;
@@ -100,6 +115,10 @@ class Communicator {
   std::function<void(std::int64_t)> begins_;
   std::function<void(const std::string&)> runs_;
   std::int64_t begun_ = 0;
+  struct Run {
+    std::int64_t before = 0;  ///< begun before it
+    std::int64_t own = 0, as = 0, begun = 0;
+  } run_;
   void* end_ = nullptr;  ///< the slot of a barrier
 };
 

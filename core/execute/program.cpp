@@ -58,18 +58,28 @@ class Runner {
   Status synchronize() { return program_.device->check(table_.synchronize(device_, launch_.stream)); }
 
   Status run_segment(std::size_t number, std::int64_t micro, std::int64_t turns) {
-    const std::int64_t begin = options_.segment_ns ? now() : 0;
+    const std::uint32_t pass = label_of(number);
+    const bool spans = options_.spans && pass != Executable::kNoLabel;
+    const std::int64_t begin = options_.segment_ns || spans ? now() : 0;
     launch_.micro = static_cast<std::uint64_t>(micro);
     const std::vector<Instruction>& instructions = executable_.segments[number].instructions;
     if (options_.spans || !program_.sequences.available())
       BALEEN_TRY(run_instructions(instructions, micro, turns));
     else
       BALEEN_TRY(run_stretches(number, micro, turns));
+    if (spans) options_.spans->push_back({executable_.labels[pass].c_str(), "pass", begin, now(), {}});
     if (options_.segment_ns) {
       BALEEN_TRY(synchronize());
       (*options_.segment_ns)[number] += now() - begin;
     }
     return {};
+  }
+
+  /// Of the action that runs this segment, where it is one of a pipeline schedule: they come in their order.
+  std::uint32_t label_of(std::size_t segment) {
+    const bool is_action = executable_.pipelined_loop >= 0 && next_action_ < executable_.actions.size() &&
+                           executable_.segments[segment].loop == executable_.pipelined_loop;
+    return is_action ? executable_.actions[next_action_++].label : Executable::kNoLabel;
   }
 
   Status run_instructions(std::span<const Instruction> instructions, std::int64_t micro, std::int64_t turns) {
@@ -109,7 +119,7 @@ class Runner {
     if (i.kind == Instruction::Kind::zero)
       return program_.device->check(table_.zero(device_, launch_.stream, addresses[0], i.bytes));
     if (i.kind == Instruction::Kind::begin) return begin(program_.calls[i.call]);
-    if (i.kind == Instruction::Kind::wait) return wait(program_.calls[i.call]);
+    if (i.kind == Instruction::Kind::wait) return wait(program_.calls[i.call], i.behind);
     launch_.tensors = addresses;
     launch_.scratch = addresses[i.address_count - 1];
     return program_.device->check(table_.launch(device_, executable_.kernels[i.kernel].get(), &launch_));
@@ -120,16 +130,22 @@ class Runner {
     if (program_.staging) return program_.staging->begin(program_, call, launch_.micro, launch_.stream);
     BALEEN_TRY(
         program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
-    return program_.communicator->start(call.slots[launch_.micro % call.slots.size()], &program_.issued,
-                                        program_.issues, call.done.get(), ++call.begun);
+    ProgramCall::Slot& slot = call.slots[launch_.micro % call.slots.size()];
+    return program_.communicator->start(slot.handle, &program_.issued, program_.issues, slot.done.get(), ++slot.begun);
   }
 
-  Status wait(ProgramCall& call) {
+  Status wait(ProgramCall& call, std::uint32_t behind) {
     if (program_.staging)
       BALEEN_TRY(program_.staging->wait(program_, call, launch_.micro, launch_.stream));
-    else
-      BALEEN_TRY(program_.device->check(table_.stream_wait(device_, launch_.stream, call.done.get(), call.begun)));
+    else if (behind == kAllOfCall)
+      for (const ProgramCall::Slot& slot : call.slots) BALEEN_TRY(wait(slot));
+    else if (behind <= launch_.micro)
+      BALEEN_TRY(wait(call.slots[(launch_.micro - behind) % call.slots.size()]));
     return program_.communicator->check();
+  }
+
+  Status wait(const ProgramCall::Slot& slot) {
+    return program_.device->check(table_.stream_wait(device_, launch_.stream, slot.done.get(), slot.begun));
   }
 
   Status execute_timed(const Instruction& i) {
@@ -147,6 +163,7 @@ class Runner {
   void* device_;
   const Program::RunOptions& options_;
   baleen_launch_t launch_{};
+  std::size_t next_action_ = 0;  // of the pipeline schedule
 };
 
 }  // namespace
@@ -170,7 +187,10 @@ void Program::settle() {
     return value < begun || value == BALEEN_EVENT_FAILED;
   };
   const bool unfinished = std::any_of(impl_->calls.begin(), impl_->calls.end(), [&](const ProgramCall& call) {
-    if (!impl_->staging || !is_pairwise(call.what->op)) return open(*call.done, call.begun);
+    if (!impl_->staging)
+      return std::any_of(call.slots.begin(), call.slots.end(),
+                         [&](const ProgramCall::Slot& slot) { return open(*slot.done, slot.begun); });
+    if (!is_pairwise(call.what->op)) return open(*call.done, call.begun);
     return std::any_of(call.parts.begin(), call.parts.end(),
                        [&](const ProgramCall::Part& part) { return open(*part.done, call.begun); });
   });
@@ -230,14 +250,20 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
       CollectiveArgs placed = what.with<const void*, void*>(
           [&](std::uint32_t address) { return impl_->addresses[what.in_slot(address, slot)]; });
       placed.where = where;
-      BALEEN_TRY_ASSIGN(call.slots[slot], communicator.prepare(what.axes, std::move(placed)));
+      call.slots[slot].done->size = sizeof(baleen_event_t);
+      BALEEN_TRY_ASSIGN(call.slots[slot].handle, communicator.prepare(what.axes, std::move(placed)));
     }
   }
   return {};
 }
 
 Status Program::run(void* stream, const RunOptions& options) {
-  if (impl_->communicator) impl_->communicator->runs(impl_->name);
+  if (impl_->communicator) {
+    std::int64_t own = 0;
+    for (const ExecutableCall& call : executable().calls) own += static_cast<std::int64_t>(call.runs);
+    impl_->communicator->counts(own, executable().collectives);
+    impl_->communicator->runs(impl_->name);
+  }
   return Runner(*impl_, stream, options).run();
 }
 

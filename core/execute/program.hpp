@@ -58,8 +58,9 @@ class Program {
   struct RunOptions {
     std::uint64_t seed = 0;
     std::uint64_t step = 0;
-    /// A span per launch ("compute"), beginning of a call ("begin") and wait for one ("wait") is appended where it is
-    /// not null. Launches are then waited for one by one.
+    /// A span per launch ("compute"), beginning of a call ("begin") and wait for one ("wait"), and per action of a
+    /// pipeline schedule one around all of its ("pass"), is appended where it is not null. Launches are then waited for
+    /// one by one.
     std::vector<struct SpanRecord>* spans = nullptr;
     /// Nanoseconds spent per segment are added here by segment number where it is not null (as many as segments).
     std::vector<std::int64_t>* segment_ns = nullptr;

@@ -10,6 +10,12 @@ namespace baleen {
 
 /// A call of the transport, prepared by `connect`.
 struct ProgramCall {
+  struct Slot {
+    void* handle = nullptr;
+    std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();
+    std::uint64_t begun = 0;  ///< times; the value of `done` when the last is over
+  };
+
   explicit ProgramCall(const ExecutableCall& call) : what(&call), slots(call.slots), parts(call.parts.size()) {}
 
   struct Part {
@@ -18,10 +24,11 @@ struct ProgramCall {
   };
 
   const ExecutableCall* what;  ///< in the program's executable
-  std::vector<void*> slots;
+  std::vector<Slot> slots;     ///< micro-batch m has number m % slots
+  // Where it is staged, in place of slots:
   std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();
-  std::uint64_t begun = 0;  ///< times; the value of `done` when the last is over
-  std::vector<Part> parts;  ///< in place of slots, where it is staged
+  std::uint64_t begun = 0;
+  std::vector<Part> parts;
 };
 
 struct ProgramImpl {

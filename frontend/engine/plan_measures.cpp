@@ -16,16 +16,21 @@ RankWork work_of(const Executable& executable) {
   work.recomputed = executable.recomputed_flops / ranks;
   // What was computed when a call began; several turns of a loop may be under way.
   std::vector<std::deque<double>> begun(executable.calls.size());
+  const auto finish = [&](std::uint32_t call) {
+    const std::uint64_t bytes = sent_bytes(executable, executable.calls[call]);
+    work.sent += bytes;
+    if (work.flops > begun[call].front()) work.sent_meanwhile += bytes;
+    begun[call].pop_front();
+  };
   (void)for_each_turn(executable, [&](std::size_t segment, std::int64_t turn, std::int64_t turns) -> Status {
     for (const Instruction& i : executable.segments[segment].instructions) {
       if (!is_due(i.guard, turn, turns)) continue;
       if (i.kind == Instruction::Kind::launch) work.flops += i.work.flops;
       if (i.kind == Instruction::Kind::begin) begun[i.call].push_back(work.flops);
       if (i.kind != Instruction::Kind::wait) continue;
-      const std::uint64_t bytes = sent_bytes(executable, executable.calls[i.call]);
-      work.sent += bytes;
-      if (work.flops > begun[i.call].front()) work.sent_meanwhile += bytes;
-      begun[i.call].pop_front();
+      const bool all = i.behind == kAllOfCall;
+      if (all || static_cast<std::int64_t>(i.behind) <= turn)
+        for (bool more = !begun[i.call].empty(); more; more = all && !begun[i.call].empty()) finish(i.call);
     }
     return {};
   });

@@ -281,6 +281,18 @@ class GraphDescriber {
   Description& description_;
 };
 
+/// Those that the script says around its forward code.
+void take_micro_batches(const Description& description, Job& job) {
+  const auto& [count, where] = description.micro_batches();
+  if (count == 0) return;
+  if (job.gradient_accumulation_steps != 1 && job.gradient_accumulation_steps != count)
+    throw ScriptError(invalid("parallel.pipeline: `micro_batches` is " + std::to_string(count) +
+                                  ", and the job's `gradient_accumulation_steps` " +
+                                  std::to_string(job.gradient_accumulation_steps) + "; leave one of the two out",
+                              where));
+  job.gradient_accumulation_steps = count;
+}
+
 }  // namespace
 
 DescribedJob read_job(lua_State* L, int index, Description& description) {
@@ -310,6 +322,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
     result.data = data_at(L, -1, job.seed);
     lua_pop(L, 1);
     job.train() = describer.training(kTrainGraph, result.data->info(), job.batch);
+    take_micro_batches(description, job);
   }
   // Those that learn first: they may add parameters.
   bool any_learns = trains;

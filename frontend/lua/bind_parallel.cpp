@@ -26,6 +26,13 @@ int end_annotation(lua_State* L) {
   return 0;
 }
 
+/// micro_batches(count, where): into how many a step's batch is cut.
+int micro_batches(lua_State* L) {
+  const Arguments arguments(L, "micro_batches");
+  description_of(L).set_micro_batches(arguments.integer(1, "count"), arguments.text(2, "where"));
+  return 0;
+}
+
 /// layout(pattern, axis, dim, where): of what has such a name. `dim`: a logical axis, a dimension from 1 (or from -1
 /// for the last), or 0 for whole.
 int layout(lua_State* L) {
@@ -53,8 +60,9 @@ int result(lua_State* L) {
 }  // namespace
 
 void bind_parallel(lua_State* L) {
-  set_functions(L, std::array<Function, 4>{{{"begin_annotation", &guarded<&begin_annotation>},
+  set_functions(L, std::array<Function, 5>{{{"begin_annotation", &guarded<&begin_annotation>},
                                             {"end_annotation", &guarded<&end_annotation>},
+                                            {"micro_batches", &guarded<&micro_batches>},
                                             {"layout", &guarded<&layout>},
                                             {"result", &guarded<&result>}}});
 }

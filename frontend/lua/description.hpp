@@ -62,6 +62,9 @@ class Description {
   /// Throws where a `layout` names nothing in the graphs that may add parameters, or a dimension that is not there.
   void check_layouts() const;
   const std::vector<Annotation>& annotations() const { return annotations_; }
+  /// Into how many a step's batch is cut, and where the script says so; 0 where it does not.
+  void set_micro_batches(std::int64_t count, std::string where) { micro_batches_ = {count, std::move(where)}; }
+  const std::pair<std::int64_t, std::string>& micro_batches() const { return micro_batches_; }
 
   // --- ops
   /// Appends an op that stands at `where` in the script.
@@ -108,6 +111,7 @@ class Description {
   std::optional<Trace> trace_;
   std::uint32_t trace_serial_ = 0;
   std::vector<ParameterSpec> parameters_;
+  std::pair<std::int64_t, std::string> micro_batches_;
   std::vector<Annotation> annotations_;
   std::map<std::string, ValueId> results_;  ///< of layers in the present graph, by path
   std::map<std::string, Value> named_;      ///< what a `layout` may name

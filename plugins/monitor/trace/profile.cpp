@@ -46,7 +46,7 @@ std::string group_of(std::string_view name) {
 }
 
 void Profile::add(const baleen_span_t& span) {
-  if (view(span.category) == "begin") return;
+  if (view(span.category) == "begin" || view(span.category) == "pass") return;
   Row& row = pending_.rows[group_of(view(span.name))];
   ++row.calls;
   row.nanoseconds += span.end - span.begin;

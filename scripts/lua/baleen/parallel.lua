@@ -5,6 +5,9 @@
 ---   replicate { axis = "tensor" } (f, ...): what is made inside is whole
 ---   layout { name = "blocks.*.mlp.up.weight", axis = "tensor", placement = "shard", dim = 2 }: of parameters and
 ---     inputs by name, or of a layer's result by its path; `dim` counts from 1, -1 is the last, or is a logical axis
+---   pipeline { micro_batches = 8 } (f, ...): each step's batch is cut into as many micro-batches, which go through the
+---     stages inside in turn (the strategy of a mesh axis `pipeline` has the schedule)
+---   stage {} (f, ...): what is made inside is a stage, the next one, or stage { index = 2 }; stages send to later ones
 --- The innermost wins, `layout` stands above the others (the first that matches), and all stand above strategies.
 local core = require "baleen.core"
 local options = require "baleen.options"
@@ -25,19 +28,23 @@ end
 
 local Leaving = { __close = function(scope) core.leave(scope.mark) end }
 
+local function check_body(what, body, example)
+  if not options.callable(body) then
+    core.fail(("%s: what it is put around is %s; it must be a function or a layer, as in "
+      .. "%s (function() ... end)"):format(what, core.describe(body), example))
+  end
+  if core.graph_name() == "" then
+    core.fail(what .. ": it stands around forward code, which runs only while the job's model is described; put it "
+      .. "inside a layer's or the model's function")
+  end
+end
+
 local function around(kind, rules)
   local what = "parallel." .. kind
   return core.entry(function(given)
     local chosen, where = check(what, given, rules), core.where()
     return core.entry(function(body, ...)
-      if not options.callable(body) then
-        core.fail(("%s: what it is put around is %s; it must be a function or a layer, as in "
-          .. "parallel.%s { ... } (function() ... end)"):format(what, core.describe(body), kind))
-      end
-      if core.graph_name() == "" then
-        core.fail(what .. ": it stands around forward code, which runs only while the job's model is described; put it "
-          .. "inside a layer's or the model's function")
-      end
+      check_body(what, body, what .. " { ... }")
       local mark = core.begin_annotation(kind, chosen.axis, chosen.dim or "", where)
       local _scope <close> = setmetatable({ mark = mark }, Leaving)
       local results = table.pack(body(...))
@@ -84,7 +91,57 @@ local function layout(given)
   end
 end
 
+local stages = { graph = "", next = 1, open = nil, pipeline = nil }  -- of the graph that is being described
+
+local function of_graph()
+  if stages.graph ~= core.graph_name() then
+    stages.graph, stages.next, stages.open, stages.pipeline = core.graph_name(), 1, nil, nil
+  end
+  return stages
+end
+
+local Closing = { __close = function() stages.open = nil end }
+
+--- One stage: ops made inside carry its number, for the strategy that has the stages.
+local function stage(given)
+  local chosen = options.check("parallel.stage", given, { index = { type = "integer", min = 1 } })
+  local where = core.where()
+  return core.entry(function(body, ...)
+    check_body("parallel.stage", body, "parallel.stage {}")
+    local now = of_graph()
+    if now.open then
+      core.fail(("parallel.stage: it stands inside the stage of %s; stages follow each other"):format(now.open), where)
+    end
+    local index = chosen.index or now.next
+    now.next = math.max(now.next, index + 1)
+    now.open = where
+    local _stage <close> = setmetatable({}, Closing)
+    local tags = { stage = tostring(index), stage_where = where }
+    local _scope <close> = setmetatable({ mark = core.enter(core.path(), where, tags) }, Leaving)
+    return body(...)
+  end)
+end
+
+--- Says into how many micro-batches a step is cut, around the stages.
+local function pipeline(given)
+  local rules = { micro_batches = { type = "integer", required = true, min = 1 } }
+  local chosen = options.check("parallel.pipeline", given, rules)
+  local where = core.where()
+  return core.entry(function(body, ...)
+    check_body("parallel.pipeline", body, "parallel.pipeline { micro_batches = 8 }")
+    local now = of_graph()
+    if now.pipeline then
+      core.fail(("parallel.pipeline: there is one at %s already; a model has one"):format(now.pipeline), where)
+    end
+    now.pipeline = where
+    if core.graph_name() == "train" then core.micro_batches(chosen.micro_batches, where) end
+    return body(...)
+  end)
+end
+
 return {
+  pipeline = core.entry(pipeline),
+  stage = core.entry(stage),
   split = around("split", { axis = axis_rule, dim = { type = "string", required = true } }),
   replicate = around("replicate", { axis = axis_rule }),
   layout = core.entry(layout),

@@ -25,6 +25,16 @@ function parallel.split(given) end
 ---@return fun(body: function | baleen.layer, ...): ... calls the body with what follows it
 function parallel.replicate(given) end
 
+---Around a model's forward code: a step's batch is cut into as many micro-batches, which go through its stages in turn.
+---@param given { micro_batches: integer }
+---@return fun(body: function | baleen.layer, ...): ... calls the body with what follows it
+function parallel.pipeline(given) end
+
+---What is made inside the body is a stage of a pipeline: the next one, or the one of `index`, from 1.
+---@param given { index?: integer }
+---@return fun(body: function | baleen.layer, ...): ... calls the body with what follows it
+function parallel.stage(given) end
+
 ---Of parameters and of the data's fields by name, of a layer's result by its path; patterns take `*` and `?`. `dim`: from
 ---1, -1 for the last, or a logical axis. Stands beside the model, not inside.
 ---@param given { name: string | string[], axis: string, placement: "shard" | "replicate", dim?: integer | string }

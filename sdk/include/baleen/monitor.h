@@ -36,7 +36,8 @@ BALEEN_ASSERT_SIZE(baleen_record_t, 56);
 /* An interval on one stream of one rank. Times in nanoseconds since the start of the run. */
 typedef struct baleen_span_t {
     baleen_string_t name;     /* "blocks.0.mlp.up" */
-    baleen_string_t category; /* "compute": a launch; "begin", "wait": of a call of the transport */
+    baleen_string_t category; /* "compute": a launch; "begin", "wait": of a call of the transport; "pass": of a
+                               * micro-batch through a stage, around them */
     int64_t begin, end;
     int64_t step;
     int32_t rank, stream;

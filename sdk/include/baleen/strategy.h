@@ -116,8 +116,11 @@ typedef struct baleen_placing_t {
     baleen_status_t (*add_candidate)(void* self, const baleen_candidate_t* candidate);
     uint64_t (*trained_count)(void* self);
     baleen_status_t (*trained)(void* self, uint64_t number, baleen_trained_t* out);
+    /* What an op does for the whole batch on the whole mesh, by its kind's cost rule: arithmetic (multiply and add are
+     * two), and bytes read and written at least. */
+    baleen_status_t (*cost)(void* self, baleen_op_t op, double* flops, double* bytes);
 } baleen_placing_t;
-BALEEN_ASSERT_TABLE(baleen_placing_t, trained, 88);
+BALEEN_ASSERT_TABLE(baleen_placing_t, cost, 96);
 
 /* The verbs of `recompute`. The graph has layouts and collectives by now; on one rank, which has no mesh, neither. */
 typedef struct baleen_recompute_t {

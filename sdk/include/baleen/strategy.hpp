@@ -40,6 +40,11 @@ struct AxisSplit {
 /// The verbs of `place` (strategy.h). Every method throws Failed where the core refuses.
 class Placing {
  public:
+  /// Of an op, for the whole batch on the whole mesh.
+  struct Cost {
+    double flops = 0, bytes = 0;
+  };
+
   explicit Placing(const baleen_placing_t* placing) : placing_(placing) {}
 
   MeshView mesh() const { return MeshView(placing_->mesh); }
@@ -59,6 +64,11 @@ class Placing {
   }
   void add_candidate(const baleen_candidate_t& candidate) {
     check(placing_->add_candidate(placing_->self, &candidate));
+  }
+  Cost cost(baleen_op_t op) const {
+    Cost cost;
+    check(placing_->cost(placing_->self, op, &cost.flops, &cost.bytes));
+    return cost;
   }
   /// In parameter order; the lists of states are valid during the call of `place`.
   std::vector<baleen_trained_t> trained() const {

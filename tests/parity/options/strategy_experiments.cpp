@@ -31,6 +31,17 @@ Trial of_blocks(std::vector<std::string> values, const std::string& mode, Option
   return trial;
 }
 
+/// Two stages of four micro-batches.
+Trial of_pipeline(View view, std::vector<std::string> values, Options around = {}, MeshAxes mesh = {{"pipeline", 2}}) {
+  return of_gpt(std::move(view), std::move(mesh), std::move(values), std::move(around), {}, 4);
+}
+
+/// What the user is told beside the plan.
+std::string notes(const Job& job) {
+  const TemporaryFolder folder;
+  return run(job, {"graph"}, folder.path()).err;
+}
+
 const MeshAxes kData{{"data", 2}}, kRows{{"rows", 2}}, kBoth{{"data", 2}, {"tensor", 2}};
 
 }  // namespace
@@ -72,6 +83,16 @@ Experiments strategy_experiments() {
       {"strategy.recompute.ops", {of_blocks({kUnset, list({"norm"})}, "selective", {{"flops_per_byte", none}})}},
       {"strategy.recompute.flops_per_byte", {of_blocks({kUnset, "0.5"}, "selective")}},
       {"strategy.recompute.budget_mb", {of_blocks({"0.5", "0.6", kUnset}, "auto")}},
+      {"strategy.pipeline.axis", {of_pipeline(counts, {kUnset, text("rows")}, {}, kRows)}},
+      {"strategy.pipeline.schedule", {of_pipeline(counts, {})}},
+      {"strategy.pipeline.chunks", {of_pipeline(counts, {kUnset, "1"}, {{"schedule", text("looped")}})}},
+      {"strategy.pipeline.table",
+       {of_pipeline(counts,
+                    {list({"F0 F1 F2 F3 B0 B1 B2 B3", "F0 B0 F1 B1 F2 B2 F3 B3"}),
+                     list({"F0 B0 F1 B1 F2 B2 F3 B3", "F0 B0 F1 B1 F2 B2 F3 B3"})},
+                    {{"schedule", text("table")}})}},
+      {"strategy.pipeline.memory_mb", {of_pipeline(counts, {kUnset, "0.01"})}},
+      {"strategy.pipeline.show", {of_pipeline(notes, {kUnset, "true"})}},
       {"strategy.precision.dtype", {of_gpt(numbers, {{"data", 1}}, {})}},
       {"strategy.precision.gradients", {of_gpt(counts, kData, {}, {{"dtype", text("bf16")}})}},
       {"strategy.precision.keep", {of_gpt(program, kData, {kUnset, list({"head.*"})}, {{"dtype", text("bf16")}})}},

@@ -1,6 +1,7 @@
 /// \file Sessions of several ranks in one process: threads over the reference transport, and over shared memory.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -178,21 +179,50 @@ TEST(Ranks, MultiplyOnGrids) {
   }
 }
 
-/// A pipeline by 1F1B: each stage has its own order of micro-batches, and sends to its neighbours alone.
+/// Stages on threads: each has its own order of micro-batches, sends to its neighbours alone, and asks ahead for what
+/// it receives.
 TEST(Ranks, TakeTurnsInAPipeline) {
-  for (const std::int64_t accumulate : {1, 4}) {
-    JobOptions options;
-    options.accumulate = accumulate;
-    const Outcome one = on_one(options, 4);
-    options.strategies = {strategy("pipeline_spike", {})};
+  if (!has_plugin("strategy", "pipeline")) GTEST_SKIP() << "no strategy `pipeline` in this tree";
+  JobOptions options;
+  options.accumulate = 4;
+  const Outcome one = on_one(options, 4);
+  for (const std::string schedule : {"1f1b", "gpipe", "zero_bubble"})
     for (const std::int32_t ranks : {2, 3}) {
+      options.strategies = {strategy("pipeline", {{"schedule", {schedule, "test"}}})};
       options.mesh.axes = {{"pipeline", ranks}};
       const auto many = on_ranks(ranks, "loopback", options, 4);
       for (const Outcome& outcome : many) EXPECT_EQ(outcome, many[0]);
       expect_near(many[0], one);
       EXPECT_EQ(on_ranks(ranks, "shm", options, 4), many);
     }
+}
+
+/// Stages begin unequally many, and are compared by numbers that are the same again behind every run.
+TEST(Ranks, CountCollectivesAlikeInAPipeline) {
+  if (!has_plugin("strategy", "pipeline")) GTEST_SKIP() << "no strategy `pipeline` in this tree";
+  JobOptions options;
+  options.accumulate = 4;
+  options.strategies = {strategy("pipeline", {})};
+  options.mesh.axes = {{"pipeline", 3}};
+  SharedRendezvous rendezvous("aab");
+  std::array<std::vector<std::int64_t>, 3> numbers;
+  const std::string failures = run_bodies(As::kThreads, 3, [&](std::int32_t rank) {
+    const TemporaryFolder folder;
+    const baleen_rendezvous_t own = rendezvous.of(rank, 3);
+    JobOptions mine = options;
+    mine.transport = "loopback";
+    mine.rendezvous = &own;
+    mine.begins = [&](std::int64_t number) { numbers[static_cast<std::size_t>(rank)].push_back(number); };
+    SmallRun run(folder, mine);
+    (void)outcome_of(run, 2);
+  });
+  EXPECT_EQ(failures, "");
+  for (const auto& own : numbers) {
+    EXPECT_TRUE(std::is_sorted(own.begin(), own.end()));
+    ASSERT_FALSE(own.empty());
+    EXPECT_EQ(own.back(), numbers[0].back());
   }
+  EXPECT_NE(numbers[0].size(), numbers[1].size());  // the second stage sends and receives on both sides
 }
 
 TEST(Ranks, BucketsAndTransportsChangeNoBit) {

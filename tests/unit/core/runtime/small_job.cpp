@@ -162,7 +162,8 @@ Status SmallRun::connect(const JobOptions& options, const Mesh& mesh) {
     values.insert_or_assign(option->name, UserValue{std::string("loopback"), "test"});
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(descriptor, values, {7, "", "test"}));
   BALEEN_TRY_ASSIGN(const Plugin plugin, registry_->open(descriptor));
-  BALEEN_TRY_ASSIGN(communicator_, Communicator::create(plugin, *settings.get(), *options.rendezvous, mesh, {}));
+  BALEEN_TRY_ASSIGN(communicator_, Communicator::create(plugin, *settings.get(), *options.rendezvous, mesh,
+                                                        {.begins = options.begins}));
   return {};
 }
 

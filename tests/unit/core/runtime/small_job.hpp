@@ -1,5 +1,6 @@
 /// \file A little language model on a little text, with the tree's own plugins: what sessions are tested with.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "compiler/plan/plan.hpp"
@@ -12,6 +13,7 @@ namespace baleen::test {
 struct JobOptions {
   std::int64_t batch = 8;
   std::int64_t accumulate = 1;
+  std::function<void(std::int64_t)> begins = {};  ///< told the number of each collective
   double lr = 0.5;
   std::string memory = "0";  ///< MiB that the device says it has; "0": what there is
   std::int64_t width = 12;   ///< of the hidden layer

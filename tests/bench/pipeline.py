@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Measures a pipeline of two stages of one thread against one rank of two threads, and what of its transfers hides.
+
+Usage: pipeline.py [--schedules 1f1b zero_bubble] [--micro-batches 8] [--rounds 5] [--steps 8] [--layers 8] [--dim 256]
+       [--share 0] [--baleen build/release/bin/baleen]
+The same batch, in m micro-batches, of a transformer on both sides; the plans follow each other in each round, and each
+turn is a process, whose first 2 steps are left out. The bar is 0.9 of the one rank's speed at m = 8, where a pipeline's
+bubble alone leaves at most m / (m + 1) = 0.89 to a schedule that fills none (1F1B, if both stages take equal time), and
+one rank loses what its threads wait for each other.
+--share S: besides, the transport is `paced` (tests/bench/paced), whose transfers of a step last S of the time of a step;
+the growth of a step over one without a limit is what does not hide. A table allows it only where more micro-batches are
+on their way than there are ranks (--schedules gpipe zero_bubble_h2): with as many, as in 1F1B, each waits for its own way
+there and back. There the first transfer cannot hide, and the last: at most 1 - 1/m may. The bar is 0.7 of that.
+"""
+import statistics
+import tempfile
+from pathlib import Path
+
+from baleen_program import add_program_option, make_parser, records, run, run_command
+from machine import processor
+from throughput import write_text
+
+HERE = Path(__file__).resolve().parent
+WARM_UP = 2
+
+
+def turn(options, folder: Path, *plan):
+    """Seconds of each step, and the bytes that rank 0 sends in one."""
+    log = folder / "log.jsonl"
+    run(run_command(options.baleen, HERE / "transformer.lua", "--steps", options.steps + WARM_UP, "--log-json", log,
+                    "--plugin-path", options.paced, *(word for entry in plan for word in ("--set", entry)), "--", "--data", folder / "text.txt",
+                    "--layers", options.layers, "--dim", options.dim, "--heads", 8, "--context", 128, "--batch",
+                    2 * options.micro_batches, "--accumulate", options.micro_batches))
+    elapsed = [record["elapsed"] for record in records(log, "step")]
+    steps = [after - before for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1:]
+    sent = sum(value for key, value in records(log, "start")[0].items() if key.startswith("sent_bytes.send"))
+    return steps, sent
+
+
+def stages(schedule: str):
+    """The keys of a manifest with two of them."""
+    return ["mesh.pipeline=2", f'plan=[{{strategy="pipeline",schedule="{schedule}"}}]', "compute.threads=1"]
+
+
+def compare(options, folder: Path):
+    one, found = [], {schedule: [] for schedule in options.schedules}
+    for _ in range(options.rounds):
+        one.append(statistics.median(turn(options, folder, "compute.threads=2")[0]))
+        for schedule, turns in found.items():
+            turns.append(statistics.median(turn(options, folder, *stages(schedule))[0]))
+    print(f"one rank of two threads: {statistics.median(one) * 1e3:.1f} ms a step")
+    for schedule, turns in found.items():
+        speeds = sorted(alone / own for alone, own in zip(one, turns))
+        print(f"{schedule}: {statistics.median(turns) * 1e3:.1f} ms a step, {statistics.median(speeds):.3f} of its speed "
+              f"({speeds[0]:.3f} to {speeds[-1]:.3f}; the bar is 0.9)", flush=True)
+
+
+def hide(options, folder: Path, schedule: str):
+    def paced(bandwidth):
+        return turn(options, folder, *stages(schedule), 'transport.plugin="paced"', f"transport.bandwidth={bandwidth}")
+
+    free_steps, sent = paced(0)
+    communication = options.share * statistics.median(free_steps)
+    growths = []
+    for _ in range(options.rounds):
+        free = statistics.median(paced(0)[0])
+        growths.append((statistics.median(paced(sent / communication)[0]) - free) / communication)
+    may = 1 - 1 / options.micro_batches
+    hidden = sorted((1 - growth) / may for growth in growths)
+    print(f"{schedule}: {sent / 2**20:.1f} MiB in {communication * 1e3:.1f} ms a step; {may:.3f} of it may hide at most, and of "
+          f"that {statistics.median(hidden):.2f} does ({hidden[0]:.2f} to {hidden[-1]:.2f}; the bar is 0.7)", flush=True)
+
+
+def main():
+    parser = make_parser(__doc__)
+    add_program_option(parser)
+    parser.add_argument("--paced", type=Path, help="the plugin; default: beside the program, ../tests/")
+    parser.add_argument("--schedules", nargs="+", default=["1f1b", "zero_bubble"])
+    parser.add_argument("--micro-batches", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--dim", type=int, default=256)
+    parser.add_argument("--share", type=float, default=0)
+    options = parser.parse_args()
+    options.paced = options.paced or options.baleen.parent.parent / "tests/baleen_transport_paced.so"
+    print(processor())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_text(folder / "text.txt")
+        compare(options, folder)
+        for schedule in options.schedules if options.share else []:
+            hide(options, folder, schedule)
+
+
+if __name__ == "__main__":
+    main()
