@@ -39,9 +39,10 @@ Checkpoints::Checkpoints(CheckpointSettings settings, Parts parts, ShardFormat f
       parts_(std::move(parts)),
       format_(std::move(format)),
       root_(fs::absolute(settings_.folder).lexically_normal()),
-      stop_(settings_.grace_seconds),
       last_save_(std::chrono::steady_clock::now()),
-      begun_(last_save_) {}
+      begun_(last_save_) {
+  if (parts_.signals) stop_.emplace(settings_.grace_seconds);
+}
 
 Checkpoints::~Checkpoints() {
   if (writing_.valid()) writing_.wait();
@@ -140,7 +141,7 @@ Checkpoints::Decision Checkpoints::decide() const {
   Decision decision;
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double> since = now - last_save_, all = now - begun_;
-  decision.stops = StopRequest::signal() != 0;
+  decision.stops = stop_ && StopRequest::signal() != 0;
   decision.saves = decision.stops || (settings_.minutes > 0 && since.count() >= 60 * settings_.minutes);
   const std::int64_t step = progress(), done = std::max<std::int64_t>(1, step - first_step_);
   const double each = std::max(1e-6, all.count() / static_cast<double>(done));

@@ -30,6 +30,7 @@ class Checkpoints {
     Mesh mesh = {};            ///< without axes: one rank
     Coordinates at = {};
     CheckpointFacts facts = {};  ///< of the job: what is compared when it is resumed
+    bool signals = false;        ///< SIGINT and SIGTERM of this process end the run after a step, saved
   };
 
   /// Finds the plugin; makes and locks the folder; every host must see what the first makes there.
@@ -81,7 +82,7 @@ class Checkpoints {
   Parts parts_;
   ShardFormat format_;
   CheckpointRoot root_;
-  StopRequest stop_;
+  std::optional<StopRequest> stop_;
   std::vector<std::vector<OwnedPart>> groups_;  ///< what this rank writes; all ranks have as many
   std::vector<std::byte> memory_;               ///< of the largest group
   Status snapshot_;                             ///< why the last one failed

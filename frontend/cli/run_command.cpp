@@ -25,7 +25,7 @@ Status run(const RunOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   RunFlags flags{options.steps, false, options.passes};
   flags.save = options.save.string();
-  flags.saves = true;
+  flags.saves = flags.signals = true;
   flags.resume = options.resume;
   flags.allow_missing = options.allow_missing;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, true));

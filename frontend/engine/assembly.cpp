@@ -113,7 +113,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
 
 Status Run::train(TrainingRun& driven) {
   BALEEN_TRY(script().train(driven));
-  if (checkpoints_) BALEEN_TRY(checkpoints_->finish());
+  BALEEN_TRY(finish_checkpoints());
   return ranks_ ? ranks_->meet_at_end() : Status();
 }
 

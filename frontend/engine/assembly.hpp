@@ -28,9 +28,10 @@ struct RunFlags {
   bool alone = false;           ///< one rank and no strategy, whatever the manifest and the script say
   bool keep_gradients = false;  ///< as states
   PlanScope scope = PlanScope::all;
-  std::string save = {};                        ///< all parameters to this file at the end, before the last evaluation
-  bool saves = false;                           ///< checkpoints, where the manifest or the script asks for them
-  std::string resume = {};                      ///< "latest", "auto" or a folder; empty: from the start
+  std::string save = {};    ///< all parameters to this file at the end, before the last evaluation
+  bool saves = false;       ///< checkpoints, where the manifest or the script asks for them
+  bool signals = false;     ///< with `saves`: they save first, and end the run with a code of its own
+  std::string resume = {};  ///< "latest", "auto" or a folder; empty: from the start
   std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing when it is resumed
   bool check_kernels = false;                   ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
@@ -78,6 +79,8 @@ class Run : public TrainingRun {
   /// Whether this step is saved there.
   bool is_saved() const { return saved_step_ == session_->steps_done(); }
   Status checkpoint() override;
+  /// Saves what is not saved yet, and waits until it is on the disk; nothing where the run saves no checkpoints.
+  Status finish_checkpoints() { return checkpoints_ ? checkpoints_->finish() : Status(); }
   /// Parameters from a file, or from a checkpoint's folder.
   Status load(const std::filesystem::path& path);
   /// Runs the script's training. With several ranks: until all have come to its end.

@@ -191,6 +191,8 @@ Result<Session> Job::start(SessionOptions options) const {
     impl->monitors = options.monitors;
     app::RunFlags flags = impl_->flags;
     if (!options.trains) flags.scope = PlanScope::programs;
+    flags.saves = options.trains;
+    flags.resume = options.resume;
     BALEEN_TRY_ASSIGN(impl->run, app::Run::create(impl_->options, impl_->setup, impl_->prepared, flags,
                                                   options.monitors, std::move(described)));
     impl_->is_started = impl_->setup.link != nullptr;
@@ -268,9 +270,14 @@ Status Session::load(const std::filesystem::path& file) {
   return impl_->with_run([&](app::Run& run) { return run.load(file); });
 }
 
+Status Session::checkpoint() {
+  return impl_->with_run([&](app::Run& run) { return run.checkpoint(); });
+}
+
 Status Session::close() {
   RankLink* const link = impl_->job->setup.link;
   Status status = impl_->with_run([&](app::Run& run) -> Status {
+    BALEEN_TRY(run.finish_checkpoints());
     if (!impl_->monitors) return {};
     BALEEN_TRY_ASSIGN(auto facts, app::account(run.session(), link));
     run.session().finish(std::move(facts));

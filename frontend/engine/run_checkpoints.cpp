@@ -99,6 +99,7 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   BALEEN_TRY_ASSIGN(const auto settings, settings_of(setup_, *described_.script, job_where));
   if (!settings && flags.resume.empty()) return {};
   Checkpoints::Parts parts = checkpoint_parts();
+  parts.signals = flags.signals;
   parts.facts = facts_of(options, setup_, *session_, session);
   if (!flags.resume.empty()) BALEEN_TRY(resume(flags, settings.value_or(CheckpointSettings()), parts));
   if (!settings) return {};

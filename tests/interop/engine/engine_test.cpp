@@ -101,6 +101,9 @@ TEST_F(EmbeddedEngine, TrainsInferrsAndSavesAsTheProgramDoes) {
   for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_EQ(std::stod(losses[i]), std::stod(expected[i])) << i;
   EXPECT_EQ(tensors_in(saved), tensors_in(wanted)) << "the same parameters, bit for bit";
 
+  EXPECT_EQ(lines(own.out, "resumed"), std::vector<std::string>{"after 7"});
+  EXPECT_EQ(tensors_in(saved + ".resumed.safetensors"), tensors_in(wanted)) << "the same bits after a resume";
+
   EXPECT_EQ(lines(own.out, "job"), std::vector<std::string>{"12 steps, batch 20, said hello"});
   EXPECT_EQ(lines(own.out, "program"), std::vector<std::string>{"classify: points -> classes"});
   EXPECT_EQ(lines(own.out, "plan"), std::vector<std::string>{"fits 1, json {, text 1"});
@@ -112,6 +115,8 @@ TEST_F(EmbeddedEngine, TrainsInferrsAndSavesAsTheProgramDoes) {
   EXPECT_EQ(
       lines(own.out, "refused"),
       (std::vector<std::string>{
+          "checkpoint: this run saves no checkpoints; give the job `checkpoint = { ... }`, or the manifest "
+          "[checkpoint]",
           "program: unknown program `clasify`; did you mean `classify`?",
           "input: input `points` of program `classify` is missing; it is fp32 [3, 2]",
           "parameter: unknown parameter `nothing`; known: `linear.weight`, `linear.bias`, `linear_2.weight`, "

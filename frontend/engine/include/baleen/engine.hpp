@@ -95,9 +95,13 @@ class Session {
   /// Floating tensors are converted. Training goes on from these numbers; the optimizer keeps its states.
   Status write(const std::string& parameter, const Tensor& tensor);
 
-  /// All parameters to and from a file, by the plugin that the file's ending chooses.
+  /// All parameters to and from a file, by the plugin that the file's ending chooses. `load` takes a checkpoint's
+  /// folder too.
   Status save(const std::filesystem::path& file);
   Status load(const std::filesystem::path& file);
+  /// Saves the whole state now. Where the script or the manifest asks for checkpoints `step` and `evaluate` also do so
+  /// when one is due, and `close` at the end; INVALID where none does.
+  Status checkpoint();
 
   /// Tells the monitors the closing summary, and frees all memory. Other functions fail from now on. With several
   /// ranks: this rank's work is complete; a process that ends before has failed, and the others are told.
@@ -116,6 +120,9 @@ struct SessionOptions {
   /// False: the job's programs alone. Nothing is held for training (no states of the optimizer, no gradients), and
   /// `step`, `evaluate` and `train` fail, as does `run` of a program that learns.
   bool trains = true;
+  /// Where to go on from: a checkpoint's folder, "latest" of the job's own, or "auto": the latest, or the start where
+  /// there is none yet. Empty: the start.
+  std::string resume = {};
 };
 
 /// A script that has described its graphs, and the plugins that serve it. [one thread]

@@ -75,6 +75,26 @@ void use_parameters(const engine::Job& job, engine::Session& trained, const std:
   std::printf("alone %s\n", loaded.step().error().text().c_str());
 }
 
+/// Interrupted after seven steps and begun again, in a session of its own each.
+void go_on(const engine::Engine& opened, engine::JobOptions given, const std::string& file) {
+  given.settings.push_back("checkpoint.folder=" + file + ".checkpoints");
+  given.settings.push_back("checkpoint.every=5");
+  const engine::Job job = need(opened.load(given));
+  {
+    engine::Session first = need(job.start());
+    while (first.steps_done() < 7) need(first.step());
+    need(first.close());
+  }
+  engine::SessionOptions options;
+  options.resume = "latest";
+  engine::Session second = need(job.start(options));
+  std::printf("resumed after %lld\n", static_cast<long long>(second.steps_done()));
+  while (second.steps_done() < job.steps()) need(second.step());
+  need(second.checkpoint());
+  need(second.save(file + ".resumed.safetensors"));
+  need(second.close());
+}
+
 /// One of several processes that something else has started.
 int train_as_rank(const char* script, const char* manifest, const char* plugins, const char* file) {
   engine::EngineOptions options;
@@ -129,6 +149,8 @@ int main(int argc, char** argv) {
   print_classes("classes", need(session.run("classify", {{"points", points()}})).at("classes"));
   use_parameters(job, session, argv[3]);
 
+  go_on(opened, given, argv[3]);
+  expect_refused("checkpoint", session.checkpoint());
   expect_refused("program", session.run("clasify", {}));
   expect_refused("input", session.run("classify", {}));
   expect_refused("parameter", session.read("nothing"));
