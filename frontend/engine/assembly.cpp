@@ -44,6 +44,8 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   BALEEN_TRY_ASSIGN(described.script, Script::load(options.script, std::move(script)));
   if (const auto data = std::static_pointer_cast<DataForScript>(described.script->data()))
     described.data = data->dataset();
+  if (const auto& checkpoint = described.script->checkpoint())
+    BALEEN_TRY(read_checkpoint_settings(*checkpoint, described.script->job().where));
   if (prepared.plan) {
     auto& strategies = described.script->job().strategies;
     if (!strategies.empty() && (!setup.link || setup.link->place().rank == 0))

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "frontend/checkpoint/settings.hpp"
 #include "frontend/engine/cpu_sets.hpp"
 #include "frontend/engine/threads.hpp"
 
@@ -83,6 +84,7 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(std::vector<Member> monitors, choose_monitors(setup.registry, manifest, options.flags));
   BALEEN_TRY_ASSIGN(std::vector<Member> plan, choose_plan(setup.registry, manifest));
   BALEEN_TRY(check_options(compute));
+  if (manifest.checkpoint) BALEEN_TRY(read_checkpoint_settings(*manifest.checkpoint, manifest.checkpoint_where));
   for (const auto* members : {&monitors, &plan})
     for (const Member& member : *members) BALEEN_TRY(check_options(member));
 

@@ -41,6 +41,11 @@ TEST_F(BadManifest, HasAnUnknownKey) {
   expect_refused(run("[cluster]\nhots = []\n"), ":2:1: unknown key `hots`; did you mean `hosts`?");
 }
 
+TEST_F(BadManifest, SaysOfCheckpointsWhatIsNotThere) {
+  expect_refused(run("[checkpoint]\nevry = 3\n"), ":2:1: checkpoint: unknown option `evry`; did you mean `every`?");
+  expect_refused(run("[checkpoint]\nkeep = -1\n"), ":2:8: checkpoint: option `keep` must be from 0 to 1e+09, not -1");
+}
+
 TEST_F(BadManifest, HasAWrongType) {
   expect_refused(run("[mesh]\ndata = \"two\"\n"), ":2:8: `data` must be a whole number, not a string");
 }

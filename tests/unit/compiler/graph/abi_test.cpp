@@ -98,9 +98,10 @@ TEST_F(GraphAbi, TagsOfTheScheduleAreReadAndThreeAreSet) {
   EXPECT_EQ(tag("offer"), "");
   EXPECT_EQ(view(bucket), "2") << "valid until the graph changes";
   EXPECT_EQ(verbs_.set_tag(verbs_.self, op, abi("bucket"), abi("1")), BALEEN_INVALID);
-  EXPECT_EQ(abi_.status().error().message,
-            "the tag \"bucket\" is of an op's schedule, which the verbs of `place` and `schedule` set; give the tag "
-            "another name");
+  EXPECT_EQ(
+      abi_.status().error().message,
+      "the tag \"bucket\" is of an op's schedule, which the verbs of `place`, `recompute` and `schedule` set; give the "
+      "tag another name");
 }
 
 TEST_F(GraphAbi, RefusesAStructWithoutASize) {

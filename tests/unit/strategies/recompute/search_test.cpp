@@ -113,8 +113,8 @@ void expect_near_the_best(const Verbs& verbs, std::size_t exact, double toleranc
     least = std::min(least, one.bytes);
     if (one.flops == 0) most = std::max(most, one.bytes);
   }
-  BudgetSearch search(verbs.pass(), verbs.no_blocks(), [&](const Chosen& needed) { return verbs.peak(needed); },
-                      {exact, 2000});
+  const Blocks none = verbs.no_blocks();
+  BudgetSearch search(verbs.pass(), none, [&](const Chosen& needed) { return verbs.peak(needed); }, {exact, 2000});
   EXPECT_LE(static_cast<double>(search.least().bytes), (1 + tolerance) * static_cast<double>(least)) << "of " << most;
   EXPECT_FALSE(search.within(search.least().bytes - 1));
   for (int i = 0; i <= 10; ++i) {
