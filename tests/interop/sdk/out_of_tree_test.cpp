@@ -41,7 +41,7 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
       ASSERT_TRUE(std::filesystem::exists(prefix_ + "/share/baleen/sdk/" + document)) << document;
     std::filesystem::copy(prefix_ + "/share/baleen/sdk/template", source_);
     for (const std::string& name : kOptimizers) add_source("optimizer", name, "optimizers/" + name);
-    add_source("strategy", "budget", "tests/parity/recompute");
+    add_source("strategy", "budget", "tests/interop/sdk");
     succeed({"cmake", "-S", source_, "-B", build_, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_PREFIX_PATH=" + prefix_,
              "-DCMAKE_C_COMPILER=" + GetParam().c, "-DCMAKE_CXX_COMPILER=" + GetParam().cxx,
              "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",

@@ -62,6 +62,42 @@ std::string llmc_file() {
   return words(header) + words(token_ids());
 }
 
+/// A tokenizer's file: the bytes of GPT-2's alphabet, no merges, and a token that ends a document.
+std::string byte_tokenizer() {
+  std::string vocab;
+  int id = 0, beyond = 0;
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool shown = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte != 0xAD);
+    const int point = shown ? byte : 256 + beyond++;
+    std::string letter;
+    if (point < 0x80)
+      letter = point == '"' || point == '\\' ? std::string("\\") + static_cast<char>(point)
+                                             : std::string(1, static_cast<char>(point));
+    else
+      letter = {static_cast<char>(0xC0 | point >> 6), static_cast<char>(0x80 | (point & 0x3F))};
+    vocab += (vocab.empty() ? "\"" : ",\"") + letter + "\":" + std::to_string(id++);
+  }
+  return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":256,"content":"<|end|>",)"
+         R"("single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],"normalizer":null,)"
+         R"("pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true},)"
+         R"("post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,)"
+         R"("use_regex":true},"model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,)"
+         R"("end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":false,"vocab":{)" +
+         vocab + R"(},"merges":[]}})";
+}
+
+/// Objects of two texts each, forty of them.
+std::string json_lines(const std::string& prose) {
+  std::string lines;
+  for (std::size_t i = 0; i < 40; ++i) {
+    std::string words = prose.substr(i * 40, 40);
+    for (char& c : words)
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = ' ';
+    lines += "{\"text\": \"" + words + "\", \"other\": \"" + words.substr(7) + " and more\"}\n";
+  }
+  return lines;
+}
+
 /// Thirty rows of two numbers and a class.
 std::string rows(const std::string& head, char separator) {
   std::string text = head;
@@ -145,6 +181,15 @@ Experiments data_experiments() {
   files().write("parts/b.txt", prose.substr(900, 900));
   files().write("parts/c.md", prose.substr(1800));
   const std::string parts = text(files() / "parts");
+  // A tokenizer of bytes alone, with a token for the end of a document.
+  const std::string tokenizer = file("tokenizer.json", byte_tokenizer());
+  const std::string lined = file("lines.txt", "one two\nthree four five\n" + prose);
+  const std::string objects = file("objects.jsonl", json_lines(prose));
+  const Options by_file{{"tokenizer", tokenizer}, {"cache", text("none")}, {"separator", text("<|end|>")}};
+  const auto with = [](Options options, const Options& more) {
+    for (const auto& [name, value] : more) options[name] = value;
+    return options;
+  };
   const std::string barred = file("barred.csv", lists('|'));
   const std::string numeric = file("rows.csv", rows("", ',')), named = file("named.csv", rows("a,b,c\n", ','));
   return {
@@ -163,6 +208,14 @@ Experiments data_experiments() {
       {"data.text.separator_token",
        {of_text({{"path", file("llmc.bin", llmc_file())}, {"tokenizer", text("llmc")}, {"held_out", "0.4"}},
                 {"4", "9"})}},
+      {"data.text.documents",
+       {of_text(with(by_file, {{"path", lined}}), {text("files"), text("lines")}),
+        of_text(with(by_file, {{"path", objects}}), {text("files"), text("lines"), text("jsonl")})}},
+      {"data.text.json_field",
+       {of_text(with(by_file, {{"path", objects}, {"documents", text("jsonl")}}), {kUnset, text("other")})}},
+      {"data.text.mask_boundaries", {of_text({{"separator", text(" ")}})}},
+      {"data.text.cache",
+       {of_text({{"path", lined}, {"tokenizer", tokenizer}}, {text("none"), text("/proc/nowhere")})}},
       {"data.synthetic.context", {of_synthetic({{"context", "8"}, {"vocab", "20"}}, {"8", "16"})}},
       {"data.synthetic.vocab", {of_synthetic({{"context", "8"}, {"vocab", "20"}}, {"20", "30"})}},
       {"data.synthetic.features", {of_synthetic({}, {"2", "3"})}},

@@ -91,7 +91,12 @@ class Marked : public ::testing::Test {
     const std::string script = R"(local baleen = require "baleen"
 local nn, parallel, rows = baleen.nn, baleen.parallel, {} for i = 1, 48 do rows[i] = { i % 5, i % 7, i % 3 } end
 local function layer(name) return nn.linear { name = name, out = 6 } end
-local a, b, c, d, head = layer "a", layer "b", layer "c", layer "d", nn.linear { name = "head", out = 3 } local pair = nn.layer { kind = "pair", setup = function(self) self.up, self.down = layer "up", layer "down" end, forward = function(self, x) return parallel.stage { index = 2 } (self.down, parallel.stage { index = 1 } (self.up, x)) end } local blocks = nn.repeated(2, function() return pair {} end)
+local a, b, c, d, head = layer "a", layer "b", layer "c", layer "d", nn.linear { name = "head", out = 3 })"
+R"( local pair = nn.layer { kind = "pair",)"
+R"( setup = function(self) self.up, self.down = layer "up", layer "down" end,)"
+R"( forward = function(self, x))"
+R"( return parallel.stage { index = 2 } (self.down, parallel.stage { index = 1 } (self.up, x)) end })"
+R"( local blocks = nn.repeated(2, function() return pair {} end)
 local function model(x) )" + body +
                                R"( end
 return baleen.job { data = baleen.data.table { rows = rows, held_out = 0.2 }, batch = 8, steps = 4, model = model,

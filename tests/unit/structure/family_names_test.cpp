@@ -25,6 +25,8 @@ const std::vector<OwnWord>& own_words() {
       {"data", "", "the kind of plugin, the job's field, a mesh axis"},
       {"host", "", "the place where the program itself runs"},
       {"recompute", "compiler/", "a phase of strategies"},
+      {"pipeline", "compiler/", "an order of passes of micro-batches, which any strategy may give"},
+      {"pipeline", "frontend/lua/bind_job.cpp", "the annotation of scripts"},
       {"local", "", "of one rank, or of one host"},
       {"shm", "frontend/cli/", "the system's folder of shared memory"},
       {"table", "core/plugin/descriptor.cpp", "a type of option"},
