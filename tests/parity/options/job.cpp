@@ -60,7 +60,8 @@ std::string script(const Job& job) {
                                 : std::string("nn.linear { out = ") + (regression ? "1" : "corpus.classes") + " }";
   return "local baleen = require 'baleen'\nlocal nn = baleen.nn\nlocal corpus = baleen.data." + job.data + " " +
          lua_table(job.data_options) + "\nreturn baleen.job {\n  model = " + model +
-         ",\n  loss = " + (regression ? "nn.mse {}" : "nn.cross_entropy {}") +
+         ",\n  loss = " + (regression ? "nn.mse {}" : "nn.cross_entropy { ignore_index = -1 }") +
+         (documents ? ", target = 'targets'" : "") +
          ", data = corpus, batch = 4, steps = " + std::to_string(job.steps) +
          ", gradient_accumulation_steps = " + std::to_string(job.accumulate) + ",\n  optimizer = baleen.optimizer('" +
          job.optimizer + "', " + lua_table(options) + "),\n  evaluate = { every = 2, batches = 1 },\n}\n";
