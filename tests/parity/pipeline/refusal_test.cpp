@@ -88,20 +88,22 @@ class Marked : public ::testing::Test {
  protected:
   ProcessResult run(const std::string& body, const std::vector<std::string>& command, int ranks = 2,
                     const std::string& more = "") const {
-    const std::string script = R"(local baleen = require "baleen"
+    const std::string script =
+        R"(local baleen = require "baleen"
 local nn, parallel, rows = baleen.nn, baleen.parallel, {} for i = 1, 48 do rows[i] = { i % 5, i % 7, i % 3 } end
 local function layer(name) return nn.linear { name = name, out = 6 } end
 local a, b, c, d, head = layer "a", layer "b", layer "c", layer "d", nn.linear { name = "head", out = 3 })"
-R"( local pair = nn.layer { kind = "pair",)"
-R"( setup = function(self) self.up, self.down = layer "up", layer "down" end,)"
-R"( forward = function(self, x))"
-R"( return parallel.stage { index = 2 } (self.down, parallel.stage { index = 1 } (self.up, x)) end })"
-R"( local blocks = nn.repeated(2, function() return pair {} end)
-local function model(x) )" + body +
-                               R"( end
+        R"( local pair = nn.layer { kind = "pair",)"
+        R"( setup = function(self) self.up, self.down = layer "up", layer "down" end,)"
+        R"( forward = function(self, x))"
+        R"( return parallel.stage { index = 2 } (self.down, parallel.stage { index = 1 } (self.up, x)) end })"
+        R"( local blocks = nn.repeated(2, function() return pair {} end)
+local function model(x) )" +
+        body +
+        R"( end
 return baleen.job { data = baleen.data.table { rows = rows, held_out = 0.2 }, batch = 8, steps = 4, model = model,
   loss = nn.cross_entropy {}, optimizer = baleen.optimizer("adamw"), )" +
-                               more + "}\n";
+        more + "}\n";
     std::vector<std::string> words{command[0], folder_.write("train.lua", script), "--manifest",
                                    folder_.write("ranks.toml", manifest_of({{"pipeline", ranks}}, ""))};
     words.insert(words.end(), command.begin() + 1, command.end());
