@@ -9,7 +9,7 @@ Usage: scripts/lint.sh [--base COMMIT] [--fix]
 Without --tidy (some seconds): clang-format 14, luacheck, bash -n, shellcheck (where it is installed) and Python's compiler,
 over all files that git knows or would add.
   --fix            let clang-format lay the files out
-  --tidy           clang-tidy over the C++ and C sources that changed
+  --tidy           clang-tidy over the C++ and C sources that changed; what it found nothing in is remembered
   --base COMMIT    what counts as changed is what differs from this commit (default: HEAD~1); only --tidy looks at it
   --all            clang-tidy over every source that the build compiles
   --build FOLDER   the build whose compile commands clang-tidy reads (default: build/tidy); precompiled headers of GCC are
@@ -113,8 +113,9 @@ changed_sources() {
 }
 
 look_for_bugs() {
-  local program compiled sources
+  local program compiler compiled sources
   program=$(need clang-tidy-14 clang-tidy)
+  compiler=$(need clang++-14 clang++)
   [ -f "$build/compile_commands.json" ] || {
     echo "error: there is no $build/compile_commands.json; configure it with" >&2
     echo "       cmake --preset release -B $build -DBALEEN_PRECOMPILE=OFF -DBALEEN_JOIN_SOURCES=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON" >&2
@@ -132,23 +133,8 @@ look_for_bugs() {
   fi
   echo "clang-tidy: ${#sources[@]} sources"
   [ ${#sources[@]} -gt 0 ] || return 0
-  local said file
-  while IFS= read -r -d '' file; do
-    said=$(cat "$file"; rm "$file")
-    [ -z "$said" ] || found "$said" "$program -p $build FILE; a rule that is wrong here is turned off with // NOLINT(rule)"
-  done < <(tidy_each "$program" "${sources[@]}")
-}
-
-# tidy_each PROGRAM SOURCES: a file of warnings for each source that has some, as they come.
-tidy_each() {
-  local program=$1 folder
-  folder=$(mktemp -d)
-  shift
-  # shellcheck disable=SC2016
-  printf '%s\0' "$@" | xargs -0 -P "$(nproc)" -n 1 sh -c \
-    'out=$(mktemp -p "$3"); "$1" -p "$2" --quiet "$4" >"$out" 2>/dev/null || echo "$4: clang-tidy ended with $?" >>"$out"' \
-    sh "$program" "$build" "$folder"
-  find "$folder" -type f -size +0 -print0
+  printf '%s\n' "${sources[@]}" | scripts/testing/tidy.py --program "$program" --compiler "$compiler" --build "$build" - ||
+    found "clang-tidy: see above" "$program -p $build FILE"
 }
 
 if [ -n "$tidy" ]; then

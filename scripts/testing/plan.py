@@ -65,7 +65,8 @@ def stages(level, has_cuda):
         only("tsan"),
         # Each source includes what it uses, which needs no optimiser; clang-tidy reads this build's commands.
         Stage("plain headers", "release", folder="plain", builds_only=True,
-              configure=["-DBALEEN_PRECOMPILE=OFF", "-DBALEEN_JOIN_SOURCES=OFF", "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG"]),
+              configure=["-DBALEEN_PRECOMPILE=OFF", "-DBALEEN_JOIN_SOURCES=OFF", "-DBALEEN_CORE_OPTIMISATION=-O0",
+                         "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG"]),
         Stage("tidy", "", command=["scripts/lint.sh", "--tidy", "--all", "--build", "build/plain"]),
         # Another architecture, under qemu: what depends on the processor, or on the order in which a compiler evaluates.
         Stage("aarch64 libraries", "", command=["scripts/testing/aarch64.sh"]),

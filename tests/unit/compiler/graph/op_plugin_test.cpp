@@ -161,7 +161,7 @@ TEST_F(OpPlugin, OffersOneOpForTwo) {
   const auto joined = [&](std::int64_t times) {
     const ValueId y = graph_.append("joins", {inner}, {{"times", Attributes::ints({times})}})->at(0);
     const Op op = graph_.op(graph_.value(y).producer);
-    const Join join = op.kind->join(graph_, op);
+    Join join = op.kind->join(graph_, op);
     EXPECT_EQ(join.results, join.with == kNone ? std::vector<ValueId>() : std::vector<ValueId>{y});
     return join;
   };

@@ -12,6 +12,7 @@ namespace {
 using Pass = MicroPart::Pass;
 using Actions = std::vector<baleen_pipeline_action_t>;
 
+// NOLINTNEXTLINE(readability-identifier-naming): as schedules are drawn
 constexpr baleen_pass_t F = BALEEN_PASS_FORWARD, B = BALEEN_PASS_BACKWARD, W = BALEEN_PASS_WEIGHT_GRADIENTS;
 
 /// The message that actions of two micro-batches get; "accepted" where there is none.
