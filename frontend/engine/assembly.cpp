@@ -11,6 +11,7 @@
 #include "compiler/plan/strategies.hpp"
 #include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/engine/installation.hpp"
+#include "frontend/engine/job_facts.hpp"
 #include "frontend/engine/kernel_check.hpp"
 #include "frontend/engine/script_data.hpp"
 #include "frontend/engine/start_order.hpp"
@@ -83,7 +84,8 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (setup.link && prepared.transport && !flags.alone) {
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
     BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));
-    BALEEN_TRY(run->ranks_->compare(job, session.steps));
+    BALEEN_TRY_ASSIGN(const std::string inputs, run->input_lines(options));
+    BALEEN_TRY(run->ranks_->compare(job, job_lines(job, session.steps), inputs));
     session.communicator = &run->ranks_->communicator();
     session.compiled = [&link = *setup.link, ranks = session.communicator](const std::vector<JobProgram>& programs) {
       return compare_starts(link, shared_starts(executables_of(programs), ranks->mesh(), ranks->rank()));
@@ -111,6 +113,16 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (!options.load.empty()) BALEEN_TRY(run->load(options.load));
   BALEEN_TRY(run->open_checkpoints(options, flags, session, where));
   return run;
+}
+
+Result<std::string> Run::input_lines(const ScriptOptions& options) const {
+  std::string lines;
+  if (described_.data) {
+    BALEEN_TRY_ASSIGN(lines, data_lines(*described_.data));
+  }
+  if (options.load.empty()) return lines + "nothing is loaded\n";
+  const auto digest = digest_of_files(options.load);
+  return lines + (digest ? "the digest of what is loaded is " + *digest : "what is to be loaded cannot be read") + '\n';
 }
 
 Status Run::train(TrainingRun& driven) {

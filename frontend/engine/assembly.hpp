@@ -88,6 +88,8 @@ class Run : public TrainingRun {
 
  private:
   explicit Run(const Setup& setup) : setup_(setup) {}
+  /// Of the data and of what is loaded, to compare.
+  Result<std::string> input_lines(const ScriptOptions& options) const;
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
   Status open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
                           const std::string& job_where);

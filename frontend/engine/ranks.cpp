@@ -3,40 +3,13 @@
 
 #include <sstream>
 #include <utility>
-#include <vector>
 
 #include "baleen/plugin.hpp"
+#include "frontend/engine/job_facts.hpp"
 #include "frontend/engine/line_difference.hpp"
 
 namespace baleen::app {
 namespace {
-
-/// The graph that is trained first, for what differs there differs in others too; then the others by name.
-std::vector<std::pair<std::string, const JobGraph*>> graphs_of(const Job& job) {
-  std::vector<std::pair<std::string, const JobGraph*>> graphs;
-  for (const GraphRole role : {GraphRole::train, GraphRole::learn, GraphRole::evaluate, GraphRole::infer})
-    for (const auto& [name, given] : job.graphs)
-      if (given.role == role) graphs.emplace_back(name, &given);
-  return graphs;
-}
-
-/// What a job is beside its graphs, a line each.
-std::string facts_of(const Job& job, std::int64_t steps) {
-  std::ostringstream text;
-  text.precision(17);
-  text << "steps = " << steps << "\nbatch = " << job.batch
-       << "\ngradient_accumulation_steps = " << job.gradient_accumulation_steps << "\nseed = " << job.seed
-       << "\nclip_grad_norm = " << job.clip_grad_norm << "\noptimizer = " << job.optimizer.name << '\n';
-  text << "graphs =";
-  for (const auto& [name, given] : graphs_of(job)) {
-    text << ' ' << name << (given->replicated ? " (replicated)" : "");
-    if (given->role == GraphRole::learn)
-      text << " (learns by " << given->learning.optimizer.name << ", clip_grad_norm " << given->learning.clip_grad_norm
-           << ')';
-  }
-  text << '\n';
-  return text.str();
-}
 
 std::string hashes_of(const Job& job) {
   std::string text;
@@ -50,8 +23,12 @@ std::string ops_of(const Job& job) {
   for (const auto& [name, given] : graphs_of(job)) {
     std::istringstream lines(print(given->graph));
     int number = 0;
-    for (std::string line; std::getline(lines, line);)
+    for (std::string line; std::getline(lines, line);) {
+      // Places in the script without their folders, which hosts may have anywhere.
+      if (const std::size_t place = line.rfind("  /"); place != line.npos)
+        line.erase(place + 2, line.rfind('/') - place - 1);
       text += name + " graph, op " + std::to_string(++number) + ": " + line + '\n';
+    }
   }
   return text;
 }
@@ -98,21 +75,23 @@ Result<std::unique_ptr<Ranks>> Ranks::connect(const RankOptions& options, const 
 
 Ranks::~Ranks() { watch_.reset(); }
 
-Status Ranks::compare(const Job& job, std::int64_t steps) {
-  const std::string rank = std::to_string(place().rank), facts = facts_of(job, steps), text = facts + ops_of(job);
-  const std::string mine = facts + hashes_of(job);
+Status Ranks::compare(const Job& job, const std::string& before, const std::string& after) {
+  const std::string text = before + ops_of(job) + after;
+  const std::string mine = before + hashes_of(job) + after;
   if (place().rank == 0) {
     BALEEN_TRY(link_.put("job", mine));
+    BALEEN_TRY(link_.put("job.host", place().host));
     return link_.put("job.lines", text);
   }
   BALEEN_TRY_ASSIGN(const std::string first, link_.get("job"));
   if (first == mine) return {};
   BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("job.lines"));
+  BALEEN_TRY_ASSIGN(const std::string host, link_.get("job.host"));
   const auto differ = first_difference(text, theirs);
   return invalid(
-      "rank " + rank + " describes another job than rank 0: " +
-      (differ ? "`" + differ->one + "` here and `" + differ->two + "` on rank 0" : "only in what is not printed") +
-      "; a script must do the same on every rank");
+      "its job is not that of rank 0" + (host == place().host ? "" : " on " + host) + ": " +
+      (differ ? "`" + differ->one + "` here and `" + differ->two + "` there" : "only in what is not printed") +
+      "; script, data and what is loaded must be the same for every rank");
 }
 
 }  // namespace baleen::app

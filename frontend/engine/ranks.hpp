@@ -27,9 +27,10 @@ class Ranks {
   /// Waits until all ranks have come to the end of the script's training; names a rank that is still within it.
   Status meet_at_end() { return communicator_->meet_at_end(); }
 
-  /// That every rank described this job; else names the first thing in which a rank's differs from rank 0's. What ranks
-  /// do alike (programs, collectives, the default loop) follows from it.
-  Status compare(const Job& job, std::int64_t steps);
+  /// That every rank has this job, with these lines before and after its graphs (job_facts); else names the first line
+  /// in which a rank differs from rank 0. What ranks do alike (programs, collectives, the default loop) follows from
+  /// it.
+  Status compare(const Job& job, const std::string& before, const std::string& after);
 
  private:
   explicit Ranks(RankLink& link) : link_(link) {}

@@ -66,8 +66,9 @@ class Lister {
     SharedStarts& starts = starts_[circle];
     starts.ranks = circle.ranks;
     starts.messages = circle.messages;
-    std::string text = std::string(collective_name(call.op)) + " at " + call.where + " (collective " +
-                       std::to_string(starts.texts.size() + 1) + " of these ranks)";
+    // Hosts may have the script in different folders.
+    std::string text = std::string(collective_name(call.op)) + " at " + call.where.substr(call.where.rfind('/') + 1) +
+                       " (collective " + std::to_string(starts.texts.size() + 1) + " of these ranks)";
     if (circle.messages) {
       const bool sends = call.op == BALEEN_SEND;
       const std::int64_t peer = circle.ranks[circle.ranks[0] == rank_ ? 1 : 0];

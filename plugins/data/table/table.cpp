@@ -1,4 +1,7 @@
 /// \file The data plugin `table`: rows of features, ids and a label, from a CSV file or from Lua arrays.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -104,7 +107,7 @@ std::vector<std::size_t> split(std::size_t rows, std::size_t held_out) {
   return train;
 }
 
-class TableDataset : public Dataset, public Ragged {
+class TableDataset : public Dataset, public Ragged, public Digested {
  public:
   static Result<std::unique_ptr<TableDataset>> create(const Host&, const Settings& settings) {
     BALEEN_TRY_ASSIGN(Table table, load(settings));
@@ -169,6 +172,21 @@ class TableDataset : public Dataset, public Ragged {
       classify_ ? put(encoded_.classes, 1) : put(encoded_.targets, 1);
     }
     return {};
+  }
+
+  std::uint64_t digest() const override {
+    std::uint64_t all = 0;
+    const auto add = [&](const auto& values) {
+      all = XXH3_64bits_withSeed(values.data(), values.size() * sizeof values[0], all);
+    };
+    add(encoded_.features);
+    add(encoded_.classes);
+    add(encoded_.targets);
+    for (const IdField& ids : ids_) {
+      add(ids.values);
+      add(ids.lengths);
+    }
+    return all;
   }
 
   /// Lengths stand behind their lists.

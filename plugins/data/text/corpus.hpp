@@ -40,6 +40,8 @@ class Corpus {
   std::int64_t vocabulary() const { return vocabulary_; }
   std::size_t file_count(baleen_split_t split) const { return file_count_[split]; }
   std::uint64_t bytes() const { return bytes_; }
+  /// Of the tokens.
+  std::uint64_t digest() const { return streams_[BALEEN_TRAIN].digest() * 31 + streams_[BALEEN_HELD_OUT].digest(); }
 
  private:
   struct File {

@@ -1,6 +1,9 @@
 /// \file Stream: a binary search for the run, then widening copies.
 #include "stream.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -51,6 +54,21 @@ void Stream::read(std::int64_t first, std::span<std::int32_t> out) const {
     out = out.subspan(count);
     inside = 0;
   }
+}
+
+std::uint64_t Stream::digest() const {
+  constexpr std::int64_t kTokens = 1 << 26, kPiece = 1 << 14;
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  const std::int64_t all = size(), stride = all <= kTokens ? kPiece : all / (kTokens / kPiece);
+  XXH3_64bits_update(&state, &all, sizeof all);
+  std::vector<std::int32_t> piece;
+  for (std::int64_t first = 0; first < all; first += stride) {
+    piece.resize(static_cast<std::size_t>(std::min(kPiece, all - first)));
+    read(first, piece);
+    XXH3_64bits_update(&state, piece.data(), piece.size() * sizeof piece[0]);
+  }
+  return XXH3_64bits_digest(&state);
 }
 
 std::int64_t Stream::largest() const {

@@ -20,6 +20,8 @@ class Stream {
   std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
   /// Tokens `first` ... `first + out.size() - 1`, which must exist.
   void read(std::int64_t first, std::span<std::int32_t> out) const;
+  /// A hash of the tokens, wherever they lie; of more than 64 M of them of pieces spread over all.
+  std::uint64_t digest() const;
   /// The largest token of all, -1 if there is none. Reads everything.
   std::int64_t largest() const;
 

@@ -53,7 +53,7 @@ std::string count_text(std::int64_t count) {
   return text;
 }
 
-class TextDataset : public Dataset, public Tokens {
+class TextDataset : public Dataset, public Tokens, public Digested {
  public:
   using Tokenizers = TokenizerMaker;
 
@@ -122,6 +122,8 @@ class TextDataset : public Dataset, public Tokens {
     ids.assign(numbers.begin(), numbers.end());
     return ids;
   }
+
+  std::uint64_t digest() const override { return corpus_.digest(); }
 
   Result<std::string> decode(std::span<const std::int32_t> ids) const override {
     if (corpus_.tokenizer() == Tokenizer::kChars) return corpus_.alphabet().decode(ids);

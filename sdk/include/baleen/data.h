@@ -73,6 +73,16 @@ typedef struct baleen_data_ragged_t {
 } baleen_data_ragged_t;
 BALEEN_ASSERT_TABLE(baleen_data_ragged_t, length_field, 16);
 
+/* "baleen.data.digest/1": what tells this data set from another. Ranks of a job compare it before they train; of data
+ * without it they compare some rows. */
+#define BALEEN_DATA_DIGEST "baleen.data.digest/1"
+typedef struct baleen_data_digest_t {
+    uint64_t size;
+    /* A hash of the content, the same wherever it lies; of terabytes a part that is read in a second, spread over all. */
+    baleen_status_t (*digest)(void* dataset, uint64_t* out);
+} baleen_data_digest_t;
+BALEEN_ASSERT_TABLE(baleen_data_digest_t, digest, 16);
+
 /* "baleen.data.tokenizer/1", of the plugin. Draft: it may change without a new name. Trains tokenizers, and opens them
  * without a data set. */
 #define BALEEN_DATA_TOKENIZER "baleen.data.tokenizer/1"

@@ -1,6 +1,6 @@
-/// \file A dataset as a C++ class: derive from Dataset (and Tokens, if it is text; Ragged, if it has
-/// lists), then `BALEEN_DATA(Mine)`. A plugin that makes tokenizers names its maker `Mine::Tokenizers`
-/// (data_tokenizer.hpp).
+/// \file A dataset as a C++ class: derive from Dataset (and Tokens, if it is text; Ragged, if it has lists; Digested,
+/// if it can hash its content), then `BALEEN_DATA(Mine)`. A plugin that makes tokenizers names its maker
+/// `Mine::Tokenizers` (data_tokenizer.hpp).
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -40,6 +40,14 @@ class Ragged {
   virtual ~Ragged() = default;
   /// The number of the field with the lengths of this one; -1 if it is not ragged.
   virtual std::int32_t length_field(std::uint32_t field) const = 0;
+};
+
+/// What a dataset adds that can say what it holds: the interface "baleen.data.digest/1".
+class Digested {
+ public:
+  virtual ~Digested() = default;
+  /// A hash of the content, wherever it lies. Reads a second's worth at most.
+  virtual std::uint64_t digest() const = 0;
 };
 
 /// Copies a text into a fixed array of the ABI; cuts what does not fit at a character's boundary.
@@ -103,6 +111,18 @@ inline const baleen_data_ragged_t* ragged_table() {
   return &table;
 }
 
+/// The digest table of a member that derives from Digested.
+inline const baleen_data_digest_t* digest_table() {
+  using Self = Instance<Dataset>;
+  static const baleen_data_digest_t table = {sizeof(baleen_data_digest_t), [](void* self, std::uint64_t* out) {
+                                               return guard(Self::of(self).host, [&]() -> Status {
+                                                 *out = dynamic_cast<const Digested&>(*Self::of(self).member).digest();
+                                                 return {};
+                                               });
+                                             }};
+  return &table;
+}
+
 inline Status read_rows(const Dataset& dataset, baleen_split_t split, std::int64_t first, std::int64_t count,
                         void* const* buffers) {
   if (split != BALEEN_TRAIN && split != BALEEN_HELD_OUT) return internal("no split " + std::to_string(split));
@@ -143,6 +163,9 @@ baleen_data_t data_table() {
     }
     if constexpr (std::is_base_of_v<Ragged, Member>) {
       if (view(name) == BALEEN_DATA_RAGGED) return detail::ragged_table();
+    }
+    if constexpr (std::is_base_of_v<Digested, Member>) {
+      if (view(name) == BALEEN_DATA_DIGEST) return detail::digest_table();
     }
     (void)name;
     return nullptr;

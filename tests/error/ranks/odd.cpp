@@ -10,8 +10,8 @@ BALEEN_DESCRIPTOR("data", "odd", "1.0.0", "Apache-2.0", "Rows that one rank sees
                   BALEEN_OPTION("mark", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "", "",
                                 "a file; who makes it is the odd one"),
                   BALEEN_OPTION("how", BALEEN_OPTION_STRING, 0, 1, 0, "classes",
-                                "fails|dies|stops|classes|rows|held_out", "",
-                                "the odd one fails, dies, stops, has more of these, or none held out"));
+                                "fails|dies|stops|classes|rows|held_out|values|summary", "",
+                                "the odd one fails, dies, stops, has more or other ones of these, or none held out"));
 
 namespace baleen::test {
 
@@ -28,7 +28,10 @@ class Odd : public Dataset {
     if (odd && how == "dies") kill(getpid(), SIGKILL);
     if (odd && how == "stops") kill(getpid(), SIGSTOP);
     const auto more = [&](const char* what, std::int64_t by) { return odd && how == what ? by : 0; };
-    return std::make_unique<Odd>(4 + more("classes", 1), 40 + more("rows", 8), 8 - more("held_out", 8));
+    auto made = std::make_unique<Odd>(4 + more("classes", 1), 40 + more("rows", 8), 8 - more("held_out", 8));
+    made->first_value_ = more("values", 1);
+    made->summary_ = odd && how == "summary" ? "other" : "odd rows";
+    return made;
   }
   Odd(std::int64_t classes, std::int64_t rows, std::int64_t held_out)
       : classes_(classes), rows_(rows), held_out_(held_out) {}
@@ -44,19 +47,21 @@ class Odd : public Dataset {
     info.classes = classes_;
     info.units_per_row = 1;
     copy_text(info.unit, "rows");
-    copy_text(info.summary, "odd rows");
+    copy_text(info.summary, summary_);
     return info;
   }
   Status read(baleen_split_t, std::int64_t first, std::int64_t count, void* const* buffers) const override {
     for (std::int64_t i = 0; i < count; ++i) {
-      for (int k = 0; k < 3; ++k) static_cast<float*>(buffers[0])[3 * i + k] = static_cast<float>((first + i + k) % 7);
+      for (int k = 0; k < 3; ++k)
+        static_cast<float*>(buffers[0])[3 * i + k] = static_cast<float>((first_value_ + first + i + k) % 7);
       static_cast<std::int32_t*>(buffers[1])[i] = static_cast<std::int32_t>((first + i) % 4);
     }
     return {};
   }
 
  private:
-  std::int64_t classes_, rows_, held_out_;
+  std::int64_t classes_, rows_, held_out_, first_value_ = 0;
+  std::string summary_;
 };
 
 }  // namespace

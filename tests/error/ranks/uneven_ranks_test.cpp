@@ -39,19 +39,30 @@ TEST_F(UnevenRanks, OneDiesOrStopsInTheScript) {
 
 TEST_F(UnevenRanks, OneDescribesAnotherModel) {
   const ProcessResult result = run(2, odd("classes"));
-  expect_refused(result, "rank 1 describes another job than rank 0: `train graph, op ");
+  expect_refused(result, "rank 1: its job is not that of rank 0: `parameter `weight` is ");
   EXPECT_NE(result.err.find("[3, 5]"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("[3, 4]"), std::string::npos) << result.err;
 }
 
 TEST_F(UnevenRanks, OneDescribesAnotherLength) {
   const ProcessResult result = run(2, odd("rows", "batch = 6, steps = points.rows"));
-  expect_refused(result, "rank 1 describes another job than rank 0: `steps = 4");
+  expect_refused(result, "rank 1: its job is not that of rank 0: `steps = 4");
+}
+
+TEST_F(UnevenRanks, OneHasOtherRows) {
+  const ProcessResult result = run(2, odd("values"));
+  expect_refused(result, "rank 1: its job is not that of rank 0: `the digest of the data's content is ");
+}
+
+TEST_F(UnevenRanks, OneHasMoreRowsThanItTrainsOn) {
+  const ProcessResult result = run(2, odd("rows"));
+  expect_refused(result, "rank 1: its job is not that of rank 0: `the data has 4");
+  EXPECT_NE(result.err.find("the data has 48 rows to train on and 8 held out"), std::string::npos) << result.err;
 }
 
 TEST_F(UnevenRanks, OneHasNoEvaluation) {
   const ProcessResult result = run(2, odd("held_out"));
-  expect_refused(result, "rank 1 describes another job than rank 0: `graphs = train");
+  expect_refused(result, "rank 1: its job is not that of rank 0: `graphs = train");
   EXPECT_NE(result.err.find("`graphs = train evaluate`"), std::string::npos) << result.err;
 }
 
@@ -84,11 +95,11 @@ class RanksApart : public UnevenRanks {
   double seconds_until_named(const std::string& odd_one, const std::string& other, const Sides& sides) {
     std::filesystem::remove(folder_ / "mark");
     std::vector<std::string> words = on_ranks(2,
-                                              odd("rows",
+                                              odd("summary",
                                                   "batch = 6, loop = function(job, run)\n"
                                                   "  run:step()\n"
                                                   "  print('apart')\n"
-                                                  "  if points.rows > 40 then " +
+                                                  "  if points.summary == 'other' then " +
                                                       odd_one + " else " + other + " end\nend"),
                                               {});
     words.insert(words.begin(), build_dir() + "/bin/baleen");
@@ -124,10 +135,10 @@ TEST_F(RanksApart, ByAnEarlyEnd) { expect_named("return", "run:step()", {kEndSee
 /// Through two transports: those on one host, or on two, may be the first to see it.
 TEST_F(RanksApart, ByAnEarlyEndOnSeveralHosts) {
   std::vector<std::string> words = on_ranks(4,
-                                            odd("rows",
+                                            odd("summary",
                                                 "batch = 6, loop = function(job, run)\n"
                                                 "  run:step()\n"
-                                                "  if points.rows <= 40 then run:step() end\nend"),
+                                                "  if points.summary ~= 'other' then run:step() end\nend"),
                                             {});
   for (const char* set : {"intra_host=shm", "inter_host=shm", "ranks_per_host=2"})
     words.insert(words.end(), {"--set", "transport." + std::string(set)});

@@ -1,0 +1,204 @@
+/// \file Prints a job, and hashes what it reads.
+#include "frontend/engine/job_facts.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <exception>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "baleen/dtype.hpp"
+#include "frontend/checkpoint/digests.hpp"
+
+namespace baleen::app {
+namespace {
+
+constexpr std::uint64_t kFile = 256ull << 20;    ///< at most so many bytes of a file
+constexpr std::uint64_t kInFolder = 1ull << 20;  ///< and of each in a folder
+constexpr std::uint64_t kPiece = 64ull << 10;    ///< in pieces of so many, where it is longer
+constexpr std::int64_t kSampledRows = 64;        ///< of each part of a data set without a digest of its own
+
+class Digest {
+ public:
+  Digest() { XXH3_64bits_reset(&state_); }
+  void add(const void* data, std::size_t bytes) { XXH3_64bits_update(&state_, data, bytes); }
+  void add(std::uint64_t number) { add(&number, sizeof number); }
+  void add(const std::string& text) {
+    add(text.size());
+    add(text.data(), text.size());
+  }
+  std::string text() const { return digest_text(XXH3_64bits_digest(&state_)); }
+
+ private:
+  XXH3_state_t state_;
+};
+
+/// Steps at which schedules are compared: the first sixteen, then each 1.5 times the one before, and the last.
+std::set<std::int64_t> compared_steps(std::int64_t steps) {
+  std::set<std::int64_t> list;
+  for (std::int64_t step = 0; step < steps; step = step < 16 ? step + 1 : step + step / 2) list.insert(step);
+  if (steps > 0) list.insert(steps - 1);
+  return list;
+}
+
+/// A line each, behind `title`.
+void print_schedules(std::ostream& out, const std::string& title, const std::map<std::string, Schedule>& schedules,
+                     std::int64_t steps) {
+  for (const auto& [name, schedule] : schedules)
+    for (const std::int64_t step : compared_steps(steps)) {
+      out << title << ": `" << name << "` at step " << step << " is ";
+      try {
+        out << number_text(schedule(step)) << '\n';
+      } catch (const std::exception&) {
+        out << "an error\n";  // which ends the run there, if it comes so far
+      }
+    }
+}
+
+void print_options(std::ostream& out, const UserValues& options) {
+  for (const auto& [name, value] : options) out << ", " << name << " = " << value.text();
+  out << '\n';
+}
+
+void print_member(std::ostream& out, const std::string& title, const MemberSpec& member, std::int64_t steps) {
+  out << title << " is " << member.name;
+  print_options(out, member.options);
+  print_schedules(out, title, member.schedules, steps);
+}
+
+void print_groups(std::ostream& out, const std::string& title, const std::vector<ParameterGroup>& groups,
+                  std::int64_t steps) {
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::string name = title + " " + std::to_string(i + 1);
+    out << name << " has the parameters";
+    for (const std::string& pattern : groups[i].patterns) out << " `" << pattern << '`';
+    out << (groups[i].frozen ? ", frozen" : "");
+    print_options(out, groups[i].options);
+    print_schedules(out, name, groups[i].schedules, steps);
+  }
+}
+
+void print_parameter(std::ostream& out, const ParameterSpec& parameter) {
+  constexpr const char* kKinds[] = {"constant", "normal", "uniform"};
+  out << "parameter `" << parameter.name << "` is " << type_text(parameter.type.dtype, parameter.type.shape) << ", "
+      << kKinds[static_cast<int>(parameter.initializer.kind)] << ' ' << parameter.initializer.a << ' '
+      << parameter.initializer.b << '\n';
+}
+
+void print_annotation(std::ostream& out, const Annotation& annotation) {
+  constexpr const char* kKinds[] = {"split", "replicate", "layout"};
+  out << "annotation at " << annotation.where.substr(annotation.where.rfind('/') + 1) << ": "
+      << kKinds[static_cast<int>(annotation.kind)] << " along `" << annotation.axis << "`, dimension `"
+      << annotation.dim << "` " << annotation.number << ", of `" << annotation.pattern << "`\n";
+}
+
+Result<std::string> sampled_digest(const Dataset& data) {
+  Digest digest;
+  for (const baleen_split_t part : {BALEEN_TRAIN, BALEEN_HELD_OUT}) {
+    const std::int64_t rows = data.info().rows[part], count = std::min(rows, kSampledRows);
+    for (std::int64_t i = 0; i < count; ++i) {
+      BALEEN_TRY_ASSIGN(const Batch row, data.read(part, i * (rows / count), 1, BALEEN_F32));
+      for (const std::vector<std::byte>& field : row) digest.add(field.data(), field.size());
+    }
+  }
+  return digest.text();
+}
+
+Status add_file(const std::filesystem::path& path, std::uint64_t most, Digest& digest) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff end = file.tellg();
+  if (!file || end < 0) return Error{BALEEN_IO, "cannot be read", path.string()};
+  const auto size = static_cast<std::uint64_t>(end);
+  const std::uint64_t stride = size <= most ? kPiece : size / (most / kPiece);
+  std::vector<char> piece(kPiece);
+  digest.add(size);
+  for (std::uint64_t at = 0; at < size; at += stride) {
+    const std::uint64_t bytes = std::min(kPiece, size - at);
+    file.seekg(static_cast<std::streamoff>(at));
+    if (!file.read(piece.data(), static_cast<std::streamsize>(bytes)))
+      return Error{BALEEN_IO, "ends before byte " + std::to_string(at + bytes), path.string()};
+    digest.add(piece.data(), bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, const JobGraph*>> graphs_of(const Job& job) {
+  std::vector<std::pair<std::string, const JobGraph*>> graphs;
+  for (const GraphRole role : {GraphRole::train, GraphRole::learn, GraphRole::evaluate, GraphRole::infer})
+    for (const auto& [name, given] : job.graphs)
+      if (given.role == role) graphs.emplace_back(name, &given);
+  return graphs;
+}
+
+std::string job_lines(const Job& job, std::int64_t steps) {
+  std::ostringstream out;
+  out.precision(17);
+  out << "graphs =";
+  for (const auto& [name, given] : graphs_of(job)) out << ' ' << name << (given->replicated ? " (replicated)" : "");
+  out << "\nsteps = " << steps << "\nbatch = " << job.batch
+      << "\ngradient_accumulation_steps = " << job.gradient_accumulation_steps << "\nseed = " << job.seed
+      << "\ndtype = " << dtype_name(job.dtype) << "\nclip_grad_norm = " << job.clip_grad_norm << '\n';
+  print_member(out, "the optimizer", job.optimizer, steps);
+  print_groups(out, "group", job.groups, steps);
+  for (const MemberSpec& strategy : job.strategies) print_member(out, "strategy " + strategy.name, strategy, steps);
+  for (const auto& [name, given] : job.graphs) {
+    if (given.role != GraphRole::learn) continue;
+    const Learning& learning = given.learning;
+    out << "program `" << name << "` learns with clip_grad_norm " << learning.clip_grad_norm << " the parameters";
+    for (const std::string& pattern : learning.parameters) out << " `" << pattern << '`';
+    out << '\n';
+    print_member(out, "the optimizer of `" + name + "`", learning.optimizer, steps);
+    print_groups(out, "`" + name + "`'s group", learning.groups, steps);
+  }
+  for (const ParameterSpec& parameter : job.parameters) print_parameter(out, parameter);
+  for (const Annotation& annotation : job.annotations) print_annotation(out, annotation);
+  return out.str();
+}
+
+Result<std::string> data_lines(const Dataset& data) {
+  const baleen_dataset_info_t& info = data.info();
+  std::ostringstream out;
+  out << "the data has " << info.rows[BALEEN_TRAIN] << " rows to train on and " << info.rows[BALEEN_HELD_OUT]
+      << " held out, " << info.classes << " classes\n";
+  for (std::uint32_t f = 0; f < info.field_count; ++f) {
+    const baleen_field_t& field = info.fields[f];
+    out << "field `" << field.name << "` is " << type_text(field.dtype, Shape(field.shape, field.shape + field.rank))
+        << '\n';
+  }
+  std::string digest;
+  if (const auto own = data.extension<baleen_data_digest_t>(BALEEN_DATA_DIGEST); own && own->digest) {
+    std::uint64_t number = 0;
+    if (own->digest(data.handle(), &number) != BALEEN_OK) return data.failure();
+    digest = digest_text(number);
+  } else {
+    BALEEN_TRY_ASSIGN(digest, sampled_digest(data));
+  }
+  out << "the digest of the data's content is " << digest << '\n';
+  return out.str();
+}
+
+Result<std::string> digest_of_files(const std::filesystem::path& path) {
+  std::error_code failure;
+  Digest digest;
+  if (!std::filesystem::is_directory(path, failure)) {
+    BALEEN_TRY(add_file(path, kFile, digest));
+    return digest.text();
+  }
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path, failure))
+    if (entry.is_regular_file(failure)) files.push_back(entry.path());
+  if (failure) return Error{BALEEN_IO, failure.message(), path.string()};
+  std::ranges::sort(files);
+  for (const auto& file : files) {
+    digest.add(file.lexically_relative(path).string());
+    BALEEN_TRY(add_file(file, kInFolder, digest));
+  }
+  return digest.text();
+}
+
+}  // namespace baleen::app

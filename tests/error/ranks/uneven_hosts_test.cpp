@@ -1,0 +1,129 @@
+/// \file Two hosts, started by hand, whose copies of a job differ in one thing: refused before the first step, named.
+#include <memory>
+
+#include "ranks_run.hpp"
+#include "support/free_port.hpp"
+#include "support/running_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+constexpr const char* kText = "the quick brown fox jumps over the lazy dog. ";
+
+/// What the second host has otherwise than the first.
+struct Unlike {
+  std::string name, from, to;  ///< of the script
+  std::string expected;        ///< in the message
+  std::string file = {};       ///< that is written there: "text.txt", "start.safetensors" of another training
+  bool loads[2] = {false, false};
+};
+void PrintTo(const Unlike& unlike, std::ostream* out) { *out << unlike.name; }
+
+class UnevenHosts : public testing::TestWithParam<Unlike> {
+ protected:
+  std::string script(int host) const {
+    std::string text =
+        "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+        "local text = baleen.data.text { path = 'text.txt', context = 16, vocab = 256 }\n"
+        "local function rate(step) return step < 6 and 0.01 or 0.02 end\n"
+        "return baleen.job { data = text, batch = 4, steps = 8, clip_grad_norm = 1, gradient_accumulation_steps = 1,\n"
+        "  model = nn.sequential { nn.embedding { vocab = 256, dim = 12 }, nn.linear { out = 256 } },\n"
+        "  loss = nn.cross_entropy {}, optimizer = baleen.optimizer('adamw', { lr = rate, beta2 = 0.99,\n"
+        "    groups = { { match = '*.bias', weight_decay = 0 } } }),\n"
+        "  plan = { baleen.strategy('data', { bucket_mb = 1 }) } }\n";
+    const Unlike& unlike = GetParam();
+    if (host == 0 || unlike.from.empty()) return text;
+    const std::size_t at = text.find(unlike.from);
+    EXPECT_NE(at, std::string::npos) << "the script has no " << unlike.from;
+    return text.replace(at, unlike.from.size(), unlike.to);
+  }
+  static std::string place(int host, const std::string& file) { return (host == 0 ? "a/" : "b/") + file; }
+  void write(int host, const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories(folder_ / (host == 0 ? "a" : "b"));
+    folder_.write(place(host, file), text);
+  }
+  void prepare() const {
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += kText;
+    for (const int host : {0, 1}) {
+      write(host, "train.lua", script(host));
+      write(host, "text.txt", text);
+    }
+    if (GetParam().file == "text.txt") {
+      text[text.size() / 3] = 'Q';
+      write(1, "text.txt", text);
+    }
+    for (const int host : {0, 1})
+      if (GetParam().loads[0]) save(host, host == 1 && !GetParam().file.empty() ? "8" : "7");
+  }
+  void save(int host, const std::string& seed) const {
+    const ProcessResult saved = run_baleen({"run", folder_ / place(host, "train.lua"), "--seed", seed, "--steps", "1",
+                                            "--save", folder_ / place(host, "start.safetensors")});
+    ASSERT_EQ(saved.exit_code, 0) << saved.err;
+  }
+  std::unique_ptr<RunningJob> start(int host, const std::string& cluster, const std::string& secret) const {
+    std::vector<std::string> words{build_dir() + "/bin/baleen",
+                                   "run",
+                                   folder_ / place(host, "train.lua"),
+                                   "--manifest",
+                                   cluster,
+                                   "--host-index",
+                                   std::to_string(host),
+                                   "--secret-file",
+                                   secret};
+    if (GetParam().loads[host]) words.insert(words.end(), {"--load", folder_ / place(host, "start.safetensors")});
+    return std::make_unique<RunningJob>(words);
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_P(UnevenHosts, AreNamedBeforeTheFirstStep) {
+  prepare();
+  const std::string cluster = folder_.write(
+      "cluster.toml",
+      "[cluster]\nport = " + std::to_string(free_port()) +
+          "\nhosts = [{ name = 'a', ranks = 1, address = '127.0.0.1' }, { name = 'b', ranks = 1, address = "
+          "'127.0.0.2' }]\n[mesh]\ndata = 2\n[transport]\nplugin = 'ucx'\ntls = ['tcp']\ndevices = ['lo']\n");
+  const std::string secret = folder_ / "secret";
+  ASSERT_EQ(run_baleen({"secret", secret}).exit_code, 0);
+  const auto second = start(1, cluster, secret), first = start(0, cluster, secret);
+  EXPECT_EQ(first->ends(), GetParam().expected.empty() ? 0 : 2) << first->out();
+  EXPECT_EQ(second->ends(), GetParam().expected.empty() ? 0 : 2) << second->err();
+  EXPECT_EQ(first->out().find("step 1/") == std::string::npos, !GetParam().expected.empty());
+  EXPECT_NE(first->err().find(GetParam().expected), std::string::npos) << first->err();
+  if (GetParam().expected.empty()) return;
+  EXPECT_NE(first->err().find("rank 1 on b: its job is not that of rank 0 on a: `"), std::string::npos) << first->err();
+}
+
+const std::vector<Unlike> kUnlike{
+    {"nothing", "", "", ""},
+    {"paths_alone", "", "", "", "", {true, true}},
+    {"learning_rate", "and 0.01", "and 0.03",
+     "`lr` at step 0 is 0.03` here and `the optimizer: `lr` at step 0 is 0.01`"},
+    {"late_schedule", "or 0.02", "or 0.05", "the optimizer: `lr` at step 6 is 0.05` here"},
+    {"option", "0.99", "0.98", "the optimizer is adamw, beta2 = 0.98` here and"},
+    {"optimizer", "'adamw', { lr = rate, beta2 = 0.99,", "'sgd', { lr = rate,", "the optimizer is sgd` here and"},
+    {"group", "weight_decay = 0 }", "weight_decay = 0.5 }", "group 1 has the parameters `*.bias`, weight_decay = 0.5`"},
+    {"frozen", "weight_decay = 0 }", "frozen = true }", "group 1 has the parameters `*.bias`, frozen`"},
+    {"batch", "batch = 4", "batch = 8", "`batch = 8` here and `batch = 4` there"},
+    {"steps", "steps = 8", "steps = 9", "`steps = 9` here and `steps = 8` there"},
+    {"clip", "norm = 1", "norm = 2", "`clip_grad_norm = 2` here"},
+    {"accumulation", "steps = 1,", "steps = 2,", "`gradient_accumulation_steps = 2` here"},
+    {"width", "dim = 12", "dim = 16", " is fp32 [256, 16], normal"},
+    {"initializer", "dim = 12", "dim = 12, init = baleen.init.normal(0.5)", " normal 0 0.5` here"},
+    {"layer", "nn.linear { out", "nn.tanh {}, nn.linear { out", "train graph, op "},
+    {"op", "nn.linear { out = 256 } }", "nn.linear { out = 256 }, nn.tanh {} }", "train graph, op "},
+    {"strategy_option", "bucket_mb = 1", "bucket_mb = 2", "strategy data is data, bucket_mb = 2` here"},
+    {"context", "context = 16", "context = 8", "train graph, op "},
+    {"held_out", "vocab = 256 }", "vocab = 256, held_out = 0.3 }", "the data has "},
+    {"shuffle", "vocab = 256 }", "vocab = 256, shuffle = false }", "the data has "},
+    {"text", "", "", "the digest of the data's content is ", "text.txt"},
+    {"loaded", "", "", "the digest of what is loaded is ", "start.safetensors", {true, true}},
+    {"loaded_first_only", "", "", "`nothing is loaded` here and `the digest of what is loaded is ", "", {true, false}},
+};
+INSTANTIATE_TEST_SUITE_P(Jobs, UnevenHosts, testing::ValuesIn(kUnlike),
+                         [](const auto& param) { return param.param.name; });
+
+}  // namespace
+}  // namespace baleen::test
