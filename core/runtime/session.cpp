@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
+#include "core/input/user_value.hpp"
 
 namespace baleen {
 namespace {
@@ -105,12 +107,21 @@ Status Session::Impl::check_stops(const JobProgram& program, const std::string& 
   return {};
 }
 
-/// Once, and not where a strategy leaves such steps out and counts them.
-void Session::Impl::note_not_finite(const Facts& facts, Session& session) {
-  if (std::isfinite(facts.at("loss")) || reported_not_finite || find_port(train->program.outputs(), "applied")) return;
+Status Session::Impl::check_finite(const Facts& facts, const Facts& before, Session& session) {
+  const bool is_loss = !std::isfinite(facts.at("loss"));
+  if (!is_loss && std::isfinite(facts.at("gradient_norm"))) return {};
+  // A strategy leaves such steps out, counts them, and ends the run where there are too many.
+  if (find_port(train->program.outputs(), "applied")) return {};
+  const std::string what = is_loss ? "the loss is not finite" : "the gradient is not finite, though the loss is,";
+  std::string text = what + " at step " + std::to_string(steps_done);
+  if (const auto last = before.find("loss"); last != before.end() && std::isfinite(last->second))
+    text += " (the loss of the step before was " + number_text(last->second) + ")";
+  text += "; a lower learning rate, a longer warm-up or clipping may help";
+  if (!options.goes_on_not_finite)
+    return Error{BALEEN_NOT_FINITE, text + "; `on_nan = \"continue\"` in the job trains on all the same", {}};
+  if (!reported_not_finite) session.note(text);
   reported_not_finite = true;
-  session.note("the loss is not finite at step " + std::to_string(steps_done) +
-               "; a lower learning rate, a longer warm-up or clipping may help");
+  return {};
 }
 
 void Session::Impl::add_times(Facts& facts, double step_ms, double data_ms) {
@@ -212,6 +223,7 @@ Result<Facts> Session::step() {
   Program& program = impl.train->program;
   BALEEN_TRY(impl.put_batch(program, impl.shares.at(kTrainGraph), std::move(batch)));
   const double data_ms = milliseconds(Clock::now() - begin);
+  const Facts before = std::exchange(impl.last, {});
   BALEEN_TRY_ASSIGN(impl.last, impl.put_scalars(*impl.train, impl.steps_done));
   BALEEN_TRY(impl.run(program, static_cast<std::uint64_t>(impl.steps_done)));
   ++impl.steps_done;
@@ -227,7 +239,7 @@ Result<Facts> Session::step() {
   for (const auto& [name, number] : facts)
     if (name != "step" && !name.ends_with(".weight")) told.push_back({name, number, {}});
   impl.monitors.record(BALEEN_RECORD_STEP, impl.steps_done, impl.options.steps, std::move(told));
-  impl.note_not_finite(facts, *this);
+  BALEEN_TRY(impl.check_finite(facts, before, *this));
   BALEEN_TRY(impl.check_stops(*impl.train, "step " + std::to_string(impl.steps_done)));
   return facts;
 }

@@ -24,6 +24,8 @@ struct SessionOptions {
   std::int64_t local_ranks = 1;                  ///< that share this host's memory
   std::optional<MemoryBudget> activations = {};  ///< a bound on what is held beside model states
   std::optional<MemoryBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory
+  /// Training goes on, with a note, after a step whose loss or gradient is NaN or infinite. Else it ends there.
+  bool goes_on_not_finite = false;
   /// Shown the programs before memory is allocated; may refuse them.
   std::function<Status(const std::vector<struct JobProgram>&)> compiled = {};
 };
@@ -44,6 +46,7 @@ class Session {
   /// Tells the monitors that the run begins.
   void start();
   /// One training step: the next batch, the schedules' values, the program. Facts have "step", the steps done.
+  /// NOT_FINITE where the loss or the gradient's norm is no finite number and no strategy leaves such steps out.
   Result<Facts> step();
   /// Mean held-out loss and metrics over at most `batches` batches (0: the whole held-out part), told as EVALUATE.
   Result<Facts> evaluate(std::int64_t batches);

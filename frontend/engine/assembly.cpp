@@ -76,6 +76,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (flags.alone) job.strategies.clear();
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
+  session.goes_on_not_finite = job.goes_on_not_finite || flags.keep_gradients;  // `verify` compares such steps too
   if (!flags.alone) {
     session.activations = setup.manifest.activations;
     session.pinned = setup.manifest.pinned;

@@ -16,6 +16,7 @@ local rules = {
   seed = { type = "integer", default = 0 },        -- of first values, dropout, the data's order, and math.random
   gradient_accumulation_steps = { type = "integer", default = 1, min = 1, earlier = "accumulate" },
   clip_grad_norm = { type = "number", default = 0, min = 0, earlier = "clip" },
+  on_nan = { type = "string", default = "stop", choices = { "stop", "continue" } }, -- a loss that is not finite
   optimizer = { type = "any", required = true },
   plan = { type = "table", default = {} },
   evaluate = { type = "table" },

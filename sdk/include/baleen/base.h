@@ -13,7 +13,7 @@
  * A minor version may let structs and tables grow at their end, and add constants and queries. Functions that a table
  * gains may be null. The interface of a kind has a revision besides (kind.h). */
 #define BALEEN_ABI_MAJOR 1
-#define BALEEN_ABI_MINOR 4
+#define BALEEN_ABI_MINOR 5
 
 #define BALEEN_MAX_RANK 8
 
@@ -47,7 +47,8 @@ enum {
     BALEEN_PEER_LOST = 6,
     BALEEN_TIMEOUT = 7,
     BALEEN_INTERNAL = 8,     /* our own bug */
-    BALEEN_INTERRUPTED = 9   /* somebody asked the run to end, and it did so in good order */
+    BALEEN_INTERRUPTED = 9,  /* somebody asked the run to end, and it did so in good order */
+    BALEEN_NOT_FINITE = 10   /* what is trained has become NaN or infinite */
 };
 
 /* UTF-8, not terminated, borrowed: valid for the call that passes it unless said otherwise. */

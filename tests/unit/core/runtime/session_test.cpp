@@ -210,9 +210,25 @@ TEST(Session, ParametersAreReadAndWrittenByName) {
   EXPECT_FALSE(run.session->read_parameter("optimizer.updates")) << "a state is no parameter";
 }
 
-TEST(Session, ALossThatIsNotFiniteIsNotedOnce) {
+TEST(Session, ALossThatIsNotFiniteEndsTheTraining) {
   TemporaryFolder folder;
   MAKE_RUN(run, folder);
+  const auto before = run.session->step();
+  ASSERT_TRUE(before);
+  auto poisoned = parameter(*run.session, "hidden.weight");
+  poisoned[0] = std::nan("");
+  ASSERT_TRUE(run.session->write_tensor("hidden.weight", poisoned.data(), poisoned.size() * sizeof(double)));
+  const auto step = run.session->step();
+  ASSERT_FALSE(step);
+  EXPECT_EQ(step.error().code, BALEEN_NOT_FINITE);
+  const std::string expected =
+      "the loss is not finite at step 2 (the loss of the step before was " + number_text(before->at("loss")) + ")";
+  EXPECT_TRUE(step.error().text().starts_with(expected)) << step.error().text();
+}
+
+TEST(Session, ALossThatIsNotFiniteIsNotedOnceByWish) {
+  TemporaryFolder folder;
+  MAKE_RUN(run, folder, {.goes_on_not_finite = true});
   auto poisoned = parameter(*run.session, "hidden.weight");
   poisoned[0] = std::nan("");
   ASSERT_TRUE(run.session->write_tensor("hidden.weight", poisoned.data(), poisoned.size() * sizeof(double)));

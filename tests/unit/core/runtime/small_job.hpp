@@ -24,6 +24,7 @@ struct JobOptions {
   Mesh mesh = {};                           ///< with several ranks; else one axis `data`
   std::vector<MemberSpec> strategies = {};  ///< with several ranks; else `data`
   PlanScope scope = PlanScope::all;
+  bool goes_on_not_finite = false;
   bool attention = false;  ///< between embedding and hidden layer, causal, of two heads
 };
 

@@ -1,0 +1,79 @@
+/// \file A training whose numbers become NaN or infinite ends at that step, and takes nothing good with it.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "parity/parity_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+/// A regression that leaves all bounds at its third step.
+class NotFinite : public testing::Test {
+ protected:
+  ProcessResult train(const std::string& more, const std::vector<std::string>& words = {}) {
+    const std::string script = folder_.write(
+        "job.lua",
+        "local baleen = require 'baleen'\n"
+        "local rows = {}\n"
+        "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
+        "return baleen.job {\n"
+        "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
+        "  data = baleen.data.table { rows = rows, held_out = 0.5 }, batch = 4, steps = 6,\n"
+        "  optimizer = baleen.optimizer('sgd', { lr = function(step) return step == 2 and 1e300 or 0.1 end }),\n" +
+            more + "}\n");
+    std::vector<std::string> all{
+        "run", script, "--save", folder_ / "model.safetensors", "--log-json", folder_ / "log.jsonl"};
+    all.insert(all.end(), words.begin(), words.end());
+    return run_baleen(all);
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream file(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_F(NotFinite, EndsTheRunWithACodeOfItsOwnAndSavesNothing) {
+  folder_.write("model.safetensors", "an older model");
+  const ProcessResult result = train("");
+  EXPECT_EQ(result.exit_code, 6) << result.out;
+  EXPECT_TRUE(result.err.starts_with("error: the loss is not finite at step 4 (the loss of the step before was "))
+      << result.err;
+  EXPECT_NE(result.err.find("`on_nan = \"continue\"`"), std::string::npos) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_EQ(read("model.safetensors"), "an older model");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 3) << "job.lua, log, model";
+  EXPECT_NE(read("log.jsonl").find("\"step\":4"), std::string::npos) << "the step itself is told";
+}
+
+TEST_F(NotFinite, EndsAllRanks) {
+  const ProcessResult result = train("", {"--set", "mesh.data=2"});
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  EXPECT_NE(result.err.find("the loss is not finite at step 4"), std::string::npos) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
+TEST_F(NotFinite, LeavesTheLastCheckpointAsTheLatest) {
+  const ProcessResult result = train("  checkpoint = { folder = '" + (folder_ / "kept") + "', every = 1 },\n");
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  const ProcessResult verified = run_baleen({"checkpoint", "verify", folder_ / "kept/step-000000003"});
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "kept/step-000000004"));
+  EXPECT_NE(read("kept/latest").find("step-000000003"), std::string::npos);
+}
+
+TEST_F(NotFinite, GoesOnByWish) {
+  const ProcessResult result = train("  on_nan = 'continue',\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "model.safetensors"));
+}
+
+TEST_F(NotFinite, KnowsTheWordsForIt) {
+  const ProcessResult result = train("  on_nan = 'ignore',\n");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("job: `on_nan`: "), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test
