@@ -7,7 +7,8 @@ baleen_build_packages=(build-essential g++ cmake ninja-build ccache pkg-config l
   libhwloc-dev libicu-dev libsentencepiece-dev)
 # What the tests need besides: the second compiler and standard library, the Lua linter, and small helper programs, some of
 # which make hosts and bad networks between them.
-baleen_test_packages=(clang libclang-rt-14-dev libc++-dev libc++abi-dev lld lua-check clang-format clang-tidy python3 python3-venv iproute2 iptables)
+baleen_test_packages=(clang libclang-rt-14-dev libc++-dev libc++abi-dev lld lua-check clang-format clang-tidy python3 python3-venv iproute2 iptables
+  e2fsprogs)
 
 # Prints those of the given packages that are not installed, one a line.
 baleen_missing_packages() {

@@ -67,13 +67,14 @@ Status replace_file(const fs::path& path, const std::string& text) {
       const ssize_t written = ::write(file.number, text.data() + done, text.size() - done);
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) {
-        Error error = system_error("cannot write", beside);
+        Error error = system_error("cannot write " + std::to_string(text.size() - done) + " bytes", beside);
         ::unlink(beside.c_str());
         return error;
       }
       done += static_cast<std::size_t>(written);
     }
-    if (::fsync(file.number) != 0) return system_error("cannot sync", beside);
+    if (::fsync(file.number) != 0)
+      return system_error("cannot sync its " + std::to_string(text.size()) + " bytes", beside);
   }
   if (::rename(beside.c_str(), path.c_str()) != 0) return system_error("cannot replace", path);
   return sync_folder(path.parent_path());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -25,6 +26,10 @@ std::string told(const Status& status, const std::string& text = {}) {
 Result<std::string> heard(std::string said) {
   if (said.starts_with(kFailed)) return Error{BALEEN_IO, said.substr(1), {}};
   return said.empty() ? said : said.substr(1);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begun) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
 std::string random_name() {
@@ -227,36 +232,55 @@ Status Checkpoints::wait_for_disk() {
 Status Checkpoints::save(std::int64_t step) {
   if (step == saved_step_) return {};
   BALEEN_TRY(wait_for_disk());
-  const std::int64_t number = ++saves_;
+  Save save{++saves_, step, {}, {}, {}, std::chrono::steady_clock::now(), 0};
+  save.attempt = job_ + "." + std::to_string(save.number);
+  save.folder = root_.partial(step, save.attempt).string();
   saved_step_ = writing_step_ = step;
-  const std::string attempt = job_ + "." + std::to_string(number), folder = root_.partial(step, attempt).string();
   std::ranges::fill(digests_, 0);
   Status written;
   // All groups but the last must be on the disk before the step goes on, since one at a time has memory.
   for (std::size_t g = 0; g + 1 < groups_.size(); ++g) {
     snapshot(groups_[g]);
-    if (written) written = write_group(g, folder, attempt);
+    if (written) written = write_group(g, save);
   }
   snapshot(groups_.back());
   last_save_ = std::chrono::steady_clock::now();
-  CheckpointFacts facts = leads() ? facts_now(step) : CheckpointFacts();
-  writing_ = std::async(std::launch::async, [this, number, step, attempt, folder, written, facts]() -> Status {
-    Status all = written ? write_group(groups_.size() - 1, folder, attempt) : written;
-    all = conclude_save(number, std::move(all));
-    if (all && leads()) all = commit(step, attempt, facts);
-    // All ranks have told how their writing ended, so nobody writes there any more.
-    if (!all && leads()) static_cast<void>(format_.remove(folder));
-    if (!parts_.link) return all;
-    const std::string verdict = key("saved/" + std::to_string(number));
-    if (leads()) {
-      BALEEN_TRY(parts_.link->put(verdict, told(all)));
-      return all;
-    }
-    BALEEN_TRY_ASSIGN(std::string said, parts_.link->get(verdict));
-    BALEEN_TRY(heard(std::move(said)));
-    return all;
+  save.waited = seconds_since(save.begun);
+  if (leads()) save.facts = facts_now(step);
+  writing_ = std::async(std::launch::async, [this, save, written]() -> Status {
+    return write_rest(save, written ? write_group(groups_.size() - 1, save) : written);
   });
   return {};
+}
+
+/// In the thread that writes, when this rank's groups are on the disk, or have failed.
+Status Checkpoints::write_rest(const Save& save, Status written) {
+  Status all = conclude_save(save.number, std::move(written));
+  if (all && leads()) all = commit(save);
+  // All ranks have told how their writing ended, so nobody writes there any more.
+  if (!all && leads()) static_cast<void>(format_.remove(save.folder));
+  if (all && leads()) tell(save);
+  if (!parts_.link) return all;
+  const std::string verdict = key("saved/" + std::to_string(save.number));
+  if (leads()) {
+    BALEEN_TRY(parts_.link->put(verdict, told(all)));
+    return all;
+  }
+  BALEEN_TRY_ASSIGN(std::string said, parts_.link->get(verdict));
+  BALEEN_TRY(heard(std::move(said)));
+  return all;
+}
+
+void Checkpoints::tell(const Save& save) const {
+  double bytes = 0;
+  for (const PersistentBuffer& buffer : parts_.session.persistent().buffers)
+    bytes += static_cast<double>(element_count(buffer.spec.type.shape)) *
+             static_cast<double>(dtype_size(buffer.spec.type.dtype));
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "the checkpoint of step %lld: %.0f bytes saved in %.4f s, of which the run waited %.4f s",
+                static_cast<long long>(save.step), bytes, seconds_since(save.begun), save.waited);
+  parts_.log.debug(text);
 }
 
 void Checkpoints::snapshot(const std::vector<OwnedPart>& group) {
@@ -273,21 +297,34 @@ void Checkpoints::snapshot(const std::vector<OwnedPart>& group) {
   }
 }
 
-Status Checkpoints::write_group(std::size_t number, const std::string& folder, const std::string& attempt) {
+Status Checkpoints::write_group(std::size_t number, const Save& save) {
   BALEEN_TRY(snapshot_);
   std::vector<ShardOf> shards;
   std::size_t at = 0;
   for (const OwnedPart& part : groups_[number]) {
     const PersistentSpec& spec = parts_.session.persistent().buffers[part.buffer].spec;
     ShardOf& shard = shards.emplace_back(spec, part, memory_.data() + at);
-    digests_[part.buffer] += digest_of(spec, part, std::span(memory_).subspan(at, shard.get().bytes));
     at += (shard.get().bytes + 7) / 8 * 8;
   }
   std::vector<baleen_shard_t> table;
   for (const ShardOf& shard : shards) table.push_back(shard.get());
+  // While the disk has its share to do.
+  auto digested = std::async(std::launch::async, [&] { add_digests_of(groups_[number], table); });
   const auto groups = static_cast<std::int64_t>(groups_.size());
-  return format_.write(folder, attempt, static_cast<std::int32_t>(rank() * groups + static_cast<std::int64_t>(number)),
-                       static_cast<std::int32_t>(ranks() * groups), table);
+  const Status written = format_.write(save.folder, save.attempt,
+                                       static_cast<std::int32_t>(rank() * groups + static_cast<std::int64_t>(number)),
+                                       static_cast<std::int32_t>(ranks() * groups), table);
+  digested.get();
+  return written;
+}
+
+/// Of a group that is in memory.
+void Checkpoints::add_digests_of(const std::vector<OwnedPart>& group, const std::vector<baleen_shard_t>& shards) {
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const OwnedPart& part = group[i];
+    digests_[part.buffer] += digest_of(parts_.session.persistent().buffers[part.buffer].spec, part,
+                                       std::span(static_cast<const std::byte*>(shards[i].data), shards[i].bytes));
+  }
 }
 
 /// Brings to rank 0 what the others have written, or why they have not.
@@ -309,7 +346,8 @@ Status Checkpoints::conclude_save(std::int64_t number, Status written) {
   return written;
 }
 
-Status Checkpoints::commit(std::int64_t step, const std::string& attempt, CheckpointFacts facts) {
+Status Checkpoints::commit(const Save& save) {
+  CheckpointFacts facts = save.facts;
   nlohmann::json digests = nlohmann::json::object();
   const PersistentLayout& persistent = parts_.session.persistent();
   for (std::size_t i = 0; i < digests_.size(); ++i) digests[persistent.buffers[i].spec.name] = digest_text(digests_[i]);
@@ -318,10 +356,9 @@ Status Checkpoints::commit(std::int64_t step, const std::string& attempt, Checkp
   for (const PersistentBuffer& buffer : persistent.buffers)
     if (buffer.spec.role == Role::parameter) parameters.push_back(buffer.spec.name);
   facts["parameters"] = parameters.dump();
-  const fs::path folder = root_.partial(step, attempt);
   const auto writers = static_cast<std::int32_t>(ranks() * static_cast<std::int64_t>(groups_.size()));
-  BALEEN_TRY(format_.commit(folder.string(), attempt, writers, facts));
-  BALEEN_TRY(root_.publish(folder, step, format_));
+  BALEEN_TRY(format_.commit(save.folder, save.attempt, writers, facts));
+  BALEEN_TRY(root_.publish(save.folder, save.step, format_));
   return root_.prune(settings_.keep, format_);
 }
 

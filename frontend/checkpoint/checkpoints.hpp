@@ -57,6 +57,13 @@ class Checkpoints {
     bool stops = false, saves = false;
     std::int64_t next = 0;
   };
+  struct Save {
+    std::int64_t number = 0, step = 0;
+    std::string attempt, folder;
+    CheckpointFacts facts;  ///< on rank 0
+    std::chrono::steady_clock::time_point begun;
+    double waited = 0;  ///< seconds of the step loop
+  };
   Checkpoints(CheckpointSettings settings, Parts parts, ShardFormat format);
 
   std::int64_t rank() const { return parts_.link ? parts_.link->place().rank : 0; }
@@ -72,9 +79,12 @@ class Checkpoints {
   Result<Decision> agree(std::int64_t step);
   Status save(std::int64_t step);
   void snapshot(const std::vector<OwnedPart>& group);
-  Status write_group(std::size_t number, const std::string& folder, const std::string& attempt);
+  Status write_group(std::size_t number, const Save& save);
+  void add_digests_of(const std::vector<OwnedPart>& group, const std::vector<baleen_shard_t>& shards);
   Status conclude_save(std::int64_t number, Status written);
-  Status commit(std::int64_t step, const std::string& attempt, CheckpointFacts facts);
+  Status write_rest(const Save& save, Status written);
+  Status commit(const Save& save);
+  void tell(const Save& save) const;
   CheckpointFacts facts_now(std::int64_t step) const;
   Status wait_for_disk();
 

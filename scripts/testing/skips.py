@@ -19,6 +19,13 @@ def _may_make_networks():
     return os.geteuid() == 0 and shutil.which("ip") is not None and os.path.exists("/proc/sys/net")
 
 
+def _may_mount_files():
+    """Whether a file can be mounted as an ext4: CAP_SYS_ADMIN, a loop device, and what makes the file system."""
+    capabilities = int(re.search(r"^CapEff:\s*(\w+)$", pathlib.Path("/proc/self/status").read_text(), re.M).group(1), 16)
+    return (bool(capabilities >> 21 & 1) and os.access("/dev/loop-control", os.R_OK | os.W_OK)
+            and any(shutil.which("mkfs.ext4", path=path) for path in (None, "/usr/sbin:/sbin")))
+
+
 def _flags():
     found = re.search(r"^flags\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
     return set(found.group(1).split()) if found else set()
@@ -31,6 +38,7 @@ CONDITIONS = {
     "gpu": lambda: os.path.exists("/dev/nvidiactl"),
     "not_root": lambda: os.geteuid() != 0,
     "no_networks": lambda: not _may_make_networks(),
+    "no_loop_mounts": lambda: not _may_mount_files(),
     "no_avx512": lambda: "avx512f" not in _flags(),
     "one_processor": lambda: len(os.sched_getaffinity(0)) < 2,
     "no_cuda_toolkit": lambda: shutil.which("nvcc") is None and not os.path.exists("/usr/local/cuda/bin/nvcc"),

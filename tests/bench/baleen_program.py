@@ -36,11 +36,12 @@ def run_command(baleen: Path, script: Path, *arguments):
 
 
 def run(command):
-    """Runs to the end; says what the program said where it fails."""
+    """Runs to the end, and returns what the program said; says it where it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace")  # a model says what it says
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed with status {done.returncode}:\n{done.stdout}")
+    return done.stdout
 
 
 def records(path: Path, kind: str):

@@ -122,12 +122,16 @@ Status write_shards(const std::string& folder, const ShardWriter& writer, std::s
     tensor.bytes = shard.data.size();
     tensor.data = shard.data.data();
     tensors.push_back(tensor);
-    pieces.pieces.insert_or_assign(shard.name, WrittenPiece{region, checksum_of(shard.data)});
+    pieces.pieces.insert_or_assign(shard.name, WrittenPiece{region, 0});
   }
-  BALEEN_TRY_ASSIGN(const std::string described, compose_pieces(pieces));
   BALEEN_TRY(make_folder(folder));
   return write_file(folder + "/" + shard_file_name(writer.attempt, writer.number, writer.count), tensors,
-                    {{kPiecesKey, described}});
+                    [&](std::span<const std::uint64_t> checksums) -> Result<Facts> {
+                      for (std::size_t i = 0; i < shards.size(); ++i)
+                        pieces.pieces.at(shards[i].name).checksum = checksums[i];
+                      BALEEN_TRY_ASSIGN(std::string described, compose_pieces(pieces));
+                      return Facts{{kPiecesKey, std::move(described)}};
+                    });
 }
 
 Status remove_shards(const std::string& folder) {
@@ -161,7 +165,7 @@ Status commit_shards(const Host& host, const std::string& folder, const std::str
   BALEEN_TRY_ASSIGN(const std::string json, compose_index(index));
   const std::string path = folder + "/" + kIndexName;
   BALEEN_TRY_ASSIGN(Temporary file, Temporary::beside(path));
-  BALEEN_TRY(file.write(std::as_bytes(std::span(json))));
+  BALEEN_TRY(file.write(0, std::as_bytes(std::span(json))));
   BALEEN_TRY(file.rename_to(path));
   remove_others(folder, index);
   return {};

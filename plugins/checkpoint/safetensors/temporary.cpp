@@ -1,12 +1,19 @@
-/// \file Writing, syncing, renaming.
+/// \file Reserving, writing, syncing, renaming.
 #include "temporary.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <filesystem>
 
 namespace baleen::safetensors {
+namespace {
+
+/// The disk is told of this much at once.
+constexpr std::uint64_t kStretch = 8 << 20;
+
+}  // namespace
 
 Result<Temporary> Temporary::beside(const std::string& path) {
   Temporary temporary;
@@ -18,18 +25,46 @@ Result<Temporary> Temporary::beside(const std::string& path) {
   return temporary;
 }
 
-Status Temporary::write(std::span<const std::byte> bytes) {
+Status Temporary::reserve(std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  int result = 0;
+  do result = ::fallocate(file_.number(), 0, 0, static_cast<off_t>(bytes));
+  while (result != 0 && errno == EINTR);
+  // A file system that cannot reserve is written to all the same.
+  if (result == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO && errno != EROFS))
+    return {};
+  return system_error("cannot reserve " + std::to_string(bytes) + " bytes", path_);
+}
+
+Status Temporary::write(std::uint64_t at, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
+    const ssize_t written = ::pwrite(file_.number(), bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_error("cannot write", path_);
+    if (written < 0)
+      return system_error("cannot write " + std::to_string(bytes.size()) + " bytes at byte " + std::to_string(at),
+                          path_);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
+    at += static_cast<std::uint64_t>(written);
   }
   return {};
 }
 
+void Temporary::written_up_to(std::uint64_t end) {
+  if (end < begun_ + kStretch) return;
+  // Only begins; what goes wrong is told by fsync.
+  static_cast<void>(::sync_file_range(file_.number(), static_cast<off_t>(begun_), static_cast<off_t>(end - begun_),
+                                      SYNC_FILE_RANGE_WRITE));
+  begun_ = end;
+}
+
 Status Temporary::rename_to(const std::string& target) {
-  if (::fsync(file_.number()) != 0) return system_error("cannot sync", path_);
+  if (::fsync(file_.number()) != 0) {
+    struct stat facts {};
+    const int reason = errno;
+    const bool known = ::fstat(file_.number(), &facts) == 0;
+    errno = reason;
+    return system_error("cannot sync" + (known ? " its " + std::to_string(facts.st_size) + " bytes" : ""), path_);
+  }
   if (::close(file_.release()) != 0) return system_error("cannot close", path_);
   if (std::rename(path_.c_str(), target.c_str()) != 0) return system_error("cannot replace", target);
   path_.clear();

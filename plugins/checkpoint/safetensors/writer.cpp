@@ -1,5 +1,8 @@
-/// \file The layout (tensors by alignment, then name) and the atomic replacement.
+/// \file The layout (tensors by alignment, then name), checksums on the way, and the atomic replacement.
 #include "writer.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -41,11 +44,7 @@ std::vector<std::size_t> file_order(std::span<const baleen_named_tensor_t> tenso
   return order;
 }
 
-}  // namespace
-
-Status write_file(std::string_view path, std::span<const baleen_named_tensor_t> tensors, const Facts& facts) {
-  BALEEN_TRY(check_tensors(tensors));
-  const std::vector<std::size_t> order = file_order(tensors);
+std::vector<Entry> entries_of(std::span<const baleen_named_tensor_t> tensors, const std::vector<std::size_t>& order) {
   std::vector<Entry> entries;
   std::uint64_t place = 0;
   for (std::size_t i : order) {
@@ -55,19 +54,76 @@ Status write_file(std::string_view path, std::span<const baleen_named_tensor_t> 
     place = entry.end;
     entries.push_back(std::move(entry));
   }
+  return entries;
+}
+
+/// Length and JSON.
+Result<std::string> header_of(const std::vector<Entry>& entries, const Facts& facts) {
   Facts metadata = {{"format", "pt"}};  // what Hugging Face's loaders look for
   for (const auto& fact : facts)
     if (fact.first != "format") metadata.push_back(fact);
-  BALEEN_TRY_ASSIGN(const std::string header, compose_header(entries, metadata));
+  BALEEN_TRY_ASSIGN(const std::string json, compose_header(entries, metadata));
+  const auto length = std::bit_cast<std::array<char, 8>>(static_cast<std::uint64_t>(json.size()));
+  return std::string(length.data(), length.size()) + json;
+}
+
+/// What is hashed and then written while it is still in the processor's cache.
+constexpr std::size_t kPiece = 1 << 20;
+
+/// Writes one tensor from byte `at` of the file on. Its checksum, where one is asked for.
+Status write_tensor(Temporary& file, std::uint64_t at, std::span<const std::byte> bytes, std::uint64_t* checksum) {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  while (!bytes.empty()) {
+    const auto piece = bytes.first(std::min(kPiece, bytes.size()));
+    if (checksum) XXH3_64bits_update(&state, piece.data(), piece.size());
+    BALEEN_TRY(file.write(at, piece));
+    at += piece.size();
+    file.written_up_to(at);
+    bytes = bytes.subspan(piece.size());
+  }
+  if (checksum) *checksum = XXH3_64bits_digest(&state);
+  return {};
+}
+
+/// The header comes last, since it tells the checksums: what is cut short has none.
+Status write_ordered(std::string_view path, std::span<const baleen_named_tensor_t> tensors,
+                     const FactsOfChecksums& facts, bool with_checksums) {
+  BALEEN_TRY(check_tensors(tensors));
+  const std::vector<std::size_t> order = file_order(tensors);
+  const std::vector<Entry> entries = entries_of(tensors, order);
+  std::vector<std::uint64_t> checksums(tensors.size());
+  BALEEN_TRY_ASSIGN(const Facts first_facts, facts(checksums));
+  BALEEN_TRY_ASSIGN(std::string header, header_of(entries, first_facts));
+  const std::uint64_t data = header.size();
 
   const std::string target(path);
   BALEEN_TRY_ASSIGN(Temporary file, Temporary::beside(target));
-  const auto length = std::bit_cast<std::array<std::byte, 8>>(static_cast<std::uint64_t>(header.size()));
-  BALEEN_TRY(file.write(length));
-  BALEEN_TRY(file.write(std::as_bytes(std::span(header))));
-  for (std::size_t i : order)
-    BALEEN_TRY(file.write({static_cast<const std::byte*>(tensors[i].data), tensors[i].bytes}));
+  BALEEN_TRY(file.reserve(data + (entries.empty() ? 0 : entries.back().end)));
+  for (std::size_t n = 0; n < order.size(); ++n) {
+    const baleen_named_tensor_t& tensor = tensors[order[n]];
+    BALEEN_TRY(write_tensor(file, data + entries[n].begin, {static_cast<const std::byte*>(tensor.data), tensor.bytes},
+                            with_checksums ? &checksums[order[n]] : nullptr));
+  }
+  if (with_checksums) {
+    BALEEN_TRY_ASSIGN(const Facts last_facts, facts(checksums));
+    BALEEN_TRY_ASSIGN(header, header_of(entries, last_facts));
+    if (header.size() != data) return internal("the checksums have changed the length of the header");
+  }
+  BALEEN_TRY(file.write(0, std::as_bytes(std::span(header))));
   return file.rename_to(target);
+}
+
+}  // namespace
+
+Status write_file(std::string_view path, std::span<const baleen_named_tensor_t> tensors, const Facts& facts) {
+  return write_ordered(
+      path, tensors, [&](std::span<const std::uint64_t>) -> Result<Facts> { return facts; }, false);
+}
+
+Status write_file(std::string_view path, std::span<const baleen_named_tensor_t> tensors,
+                  const FactsOfChecksums& facts) {
+  return write_ordered(path, tensors, facts, true);
 }
 
 }  // namespace baleen::safetensors

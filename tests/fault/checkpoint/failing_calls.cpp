@@ -1,19 +1,24 @@
 /// \file Preloaded into a program: counts its calls that change a folder, and at the n-th of them ends the process,
 /// cuts the power, or has the call fail.
 ///
-/// BALEEN_TEST_CALLS is "FOLDER:WHAT:N:RANK_WORD", WHAT one of count, kill, cut, or an errno. Calls are counted in
-/// processes whose command line holds RANK_WORD (empty: all). `cut`: before the process ends, files lose what was not
-/// synced, and renames of which the folder was not synced are undone, as a power cut may do it. `count` appends a dot a
-/// call to FOLDER.calls.
+/// BALEEN_TEST_CALLS is "FOLDER:WHAT:N:RANK_WORD", WHAT one of count, kill, cut, shutdown, shutdown-log, or an errno.
+/// Calls are counted in processes whose command line holds RANK_WORD (empty: all). `cut`: before the process ends,
+/// files lose what was not synced, and renames of which the folder was not synced are undone, as a power cut may do it.
+/// `shutdown`: the same by the folder's file system, an ext4, which goes no further than its journal is;
+/// `shutdown-log`: the journal is written, and of the files only what was on the disk. `count` appends a dot a call to
+/// FOLDER.calls.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -84,6 +89,15 @@ void cut_power(State& s) {
     real<int(const char*, const char*)>("rename")(one->second.c_str(), one->first.c_str());
 }
 
+/// EXT4_IOC_SHUTDOWN of Linux (fs/ext4/ext4.h), which no header for programs has. Ends the process by itself where the
+/// folder is on no ext4.
+void shut_down(const State& s, bool with_log) {
+  constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
+  std::uint32_t flags = with_log ? 1 : 2;
+  const int folder = real<int(const char*, int, ...)>("open")(parent_of(s.folder).c_str(), O_RDONLY | O_DIRECTORY);
+  if (folder < 0 || ioctl(folder, kShutdown, &flags) != 0) _exit(98);
+}
+
 /// The errno with which the call is to fail; 0: it is to be made.
 int touched(const std::string& path) {
   State& s = state();
@@ -99,7 +113,8 @@ int touched(const std::string& path) {
   }
   if (s.calls != s.at) return 0;
   if (s.what == "cut") cut_power(s);
-  if (s.what == "cut" || s.what == "kill") kill(getpid(), SIGKILL);
+  if (s.what.starts_with("shutdown")) shut_down(s, s.what == "shutdown-log");
+  if (std::isalpha(s.what[0])) kill(getpid(), SIGKILL);
   return std::atoi(s.what.c_str());
 }
 
@@ -126,6 +141,18 @@ ssize_t write(int descriptor, const void* bytes, size_t count) {
   if (fails(path)) return -1;
   note([](State& s, const std::string& file, const std::string&) { s.unsynced.insert(file); }, path);
   return real<ssize_t(int, const void*, size_t)>("write")(descriptor, bytes, count);
+}
+
+ssize_t pwrite(int descriptor, const void* bytes, size_t count, off_t at) {
+  const std::string path = path_of(descriptor);
+  if (fails(path)) return -1;
+  note([](State& s, const std::string& file, const std::string&) { s.unsynced.insert(file); }, path);
+  return real<ssize_t(int, const void*, size_t, off_t)>("pwrite")(descriptor, bytes, count, at);
+}
+
+int fallocate(int descriptor, int mode, off_t at, off_t count) {
+  if (fails(path_of(descriptor))) return -1;
+  return real<int(int, int, off_t, off_t)>("fallocate")(descriptor, mode, at, count);
 }
 
 int fsync(int descriptor) {

@@ -12,6 +12,7 @@ struct SplitWork {
   std::string name;
   MeshAxes axes;  ///< none: one rank, and no manifest
   std::string plan = {};
+  std::vector<std::string> arguments = {};  ///< of the script
 
   std::string manifest() const { return axes.empty() ? plan : manifest_of(axes, plan); }
 };
@@ -30,6 +31,7 @@ inline ProcessResult run_saved(const SplitWork& split, const std::string& checkp
                                  folder.write("ranks.toml", section + split.manifest())};
   words.insert(words.end(), options.begin(), options.end());
   words.insert(words.end(), {"--", "--data", source_dir() + "/tests/golden/whales.txt"});
+  words.insert(words.end(), split.arguments.begin(), split.arguments.end());
   words.insert(words.end(), arguments.begin(), arguments.end());
   ProcessOptions process;
   process.limit = std::chrono::minutes(2);

@@ -7,7 +7,7 @@ local saves_now = baleen.arg("save", "") == "now"
 return baleen.job {
   model = nn.sequential {
     nn.embedding { vocab = corpus.vocab, dim = 24, positions = 16 },
-    nn.repeated(2, function()
+    nn.repeated(baleen.arg("layers", 2), function()
       return nn.transformer_block { dim = 24, heads = 4, causal = true, dropout = 0.1 }
     end),
     nn.layer_norm {},

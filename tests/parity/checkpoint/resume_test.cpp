@@ -8,6 +8,18 @@
 namespace baleen::test {
 namespace {
 
+/// What a run told --log-json of its steps.
+std::map<int, double> losses_by_step(const std::string& log) {
+  std::map<int, double> found;
+  std::istringstream lines(read_file(log));
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("loss") && json.value("kind", "") == "step")
+      found[json["step"].get<int>()] = json["loss"].get<double>();
+  }
+  return found;
+}
+
 class Resumed : public testing::TestWithParam<SplitWork> {};
 
 TEST_P(Resumed, EndsInTheSameBits) {
@@ -26,8 +38,24 @@ TEST_P(Resumed, EndsInTheSameBits) {
   EXPECT_EQ(intact.exit_code, 0) << intact.err;
 }
 
+SplitWork pipelined(const std::string& schedule, const MeshAxes& axes = {{"pipeline", 2}},
+                    const std::string& more = "") {
+  return {schedule + (more.empty() ? "" : "_mixed"),
+          axes,
+          strategy("pipeline", "schedule = \"" + schedule + "\"\n") + more,
+          {"--layers", "4", "--accumulate", "4"}};
+}
+
 std::vector<SplitWork> splits() {
   return {{"one", {}},
+          pipelined("1f1b"),
+          pipelined("interleaved"),
+          pipelined("zero_bubble"),
+          pipelined("zero_bubble_v"),
+          pipelined("1f1b", {{"pipeline", 2}, {"data", 2}}, strategy("zero", "stage = 1\naxis = \"data\"\n")),
+          {"recompute", {}, strategy("recompute", "mode = \"full\"\n")},
+          pipelined("zero_bubble", {{"pipeline", 2}}, strategy("recompute", "mode = \"full\"\n")),
+          {"recompute_data", {{"data", 2}}, strategy("data") + strategy("recompute", "mode = \"selective\"\n")},
           {"data", {{"data", 2}}, strategy("data")},
           {"zero1", {{"data", 2}}, strategy("zero", "stage = 1\naxis = \"data\"\n")},
           {"zero2", {{"data", 3}}, strategy("zero", "stage = 2\naxis = \"data\"\n")},
@@ -70,6 +98,54 @@ TEST(Resume, WritesInGroupsWithinItsMemory) {
   EXPECT_GT(largest("small").first, 8u);
   // 21 KB of tensors, and the header that names and describes them.
   EXPECT_LT(largest("small").second, 21'000u + 16'000u);
+}
+
+/// A chain of layouts: what one has saved the next takes as it is, and all of it learns what one rank alone does.
+TEST(Resume, GoesOnAcrossLayouts) {
+  const auto zero3 = strategy("zero", "stage = 3\naxis = \"data\"\n");
+  std::vector<SplitWork> chain{
+      {"zero3", {{"data", 4}}, zero3},
+      {"tensor", {{"tensor", 2}}, strategy("tensor")},
+      {"one", {}},
+      {"mixed",
+       {{"data", 2}, {"sequence", 2}, {"tensor", 2}},
+       zero3 + strategy("sequence", "mode = \"ulysses\"\n") + strategy("tensor")},
+      {"stages", {{"pipeline", 2}, {"data", 2}}, strategy("pipeline") + strategy("data"), {"--accumulate", "2"}},
+      {"last", {}}};
+  std::erase_if(chain, [](const SplitWork& split) { return !missing_strategy(split.manifest()).empty(); });
+  constexpr int kEach = 3;
+  const int steps = kEach * static_cast<int>(chain.size());
+  const TemporaryFolder folder;
+  const std::string log = folder / "log.jsonl";
+  const auto losses = [&](const SplitWork& split, const std::string& into, std::vector<std::string> options) {
+    std::filesystem::remove(log);
+    options.insert(options.end(), {"--dtype", "fp64", "--steps", std::to_string(steps), "--log-json", log});
+    const ProcessResult result =
+        run_saved(split, in_folder(folder / into) + "every = " + std::to_string(kEach) + "\nkeep = 0\n", options);
+    EXPECT_EQ(result.exit_code, 0) << split.name << ": " << result.err;
+    return losses_by_step(log);
+  };
+  const std::map<int, double> alone = losses({"alone", {}}, "alone", {});
+  ASSERT_EQ(alone.size(), static_cast<std::size_t>(steps));
+  std::vector<std::string> options;
+  std::string before;
+  for (const SplitWork& split : chain) {
+    if (!before.empty()) {
+      options = {"--resume", before};
+      const ProcessResult loaded =
+          run_saved(split, in_folder(folder / "again"), {"--dtype", "fp64", "--resume", before}, {"--save", "now"});
+      ASSERT_EQ(loaded.exit_code, 0) << split.name << ": " << loaded.err;
+      EXPECT_EQ(state_of(folder / "again"), state_of(before)) << split.name;
+    }
+    const auto here = losses(split, split.name, options);
+    const int first = here.empty() ? 0 : here.begin()->first;
+    ASSERT_EQ(here.size(), static_cast<std::size_t>(steps - first + 1)) << split.name;
+    for (const auto& [step, loss] : here)
+      EXPECT_NEAR(loss, alone.at(step), 1e-9 * alone.at(step)) << split.name << ", step " << step;
+    char name[32];
+    std::snprintf(name, sizeof name, "/step-%09d", first - 1 + kEach);
+    before = folder / split.name + name;
+  }
 }
 
 /// What is lost, and what comes of it.
@@ -135,14 +211,7 @@ TEST(Resume, ReadsTheSameRowsOnOtherNumbersOfRanks) {
     words.insert(words.end(), options.begin(), options.end());
     const ProcessResult result = run_baleen(words);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    std::map<int, double> found;
-    std::istringstream lines(read_file(log));
-    for (std::string line; std::getline(lines, line);) {
-      const auto json = nlohmann::json::parse(line, nullptr, false);
-      if (json.is_object() && json.contains("loss") && json.value("kind", "") == "step")
-        found[json["step"].get<int>()] = json["loss"].get<double>();
-    }
-    return found;
+    return losses_by_step(log);
   };
   const std::map<int, double> whole = losses(
       1, {"--set", "checkpoint.folder=" + folder / "a", "--set", "checkpoint.every=7", "--set", "checkpoint.keep=0"});
