@@ -118,7 +118,7 @@ Status Session::Impl::check_finite(const Facts& facts, const Facts& before, Sess
     text += " (the loss of the step before was " + number_text(last->second) + ")";
   text += "; a lower learning rate, a longer warm-up or clipping may help";
   if (!options.goes_on_not_finite)
-    return Error{BALEEN_NOT_FINITE, text + "; `on_nan = \"continue\"` in the job trains on all the same", {}};
+    return Error{BALEEN_DAMAGED, text + "; `on_nan = \"continue\"` in the job trains on all the same", {}};
   if (!reported_not_finite) session.note(text);
   reported_not_finite = true;
   return {};

@@ -46,7 +46,7 @@ class Session {
   /// Tells the monitors that the run begins.
   void start();
   /// One training step: the next batch, the schedules' values, the program. Facts have "step", the steps done.
-  /// NOT_FINITE where the loss or the gradient's norm is no finite number and no strategy leaves such steps out.
+  /// DAMAGED where the loss or the gradient's norm is no finite number and no strategy leaves such steps out.
   Result<Facts> step();
   /// Mean held-out loss and metrics over at most `batches` batches (0: the whole held-out part), told as EVALUATE.
   Result<Facts> evaluate(std::int64_t batches);

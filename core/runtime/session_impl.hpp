@@ -57,7 +57,7 @@ struct Session::Impl : JobPrograms {
   Status check_stops(const JobProgram& program, const std::string& when);
   /// Whether a strategy shows a fact of this name.
   bool shows(const std::string& fact) const { return train && find_port(train->program.outputs(), kFactPrefix + fact); }
-  /// NOT_FINITE, or a note at the first time, for a step that `before` came before.
+  /// DAMAGED, or a note at the first time, for a step that `before` came before.
   Status check_finite(const Facts& facts, const Facts& before, Session& session);
   void add_times(Facts& facts, double step_ms, double data_ms);
   void add_peaks(std::vector<Fact>& facts) const;

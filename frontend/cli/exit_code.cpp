@@ -14,7 +14,7 @@ int exit_code(baleen_status_t status) {
     case BALEEN_PEER_LOST:
     case BALEEN_TIMEOUT: return kLostPeer;
     case BALEEN_INTERRUPTED: return kInterrupted;
-    case BALEEN_NOT_FINITE: return kNotFinite;
+    case BALEEN_DAMAGED: return kDamaged;
     default: return kOurBug;
   }
 }

@@ -14,7 +14,7 @@ namespace {
 Status rescued(Run& run, const RunOptions& options, const Setup& setup, const Error& why) {
   const std::int64_t step = run.steps_done();
   if (options.save.empty() || setup.link || step == 0 || run.is_saved()) return why;
-  if (why.code == BALEEN_INTERRUPTED || why.code == BALEEN_NOT_FINITE) return why;
+  if (why.code == BALEEN_INTERRUPTED || why.code == BALEEN_DAMAGED) return why;
   std::filesystem::path beside = options.save;
   beside.replace_filename(beside.stem().string() + ".after-step-" + std::to_string(step) + beside.extension().string());
   if (const Status saved = run.save(beside.string()))

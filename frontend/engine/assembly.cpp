@@ -72,6 +72,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   run->save_ = flags.save;
   Job& job = run->script().job();
   const std::string where = job.where;
+  const std::int64_t check_every = flags.keep_gradients ? 0 : job.check_every;  // `verify` compares copies by itself
   job.keep_gradients = flags.keep_gradients;
   if (flags.alone) job.strategies.clear();
   SessionOptions session{
@@ -113,6 +114,9 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
                     Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
   if (!options.load.empty()) BALEEN_TRY(run->load(options.load));
   BALEEN_TRY(run->open_checkpoints(options, flags, session, where));
+  if (run->ranks_)
+    run->copies_.emplace(*run->session_, *setup.link, run->mesh(), run->ranks_->communicator().at(), check_every,
+                         run->device_->info().name);
   return run;
 }
 
@@ -128,6 +132,7 @@ Result<std::string> Run::input_lines(const ScriptOptions& options) const {
 
 Status Run::train(TrainingRun& driven) {
   BALEEN_TRY(script().train(driven));
+  if (copies_) BALEEN_TRY(copies_->now());
   BALEEN_TRY(finish_checkpoints());
   return ranks_ ? ranks_->meet_at_end() : Status();
 }

@@ -12,6 +12,7 @@
 #include "compiler/plan/plan.hpp"
 #include "core/runtime/session.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
+#include "frontend/engine/copy_check.hpp"
 #include "frontend/engine/pass_printer.hpp"
 #include "frontend/engine/prepare.hpp"
 #include "frontend/engine/ranks.hpp"
@@ -63,6 +64,7 @@ class Run : public TrainingRun {
   std::int64_t rank() const { return ranks_ ? ranks_->communicator().rank() : 0; }
 
   Result<Facts> step() override {
+    if (copies_) BALEEN_TRY(copies_->boundary());
     if (checkpoints_) BALEEN_TRY(checkpoints_->boundary());
     tell_launcher("training");
     return session_->step();
@@ -112,6 +114,7 @@ class Run : public TrainingRun {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Monitors> monitors_;
   std::unique_ptr<Session> session_;
+  std::optional<CopyCheck> copies_;           ///< between ranks
   std::unique_ptr<Checkpoints> checkpoints_;  ///< null: the run is not saved as it goes
 };
 

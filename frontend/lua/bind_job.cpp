@@ -316,6 +316,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
     job.batch = fields.integer("batch");
     job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
     job.clip_grad_norm = fields.number("clip_grad_norm");
+    fields.with("check", [&](const Fields& check) { job.check_every = check.integer("every"); });
     job.goes_on_not_finite = fields.text("on_nan") == "continue";
     fields.with("optimizer",
                 [&](const Fields& optimizer) { read_optimizer(optimizer, result.steps, job.optimizer, job.groups); });

@@ -16,6 +16,7 @@ local rules = {
   seed = { type = "integer", default = 0 },        -- of first values, dropout, the data's order, and math.random
   gradient_accumulation_steps = { type = "integer", default = 1, min = 1, earlier = "accumulate" },
   clip_grad_norm = { type = "number", default = 0, min = 0, earlier = "clip" },
+  check = { type = "table", default = {} },        -- that copies on several ranks are the same
   on_nan = { type = "string", default = "stop", choices = { "stop", "continue" } }, -- a loss that is not finite
   optimizer = { type = "any", required = true },
   plan = { type = "table", default = {} },
@@ -42,6 +43,10 @@ local programs_rules = {
 local evaluate_rules = {
   every = { type = "integer", default = 0, min = 0 },    -- steps between evaluations; 0: only at the end
   batches = { type = "integer", default = 0, min = 0 },  -- 0: the whole held-out part
+}
+
+local check_rules = {
+  every = { type = "integer", default = 100, min = 0 },  -- steps between two looks, the last step is one; 0: none
 }
 
 local generate_rules = {
@@ -87,6 +92,7 @@ end
 
 local function check_training(job)
   job.evaluate = options.check("job: evaluate", job.evaluate, evaluate_rules)
+  job.check = options.check("job: check", job.check, check_rules)
   job.generate = job.generate and options.check("job: generate", job.generate, generate_rules)
   check_fields(job)
   check_made_by("optimizer", job.optimizer, "baleen.optimizer(name, { ... })")

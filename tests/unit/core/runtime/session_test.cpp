@@ -220,7 +220,7 @@ TEST(Session, ALossThatIsNotFiniteEndsTheTraining) {
   ASSERT_TRUE(run.session->write_tensor("hidden.weight", poisoned.data(), poisoned.size() * sizeof(double)));
   const auto step = run.session->step();
   ASSERT_FALSE(step);
-  EXPECT_EQ(step.error().code, BALEEN_NOT_FINITE);
+  EXPECT_EQ(step.error().code, BALEEN_DAMAGED);
   const std::string expected =
       "the loss is not finite at step 2 (the loss of the step before was " + number_text(before->at("loss")) + ")";
   EXPECT_TRUE(step.error().text().starts_with(expected)) << step.error().text();

@@ -1,0 +1,60 @@
+/// \file That ranks which hold the same piece of a tensor hold the same bits: memory that lost one, or a processor that
+/// computes wrong, would train on unseen.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/launch/rank_link.hpp"
+#include "core/runtime/session.hpp"
+
+namespace baleen::app {
+
+/// A piece of a persistent tensor that several ranks hold.
+struct CopiedPiece {
+  const PersistentBuffer* buffer = nullptr;
+  std::string group;  ///< tells it from other pieces of that tensor; the same on all ranks that hold it
+};
+
+/// Those of the rank at `at`.
+std::vector<CopiedPiece> copied_pieces(const PersistentLayout& persistent, const Mesh& mesh, const Coordinates& at);
+
+/// What rank 0 finds in the digests of all.
+struct OddCopy {
+  std::int64_t reference = 0, odd = 0;  ///< ranks; `reference` is among those that most agree with
+  std::int64_t agreeing = 1, copies = 2;
+  std::string piece;  ///< "number of the tensor:group"
+};
+/// `told`: a text of each rank, lines "piece digest". The first piece by number whose copies differ.
+std::optional<OddCopy> find_odd_copy(const std::vector<std::string>& told);
+
+/// Compares every N steps. All ranks call the same functions at the same steps. [one thread]
+class CopyCheck {
+ public:
+  /// `processor`: what this rank computes on, for people; where ranks differ in it, copies may differ in rounding, so
+  /// that a difference is told as a warning, once, and nothing is compared any more.
+  CopyCheck(Session& session, RankLink& link, const Mesh& mesh, const Coordinates& at, std::int64_t every,
+            std::string processor);
+
+  /// After a step, before it is saved. DAMAGED with the tensor, the ranks, the first byte, and who is alone.
+  Status boundary();
+  /// The same whatever the step, unless it is compared already.
+  Status now();
+
+ private:
+  Status compare();
+  Result<std::uint64_t> digest(const PersistentBuffer& buffer, std::vector<std::string>* blocks);
+  std::string key(const std::string& what) const;
+  Result<std::string> verdict();
+  Status explain(const std::string& told);
+
+  Session& session_;
+  RankLink& link_;
+  std::vector<CopiedPiece> pieces_;
+  std::int64_t every_, compared_ = 0, round_ = 0;
+  std::string processor_;
+  bool ends_ = false;  ///< processors differ, and so do copies
+};
+
+}  // namespace baleen::app

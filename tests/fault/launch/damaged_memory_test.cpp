@@ -1,0 +1,92 @@
+/// \file One bit of one rank's memory is turned while it trains: the run ends at the next look, and the rank is named.
+#include <cstring>
+#include <memory>
+
+#include "rank_job.hpp"
+#include "support/temporary_folder.hpp"
+#include "training_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+constexpr std::size_t kCount = 1024;   ///< numbers of the tensor that is damaged
+constexpr float kNumber = 123.45678F;  ///< each of them
+
+/// Turns the lowest bit of number `at` of the tensor wherever the process has a copy. Returns how many it has.
+int turn_bit(pid_t process, std::size_t at) {
+  const std::vector<float> wanted(kCount, kNumber);
+  const std::string folder = "/proc/" + std::to_string(process) + "/";
+  std::ifstream maps(folder + "maps");
+  const int memory = open((folder + "mem").c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_GE(memory, 0);
+  int found = 0;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0, end = 0;
+    char rights[5] = {};
+    if (std::sscanf(line.c_str(), "%llx-%llx %4s", &begin, &end, rights) != 3 || std::strncmp(rights, "rw", 2) != 0)
+      continue;
+    if (end - begin > (1ull << 30)) continue;
+    std::string bytes(end - begin, '\0');
+    if (pread(memory, bytes.data(), bytes.size(), static_cast<off_t>(begin)) != static_cast<ssize_t>(bytes.size()))
+      continue;
+    const std::string_view pattern(reinterpret_cast<const char*>(wanted.data()), kCount * sizeof(float));
+    for (std::size_t place = bytes.find(pattern); place != bytes.npos; place = bytes.find(pattern, place + 4)) {
+      const std::size_t byte = place + at * sizeof(float);
+      const char turned = static_cast<char>(bytes[byte] ^ 1);
+      found += pwrite(memory, &turned, 1, static_cast<off_t>(begin + byte)) == 1;
+    }
+  }
+  close(memory);
+  return found;
+}
+
+class DamagedMemory : public testing::Test {
+ protected:
+  std::unique_ptr<RunningJob> train(int ranks) {
+    const std::string script = folder_.write(
+        "job.lua",
+        "local baleen = require 'baleen'\nlocal nn, rows = baleen.nn, {}\n"
+        "for i = 1, 64 do rows[i] = { i / 64, i % 3, i % 2 } end\n"
+        "return baleen.job { data = baleen.data.table { rows = rows, held_out = 0 }, batch = 12, steps = 1000000000,\n"
+        "  model = nn.sequential { nn.linear { name = 'kept', out = 512, init = baleen.init.constant(123.45678) },\n"
+        "    nn.tanh {}, nn.linear { out = 2 } },\n"
+        "  loss = nn.cross_entropy {}, check = { every = 50 }, checkpoint = { folder = '" +
+            (folder_ / "kept") +
+            "', every = 1000, keep = 1 },\n"
+            "  optimizer = baleen.optimizer('adamw', { lr = 1e-5,\n"
+            "    groups = { { match = 'kept.*', frozen = true } } }) }\n");
+    return std::make_unique<RunningJob>(std::vector<std::string>{build_dir() + "/bin/baleen", "run", script, "--set",
+                                                                 "mesh.data=" + std::to_string(ranks)});
+  }
+  const TemporaryFolder folder_;
+};
+
+class DamagedRank : public DamagedMemory, public testing::WithParamInterface<int> {};
+
+TEST_P(DamagedRank, OfThreeIsNamed) {
+  const auto job = train(3);
+  ASSERT_TRUE(job->prints("step 100/")) << job->err();
+  ASSERT_GE(turn_bit(find_rank(*job, GetParam()), 1000), 1) << "the tensor is not in its memory";
+  EXPECT_EQ(job->ends(), 6);
+  const int reference = GetParam() == 0 ? 1 : 0;
+  const std::string expected = "rank " + std::to_string(GetParam()) + " differs from rank " +
+                               std::to_string(reference) +
+                               " and 1 other of 3; the first difference is in bytes 0 to 4095 of the piece";
+  EXPECT_NE(job->err().find("copies of `kept.weight` are no longer the same after step "), std::string::npos)
+      << job->err();
+  EXPECT_NE(job->err().find(expected), std::string::npos) << job->err();
+  EXPECT_TRUE(holds_within(std::chrono::seconds(10), [&] { return job->processes().empty(); })) << "an orphan is left";
+}
+INSTANTIATE_TEST_SUITE_P(Number, DamagedRank, testing::Range(0, 3));
+
+TEST_F(DamagedMemory, OfOneOfTwoIsNoticed) {
+  const auto job = train(2);
+  ASSERT_TRUE(job->prints("step 100/")) << job->err();
+  ASSERT_GE(turn_bit(find_rank(*job, 1), 3), 1);
+  EXPECT_EQ(job->ends(), 6);
+  EXPECT_NE(job->err().find("ranks 0 and 1 differ, and which of them is right cannot be told"), std::string::npos)
+      << job->err();
+}
+
+}  // namespace
+}  // namespace baleen::test
