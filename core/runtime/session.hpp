@@ -48,7 +48,8 @@ class Session {
   /// One training step: the next batch, the schedules' values, the program. Facts have "step", the steps done.
   /// DAMAGED where the loss or the gradient's norm is no finite number and no strategy leaves such steps out.
   Result<Facts> step();
-  /// Mean held-out loss and metrics over at most `batches` batches (0: the whole held-out part), told as EVALUATE.
+  /// Mean held-out loss and metrics over at most `batches` batches (0: the whole held-out part), told as EVALUATE. Rows
+  /// that fill no batch count as others do, where losses and metrics are sums over rows (docs/design.md, section 11).
   Result<Facts> evaluate(std::int64_t batches);
   /// The programs that `run` runs.
   std::vector<ProgramInfo> programs() const;

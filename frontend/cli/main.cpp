@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <new>
@@ -83,6 +84,7 @@ int run(const std::string& program, const std::vector<std::string>& words, const
   if (!command) return report(log, command.error());
   if (const Status joined = join(*setup, *command, rank_word, as); !joined)
     return report(log, joined.error(), as.link.get());
+  setup->stuck = [&](const Error& why) { std::_Exit(report(log, why, setup->link)); };
   return perform(*command, *setup);
 }
 

@@ -33,6 +33,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   script.steps = flags.steps;
   script.generate = flags.generate;
   script.print = flags.print;
+  script.stuck = setup.stuck;
   script.load = options.load.string();
   if (flags.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
   script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {

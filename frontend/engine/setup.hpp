@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct Setup {
   RankLink* link = nullptr;          ///< borrowed; null unless this process is a rank of several
   /// Borrowed: what starts the ranks, where this process is none and there are several.
   LauncherMember* launcher = nullptr;
+  /// Ends this process, for a script that cannot be stopped otherwise (lua/script.hpp); none in other programs.
+  std::function<void(const Error& why)> stuck = {};
 };
 
 /// Which part of a job on several hosts this process is, where a person starts each.

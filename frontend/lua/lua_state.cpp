@@ -2,6 +2,7 @@
 #include "frontend/lua/lua_state.hpp"
 
 #include <cctype>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -58,7 +59,7 @@ void raise(lua_State* L, Error error) {
 
 Result<std::shared_ptr<LuaState>> LuaState::create(Options options) {
   std::shared_ptr<LuaState> state(new LuaState(std::move(options)));
-  lua_State* L = state->state_ = luaL_newstate();
+  lua_State* L = state->state_ = lua_newstate(&LuaState::allocate, state.get());
   if (!L) return Error{BALEEN_NO_MEMORY, "no memory for a Lua state", {}};
   *static_cast<LuaState**>(lua_getextraspace(L)) = state.get();
   open_libraries(L);
@@ -71,6 +72,21 @@ Result<std::shared_ptr<LuaState>> LuaState::create(Options options) {
   lua_setfield(L, LUA_REGISTRYINDEX, kSeedRandom);
   BALEEN_TRY(state->seed_random(state->options_.seed));
   return state;
+}
+
+/// As Lua's own, within the limit. Freeing never fails.
+void* LuaState::allocate(void* self, void* block, std::size_t old_size, std::size_t size) {
+  LuaState& state = *static_cast<LuaState*>(self);
+  const std::uint64_t old_bytes = block ? old_size : 0;  // else it says what kind of object is made
+  if (size == 0) {
+    std::free(block);
+    state.held_ -= old_bytes;
+    return nullptr;
+  }
+  if (size > old_bytes && state.held_ + (size - old_bytes) > state.options_.memory_limit) return nullptr;
+  void* made = std::realloc(block, size);
+  if (made) state.held_ += size - old_bytes;
+  return made;
 }
 
 Status LuaState::seed_random(std::uint64_t seed) {
@@ -110,7 +126,9 @@ Status LuaState::call(int arguments, int results) {
   lua_remove(state_, function);
   if (status == LUA_OK) return {};
   lua_pop(state_, 1);
-  if (status == LUA_ERRMEM) return Error{BALEEN_NO_MEMORY, "the script ran out of memory", {}};
+  if (status == LUA_ERRMEM)
+    return invalid("the script holds more than " + std::to_string(options_.memory_limit >> 20) +
+                   " MiB of memory, or there is no more; keep large data in files (baleen.data)");
   if (status == LUA_ERRERR) return internal("an error in the handling of a script's error");
   return failure_;
 }
@@ -180,6 +198,12 @@ void LuaState::provide(const char* name) {
 void LuaState::limit_time(std::chrono::milliseconds limit) {
   limit_ = limit;
   deadline_ = std::chrono::steady_clock::now() + limit;
+  watchdog_.reset();
+  if (limit.count() > 0 && options_.stuck) {
+    const Error why = invalid("the script sits in one call for " + seconds_text(limit) +
+                              " and more (a pattern, table.move, an error handler that loops?)");
+    watchdog_ = std::make_unique<Watchdog>(limit + limit / 8, [this, why] { options_.stuck(why); });
+  }
   lua_sethook(state_, limit.count() > 0 ? &LuaState::check_time : nullptr, limit.count() > 0 ? LUA_MASKCOUNT : 0,
               kInstructionsBetweenChecks);
 }
@@ -189,7 +213,7 @@ void LuaState::check_time(lua_State* L, lua_Debug*) {
   if (self.limit_.count() == 0 || std::chrono::steady_clock::now() < self.deadline_) return;
   // From now on every instruction fails, so that a script that catches the error does not go on.
   lua_sethook(L, &LuaState::check_time, LUA_MASKCOUNT, 1);
-  raise(L, Error{BALEEN_TIMEOUT,
+  raise(L, Error{BALEEN_INVALID,
                  "the script did not finish describing its model in " + seconds_text(self.limit_) +
                      "; is there an endless loop?",
                  {}});

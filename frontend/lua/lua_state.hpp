@@ -13,6 +13,7 @@
 #include "frontend/lua/interfaces.hpp"
 #include "frontend/lua/lua_include.hpp"
 #include "frontend/lua/script_error.hpp"
+#include "frontend/lua/watchdog.hpp"
 
 namespace baleen {
 
@@ -26,6 +27,8 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
     std::filesystem::path folder;   ///< where `require` finds the script's own modules
     std::uint64_t seed = 0;         ///< of math.random and of data, until the job says otherwise
     std::function<void(std::string_view line)> print;
+    std::uint64_t memory_limit = 1ull << 30;        ///< bytes of all that the script holds
+    std::function<void(const Error& why)> stuck{};  ///< see ScriptOptions
   };
   /// Opens the safe part of the standard libraries and the library's own changes to them.
   static Result<std::shared_ptr<LuaState>> create(Options options);
@@ -76,6 +79,7 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
     std::filesystem::path file;
     std::string chunk_name;
   };
+  static void* allocate(void* self, void* block, std::size_t old_size, std::size_t size);
   static int handle_message(lua_State* L);
   static void check_time(lua_State* L, lua_Debug* activation);
   static int run_require(lua_State* L);
@@ -87,6 +91,8 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   Options options_;
   lua_State* state_ = nullptr;
   std::chrono::milliseconds limit_{0};
+  std::unique_ptr<Watchdog> watchdog_;
+  std::uint64_t held_ = 0;  ///< bytes
   std::chrono::steady_clock::time_point deadline_;
   std::map<std::string, std::string> chunk_names_;  ///< by the form that Lua shortens for its messages
   std::string raised_text_;

@@ -130,8 +130,8 @@ Result<std::unique_ptr<Script>> Script::load(const std::filesystem::path& file, 
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   const ScriptOptions& given = impl->options;
-  BALEEN_TRY_ASSIGN(impl->state,
-                    LuaState::create({given.library, file.parent_path(), given.seed.value_or(0), given.print}));
+  BALEEN_TRY_ASSIGN(impl->state, LuaState::create({given.library, file.parent_path(), given.seed.value_or(0),
+                                                   given.print, 1ull << 30, given.stuck}));
   Description description(*given.ops, given.dtype);
   impl->state->description = &description;
   impl->state->data = &impl->options.data;
@@ -149,7 +149,8 @@ Result<std::unique_ptr<Script>> Script::library(ScriptOptions options) {
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   const ScriptOptions& given = impl->options;
-  BALEEN_TRY_ASSIGN(impl->state, LuaState::create({given.library, "", given.seed.value_or(0), given.print}));
+  BALEEN_TRY_ASSIGN(
+      impl->state, LuaState::create({given.library, "", given.seed.value_or(0), given.print, 1ull << 30, given.stuck}));
   BALEEN_TRY(impl->open_library());
   return std::unique_ptr<Script>(new Script(std::move(impl)));
 }

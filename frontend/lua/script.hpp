@@ -28,6 +28,9 @@ struct ScriptOptions {
   DataFactory data;
   std::function<void(std::string_view line)> print;  ///< what the script prints; none: standard output
   std::chrono::milliseconds time_limit{30'000};      ///< for describing; 0: none
+  /// Called on another thread where the script sits in one call of C beyond the limit, so that nothing can stop it:
+  /// ends the process. None: it goes on.
+  std::function<void(const Error& why)> stuck;
 };
 
 struct GenerateOptions {
@@ -39,7 +42,7 @@ struct GenerateOptions {
 /// Owns the Lua state. Schedules of the job keep that state alive. [one thread]
 class Script {
  public:
-  /// Runs the file and describes every graph of its job. Errors are INVALID (or TIMEOUT, or what the data's member
+  /// Runs the file and describes every graph of its job. Errors are INVALID (or what the data's member
   /// said) and begin with file:line of the user's own code; calls that led there follow, a line each.
   static Result<std::unique_ptr<Script>> load(const std::filesystem::path& file, ScriptOptions options);
   /// No script: the library alone, for its maps of models.

@@ -2,8 +2,8 @@
 
 Usage: evaluation.py --baleen build/release/bin/baleen            compares with evaluation.txt
        evaluation.py --baleen build/release/bin/baleen --write    replaces evaluation.txt
-The last three tenths of the text are held out: 24 windows of 32 tokens that follow each other, of which batches of 5
-use 20. Some lines are of 2 of the 4 batches: the numbers 0 and 2. A loss is the sum over all tokens that count, divided
+The last three tenths of the text are held out: 24 windows of 32 tokens that follow each other: four batches of 5 and
+one of the 4 that are left. Some lines are of 2 of the 4 whole batches: the numbers 0 and 2. A loss is the sum over all tokens that count, divided
 by their number. Exits with 77, which tests take as "skipped", where there is no PyTorch.
 """
 import argparse
@@ -51,8 +51,12 @@ def held_out(model, ids, batches):
     """The loss over the held-out part."""
     every = (len(ids) - 1) // SHAPE.context // RECIPE.batch
     used = range(every) if batches == 0 else [i * every // batches for i in range(batches)]
+    batch = [windows_of(ids, number, RECIPE.batch) for number in used]
+    rows = (len(ids) - 1) // SHAPE.context
+    if batches == 0:  # those that fill no batch
+        batch.append(torch.cat([windows_of(ids, row, 1) for row in range(every * RECIPE.batch, rows)]))
     with torch.no_grad():
-        parts = [model.summed(windows_of(ids, number, RECIPE.batch)) for number in used]
+        parts = [model.summed(windows) for windows in batch]
     return float(sum(total for total, _ in parts) / sum(count for _, count in parts))
 
 

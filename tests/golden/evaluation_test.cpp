@@ -1,4 +1,4 @@
-/// \file Held-out losses of a small GPT agree with PyTorch's (evaluation.py): over all whole batches, over some that
+/// \file Held-out losses of a small GPT agree with PyTorch's (evaluation.py): over all rows, over some batches that
 /// are spread evenly, and weighted where tokens do not count; on one rank and on several.
 #include <gtest/gtest.h>
 

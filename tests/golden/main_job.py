@@ -40,7 +40,7 @@ def windows_at(ids, starts, context):
 
 
 def held_out_loss(model, ids, batch, context, limit=None) -> float:
-    """Mean loss over the windows of `ids`, or over `limit` batches spread evenly over them; whole batches only."""
+    """Mean loss over the windows of `ids` that fill batches, or over `limit` batches spread evenly over them."""
     every = (len(ids) - 1) // context // batch
     count = every if limit is None else min(limit, every)
     losses = []

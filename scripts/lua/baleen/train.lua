@@ -13,11 +13,6 @@ return function(job, run)
       job.where)
   end
   local held_out, every = job.data.held_out_rows > 0, job.evaluate.every
-  if held_out and job.data.held_out_rows < job.batch then -- now, and not at the evaluation behind the last step
-    core.fail(("the data holds out %d rows, fewer than a batch of %d, so they cannot be evaluated; hold out more, "
-      .. "take a smaller batch, or hold out nothing (`held_out = 0`)"):format(job.data.held_out_rows, job.batch),
-      job.where)
-  end
   while run.step_count < job.steps do
     local facts = run:step()
     if job.on_step then job.on_step(facts, run) end

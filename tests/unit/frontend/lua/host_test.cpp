@@ -71,7 +71,32 @@ TEST_F(Host, StopsADescriptionThatDoesNotEnd) {
   EXPECT_EQ(error_of("coroutine.wrap(function() while true do end end)()"), message);
   auto script = load("while true do end");
   ASSERT_FALSE(script);
-  EXPECT_EQ(script.error().code, BALEEN_TIMEOUT);
+  EXPECT_EQ(script.error().code, BALEEN_INVALID);
+}
+
+/// One call of C that takes for ever: nothing in Lua can end it.
+TEST_F(Host, EndsTheProcessOfAScriptThatSitsInOneCall) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  options_.time_limit = std::chrono::milliseconds(200);
+  options_.stuck = [](const Error& why) {
+    std::fputs(why.text().c_str(), stderr);
+    std::_Exit(2);
+  };
+  for (const std::string code :
+       {"table.move({}, 1, math.maxinteger - 1, 2)", "print((('a'):rep(40)):find(('.-'):rep(40) .. 'b'))"})
+    EXPECT_EXIT(load(code), testing::ExitedWithCode(2), "the script sits in one call for 0.2 s and more") << code;
+}
+
+TEST_F(Host, GivesAScriptAGibibyte) {
+  const std::string message = "the script holds more than 1024 MiB of memory";
+  for (const std::string code :
+       {"local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1000) .. i end", "local s = 'x' while true do s = s .. s end",
+        "local t = {} for i = 1, 1e9 do t[i] = i end"}) {
+    const auto script = load(code);
+    ASSERT_FALSE(script) << code;
+    EXPECT_EQ(script.error().code, BALEEN_INVALID);
+    EXPECT_NE(script.error().text().find(message), std::string::npos) << script.error().text();
+  }
 }
 
 TEST_F(Host, ListsTheCallsThatLedToAnError) {
