@@ -128,7 +128,7 @@ std::uint64_t Checkpoints::snapshot_bytes() const {
     std::uint64_t bytes = 0;
     for (const OwnedPart& part : group) {
       const auto element = dtype_size(parts_.session.persistent().buffers[part.buffer].spec.type.dtype);
-      bytes += (static_cast<std::uint64_t>(part.count()) * element + 7) / 8 * 8;
+      bytes += aligned(static_cast<std::uint64_t>(part.count()) * element);
     }
     most = std::max(most, bytes);
   }
@@ -293,7 +293,7 @@ void Checkpoints::snapshot(const std::vector<OwnedPart>& group) {
     if (snapshot_)
       snapshot_ = parts_.session.read_own(buffer, static_cast<std::uint64_t>(part.elements.begin) * element,
                                           std::span(memory_).subspan(at, bytes));
-    at += (bytes + 7) / 8 * 8;
+    at += aligned(bytes);
   }
 }
 
@@ -304,7 +304,7 @@ Status Checkpoints::write_group(std::size_t number, const Save& save) {
   for (const OwnedPart& part : groups_[number]) {
     const PersistentSpec& spec = parts_.session.persistent().buffers[part.buffer].spec;
     ShardOf& shard = shards.emplace_back(spec, part, memory_.data() + at);
-    at += (shard.get().bytes + 7) / 8 * 8;
+    at += aligned(shard.get().bytes);
   }
   std::vector<baleen_shard_t> table;
   for (const ShardOf& shard : shards) table.push_back(shard.get());

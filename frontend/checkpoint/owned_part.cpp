@@ -11,6 +11,9 @@
 namespace baleen {
 namespace {
 
+/// What elements may need, the largest of them.
+constexpr std::uint64_t kAlignment = 8;
+
 /// Pieces below this size are not worth to be cut: one rank writes them whole.
 constexpr std::int64_t kSmall = 64 << 10;
 
@@ -83,9 +86,12 @@ std::vector<OwnedPart> owned_parts(const PersistentLayout& persistent, const Mes
   return parts;
 }
 
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 std::vector<std::vector<OwnedPart>> grouped(const std::vector<OwnedPart>& parts, const PersistentLayout& persistent,
                                             std::uint64_t most) {
   std::vector<std::vector<OwnedPart>> groups(1);
+  most = most == 0 ? 0 : std::max(kAlignment, most / kAlignment * kAlignment);
   std::uint64_t room = most;
   for (OwnedPart part : parts) {
     const std::uint64_t element = dtype_size(persistent.buffers[part.buffer].spec.type.dtype);
@@ -96,11 +102,11 @@ std::vector<std::vector<OwnedPart>> grouped(const std::vector<OwnedPart>& parts,
       if ((fits == 0 && part.count() > 0) || is_used) {
         groups.emplace_back();
         room = most;
-        fits = std::max<std::int64_t>(1, static_cast<std::int64_t>(room / element));
+        fits = static_cast<std::int64_t>(room / element);
       }
       OwnedPart taken = part;
       taken.elements.end = std::min(end, part.elements.begin + fits);
-      room -= std::min(room, static_cast<std::uint64_t>(taken.count()) * element);
+      room -= std::min(room, aligned(static_cast<std::uint64_t>(taken.count()) * element));
       part.elements.begin = taken.elements.end;
       groups.back().push_back(std::move(taken));
     } while (part.elements.begin < end);

@@ -28,8 +28,11 @@ struct OwnedPart {
 /// turn. Pure: all ranks reckon alike.
 std::vector<OwnedPart> owned_parts(const PersistentLayout& persistent, const Mesh& mesh, const Coordinates& at);
 
-/// Cuts parts so that no group has more than `most` bytes; a group has at most one part of a tensor. At least one
-/// group. most 0: one group of all.
+/// Where the next part begins in memory that holds several.
+std::uint64_t aligned(std::uint64_t bytes);
+
+/// Cuts parts so that no group has more than `most` bytes (but for `most` below 8), its parts `aligned` after each
+/// other; a group has at most one part of a tensor. At least one group. most 0: one group of all.
 std::vector<std::vector<OwnedPart>> grouped(const std::vector<OwnedPart>& parts, const PersistentLayout& persistent,
                                             std::uint64_t most);
 

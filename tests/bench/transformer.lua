@@ -19,17 +19,22 @@ local model = nn.sequential {
 }
 
 local dtype = baleen.arg("dtype", "fp32")
--- checkpoints.py: a run that saves itself and does nothing else.
-local loops = { save = function(_, run) run:checkpoint() end }
+-- checkpoints.py, checkpoint_memory.py: a run that saves itself and does nothing else, and one that does nothing.
+local loops = { save = function(_, run) run:checkpoint() end, nothing = function() end }
+
+-- Other optimizers are there for how much they hold.
+local name = baleen.arg("optimizer", "adamw")
+local options = { lr = baleen.cosine { peak = 1e-3, warmup = 100 } }
+if name == "adamw" then
+  options.weight_decay = 0.1
+  options.groups = { { match = { "*.bias", "*.gamma", "*.beta" }, weight_decay = 0 } }
+end
 
 return baleen.job {
   model = model, loss = nn.cross_entropy {}, data = corpus,
   batch = baleen.arg("batch", 8), steps = 1000,
   clip_grad_norm = 1.0, gradient_accumulation_steps = baleen.arg("accumulate", 1),
-  optimizer = baleen.optimizer("adamw", {
-    lr = baleen.cosine { peak = 1e-3, warmup = 100 }, weight_decay = 0.1,
-    groups = { { match = { "*.bias", "*.gamma", "*.beta" }, weight_decay = 0 } },
-  }),
+  optimizer = baleen.optimizer(name, options),
   loop = loops[baleen.arg("loop", "")],
   plan = dtype ~= "fp32" and { baleen.strategy("precision", { dtype = dtype }) } or nil,
 }

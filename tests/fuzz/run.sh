@@ -43,5 +43,6 @@ words=()
 if [ -e "$dictionary" ]; then words=("-dict=$dictionary"); fi
 cd "$folder"
 # allocator_may_return_null: a size that a library asks for in vain is no fault of ours, a crash because of it is.
+# error_exitcode: a crash would end with 77 otherwise, which is "skipped" here.
 exec env ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 "./$name" -runs="${BALEEN_FUZZ_RUNS:-1000000}" \
-  -max_len=6000 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 "${words[@]}" corpus "$seeds"
+  -error_exitcode=1 -max_len=6000 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 "${words[@]}" corpus "$seeds"

@@ -53,7 +53,8 @@ Error at(const std::string& path, Error error) {
 Result<std::unique_ptr<CheckpointReader>> Reader::open(const Host& host, std::string_view path) {
   auto reader = std::make_unique<Reader>();
   reader->path_ = path;
-  reader->file_ = File(::open(reader->path_.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: a pipe is refused below, without waiting for who might write to it.
+  reader->file_ = File(::open(reader->path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!reader->file_) return system_error("cannot open", reader->path_);
   struct stat facts {};
   if (::fstat(reader->file_.number(), &facts) != 0) return system_error("cannot stat", reader->path_);

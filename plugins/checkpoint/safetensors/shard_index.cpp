@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -56,6 +57,10 @@ std::int64_t integer(const Json& json) {
   if (!json.is_number_unsigned() || json.get<std::uint64_t>() > INT64_MAX)
     throw Wrong("a number is not what it must be");
   return json.get<std::int64_t>();
+}
+std::int32_t small_integer(const Json& json) {
+  if (integer(json) > INT32_MAX) throw Wrong("a number is too large");
+  return static_cast<std::int32_t>(integer(json));
 }
 std::string text(const Json& json) {
   if (!json.is_string()) throw Wrong("a text is missing");
@@ -130,7 +135,7 @@ constexpr std::size_t kDigits = 16;
 
 void check_own(const std::string& index) {
   const std::size_t end = kHead.size() + kDigits;
-  if (!index.starts_with(kHead) || index.compare(end, kHeadEnd.size(), kHeadEnd) != 0)
+  if (!index.starts_with(kHead) || index.size() < end || !std::string_view(index).substr(end).starts_with(kHeadEnd))
     throw Wrong("it does not begin with its checksum; it is damaged, or of another version");
   const std::string body = kOpening + index.substr(end + kHeadEnd.size());
   if (index.substr(kHead.size(), kDigits) != checksum_text(checksum_of(std::as_bytes(std::span(body)))))
@@ -204,9 +209,8 @@ Result<std::string> compose_pieces(const ShardPieces& pieces) {
 Result<ShardPieces> parse_pieces(const std::string& text_of_json) {
   return guarded("the description of its shards", [&] {
     const Json json = parse(text_of_json);
-    ShardPieces result{{text(at(json, "attempt")), static_cast<std::int32_t>(integer(at(json, "writer"))),
-                        static_cast<std::int32_t>(integer(at(json, "writers")))},
-                       {}};
+    ShardPieces result{
+        {text(at(json, "attempt")), small_integer(at(json, "writer")), small_integer(at(json, "writers"))}, {}};
     for (const auto& [name, piece] : object(at(json, "pieces")).items())
       result.pieces.emplace(name, piece_of(piece, shape_of(at(piece, "shape"))));
     return result;
@@ -254,6 +258,8 @@ Result<ShardIndex> parse_index(const std::string& text_of_json) {
     for (std::size_t i = 0; i < index.files.size(); ++i)
       if (text(at(json["files"][i], "name")) != index.file_name(i))
         throw Wrong("a file is not named as its writer's is");
+    std::vector<std::uint64_t> left;
+    for (const ShardIndex::File& file : index.files) left.push_back(file.bytes);
     for (const auto& [name, entry] : object(at(json, "tensors")).items()) {
       ShardIndex::Tensor tensor{to_dtype(text(at(entry, "dtype"))), shape_of(at(entry, "shape")), {}};
       const auto count = elements_of(tensor.shape);
@@ -265,6 +271,13 @@ Result<ShardIndex> parse_index(const std::string& text_of_json) {
         const auto file = static_cast<std::size_t>(integer(at(piece, "file")));
         if (file >= index.files.size()) throw Wrong("tensor `" + name + "` has a piece in no file");
         tensor.pieces.push_back({piece_of(piece, tensor.shape), file});
+        // What reads it may count on it: nothing has more elements than the files, which are there, can hold.
+        const auto needs =
+            static_cast<std::uint64_t>(tensor.pieces.back().region.elements()) * dtype_size(tensor.dtype);
+        if (needs > left[file])
+          throw Wrong("tensor `" + name + "` has a piece of " + std::to_string(needs) + " bytes in " +
+                      index.file_name(file) + ", which has no room for it");
+        left[file] -= needs;
       }
       index.tensors.emplace(name, std::move(tensor));
     }
@@ -274,8 +287,10 @@ Result<ShardIndex> parse_index(const std::string& text_of_json) {
 
 Result<ShardIndex> read_index(const std::string& folder) {
   const std::string path = folder + "/" + kIndexName;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
+  std::error_code ignored;
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(path, ignored)) file.open(path, std::ios::binary);  // a pipe would never end
+  if (!file.is_open())
     return Error{BALEEN_NOT_FOUND,
                  "holds no checkpoint: there is no " + std::string(kIndexName) +
                      ", which is written last; if a run ended before that, take an earlier checkpoint",

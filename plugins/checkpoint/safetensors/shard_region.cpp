@@ -10,6 +10,12 @@ std::string text_of(const baleen_range_t& range) {
   return "[" + std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
 }
 
+std::int64_t length_of(const std::vector<baleen_range_t>& list) {
+  std::int64_t length = 0;
+  for (const baleen_range_t& range : list) length += range.end - range.begin;
+  return length;
+}
+
 /// Adds stretches, joins those that follow each other, and leaves out what `flat` leaves out.
 class Collector {
  public:
@@ -21,6 +27,14 @@ class Collector {
     if (begin < end) keep(global + begin - seen_, begin - base_, end - begin);
     seen_ += length;
   }
+  /// Passes over those of `count` parts, of `each` elements, that lie before what is kept; how many they are. So a
+  /// small piece of a large box costs what the piece has, whoever wrote it.
+  std::int64_t pass(std::int64_t count, std::int64_t each) {
+    const std::int64_t passed = each == 0 ? count : std::clamp((keep_.begin - seen_) / each, std::int64_t{0}, count);
+    seen_ += passed * each;
+    return passed;
+  }
+  bool is_full() const { return seen_ >= keep_.end; }
   std::vector<Stretch> all;
 
  private:
@@ -37,11 +51,12 @@ class Collector {
 
 void walk(const Region& region, std::size_t dim, std::int64_t base, Collector& out) {
   if (dim == region.shape.size()) return out.add(base, 1);
-  std::int64_t inner = 1;
+  std::int64_t inner = 1, each = 1;  // elements per index: of the tensor, and of the box
   bool whole = true;
   for (std::size_t d = dim + 1; d < region.shape.size(); ++d) {
     inner *= region.shape[d];
     const auto& list = region.ranges[d];
+    each *= length_of(list);
     whole = whole && list.size() == 1 && list[0].begin == 0 && list[0].end == region.shape[d];
   }
   for (const baleen_range_t& range : region.ranges[dim]) {
@@ -49,7 +64,8 @@ void walk(const Region& region, std::size_t dim, std::int64_t base, Collector& o
       out.add(base + range.begin * inner, (range.end - range.begin) * inner);
       continue;
     }
-    for (std::int64_t i = range.begin; i < range.end; ++i) walk(region, dim + 1, base + i * inner, out);
+    const std::int64_t first = range.begin + out.pass(range.end - range.begin, each);
+    for (std::int64_t i = first; i < range.end && !out.is_full(); ++i) walk(region, dim + 1, base + i * inner, out);
   }
 }
 
@@ -95,10 +111,7 @@ std::int64_t Region::elements() const {
 std::vector<std::int64_t> Region::local_shape() const {
   if (flat) return {elements()};
   std::vector<std::int64_t> extents;
-  for (const auto& list : ranges) {
-    extents.push_back(0);
-    for (const baleen_range_t& range : list) extents.back() += range.end - range.begin;
-  }
+  for (const auto& list : ranges) extents.push_back(length_of(list));
   return extents;
 }
 

@@ -2,13 +2,14 @@
 local baleen = require "baleen"
 local nn = baleen.nn
 local corpus = baleen.data.text { path = baleen.arg("data"), tokenizer = "bytes", context = 16, held_out = 0.2 }
+local dim = baleen.arg("dim", 24)
 local saves_now = baleen.arg("save", "") == "now"
 
 return baleen.job {
   model = nn.sequential {
-    nn.embedding { vocab = corpus.vocab, dim = 24, positions = 16 },
+    nn.embedding { vocab = corpus.vocab, dim = dim, positions = 16 },
     nn.repeated(baleen.arg("layers", 2), function()
-      return nn.transformer_block { dim = 24, heads = 4, causal = true, dropout = 0.1 }
+      return nn.transformer_block { dim = dim, heads = 4, causal = true, dropout = 0.1 }
     end),
     nn.layer_norm {},
     nn.linear { name = "head", out = corpus.vocab, bias = false, axes = { "vocab" } },

@@ -116,21 +116,24 @@ TEST(OwnedPart, GroupsKeepTheirBudgetAndTheirOrder) {
   std::mt19937_64 random(seed());
   const Mesh mesh = mesh_of({2});
   for (int turn = 0; turn < 50; ++turn) {
-    const PersistentLayout persistent = layout_of(random_specs(random, mesh));
+    std::vector<PersistentSpec> specs = random_specs(random, mesh);
+    for (PersistentSpec& spec : specs)
+      spec.type.dtype = std::array{BALEEN_F64, BALEEN_F32, BALEEN_BF16, BALEEN_U8}[random() % 4];
+    const PersistentLayout persistent = layout_of(specs);
     const auto parts = owned_parts(persistent, mesh, {1});
-    const std::uint64_t budget = 8 * (1 + random() % 200);
+    const std::uint64_t budget = 8 + random() % 1600;
     const auto groups = grouped(parts, persistent, budget);
     std::vector<std::int64_t> counted(persistent.buffers.size());
     for (const auto& group : groups) {
-      std::int64_t bytes = 0;
+      std::uint64_t bytes = 0;
       std::vector<std::size_t> tensors;
       for (const OwnedPart& part : group) {
-        bytes += part.count() * 8;
+        bytes += aligned(static_cast<std::uint64_t>(part.count()) * dtype_size(specs[part.buffer].type.dtype));
         counted[part.buffer] += part.count();
         EXPECT_EQ(std::ranges::count(tensors, part.buffer), 0);
         tensors.push_back(part.buffer);
       }
-      EXPECT_LE(bytes, static_cast<std::int64_t>(budget));
+      EXPECT_LE(bytes, budget);
     }
     for (const OwnedPart& part : parts) EXPECT_EQ(counted[part.buffer], part.count());
     EXPECT_EQ(grouped(parts, persistent, 0).size(), 1u);
