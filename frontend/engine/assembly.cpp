@@ -135,7 +135,6 @@ Result<std::string> Run::input_lines(const ScriptOptions& options) const {
 
 Status Run::train(TrainingRun& driven) {
   BALEEN_TRY(script().train(driven));
-  if (copies_) BALEEN_TRY(copies_->now());
   BALEEN_TRY(finish_checkpoints());
   return ranks_ ? ranks_->meet_at_end() : Status();
 }

@@ -64,10 +64,11 @@ class Run : public TrainingRun {
   std::int64_t rank() const { return ranks_ ? ranks_->communicator().rank() : 0; }
 
   Result<Facts> step() override {
-    if (copies_) BALEEN_TRY(copies_->boundary());
     if (checkpoints_) BALEEN_TRY(checkpoints_->boundary());
     tell_launcher("training");
-    return session_->step();
+    BALEEN_TRY_ASSIGN(Facts facts, session_->step());
+    if (copies_) BALEEN_TRY(copies_->after_step());
+    return facts;
   }
   Result<Facts> evaluate(std::int64_t batches) override;
   std::int64_t steps_done() const override { return session_->steps_done(); }

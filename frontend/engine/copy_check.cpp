@@ -79,15 +79,12 @@ CopyCheck::CopyCheck(Session& session, RankLink& link, const Mesh& mesh, const C
       link_(link),
       pieces_(copied_pieces(session.persistent(), mesh, at)),
       every_(every),
-      compared_(session.steps_done()),
       processor_(std::move(processor)) {}
 
-Status CopyCheck::boundary() { return session_.steps_done() - compared_ < every_ ? Status() : now(); }
-
-Status CopyCheck::now() {
-  if (every_ == 0 || ends_ || session_.steps_done() == compared_) return {};
-  compared_ = session_.steps_done();
-  return compare();
+Status CopyCheck::after_step() {
+  const std::int64_t step = session_.steps_done();
+  const bool is_due = every_ > 0 && !ends_ && (step % every_ == 0 || step == session_.steps());
+  return is_due ? compare() : Status();
 }
 
 std::string CopyCheck::key(const std::string& what) const { return "copies/" + std::to_string(round_) + "/" + what; }
@@ -174,8 +171,8 @@ Status CopyCheck::explain(const std::string& told) {
                                 : "ranks " + std::to_string(odd.reference) + " and " + std::to_string(odd.odd) +
                                       " differ, and which of them is right cannot be told";
   return Error{BALEEN_DAMAGED,
-               "copies of `" + name + "` are no longer the same after step " + std::to_string(compared_) + ": " +
-                   which + "; the first difference is in bytes " + std::to_string(first) + " to " +
+               "copies of `" + name + "` are no longer the same after step " + std::to_string(session_.steps_done()) +
+                   ": " + which + "; the first difference is in bytes " + std::to_string(first) + " to " +
                    std::to_string(first + kBlock - 1) +
                    " of the piece. Memory has lost a bit or a processor computes wrong (or a strategy does); go on "
                    "from the last checkpoint, without that machine",

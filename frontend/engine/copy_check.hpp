@@ -37,10 +37,9 @@ class CopyCheck {
   CopyCheck(Session& session, RankLink& link, const Mesh& mesh, const Coordinates& at, std::int64_t every,
             std::string processor);
 
-  /// After a step, before it is saved. DAMAGED with the tensor, the ranks, the first byte, and who is alone.
-  Status boundary();
-  /// The same whatever the step, unless it is compared already.
-  Status now();
+  /// After every N-th step and after the last one, before they are saved: where all ranks have just met, so that none
+  /// waits for one that does something else. DAMAGED with the tensor, the ranks, the first byte, and who is alone.
+  Status after_step();
 
  private:
   Status compare();
@@ -52,7 +51,7 @@ class CopyCheck {
   Session& session_;
   RankLink& link_;
   std::vector<CopiedPiece> pieces_;
-  std::int64_t every_, compared_ = 0, round_ = 0;
+  std::int64_t every_, round_ = 0;
   std::string processor_;
   bool ends_ = false;  ///< processors differ, and so do copies
 };

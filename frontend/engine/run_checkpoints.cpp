@@ -136,7 +136,6 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
 Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
   // What a training has come to is saved before anything that comes after it can fail.
   if (session_->steps_done() >= session_->steps()) {
-    if (copies_) BALEEN_TRY(copies_->now());
     if (checkpoints_) BALEEN_TRY(checkpoints_->save_last());
     BALEEN_TRY(save_end());
   }
