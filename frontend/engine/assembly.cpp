@@ -73,6 +73,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   const std::string where = job.where;
   job.keep_gradients = flags.keep_gradients;
   if (flags.alone) job.strategies.clear();
+  CheckpointFacts told = facts_of(job);
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
   if (!flags.alone) {
@@ -109,7 +110,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   BALEEN_TRY_ASSIGN(run->session_,
                     Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
   if (!options.load.empty()) BALEEN_TRY(run->load(options.load));
-  BALEEN_TRY(run->open_checkpoints(options, flags, session, where));
+  BALEEN_TRY(run->open_checkpoints(options, flags, session, where, std::move(told)));
   return run;
 }
 

@@ -9,7 +9,7 @@ namespace baleen::test {
 namespace {
 
 struct PowerCuts : InterruptedSaves {
-  PowerCuts() { parts = 12; }
+  PowerCuts() { parts = 24; }
   /// False where this machine does not let us mount.
   bool make_disk() {
     // Seen by this process and its children alone, and gone with them.
@@ -64,7 +64,7 @@ TEST_P(PowerCuts, LoseNothing) {
       expect_to_go_on(trace);
     }
 }
-INSTANTIATE_TEST_SUITE_P(Of, PowerCuts, testing::Combine(testing::Values(1, 2), testing::Range(0, 12)), part_name);
+INSTANTIATE_TEST_SUITE_P(Of, PowerCuts, testing::Combine(testing::Values(1, 2), testing::Range(0, 24)), part_name);
 
 }  // namespace
 }  // namespace baleen::test
