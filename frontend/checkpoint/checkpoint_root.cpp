@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 namespace baleen {
 namespace {
@@ -49,6 +50,13 @@ std::optional<std::int64_t> step_of(const std::string& name) {
   const auto [last, code] = std::from_chars(name.data() + kStep.size(), end, step);
   if (code != std::errc() || last != end || CheckpointRoot::name_of(step) != name) return std::nullopt;
   return step;
+}
+
+/// Whether CheckpointRoot::partial gives such names.
+bool is_partial(const std::string& name) {
+  const std::size_t begin = kPartial.size(), end = name.rfind('-');
+  return name.starts_with(kPartial) && end != std::string::npos && end > begin && end + 1 < name.size() &&
+         step_of(name.substr(begin, end - begin));
 }
 
 std::string contents(const fs::path& path) {
@@ -115,7 +123,7 @@ Status CheckpointRoot::begin_writing(const ShardFormat& format) {
   // Nobody else writes here now, so what is unfinished is of a process that has ended.
   std::vector<fs::path> left;
   for (const auto& entry : fs::directory_iterator(folder_, failure))
-    if (entry.path().filename().string().starts_with(kPartial)) left.push_back(entry.path());
+    if (is_partial(entry.path().filename().string())) left.push_back(entry.path());
   for (const fs::path& path : left) BALEEN_TRY(format.remove(path.string()));
   return {};
 }
@@ -155,7 +163,10 @@ std::optional<BestCheckpoint> CheckpointRoot::best() const {
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string() ||
       !json.value("held_out_loss", nlohmann::json()).is_number())
     return std::nullopt;
-  return BestCheckpoint{json["name"].get<std::string>(), json["held_out_loss"].get<double>()};
+  BestCheckpoint best{json["name"].get<std::string>(), json["held_out_loss"].get<double>()};
+  std::error_code failure;
+  if (!step_of(best.name) || !fs::is_directory(folder_ / best.name, failure)) return std::nullopt;
+  return best;
 }
 
 Status CheckpointRoot::publish(const fs::path& partial, std::int64_t step, const ShardFormat& format) {
@@ -181,12 +192,13 @@ Status CheckpointRoot::prune(std::int64_t keep, const ShardFormat& format) {
   if (keep == 0) return {};
   BALEEN_TRY_ASSIGN(const auto latest, this->latest());
   const auto best = this->best();
-  const std::vector<FoundCheckpoint> all = list();
-  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) {
-    const fs::path& path = all[i].path;
-    if ((latest && path == *latest) || (best && path.filename() == best->name)) continue;
-    // What cannot be opened is not known to be ours.
-    if (format.open(path.string())) BALEEN_TRY(format.remove(path.string()));
+  std::vector<FoundCheckpoint> all = list();
+  std::int64_t good = 0;
+  for (const FoundCheckpoint& one : std::views::reverse(all)) {
+    // What cannot be opened is not known to be ours, and is none of those that are kept.
+    if (!format.open(one.path.string())) continue;
+    const bool stays = ++good <= keep || (latest && one.path == *latest) || (best && one.path.filename() == best->name);
+    if (!stays) BALEEN_TRY(format.remove(one.path.string()));
   }
   return {};
 }

@@ -45,6 +45,7 @@ class CheckpointRoot {
   std::vector<FoundCheckpoint> list() const;
   /// Nothing where no checkpoint was saved yet. NOT_FOUND where `latest` names what is not there.
   Result<std::optional<std::filesystem::path>> latest() const;
+  /// Nothing where none was named, or where it is gone.
   std::optional<BestCheckpoint> best() const;
 
   static std::string name_of(std::int64_t step);
@@ -54,7 +55,7 @@ class CheckpointRoot {
   /// Synced.
   Status publish(const std::filesystem::path& partial, std::int64_t step, const ShardFormat& format);
   Status set_best(const BestCheckpoint& best);
-  /// Deletes the oldest but for the last `keep` (0: all stay), the latest and the best.
+  /// Deletes all but the last `keep` (0: all stay) that can be opened, the latest and the best.
   Status prune(std::int64_t keep, const ShardFormat& format);
 
  private:

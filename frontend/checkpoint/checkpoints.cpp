@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -90,8 +91,22 @@ Status Checkpoints::meet() {
   }
   BALEEN_TRY(ready);
   groups_.resize(groups);
-  memory_.resize(snapshot_bytes());
+  BALEEN_TRY(take_memory());
   return parts_.link ? check_shared_folder() : Status();
+}
+
+Status Checkpoints::take_memory() {
+  const std::uint64_t bytes = snapshot_bytes();
+  try {
+    memory_.resize(bytes);
+  } catch (const std::bad_alloc&) {
+    return Error{BALEEN_NO_MEMORY,
+                 "checkpoints need " + std::to_string(bytes) +
+                     " bytes of this host's memory for a rank's copy of its tensors; set `memory_mb`, to write them in "
+                     "parts",
+                 settings_.where};
+  }
+  return {};
 }
 
 /// Rank 0 commits what all have written, so all hosts must see one folder.
@@ -192,7 +207,7 @@ Status Checkpoints::evaluated(double held_out_loss) {
   const std::int64_t step = progress();
   loss_ = {step, held_out_loss};
   if (!settings_.best || !std::isfinite(held_out_loss)) return {};
-  bool better = leads() && (!root_.best() || held_out_loss < root_.best()->loss);
+  bool better = leads() && is_lowest(held_out_loss);
   if (parts_.link) {
     const std::string point = key("best/" + std::to_string(step));
     if (leads()) BALEEN_TRY(parts_.link->put(point, better ? "1" : "0"));
@@ -201,11 +216,32 @@ Status Checkpoints::evaluated(double held_out_loss) {
   }
   if (!better) return {};
   BALEEN_TRY(save_now());
-  // Named only when it is there; until then the earlier one stays.
-  BALEEN_TRY(wait_for_disk());
-  if (!leads() || !last_) return {};
-  BALEEN_TRY(root_.set_best({CheckpointRoot::name_of(step), held_out_loss}));
-  return root_.prune(settings_.keep, format_);
+  if (leads()) name_best({CheckpointRoot::name_of(step), held_out_loss});
+  return {};
+}
+
+/// On rank 0. The loss of one that is still being written counts already.
+bool Checkpoints::is_lowest(double loss) const {
+  if (lowest_) return loss < *lowest_;
+  const auto best = root_.best();
+  return !best || loss < best->loss;
+}
+
+/// Names the step's checkpoint once it is there, behind what writes it; until then the earlier one stays.
+void Checkpoints::name_best(const BestCheckpoint& best) {
+  if (!writing_.valid() && !last_) return;  // its save has failed, which is told
+  lowest_ = best.loss;
+  const auto name = [this, best]() -> Status {
+    BALEEN_TRY(root_.set_best(best));
+    return root_.prune(settings_.keep, format_);
+  };
+  writing_ = std::async(std::launch::async, [this, name, last = last_, written = std::move(writing_)]() mutable {
+    const Status saved = written.valid() ? written.get() : last;
+    if (!saved) return saved;
+    if (const Status named = name(); !named)
+      parts_.log.warning("the best checkpoint could not be named so (" + named.error().text() + ")");
+    return saved;
+  });
 }
 
 Status Checkpoints::save_last() { return progress() == first_step_ ? Status() : save_now(); }
@@ -222,6 +258,7 @@ Status Checkpoints::wait_for_disk() {
   if (!writing_.valid()) return {};
   last_ = writing_.get();
   if (last_) return {};
+  lowest_.reset();
   if (last_.error().code == BALEEN_PEER_LOST) return last_;
   if (leads())
     parts_.log.warning("the checkpoint of step " + std::to_string(writing_step_) + " was not saved (" +

@@ -72,6 +72,7 @@ class Checkpoints {
   std::string key(const std::string& what) const { return "checkpoint/" + what; }
 
   Status meet();
+  Status take_memory();
   Status check_shared_folder();
   /// How far the job is: steps, and in a job of programs alone their runs.
   std::int64_t progress() const;
@@ -86,6 +87,8 @@ class Checkpoints {
   Status commit(const Save& save);
   void tell(const Save& save) const;
   CheckpointFacts facts_now(std::int64_t step) const;
+  bool is_lowest(double loss) const;
+  void name_best(const BestCheckpoint& best);
   Status wait_for_disk();
 
   CheckpointSettings settings_;
@@ -100,6 +103,7 @@ class Checkpoints {
   std::string job_;                             ///< names the attempts of this job
   std::int64_t saves_ = 0, saved_step_ = -1, next_point_ = 0, first_step_ = 0;
   std::optional<std::pair<std::int64_t, double>> loss_;  ///< a step and its held-out loss
+  std::optional<double> lowest_;                         ///< held-out loss of this job's best, named or on its way
   std::chrono::steady_clock::time_point last_save_, begun_;
   std::future<Status> writing_;
   std::int64_t writing_step_ = 0;
@@ -112,8 +116,8 @@ struct ResumeFrom {
   std::vector<std::string> allow_missing;  ///< patterns of tensors that may be missing on either side
 };
 
-/// What a user says of where to resume: a checkpoint, a folder of checkpoints, "latest", or "auto" (which is nothing
-/// where there is none yet). `root`: the job's own folder of checkpoints.
+/// What a user says of where to resume: a checkpoint, a folder of checkpoints, "latest", "best", or "auto" (the latest,
+/// which is nothing where there is none yet). `root`: the job's own folder of checkpoints.
 Result<std::optional<std::filesystem::path>> find_checkpoint(const std::string& said, const std::filesystem::path& root,
                                                              const ShardFormat& format);
 

@@ -182,6 +182,11 @@ Result<std::optional<fs::path>> find_checkpoint(const std::string& said, const f
         "there is one",
         root.string()};
   }
+  if (said == "best") {
+    if (const auto best = CheckpointRoot(root).best()) return std::optional(root / best->name);
+    return Error{BALEEN_NOT_FOUND, "has no best checkpoint; they are named where `checkpoint` has `best = true`",
+                 root.string()};
+  }
   std::error_code failure;
   if (!fs::is_directory(said, failure)) return Error{BALEEN_NOT_FOUND, "no such folder to resume from", said};
   if (format.open(said)) return std::optional<fs::path>(said);

@@ -162,7 +162,7 @@ class Parser {
                      ->type_name("PATH");
     run_->add_option("--resume", run_options_.resume,
                      "Go on from a checkpoint: `latest` (which needs not be said), `auto` (the latest, or from the "
-                     "start where there is none), or its folder")
+                     "start where there is none), `best`, or its folder")
         ->type_name("WHERE")
         ->expected(0, 1)
         ->default_str("latest")

@@ -78,6 +78,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   const std::int64_t check_every = flags.keep_gradients ? 0 : job.check_every;  // `verify` compares copies by itself
   job.keep_gradients = flags.keep_gradients;
   if (flags.alone) job.strategies.clear();
+  CheckpointFacts told = facts_of(job);
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
   session.goes_on_not_finite = job.goes_on_not_finite || flags.keep_gradients;  // `verify` compares such steps too
@@ -116,7 +117,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   BALEEN_TRY_ASSIGN(run->session_,
                     Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
   if (!options.load.empty()) BALEEN_TRY(run->load(options.load));
-  BALEEN_TRY(run->open_checkpoints(options, flags, session, where));
+  BALEEN_TRY(run->open_checkpoints(options, flags, session, where, std::move(told)));
   if (run->ranks_)
     run->copies_.emplace(*run->session_, *setup.link, run->mesh(), run->ranks_->communicator().at(), check_every,
                          run->device_->info().name);

@@ -32,7 +32,7 @@ struct RunFlags {
   std::string save = {};    ///< all parameters to this file at the end, before the last evaluation
   bool saves = false;       ///< checkpoints, where the manifest or the script asks for them
   bool signals = false;     ///< with `saves`: they save first, and end the run with a code of its own
-  std::string resume = {};  ///< "latest", "auto" or a folder; empty: from the start
+  std::string resume = {};  ///< "latest", "auto", "best" or a folder; empty: from the start
   std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing where it is read from
   bool check_kernels = false;                   ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
@@ -47,6 +47,10 @@ struct Described {
 
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                            const RunFlags& flags);
+
+/// What a checkpoint says of its job, to be compared when it is resumed: optimizer, strategies, clipping,
+/// micro-batches.
+CheckpointFacts facts_of(const Job& job);
 
 /// A described script with its session: what the training loop drives. Members are destroyed in the right order.
 class Run : public TrainingRun {
@@ -95,7 +99,7 @@ class Run : public TrainingRun {
   Result<std::string> input_lines(const ScriptOptions& options) const;
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
   Status open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
-                          const std::string& job_where);
+                          const std::string& job_where, CheckpointFacts job);
   Status load_exchange(const std::string& folder);
   Status resume(const RunFlags& flags, const CheckpointSettings& settings, const Checkpoints::Parts& parts);
   Checkpoints::Parts checkpoint_parts() const;

@@ -22,19 +22,46 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// What a job is, beside its tensors.
-CheckpointFacts facts_of(const ScriptOptions& options, const Setup& setup, const Session& session,
-                         const SessionOptions& job) {
+/// "adamw(lr = 0, 0.001, 0.0008 at steps 0, 100, 1000; weight_decay = 0.1)".
+std::string text_of(const MemberSpec& member) {
+  std::string text;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    text += (text.empty() ? "" : "; ") + name + " = " + value;
+  };
+  for (const auto& [name, value] : member.options) add(name, value.text());
+  for (const auto& [name, schedule] : member.schedules)
+    add(name, number_text(schedule(0)) + ", " + number_text(schedule(100)) + ", " + number_text(schedule(1000)) +
+                  " at steps 0, 100, 1000");
+  return member.name + (text.empty() ? "" : "(" + text + ")");
+}
+
+}  // namespace
+
+CheckpointFacts facts_of(const Job& job) {
+  CheckpointFacts facts{{"clip_grad_norm", number_text(job.clip_grad_norm)},
+                        {"gradient_accumulation_steps", std::to_string(job.gradient_accumulation_steps)}};
+  if (!job.optimizer.name.empty()) facts["optimizer"] = text_of(job.optimizer);
+  std::string& plan = facts["plan"] = {};
+  for (const MemberSpec& strategy : job.strategies) plan += (plan.empty() ? "" : ", ") + text_of(strategy);
+  if (plan.empty()) plan = "none";
+  return facts;
+}
+
+namespace {
+
+/// What a run is, beside its tensors.
+CheckpointFacts with_run(CheckpointFacts facts, const ScriptOptions& options, const Setup& setup,
+                         const Session& session, const SessionOptions& job) {
   std::ifstream file(options.script, std::ios::binary);
-  CheckpointFacts facts{{"version", BALEEN_VERSION},
-                        {"script", options.script.filename().string()},
-                        {"script_hash", hash_of({std::istreambuf_iterator<char>(file), {}})},
-                        {"manifest_hash", hash_of(setup.manifest.text)},
-                        {"arguments", joined(options.script_args)},
-                        {"seed", std::to_string(job.seed)},
-                        {"dtype", std::string(dtype_name(job.dtype))},
-                        {"batch", std::to_string(job.batch)},
-                        {"steps", std::to_string(session.steps())}};
+  facts.merge(CheckpointFacts{{"version", BALEEN_VERSION},
+                              {"script", options.script.filename().string()},
+                              {"script_hash", hash_of({std::istreambuf_iterator<char>(file), {}})},
+                              {"manifest_hash", hash_of(setup.manifest.text)},
+                              {"arguments", joined(options.script_args)},
+                              {"seed", std::to_string(job.seed)},
+                              {"dtype", std::string(dtype_name(job.dtype))},
+                              {"batch", std::to_string(job.batch)},
+                              {"steps", std::to_string(session.steps())}});
   if (const auto& data = session.data()) {
     facts["data"] = data->info().summary;
     facts["rows"] = std::to_string(data->info().rows[BALEEN_TRAIN]);
@@ -120,13 +147,13 @@ Status Run::resume(const RunFlags& flags, const CheckpointSettings& settings, co
 }
 
 Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
-                             const std::string& job_where) {
+                             const std::string& job_where, CheckpointFacts job) {
   if (!flags.saves || alone_) return {};
   BALEEN_TRY_ASSIGN(const auto settings, settings_of(setup_, *described_.script, job_where));
   if (!settings && flags.resume.empty()) return {};
   Checkpoints::Parts parts = checkpoint_parts();
   parts.signals = flags.signals;
-  parts.facts = facts_of(options, setup_, *session_, session);
+  parts.facts = with_run(std::move(job), options, setup_, *session_, session);
   if (!flags.resume.empty()) BALEEN_TRY(resume(flags, settings.value_or(CheckpointSettings()), parts));
   if (!settings) return {};
   BALEEN_TRY_ASSIGN(checkpoints_, Checkpoints::create(*settings, std::move(parts)));

@@ -96,6 +96,37 @@ TEST_F(Root, PrunesAllButTheLastTheBestAndWhatIsNotItsOwn) {
   EXPECT_EQ(steps(root).size(), 5u);
 }
 
+TEST_F(Root, CountsOnlyThoseThatCanBeOpenedAmongWhatItKeeps) {
+  CheckpointRoot root(path);
+  ASSERT_TRUE(root.begin_writing(format));
+  for (const std::int64_t step : {10, 20, 30, 40}) save(root, step);
+  std::ofstream(path / "step-000000030" / "index.baleen.json") << "{";
+  ASSERT_TRUE(root.prune(2, format));
+  EXPECT_EQ(steps(root), (std::vector<std::int64_t>{20, 30, 40}));
+  EXPECT_TRUE(format.open((path / "step-000000020").string()));
+}
+
+TEST_F(Root, HasNoBestThatIsGone) {
+  CheckpointRoot root(path);
+  ASSERT_TRUE(root.begin_writing(format));
+  save(root, 10);
+  ASSERT_TRUE(root.set_best({"step-000000010", 1.5}));
+  EXPECT_EQ(root.best()->loss, 1.5);
+  fs::remove_all(path / "step-000000010");
+  EXPECT_FALSE(root.best());
+}
+
+TEST_F(Root, LeavesFoldersThatAreNamedAlmostLikeItsOwn) {
+  for (const std::string name : {".partial-mine", ".partial-step-000000020", ".partial-step-20-a"}) {
+    fs::create_directories(path / name);
+    std::ofstream(path / name / "shard-a-00001-of-00001.safetensors") << "mine";
+  }
+  CheckpointRoot root(path);
+  ASSERT_TRUE(root.begin_writing(format));
+  for (const std::string name : {".partial-mine", ".partial-step-000000020", ".partial-step-20-a"})
+    EXPECT_TRUE(fs::exists(path / name / "shard-a-00001-of-00001.safetensors")) << name;
+}
+
 TEST_F(Root, RemovesWhatAnEarlierProcessLeftUnfinished) {
   {
     CheckpointRoot root(path);
