@@ -1,11 +1,11 @@
-/// \file `baleen checkpoint`: looks at one, tests it, and writes its tensors to a file that other tools read.
+/// \file `baleen checkpoint`: looks at one, tests it; what it writes is in exchange_command.
 #include <cstdio>
 
 #include "baleen/dtype.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
-#include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/checkpoint/whole_tensors.hpp"
 #include "frontend/cli/commands.hpp"
+#include "frontend/cli/exchange_command.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/json.hpp"
 
@@ -43,35 +43,51 @@ void print_text(const ShardFolder& folder, const std::filesystem::path& path) {
     std::printf("  %-48s %s\n", name.c_str(), type_text(type.dtype, type.shape).c_str());
 }
 
-Status write_out(const CheckpointOptions& options, const Setup& setup, const ShardFolder& folder) {
-  BALEEN_TRY(check_saving(setup.registry, options.output.string()));
-  HostTensors tensors;
-  std::vector<std::string> names = parameter_names(folder);
-  if (options.all) {
-    names.clear();
-    for (const auto& [name, type] : folder.tensors()) names.push_back(name);
+/// A file's tensors, or those of another framework's folder.
+void print_source(const TensorSource& source, const std::string& path, bool json) {
+  if (json) {
+    Json all = {{"path", path}, {"tensors", Json::object()}};
+    for (const auto& [name, type] : source.tensors())
+      all["tensors"][name] = {{"dtype", dtype_name(type.dtype)},
+                              {"shape", type.shape},
+                              {"bytes", bytes_of(type)},
+                              {"file", source.file_of(name)}};
+    std::puts(json_text(all).c_str());
+    return;
   }
-  for (const std::string& name : names) {
-    BALEEN_TRY_ASSIGN(tensors[name], read_whole(folder, name));
-  }
-  BALEEN_TRY(write_tensors(setup.registry, options.output.string(), tensors));
-  std::printf("%zu tensors in %s\n", tensors.size(), options.output.string().c_str());
+  std::uint64_t bytes = 0;
+  for (const auto& [name, type] : source.tensors()) bytes += bytes_of(type);
+  std::printf("%s\n  %-17s %zu, %.1f MiB\n", path.c_str(), "tensors", source.tensors().size(),
+              static_cast<double>(bytes) / (1 << 20));
+  for (const auto& [name, type] : source.tensors())
+    std::printf("  %-48s %s\n", name.c_str(), type_text(type.dtype, type.shape).c_str());
+}
+
+Status inspect(const CheckpointOptions& options, const ShardFolder& folder, const std::filesystem::path& path) {
+  if (options.json)
+    print_json(folder, path);
+  else
+    print_text(folder, path);
   return {};
 }
 
 Status perform(const CheckpointOptions& options, const Setup& setup) {
+  using Verb = CheckpointOptions::Verb;
+  if (options.verb != Verb::inspect && options.verb != Verb::verify) return exchange(options, setup);
+  if (options.verb == Verb::inspect) {
+    BALEEN_TRY_ASSIGN(const auto source, open_foreign(options.path, setup));
+    if (source) {
+      print_source(*source, options.path.string(), options.json);
+      return {};
+    }
+  }
   BALEEN_TRY_ASSIGN(const ShardFormat format, ShardFormat::find(setup.registry, "", ""));
   BALEEN_TRY_ASSIGN(const auto path, find_checkpoint(options.path.string(), options.path, format));
-  if (options.verb == CheckpointOptions::Verb::verify) BALEEN_TRY(verify_checkpoint(format, *path));
+  if (options.verb == Verb::verify) BALEEN_TRY(verify_checkpoint(format, *path));
   BALEEN_TRY_ASSIGN(const auto folder, format.open(path->string()));
-  if (options.verb == CheckpointOptions::Verb::export_file) return write_out(options, setup, *folder);
-  if (options.verb == CheckpointOptions::Verb::verify)
-    std::printf("%s: intact, %zu tensors, %.1f MiB\n", path->string().c_str(), folder->tensors().size(),
-                static_cast<double>(bytes_of(*folder)) / (1 << 20));
-  else if (options.json)
-    print_json(*folder, *path);
-  else
-    print_text(*folder, *path);
+  if (options.verb == Verb::inspect) return inspect(options, *folder, *path);
+  std::printf("%s: intact, %zu tensors, %.1f MiB\n", path->string().c_str(), folder->tensors().size(),
+              static_cast<double>(bytes_of(*folder)) / (1 << 20));
   return {};
 }
 

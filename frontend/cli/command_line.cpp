@@ -9,6 +9,7 @@
 #include "core/input/nearest.hpp"
 #include "core/plugin/kinds.hpp"
 #include "core/plugin/option_value.hpp"
+#include "frontend/cli/checkpoint_words.hpp"
 #include "frontend/cli/option_checks.hpp"
 #include "frontend/cli/tokenizer_words.hpp"
 
@@ -74,7 +75,8 @@ class Parser {
     for (CLI::App* sub : {run_, verify_, infer_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
-    add_checkpoint();
+    checkpoint_ = subcommand("checkpoint", "Look at a checkpoint, test it, or exchange models with other frameworks");
+    add_checkpoint_words(*checkpoint_, checkpoint_options_);
     add_secret();
     tokenizer_ = subcommand("tokenizer", "Train a tokenizer, or see what one makes of a text");
     add_tokenizer_words(*tokenizer_, tokenizer_options_);
@@ -155,21 +157,22 @@ class Parser {
         ->check(count_check(0));
     run_->add_option("--save", run_options_.save, "Write all parameters to this file at the end")->type_name("FILE");
     auto* load = run_->add_option("--load", run_options_.load,
-                                  "Read all parameters from this file, or this checkpoint's folder, at the start")
-                     ->type_name("FILE");
-    auto* resume =
-        run_->add_option("--resume", run_options_.resume,
-                         "Go on from a checkpoint: `latest` (which needs not be said), `auto` (the latest, or from the "
-                         "start where there is none), or its folder")
-            ->type_name("WHERE")
-            ->expected(0, 1)
-            ->default_str("latest")
-            ->excludes(load);
-    run_->add_option("--allow-missing", run_options_.allow_missing,
-                     "With --resume: tensors that the checkpoint or the job may lack, as in *.bias; may be repeated")
+                                  "Read all parameters at the start from this file, this checkpoint's folder, or a "
+                                  "folder of Hugging Face's transformers")
+                     ->type_name("PATH");
+    run_->add_option("--resume", run_options_.resume,
+                     "Go on from a checkpoint: `latest` (which needs not be said), `auto` (the latest, or from the "
+                     "start where there is none), or its folder")
+        ->type_name("WHERE")
+        ->expected(0, 1)
+        ->default_str("latest")
+        ->excludes(load);
+    run_->add_option(
+            "--allow-missing", run_options_.allow_missing,
+            "With --resume, or --load of another framework's folder: tensors that it or the job may lack, as in "
+            "*.bias; may be repeated")
         ->type_name("PATTERN")
-        ->allow_extra_args(false)
-        ->needs(resume);
+        ->allow_extra_args(false);
     add_passes(*run_, run_options_.passes);
   }
 
@@ -279,38 +282,6 @@ class Parser {
         ->excludes(names);
   }
 
-  void add_checkpoint() {
-    checkpoint_ =
-        subcommand("checkpoint", "Look at a checkpoint of `baleen run`, test it, or write its tensors to a file");
-    checkpoint_->add_option("WHAT", checkpoint_verb_, "inspect, verify (reads every byte) or export")
-        ->required()
-        ->check(CLI::IsMember({"inspect", "verify", "export"}))
-        ->type_name("");
-    checkpoint_->add_option("PATH", checkpoint_options_.path, "A checkpoint, or a folder of some: the latest")
-        ->required()
-        ->type_name("");
-    checkpoint_
-        ->add_option("FILE", checkpoint_options_.output, "With export: the file to write; its ending chooses how")
-        ->type_name("");
-    checkpoint_->add_flag("--all", checkpoint_options_.all, "With export: the optimizer's states too");
-    checkpoint_->add_flag("--json", checkpoint_options_.json,
-                          "With inspect: for programs, everything as one JSON object");
-  }
-
-  Result<Command> checkpoint_command() {
-    using Verb = CheckpointOptions::Verb;
-    CheckpointOptions& options = checkpoint_options_;
-    options.verb = checkpoint_verb_ == "inspect"  ? Verb::inspect
-                   : checkpoint_verb_ == "verify" ? Verb::verify
-                                                  : Verb::export_file;
-    const bool exports = options.verb == Verb::export_file;
-    if (exports && options.output.empty()) return invalid("export needs a FILE to write" + see_help());
-    if (!exports && !options.output.empty()) return invalid("only export writes a file" + see_help());
-    if (!exports && options.all) return invalid("--all is for export" + see_help());
-    if (options.json && options.verb != Verb::inspect) return invalid("--json is for inspect" + see_help());
-    return Command(options);
-  }
-
   void add_secret() {
     secret_ = subcommand("secret", "Make a file with a new secret for the hosts of a job; only you can read it");
     secret_->add_option("FILE", secret_options_.file, "The file to make")->required()->type_name("");
@@ -388,6 +359,8 @@ class Parser {
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
       if (run_->get_option("--resume")->count() > 0 && run_options_.resume.empty()) run_options_.resume = "latest";
+      if (!run_options_.allow_missing.empty() && run_options_.resume.empty() && run_options_.load.empty())
+        return invalid("--allow-missing goes with --resume or --load" + see_help());
       return with_script(run_options_);
     }
     if (chosen() == verify_) {
@@ -408,7 +381,11 @@ class Parser {
     }
     if (chosen() == bench_) return with_ranks(bench_options_);
     if (chosen() == list_) return Command(plugins_options_);
-    if (chosen() == checkpoint_) return checkpoint_command();
+    if (chosen() == checkpoint_) {
+      if (const Status status = check_checkpoint_words(*checkpoint_, checkpoint_options_); !status)
+        return invalid(status.error().message + see_help());
+      return Command(checkpoint_options_);
+    }
     if (chosen() == secret_) return Command(secret_options_);
     if (chosen() == tokenizer_) {
       if (const Status status = check_tokenizer_words(*tokenizer_, tokenizer_options_); !status)
@@ -455,7 +432,7 @@ class Parser {
   TokenizerOptions tokenizer_options_;
   std::uint64_t seed_ = 0;
   std::int64_t steps_ = 0, host_index_ = 0;
-  std::string dtype_, bench_what_, checkpoint_verb_;
+  std::string dtype_, bench_what_;
   std::vector<std::string> script_args_, plan_manifests_;
   bool has_end_ = false;
   std::deque<Slot> slots_;  // a deque: CLI11 keeps addresses of its elements

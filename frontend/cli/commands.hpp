@@ -72,12 +72,18 @@ struct SecretOptions {
 };
 
 struct CheckpointOptions {
-  enum class Verb { inspect, verify, export_file };
+  enum class Verb { inspect, verify, export_model, import_model, convert };
   Verb verb = Verb::inspect;
-  std::filesystem::path path;    ///< a checkpoint, or a folder of some: the latest
-  std::filesystem::path output;  ///< of export_file
+  std::filesystem::path path;    ///< a checkpoint, a folder of some (the latest), a file, or another framework's folder
+  std::filesystem::path output;  ///< of the last three: a file, or a new folder
   bool all = false;              ///< optimizer states too
   bool json = false;
+  std::filesystem::path config;         ///< a config.json or its folder; empty: that of `path`
+  std::filesystem::path map;            ///< a Lua file; empty: by the config
+  std::string head;                     ///< empty: by the config
+  std::string dtype;                    ///< empty: as they are
+  std::uint64_t max_file = 2ull << 30;  ///< bytes of a file in a folder
+  std::int64_t vocab_multiple = 0;      ///< of import_model; 0: not padded
 };
 
 struct TokenizerOptions {
@@ -100,6 +106,8 @@ int bench_command(const BenchOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);
 int doctor_command(const Setup& setup);
 int checkpoint_command(const CheckpointOptions& options, const Setup& setup);
+/// The verbs of `checkpoint` that write: export, import, convert.
+Status exchange(const CheckpointOptions& options, const Setup& setup);
 int tokenizer_command(const TokenizerOptions& options, const Setup& setup);
 int secret_command(const SecretOptions& options, const Setup& setup);
 

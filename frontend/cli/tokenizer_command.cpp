@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "baleen/plugin.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/tokenizers.hpp"

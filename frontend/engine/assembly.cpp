@@ -32,6 +32,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   script.steps = flags.steps;
   script.generate = flags.generate;
   script.print = flags.print;
+  script.load = options.load.string();
   if (flags.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
   script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {
     BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
@@ -69,6 +70,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   run->described_ = std::move(described);
   run->alone_ = flags.alone;
   run->save_ = flags.save;
+  run->allow_missing_ = flags.allow_missing;
   Job& job = run->script().job();
   const std::string where = job.where;
   job.keep_gradients = flags.keep_gradients;

@@ -32,7 +32,7 @@ struct RunFlags {
   bool saves = false;       ///< checkpoints, where the manifest or the script asks for them
   bool signals = false;     ///< with `saves`: they save first, and end the run with a code of its own
   std::string resume = {};  ///< "latest", "auto" or a folder; empty: from the start
-  std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing when it is resumed
+  std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing where it is read from
   bool check_kernels = false;                   ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
 };
@@ -81,7 +81,7 @@ class Run : public TrainingRun {
   Status checkpoint() override;
   /// Saves what is not saved yet, and waits until it is on the disk; nothing where the run saves no checkpoints.
   Status finish_checkpoints() { return checkpoints_ ? checkpoints_->finish() : Status(); }
-  /// Parameters from a file, or from a checkpoint's folder.
+  /// Parameters from a file, from a checkpoint's folder, or from a folder of another framework (frontend/exchange).
   Status load(const std::filesystem::path& path);
   /// Runs the script's training. With several ranks: until all have come to its end.
   Status train(TrainingRun& driven);
@@ -91,6 +91,7 @@ class Run : public TrainingRun {
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
   Status open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
                           const std::string& job_where);
+  Status load_exchange(const std::string& folder);
   Status resume(const RunFlags& flags, const CheckpointSettings& settings, const Checkpoints::Parts& parts);
   Checkpoints::Parts checkpoint_parts() const;
 
@@ -101,10 +102,11 @@ class Run : public TrainingRun {
   bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
 
   const Setup& setup_;
-  std::string save_;              ///< RunFlags::save
-  std::int64_t saved_step_ = -1;  ///< that was saved there
-  bool alone_ = false;            ///< beside the run that the launcher knows of
-  std::unique_ptr<Ranks> ranks_;  ///< null with one rank
+  std::string save_;                        ///< RunFlags::save
+  std::vector<std::string> allow_missing_;  ///< RunFlags::allow_missing
+  std::int64_t saved_step_ = -1;            ///< that was saved there
+  bool alone_ = false;                      ///< beside the run that the launcher knows of
+  std::unique_ptr<Ranks> ranks_;            ///< null with one rank
   Described described_;
   std::set<std::string> left_out_;  ///< programs that learn, where the run is of the others alone
   std::unique_ptr<Device> device_;

@@ -4,6 +4,7 @@
 #include "baleen/dtype.hpp"
 #include "frontend/lua/arguments.hpp"
 #include "frontend/lua/data_handle.hpp"
+#include "frontend/lua/fields.hpp"
 #include "frontend/lua/job_reader.hpp"
 #include "frontend/lua/member_spec.hpp"
 
@@ -23,80 +24,6 @@ int new_job(lua_State* L) {
   luaL_setmetatable(L, kType);
   return 1;
 }
-
-/// Fields of a table that the library has checked already.
-class Fields {
- public:
-  Fields(lua_State* L, int index) : L_(L), arguments_(L, "baleen.job"), index_(lua_absindex(L, index)) {}
-
-  std::int64_t integer(const char* name) const {
-    lua_getfield(L_, index_, name);
-    const std::int64_t value = arguments_.integer(lua_gettop(L_), name);
-    lua_pop(L_, 1);
-    return value;
-  }
-  double number(const char* name) const {
-    lua_getfield(L_, index_, name);
-    const double value = arguments_.number(lua_gettop(L_), name);
-    lua_pop(L_, 1);
-    return value;
-  }
-  std::string text(const char* name) const {
-    lua_getfield(L_, index_, name);
-    std::string value = arguments_.text(lua_gettop(L_), name);
-    lua_pop(L_, 1);
-    return value;
-  }
-  bool boolean(const char* name) const {
-    lua_getfield(L_, index_, name);
-    const bool value = lua_toboolean(L_, -1) != 0;
-    lua_pop(L_, 1);
-    return value;
-  }
-  std::vector<std::int64_t> integers(const char* name) const {
-    lua_getfield(L_, index_, name);
-    std::vector<std::int64_t> value = arguments_.integers(lua_gettop(L_), name);
-    lua_pop(L_, 1);
-    return value;
-  }
-  std::vector<std::string> texts(const char* name) const {
-    lua_getfield(L_, index_, name);
-    std::vector<std::string> value = arguments_.texts(lua_gettop(L_), name);
-    lua_pop(L_, 1);
-    return value;
-  }
-  /// Calls `visit` for each entry of the list `name`, which lies on the top of the stack meanwhile.
-  template <class Visit>
-  void each(const char* name, Visit visit) const {
-    lua_getfield(L_, index_, name);
-    const int list = lua_gettop(L_);
-    const auto count = static_cast<lua_Integer>(lua_rawlen(L_, list));
-    for (lua_Integer i = 1; i <= count; ++i) {
-      lua_rawgeti(L_, list, i);
-      visit(Fields(L_, -1));
-      lua_settop(L_, list);
-    }
-    lua_pop(L_, 1);
-  }
-  /// Calls `visit` for the table `name`.
-  template <class Visit>
-  void with(const char* name, Visit visit) const {
-    lua_getfield(L_, index_, name);
-    visit(Fields(L_, -1));
-    lua_pop(L_, 1);
-  }
-  MemberOptions options(const std::string& what, const std::string& where, std::int64_t steps) const {
-    lua_getfield(L_, index_, "options");
-    MemberOptions options = read_options(L_, -1, what, where, steps);
-    lua_pop(L_, 1);
-    return options;
-  }
-
- private:
-  lua_State* L_;
-  Arguments arguments_;
-  int index_;
-};
 
 MemberSpec read_member(const Fields& fields, const std::string& family, std::int64_t steps) {
   MemberSpec spec;

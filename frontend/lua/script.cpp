@@ -8,6 +8,7 @@
 #include "frontend/lua/bindings.hpp"
 #include "frontend/lua/job_reader.hpp"
 #include "frontend/lua/lua_state.hpp"
+#include "frontend/lua/map_reader.hpp"
 
 namespace baleen {
 namespace {
@@ -33,10 +34,15 @@ int open_modules(lua_State* L) {
   bind_parameter(L);
   bind_parallel(L);
   bind_data(L);
+  bind_files(L);
   bind_job(L);
   bind_run(L);
   push_texts(L, options.arguments);
   lua_setfield(L, -2, "arguments");
+  if (!options.load.empty()) {
+    push_text(L, options.load);
+    lua_setfield(L, -2, "load_path");
+  }
   if (options.steps) {
     lua_pushinteger(L, *options.steps);
     lua_setfield(L, -2, "steps");
@@ -61,6 +67,7 @@ struct Script::Impl {
 
   /// Calls the C++ function that `arguments` values follow on the stack.
   static int describe(lua_State* L);
+  Status open_library();
   Status load(const std::filesystem::path& file);
   Status call_with_run(TrainingRun& run, int arguments, int results);
 };
@@ -83,11 +90,15 @@ int Script::Impl::describe(lua_State* L) {
   return 1;
 }
 
+Status Script::Impl::open_library() {
+  lua_pushcfunction(state->get(), &guarded<&open_modules>);
+  lua_pushlightuserdata(state->get(), &options);
+  return state->call(1, 0);
+}
+
 Status Script::Impl::load(const std::filesystem::path& file) {
   lua_State* L = state->get();
-  lua_pushcfunction(L, &guarded<&open_modules>);
-  lua_pushlightuserdata(L, &options);
-  BALEEN_TRY(state->call(1, 0));
+  BALEEN_TRY(open_library());
   lua_pushcfunction(L, &guarded<&Impl::describe>);
   lua_pushlightuserdata(L, this);
   const int base = lua_gettop(L);
@@ -131,6 +142,27 @@ Result<std::unique_ptr<Script>> Script::load(const std::filesystem::path& file, 
   impl->state->data = nullptr;
   if (!status) return status.error();
   return std::unique_ptr<Script>(new Script(std::move(impl)));
+}
+
+Result<std::unique_ptr<Script>> Script::library(ScriptOptions options) {
+  if (!options.print) options.print = print_line;
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  const ScriptOptions& given = impl->options;
+  BALEEN_TRY_ASSIGN(impl->state, LuaState::create({given.library, "", given.seed.value_or(0), given.print}));
+  BALEEN_TRY(impl->open_library());
+  return std::unique_ptr<Script>(new Script(std::move(impl)));
+}
+
+Result<ModelMap> Script::model_map(const MapRequest& request) {
+  return read_model_map(*impl_->state, request, impl_->job_table != nullptr);
+}
+Result<bool> Script::is_model(const std::string& folder) { return read_is_model(*impl_->state, folder); }
+Result<ModelFiles> Script::model_files(const std::string& folder) { return read_model_files(*impl_->state, folder); }
+Result<ExportPlan> Script::plan_export(const MapRequest& request,
+                                       const std::vector<std::pair<std::string, std::int64_t>>& tensors,
+                                       std::int64_t limit, const std::string& dtype) {
+  return read_export_plan(*impl_->state, request, tensors, limit, dtype);
 }
 
 Job& Script::job() { return impl_->described.job; }

@@ -12,6 +12,7 @@
 
 #include "compiler/plan/job.hpp"
 #include "frontend/lua/interfaces.hpp"
+#include "frontend/lua/model_map.hpp"
 
 namespace baleen {
 
@@ -22,6 +23,7 @@ struct ScriptOptions {
   baleen_dtype_t dtype = BALEEN_F32;   ///< BALEEN_F32 or BALEEN_F64
   std::vector<std::string> arguments;  ///< what stands after `--` on the command line
   std::optional<std::int64_t> steps;   ///< instead of the job's
+  std::string load;                    ///< what parameters will be read from; empty: nothing
   bool generate = false;               ///< the job has the program `generate`, asked for or not
   DataFactory data;
   std::function<void(std::string_view line)> print;  ///< what the script prints; none: standard output
@@ -40,6 +42,8 @@ class Script {
   /// Runs the file and describes every graph of its job. Errors are INVALID (or TIMEOUT, or what the data's member
   /// said) and begin with file:line of the user's own code; calls that led there follow, a line each.
   static Result<std::unique_ptr<Script>> load(const std::filesystem::path& file, ScriptOptions options);
+  /// No script: the library alone, for its maps of models.
+  static Result<std::unique_ptr<Script>> library(ScriptOptions options);
   ~Script();
 
   /// May be moved from.
@@ -51,6 +55,19 @@ class Script {
 
   /// Runs the training loop: the job's own, or the library's `train.lua`.
   Status train(TrainingRun& run);
+  /// Which tensors of a folder of another framework are which parameters: by the model that the script made with
+  /// `models.load`, else by the folder's own config. Errors name the file, or the line of the user's map.
+  Result<ModelMap> model_map(const MapRequest& request);
+  /// Whether a folder has such a config at all.
+  Result<bool> is_model(const std::string& folder);
+  /// Which of its files hold tensors.
+  Result<ModelFiles> model_files(const std::string& folder);
+  /// How an export of these tensors (name, bytes) is divided into files of at most `limit` bytes, and what goes with
+  /// it.
+  Result<ExportPlan> plan_export(const MapRequest& request,
+                                 const std::vector<std::pair<std::string, std::int64_t>>& tensors, std::int64_t limit,
+                                 const std::string& dtype);
+
   /// The prompt and what the model writes after it.
   Result<std::string> generate(TrainingRun& run, const GenerateOptions& options);
 

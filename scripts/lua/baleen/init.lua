@@ -27,7 +27,12 @@ function baleen.training()
 end
 
 return setmetatable(baleen, {
-  __index = function(_, key)
+  __index = function(self, key)
+    if key == "models" then -- only where a script asks for them
+      local models = require "baleen.models"
+      rawset(self, key, models)
+      return models
+    end
     core.fail("baleen has no `" .. tostring(key) .. "`")
   end,
 })

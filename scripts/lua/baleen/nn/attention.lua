@@ -1,5 +1,6 @@
---- attention { heads, kv_heads = heads, causal = false, rotary = false, bias = true, documents, init }:
---- self-attention over [batch, seq, dim].
+--- attention { heads, kv_heads = heads, head_dim = dim / heads, causal = false, rotary = false, bias = true, documents,
+--- init }: self-attention over [batch, seq, dim]. Called as attention(x, ids) it takes the ids of documents, [batch,
+--- seq], from the caller.
 ---   kv_heads: fewer heads of keys and values than of queries, each shared by heads / kv_heads (arXiv 2305.13245)
 ---   rotary: true, or a rotary layer
 ---   documents: a field of the data, [batch, seq], that numbers documents; a token sees its own document only, and
@@ -24,10 +25,10 @@ end
 
 --- The linear layers, made at the first call, when the width is known.
 local function make_layers(self, dim)
-  if dim % self.heads ~= 0 then
+  if dim % self.heads ~= 0 and not self.head_dim then
     self:fail(("a width of %d does not divide into %d heads"):format(dim, self.heads))
   end
-  local width = dim // self.heads
+  local width = self.head_dim or dim // self.heads
   local function project(name, out, axes)
     return linear { name = name, out = out, axes = axes, bias = self.bias, init = self.init }
   end
@@ -62,6 +63,7 @@ return layer.define {
   options = {
     heads = { type = "integer", required = true, min = 1 },
     kv_heads = { type = "integer", min = 1 },
+    head_dim = { type = "integer", min = 1 },
     causal = { type = "boolean", default = false },
     rotary = { type = "boolean|table", default = false },
     bias = { type = "boolean", default = true },
@@ -69,12 +71,12 @@ return layer.define {
     init = { type = "table", default = initializer.normal(0.02) },
   },
   setup = setup,
-  forward = function(self, x)
+  forward = function(self, x, ids)
     if x.rank ~= 3 then self:fail("the input must be [batch, seq, dim], and is " .. tostring(x)) end
     if not self.out then make_layers(self, x.shape[3]) end
     local q, k, v = queries_keys_values(self, x)
     if self.rotary then q, k = self.rotary(q), self.rotary(k) end
-    local ids = self.documents and layer.field(self.documents) or nil
+    if not ids and self.documents then ids = layer.field(self.documents) end
     return self.out(ops.attention(q, k, v, { causal = self.causal, ids_q = ids, ids_k = ids }))
   end,
 }

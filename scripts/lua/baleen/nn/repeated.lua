@@ -1,5 +1,6 @@
 --- repeated(n, make [, { name = "blocks" }]): n layers, make(1) to make(n), one after the other, called 0 to n - 1.
---- Their ops carry the tag `block`, so that strategies know where a block ends.
+--- Further arguments of a call go to each of them. Their ops carry the tag `block`, so that strategies know where a
+--- block ends.
 local core = require "baleen.core"
 local layer = require "baleen.nn.layer"
 
@@ -8,9 +9,9 @@ local construct = layer.define {
   label = "blocks",
   list = true,
   children = function(self) return self end,
-  forward = function(self, x)
+  forward = function(self, x, ...)
     local _stack <close> = layer.stack(#self)
-    for _, block in ipairs(self) do x = block(x) end
+    for _, block in ipairs(self) do x = block(x, ...) end
     return x
   end,
 }

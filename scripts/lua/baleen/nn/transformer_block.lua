@@ -1,6 +1,6 @@
---- transformer_block { heads, dim, kv_heads, causal, rotary, documents, hidden, activation, norm = "layer",
---- epsilon, dropout = 0, bias, init }: x + attention(norm(x)), then x + mlp(norm(x)). `dim` is checked against the
---- input; the other options are those of the parts.
+--- transformer_block { heads, dim, kv_heads, head_dim, causal, rotary, documents, hidden, activation, norm = "layer",
+--- epsilon, dropout = 0, bias, mlp_bias = bias, mlp, init }: x + attention(norm(x)), then x + mlp(norm(x)). `dim` is
+--- checked against the input; `mlp` is a layer in the place of the mlp; the other options are those of the parts.
 local attention = require "baleen.nn.attention"
 local dropout = require "baleen.nn.dropout"
 local layer = require "baleen.nn.layer"
@@ -12,12 +12,14 @@ local function setup(self)
   local norm = self.norm == "layer" and layer_norm or rms_norm
   self.attention_norm = norm { name = "attention_norm", epsilon = self.epsilon }
   self.attention = attention {
-    name = "attention", heads = self.heads, kv_heads = self.kv_heads, causal = self.causal, rotary = self.rotary,
-    documents = self.documents, bias = self.bias, init = self.init,
+    name = "attention", heads = self.heads, kv_heads = self.kv_heads, head_dim = self.head_dim,
+    causal = self.causal, rotary = self.rotary, documents = self.documents, bias = self.bias, init = self.init,
   }
   self.mlp_norm = norm { name = "mlp_norm", epsilon = self.epsilon }
-  self.mlp = mlp {
-    name = "mlp", hidden = self.hidden, activation = self.activation, bias = self.bias, init = self.init,
+  local mlp_bias = self.mlp_bias
+  if mlp_bias == nil then mlp_bias = self.bias end
+  self.mlp = self.mlp or mlp {
+    name = "mlp", hidden = self.hidden, activation = self.activation, bias = mlp_bias, init = self.init,
   }
   self.drop_attention = dropout { name = "attention_dropout", p = self.dropout }
   self.drop_mlp = dropout { name = "mlp_dropout", p = self.dropout }
@@ -30,6 +32,7 @@ return layer.define {
     dim = { type = "integer", min = 1 },
     heads = { type = "integer", required = true, min = 1 },
     kv_heads = { type = "integer", min = 1 },
+    head_dim = { type = "integer", min = 1 },
     causal = { type = "boolean", default = false },
     rotary = { type = "boolean|table", default = false },
     documents = { type = "string" },
@@ -39,6 +42,8 @@ return layer.define {
     epsilon = { type = "number", min = 0 },
     dropout = { type = "number", default = 0, min = 0, max = 0.99 },
     bias = { type = "boolean", default = true },
+    mlp_bias = { type = "boolean" },
+    mlp = { type = "table" },
     init = { type = "table" },
   },
   setup = setup,

@@ -1,0 +1,110 @@
+/// \file Calls of the tables of checkpoint plugins.
+#include "frontend/exchange/tensor_files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "baleen/checkpoint.h"
+#include "baleen/plugin.hpp"
+
+namespace baleen {
+namespace {
+
+struct Format {
+  Plugin plugin;
+  const baleen_checkpoint_t* table;
+};
+
+Result<Format> format_of(const Registry& plugins, const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  if (!ending.empty()) ending.erase(0, 1);
+  BALEEN_TRY_ASSIGN(const Descriptor descriptor, plugins.by_extension("checkpoint", ending));
+  BALEEN_TRY_ASSIGN(Plugin plugin, plugins.open(descriptor));
+  BALEEN_TRY_ASSIGN(const auto* table, plugin.table<baleen_checkpoint_t>("checkpoint"));
+  return Format{std::move(plugin), table};
+}
+
+/// Closed at the end.
+struct OpenFile {
+  explicit OpenFile(Format given) : format(std::move(given)) {}
+  OpenFile(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (reader) format.table->close(reader);
+  }
+
+  Format format;
+  void* reader = nullptr;
+};
+
+class TensorFiles : public TensorSource {
+ public:
+  const std::map<std::string, ValueType>& tensors() const override { return types_; }
+  std::string file_of(const std::string& name) const override { return places_.at(name).path; }
+
+  Result<HostTensor> read(const std::string& name) const override {
+    const Place& place = places_.at(name);
+    const ValueType& type = types_.at(name);
+    HostTensor tensor{type.dtype, type.shape, std::vector<std::byte>(place.bytes)};
+    const Format& format = place.file->format;
+    BALEEN_TRY(format.plugin.check(
+        format.table->read(place.file->reader, place.number, tensor.bytes.data(), tensor.bytes.size())));
+    return tensor;
+  }
+
+  Status add(const Registry& plugins, const std::string& path) {
+    BALEEN_TRY_ASSIGN(Format format, format_of(plugins, path));
+    auto& file = *files_.emplace_back(std::make_unique<OpenFile>(std::move(format)));
+    const Plugin& plugin = file.format.plugin;
+    BALEEN_TRY(plugin.check(file.format.table->open(plugin.host(), abi(path), &file.reader)));
+    const baleen_named_tensor_t* tensors = nullptr;
+    const baleen_string_t* facts = nullptr;
+    std::uint64_t count = 0, fact_count = 0;
+    BALEEN_TRY(plugin.check(file.format.table->list(file.reader, &tensors, &count, &facts, &fact_count)));
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::string name(view(tensors[i].name));
+      const auto [known, is_new] = places_.try_emplace(name, Place{&file, i, tensors[i].bytes, path});
+      if (!is_new) return invalid("holds `" + name + "`, which " + known->second.path + " holds too", path);
+      types_[name] = {tensors[i].dtype, {tensors[i].shape, tensors[i].shape + tensors[i].rank}};
+    }
+    return {};
+  }
+
+ private:
+  struct Place {
+    const OpenFile* file;
+    std::uint64_t number, bytes;
+    std::string path;
+  };
+  std::vector<std::unique_ptr<OpenFile>> files_;
+  std::map<std::string, Place> places_;
+  std::map<std::string, ValueType> types_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TensorSource>> open_tensor_files(const Registry& plugins,
+                                                        const std::vector<std::string>& paths) {
+  auto files = std::make_unique<TensorFiles>();
+  for (const std::string& path : paths) BALEEN_TRY(files->add(plugins, path));
+  return std::unique_ptr<TensorSource>(std::move(files));
+}
+
+Status write_tensor_file(const Registry& plugins, const std::string& path, const std::vector<std::string>& names,
+                         const std::vector<HostTensor>& tensors) {
+  BALEEN_TRY_ASSIGN(const Format format, format_of(plugins, path));
+  std::vector<baleen_named_tensor_t> list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    baleen_named_tensor_t tensor{};
+    tensor.name = abi(names[i]);
+    tensor.dtype = tensors[i].dtype;
+    tensor.rank = static_cast<std::uint32_t>(tensors[i].shape.size());
+    std::ranges::copy(tensors[i].shape, tensor.shape);
+    tensor.bytes = tensors[i].bytes.size();
+    tensor.data = const_cast<std::byte*>(tensors[i].bytes.data());  // the plugin reads it
+    list.push_back(tensor);
+  }
+  return format.plugin.check(
+      format.table->write(format.plugin.host(), abi(path), list.data(), list.size(), nullptr, 0));
+}
+
+}  // namespace baleen

@@ -1,0 +1,31 @@
+/// \file Tensors by name, wherever they lie: in a file or several, each by the plugin that its ending chooses.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plugin/registry.hpp"
+#include "core/runtime/host_tensor.hpp"
+
+namespace baleen {
+
+/// Whole tensors that can be read one after the other. [one thread]
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  virtual const std::map<std::string, ValueType>& tensors() const = 0;
+  /// Of a tensor that is there.
+  virtual Result<HostTensor> read(const std::string& name) const = 0;
+  /// The file of a tensor that is there, for messages.
+  virtual std::string file_of(const std::string& name) const = 0;
+};
+
+/// Opens files, and validates all of their headers before anything is read. INVALID where two hold one name.
+Result<std::unique_ptr<TensorSource>> open_tensor_files(const Registry& plugins, const std::vector<std::string>& paths);
+
+/// Writes a file, all or nothing.
+Status write_tensor_file(const Registry& plugins, const std::string& path, const std::vector<std::string>& names,
+                         const std::vector<HostTensor>& tensors);
+
+}  // namespace baleen
