@@ -8,7 +8,7 @@ namespace baleen {
 namespace {
 
 constexpr const char* kModule = "baleen.models.exchange";
-constexpr std::chrono::milliseconds kTimeLimit{60'000};
+constexpr std::chrono::milliseconds kTimeLimit{30'000};
 
 void set_text(lua_State* L, const char* name, const std::string& text) {
   push_text(L, text);

@@ -29,12 +29,12 @@ local rules = {
 --- The map for a config: the given one, else by its `model_type`.
 local function map_for(settings, given)
   if given then return map(given) end
-  local names = {}
+  local kind, names = settings:text("model_type"), {}
   for i, one in ipairs(known) do
     if one:fits(settings) then return one end
     names[i] = one.types[1]
   end
-  settings:fail("`model_type`: " .. core.unknown_word("kind of model", tostring(settings.values.model_type), names)
+  settings:fail("`model_type`: " .. core.unknown_word("kind of model", kind, names)
     .. "; for others give a map of your own (scripts/lua/baleen/models/map.lua says how)")
 end
 
