@@ -8,7 +8,39 @@
 ---@field init baleen.init
 ---@field schedule baleen.schedules
 ---@field parallel baleen.parallel
+---@field models baleen.models
 local baleen = {}
+
+---Models of the shapes that Hugging Face's transformers has, by a config.json.
+---@class baleen.models
+---@field source? string what --load names
+local models = {}
+
+---@class baleen.models.options
+---@field config? string | table a folder, a config.json, or its keys; what --load names unless given
+---@field map? table a map of your own
+---@field head? string what the model ends with, by the map's name for it
+---@field vocab_multiple? integer the vocabulary is padded to a multiple of it
+---@field dropout? number
+
+---The model that `--load FOLDER` fills. `layer:hidden(...)`: what stands before its head.
+---@param options baleen.models.options
+---@return baleen.layer
+function models.load(options) end
+
+---The same, for models that --load does not fill.
+---@param options baleen.models.options
+---@return baleen.layer
+function models.build(options) end
+
+---What a kind of model is called in files, and how it is built; scripts/lua/baleen/models/map.lua has all fields.
+---@param options { name: string, types: string[], heads: table<string, string>, default: string, prefix?: string, bare?: string[], ignored?: string[], earlier?: table<string, string>, unused?: fun(head: string): string[], build?: fun(config: table, given: table): baleen.layer, tensors: fun(config: table, given: table, add: fun(rule: table)) }
+---@return table
+function models.map(options) end
+
+---The folder that --load names, where it holds a tokenizer.
+---@return string?
+function models.tokenizer() end
 
 ---Layouts by hand: they change where things lie, never what is computed. The innermost scope wins, `layout` stands above
 ---scopes, all stand above strategies. A mesh without the axis changes nothing.

@@ -52,15 +52,16 @@ function nn.repeated(count, make, options) end
 ---@return baleen.layer
 function nn.mlp(options) end
 
----@param options? { name?: string, base?: number }
+---Positions are divided by `factor`; with `low`, `high` and `context` only slow frequencies are, as in Llama 3.1.
+---@param options? { name?: string, base?: number, factor?: number, low?: number, high?: number, context?: integer }
 ---@return baleen.layer
 function nn.rotary(options) end
 
----@param options { name?: string, heads: integer, kv_heads?: integer, causal?: boolean, rotary?: boolean | baleen.layer, bias?: boolean, documents?: string, init?: baleen.initializer }
+---@param options { name?: string, heads: integer, kv_heads?: integer, head_dim?: integer, causal?: boolean, rotary?: boolean | baleen.layer, bias?: boolean, documents?: string, init?: baleen.initializer }
 ---@return baleen.layer
 function nn.attention(options) end
 
----@param options { name?: string, heads: integer, dim?: integer, kv_heads?: integer, causal?: boolean, rotary?: boolean | baleen.layer, documents?: string, hidden?: integer, activation?: string, norm?: "layer" | "rms", epsilon?: number, dropout?: number, bias?: boolean, init?: baleen.initializer }
+---@param options { name?: string, heads: integer, dim?: integer, kv_heads?: integer, head_dim?: integer, causal?: boolean, rotary?: boolean | baleen.layer, documents?: string, hidden?: integer, activation?: string, norm?: "layer" | "rms", epsilon?: number, dropout?: number, bias?: boolean, mlp_bias?: boolean, mlp?: baleen.layer, init?: baleen.initializer }
 ---@return baleen.layer
 function nn.transformer_block(options) end
 

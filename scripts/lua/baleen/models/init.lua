@@ -4,6 +4,8 @@
 ---     head: what it ends with, by the map's name for it; by the config's architecture unless given
 ---     vocab_multiple: the vocabulary is padded to a multiple of it
 ---   build { ... }: the same, for models that `--load` does not fill
+---   source: what `--load` names; nil without it
+---   tokenizer(): that folder, where it holds a tokenizer; else nil
 ---   map { ... }: see map.lua
 local config = require "baleen.models.config"
 local core = require "baleen.core"
@@ -11,7 +13,15 @@ local llama = require "baleen.models.llama"
 local map = require "baleen.models.map"
 local options = require "baleen.options"
 
-local models = { map = map, config = config.open }
+local models = { map = map, config = config.open, source = core.load_path }
+
+local tokenizers = { "tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt" }
+
+function models.tokenizer()
+  for _, name in ipairs(models.source and tokenizers or {}) do
+    if core.is_file(models.source .. "/" .. name) then return models.source end
+  end
+end
 
 local known = {
   require "baleen.models.bert", require "baleen.models.gpt2", llama.llama, llama.mistral,
