@@ -187,7 +187,10 @@ class Parser {
     infer_ = subcommand("infer", "Run one of a job's named programs with trained parameters");
     add_script(*infer_, infer_options_);
     add_host(*infer_, infer_options_.host);
-    infer_->add_option("--load", infer_options_.load, "The parameters, as `baleen run --save` wrote them")
+    infer_
+        ->add_option(
+            "--load", infer_options_.load,
+            "The parameters: what `baleen run --save` wrote, a checkpoint's folder, or one of another framework")
         ->required()
         ->type_name("FILE");
     infer_->add_option("--program", infer_options_.program, "Which program; may be left out where the job has one")
@@ -202,7 +205,10 @@ class Parser {
   void add_generate() {
     generate_ = subcommand("generate", "Let a trained language model write");
     add_script(*generate_, generate_options_);
-    generate_->add_option("--load", generate_options_.load, "The parameters, as `baleen run --save` wrote them")
+    generate_
+        ->add_option(
+            "--load", generate_options_.load,
+            "The parameters: what `baleen run --save` wrote, a checkpoint's folder, or one of another framework")
         ->required()
         ->type_name("FILE");
     generate_->add_option("--prompt", generate_options_.prompt, "The text to go on from")->type_name("TEXT");

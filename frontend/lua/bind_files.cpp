@@ -144,7 +144,7 @@ int read_json(lua_State* L) {
 
 /// A table with an entry 1 is a list, any other an object.
 nlohmann::ordered_json json_at(lua_State* L, int index, std::size_t depth) {
-  if (depth > kMaxDepth) throw ScriptError(invalid("json_text: a table is nested more than 64 deep"));
+  if (depth > kMaxDepth) throw ScriptError(invalid("to_json: a table is nested more than 64 deep"));
   luaL_checkstack(L, 4, "JSON");
   const int at = lua_absindex(L, index);
   switch (lua_type(L, at)) {
@@ -154,7 +154,7 @@ nlohmann::ordered_json json_at(lua_State* L, int index, std::size_t depth) {
       return lua_tonumber(L, at);
     case LUA_TSTRING: return std::string(lua_tostring(L, at));
     case LUA_TTABLE: break;
-    default: throw ScriptError(invalid("json_text: " + describe_value(L, at) + " has no form in JSON"));
+    default: throw ScriptError(invalid("to_json: " + describe_value(L, at) + " has no form in JSON"));
   }
   if (const auto count = static_cast<lua_Integer>(lua_rawlen(L, at)); count > 0) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -168,7 +168,7 @@ nlohmann::ordered_json json_at(lua_State* L, int index, std::size_t depth) {
   std::map<std::string, nlohmann::ordered_json> sorted;
   for (lua_pushnil(L); lua_next(L, at) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
-      throw ScriptError(invalid("json_text: the key " + describe_value(L, -2) + " is no text"));
+      throw ScriptError(invalid("to_json: the key " + describe_value(L, -2) + " is no text"));
     sorted.emplace(lua_tostring(L, -2), json_at(L, -1, depth + 1));
   }
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
@@ -180,8 +180,8 @@ std::string dumped(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// json_text(value)
-int json_text(lua_State* L) {
+/// to_json(value)
+int to_json(lua_State* L) {
   push_text(L, dumped(json_at(L, 1, 0)));
   return 1;
 }
@@ -215,7 +215,7 @@ int is_file(lua_State* L) {
 
 void bind_files(lua_State* L) {
   set_functions(L, std::array<Function, 5>{{{"read_json", &guarded<&read_json>},
-                                            {"json_text", &guarded<&json_text>},
+                                            {"to_json", &guarded<&to_json>},
                                             {"edit_json", &guarded<&edit_json>},
                                             {"is_folder", &guarded<&is_folder>},
                                             {"is_file", &guarded<&is_file>}}});

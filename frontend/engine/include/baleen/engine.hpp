@@ -96,7 +96,7 @@ class Session {
   Status write(const std::string& parameter, const Tensor& tensor);
 
   /// All parameters to and from a file, by the plugin that the file's ending chooses. `load` takes a checkpoint's
-  /// folder too.
+  /// folder too, and a folder of Hugging Face's transformers (frontend/exchange).
   Status save(const std::filesystem::path& file);
   Status load(const std::filesystem::path& file);
   /// Saves the whole state now. Where the script or the manifest asks for checkpoints `step` and `evaluate` also do so

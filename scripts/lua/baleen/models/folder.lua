@@ -82,7 +82,7 @@ function folder.plan(tensors, bytes, limit, text, from)
       end
     end
     texts[3] = index_file
-    texts[4] = core.json_text { metadata = { total_size = total }, weight_map = map }
+    texts[4] = core.to_json { metadata = { total_size = total }, weight_map = map }
   end
   local copies = {}
   if from and core.is_folder(from) then
