@@ -33,6 +33,10 @@ local programs = {
 }
 if net.kind == "bert" then
   programs.embed = { inputs = { tokens = tokens, documents = tokens }, run = embedded }
+  programs.output = {
+    inputs = { tokens = tokens, types = tokens, documents = tokens },
+    run = function(inputs) return { output = net(inputs.tokens, inputs) } end,
+  }
 elseif net.kind == "vit" then
   local images = { shape = { rows, net.channels, net.image, net.image }, axes = { "batch" } }
   programs.output = { inputs = { images = images }, run = function(inputs) return { output = net(inputs.images) } end }

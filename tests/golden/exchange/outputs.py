@@ -71,6 +71,10 @@ def run(name, kind, model):
         images = value_of(99, [2, 2, 8, 8])
         return {"images": ("fp32", images)}, model(images).logits
     tokens = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 12]])
+    if name == "bert_words":
+        types = torch.tensor([[0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1]])
+        return ({"tokens": ("int32", tokens), "types": ("int32", types), "documents": ("int32", tokens * 0)},
+                model(tokens, token_type_ids=types).logits)
     if name != "bert_sentences":
         return {"tokens": ("int32", tokens)}, model(tokens).logits
     mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])

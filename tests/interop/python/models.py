@@ -66,7 +66,11 @@ def inputs_of(kind):
         images = torch.randn(ROWS, VIT.get("num_channels", 3), 32, 32)
         return {"images": images}, {"pixel_values": images}
     tokens = torch.randint(0, VOCABULARY, (ROWS, LENGTH))
-    return {"tokens": tokens.int()}, {"input_ids": tokens}
+    if not kind.startswith("Bert"):
+        return {"tokens": tokens.int()}, {"input_ids": tokens}
+    types = torch.randint(0, 2, (ROWS, LENGTH))
+    return ({"tokens": tokens.int(), "types": types.int(), "documents": torch.zeros_like(tokens).int()},
+            {"input_ids": tokens, "token_type_ids": types})
 
 
 def output_of(model, inputs):

@@ -2,6 +2,7 @@
 --- types = ids, documents = ids }): `types`, [batch, seq], numbers segments (0 unless given); `documents`, int32
 --- [batch, seq], is -1 behind a sequence's end and 0 before it (a token sees those of its own number).
 local encoder = require "baleen.models.encoder"
+local initializer = require "baleen.initializer"
 local layer = require "baleen.nn.layer"
 local map = require "baleen.models.map"
 local nn = require "baleen.nn"
@@ -10,8 +11,9 @@ local vocabulary = require "baleen.models.vocabulary"
 
 local function embedded(self, tokens, types)
   local x = self.embedding(tokens)
-  if types then return self.embedding_norm(x + self.types(types)) end
-  local table = self.types:within(function() return self.types:weight() end)
+  local shape = { self.types, self.embedding.dim }
+  local table = self:parameter("types", shape, { axes = { "", "embed" }, init = self.init })
+  if types then return self.embedding_norm(x + ops.embedding(table, types)) end
   local first = ops.slice(table, 1, 1, 1)
   return self.embedding_norm(x + ops.reshape(first, { first.shape[2] }))
 end
@@ -20,7 +22,8 @@ local bert = layer.define {
   kind = "bert",
   options = {
     embedding = { type = "table", required = true },
-    types = { type = "table", required = true },
+    types = { type = "integer", required = true, min = 1 },
+    init = { type = "table", default = initializer.normal(0.02) },
     embedding_norm = { type = "table", required = true },
     blocks = { type = "table", required = true },
     head = { type = "string", required = true },
@@ -43,7 +46,7 @@ local bert = layer.define {
       }
     end
   end,
-  children = function(self) return { self.embedding, self.types, self.embedding_norm, self.blocks } end,
+  children = function(self) return { self.embedding, self.embedding_norm, self.blocks } end,
   --- The last hidden states: [batch, seq, width].
   hidden = function(self, tokens, given)
     given = given or {}
@@ -79,7 +82,7 @@ local function build(config, given)
       name = "embedding", vocab = vocabulary.extent(vocab, given), dim = width,
       positions = config:integer("max_position_embeddings"),
     },
-    types = nn.embedding { name = "types", vocab = config:integer("type_vocab_size", 2), dim = width },
+    types = config:integer("type_vocab_size", 2),
     embedding_norm = nn.layer_norm { name = "embedding_norm", epsilon = epsilon },
     blocks = encoder.blocks(config:integer("num_hidden_layers"), {
       norm = "after", heads = config:heads("num_attention_heads", width), hidden = config:integer("intermediate_size"),
@@ -114,7 +117,7 @@ local function tensors(config, given, add)
   one("embedding.weight", embeddings .. "word_embeddings.weight", "v e",
     { padded = "v", copies = given.head == "mlm" and { "cls.predictions.decoder.weight" } or {} })
   one("embedding.positions", embeddings .. "position_embeddings.weight", "s e")
-  one("types.weight", embeddings .. "token_type_embeddings.weight", "t e")
+  one("types", embeddings .. "token_type_embeddings.weight", "t e")
   norm("embedding_norm", embeddings .. "LayerNorm")
   for i = 0, config:integer("num_hidden_layers") - 1 do
     local ours, theirs = ("blocks.%d."):format(i), ("bert.encoder.layer.%d."):format(i)
