@@ -106,6 +106,9 @@ TEST_F(Folder, WithNumbersInItsConfigThatFitNoModelIsRefused) {
   replace("config.json", "\"n_embd\": 8", "\"n_embd\": 1099511627776");
   expect_import_error("too many elements");
   copy();
+  replace("config.json", "\"n_layer\": 2", "\"n_layer\": 99999999999");
+  expect_import_error("config.json: `n_layer` is the number 99999999999; it must be an integer from 1 to 10000");
+  copy();
   replace("config.json", "\"n_head\": 2", "\"n_head\": 3");
   expect_import_error("config.json: a width of 8 does not divide into 3 heads");
 }

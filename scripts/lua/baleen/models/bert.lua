@@ -84,7 +84,7 @@ local function build(config, given)
     },
     types = config:integer("type_vocab_size", 2),
     embedding_norm = nn.layer_norm { name = "embedding_norm", epsilon = epsilon },
-    blocks = encoder.blocks(config:integer("num_hidden_layers"), {
+    blocks = encoder.blocks(config:count("num_hidden_layers"), {
       norm = "after", heads = config:heads("num_attention_heads", width), hidden = config:integer("intermediate_size"),
       activation = activation, epsilon = epsilon, dropout = given.dropout,
     }),
@@ -119,7 +119,7 @@ local function tensors(config, given, add)
   one("embedding.positions", embeddings .. "position_embeddings.weight", "s e")
   one("types", embeddings .. "token_type_embeddings.weight", "t e")
   norm("embedding_norm", embeddings .. "LayerNorm")
-  for i = 0, config:integer("num_hidden_layers") - 1 do
+  for i = 0, config:count("num_hidden_layers") - 1 do
     local ours, theirs = ("blocks.%d."):format(i), ("bert.encoder.layer.%d."):format(i)
     encoder.attention(one, ours .. "attention.", theirs .. "attention.self.%s", theirs .. "attention.output.dense")
     norm(ours .. "attention_norm", theirs .. "attention.output.LayerNorm")

@@ -43,6 +43,13 @@ function Config:integer(name, default, least)
   end)
 end
 
+--- How many there are of something that loops run over: blocks, experts.
+function Config:count(name)
+  return read(self, name, nil, "an integer from 1 to 10000", function(value)
+    return math.type(value) == "integer" and value >= 1 and value <= 10000
+  end)
+end
+
 function Config:number(name, default)
   return read(self, name, default, "a number", function(value) return type(value) == "number" end)
 end

@@ -30,7 +30,7 @@ local function build(config, given)
     }
   end
   return language_model {
-    embedding = embedding, blocks = nn.repeated(config:integer("n_layer"), block, { name = "blocks" }),
+    embedding = embedding, blocks = nn.repeated(config:count("n_layer"), block, { name = "blocks" }),
     norm = nn.layer_norm { name = "norm", epsilon = epsilon }, head = head, vocab = vocab,
   }
 end
@@ -55,7 +55,7 @@ local function tensors(config, given, add)
   one("embedding.weight", "wte.weight", "v e",
     { padded = "v", copies = tied and given.head == "lm" and { "lm_head.weight" } or {} })
   one("embedding.positions", "wpe.weight", "s e")
-  for i = 0, config:integer("n_layer") - 1 do
+  for i = 0, config:count("n_layer") - 1 do
     local ours, theirs = ("blocks.%d."):format(i), ("h.%d."):format(i)
     norm(ours .. "attention_norm", theirs .. "ln_1")
     one(ours .. "attention.qkv.weight", theirs .. "attn.c_attn.weight", "e (p h d) -> e p h d")

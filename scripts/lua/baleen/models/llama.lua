@@ -15,7 +15,7 @@ function parts.shape(config)
   local heads = config:integer("num_attention_heads")
   local shape = {
     width = width, heads = heads, kv_heads = config:integer("num_key_value_heads", heads),
-    layers = config:integer("num_hidden_layers"), hidden = config:integer("intermediate_size"),
+    layers = config:count("num_hidden_layers"), hidden = config:integer("intermediate_size"),
     vocab = config:integer("vocab_size"), epsilon = config:number("rms_norm_eps", 1e-6),
     bias = config:boolean("attention_bias", false), mlp_bias = config:boolean("mlp_bias", false),
     tied = config:boolean("tie_word_embeddings", false),

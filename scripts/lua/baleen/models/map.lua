@@ -56,7 +56,7 @@ Map.__index = Map
 
 --- The rules of one model, as the core reads them. `at`: the layer's path, under which our names stand.
 function Map:rules(config, given, at)
-  local list, names = {}, {}
+  local list, names, tensors = {}, {}, 0
   local prefix = at == "" and "" or at .. "."
   self.tensors(config, given, core.entry(function(rule)
     local what = "map `" .. self.name .. "`"
@@ -64,6 +64,8 @@ function Map:rules(config, given, at)
     local one = options.check(what, rule, tensor_rules)
     if type(one.theirs) == "string" then one.theirs = { one.theirs } end
     if #one.theirs == 0 then core.fail(what .. ": `theirs` is empty; it must be a name or a list of names") end
+    tensors = tensors + #one.theirs
+    if tensors > 1000000 then core.fail(what .. ": more than 1000000 tensors") end
     texts(what .. ": `theirs`", one.theirs)
     texts(what .. ": `copies`", one.copies)
     if names[one.ours] then core.fail(what .. ": a second rule for this parameter") end

@@ -58,7 +58,7 @@ local experts = layer.define {
 local function build(config, given)
   return llama.parts.build(config, given, function()
     return experts {
-      name = "experts", count = config:integer("num_local_experts"), chosen = config:integer("num_experts_per_tok"),
+      name = "experts", count = config:count("num_local_experts"), chosen = config:integer("num_experts_per_tok"),
       hidden = config:integer("intermediate_size"),
     }
   end)
@@ -66,7 +66,7 @@ end
 
 local function tensors(config, given, add)
   llama.parts.tensors(config, given, add, function(_, put, sizes, ours, theirs)
-    local count = config:integer("num_local_experts")
+    local count = config:count("num_local_experts")
     local moe = theirs .. "block_sparse_moe."
     sizes.x = count
     put { ours = ours .. "experts.router.weight", theirs = moe .. "gate.weight", form = "x e -> e x", sizes = sizes }

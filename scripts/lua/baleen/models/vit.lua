@@ -78,7 +78,7 @@ local function build(config, given)
   local epsilon = config:number("layer_norm_eps", 1e-12)
   return vit {
     image = image, patch = patch, channels = config:integer("num_channels", 3), dim = width, epsilon = epsilon,
-    blocks = encoder.blocks(config:integer("num_hidden_layers"), {
+    blocks = encoder.blocks(config:count("num_hidden_layers"), {
       norm = "before", heads = config:heads("num_attention_heads", width), hidden = config:integer("intermediate_size"),
       activation = config:activation("hidden_act", "gelu"), epsilon = epsilon, dropout = given.dropout,
     }),
@@ -111,7 +111,7 @@ local function tensors(config, given, add)
   one("class_token", "vit.embeddings.cls_token", "o q e -> (o q e)")
   one("positions", "vit.embeddings.position_embeddings", "o s e -> (o s) e")
   both("patches", "vit.embeddings.patch_embeddings.projection", "e c y x -> c y x e", "e")
-  for i = 0, config:integer("num_hidden_layers") - 1 do
+  for i = 0, config:count("num_hidden_layers") - 1 do
     local ours, theirs = ("blocks.%d."):format(i), ("vit.encoder.layer.%d."):format(i)
     norm(ours .. "attention_norm", theirs .. "layernorm_before")
     encoder.attention(one, ours .. "attention.", theirs .. "attention.attention.%s", theirs .. "attention.output.dense")
