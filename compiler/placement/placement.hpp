@@ -1,6 +1,7 @@
 /// \file What strategies ask for in `place`, and what propagation answers: plain data. The rules are in docs/design.md,
 /// Propagation.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,7 @@ struct Pin {
   /// Convert in each micro-batch (an accumulation buffer that lies as the state does) rather than once, after
   /// accumulation.
   bool every_micro_batch = false;
+  std::set<int> each_along = {};  ///< the axes along which that is so; none: all
 };
 /// A pin of every axis.
 Pin pin_to(const Layout& layout);
@@ -86,6 +88,16 @@ struct Conversion {
   OpId user = kNone;  ///< the op that first needs it; kNone: a pin or an output
   bool pin = false;   ///< every later user sees the copy in place of the value
   bool every_micro_batch = false;
+  std::set<int> each_along = {};  ///< as the pin has it; steps behind the last along these run once
+
+  /// Whether a step runs in every micro-batch.
+  bool is_each(std::size_t step) const {
+    return every_micro_batch &&
+           (each_along.empty() ||
+            std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(step), steps.end(), [&](const Step& s) {
+              return std::any_of(s.axes.begin(), s.axes.end(), [&](int axis) { return each_along.contains(axis); });
+            }));
+  }
 };
 
 /// A small reduction inside an op that shards a letter which it reduces itself (norm statistics).

@@ -120,7 +120,10 @@ Status PlacingVerbs::constrain(ValueId value, std::uint32_t axis, baleen_placeme
   Pin& pin = request_.pins[value];
   pin.placements.resize(mesh_.count);
   pin.placements[axis] = wanted;
-  pin.every_micro_batch |= every_micro_batch;
+  if (every_micro_batch) {
+    pin.every_micro_batch = true;
+    pin.each_along.insert(static_cast<int>(axis));
+  }
   return {};
 }
 

@@ -107,8 +107,8 @@ typedef struct baleen_placing_t {
     /* How a parameter or state lies between steps. */
     baleen_status_t (*set_storage_sharding)(void* self, baleen_value_t value, uint32_t axis,
                                             baleen_placement_t placement);
-    /* How an input, an activation or a gradient lies. `every_micro_batch`: converted in each rather than after
-     * accumulation. */
+    /* How an input, an activation or a gradient lies. `every_micro_batch`: converted along this axis in each rather than
+     * after accumulation; along other axes that reduce it later once, unless they ask for the same. */
     baleen_status_t (*constrain)(void* self, baleen_value_t value, uint32_t axis, baleen_placement_t placement,
                                  uint32_t every_micro_batch);
     /* Another way to run an op. Placements that cannot be are refused here. An op that runs unmodified and has an
