@@ -51,6 +51,15 @@ struct TrainedParameter {
 std::optional<Placement> following(const Graph& graph, const TrainedParameter& trained, ValueId state,
                                    const Placement& parameter);
 
+/// What a strategy says a value costs, in closed form (strategy.h); no pass reads it.
+struct ClosedForm {
+  enum class What { held, left, sent } what = What::held;
+  ValueId value = kNone;
+  std::vector<int> axes;  ///< of the mesh, ascending
+  double times = 1;
+  std::string formula;  ///< "zero: 12 P/N (...)"
+};
+
 /// What all strategies together ask for. Filled in plan order; layouts are canonical.
 struct PlacementRequest {
   /// Per mesh axis: the logical axes that it may cut (rule 1); "": dimensions without one. None: the axis only follows
@@ -63,6 +72,7 @@ struct PlacementRequest {
   std::map<ValueId, Pin> pins;  ///< inputs, activations, gradients
   std::vector<Offer> offers;
   std::vector<TrainedParameter> trained;  ///< their gradients are pinned to their states' layout (rule 6)
+  std::vector<ClosedForm> closed_forms = {};
 };
 
 /// In place of a letter: every operand of full shape is cut flat.

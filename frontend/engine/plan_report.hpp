@@ -8,6 +8,7 @@
 
 #include "compiler/plan/rank_classes.hpp"
 #include "core/execute/program.hpp"
+#include "frontend/engine/closed_forms.hpp"
 #include "frontend/engine/json.hpp"
 #include "frontend/engine/plan_measures.hpp"
 
@@ -22,6 +23,7 @@ struct PlannedClass {
   std::vector<StoredPart> stored;                     ///< how persistent tensors are cut
   RankWork work;                                      ///< of one training step, or of one run of `program`
   std::vector<Traffic> traffic;                       ///< of one training step, or of one run of `program`
+  std::vector<ClosedFormCost> closed_forms;           ///< of the class's first rank
   WorkingBytes working;                               ///< at once beside model states
   std::uint64_t memory = 0;                           ///< bytes of the device that one rank may have
   std::uint64_t budget = 0;                           ///< the manifest's, of `working`; 0: none

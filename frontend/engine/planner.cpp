@@ -66,6 +66,10 @@ class Planner {
     one.stored = stored_parts(programs.persistent, plan.mesh);
     one.work = work_of(step->program.executable());
     one.traffic = step->program.traffic();
+    const auto copies = one.planned.find("copies");
+    one.closed_forms =
+        closed_form_costs(plan, programs.persistent, coordinates(plan.mesh, one.ranks.first()),
+                          {copies == one.planned.end() ? 0 : copies->second, one.held_gradients, one.traffic});
     one.fits = true;
     one.device = limits_of(*device_);
     one.memory = device_->memory_of_rank(local_ranks);
