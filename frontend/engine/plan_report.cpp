@@ -120,6 +120,7 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
       text += line("  kept for the backward pass", static_cast<std::uint64_t>(form.planned));
       text += form_text(one, form.of, "    ");
     }
+  text += line("the process, with program and data", one.process);
   text += one.fits ? "  fits into " : "  DOES NOT FIT into ";
   text += bytes_text(one.memory);
   if (one.budget > 0) text += " and the budget of " + bytes_text(one.budget) + " beside model states";
@@ -211,6 +212,9 @@ Json json_of(const PlannedClass& one, bool with_device) {
   for (const StoredPart& part : one.stored)
     stored.push_back(
         {{"category", part.category}, {"axes", part.axes}, {"bytes", part.bytes}, {"whole_bytes", part.whole}});
+  json["process_bytes"] = one.process;
+  json["program_bytes"] = one.program_bytes;
+  json["unread_file_bytes"] = one.unread_files;
   Json& forms = json["closed_forms"] = Json::array();
   for (const ClosedFormCost& form : one.closed_forms)
     forms.push_back({{"of", form.of},
