@@ -13,12 +13,36 @@ import tempfile
 from pathlib import Path
 
 import kinds
+from case import Case
 from judge import run
 
 ROOT = Path(__file__).resolve().parents[3]
 MANY = 8
 SLACK = 1.02
 LIMIT = 200  # seconds
+
+
+class Large(Case):
+    """A GPT whose arenas are most of the process."""
+
+    def script_words(self, folder):
+        return ["--data", str(ROOT / "tests/golden/whales.txt"), "--layers", "4", "--dim", "512", "--batch", "16",
+                "--context", "128"]
+
+
+def large(mesh, plan, transport=""):
+    """One of them."""
+    return Large("../plan/costs/gpt.lua", mesh, plan, dtype="fp32", transport=transport)
+
+
+LARGE = [
+    large({"data": 1}, []),
+    large({"data": 2}, [("data", {})]),
+    large({"data": 2}, [("zero", {"stage": 1})], "ucx"),
+    large({"data": 2, "tensor": 2}, [("zero", {"stage": 3}), ("tensor", {})]),
+    large({"tensor": 4}, [("tensor", {"mode": "2d"})]),
+    large({"sequence": 2}, [("sequence", {"mode": "ring"}), ("precision", {"dtype": "bf16"})]),
+]
 
 
 def planned(case, program, folder):
@@ -82,12 +106,13 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=MANY, help="how many seeds")
     parser.add_argument("--keep", type=Path, help="where failed seeds are kept (default: a new folder in /tmp)")
+    parser.add_argument("--large", action="store_true", help="a few large models in place of seeds")
     options = parser.parse_args()
     program = options.baleen.resolve()
     keep = options.keep or Path(tempfile.mkdtemp(prefix="random_memory_"))
     shares, failed = [], 0
-    for seed in range(options.first, options.first + options.count):
-        case = kinds.draw("mixes", seed)
+    cases = LARGE if options.large else [kinds.draw("mixes", options.first + i) for i in range(options.count)]
+    for seed, case in enumerate(cases, 0 if options.large else options.first):
         folder = keep / f"memory_{seed}"
         try:
             share = look_at(case, program, folder)
