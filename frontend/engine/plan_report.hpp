@@ -17,14 +17,14 @@ namespace baleen::app {
 /// What every rank of a class holds and sends.
 struct PlannedClass {
   RankClass ranks;
-  std::map<std::string, std::uint64_t> planned;       ///< bytes by kind and "total"
-  std::uint64_t held_gradients = 0;                   ///< from the end of the last backward pass on
-  std::string program;                                ///< that stands for a step, in a job of programs alone; or ""
-  std::vector<StoredPart> stored;                     ///< how persistent tensors are cut
-  RankWork work;                                      ///< of one training step, or of one run of `program`
-  std::vector<Traffic> traffic;                       ///< of one training step, or of one run of `program`
-  std::vector<ClosedFormCost> closed_forms;           ///< of the class's first rank
-  WorkingBytes working;                               ///< at once beside model states
+  std::map<std::string, std::uint64_t> planned;  ///< bytes by kind and "total"
+  std::uint64_t held_gradients = 0;              ///< from the end of the last backward pass on
+  std::string program;                           ///< that stands for a step, in a job of programs alone; or ""
+  std::vector<StoredPart> stored;                ///< how persistent tensors are cut
+  RankWork work;                                 ///< of one training step, or of one run of `program`
+  std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
+  std::vector<ClosedFormCost> closed_forms;      ///< of the class's first rank
+  WorkingBytes working;                          ///< at once beside model states
   /// The host's memory of the process: arenas, what is resident of the program before there are any (libraries, Lua,
   /// graphs, data, as this process has it), what collectives pin, and mapped data that may be read.
   std::uint64_t process = 0;

@@ -91,7 +91,7 @@ typedef struct baleen_candidate_t {
 } baleen_candidate_t;
 BALEEN_ASSERT_SIZE(baleen_candidate_t, 80);
 
-/* What a closed form is of. HELD: the share of a value's bytes that one rank has along an axis, of parameters and states
+/* What a closed form is of. HELD: the share of a value's bytes that a rank has along an axis, of parameters and states
  * between steps, of compute copies, of a gradient at the update, of a forward value that the backward pass reads. LEFT:
  * the share along an axis of what strategies send of the value along other axes, where it is not as HELD: a gradient
  * that is summed in shards, a parameter that is gathered before it is used. SENT: how often a rank sends along `axes`,
@@ -128,7 +128,7 @@ typedef struct baleen_placing_t {
     /* How a parameter or state lies between steps. */
     baleen_status_t (*set_storage_sharding)(void* self, baleen_value_t value, uint32_t axis,
                                             baleen_placement_t placement);
-    /* How an input, an activation or a gradient lies. `every_micro_batch`: converted along this axis in each rather than
+    /* How an input, an activation or a gradient lies. `every_micro_batch`: converted along this axis in each, not once
      * after accumulation; along other axes that reduce it later once, unless they ask for the same. */
     baleen_status_t (*constrain)(void* self, baleen_value_t value, uint32_t axis, baleen_placement_t placement,
                                  uint32_t every_micro_batch);
