@@ -1,6 +1,7 @@
 /// \file Walks over products, embeddings, norms and losses.
 #include "closed_forms.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -12,14 +13,11 @@ namespace {
 bool has_letter(const std::string& text, char letter) { return text.find(letter) != std::string::npos; }
 
 /// Whether the backward pass makes the gradient of what a product reads.
-bool has_input_gradient(GraphView& graph, const Product& product) {
-  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
-    const auto op = graph.op(id);
-    if (op && op->kind() == "matmul" && graph.info(id).twin == product.op &&
-        Letters(op->text("spec")).result == product.x())
-      return true;
-  }
-  return false;
+bool has_input_gradient(GraphView& graph, const Product& product, const BackwardProducts& backward) {
+  const auto own = backward.find(product.op);
+  return own != backward.end() && std::any_of(own->second.begin(), own->second.end(), [&](baleen_op_t id) {
+           return Letters(graph.op(id)->text("spec")).result == product.x();
+         });
 }
 
 /// Bytes of fp32 that `numbers` for each row of a value are, in values.
@@ -29,6 +27,14 @@ double numbers_per_row(const baleen_value_info_t& value, double numbers) {
 }
 
 }  // namespace
+
+BackwardProducts backward_products(GraphView graph) {
+  BackwardProducts all;
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id)
+    if (const auto op = graph.op(id); op && op->kind() == "matmul")
+      if (const baleen_op_t forward = graph.info(id).twin; forward != BALEEN_NONE) all[forward].push_back(id);
+  return all;
+}
 
 void expect_columns_rows(GraphView graph, Placing placing, std::uint32_t axis) {
   FormsAlong forms(graph, placing, axis);
@@ -45,6 +51,7 @@ void expect_columns_rows(GraphView graph, Placing placing, std::uint32_t axis) {
                     "1/t of what has heads, ff or vocab, the rest whole (arXiv 2205.05198, table 2)");
   constexpr std::string_view kSums = "8 bsh (t - 1)/t a layer: 2 sums forward, 2 backward (arXiv 2104.04473)";
   std::set<baleen_value_t> summed;
+  const BackwardProducts backward = backward_products(graph);
   for (const Product& product : products(graph)) {
     const auto dim = inner_dimension(graph.value(product.parameter));
     if (!dim) continue;
@@ -52,7 +59,7 @@ void expect_columns_rows(GraphView graph, Placing placing, std::uint32_t axis) {
     const baleen_value_t x = op->inputs()[1 - product.weight], y = op->outputs()[0];
     if (has_letter(product.inner, product.w()[static_cast<std::size_t>(*dim)]))
       forms.sent(y, 2 * forms.part(), kSums);
-    else if (has_input_gradient(graph, product) && summed.insert(x).second)
+    else if (has_input_gradient(graph, product, backward) && summed.insert(x).second)
       forms.sent(x, 2 * forms.part(), kSums);
   }
   for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
@@ -94,10 +101,11 @@ void SentOnGrid::summa(const Product& product, char travels) {
                        y = forward->outputs()[0];
   const double block = (side_ - 1) / (side_ * side_);
   const auto turns = static_cast<double>(placing_.micro_batches());
-  for (baleen_op_t id = 0; id < graph_.op_count(); ++id) {
-    const auto op = graph_.op(id);
-    if (!op || op->kind() != "matmul" || (id != product.op && graph_.info(id).twin != product.op)) continue;
-    const Letters letters(op->text("spec"));
+  std::vector<baleen_op_t> ops{product.op};
+  if (const auto more = backward_.find(product.op); more != backward_.end())
+    ops.insert(ops.end(), more->second.begin(), more->second.end());
+  for (const baleen_op_t id : ops) {
+    const Letters letters(graph_.op(id)->text("spec"));
     const int backward = id != product.op;
     for (const auto& [own, is_result] :
          {std::pair{letters.inputs[0], false}, std::pair{letters.inputs[1], false}, std::pair{letters.result, true}}) {
@@ -116,7 +124,7 @@ void SentOnGrid::cube(const Product& product) {
   const auto op = graph_.op(product.op);
   const baleen_value_t x = op->inputs()[1 - product.weight], w = op->inputs()[product.weight], y = op->outputs()[0];
   const double part = (side_ - 1) / (side_ * side_ * side_), turns = static_cast<double>(placing_.micro_batches());
-  const bool both = has_input_gradient(graph_, product);
+  const bool both = has_input_gradient(graph_, product, backward_);
   if (travelled_.insert({x, 0}).second) sent(x, (both ? 3 : 2) * part, kCube);
   sent(w, ((both ? 2 : 1) * turns + 1) * part, kCube);
   sent(y, 2 * part, kCube);

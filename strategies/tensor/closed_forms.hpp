@@ -2,11 +2,18 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "baleen/closed_forms.hpp"
 #include "product.hpp"
 
 namespace baleen::tensor_parallel {
+
+/// The products of the backward pass, by the forward op that they belong to.
+using BackwardProducts = std::map<baleen_op_t, std::vector<baleen_op_t>>;
+BackwardProducts backward_products(GraphView graph);
 
 /// Columns, then rows (Megatron-LM, arXiv 1909.08053): two sums forward and two backward for each pair of products.
 void expect_columns_rows(GraphView graph, Placing placing, std::uint32_t axis);
@@ -25,7 +32,12 @@ class SentOnGrid {
  public:
   /// `side`: q; `depth`: squares of 2.5d.
   SentOnGrid(GraphView graph, Placing placing, std::vector<std::uint32_t> axes, double side, double depth)
-      : graph_(graph), placing_(placing), axes_(std::move(axes)), side_(side), depth_(depth) {}
+      : graph_(graph),
+        placing_(placing),
+        axes_(std::move(axes)),
+        side_(side),
+        depth_(depth),
+        backward_(backward_products(graph)) {}
 
   /// SUMMA: of each of the three products the two operands, or result, that have the letter `travels`.
   void summa(const Product& product, char travels);
@@ -43,6 +55,7 @@ class SentOnGrid {
   Placing placing_;
   std::vector<std::uint32_t> axes_;
   double side_, depth_;
+  BackwardProducts backward_;
   std::set<std::pair<baleen_value_t, int>> travelled_;  ///< blocks that several products share, by what they are for
 };
 
