@@ -85,9 +85,9 @@ class Converter {
     const Op& producer = *graph_.producer(conversion.value);
     const Role role = conversion.pin ? original.role : Role::copy;
     graph_.context() = {conversion.phase, kNone, producer.name, producer.where};
-    for (const Step& step : conversion.steps) {
+    for (std::size_t i = 0; i < conversion.steps.size(); ++i) {
       const std::size_t before = graph_.op_count();
-      BALEEN_TRY_ASSIGN(value, append_step(graph_, value, step, conversion.every_micro_batch));
+      BALEEN_TRY_ASSIGN(value, append_step(graph_, value, conversion.steps[i], conversion.is_each(i)));
       if (graph_.op_count() == before) continue;  // an output that an op gathered already
       graph_.value(value).role = role;
       order_.push_back(graph_.value(value).producer);

@@ -1,6 +1,7 @@
 /// \file What strategies ask for in `place`, and what propagation answers: plain data. The rules are in docs/design.md,
 /// Propagation.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,7 @@ struct Pin {
   /// Convert in each micro-batch (an accumulation buffer that lies as the state does) rather than once, after
   /// accumulation.
   bool every_micro_batch = false;
+  std::set<int> each_along = {};  ///< the axes along which that is so; none: all
 };
 /// A pin of every axis.
 Pin pin_to(const Layout& layout);
@@ -49,6 +51,15 @@ struct TrainedParameter {
 std::optional<Placement> following(const Graph& graph, const TrainedParameter& trained, ValueId state,
                                    const Placement& parameter);
 
+/// What a strategy says a value costs, in closed form (strategy.h); no pass reads it.
+struct ClosedForm {
+  enum class What { held, left, sent } what = What::held;
+  ValueId value = kNone;
+  std::vector<int> axes;  ///< of the mesh, ascending
+  double times = 1;
+  std::string formula;  ///< "zero: 12 P/N (...)"
+};
+
 /// What all strategies together ask for. Filled in plan order; layouts are canonical.
 struct PlacementRequest {
   /// Per mesh axis: the logical axes that it may cut (rule 1); "": dimensions without one. None: the axis only follows
@@ -61,6 +72,7 @@ struct PlacementRequest {
   std::map<ValueId, Pin> pins;  ///< inputs, activations, gradients
   std::vector<Offer> offers;
   std::vector<TrainedParameter> trained;  ///< their gradients are pinned to their states' layout (rule 6)
+  std::vector<ClosedForm> closed_forms = {};
 };
 
 /// In place of a letter: every operand of full shape is cut flat.
@@ -86,6 +98,16 @@ struct Conversion {
   OpId user = kNone;  ///< the op that first needs it; kNone: a pin or an output
   bool pin = false;   ///< every later user sees the copy in place of the value
   bool every_micro_batch = false;
+  std::set<int> each_along = {};  ///< as the pin has it; steps behind the last along these run once
+
+  /// Whether a step runs in every micro-batch.
+  bool is_each(std::size_t step) const {
+    return every_micro_batch &&
+           (each_along.empty() ||
+            std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(step), steps.end(), [&](const Step& s) {
+              return std::any_of(s.axes.begin(), s.axes.end(), [&](int axis) { return each_along.contains(axis); });
+            }));
+  }
 };
 
 /// A small reduction inside an op that shards a letter which it reduces itself (norm statistics).

@@ -303,7 +303,7 @@ class Propagator {
       if (const auto& wish = pin->second.placements[static_cast<std::size_t>(a)]; wish && !wish->same_kind(on(want, a)))
         want = with_placement(std::move(want), a, *wish);
     want = with_wished_depths(std::move(want), pin->second);
-    if (want != made) copies_.pin(v, want, op.phase, pin->second.every_micro_batch);
+    if (want != made) copies_.pin(v, want, op.phase, pin->second);
   }
 
   /// Where a pin says how splits nest.

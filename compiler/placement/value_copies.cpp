@@ -110,7 +110,7 @@ std::uint32_t ValueCopies::convert(ValueId value, const Layout& wanted, Phase ph
   return make(value, Copy(copy), wanted, steps, phase, user);
 }
 
-void ValueCopies::pin(ValueId value, const Layout& wanted, Phase phase, bool every_micro_batch) {
+void ValueCopies::pin(ValueId value, const Layout& wanted, Phase phase, const Pin& pin) {
   // Straight there: what lies between it and use (another axis that gathers later) is of who reads it.
   std::optional<Layout> used = std::exchange(items_[value].used, std::nullopt);
   const std::uint32_t number = convert(value, wanted, phase, kNone);
@@ -118,7 +118,8 @@ void ValueCopies::pin(ValueId value, const Layout& wanted, Phase phase, bool eve
   if (used != wanted) items_[value].used = std::move(used);
   if (number == kNone) return;
   conversions_[number].pin = true;
-  conversions_[number].every_micro_batch = every_micro_batch;
+  conversions_[number].every_micro_batch = pin.every_micro_batch;
+  conversions_[number].each_along = pin.each_along;
 }
 
 void ValueCopies::forget_gathered() {

@@ -31,7 +31,7 @@ class ValueCopies {
   /// Finds or makes a copy: its conversion's number, kNone for the value itself.
   std::uint32_t convert(ValueId value, const Layout& wanted, Phase phase, OpId user);
   /// From now on the value lies so for all users.
-  void pin(ValueId value, const Layout& wanted, Phase phase, bool every_micro_batch);
+  void pin(ValueId value, const Layout& wanted, Phase phase, const Pin& pin);
 
   /// Forgets gathered copies before backward: they are gathered again. A partial value that was resolved stays so.
   void forget_gathered();

@@ -78,9 +78,10 @@ class Placer {
   /// in the graphs after as in this one.
   Status place(Graph& graph, std::vector<TrainedParameter> trained, std::int64_t micro_batches, Phases& phases) {
     if (!has_mesh()) return order_alone(graph, micro_batches, phases);
-    BALEEN_TRY_ASSIGN(const PlacementRequest request, propagated(graph, std::move(trained), micro_batches, phases));
+    BALEEN_TRY_ASSIGN(PlacementRequest request, propagated(graph, std::move(trained), micro_batches, phases));
     for (const auto& [value, layout] : request.stored)
       if (is_persistent(graph.value(value))) stored_[graph.value(value).name] = is_whole(layout) ? Layout{} : layout;
+    closed_forms_ = std::move(request.closed_forms);
     return {};
   }
 
@@ -98,6 +99,9 @@ class Placer {
 
   /// The order of micro-batches in the graph that was placed last.
   std::vector<PipelineSchedule> take_pipelines() { return std::exchange(pipelines_, {}); }
+
+  /// Of the graph that was placed last.
+  std::vector<ClosedForm> take_closed_forms() { return std::exchange(closed_forms_, {}); }
 
   /// How a persistent tensor is stored.
   Layout stored(const std::string& name) const {
@@ -171,6 +175,7 @@ class Placer {
   const Annotations& annotations_;
   StoredLayouts stored_;
   std::vector<PipelineSchedule> pipelines_;
+  std::vector<ClosedForm> closed_forms_;
 };
 
 /// A refusal of one of the script's programs names it.
@@ -327,6 +332,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
     BALEEN_TRY_ASSIGN(update, append_step(graph, job, strategies, annotations, plugins, phases));
     BALEEN_TRY(placer.place(graph, std::move(update.trained), job.gradient_accumulation_steps, phases));
     const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
+    plan.closed_forms = placer.take_closed_forms();
     plan.coarsest = coarsest_dtype(graph, job.dtype);
     if (scope == PlanScope::all) {
       BALEEN_TRY_ASSIGN(ScheduledGraph step,

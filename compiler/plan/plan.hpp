@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 
+#include "compiler/placement/placement.hpp"
 #include "compiler/plan/job.hpp"
 #include "core/plugin/registry.hpp"
 
@@ -92,6 +93,7 @@ struct Plan {
   std::vector<PlannedGraph> graphs;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
   std::vector<std::string> notes;        ///< lines for the user, of annotations and strategies
+  std::vector<ClosedForm> closed_forms;  ///< of the train graph's values, as strategies say
 
   /// Null where there is none.
   const ScheduledGraph* find(const std::string& name) const {

@@ -2,6 +2,7 @@
 #include "compiler/plan/strategy_verbs.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
@@ -59,6 +60,9 @@ PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Shardi
   };
   table_.cost = [](void* p, OpId op, double* flops, double* bytes) {
     return self(p).run([&] { return self(p).cost(op, flops, bytes); });
+  };
+  table_.expect = [](void* p, const baleen_closed_form_t* form) {
+    return self(p).run([&] { return self(p).expect(copy_in(form)); });
   };
 }
 
@@ -120,7 +124,10 @@ Status PlacingVerbs::constrain(ValueId value, std::uint32_t axis, baleen_placeme
   Pin& pin = request_.pins[value];
   pin.placements.resize(mesh_.count);
   pin.placements[axis] = wanted;
-  pin.every_micro_batch |= every_micro_batch;
+  if (every_micro_batch) {
+    pin.every_micro_batch = true;
+    pin.each_along.insert(static_cast<int>(axis));
+  }
   return {};
 }
 
@@ -157,6 +164,24 @@ Status PlacingVerbs::cost(OpId id, double* flops, double* bytes) const {
   const Cost cost = op.kind->cost ? op.kind->cost(graph_, op) : Cost{};
   *flops = cost.flops;
   *bytes = cost.bytes;
+  return {};
+}
+
+Status PlacingVerbs::expect(const baleen_closed_form_t& form) {
+  if (form.size == 0) return no_size("closed form");
+  BALEEN_TRY(check_value(form.value));
+  if (form.what < BALEEN_FORM_HELD || form.what > BALEEN_FORM_SENT || !(form.times >= 0 && std::isfinite(form.times)))
+    return invalid("closed form of kind " + std::to_string(form.what) + ", " + std::to_string(form.times) +
+                   " times: the kind is one of baleen_form_t, the factor finite and not below 0");
+  if (form.axis_count > 1 && form.what != BALEEN_FORM_SENT)
+    return invalid("a closed form of what is held is of one axis, and this one of " + std::to_string(form.axis_count));
+  ClosedForm kept{static_cast<ClosedForm::What>(form.what), form.value, {}, form.times, {}};
+  for (std::uint64_t i = 0; i < form.axis_count; ++i) {
+    BALEEN_TRY(check_axis(form.axes[i]));
+    kept.axes.push_back(static_cast<int>(form.axes[i]));
+  }
+  if (const auto text = view(form.formula); !text.empty()) kept.formula = strategy_.name + ": " + std::string(text);
+  request_.closed_forms.push_back(std::move(kept));
   return {};
 }
 

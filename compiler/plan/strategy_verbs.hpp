@@ -57,6 +57,7 @@ class PlacingVerbs {
   Status constrain(ValueId value, std::uint32_t axis, baleen_placement_t placement, bool every_micro_batch);
   Status add_candidate(const baleen_candidate_t& offer);
   Status cost(OpId op, double* flops, double* bytes) const;
+  Status expect(const baleen_closed_form_t& form);
   /// The placements of an offer for these values.
   Result<std::vector<Placement>> offered(const baleen_placement_t* first, const std::vector<ValueId>& values,
                                          std::uint32_t axis) const;

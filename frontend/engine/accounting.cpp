@@ -1,29 +1,16 @@
 /// \file Counts on each rank, and brings the numbers to rank 0.
 #include "frontend/engine/accounting.hpp"
 
-#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "core/runtime/session_memory.hpp"
+#include "frontend/engine/process_memory.hpp"
 
 namespace baleen::app {
 namespace {
 
 using Numbers = std::map<std::string, std::uint64_t>;
-
-/// Anonymous and shared pages; 0 where the system does not say.
-std::uint64_t resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  std::uint64_t kib = 0;
-  for (std::string line; std::getline(status, line);) {
-    std::istringstream words(line);
-    std::string key;
-    std::uint64_t number = 0;
-    if (words >> key >> number && (key == "RssAnon:" || key == "RssShmem:")) kib += number;
-  }
-  return kib * 1024;
-}
 
 Numbers own_numbers(const Session& session) {
   Numbers numbers;
@@ -31,7 +18,9 @@ Numbers own_numbers(const Session& session) {
   numbers["working_bytes"] = session.working().total();
   numbers["working_value_bytes"] = session.working().values;
   numbers["allocated_bytes"] = session.allocated_bytes();
-  numbers["resident_bytes"] = resident_bytes();
+  const ProcessMemory memory = process_memory();
+  numbers["resident_bytes"] = memory.resident;
+  numbers["process_bytes"] = memory.own_peak();
   for (const Traffic& t : session.traffic())
     numbers["sent_bytes." + t.kind + "." + t.axes] = t.bytes * static_cast<std::uint64_t>(session.steps_done());
   return numbers;

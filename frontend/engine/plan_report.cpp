@@ -40,6 +40,21 @@ std::string stored_text(const PlannedClass& one, const std::string& category) {
   return text;
 }
 
+/// The closed form of a cost beside its planned number; "" where there is none.
+std::string form_text(const PlannedClass& one, const std::string& of, const std::string& indent) {
+  std::string text;
+  for (const ClosedFormCost& form : one.closed_forms) {
+    if (form.of != of) continue;
+    char ratio[64];
+    std::snprintf(ratio, sizeof ratio, form.is_off() ? ", planned %.3f times as much: OFF" : ", planned %.3f of it",
+                  form.ratio());
+    const auto bytes = static_cast<std::uint64_t>(std::llround(form.formula));
+    text += line(indent + "closed form", with_commas(bytes), bytes_text(bytes) + ratio);
+    for (const std::string& formula : form.formulas) text += indent + "    " + formula + "\n";
+  }
+  return text;
+}
+
 /// What the rank computes beside its even share of the graph.
 std::string work_text(const RankWork& work, const std::string& when) {
   char share[64] = "";
@@ -89,6 +104,7 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
       text += line(kind, found->second);
       if (ranks > 1) text += stored_text(one, found->first);
       if (found->first == "gradients") text += line("  held at the update", one.held_gradients);
+      if (found->first != "activations") text += form_text(one, found->first, "  ");
     }
   for (const auto& [kind, bytes] : one.planned)
     if (kind != "total" && kind != "pinned" &&
@@ -99,6 +115,12 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
     text += line("pinned for collectives, on the host", pinned->second);
   text += line("beside model states at once", one.working.total());
   text += line("  activations and inputs at once", one.working.values);
+  for (const ClosedFormCost& form : one.closed_forms)
+    if (form.of == "activations") {
+      text += line("  kept for the backward pass", static_cast<std::uint64_t>(form.planned));
+      text += form_text(one, form.of, "    ");
+    }
+  text += line("the process, with program and data", one.process);
   text += one.fits ? "  fits into " : "  DOES NOT FIT into ";
   text += bytes_text(one.memory);
   if (one.budget > 0) text += " and the budget of " + bytes_text(one.budget) + " beside model states";
@@ -109,6 +131,11 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   text += "  sent " + when + "\n";
   for (const Traffic& sent : one.traffic) text += line("  " + sent.kind + " along " + sent.axes, sent.bytes);
   text += line("  of it while the rank computes", one.work.sent_meanwhile);
+  for (const ClosedFormCost& form : one.closed_forms)
+    if (form.of.starts_with("sent ")) {
+      text += line("  " + form.of, static_cast<std::uint64_t>(form.planned));
+      text += form_text(one, form.of, "    ");
+    }
   return text;
 }
 
@@ -185,6 +212,17 @@ Json json_of(const PlannedClass& one, bool with_device) {
   for (const StoredPart& part : one.stored)
     stored.push_back(
         {{"category", part.category}, {"axes", part.axes}, {"bytes", part.bytes}, {"whole_bytes", part.whole}});
+  json["process_bytes"] = one.process;
+  json["program_bytes"] = one.program_bytes;
+  json["unread_file_bytes"] = one.unread_files;
+  Json& forms = json["closed_forms"] = Json::array();
+  for (const ClosedFormCost& form : one.closed_forms)
+    forms.push_back({{"of", form.of},
+                     {"planned", json_number(form.planned)},
+                     {"closed_form", json_number(form.formula)},
+                     {"ratio", json_number(form.ratio())},
+                     {"off", form.is_off()},
+                     {"formulas", form.formulas}});
   json["memory_bytes"] = one.memory;
   if (one.budget > 0) json["budget_bytes"] = one.budget;
   json["fits"] = one.fits;

@@ -8,6 +8,7 @@
 
 #include "compiler/plan/rank_classes.hpp"
 #include "core/execute/program.hpp"
+#include "frontend/engine/closed_forms.hpp"
 #include "frontend/engine/json.hpp"
 #include "frontend/engine/plan_measures.hpp"
 
@@ -16,13 +17,18 @@ namespace baleen::app {
 /// What every rank of a class holds and sends.
 struct PlannedClass {
   RankClass ranks;
-  std::map<std::string, std::uint64_t> planned;       ///< bytes by kind and "total"
-  std::uint64_t held_gradients = 0;                   ///< from the end of the last backward pass on
-  std::string program;                                ///< that stands for a step, in a job of programs alone; or ""
-  std::vector<StoredPart> stored;                     ///< how persistent tensors are cut
-  RankWork work;                                      ///< of one training step, or of one run of `program`
-  std::vector<Traffic> traffic;                       ///< of one training step, or of one run of `program`
-  WorkingBytes working;                               ///< at once beside model states
+  std::map<std::string, std::uint64_t> planned;  ///< bytes by kind and "total"
+  std::uint64_t held_gradients = 0;              ///< from the end of the last backward pass on
+  std::string program;                           ///< that stands for a step, in a job of programs alone; or ""
+  std::vector<StoredPart> stored;                ///< how persistent tensors are cut
+  RankWork work;                                 ///< of one training step, or of one run of `program`
+  std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
+  std::vector<ClosedFormCost> closed_forms;      ///< of the class's first rank
+  WorkingBytes working;                          ///< at once beside model states
+  /// The host's memory of the process: arenas, what is resident of the program before there are any (libraries, Lua,
+  /// graphs, data, as this process has it), what collectives pin, and mapped data that may be read.
+  std::uint64_t process = 0;
+  std::uint64_t program_bytes = 0, unread_files = 0;  ///< of it the program, and data that was not read yet
   std::uint64_t memory = 0;                           ///< bytes of the device that one rank may have
   std::uint64_t budget = 0;                           ///< the manifest's, of `working`; 0: none
   bool fits = false;                                  ///< into both

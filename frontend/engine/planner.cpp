@@ -11,6 +11,7 @@
 #include "core/runtime/session_memory.hpp"
 #include "frontend/engine/advice.hpp"
 #include "frontend/engine/device_limits.hpp"
+#include "frontend/engine/process_memory.hpp"
 #include "frontend/engine/threads.hpp"
 
 namespace baleen::app {
@@ -66,6 +67,15 @@ class Planner {
     one.stored = stored_parts(programs.persistent, plan.mesh);
     one.work = work_of(step->program.executable());
     one.traffic = step->program.traffic();
+    const auto copies = one.planned.find("copies");
+    one.closed_forms =
+        closed_form_costs(plan, programs.persistent, coordinates(plan.mesh, one.ranks.first()),
+                          {copies == one.planned.end() ? 0 : copies->second, one.held_gradients, one.traffic});
+    if (!program_) program_ = process_memory();  // before other classes make it larger than a rank's
+    one.program_bytes = program_->peak;
+    one.unread_files = program_->unread_files;
+    one.process = one.program_bytes + one.unread_files + (device_->host_reaches() ? one.planned.at("total") : 0) +
+                  programs.staging().total();
     one.fits = true;
     one.device = limits_of(*device_);
     one.memory = device_->memory_of_rank(local_ranks);
@@ -124,6 +134,7 @@ class Planner {
   std::uint64_t seed_;
   std::unique_ptr<Device> device_;
   std::size_t device_host_ = 0;
+  std::optional<ProcessMemory> program_;  ///< as a rank has it before its arenas
   Status verdict_;
 };
 

@@ -3,6 +3,7 @@
 /// 2006.15704, section 3).
 #include <string>
 
+#include "baleen/closed_forms.hpp"
 #include "baleen/strategy_tools.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "data", "1.0.0", "Apache-2.0", "The batch cut over ranks, gradients summed in buckets", 0,
@@ -31,7 +32,14 @@ class Data : public Strategy {
 
   Status place(GraphView graph, Placing placing) override {
     if (placing.mesh().size(axis_) == 1) return {};
-    return cut_batch(graph, placing, axis_);
+    BALEEN_TRY(cut_batch(graph, placing, axis_));
+    FormsAlong forms(graph, placing, axis_);
+    constexpr std::string_view kWhole = "whole on each rank of the axis";
+    forms.states([](baleen_value_t) { return StateShares{}; }, {kWhole, kWhole, kWhole});
+    forms.activations([&](const auto& value) { return has_axis(value, "batch") ? 1 / forms.ranks() : 1; },
+                      "1/N of what has the batch");
+    forms.all_reduced("2 gradients (N - 1)/N: reduced in shards, and sent again (Thakur et al. 2005)");
+    return {};
   }
 
   Status schedule(GraphView graph, Scheduling scheduling) override {

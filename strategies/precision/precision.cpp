@@ -1,8 +1,10 @@
 /// \file The strategy `precision`: products, attention and what flows between them in 16 bits, over fp32 parameters
 /// (Micikevicius et al., arXiv 1710.03740).
+#include <set>
 #include <string>
 #include <utility>
 
+#include "baleen/closed_forms.hpp"
 #include "casts.hpp"
 #include "scaler.hpp"
 
@@ -104,6 +106,26 @@ class Precision : public Strategy {
 
   Status gradients(GraphView graph, Gradients gradients) override {
     Scaler(graph, gradients, scaler_, gradients_).run();
+    return {};
+  }
+
+  /// Lays out nothing: says how wide copies and gradients are, whatever they were made.
+  Status place(GraphView graph, Placing placing) override {
+    if (exact_) return {};
+    const auto expect = [&](baleen_value_t id, double bytes, std::string_view formula) {
+      const auto made = static_cast<double>(dtype_size(graph.value(id).dtype));
+      placing.expect(BALEEN_FORM_HELD, id, {}, bytes / made, formula);
+    };
+    std::set<baleen_value_t> cast;
+    for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+      if (graph.value(id).role != BALEEN_ROLE_PARAMETER || graph.master_parameter(id) == id) continue;
+      expect(id, 2, "2 bytes an element (arXiv 1710.03740)");
+      cast.insert(graph.master_parameter(id));
+    }
+    for (const baleen_trained_t& trained : placing.trained())
+      if (cast.contains(trained.parameter))
+        expect(trained.gradient, gradients_ == GradientDtype::same ? 2 : 4,
+               gradients_ == GradientDtype::same ? "2 bytes an element (arXiv 1710.03740)" : "4 bytes an element");
     return {};
   }
 

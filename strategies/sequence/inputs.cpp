@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "baleen/closed_forms.hpp"
+
 namespace baleen::sequence_parallel {
 
 std::optional<int> sequence_dimension(const baleen_value_info_t& value) {
@@ -25,6 +27,15 @@ Status cut_inputs(GraphView graph, Placing placing, std::uint32_t axis, bool bal
   if (any) return {};
   return invalid("no field of the data has the logical axis `seq`, so there is no sequence to cut along `" +
                  std::string(placing.mesh().name(axis)) + "`; take the strategy `data` there, or data with sequences");
+}
+
+void expect_tokens(GraphView graph, Placing placing, std::uint32_t axis) {
+  FormsAlong forms(graph, placing, axis);
+  constexpr std::string_view kWhole = "whole on each rank of the axis";
+  forms.states([](baleen_value_t) { return StateShares{}; }, {kWhole, kWhole, kWhole});
+  forms.activations([&](const auto& value) { return has_axis(value, "seq") ? 1 / forms.ranks() : 1; },
+                    "1/P of what has tokens");
+  forms.all_reduced("2 gradients (P - 1)/P");
 }
 
 }  // namespace baleen::sequence_parallel

@@ -15,4 +15,8 @@ std::optional<int> sequence_dimension(const baleen_value_info_t& value);
 /// one must.
 Status cut_inputs(GraphView graph, Placing placing, std::uint32_t axis, bool balanced);
 
+/// The closed forms of an axis along which tokens are cut: whole states, a part of every value that has tokens, summed
+/// gradients.
+void expect_tokens(GraphView graph, Placing placing, std::uint32_t axis);
+
 }  // namespace baleen::sequence_parallel

@@ -12,6 +12,7 @@ class Megatron : public Mode {
   /// The axis is the strategy `tensor`'s.
   bool claims_axis() const override { return false; }
   Status place(GraphView graph, Placing placing) override;
+  void expect(GraphView graph, Placing placing) const override;
 
  private:
   std::uint32_t axis_;

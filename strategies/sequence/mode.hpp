@@ -14,6 +14,8 @@ class Mode {
   virtual bool claims_axis() const { return true; }
   virtual Status place(GraphView graph, Placing placing) = 0;
   virtual Status lower(GraphView) { return {}; }
+  /// What it costs, in closed form.
+  virtual void expect(GraphView graph, Placing placing) const = 0;
 };
 
 }  // namespace baleen::sequence_parallel

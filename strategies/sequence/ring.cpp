@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "baleen/closed_forms.hpp"
 #include "baleen/dtype.hpp"
 #include "inputs.hpp"
 #include "region.hpp"
@@ -113,6 +114,19 @@ Status Ring::lower(GraphView graph) {
     lower_ring_attention(graph, {mesh_, axis_, micro_batches_}, id);
   }
   return {};
+}
+
+/// Keys and values travel in forward, and in backward with their gradients.
+void Ring::expect(GraphView graph, Placing placing) const {
+  expect_tokens(graph, placing, axis_);
+  FormsAlong forms(graph, placing, axis_);
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+    const auto op = graph.op(id);
+    if (!op || op->kind() != "attention") continue;
+    const std::vector<baleen_value_t> travel{op->inputs()[1], op->inputs()[2]};
+    for (const baleen_value_t value : travel)
+      forms.sent(value, 3 * forms.part(), "attention: 6 BLH (P - 1)/P (arXiv 2310.01889)");
+  }
 }
 
 }  // namespace baleen::sequence_parallel

@@ -10,6 +10,7 @@ class Ring : public Mode {
  public:
   Ring(std::uint32_t axis, MeshView mesh);
   Status place(GraphView graph, Placing placing) override;
+  void expect(GraphView graph, Placing placing) const override;
   Status lower(GraphView graph) override;
 
  private:

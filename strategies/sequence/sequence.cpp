@@ -44,7 +44,11 @@ class Sequence : public Strategy {
 
   bool claims(std::uint32_t axis) const override { return axis == axis_ && (!mode_ || mode_->claims_axis()); }
 
-  Status place(GraphView graph, Placing placing) override { return mode_ ? mode_->place(graph, placing) : Status(); }
+  Status place(GraphView graph, Placing placing) override {
+    if (!mode_) return {};
+    mode_->expect(graph, placing);
+    return mode_->place(graph, placing);
+  }
   Status lower(GraphView graph) override { return mode_ ? mode_->lower(graph) : Status(); }
 
   /// Every rank has terms of all gradients, from its tokens.

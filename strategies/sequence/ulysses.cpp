@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "baleen/closed_forms.hpp"
 #include "inputs.hpp"
 
 namespace baleen::sequence_parallel {
@@ -111,6 +112,19 @@ void Ulysses::offer_heads(const Op& op, baleen_op_t id, Placing& placing) const 
   offer.inputs = heads.inputs.data();
   offer.outputs = heads.outputs.data();
   placing.add_candidate(offer);
+}
+
+/// Of queries, keys, values and the result, a rank's tokens go to other ranks' heads and back, forward and backward.
+void Ulysses::expect(GraphView graph, Placing placing) const {
+  expect_tokens(graph, placing, axis_);
+  FormsAlong forms(graph, placing, axis_);
+  for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+    const auto op = graph.op(id);
+    if (!op || op->kind() != "attention") continue;
+    const std::vector<baleen_value_t> moved{op->inputs()[0], op->inputs()[1], op->inputs()[2], op->outputs()[0]};
+    for (const baleen_value_t value : moved)
+      forms.sent(value, 2 * forms.part() / forms.ranks(), "attention: 8 BLH (P - 1)/P^2 (arXiv 2309.14509)");
+  }
 }
 
 }  // namespace baleen::sequence_parallel

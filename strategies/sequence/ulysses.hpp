@@ -9,6 +9,7 @@ class Ulysses : public Mode {
  public:
   Ulysses(std::uint32_t axis, MeshView mesh);
   Status place(GraphView graph, Placing placing) override;
+  void expect(GraphView graph, Placing placing) const override;
   /// Changes nothing: checks heads that several axes share.
   Status lower(GraphView graph) override;
 

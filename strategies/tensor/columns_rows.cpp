@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "closed_forms.hpp"
 #include "cut_check.hpp"
 #include "product.hpp"
 
@@ -34,7 +35,10 @@ Status ColumnsRows::place(GraphView graph, Placing placing) {
     placing.set_compute_sharding(id, axis_, shard(*dim));
     any = true;
   }
-  if (any) return {};
+  if (any) {
+    expect_columns_rows(graph, placing, axis_);
+    return {};
+  }
   return invalid("no parameter has the logical axis `heads`, `ff` or `vocab`, so there is nothing to cut along `" +
                  name +
                  "`; name the inner dimension of each pair of linear layers, as in nn.linear { out = "

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "baleen/strategy_tools.hpp"
+#include "closed_forms.hpp"
 #include "cut_check.hpp"
 
 namespace baleen::tensor_parallel {
@@ -36,7 +37,43 @@ class Cube::Walk {
     }
   }
 
+  /// What it costs, in closed form; behind `run`.
+  void expect() const {
+    const auto side = static_cast<double>(cube_.mesh_.size(cube_.row_));
+    GridShares shares;
+    shares.axes = {cube_.depth_, cube_.row_, cube_.col_};
+    std::sort(shares.axes.begin(), shares.axes.end());
+    shares.parameter = [&](std::uint32_t axis, baleen_value_t id) { return of_parameter(axis, id, side); };
+    shares.activation = [&](std::uint32_t axis, baleen_value_t id) { return of_activation(axis, id, side); };
+    const std::string_view weights = "1/q^3 of weights, 1/q of vectors (arXiv 2105.14450)";
+    expect_shares(graph_, placing_, shares, {weights, weights, "with micro-batches 1/q^2 of weights, until the update"},
+                  "1/q^3, statistics of rows 1/q^2");
+    SentOnGrid sent(graph_, placing_, shares.axes, side, 1);
+    for (const auto& [op, product] : products_)
+      if (cuts_.contains(product.parameter)) sent.cube(product);
+    sent.embeddings(side * side * side);
+    sent.inner_sums(1 / (side * side));
+  }
+
  private:
+  StateShares of_parameter(std::uint32_t axis, baleen_value_t id, double side) const {
+    StateShares one;
+    const auto vector = vectors_.find(id);
+    one.gradient_known = placing_.micro_batches() > 1;
+    if (!cuts_.contains(id) && (vector == vectors_.end() || vector->second != axis)) return one;
+    one.parameter = one.states = one.gradient = one.gradient_left = one.parameter_left = 1 / side;
+    if (axis == cube_.depth_) one.gradient = 1;  // added up whole
+    return one;
+  }
+
+  double of_activation(std::uint32_t axis, baleen_value_t id, double side) const {
+    const baleen_value_info_t value = graph_.value(id);
+    const Width width = width_of(id);
+    const bool is_wide_axis = axis != cube_.depth_ && width != Width::none && axis == this->axis(width);
+    if (is_wide_axis) return is_wide(value, cube_.mesh_.size(axis)) ? 1 / side : 1;
+    return has_axis(value, "batch") && (axis == cube_.depth_ || width != Width::none) ? 1 / side : 1;
+  }
+
   std::uint32_t axis(Width width) const { return width == Width::row ? cube_.row_ : cube_.col_; }
   static Width other(Width width) { return width == Width::row ? Width::col : Width::row; }
 
@@ -145,8 +182,10 @@ class Cube::Walk {
   /// Biases, scales, positions.
   void cut_along(baleen_value_t parameter, Width width) {
     if (cuts_.contains(parameter) || !seen_.insert(parameter).second) return;
-    if (const auto dim = dimension_to_cut(graph_, parameter))
+    if (const auto dim = dimension_to_cut(graph_, parameter)) {
       placing_.set_compute_sharding(parameter, axis(width), shard(*dim));
+      vectors_[parameter] = axis(width);
+    }
   }
 
   const Cube& cube_;
@@ -158,6 +197,7 @@ class Cube::Walk {
   std::map<baleen_value_t, baleen_value_t> root_;  ///< the parameter that a value is a view of
   std::map<baleen_value_t, std::pair<int, int>> cuts_;
   std::set<baleen_value_t> seen_;
+  std::map<baleen_value_t, std::uint32_t> vectors_;  ///< parameters that one axis cuts
 };
 
 Status Cube::rewrite(GraphView graph) {
@@ -171,7 +211,9 @@ Status Cube::place(GraphView graph, Placing placing) {
   placing.allow_sharding(depth_, "batch");
   for (const std::uint32_t axis : {row_, col_})
     for (const char* name : {"batch", "embed", "heads", "ff", "vocab", ""}) placing.allow_sharding(axis, name);
-  Walk(*this, graph, placing).run();
+  Walk walk(*this, graph, placing);
+  walk.run();
+  walk.expect();
   return {};
 }
 

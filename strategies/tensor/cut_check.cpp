@@ -91,6 +91,12 @@ Status check_inner(GraphView graph, const InnerAxis& axis) {
   return {};
 }
 
+bool is_wide(const baleen_value_info_t& value, std::int64_t parts) {
+  for (std::uint32_t dim = 0; dim < value.rank; ++dim)
+    if (view(value.axes[dim]) != "batch" && view(value.axes[dim]) != "seq" && value.shape[dim] >= parts) return true;
+  return false;
+}
+
 bool is_batch(const baleen_value_info_t& value) { return value.rank > 0 && view(value.axes[0]) == "batch"; }
 
 Status check_batch(GraphView graph, std::int64_t parts, std::string_view what) {

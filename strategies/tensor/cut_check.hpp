@@ -34,6 +34,9 @@ Status check_inner(GraphView graph, const InnerAxis& axis);
 /// That each of `parts` parts of the batch has a row. `what` says what the parts are, "rows of the grid".
 Status check_batch(GraphView graph, std::int64_t parts, std::string_view what);
 
+/// Whether a value has a dimension of at least `parts` that is neither the batch nor the sequence.
+bool is_wide(const baleen_value_info_t& value, std::int64_t parts);
+
 /// A value whose first dimension is the batch.
 bool is_batch(const baleen_value_info_t& value);
 

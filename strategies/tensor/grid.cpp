@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "closed_forms.hpp"
 #include "cut_check.hpp"
 #include "summa.hpp"
 
@@ -67,7 +68,7 @@ Status Grid::place(GraphView graph, Placing placing) {
   Cuts cuts;
   cut_tables(graph, placing, cuts);
   cut_weights(graph, placing, cuts);
-  cut_others(graph, placing, cuts);
+  expect(graph, placing, cuts, cut_others(graph, placing, cuts));
   return {};
 }
 
@@ -117,7 +118,8 @@ void Grid::cut_weights(GraphView graph, Placing& placing, Cuts& cuts) const {
   }
 }
 
-void Grid::cut_others(GraphView graph, Placing& placing, const Cuts& cuts) const {
+std::set<baleen_value_t> Grid::cut_others(GraphView graph, Placing& placing, const Cuts& cuts) const {
+  std::set<baleen_value_t> cut;
   const std::set<baleen_value_t> multiplied = operands_of_products(graph);
   for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
     const baleen_value_info_t value = graph.value(id);
@@ -125,8 +127,49 @@ void Grid::cut_others(GraphView graph, Placing& placing, const Cuts& cuts) const
     if (const baleen_value_t parameter = graph.master_parameter(id); parameter != id || cuts.contains(parameter))
       continue;
     // A weight that is too small to be cut in both directions stays whole.
-    if (const auto dim = dimension_to_cut(graph, id); dim && !multiplied.contains(id))
+    if (const auto dim = dimension_to_cut(graph, id); dim && !multiplied.contains(id)) {
       placing.set_compute_sharding(id, col_, shard(*dim));
+      cut.insert(id);
+    }
+  }
+  return cut;
+}
+
+void Grid::expect(GraphView graph, Placing& placing, const Cuts& cuts, const std::set<baleen_value_t>& others) const {
+  const auto side = static_cast<double>(mesh_.size(row_)),
+             depth = depth_ ? static_cast<double>(mesh_.size(*depth_)) : 1;
+  GridShares shares;
+  shares.axes = {row_, col_};
+  if (depth_) shares.axes.push_back(*depth_);
+  std::sort(shares.axes.begin(), shares.axes.end());
+  shares.parameter = [&](std::uint32_t axis, baleen_value_t parameter) {
+    StateShares one;
+    const bool is_cut = axis == row_ ? cuts.contains(parameter)
+                                     : axis == col_ && (cuts.contains(parameter) || others.contains(parameter));
+    if (is_cut) one.parameter = one.states = one.gradient = one.gradient_left = one.parameter_left = 1 / side;
+    return one;
+  };
+  // Rows by `row` and `depth`, widths by `col`; statistics of rows are not cut by `col`.
+  shares.activation = [&](std::uint32_t axis, baleen_value_t id) {
+    const baleen_value_info_t value = graph.value(id);
+    if (axis == col_) return is_wide(value, mesh_.size(col_)) ? 1 / side : 1;
+    return has_axis(value, "batch") ? 1 / (axis == row_ ? side : depth) : 1;
+  };
+  const std::string_view weights = "1/q^2 of weights, 1/q of vectors (arXiv 2104.05343, 2105.14500)";
+  expect_shares(graph, placing, shares, {weights, weights, weights}, "1/(q^2 d), statistics of rows 1/(q d)");
+  SentOnGrid sent(graph, placing, shares.axes, side, depth);
+  for (const Product& product : products(graph))
+    if (const auto cut = cuts.find(product.parameter); cut != cuts.end())
+      sent.summa(product, product.w()[static_cast<std::size_t>(cut->second.row)]);
+  sent.embeddings(side * side * depth);
+  sent.inner_sums(1 / (side * depth));
+  for (const baleen_trained_t& trained : placing.trained()) {
+    FormsAlong along_row(graph, placing, row_);
+    if (!cuts.contains(trained.parameter))
+      along_row.sent(trained.gradient, 2 * along_row.part(), "2 gradients (q - 1)/q of vectors");
+    if (!depth_) continue;
+    FormsAlong along_depth(graph, placing, *depth_);
+    along_depth.sent(trained.gradient, 2 * along_depth.part(), "2 gradients (d - 1)/d (arXiv 2105.14500)");
   }
 }
 

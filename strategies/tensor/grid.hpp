@@ -2,6 +2,7 @@
 /// 2104.05343, 2105.14500).
 #pragma once
 #include <map>
+#include <set>
 
 #include "mode.hpp"
 #include "product.hpp"
@@ -34,8 +35,10 @@ class Grid : public Mode {
   /// Tables of embeddings, whose results are pinned, then weights of products.
   void cut_tables(GraphView graph, Placing& placing, Cuts& cuts) const;
   void cut_weights(GraphView graph, Placing& placing, Cuts& cuts) const;
-  /// Biases, scales, positions.
-  void cut_others(GraphView graph, Placing& placing, const Cuts& cuts) const;
+  /// Biases, scales, positions; those that are cut.
+  std::set<baleen_value_t> cut_others(GraphView graph, Placing& placing, const Cuts& cuts) const;
+  /// What it costs, in closed form.
+  void expect(GraphView graph, Placing& placing, const Cuts& cuts, const std::set<baleen_value_t>& others) const;
   void use(Placing& placing, baleen_value_t parameter, Cut cut, Cuts& cuts) const;
   void offer(GraphView graph, Placing& placing, const Product& product, Cut cut) const;
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "baleen/closed_forms.hpp"
 #include "prefetch.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "zero", "1.0.0", "Apache-2.0",
@@ -85,7 +86,10 @@ class Zero : public Strategy {
   Status place(GraphView graph, Placing placing) override {
     if (placing.mesh().size(axes_.back()) > 1) BALEEN_TRY(cut_batch(graph, placing, axes_.back()));
     for (const std::uint32_t axis : axes_)
-      if (placing.mesh().size(axis) > 1) place_along(axis, graph, placing);
+      if (placing.mesh().size(axis) > 1) {
+        place_along(axis, graph, placing);
+        expect_along(axis, graph, placing);
+      }
     return {};
   }
 
@@ -129,6 +133,80 @@ class Zero : public Strategy {
         placing.constrain(id, axis, replicate());
       }
     }
+  }
+
+  /// The table of the README, tensor by tensor. Shards along `extra_axes` are outside: gradients are scattered along
+  /// them first, parameters gathered along them last, and the strategy of the axis counts the sums of gradients.
+  void expect_along(std::uint32_t axis, GraphView& graph, Placing& placing) const {
+    const bool is_own = axis == axes_.back(), every = options_.stage >= 2 && !options_.local;
+    const auto turns = static_cast<double>(placing.micro_batches());
+    FormsAlong forms(graph, placing, axis);
+    const std::set<baleen_value_t> masters = masters_of_lone_copies(graph);
+    const double shard = 1 / forms.ranks();
+    forms.states(
+        [&](baleen_value_t id) {
+          const bool is_whole = stays_whole(graph.value(id));
+          StateShares shares;
+          shares.any_shape = true;
+          shares.gradient_known = turns > 1 || is_whole;
+          if (is_whole) return shares;
+          shares.states = shard;
+          if (every) shares.gradient = shard;
+          if (axes_.size() == 1 || !is_own) shares.gradient_left = shard;
+          if (options_.stage == 3 || masters.contains(id)) shares.parameter = shard;
+          if (!is_own) shares.parameter_left = shares.parameter;
+          return shares;
+        },
+        {options_.stage == 3 ? "1/N at stage 3 (arXiv 1910.02054, table 1)" : "whole, fp32 masters 1/N",
+         "1/N from stage 1 on (arXiv 1910.02054, table 1)",
+         every ? "1/N from stage 2 on (arXiv 1910.02054, table 1)" : "whole until the update"});
+    if (is_own)
+      forms.activations([&](const auto& value) { return has_axis(value, "batch") ? shard : 1; },
+                        "1/N of what has the batch");
+    // What the strategy of an extra axis has counted: a sum is a scatter and a gather.
+    const double counted = is_own ? 0 : 1;
+    for (const baleen_trained_t& trained : placing.trained()) {
+      if (stays_whole(graph.value(trained.parameter))) {
+        if (is_own) forms.sent(trained.gradient, 2 * forms.part(), "2 gradients (N - 1)/N of whole parameters");
+        continue;
+      }
+      forms.sent(trained.gradient, ((every ? turns : 1) - counted) * forms.part(),
+                 every ? "gradients (N - 1)/N in each micro-batch" : "gradients (N - 1)/N");
+      if (options_.stage < 3 && !masters.contains(trained.parameter))
+        forms.sent(trained.parameter, (1 - counted) * forms.part(), "what is updated (N - 1)/N");
+    }
+    expect_gathers(graph, forms, turns, counted);
+  }
+
+  /// Of compute copies, once; at stage 3 in each pass that reads them.
+  void expect_gathers(GraphView& graph, FormsAlong& forms, double turns, double counted) const {
+    for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+      const baleen_value_info_t value = graph.value(id);
+      if (value.role != BALEEN_ROLE_PARAMETER || stays_whole(value)) continue;
+      const double passes = is_read_in(id, BALEEN_PHASE_FORWARD, graph) + is_read_in(id, BALEEN_PHASE_BACKWARD, graph);
+      if (options_.stage == 3)
+        forms.sent(id, (passes * turns - counted) * forms.part(),
+                   "parameters (N - 1)/N in each pass that reads them (arXiv 1910.02054, section 7.2.2)");
+      else if (is_lone_copy(id, graph))
+        forms.sent(id, (1 - counted) * forms.part(), "copies of parameters (N - 1)/N");
+    }
+  }
+
+  /// Whether ops of a pass read it, but for those that make its compute copy.
+  static bool is_read_in(baleen_value_t id, baleen_phase_t phase, GraphView& graph) {
+    const baleen_value_info_t value = graph.value(id);
+    for (std::uint64_t u = 0; u < value.user_count; ++u)
+      if (graph.info(value.users[u]).phase == phase && graph.tag(value.users[u], "compute_copy").empty()) return true;
+    return false;
+  }
+
+  /// Parameters that are read through their compute copies alone.
+  static std::set<baleen_value_t> masters_of_lone_copies(GraphView& graph) {
+    std::set<baleen_value_t> masters;
+    for (baleen_value_t id = 0; id < graph.value_count(); ++id)
+      if (graph.value(id).role == BALEEN_ROLE_PARAMETER && is_lone_copy(id, graph))
+        masters.insert(graph.master_parameter(id));
+    return masters;
   }
 
   static bool is_compute_copy(baleen_value_t id, GraphView& graph) { return graph.master_parameter(id) != id; }

@@ -260,6 +260,11 @@ void add_simple(std::vector<OpCase>& list) {
                 [](CaseBuilder& b) {
                   return b.op("hash_bucket", {b.ids(b.shape(2), -100, 100)}, {{"buckets", one(7)}, {"seed", one(-3)}});
                 }},
+               {"to_integer", [](CaseBuilder& b) { return b.op("to_integer", {b.distinct(b.shape(3))}); }},
+               {"to_integer of ids",
+                [](CaseBuilder& b) {
+                  return b.op("to_integer", {b.ids(b.shape(2), -100, 100)}, {{"dtype", std::string("int64")}});
+                }},
                {"reshape to fewer dimensions", [](CaseBuilder& b) { return reshape(b, true); }},
                {"reshape to more dimensions", [](CaseBuilder& b) { return reshape(b, false); }},
                {"reshape of blocks that one cut divides",

@@ -1,4 +1,4 @@
-/// \file Definitions of matmul, pointwise, reduce, the shape ops, top_k and hash_bucket.
+/// \file Definitions of matmul, pointwise, reduce, the shape ops, top_k, hash_bucket and to_integer.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -165,6 +165,14 @@ void hash_bucket(Call& call) {
   }
 }
 
+/// Without a fraction; the ends of the range where a number lies beyond (those of int64 as doubles hold them).
+void to_integer(Call& call) {
+  const double bits = call.op.attributes.text("dtype") == "int64" ? 63 : 31;
+  for (std::size_t i = 0; i < call.in(0).size(); ++i)
+    call.out(0)[i] = std::fmin(std::fmax(std::trunc(call.in(0)[i]), -std::exp2(bits)),
+                               bits == 31 ? std::exp2(bits) - 1 : std::exp2(bits));
+}
+
 }  // namespace
 
 void round_halves(Call& call) {
@@ -188,6 +196,7 @@ void add_basic_kernels(std::map<std::string, Kernel>& kernels) {
                   {"concat", concat},
                   {"cumsum", cumsum},
                   {"hash_bucket", hash_bucket},
+                  {"to_integer", to_integer},
                   {"pad", pad},
                   {"accumulate", accumulate},
                   {"top_k", top_k}});

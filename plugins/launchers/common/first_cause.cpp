@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <set>
 #include <utility>
 
 namespace baleen::launchers {
@@ -24,7 +25,7 @@ std::string killed_text(int signal) {
 
 void FirstCause::failed(int rank, Failure failure) {
   const bool lost_peer = failure.error.code == BALEEN_PEER_LOST;
-  events_.push_back({rank, std::move(failure), lost_peer});
+  events_.push_back({rank, std::move(failure), lost_peer, 0, -1, true});
 }
 
 void FirstCause::killed(int rank, int signal, ProgressSnapshot moment) {
@@ -81,6 +82,13 @@ std::string FirstCause::text(const Event& event) const {
   if (const std::string moment = alike(event).moment.text(); !moment.empty())
     text += (text.empty() ? "" : ", ") + moment;
   return text + (text.empty() ? "" : ": ") + event.failure.error.text();
+}
+
+bool FirstCause::may_be_common() const {
+  if (!any() || !first().is_own || first().lost_peer) return false;
+  std::set<int> known;
+  for (const Event& event : events_) known.insert(event.rank);
+  return static_cast<int>(known.size()) < topology_.ranks();
 }
 
 std::string FirstCause::reason() const { return text(first()); }

@@ -40,6 +40,8 @@ class FirstCause {
   void lost_host(int host, Error error);
 
   bool any() const { return !events_.empty(); }
+  /// Whether ranks of which nothing is known yet may be about to say the same: the cause is what a rank said itself.
+  bool may_be_common() const;
   /// Why the others are told to stop; needs any().
   std::string reason() const;
   Outcome outcome() const;
@@ -53,6 +55,7 @@ class FirstCause {
     bool lost_peer = false;  ///< says that another rank ended
     int signal = 0;          ///< told to end
     int host = -1;
+    bool is_own = false;  ///< the rank said so itself
   };
   const Event& first() const;
   /// The ranks that failed in the same way, and how far all of them had come.

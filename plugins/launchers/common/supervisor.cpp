@@ -78,11 +78,12 @@ void Supervisor::turn(Clock::time_point now) {
   if (hosts_) {
     hold_output();
     watch_hosts(now);
-    watch_farewell(now);
   }
   watch_rendezvous(now);
   watch_progress(now);
   watch_ending(now);
+  // The last word comes last: a reason that came behind it would stand for the whole outcome.
+  if (hosts_) watch_farewell(now);
 }
 
 void Supervisor::take_signals() {
@@ -154,8 +155,8 @@ void Supervisor::ended(int rank, const RankEnd& end) {
 void Supervisor::leave(int rank) {
   running_[static_cast<std::size_t>(rank)] = false;
   const Store::Answers answers = store_.leave(rank);
-  // Once all have been told why the run ends they hear that, and not what follows from it.
-  if (!kill_at_) answer(answers);
+  // Once the run is to end they hear why, and not what follows from it.
+  if (!cause_.any()) answer(answers);
   if (!hosts_) return;
   const int host = topology_.host_of(rank);
   const auto runs = [&](int each) { return running_[static_cast<std::size_t>(each)]; };

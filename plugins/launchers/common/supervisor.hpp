@@ -66,6 +66,7 @@ class Supervisor : private RankEvents, private HostEvents {
   std::vector<bool> running_;  ///< by rank
   std::set<int> passed_on_;    ///< signals that this process got
   bool started_ = false, out_ready_ = false, err_ready_ = false, output_held_ = false;
+  std::optional<Clock::time_point> tell_at_;  ///< when the ranks are to be told, once the job fails
   std::optional<Clock::time_point> kill_at_;  ///< once the ranks were told that the job fails
   std::optional<Clock::time_point> drop_at_;  ///< once the hosts were told that the job is over
   Clock::time_point last_turn_;

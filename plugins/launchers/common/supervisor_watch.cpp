@@ -50,6 +50,8 @@ void Supervisor::watch_progress(Clock::time_point now) {
 
 void Supervisor::watch_ending(Clock::time_point now) {
   if (!cause_.any()) return;
+  if (!tell_at_) tell_at_ = now + options_.timeouts.alike;
+  if (now < *tell_at_ && cause_.may_be_common() && any_running()) return;
   if (!kill_at_) {
     kill_at_ = now + options_.timeouts.grace;
     const Message abort{MessageKind::abort, 0, BALEEN_PEER_LOST, {}, cause_.reason()};

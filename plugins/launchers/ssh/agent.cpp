@@ -116,7 +116,9 @@ void Agent::obey(Message& message) {
     case MessageKind::reply: return local_.send(message.rank, message);
     case MessageKind::start: return start_ranks();
     case MessageKind::signal: return local_.signal(message.code, false);
-    case MessageKind::abort: return end({BALEEN_PEER_LOST, message.value, {}}, last_turn_);
+    case MessageKind::abort:
+      if (!left_) end({BALEEN_PEER_LOST, message.value, {}}, last_turn_);
+      return;
     case MessageKind::pause: out_.held = err_.held = message.code != 0; return;
     case MessageKind::refuse:
       outcome_.status = Error{message.code, first_host() + ", refuses this host: " + message.value, {}};

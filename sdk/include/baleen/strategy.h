@@ -91,6 +91,27 @@ typedef struct baleen_candidate_t {
 } baleen_candidate_t;
 BALEEN_ASSERT_SIZE(baleen_candidate_t, 80);
 
+/* What a closed form is of. HELD: the share of a value's bytes that a rank has along an axis, of parameters and states
+ * between steps, of compute copies, of a gradient at the update, of a forward value that the backward pass reads. LEFT:
+ * the share along an axis of what strategies send of the value along other axes, where it is not as HELD: a gradient
+ * that is summed in shards, a parameter that is gathered before it is used. SENT: how often a rank sends along `axes`,
+ * in a step, the bytes that all other axes leave of a value. */
+typedef int32_t baleen_form_t;
+enum { BALEEN_FORM_HELD = 0, BALEEN_FORM_LEFT = 1, BALEEN_FORM_SENT = 2 };
+
+/* A cost in closed form, from what the strategy is said to do and not from the layouts that propagation finds. `baleen
+ * plan` multiplies what all strategies say of a value, over all axes, and puts the sum beside what is planned. */
+typedef struct baleen_closed_form_t {
+    uint64_t size;
+    baleen_form_t what;
+    baleen_value_t value;
+    const uint32_t* axes; /* of the mesh, ascending; HELD, LEFT: one, or none for what no axis does, as a dtype */
+    uint64_t axis_count;
+    double times;            /* 0 or more, finite */
+    baleen_string_t formula; /* for people, with its source: "16 P/N (arXiv 1910.02054, table 1)" */
+} baleen_closed_form_t;
+BALEEN_ASSERT_SIZE(baleen_closed_form_t, 56);
+
 /* The verbs of `place`. Mesh axes are numbers. What is not asked for stays: parameters and states replicated, other
  * values as propagation finds them. Strategies may ask for the same; where two ask for unlike compute shardings,
  * storage shardings or constraints of one value along one axis of several ranks, the plan is refused. */
@@ -107,8 +128,8 @@ typedef struct baleen_placing_t {
     /* How a parameter or state lies between steps. */
     baleen_status_t (*set_storage_sharding)(void* self, baleen_value_t value, uint32_t axis,
                                             baleen_placement_t placement);
-    /* How an input, an activation or a gradient lies. `every_micro_batch`: converted in each rather than after
-     * accumulation. */
+    /* How an input, an activation or a gradient lies. `every_micro_batch`: converted along this axis in each, not once
+     * after accumulation; along other axes that reduce it later once, unless they ask for the same. */
     baleen_status_t (*constrain)(void* self, baleen_value_t value, uint32_t axis, baleen_placement_t placement,
                                  uint32_t every_micro_batch);
     /* Another way to run an op. Placements that cannot be are refused here. An op that runs unmodified and has an
@@ -119,8 +140,12 @@ typedef struct baleen_placing_t {
     /* What an op does for the whole batch on the whole mesh, by its kind's cost rule: arithmetic (multiply and add are
      * two), and bytes read and written at least. */
     baleen_status_t (*cost)(void* self, baleen_op_t op, double* flops, double* bytes);
+    /* What a rank should hold or send of a value. It changes no plan. What is said of one value twice is multiplied
+     * (HELD, LEFT) or added up (SENT). A kind of cost is shown where strategies speak of all its values along every
+     * axis of several ranks, with `times` 1 where they leave a value whole. */
+    baleen_status_t (*expect)(void* self, const baleen_closed_form_t* form);
 } baleen_placing_t;
-BALEEN_ASSERT_TABLE(baleen_placing_t, cost, 96);
+BALEEN_ASSERT_TABLE(baleen_placing_t, expect, 104);
 
 /* The verbs of `recompute`. The graph has layouts and collectives by now; on one rank, which has no mesh, neither. */
 typedef struct baleen_recompute_t {

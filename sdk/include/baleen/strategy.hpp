@@ -70,6 +70,12 @@ class Placing {
     check(placing_->cost(placing_->self, op, &cost.flops, &cost.bytes));
     return cost;
   }
+  /// A cost in closed form: `what` of a value along these axes. `formula` is for people, with its source.
+  void expect(baleen_form_t what, baleen_value_t value, std::span<const std::uint32_t> axes, double times,
+              std::string_view formula) {
+    const baleen_closed_form_t form{sizeof(form), what, value, axes.data(), axes.size(), times, abi(formula)};
+    check(placing_->expect(placing_->self, &form));
+  }
   /// In parameter order; the lists of states are valid during the call of `place`.
   std::vector<baleen_trained_t> trained() const {
     std::vector<baleen_trained_t> all(placing_->trained_count(placing_->self));

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "conformance/compute/harness.hpp"
 #include "support/places.hpp"
@@ -79,6 +80,57 @@ TEST_P(Kinds, SumAlongShortAndLongLines) {
 TEST_P(Kinds, SumNothing) {
   check_cumsum({0, 3}, 0, false);
   check_cumsum({2, 0}, 0, false);
+}
+
+/// Toward zero, as C converts; beyond the range its ends, of what is no number 0.
+TEST_P(Kinds, RoundNumbersToIntegersTowardZero) {
+  RunOptions options;
+  options.kind = kind_of_layers("to_integer");
+  if (!options.kind) GTEST_SKIP() << "needs the plugin with the ops of layers";
+  const double infinity = std::numeric_limits<double>::infinity();
+  const struct {
+    double from, to_32;
+  } known[] = {{0, 0},
+               {0.96875, 0},
+               {-0.96875, 0},
+               {1.5, 1},
+               {-2.5, -2},
+               {1000, 1000},
+               {-1000, -1000},
+               {infinity, 2147483647},
+               {-infinity, -2147483648.0}};
+  Tensor x = zeros({3, 3}), wanted = zeros({3, 3});
+  for (std::size_t i = 0; i < 9; ++i) {
+    x[i] = known[i].from;
+    wanted[i] = known[i].to_32;
+  }
+  wanted.integer = true;
+  const OpSpec op = OpSpec("to_integer").text("dtype", "int32");
+  if (!one().supports(op, {x}, {wanted}, dtype(), options)) GTEST_SKIP() << "a device without kinds' kernels";
+  expect(op, {x}, {wanted}, 0, true, options);
+  Tensor nan = zeros({2}), zero = zeros({2});
+  nan[0] = std::numeric_limits<double>::quiet_NaN();
+  zero.integer = true;
+  expect(op, {nan}, {zero}, 0, true, options);
+}
+
+/// From each dtype and to each, wherever the elements lie.
+TEST_P(Kinds, ConvertIntegersOfEveryDtype) {
+  RunOptions options;
+  options.kind = kind_of_layers("to_integer");
+  if (!options.kind) GTEST_SKIP() << "needs the plugin with the ops of layers";
+  for (const baleen_dtype_t from : {BALEEN_F32, BALEEN_F64, BALEEN_F16, BALEEN_BF16, BALEEN_I32, BALEEN_I64})
+    for (const baleen_dtype_t to : {BALEEN_I32, BALEEN_I64})
+      for (const Shape& shape : {Shape{}, Shape{7}, Shape{4, 300}, Shape{2, 3, 5}, Shape{0, 3}}) {
+        Tensor x = random_ids(random, shape, -128, 128), wanted = x;
+        x.integer = from == BALEEN_I32;
+        x.dtype = from == BALEEN_I32 ? 0 : from;
+        wanted.integer = to == BALEEN_I32;
+        wanted.dtype = to == BALEEN_I32 ? 0 : to;
+        const OpSpec op = OpSpec("to_integer").text("dtype", to == BALEEN_I32 ? "int32" : "int64");
+        if (!one().supports(op, {x}, {wanted}, dtype(), options)) GTEST_SKIP() << "a device without kinds' kernels";
+        expect(op, {x}, {wanted}, 0, true, options);
+      }
 }
 
 /// Outputs of SplitMix64 as they are published: the n-th from state 0 is that of id 0 with seed n - 1, the first from

@@ -131,6 +131,26 @@ TEST_F(Hosts, TellTheReasonEverywhere) {
   expect_end(*second, 2, "error: rank 2 on b: script.lua:3:5: bad value");
 }
 
+/// The first launcher does not run while every rank ends, and hears of all in one turn.
+TEST_F(Hosts, TellTheReasonThoughAllHaveEnded) {
+  const std::vector<std::string> words = {"*:print:here", "*:sleep:400", "2:fail:bad value", "*:lost"};
+  const auto first = host(0, words), second = host(1, words);
+  ASSERT_TRUE(first->prints("here", 3)) << first->err();
+  first->kill(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  first->kill(SIGCONT);
+  expect_end(*first, 2, "error: rank 2 on b: script.lua:3:5: bad value");
+  expect_end(*second, 2, "error: rank 2 on b: script.lua:3:5: bad value");
+}
+
+/// Whichever rank is first: the others have the time to say the same.
+TEST_F(Hosts, NameNoRankWhereAllMakeOneMistake) {
+  const std::vector<std::string> words = {"1:sleep:80", "2:sleep:80", "1:put:one=1", "2:put:two=2", "*:fail:bad value"};
+  const auto first = host(0, words), second = host(1, words);
+  expect_end(*first, 2, "error: script.lua:3:5: bad value");
+  expect_end(*second, 2, "error: script.lua:3:5: bad value");
+}
+
 TEST_F(Hosts, NeedProcessorsThatTheyHave) {
   const auto first = host(0, {"*:work"}), second = host(1, {"cpus=4000"});
   const std::string told =

@@ -130,6 +130,15 @@ TEST(StrategiesAlike, Agree) {
   EXPECT_EQ(one.exit_code, 0) << one.out << one.err;
 }
 
+TEST(Strategies, ThatSayNonsenseOfCostsAreNamed) {
+  const ProcessResult negative = run({{"data", 2}}, entry("data") + wishes("expect", -1));
+  EXPECT_EQ(negative.exit_code, 2) << negative.out << negative.err;
+  EXPECT_NE(negative.err.find("strategy `wishes`, place: closed form of kind 0, -1"), std::string::npos)
+      << negative.err;
+  const ProcessResult two = run({{"data", 2}}, entry("data") + wishes("expect", 0));
+  EXPECT_NE(two.err.find("is of one axis, and this one of 2"), std::string::npos) << two.err;
+}
+
 TEST(Strategies, InCNeedNoPhase) {
   const ProcessResult result = run({{"data", 2}}, entry("data") + entry("nothing_c"));
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;

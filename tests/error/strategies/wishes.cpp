@@ -3,9 +3,9 @@
 #include "baleen/strategy.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "wishes", "1.0.0", "Apache-2.0", "One layout for every parameter", 0, "",
-                  BALEEN_OPTION("verb", BALEEN_OPTION_STRING, 0, 1, 0, "store", "use|store|pin|only|offer", "",
+                  BALEEN_OPTION("verb", BALEEN_OPTION_STRING, 0, 1, 0, "store", "use|store|pin|only|offer|expect", "",
                                 "how it asks; pin: for the gradients; only: offers attention to run whole, and in no "
-                                "other way; offer: besides others"),
+                                "other way; offer: besides others; expect: says nonsense of costs"),
                   BALEEN_OPTION("dim", BALEEN_OPTION_INT, 0, -1, 3, "-1", "", "", "the dimension to cut; -1: none"));
 
 namespace baleen::test {
@@ -19,7 +19,7 @@ class Wishes : public Strategy {
   static Result<std::unique_ptr<Wishes>> create(const Host&, const Settings& settings, MeshView) {
     return std::make_unique<Wishes>(settings.text("verb"), static_cast<int>(settings.integer("dim")));
   }
-  Wishes(std::string_view verb, int dim) : verb_(verb), wish_(dim < 0 ? replicate() : shard(dim)) {}
+  Wishes(std::string_view verb, int dim) : verb_(verb), dim_(dim), wish_(dim < 0 ? replicate() : shard(dim)) {}
 
   bool claims(std::uint32_t) const override { return false; }
 
@@ -29,6 +29,9 @@ class Wishes : public Strategy {
       if (verb_ == "use") placing.set_compute_sharding(trained.parameter, 0, wish_);
       if (verb_ == "store") placing.set_storage_sharding(trained.parameter, 0, wish_);
       if (verb_ == "pin") placing.constrain(trained.gradient, 0, wish_);
+      const std::uint32_t axes[] = {0, 0};
+      if (verb_ == "expect" && dim_ < 0) placing.expect(BALEEN_FORM_HELD, trained.gradient, {axes, 1}, -1, "nonsense");
+      if (verb_ == "expect" && dim_ == 0) placing.expect(BALEEN_FORM_HELD, trained.gradient, axes, 1, "of two axes");
     }
     return {};
   }
@@ -57,6 +60,7 @@ class Wishes : public Strategy {
   }
 
   const std::string verb_;
+  const int dim_;
   const baleen_placement_t wish_;
 };
 

@@ -191,6 +191,29 @@ TEST_F(Ids, OfADtypeThatAProgramDoesNotTakeAreRefused) {
   EXPECT_EQ(result.err, "error: input `ids` of program `buckets` is int64 [6], not int32 [6]\n");
 }
 
+/// Documents that a script numbers are those that the data numbers; attention that sees past them gives other losses.
+TEST(MadeIds, AreTheDocumentsOfTheData) {
+  const TemporaryFolder folder;
+  std::map<std::string, Losses> losses;
+  for (const std::string from : {"script", "data", "none"}) {
+    const std::string log = folder / (from + ".jsonl");
+    const ProcessResult result =
+        run_parity({"run", "--steps", "5", "--log-json", log}, "ids/made_documents", manifest_of({{"data", 1}}, ""),
+                   {"documents=" + from, "data=" + source_dir() + "/tests/golden/whales.txt"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    losses[from] = losses_in(log);
+  }
+  EXPECT_EQ(losses["script"].size(), 5u);
+  EXPECT_EQ(losses["script"], losses["data"]);
+  EXPECT_NE(losses["script"], losses["none"]);
+}
+
+TEST(MadeIds, AreThoseOfOneRank) {
+  for (const char* axis : {"data", "tensor", "sequence"})
+    verify_parity("ids/made_documents", manifest_of({{axis, 2}}, ""),
+                  {"data=" + source_dir() + "/tests/golden/whales.txt"});
+}
+
 /// In 16 bits ids stay as they are.
 TEST_F(Ids, LearnIn16Bits) {
   const std::string manifest = manifest_of({{"data", 2}}, "[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n");

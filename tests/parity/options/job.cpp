@@ -69,7 +69,7 @@ std::string script(const Job& job) {
 
 /// Without what the clock, the system and the place of files decide.
 nlohmann::json without_noise(nlohmann::json record) {
-  static const std::regex noise("second|_ms|elapsed|resident|peak|^script$|^rank ");
+  static const std::regex noise("second|_ms|elapsed|resident|process_bytes|peak|^script$|^rank ");
   for (auto it = record.begin(); it != record.end();)
     it = std::regex_search(it.key(), noise) ? record.erase(it) : std::next(it);
   return record;

@@ -11,6 +11,12 @@ struct PlannedRanks {
   /// "planned_bytes.K", "sent_bytes.KIND.AXES", "held_gradients_bytes", "working_bytes", "working_value_bytes", "count"
   std::map<std::string, double> numbers;
   bool fits = false;
+  struct Form {
+    double planned = 0, formula = 0;
+    bool off = false;
+    std::string text;  ///< of all formulas
+  };
+  std::map<std::string, Form> forms;  ///< by what they are of: "optimizer", "sent along data"
 
   bool has(int rank) const {
     for (const auto& [first, last] : stretches)
@@ -53,6 +59,21 @@ inline void read_numbers(const std::string& text, std::string::size_type at, con
   }
 }
 
+/// The members of [{"of":...},...] that begins at `at`.
+inline std::map<std::string, PlannedRanks::Form> read_forms(const std::string& text, std::string::size_type at) {
+  std::map<std::string, PlannedRanks::Form> forms;
+  const std::string key = "{\"of\":\"";
+  for (at = text.find(key, at); at != std::string::npos; at = text.find(key, at)) {
+    at += key.size();
+    const auto number = [&](const char* name) { return std::stod(text.substr(value_at(text, name, at))); };
+    const auto begin = value_at(text, "formulas", at);
+    forms[text.substr(at, text.find('"', at) - at)] = {number("planned"), number("closed_form"),
+                                                       text.compare(value_at(text, "off", at), 4, "true") == 0,
+                                                       text.substr(begin, text.find(']', begin) - begin)};
+  }
+  return forms;
+}
+
 inline PlannedRanks read_class(const std::string& text) {
   PlannedRanks one;
   for (const char* key : {"count", "held_gradients_bytes", "working_bytes", "working_value_bytes"})
@@ -65,6 +86,7 @@ inline PlannedRanks read_class(const std::string& text) {
     const int first = std::stoi(text.substr(at + 1), &read);
     one.stretches.emplace_back(first, std::stoi(text.substr(at + 2 + read)));
   }
+  one.forms = read_forms(text, value_at(text, "closed_forms"));
   one.fits = text.compare(value_at(text, "fits"), 4, "true") == 0;
   return one;
 }

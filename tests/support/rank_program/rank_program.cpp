@@ -76,6 +76,7 @@ bool set(Told& options, const std::string& word, std::string& secret) {
                                                         {"silent", &timeouts.silent},
                                                         {"greeting", &timeouts.greeting},
                                                         {"grace", &timeouts.grace},
+                                                        {"alike", &timeouts.alike},
                                                         {"leaving", &timeouts.leaving},
                                                         {"remind", &timeouts.remind},
                                                         {"stalled", &timeouts.stalled},

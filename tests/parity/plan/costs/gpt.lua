@@ -7,6 +7,8 @@ local context = baleen.arg("context", 512)
 local corpus = data.text { path = baleen.arg("data"), tokenizer = "bytes", context = context, held_out = 0 }
 local dim, vocab = baleen.arg("dim", 256), baleen.arg("vocab", 1024)
 local embedding = nn.embedding { vocab = vocab, dim = dim }
+local whole = baleen.arg("whole", "none") -- what is left whole though `tensor` would cut it
+if whole ~= "none" then baleen.parallel.layout { name = whole, axis = "tensor", placement = "replicate" } end
 local block = { dim = dim, heads = baleen.arg("heads", 16), causal = true }
 
 return baleen.job {

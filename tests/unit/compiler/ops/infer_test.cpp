@@ -189,6 +189,17 @@ TEST_F(Infer, WideIdsAreForHashBucketAndWhatMovesThem) {
   EXPECT_EQ(refusal("slice", {ids}, {{"dim", one(1)}, {"start", one(1)}, {"length", one(2)}}), "accepted");
 }
 
+TEST_F(Infer, NumbersBecomeIds) {
+  const ValueId x = f32({6, 4});
+  const ValueId rows = append("to_integer", {x})[0];
+  EXPECT_EQ(shape(rows), (Shape{6, 4}));
+  EXPECT_EQ(refusal("embedding", {f32({50, 8}), rows}), "accepted");
+  const ValueId wide = append("to_integer", {rows}, {{"dtype", std::string("int64")}})[0];
+  EXPECT_EQ(refusal("hash_bucket", {wide}, {{"buckets", one(9)}}), "accepted");
+  EXPECT_EQ(refusal("softmax", {rows}), "softmax: x is int32 [6, 4]; it must be floating");
+  EXPECT_NE(refusal("to_integer", {x}, {{"dtype", std::string("int16")}}).find("int32"), std::string::npos);
+}
+
 TEST_F(Infer, TheLossesCheckTheirTargets) {
   EXPECT_EQ(refusal("cross_entropy", {f32({2, 5, 50}), i32({2, 4})}),
             "cross_entropy: target is [2, 4]; with x [2, 5, 50] it must be [2, 5]");

@@ -167,6 +167,24 @@ TEST_F(Convert, APinStandsRightBehindItsValue) {
   EXPECT_EQ(made.attributes.integer("every_micro_batch"), 1);
 }
 
+/// Along one axis in each micro-batch; what the other axis sums of its shards waits for the last.
+TEST_F(Convert, APinOfOneAxisLeavesTheOthersForOnce) {
+  graph_.set_mesh({{{"data", 2}, {"shard", 2}}});
+  const ValueId x = input({4, 6}, "P,P"), g = op("reshape", {x}, {{"shape", Attributes::ints({4, 6, 1})}});
+  graph_.value(g).role = Role::gradient;
+  request_.pins[g] = pin_to(*parse_layout("R,F"));
+  request_.pins[g].every_micro_batch = true;
+  request_.pins[g].each_along = {1};
+  graph_.set_output("g", g);
+  place();
+  const auto is_each = [&](std::size_t op) {
+    return graph_.op(graph_.ops()[op]).attributes.integer_or("every_micro_batch", 0) != 0;
+  };
+  ASSERT_TRUE(kinds().starts_with("reshape reduce_scatter all_reduce")) << kinds();
+  EXPECT_TRUE(is_each(2));
+  EXPECT_FALSE(is_each(3));
+}
+
 TEST_F(Convert, AGraphThatChangedMeanwhileIsRefused) {
   graph_.set_mesh({{{"data", 2}}});
   const ValueId x = input({4}, "S0");
