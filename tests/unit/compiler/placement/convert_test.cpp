@@ -222,7 +222,7 @@ TEST_P(LowersSummaOf, OnAGridOfRanks) {
   place();
   int lowered = 0;
   for (OpId id : graph_.ops())
-    if (graph_.op(id).schedule.owner == "tensor") lower(id), ++lowered;
+    if (graph_.op(id).schedule->owner == "tensor") lower(id), ++lowered;
   ASSERT_EQ(lowered, 2);
   ASSERT_TRUE(graph_.normalise());
   graph_.remove_dead();
