@@ -2,6 +2,7 @@
 #include "compiler/graph/graph.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "baleen/dtype.hpp"
 
@@ -160,10 +161,10 @@ class Backward {
 
   /// At the end only, since one pad may be a term of two values.
   void drop_joined_pads(const std::vector<ValueId>& gradients) {
+    const std::set<ValueId> returned(gradients.begin(), gradients.end());
     for (OpId pad : joined_pads_) {
       const ValueId result = graph_.op(pad).outputs[0];
-      const bool returned = std::find(gradients.begin(), gradients.end(), result) != gradients.end();
-      if (graph_.value(result).users.empty() && !returned) graph_.erase(pad);
+      if (graph_.value(result).users.empty() && !returned.contains(result)) graph_.erase(pad);
     }
   }
 

@@ -17,8 +17,9 @@ class Shared {
   Shared(T value) : kept_(std::make_shared<const T>(std::move(value))) {}
 
   const T& operator*() const {
+    if (kept_) return *kept_;
     static const T kDefault{};
-    return kept_ ? *kept_ : kDefault;
+    return kDefault;
   }
   const T* operator->() const { return &**this; }
   operator const T&() const { return **this; }
