@@ -15,7 +15,11 @@ using StepNumber = std::size_t;
 class Order {
  public:
   Order(const Lowered& lowered, const std::vector<ProgramStep>& steps)
-      : lowered_(lowered), steps_(steps), after_(steps.size()), before_(steps.size()) {
+      : lowered_(lowered),
+        steps_(steps),
+        makers_(lowered.values.size(), kNoStep),
+        after_(steps.size()),
+        before_(steps.size()) {
     for (StepNumber s = 0; s < steps.size(); ++s)
       for (LowValue v : steps[s].writes) makers_[v] = s;
     number_calls();
@@ -25,14 +29,15 @@ class Order {
 
   /// The step that writes `v`, or what it is a view of.
   StepNumber maker(LowValue v) const {
-    while (!makers_.contains(v)) v = lowered_.ops[lowered_.values[v].producer].op.inputs[0];
-    return makers_.at(v);
+    while (makers_[v] == kNoStep) v = lowered_.ops[lowered_.values[v].producer].op.inputs[0];
+    return makers_[v];
   }
   void add_edge(StepNumber before, StepNumber after) {
-    if (!after_[before].insert(after).second) return;
+    if (!after_[before].empty() && after_[before].back() == after) return;  // a step reads several results of another
+    after_[before].push_back(after);
     before_[after].push_back(before);
-    spread(last_needed_, after_, before, [](Call a, Call b) { return std::max(a, b); });
-    spread(first_fed_, before_, after, [](Call a, Call b) { return std::min(a, b); });
+    spread(last_needed_, after_, before, after, [](Call a, Call b) { return std::max(a, b); });
+    spread(first_fed_, before_, after, before, [](Call a, Call b) { return std::min(a, b); });
   }
   /// Whether some call that `to` needs, or an earlier one, needs `from`.
   bool reaches_through_calls(StepNumber from, StepNumber to) const { return first_fed_[from] <= last_needed_[to]; }
@@ -74,6 +79,7 @@ class Order {
 
  private:
   using Call = std::size_t;
+  static constexpr StepNumber kNoStep = SIZE_MAX;
 
   void number_calls() {
     std::map<LowOp, Call> numbers;
@@ -88,23 +94,23 @@ class Order {
       if (steps_[s].call) last_needed_[s] = first_fed_[s] = numbers.at(steps_[s].op);
   }
 
-  /// A number of `start` goes on to all that it touches along `edges`, as long as that changes something there.
-  template <class Edges, class Combine>
-  static void spread(std::vector<Call>& numbers, const Edges& edges, StepNumber start, Combine&& combine) {
-    std::vector<StepNumber> todo{start};
+  /// A number goes along the new edge, and on from there along `edges`, as long as that changes something.
+  template <class Combine>
+  static void spread(std::vector<Call>& numbers, const std::vector<std::vector<StepNumber>>& edges, StepNumber from,
+                     StepNumber to, Combine&& combine) {
+    std::vector<std::pair<StepNumber, StepNumber>> todo{{from, to}};
     while (!todo.empty()) {
-      const StepNumber s = todo.back();
+      const auto [source, reached] = todo.back();
       todo.pop_back();
-      for (StepNumber next : edges[s]) {
-        const Call combined = combine(numbers[next], numbers[s]);
-        if (std::exchange(numbers[next], combined) != combined) todo.push_back(next);
-      }
+      const Call combined = combine(numbers[reached], numbers[source]);
+      if (std::exchange(numbers[reached], combined) == combined) continue;
+      for (StepNumber next : edges[reached]) todo.emplace_back(reached, next);
     }
   }
 
   void depend(StepNumber reader, LowValue v) {
-    if (auto it = makers_.find(v); it != makers_.end()) {
-      if (it->second != reader) add_edge(it->second, reader);
+    if (makers_[v] != kNoStep) {
+      if (makers_[v] != reader) add_edge(makers_[v], reader);
       return;
     }
     const LowOp producer = lowered_.values[v].producer;
@@ -114,9 +120,8 @@ class Order {
 
   const Lowered& lowered_;
   const std::vector<ProgramStep>& steps_;
-  std::map<LowValue, StepNumber> makers_;
-  std::vector<std::set<StepNumber>> after_;
-  std::vector<std::vector<StepNumber>> before_;
+  std::vector<StepNumber> makers_;  ///< by value
+  std::vector<std::vector<StepNumber>> after_, before_;
   std::vector<Call> last_needed_;  ///< by step: the last call, from 1, whose result it needs; 0: none
   std::vector<Call> first_fed_;    ///< by step: the first call that needs it; one more than there are: none
 };

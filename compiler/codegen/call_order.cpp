@@ -29,7 +29,7 @@ class CallOrder {
 
   std::optional<Bucket> bucket_of(LowOp number) const {
     const LoweredOp& op = lowered_.ops[number];
-    return op.means == LoweringKind::collective ? op.op.schedule.bucket : std::nullopt;
+    return op.means == LoweringKind::collective ? op.op.schedule->bucket : std::nullopt;
   }
 
   void visit(LowOp number) {

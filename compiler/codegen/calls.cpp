@@ -85,9 +85,9 @@ class CallScheduler {
       for (LowOp op : ops) {
         call.place = std::max(call.place, place_.at(op));
         call_of_[lowered_.ops[op].op.id] = static_cast<std::uint32_t>(calls_.size());
-        const std::vector<OpId>& overs = lowered_.ops[op].op.schedule.must_complete_before;
+        const std::vector<OpId>& overs = lowered_.ops[op].op.schedule->must_complete_before;
         call.overs.insert(call.overs.end(), overs.begin(), overs.end());
-        call.waits |= lowered_.ops[op].op.schedule.begins_here;
+        call.waits |= lowered_.ops[op].op.schedule->begins_here;
         call.turn = lowered_.ops[op].turn;
         call.section = lowered_.ops[op].section;
         call.own_loop = loop_of(call.section);

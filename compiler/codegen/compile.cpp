@@ -35,7 +35,7 @@ void count_flops(const ScheduledGraph& scheduled, Executable& executable) {
       if (!op.kind->cost) continue;
       const double flops = op.kind->cost(scheduled.graph, op).flops;
       executable.flops += flops;
-      if (op.schedule.recomputed) executable.recomputed_flops += flops;
+      if (op.schedule->recomputed) executable.recomputed_flops += flops;
     }
 }
 

@@ -11,7 +11,7 @@ namespace baleen {
 
 /// Name, type, layout and role that a result gets.
 struct ResultSpec {
-  std::string name;
+  Text name;
   ValueType type;  ///< global
   Layout layout;   ///< on the graph's mesh; empty: whole
   Role role = Role::activation;

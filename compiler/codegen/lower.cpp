@@ -105,9 +105,9 @@ class Lowerer {
     if (op.kind->name == "to_local" || op.kind->name == "from_local") return add_border(op, lowered.inputs[0], section);
     if (op.kind->name == "axis_index") return add_index(op, section);
     if (op.kind->name == "pick") return add_pick(op, lowered.inputs, section);
-    if (!op.schedule.owner.empty())
+    if (!op.schedule->owner.empty())
       return unsupported(
-          title_of(op) + " took an offer of strategy `" + op.schedule.owner + "`, which did not lower it", op.where);
+          title_of(op) + " took an offer of strategy `" + op.schedule->owner + "`, which did not lower it", op.where);
     std::vector<ResultSpec> specs;
     for (ValueId v : op.outputs) specs.push_back(spec(v));
     BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(lowered), specs, section));
@@ -165,19 +165,9 @@ class Lowerer {
   }
 
   Status add_index(const Op& op, std::uint32_t section) {
-    Op made;
-    made.kind = result_.registry->find("pointwise");
-    made.name = op.name;
-    made.where = op.where;
-    Expression expression;
     const auto axis = static_cast<std::size_t>(op.attributes.integers("axes")[0]);
-    const auto result = expression.constant(static_cast<double>(result_.at[axis]));
-    made.attributes.set("expression", std::move(expression));
-    made.attributes.set("results", Attributes::ints({static_cast<std::int64_t>(result)}));
-    made.attributes.set("shape", Attributes::ints({}));
-    made.attributes.set("dtype", Attributes::ints({BALEEN_I32}));
-    BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(made), {spec(op.outputs[0])}, section));
-    map_[op.outputs[0]] = values[0];
+    Packer packer(result_, emitter_, op, section);
+    BALEEN_TRY_ASSIGN(map_[op.outputs[0]], packer.constant(static_cast<double>(result_.at[axis]), spec(op.outputs[0])));
     return {};
   }
 

@@ -36,7 +36,7 @@ struct View {
 };
 
 struct LoweredValue {
-  std::string name;
+  Text name;
   baleen_dtype_t dtype = BALEEN_F32;
   Shape global;   ///< of the whole batch, on all ranks
   Shape shape;    ///< this rank's, of one micro-batch
@@ -55,7 +55,7 @@ struct Storage {
   enum class Kind { work, input, persistent } kind = Kind::work;
   std::uint64_t bytes = 0;
   Role role = Role::activation;
-  std::string name;
+  Text name;
   std::uint64_t offset = 0;           ///< persistent: in its arena; others: in the work arena, once memory is planned
   std::uint32_t merged_into = kNone;  ///< has the very bytes of that one
   std::int64_t copies = 1;            ///< micro-batch m has number m % copies

@@ -22,8 +22,8 @@ struct Placed {
   std::int64_t first, last;
 };
 
-/// The placed buffers by offset, in blocks that are short enough to insert into and that are passed over as a whole
-/// where none of theirs lives at the time.
+/// The placed buffers by offset, in blocks that are short enough to insert into. A block is passed over as a whole
+/// where none of its buffers lives at the time, and where all do and leave no room between them.
 class PlacedBuffers {
  public:
   void clear() { blocks_.clear(); }
@@ -34,6 +34,10 @@ class PlacedBuffers {
     for (const Block& block : blocks_) {
       if (block.buffers.front().begin >= at + size) break;
       if (block.last < own.first || own.last < block.first) continue;
+      if (block.latest_first <= own.last && own.first <= block.earliest_last && block.widest_gap < size) {
+        at = std::max(at, block.end);
+        continue;
+      }
       for (const Placed& other : block.buffers) {
         if (other.begin >= at + size) break;
         if (other.last >= own.first && own.last >= other.first) at = std::max(at, other.end);
@@ -50,12 +54,13 @@ class PlacedBuffers {
     auto& buffers = block->buffers;
     const auto by_offset = [](const Placed& a, const Placed& b) { return a.begin < b.begin; };
     buffers.insert(std::upper_bound(buffers.begin(), buffers.end(), buffer, by_offset), buffer);
-    block->include(buffer);
-    if (buffers.size() < kMost) return;
-    Block upper{{buffers.begin() + kMost / 2, buffers.end()}};
-    buffers.resize(kMost / 2);
-    for (Block* half : {&*block, &upper}) half->measure();
-    blocks_.insert(block + 1, std::move(upper));
+    if (buffers.size() == kMost) {
+      Block upper{{buffers.begin() + kMost / 2, buffers.end()}};
+      buffers.resize(kMost / 2);
+      upper.measure();
+      block = blocks_.insert(block + 1, std::move(upper)) - 1;
+    }
+    block->measure();
   }
 
  private:
@@ -63,15 +68,20 @@ class PlacedBuffers {
 
   struct Block {
     std::vector<Placed> buffers = {};
-    std::int64_t first = INT64_MAX, last = INT64_MIN;  ///< of all their lives
+    std::int64_t first = INT64_MAX, last = INT64_MIN;                  ///< of all their lives
+    std::int64_t latest_first = INT64_MIN, earliest_last = INT64_MAX;  ///< of any of their lives
+    std::uint64_t end = 0, widest_gap = 0;                             ///< of their bytes, and between them
 
-    void include(const Placed& buffer) {
-      first = std::min(first, buffer.first);
-      last = std::max(last, buffer.last);
-    }
     void measure() {
-      first = INT64_MAX, last = INT64_MIN;
-      for (const Placed& buffer : buffers) include(buffer);
+      *this = Block{std::move(buffers)};
+      for (const Placed& buffer : buffers) {
+        first = std::min(first, buffer.first);
+        last = std::max(last, buffer.last);
+        latest_first = std::max(latest_first, buffer.first);
+        earliest_last = std::min(earliest_last, buffer.last);
+        if (&buffer != &buffers.front() && buffer.begin > end) widest_gap = std::max(widest_gap, buffer.begin - end);
+        end = std::max(end, buffer.end);
+      }
     }
   };
   std::vector<Block> blocks_;

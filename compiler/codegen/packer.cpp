@@ -5,11 +5,12 @@
 
 namespace baleen {
 
-Op Packer::op(const char* kind, std::vector<LowValue> inputs) const {
+Op Packer::op(const char* kind, std::vector<LowValue> inputs, Attributes attributes) const {
   Op made;
   made.kind = lowered_.registry->find(kind);
   made.name = cause_.name;
   made.where = cause_.where;
+  made.attributes = std::move(attributes);
   made.phase = cause_.phase;
   made.inputs = std::move(inputs);
   return made;
@@ -18,61 +19,39 @@ Op Packer::op(const char* kind, std::vector<LowValue> inputs) const {
 Result<LowValue> Packer::emit(Op op, LowValue like, Shape shape) {
   const LoweredValue& x = lowered_.values[like];
   const Role role = x.role == Role::gradient ? Role::gradient : Role::activation;
-  BALEEN_TRY_ASSIGN(const auto made,
-                    emitter_.emit(std::move(op), {{x.name, {x.dtype, std::move(shape), {}}, {}, role}}, section_));
+  return emit(std::move(op), {x.name, {x.dtype, std::move(shape), {}}, {}, role});
+}
+
+Result<LowValue> Packer::emit(Op op, const ResultSpec& result) {
+  BALEEN_TRY_ASSIGN(const auto made, emitter_.emit(std::move(op), {result}, section_));
   return made[0];
 }
 
 Result<LowValue> Packer::reshape(LowValue x, Shape shape) {
   if (shape == this->shape(x)) return x;
-  Op made = op("reshape", {x});
-  made.attributes.set("shape", std::vector<std::int64_t>(shape));
-  return emit(std::move(made), x, std::move(shape));
+  return emit(op("reshape", {x}, {{"shape", shape}}), x, shape);
 }
 
-namespace {
-
-std::vector<std::int64_t> identity(std::size_t rank) {
-  std::vector<std::int64_t> permutation(rank);
+Result<LowValue> Packer::move_dimension(LowValue x, std::size_t from, std::size_t to) {
+  if (from == to) return x;
+  std::vector<std::int64_t> permutation(shape(x).size());
   std::iota(permutation.begin(), permutation.end(), 0);
-  return permutation;
-}
-
-}  // namespace
-
-Result<LowValue> Packer::to_front(LowValue x, std::size_t dim) {
-  if (dim == 0) return x;
-  std::vector<std::int64_t> permutation = identity(shape(x).size());
-  permutation.erase(permutation.begin() + static_cast<std::ptrdiff_t>(dim));
-  permutation.insert(permutation.begin(), static_cast<std::int64_t>(dim));
+  permutation.erase(permutation.begin() + static_cast<std::ptrdiff_t>(from));
+  permutation.insert(permutation.begin() + static_cast<std::ptrdiff_t>(to), static_cast<std::int64_t>(from));
   Shape turned;
   for (std::int64_t d : permutation) turned.push_back(shape(x)[static_cast<std::size_t>(d)]);
-  Op made = op("transpose", {x});
-  made.attributes.set("permutation", std::move(permutation));
-  return emit(std::move(made), x, std::move(turned));
-}
-
-Result<LowValue> Packer::from_front(LowValue x, std::size_t dim) {
-  if (dim == 0) return x;
-  std::vector<std::int64_t> permutation = identity(shape(x).size());
-  permutation.erase(permutation.begin());
-  permutation.insert(permutation.begin() + static_cast<std::ptrdiff_t>(dim), 0);
-  Shape turned;
-  for (std::int64_t d : permutation) turned.push_back(shape(x)[static_cast<std::size_t>(d)]);
-  Op made = op("transpose", {x});
-  made.attributes.set("permutation", std::move(permutation));
-  return emit(std::move(made), x, std::move(turned));
+  return emit(op("transpose", {x}, {{"permutation", permutation}}), x, std::move(turned));
 }
 
 Result<LowValue> Packer::slice(LowValue x, std::size_t dim, Range run) {
   Shape part = shape(x);
   if (run.begin == 0 && run.length() == part[dim]) return x;
   part[dim] = run.length();
-  Op made = op("slice", {x});
-  made.attributes.set("dim", Attributes::ints({static_cast<std::int64_t>(dim)}));
-  made.attributes.set("start", Attributes::ints({run.begin}));
-  made.attributes.set("length", Attributes::ints({run.length()}));
-  return emit(std::move(made), x, std::move(part));
+  return emit(op("slice", {x},
+                 {{"dim", Attributes::ints({static_cast<std::int64_t>(dim)})},
+                  {"start", Attributes::ints({run.begin})},
+                  {"length", Attributes::ints({run.length()})}}),
+              x, std::move(part));
 }
 
 Result<LowValue> Packer::concat(const std::vector<LowValue>& parts, std::size_t dim) {
@@ -85,9 +64,8 @@ Result<LowValue> Packer::concat(const std::vector<LowValue>& parts, std::size_t 
   for (LowValue part : parts) whole[dim] += shape(part)[dim];
   // Along `dim` they may be long even so: another dimension is empty.
   if (filled.empty()) return whole == shape(parts[0]) ? parts[0] : zeros(lowered_.values[parts[0]].dtype, whole);
-  Op made = op("concat", filled);
-  made.attributes.set("dim", Attributes::ints({static_cast<std::int64_t>(dim)}));
-  return emit(std::move(made), filled[0], std::move(whole));
+  return emit(op("concat", filled, {{"dim", Attributes::ints({static_cast<std::int64_t>(dim)})}}), filled[0],
+              std::move(whole));
 }
 
 Result<LowValue> Packer::select(LowValue x, std::size_t dim, const std::vector<Range>& runs) {
@@ -100,28 +78,19 @@ Result<LowValue> Packer::select(LowValue x, std::size_t dim, const std::vector<R
   return concat(parts, dim);
 }
 
-namespace {
-
-void set_zero(Op& op, const Shape& shape, baleen_dtype_t dtype) {
-  Expression zero;
-  const auto result = zero.constant(0);
-  op.attributes.set("expression", std::move(zero));
-  op.attributes.set("results", Attributes::ints({static_cast<std::int64_t>(result)}));
-  op.attributes.set("shape", std::vector<std::int64_t>(shape));
-  op.attributes.set("dtype", Attributes::ints({dtype}));
-}
-
-}  // namespace
-
 Result<LowValue> Packer::zeros(baleen_dtype_t dtype, Shape shape) {
   return zeros(ResultSpec{cause_.name, {dtype, std::move(shape), {}}, {}, Role::activation});
 }
 
-Result<LowValue> Packer::zeros(const ResultSpec& result) {
-  Op made = op("pointwise", {});
-  set_zero(made, result.type.shape, result.type.dtype);
-  BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(made), {result}, section_));
-  return values[0];
+Result<LowValue> Packer::constant(double number, const ResultSpec& result) {
+  Expression expression;
+  const std::int64_t last = expression.constant(number);
+  return emit(op("pointwise", {},
+                 {{"expression", std::move(expression)},
+                  {"results", Attributes::ints({last})},
+                  {"shape", result.type.shape},
+                  {"dtype", Attributes::ints({result.type.dtype})}}),
+              result);
 }
 
 void Packer::add_call(LoweredCall call, LowValue x, LowValue y) {
@@ -130,7 +99,7 @@ void Packer::add_call(LoweredCall call, LowValue x, LowValue y) {
   made.outputs = y == kNone ? std::vector<LowValue>{} : std::vector{y};
   const LowOp number = lowered_.add_op(std::move(made), LoweringKind::collective, section_);
   call.dtype = lowered_.values[x == kNone ? y : x].dtype;
-  call.where = cause_.where.empty() ? cause_.name : cause_.where + " (" + cause_.name + ")";
+  call.where = cause_.where.empty() ? cause_.name.str() : cause_.where + " (" + cause_.name + ")";
   lowered_.ops[number].call = std::move(call);
   lowered_.sections[section_].ops.push_back(number);
 }
@@ -150,10 +119,7 @@ Result<LowValue> Packer::call(LoweredCall what, LowValue x, const ResultSpec& re
 void Packer::give(LoweredCall call, LowValue x) { add_call(std::move(call), x, kNone); }
 
 Result<LowValue> Packer::finish(LowValue x, const ResultSpec& result) {
-  Op made = op("reshape", {x});
-  made.attributes.set("shape", std::vector<std::int64_t>(result.type.shape));
-  BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(made), {result}, section_));
-  return values[0];
+  return emit(op("reshape", {x}, {{"shape", result.type.shape}}), result);
 }
 
 }  // namespace baleen

@@ -17,8 +17,8 @@ class Packer {
   Result<LowValue> reshape(LowValue x, Shape shape);
   Result<LowValue> flat(LowValue x) { return reshape(x, {element_count(shape(x))}); }
   /// With dimension `dim` outermost, and back.
-  Result<LowValue> to_front(LowValue x, std::size_t dim);
-  Result<LowValue> from_front(LowValue x, std::size_t dim);
+  Result<LowValue> to_front(LowValue x, std::size_t dim) { return move_dimension(x, dim, 0); }
+  Result<LowValue> from_front(LowValue x, std::size_t dim) { return move_dimension(x, 0, dim); }
   Result<LowValue> slice(LowValue x, std::size_t dim, Range run);
   /// Parts without elements are left out; there is at least one part.
   Result<LowValue> concat(const std::vector<LowValue>& parts, std::size_t dim);
@@ -26,7 +26,8 @@ class Packer {
   Result<LowValue> select(LowValue x, std::size_t dim, const std::vector<Range>& runs);
   Result<LowValue> zeros(baleen_dtype_t dtype, Shape shape);
   /// `result` as zeros; without elements if this rank holds none.
-  Result<LowValue> zeros(const ResultSpec& result);
+  Result<LowValue> zeros(const ResultSpec& result) { return constant(0, result); }
+  Result<LowValue> constant(double number, const ResultSpec& result);
 
   /// A call whose result is a value like `x` with a shape of its own.
   Result<LowValue> call(LoweredCall what, LowValue x, Shape result);
@@ -38,8 +39,10 @@ class Packer {
   Result<LowValue> finish(LowValue x, const ResultSpec& result);
 
  private:
-  Op op(const char* kind, std::vector<LowValue> inputs) const;
+  Op op(const char* kind, std::vector<LowValue> inputs, Attributes attributes) const;
   Result<LowValue> emit(Op op, LowValue like, Shape shape);
+  Result<LowValue> emit(Op op, const ResultSpec& result);
+  Result<LowValue> move_dimension(LowValue x, std::size_t from, std::size_t to);
   void add_call(LoweredCall call, LowValue x, LowValue y);
 
   Lowered& lowered_;

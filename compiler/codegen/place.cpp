@@ -1,6 +1,7 @@
 /// \file Which results are views of others, which parts of a concat are computed in place, and the copies left over.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "baleen/dtype.hpp"
 #include "compiler/codegen/passes.hpp"
@@ -18,7 +19,9 @@ struct Slot {
 /// Decides views and storages in the order of the ops, and rebuilds the sections with the copies that are needed.
 class Placer {
  public:
-  Placer(Lowered& lowered, const PersistentLayout& persistent) : lowered_(lowered), persistent_(persistent) {}
+  Placer(Lowered& lowered, const PersistentLayout& persistent) : lowered_(lowered), persistent_(persistent) {
+    for (const LoweredAssign& assign : lowered.assigns) assigned_.insert(assign.value);
+  }
 
   Status run() {
     for (LowValue v : lowered_.sources) place_source(v);
@@ -112,10 +115,9 @@ class Placer {
     if (v.producer == kNone || v.is_output) return false;
     const LoweredOp& producer = lowered_.ops[v.producer];
     if (producer.means != LoweringKind::kernel || producer.section != concat.section) return false;
-    for (const LoweredAssign& assign : lowered_.assigns)
-      if (assign.value == x) return false;
-    return std::none_of(users.begin(), users.end(),
-                        [&](LowOp user) { return lowered_.ops[user].means == LoweringKind::accumulate; });
+    return !assigned_.contains(x) && std::none_of(users.begin(), users.end(), [&](LowOp user) {
+      return lowered_.ops[user].means == LoweringKind::accumulate;
+    });
   }
 
   void place_in(LowValue number, const Slot& slot) {
@@ -272,6 +274,7 @@ class Placer {
   Lowered& lowered_;
   const PersistentLayout& persistent_;
   std::map<LowValue, Slot> slots_;
+  std::set<LowValue> assigned_;
   std::vector<LowOp> order_;
   std::uint32_t section_ = 0;
 };

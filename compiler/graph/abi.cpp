@@ -34,24 +34,24 @@ void list_attributes(const Attributes& attributes, std::vector<baleen_attribute_
 }
 
 Result<Attributes> from_abi(const baleen_attribute_t* attributes, std::uint64_t count) {
-  Attributes result;
+  std::vector<Attributes::Item> result;
   for (std::uint64_t i = 0; i < count; ++i) {
     const baleen_attribute_t& item = attributes[i];
-    const std::string name(view(item.name));
+    std::string name(view(item.name));
     auto list = [&](auto* first) { return std::vector(first, first + item.count); };
+    Attribute value;
     switch (item.type) {
-      case BALEEN_ATTRIBUTE_INTS: result.set(name, list(static_cast<const std::int64_t*>(item.data))); break;
-      case BALEEN_ATTRIBUTE_FLOATS: result.set(name, list(static_cast<const double*>(item.data))); break;
-      case BALEEN_ATTRIBUTE_STRING:
-        result.set(name, std::string(static_cast<const char*>(item.data), item.count));
-        break;
+      case BALEEN_ATTRIBUTE_INTS: value = list(static_cast<const std::int64_t*>(item.data)); break;
+      case BALEEN_ATTRIBUTE_FLOATS: value = list(static_cast<const double*>(item.data)); break;
+      case BALEEN_ATTRIBUTE_STRING: value = std::string(static_cast<const char*>(item.data), item.count); break;
       case BALEEN_ATTRIBUTE_EXPRESSION:
-        result.set(name, Expression{list(static_cast<const baleen_instruction_t*>(item.data))});
+        value = Expression{list(static_cast<const baleen_instruction_t*>(item.data))};
         break;
       default: return invalid("attribute `" + name + "` has the unknown type " + std::to_string(item.type));
     }
+    result.emplace_back(std::move(name), std::move(value));
   }
-  return result;
+  return Attributes(std::move(result));
 }
 
 void AbiOp::assign(const Op& op, const std::vector<std::uint32_t>& input_numbers,
@@ -208,7 +208,7 @@ baleen_status_t AbiGraph::read_value(ValueId id, baleen_value_info_t* out) {
   info.producer = value.producer;
   for (std::size_t i = 0; i < value.rank(); ++i) {
     info.shape[i] = value.shape[i];
-    info.axes[i] = abi(value.axes[i]);
+    info.axes[i] = abi(value.axis(i));
   }
   layout_scratch_.clear();
   for (const Placement& p : value.layout)

@@ -2,6 +2,7 @@
 #include "compiler/graph/graph.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "baleen/dtype.hpp"
 
@@ -101,8 +102,7 @@ class Backward {
       if (gradient.dtype != input.dtype || gradient.shape != input.shape)
         return internal(rule + " gave " + describe(graph_, gradients[i]) + " for input " + std::to_string(i) + ", " +
                         describe(graph_, op.inputs[i]));
-      for (std::size_t d = 0; d < input.rank(); ++d)
-        if (gradient.axes[d].empty() && gradients[i] >= terms_.size()) gradient.axes[d] = input.axes[d];
+      if (gradients[i] >= terms_.size()) graph_.fill_in_axes(gradients[i], input.axes);
       terms_[op.inputs[i]].push_back(gradients[i]);
     }
     return {};
@@ -122,8 +122,7 @@ class Backward {
       for (std::uint32_t i = 1; i < terms.size(); ++i) last = sum.binary(BALEEN_X_ADD, last, sum.input(i));
       BALEEN_TRY_ASSIGN(result, graph_.pointwise(terms, sum, last));
     }
-    for (std::size_t d = 0; d < graph_.value(value).rank(); ++d)
-      if (graph_.value(result).axes[d].empty()) graph_.value(result).axes[d] = graph_.value(value).axes[d];
+    graph_.fill_in_axes(result, graph_.value(value).axes);
     terms = {result};
     return result;
   }
@@ -162,10 +161,10 @@ class Backward {
 
   /// At the end only, since one pad may be a term of two values.
   void drop_joined_pads(const std::vector<ValueId>& gradients) {
+    const std::set<ValueId> returned(gradients.begin(), gradients.end());
     for (OpId pad : joined_pads_) {
       const ValueId result = graph_.op(pad).outputs[0];
-      const bool returned = std::find(gradients.begin(), gradients.end(), result) != gradients.end();
-      if (graph_.value(result).users.empty() && !returned) graph_.erase(pad);
+      if (graph_.value(result).users.empty() && !returned.contains(result)) graph_.erase(pad);
     }
   }
 

@@ -11,56 +11,10 @@
 namespace baleen {
 namespace {
 
-constexpr std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {
-  return (seed ^ value) * 0x9e3779b97f4a7c15ull + (seed >> 29);
-}
-
-std::uint64_t hash_attribute(const Attribute& attribute) {
-  std::uint64_t h = attribute.index();
-  if (const auto* ints = std::get_if<0>(&attribute))
-    for (auto v : *ints) h = mix(h, static_cast<std::uint64_t>(v));
-  else if (const auto* floats = std::get_if<1>(&attribute))
-    for (auto v : *floats) h = mix(h, std::bit_cast<std::uint64_t>(v));
-  else if (const auto* text = std::get_if<2>(&attribute))
-    h = mix(h, std::hash<std::string>{}(*text));
-  else
-    for (const auto& i : std::get<3>(attribute).code)
-      h = mix(mix(mix(h, i.opcode), (std::uint64_t{i.a} << 32) ^ i.b), std::bit_cast<std::uint64_t>(i.constant) ^ i.c);
-  return h;
-}
-
-std::uint64_t hash_attributes(std::uint64_t h, const Attributes& attributes) {
-  for (const auto& [name, attribute] : attributes)
-    h = mix(mix(h, std::hash<std::string>{}(name)), hash_attribute(attribute));
-  return h;
-}
-
 std::uint64_t shallow_hash(const Op& op) {
   std::uint64_t h = std::hash<std::string>{}(op.kind->name);
   for (ValueId v : op.inputs) h = mix(h, v);
-  return mix(hash_attributes(h, op.attributes), static_cast<std::uint64_t>(op.phase));
-}
-
-bool same(const baleen_instruction_t& x, const baleen_instruction_t& y) {
-  return x.opcode == y.opcode && x.a == y.a && x.b == y.b && x.c == y.c &&
-         std::bit_cast<std::uint64_t>(x.constant) == std::bit_cast<std::uint64_t>(y.constant);
-}
-
-bool same(const Attribute& x, const Attribute& y) {
-  if (x.index() != y.index()) return false;
-  if (const auto* e = std::get_if<Expression>(&x)) {
-    const auto& f = std::get<Expression>(y);
-    return std::equal(e->code.begin(), e->code.end(), f.code.begin(), f.code.end(),
-                      [](const auto& a, const auto& b) { return same(a, b); });
-  }
-  if (const auto* ints = std::get_if<0>(&x)) return *ints == std::get<0>(y);
-  if (const auto* floats = std::get_if<1>(&x)) return *floats == std::get<1>(y);
-  return std::get<2>(x) == std::get<2>(y);
-}
-
-bool same(const Attributes& x, const Attributes& y) {
-  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                    [](const auto& a, const auto& b) { return a.first == b.first && same(a.second, b.second); });
+  return mix(mix(h, op.attributes.hash()), static_cast<std::uint64_t>(op.phase));
 }
 
 std::string describe(const ValueType& type) { return std::string(dtype_name(type.dtype)) + to_string(type.shape); }
@@ -90,15 +44,21 @@ Status keep_letters(const Graph& graph, const Op& op) {
 
 // --- building
 
-ValueId Graph::add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result,
-                         const std::string& name) {
+Shared<std::vector<std::string>> Graph::shared_axes(std::vector<std::string> axes) {
+  const auto found = axes_.find(axes);
+  if (found != axes_.end()) return found->second;
+  return axes_[axes] = axes;
+}
+
+ValueId Graph::add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result, const Text& name) {
   Value value;
   value.id = static_cast<ValueId>(values_.size());
   value.name = name;
   value.dtype = type.dtype;
   value.shape = type.shape;
-  value.axes = type.axes;
-  value.axes.resize(type.shape.size());
+  std::vector<std::string> axes = type.axes;
+  axes.resize(type.shape.size());
+  value.axes = shared_axes(std::move(axes));
   value.role = role;
   value.producer = producer;
   value.result = result;
@@ -148,15 +108,15 @@ OpId Graph::find_equal(const Op& op, std::uint64_t hash) const {
   for (auto it = first; it != last; ++it) {
     const Op& other = ops_[it->second];
     if (other.live && other.kind == op.kind && other.phase == op.phase && other.inputs == op.inputs &&
-        same(other.attributes, op.attributes))
+        other.attributes == op.attributes)
       return other.id;
   }
   return kNone;
 }
 
 Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
-                                           const std::string& name) {
-  const std::string full_name = name.empty() ? context_.name : name;
+                                           const Text& name) {
+  const Text full_name = name.empty() ? context_.name : name;
   const OpKind* op_kind = registry_->find(kind);
   if (!op_kind)
     return invalid("there is no op kind `" + kind +
@@ -202,14 +162,14 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
 }
 
 Result<ValueId> Graph::append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
-                               const std::string& name) {
+                               const Text& name) {
   BALEEN_TRY_ASSIGN(auto outputs, append(kind, std::move(inputs), std::move(attributes), name));
   if (outputs.size() != 1) return internal("`" + kind + "` has " + std::to_string(outputs.size()) + " results");
   return outputs[0];
 }
 
 Result<ValueId> Graph::pointwise(std::vector<ValueId> inputs, const Expression& expression, std::uint32_t result,
-                                 const std::string& name) {
+                                 const Text& name) {
   return append1("pointwise", std::move(inputs), {{"expression", expression}, {"results", Attributes::ints({result})}},
                  name);
 }
@@ -298,6 +258,23 @@ Status Graph::redirect(ValueId from, ValueId to, OpId except) {
   return {};
 }
 
+Status Graph::replace(ValueId from, ValueId to) {
+  const Value& old = values_[from];
+  Value& now = values_[to];
+  now.name = old.name;
+  now.axes = old.axes;
+  now.role = old.role;
+  now.layout = old.layout;
+  return redirect(from, to);
+}
+
+void Graph::fill_in_axes(ValueId value, const std::vector<std::string>& axes) {
+  std::vector<std::string> filled = values_[value].axes;
+  for (std::size_t d = 0; d < std::min(filled.size(), axes.size()); ++d)
+    if (filled[d].empty()) filled[d] = axes[d];
+  values_[value].axes = shared_axes(std::move(filled));
+}
+
 Status Graph::set_input(OpId id, std::size_t index, ValueId to) {
   Op& op = ops_[id];
   const ValueId from = op.inputs.at(index);
@@ -338,14 +315,14 @@ Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes)
 }
 
 std::uint64_t typing_hash(const Graph& graph, const Op& op) {
-  std::uint64_t h = hash_attributes(std::bit_cast<std::uintptr_t>(op.kind), op.attributes);
+  std::uint64_t h = mix(std::bit_cast<std::uintptr_t>(op.kind), op.attributes.hash());
   for (const auto* side : {&op.inputs, &op.outputs}) {
     h = mix(h, side->size());
     for (const ValueId id : *side) {
       const Value& value = graph.value(id);
       h = mix(mix(h, static_cast<std::uint64_t>(value.dtype)), value.shape.size());
       for (const std::int64_t extent : value.shape) h = mix(h, static_cast<std::uint64_t>(extent));
-      for (const std::string& axis : value.axes) h = mix(h, std::hash<std::string>{}(axis));
+      for (const std::string& axis : *value.axes) h = mix(h, std::hash<std::string>{}(axis));
     }
   }
   return h == 0 ? 1 : h;  // 0 is of no op
@@ -398,11 +375,12 @@ Status Graph::normalise() {
   auto later = [&](OpId a, OpId b) { return position[a] > position[b]; };
   std::priority_queue<OpId, std::vector<OpId>, decltype(later)> ready(later);
   std::size_t live = 0;
+  std::vector<OpId> producers, users;
   for (OpId id : order_) {
     const Op& op = ops_[id];
     if (!op.live) continue;
     ++live;
-    std::vector<OpId> producers;
+    producers.clear();
     for (ValueId input : op.inputs) insert_sorted(producers, values_[input].producer);
     missing[id] = producers.size();
     if (producers.empty()) ready.push(id);
@@ -413,7 +391,7 @@ Status Graph::normalise() {
     const OpId id = ready.top();
     ready.pop();
     order.push_back(id);
-    std::vector<OpId> users;
+    users.clear();
     for (ValueId output : ops_[id].outputs)
       for (OpId user : values_[output].users) insert_sorted(users, user);
     for (OpId user : users)

@@ -18,10 +18,10 @@ enum class Phase { forward, backward, update };
 /// A tensor of the graph. Shapes are global.
 struct Value {
   ValueId id = kNone;
-  std::string name;
+  Text name;
   baleen_dtype_t dtype = BALEEN_F32;
   Shape shape;
-  std::vector<std::string> axes;  ///< logical axis per dimension, "" where none; as many as dimensions
+  Shared<std::vector<std::string>> axes;  ///< logical axis per dimension, "" where none; as many as dimensions
   Role role = Role::activation;
   OpId producer = kNone;
   std::uint32_t result = 0;  ///< which of the producer's results
@@ -29,19 +29,21 @@ struct Value {
   std::vector<OpId> users;   ///< each live user once, ascending
 
   std::size_t rank() const { return shape.size(); }
+  /// The logical axis of a dimension.
+  const std::string& axis(std::size_t dim) const { return (*axes)[dim]; }
 };
 
 struct Op {
   OpId id = kNone;
   const OpKind* kind = nullptr;
-  std::string name;   ///< path of the layer, "blocks.3.attention.qkv"
-  std::string where;  ///< "train.lua:12", for messages
+  Text name;   ///< path of the layer, "blocks.3.attention.qkv"
+  Text where;  ///< "train.lua:12", for messages
   Attributes attributes;
   std::vector<ValueId> inputs, outputs;
   Phase phase = Phase::forward;
   OpId forward_op = kNone;  ///< the forward op that a backward op (or a copy) belongs to
-  OpSchedule schedule = {};
-  std::map<std::string, std::string> tags;  ///< of scripts and plugins, for each other
+  Shared<OpSchedule> schedule = {};
+  Shared<std::map<std::string, std::string>> tags;  ///< of scripts and plugins, for each other
   bool live = true;
   /// What `iteration_of` gave last; null where it has not been asked, or the op has changed since.
   mutable std::shared_ptr<const Iteration> letters = {};
@@ -55,8 +57,8 @@ struct GraphOutput {
   ValueId value;
 };
 
-/// Ops are kept in a topological order; `append` puts an op at its end. Copyable: passes work on a copy and a failed
-/// one is thrown away.
+/// Ops are kept in a topological order; `append` puts an op at its end. Copyable, and copies share what most ops never
+/// change. A graph in which a pass failed is thrown away.
 class Graph {
  public:
   explicit Graph(const OpRegistry* registry = nullptr) : registry_(registry) {}
@@ -73,13 +75,13 @@ class Graph {
   /// Appends an op; results as the kind's rule infers. Equal pure ops of one phase are merged. The error names the
   /// layer.
   Result<std::vector<ValueId>> append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
-                                      const std::string& name = {});
+                                      const Text& name = {});
   /// As above for kinds of one result.
   Result<ValueId> append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
-                          const std::string& name = {});
+                          const Text& name = {});
   /// pointwise with one result: instruction `result` of the expression.
   Result<ValueId> pointwise(std::vector<ValueId> inputs, const Expression& expression, std::uint32_t result,
-                            const std::string& name = {});
+                            const Text& name = {});
   /// pointwise of one opcode over values.
   Result<ValueId> unary(std::uint32_t opcode, ValueId a);
   Result<ValueId> binary(std::uint32_t opcode, ValueId a, ValueId b);
@@ -92,8 +94,8 @@ class Graph {
   struct Context {
     Phase phase = Phase::forward;
     OpId forward_op = kNone;
-    std::string name;
-    std::string where;
+    Text name;
+    Text where;
   };
   Context& context() { return context_; }
 
@@ -120,6 +122,10 @@ class Graph {
   // --- changing
   /// All users of `from` (and outputs) use `to` instead, except op `except`. Types must agree. Call `normalise` after.
   Status redirect(ValueId from, ValueId to, OpId except = kNone);
+  /// As `redirect`; `to` takes the name, logical axes, role and layout of `from` too.
+  Status replace(ValueId from, ValueId to);
+  /// Dimensions of `value` that have no logical axis get that of `axes`, as far as this list goes.
+  void fill_in_axes(ValueId value, const std::vector<std::string>& axes);
   /// Op `op` uses `value` as its input number `index`. Types must agree. Call `normalise` after.
   Status set_input(OpId op, std::size_t index, ValueId value);
   /// Op `op` reads `inputs` and has `attributes` from here on. Dtypes of its results follow; names, shapes, tags stay.
@@ -139,7 +145,9 @@ class Graph {
  private:
   Result<ValueId> source(const std::string& kind, const std::string& name, const ValueType& type, Role role);
   OpId find_equal(const Op& op, std::uint64_t hash) const;
-  ValueId add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result, const std::string& name);
+  /// The one that all values with this list share.
+  Shared<std::vector<std::string>> shared_axes(std::vector<std::string> axes);
+  ValueId add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result, const Text& name);
 
   const OpRegistry* registry_;
   std::vector<Op> ops_;
@@ -147,6 +155,7 @@ class Graph {
   std::vector<OpId> order_;
   std::vector<GraphOutput> outputs_;
   std::map<std::string, ValueId> sources_;
+  std::map<std::vector<std::string>, Shared<std::vector<std::string>>> axes_;  ///< that values have, each list once
   std::unordered_multimap<std::uint64_t, OpId> by_hash_;
   std::unordered_map<OpId, OpId> redirected_;  ///< since the last `order_by_need`: who makes what an op made
   Mesh mesh_;

@@ -77,7 +77,7 @@ class Walk {
     values_[value.id] = value_count_++;
     bytes_.number(std::int64_t{value.dtype});
     bytes_.list(value.shape);
-    for (const std::string& axis : value.axes) bytes_.text(axis);
+    for (const std::string& axis : *value.axes) bytes_.text(axis);
     bytes_.number(static_cast<std::uint64_t>(value.role));
     bytes_.number(std::uint64_t{value.layout.size()});
     for (const Placement& p : value.layout) {

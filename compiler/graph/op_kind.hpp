@@ -9,7 +9,7 @@
 #include "baleen/op.h"
 #include "baleen/op_types.hpp"
 #include "compiler/graph/attributes.hpp"
-#include "compiler/graph/op_schema.hpp"
+#include "compiler/graph/schema_checks.hpp"
 #include "compiler/layout/layout.hpp"
 
 namespace baleen {

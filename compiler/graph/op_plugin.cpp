@@ -10,7 +10,7 @@
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
 #include "compiler/graph/abi.hpp"
-#include "compiler/graph/op_schema.hpp"
+#include "compiler/graph/schema_checks.hpp"
 
 namespace baleen {
 namespace {
@@ -37,7 +37,7 @@ struct Source {
     return error;
   }
 };
-using Shared = std::shared_ptr<const Source>;
+using SharedSource = std::shared_ptr<const Source>;
 
 /// Calls a rule with the graph in its hands. A verb's failure tells more than the status that the rule returns.
 template <class Call>
@@ -290,7 +290,7 @@ Result<std::vector<ValueId>> fuse(const Source& source, Graph& graph, const Op& 
 /// Vectors of bool have no array.
 std::vector<std::uint8_t> bytes_of(const std::vector<bool>& flags) { return {flags.begin(), flags.end()}; }
 
-void add_rules(OpKind& kind, const Shared& source) {
+void add_rules(OpKind& kind, const SharedSource& source) {
   const baleen_op_kind_t& table = source->table;
   kind.infer = [source](const InferContext& context) { return infer(*source, context); };
   if (table.gradient)

@@ -56,13 +56,13 @@ Status set_tag(Op& op, const std::string& key, std::string text) {
                    "\" is of an op's schedule, which the verbs of `place`, `recompute` and `schedule` set; give "
                    "the tag another name");
   if (key == "no_fuse")
-    op.schedule.no_fuse = true;
+    op.schedule.edit().no_fuse = true;
   else if (key == "whole")
-    op.schedule.whole = true;
+    op.schedule.edit().whole = true;
   else if (key == "compute_copy")
-    op.schedule.compute_copy = std::move(text);
+    op.schedule.edit().compute_copy = std::move(text);
   else
-    op.tags[key] = std::move(text);
+    op.tags.edit()[key] = std::move(text);
   return {};
 }
 

@@ -1,7 +1,10 @@
 /// \file Checks every invariant of a graph; run after each pass.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "compiler/graph/graph.hpp"
@@ -62,8 +65,7 @@ class Verifier {
     if (std::exchange(visited_[op.id], 1)) return fail(op, "it stands twice in the order");
     if (op.forward_op != kNone && op.forward_op >= graph_.op_count())
       return fail(op, "its forward op " + std::to_string(op.forward_op) + " does not exist");
-    if (is_source(op) &&
-        (!op.attributes.has("name") || !sources_.insert(op.kind->name + ":" + op.attributes.text("name")).second))
+    if (is_source(op) && (!op.attributes.has("name") || !sources_[op.kind].insert(op.attributes.text("name")).second))
       return fail(op, "a source needs a name of its own");
     return {};
   }
@@ -132,9 +134,9 @@ class Verifier {
     if (!ascend || readers_[id] != value.users.size())
       return fail(producer,
                   "the users of result " + id_text(id) + " are not the ops that read it, each once, ascending");
-    if (value.axes.size() != value.rank())
-      return fail(producer, "result " + id_text(id) + " has " + std::to_string(value.axes.size()) + " axis names for " +
-                                std::to_string(value.rank()) + " dimensions");
+    if (value.axes->size() != value.rank())
+      return fail(producer, "result " + id_text(id) + " has " + std::to_string(value.axes->size()) +
+                                " axis names for " + std::to_string(value.rank()) + " dimensions");
     if (value.layout.empty()) return {};
     if (value.layout.size() != graph_.mesh().axes.size())
       return fail(producer, "the layout of result " + id_text(id) + " has " + std::to_string(value.layout.size()) +
@@ -148,9 +150,9 @@ class Verifier {
   }
 
   const Graph& graph_;
-  std::vector<char> made_;     ///< by value: has its producer been visited?
-  std::vector<char> visited_;  ///< by op
-  std::set<std::string> sources_;
+  std::vector<char> made_;                                                 ///< by value: has its producer been visited?
+  std::vector<char> visited_;                                              ///< by op
+  std::map<const OpKind*, std::unordered_set<std::string_view>> sources_;  ///< their names, by kind
   std::set<ValueId> assigned_;
   std::vector<std::size_t> readers_;  ///< by value: ops that read it
 };

@@ -34,9 +34,7 @@ std::vector<int> split_order(const Layout& layout, int dim) {
   std::vector<int> order;
   for (std::size_t i = 0; i < layout.size(); ++i)
     if (layout[i].cut() == dim) order.push_back(static_cast<int>(i));
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return layout[static_cast<std::size_t>(a)].depth < layout[static_cast<std::size_t>(b)].depth;
-  });
+  std::ranges::sort(order, {}, [&](int axis) { return std::pair(layout[static_cast<std::size_t>(axis)].depth, axis); });
   return order;
 }
 

@@ -20,9 +20,9 @@ std::vector<Placement> placed(const std::vector<std::string>& operands, char let
 /// Every tensor is cut flat; scalar results are sums over the elements.
 Candidate flat(const Decided& decided) {
   Candidate candidate{{Choice::Kind::shard, kAllLetters, 0}, {}, {}, nullptr, nullptr, 0};
-  for (const std::string& letters : decided.letters.iteration.inputs)
+  for (const std::string& letters : decided.letters.iteration->inputs)
     candidate.inputs.push_back(letters.empty() ? Placement::replicate() : Placement::flat());
-  for (const std::string& letters : decided.letters.iteration.outputs)
+  for (const std::string& letters : decided.letters.iteration->outputs)
     candidate.outputs.push_back(letters.empty() ? Placement::partial() : Placement::flat());
   return candidate;
 }
@@ -63,7 +63,7 @@ Candidates::Candidates(const Graph& graph, const PlacementRequest& request, cons
 
 void Candidates::note_balanced(ValueId value, int axis, const Placement& placement) {
   if (placement.kind != Placement::Kind::shard_balanced) return;
-  const std::string& name = graph_.value(value).axes[static_cast<std::size_t>(placement.argument)];
+  const std::string& name = graph_.value(value).axis(static_cast<std::size_t>(placement.argument));
   if (!name.empty()) balanced_[static_cast<std::size_t>(axis)].insert(name);
 }
 
@@ -89,7 +89,7 @@ bool Candidates::is_balanced(const Decided& decided, const Letter& letter, int a
   for (const std::string& name : balanced_[static_cast<std::size_t>(axis)])
     if (letter.has_axis(name)) return true;
   for (std::size_t i = 0; i < decided.op.inputs.size(); ++i) {
-    const auto dim = decided.letters.iteration.inputs[i].find(letter.name);
+    const auto dim = decided.letters.iteration->inputs[i].find(letter.name);
     if (dim == std::string::npos) continue;
     const Placement& own = copies_.layout(decided.op.inputs[i])[static_cast<std::size_t>(axis)];
     if (own.same_kind(Placement::balanced(static_cast<int>(dim)))) return true;
@@ -98,7 +98,7 @@ bool Candidates::is_balanced(const Decided& decided, const Letter& letter, int a
 }
 
 Candidate Candidates::shard(const Decided& decided, const Letter& letter, int axis) const {
-  const Iteration& iteration = decided.letters.iteration;
+  const Iteration& iteration = *decided.letters.iteration;
   Candidate candidate{{Choice::Kind::shard, letter.name, 0}, {}, {}, nullptr, nullptr, 0};
   for (const auto& internal : iteration.internal)
     if (internal.letter == letter.name) candidate.internal = &internal;
@@ -129,12 +129,12 @@ std::vector<Candidate> Candidates::list_without_forward(const Decided& decided, 
   const std::vector<Placement> whole(inputs, Placement::replicate());
   std::vector<Candidate> plain{
       {{}, whole, std::vector<Placement>(outputs, Placement::replicate()), nullptr, nullptr, 0}};
-  if (decided.op.phase == Phase::update && decided.op.schedule.whole) return plain;
+  if (decided.op.phase == Phase::update && decided.op.schedule->whole) return plain;
   for (const Letter& letter : decided.letters.letters)
     if (may_cut(decided.op, letter, axis) && letter.divides(parts(decided, letter, axis)))
       plain.push_back(shard(decided, letter, axis));
   if (is_free(decided.op) && decided.letters.is_elementwise()) plain.push_back(flat(decided));
-  const auto& linear = decided.letters.iteration.linear;
+  const auto& linear = decided.letters.iteration->linear;
   for (std::uint32_t s = 0; s < linear.size(); ++s) {
     Candidate pass{{Choice::Kind::partial, 0, s},
                    whole,
@@ -145,7 +145,7 @@ std::vector<Candidate> Candidates::list_without_forward(const Decided& decided, 
     for (std::uint32_t i : linear[s]) pass.inputs[i] = Placement::partial();
     plain.push_back(std::move(pass));
   }
-  list.insert(list.begin(), plain.begin(), plain.end());
+  list.insert(list.begin(), std::make_move_iterator(plain.begin()), std::make_move_iterator(plain.end()));
   return list;
 }
 

@@ -26,7 +26,7 @@ class Completer {
  private:
   std::size_t axes() const { return graph_.mesh().axes.size(); }
   std::string name(ValueId v) const {
-    return "`" + (graph_.value(v).name.empty() ? "%" + std::to_string(v) : graph_.value(v).name) + "`";
+    return "`" + (graph_.value(v).name.empty() ? "%" + std::to_string(v) : graph_.value(v).name.str()) + "`";
   }
 
   /// One rank has all there is: nothing is cut, partial or elsewhere on an axis of size 1.

@@ -65,8 +65,9 @@ class Converter {
       if (choice.kind != Choice::Kind::offer) continue;
       const Offer& offer = request_.offers[choice.index];
       if (offer.owner.empty()) continue;
-      graph_.op(id).schedule.offer = offer.name;
-      graph_.op(id).schedule.owner = offer.owner;
+      OpSchedule& schedule = graph_.op(id).schedule.edit();
+      schedule.offer = offer.name;
+      schedule.owner = offer.owner;
     }
   }
 

@@ -29,7 +29,7 @@ class LayoutChecker {
         BALEEN_TRY(check_region(op));
       } else if (is_conversion(op)) {
         BALEEN_TRY(check_conversion(op));
-      } else if (!op.inputs.empty() && op.schedule.owner.empty()) {
+      } else if (!op.inputs.empty() && op.schedule->owner.empty()) {
         BALEEN_TRY(check_op(op));
       }
     }
@@ -164,7 +164,7 @@ class LayoutChecker {
       else if (!on(op.inputs[i], axis).is_replicate())
         return false;
     }
-    const auto& sets = letters.iteration.linear;
+    const auto& sets = letters.iteration->linear;
     auto same = [&](std::vector<std::uint32_t> set) {
       std::sort(set.begin(), set.end());
       return set == partial;
@@ -186,7 +186,7 @@ class LayoutChecker {
 
   /// Whether the axis shards just this letter, in plain blocks or in balanced chunks.
   bool shards(const Op& op, const OpLetters& letters, char letter, std::size_t axis) const {
-    const auto& internal = letters.iteration.internal;
+    const auto& internal = letters.iteration->internal;
     const bool whole = std::any_of(internal.begin(), internal.end(), [&](const auto& i) { return i.letter == letter; });
     auto all_lie = [&](const auto& ids, const auto& operands, const Placement& cut, const Placement& without) {
       for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -198,9 +198,9 @@ class LayoutChecker {
     };
     auto cut_so = [&](const Placement& cut) {
       auto makes = [&](const Placement& without) {
-        return all_lie(op.outputs, letters.iteration.outputs, cut, without);
+        return all_lie(op.outputs, letters.iteration->outputs, cut, without);
       };
-      return all_lie(op.inputs, letters.iteration.inputs, cut, Placement::replicate()) &&
+      return all_lie(op.inputs, letters.iteration->inputs, cut, Placement::replicate()) &&
              (whole ? makes(Placement::replicate()) || (is_maximum(op) && makes(Placement::partial_max()))
                     : makes(Placement::partial()));
     };
@@ -212,7 +212,7 @@ class LayoutChecker {
     for (const Letter& letter : letters.letters) {
       std::optional<std::vector<int>> order;
       for (const auto& [ids, operands] :
-           {std::pair{&op.inputs, &letters.iteration.inputs}, std::pair{&op.outputs, &letters.iteration.outputs}})
+           {std::pair{&op.inputs, &letters.iteration->inputs}, std::pair{&op.outputs, &letters.iteration->outputs}})
         for (std::size_t i = 0; i < ids->size(); ++i) {
           const auto dim = (*operands)[i].find(letter.name);
           if (dim == std::string::npos) continue;

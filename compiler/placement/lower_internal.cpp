@@ -33,7 +33,7 @@ class InternalLowerer {
 
   /// Whether some input is cut along a letter that the op reduces inside.
   bool reduces_a_cut(const Op& op) const {
-    if (!op.kind->iteration || op.inputs.empty() || !op.schedule.owner.empty()) return false;
+    if (!op.kind->iteration || op.inputs.empty() || !op.schedule->owner.empty()) return false;
     const Iteration& iteration = iteration_of(graph_, op);
     for (const auto& internal : iteration.internal)
       for (std::size_t i = 0; i < op.inputs.size(); ++i)
@@ -122,7 +122,7 @@ class InternalLowerer {
     for (std::size_t i = 0; i < graph_.op(id).inputs.size(); ++i) {
       const Placement& p = layout(graph_.op(id).inputs[i])[axis];
       if (!p.cut()) continue;
-      letter = letters.iteration.inputs[i][static_cast<std::size_t>(p.argument)];
+      letter = letters.iteration->inputs[i][static_cast<std::size_t>(p.argument)];
       cut = p;
     }
     if (letter == 0 && passes_partial(graph_.op(id), letters, axis)) {
@@ -130,13 +130,13 @@ class InternalLowerer {
       return {};
     }
     for (std::size_t i = 0; i < graph_.op(id).inputs.size(); ++i) {
-      const auto dim = letter == 0 ? std::string::npos : letters.iteration.inputs[i].find(letter);
+      const auto dim = letter == 0 ? std::string::npos : letters.iteration->inputs[i].find(letter);
       BALEEN_TRY(read(id, i, axis, dim == std::string::npos ? Placement::replicate() : placed(cut, dim)));
     }
     if (letter == 0) return {};
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const auto dim = letters.iteration.outputs[i].find(letter);
-      const bool internal = std::any_of(letters.iteration.internal.begin(), letters.iteration.internal.end(),
+      const auto dim = letters.iteration->outputs[i].find(letter);
+      const bool internal = std::any_of(letters.iteration->internal.begin(), letters.iteration->internal.end(),
                                         [&](const auto& item) { return item.letter == letter; });
       if (dim != std::string::npos)
         outputs[i][axis] = placed(cut, dim);
@@ -155,8 +155,8 @@ class InternalLowerer {
     std::vector<std::uint32_t> partial;
     for (std::uint32_t i = 0; i < op.inputs.size(); ++i)
       if (layout(op.inputs[i])[axis] == Placement::partial()) partial.push_back(i);
-    return std::find(letters.iteration.linear.begin(), letters.iteration.linear.end(), partial) !=
-           letters.iteration.linear.end();
+    return std::find(letters.iteration->linear.begin(), letters.iteration->linear.end(), partial) !=
+           letters.iteration->linear.end();
   }
 
   Status read(OpId id, std::size_t input, std::size_t axis, const Placement& wanted) {

@@ -17,7 +17,7 @@ void add(std::vector<Letter>& letters, const Value& value, const std::string& na
     auto it = std::find_if(letters.begin(), letters.end(), [&](const Letter& l) { return l.name == names[d]; });
     if (it == letters.end()) it = letters.insert(letters.end(), Letter{names[d], {}, {}});
     insert_new(it->extents, value.shape[d]);
-    if (!value.axes[d].empty()) insert_new(it->axes, value.axes[d]);
+    if (!value.axis(d).empty()) insert_new(it->axes, value.axis(d));
   }
 }
 
@@ -37,13 +37,13 @@ const Letter* OpLetters::find(char name) const {
 
 bool OpLetters::is_elementwise() const {
   std::string all;
-  for (const auto* operands : {&iteration.inputs, &iteration.outputs})
+  for (const auto* operands : {&iteration->inputs, &iteration->outputs})
     for (const std::string& letters : *operands) {
       if (letters.empty()) continue;
       if (letters.find('.') != std::string::npos || (!all.empty() && letters != all)) return false;
       all = letters;
     }
-  return !all.empty() && iteration.internal.empty();
+  return !all.empty() && iteration->internal.empty();
 }
 
 std::string OpLetters::describe(const Letter& letter) {
@@ -55,15 +55,19 @@ std::string OpLetters::describe(const Letter& letter) {
 OpLetters letters_of(const Graph& graph, const Op& op) {
   OpLetters result;
   if (op.kind->iteration) {
-    result.iteration = iteration_of(graph, op);
+    iteration_of(graph, op);
+    result.iteration = op.letters;
   } else {
-    for (ValueId v : op.inputs) result.iteration.inputs.emplace_back(graph.value(v).rank(), '.');
-    for (ValueId v : op.outputs) result.iteration.outputs.emplace_back(graph.value(v).rank(), '.');
+    Iteration uncut;
+    for (ValueId v : op.inputs) uncut.inputs.emplace_back(graph.value(v).rank(), '.');
+    for (ValueId v : op.outputs) uncut.outputs.emplace_back(graph.value(v).rank(), '.');
+    result.iteration = std::make_shared<const Iteration>(std::move(uncut));
   }
+  result.letters.reserve(BALEEN_MAX_RANK);
   for (std::size_t i = 0; i < op.outputs.size(); ++i)
-    add(result.letters, graph.value(op.outputs[i]), result.iteration.outputs[i]);
+    add(result.letters, graph.value(op.outputs[i]), result.iteration->outputs[i]);
   for (std::size_t i = 0; i < op.inputs.size(); ++i)
-    add(result.letters, graph.value(op.inputs[i]), result.iteration.inputs[i]);
+    add(result.letters, graph.value(op.inputs[i]), result.iteration->inputs[i]);
   return result;
 }
 

@@ -1,5 +1,6 @@
 /// \file An op's letters with what they stand for: extents and logical axes.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ struct Letter {
 };
 
 struct OpLetters {
-  Iteration iteration;          ///< without one, all dimensions are '.'
-  std::vector<Letter> letters;  ///< in order of appearance: results first
+  std::shared_ptr<const Iteration> iteration;  ///< without one, all dimensions are '.'
+  std::vector<Letter> letters;                 ///< in order of appearance: results first
 
   const Letter* find(char name) const;
   /// Whether the op works element by element: each operand has all letters, in one order, or is a scalar. Then it may

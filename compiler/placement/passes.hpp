@@ -35,7 +35,7 @@ Result<ValueId> append_step(Graph& graph, ValueId value, const Step& step, bool 
 /// them behind the sources: what is gathered may then begin anywhere.
 Status settle_compute_copies(Graph& graph);
 
-inline bool is_compute_copy(const Op& op) { return op.schedule.compute_copy.has_value(); }
+inline bool is_compute_copy(const Op& op) { return op.schedule->compute_copy.has_value(); }
 
 /// The parameter that a value is a compute copy of; other values are returned as they are.
 ValueId master_parameter(const Graph& graph, ValueId value);

@@ -186,7 +186,7 @@ class Propagator {
 
   /// Rule 2.
   bool reads_parameters_as_used(const Decided& decided, const Candidate& candidate, int axis) const {
-    const auto& outputs = decided.letters.iteration.outputs;
+    const auto& outputs = decided.letters.iteration->outputs;
     const bool kept = candidate.choice.kind == Choice::Kind::shard &&
                       std::any_of(outputs.begin(), outputs.end(), [&](const std::string& letters) {
                         return letters.find(candidate.choice.letter) != std::string::npos;
@@ -221,7 +221,7 @@ class Propagator {
   double resolving(const Decided& decided, std::size_t output, int axis) const {
     const Value& value = graph_.value(decided.op.outputs[output]);
     const double elements = elements_on_rank(
-        decided, decided.letters.iteration.outputs[output], static_cast<double>(element_count(value.shape)), axis,
+        decided, decided.letters.iteration->outputs[output], static_cast<double>(element_count(value.shape)), axis,
         [&](const Candidate& chosen) { return chosen.outputs[output].cut().has_value(); });
     return conversion_bytes(Placement::partial(), Placement::replicate(), elements, dtype_size(value.dtype),
                             graph_.mesh().size(axis));
@@ -256,7 +256,7 @@ class Propagator {
       const auto dim = on(copies_.layout(decided.op.inputs[i]), axis).cut();
       if (!dim || letters.empty()) continue;
       const char letter =
-          *dim == kFlat ? kAllLetters : decided.letters.iteration.inputs[i][static_cast<std::size_t>(*dim)];
+          *dim == kFlat ? kAllLetters : decided.letters.iteration->inputs[i][static_cast<std::size_t>(*dim)];
       if (letter == kAllLetters || (letter != '.' && letters.find(letter) != std::string::npos)) return true;
     }
     return false;
@@ -326,7 +326,7 @@ class Propagator {
       text +=
           "; parameter `" + graph_.value(v).name + "` " + to_string(graph_.value(v).shape) + " is " + in_words(have);
       const auto dim = have.cut();
-      const std::string& operand = decided.letters.iteration.inputs[i];
+      const std::string& operand = decided.letters.iteration->inputs[i];
       if (!dim || *dim < 0 || static_cast<std::size_t>(*dim) >= operand.size()) continue;
       const Letter* letter = decided.letters.find(operand[static_cast<std::size_t>(*dim)]);
       if (!letter) {

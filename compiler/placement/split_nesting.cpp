@@ -27,8 +27,8 @@ void SplitNesting::hold_letters_of_offers() {
   };
   for (const Candidate& candidate : decided_.chosen) {
     if (candidate.choice.kind != Choice::Kind::offer) continue;
-    hold(candidate.inputs, decided_.letters.iteration.inputs);
-    hold(candidate.outputs, decided_.letters.iteration.outputs);
+    hold(candidate.inputs, decided_.letters.iteration->inputs);
+    hold(candidate.outputs, decided_.letters.iteration->outputs);
   }
 }
 

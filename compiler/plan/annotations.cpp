@@ -18,8 +18,8 @@ std::vector<std::string> names_of(const Graph& graph, const Value& value) {
   if (value.role == Role::parameter || value.role == Role::input) names.push_back(value.name);
   const Op* producer = graph.producer(value.id);
   if (!producer) return names;
-  const auto given = producer->schedule.names.find(value.result);
-  if (given != producer->schedule.names.end()) names.insert(names.end(), given->second.begin(), given->second.end());
+  const auto given = producer->schedule->names.find(value.result);
+  if (given != producer->schedule->names.end()) names.insert(names.end(), given->second.begin(), given->second.end());
   return names;
 }
 
@@ -27,12 +27,12 @@ std::vector<std::string> names_of(const Graph& graph, const Value& value) {
 std::string title(const Graph& graph, const Value& value) {
   const std::vector<std::string> names = names_of(graph, value);
   const Op* producer = graph.producer(value.id);
-  return "`" + (names.empty() ? (producer ? producer->name : value.name) : names.front()) + "`";
+  return "`" + (names.empty() ? (producer ? producer->name : value.name).str() : names.front()) + "`";
 }
 
 int find_axis(const Value& value, const std::string& logical_axis) {
-  const auto at = std::find(value.axes.begin(), value.axes.end(), logical_axis);
-  return at == value.axes.end() ? -1 : static_cast<int>(at - value.axes.begin());
+  const auto at = std::ranges::find(*value.axes, logical_axis);
+  return at == value.axes->end() ? -1 : static_cast<int>(at - value.axes->begin());
 }
 
 /// May an annotation lie on it? Gradients and the update follow from the rest.
@@ -80,11 +80,11 @@ void allow_unnamed(const Graph& graph, ValueId value, std::size_t dim, std::vect
     if (op.phase != Phase::forward || !op.kind->iteration) continue;
     const OpLetters letters = letters_of(graph, op);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      const Letter* letter = op.inputs[i] == value ? letters.find(letters.iteration.inputs[i][dim]) : nullptr;
+      const Letter* letter = op.inputs[i] == value ? letters.find(letters.iteration->inputs[i][dim]) : nullptr;
       if (!letter) continue;
       if (!letter->axes.empty()) allow(cuts, letter->axes.front());
       for (std::size_t o = 0; letter->axes.empty() && o < op.outputs.size(); ++o)
-        if (const auto at = letters.iteration.outputs[o].find(letter->name); at != std::string::npos)
+        if (const auto at = letters.iteration->outputs[o].find(letter->name); at != std::string::npos)
           allow_unnamed(graph, op.outputs[o], at, cuts, seen);
     }
   }
@@ -99,8 +99,7 @@ Result<Placement> placement_on(const Annotation& annotation, const Value& value)
   if (!annotation.dim.empty()) {
     if (const int dim = find_axis(value, annotation.dim); dim >= 0) return Placement::shard(dim);
     std::vector<std::string> known;
-    std::copy_if(value.axes.begin(), value.axes.end(), std::back_inserter(known),
-                 [](const std::string& axis) { return !axis.empty(); });
+    std::ranges::copy_if(*value.axes, std::back_inserter(known), [](const auto& axis) { return !axis.empty(); });
     return invalid(known.empty() ? "no dimension of the shape " + to_string(value.shape) +
                                        " has a logical axis; give `dim` as a number from 1 to " + std::to_string(rank)
                                  : unknown_word("logical axis", annotation.dim, known),
@@ -169,7 +168,8 @@ void Annotations::keep_apart(Graph& graph) const {
     });
   };
   for (OpId id : graph.ops())
-    if (graph.op(id).kind->fuse && reads_cut(graph.op(id), true, reads_cut)) graph.op(id).schedule.no_fuse = true;
+    if (graph.op(id).kind->fuse && reads_cut(graph.op(id), true, reads_cut))
+      graph.op(id).schedule.edit().no_fuse = true;
 }
 
 std::optional<Annotations::Wish> Annotations::innermost(const std::vector<std::size_t>& stack, const Value& value,
@@ -192,7 +192,7 @@ Result<std::optional<Annotations::Wish>> Annotations::wish(const Graph& graph, c
       return std::optional(Wish{placement, &annotation});
     }
   std::optional<Wish> result;
-  for (const auto& stack : graph.producer(value.id)->schedule.annotations) {
+  for (const auto& stack : graph.producer(value.id)->schedule->annotations) {
     const std::optional<Wish> next = innermost(stack, value, axis);
     if (result && next && !result->placement.same_kind(next->placement))
       return invalid(title(graph, value) + " is to be " + in_words(result->placement) + " along `" +
@@ -210,7 +210,7 @@ Status Annotations::check_extent(const Value& value, int axis, const Wish& wish)
   const std::int64_t extent = value.shape[dim], ranks = mesh_.size(axis);
   if (extent >= ranks) return {};
   const std::string what =
-      value.axes[dim].empty() ? "dimension " + std::to_string(dim + 1) : "`" + value.axes[dim] + "`";
+      value.axis(dim).empty() ? "dimension " + std::to_string(dim + 1) : "`" + value.axis(dim) + "`";
   return invalid(what + " = " + std::to_string(extent) + " of " + to_string(value.shape) + " cannot be cut over the " +
                      std::to_string(ranks) + " ranks along `" + wish.annotation->axis + "`; make it " +
                      std::to_string(ranks) + " or more, or the axis " + std::to_string(extent) + " or less",
@@ -221,8 +221,8 @@ Status Annotations::check_extent(const Value& value, int axis, const Wish& wish)
 /// cuts at the same places.
 Status Annotations::check_shared(const Graph& graph, const Op& op, int axis) const {
   const std::int64_t ranks = mesh_.size(axis);
-  if (op.schedule.annotations.empty()) return {};
-  const std::vector<std::size_t>& stack = op.schedule.annotations.front();
+  if (op.schedule->annotations.empty()) return {};
+  const std::vector<std::size_t>& stack = op.schedule->annotations.front();
   for (const std::size_t number : stack) {
     const Annotation& annotation = all_[number];
     if (annotation.kind != Annotation::Kind::split || mesh_.find(annotation.axis) != axis) continue;
@@ -314,9 +314,9 @@ Status Annotations::apply(const Graph& graph, PlacementRequest& request) const {
           return invalid(title(graph, value) + ": " + fits.error().message, fits.error().where);
         if (wanted->placement.is_shard()) {
           const auto dim = static_cast<std::size_t>(wanted->placement.argument);
-          allow(request.cuts[at], value.axes[dim]);
+          allow(request.cuts[at], value.axis(dim));
           std::set<std::pair<ValueId, std::size_t>> seen;
-          if (value.axes[dim].empty()) allow_unnamed(graph, output, dim, request.cuts[at], seen);
+          if (value.axis(dim).empty()) allow_unnamed(graph, output, dim, request.cuts[at], seen);
         }
         if (value.role == Role::parameter) {
           lay_parameter(graph, request, output, axis, wanted->placement);

@@ -19,7 +19,8 @@ constexpr std::size_t kMaxInstructions = 96;
 /// Fuses within one section. Groups are sets of ops, named by their first member's index in the section.
 class SectionFuser {
  public:
-  SectionFuser(Graph& graph, const std::vector<OpId>& ops) : graph_(graph), ops_(ops), group_(ops.size()) {
+  SectionFuser(Graph& graph, const std::vector<OpId>& ops)
+      : graph_(graph), ops_(ops), group_(ops.size()), seen_(ops.size(), 0) {
     std::iota(group_.begin(), group_.end(), std::size_t{0});
     members_.resize(ops.size());
     reach_.resize(ops.size());
@@ -118,9 +119,9 @@ class SectionFuser {
 
   /// Is there a path from group a to group b through a third op of this section? (Sections are ordered, so no path
   /// leaves it.)
-  bool reaches_around(std::size_t a, std::size_t b) const {
+  bool reaches_around(std::size_t a, std::size_t b) {
     const std::size_t floor = members_[a].front();
-    std::vector<char> seen(ops_.size(), 0);
+    ++search_;
     std::vector<std::size_t> stack;
     auto push_producers = [&](std::size_t g, bool direct) {
       for (std::size_t m : members_[g])
@@ -129,8 +130,8 @@ class SectionFuser {
           if (it == index_.end()) continue;
           const std::size_t p = group_[it->second];
           if (p == a && !direct) return true;
-          if (p == a || p == b || p == g || seen[p] || reach_[p] < floor) continue;
-          seen[p] = 1;
+          if (p == a || p == b || p == g || seen_[p] == search_ || reach_[p] < floor) continue;
+          seen_[p] = search_;
           stack.push_back(p);
         }
       return false;
@@ -200,18 +201,10 @@ class SectionFuser {
     attributes.set("dtype", alike ? Attributes::ints({dtypes[0]}) : Attributes::ints(dtypes));
     graph_.context() = {last.phase, last.forward_op, last.name, last.where};
     BALEEN_TRY_ASSIGN(const auto made, append_apart(std::move(inputs), std::move(attributes)));
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const Value old = graph_.value(results[i]);
-      Value& now = graph_.value(made[i]);
-      now.name = old.name;
-      now.axes = old.axes;
-      now.role = old.role;
-      now.layout = old.layout;
-      BALEEN_TRY(graph_.redirect(results[i], made[i]));
-    }
+    for (std::size_t i = 0; i < results.size(); ++i) BALEEN_TRY(graph_.replace(results[i], made[i]));
     const OpId fused_op = graph_.value(made[0]).producer;
-    graph_.op(fused_op).schedule.recomputed =
-        std::ranges::all_of(members_[g], [&](std::size_t m) { return graph_.op(ops_[m]).schedule.recomputed; });
+    if (std::ranges::all_of(members_[g], [&](std::size_t m) { return graph_.op(ops_[m]).schedule->recomputed; }))
+      graph_.op(fused_op).schedule.edit().recomputed = true;
     for (std::size_t m : members_[g]) graph_.erase(ops_[m]);
     return fused_op;
   }
@@ -232,6 +225,8 @@ class SectionFuser {
   /// By group: what it needs, through whatever groups, has no higher index. Its own last member's is not enough: a
   /// group that it reads may have taken in later ops.
   std::vector<std::size_t> reach_;
+  std::size_t search_ = 0;
+  std::vector<std::size_t> seen_;  ///< by group: the last search that met it
   std::unordered_map<OpId, std::size_t> index_;
 };
 

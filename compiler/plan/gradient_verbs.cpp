@@ -11,8 +11,6 @@ GradientVerbs::GradientVerbs(Graph& graph, const Job& job, LossGradients& gradie
     : graph_(graph), job_(job), gradients_(gradients) {
   for (std::size_t i = 0; i < gradients.all.size(); ++i)
     if (gradients.all[i].gradient != kNone) trained_.push_back(i);
-  table_.size = sizeof(table_);
-  table_.self = this;
   table_.seed = gradients.seed;
   table_.dtype = job.dtype;
   table_.count = [](void* p) { return static_cast<std::uint64_t>(self(p).trained_.size()); };
@@ -35,11 +33,6 @@ GradientVerbs::GradientVerbs(Graph& graph, const Job& job, LossGradients& gradie
   table_.stop = [](void* p, ValueId condition, baleen_string_t text) {
     return self(p).run([&] { return self(p).stop(condition, std::string(view(text))); });
   };
-}
-
-template <class Verb>
-baleen_status_t GradientVerbs::run(Verb&& verb) {
-  return guarded_verb(status_, verb);
 }
 
 Status GradientVerbs::read(std::uint64_t number, baleen_gradient_t& out) const {
@@ -65,8 +58,7 @@ Status GradientVerbs::replace(std::uint64_t number, ValueId gradient, ValueId va
     return invalid("what updates `" + job_.parameters[at].name + "` must be " + std::string(dtype_name(type.dtype)));
   Value& summed = graph_.value(gradient);
   if (summed.role == Role::activation) summed.role = Role::gradient;
-  for (std::size_t d = 0; d < summed.rank(); ++d)
-    if (summed.axes[d].empty() && d < type.axes.size()) summed.axes[d] = type.axes[d];
+  graph_.fill_in_axes(gradient, type.axes);
   if (Value& before = graph_.value(gradients_.all[at].gradient); before.id != gradient && before.role == Role::gradient)
     before.role = Role::activation;
   gradients_.all[at] = {gradient, value};

@@ -24,15 +24,7 @@ Result<OpId> append(Graph& graph, const Op& later, const Join& join) {
   if (made.size() != join.results.size())
     return internal("the rule join of " + later.kind->name + " puts the " + std::to_string(made.size()) +
                     " results of " + join.kind + " in the place of " + std::to_string(join.results.size()));
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const Value old = graph.value(join.results[i]);
-    Value& now = graph.value(made[i]);
-    now.name = old.name;
-    now.axes = old.axes;
-    now.role = old.role;
-    now.layout = old.layout;
-    BALEEN_TRY(graph.redirect(old.id, made[i]));
-  }
+  for (std::size_t i = 0; i < made.size(); ++i) BALEEN_TRY(graph.replace(join.results[i], made[i]));
   const OpId joint = graph.value(made[0]).producer;
   graph.op(joint).tags = later.tags;
   graph.op(joint).schedule = later.schedule;
@@ -68,7 +60,7 @@ Status join_kinds(Graph& graph) {
     const Op op = graph.op(id);
     if (!op.live || !op.kind->join) continue;
     const Join join = op.kind->join(graph, op);
-    if (join.with == kNone || graph.op(join.with).schedule.no_fuse) continue;
+    if (join.with == kNone || graph.op(join.with).schedule->no_fuse) continue;
     const std::set<OpId> dependent = dependents(graph, join.with);
     const bool circle = std::any_of(join.inputs.begin(), join.inputs.end(),
                                     [&](ValueId v) { return dependent.contains(graph.value(v).producer); });

@@ -52,7 +52,7 @@ class LoopScheduler {
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
       if (is_cut(op)) continue;
-      if (op.schedule.every_micro_batch || std::any_of(op.inputs.begin(), op.inputs.end(), is_each)) each_.insert(id);
+      if (op.schedule->every_micro_batch || std::any_of(op.inputs.begin(), op.inputs.end(), is_each)) each_.insert(id);
     }
   }
 
@@ -109,7 +109,7 @@ class LoopScheduler {
     Op& copy = graph_.op(graph_.value(copies[0]).producer);
     copy.tags = original.tags;
     copy.schedule = original.schedule;
-    if (copy.schedule.bucket) copy.schedule.bucket->loops.push_back(loop);  // copies in one loop run as one
+    if (copy.schedule->bucket) copy.schedule.edit().bucket->loops.push_back(loop);  // copies in one loop run as one
     for (std::size_t i = 0; i < copies.size(); ++i) {
       graph_.value(copies[i]).layout = graph_.value(original.outputs[i]).layout;
       graph_.value(copies[i]).role = graph_.value(original.outputs[i]).role;
@@ -161,7 +161,7 @@ Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches,
       any_action(pipelines, [](const Action& a) { return a.part.pass == MicroPart::Pass::weight_gradients; });
   const bool chunks = any_action(pipelines, [](const Action& a) { return a.part.chunk > 0; }) ||
                       (!pipelines.empty() && std::ranges::any_of(graph.ops(), [&](OpId id) {
-                        return graph.op(id).schedule.chunk.value_or(0) > 0;
+                        return graph.op(id).schedule->chunk.value_or(0) > 0;
                       }));
   std::vector<MicroPart> parts(graph.op_count());
   if (weights || chunks) {

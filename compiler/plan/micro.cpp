@@ -9,7 +9,7 @@ namespace baleen {
 namespace {
 
 bool is_batch_input(const Value& value) {
-  return value.role == Role::input && value.rank() > 0 && value.axes[0] == "batch";
+  return value.role == Role::input && value.rank() > 0 && value.axis(0) == "batch";
 }
 
 /// Walks the graph once in topological order and decides each value's placement on `micro`.

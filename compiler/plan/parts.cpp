@@ -49,11 +49,11 @@ class Chunks {
       : graph_(graph), in_loop_(in_loop), of_(graph.op_count(), 0) {}
 
   Result<std::vector<int>> find() {
-    for (const OpId id : graph_.ops()) last_ = std::max(last_, graph_.op(id).schedule.chunk.value_or(0));
+    for (const OpId id : graph_.ops()) last_ = std::max(last_, graph_.op(id).schedule->chunk.value_or(0));
     for (const OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
       if (!in_loop_(id)) continue;
-      of_[id] = op.schedule.chunk ? *op.schedule.chunk : by_default(op);
+      of_[id] = op.schedule->chunk ? *op.schedule->chunk : by_default(op);
     }
     const std::vector<OpId> order = graph_.ops();
     for (auto id = order.rbegin(); id != order.rend(); ++id) serve_readers(graph_.op(*id));
@@ -87,7 +87,7 @@ class Chunks {
 
   /// Nobody said where it belongs: it is there when the first of its readers comes.
   void serve_readers(const Op& op) {
-    if (!in_loop_(op.id) || op.schedule.chunk || !goes_back(op)) return;
+    if (!in_loop_(op.id) || op.schedule->chunk || !goes_back(op)) return;
     for (const ValueId v : op.outputs)
       for (const OpId reader : graph_.value(v).users)
         if (in_loop_(reader) && goes_back(graph_.op(reader))) of_[op.id] = std::max(of_[op.id], of_[reader]);

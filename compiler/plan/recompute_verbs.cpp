@@ -18,8 +18,6 @@ std::vector<OpId> listed(const baleen_op_t* ops, std::uint64_t count) {
 RecomputeVerbs::RecomputeVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
                                std::uint64_t budget, Rest rest)
     : graph_(graph), micro_batches_(micro_batches), rest_(std::move(rest)), positions_(positions_in(graph)) {
-  table_.size = sizeof(table_);
-  table_.self = this;
   table_.mesh = &mesh;
   table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
   table_.position = [](void* p, OpId op) {
@@ -27,19 +25,14 @@ RecomputeVerbs::RecomputeVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int
   };
   table_.local_bytes = [](void* p, ValueId value) { return local_bytes(self(p).graph_, value); };
   table_.peak = [](void* p, const OpId* ops, std::uint64_t count, std::uint64_t* bytes) {
-    return guarded_verb(self(p).status_, [&] { return self(p).peak(listed(ops, count), *bytes); });
+    return self(p).run([&] { return self(p).peak(listed(ops, count), *bytes); });
   };
   table_.recompute = [](void* p, const OpId* ops, std::uint64_t count) {
-    return guarded_verb(self(p).status_, [&] { return run_again(self(p).graph_, listed(ops, count)); });
+    return self(p).run([&] { return run_again(self(p).graph_, listed(ops, count)); });
   };
   table_.budget = budget;
   table_.flops = [](void* p, OpId op) { return self(p).flops(op); };
-  table_.note = [](void* p, baleen_string_t text) {
-    return guarded_verb(self(p).status_, [&]() -> Status {
-      self(p).notes_.emplace_back(view(text));
-      return {};
-    });
-  };
+  table_.note = &note;
 }
 
 /// By the phases that follow.

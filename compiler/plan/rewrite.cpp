@@ -6,7 +6,7 @@ namespace baleen {
 Status fuse_kinds(Graph& graph) {
   for (OpId id : graph.ops()) {
     const Op op = graph.op(id);
-    if (!op.live || !op.kind->fuse || op.schedule.no_fuse) continue;
+    if (!op.live || !op.kind->fuse || op.schedule->no_fuse) continue;
     graph.context() = {op.phase, op.forward_op, op.name, op.where};
     BALEEN_TRY_ASSIGN(const auto results, op.kind->fuse(graph, op));
     if (results.empty()) continue;

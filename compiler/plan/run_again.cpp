@@ -32,8 +32,8 @@ class Copier {
     if (op.phase != Phase::forward) return invalid(what + "is of another pass than forward: it cannot run again");
     if (!op.kind->has(kPure) || (op.kind->has(kStructural) && op.inputs.empty()))
       return invalid(what + "has nothing that could run again");
-    if (!op.schedule.owner.empty())
-      return invalid(what + "is lowered by strategy `" + op.schedule.owner + "`: it cannot run again");
+    if (!op.schedule->owner.empty())
+      return invalid(what + "is lowered by strategy `" + op.schedule->owner + "`: it cannot run again");
     return {};
   }
 
@@ -89,7 +89,7 @@ class Copier {
     if (made >= before) {
       graph_.op(made).tags = original.tags;
       graph_.op(made).schedule = original.schedule;
-      graph_.op(made).schedule.recomputed = true;
+      graph_.op(made).schedule.edit().recomputed = true;
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       const ValueId first = original.outputs[i];

@@ -49,26 +49,21 @@ struct Strategies::Impl {
   std::deque<Member> members;
   std::vector<std::string> notes;
   std::uint64_t working_budget = 0;
-  bool trial = false;  ///< what is done to a graph now is thrown away
 
   Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
   Status claim(const Job& job, const Annotations& annotations, const Registry& plugins);
   bool claimed(std::uint32_t axis) const;
   Status check_claims() const;
 
-  /// Calls one strategy on a copy of the graph; the copy takes the graph's place where all went well. A trial is a copy
-  /// already. `call` gets the graph and the order that its ops had.
+  /// Calls one strategy on the graph, with which a failed plan is thrown away. `call` gets the order that its ops had.
   template <class Call>
   Status on(Member& member, Graph& graph, const char* phase, Call&& call, AbiGraph::AddState add_state = {}) {
     const Order order = graph.ops();
-    std::optional<Graph> kept;
-    if (!trial) kept = graph;
-    Graph& copy = kept ? *kept : graph;
-    copy.context().where = member.where;
+    graph.context().where = member.where;
     if (!add_state)
       add_state = [](const std::string& name, const ValueType&, double) -> Result<ValueId> { return no_state(name); };
-    AbiGraph abi_graph(copy, std::move(add_state));
-    Status result = call(abi_graph.table(), copy, order);
+    AbiGraph abi_graph(graph, std::move(add_state));
+    Status result = call(abi_graph.table(), order);
     if (!abi_graph.status()) result = abi_graph.status().error();
     if (!result) {
       const std::string name = "strategy `" + member.name + "`", own = name + ": ";  // what a plugin says begins so
@@ -77,7 +72,16 @@ struct Strategies::Impl {
                    name + ", " + phase + ": " + (message.starts_with(own) ? message.substr(own.size()) : message),
                    result.error().where.empty() ? member.where : result.error().where};
     }
-    if (kept) graph = *std::move(kept);
+    return {};
+  }
+
+  /// Calls a phase in which the strategy has verbs.
+  template <class Function, class Verbs>
+  Status ask(Member& member, Function&& function, const baleen_graph_t* view, Verbs& verbs) {
+    const baleen_status_t status = function(member.self, view, verbs.table());
+    if (!verbs.status()) return verbs.status();
+    BALEEN_TRY(member.plugin.check(status));
+    keep(verbs.notes(), member);
     return {};
   }
 
@@ -92,9 +96,9 @@ struct Strategies::Impl {
   Status edit(Graph& graph, const char* phase, GraphPhase function) {
     for (Member& member : members) {
       if (!(member.table->*function)) continue;
-      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
+      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, const Order& order) -> Status {
         BALEEN_TRY(member.plugin.check((member.table->*function)(member.self, view)));
-        return copy.order_by_need(order);
+        return graph.order_by_need(order);
       }));
     }
     return {};
@@ -193,13 +197,11 @@ Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradie
     };
     BALEEN_TRY(impl_->on(
         member, graph, "gradients",
-        [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
-          copy.context() = {Phase::update, kNone, member.name, member.where};
-          verbs.emplace(copy, job, gradients);
-          const baleen_status_t status = member.table->gradients(member.self, view, verbs->table());
-          if (!verbs->status()) return verbs->status();
-          BALEEN_TRY(member.plugin.check(status));
-          return copy.order_by_need(order);
+        [&](const baleen_graph_t* view, const Order& order) -> Status {
+          graph.context() = {Phase::update, kNone, member.name, member.where};
+          verbs.emplace(graph, job, gradients);
+          BALEEN_TRY(impl_->ask(member, member.table->gradients, view, *verbs));
+          return graph.order_by_need(order);
         },
         add_state));
   }
@@ -212,14 +214,13 @@ Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t m
   for (std::size_t i = 0; i < impl_->members.size(); ++i) {
     Member& member = impl_->members[i];
     if (!member.table->place) continue;
-    BALEEN_TRY(
-        impl_->on(member, graph, "place", [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
-          PlacingVerbs verbs(copy, request, requests, impl_->abi_mesh, {i, member.name}, micro_batches);
-          const baleen_status_t status = member.table->place(member.self, view, verbs.table());
-          if (!verbs.status()) return verbs.status();
-          BALEEN_TRY(member.plugin.check(status));
-          return copy.order_by_need(order);
-        }));
+    BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, const Order& order) -> Status {
+      PlacingVerbs verbs(graph, request, requests, impl_->abi_mesh, {i, member.name}, micro_batches);
+      const baleen_status_t status = member.table->place(member.self, view, verbs.table());
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      return graph.order_by_need(order);
+    }));
   }
   return {};
 }
@@ -228,24 +229,21 @@ Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
   // As Placer goes on (plan.cpp); what strategies have to say is said when they are called for good.
   const auto rest = [&](Graph& trial, std::vector<PipelineSchedule>& pipelines) -> Status {
     const std::vector<std::string> notes = impl_->notes;
-    impl_->trial = true;
     Status done = impl_->mesh.axes.empty() ? Status() : lower(trial);
     if (done) done = schedule(trial, micro_batches, pipelines);
-    impl_->trial = false;
     impl_->notes = notes;
     return done;
   };
   for (Member& member : impl_->members) {
     if (!member.table->recompute) continue;
-    BALEEN_TRY(impl_->on(member, graph, "recompute",
-                         [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
-                           RecomputeVerbs verbs(copy, impl_->abi_mesh, micro_batches, impl_->working_budget, rest);
-                           const baleen_status_t status = member.table->recompute(member.self, view, verbs.table());
-                           if (!verbs.status()) return verbs.status();
-                           BALEEN_TRY(member.plugin.check(status));
-                           impl_->keep(verbs.notes(), member);
-                           return copy.order_by_need(order);
-                         }));
+    BALEEN_TRY(impl_->on(member, graph, "recompute", [&](const baleen_graph_t* view, const Order& order) -> Status {
+      RecomputeVerbs verbs(graph, impl_->abi_mesh, micro_batches, impl_->working_budget, rest);
+      const baleen_status_t status = member.table->recompute(member.self, view, verbs.table());
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      impl_->keep(verbs.notes(), member);
+      return graph.order_by_need(order);
+    }));
   }
   return {};
 }
@@ -253,16 +251,15 @@ Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
 Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vector<PipelineSchedule>& pipelines) {
   for (Member& member : impl_->members) {
     if (!member.table->schedule) continue;
-    BALEEN_TRY(impl_->on(member, graph, "schedule",
-                         [&](const baleen_graph_t* view, Graph& copy, const Order& order) -> Status {
-                           ScheduleVerbs verbs(copy, impl_->abi_mesh, micro_batches, pipelines);
-                           const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
-                           if (!verbs.status()) return verbs.status();
-                           BALEEN_TRY(member.plugin.check(status));
-                           impl_->keep(verbs.notes(), member);
-                           BALEEN_TRY(copy.order_by_need(order));
-                           return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
-                         }));
+    BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, const Order& order) -> Status {
+      ScheduleVerbs verbs(graph, impl_->abi_mesh, micro_batches, pipelines);
+      const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
+      if (!verbs.status()) return verbs.status();
+      BALEEN_TRY(member.plugin.check(status));
+      impl_->keep(verbs.notes(), member);
+      BALEEN_TRY(graph.order_by_need(order));
+      return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
+    }));
   }
   return {};
 }

@@ -29,8 +29,6 @@ std::vector<std::uint32_t> positions_in(const Graph& graph) {
 PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, ShardingRequests& requests,
                            const baleen_mesh_t& mesh, ShardingRequests::Requester strategy, std::int64_t micro_batches)
     : graph_(graph), request_(request), requests_(requests), mesh_(mesh), strategy_(std::move(strategy)) {
-  table_.size = sizeof(table_);
-  table_.self = this;
   table_.mesh = &mesh_;
   table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
   table_.allow_sharding = [](void* p, std::uint32_t axis, baleen_string_t name) {
@@ -64,11 +62,6 @@ PlacingVerbs::PlacingVerbs(const Graph& graph, PlacementRequest& request, Shardi
   table_.expect = [](void* p, const baleen_closed_form_t* form) {
     return self(p).run([&] { return self(p).expect(copy_in(form)); });
   };
-}
-
-template <class Verb>
-baleen_status_t PlacingVerbs::run(Verb&& verb) {
-  return guarded_verb(status_, verb);
 }
 
 Status PlacingVerbs::check_axis(std::uint32_t axis) const {
@@ -230,40 +223,31 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
     : graph_(graph), pipelines_(pipelines), positions_(positions_in(graph)) {
   table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
   for (OpId id : graph.ops())  // another strategy may have scheduled before
-    if (graph.op(id).schedule.bucket) ++buckets_;
-  table_.size = sizeof(table_);
-  table_.self = this;
+    if (graph.op(id).schedule->bucket) ++buckets_;
   table_.mesh = &mesh;
   table_.position = [](void* p, OpId op) -> std::uint32_t {
     return op < self(p).positions_.size() ? self(p).positions_[op] : kNone;
   };
   table_.local_bytes = [](void* p, ValueId value) { return local_bytes(self(p).graph_, value); };
   table_.coalesce = [](void* p, const OpId* ops, std::uint64_t count) {
-    return guarded_verb(self(p).status_, [&] { return self(p).coalesce({ops, ops + count}); });
+    return self(p).run([&] { return self(p).coalesce({ops, ops + count}); });
   };
   table_.start_before = [](void* p, OpId op, OpId other) {
-    return guarded_verb(self(p).status_, [&] { return self(p).start_before(op, other); });
+    return self(p).run([&] { return self(p).start_before(op, other); });
   };
   table_.set_pipeline_schedule = [](void* p, std::uint32_t axis, std::int64_t coordinate,
                                     const baleen_pipeline_action_t* actions, std::uint64_t count) {
-    return guarded_verb(self(p).status_, [&] {
-      return self(p).set_pipeline_schedule(axis, coordinate, {actions, actions + count});
-    });
+    return self(p).run([&] { return self(p).set_pipeline_schedule(axis, coordinate, {actions, actions + count}); });
   };
   table_.must_complete_before = [](void* p, OpId op, OpId other) {
-    return guarded_verb(self(p).status_, [&] { return self(p).must_complete_before(op, other); });
+    return self(p).run([&] { return self(p).must_complete_before(op, other); });
   };
   table_.every_micro_batch = [](void* p, OpId op) {
-    return guarded_verb(self(p).status_, [&] { return self(p).every_micro_batch(op); });
+    return self(p).run([&] { return self(p).every_micro_batch(op); });
   };
-  table_.note = [](void* p, baleen_string_t text) {
-    return guarded_verb(self(p).status_, [&]() -> Status {
-      self(p).notes_.emplace_back(view(text));
-      return {};
-    });
-  };
+  table_.note = &note;
   table_.set_chunk = [](void* p, OpId op, std::uint32_t chunk) {
-    return guarded_verb(self(p).status_, [&] { return self(p).set_chunk(op, chunk); });
+    return self(p).run([&] { return self(p).set_chunk(op, chunk); });
   };
 }
 
@@ -277,7 +261,7 @@ Status ScheduleVerbs::start_before(OpId op, OpId other) {
   BALEEN_TRY(check_op(other));
   if (!moved_.insert(op).second) return invalid("an op begins in two places");
   moves_[other].push_back(op);
-  graph_.op(op).schedule.begins_here = true;
+  graph_.op(op).schedule.edit().begins_here = true;
   graph_.op(op).phase = graph_.op(other).phase;
   return {};
 }
@@ -288,20 +272,20 @@ Status ScheduleVerbs::must_complete_before(OpId op, OpId other) {
     if (!graph_.op(id).kind->has(kCollective)) return invalid("`" + graph_.op(id).kind->name + "` is no collective");
   }
   if (positions_[op] >= positions_[other]) return invalid("a collective is over before one that comes earlier");
-  graph_.op(other).schedule.must_complete_before.push_back(op);
+  graph_.op(other).schedule.edit().must_complete_before.push_back(op);
   return {};
 }
 
 Status ScheduleVerbs::every_micro_batch(OpId op) {
   BALEEN_TRY(check_op(op));
-  graph_.op(op).schedule.every_micro_batch = true;
+  graph_.op(op).schedule.edit().every_micro_batch = true;
   return {};
 }
 
 Status ScheduleVerbs::set_chunk(OpId op, std::uint32_t chunk) {
   BALEEN_TRY(check_op(op));
   if (chunk > 255) return invalid("a model has chunks 0 to 255 on a rank, and no chunk " + std::to_string(chunk));
-  graph_.op(op).schedule.chunk = static_cast<int>(chunk);
+  graph_.op(op).schedule.edit().chunk = static_cast<int>(chunk);
   return {};
 }
 
@@ -357,11 +341,11 @@ Status ScheduleVerbs::coalesce(const std::vector<OpId>& ops) {
         dtype(op) != dtype(first))
       return invalid("collectives of different kinds, axes or dtypes cannot run as one");
     if (!seen.insert(id).second) return invalid("an op stands twice in one bucket");
-    if (op.schedule.bucket) return invalid("an op stands in two buckets");
+    if (op.schedule->bucket) return invalid("an op stands in two buckets");
   }
   if (ops.size() < 2) return {};
   ++buckets_;
-  for (OpId id : ops) graph_.op(id).schedule.bucket = OpSchedule::Bucket{buckets_};
+  for (OpId id : ops) graph_.op(id).schedule.edit().bucket = OpSchedule::Bucket{buckets_};
   return {};
 }
 

@@ -16,20 +16,53 @@
 
 namespace baleen {
 
-/// Runs `verb`, which returns a Status, and gives its code. `first` keeps the first error of several verbs.
-template <class Verb>
-baleen_status_t guarded_verb(Status& first, Verb&& verb) {
-  Status status;
-  try {
-    status = verb();
-  } catch (const std::exception& e) {
-    status = internal(e.what());
+/// What the four have in common: `Self` is the class, `Table` its table of strategy.h.
+template <class Self, class Table>
+class Verbs {
+ public:
+  Verbs(const Verbs&) = delete;
+  Verbs& operator=(const Verbs&) = delete;
+
+  const Table* table() const { return &table_; }
+  /// The first verb that was refused, if any.
+  const Status& status() const { return status_; }
+  /// What the user is to be told.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ protected:
+  Verbs() {
+    table_.size = sizeof(table_);
+    table_.self = static_cast<Self*>(this);
   }
-  if (status) return BALEEN_OK;
-  const baleen_status_t code = status.error().code;
-  if (first) first = std::move(status);
-  return code;
-}
+  static Self& self(void* pointer) { return *static_cast<Self*>(pointer); }
+
+  /// Runs a verb that returns a Status, keeps its error if it is the first, and gives its code.
+  template <class Verb>
+  baleen_status_t run(Verb&& verb) {
+    Status status;
+    try {
+      status = verb();
+    } catch (const std::exception& e) {
+      status = internal(e.what());
+    }
+    if (status) return BALEEN_OK;
+    const baleen_status_t code = status.error().code;
+    if (status_) status_ = std::move(status);
+    return code;
+  }
+  static baleen_status_t note(void* pointer, baleen_string_t text) {
+    return self(pointer).run([&]() -> Status {
+      self(pointer).notes_.emplace_back(view(text));
+      return {};
+    });
+  }
+
+  Table table_{};
+
+ private:
+  Status status_;
+  std::vector<std::string> notes_;
+};
 
 /// Bytes that one rank holds of a value: the most of any; 0 where there is no such value.
 std::uint64_t local_bytes(const Graph& graph, ValueId value);
@@ -37,20 +70,12 @@ std::uint64_t local_bytes(const Graph& graph, ValueId value);
 std::vector<std::uint32_t> positions_in(const Graph& graph);
 
 /// Writes one strategy's requests into a request.
-class PlacingVerbs {
+class PlacingVerbs : public Verbs<PlacingVerbs, baleen_placing_t> {
  public:
   PlacingVerbs(const Graph& graph, PlacementRequest& request, ShardingRequests& requests, const baleen_mesh_t& mesh,
                ShardingRequests::Requester strategy, std::int64_t micro_batches);
-  PlacingVerbs(const PlacingVerbs&) = delete;
-  PlacingVerbs& operator=(const PlacingVerbs&) = delete;
-
-  const baleen_placing_t* table() const { return &table_; }
-  /// The first verb that was refused, if any.
-  const Status& status() const { return status_; }
 
  private:
-  template <class Verb>
-  baleen_status_t run(Verb&& verb);
   Status allow_sharding(std::uint32_t axis, const std::string& logical_axis);
   Status lay(ShardingRequests::How how, std::map<ValueId, Layout>& layouts, ValueId value, std::uint32_t axis,
              baleen_placement_t placement);
@@ -66,29 +91,19 @@ class PlacingVerbs {
   Status check_axis(std::uint32_t axis) const;
   Status check_value(ValueId value) const;
   Result<Placement> checked(baleen_placement_t placement, ValueId value, std::uint32_t axis) const;
-  static PlacingVerbs& self(void* pointer) { return *static_cast<PlacingVerbs*>(pointer); }
 
   const Graph& graph_;
   PlacementRequest& request_;
   ShardingRequests& requests_;
   const baleen_mesh_t& mesh_;
   ShardingRequests::Requester strategy_;
-  baleen_placing_t table_{};
-  Status status_;
 };
 
 /// Orders and joins collectives of a graph.
-class ScheduleVerbs {
+class ScheduleVerbs : public Verbs<ScheduleVerbs, baleen_schedule_t> {
  public:
   ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
                 std::vector<PipelineSchedule>& pipelines);
-  ScheduleVerbs(const ScheduleVerbs&) = delete;
-  ScheduleVerbs& operator=(const ScheduleVerbs&) = delete;
-
-  const baleen_schedule_t* table() const { return &table_; }
-  const Status& status() const { return status_; }
-  /// What the user is to be told.
-  const std::vector<std::string>& notes() const { return notes_; }
   /// Moves ops to where they were told to begin. Once, after the strategy's call.
   Status apply();
 
@@ -102,80 +117,53 @@ class ScheduleVerbs {
                                const std::vector<baleen_pipeline_action_t>& actions);
   Status coalesce(const std::vector<OpId>& ops);
   Status check_collective(OpId op) const;
-  static ScheduleVerbs& self(void* pointer) { return *static_cast<ScheduleVerbs*>(pointer); }
 
   Graph& graph_;
   std::vector<PipelineSchedule>& pipelines_;
-  std::vector<std::string> notes_;
   std::vector<std::uint32_t> positions_;
   std::map<OpId, std::vector<OpId>> moves_;  ///< what goes before an op
   std::set<OpId> moved_;                     ///< all that go
   std::uint32_t buckets_ = 0;
-  baleen_schedule_t table_{};
-  Status status_;
 };
 
 /// Writes what one strategy says into the gradients.
-class GradientVerbs {
+class GradientVerbs : public Verbs<GradientVerbs, baleen_gradients_t> {
  public:
   GradientVerbs(Graph& graph, const Job& job, LossGradients& gradients);
-  GradientVerbs(const GradientVerbs&) = delete;
-  GradientVerbs& operator=(const GradientVerbs&) = delete;
-
-  const baleen_gradients_t* table() const { return &table_; }
-  /// The first verb that was refused, if any.
-  const Status& status() const { return status_; }
   /// A scalar state, which every rank holds and updates alike.
   Result<ValueId> add_state(const std::string& name, const ValueType& type, double initial);
 
  private:
-  template <class Verb>
-  baleen_status_t run(Verb&& verb);
   Status read(std::uint64_t number, baleen_gradient_t& out) const;
   Status replace(std::uint64_t number, ValueId gradient, ValueId value);
   Status apply(ValueId condition);
   Status show(const std::string& name, ValueId scalar);
   Status stop(ValueId condition, std::string text);
   Status check_scalar(ValueId value, const char* what) const;
-  static GradientVerbs& self(void* pointer) { return *static_cast<GradientVerbs*>(pointer); }
 
   Graph& graph_;
   const Job& job_;
   LossGradients& gradients_;
   std::vector<std::size_t> trained_;  ///< numbers of the job's parameters that have a gradient
-  baleen_gradients_t table_{};
-  Status status_;
 };
 
 /// Copies ops of a graph.
-class RecomputeVerbs {
+class RecomputeVerbs : public Verbs<RecomputeVerbs, baleen_recompute_t> {
  public:
   /// What strategies do to a graph in the phases that follow.
   using Rest = std::function<Status(Graph&, std::vector<PipelineSchedule>&)>;
 
   /// `budget`: bytes beside model states; 0: none. `rest` may be null.
   RecomputeVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches, std::uint64_t budget, Rest rest);
-  RecomputeVerbs(const RecomputeVerbs&) = delete;
-  RecomputeVerbs& operator=(const RecomputeVerbs&) = delete;
-
-  const baleen_recompute_t* table() const { return &table_; }
-  /// The first verb that was refused, if any.
-  const Status& status() const { return status_; }
-  /// What the user is to be told.
-  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   Status peak(const std::vector<OpId>& ops, std::uint64_t& bytes) const;
   double flops(OpId op) const;
-  static RecomputeVerbs& self(void* pointer) { return *static_cast<RecomputeVerbs*>(pointer); }
 
   Graph& graph_;
   std::int64_t micro_batches_;
   Rest rest_;
   std::vector<std::uint32_t> positions_;
-  std::vector<std::string> notes_;
-  baleen_recompute_t table_{};
-  Status status_;
 };
 
 }  // namespace baleen

@@ -96,10 +96,10 @@ class PeakFinder {
         for (const ValueId v : op.inputs) read.try_emplace(root(v), position);
         continue;
       }
-      for (const OpId other : op.schedule.must_complete_before) over.try_emplace(other, position);
+      for (const OpId other : op.schedule->must_complete_before) over.try_emplace(other, position);
       for (const ValueId v : op.inputs) read.try_emplace(root(v), position);
-      if (op.schedule.bucket)
-        buckets[*op.schedule.bucket].push_back(id);
+      if (op.schedule->bucket)
+        buckets[*op.schedule->bucket].push_back(id);
       else
         calls.push_back({id});
     }
@@ -129,7 +129,7 @@ class PeakFinder {
   std::int64_t ready(const std::vector<OpId>& ops) const {
     std::int64_t at = 0;
     for (const OpId id : ops) {
-      if (graph_.op(id).schedule.begins_here) at = std::max(at, positions_.at(id));
+      if (graph_.op(id).schedule->begins_here) at = std::max(at, positions_.at(id));
       for (const ValueId v : graph_.op(id).inputs)
         if (const auto found = positions_.find(graph_.value(root(v)).producer); found != positions_.end())
           at = std::max(at, found->second);

@@ -66,7 +66,7 @@ std::vector<ValueId> Description::append(const std::string& kind, std::vector<Va
   for (std::size_t id = before; scope() && id < target.op_count(); ++id) {
     Op& made = target.op(static_cast<OpId>(id));
     for (const auto& [key, text] : scope()->tags) unwrap(set_tag(made, key, text));
-    if (!scope()->annotations.empty()) made.schedule.annotations = {scope()->annotations};
+    if (!scope()->annotations.empty()) made.schedule.edit().annotations = {scope()->annotations};
   }
   for (ValueId value : results) note_made(value);
   return results;

@@ -43,8 +43,9 @@ void Description::note_made(ValueId value) {
 
 void Description::tag_parameter(ValueId parameter) {
   if (!scope() || scope()->annotations.empty()) return;
-  auto& lists = graph().op(graph().value(parameter).producer).schedule.annotations;
-  if (std::ranges::find(lists, scope()->annotations) == lists.end()) lists.push_back(scope()->annotations);
+  Op& source = graph().op(graph().value(parameter).producer);
+  if (std::ranges::find(source.schedule->annotations, scope()->annotations) == source.schedule->annotations.end())
+    source.schedule.edit().annotations.push_back(scope()->annotations);
   note_made(parameter);
 }
 
@@ -54,7 +55,7 @@ void Description::check_split(std::size_t mark) {
   if (annotation.kind != Annotation::Kind::split) return;
   std::set<std::string> known;
   for (ValueId value : scopes_[mark].made)
-    for (const std::string& axis : graph().value(value).axes)
+    for (const std::string& axis : *graph().value(value).axes)
       if (!axis.empty()) known.insert(axis);
   if (known.contains(annotation.dim)) return;
   const std::vector<std::string> words(known.begin(), known.end());
@@ -75,7 +76,7 @@ void Description::name_result(ValueId value) {
   });
   if (!wanted) return;
   const Value& made = graph().value(value);
-  graph().op(made.producer).schedule.names[made.result].push_back(name);
+  graph().op(made.producer).schedule.edit().names[made.result].push_back(name);
 }
 
 void Description::note_named() {

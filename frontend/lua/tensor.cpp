@@ -26,7 +26,7 @@ int index_tensor(lua_State* L) {
   } else if (key == "dtype") {
     push_text(L, dtype_name(value_at(L, 1).dtype));
   } else if (key == "axes") {
-    push_texts(L, value_at(L, 1).axes);
+    push_texts(L, *value_at(L, 1).axes);
   } else {
     lua_pushvalue(L, 2);
     lua_gettable(L, lua_upvalueindex(1));
@@ -47,7 +47,7 @@ int print_tensor(lua_State* L) {
   std::string text = "tensor " + std::string(dtype_name(value.dtype)) + " [";
   for (std::size_t i = 0; i < value.rank(); ++i) {
     text += (i ? ", " : "") + std::to_string(value.shape[i]);
-    if (!value.axes[i].empty()) text += " " + value.axes[i];
+    if (!value.axis(i).empty()) text += " " + value.axis(i);
   }
   push_text(L, text + "]");
   return 1;

@@ -86,12 +86,12 @@ TEST_F(GraphAbi, TagsOfTheScheduleAreReadAndThreeAreSet) {
   const auto tag = [&](const char* key) { return std::string(view(verbs_.tag(verbs_.self, op, abi(key)))); };
   for (const char* key : {"no_fuse", "whole", "compute_copy", "stage"})
     ASSERT_EQ(verbs_.set_tag(verbs_.self, op, abi(key), abi("cast")), BALEEN_OK);
-  EXPECT_TRUE(graph_.op(op).schedule.no_fuse);
-  EXPECT_TRUE(graph_.op(op).schedule.whole);
-  EXPECT_EQ(graph_.op(op).schedule.compute_copy, "cast");
+  EXPECT_TRUE(graph_.op(op).schedule->no_fuse);
+  EXPECT_TRUE(graph_.op(op).schedule->whole);
+  EXPECT_EQ(graph_.op(op).schedule->compute_copy, "cast");
   EXPECT_EQ(graph_.op(op).tags, (std::map<std::string, std::string>{{"stage", "cast"}}));
-  graph_.op(op).schedule.bucket = OpSchedule::Bucket{2};
-  graph_.op(op).schedule.owner = "sequence";
+  graph_.op(op).schedule.edit().bucket = OpSchedule::Bucket{2};
+  graph_.op(op).schedule.edit().owner = "sequence";
   const baleen_string_t bucket = verbs_.tag(verbs_.self, op, abi("bucket"));
   EXPECT_EQ(tag("owner"), "sequence");
   EXPECT_EQ(tag("compute_copy"), "cast");

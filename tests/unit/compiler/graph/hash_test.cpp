@@ -68,9 +68,9 @@ TEST(GraphHash, ChangesWithLayoutPlaceRoleTagsPhaseTwinAndMesh) {
   };
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).layout = {Placement::shard(0)}; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).role = Role::gradient; }));
-  EXPECT_TRUE(changed([&](Graph& g) { g.value(y).axes[0] = "batch"; }));
-  EXPECT_TRUE(changed([&](Graph& g) { g.op(op).tags["stage"] = "1"; }));
-  EXPECT_TRUE(changed([&](Graph& g) { g.op(op).schedule.bucket = OpSchedule::Bucket{1}; }));
+  EXPECT_TRUE(changed([&](Graph& g) { g.value(y).axes.edit()[0] = "batch"; }));
+  EXPECT_TRUE(changed([&](Graph& g) { g.op(op).tags.edit()["stage"] = "1"; }));
+  EXPECT_TRUE(changed([&](Graph& g) { g.op(op).schedule.edit().bucket = OpSchedule::Bucket{1}; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).phase = Phase::update; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).forward_op = g.ops()[0]; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.set_mesh({{{"data", 2}}}); }));

@@ -47,7 +47,7 @@ TEST_F(OpPlugin, GivesAKindThatIsLikeABuiltInOne) {
   ASSERT_TRUE(made) << made.error().text();
   const Op& op = graph_.op(graph_.value((*made)[0]).producer);
   EXPECT_EQ(graph_.value((*made)[0]).shape, (Shape{2, 3}));
-  EXPECT_EQ(graph_.value((*made)[0]).axes[0], "batch");
+  EXPECT_EQ(graph_.value((*made)[0]).axis(0), "batch");
   const Iteration letters = iteration_of(graph_, op);
   EXPECT_EQ(letters.inputs, std::vector<std::string>{"ab"});
   EXPECT_EQ(letters.linear, (std::vector<std::vector<std::uint32_t>>{{0}}));

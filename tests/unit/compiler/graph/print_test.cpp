@@ -37,7 +37,7 @@ TEST(GraphPrint, ShowsSeveralResultsAttributesLayoutsAndTags) {
   const ValueId x = *graph.input("x", {BALEEN_F64, {4, 8}, {}});
   const auto made = *graph.append("top_k", {x}, {{"k", Attributes::ints({2})}});
   graph.value(made[0]).layout = {Placement::shard(0), Placement::replicate()};
-  graph.op(graph.value(made[0]).producer).tags["stage"] = "1";
+  graph.op(graph.value(made[0]).producer).tags.edit()["stage"] = "1";
   ASSERT_TRUE(graph.append1("reshape", {x}, {{"shape", Attributes::ints({2, 16})}}));
   const std::string text = print(graph);
   EXPECT_NE(text.find("%1, %2 = top_k(%0) k=2 : fp64 [4, 2] {S0,R}, int32 [4, 2] [stage=1]\n"), std::string::npos)
@@ -49,18 +49,18 @@ TEST(GraphPrint, ShowsTheScheduleAmongTheTagsByName) {
   Graph graph(&test::builtin_ops());
   const ValueId x = *graph.input("x", {BALEEN_F32, {4}, {}});
   Op& op = graph.op(graph.value(*graph.unary(BALEEN_X_EXP, x)).producer);
-  op.tags["block"] = "0";
-  op.schedule = {.bucket = OpSchedule::Bucket{3, {1, 0}},
-                 .begins_here = true,
-                 .must_complete_before = {7, 12},
-                 .every_micro_batch = true,
-                 .no_fuse = true,
-                 .whole = true,
-                 .compute_copy = "cast",
-                 .offer = "ring",
-                 .owner = "sequence",
-                 .annotations = {{0, 2}, {3}},
-                 .names = {{0, {"mlp", "blocks.0"}}}};
+  op.tags.edit()["block"] = "0";
+  op.schedule = OpSchedule{.bucket = OpSchedule::Bucket{3, {1, 0}},
+                           .begins_here = true,
+                           .must_complete_before = {7, 12},
+                           .every_micro_batch = true,
+                           .no_fuse = true,
+                           .whole = true,
+                           .compute_copy = "cast",
+                           .offer = "ring",
+                           .owner = "sequence",
+                           .annotations = {{0, 2}, {3}},
+                           .names = {{0, {"mlp", "blocks.0"}}}};
   const std::string text = print(graph);
   EXPECT_NE(text.find(" [begin_here=] [block=0] [bucket=3/1/0] [compute_copy=cast] [every_micro_batch=]"
                       " [must_complete_before=7,12,] [no_fuse=] [offer=ring] [owner=sequence] [parallel=0,2;3]"

@@ -106,7 +106,7 @@ TEST_F(GraphVerify, AUserThatReadsSomethingElse) {
 }
 
 TEST_F(GraphVerify, TooFewAxisNames) {
-  graph_.value(y_).axes.pop_back();
+  graph_.value(y_).axes.edit().pop_back();
   expect_fault("has 1 axis names for 2 dimensions");
 }
 
@@ -151,7 +151,7 @@ TEST_F(GraphVerify, ARuleIsAskedAgainOnlyWhereItsInputsChanged) {
   ASSERT_TRUE(verify(graph));
   ASSERT_TRUE(verify(graph));
   EXPECT_EQ(asked, 2);
-  graph.value(x).axes = {"batch"};
+  graph.value(x).axes = std::vector<std::string>{"batch"};
   ASSERT_TRUE(verify(graph));
   EXPECT_EQ(asked, 3);
 }

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "placed_traffic.hpp"
 #include "simulated_ranks.hpp"
 #include "sketch_plans.hpp"
 #include "support/op_cases.hpp"
@@ -48,7 +49,8 @@ TEST_P(ConvertedPlan, HasTheCollectivesOfTheTable) {
       axes += (axes.empty() ? "" : "+") + converted.graph.mesh().axes[static_cast<std::size_t>(axis)].name;
     ++counted[{op.phase, axes, op.kind->name}];
   }
-  for (const TrafficRow& row : traffic(transfers(plan.sketch->graph, plan.request, converted.placed), -1))
+  for (const test::TrafficRow& row :
+       test::traffic(test::transfers(plan.sketch->graph, plan.request, converted.placed), -1))
     if (row.kind != "internal" && row.kind != "summa") expected[{row.phase, row.axis, row.kind}] = row.count;
   EXPECT_EQ(counted, expected);
 }
@@ -240,7 +242,7 @@ TEST_P(LowersSummaOf, OnAGridOfRanks) {
   place();
   int lowered = 0;
   for (OpId id : graph_.ops())
-    if (graph_.op(id).schedule.owner == "tensor") lower(id), ++lowered;
+    if (graph_.op(id).schedule->owner == "tensor") lower(id), ++lowered;
   ASSERT_EQ(lowered, 2);
   ASSERT_TRUE(graph_.normalise());
   graph_.remove_dead();

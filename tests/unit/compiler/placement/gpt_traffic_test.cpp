@@ -3,6 +3,7 @@
 
 #include "compiler/placement/passes.hpp"
 #include "gpt_plans.hpp"
+#include "placed_traffic.hpp"
 
 namespace baleen {
 namespace {
@@ -19,7 +20,7 @@ class GptTraffic : public testing::Test {
     const PlacementRequest request = test::request_of(plan, *gpt_);
     const auto placed = propagate(gpt_->graph, request);
     ASSERT_TRUE(placed) << placed.error().text();
-    rows_ = traffic(transfers(gpt_->graph, request, *placed), kScalar);
+    rows_ = test::traffic(test::transfers(gpt_->graph, request, *placed), kScalar);
     layers_ = plan.model.layers;
     activation_ = 8.0 * static_cast<double>(plan.model.batch * plan.model.sequence * plan.model.hidden);
   }
@@ -28,14 +29,14 @@ class GptTraffic : public testing::Test {
   void expect(Phase phase, const std::string& axis, const std::string& kind, std::int64_t count, double bytes) {
     for (auto it = rows_.begin(); it != rows_.end(); ++it) {
       if (it->phase != phase || it->axis != axis || it->kind != kind) continue;
-      EXPECT_EQ(it->count, count) << to_string(std::vector{*it});
-      EXPECT_NEAR(it->bytes, bytes, 1e-6) << to_string(std::vector{*it});
+      EXPECT_EQ(it->count, count) << table_text(std::vector{*it});
+      EXPECT_NEAR(it->bytes, bytes, 1e-6) << table_text(std::vector{*it});
       rows_.erase(it);
       return;
     }
-    ADD_FAILURE() << "no " << kind << " along " << axis << " in\n" << to_string(rows_);
+    ADD_FAILURE() << "no " << kind << " along " << axis << " in\n" << table_text(rows_);
   }
-  void expect_no_more() { EXPECT_TRUE(rows_.empty()) << to_string(rows_); }
+  void expect_no_more() { EXPECT_TRUE(rows_.empty()) << table_text(rows_); }
 
   std::int64_t parameters() const { return static_cast<std::int64_t>(gpt_->trained.size()); }
   double parameter_bytes(const std::function<bool(ValueId)>& counts = [](ValueId) { return true; }) const {
@@ -53,7 +54,7 @@ class GptTraffic : public testing::Test {
   static constexpr double kScalar = 16;  ///< a scalar's all-reduce sends less
   static constexpr auto kForward = Phase::forward, kBackward = Phase::backward, kUpdate = Phase::update;
   std::unique_ptr<GptGraph> gpt_;
-  std::vector<TrafficRow> rows_;
+  std::vector<test::TrafficRow> rows_;
   std::int64_t layers_ = 0;
   double activation_ = 0;
 };
@@ -114,9 +115,9 @@ TEST_F(GptTraffic, HeadsForSequencesAreFourAllToAllsALayer) {
 
 TEST_F(GptTraffic, BalancedSequencesSendNoMore) {
   place("sequence2");
-  const std::string plain = to_string(rows_);
+  const std::string plain = table_text(rows_);
   place("sequence2_balanced");
-  EXPECT_EQ(to_string(rows_), plain);
+  EXPECT_EQ(table_text(rows_), plain);
 }
 
 TEST_F(GptTraffic, ATiedTableIsReducedOnceOnAMeshOfTwoAxes) {
@@ -137,7 +138,7 @@ TEST_F(GptTraffic, ATiedTableIsReducedOnceOnAMeshOfTwoAxes) {
 
 TEST_F(GptTraffic, OnEveryRowStandsAPhaseAnAxisAndAKind) {
   place("data2");
-  EXPECT_EQ(to_string(rows_), "backward data all_reduce: 29, bytes 15872\n");
+  EXPECT_EQ(table_text(rows_), "backward data all_reduce: 29, bytes 15872\n");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "compiler/placement/passes.hpp"
 #include "gpt_plans.hpp"
+#include "placed_traffic.hpp"
 #include "simulated_ranks.hpp"
 #include "support/op_cases.hpp"
 
@@ -23,7 +24,7 @@ class SimulatedPlan : public testing::TestWithParam<GptPlan> {
     const PlacementRequest request = test::request_of(GetParam(), gpt_);
     const auto placed = propagate(graph_, request);
     ASSERT_TRUE(placed) << placed.error().text();
-    traffic_ = traffic(transfers(graph_, request, *placed));
+    traffic_ = test::traffic(test::transfers(graph_, request, *placed));
     const Status inserted = insert_conversions(graph_, request, *placed);
     ASSERT_TRUE(inserted) << inserted.error().text();
   }
@@ -68,14 +69,14 @@ class SimulatedPlan : public testing::TestWithParam<GptPlan> {
 
   GptGraph gpt_{GetParam().model};
   Graph graph_;
-  std::vector<TrafficRow> traffic_;
+  std::vector<test::TrafficRow> traffic_;
   int talks_inside_ = 0;
 };
 
 TEST_P(SimulatedPlan, ComputesWhatOneRankComputes) {
   expect_sound();
   expect_parity();
-  if (HasFailure()) std::cout << print(graph_) << to_string(traffic_);
+  if (HasFailure()) std::cout << print(graph_) << table_text(traffic_);
 }
 
 TEST_P(SimulatedPlan, ComputesTheSameWithInternalReductionsLowered) {
@@ -84,7 +85,7 @@ TEST_P(SimulatedPlan, ComputesTheSameWithInternalReductionsLowered) {
   expect_sound();
   expect_parity();
   EXPECT_EQ(talks_inside_, 0) << "an op still reduces a dimension that is cut";
-  if (HasFailure()) std::cout << print(graph_) << to_string(traffic_);
+  if (HasFailure()) std::cout << print(graph_) << table_text(traffic_);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpt, SimulatedPlan, testing::ValuesIn(test::gpt_plans()),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/placement/passes.hpp"
+#include "placed_traffic.hpp"
 #include "support/op_cases.hpp"
 
 namespace baleen::test {
@@ -38,7 +39,9 @@ class PlacementFixture : public testing::Test {
     return placed ? "accepted" : placed.error().message;
   }
   std::string layout(const PlacedGraph& placed, ValueId v) { return to_string(placed.layouts.at(v)); }
-  std::string traffic_of(const PlacedGraph& placed) { return to_string(traffic(transfers(graph_, request_, placed))); }
+  std::string traffic_of(const PlacedGraph& placed) {
+    return table_text(test::traffic(test::transfers(graph_, request_, placed)));
+  }
   /// "all_gather" of each conversion, in order; free ones too.
   std::string conversions(const PlacedGraph& placed) {
     std::string text;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/placement/passes.hpp"
+#include "placed_traffic.hpp"
 #include "sketch_plans.hpp"
 
 namespace baleen {
@@ -11,18 +12,18 @@ namespace {
 
 class KnownPlan : public testing::TestWithParam<std::string> {};
 
-std::string describe(const TrafficRow& row) { return to_string(std::vector{row}); }
+std::string describe(const test::TrafficRow& row) { return table_text(std::vector{row}); }
 
 TEST_P(KnownPlan, SendsWhatTheClosedFormSays) {
   const auto plan = test::make_plan(GetParam());
   const auto placed = propagate(plan.sketch->graph, plan.request);
   ASSERT_TRUE(placed) << placed.error().text();
-  auto rows = traffic(transfers(plan.sketch->graph, plan.request, *placed), 4 * test::kScalarElements);
+  auto rows = test::traffic(test::transfers(plan.sketch->graph, plan.request, *placed), 4 * test::kScalarElements);
   for (const auto& e : plan.expected) {
-    auto it = std::find_if(rows.begin(), rows.end(), [&](const TrafficRow& row) {
+    auto it = std::find_if(rows.begin(), rows.end(), [&](const test::TrafficRow& row) {
       return row.phase == e.phase && row.axis == e.axis && row.kind == e.kind;
     });
-    const TrafficRow want{e.phase, e.axis, e.kind, e.count, 4 * e.elements};
+    const test::TrafficRow want{e.phase, e.axis, e.kind, e.count, 4 * e.elements};
     if (it == rows.end()) {
       ADD_FAILURE() << "missing: " << describe(want);
       continue;
@@ -33,7 +34,7 @@ TEST_P(KnownPlan, SendsWhatTheClosedFormSays) {
     }
     rows.erase(it);
   }
-  EXPECT_TRUE(rows.empty()) << "unexpected:\n" << to_string(rows);
+  EXPECT_TRUE(rows.empty()) << "unexpected:\n" << table_text(rows);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sketch, KnownPlan, testing::ValuesIn(test::plan_names()),

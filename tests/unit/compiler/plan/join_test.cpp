@@ -75,7 +75,7 @@ TEST(PlanJoin, AGradientThatDependsOnTheLossStaysApart) {
 TEST(PlanJoin, WhatAStrategySetsApartStaysApart) {
   Graph graph = gpt();
   for (OpId id : graph.ops())
-    if (graph.op(id).kind->name == "linear_cross_entropy") graph.op(id).schedule.no_fuse = true;
+    if (graph.op(id).kind->name == "linear_cross_entropy") graph.op(id).schedule.edit().no_fuse = true;
   EXPECT_EQ(count(joined(graph, 1), "linear_cross_entropy_and_grad"), 0);
 }
 

@@ -102,7 +102,7 @@ ScheduledGraph halves(Graph& graph) {
   std::vector<OpId> forward;
   for (const OpId op : graph.ops())
     if (graph.op(op).phase == Phase::forward && graph.op(op).kind->has(kContraction)) forward.push_back(op);
-  for (std::size_t i = forward.size() / 2; i < forward.size(); ++i) graph.op(forward[i]).schedule.chunk = 1;
+  for (std::size_t i = forward.size() / 2; i < forward.size(); ++i) graph.op(forward[i]).schedule.edit().chunk = 1;
   return cut_and_schedule(graph, 2, {with({Pass::forward, 1})});
 }
 
@@ -122,9 +122,9 @@ TEST(Chunks, ThatNeedALaterOneAreRefused) {
   const std::vector<OpId> ops = graph.ops();
   const auto first = std::ranges::find_if(
       ops, [&](OpId op) { return graph.op(op).phase == Phase::forward && graph.op(op).kind->has(kContraction); });
-  graph.op(*first).schedule.chunk = 1;
+  graph.op(*first).schedule.edit().chunk = 1;
   for (const OpId user : std::vector(graph.value(graph.op(*first).outputs[0]).users))
-    if (graph.op(user).phase == Phase::forward) graph.op(user).schedule.chunk = 0;
+    if (graph.op(user).phase == Phase::forward) graph.op(user).schedule.edit().chunk = 0;
   try {
     cut_and_schedule(graph, 2, {with({Pass::forward, 1})});
   } catch (const std::runtime_error& e) {

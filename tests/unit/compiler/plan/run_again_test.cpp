@@ -124,7 +124,7 @@ TEST(RunAgain, WhatCannotIsNamed) {
       break;
     }
   const OpId norm = forward(graph, "norm").front();
-  graph.op(norm).schedule.owner = "sequence";
+  graph.op(norm).schedule.edit().owner = "sequence";
   EXPECT_NE(refusal(norm).find("is lowered by strategy `sequence`: it cannot run again"), std::string::npos);
 }
 
@@ -133,7 +133,7 @@ TEST(RunAgain, MarksItsCopies) {
   ASSERT_TRUE(run_again(graph, forward(graph, "norm")));
   std::size_t marked = 0;
   for (const OpId id : graph.ops())
-    if (const Op& op = graph.op(id); op.schedule.recomputed) {
+    if (const Op& op = graph.op(id); op.schedule->recomputed) {
       ++marked;
       EXPECT_EQ(op.phase, Phase::backward);
       EXPECT_EQ(op.kind, graph.op(op.forward_op).kind);

@@ -118,7 +118,7 @@ TEST(Slots, LieWhereTheDimensionsThatTheyFollowLie) {
     EXPECT_TRUE(complete) << complete.error().text();
     std::map<std::string, std::string> layouts;
     for (const ValueId state : own.trained[0].states)
-      layouts[train->graph.value(state).name.substr(10)] = to_string(complete->stored.at(state));
+      layouts[train->graph.value(state).name.str().substr(10)] = to_string(complete->stored.at(state));
     return layouts;
   };
   using Layouts = std::map<std::string, std::string>;

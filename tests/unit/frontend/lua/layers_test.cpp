@@ -93,9 +93,9 @@ TEST_F(Layers, TagTheOpsOfRepeatedBlocks) {
   const auto attentions = ops_of(script->job().train(), "attention");
   ASSERT_EQ(attentions.size(), 2u);
   EXPECT_EQ(attentions[0]->name, "blocks.0.attention");
-  EXPECT_EQ(attentions[0]->tags.at("block"), "0");
-  EXPECT_EQ(attentions[1]->tags.at("block"), "1");
-  EXPECT_FALSE(only(script->job().train(), "embedding")->tags.contains("block"));
+  EXPECT_EQ(attentions[0]->tags->at("block"), "0");
+  EXPECT_EQ(attentions[1]->tags->at("block"), "1");
+  EXPECT_FALSE(only(script->job().train(), "embedding")->tags->contains("block"));
 }
 
 TEST_F(Layers, MakeLogitsThatTheFusedLossCanTake) {

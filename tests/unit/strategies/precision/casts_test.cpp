@@ -172,7 +172,7 @@ TEST(PrecisionKeep, KeptParametersMakeIslands) {
   }
   for (OpId id : forward.ops())
     if (is_compute_copy(forward.op(id))) {
-      EXPECT_FALSE(forward.value(forward.op(id).inputs[0]).name.starts_with("up."));
+      EXPECT_FALSE(forward.value(forward.op(id).inputs[0]).name.str().starts_with("up."));
     }
 }
 

@@ -91,7 +91,7 @@ struct ToyDevice {
       const baleen_op_view_t& from = element(region.ops, i);
       Op op;
       op.kind = registry.find(std::string(view(from.kind)));
-      op.name = view(from.name);
+      op.name = std::string(view(from.name));
       op.inputs.assign(from.inputs, from.inputs + from.input_count);
       op.outputs.assign(from.outputs, from.outputs + from.output_count);
       BALEEN_TRY_ASSIGN(op.attributes, from_abi(from.attributes, from.attribute_count));

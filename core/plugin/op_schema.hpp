@@ -1,14 +1,20 @@
-/// \file What a kind of op takes: names of operands and results, attributes with types, ranges and defaults.
+/// \file What a plugin says of its kinds of ops: names of operands and results, attributes with types, ranges and
+/// defaults.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "baleen/expression_builder.hpp"
 #include "baleen/op_kind.h"
-#include "baleen/op_types.hpp"
-#include "compiler/graph/attributes.hpp"
+#include "baleen/result.hpp"
 
 namespace baleen {
+
+/// The value of an op's attribute.
+using Attribute = std::variant<std::vector<std::int64_t>, std::vector<double>, std::string, Expression>;
 
 struct OperandSpec {
   std::string name, help;
@@ -56,21 +62,10 @@ struct OpSchema {
 /// a default that its own rule refuses.
 Result<OpSchema> read_schema(const baleen_op_kind_t& kind, const std::string& plugin);
 
-/// Fails where an attribute is unknown, missing, of another type or out of range; `kind` is its name.
-Status check_attributes(const OpSchema& schema, const std::string& kind, const Attributes& attributes);
-/// Whether an attribute that has a default is not there.
-bool lacks_defaults(const OpSchema& schema, const Attributes& attributes);
-/// Fills in defaults, which their own rules allow.
-Status fill_in_defaults(const OpSchema& schema, Attributes& attributes);
+/// Fails where the attribute is of another type or out of range; `kind` is the op kind's name.
+Status check_attribute(const AttributeSpec& spec, const std::string& kind, const Attribute& attribute);
 
 /// A default, or what else was written as text, as the attribute that it stands for. Nothing but what `expected` says.
 Result<Attribute> parse_attribute(const AttributeSpec& spec, const std::string& text);
-
-/// Fails where the operands' number or dtypes are others than the schema says; `kind` is its name.
-Status check_operands(const OpSchema& schema, const std::string& kind, const std::vector<sdk::ValueType>& inputs);
-
-/// Fails where an attribute that is a dimension is none of the first operand.
-Status check_dimensions(const OpSchema& schema, const std::string& kind, const Attributes& attributes,
-                        const std::vector<sdk::ValueType>& inputs);
 
 }  // namespace baleen

@@ -1,9 +1,10 @@
-/// \file Checks of operands that a schema alone can make.
-#include "compiler/graph/op_schema.hpp"
+/// \file Checks of operands and attributes that a schema alone can make.
+#include "compiler/graph/schema_checks.hpp"
 
 #include <algorithm>
 
 #include "baleen/op_rules.hpp"
+#include "core/input/nearest.hpp"
 
 namespace baleen {
 namespace {
@@ -44,6 +45,38 @@ Status refuse_operands(const std::string& kind, const OpSchema& schema, const st
 }
 
 }  // namespace
+
+Status check_attributes(const OpSchema& schema, const std::string& kind, const Attributes& attributes) {
+  for (const auto& [name, attribute] : attributes) {
+    if (name == "copy") continue;  // any op may be a copy that a pass made and keeps apart from its original
+    const AttributeSpec* spec = schema.find(name);
+    if (!spec) {
+      std::vector<std::string> known;
+      for (const AttributeSpec& one : schema.attributes) known.push_back(one.name);
+      return invalid(kind + ": " + unknown_word("attribute", name, known));
+    }
+    BALEEN_TRY(check_attribute(*spec, kind, attribute));
+  }
+  for (const AttributeSpec& spec : schema.attributes)
+    if (spec.required() && !attributes.has(spec.name))
+      return invalid(kind + ": attribute `" + spec.name + "` is missing; it is " + spec.expected());
+  return {};
+}
+
+bool lacks_defaults(const OpSchema& schema, const Attributes& attributes) {
+  return std::ranges::any_of(schema.attributes, [&](const AttributeSpec& spec) {
+    return !spec.default_value.empty() && !attributes.has(spec.name);
+  });
+}
+
+Status fill_in_defaults(const OpSchema& schema, Attributes& attributes) {
+  for (const AttributeSpec& spec : schema.attributes) {
+    if (spec.default_value.empty() || attributes.has(spec.name)) continue;
+    BALEEN_TRY_ASSIGN(Attribute value, parse_attribute(spec, spec.default_value));
+    attributes.set(spec.name, std::move(value));
+  }
+  return {};
+}
 
 Status check_operands(const OpSchema& schema, const std::string& kind, const std::vector<sdk::ValueType>& inputs) {
   return operands_fit(schema, inputs) ? Status() : refuse_operands(kind, schema, inputs);

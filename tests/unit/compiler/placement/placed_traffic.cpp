@@ -1,11 +1,11 @@
 /// \file What a placed graph sends, summed up.
-#include "compiler/placement/placement.hpp"
+#include "placed_traffic.hpp"
 
 #include <array>
 #include <charconv>
 #include <tuple>
 
-namespace baleen {
+namespace baleen::test {
 namespace {
 
 std::string axis_names(const Graph& graph, const std::vector<int>& axes) {
@@ -63,7 +63,7 @@ std::vector<TrafficRow> traffic(const std::vector<Transfer>& transfers, double i
   return list;
 }
 
-std::string to_string(const std::vector<TrafficRow>& rows) {
+std::string table_text(const std::vector<TrafficRow>& rows) {
   std::string text;
   for (const TrafficRow& row : rows) {
     std::array<char, 32> number{};
@@ -75,4 +75,4 @@ std::string to_string(const std::vector<TrafficRow>& rows) {
   return text;
 }
 
-}  // namespace baleen
+}  // namespace baleen::test

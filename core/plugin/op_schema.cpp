@@ -1,5 +1,5 @@
-/// \file Reads schemas from plugins and holds attributes against them.
-#include "compiler/graph/op_schema.hpp"
+/// \file Reads schemas from plugins, checks them, and holds single attributes against them.
+#include "core/plugin/op_schema.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -86,14 +86,6 @@ std::string refused_value(const AttributeSpec& spec, const Attribute& attribute)
     for_each_choice(spec.choices, [&](std::string_view word) { allowed |= word == *text; });
     if (!allowed) return "\"" + *text + "\"";
   }
-  return {};
-}
-
-Status check_attribute(const AttributeSpec& spec, const std::string& kind, const Attribute& attribute) {
-  if (!holds_one(attribute, spec.type))
-    return invalid(kind + ": attribute `" + spec.name + "` must be " + spec.expected());
-  if (const std::string bad = refused_value(spec, attribute); !bad.empty())
-    return invalid(kind + ": `" + spec.name + "` is " + bad + "; it must be " + spec.expected());
   return {};
 }
 
@@ -274,35 +266,11 @@ Result<OpSchema> read_schema(const baleen_op_kind_t& kind, const std::string& pl
   return schema;
 }
 
-Status check_attributes(const OpSchema& schema, const std::string& kind, const Attributes& attributes) {
-  for (const auto& [name, attribute] : attributes) {
-    if (name == "copy") continue;  // any op may be a copy that a pass made and keeps apart from its original
-    const AttributeSpec* spec = schema.find(name);
-    if (!spec) {
-      std::vector<std::string> known;
-      for (const AttributeSpec& one : schema.attributes) known.push_back(one.name);
-      return invalid(kind + ": " + unknown_word("attribute", name, known));
-    }
-    BALEEN_TRY(check_attribute(*spec, kind, attribute));
-  }
-  for (const AttributeSpec& spec : schema.attributes)
-    if (spec.required() && !attributes.has(spec.name))
-      return invalid(kind + ": attribute `" + spec.name + "` is missing; it is " + spec.expected());
-  return {};
-}
-
-bool lacks_defaults(const OpSchema& schema, const Attributes& attributes) {
-  return std::ranges::any_of(schema.attributes, [&](const AttributeSpec& spec) {
-    return !spec.default_value.empty() && !attributes.has(spec.name);
-  });
-}
-
-Status fill_in_defaults(const OpSchema& schema, Attributes& attributes) {
-  for (const AttributeSpec& spec : schema.attributes) {
-    if (spec.default_value.empty() || attributes.has(spec.name)) continue;
-    BALEEN_TRY_ASSIGN(Attribute value, parse_attribute(spec, spec.default_value));
-    attributes.set(spec.name, std::move(value));
-  }
+Status check_attribute(const AttributeSpec& spec, const std::string& kind, const Attribute& attribute) {
+  if (!holds_one(attribute, spec.type))
+    return invalid(kind + ": attribute `" + spec.name + "` must be " + spec.expected());
+  if (const std::string bad = refused_value(spec, attribute); !bad.empty())
+    return invalid(kind + ": `" + spec.name + "` is " + bad + "; it must be " + spec.expected());
   return {};
 }
 
@@ -312,21 +280,22 @@ Result<Attribute> parse_attribute(const AttributeSpec& spec, const std::string& 
     const auto [rest, error] = std::from_chars(begin, end, out);
     return error == std::errc() && rest == end;
   };
+  using Integers = std::vector<std::int64_t>;
   switch (spec.type) {
     case BALEEN_RULE_TEXT: return Attribute(text);
     case BALEEN_RULE_BOOLEAN:
       if (text != "true" && text != "false") return wrong();
-      return Attributes::ints({text == "true"});
+      return Attribute(Integers{text == "true"});
     case BALEEN_RULE_NUMBER: {
       double value = 0;
       if (!number(value, text.data(), text.data() + text.size())) return wrong();
-      return Attributes::floats({value});
+      return Attribute(std::vector<double>{value});
     }
     case BALEEN_RULE_EXPRESSION:
     case BALEEN_RULE_DTYPES: return wrong();
     case BALEEN_RULE_DTYPE:
       for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_F64, BALEEN_F16, BALEEN_BF16})
-        if (dtype_name(dtype) == text) return Attributes::ints({dtype});
+        if (dtype_name(dtype) == text) return Attribute(Integers{dtype});
       return wrong();
     default: break;
   }
@@ -338,7 +307,7 @@ Result<Attribute> parse_attribute(const AttributeSpec& spec, const std::string& 
   }
   const bool single = spec.type == BALEEN_RULE_INTEGER || spec.type == BALEEN_RULE_DIMENSION;
   if (single && values.size() != 1) return wrong();
-  return Attributes::ints(std::move(values));
+  return Attribute(std::move(values));
 }
 
 }  // namespace baleen

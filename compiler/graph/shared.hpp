@@ -1,0 +1,68 @@
+/// \file Values that copies share. Passes copy graphs, and change little of what an op or a value has.
+#pragma once
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace baleen {
+
+/// A value that copies share until one of them is edited; that of the type's default takes no memory. What is shared
+/// never changes, so copies may be on different threads.
+template <class T>
+class Shared {
+ public:
+  Shared() = default;
+  Shared(T value) : kept_(std::make_shared<const T>(std::move(value))) {}
+
+  const T& operator*() const {
+    if (kept_) return *kept_;
+    static const T kDefault{};
+    return kDefault;
+  }
+  const T* operator->() const { return &**this; }
+  operator const T&() const { return **this; }
+  friend bool operator==(const Shared& a, const T& b) { return *a == b; }
+
+  /// A value of its own from here on.
+  T& edit() {
+    auto own = std::make_shared<T>(**this);
+    T& value = *own;
+    kept_ = std::move(own);
+    return value;
+  }
+
+ private:
+  std::shared_ptr<const T> kept_;
+};
+
+/// A text that copies share.
+class Text {
+ public:
+  Text() = default;
+  Text(std::string text) {
+    if (!text.empty()) kept_ = std::move(text);
+  }
+  Text(const char* text) : Text(std::string(text)) {}
+
+  const std::string& str() const { return *kept_; }
+  operator const std::string&() const { return *kept_; }
+  operator std::string_view() const { return *kept_; }
+  bool empty() const { return kept_->empty(); }
+
+  friend std::string operator+(const Text& a, const Text& b) { return a.str() + b.str(); }
+  friend std::string operator+(const std::string& a, const Text& b) { return a + b.str(); }
+  friend std::string operator+(const Text& a, const std::string& b) { return a.str() + b; }
+  friend std::string operator+(const char* a, const Text& b) { return a + b.str(); }
+  friend std::string operator+(const Text& a, const char* b) { return a.str() + b; }
+  friend bool operator==(const Text& a, const Text& b) { return a.str() == b.str(); }
+  friend bool operator==(const Text& a, const std::string& b) { return a.str() == b; }
+  friend bool operator==(const Text& a, const char* b) { return a.str() == b; }
+  friend std::ostream& operator<<(std::ostream& out, const Text& text) { return out << text.str(); }
+
+ private:
+  Shared<std::string> kept_;
+};
+
+}  // namespace baleen
