@@ -117,14 +117,14 @@ class ScheduleVerbs {
 /// Writes what one strategy says into the gradients.
 class GradientVerbs {
  public:
-  GradientVerbs(Graph& graph, const Job& job, LossGradients& gradients);
+  GradientVerbs(Graph& graph, const Job& job, std::string member, LossGradients& gradients);
   GradientVerbs(const GradientVerbs&) = delete;
   GradientVerbs& operator=(const GradientVerbs&) = delete;
 
   const baleen_gradients_t* table() const { return &table_; }
   /// The first verb that was refused, if any.
   const Status& status() const { return status_; }
-  /// A scalar state, which every rank holds and updates alike.
+  /// Under the strategy's name.
   Result<ValueId> add_state(const std::string& name, const ValueType& type, double initial);
 
  private:
@@ -140,6 +140,7 @@ class GradientVerbs {
 
   Graph& graph_;
   const Job& job_;
+  const std::string member_;  ///< name of the strategy
   LossGradients& gradients_;
   std::vector<std::size_t> trained_;  ///< numbers of the job's parameters that have a gradient
   baleen_gradients_t table_{};

@@ -15,7 +15,7 @@ TEST(GradientVerbs, ReadIntoAnOlderStruct) {
   Graph graph = job.train();
   auto gradients = differentiate_loss(graph, job);
   ASSERT_TRUE(gradients) << gradients.error().text();
-  GradientVerbs verbs(graph, job, *gradients);
+  GradientVerbs verbs(graph, job, "member", *gradients);
   const baleen_gradients_t& table = *verbs.table();
   ASSERT_EQ(table.count(table.self), 2u);
   const std::uint64_t older = offsetof(baleen_gradient_t, value);
