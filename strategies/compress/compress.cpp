@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "baleen/dtype.hpp"
+#include "baleen/pattern.hpp"
 #include "baleen/strategy_tools.hpp"
 #include "halves.hpp"
 #include "power.hpp"
@@ -19,6 +20,8 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "data", "", "", "the mesh axis to work along"),
     BALEEN_OPTION("min_elements", BALEEN_OPTION_INT, 0, 0, 1e15, "1024", "", "",
                   "gradients of fewer elements travel as they are"),
+    BALEEN_OPTION("skip", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
+                  "names of parameters whose gradients travel as they are; * stands for any text"),
     BALEEN_OPTION("block", BALEEN_OPTION_INT, 0, 32, 1048576, "1024", "", "",
                   "8bit, 1bit: elements that share a scale, a multiple of 32"),
     BALEEN_OPTION("rank", BALEEN_OPTION_INT, 0, 1, 4096, "4", "", "", "powersgd: columns of the two factors"),
@@ -66,6 +69,7 @@ Result<Options> options_of(const Settings& settings, MeshView mesh) {
   options.method = kMethods.at(options.word);
   BALEEN_TRY_ASSIGN(options.axis, axis_named(settings.text("axis"), mesh, "compress"));
   options.least = settings.integer("min_elements");
+  for (const std::string_view pattern : settings.list("skip")) options.skip.emplace_back(pattern);
   options.block = settings.integer("block");
   options.rank = settings.integer("rank");
   options.least_gain = settings.number("min_gain");
@@ -99,11 +103,13 @@ class Compress : public Strategy {
 
   Status gradients(GraphView graph, Gradients gradients) override {
     states_.clear();
+    BALEEN_TRY(check_skipped(gradients));
     if (!divides() || !options_.keeps_states() || gradients.dtype() != BALEEN_F32) return {};
     for (const baleen_gradient_t& one : gradients.all()) {
       const baleen_value_info_t value = graph.value(one.parameter);
       const std::vector<std::int64_t> shape(value.shape, value.shape + value.rank);
-      if (is_compressed(shape)) states_[std::string(view(one.name))] = add_states(graph, gradients, one, shape);
+      if (is_compressed(view(one.name), shape))
+        states_[std::string(view(one.name))] = add_states(graph, gradients, one, shape);
     }
     return {};
   }
@@ -129,7 +135,7 @@ class Compress : public Strategy {
       const baleen_dtype_t dtype = graph.value(one.input).dtype;
       if (dtype != BALEEN_F32) dtype_ = dtype;
       const bool narrow = options_.halves() ? dtype == BALEEN_F32 : dtype != BALEEN_F64;
-      if (!warm_ || !narrow || !is_compressed(one.whole)) continue;
+      if (!warm_ || !narrow || !is_compressed(one.name, one.whole)) continue;
       if (options_.halves()) {
         lower_halves(graph, one, options_.half());
       } else {
@@ -168,9 +174,23 @@ class Compress : public Strategy {
   bool divides() const { return options_.axis != kNoAxis && along_.mesh.size(options_.axis) > 1; }
   std::string axis_name() const { return std::string(along_.mesh.name(options_.axis)); }
 
-  bool is_compressed(std::span<const std::int64_t> shape) const {
-    if (elements(shape) < options_.least) return false;
+  bool is_compressed(std::string_view name, std::span<const std::int64_t> shape) const {
+    const auto fits = [&](const std::string& pattern) { return matches(pattern, name); };
+    if (elements(shape) < options_.least || std::ranges::any_of(options_.skip, fits)) return false;
     return options_.method != Method::power || power_shape(shape, options_.rank).gain() >= options_.least_gain;
+  }
+
+  /// Each pattern stands for a parameter.
+  Status check_skipped(const Gradients& gradients) const {
+    const std::vector<baleen_gradient_t> all = gradients.all();
+    for (const std::string& pattern : options_.skip) {
+      const auto fits = [&](const baleen_gradient_t& one) { return matches(pattern, view(one.name)); };
+      if (std::ranges::none_of(all, fits))
+        return invalid("`skip` names `" + pattern +
+                       "`, and no parameter that is trained is called so; take names as `" +
+                       (all.empty() ? std::string() : std::string(view(all.front().name))) + "`, with * for any text");
+    }
+    return {};
   }
 
   static bool learns(GraphView& graph) {
@@ -197,6 +217,7 @@ class Compress : public Strategy {
       states.behind = keep(graph, graph.add_state(name + "sum_error", BALEEN_F32, 0, std::array{count}));
       const baleen_value_t square = graph.add_state(name + "square", BALEEN_F32, 0, shape);
       states.square = keep(graph, square);
+      states.mean = keep(graph, graph.add_state(name + "mean", BALEEN_F32, 0, shape));
       if (!warm_) measure(graph, square, one.gradient);
     }
     if (options_.method == Method::power) {

@@ -13,7 +13,7 @@ class Quantised {
 
   void run() {
     const Value sum = add_up();
-    region_.close(reduction_.scatters ? own_part(sum) : give_to_all(sum));
+    region_.close(reduction_.scatters ? sum : give_to_all(sum));
   }
 
  private:
@@ -35,7 +35,7 @@ class Quantised {
   }
   Value scaled(Value x) const { return scales_ ? x * scales_ : x; }
 
-  /// This rank's part of the sum, [part], in units of the scales.
+  /// This rank's part of the sum, [part].
   Value add_up() {
     const std::int64_t part = reduction_.part(), ranks = reduction_.ranks, own = reduction_.elements();
     const std::vector<std::int64_t> piece{1, own};
@@ -48,23 +48,45 @@ class Quantised {
       const Value sent = region_.resize(region_.reshape(restore(words), {ranks * part}), own);
       region_.close_state(finite(term - scaled(sent)), states_.error.state, states_.error.next, piece);
     }
-    return region_.sum_of_rows(restore(region_.exchange_rows(words)));
+    const Value sum = region_.sum_of_rows(restore(region_.exchange_rows(words)));
+    return scales_ ? sum * own_scales() : sum;
   }
 
-  Value own_part(Value sum) {
-    return scales_ ? sum * region_.own_part(region_.resize(scales_, reduction_.ranks * reduction_.part())) : sum;
+  /// The scales of this rank's part; elements behind the last have 1.
+  Value own_scales() {
+    const std::int64_t missing = reduction_.ranks * reduction_.part() - reduction_.elements();
+    const Value all = region_.resize(scales_, reduction_.ranks * reduction_.part());
+    return missing == 0 ? region_.own_part(all)
+                        : select(less_equal(region_.own_part(all), 0.0), 1.0, region_.own_part(all));
   }
 
   /// All of the sum.
   Value give_to_all(Value sum) {
     const std::int64_t part = reduction_.part();
     if (states_.behind) sum = sum + region_.open_state(states_.behind.state, {part}, {part});
-    const Value words = quantise(region_.reshape(sum, {1, part}));
-    if (states_.behind)
-      region_.close_state(finite(sum - region_.reshape(restore(words), {part})), states_.behind.state,
-                          states_.behind.next, {part});
+    const Value own = scales_ ? own_scales() : Value();
+    const Value words = quantise(region_.reshape(own ? sum / own : sum, {1, part}));
+    if (states_.behind) {
+      const Value sent = region_.reshape(restore(words), {part});
+      region_.close_state(finite(sum - (own ? sent * own : sent)), states_.behind.state, states_.behind.next, {part});
+    }
     const Value whole = region_.reshape(restore(region_.gather_rows(words)), {reduction_.ranks * part});
-    return scaled(region_.resize(whole, reduction_.elements()));
+    const Value received = scaled(region_.resize(whole, reduction_.elements()));
+    if (states_.mean) follow(received);
+    return received;
+  }
+
+  /// Elements change their size after the warm-up. What is received of each has the size of its scale, but where the
+  /// scale is too large its signs alternate, since errors are fed back: so sizes show in running means.
+  void follow(Value received) {
+    constexpr double kMean = 0.9, kSquare = 0.99, kTerms = (1 + kMean) / (1 - kMean);  // as many white terms' variance
+    const std::vector<std::int64_t>& piece = reduction_.local;
+    const Value before = region_.open_state(states_.mean.state, piece, {reduction_.elements()});
+    const Value square = region_.open_state(states_.square.state, piece, {reduction_.elements()});
+    const Value mean = finite(kMean * before + (1 - kMean) * received);
+    region_.close_state(mean, states_.mean.state, states_.mean.next, piece);
+    region_.close_state(finite(kSquare * square + (1 - kSquare) * kTerms * (mean * mean)), states_.square.state,
+                        states_.square.next, piece);
   }
 
   Region region_;

@@ -1,8 +1,7 @@
 /// \file What a method keeps from step to step is in checkpoints: a run that is resumed ends in the same bits, and on
 /// another number of ranks what was yet to be sent is not lost.
-#include <cstring>
-
 #include "parity/checkpoint/checkpointed_run.hpp"
+#include "parity/compress/tensors.hpp"
 #include "parity/mixes/mix.hpp"
 
 namespace baleen::test {
@@ -40,35 +39,6 @@ TEST_P(Resumed, EndsInTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Compressed, Resumed, testing::ValuesIn(splits()),
                          [](const auto& info) { return info.param.name; });
 
-struct Tensor {
-  std::vector<std::int64_t> shape;
-  std::vector<float> numbers;
-};
-
-/// Those of a checkpoint whose names begin and end so.
-std::map<std::string, Tensor> tensors_of(const std::string& checkpoint, const std::string& begin,
-                                         const std::string& end) {
-  const TemporaryFolder folder;
-  const std::string file = folder / "all.safetensors";
-  const ProcessResult result = run_baleen({"checkpoint", "export", checkpoint, file, "--all"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  const std::string bytes = read_file(file);
-  std::uint64_t header = 0;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  std::map<std::string, Tensor> found;
-  const nlohmann::json said = nlohmann::json::parse(bytes.substr(8, header));
-  for (const auto& [name, one] : said.items()) {
-    if (!name.starts_with(begin) || !name.ends_with(end)) continue;
-    Tensor tensor{one.at("shape").get<std::vector<std::int64_t>>(), {}};
-    const auto from = one.at("data_offsets").at(0).get<std::size_t>(),
-               to = one.at("data_offsets").at(1).get<std::size_t>();
-    tensor.numbers.resize((to - from) / sizeof(float));
-    std::memcpy(tensor.numbers.data(), bytes.data() + 8 + header + from, to - from);
-    found[name] = std::move(tensor);
-  }
-  return found;
-}
-
 /// The sum goes to the first of the new ranks; nothing else changes.
 TEST(ResumedOnOtherRanks, KeepsTheSumOfWhatIsYetToBeSent) {
   for (const std::string options : {"method = \"1bit\"\nwarmup_steps = 2\n", "method = \"powersgd\"\nmin_gain = 1\n"})
@@ -87,7 +57,7 @@ TEST(ResumedOnOtherRanks, KeepsTheSumOfWhatIsYetToBeSent) {
       ASSERT_EQ(own.size(), old.size());
       double magnitude = 0;
       for (const auto& [name, tensor] : own) {
-        const Tensor& saved_terms = old.at(name);
+        const SavedTensor& saved_terms = old.at(name);
         ASSERT_EQ(tensor.shape, (std::vector<std::int64_t>{after, saved_terms.shape[1]}));
         const auto count = static_cast<std::size_t>(tensor.shape[1]);
         for (std::size_t i = 0; i < count; ++i) {
