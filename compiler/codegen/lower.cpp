@@ -19,7 +19,8 @@ class Lowerer {
         graph_(scheduled.graph),
         persistent_(persistent),
         emitter_(result_, target),
-        map_(graph_.value_count(), kNone) {
+        map_(graph_.value_count(), kNone),
+        elsewhere_(graph_.value_count(), 0) {
     result_.mesh = graph_.mesh();
     result_.alignment = target.alignment();
     result_.at = at;
@@ -91,6 +92,7 @@ class Lowerer {
     const auto section = static_cast<std::uint32_t>(result_.sections.size() - 1);
     Op lowered = op;
     lowered.outputs.clear();
+    if (is_elsewhere(op)) return leave_out(op, section);
     for (ValueId& v : lowered.inputs) {
       if (map_[v] == kNone) return internal(title_of(op) + " stands before an op that it needs", op.where);
       v = map_[v];
@@ -112,6 +114,21 @@ class Lowerer {
     for (ValueId v : op.outputs) specs.push_back(spec(v));
     BALEEN_TRY_ASSIGN(const auto values, emitter_.emit(std::move(lowered), specs, section));
     for (std::size_t i = 0; i < values.size(); ++i) map_[op.outputs[i]] = values[i];
+    return {};
+  }
+
+  /// Whether it stands in a local region of what lies at another coordinate.
+  bool is_elsewhere(const Op& op) const {
+    const auto opened = [&](ValueId v) { return op.kind->name == "to_local" && !result_.values[map_[v]].held; };
+    return std::any_of(op.inputs.begin(), op.inputs.end(),
+                       [&](ValueId v) { return elsewhere_[v] || (map_[v] != kNone && opened(v)); });
+  }
+
+  /// This rank takes no part in the region, nor in its calls.
+  Status leave_out(const Op& op, std::uint32_t section) {
+    for (ValueId v : op.outputs) elsewhere_[v] = op.kind->name != "from_local";
+    if (elsewhere_[op.outputs[0]]) return {};
+    BALEEN_TRY_ASSIGN(map_[op.outputs[0]], Packer(result_, emitter_, op, section).zeros(spec(op.outputs[0])));
     return {};
   }
 
@@ -177,6 +194,7 @@ class Lowerer {
   Lowered result_;
   OpEmitter emitter_;
   std::vector<LowValue> map_;
+  std::vector<char> elsewhere_;  ///< by value: of a region that this rank takes no part in
 };
 
 }  // namespace

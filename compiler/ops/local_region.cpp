@@ -71,9 +71,12 @@ Result<Types> infer_to_local(const InferContext& context) {
   ValueType y = context.inputs[0];
   const Shape whole = y.shape;
   y.shape = context.attributes.integers("shape");
-  BALEEN_TRY(check_rank("to_local", {"`shape`", y}, whole.size()));
-  for (std::size_t d = 0; d < whole.size(); ++d)
-    if (y.shape[d] < 1 || y.shape[d] > whole[d])
+  // A flat piece has one dimension, whatever the whole has.
+  const bool flat = y.shape.size() == 1 && y.shape[0] <= element_count(whole);
+  if (flat) y.axes.clear();
+  if (!flat) BALEEN_TRY(check_rank("to_local", {"`shape`", y}, whole.size()));
+  for (std::size_t d = 0; d < y.shape.size(); ++d)
+    if (y.shape[d] < 1 || (!flat && y.shape[d] > whole[d]))
       return invalid("to_local: `shape` " + to_string(y.shape) + " is no part of " + to_string(whole));
   return Types{y};
 }
@@ -85,9 +88,12 @@ Result<Types> infer_from_local(const InferContext& context) {
   ValueType y = context.inputs[0];
   y.shape = context.attributes.integers("shape");
   BALEEN_TRY(check_extents("from_local", y.shape));
-  BALEEN_TRY(check_rank("from_local", {"`shape`", y}, context.inputs[0].shape.size()));
-  if (auto layout = parse_layout(context.attributes.text("layout")); !layout)
-    return invalid("from_local: `layout`: " + layout.error().message);
+  const auto layout = parse_layout(context.attributes.text("layout"));
+  if (!layout) return invalid("from_local: `layout`: " + layout.error().message);
+  const auto is_flat = [](const Placement& p) { return p.cut() == kFlat; };
+  const bool flat = std::ranges::any_of(*layout, is_flat);
+  if (flat) y.axes.clear();
+  BALEEN_TRY(check_rank("from_local", {"the piece", context.inputs[0]}, flat ? 1 : y.shape.size()));
   return Types{y};
 }
 

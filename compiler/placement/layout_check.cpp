@@ -59,10 +59,8 @@ class LayoutChecker {
     return {};
   }
 
-  /// Whether `local` has room for each rank's piece of `x`: pieces are blocks of dimensions.
+  /// Whether `local` has room for each rank's piece of `x`: pieces are blocks of dimensions, or flat.
   bool holds_pieces(const Shape& local, const Value& x) const {
-    if (std::any_of(x.layout.begin(), x.layout.end(), [](const Placement& p) { return p.cut() == kFlat; }))
-      return false;
     const Shape most = local_shape(x.shape, x.layout, graph_.mesh());
     return std::equal(most.begin(), most.end(), local.begin(), local.end(), std::less_equal<>());
   }

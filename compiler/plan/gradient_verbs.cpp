@@ -7,8 +7,8 @@
 
 namespace baleen {
 
-GradientVerbs::GradientVerbs(Graph& graph, const Job& job, LossGradients& gradients)
-    : graph_(graph), job_(job), gradients_(gradients) {
+GradientVerbs::GradientVerbs(Graph& graph, const Job& job, std::string member, LossGradients& gradients)
+    : graph_(graph), job_(job), member_(std::move(member)), gradients_(gradients) {
   for (std::size_t i = 0; i < gradients.all.size(); ++i)
     if (gradients.all[i].gradient != kNone) trained_.push_back(i);
   table_.seed = gradients.seed;
@@ -32,6 +32,14 @@ GradientVerbs::GradientVerbs(Graph& graph, const Job& job, LossGradients& gradie
   };
   table_.stop = [](void* p, ValueId condition, baleen_string_t text) {
     return self(p).run([&] { return self(p).stop(condition, std::string(view(text))); });
+  };
+  table_.add_terms = [](void* p, baleen_string_t name, baleen_dtype_t dtype, std::uint32_t rank,
+                        const std::int64_t* shape, double initial, ValueId* out) {
+    return self(p).run([&]() -> Status {
+      BALEEN_TRY_ASSIGN(*out, self(p).add_state(std::string(view(name)), {dtype, {shape, shape + rank}, {}}, initial));
+      self(p).gradients_.states.back().spec.has_terms = true;
+      return {};
+    });
   };
 }
 
@@ -98,11 +106,8 @@ Status GradientVerbs::stop(ValueId condition, std::string text) {
 }
 
 Result<ValueId> GradientVerbs::add_state(const std::string& name, const ValueType& type, double initial) {
-  if (!type.shape.empty())
-    return unsupported("state `" + name + "`: a strategy may add single numbers, not tensors of " +
-                       to_string(type.shape));
-  const std::string own = job_.states_prefix + name;
-  gradients_.states.push_back({{own, type, Role::state, "control"}, initial});
+  const std::string own = job_.states_prefix + member_ + "." + name;
+  gradients_.states.push_back({{own, type, Role::state, type.shape.empty() ? "control" : "optimizer"}, initial});
   return graph_.state(own, type);
 }
 

@@ -324,28 +324,31 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   if (graphs.empty()) return internal("a job without graphs");
   const OpRegistry& registry = graphs.begin()->second.graph.registry();
   plan.coarsest = job.dtype;
-  std::vector<PlannedGraph> rest;
   UpdateResult update;
   if (const auto found = graphs.find(kTrainGraph); found != graphs.end()) {
-    Graph& graph = found->second.graph;
-    Phases phases(kTrainGraph, observer);
-    BALEEN_TRY_ASSIGN(update, append_step(graph, job, strategies, annotations, plugins, phases));
-    BALEEN_TRY(placer.place(graph, std::move(update.trained), job.gradient_accumulation_steps, phases));
-    const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
-    plan.closed_forms = placer.take_closed_forms();
-    plan.coarsest = coarsest_dtype(graph, job.dtype);
-    if (scope == PlanScope::all) {
+    std::int64_t next = 0;
+    do {
+      const std::int64_t from = next;
+      BALEEN_TRY_ASSIGN(next, strategies.begin(from));
+      Graph graph = found->second.graph;
+      const std::string name = kTrainGraph + (next > 0 ? " before step " + std::to_string(next) : "");
+      Phases phases(name, observer);
+      BALEEN_TRY_ASSIGN(update, append_step(graph, job, strategies, annotations, plugins, phases));
+      BALEEN_TRY(placer.place(graph, std::move(update.trained), job.gradient_accumulation_steps, phases));
+      const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
+      plan.closed_forms = placer.take_closed_forms();
+      plan.coarsest = coarsest_dtype(graph, job.dtype);
+      if (scope == PlanScope::programs) continue;
       BALEEN_TRY_ASSIGN(ScheduledGraph step,
                         of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, phases, pipelines)));
-      rest.push_back(
-          {kTrainGraph, GraphRole::train, std::move(step), {}, {}, std::move(update.scalars), std::move(update.stops)});
-    } else {
-      update = {};  // what was placed says how parameters lie
-    }
+      plan.graphs.insert(plan.graphs.begin(),
+                         {name, GraphRole::train, std::move(step), {}, {}, update.scalars, update.stops, from});
+    } while (next > 0);
+    if (scope == PlanScope::programs) update = {};  // what was placed says how parameters lie
   }
   BALEEN_TRY_ASSIGN(auto others,
                     plan_others(job, graphs, scope, strategies, annotations, plugins, placer, observer, update));
-  rest.insert(rest.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
+  plan.graphs.insert(plan.graphs.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
 
   for (const ParameterSpec& p : job.parameters)
     plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
@@ -356,8 +359,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, registry));
   BALEEN_TRY(placer.place_whole(initial, initialize));
   BALEEN_TRY_ASSIGN(ScheduledGraph first, schedule(std::move(initial), 1, initialize));
-  plan.graphs.push_back({"initialize", GraphRole::initialize, std::move(first)});
-  plan.graphs.insert(plan.graphs.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
+  plan.graphs.insert(plan.graphs.begin(), {"initialize", GraphRole::initialize, std::move(first)});
   plan.notes.insert(plan.notes.end(), strategies.notes().begin(), strategies.notes().end());
   return plan;
 }

@@ -53,6 +53,8 @@ struct PersistentSpec {
   Role role = Role::parameter;
   std::string category;  ///< "parameters", "optimizer", "control": for accounting and checkpoints
   Layout layout = {};    ///< how ranks store it, on the job's mesh; empty: each has the whole
+  bool has_terms =
+      false;  ///< only the sum along dimension 0 has a meaning: a checkpoint may have another number of them
 };
 
 /// A scalar the host writes before each step, or before each run of a program that learns.
@@ -83,13 +85,15 @@ struct PlannedGraph {
   std::vector<NamedType> inputs = {}, outputs = {};  ///< of a named program, as the script gave them
   std::vector<ScalarSpec> scalars = {};              ///< "lr" is the first group's rate where the optimizer has one
   std::vector<StopRule> stops = {};
+  std::int64_t from_step = 0;  ///< role train: the step from which it is run
 };
 
 struct Plan {
   Mesh mesh;
   std::vector<PersistentSpec> persistent;
-  /// That of role initialize, that of role train (if the scope is all), then the others by name. The train graph has
-  /// outputs "loss", "weight", metrics, "gradient_norm", facts, and "applied": does the step count?
+  /// That of role initialize, that of role train (if the scope is all), forms of it that strategies want in earlier
+  /// steps, then the others by name. The train graph has outputs "loss", "weight", metrics, "gradient_norm", facts, and
+  /// "applied": does the step count?
   std::vector<PlannedGraph> graphs;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
   std::vector<std::string> notes;        ///< lines for the user, of annotations and strategies

@@ -181,6 +181,18 @@ Strategies::~Strategies() = default;
 bool Strategies::empty() const { return impl_->members.empty(); }
 bool Strategies::claims(int axis) const { return impl_->claimed(static_cast<std::uint32_t>(axis)); }
 const std::vector<std::string>& Strategies::notes() const { return impl_->notes; }
+
+Result<std::int64_t> Strategies::begin(std::int64_t step) {
+  std::uint64_t first = 0;
+  for (Member& member : impl_->members) {
+    std::uint64_t next = 0;
+    if (!member.table->begin) continue;
+    BALEEN_TRY(member.plugin.check(member.table->begin(member.self, static_cast<std::uint64_t>(step), &next)));
+    if (next > static_cast<std::uint64_t>(step) && (first == 0 || next < first)) first = next;
+  }
+  return static_cast<std::int64_t>(first);
+}
+
 Status Strategies::tag(Graph& graph) { return impl_->edit(graph, "tag", &baleen_strategy_t::tag); }
 Status Strategies::rewrite(Graph& graph) {
   BALEEN_TRY(impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite));
@@ -193,13 +205,13 @@ Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradie
     if (!member.table->gradients) continue;
     std::optional<GradientVerbs> verbs;
     const auto add_state = [&](const std::string& name, const ValueType& type, double initial) {
-      return verbs->add_state(member.name + "." + name, type, initial);
+      return verbs->add_state(name, type, initial);
     };
     BALEEN_TRY(impl_->on(
         member, graph, "gradients",
         [&](const baleen_graph_t* view, const Order& order) -> Status {
           graph.context() = {Phase::update, kNone, member.name, member.where};
-          verbs.emplace(graph, job, gradients);
+          verbs.emplace(graph, job, member.name, gradients);
           BALEEN_TRY(impl_->ask(member, member.table->gradients, view, *verbs));
           return graph.order_by_need(order);
         },

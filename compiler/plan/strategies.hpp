@@ -31,6 +31,9 @@ class Strategies {
   bool empty() const;
   /// Whether one of them works along this axis of the mesh.
   bool claims(int axis) const;
+  /// The train graph is planned next, as it runs from `step` on. The first later step from which it is to be planned
+  /// anew; 0: none.
+  Result<std::int64_t> begin(std::int64_t step);
   /// The phases that edit a graph as it is. A phase that fails leaves the graph as it was.
   Status tag(Graph& graph);
   /// Settles the compute copies of parameters that they made.

@@ -129,8 +129,8 @@ class ScheduleVerbs : public Verbs<ScheduleVerbs, baleen_schedule_t> {
 /// Writes what one strategy says into the gradients.
 class GradientVerbs : public Verbs<GradientVerbs, baleen_gradients_t> {
  public:
-  GradientVerbs(Graph& graph, const Job& job, LossGradients& gradients);
-  /// A scalar state, which every rank holds and updates alike.
+  GradientVerbs(Graph& graph, const Job& job, std::string member, LossGradients& gradients);
+  /// Under the strategy's name.
   Result<ValueId> add_state(const std::string& name, const ValueType& type, double initial);
 
  private:
@@ -143,6 +143,7 @@ class GradientVerbs : public Verbs<GradientVerbs, baleen_gradients_t> {
 
   Graph& graph_;
   const Job& job_;
+  const std::string member_;  ///< name of the strategy
   LossGradients& gradients_;
   std::vector<std::size_t> trained_;  ///< numbers of the job's parameters that have a gradient
 };

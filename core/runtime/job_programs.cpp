@@ -12,7 +12,7 @@ Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordina
   for (const PlannedGraph& planned : plan.graphs) {
     BALEEN_TRY_ASSIGN(Program program, Program::compile(planned.scheduled, device, persistent, options));
     programs.push_back({planned.name, planned.role, planned.inputs, planned.outputs, planned.scalars, planned.stops,
-                        std::move(program)});
+                        std::move(program), planned.from_step});
   }
   return {};
 }
@@ -21,6 +21,14 @@ JobProgram* JobPrograms::find(GraphRole role) {
   for (JobProgram& one : programs)
     if (one.role == role) return &one;
   return nullptr;
+}
+
+JobProgram* JobPrograms::train_at(std::int64_t step) {
+  JobProgram* found = nullptr;
+  for (JobProgram& one : programs)
+    if (one.role == GraphRole::train && one.from_step <= step && (!found || one.from_step > found->from_step))
+      found = &one;
+  return found;
 }
 
 std::vector<const Program*> JobPrograms::all() const {

@@ -15,7 +15,8 @@ struct JobProgram {
   std::vector<ScalarSpec> scalars;
   std::vector<StopRule> stops;
   Program program;
-  std::int64_t runs = 0;  ///< of a program that learns
+  std::int64_t from_step = 0;  ///< of role train: the step from which it is run
+  std::int64_t runs = 0;       ///< of a program that learns
 };
 
 struct JobPrograms {
@@ -27,6 +28,8 @@ struct JobPrograms {
   Status compile_all(const Plan& plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes);
   /// The first of this role; null where there is none.
   JobProgram* find(GraphRole role);
+  /// That which trains in this step; null where there is none.
+  JobProgram* train_at(std::int64_t step);
   std::vector<const Program*> all() const;
   /// Pinned bytes for all of them.
   StagingBytes staging() const;

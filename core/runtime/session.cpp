@@ -220,19 +220,23 @@ void Session::start() {
 }
 
 std::vector<Traffic> Session::traffic() const {
-  return impl_->train ? impl_->train->program.traffic() : std::vector<Traffic>();
+  const JobProgram* const last = impl_->find(GraphRole::train);  // what most steps send
+  return last ? last->program.traffic() : std::vector<Traffic>();
 }
 
 Result<Facts> Session::step() {
   Impl& impl = *impl_;
   if (!impl.train) return invalid("this session has the job's programs alone: it cannot train");
   const auto begin = Clock::now();
+  impl.train = impl.train_at(impl.steps_done);
+  const BatchShare& share = impl.shares.at(impl.train->name);
   if (!impl.reader)
-    impl.reader = std::make_unique<BatchReader>(impl.data, impl.options.batch, impl.shares.at(kTrainGraph).rows(),
-                                                impl.options.dtype, impl.first_row);
+    impl.reader =
+        std::make_unique<BatchReader>(impl.data, impl.options.batch, share.rows(), impl.options.dtype, impl.first_row);
   BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next());
   Program& program = impl.train->program;
-  BALEEN_TRY(impl.put_batch(program, impl.shares.at(kTrainGraph), std::move(batch)));
+  impl.segment_ns.resize(program.segments().size(), 0);
+  BALEEN_TRY(impl.put_batch(program, share, std::move(batch)));
   const double data_ms = milliseconds(Clock::now() - begin);
   const Facts before = std::exchange(impl.last, {});
   BALEEN_TRY_ASSIGN(impl.last, impl.put_scalars(*impl.train, impl.steps_done));

@@ -56,7 +56,6 @@ Status Session::Impl::allocate() {
     one.program.bind(persistent_arena.base(), work_arena.base());
     if (options.communicator) BALEEN_TRY(one.program.connect(*options.communicator, one.name, staging.get()));
   }
-  if (train) segment_ns.assign(train->program.segments().size(), 0);
   return {};
 }
 

@@ -1,7 +1,9 @@
 /// \file Reading a checkpoint into a session: what is compared, which bytes each rank reads, and the digests.
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "baleen/dtype.hpp"
 #include "baleen/pattern.hpp"
@@ -43,6 +45,13 @@ std::string listed(const Names& names) {
   return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
 }
 
+/// Whether the two differ in the number of terms alone, of which the sum is taken over (PersistentSpec::has_terms).
+bool has_other_terms(const PersistentSpec& spec, const ValueType& stored) {
+  return spec.has_terms && spec.type.dtype == BALEEN_F32 && stored.dtype == BALEEN_F32 && stored.shape.size() > 1 &&
+         stored.shape != spec.type.shape &&
+         std::ranges::equal(stored.shape | std::views::drop(1), spec.type.shape | std::views::drop(1));
+}
+
 /// Tensors that this session takes from a checkpoint, by number of the persistent layout.
 Result<std::vector<std::size_t>> matched(const Session& session, const ShardFolder& folder, bool parameters_alone,
                                          const Names& allow_missing, const std::string& where) {
@@ -59,7 +68,7 @@ Result<std::vector<std::size_t>> matched(const Session& session, const ShardFold
       continue;
     }
     const ValueType& stored = found->second;
-    if (stored.dtype != spec.type.dtype || stored.shape != spec.type.shape)
+    if (!has_other_terms(spec, stored) && (stored.dtype != spec.type.dtype || stored.shape != spec.type.shape))
       return invalid("`" + spec.name + "` is " + type_text(stored.dtype, stored.shape) + " in the checkpoint and " +
                          type_text(spec.type.dtype, spec.type.shape) + " in this job",
                      where);
@@ -118,6 +127,24 @@ Status compare_digests(const ShardFormat& format, const fs::path& path, const Sh
   return status;
 }
 
+/// The sum of all saved terms where the piece has the first one; 0 for the others.
+Status read_sum(const ShardFolder& folder, PersistentSpec spec, OwnedPart part, std::span<std::byte> bytes) {
+  std::ranges::fill(bytes, std::byte{0});
+  Ranges& terms = part.piece.dims[0];
+  if (terms.empty() || terms[0].begin != 0) return {};
+  spec.type.shape[0] = folder.tensors().at(spec.name).shape[0];
+  const std::size_t count = bytes.size() / sizeof(float) / static_cast<std::size_t>(length(terms));
+  std::vector<float> sum(count), term(count);
+  for (std::int64_t number = 0; number < spec.type.shape[0]; ++number) {
+    terms = {{number, number + 1}};
+    part.elements = {0, part.piece.elements()};
+    BALEEN_TRY(folder.read(ShardOf(spec, part, reinterpret_cast<std::byte*>(term.data())).get()));
+    std::ranges::transform(sum, term, sum.begin(), std::plus());
+  }
+  std::memcpy(bytes.data(), sum.data(), count * sizeof(float));
+  return {};
+}
+
 /// Reads this rank's pieces, and no other bytes.
 Status read_pieces(const ShardFormat& format, const fs::path& path, const ShardFolder& folder,
                    const Checkpoints::Parts& parts, const std::vector<std::size_t>& taken, const std::string& purpose) {
@@ -133,6 +160,11 @@ Status read_pieces(const ShardFormat& format, const fs::path& path, const ShardF
     whole.elements = {0, whole.piece.held ? whole.piece.elements() : 0};
     if (whole.count() == 0) continue;
     bytes.resize(static_cast<std::size_t>(whole.count()) * element);
+    if (has_other_terms(buffer.spec, folder.tensors().at(buffer.spec.name))) {
+      BALEEN_TRY(read_sum(folder, buffer.spec, whole, bytes));
+      BALEEN_TRY(parts.session.write_own(buffer, bytes));
+      continue;
+    }
     BALEEN_TRY(folder.read(ShardOf(buffer.spec, whole, bytes.data()).get()));
     BALEEN_TRY(parts.session.write_own(buffer, bytes));
     const OwnedPart& own = owned[b];
@@ -141,7 +173,12 @@ Status read_pieces(const ShardFormat& format, const fs::path& path, const ShardF
                           std::span(bytes).subspan(static_cast<std::size_t>(own.elements.begin) * element,
                                                    static_cast<std::size_t>(own.count()) * element));
   }
-  return compare_digests(format, path, folder, parts, taken, std::move(sums), purpose);
+  std::vector<std::size_t> alike = taken;  // what was added up has other digests
+  std::erase_if(alike, [&](std::size_t b) {
+    const PersistentSpec& spec = persistent.buffers[b].spec;
+    return has_other_terms(spec, folder.tensors().at(spec.name));
+  });
+  return compare_digests(format, path, folder, parts, alike, std::move(sums), purpose);
 }
 
 /// What decides which numbers come next must be as it was; of the rest the user is told.

@@ -1,5 +1,7 @@
 /// \file LAMB (arXiv 1904.00962, algorithm 2): Adam's direction, scaled per tensor by the ratio of norms.
+#include <algorithm>
 #include <unordered_map>
+#include <vector>
 
 #include "baleen/optimizer.hpp"
 
@@ -14,16 +16,28 @@ BALEEN_DESCRIPTOR("optimizer", "lamb", "1.0.0", "Apache-2.0",
                   BALEEN_OPTION("epsilon", BALEEN_OPTION_FLOAT, BALEEN_OPTION_PER_GROUP, 0, 1e9, "1e-6", "", "",
                                 "added to the root of the second moment"),
                   BALEEN_OPTION("weight_decay", BALEEN_OPTION_FLOAT, BALEEN_OPTION_PER_GROUP, 0, 1e9, "0.01", "", "",
-                                "share of the parameter that joins the direction before its norm is taken"));
+                                "share of the parameter that joins the direction before its norm is taken"),
+                  BALEEN_OPTION("apply_groups", BALEEN_OPTION_INT, 0, 1, 100000, "1", "", "",
+                                "in how many groups of like size parameters are updated, one after the other"));
 
 namespace {
 
 using namespace baleen;
 using namespace baleen::sdk;
 
+std::int64_t elements_of(const Update& update) {
+  const baleen_value_info_t info = update.parameter().info();
+  std::int64_t count = 1;
+  for (std::uint32_t d = 0; d < info.rank; ++d) count *= info.shape[d];
+  return count;
+}
+
 class Lamb : public Optimizer {
  public:
-  static Result<std::unique_ptr<Lamb>> create(const Host&, const Settings&) { return std::make_unique<Lamb>(); }
+  static Result<std::unique_ptr<Lamb>> create(const Host&, const Settings& settings) {
+    return std::make_unique<Lamb>(settings.integer("apply_groups"));
+  }
+  explicit Lamb(std::int64_t groups) : group_count_(groups) {}
 
   /// The norms are of whole tensors, so no slice can be updated alone.
   baleen_optimizer_traits_t traits() const override { return 0; }
@@ -34,21 +48,27 @@ class Lamb : public Optimizer {
     return std::vector<Slot>{{"m"}, {"v"}};
   }
 
-  /// Builds every direction, then every sum of squares side by side, so that where tensors are sharded the core can add
-  /// the partial sums of all of them in one small collective.
+  /// Neighbours in groups of like numbers of elements.
   Status begin(std::span<const Update> updates) override {
     moves_.clear();
-    for (const Update& update : updates) moves_.emplace(update.parameter().id(), direction(update));
+    groups_.assign(1, {});
+    double all = 0, before = 0;
+    for (const Update& update : updates) all += static_cast<double>(elements_of(update));
     for (const Update& update : updates) {
-      Move& move = moves_.at(update.parameter().id());
-      move.parameter_squares = sum(update.parameter() * update.parameter());
-      move.direction_squares = sum(move.direction * move.direction);
+      const double border = all * static_cast<double>(groups_.size()) / static_cast<double>(group_count_);
+      if (!groups_.back().empty() && before >= border) groups_.emplace_back();
+      groups_.back().push_back(update);
+      before += static_cast<double>(elements_of(update));
     }
     return {};
   }
 
   Result<NewValues> update(const Update& update) override {
-    const auto found = moves_.find(update.parameter().id());
+    auto found = moves_.find(update.parameter().id());
+    if (found == moves_.end()) {
+      prepare(update.parameter().id());
+      found = moves_.find(update.parameter().id());
+    }
     if (found == moves_.end())
       return internal("lamb: `" + std::string(update.name()) + "` was not among begin's updates");
     const Move& move = found->second;
@@ -60,6 +80,20 @@ class Lamb : public Optimizer {
   }
 
  private:
+  /// Builds every direction of a group, then every sum of squares side by side, so that where tensors are sharded the
+  /// core can add the partial sums of all of them in one small collective. What is held at once is a group's.
+  void prepare(baleen_value_t parameter) {
+    for (const std::vector<Update>& group : groups_) {
+      if (std::ranges::none_of(group, [&](const Update& u) { return u.parameter().id() == parameter; })) continue;
+      for (const Update& update : group) moves_.emplace(update.parameter().id(), direction(update));
+      for (const Update& update : group) {
+        Move& move = moves_.at(update.parameter().id());
+        move.parameter_squares = sum(update.parameter() * update.parameter());
+        move.direction_squares = sum(move.direction * move.direction);
+      }
+    }
+  }
+
   struct Move {
     Value direction, m, v;
     Value parameter_squares, direction_squares;
@@ -79,7 +113,9 @@ class Lamb : public Optimizer {
     return {r, m, v, {}, {}};
   }
 
-  std::unordered_map<baleen_value_t, Move> moves_;  // of the graph between begin and its updates
+  const std::int64_t group_count_;
+  std::vector<std::vector<Update>> groups_;         // of the graph between begin and its updates
+  std::unordered_map<baleen_value_t, Move> moves_;  // of the groups that were begun
 };
 
 }  // namespace

@@ -7,12 +7,16 @@ The same batch, in m micro-batches, of a transformer on both sides; the plans fo
 turn is a process, whose first 2 steps are left out. The bar is 0.9 of the one rank's speed at m = 8, where a pipeline's
 bubble alone leaves at most m / (m + 1) = 0.89 to a schedule that fills none (1F1B, if both stages take equal time), and
 one rank loses what its threads wait for each other.
---share S: besides, the transport is `paced` (tests/bench/paced), whose transfers of a step last S of the time of a step;
-the growth of a step over one without a limit is what does not hide. A table allows it only where more micro-batches are
-on their way than there are ranks (--schedules gpipe zero_bubble_h2): with as many, as in 1F1B, each waits for its own way
-there and back. There the first transfer cannot hide, and the last: at most 1 - 1/m may. The bar is 0.7 of that.
+--share S: besides, the transport is `paced` (tests/bench/paced): what a rank sends in a step holds its link for S of the
+time of a step, and what it receives as long. What a step grows by, over one without a limit, does not hide. What may
+hide at most is reckoned from the schedule's own table, by a simulation of its actions, its transfers and one link per
+rank (bench_pipeline_tables; a stage's forward pass, backward pass and gradients of weights take equal time). The bar is
+0.7 of that, where it is more than nothing. With two ranks and S = 0.2 tables let hide: 1f1b 0 (as many micro-batches are
+on their way as ranks, so each waits for its own way there and back), zero_bubble 0.25, gpipe 0.75, zero_bubble_h2 0.88.
 """
+import json
 import statistics
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -55,6 +59,14 @@ def compare(options, folder: Path):
               f"({speeds[0]:.3f} to {speeds[-1]:.3f}; the bar is 0.9)", flush=True)
 
 
+def possible(options, schedule: str):
+    """The part of a rank's sends that the schedule's table lets hide."""
+    program = options.baleen.parent / "bench_pipeline_tables"
+    told = subprocess.run([program, "--ranks", "2", "--micro-batches", str(options.micro_batches), "--json", str(options.share)],
+                          check=True, capture_output=True, text=True).stdout
+    return next(max(0.0, one["one_link"]) for one in json.loads(told) if one["schedule"] == schedule)
+
+
 def hide(options, folder: Path, schedule: str):
     def paced(bandwidth):
         return turn(options, folder, *stages(schedule), 'transport.plugin="paced"', f"transport.bandwidth={bandwidth}")
@@ -65,10 +77,11 @@ def hide(options, folder: Path, schedule: str):
     for _ in range(options.rounds):
         free = statistics.median(paced(0)[0])
         growths.append((statistics.median(paced(sent / communication)[0]) - free) / communication)
-    may = 1 - 1 / options.micro_batches
-    hidden = sorted((1 - growth) / may for growth in growths)
-    print(f"{schedule}: {sent / 2**20:.1f} MiB in {communication * 1e3:.1f} ms a step; {may:.3f} of it may hide at most, and of "
-          f"that {statistics.median(hidden):.2f} does ({hidden[0]:.2f} to {hidden[-1]:.2f}; the bar is 0.7)", flush=True)
+    may = possible(options, schedule)
+    hidden = sorted(1 - growth for growth in growths)
+    part = f", {statistics.median(hidden) / may:.2f} of that; the bar is 0.7" if may > 0 else "; the table allows nothing"
+    print(f"{schedule}: {sent / 2**20:.1f} MiB in {communication * 1e3:.1f} ms a step; {may:.3f} of it may hide at most, and "
+          f"{statistics.median(hidden):.2f} does ({hidden[0]:.2f} to {hidden[-1]:.2f}){part}", flush=True)
 
 
 def main():

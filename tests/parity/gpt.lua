@@ -27,6 +27,7 @@ return baleen.job {
   batch = baleen.arg("batch", 8), steps = 20,
   clip_grad_norm = baleen.arg("clip", 0.0), gradient_accumulation_steps = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), {
+    apply_groups = baleen.arg("groups", 0) > 0 and baleen.arg("groups", 0) or nil,
     lr = baleen.cosine { peak = baleen.arg("lr", 1e-2), warmup = 3 },
     -- A key's bias has a gradient of rounding alone: `epsilon1` of adafactor is to be above it.
     epsilon1 = baleen.arg("optimizer", "adamw") == "adafactor" and 1e-10 or nil,

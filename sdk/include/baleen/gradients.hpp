@@ -1,5 +1,6 @@
 /// \file What a strategy may say of a job's gradients, between differentiation and the update.
 #pragma once
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +39,13 @@ class Gradients {
   }
   void stop(baleen_value_t condition, std::string_view text) {
     check(gradients_->stop(gradients_->self, condition, abi(text)));
+  }
+  /// A state of fp32 with a term per index of dimension 0, whose sum alone has a meaning.
+  baleen_value_t add_terms(std::string_view name, std::span<const std::int64_t> shape) {
+    baleen_value_t state = BALEEN_NONE;
+    check(gradients_->add_terms(gradients_->self, abi(name), BALEEN_F32, static_cast<std::uint32_t>(shape.size()),
+                                shape.data(), 0, &state));
+    return state;
   }
 
  private:

@@ -121,10 +121,12 @@ class GraphView {
   }
   /// The same numbers in another dtype.
   baleen_value_t cast(baleen_value_t value, baleen_dtype_t dtype) { return sdk::cast({graph_, value}, dtype).id(); }
-  /// A scalar state of the job, under the plugin's name.
-  baleen_value_t add_state(std::string_view name, baleen_dtype_t dtype, double initial) {
+  /// A state of the job, under the plugin's name; without a shape a scalar.
+  baleen_value_t add_state(std::string_view name, baleen_dtype_t dtype, double initial,
+                           std::span<const std::int64_t> shape = {}) {
     baleen_value_t state = BALEEN_NONE;
-    check(graph_->add_state(graph_->self, abi(name), dtype, 0, nullptr, initial, &state));
+    const auto rank = static_cast<std::uint32_t>(shape.size());
+    check(graph_->add_state(graph_->self, abi(name), dtype, rank, shape.data(), initial, &state));
     return state;
   }
   /// A state or parameter becomes `value` at the end of the program.

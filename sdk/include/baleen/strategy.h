@@ -71,8 +71,13 @@ typedef struct baleen_gradients_t {
     baleen_status_t (*show)(void* self, baleen_string_t name, baleen_value_t scalar);
     /* The run ends with `text` after a step in which the scalar is not 0. */
     baleen_status_t (*stop)(void* self, baleen_value_t condition, baleen_string_t text);
+    /* As the graph's `add_state`, of terms that ranks keep, one per index of dimension 0, and of which the sum alone has
+     * a meaning: a run with another number of them that resumes from a checkpoint has the sum in the first, and 0 in the
+     * others. */
+    baleen_status_t (*add_terms)(void* self, baleen_string_t name, baleen_dtype_t dtype, uint32_t rank,
+                                 const int64_t* shape, double initial, baleen_value_t* out);
 } baleen_gradients_t;
-BALEEN_ASSERT_TABLE(baleen_gradients_t, stop, 80);
+BALEEN_ASSERT_TABLE(baleen_gradients_t, add_terms, 88);
 
 /* A further candidate for one op along `axes`. The strategy that adds it lowers it, unless the op runs on the
  * pieces unmodified. */
@@ -263,11 +268,16 @@ typedef struct baleen_strategy_t {
     baleen_status_t (*recompute)(void* strategy, const baleen_graph_t* graph, const baleen_recompute_t* recompute);
     baleen_status_t (*lower)(void* strategy, const baleen_graph_t* graph);
     baleen_status_t (*schedule)(void* strategy, const baleen_graph_t* graph, const baleen_schedule_t* schedule);
+    /* The train graph is planned next, as it runs from `step` on: 0, and each step that an earlier call gave as `next`,
+     * the first later step from which it is to be planned anew; 0, as it is before the call: none. Each form has all
+     * states that any form adds. Other graphs are planned after its last form. */
+    baleen_status_t (*begin)(void* strategy, uint64_t step, uint64_t* next);
 } baleen_strategy_t;
-BALEEN_ASSERT_TABLE(baleen_strategy_t, schedule, 96);
+BALEEN_ASSERT_TABLE(baleen_strategy_t, begin, 104);
 /* The functions in their order; an OPTIONAL one may be null. */
 #define BALEEN_STRATEGY_FUNCTIONS(REQUIRED, OPTIONAL)                                                   \
     OPTIONAL(split) REQUIRED(create) REQUIRED(destroy) REQUIRED(claims) OPTIONAL(tag) OPTIONAL(rewrite) \
-    OPTIONAL(gradients) OPTIONAL(place) OPTIONAL(recompute) OPTIONAL(lower) OPTIONAL(schedule)
+    OPTIONAL(gradients) OPTIONAL(place) OPTIONAL(recompute) OPTIONAL(lower) OPTIONAL(schedule)      \
+    OPTIONAL(begin)
 
 BALEEN_END

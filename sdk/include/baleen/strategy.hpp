@@ -171,6 +171,8 @@ class Strategy {
   virtual Status recompute(GraphView, Recomputing) { return {}; }
   virtual Status lower(GraphView) { return {}; }
   virtual Status schedule(GraphView, Scheduling) { return {}; }
+  /// The first step after `step` from which the train graph is planned anew; 0: none.
+  virtual std::uint64_t begin(std::uint64_t) { return 0; }
 };
 
 namespace detail {
@@ -232,6 +234,12 @@ baleen_strategy_t strategy_table() {
   table.schedule = [](void* self, const baleen_graph_t* graph, const baleen_schedule_t* schedule) {
     return guard(Self::of(self).host,
                  [&] { return Self::of(self).member->schedule(GraphView(graph), Scheduling(schedule)); });
+  };
+  table.begin = [](void* self, std::uint64_t step, std::uint64_t* next) {
+    return guard(Self::of(self).host, [&]() -> Status {
+      *next = Self::of(self).member->begin(step);
+      return {};
+    });
   };
   return table;
 }

@@ -44,11 +44,60 @@ std::vector<Bad> all() {
        {"strategy `compress`, lower: no gradient is summed along the mesh axis `tensor` alone, so nothing travels "
         "there "
         "in fewer bits; name the axis of `data` or `zero` with the option `axis`"}},
+      {"SkippedByNoName",
+       data,
+       compress("method = \"8bit\"\nskip = [\"hea.*\"]\n"),
+       {"`skip` names `hea.*`, and no parameter that is trained is called so; take names as `"}},
+      {"RankOfAnotherMethod",
+       data,
+       compress("method = \"8bit\"\nrank = 8\n"),
+       {"`rank` is of powersgd, and the method is 8bit; leave it out"}},
+      {"GainOfAnotherMethod",
+       data,
+       compress("method = \"1bit\"\nmin_gain = 8\n"),
+       {"`min_gain` is of powersgd, and the method is 1bit; leave it out"}},
+      {"BlockOfAnotherMethod",
+       data,
+       compress("method = \"powersgd\"\nblock = 64\n"),
+       {"`block` is of 8bit and 1bit, and the method is powersgd; leave it out"}},
+      {"WarmupOfAnotherMethod",
+       data,
+       compress("method = \"8bit\"\nwarmup_steps = 3\n"),
+       {"`warmup_steps` is of 1bit and powersgd, and the method is 8bit; leave it out"}},
+      {"OddBlock",
+       data,
+       compress("method = \"8bit\"\nblock = 100\n"),
+       {"`block` is 100; take a multiple of 32, such as 128"}},
+      {"SmallBlock", data, compress("method = \"1bit\"\nblock = 8\n"), {"option `block` must be"}},
+      {"NoRank", data, compress("method = \"powersgd\"\nrank = 0\n"), {"option `rank` must be"}},
+      {"HalfAStep", data, compress("method = \"1bit\"\nwarmup_steps = 2.5\n"), {"take a whole number"}},
+      {"StatesUnderTensor",
+       both,
+       plan_entry("tensor") + compress("method = \"1bit\"\nwarmup_steps = 0\n"),
+       {"strategy `compress`, lower: method = \"1bit\": the gradient of `", "along `tensor` too",
+        "take method = \"8bit\""}},
+      {"FactorsUnderTensor",
+       both,
+       plan_entry("tensor") + compress("method = \"powersgd\"\n"),
+       {"method = \"powersgd\": the gradient of `", "take method = \"8bit\""}},
       {"FewerThanNoElements",
        data,
        compress("method = \"bf16\"\nmin_elements = -1\n"),
        {"option `min_elements` must be"}},
   };
+}
+
+/// Where every micro-batch is reduced there is no sum to compress: the fix is an option of the other strategy.
+TEST(BadCompressTogether, EveryMicroBatch) {
+  const std::string zero = plan_entry("zero", "stage = 2\n"), entry = plan_entry("compress", "method = \"8bit\"\n");
+  if (!has_plugin("strategy", "zero")) GTEST_SKIP() << "no strategy `zero` in this tree";
+  const auto run = [&](const std::string& plan) {
+    return run_parity({"run", "--steps", "1"}, "gpt", manifest_of({{"data", 2}}, plan), {"accumulate=2"});
+  };
+  const ProcessResult refused = run(zero + entry);
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  EXPECT_NE(refused.err.find("give `zero` reduce_gradients = \"once_per_step\""), std::string::npos) << refused.err;
+  EXPECT_EQ(run(plan_entry("zero", "stage = 2\nreduce_gradients = \"once_per_step\"\n") + entry).exit_code, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BadCompress, testing::ValuesIn(all()), [](const auto& info) { return info.param.name; });

@@ -74,6 +74,13 @@ TEST_F(CollectiveOps, InALocalRegionPiecesAreJoinedAndCut) {
   EXPECT_EQ(made("permute", {x}, {{"axes", one(0)}, {"shift", one(-1)}}), "[6, 4]");
   EXPECT_EQ(made("to_local", {x}, {{"shape", Attributes::ints({3, 4})}}), "[3, 4]");
   EXPECT_EQ(made("from_local", {x}, {{"shape", Attributes::ints({12, 4})}, {"layout", text("S0,R")}}), "[12, 4]");
+  EXPECT_EQ(made("to_local", {x}, {{"shape", Attributes::ints({13})}}), "[13]") << "a flat piece";
+  EXPECT_NE(made("to_local", {x}, {{"shape", Attributes::ints({25})}}).find("must have 2 dimensions"),
+            std::string::npos)
+      << "more than there is";
+  EXPECT_NE(made("from_local", {x}, {{"shape", Attributes::ints({12, 4})}, {"layout", text("F,R")}})
+                .find("the piece [6, 4] must have 1 dimensions"),
+            std::string::npos);
   EXPECT_EQ(made("axis_index", {}, {{"axes", one(1)}}), "[]");
   EXPECT_EQ(made("pick", {x, x}, {{"axes", one(1)}}), "[6, 4]");
 }

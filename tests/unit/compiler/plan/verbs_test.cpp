@@ -15,7 +15,7 @@ TEST(GradientVerbs, ReadIntoAnOlderStruct) {
   Graph graph = job.train();
   auto gradients = differentiate_loss(graph, job);
   ASSERT_TRUE(gradients) << gradients.error().text();
-  GradientVerbs verbs(graph, job, *gradients);
+  GradientVerbs verbs(graph, job, "member", *gradients);
   const baleen_gradients_t& table = *verbs.table();
   ASSERT_EQ(table.count(table.self), 2u);
   const std::uint64_t older = offsetof(baleen_gradient_t, value);
@@ -28,6 +28,27 @@ TEST(GradientVerbs, ReadIntoAnOlderStruct) {
   SizedStruct<baleen_gradient_t> unset(0);
   EXPECT_EQ(table.read(table.self, 0, unset.get()), BALEEN_INVALID);
   EXPECT_TRUE(unset.is_whole_behind(sizeof(std::uint64_t)));
+}
+
+/// Under the strategy's name; a checkpoint of another number of ranks keeps the sum of terms alone.
+TEST(GradientVerbs, AddTensors) {
+  Job job = affine_job(4);
+  Graph graph = job.train();
+  auto gradients = differentiate_loss(graph, job);
+  ASSERT_TRUE(gradients) << gradients.error().text();
+  GradientVerbs verbs(graph, job, "member", *gradients);
+  const baleen_gradients_t& table = *verbs.table();
+  const std::int64_t shape[] = {2, 5};
+  ValueId terms = kNone;
+  ASSERT_EQ(table.add_terms(table.self, abi(std::string_view("w.error")), BALEEN_F32, 2, shape, 0, &terms), BALEEN_OK);
+  EXPECT_EQ(graph.value(terms).shape, (Shape{2, 5}));
+  const auto other = verbs.add_state("q", {BALEEN_F32, {3, 4}, {}}, 1);
+  ASSERT_TRUE(other) << other.error().text();
+  ASSERT_EQ(gradients->states.size(), 2u);
+  EXPECT_EQ(gradients->states[0].spec.name, "member.w.error");
+  EXPECT_TRUE(gradients->states[0].spec.has_terms);
+  EXPECT_EQ(gradients->states[1].spec.name, "member.q");
+  EXPECT_FALSE(gradients->states[1].spec.has_terms);
 }
 
 /// A matmul [8, 8] by [8, 8] on a mesh of two axes.

@@ -1,0 +1,129 @@
+/// \file Bytes on the wire, as a transport counts them, against the closed forms: gradients in n bits with a header per
+/// block, in two exchanges (arXiv 2102.02888), and as factors of rank r (arXiv 1905.13727).
+#include <sstream>
+
+#include "parity/mixes/mix.hpp"
+
+namespace baleen::test {
+namespace {
+
+/// A gradient of this model as a matrix.
+struct Sizes {
+  double rows, columns;
+  double elements() const { return rows * columns; }
+};
+
+constexpr double kDim = 64, kLayers = 2, kContext = 32, kVocabulary = 256;
+
+/// Those of 1024 elements or more.
+std::vector<Sizes> large() {
+  std::vector<Sizes> all{{kVocabulary, kDim}, {kContext, kDim}, {kDim, kVocabulary}};
+  for (int layer = 0; layer < kLayers; ++layer)
+    all.insert(all.end(), {{kDim, 3 * kDim}, {kDim, kDim}, {kDim, 4 * kDim}, {4 * kDim, kDim}});
+  return all;
+}
+/// Elements of the others: biases and norms of each layer, and the last norm.
+double small() { return kLayers * (3 * kDim + kDim + 4 * kDim + kDim + 4 * kDim) + 2 * kDim; }
+
+struct Case {
+  std::string name, method;
+  int ranks = 2;
+  int stage = 0;  ///< of zero; 0: data
+  int accumulate = 1;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class Wire : public testing::TestWithParam<Case> {
+ protected:
+  std::string manifest(const std::string& method) const {
+    const Case& c = GetParam();
+    std::string plan =
+        c.stage > 0
+            ? plan_entry("zero", "stage = " + std::to_string(c.stage) + "\nreduce_gradients = \"once_per_step\"\n")
+            : plan_entry("data");
+    if (!method.empty())
+      plan += plan_entry("compress", "method = \"" + method + "\"\n" + (method == "1bit" ? "warmup_steps = 1\n" : ""));
+    return manifest_of({{"data", c.ranks}}, plan);
+  }
+
+  /// Of a step and a rank: what three steps send more than one, of which the warm-up may be.
+  double sent(const std::string& method) const {
+    const TemporaryFolder folder;
+    double bytes = 0;
+    for (const int steps : {1, 3}) {
+      const std::string ledger = folder / "ledger" + std::to_string(steps);
+      const ProcessResult result = run_parity(
+          {"run", "--steps", std::to_string(steps), "--plugin-path", COUNTING_FOLDER}, "gpt",
+          manifest(method) + "[transport]\nplugin = \"counting\"\nledger = \"" + ledger + "\"\n",
+          {"dim=64", "heads=4", "context=32", "batch=16", "accumulate=" + std::to_string(GetParam().accumulate)});
+      EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+      for (int rank = 0; rank < GetParam().ranks; ++rank) {
+        std::istringstream lines(read_file(ledger + "." + std::to_string(rank)));
+        std::string kind;
+        for (double count = 0; lines >> kind >> count;) bytes += steps == 1 ? -count : count;
+      }
+    }
+    return bytes / 2 / GetParam().ranks;
+  }
+
+  double others() const { return static_cast<double>(GetParam().ranks) - 1; }
+  /// Of `elements` fp32 numbers that all ranks sum, or that each gets a part of the sum of.
+  double summed(double elements) const {
+    return (GetParam().stage > 0 ? 1 : 2) * others() / GetParam().ranks * 4 * elements;
+  }
+  double words(double elements, double per_word, double header) const {
+    const double part = std::ceil(elements / GetParam().ranks);
+    return std::ceil(part / 1024) * header + std::ceil(part / per_word);
+  }
+  /// Of all large gradients.
+  double compressed() const {
+    double bytes = 0;
+    for (const Sizes& one : large()) {
+      if (GetParam().method == "powersgd")
+        bytes += 2 * others() / GetParam().ranks * 4 * 4 * (one.rows + one.columns);
+      else
+        bytes += (GetParam().stage > 0 ? 1 : 2) * others() * 4 *
+                 (GetParam().method == "8bit" ? words(one.elements(), 4, 2) : words(one.elements(), 32, 1));
+    }
+    return bytes;
+  }
+  double plain() const {
+    double bytes = 0;
+    for (const Sizes& one : large()) bytes += summed(one.elements());
+    return bytes;
+  }
+};
+
+/// With ZeRO the updated parameters travel too, as they do without.
+TEST_P(Wire, SendsWhatTheClosedFormSays) {
+  double parameters = small();
+  for (const Sizes& one : large()) parameters += one.elements();
+  const double gathered = GetParam().stage > 0 ? others() / GetParam().ranks * 4 * parameters : 0;
+  const double rest = summed(small()) + gathered;
+  EXPECT_NEAR(sent("") / (plain() + rest), 1, 0.01);
+  EXPECT_NEAR(sent(GetParam().method) / (compressed() + rest), 1, 0.01);
+}
+
+/// Of the gradients that are compressed.
+TEST_P(Wire, FallsByTheStatedFactor) {
+  const double without = sent(""), with = sent(GetParam().method), saved = without - with;
+  const double factor = plain() / (plain() - saved), form = plain() / compressed();
+  EXPECT_NEAR(factor / form, 1, 0.03) << "the numbers that are not gradients are in what was counted";
+  const double least = GetParam().method == "8bit"   ? 3.9
+                       : GetParam().method == "1bit" ? 26
+                       : GetParam().stage > 0        ? 5
+                                                     : 10;
+  EXPECT_GT(factor, least) << "1 bit: small parts have a header each; factors are summed on all ranks";
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, Wire,
+                         testing::Values(Case{"Bytes2", "8bit"}, Case{"Bytes4", "8bit", 4}, Case{"Bits2", "1bit"},
+                                         Case{"Bits4", "1bit", 4}, Case{"Power2", "powersgd"},
+                                         Case{"Power4", "powersgd", 4}, Case{"BytesZero1", "8bit", 2, 1},
+                                         Case{"BitsZero1", "1bit", 2, 1}, Case{"PowerZero1", "powersgd", 2, 1},
+                                         Case{"BytesZero2Accumulating", "8bit", 2, 2, 2},
+                                         Case{"BitsAccumulating", "1bit", 2, 0, 2}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace baleen::test
