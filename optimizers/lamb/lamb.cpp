@@ -17,8 +17,8 @@ BALEEN_DESCRIPTOR("optimizer", "lamb", "1.0.0", "Apache-2.0",
                                 "added to the root of the second moment"),
                   BALEEN_OPTION("weight_decay", BALEEN_OPTION_FLOAT, BALEEN_OPTION_PER_GROUP, 0, 1e9, "0.01", "", "",
                                 "share of the parameter that joins the direction before its norm is taken"),
-                  BALEEN_OPTION("apply_groups", BALEEN_OPTION_INT, 0, 1, 100000, "1", "", "",
-                                "in how many groups of like size parameters are updated, one after the other"));
+                  BALEEN_OPTION("apply_groups", BALEEN_OPTION_INT, BALEEN_OPTION_PER_GROUP, 1, 100000, "1", "", "",
+                                "in how many groups of like size all would be updated, if all had this number"));
 
 namespace {
 
@@ -34,10 +34,7 @@ std::int64_t elements_of(const Update& update) {
 
 class Lamb : public Optimizer {
  public:
-  static Result<std::unique_ptr<Lamb>> create(const Host&, const Settings& settings) {
-    return std::make_unique<Lamb>(settings.integer("apply_groups"));
-  }
-  explicit Lamb(std::int64_t groups) : group_count_(groups) {}
+  static Result<std::unique_ptr<Lamb>> create(const Host&, const Settings&) { return std::make_unique<Lamb>(); }
 
   /// The norms are of whole tensors, so no slice can be updated alone.
   baleen_optimizer_traits_t traits() const override { return 0; }
@@ -48,17 +45,20 @@ class Lamb : public Optimizer {
     return std::vector<Slot>{{"m"}, {"v"}};
   }
 
-  /// Neighbours in groups of like numbers of elements.
+  /// Neighbours in groups of like numbers of elements: of a parameter, a part of all that its `apply_groups` says.
   Status begin(std::span<const Update> updates) override {
     moves_.clear();
     groups_.assign(1, {});
-    double all = 0, before = 0;
+    double all = 0, filled = 0;  // of the last group
     for (const Update& update : updates) all += static_cast<double>(elements_of(update));
     for (const Update& update : updates) {
-      const double border = all * static_cast<double>(groups_.size()) / static_cast<double>(group_count_);
-      if (!groups_.back().empty() && before >= border) groups_.emplace_back();
+      if (!groups_.back().empty() && filled >= 1) {
+        groups_.emplace_back();
+        filled -= 1;
+      }
       groups_.back().push_back(update);
-      before += static_cast<double>(elements_of(update));
+      const auto groups = static_cast<double>(update.settings().integer("apply_groups"));
+      filled += static_cast<double>(elements_of(update)) / all * groups;
     }
     return {};
   }
@@ -113,7 +113,6 @@ class Lamb : public Optimizer {
     return {r, m, v, {}, {}};
   }
 
-  const std::int64_t group_count_;
   std::vector<std::vector<Update>> groups_;         // of the graph between begin and its updates
   std::unordered_map<baleen_value_t, Move> moves_;  // of the groups that were begun
 };

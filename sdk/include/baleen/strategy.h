@@ -71,8 +71,8 @@ typedef struct baleen_gradients_t {
     baleen_status_t (*show)(void* self, baleen_string_t name, baleen_value_t scalar);
     /* The run ends with `text` after a step in which the scalar is not 0. */
     baleen_status_t (*stop)(void* self, baleen_value_t condition, baleen_string_t text);
-    /* As the graph's `add_state`, of terms that ranks keep, one per index of dimension 0, and of which the sum alone has
-     * a meaning: a run with another number of them that resumes from a checkpoint has the sum in the first, and 0 in the
+    /* As the graph's `add_state`, of terms that ranks keep, one per index of dimension 0, of which the sum alone has
+     * a meaning: a run with another number of them that resumes from a checkpoint has the sum in the first, 0 in the
      * others. */
     baleen_status_t (*add_terms)(void* self, baleen_string_t name, baleen_dtype_t dtype, uint32_t rank,
                                  const int64_t* shape, double initial, baleen_value_t* out);
