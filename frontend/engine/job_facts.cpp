@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "baleen/dtype.hpp"
+#include "core/runtime/host_tensor.hpp"
 #include "frontend/checkpoint/digests.hpp"
 
 namespace baleen::app {

@@ -16,7 +16,9 @@ return baleen.job {
   },
   loss = nn.cross_entropy {}, data = corpus, batch = 8, steps = 12, clip_grad_norm = 1.0,
   gradient_accumulation_steps = baleen.arg("accumulate", 1),
-  optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), { lr = baleen.cosine { peak = baleen.arg("peak", 1e-2), warmup = 3 } }),
+  optimizer = baleen.optimizer(baleen.arg("optimizer", "adamw"), {
+    lr = baleen.cosine { peak = baleen.arg("peak", 1e-2), warmup = 3 },
+  }),
   evaluate = { every = baleen.arg("evaluate", 6) },
   loop = saves_now and function(_, run) run:checkpoint() end or nil,
 }
