@@ -144,6 +144,7 @@ class AssignResolver {
         copied.push_back(&assign);
     }
     std::vector<ProgramStep> result;
+    result.reserve(steps_.size());
     for (StepNumber s : order_.sorted()) result.push_back(std::move(steps_[s]));
     if (result.size() != steps_.size()) return internal("the steps of a program depend on each other in a circle");
     for (const LoweredAssign* assign : copied) BALEEN_TRY(append_copy(*assign, result));
