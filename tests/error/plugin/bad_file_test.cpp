@@ -54,10 +54,11 @@ TEST_F(BadFile, IsForAnotherArchitecture) {
 }
 
 TEST_F(BadFile, IsBuiltForAnotherAbi) {
+  const std::string minor = std::to_string(BALEEN_ABI_MINOR);
   expect_refused(patched_record(offsetof(baleen_descriptor_t, abi_major), {"\x09\x00", 2}),
-                 "built for plugin ABI 9.4, but this Baleen has 1.4; build it again");
+                 "built for plugin ABI 9." + minor + ", but this Baleen has 1." + minor + "; build it again");
   expect_refused(patched_record(offsetof(baleen_descriptor_t, abi_minor), {"\x63\x00", 2}),
-                 "needs plugin ABI 1.99, but this Baleen has 1.4; update Baleen");
+                 "needs plugin ABI 1.99, but this Baleen has 1." + minor + "; update Baleen");
 }
 
 TEST_F(BadFile, HasNoDescriptor) {

@@ -12,6 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string kVersion = std::to_string(BALEEN_ABI_MAJOR) + "." + std::to_string(BALEEN_ABI_MINOR);
+const std::string kMinor = "BALEEN_ABI_MINOR ";
+
 /// A copy of the headers, in which `replace` changes text, and of the committed dump.
 class Abi : public testing::Test {
  protected:
@@ -65,8 +68,8 @@ TEST_F(Abi, ChangesWithItsVersionOnly) {
   replace("graph.h", "    baleen_traits_t traits;\n    uint32_t reserved;\n",
           "    baleen_traits_t traits;\n    uint32_t reserved;\n    uint64_t more;\n");
   replace("graph.h", "BALEEN_ASSERT_SIZE(baleen_op_info_t, 24)", "BALEEN_ASSERT_SIZE(baleen_op_info_t, 32)");
-  expect_refused("graph.h has changed, and its version has not (abi 1.4): raise BALEEN_ABI_MINOR");
-  replace("base.h", "BALEEN_ABI_MINOR 4", "BALEEN_ABI_MINOR 5");
+  expect_refused("graph.h has changed, and its version has not (abi " + kVersion + "): raise BALEEN_ABI_MINOR");
+  replace("base.h", kMinor + std::to_string(BALEEN_ABI_MINOR), kMinor + std::to_string(BALEEN_ABI_MINOR + 1));
   expect_written();
 }
 
@@ -101,7 +104,7 @@ TEST_F(Abi, KeepsStructsWithoutASize) {
 
 TEST_F(Abi, KeepsConstants) {
   replace("base.h", "BALEEN_TIMEOUT = 7", "BALEEN_TIMEOUT = 9");
-  replace("base.h", "BALEEN_ABI_MINOR 4", "BALEEN_ABI_MINOR 5");
+  replace("base.h", kMinor + std::to_string(BALEEN_ABI_MINOR), kMinor + std::to_string(BALEEN_ABI_MINOR + 1));
   expect_refused("base.h: `constant BALEEN_TIMEOUT = 7` is gone");
 }
 

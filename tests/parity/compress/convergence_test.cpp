@@ -71,9 +71,8 @@ TEST(Convergence, OfWholeElementsIsThatOfFp32) {
   ends_below("8bit", "method = \"8bit\"\n", fp32().end + 0.02);
 }
 
-/// With lookups and head in fp32, whose gradients are sparse, and after warm-ups. Adam's steps of elements that travel
-/// in a bit, or as part of a matrix of low rank, are slower: what it gains in a step is about what fp32 gains in half
-/// of one.
+/// With lookups and head in fp32, whose gradients are sparse, and after warm-ups. They end above fp32
+/// (docs/measurements/ main_job.md), but not where fp32 is after half the steps.
 TEST(Convergence, OfOneBitAndOfLowRankIsBetterThanHalfTheStepsOfFp32) {
   if (!std::filesystem::is_directory("/usr/include/c++")) GTEST_SKIP() << "needs the C++ headers";
   const std::string rest = "warmup_steps = 200\nskip = [\"embedding.*\", \"head.*\"]\n";

@@ -53,21 +53,25 @@ TEST(Descriptor, IsReadInFull) {
   EXPECT_EQ(result->find("none"), nullptr);
 }
 
+const std::string kMinor = std::to_string(BALEEN_ABI_MINOR);
+
 TEST(Descriptor, RefusesAnotherAbiBeforeAnythingElse) {
   EXPECT_EQ(refused([](auto& d) {
               d.abi_major = 2;
               d.struct_size = 12;
               d.name[0] = '\0';
             }),
-            "built for plugin ABI 2.4, but this Baleen has 1.4; build it again against this Baleen's SDK");
-  EXPECT_EQ(refused([](auto& d) { d.abi_minor = 7; }), "needs plugin ABI 1.7, but this Baleen has 1.4; update Baleen");
+            "built for plugin ABI 2." + kMinor + ", but this Baleen has 1." + kMinor +
+                "; build it again against this Baleen's SDK");
+  EXPECT_EQ(refused([](auto& d) { d.abi_minor = 99; }),
+            "needs plugin ABI 1.99, but this Baleen has 1." + kMinor + "; update Baleen");
 }
 
 TEST(Descriptor, RefusesOtherSizes) {
-  EXPECT_NE(refused([](auto& d) { d.struct_size += 8; }).find("are not those of ABI 1.4"), std::string::npos);
-  EXPECT_NE(refused([](auto& d) { d.struct_size -= 16; }).find("are not those of ABI 1.4"), std::string::npos);
-  EXPECT_NE(refused([](auto& d) { d.option_size += 8; }).find("are not those of ABI 1.4"), std::string::npos);
-  EXPECT_NE(refused([](auto& d) { d.option_size -= 8; }).find("are not those of ABI 1.4"), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.struct_size += 8; }).find("are not those of ABI 1." + kMinor), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.struct_size -= 16; }).find("are not those of ABI 1." + kMinor), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.option_size += 8; }).find("are not those of ABI 1." + kMinor), std::string::npos);
+  EXPECT_NE(refused([](auto& d) { d.option_size -= 8; }).find("are not those of ABI 1." + kMinor), std::string::npos);
 }
 
 /// As ABI 1.0 had it: without what follows the options.
