@@ -78,7 +78,7 @@ BALEEN_ASSERT_TABLE(baleen_data_ragged_t, length_field, 16);
 #define BALEEN_DATA_DIGEST "baleen.data.digest/1"
 typedef struct baleen_data_digest_t {
     uint64_t size;
-    /* A hash of the content, the same wherever it lies; of terabytes a part that is read in a second, spread over all. */
+    /* A hash of the content, the same wherever it lies; of terabytes parts from all over that are read in a second. */
     baleen_status_t (*digest)(void* dataset, uint64_t* out);
 } baleen_data_digest_t;
 BALEEN_ASSERT_TABLE(baleen_data_digest_t, digest, 16);

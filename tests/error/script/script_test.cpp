@@ -114,7 +114,7 @@ TEST_F(Scripts, HeldOutRowsMayBeLessThanABatch) {
   text.replace(text.find("held_out = 0"), 12, "held_out = 0.25");
   const ProcessResult result = run(text);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.out.find("held-out loss"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("held out loss"), std::string::npos) << result.out;
 }
 
 TEST_F(Scripts, AGroupOfParametersThatNobodyHas) {

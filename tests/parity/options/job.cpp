@@ -158,7 +158,9 @@ std::string counts(const Job& job) {
   auto plan = nlohmann::json::parse(result.out);
   plan.erase("script");
   plan.erase("device");
-  for (auto& each : plan.at("classes")) each.erase("memory_bytes");  // what is free at the moment
+  for (auto& each : plan.at("classes"))
+    for (const char* of_the_moment : {"memory_bytes", "process_bytes", "program_bytes", "unread_file_bytes"})
+      each.erase(of_the_moment);
   return plan.dump(1);
 }
 

@@ -36,6 +36,12 @@ Trial of_pipeline(View view, std::vector<std::string> values, Options around = {
   return of_gpt(std::move(view), std::move(mesh), std::move(values), std::move(around), {}, 4);
 }
 
+/// Gradients of two ranks, small ones too, by a method.
+Trial of_compression(View view, std::vector<std::string> values, const std::string& method) {
+  return of_gpt(std::move(view), {{"data", 2}}, std::move(values), {{"method", text(method)}, {"min_elements", "0"}},
+                {{"data", {}}});
+}
+
 /// What the user is told beside the plan.
 std::string notes(const Job& job) {
   const TemporaryFolder folder;
@@ -74,6 +80,11 @@ Experiments strategy_experiments() {
                {{"data", {{"axis", text("rows")}}}})}},
       {"strategy.compress.min_elements",
        {of_gpt(counts, kData, {kUnset, none}, {{"method", text("bf16")}}, {{"data", {}}})}},
+      {"strategy.compress.skip", {of_compression(program, {kUnset, list({"head.*"})}, "8bit")}},
+      {"strategy.compress.block", {of_compression(program, {kUnset, "64"}, "8bit")}},
+      {"strategy.compress.rank", {of_compression(program, {kUnset, "2"}, "powersgd")}},
+      {"strategy.compress.min_gain", {of_compression(program, {kUnset, "1000"}, "powersgd")}},
+      {"strategy.compress.warmup_steps", {of_compression(numbers, {kUnset, "1"}, "powersgd")}},
       {"strategy.compress.bucket_mb",
        {of_gpt(program, kData, {kUnset, none}, {{"method", text("bf16")}}, {{"data", {}}})}},
       {"strategy.recompute.mode",

@@ -172,6 +172,11 @@ Experiments optimizer_experiments() {
     all[prefix + "epsilon"] = {of_optimizer({kUnset, "0.5"})};
     all[prefix + "weight_decay"] = {of_optimizer({kUnset, "0.5"}, {{"lr", "0.1"}})};
   }
+  Trial sharded = of_optimizer({kUnset, "2"});
+  sharded.view = program;
+  sharded.job.mesh = {{"data", 2}};
+  sharded.job.plan = {{"zero", {{"stage", "1"}}}};
+  all["optimizer.lamb.apply_groups"] = {sharded};
   return all;
 }
 
