@@ -62,7 +62,7 @@ Result<std::unique_ptr<Checkpoints>> Checkpoints::create(CheckpointSettings sett
   own.next_point_ = own.first_step_ + 1;
   const PersistentLayout& persistent = own.parts_.session.persistent();
   const auto owned = owned_parts(persistent, own.parts_.mesh, own.parts_.at);
-  own.groups_ = grouped(owned, persistent, own.settings_.memory_bytes);
+  own.groups_ = grouped(owned, persistent, own.snapshot_budget());
   own.digests_.resize(persistent.buffers.size());
   BALEEN_TRY(own.meet());
   return made;
@@ -135,6 +135,12 @@ Status Checkpoints::check_shared_folder() {
   BALEEN_TRY_ASSIGN(std::string said, link.get(key("shared")));
   BALEEN_TRY(heard(std::move(said)));
   return {};
+}
+
+/// Of the memory that a save may take, the copy's part: threads, headers and their texts need some. 0: no bound.
+std::uint64_t Checkpoints::snapshot_budget() const {
+  constexpr std::uint64_t kRest = 4 << 20;
+  return settings_.memory_bytes - std::min(kRest, settings_.memory_bytes / 2);
 }
 
 std::uint64_t Checkpoints::snapshot_bytes() const {

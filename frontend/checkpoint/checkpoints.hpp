@@ -66,6 +66,7 @@ class Checkpoints {
   };
   Checkpoints(CheckpointSettings settings, Parts parts, ShardFormat format);
 
+  std::uint64_t snapshot_budget() const;
   std::int64_t rank() const { return parts_.link ? parts_.link->place().rank : 0; }
   std::int64_t ranks() const { return parts_.link ? parts_.link->place().ranks : 1; }
   bool leads() const { return rank() == 0; }

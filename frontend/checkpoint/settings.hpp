@@ -16,7 +16,7 @@ struct CheckpointSettings {
   double minutes = 0;                            ///< 0: not by time
   std::int64_t keep = 3;                         ///< the last so many stay; 0: all
   bool best = false;                             ///< one is saved, and stays, whenever the held-out loss is lowest
-  std::uint64_t memory_bytes = 0;                ///< of a rank's copy of what is being written; 0: no bound
+  std::uint64_t memory_bytes = 0;                ///< that a save may take of each rank; 0: no bound
   double grace_seconds = 25;                     ///< from a signal on, to save and end
   std::string where;                             ///< its place in the user's file
 };

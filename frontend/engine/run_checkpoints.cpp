@@ -1,5 +1,4 @@
 /// \file A run and its checkpoints: what is compared when it is resumed, and when it is saved.
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <fstream>

@@ -1,7 +1,6 @@
 /// \file Lists what a rank begins, and compares digests of the lists on rank 0.
 #include "frontend/engine/start_order.hpp"
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>

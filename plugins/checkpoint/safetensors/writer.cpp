@@ -1,7 +1,7 @@
 /// \file The layout (tensors by alignment, then name), checksums on the way, and the atomic replacement.
 #include "writer.hpp"
 
-#define XXH_INLINE_ALL
+#define XXH_STATIC_LINKING_ONLY  // the state's size
 #include <xxhash.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 /// \file Stream: a binary search for the run, then widening copies.
 #include "stream.hpp"
 
-#define XXH_INLINE_ALL
+#define XXH_STATIC_LINKING_ONLY  // the state's size
 #include <xxhash.h>
 
 #include <algorithm>

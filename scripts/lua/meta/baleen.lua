@@ -89,7 +89,7 @@ function parallel.layout(given) end
 ---@field minutes? number
 ---@field keep? integer of the last; 3; 0: all
 ---@field best? boolean the one of lowest held-out loss is saved and stays
----@field memory_mb? number of each rank's copy of what is written; 0: no bound
+---@field memory_mb? number that a save may take of each rank; 0: no bound
 ---@field grace? number seconds from a signal on
 
 ---@class baleen.job.evaluate
