@@ -118,16 +118,14 @@ Status Session::Impl::check_stops(const JobProgram& program, const std::string& 
   return {};
 }
 
-Status Session::Impl::check_finite(const Facts& facts, const Facts& before, Session& session) {
-  const bool is_loss = !std::isfinite(facts.at("loss"));
-  if (!is_loss && std::isfinite(facts.at("gradient_norm"))) return {};
+Status Session::Impl::check_finite(const Program& program, double loss, double gradient_norm, const std::string& when,
+                                   Session& session) {
+  const bool is_loss = !std::isfinite(loss);
+  if (!is_loss && std::isfinite(gradient_norm)) return {};
   // A strategy leaves such steps out, counts them, and ends the run where there are too many.
-  if (find_port(train->program.outputs(), "applied")) return {};
-  const std::string what = is_loss ? "the loss is not finite" : "the gradient is not finite, though the loss is,";
-  std::string text = what + " at step " + std::to_string(steps_done);
-  if (const auto last = before.find("loss"); last != before.end() && std::isfinite(last->second))
-    text += " (the loss of the step before was " + number_text(last->second) + ")";
-  text += "; a lower learning rate, a longer warm-up or clipping may help";
+  if (find_port(program.outputs(), "applied")) return {};
+  const std::string text = (is_loss ? "the loss is not finite " : "the gradient is not finite, though the loss is, ") +
+                           when + "; a lower learning rate, a longer warm-up or clipping may help";
   if (!options.goes_on_not_finite)
     return Error{BALEEN_DAMAGED, text + "; `on_nan = \"continue\"` in the job trains on all the same", {}};
   if (!reported_not_finite) session.note(text);
@@ -238,7 +236,10 @@ Result<Facts> Session::step() {
   impl.segment_ns.resize(program.segments().size(), 0);
   BALEEN_TRY(impl.put_batch(program, share, std::move(batch)));
   const double data_ms = milliseconds(Clock::now() - begin);
-  const Facts before = std::exchange(impl.last, {});
+  const auto last = impl.last.find("loss");
+  const std::string before = last != impl.last.end() && std::isfinite(last->second)
+                                 ? " (the loss of the step before was " + number_text(last->second) + ")"
+                                 : "";
   BALEEN_TRY_ASSIGN(impl.last, impl.put_scalars(*impl.train, impl.steps_done));
   BALEEN_TRY(impl.run(program, static_cast<std::uint64_t>(impl.steps_done)));
   ++impl.steps_done;
@@ -254,7 +255,8 @@ Result<Facts> Session::step() {
   for (const auto& [name, number] : facts)
     if (name != "step" && !name.ends_with(".weight")) told.push_back({name, number, {}});
   impl.monitors.record(BALEEN_RECORD_STEP, impl.steps_done, impl.options.steps, std::move(told));
-  BALEEN_TRY(impl.check_finite(facts, before, *this));
+  BALEEN_TRY(impl.check_finite(program, facts.at("loss"), facts.at("gradient_norm"),
+                               "at step " + std::to_string(impl.steps_done) + before, *this));
   BALEEN_TRY(impl.check_stops(*impl.train, "step " + std::to_string(impl.steps_done)));
   return facts;
 }

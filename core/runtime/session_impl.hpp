@@ -57,8 +57,9 @@ struct Session::Impl : JobPrograms {
   Status check_stops(const JobProgram& program, const std::string& when);
   /// Whether a strategy shows a fact of this name.
   bool shows(const std::string& fact) const { return train && find_port(train->program.outputs(), kFactPrefix + fact); }
-  /// DAMAGED, or a note at the first time, for a step that `before` came before.
-  Status check_finite(const Facts& facts, const Facts& before, Session& session);
+  /// DAMAGED, or a note at the first time, for what a program that trains came to; `when`: "at step 5".
+  Status check_finite(const Program& program, double loss, double gradient_norm, const std::string& when,
+                      Session& session);
   void add_times(Facts& facts, double step_ms, double data_ms);
   void add_peaks(std::vector<Fact>& facts) const;
   void tell_spans();

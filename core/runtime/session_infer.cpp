@@ -101,7 +101,13 @@ Result<HostTensors> Session::run(const std::string& name, const HostTensors& inp
   for (const NamedType& output : chosen.outputs) {
     BALEEN_TRY_ASSIGN(outputs[output.name], impl.get(chosen.program, output.name));
   }
-  BALEEN_TRY(impl.check_stops(chosen, "program `" + name + "`, run " + std::to_string(chosen.runs)));
+  const std::string run = "program `" + name + "`, run " + std::to_string(chosen.runs);
+  if (chosen.role == GraphRole::learn) {
+    BALEEN_TRY_ASSIGN(const double loss, impl.get_number(chosen.program, "loss"));
+    BALEEN_TRY_ASSIGN(const double norm, impl.get_number(chosen.program, "gradient_norm"));
+    BALEEN_TRY(impl.check_finite(chosen.program, loss, norm, "in " + run, *this));
+  }
+  BALEEN_TRY(impl.check_stops(chosen, run));
   return outputs;
 }
 

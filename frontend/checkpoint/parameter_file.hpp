@@ -8,10 +8,6 @@
 
 namespace baleen {
 
-/// Whether a file can be saved there later on: a plugin knows its ending, and its folder can be written to. To be asked
-/// before a long training, where it costs nothing.
-Status check_saving(const Registry& plugins, const std::string& path);
-
 /// Writes all parameters (not the optimizer's states) under their names; all or nothing. `facts` become the file's
 /// metadata. With several ranks all of them call it, and one of them `writes`.
 Status save_parameters(Session& session, const Registry& plugins, const std::string& path,
@@ -20,9 +16,5 @@ Status save_parameters(Session& session, const Registry& plugins, const std::str
 /// Reads all parameters. Names and shapes must agree exactly; fp32 and fp64 are converted into each other. The error
 /// names what is missing, what is not expected, and the nearest names.
 Status load_parameters(Session& session, const Registry& plugins, const std::string& path);
-
-/// Tensors of any names to and from a file, for what programs are given and give.
-Result<HostTensors> read_tensors(const Registry& plugins, const std::string& path);
-Status write_tensors(const Registry& plugins, const std::string& path, const HostTensors& tensors);
 
 }  // namespace baleen

@@ -5,7 +5,7 @@
 
 #include "baleen/dtype.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
-#include "frontend/checkpoint/parameter_file.hpp"
+#include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/checkpoint/whole_tensors.hpp"
 #include "frontend/engine/model_maps.hpp"
 #include "frontend/exchange/model_export.hpp"
@@ -88,7 +88,7 @@ Status write_file(const CheckpointOptions& options, const Setup& setup, const Te
     }
     tensors[name] = std::move(tensor);
   }
-  BALEEN_TRY(write_tensors(setup.registry, options.output.string(), tensors));
+  BALEEN_TRY(write_tensor_file(setup.registry, options.output.string(), tensors));
   std::printf("%zu tensors in %s\n", tensors.size(), options.output.string().c_str());
   return {};
 }
@@ -115,7 +115,7 @@ Status import_folder(const CheckpointOptions& options, const Setup& setup, Scrip
   BALEEN_TRY_ASSIGN(const ModelFolder folder,
                     ModelFolder::open(setup.registry, files, std::move(map), options.path.string()));
   BALEEN_TRY_ASSIGN(const HostTensors tensors, import_model(folder, dtype_of(options.dtype)));
-  BALEEN_TRY(write_tensors(setup.registry, options.output.string(), tensors));
+  BALEEN_TRY(write_tensor_file(setup.registry, options.output.string(), tensors));
   std::printf("%zu tensors in %s, by the map `%s`, head `%s`\n", tensors.size(), options.output.string().c_str(),
               folder.map().name.c_str(), folder.map().head.c_str());
   return {};

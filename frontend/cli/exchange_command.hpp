@@ -2,8 +2,8 @@
 #pragma once
 #include <memory>
 
+#include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/cli/commands.hpp"
-#include "frontend/exchange/tensor_files.hpp"
 
 namespace baleen::app {
 

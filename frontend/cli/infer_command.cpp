@@ -1,7 +1,7 @@
 /// \file `baleen infer`: a named program, from a file of tensors to a file of tensors.
 #include <utility>
 
-#include "frontend/checkpoint/parameter_file.hpp"
+#include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
@@ -26,7 +26,7 @@ Status infer(const InferOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   HostTensors inputs;
   if (!options.inputs.empty()) {
-    BALEEN_TRY_ASSIGN(inputs, read_tensors(setup.registry, options.inputs.string()));
+    BALEEN_TRY_ASSIGN(inputs, read_tensor_file(setup.registry, options.inputs.string()));
   }
   RunFlags flags;
   flags.scope = PlanScope::programs;
@@ -34,7 +34,7 @@ Status infer(const InferOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const std::string program, chosen_program(options, run->session()));
   BALEEN_TRY_ASSIGN(const HostTensors outputs, run->infer(program, inputs));
   if (setup.link && setup.link->place().rank != 0) return {};
-  return write_tensors(setup.registry, options.outputs.string(), outputs);
+  return write_tensor_file(setup.registry, options.outputs.string(), outputs);
 }
 
 }  // namespace

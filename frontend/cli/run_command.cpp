@@ -1,5 +1,5 @@
 /// \file `baleen run`: trains, on one rank or as a launcher of several.
-#include "frontend/checkpoint/parameter_file.hpp"
+#include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"

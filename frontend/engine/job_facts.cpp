@@ -13,6 +13,7 @@
 #include "baleen/dtype.hpp"
 #include "core/runtime/host_tensor.hpp"
 #include "frontend/checkpoint/digests.hpp"
+#include "frontend/engine/line_difference.hpp"
 
 namespace baleen::app {
 namespace {
@@ -91,9 +92,9 @@ void print_parameter(std::ostream& out, const ParameterSpec& parameter) {
 
 void print_annotation(std::ostream& out, const Annotation& annotation) {
   constexpr const char* kKinds[] = {"split", "replicate", "layout"};
-  out << "annotation at " << annotation.where.substr(annotation.where.rfind('/') + 1) << ": "
-      << kKinds[static_cast<int>(annotation.kind)] << " along `" << annotation.axis << "`, dimension `"
-      << annotation.dim << "` " << annotation.number << ", of `" << annotation.pattern << "`\n";
+  out << "annotation at " << without_folder(annotation.where) << ": " << kKinds[static_cast<int>(annotation.kind)]
+      << " along `" << annotation.axis << "`, dimension `" << annotation.dim << "` " << annotation.number << ", of `"
+      << annotation.pattern << "`\n";
 }
 
 Result<std::string> sampled_digest(const Dataset& data) {

@@ -12,6 +12,9 @@ struct LineDifference {
   std::string one, two;    ///< the lines; "nothing more" where a text has ended
 };
 
+/// "train.lua:12 (loss)": a place in a script without its folder, which hosts may have anywhere.
+inline std::string without_folder(const std::string& place) { return place.substr(place.rfind('/') + 1); }
+
 /// Nothing where the texts have the same lines.
 inline std::optional<LineDifference> first_difference(const std::string& one, const std::string& two) {
   std::istringstream a(one), b(two);

@@ -24,9 +24,9 @@ std::string ops_of(const Job& job) {
     std::istringstream lines(print(given->graph));
     int number = 0;
     for (std::string line; std::getline(lines, line);) {
-      // Places in the script without their folders, which hosts may have anywhere.
-      if (const std::size_t place = line.rfind("  /"); place != line.npos)
-        line.erase(place + 2, line.rfind('/') - place - 1);
+      // What is behind the last two blanks is the op's place in the script.
+      if (const std::size_t place = line.rfind("  "); place != line.npos)
+        line = line.substr(0, place + 2) + without_folder(line.substr(place + 2));
       text += name + " graph, op " + std::to_string(++number) + ": " + line + '\n';
     }
   }

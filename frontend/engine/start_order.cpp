@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "baleen/collective.hpp"
+#include "frontend/checkpoint/digests.hpp"
 #include "frontend/engine/line_difference.hpp"
 
 namespace baleen::app {
@@ -65,9 +66,8 @@ class Lister {
     SharedStarts& starts = starts_[circle];
     starts.ranks = circle.ranks;
     starts.messages = circle.messages;
-    // Hosts may have the script in different folders.
-    std::string text = std::string(collective_name(call.op)) + " at " + call.where.substr(call.where.rfind('/') + 1) +
-                       " (collective " + std::to_string(starts.texts.size() + 1) + " of these ranks)";
+    std::string text = std::string(collective_name(call.op)) + " at " + without_folder(call.where) + " (collective " +
+                       std::to_string(starts.texts.size() + 1) + " of these ranks)";
     if (circle.messages) {
       const bool sends = call.op == BALEEN_SEND;
       const std::int64_t peer = circle.ranks[circle.ranks[0] == rank_ ? 1 : 0];
@@ -92,15 +92,9 @@ class Lister {
   std::map<const ExecutableCall*, std::pair<SharedStarts*, std::uint32_t>> places_;
 };
 
-std::string hex(XXH64_hash_t hash) {
-  std::ostringstream text;
-  text << std::hex << hash;
-  return text.str();
-}
-
 std::string key_of(const SharedStarts& one) {
-  return hex(XXH3_64bits(one.ranks.data(), one.ranks.size() * sizeof one.ranks[0])) + (one.messages ? "m:" : ":") +
-         std::to_string(one.ranks.size());
+  return digest_text(XXH3_64bits(one.ranks.data(), one.ranks.size() * sizeof one.ranks[0])) +
+         (one.messages ? "m:" : ":") + std::to_string(one.ranks.size());
 }
 
 std::string text_of(const SharedStarts& one) {
@@ -113,7 +107,7 @@ std::string digest_of(const SharedStarts& one) {
   std::vector<XXH64_hash_t> texts, order;
   for (const std::string& text : one.texts) texts.push_back(XXH3_64bits(text.data(), text.size()));
   for (const std::uint32_t number : one.order) order.push_back(texts[number]);
-  return hex(XXH3_64bits(order.data(), order.size() * sizeof(XXH64_hash_t)));
+  return digest_text(XXH3_64bits(order.data(), order.size() * sizeof(XXH64_hash_t)));
 }
 
 std::string digests_of(const std::vector<SharedStarts>& all) {

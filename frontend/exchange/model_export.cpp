@@ -90,15 +90,13 @@ Status write_folder(const Registry& plugins, const std::vector<Outgoing>& tensor
   BALEEN_TRY_ASSIGN(const auto folder, NewFolder::at(target));
   std::size_t next = 0;
   for (const auto& [name, count] : planned.files) {
-    std::vector<std::string> names;
-    std::vector<HostTensor> contents;
+    HostTensors contents;
     for (const std::size_t end = next + count; next < end; ++next) {
-      names.push_back(tensors.at(next).name);
-      BALEEN_TRY_ASSIGN(HostTensor tensor, tensors[next].make());
-      BALEEN_TRY_ASSIGN(tensor, with_dtype(std::move(tensor), tensors[next].dtype));
-      contents.push_back(std::move(tensor));
+      const Outgoing& one = tensors.at(next);
+      BALEEN_TRY_ASSIGN(HostTensor tensor, one.make());
+      BALEEN_TRY_ASSIGN(contents[one.name], with_dtype(std::move(tensor), one.dtype));
     }
-    BALEEN_TRY(write_tensor_file(plugins, (folder->path() / name).string(), names, contents));
+    BALEEN_TRY(write_tensor_file(plugins, (folder->path() / name).string(), contents));
   }
   for (const auto& [name, text] : planned.texts) BALEEN_TRY(write_text(folder->path() / name, text));
   for (const fs::path& file : planned.copies) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/runtime/session.hpp"
+#include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/exchange/arrangement.hpp"
-#include "frontend/exchange/tensor_files.hpp"
 
 namespace baleen {
 

@@ -230,6 +230,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
   GraphDescriber describer(L, table, description);
   result.steps = fields.integer("steps");
   job.where = fields.text("where");
+  job.goes_on_not_finite = fields.text("on_nan") == "continue";
   job.dtype = description.dtype();
   job.seed = static_cast<std::uint64_t>(fields.integer("seed"));
   fields.each("plan", [&](const Fields& strategy) {
@@ -244,7 +245,6 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
     job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
     job.clip_grad_norm = fields.number("clip_grad_norm");
     fields.with("check", [&](const Fields& check) { job.check_every = check.integer("every"); });
-    job.goes_on_not_finite = fields.text("on_nan") == "continue";
     fields.with("optimizer",
                 [&](const Fields& optimizer) { read_optimizer(optimizer, result.steps, job.optimizer, job.groups); });
     lua_getfield(L, table, "data");

@@ -13,6 +13,12 @@
 namespace baleen {
 namespace {
 
+LuaState::Options state_options(const ScriptOptions& given, const std::filesystem::path& folder) {
+  LuaState::Options options{given.library, folder, given.seed.value_or(0), given.print};
+  options.stuck = given.stuck;
+  return options;
+}
+
 void print_line(std::string_view line) {
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fputc('\n', stdout);
@@ -130,8 +136,7 @@ Result<std::unique_ptr<Script>> Script::load(const std::filesystem::path& file, 
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   const ScriptOptions& given = impl->options;
-  BALEEN_TRY_ASSIGN(impl->state, LuaState::create({given.library, file.parent_path(), given.seed.value_or(0),
-                                                   given.print, 1ull << 30, given.stuck}));
+  BALEEN_TRY_ASSIGN(impl->state, LuaState::create(state_options(given, file.parent_path())));
   Description description(*given.ops, given.dtype);
   impl->state->description = &description;
   impl->state->data = &impl->options.data;
@@ -149,8 +154,7 @@ Result<std::unique_ptr<Script>> Script::library(ScriptOptions options) {
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   const ScriptOptions& given = impl->options;
-  BALEEN_TRY_ASSIGN(
-      impl->state, LuaState::create({given.library, "", given.seed.value_or(0), given.print, 1ull << 30, given.stuck}));
+  BALEEN_TRY_ASSIGN(impl->state, LuaState::create(state_options(given, "")));
   BALEEN_TRY(impl->open_library());
   return std::unique_ptr<Script>(new Script(std::move(impl)));
 }

@@ -32,14 +32,6 @@ struct Options {
   bool show = false;
 };
 
-const std::map<std::string, Kind, std::less<>> kKinds{{"gpipe", Kind::gpipe},
-                                                      {"1f1b", Kind::one_forward_one_backward},
-                                                      {"interleaved", Kind::interleaved},
-                                                      {"looped", Kind::looped},
-                                                      {"zero_bubble", Kind::zero_bubble_h1},
-                                                      {"zero_bubble_h2", Kind::zero_bubble_h2},
-                                                      {"zero_bubble_v", Kind::zero_bubble_v}};
-
 Result<Options> read_options(const Settings& settings) {
   Options options{std::string(settings.text("schedule")),
                   static_cast<std::uint32_t>(settings.integer("chunks")),
@@ -121,7 +113,7 @@ class Pipeline : public Strategy {
   }
 
   Result<Table> table_for(std::uint32_t micro_batches) const {
-    if (const auto kind = kKinds.find(options_.schedule); kind != kKinds.end())
+    if (const auto kind = kinds_by_name().find(options_.schedule); kind != kinds_by_name().end())
       return make_table(kind->second, extents(micro_batches));
     Table table{extents(micro_batches), Order::round, {}};
     for (const std::string& line : options_.table) {

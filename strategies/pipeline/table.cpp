@@ -16,6 +16,17 @@ std::uint32_t rank_of(Order order, const Extents& extents, std::uint32_t stage) 
   return backwards ? extents.ranks - 1 - place : place;
 }
 
+const std::map<std::string, Kind, std::less<>>& kinds_by_name() {
+  static const std::map<std::string, Kind, std::less<>> kinds{{"gpipe", Kind::gpipe},
+                                                              {"1f1b", Kind::one_forward_one_backward},
+                                                              {"interleaved", Kind::interleaved},
+                                                              {"looped", Kind::looped},
+                                                              {"zero_bubble", Kind::zero_bubble_h1},
+                                                              {"zero_bubble_h2", Kind::zero_bubble_h2},
+                                                              {"zero_bubble_v", Kind::zero_bubble_v}};
+  return kinds;
+}
+
 bool Table::tells_weights_apart() const {
   return std::ranges::any_of(ranks, [](const Actions& actions) {
     return std::ranges::any_of(actions, [](const Action& a) { return a.pass == BALEEN_PASS_WEIGHT_GRADIENTS; });

@@ -2,6 +2,8 @@
 /// can be checked, printed and drawn without a model.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,9 @@ struct Table {
 };
 
 enum class Kind { gpipe, one_forward_one_backward, interleaved, looped, zero_bubble_h1, zero_bubble_h2, zero_bubble_v };
+
+/// By the words for them.
+const std::map<std::string, Kind, std::less<>>& kinds_by_name();
 
 /// The table of a kind of schedule, for any extents that the kind has a table for. Errors say which it has none for:
 /// interleaved needs micro-batches that are a multiple of the ranks, zero_bubble_v two chunks, those that are no looped

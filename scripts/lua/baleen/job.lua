@@ -4,6 +4,9 @@ local generate = require "baleen.generate"
 local options = require "baleen.options"
 local program = require "baleen.program"
 
+--- After a step or a run of a program that learns whose loss or gradient is NaN or infinite.
+local on_nan = { type = "string", default = "stop", choices = { "stop", "continue" } }
+
 local rules = {
   model = { type = "function", required = true },  -- a layer, or a function of the input (and of all fields)
   loss = { type = "function", required = true },   -- (output, target, fields) -> sum over the batch, weight
@@ -17,7 +20,7 @@ local rules = {
   gradient_accumulation_steps = { type = "integer", default = 1, min = 1, earlier = "accumulate" },
   clip_grad_norm = { type = "number", default = 0, min = 0, earlier = "clip" },
   check = { type = "table", default = {} },        -- that copies on several ranks are the same
-  on_nan = { type = "string", default = "stop", choices = { "stop", "continue" } }, -- a loss that is not finite
+  on_nan = on_nan,
   optimizer = { type = "any", required = true },
   plan = { type = "table", default = {} },
   evaluate = { type = "table" },
@@ -38,6 +41,7 @@ local programs_rules = {
   plan = { type = "table", default = {} },
   checkpoint = { type = "table" },
   loop = { type = "function" },
+  on_nan = on_nan,
 }
 
 local evaluate_rules = {

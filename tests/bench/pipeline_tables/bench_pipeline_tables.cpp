@@ -2,7 +2,6 @@
 /// against.
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -22,14 +21,6 @@ constexpr const char* kHelp =
     "beginning, with a link each way and with one for both; and where it asks an action ahead, as programs do, with "
     "one\n"
     "link. --times: forward, backward, gradients of weights.\n";
-
-const std::map<std::string, Kind> kKinds{{"gpipe", Kind::gpipe},
-                                         {"1f1b", Kind::one_forward_one_backward},
-                                         {"interleaved", Kind::interleaved},
-                                         {"looped", Kind::looped},
-                                         {"zero_bubble", Kind::zero_bubble_h1},
-                                         {"zero_bubble_h2", Kind::zero_bubble_h2},
-                                         {"zero_bubble_v", Kind::zero_bubble_v}};
 
 struct Options {
   std::uint32_t ranks = 2, micro_batches = 8;
@@ -62,7 +53,7 @@ int print(const Options& options) {
   const char* between = "";
   if (options.json) std::printf("[");
   for (const double share : options.shares)
-    for (const auto& [name, kind] : kKinds) {
+    for (const auto& [name, kind] : kinds_by_name()) {
       const bool chunks = name == "interleaved" || name == "looped" || name == "zero_bubble_v";
       const auto table = make_table(kind, {options.ranks, options.micro_batches, chunks ? 2u : 1u});
       if (!table) continue;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "conformance/compute/harness.hpp"
+#include "support/op_library.hpp"
 #include "support/places.hpp"
 
 namespace baleen::conformance {
@@ -14,28 +15,7 @@ namespace {
 
 /// A kind of the library that comes with Baleen; null where the library is not there.
 const baleen_op_kind_t* kind_of_layers(std::string_view name) {
-  const std::string path = test::built("lib/baleen/plugins/baleen_op_standard.so");
-  static const baleen_ops_t table = [&] {
-    static baleen_host_t host{sizeof host,
-                              nullptr,
-                              [](void*, baleen_level_t, baleen_string_t) {},
-                              [](void*, baleen_status_t status, baleen_string_t) { return status; },
-                              [](void*, baleen_string_t) -> const void* { return nullptr; },
-                              abi(std::string_view("op"))};
-    baleen_ops_t ops{};
-    ops.size = sizeof ops;
-    if (!std::filesystem::exists(path)) return ops;
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) throw std::runtime_error(dlerror());
-    const auto start = reinterpret_cast<baleen_plugin_start_t>(dlsym(library, BALEEN_START_SYMBOL));
-    if (!start || start(&host, &ops) != BALEEN_OK) throw std::runtime_error(path + " does not start");
-    return ops;
-  }();
-  if (!table.kind) return nullptr;
-  for (std::uint64_t i = 0;; ++i) {
-    const baleen_op_kind_t* kind = table.kind(i);
-    if (!kind || view(kind->name) == name) return kind;
-  }
+  return test::kind_of_library(test::built("lib/baleen/plugins/baleen_op_standard.so"), name);
 }
 
 Tensor running_sums(const Tensor& x, std::size_t dim, bool reverse) {

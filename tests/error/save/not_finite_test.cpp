@@ -69,6 +69,31 @@ TEST_F(NotFinite, GoesOnByWish) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "model.safetensors"));
 }
 
+/// A program that learns, in a loop of the user's own.
+TEST_F(NotFinite, EndsAProgramThatLearns) {
+  for (const bool goes_on : {false, true}) {
+    const std::string script = folder_.write(
+        "learn.lua",
+        "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+        "local model, loss = nn.linear { name = 'l', out = 1 }, nn.mse {}\n"
+        "return baleen.job { model = model, steps = 3, " +
+            std::string(goes_on ? "on_nan = 'continue', " : "") +
+            "programs = { learn = {\n"
+            "    inputs = { x = { shape = { 2, 2 }, axes = { 'batch', '' } }, y = { shape = { 2 }, axes = { 'batch' } "
+            "} },\n"
+            "    run = function(inputs)\n      local total, weight = loss(model(inputs.x), inputs.y)\n"
+            "      return { loss = total, weight = weight }\n    end,\n"
+            "    optimizer = baleen.optimizer('sgd', { lr = function(step) return step == 1 and 1e300 or 0.1 end }) } "
+            "},\n"
+            "  loop = function(job, run)\n"
+            "    for i = 1, 3 do run:run('learn', { x = { { 1, 2 }, { 3, 4 } }, y = { 1, 2 } }) end\n  end }\n");
+    const ProcessResult result = run_baleen({"run", script});
+    EXPECT_EQ(result.exit_code, goes_on ? 0 : 6) << result.err;
+    const bool is_named = result.err.find("the loss is not finite in program `learn`, run 3") != std::string::npos;
+    EXPECT_EQ(is_named, !goes_on) << result.err;
+  }
+}
+
 TEST_F(NotFinite, KnowsTheWordsForIt) {
   const ProcessResult result = train("  on_nan = 'ignore',\n");
   EXPECT_EQ(result.exit_code, 2);

@@ -56,4 +56,19 @@ inline std::string state_of(const std::string& checkpoint) {
          facts["data_position"].get<std::string>();
 }
 
+/// A run that is resumed at step 5 ends as the whole one does, and what it saved is intact.
+inline void expect_same_bits_when_resumed(const SplitWork& split) {
+  const TemporaryFolder folder;
+  const std::string whole = folder / "whole", resumed = folder / "resumed";
+  const ProcessResult first = run_saved(split, in_folder(whole) + "every = 5\nkeep = 0\n");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const ProcessResult second = run_saved(split, in_folder(resumed), {"--resume", whole + "/step-000000005"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.err.find("after step 5"), std::string::npos) << second.err;
+  EXPECT_EQ(state_of(resumed), state_of(whole));
+  EXPECT_NE(state_of(whole + "/step-000000005"), state_of(whole));
+  const ProcessResult intact = run_baleen({"checkpoint", "verify", resumed});
+  EXPECT_EQ(intact.exit_code, 0) << intact.err;
+}
+
 }  // namespace baleen::test

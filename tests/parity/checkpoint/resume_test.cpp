@@ -25,17 +25,7 @@ class Resumed : public testing::TestWithParam<SplitWork> {};
 TEST_P(Resumed, EndsInTheSameBits) {
   if (const std::string missing = missing_strategy(GetParam().manifest()); !missing.empty())
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
-  const TemporaryFolder folder;
-  const std::string whole = folder / "whole", resumed = folder / "resumed";
-  const ProcessResult first = run_saved(GetParam(), in_folder(whole) + "every = 5\nkeep = 0\n");
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const ProcessResult second = run_saved(GetParam(), in_folder(resumed), {"--resume", whole + "/step-000000005"});
-  ASSERT_EQ(second.exit_code, 0) << second.err;
-  EXPECT_NE(second.err.find("after step 5"), std::string::npos) << second.err;
-  EXPECT_EQ(state_of(resumed), state_of(whole));
-  EXPECT_NE(state_of(whole + "/step-000000005"), state_of(whole));
-  const ProcessResult intact = run_baleen({"checkpoint", "verify", resumed});
-  EXPECT_EQ(intact.exit_code, 0) << intact.err;
+  expect_same_bits_when_resumed(GetParam());
 }
 
 SplitWork pipelined(const std::string& schedule, const MeshAxes& axes = {{"pipeline", 2}},

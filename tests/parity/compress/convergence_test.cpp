@@ -19,11 +19,11 @@ HeldOut train(const std::string& entry, int seed) {
   const std::string log = folder / "log.jsonl";
   ProcessOptions options;
   options.limit = std::chrono::minutes(30);
-  const ProcessResult result =
-      run_baleen({"run", source_dir() + "/tests/parity/compress/quarter.lua", "--manifest",
-                  folder.write("ranks.toml", manifest_of({{"data", 2}}, "[[plan]]\nstrategy = \"data\"\n" + entry)),
-                  "--seed", std::to_string(seed), "--log-json", log},
-                 options);
+  const ProcessResult result = run_baleen(
+      {"run", source_dir() + "/tests/parity/quarter_gpt.lua", "--manifest",
+       folder.write("ranks.toml", manifest_of({{"data", 2}}, "[[plan]]\nstrategy = \"data\"\n" + entry)), "--seed",
+       std::to_string(seed), "--log-json", log, "--", "--data", "/usr/include/c++", "--heads", "4", "--every", "500"},
+      options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   HeldOut found;
   std::istringstream lines(read_file(log));

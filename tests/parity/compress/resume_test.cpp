@@ -25,16 +25,7 @@ std::vector<SplitWork> splits() {
 class Resumed : public testing::TestWithParam<SplitWork> {};
 
 /// At step 5, which is in the warm-up of one and behind that of the others.
-TEST_P(Resumed, EndsInTheSameBits) {
-  const TemporaryFolder folder;
-  const std::string whole = folder / "whole", resumed = folder / "resumed";
-  const ProcessResult first = run_saved(GetParam(), in_folder(whole) + "every = 5\nkeep = 0\n");
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const ProcessResult second = run_saved(GetParam(), in_folder(resumed), {"--resume", whole + "/step-000000005"});
-  ASSERT_EQ(second.exit_code, 0) << second.err;
-  EXPECT_EQ(state_of(resumed), state_of(whole));
-  EXPECT_NE(state_of(whole + "/step-000000005"), state_of(whole));
-}
+TEST_P(Resumed, EndsInTheSameBits) { expect_same_bits_when_resumed(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Compressed, Resumed, testing::ValuesIn(splits()),
                          [](const auto& info) { return info.param.name; });

@@ -1,5 +1,6 @@
 /// \file Bytes on the wire, as a transport counts them, against the closed forms: gradients in n bits with a header per
 /// block, in two exchanges (arXiv 2102.02888), and as factors of rank r (arXiv 1905.13727).
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "parity/mixes/mix.hpp"
@@ -66,6 +67,15 @@ class Wire : public testing::TestWithParam<Case> {
     return bytes / 2 / GetParam().ranks;
   }
 
+  /// Bytes of the optimizer's states and of strategies', as planned for a rank.
+  double states(const std::string& method) const {
+    const ProcessResult result = run_parity(
+        {"plan", "--json"}, "gpt", manifest(method),
+        {"dim=64", "heads=4", "context=32", "batch=16", "accumulate=" + std::to_string(GetParam().accumulate)});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return nlohmann::json::parse(result.out).at("classes").at(0).at("planned_bytes").at("optimizer");
+  }
+
   double others() const { return static_cast<double>(GetParam().ranks) - 1; }
   /// Of `elements` fp32 numbers that all ranks sum, or that each gets a part of the sum of.
   double summed(double elements) const {
@@ -102,6 +112,17 @@ TEST_P(Wire, SendsWhatTheClosedFormSays) {
   const double rest = summed(small()) + gathered;
   EXPECT_NEAR(sent("") / (plain() + rest), 1, 0.01);
   EXPECT_NEAR(sent(GetParam().method) / (compressed() + rest), 1, 0.01);
+}
+
+/// Of a rank, n elements, N ranks (strategies/compress/README.md): errors n; 1bit also squares n, means n, and the
+/// error of the part that it adds up n / N; powersgd the right factor, columns times rank 4.
+TEST_P(Wire, HoldsTheStatesThatTheClosedFormSays) {
+  double bytes = 0;
+  for (const Sizes& one : large()) {
+    if (GetParam().method == "1bit") bytes += 4 * (3 * one.elements() + std::ceil(one.elements() / GetParam().ranks));
+    if (GetParam().method == "powersgd") bytes += 4 * (one.elements() + 4 * one.columns);
+  }
+  EXPECT_NEAR(states(GetParam().method) - states(""), bytes, 0.01 * bytes);
 }
 
 /// Of the gradients that are compressed.

@@ -21,7 +21,7 @@ double end_of(const std::string& plan, int seed, const std::string& steps) {
   ProcessOptions options;
   options.limit = std::chrono::minutes(10);
   const ProcessResult result =
-      run_baleen({"run", source_dir() + "/tests/parity/precision/quarter_gpt.lua", "--manifest",
+      run_baleen({"run", source_dir() + "/tests/parity/quarter_gpt.lua", "--manifest",
                   folder.write("ranks.toml", manifest_of({{"data", 1}}, plan)), "--seed", std::to_string(seed),
                   "--steps", steps, "--log-json", log, "--", "--data", kText},
                  options);

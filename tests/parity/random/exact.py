@@ -6,14 +6,13 @@ joins ranks that run alike, and on hosts of one rank that differ in their memory
 no seed of many was planned.
 """
 import argparse
-import json
 import re
 import sys
 import tempfile
 from pathlib import Path
 
 import kinds
-from judge import run
+from judge import planned_ranks
 
 ROOT = Path(__file__).resolve().parents[3]
 MANY = 8
@@ -33,18 +32,7 @@ def on_own_hosts(case):
 def planned(case, program, folder, manifest, flags):
     """What is compared, by rank; None where the plan is refused."""
     (folder / "ranks.toml").write_text(manifest + "threads = 1\n")
-    words = case.words(program, folder, "plan")
-    at = words.index("--")
-    ended = run(words[:at] + ["--json", *flags] + words[at:], folder, LIMIT)
-    if ended.code == 2:
-        return None
-    if ended.code not in (0, 3):
-        raise RuntimeError(f"plan ended with {ended.code}: {ended.err[-300:]}")
-    ranks = {}
-    for one in json.loads(ended.out)["classes"]:
-        for first, last in one["ranks"]:
-            ranks.update({rank: {key: one[key] for key in COMPARED} for rank in range(first, last + 1)})
-    return ranks
+    return planned_ranks(case.words(program, folder, "plan"), flags, folder, LIMIT, COMPARED)
 
 
 def look_at(case, program, folder):

@@ -1,4 +1,5 @@
 """Runs one command within limits, and judges how it ended: equal, planned, refused with a reason, or a failure."""
+import json
 import os
 import re
 import signal
@@ -22,8 +23,6 @@ INTERNALS = re.compile(
     r"\b(R|P|F|S\d|S\d\.\d) (along|over)\b|\bas (R|P|F|S\d)\b|\.[ch]pp\b|\bBALEEN_|std::|0x[0-9a-f]{4}|\bassert|"
     r"\bexception\b|\binternal\b|our own bug|nullptr|attempt to (index|call|compare|concatenate|perform)|``|\(\)|, \)|"
     r"let the strategy|offer this op|candidate")
-# Refused at the start of a run, and nothing that a plan has to do with.
-RUNS_ONLY = re.compile(r"cannot be evaluated")
 # Where a run stood that had begun.
 BEGUN = re.compile(r"\bstep \d+|\bevaluating\b|\bcollective \d+ begun")
 
@@ -124,7 +123,7 @@ def _refused(case, ended, plan):
         return Verdict("poor", f"status {ended.code} without an error: {said}")
     if BEGUN.search(said):
         return Verdict("late", said)
-    if case.command != "plan" and not RUNS_ONLY.search(said) and plan().code == 0:
+    if case.command != "plan" and plan().code == 0:
         return Verdict("late", f"`baleen plan` takes it: {said}")
     found = INTERNALS.search(ended.err)
     if found:
@@ -143,3 +142,18 @@ def _first(err):
         if line.startswith("error: "):
             return re.sub(r"\S*/", "", line, count=1)
     return lines[-1]
+
+
+def planned_ranks(words, flags, folder, limit, keys):
+    """These numbers of each rank, as `baleen plan --json` with further flags tells them; None where it is refused."""
+    at = words.index("--")
+    ended = run(words[:at] + ["--json", *flags] + words[at:], folder, limit)
+    if ended.code == 2:
+        return None
+    if ended.code not in (0, 3):
+        raise RuntimeError(f"plan ended with {ended.code}: {ended.err[-300:]}")
+    ranks = {}
+    for one in json.loads(ended.out)["classes"]:
+        for first, last in one["ranks"]:
+            ranks.update({rank: {key: one[key] for key in keys} for rank in range(first, last + 1)})
+    return ranks

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import kinds
 from case import Case
-from judge import run
+from judge import planned_ranks, run
 
 ROOT = Path(__file__).resolve().parents[3]
 MANY = 8
@@ -48,17 +48,8 @@ LARGE = [
 def planned(case, program, folder):
     """Bytes of the process by rank, or None where the plan is refused."""
     words = case.words(program, folder, "plan")
-    at = words.index("--")
-    ended = run(words[:at] + ["--json", "--exact", "--dtype", case.dtype] + words[at:], folder, LIMIT)
-    if ended.code == 2:
-        return None
-    if ended.code not in (0, 3):
-        raise RuntimeError(f"plan ended with {ended.code}: {ended.err[-300:]}")
-    ranks = {}
-    for one in json.loads(ended.out)["classes"]:
-        for first, last in one["ranks"]:
-            ranks.update({rank: one["process_bytes"] for rank in range(first, last + 1)})
-    return ranks
+    ranks = planned_ranks(words, ["--exact", "--dtype", case.dtype], folder, LIMIT, ["process_bytes"])
+    return ranks and {rank: numbers["process_bytes"] for rank, numbers in ranks.items()}
 
 
 def facts(record, found):

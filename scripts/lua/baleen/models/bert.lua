@@ -7,6 +7,7 @@ local layer = require "baleen.nn.layer"
 local map = require "baleen.models.map"
 local nn = require "baleen.nn"
 local ops = require "baleen.ops"
+local rules = require "baleen.models.rules"
 local vocabulary = require "baleen.models.vocabulary"
 
 local function embedded(self, tokens, types)
@@ -100,19 +101,7 @@ local function tensors(config, given, add)
     t = config:integer("type_vocab_size", 2), p = 3, h = heads, d = width // heads,
     f = config:integer("intermediate_size"), c = config:labels(),
   }
-  local function one(ours, theirs, form, more)
-    local rule = { ours = ours, theirs = theirs, form = form, sizes = sizes }
-    for key, value in pairs(more or {}) do rule[key] = value end
-    add(rule)
-  end
-  local function norm(ours, theirs)
-    one(ours .. ".gamma", theirs .. ".weight", "e")
-    one(ours .. ".beta", theirs .. ".bias", "e")
-  end
-  local function square(ours, theirs)
-    one(ours .. ".weight", theirs .. ".weight", "e i -> i e")
-    one(ours .. ".bias", theirs .. ".bias", "e")
-  end
+  local one, norm, linear = rules(add, sizes)
   local embeddings = "bert.embeddings."
   one("embedding.weight", embeddings .. "word_embeddings.weight", "v e",
     { padded = "v", copies = given.head == "mlm" and { "cls.predictions.decoder.weight" } or {} })
@@ -126,12 +115,13 @@ local function tensors(config, given, add)
     encoder.mlp(one, ours .. "mlp.", theirs .. "intermediate.dense", theirs .. "output.dense")
     norm(ours .. "mlp_norm", theirs .. "output.LayerNorm")
   end
-  if given.head == "pooler" or given.head == "classifier" then square("pooler", "bert.pooler.dense") end
+  if given.head == "pooler" or given.head == "classifier" then
+    linear("pooler", "bert.pooler.dense", "e i -> i e", "e")
+  end
   if given.head == "classifier" then
-    one("classifier.weight", "classifier.weight", "c e -> e c")
-    one("classifier.bias", "classifier.bias", "c")
+    linear("classifier", "classifier", "c e -> e c", "c")
   elseif given.head == "mlm" then
-    square("transform", "cls.predictions.transform.dense")
+    linear("transform", "cls.predictions.transform.dense", "e i -> i e", "e")
     norm("transform_norm", "cls.predictions.transform.LayerNorm")
     one("decoder.bias", "cls.predictions.bias", "v", { padded = "v", copies = { "cls.predictions.decoder.bias" } })
   end

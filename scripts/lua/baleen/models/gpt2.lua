@@ -3,6 +3,7 @@
 local language_model = require "baleen.models.language_model"
 local map = require "baleen.models.map"
 local nn = require "baleen.nn"
+local rules = require "baleen.models.rules"
 local vocabulary = require "baleen.models.vocabulary"
 
 local function build(config, given)
@@ -42,15 +43,7 @@ local function tensors(config, given, add)
     v = config:integer("vocab_size"), e = width, s = config:integer("n_positions", 1024), p = 3, h = heads,
     d = width // heads, f = config:integer("n_inner", 4 * width),
   }
-  local function one(ours, theirs, form, more)
-    local rule = { ours = ours, theirs = "transformer." .. theirs, form = form, sizes = sizes }
-    for key, value in pairs(more or {}) do rule[key] = value end
-    add(rule)
-  end
-  local function norm(ours, theirs)
-    one(ours .. ".gamma", theirs .. ".weight", "e")
-    one(ours .. ".beta", theirs .. ".bias", "e")
-  end
+  local one, norm = rules(add, sizes, "transformer.")
   local tied = config:boolean("tie_word_embeddings", true)
   one("embedding.weight", "wte.weight", "v e",
     { padded = "v", copies = tied and given.head == "lm" and { "lm_head.weight" } or {} })

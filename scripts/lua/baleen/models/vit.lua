@@ -7,6 +7,7 @@ local layer = require "baleen.nn.layer"
 local map = require "baleen.models.map"
 local nn = require "baleen.nn"
 local ops = require "baleen.ops"
+local rules = require "baleen.models.rules"
 
 --- [batch, channels, height, width] to [batch, patches, channels, size, size], row by row.
 local function patches_of(self, images)
@@ -95,22 +96,10 @@ local function tensors(config, given, add)
     c = config:integer("num_channels", 3), y = patch, x = patch, s = (image // patch) * (image // patch) + 1,
     o = 1, q = 1, l = config:labels(),
   }
-  local function one(ours, theirs, form, more)
-    local rule = { ours = ours, theirs = theirs, form = form, sizes = sizes }
-    for key, value in pairs(more or {}) do rule[key] = value end
-    add(rule)
-  end
-  local function both(ours, theirs, form, last)
-    one(ours .. ".weight", theirs .. ".weight", form)
-    one(ours .. ".bias", theirs .. ".bias", last)
-  end
-  local function norm(ours, theirs)
-    one(ours .. ".gamma", theirs .. ".weight", "e")
-    one(ours .. ".beta", theirs .. ".bias", "e")
-  end
+  local one, norm, linear = rules(add, sizes)
   one("class_token", "vit.embeddings.cls_token", "o q e -> (o q e)")
   one("positions", "vit.embeddings.position_embeddings", "o s e -> (o s) e")
-  both("patches", "vit.embeddings.patch_embeddings.projection", "e c y x -> c y x e", "e")
+  linear("patches", "vit.embeddings.patch_embeddings.projection", "e c y x -> c y x e", "e")
   for i = 0, config:count("num_hidden_layers") - 1 do
     local ours, theirs = ("blocks.%d."):format(i), ("vit.encoder.layer.%d."):format(i)
     norm(ours .. "attention_norm", theirs .. "layernorm_before")
@@ -119,8 +108,8 @@ local function tensors(config, given, add)
     encoder.mlp(one, ours .. "mlp.", theirs .. "intermediate.dense", theirs .. "output.dense")
   end
   norm("norm", "vit.layernorm")
-  if given.head == "classifier" then both("classifier", "classifier", "l e -> e l", "l") end
-  if given.head == "pooler" then both("pooler", "vit.pooler.dense", "e i -> i e", "e") end
+  if given.head == "classifier" then linear("classifier", "classifier", "l e -> e l", "l") end
+  if given.head == "pooler" then linear("pooler", "vit.pooler.dense", "e i -> i e", "e") end
 end
 
 local function unused(head)

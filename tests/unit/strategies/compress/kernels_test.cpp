@@ -7,6 +7,7 @@
 #include <random>
 
 #include "baleen/op_kind.hpp"
+#include "support/op_library.hpp"
 #include "support/places.hpp"
 #include "support/seed.hpp"
 
@@ -14,25 +15,9 @@ namespace baleen::test {
 namespace {
 
 const baleen_op_kind_t* kind_named(std::string_view name) {
-  static const baleen_ops_t table = [] {
-    static baleen_host_t host{sizeof host,
-                              nullptr,
-                              [](void*, baleen_level_t, baleen_string_t) {},
-                              [](void*, baleen_status_t status, baleen_string_t) { return status; },
-                              [](void*, baleen_string_t) -> const void* { return nullptr; },
-                              abi(std::string_view("op"))};
-    baleen_ops_t ops{};
-    ops.size = sizeof ops;
-    void* library = dlopen(built("lib/baleen/plugins/baleen_op_compress.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) throw std::runtime_error(dlerror());
-    const auto start = reinterpret_cast<baleen_plugin_start_t>(dlsym(library, BALEEN_START_SYMBOL));
-    if (!start || start(&host, &ops) != BALEEN_OK) throw std::runtime_error("the library does not start");
-    return ops;
-  }();
-  for (std::uint64_t i = 0;; ++i) {
-    const baleen_op_kind_t* kind = table.kind(i);
-    if (!kind || view(kind->name) == name) return kind;
-  }
+  const auto* found = kind_of_library(built("lib/baleen/plugins/baleen_op_compress.so"), name);
+  if (!found) throw std::runtime_error("no kind " + std::string(name));
+  return found;
 }
 
 /// A matrix in memory, its rows or its columns next to each other.

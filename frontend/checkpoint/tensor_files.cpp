@@ -1,7 +1,11 @@
 /// \file Calls of the tables of checkpoint plugins.
-#include "frontend/exchange/tensor_files.hpp"
+#include "frontend/checkpoint/tensor_files.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "baleen/checkpoint.h"
@@ -89,22 +93,54 @@ Result<std::unique_ptr<TensorSource>> open_tensor_files(const Registry& plugins,
   return std::unique_ptr<TensorSource>(std::move(files));
 }
 
-Status write_tensor_file(const Registry& plugins, const std::string& path, const std::vector<std::string>& names,
-                         const std::vector<HostTensor>& tensors) {
+Status check_tensor_file(const Registry& plugins, const std::string& path) {
+  BALEEN_TRY(format_of(plugins, path));
+  return {};
+}
+
+Status check_saving(const Registry& plugins, const std::string& path) {
+  BALEEN_TRY(check_tensor_file(plugins, path));
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) return Error{BALEEN_IO, "cannot be saved to: it is a folder", path};
+  // What is written first is a file beside it, which takes its place.
+  if (!std::filesystem::is_directory(folder, none))
+    return Error{BALEEN_IO, "cannot be saved to: there is no folder `" + folder.string() + "`", path};
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return Error{BALEEN_IO, "cannot be saved to: its folder: " + std::string(std::strerror(errno)), path};
+  return {};
+}
+
+Result<HostTensors> read_tensor_file(const Registry& plugins, const std::string& path) {
+  BALEEN_TRY_ASSIGN(const auto file, open_tensor_files(plugins, {path}));
+  HostTensors tensors;
+  for (const auto& [name, type] : file->tensors()) {
+    BALEEN_TRY_ASSIGN(tensors[name], file->read(name));
+  }
+  return tensors;
+}
+
+Status write_tensor_file(const Registry& plugins, const std::string& path, const HostTensors& tensors,
+                         const std::map<std::string, std::string>& facts) {
   BALEEN_TRY_ASSIGN(const Format format, format_of(plugins, path));
   std::vector<baleen_named_tensor_t> list;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    baleen_named_tensor_t tensor{};
-    tensor.name = abi(names[i]);
-    tensor.dtype = tensors[i].dtype;
-    tensor.rank = static_cast<std::uint32_t>(tensors[i].shape.size());
-    std::ranges::copy(tensors[i].shape, tensor.shape);
-    tensor.bytes = tensors[i].bytes.size();
-    tensor.data = const_cast<std::byte*>(tensors[i].bytes.data());  // the plugin reads it
-    list.push_back(tensor);
+  for (const auto& [name, given] : tensors) {
+    baleen_named_tensor_t& tensor = list.emplace_back();
+    tensor.name = abi(name);
+    tensor.dtype = given.dtype;
+    tensor.rank = static_cast<std::uint32_t>(given.shape.size());
+    std::ranges::copy(given.shape, tensor.shape);
+    tensor.bytes = given.bytes.size();
+    tensor.data = const_cast<std::byte*>(given.bytes.data());  // the plugin reads it
+  }
+  std::vector<baleen_string_t> pairs;
+  for (const auto& [name, text] : facts) {
+    pairs.push_back(abi(name));
+    pairs.push_back(abi(text));
   }
   return format.plugin.check(
-      format.table->write(format.plugin.host(), abi(path), list.data(), list.size(), nullptr, 0));
+      format.table->write(format.plugin.host(), abi(path), list.data(), list.size(), pairs.data(), pairs.size() / 2));
 }
 
 }  // namespace baleen

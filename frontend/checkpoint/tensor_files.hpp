@@ -24,8 +24,18 @@ class TensorSource {
 /// Opens files, and validates all of their headers before anything is read. INVALID where two hold one name.
 Result<std::unique_ptr<TensorSource>> open_tensor_files(const Registry& plugins, const std::vector<std::string>& paths);
 
-/// Writes a file, all or nothing.
-Status write_tensor_file(const Registry& plugins, const std::string& path, const std::vector<std::string>& names,
-                         const std::vector<HostTensor>& tensors);
+/// That a plugin knows the file's ending.
+Status check_tensor_file(const Registry& plugins, const std::string& path);
+
+/// All tensors of a file.
+Result<HostTensors> read_tensor_file(const Registry& plugins, const std::string& path);
+
+/// Whether a file can be saved there later on: a plugin knows its ending, and its folder can be written to. To be asked
+/// before a long training, where it costs nothing.
+Status check_saving(const Registry& plugins, const std::string& path);
+
+/// Writes a file, all or nothing. `facts` become its metadata.
+Status write_tensor_file(const Registry& plugins, const std::string& path, const HostTensors& tensors,
+                         const std::map<std::string, std::string>& facts = {});
 
 }  // namespace baleen
