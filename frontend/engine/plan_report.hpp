@@ -28,7 +28,7 @@ struct PlannedClass {
   /// The host's memory of the process: arenas, what is resident of the program before there are any (libraries, Lua,
   /// graphs, data, as this process has it), what collectives pin, and mapped data that may be read.
   std::uint64_t process = 0;
-  std::uint64_t program_bytes = 0, unread_files = 0;  ///< of it the program, and data that was not read yet
+  std::uint64_t program_bytes = 0, unread_files = 0;  ///< of it program and transport; data not yet read
   std::uint64_t memory = 0;                           ///< bytes of the device that one rank may have
   std::uint64_t budget = 0;                           ///< the manifest's, of `working`; 0: none
   bool fits = false;                                  ///< into both

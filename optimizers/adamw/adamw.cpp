@@ -12,7 +12,9 @@ BALEEN_DESCRIPTOR("optimizer", "adamw", "1.0.0", "Apache-2.0", "Adam with decoup
                   BALEEN_OPTION("epsilon", BALEEN_OPTION_FLOAT, BALEEN_OPTION_PER_GROUP, 0, 1e9, "1e-8", "", "",
                                 "added to the root of the second moment"),
                   BALEEN_OPTION("weight_decay", BALEEN_OPTION_FLOAT, BALEEN_OPTION_PER_GROUP, 0, 1e9, "0.01", "", "",
-                                "share of the parameter, times the rate, that is taken off each step"));
+                                "share of the parameter, times the rate, that is taken off each step"),
+                  BALEEN_OPTION("variance_steps", BALEEN_OPTION_INT, BALEEN_OPTION_PER_GROUP, 0, 1e9, "0", "", "",
+                                "updates after which the second moment stays as it is (arXiv 2102.02888); 0: never"));
 
 namespace {
 
@@ -39,10 +41,15 @@ class AdamW : public Optimizer {
     const Value t = update.count() + 1.0;
 
     const Value m = beta1 * update.slot(0) + (1 - beta1) * g;
-    const Value v = beta2 * update.slot(1) + (1 - beta2) * (g * g);
+    Value v = beta2 * update.slot(1) + (1 - beta2) * (g * g);
+    Value counted = t;  // updates that `v` holds
+    if (const auto last = static_cast<double>(settings.integer("variance_steps")); last > 0) {
+      v = select(less_equal(t, last), v, update.slot(1));
+      counted = min(t, last);
+    }
     // The corrections are scalars: they join the rate and the denominator, not each element's moments.
     const Value rate = lr / one_minus_power(beta1, t);
-    const Value correction = sqrt(one_minus_power(beta2, t));
+    const Value correction = sqrt(one_minus_power(beta2, counted));
     const Value kept = decay != 0 ? w * (1.0 - lr * decay) : w;
     return NewValues{kept - rate * (m / (sqrt(v) / correction + epsilon)), {m, v}};
   }

@@ -172,6 +172,7 @@ Experiments optimizer_experiments() {
     all[prefix + "epsilon"] = {of_optimizer({kUnset, "0.5"})};
     all[prefix + "weight_decay"] = {of_optimizer({kUnset, "0.5"}, {{"lr", "0.1"}})};
   }
+  all["optimizer.adamw.variance_steps"] = {of_optimizer({kUnset, "1"})};
   Trial sharded = of_optimizer({kUnset, "2"});
   sharded.view = program;
   sharded.job.mesh = {{"data", 2}};

@@ -7,6 +7,7 @@ no seed of many was planned.
 """
 import argparse
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -56,12 +57,13 @@ def main():
     parser.add_argument("--kind", default="mixes", help="of kinds.py")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=MANY, help="how many seeds")
-    parser.add_argument("--keep", type=Path, help="where the last seed is left (default: a new folder in /tmp)")
+    parser.add_argument("--keep", type=Path, help="where failed seeds are kept (default: a new folder in /tmp)")
     options = parser.parse_args()
-    folder = options.keep or Path(tempfile.mkdtemp(prefix="random_exact_"))
+    keep = options.keep or Path(tempfile.mkdtemp(prefix="random_exact_"))
     equal = failed = 0
     for seed in range(options.first, options.first + options.count):
         case = kinds.draw(options.kind, seed)
+        folder = keep / f"exact_{seed}"
         try:
             told = look_at(case, options.baleen.resolve(), folder)
         except RuntimeError as error:
@@ -69,6 +71,8 @@ def main():
         equal += not told
         failed += told not in ("", "refused")
         print(f"exact {seed}: {told or 'equal'}: {case}", flush=True)
+        if told in ("", "refused"):
+            shutil.rmtree(folder)
     print(f"exact: {equal} equal, {failed} FAILED")
     if not equal and options.count >= MANY:
         failed += 1

@@ -10,9 +10,11 @@ using namespace baleen::test;
 
 struct Options {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
+  int variance_steps = 0;
 };
 void PrintTo(const Options& o, std::ostream* out) {
-  *out << "betas " << o.beta1 << " " << o.beta2 << ", epsilon " << o.epsilon << ", decay " << o.weight_decay;
+  *out << "betas " << o.beta1 << " " << o.beta2 << ", epsilon " << o.epsilon << ", decay " << o.weight_decay
+       << ", variance of " << o.variance_steps << " updates";
 }
 
 std::vector<double> reference(std::vector<double> w, const std::vector<std::vector<double>>& gradients,
@@ -24,8 +26,9 @@ std::vector<double> reference(std::vector<double> w, const std::vector<std::vect
       const double g = gradients[step][i];
       w[i] -= lr * o.weight_decay * w[i];
       m[i] = o.beta1 * m[i] + (1 - o.beta1) * g;
-      v[i] = o.beta2 * v[i] + (1 - o.beta2) * g * g;
-      const double m_hat = m[i] / (1 - std::pow(o.beta1, t)), v_hat = v[i] / (1 - std::pow(o.beta2, t));
+      const double counted = o.variance_steps > 0 ? std::min<double>(t, o.variance_steps) : t;
+      if (counted == t) v[i] = o.beta2 * v[i] + (1 - o.beta2) * g * g;
+      const double m_hat = m[i] / (1 - std::pow(o.beta1, t)), v_hat = v[i] / (1 - std::pow(o.beta2, counted));
       w[i] -= lr * m_hat / (std::sqrt(v_hat) + o.epsilon);
     }
   }
@@ -38,6 +41,7 @@ class AdamW : public testing::TestWithParam<Options> {
   TestSettings settings{plugin.descriptor};
   void use(const Options& o) {
     settings.set("beta1", o.beta1).set("beta2", o.beta2).set("epsilon", o.epsilon).set("weight_decay", o.weight_decay);
+    settings.set("variance_steps", o.variance_steps);
   }
 };
 
@@ -55,7 +59,8 @@ TEST_P(AdamW, FollowsThePublishedLoop) {
 
 INSTANTIATE_TEST_SUITE_P(Options, AdamW,
                          testing::Values(Options{}, Options{.weight_decay = 0}, Options{.beta1 = 0, .beta2 = 0.5},
-                                         Options{.beta2 = 0, .epsilon = 1e-3}, Options{.weight_decay = 0.5}));
+                                         Options{.beta2 = 0, .epsilon = 1e-3}, Options{.weight_decay = 0.5},
+                                         Options{.variance_steps = 1}, Options{.variance_steps = 3}));
 
 TEST_F(AdamW, MovesByTheRateAtTheFirstStepWhateverTheGradientsSize) {
   use({.weight_decay = 0});
