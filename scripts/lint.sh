@@ -12,8 +12,8 @@ over all files that git knows or would add.
   --tidy           clang-tidy over the C++ and C sources that changed; what it found nothing in is remembered
   --base COMMIT    what counts as changed is what differs from this commit (default: HEAD~1); only --tidy looks at it
   --all            clang-tidy over every source that the build compiles
-  --build FOLDER   the build whose compile commands clang-tidy reads (default: build/tidy); precompiled headers of GCC are
-                   nothing for it: cmake --preset release -B build/tidy -DBALEEN_PRECOMPILE=OFF -DBALEEN_JOIN_SOURCES=OFF
+  --build FOLDER   the build whose compile commands clang-tidy reads (default: build/tidy, which is configured where it is
+                   missing); precompiled headers of GCC are nothing for it: -DBALEEN_PRECOMPILE=OFF
 TEXT
 }
 
@@ -113,28 +113,20 @@ changed_sources() {
 }
 
 look_for_bugs() {
-  local program compiler compiled sources
+  local program compiler
   program=$(need clang-tidy-14 clang-tidy)
   compiler=$(need clang++-14 clang++)
-  [ -f "$build/compile_commands.json" ] || {
-    echo "error: there is no $build/compile_commands.json; configure it with" >&2
-    echo "       cmake --preset release -B $build -DBALEEN_PRECOMPILE=OFF -DBALEEN_JOIN_SOURCES=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON" >&2
-    exit 2
-  }
+  if [ ! -f "$build/compile_commands.json" ]; then
+    cmake --preset release -B "$build" -DBALEEN_BUILD_TESTS=ON -DBALEEN_PRECOMPILE=OFF -DBALEEN_JOIN_SOURCES=ON >/dev/null
+  fi
   if grep -q 'cmake_pch' "$build/compile_commands.json"; then
     echo "error: $build has precompiled headers of GCC, which clang-tidy cannot read; configure it with" >&2
-    echo "       cmake --preset release -B $build -DBALEEN_PRECOMPILE=OFF -DBALEEN_JOIN_SOURCES=OFF" >&2
+    echo "       cmake --preset release -B $build -DBALEEN_PRECOMPILE=OFF" >&2
     exit 2
   fi
-  compiled=$(sed -n "s|^ *\"file\": \"$root/\(.*\)\",*\$|\1|p" "$build/compile_commands.json" | sort -u |
-    grep -vE '^build/|\.cu$')  # made by the build; kernels, which nvcc and GCC alone read
-  if [ -n "$all" ]; then mapfile -t sources <<<"$compiled"; else
-    mapfile -t sources < <(comm -12 <(changed_sources) - <<<"$compiled")
-  fi
-  echo "clang-tidy: ${#sources[@]} sources"
-  [ ${#sources[@]} -gt 0 ] || return 0
-  printf '%s\n' "${sources[@]}" | scripts/testing/tidy.py --program "$program" --compiler "$compiler" --build "$build" - ||
-    found "clang-tidy: see above" "$program -p $build FILE"
+  local look=(scripts/testing/tidy.py --program "$program" --compiler "$compiler" --build "$build")
+  if [ -n "$all" ]; then "${look[@]}" --all; else changed_sources | "${look[@]}" -; fi ||
+    found "clang-tidy: see above" "each finding; what none is found in is remembered"
 }
 
 if [ -n "$tidy" ]; then

@@ -1,6 +1,7 @@
 /// \file What the graph must know of a kind of op: its shape, gradient, layout and cost rules.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>

@@ -18,8 +18,8 @@ class Shared {
 
   const T& operator*() const {
     if (kept_) return *kept_;
-    static const T kDefault{};
-    return kDefault;
+    static const T empty{};
+    return empty;
   }
   const T* operator->() const { return &**this; }
   operator const T&() const { return **this; }

@@ -10,13 +10,15 @@ one rank loses what its threads wait for each other.
 --share S: besides, the transport is `paced` (tests/bench/paced): what a rank sends in a step holds its link for S of the
 time of a step, and what it receives as long. What a step grows by, over one without a limit, does not hide. What may
 hide at most is reckoned from the schedule's own table, by a simulation of its actions, its transfers and one link per
-rank (bench_pipeline_tables; a stage's forward pass, backward pass and gradients of weights take equal time). The bar is
-0.7 of that, where it is more than nothing. With two ranks and S = 0.2 tables let hide: 1f1b 0 (as many micro-batches are
+rank (bench_pipeline_tables), with the times that a forward pass, a backward pass and gradients of weights take here: the
+mean over the ranks of each one's median, in a traced step of zero_bubble, which has all three. The bar is 0.7 of that,
+where it is more than nothing. With equal times, two ranks and S = 0.2 tables let hide: 1f1b 0 (as many micro-batches are
 on their way as ranks, so each waits for its own way there and back), zero_bubble 0.25, gpipe 0.75, zero_bubble_h2 0.88.
 """
 import json
 import statistics
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -25,14 +27,18 @@ from machine import processor
 from throughput import write_text
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "scripts"))
+import draw_pipeline  # noqa: E402
+
 WARM_UP = 2
 
 
-def turn(options, folder: Path, *plan):
+def turn(options, folder: Path, *plan, flags=()):
     """Seconds of each step, and the bytes that rank 0 sends in one."""
     log = folder / "log.jsonl"
     run(run_command(options.baleen, HERE / "transformer.lua", "--steps", options.steps + WARM_UP, "--log-json", log,
-                    "--plugin-path", options.paced, *(word for entry in plan for word in ("--set", entry)), "--", "--data", folder / "text.txt",
+                    "--plugin-path", options.paced, *flags, *(word for entry in plan for word in ("--set", entry)), "--",
+                    "--data", folder / "text.txt",
                     "--layers", options.layers, "--dim", options.dim, "--heads", 8, "--context", 128, "--batch",
                     2 * options.micro_batches, "--accumulate", options.micro_batches))
     elapsed = [record["elapsed"] for record in records(log, "step")]
@@ -59,15 +65,25 @@ def compare(options, folder: Path):
               f"({speeds[0]:.3f} to {speeds[-1]:.3f}; the bar is 0.9)", flush=True)
 
 
-def possible(options, schedule: str):
+def pass_times(options, folder: Path):
+    """How long a forward pass, a backward pass and gradients of weights take, in the first's time."""
+    turn(options, folder, *stages("zero_bubble"), flags=("--trace", folder / "trace.json"))
+    ranks = draw_pipeline.read(folder / "trace.json", WARM_UP + 2)
+    times = [statistics.mean(statistics.median(end - begin for letter, _, _, begin, end in rank if letter == kind)
+                             for rank in ranks) for kind in "FBW"]
+    return [time / times[0] for time in times]
+
+
+def possible(options, schedule: str, times):
     """The part of a rank's sends that the schedule's table lets hide."""
     program = options.baleen.parent / "bench_pipeline_tables"
-    told = subprocess.run([program, "--ranks", "2", "--micro-batches", str(options.micro_batches), "--json", str(options.share)],
+    told = subprocess.run([program, "--ranks", "2", "--micro-batches", str(options.micro_batches), "--times",
+                           ":".join(f"{time:.3f}" for time in times), "--json", str(options.share)],
                           check=True, capture_output=True, text=True).stdout
     return next(max(0.0, one["one_link"]) for one in json.loads(told) if one["schedule"] == schedule)
 
 
-def hide(options, folder: Path, schedule: str):
+def hide(options, folder: Path, schedule: str, times):
     def paced(bandwidth):
         return turn(options, folder, *stages(schedule), 'transport.plugin="paced"', f"transport.bandwidth={bandwidth}")
 
@@ -77,7 +93,7 @@ def hide(options, folder: Path, schedule: str):
     for _ in range(options.rounds):
         free = statistics.median(paced(0)[0])
         growths.append((statistics.median(paced(sent / communication)[0]) - free) / communication)
-    may = possible(options, schedule)
+    may = possible(options, schedule, times)
     hidden = sorted(1 - growth for growth in growths)
     part = f", {statistics.median(hidden) / may:.2f} of that; the bar is 0.7" if may > 0 else "; the table allows nothing"
     print(f"{schedule}: {sent / 2**20:.1f} MiB in {communication * 1e3:.1f} ms a step; {may:.3f} of it may hide at most, and "
@@ -102,8 +118,12 @@ def main():
         folder = Path(name)
         write_text(folder / "text.txt")
         compare(options, folder)
-        for schedule in options.schedules if options.share else []:
-            hide(options, folder, schedule)
+        if not options.share:
+            return
+        times = pass_times(options, folder)
+        print("forward : backward : gradients of weights = " + " : ".join(f"{time:.2f}" for time in times))
+        for schedule in options.schedules:
+            hide(options, folder, schedule, times)
 
 
 if __name__ == "__main__":
