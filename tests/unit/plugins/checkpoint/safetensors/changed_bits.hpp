@@ -1,5 +1,7 @@
 /// \file Bits of a checkpoint that change on the disk.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <fstream>
 #include <string>
 
