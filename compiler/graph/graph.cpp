@@ -44,7 +44,7 @@ Status keep_letters(const Graph& graph, const Op& op) {
 
 // --- building
 
-Shared<std::vector<std::string>> Graph::shared_axes(std::vector<std::string> axes) {
+Shared<std::vector<std::string>> Graph::shared_axes(const std::vector<std::string>& axes) {
   const auto found = axes_.find(axes);
   if (found != axes_.end()) return found->second;
   return axes_[axes] = axes;
@@ -58,7 +58,7 @@ ValueId Graph::add_value(const ValueType& type, Role role, OpId producer, std::u
   value.shape = type.shape;
   std::vector<std::string> axes = type.axes;
   axes.resize(type.shape.size());
-  value.axes = shared_axes(std::move(axes));
+  value.axes = shared_axes(axes);
   value.role = role;
   value.producer = producer;
   value.result = result;
@@ -272,7 +272,7 @@ void Graph::fill_in_axes(ValueId value, const std::vector<std::string>& axes) {
   std::vector<std::string> filled = values_[value].axes;
   for (std::size_t d = 0; d < std::min(filled.size(), axes.size()); ++d)
     if (filled[d].empty()) filled[d] = axes[d];
-  values_[value].axes = shared_axes(std::move(filled));
+  values_[value].axes = shared_axes(filled);
 }
 
 Status Graph::set_input(OpId id, std::size_t index, ValueId to) {

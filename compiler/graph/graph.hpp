@@ -146,7 +146,7 @@ class Graph {
   Result<ValueId> source(const std::string& kind, const std::string& name, const ValueType& type, Role role);
   OpId find_equal(const Op& op, std::uint64_t hash) const;
   /// The one that all values with this list share.
-  Shared<std::vector<std::string>> shared_axes(std::vector<std::string> axes);
+  Shared<std::vector<std::string>> shared_axes(const std::vector<std::string>& axes);
   ValueId add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result, const Text& name);
 
   const OpRegistry* registry_;

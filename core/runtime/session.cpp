@@ -178,14 +178,14 @@ Session::~Session() {
   static_cast<void>(impl_->device.table().synchronize(impl_->device.handle(), impl_->device.stream()));
 }
 
-Result<std::unique_ptr<Session>> Session::create(Plan plan, Device& device, std::shared_ptr<Dataset> data,
+Result<std::unique_ptr<Session>> Session::create(const Plan& plan, Device& device, std::shared_ptr<Dataset> data,
                                                  Monitors& monitors, SessionOptions options) {
   auto session = std::unique_ptr<Session>(new Session);
   session->impl_ = std::make_unique<Impl>(device, monitors);
   Impl& impl = *session->impl_;
   impl.data = std::move(data);
   impl.options = std::move(options);
-  BALEEN_TRY(impl.compile(std::move(plan)));
+  BALEEN_TRY(impl.compile(plan));
   if (impl.options.compiled) BALEEN_TRY(impl.options.compiled(impl.programs));
   BALEEN_TRY(impl.allocate());
   BALEEN_TRY(impl.run(impl.find(GraphRole::initialize)->program, 0));

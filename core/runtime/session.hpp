@@ -39,7 +39,7 @@ class Session {
   /// Compiles the programs, refuses a plan that does not fit into the device or the budget (BALEEN_NO_MEMORY, with the
   /// bytes by kind and what would help) before anything is allocated, allocates, and runs the initialize program.
   /// `data` is null for a job of programs alone. Borrowed: `device` and `monitors` outlive the session.
-  static Result<std::unique_ptr<Session>> create(Plan plan, Device& device, std::shared_ptr<Dataset> data,
+  static Result<std::unique_ptr<Session>> create(const Plan& plan, Device& device, std::shared_ptr<Dataset> data,
                                                  Monitors& monitors, SessionOptions options);
   ~Session();
 

@@ -13,7 +13,6 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 namespace baleen {
 namespace {
@@ -193,8 +192,9 @@ Status CheckpointRoot::prune(std::int64_t keep, const ShardFormat& format) {
   BALEEN_TRY_ASSIGN(const auto latest, this->latest());
   const auto best = this->best();
   std::vector<FoundCheckpoint> all = list();
+  std::ranges::reverse(all);
   std::int64_t good = 0;
-  for (const FoundCheckpoint& one : std::views::reverse(all)) {
+  for (const FoundCheckpoint& one : all) {
     // What cannot be opened is not known to be ours, and is none of those that are kept.
     if (!format.open(one.path.string())) continue;
     const bool stays = ++good <= keep || (latest && one.path == *latest) || (best && one.path.filename() == best->name);

@@ -24,7 +24,7 @@ constexpr char kFailed = '!';
 std::string told(const Status& status, const std::string& text = {}) {
   return status ? "." + text : kFailed + status.error().text();
 }
-Result<std::string> heard(std::string said) {
+Result<std::string> heard(const std::string& said) {
   if (said.starts_with(kFailed)) return Error{BALEEN_IO, said.substr(1), {}};
   return said.empty() ? said : said.substr(1);
 }
@@ -85,7 +85,7 @@ Status Checkpoints::meet() {
       BALEEN_TRY(ready);
     }
     BALEEN_TRY_ASSIGN(std::string said, link.get(key("job")));
-    BALEEN_TRY_ASSIGN(const std::string agreed, heard(std::move(said)));
+    BALEEN_TRY_ASSIGN(const std::string agreed, heard(said));
     job_ = agreed.substr(0, agreed.find(' '));
     groups = std::stoul(agreed.substr(agreed.find(' ')));
   }
@@ -133,7 +133,7 @@ Status Checkpoints::check_shared_folder() {
     return status;
   }
   BALEEN_TRY_ASSIGN(std::string said, link.get(key("shared")));
-  BALEEN_TRY(heard(std::move(said)));
+  BALEEN_TRY(heard(said));
   return {};
 }
 
@@ -242,7 +242,7 @@ void Checkpoints::name_best(const BestCheckpoint& best) {
     return root_.prune(settings_.keep, format_);
   };
   writing_ = std::async(std::launch::async, [this, name, last = last_, written = std::move(writing_)]() mutable {
-    const Status saved = written.valid() ? written.get() : last;
+    Status saved = written.valid() ? written.get() : last;
     if (!saved) return saved;
     if (const Status named = name(); !named)
       parts_.log.warning("the best checkpoint could not be named so (" + named.error().text() + ")");
@@ -310,7 +310,7 @@ Status Checkpoints::write_rest(const Save& save, Status written) {
     return all;
   }
   BALEEN_TRY_ASSIGN(std::string said, parts_.link->get(verdict));
-  BALEEN_TRY(heard(std::move(said)));
+  BALEEN_TRY(heard(said));
   return all;
 }
 
@@ -354,9 +354,9 @@ Status Checkpoints::write_group(std::size_t number, const Save& save) {
   // While the disk has its share to do.
   auto digested = std::async(std::launch::async, [&] { add_digests_of(groups_[number], table); });
   const auto groups = static_cast<std::int64_t>(groups_.size());
-  const Status written = format_.write(save.folder, save.attempt,
-                                       static_cast<std::int32_t>(rank() * groups + static_cast<std::int64_t>(number)),
-                                       static_cast<std::int32_t>(ranks() * groups), table);
+  Status written = format_.write(save.folder, save.attempt,
+                                 static_cast<std::int32_t>(rank() * groups + static_cast<std::int64_t>(number)),
+                                 static_cast<std::int32_t>(ranks() * groups), table);
   digested.get();
   return written;
 }
@@ -381,7 +381,7 @@ Status Checkpoints::conclude_save(std::int64_t number, Status written) {
   }
   for (std::int64_t r = 1; r < ranks(); ++r) {
     BALEEN_TRY_ASSIGN(std::string said, link.get(prefix + std::to_string(r)));
-    if (const auto digests = heard(std::move(said)))
+    if (const auto digests = heard(said))
       add_digests(*digests, digests_);
     else if (written)
       written = Error{BALEEN_IO, "rank " + std::to_string(r) + ": " + digests.error().message, {}};

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "baleen/dtype.hpp"
 #include "baleen/pattern.hpp"
@@ -48,8 +47,8 @@ std::string listed(const Names& names) {
 /// Whether the two differ in the number of terms alone, of which the sum is taken over (PersistentSpec::has_terms).
 bool has_other_terms(const PersistentSpec& spec, const ValueType& stored) {
   return spec.has_terms && spec.type.dtype == BALEEN_F32 && stored.dtype == BALEEN_F32 && stored.shape.size() > 1 &&
-         stored.shape != spec.type.shape &&
-         std::ranges::equal(stored.shape | std::views::drop(1), spec.type.shape | std::views::drop(1));
+         spec.type.shape.size() > 1 && stored.shape != spec.type.shape &&
+         std::equal(stored.shape.begin() + 1, stored.shape.end(), spec.type.shape.begin() + 1, spec.type.shape.end());
 }
 
 /// Tensors that this session takes from a checkpoint, by number of the persistent layout.

@@ -22,12 +22,12 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 }  // namespace
 
 const std::vector<std::string>& bench_collectives() {
-  static const std::vector<std::string> kNames = [] {
+  static const std::vector<std::string> all = [] {
     std::vector<std::string> names;
     for (const BenchKind& kind : kBenchKinds) names.emplace_back(kind.name);
     return names;
   }();
-  return kNames;
+  return all;
 }
 
 double BenchPoint::bus_bandwidth() const {

@@ -267,7 +267,7 @@ class Judge {
   std::string cause(std::size_t i, Record::List list, std::size_t t) const {
     const Sketch &many = many_.steps[i].tensors[list][t], &one = one_.steps[i].tensors[list][t];
     if (list == Record::gradients) {
-      if (const std::string unlike = unlike_along(i, list, t); !unlike.empty()) return unlike;
+      if (std::string unlike = unlike_along(i, list, t); !unlike.empty()) return unlike;
       if (i > 0 && near(many, one_.steps[i - 1].tensors[list][t], 1)) return "; it is that of the step before";
     }
     double product = 0, square = 0;
@@ -278,7 +278,7 @@ class Judge {
     const double factor = square > 0 ? product / square : 0;
     if (many.norm() == 0 && one.norm() > 0) return "; it is zero: nothing reaches it";
     if (std::abs(factor - 1) < 1e-3 || !near(many, one, factor)) return "";
-    const std::string text = "; it is " + short_text(factor, "%.5g") + " times what one rank has";
+    std::string text = "; it is " + short_text(factor, "%.5g") + " times what one rank has";
     if (const std::string axes = axes_of_size(factor); !axes.empty())
       return text + ", as if it were added up along " + axes + " once too often, or a mean were a sum";
     if (const std::string axes = axes_of_size(1 / factor); !axes.empty())

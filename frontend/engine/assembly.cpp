@@ -87,19 +87,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.pinned = setup.manifest.pinned;
     job.working_budget = setup.manifest.working_budget();
   }
-  if (setup.link && prepared.transport && !flags.alone) {
-    BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
-    BALEEN_TRY_ASSIGN(run->ranks_, Ranks::connect(options, setup, *prepared.transport, job.mesh));
-    BALEEN_TRY_ASSIGN(const std::string inputs, run->input_lines(options));
-    BALEEN_TRY(run->ranks_->compare(job, job_lines(job, session.steps), inputs));
-    session.communicator = &run->ranks_->communicator();
-    session.compiled = [&link = *setup.link, ranks = session.communicator](const std::vector<JobProgram>& programs) {
-      return compare_starts(link, shared_starts(executables_of(programs), ranks->mesh(), ranks->rank()));
-    };
-    session.local_ranks = run->ranks_->place().local_ranks;
-    session.start_facts.push_back({"ranks", static_cast<double>(run->ranks_->place().ranks), {}});
-    session.start_facts.push_back({"transport", 0, text_of(prepared.transport->member)});
-  }
+  if (setup.link && prepared.transport && !flags.alone) BALEEN_TRY(run->connect(options, prepared, job, session));
   PassPrinter printer(run->speaks() ? flags.passes : PassView(), job.mesh);
   if (flags.scope == PlanScope::programs)
     for (const auto& [name, given] : job.graphs)
@@ -115,13 +103,28 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (!with_monitors) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
   BALEEN_TRY_ASSIGN(run->session_,
-                    Session::create(std::move(plan), *run->device_, run->described_.data, *run->monitors_, session));
+                    Session::create(plan, *run->device_, run->described_.data, *run->monitors_, session));
   if (!options.load.empty()) BALEEN_TRY(run->load(options.load));
   BALEEN_TRY(run->open_checkpoints(options, flags, session, where, std::move(told)));
   if (run->ranks_)
     run->copies_.emplace(*run->session_, *setup.link, run->mesh(), run->ranks_->communicator().at(), check_every,
                          run->device_->info().name);
   return run;
+}
+
+Status Run::connect(const ScriptOptions& options, const Prepared& prepared, Job& job, SessionOptions& session) {
+  BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup_.registry));
+  BALEEN_TRY_ASSIGN(ranks_, Ranks::connect(options, setup_, *prepared.transport, job.mesh));
+  BALEEN_TRY_ASSIGN(const std::string inputs, input_lines(options));
+  BALEEN_TRY(ranks_->compare(job, job_lines(job, session.steps), inputs));
+  session.communicator = &ranks_->communicator();
+  session.compiled = [&link = *setup_.link, ranks = session.communicator](const std::vector<JobProgram>& programs) {
+    return compare_starts(link, shared_starts(executables_of(programs), ranks->mesh(), ranks->rank()));
+  };
+  session.local_ranks = ranks_->place().local_ranks;
+  session.start_facts.push_back({"ranks", static_cast<double>(ranks_->place().ranks), {}});
+  session.start_facts.push_back({"transport", 0, text_of(prepared.transport->member)});
+  return {};
 }
 
 Result<std::string> Run::input_lines(const ScriptOptions& options) const {

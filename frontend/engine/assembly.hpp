@@ -95,6 +95,8 @@ class Run : public TrainingRun {
 
  private:
   explicit Run(const Setup& setup) : setup_(setup) {}
+  /// Joins the other ranks, who are to have the same job, and tells the session of them.
+  Status connect(const ScriptOptions& options, const Prepared& prepared, Job& job, SessionOptions& session);
   /// Of the data and of what is loaded, to compare.
   Result<std::string> input_lines(const ScriptOptions& options) const;
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);

@@ -144,7 +144,7 @@ Status make_secret(const Setup& setup, const std::string& file) {
   Error none{BALEEN_NOT_FOUND, "no launcher that was found starts hosts that share a secret; install one", {}};
   for (const Descriptor& descriptor : candidates) {
     BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(descriptor));
-    const Status made = LauncherMember::make_secret(plugin, file);
+    Status made = LauncherMember::make_secret(plugin, file);
     if (made || made.error().code != BALEEN_UNSUPPORTED) return made;
     if (!choice.plugin.empty()) none = made.error();
   }

@@ -10,7 +10,7 @@ Status compare_places(RankLink& link) {
   const auto key = [](int rank) { return "process of rank " + std::to_string(rank); };
   const std::string own = "process " + std::to_string(getpid()) + " on host `" + place.host + "`";
   const std::string number = "rank " + std::to_string(place.rank) + " of " + std::to_string(place.ranks);
-  if (const Status is_first = link.put(key(place.rank), own); !is_first) {
+  if (Status is_first = link.put(key(place.rank), own); !is_first) {
     if (is_first.error().code != BALEEN_INVALID) return is_first;
     BALEEN_TRY_ASSIGN(const std::string other, link.get(key(place.rank)));
     return invalid(link.title() + " says that two processes are " + number + ": " + other + ", and " + own);

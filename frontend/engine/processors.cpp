@@ -41,7 +41,7 @@ int node_of(hwloc_topology_t topology, unsigned number) {
 }
 
 Cpu cpu_of(hwloc_topology_t topology, hwloc_obj_t unit) {
-  const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, unit);
+  hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, unit);
   return {static_cast<int>(unit->os_index), node_of(topology, unit->os_index),
           static_cast<int>((core ? core : unit)->logical_index)};
 }
@@ -58,7 +58,7 @@ std::vector<Cpu> cpus_of(hwloc_topology_t topology) {
 
 std::vector<Cpu> usable_cpus() {
   const Bitmap allowed = empty_bitmap();
-  const hwloc_topology_t machine = this_machine();
+  hwloc_topology_t machine = this_machine();
   if (!machine || !allowed || hwloc_get_cpubind(machine, allowed.get(), HWLOC_CPUBIND_THREAD) != 0) return {};
   std::vector<Cpu> cpus;
   for (const Cpu& cpu : cpus_of(machine)) {

@@ -41,7 +41,7 @@ int open_data(lua_State* L) {
   spec.options = std::move(options.values);
   const std::uint64_t seed = LuaState::of(L).options().seed;
   auto handle = std::make_unique<Handle>(Handle{spec, seed, unwrap((*factory)(spec, seed))});
-  auto** slot = static_cast<Handle**>(lua_newuserdatauv(L, sizeof(Handle*), 0));
+  auto** slot = static_cast<Handle**>(lua_newuserdatauv(L, sizeof(void*), 0));
   *slot = handle.release();
   luaL_setmetatable(L, kType);
   return 1;

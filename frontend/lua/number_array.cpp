@@ -122,7 +122,7 @@ void make_array_type(lua_State* L) {
 
 void push_array(lua_State* L, NumberArray array) {
   auto owned = std::make_unique<NumberArray>(std::move(array));
-  auto** slot = static_cast<NumberArray**>(lua_newuserdatauv(L, sizeof(NumberArray*), 0));
+  auto** slot = static_cast<NumberArray**>(lua_newuserdatauv(L, sizeof(void*), 0));
   *slot = owned.release();
   luaL_setmetatable(L, kArrayType);
 }

@@ -24,7 +24,7 @@ Status read_options(const TomlEntry& section, UserValues& options) {
 }
 
 Status read_host_key(const TomlEntry& entry, ManifestHost& host) {
-  static const std::vector<std::string> kKnown = {"name", "ranks", "address", "cores", "compute", "transport"};
+  static const std::vector<std::string> known = {"name", "ranks", "address", "cores", "compute", "transport"};
   if (entry.key == "name") {
     BALEEN_TRY_ASSIGN(host.name, as_string(entry));
   } else if (entry.key == "ranks") {
@@ -38,7 +38,7 @@ Status read_host_key(const TomlEntry& entry, ManifestHost& host) {
   } else if (entry.key == "transport") {
     BALEEN_TRY(read_options(entry, host.transport));
   } else {
-    return unknown_key(entry, kKnown);
+    return unknown_key(entry, known);
   }
   return {};
 }
@@ -84,7 +84,7 @@ Result<std::optional<UserValue::Data>> read_meeting(const TomlEntry& entry) {
 }  // namespace
 
 Result<bool> read_cluster(const TomlEntry& cluster, Manifest& out) {
-  static const std::vector<std::string> kKnown = {"hosts", "port", "listen", "start", "wait"};
+  static const std::vector<std::string> known = {"hosts", "port", "listen", "start", "wait"};
   BALEEN_TRY_ASSIGN(const toml::table* table, as_table(cluster));
   bool has_hosts = false;
   const TomlEntry* meeting = nullptr;  // a key that makes sense with several hosts only
@@ -97,7 +97,7 @@ Result<bool> read_cluster(const TomlEntry& cluster, Manifest& out) {
     }
     meeting = &entry;
     BALEEN_TRY_ASSIGN(auto value, read_meeting(entry));
-    if (!value) return unknown_key(entry, kKnown);
+    if (!value) return unknown_key(entry, known);
     BALEEN_TRY(add_launcher_option(entry.key, {*std::move(value), entry.where, entry.key_where}, out));
   }
   if (out.hosts.size() > 1) return has_hosts;

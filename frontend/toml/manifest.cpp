@@ -25,8 +25,8 @@ class Reader {
   explicit Reader(const fs::path& file) { out_.file = file; }
 
   Result<Manifest> read(const toml::table& root) {
-    static const std::vector<std::string> kKnown = {"cluster",  "launcher", "mesh",   "compute", "transport",
-                                                    "monitors", "plugins",  "memory", "plan",    "checkpoint"};
+    static const std::vector<std::string> known = {"cluster",  "launcher", "mesh",   "compute", "transport",
+                                                   "monitors", "plugins",  "memory", "plan",    "checkpoint"};
     for (const TomlEntry& entry : entries(root)) {
       if (entry.key == "cluster")
         BALEEN_TRY(read_hosts(entry));
@@ -49,7 +49,7 @@ class Reader {
       else if (entry.key == "checkpoint")
         BALEEN_TRY(read_checkpoint(entry));
       else
-        return unknown_key(entry, kKnown);
+        return unknown_key(entry, known);
     }
     BALEEN_TRY(reconcile());
     return std::move(out_);

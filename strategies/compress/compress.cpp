@@ -59,14 +59,14 @@ Status check_read(const Options& options, bool says_warmup) {
 }
 
 Result<Options> options_of(const Settings& settings, MeshView mesh) {
-  static const std::map<std::string_view, Method> kMethods{{"bf16", Method::bf16},
-                                                           {"fp16", Method::fp16},
-                                                           {"8bit", Method::bytes},
-                                                           {"1bit", Method::bits},
-                                                           {"powersgd", Method::power}};
+  static const std::map<std::string_view, Method> methods{{"bf16", Method::bf16},
+                                                          {"fp16", Method::fp16},
+                                                          {"8bit", Method::bytes},
+                                                          {"1bit", Method::bits},
+                                                          {"powersgd", Method::power}};
   Options options;
   options.word = settings.text("method");
-  options.method = kMethods.at(options.word);
+  options.method = methods.at(options.word);
   BALEEN_TRY_ASSIGN(options.axis, axis_named(settings.text("axis"), mesh, "compress"));
   options.least = settings.integer("min_elements");
   for (const std::string_view pattern : settings.list("skip")) options.skip.emplace_back(pattern);

@@ -57,8 +57,8 @@ Found find_all() {
 
 // Transports that copy within this host, or talk through sockets.
 bool copies(const std::string& name) {
-  static const std::set<std::string> kNames = {"tcp", "posix", "sysv", "cma", "knem", "xpmem", "self", "sm", "shm"};
-  return kNames.contains(name);
+  static const std::set<std::string> known = {"tcp", "posix", "sysv", "cma", "knem", "xpmem", "self", "sm", "shm"};
+  return known.contains(name);
 }
 
 }  // namespace

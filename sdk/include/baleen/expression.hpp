@@ -35,8 +35,8 @@ constexpr const char* opcode_name(std::uint32_t opcode) {
   constexpr const char* kBinary[] = {"add", "sub", "mul", "div", "max", "min", "pow", "lt", "le", "eq", "ne"};
   switch (operand_count(opcode)) {
     case 0: return kLeaves[opcode - BALEEN_X_INPUT];
-    case 1: return opcode == BALEEN_X_ROUND ? "round" : kUnary[opcode - BALEEN_X_NEG];
-    case 2: return kBinary[opcode - BALEEN_X_ADD];
+    case 1: return opcode == BALEEN_X_ROUND ? "round" : kUnary[opcode - BALEEN_X_NEG];  // NOLINT(*UndefReturn)
+    case 2: return kBinary[opcode - BALEEN_X_ADD];  // NOLINT(*UndefReturn): of these operands
     case 3: return "select";
     default: return "?";
   }

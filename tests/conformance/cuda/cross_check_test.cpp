@@ -117,8 +117,8 @@ class CrossCheck : public Devices, public testing::WithParamInterface<Mix> {
   /// Gives each operand its dtype, and inputs the values that it holds.
   void choose_dtypes(CrossCase& c, std::mt19937_64& random) const {
     const auto draw = [&] { return GetParam().dtypes[random() % GetParam().dtypes.size()]; };
-    static const std::set<std::string> kMoves{"transpose", "reshape", "slice", "concat", "pad", "copy"};
-    const baleen_dtype_t common = kMoves.contains(c.op.kind()) ? draw() : 0;  // copies keep the dtype
+    static const std::set<std::string> moves{"transpose", "reshape", "slice", "concat", "pad", "copy"};
+    const baleen_dtype_t common = moves.contains(c.op.kind()) ? draw() : 0;  // copies keep the dtype
     std::size_t largest = 0;
     for (const std::vector<Tensor>* tensors : {&c.inputs, &c.outputs})
       for (const Tensor& tensor : *tensors) largest = std::max(largest, tensor.shape.size());
