@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 JOINED = re.compile(r'^#include "(.*)"$', re.M)
 # Of clang-tidy and clang, these are nothing for a reader.
 NOISE = re.compile(r"^(\d+ warnings?.*generated\.|Suppressed \d+ .*|Use -header-filter.*|.*\[clang-tidy-config\])$")
+# Flags of GCC that clang refuses.
+GCC_ALONE = {"-fno-gnu-unique", "-fpch-preprocess"}
 # What only a joined file has.
 OF_JOINED = "-bugprone-suspicious-include,-misc-include-cleaner"
 
@@ -33,7 +35,7 @@ class Unit:
         self.file = Path(entry["directory"], entry["file"])
         self.folder = entry["directory"]
         words = shlex.split(entry["command"]) if "command" in entry else list(entry["arguments"])
-        self.words = self.without_launcher(words)
+        self.words = [word for word in self.without_launcher(words) if word not in GCC_ALONE]
         self.is_joined = self.file.parent.name == "Unity"
         found = JOINED.findall(self.file.read_text()) if self.is_joined else [str(self.file)]
         self.sources = [Path(path) for path in found]
@@ -73,6 +75,13 @@ class Tidy:
         self.version = self.said([options.program, "--version"])
         self.configurations = {}
 
+    def write_commands(self, units):
+        """A compile_commands.json that clang understands."""
+        self.commands = self.options.build / "clang"
+        self.commands.mkdir(exist_ok=True)
+        entries = [{"directory": unit.folder, "file": str(unit.file), "arguments": ["c++", *unit.words]} for unit in units]
+        (self.commands / "compile_commands.json").write_text(json.dumps(entries))
+
     @staticmethod
     def said(words, folder=None):
         return subprocess.run(words, cwd=folder, capture_output=True, text=True, errors="replace").stdout
@@ -103,7 +112,7 @@ class Tidy:
         digest = self.digest(unit, rules)
         if digest and (self.cache / digest).exists():
             return "", False
-        words = [self.options.program, "--quiet", "-p", str(self.options.build), f"--config={rules}"]
+        words = [self.options.program, "--quiet", "-p", str(self.commands), f"--config={rules}"]
         if unit.is_joined:
             sources = "|".join(re.escape(str(source)) for source in unit.sources)
             words += [f"--header-filter={headers}|{sources}" if headers else f"--header-filter={sources}",
@@ -157,6 +166,7 @@ def main():
     sources = {source for unit in units for source in unit.sources}
     print(f"clang-tidy: {len(sources)} sources in {len(units)} compilations", flush=True)
     tidy, seen, looked, began = Tidy(options), set(), 0, time.monotonic()
+    tidy.write_commands(units)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for done, (unit, (text, new)) in enumerate(zip(units, pool.map(tidy.look_at, units)), 1):
             looked += new

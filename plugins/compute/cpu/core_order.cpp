@@ -28,7 +28,7 @@ std::vector<int> cores_first(const std::vector<int>& processors, const std::stri
   while ((unit = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_PU, unit))) {
     const int number = static_cast<int>(unit->os_index);
     if (!std::ranges::count(processors, number)) continue;
-    const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(raw, HWLOC_OBJ_CORE, unit);
+    hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(raw, HWLOC_OBJ_CORE, unit);
     places.push_back({taken[core ? core : unit]++, unit->logical_index, number});
   }
   if (places.size() != processors.size()) return processors;  // hwloc does not know them all

@@ -69,7 +69,7 @@ Status Device::take_description(const Settings& settings) {
     limits_ = {shared_kibibytes(capability) << 10, capability};
     return {};
   }
-  const Status found = find_here(settings);
+  Status found = find_here(settings);
   if (found || found.error().code != BALEEN_NOT_FOUND) return found;
   return Error{found.error().code,
                found.error().message +

@@ -119,7 +119,7 @@ Result<DnnDescriptor> DnnGraph::whole() const {
                     DnnDescriptor::make(dnn_.functions(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
   std::vector<cudnnBackendDescriptor_t> ops;
   for (const DnnDescriptor& op : ops_) ops.push_back(op.handle());
-  if (const cudnnHandle_t handle = dnn_.handle())
+  if (cudnnHandle_t handle = dnn_.handle())
     BALEEN_TRY(graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle));
   BALEEN_TRY(graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                        static_cast<std::int64_t>(ops.size()), ops.data()));
@@ -171,7 +171,7 @@ Result<bool> may_vary(const DnnFunctions& f, const DnnDescriptor& configuration)
 Result<DnnDescriptor> finalized(const Dnn& dnn, const DnnDescriptor& configuration) {
   BALEEN_TRY_ASSIGN(DnnDescriptor plan, DnnDescriptor::make(dnn.functions(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
   BALEEN_TRY(plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration));
-  if (const cudnnHandle_t handle = dnn.handle())
+  if (cudnnHandle_t handle = dnn.handle())
     BALEEN_TRY(plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle));
   if (dnn.description()) BALEEN_TRY(plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *dnn.description()));
   BALEEN_TRY(plan.finalize("making a plan"));

@@ -61,8 +61,8 @@ Result<Peak> measure_peak(const Context& context, CUstream stream) {
   constexpr int kTurns = 2048;
   Bench bench(context.driver, stream);
   BALEEN_TRY(bench.open(4 * kElements * sizeof(float)));
-  BALEEN_TRY_ASSIGN(const CUfunction flops, context.functions.find("baleen_peak_flops"));
-  BALEEN_TRY_ASSIGN(const CUfunction bytes, context.functions.find("baleen_peak_bytes"));
+  BALEEN_TRY_ASSIGN(CUfunction flops, context.functions.find("baleen_peak_flops"));
+  BALEEN_TRY_ASSIGN(CUfunction bytes, context.functions.find("baleen_peak_bytes"));
   const PeakFlopsArgs flops_args{bench.memory(0), 0.5f, kTurns};
   PeakBytesArgs bytes_args{};
   for (int i = 0; i < 4; ++i) bytes_args.array[i] = bench.memory(i * kElements);

@@ -25,7 +25,7 @@ class PointwiseKernel : public Kernel {
     varies_ = generated.varies();
     elements_ = generated.elements();
     if (elements_ == 0 || context_.described) return {};  // texts of its own are right
-    BALEEN_TRY_ASSIGN(const CUmodule module, context_.compiler.module(generate(generated)));
+    BALEEN_TRY_ASSIGN(CUmodule module, context_.compiler.module(generate(generated)));
     const Driver& driver = context_.driver;
     BALEEN_TRY_ASSIGN(plain_, driver.function(module, kPointwiseName));
     pack_elements_ = generated.pack();

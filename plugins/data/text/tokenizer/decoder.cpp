@@ -19,7 +19,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
 void fuse(std::vector<std::string>& tokens) {
   std::string all;
   for (const std::string& token : tokens) all += token;
-  tokens.assign(1, std::move(all));
+  tokens.assign(1, all);
 }
 
 struct Fuse : Decoder {

@@ -49,7 +49,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t at, const std::string&, const nlohmann::json::exception& problem) override {
     std::string text = problem.what();
-    if (const auto colon = text.find("]"); text.starts_with("[") && colon != text.npos) text = text.substr(colon + 2);
+    if (const auto colon = text.find(']'); text.starts_with("[") && colon != text.npos) text = text.substr(colon + 2);
     return refuse("no JSON, byte " + std::to_string(at) + ": " + text);
   }
 
