@@ -22,14 +22,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from baleen_program import add_program_option, make_parser, records, run, run_command
+from baleen_program import ROOT, add_program_option, make_parser, records, run, run_command
 from machine import processor
 from throughput import write_text
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "scripts"))
-import draw_pipeline  # noqa: E402
-
 WARM_UP = 2
 
 
@@ -67,6 +64,8 @@ def compare(options, folder: Path):
 
 def pass_times(options, folder: Path):
     """How long a forward pass, a backward pass and gradients of weights take, in the first's time."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import draw_pipeline
     turn(options, folder, *stages("zero_bubble"), flags=("--trace", folder / "trace.json"))
     ranks = draw_pipeline.read(folder / "trace.json", WARM_UP + 2)
     times = [statistics.mean(statistics.median(end - begin for letter, _, _, begin, end in rank if letter == kind)
