@@ -17,8 +17,8 @@
 namespace baleen::app {
 namespace {
 
-/// What a transport takes beyond its library when it begins, which no plan sees. Measured with `ucx` on 12 ranks of two
-/// busy cores: 1.1 MB more than was planned.
+/// What a transport takes beyond its library when it begins, which no plan sees. The most that was measured, on 12
+/// ranks of two busy cores, is 1.1 MB more than was planned (docs/measurements/tests.md).
 constexpr std::uint64_t kTransport = 2 << 20;
 
 /// Whether a rank of one is a rank of the other, as far as a plan goes.

@@ -23,9 +23,9 @@ JOINED = re.compile(r'^#include "(.*)"$', re.M)
 # Of clang-tidy and clang, these are nothing for a reader.
 NOISE = re.compile(r"^(\d+ warnings?.*generated\.|Suppressed \d+ .*|Use -header-filter.*|.*\[clang-tidy-config\])$")
 # Flags of GCC that clang refuses.
-GCC_ALONE = {"-fno-gnu-unique", "-fpch-preprocess"}
+GCC_ALONE = {"-fno-gnu-unique"}
 # What only a joined file has.
-OF_JOINED = "-bugprone-suspicious-include,-misc-include-cleaner"
+OF_JOINED = "-bugprone-suspicious-include"
 
 
 class Unit:
@@ -74,10 +74,10 @@ class Tidy:
         self.cache.mkdir(parents=True, exist_ok=True)
         self.version = self.said([options.program, "--version"])
         self.configurations = {}
+        self.commands = options.build / "clang"
 
     def write_commands(self, units):
         """A compile_commands.json that clang understands."""
-        self.commands = self.options.build / "clang"
         self.commands.mkdir(exist_ok=True)
         entries = [{"directory": unit.folder, "file": str(unit.file), "arguments": ["c++", *unit.words]} for unit in units]
         (self.commands / "compile_commands.json").write_text(json.dumps(entries))
