@@ -16,7 +16,7 @@ return baleen.job {
   },
   loss = nn.cross_entropy {}, data = corpus, batch = 16, steps = 1000, clip_grad_norm = 1.0,
   optimizer = baleen.optimizer("adamw", {
-    lr = baleen.cosine { peak = 1e-3, warmup = 100 }, weight_decay = 0.1,
+    lr = baleen.cosine { peak = 1e-3, warmup = 100 }, weight_decay = 0.1, beta1 = baleen.arg("beta1", 0.9),
     variance_steps = baleen.arg("variance-steps", 0),
     groups = { { match = { "*.bias", "*.gamma", "*.beta" }, weight_decay = 0 } },
   }),
