@@ -7,6 +7,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/version.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <mutex>
@@ -105,6 +106,8 @@ void Log::set_level(baleen_level_t level) const {
 }
 
 void Log::write(baleen_level_t level, std::string_view text) const {
+  const std::string plain = presentable(text);
+  text = plain;
   state_->logger.log(native(level), spdlog::string_view_t(text.data(), text.size()));
 }
 
@@ -119,6 +122,25 @@ void Log::dump(std::span<const std::string> lines) {
   std::fputs("---- flight recorder: the last lines of the log ----\n", stderr);
   for (const std::string& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
   std::fputs("---- end of flight recorder ----\n", stderr);
+}
+
+std::string presentable(std::string_view text) {
+  constexpr std::size_t kLongest = std::size_t{16} << 10;
+  std::string plain;
+  plain.reserve(std::min(text.size(), kLongest));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool ends_letter = byte < 0x80 || byte >= 0xC0;  // not within a letter of UTF-8
+    if (plain.size() >= kLongest && ends_letter)
+      return plain + "... (" + std::to_string(text.size() - i) + " bytes more)";
+    if ((byte >= 0x20 && byte != 0x7F) || byte == '\n' || byte == '\t') {
+      plain += text[i];
+    } else {
+      constexpr const char* kDigits = "0123456789abcdef";
+      plain += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return plain;
 }
 
 std::optional<baleen_level_t> level_from(std::string_view name) {

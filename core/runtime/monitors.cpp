@@ -97,6 +97,7 @@ void Monitors::tell(Member& member, const std::function<baleen_status_t(Member&)
   if (member.failed) return;
   if (Status status = member.plugin.check(call(member)); !status) {
     member.failed = true;
+    if (failure_) failure_ = status;
     log_.warning("monitor `" + member.plugin.descriptor().name +
                  "` failed and is told nothing more: " + status.error().text());
   }

@@ -55,6 +55,8 @@ class Monitors {
   void spans(std::vector<MonitorSpan> spans);
   /// Returns when everything queued has been told.
   void drain();
+  /// Why the first monitor that failed did so. After `drain`.
+  Status failure() const { return failure_; }
   /// Seconds since the monitors were made: the run's clock.
   double seconds() const;
   std::int64_t start_ns() const { return start_ns_; }
@@ -74,6 +76,7 @@ class Monitors {
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
   bool busy_ = false, stop_ = false;
+  Status failure_;
   std::thread thread_;
 };
 

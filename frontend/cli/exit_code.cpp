@@ -1,6 +1,12 @@
 /// \file From status codes to exit codes.
 #include "frontend/cli/exit_code.hpp"
 
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
 namespace baleen::app {
 
 int exit_code(baleen_status_t status) {
@@ -25,6 +31,20 @@ int report(const Log& log, const Error& error, RankLink* link) {
   log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));
   if (code == kOurBug || code == kLostPeer) log.dump_recorded();
   return code;
+}
+
+void open_standard_files() {
+  for (const int descriptor : {0, 1, 2})
+    if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
+}
+
+int end_output(const Log& log, int code) {
+  const bool failed = std::ferror(stdout) != 0;
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !failed) return code;
+  if (code != kSuccess || errno == EPIPE) return code;
+  const std::string why = errno ? std::string(": ") + std::strerror(errno) : std::string();
+  return report(log, Error{BALEEN_IO, "standard output did not take all that was printed" + why, {}});
 }
 
 int conclude(const Log& log, const Status& status, RankLink* link) {

@@ -24,6 +24,13 @@ constexpr const char* kPleaseReport =
 /// A rank (`link` is not null) writes nothing and tells its launcher, which shows the first cause once for all ranks.
 int report(const Log& log, const Error& error, RankLink* link = nullptr);
 
+/// Opens those of the descriptors 0 to 2 that a caller has closed, so that no file of ours becomes standard output.
+/// Writing there fails, as it would without.
+void open_standard_files();
+
+/// `code`, or that of an error where what was printed has not all been taken (a full disk, a closed descriptor).
+int end_output(const Log& log, int code);
+
 /// The same for a command that may have succeeded; a rank says that it is done.
 int conclude(const Log& log, const Status& status, RankLink* link);
 

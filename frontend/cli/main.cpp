@@ -3,15 +3,14 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "baleen/caught.hpp"
 #include "frontend/cli/command_line.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
@@ -96,16 +95,18 @@ int main(int argc, char** argv) {
   const Log log = Log::to_stderr();
   app::LaunchedAs as;
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (`ulimit -f`) is a failed write, which is told as one
+  app::open_standard_files();
   try {
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     const std::optional<std::string> rank_word = app::take_rank_word(words);
     app::take_earlier_words(words, log);
     // Rank 0 shares its terminal with the launcher: a coloured line must not be written in parts.
     if (rank_word) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
-    return app::run(argc > 0 ? argv[0] : "baleen", words, rank_word, log, as);
-  } catch (const std::bad_alloc&) {
-    return app::report(log, Error{BALEEN_NO_MEMORY, "out of memory", {}}, as.link.get());
-  } catch (const std::exception& e) {
-    return app::report(log, internal(std::string("unexpected exception: ") + e.what()), as.link.get());
+    const int code = app::run(argc > 0 ? argv[0] : "baleen", words, rank_word, log, as);
+    return as.link ? code : app::end_output(log, code);
+  } catch (...) {
+    Error error = sdk::caught_error();
+    if (error.code == BALEEN_INTERNAL) error.message = "unexpected exception: " + error.message;
+    return app::report(log, error, as.link.get());
   }
 }

@@ -35,7 +35,7 @@ Status run(const RunOptions& options, const Setup& setup) {
   BALEEN_TRY(run->save_end());
   BALEEN_TRY_ASSIGN(auto facts, account(run->session(), setup.link));
   run->session().finish(std::move(facts));
-  return {};
+  return run->finish_monitors();
 }
 
 /// Rank 0 saves, on the first host: nobody should learn at the end of a training that it cannot.

@@ -183,6 +183,15 @@ Result<TrainingRun::Outputs> Run::run(const std::string& program, const Inputs& 
   return outputs;
 }
 
+Status Run::finish_monitors() {
+  monitors_->drain();
+  Status told = monitors_->failure();
+  if (told) return {};
+  Error error = told.error();
+  error.message += "; the run itself is complete, what it saved is good";
+  return error;
+}
+
 Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
   const std::int32_t rank = setup_.link ? static_cast<std::int32_t>(setup_.link->place().rank) : 0;
   std::vector<OpenMonitor> chosen;

@@ -88,6 +88,8 @@ class Run : public TrainingRun {
   Status checkpoint() override;
   /// Saves what is not saved yet, and waits until it is on the disk; nothing where the run saves no checkpoints.
   Status finish_checkpoints() { return checkpoints_ ? checkpoints_->finish() : Status(); }
+  /// Waits until monitors have been told all; then why one of them has failed, and lacks something of the run.
+  Status finish_monitors();
   /// Parameters from a file, from a checkpoint's folder, or from a folder of another framework (frontend/exchange).
   Status load(const std::filesystem::path& path);
   /// Runs the script's training. With several ranks: until all have come to its end.

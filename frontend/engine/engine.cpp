@@ -1,10 +1,9 @@
 /// \file The public engine over the parts that the command line is made of too.
 #include "baleen/engine.hpp"
 
-#include <exception>
-#include <new>
 #include <utility>
 
+#include "baleen/caught.hpp"
 #include "baleen/dtype.hpp"
 #include "frontend/engine/accounting.hpp"
 #include "frontend/engine/assembly.hpp"
@@ -19,10 +18,8 @@ template <class Function>
 auto guarded_call(Function function) -> decltype(function()) {
   try {
     return function();
-  } catch (const std::bad_alloc&) {
-    return Error{BALEEN_NO_MEMORY, "out of memory", {}};
-  } catch (const std::exception& e) {
-    return internal(std::string("unexpected exception: ") + e.what());
+  } catch (...) {
+    return sdk::caught_error();
   }
 }
 

@@ -1,6 +1,8 @@
 /// \file Reads what Lua code passes, with messages for wrong arguments.
 #include "frontend/lua/arguments.hpp"
 
+#include <algorithm>
+
 #include "frontend/lua/tensor.hpp"
 
 namespace baleen {
@@ -16,7 +18,12 @@ std::string describe_value(lua_State* L, int index) {
       lua_pop(L, 1);
       return "the number " + text;
     }
-    case LUA_TSTRING: return "the string \"" + std::string(lua_tostring(L, index)) + "\"";
+    case LUA_TSTRING: {
+      constexpr std::size_t kLongest = 200;
+      std::size_t size = 0;
+      const char* text = lua_tolstring(L, index, &size);
+      return "the string \"" + std::string(text, std::min(size, kLongest)) + (size > kLongest ? "...\"" : "\"");
+    }
     default: break;
   }
   if (is_tensor(L, index)) return "a tensor";

@@ -269,7 +269,10 @@ Error LuaState::error_of(const std::string& text, lua_State* L) const {
 int LuaState::handle_message(lua_State* L) {
   std::size_t size = 0;
   const char* text = luaL_tolstring(L, 1, &size);
-  of(L).failure_ = of(L).error_of(std::string(text, size), L);
+  constexpr std::size_t kLongest = 2048;
+  std::string message(text, std::min(size, kLongest));
+  if (size > kLongest) message += "... (" + std::to_string(size - kLongest) + " bytes more)";
+  of(L).failure_ = of(L).error_of(std::move(message), L);
   return 1;
 }
 

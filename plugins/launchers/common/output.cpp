@@ -2,6 +2,7 @@
 #include "common/output.hpp"
 
 #include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,11 @@ void Output::flush() {
   if (!lost_ && sent_ < waiting_.size()) return;
   waiting_.clear();
   sent_ = 0;
+}
+
+bool Output::has_reader() const {
+  pollfd end{descriptor_, 0, 0};
+  return poll(&end, 1, 0) <= 0 || (end.revents & (POLLERR | POLLHUP)) == 0;
 }
 
 void LinePrefix::add(std::string_view bytes, LineSink& to) {

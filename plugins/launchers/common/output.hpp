@@ -24,6 +24,8 @@ class Output : public LineSink {
 
   int descriptor() const { return descriptor_; }
   void add(std::string_view whole_lines) override;
+  /// False where it is a pipe or terminal whose other end is closed.
+  bool has_reader() const;
   bool empty() const { return waiting_.empty(); }
   bool is_full() const override { return waiting_.size() - sent_ > kMost; }
   /// Writes, up to the end of a line if it can. Call when poll says that the descriptor takes something. Once a write

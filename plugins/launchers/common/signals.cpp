@@ -21,7 +21,7 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-Result<Signals> Signals::open() {
+Result<Signals> Signals::open(bool stops) {
   Signals signals;
   sigset_t ours;
   sigemptyset(&ours);
@@ -29,6 +29,7 @@ Result<Signals> Signals::open() {
   sigaddset(&ours, SIGPIPE);
   for (const int signal : kPassedOn)
     if (!is_ignored(signal)) sigaddset(&ours, signal);
+  if (stops && !is_ignored(SIGTSTP)) sigaddset(&ours, SIGTSTP);
   signals.source_ = FileHandle(signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals.source_) return Error{BALEEN_IO, std::string("cannot watch signals: ") + std::strerror(errno), {}};
   pthread_sigmask(SIG_BLOCK, &ours, &signals.before_);

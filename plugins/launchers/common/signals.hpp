@@ -20,7 +20,8 @@ struct Arrived {
 /// Those that were ignored before (as under nohup) stay so. [one thread]
 class Signals {
  public:
-  static Result<Signals> open();
+  /// `stops`: TSTP (Ctrl-Z), too.
+  static Result<Signals> open(bool stops = false);
   Signals(Signals&&) noexcept = default;
   Signals& operator=(Signals&&) noexcept = default;
   ~Signals();

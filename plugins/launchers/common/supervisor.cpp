@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 namespace baleen::launchers {
@@ -27,7 +28,7 @@ Supervisor::Supervisor(const LaunchOptions& options, const Topology& topology, c
 }
 
 Status Supervisor::start() {
-  BALEEN_TRY_ASSIGN(signals_, Signals::open());
+  BALEEN_TRY_ASSIGN(signals_, Signals::open(true));
   if (hosts_) return hosts_->open(signals_->before());
   started_ = true;
   running_.assign(running_.size(), true);
@@ -88,6 +89,7 @@ void Supervisor::turn(Clock::time_point now) {
 
 void Supervisor::take_signals() {
   for (const Arrived& arrived : signals_->take()) {
+    if (arrived.signal == SIGTSTP) stop();
     if (!Signals::is_passed_on(arrived.signal)) continue;
     passed_on_.insert(arrived.signal);
     local_.signal(arrived.signal, arrived.to_all);
@@ -95,6 +97,17 @@ void Supervisor::take_signals() {
     // There is no rank yet that could end by it.
     if (!started_) cause_.told_to_end(0, arrived.signal);
   }
+}
+
+/// Ctrl-Z: the ranks stop with this process and go on with it. Other hosts cannot tell it from one that is lost.
+void Supervisor::stop() {
+  if (hosts_)
+    return options_.log.warning(
+        "a job on several hosts goes on: it cannot be stopped and continued, because its other hosts would take this "
+        "one for lost; end it with Ctrl-C (with checkpoints, `--resume` goes on from the last)");
+  local_.signal(SIGSTOP, false);
+  ::raise(SIGSTOP);
+  local_.signal(SIGCONT, false);
 }
 
 void Supervisor::start_ranks() {
@@ -166,7 +179,8 @@ void Supervisor::leave(int rank) {
 void Supervisor::judge_end(int rank, const RankEnd& end) {
   if (WIFEXITED(end.status)) {
     if (WEXITSTATUS(end.status) != 0 || !end.done) cause_.exited(rank, WEXITSTATUS(end.status), end.moment);
-  } else if (end.told && passed_on_.contains(WTERMSIG(end.status))) {
+  } else if ((end.told && passed_on_.contains(WTERMSIG(end.status))) ||
+             (WTERMSIG(end.status) == SIGPIPE && !out_.has_reader())) {
     cause_.told_to_end(rank, WTERMSIG(end.status));
   } else if (end.told) {
     const std::string text = "the launcher there was told to end by " + signal_name(WTERMSIG(end.status));

@@ -41,6 +41,7 @@ class Supervisor : private RankEvents, private HostEvents {
   void wait();
   void turn(Clock::time_point now);
   void take_signals();
+  void stop();
   void start_ranks();
   void send(int rank, const Message& message);
   void answer(const Store::Answers& answers);

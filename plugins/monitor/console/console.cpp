@@ -2,6 +2,7 @@
 #include "console.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "format.hpp"
 
@@ -62,6 +63,8 @@ Status Console::record(const Record& record) {
       break;
     default: break;  // a record of a newer core
   }
+  if (const int failure = screen_.failure())
+    return Error{BALEEN_IO, std::string("cannot write to standard output: ") + std::strerror(failure), {}};
   return {};
 }
 

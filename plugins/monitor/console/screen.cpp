@@ -2,6 +2,7 @@
 #include "screen.hpp"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,14 +26,21 @@ int Screen::width() const {
 }
 
 void Screen::write(std::string_view text) {
-  while (!text.empty() && !lost_) {
+  while (!text.empty() && error_ == 0) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written > 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (written < 0 && errno != EINTR) {
-      lost_ = true;
+      error_ = errno;
     }
   }
+}
+
+int Screen::failure() const {
+  struct stat about {};
+  const bool is_file = ::fstat(descriptor_, &about) == 0 && S_ISREG(about.st_mode);
+  const bool has_nobody = error_ == EPIPE || (error_ == EIO && !is_file);  // a terminal that is gone is EIO
+  return has_nobody ? 0 : error_;
 }
 
 }  // namespace baleen::console

@@ -4,8 +4,7 @@
 
 namespace baleen::console {
 
-/// Borrows the descriptor. Once a write has failed (a closed pipe, a lost terminal) it stays silent: a run must not end
-/// because nobody watches it.
+/// Borrows the descriptor. Once a write has failed it stays silent: a run must not end because nobody watches it.
 class Screen {
  public:
   explicit Screen(int descriptor) : descriptor_(descriptor) {}
@@ -17,11 +16,13 @@ class Screen {
   /// Columns now; 80 where unknown. Asked anew each time, so a resize needs no signal handler.
   int width() const;
   void write(std::string_view text);
-  bool is_lost() const { return lost_; }
+  bool is_lost() const { return error_ != 0; }
+  /// Why the last write failed, as errno has it; 0 where none did, or where the reader went away (a pipe, a terminal).
+  int failure() const;
 
  private:
   int descriptor_;
-  bool lost_ = false;
+  int error_ = 0;
 };
 
 }  // namespace baleen::console

@@ -68,6 +68,7 @@ class Trace : public Monitor {
                      {{"ph", "i"}, {"s", "g"}, {"name", text}, {"ts", now}, {"pid", record.rank()}, {"tid", 0}}));
       return flush();
     }
+    if (record.kind() == BALEEN_RECORD_FINISH) return flush();
     if (record.kind() != BALEEN_RECORD_STEP) return {};
     for (const char* name : {"loss", "units_per_second", "memory_bytes"}) {
       const auto* fact = record.find(name);

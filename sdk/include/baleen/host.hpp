@@ -1,10 +1,10 @@
 /// \file The host in C++: its log and its failures, and the guards that stop exceptions at the boundary.
 #pragma once
 #include <exception>
-#include <new>
 #include <string>
 #include <string_view>
 
+#include "baleen/caught.hpp"
 #include "baleen/host.h"
 #include "baleen/result.hpp"
 
@@ -50,12 +50,8 @@ baleen_status_t guard(const Host& host, Body&& body) noexcept {
     return status ? BALEEN_OK : host.fail(status.error());
   } catch (const Failed& failure) {
     return failure.status;
-  } catch (const std::bad_alloc&) {
-    return host.fail(BALEEN_NO_MEMORY, "out of memory");
-  } catch (const std::exception& e) {
-    return host.fail(BALEEN_INTERNAL, e.what());
   } catch (...) {
-    return host.fail(BALEEN_INTERNAL, "unknown exception");
+    return host.fail(sdk::caught_error());
   }
 }
 

@@ -46,11 +46,17 @@ class OutputFile {
     return {};
   }
 
+  /// All of the text, or none: after a failure a regular file ends where it did before, so its last record is whole.
   Status write(std::string_view text) {
+    const off_t before = ::lseek(descriptor_, 0, SEEK_CUR);
     while (!text.empty()) {
       const ssize_t written = ::write(descriptor_, text.data(), text.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return failed("cannot write");
+      if (written < 0) {
+        const Error error = failed("cannot write");
+        if (before >= 0 && ::ftruncate(descriptor_, before) == 0) (void)::lseek(descriptor_, before, SEEK_SET);
+        return error;
+      }
       text.remove_prefix(static_cast<std::size_t>(written));
     }
     return {};

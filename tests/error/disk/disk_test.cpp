@@ -1,9 +1,11 @@
-/// \file Full disks: what was saved before stays whole and nothing lies beside it; logs, traces and caches that cannot
-/// be written cost no training.
+/// \file Full disks: what was saved before stays whole and nothing lies beside it; logs, traces, printed lines and
+/// caches that cannot be written cost no training. The exit code tells of what is missing.
 #include <sys/mount.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "parity/parity_run.hpp"
 #include "support/losses.hpp"
@@ -48,13 +50,17 @@ class FullDisk : public testing::Test {
     std::sort(names.begin(), names.end());
     return names;
   }
-  /// The run goes on to its end and says once what was not written.
-  static void expect_warned(const ProcessResult& result, const std::string& says) {
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_NE(result.out.find("finished 4/4 steps"), std::string::npos) << result.out;
-    EXPECT_TRUE(result.err.starts_with("warning: ")) << result.err;
-    EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  /// The run goes on to its end; what was not written is said when it happens, and is the run's error at its end.
+  static void expect_told(const ProcessResult& result, const std::string& monitor, const std::string& says) {
+    EXPECT_EQ(result.exit_code, kBadInput) << result.err;
+    const std::string failure = "monitor `" + monitor + "`: " + says + ": No space left on device";
+    EXPECT_EQ(result.err, "warning: monitor `" + monitor + "` failed and is told nothing more: " + failure +
+                              "\nerror: " + failure + "; the run itself is complete, what it saved is good\n");
+  }
+  static ProcessResult run_to(const std::string& output, std::vector<std::string> more) {
+    std::string command = "exec '" + build_dir() + "/bin/baleen'";
+    for (const std::string& word : words(std::move(more))) command += " '" + word + "'";
+    return run_process({"bash", "-c", command + " " + output});
   }
   const TemporaryFolder folder_;
 };
@@ -116,19 +122,57 @@ TEST_F(FullDisk, IsNotTheOnlyReasonWhyAModelCannotBeSaved) {
   refused(folder_ / "taken.safetensors", "it is a folder");
 }
 TEST_F(FullDisk, EndsTheLogNotTheTraining) {
-  expect_warned(run({"--log-json", "/dev/full"}), "`jsonl` failed and is told nothing more");
-  expect_warned(run({"--log-json", "/dev/full"}), "/dev/full: cannot write: No space left on device");
-  expect_warned(run({"--log-json", "/dev/full", "--set", "mesh.data=2"}), "/dev/full: cannot write");
+  for (const std::string ranks : {"1", "2"}) {
+    const ProcessResult result = run({"--log-json", "/dev/full", "--set", "mesh.data=" + ranks});
+    expect_told(result, "jsonl", "/dev/full: cannot write");
+    EXPECT_NE(result.out.find("finished 4/4 steps"), std::string::npos) << result.out;
+  }
+}
+/// A log that breaks off ends with a whole record.
+TEST_F(FullDisk, LeavesWholeRecordsOfTheLog) {
+  const SmallDisk disk(folder_ / "disk", "4k");
+  if (!disk.possible()) GTEST_SKIP() << "needs the right to mount a file system";
+  const std::string log = folder_ / "disk/log.jsonl";
+  expect_told(run({"--log-json", log, "--steps", "40"}), "jsonl", log + ": cannot write");
+  const std::string text = read_file(log);
+  ASSERT_FALSE(text.empty());
+  EXPECT_TRUE(text.ends_with("}\n")) << text;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+}
+TEST_F(FullDisk, BehindStandardOutputIsTold) {
+  const std::string model = folder_ / "model.safetensors";
+  for (const std::string ranks : {"1", "2"}) {
+    expect_told(run_to("> /dev/full", {"--save", model, "--set", "mesh.data=" + ranks}), "console",
+                "cannot write to standard output");
+    EXPECT_TRUE(std::filesystem::remove(model)) << "it was trained and saved";
+  }
+  const ProcessResult listed = run_process({"bash", "-c", "'" + build_dir() + "/bin/baleen' plugins > /dev/full"});
+  EXPECT_EQ(listed.exit_code, kBadInput);
+  EXPECT_TRUE(listed.err.starts_with("error: standard output did not take all that was printed")) << listed.err;
+}
+/// No file that is opened later becomes standard output.
+TEST_F(FullDisk, IsNoWorseThanAClosedOutput) {
+  const std::string log = folder_ / "log.jsonl", model = folder_ / "model.safetensors";
+  const ProcessResult result = run_to(">&-", {"--log-json", log, "--save", model});
+  EXPECT_EQ(result.exit_code, kBadInput);
+  EXPECT_NE(result.err.find("cannot write to standard output: Bad file descriptor"), std::string::npos) << result.err;
+  EXPECT_EQ(losses_in(log).size(), 4u);
+  EXPECT_TRUE(std::filesystem::exists(model));
+}
+/// Who reads no further (`| head -1`) has what they wanted.
+TEST_F(FullDisk, IsMoreThanAReaderWhoLeaves) {
+  const ProcessResult result = run_to("| head -1; exit ${PIPESTATUS[0]}", {"--set", "mesh.data=2"});
+  EXPECT_EQ(result.err, "");
 }
 TEST_F(FullDisk, EndsTheTraceNotTheTraining) {
-  expect_warned(run({"--trace", "/dev/full"}), "`trace` failed and is told nothing more");
-  expect_warned(run({"--trace", "/dev/full"}), "/dev/full: cannot write: No space left on device");
+  expect_told(run({"--trace", "/dev/full"}), "trace", "/dev/full: cannot write");
 }
 /// Losses are those of a log that was written in full.
 TEST_F(FullDisk, ChangesNoNumber) {
   ASSERT_EQ(run({"--log-json", folder_ / "log.jsonl"}).exit_code, 0);
   const ProcessResult both = run({"--trace", "/dev/full", "--log-json", folder_ / "other.jsonl"});
-  ASSERT_EQ(both.exit_code, 0);
+  ASSERT_EQ(both.exit_code, kBadInput);
   const Losses losses = losses_in(folder_ / "log.jsonl");
   EXPECT_EQ(losses.size(), 4u);
   EXPECT_EQ(losses_in(folder_ / "other.jsonl"), losses);

@@ -19,6 +19,13 @@ using std::chrono::steady_clock;
 constexpr int kRanks = 3;
 constexpr int kForEver = 1'000'000'000;
 
+/// As /proc has it: 'T' is stopped.
+char state_of(pid_t process) {
+  const std::string text = read_file("/proc/" + std::to_string(process) + "/stat");
+  const std::size_t name_end = text.rfind(')');
+  return name_end + 2 < text.size() ? text[name_end + 2] : '?';
+}
+
 class Training : public testing::TestWithParam<int> {
  protected:
   std::unique_ptr<RunningJob> job;
@@ -68,6 +75,22 @@ TEST_P(Training, GoesOnWhenARankPauses) {
   std::this_thread::sleep_for(seconds(1));
   ASSERT_EQ(::kill(process, SIGCONT), 0);
   std::this_thread::sleep_for(seconds(3));  // longer than the silence that is allowed
+  EXPECT_EQ(job->err(), "");
+  expect_end(-1, SIGTERM, 128 + SIGTERM);
+  EXPECT_EQ(job->err(), "");
+}
+
+/// Ctrl-Z and `fg`, as a shell with job control sends them.
+TEST_F(Training, StopsWithItsLauncherAndGoesOnWithIt) {
+  train();
+  const pid_t rank = find_rank(*job, 1);
+  ASSERT_GT(rank, 0);
+  ASSERT_EQ(::kill(job->leader(), SIGTSTP), 0);
+  EXPECT_TRUE(holds_within(seconds(5), [&] { return state_of(rank) == 'T' && state_of(job->leader()) == 'T'; }));
+  std::this_thread::sleep_for(seconds(3));  // longer than the silence that is allowed
+  ASSERT_EQ(::kill(job->leader(), SIGCONT), 0);
+  EXPECT_TRUE(holds_within(seconds(5), [&] { return state_of(rank) != 'T'; }));
+  std::this_thread::sleep_for(seconds(3));
   EXPECT_EQ(job->err(), "");
   expect_end(-1, SIGTERM, 128 + SIGTERM);
   EXPECT_EQ(job->err(), "");

@@ -1,7 +1,9 @@
 /// \file No function of a table that the SDK makes lets an exception out, whatever a member throws.
 #include <gtest/gtest.h>
 
+#include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include "baleen/checkpoint.hpp"
 #include "baleen/compute_table.hpp"
@@ -48,6 +50,19 @@ TEST_F(Guard, OfAnOptimizerAnswersWithAFailure) {
   EXPECT_EQ(table.traits(self), 0u);
   EXPECT_EQ(host_.failure(), "on fire");
   table.destroy(self);
+}
+
+/// A limit of the machine is nobody's bug.
+TEST_F(Guard, TellsMemoryAndThreadsThatRunOutFromBugs) {
+  const auto status_of = [&](const auto& thrown) {
+    return guard(Host(host_.get()), [&]() -> Status { throw thrown; });
+  };
+  EXPECT_EQ(status_of(std::bad_alloc()), BALEEN_NO_MEMORY);
+  const auto no_thread = std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  EXPECT_EQ(status_of(no_thread), BALEEN_NO_MEMORY);
+  EXPECT_NE(host_.failure().find("no more threads"), std::string::npos) << host_.failure();
+  EXPECT_EQ(status_of(std::system_error(std::make_error_code(std::errc::permission_denied))), BALEEN_INTERNAL);
+  EXPECT_EQ(status_of(std::runtime_error("on fire")), BALEEN_INTERNAL);
 }
 
 class BadStrategy : public Strategy {
