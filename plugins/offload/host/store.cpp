@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kAlignment = 64;
 // Shorter ones are copied by the caller before a thread would be awake.
 constexpr std::uint64_t kShort = 32u << 10;
-// What a thread takes at least.
-constexpr std::uint64_t kPiece = 256u << 10;
+// What a thread takes at least: less is copied before another one is awake.
+constexpr std::uint64_t kPiece = 1u << 20;
 constexpr unsigned kDefaultThreads = 4;
 
 unsigned cores() {

@@ -33,7 +33,7 @@ class BlockIo {
   /// True as soon as nothing is under way; false where something still is after so many seconds. Then it is left to the
   /// kernel, which may touch its memory for as long as this process lives. Comes before the destructor.
   virtual bool drain(double seconds) = 0;
-  /// Enqueues; it goes to the kernel with the next `wait`, at the latest.
+  /// Gives it to the kernel.
   virtual void begin(const IoRequest& request) = 0;
   /// Asks for the end of what is under way; its result comes sooner then, or does not.
   virtual void cancel(std::uint32_t id) = 0;

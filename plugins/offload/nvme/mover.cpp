@@ -88,12 +88,6 @@ void Mover::submit(std::uint32_t id) {
                    piece.is_bounce});
 }
 
-void Mover::collect(double seconds) {
-  const std::size_t count = parts_.io.wait(results_, seconds);
-  for (std::size_t i = 0; i < count; ++i) handle(results_[i]);
-  check_time();
-}
-
 void Mover::handle(const IoResult& result) {
   Piece& piece = pieces_[result.id];
   if (piece.state == State::kLost) {  // its operation is over

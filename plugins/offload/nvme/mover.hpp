@@ -37,8 +37,17 @@ class Mover {
   void take(sdk::OffloadOperation& operation, std::uint64_t slot_begin);
   /// Begins requests, as many as fit.
   void fill();
-  /// Waits for results for so many seconds, and handles them; ends what takes too long.
-  void collect(double seconds);
+  /// Waits for results for so many seconds, and handles them; ends what takes too long. `refill` begins more as soon as
+  /// there is room, so that the disk never waits for the checksums of what has come.
+  template <class Refill>
+  void collect(double seconds, const Refill& refill) {
+    const std::size_t count = parts_.io.wait(results_, seconds);
+    for (std::size_t i = 0; i < count; ++i) {
+      handle(results_[i]);
+      refill();
+    }
+    check_time();
+  }
   /// Nothing is under way that may still end.
   bool is_idle() const { return active_.empty(); }
   /// A request was given up, so the disk does not answer: no more operations are to be taken.

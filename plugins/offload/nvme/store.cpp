@@ -123,10 +123,13 @@ void NvmeStore::loop() {
     const bool was_idle = mover_->is_idle();
     const std::uint64_t word = was_idle ? queue().prepare_sleep() : 0;
     bool gated = false;
-    mover_->fill();
-    begin_some(&gated);
+    const auto refill = [&] {
+      mover_->fill();
+      begin_some(&gated);
+    };
+    refill();
     if (!mover_->is_idle()) {
-      mover_->collect(gated ? kGatedGlance : kGlance);
+      mover_->collect(gated ? kGatedGlance : kGlance, refill);
     } else if (closing_) {
       return;
     } else if (was_idle) {

@@ -65,6 +65,7 @@ class UringIo final : public BlockIo {
       ::io_uring_prep_read(entry, request.file, request.memory, request.bytes, request.offset);
     ::io_uring_sqe_set_data64(entry, request.id);
     ++under_way_;
+    ::io_uring_submit(&ring_);  // what the kernel does not take now stays in the ring
   }
   void cancel(std::uint32_t id) override {
     io_uring_sqe* const entry = next_entry();

@@ -50,10 +50,10 @@ class OffloadQueue {
     if (must_wait(order_.size() - 1)) {
       order_.pop_back();
       free_.push_back(added.number);
+      --waiting_;
       return nullptr;
     }
-    added.has_begun = true;
-    return &added;
+    return begin(added);
   }
   /// The first one that may begin, which has begun then; null: none. `*gated`: whether some wait for their `after`,
   /// whose signals wake nobody here: look again soon.
@@ -69,8 +69,7 @@ class OffloadQueue {
         continue;
       }
       if (must_wait(i)) continue;
-      operation.has_begun = true;
-      return &operation;
+      return begin(operation);
     }
     return nullptr;
   }
@@ -78,10 +77,7 @@ class OffloadQueue {
   OffloadOperation* next_waiting() {
     std::lock_guard lock(mutex_);
     for (const std::uint32_t place : order_)
-      if (!places_[place].has_begun) {
-        places_[place].has_begun = true;
-        return &places_[place];
-      }
+      if (!places_[place].has_begun) return begin(places_[place]);
     return nullptr;
   }
   /// Ends it: its place is free before its event is raised, so that who sees the event may start as many again.
@@ -92,7 +88,7 @@ class OffloadQueue {
       std::lock_guard lock(mutex_);
       order_.erase(std::find(order_.begin(), order_.end(), operation.number));
       free_.push_back(operation.number);
-      event_signal(news_, ++turn_);  // what waited for its bytes may begin
+      if (waiting_ > 0) event_signal(news_, ++turn_);  // what waited for its bytes may begin
     }
     if (done) event_signal(*done, value);
   }
@@ -117,7 +113,13 @@ class OffloadQueue {
     free_.pop_back();
     places_[place] = {transfer, is_put, false, place};
     order_.push_back(place);
+    ++waiting_;
     return places_[place];
+  }
+  OffloadOperation* begin(OffloadOperation& operation) {
+    operation.has_begun = true;
+    --waiting_;
+    return &operation;
   }
   /// Whether an earlier one on the same bytes is unfinished, and one of the two writes them.
   bool must_wait(std::size_t at) const {
@@ -135,6 +137,7 @@ class OffloadQueue {
   mutable std::mutex mutex_;
   std::vector<OffloadOperation> places_;
   std::vector<std::uint32_t> order_, free_;  // of unfinished places in the order of their starts; of free ones
+  std::uint64_t waiting_ = 0;  // of unfinished ones that have not begun
   std::uint64_t turn_ = 0;
   baleen_event_t news_{};
 };
