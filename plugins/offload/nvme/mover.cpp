@@ -12,7 +12,7 @@ namespace {
 
 // So often a request that moved nothing, or was interrupted, is made again.
 constexpr std::uint32_t kMostTries = 32;
-// How long the kernel may take to give a cancelled request back.
+// How long the kernel may take to give a cancelled request back, at most.
 constexpr double kGrace = 1;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -161,7 +161,7 @@ void Mover::check_time() {
     if ((piece.state != State::kUnderWay && piece.state != State::kCancelled) || time < piece.deadline) continue;
     if (piece.state == State::kUnderWay) {
       piece.state = State::kCancelled;
-      piece.deadline = time + kGrace;
+      piece.deadline = time + std::min(kGrace, parts_.timeout);
       parts_.io.cancel(id);
       continue;
     }

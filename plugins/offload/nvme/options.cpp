@@ -19,8 +19,11 @@ Result<std::uint64_t> in_blocks(const Settings& settings, const char* name) {
 
 Result<Options> Options::from(const Settings& settings) {
   Options options;
-  for (const std::string_view path : settings.list("path"))
-    options.folders.push_back((std::filesystem::path(settings.folder()) / path).lexically_normal().string());
+  for (const std::string_view path : settings.list("path")) {
+    std::string folder = (std::filesystem::path(settings.folder()) / path).lexically_normal().string();
+    if (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+    options.folders.push_back(std::move(folder));
+  }
   if (options.folders.empty()) return invalid("option `path` names no folder for swap files");
   BALEEN_TRY_ASSIGN(options.stripe, in_blocks(settings, "stripe"));
   BALEEN_TRY_ASSIGN(const std::uint64_t request, in_blocks(settings, "request"));

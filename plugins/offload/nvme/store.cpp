@@ -98,6 +98,10 @@ std::uint64_t NvmeStore::overhead() const {
   return checksums_.bytes() + std::uint64_t{buffers_.bytes} * buffers_.depth;
 }
 
+void NvmeStore::spoil(const baleen_offload_transfer_t& transfer) {
+  checksums_.spoil(slots().at(transfer.slot).begin + transfer.offset, transfer.bytes);
+}
+
 void NvmeStore::begin_some(bool* gated) {
   while (closing_) {
     sdk::OffloadOperation* const operation = queue().next_waiting();

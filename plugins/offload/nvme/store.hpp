@@ -28,6 +28,7 @@ class NvmeStore final : public sdk::OffloadStore {
   void give_back(std::uint64_t begin) override;
   baleen_offload_flags_t flags() const override { return BALEEN_OFFLOAD_CHECKED; }
   std::uint64_t overhead() const override;
+  void spoil(const baleen_offload_transfer_t& transfer) override;
 
  private:
   Status open(const Host& host, const MakeIo& make_io);

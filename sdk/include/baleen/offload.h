@@ -88,7 +88,8 @@ BALEEN_ASSERT_SIZE(baleen_offload_speed_t, 40);
  * another, so a put that waits for `after` holds up nothing but operations on its own bytes.
  * Failure: an operation that fails raises its `done` to BALEEN_EVENT_FAILED; others go on. `check` tells why. So does
  * every wait end: a place that does not answer fails the operation in the time that the member's option says. What a
- * failed put leaves is undefined; a CHECKED store never returns it as good. */
+ * failed put leaves is undefined; a CHECKED store fails gets of it until it is put again. After a TIMEOUT the memory of
+ * the operation lives until `destroy` has returned: the kernel may still be at it. */
 typedef struct baleen_offload_t {
     uint64_t size;
     baleen_status_t (*create)(const baleen_host_t* host, const baleen_settings_t* settings,

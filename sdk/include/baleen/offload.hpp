@@ -88,6 +88,9 @@ class OffloadStore {
   /// Does it and ends it. [calling thread]
   virtual void run(OffloadOperation& operation) { finish(operation); }
 
+  /// A put of these bytes failed, so no get is to give them out, where the member is CHECKED. [whoever calls `fail`]
+  virtual void spoil(const baleen_offload_transfer_t& transfer) { (void)transfer; }
+
   /// Ends an operation. [worker]
   void finish(OffloadOperation& operation) { queue_.finish(operation, false); }
   /// Ends it by an error, which names it. Where it ends because of its `after`: `fail_after`.

@@ -58,6 +58,7 @@ inline Error OffloadStore::named(const OffloadOperation& operation, Error error)
 
 inline void OffloadStore::fail(OffloadOperation& operation, Error error) {
   error = named(operation, std::move(error));
+  if (operation.is_put) spoil(operation.transfer);
   {
     std::lock_guard lock(failures_mutex_);
     failures_.emplace(operation.transfer.slot, error);

@@ -137,7 +137,7 @@ class OffloadQueue {
   mutable std::mutex mutex_;
   std::vector<OffloadOperation> places_;
   std::vector<std::uint32_t> order_, free_;  // of unfinished places in the order of their starts; of free ones
-  std::uint64_t waiting_ = 0;  // of unfinished ones that have not begun
+  std::uint64_t waiting_ = 0;                // of unfinished ones that have not begun
   std::uint64_t turn_ = 0;
   baleen_event_t news_{};
 };

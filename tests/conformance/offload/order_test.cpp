@@ -72,6 +72,7 @@ TEST_P(OffloadOrder, FailsWhatWaitsForSomethingThatFailed) {
   Store store(GetParam());
   store.reserve({kBytes});
   const Memory memory(kBytes);
+  store.put(0, 0, kBytes, memory.get());
   baleen_event_t after{}, done{};
   auto waiting = Store::transfer(0, 0, kBytes, memory.get(), &done);
   waiting.after = &after;
@@ -84,6 +85,13 @@ TEST_P(OffloadOrder, FailsWhatWaitsForSomethingThatFailed) {
     EXPECT_EQ(store.plugin.host->failure(),
               "rank 3: put of slot 0 `weight`, bytes 0 to 1048575: what it waits for has failed");
   }
+  if ((store.info().flags & BALEEN_OFFLOAD_CHECKED) == 0) return;
+  baleen_event_t read{};
+  store.expect_ok(store.try_get(Store::transfer(0, 4096, 4096, memory.get(), &read)));
+  ASSERT_TRUE(event_wait(read, 1, kLong));
+  EXPECT_EQ(event_value(read), BALEEN_EVENT_FAILED) << "the old contents are not what was put last";
+  store.put(0, 0, kBytes, memory.get());
+  store.get(0, 0, kBytes, memory.get());
 }
 
 TEST_P(OffloadOrder, EndsWhatWaitsWhenTheStoreIsDestroyed) {
