@@ -23,11 +23,12 @@ inline Status OffloadStore::take(const baleen_offload_slot_t* slots, std::uint64
                      (spec_.budget ? "the budget is " : "there is room for ") + offload_bytes(capacity()) +
                      (spec_.budget ? "; raise the budget, or offload less" : "; make room, or offload less"),
                  {}};
+  std::vector<OffloadSlot> made = slots_.make(slots, count);
   if (end != slots_.end()) {
     Status extended = extend(slots_.end(), end);
     if (!extended) return Error{extended.error().code, prefix() + extended.error().message, extended.error().where};
   }
-  slots_.add(slots, count);
+  slots_.add(std::move(made));
   return {};
 }
 

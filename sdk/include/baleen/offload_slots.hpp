@@ -1,9 +1,10 @@
 /// \file The slots of an offload store: names, sizes, where each lies, and what of a transfer is refused.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "baleen/offload.h"
@@ -48,13 +49,23 @@ class OffloadSlots {
     }
     return end;
   }
-  void add(const baleen_offload_slot_t* slots, std::uint64_t count) {
-    slots_.reserve(slots_.size() + count);
+  /// Slots to `add`, for which there is room then: what may fail for lack of memory fails here.
+  std::vector<OffloadSlot> make(const baleen_offload_slot_t* slots, std::uint64_t count) {
+    std::vector<OffloadSlot> made;
+    made.reserve(count);
+    std::uint64_t begin = end_;
     for (std::uint64_t i = 0; i < count; ++i) {
       const baleen_offload_slot_t slot = copy_in(&element(slots, i));
-      const std::string name = slot.name.data ? std::string(slot.name.data, slot.name.size) : std::string();
-      slots_.push_back({name, end_, slot.bytes});
-      end_ += rounded(slot.bytes);
+      made.push_back({slot.name.data ? std::string(slot.name.data, slot.name.size) : std::string(), begin, slot.bytes});
+      begin += rounded(slot.bytes);
+    }
+    if (slots_.capacity() < slots_.size() + count) slots_.reserve(std::max(2 * slots_.size(), slots_.size() + count));
+    return made;
+  }
+  void add(std::vector<OffloadSlot> made) {
+    for (OffloadSlot& slot : made) {
+      end_ = slot.begin + rounded(slot.bytes);
+      slots_.push_back(std::move(slot));
     }
   }
   /// Takes the last one off.

@@ -157,7 +157,7 @@ int run_with_faults(std::uint64_t seed) {
   const auto one_of = static_cast<unsigned>(2 + choices() % 30);
   FaultyStore store([=](const IoRequest& request) { return random_fault(*random, request, one_of); },
                     [&](Options& options) {
-                      options.timeout = 0.1;
+                      options.timeout = 0.05;
                       options.depth = static_cast<std::uint32_t>(1 + choices() % 6);
                     });
   constexpr std::uint32_t kSlots = 4;
