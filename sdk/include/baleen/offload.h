@@ -1,5 +1,5 @@
-/* An offload backend: keeps bytes of tensors outside the device. Bytes lie in slots, which are reserved before the first
- * step; in a step they are put and got asynchronously, and nothing is allocated. */
+/* An offload backend: keeps bytes of tensors outside the device. Bytes lie in slots, which are reserved before the
+ * first step; in a step they are put and got asynchronously, and nothing is allocated. */
 #pragma once
 #include "baleen/event.h"
 #include "baleen/host.h"
@@ -22,7 +22,7 @@ BALEEN_ASSERT_TABLE(baleen_offload_pinning_t, unpin, 32);
 /* What a store is made for. Borrowed for the call; `pinning`: as long as the store. */
 typedef struct baleen_offload_spec_t {
     uint64_t size;
-    uint64_t budget;      /* bytes that all slots may take, each rounded up to the alignment; 0: no limit but the place's */
+    uint64_t budget;      /* bytes that all slots may take, each rounded up to the alignment; 0: as the place has */
     uint32_t outstanding; /* operations that are unfinished at a time, at most; 1 to BALEEN_OFFLOAD_MAX_OUTSTANDING */
     uint32_t reserved;
     const baleen_offload_pinning_t* pinning; /* pins the memory of slots that can be mapped; null: it stays as it is */
@@ -96,8 +96,8 @@ typedef struct baleen_offload_t {
                               const baleen_offload_spec_t* spec, void** store);
     /* Operations that wait for their `after` fail, those that have begun end first; then slots and files are gone. */
     void (*destroy)(void* store);
-    /* Reserves slots, numbered on from those before: all of them or none. Takes the memory and the room on disks now, so
-     * that no step runs out of either. NO_MEMORY, with needed and available bytes, where the budget or the place has
+    /* Reserves slots, numbered on from those before: all or none. Takes the memory and the room on disks now, so that
+     * no step runs out of either. NO_MEMORY, with needed and available bytes, where the budget or the place has
      * too few. May be called again while no operation is unfinished. */
     baleen_status_t (*reserve)(void* store, const baleen_offload_slot_t* slots, uint64_t count);
     /* Enqueue, and allocate nothing. INVALID, and nothing is begun, where the slot, the range or its alignment is wrong
@@ -108,7 +108,7 @@ typedef struct baleen_offload_t {
     baleen_status_t (*check)(void* store, uint32_t slot);
     /* What the store is and holds; writes as much of it as `info` has room for. */
     baleen_status_t (*describe)(void* store, baleen_offload_info_t* info);
-    /* Measures for about `seconds` (0.05 to 60), with room of its own that is given back; no operation is unfinished. */
+    /* Measures for about `seconds` (0.05 to 60), with room that is given back; no operation is unfinished. */
     baleen_status_t (*measure)(void* store, double seconds, baleen_offload_speed_t* speed);
     /* The slot's memory, to be used in place until `destroy`, aligned to `memory_alignment`; puts and gets work on the
      * same bytes. Null: this member has none that can be. */
