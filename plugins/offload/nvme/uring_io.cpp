@@ -26,13 +26,15 @@ class UringIo final : public BlockIo {
  public:
   UringIo() = default;
   Status open(const Host& host, const BounceBuffers& buffers) {
-    if (const int code = ::io_uring_queue_init(2 * buffers.depth, &ring_, 0); code < 0)
-      return unsupported(std::string("io_uring cannot be set up: ") + std::strerror(-code));
+    // Linux 5.19: results do not interrupt this thread, which asks for them.
+    int code = ::io_uring_queue_init(2 * buffers.depth, &ring_, IORING_SETUP_COOP_TASKRUN);
+    if (code == -EINVAL) code = ::io_uring_queue_init(2 * buffers.depth, &ring_, 0);
+    if (code < 0) return unsupported(std::string("io_uring cannot be set up: ") + std::strerror(-code));
     is_open_ = true;
     BALEEN_TRY(check_operations());
     std::vector<iovec> pieces;
     for (std::uint32_t i = 0; i < buffers.depth; ++i) pieces.push_back({buffers.at(i), buffers.bytes});
-    const int code = ::io_uring_register_buffers(&ring_, pieces.data(), static_cast<unsigned>(pieces.size()));
+    code = ::io_uring_register_buffers(&ring_, pieces.data(), static_cast<unsigned>(pieces.size()));
     has_buffers_ = code == 0;
     if (code != 0)
       host.log(BALEEN_DEBUG, std::string("io_uring registers no buffers (") + std::strerror(-code) +

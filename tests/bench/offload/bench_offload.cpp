@@ -28,6 +28,8 @@ constexpr const char* kHelp =
     "many\n"
     "threads copy their shares of the same blocks, without waiting for each other. Prints bytes per second.\n";
 
+constexpr double kRamp = 1;  // seconds before the time counts
+
 using Memory = std::unique_ptr<std::byte, decltype(&std::free)>;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -136,6 +138,7 @@ int measure_store(int count, char** words) {
   Pattern in_order = pattern;
   in_order.is_random = false;
   run_store(store, in_order, memory.get(), true, pattern.blocks(), 0);  // all of it is written before
+  run_store(store, pattern, memory.get(), pattern.is_put, 1, kRamp);
   std::printf("%.0f\n", run_store(store, pattern, memory.get(), pattern.is_put, 1, pattern.seconds));
   return 0;
 }

@@ -3,7 +3,7 @@
 
 Usage: offload.py [--part nvme|host] [--rounds 7] [--seconds 2] [--folder FOLDER] [--threads 1 2]
 nvme: the same pattern, bytes of a request and queue depth for both, past the page cache (O_DIRECT), io_uring on both sides,
-one file that was written before. In order: blocks of 8 MiB, which nvme cuts into requests; random: blocks of one request.
+one file that was written just before, and a second of the pattern before the time counts. In order: blocks of 8 MiB, which nvme cuts into requests; random: blocks of one request.
 The bar is 0.9 of fio's bandwidth. host: blocks between 256 MiB of buffers and a slot of 1 GiB, both beyond any cache; each thread of memcpy copies its
 part of all blocks and waits for nobody. The bar is 0.85. FOLDER is on the disk to measure (default: build).
 """
@@ -23,6 +23,7 @@ from machine import description  # noqa: E402
 
 MIB = 1 << 20
 SLOT = 1024 * MIB
+RAMP = 1  # seconds before the time counts, on both sides: the disk is done with what was just written
 
 
 def rate_of(command):
@@ -39,7 +40,7 @@ def fio_rate(options, folder, kind, request, depth):
     pattern = ("rand" if is_random else "") + ("write" if is_put else "read")
     words = ["fio", "--name=peer", f"--filename={folder}/fio", f"--size={SLOT}", f"--rw={pattern}", f"--bs={request}",
              f"--iodepth={depth}", "--ioengine=io_uring", "--direct=1", f"--runtime={options.seconds}", "--time_based=1",
-             "--overwrite=1", "--output-format=json"]
+             "--overwrite=1", "--unlink=1", f"--ramp_time={RAMP}", "--output-format=json"]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"error: {' '.join(words)}: {done.stderr.strip() or done.stdout.strip()}")
