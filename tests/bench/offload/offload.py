@@ -65,7 +65,7 @@ def measure_nvme(options, folder):
     for kind, request, depth in [("put", MIB, 16), ("get", MIB, 16), ("put", MIB // 8, 32), ("get", MIB // 8, 32),
                                  ("put_random", MIB // 8, 32), ("get_random", MIB // 8, 32)]:
         is_random = kind.endswith("random")
-        block, under_way = (request, 2 * depth) if is_random else (8 * MIB, 6)
+        block, under_way = (request, 4 * depth) if is_random else (8 * MIB, 6)
         rounds = []
         for _ in range(options.rounds):
             ours = rate_of([program, plugin, kind, block, under_way, SLOT, options.seconds, f"path={folder}",
