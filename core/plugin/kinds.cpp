@@ -10,6 +10,7 @@
 #include "baleen/kind.h"
 #include "baleen/launcher.h"
 #include "baleen/monitor.h"
+#include "baleen/offload.h"
 #include "baleen/op_kind.h"
 #include "baleen/optimizer.h"
 #include "baleen/strategy.h"
@@ -31,6 +32,7 @@ constexpr auto kStrategy = BALEEN_LISTED(BALEEN_STRATEGY_FUNCTIONS);
 constexpr auto kOp = BALEEN_LISTED(BALEEN_OPS_FUNCTIONS);
 constexpr auto kTransport = BALEEN_LISTED(BALEEN_TRANSPORT_FUNCTIONS);
 constexpr auto kLauncher = BALEEN_LISTED(BALEEN_LAUNCHER_FUNCTIONS);
+constexpr auto kOffload = BALEEN_LISTED(BALEEN_OFFLOAD_FUNCTIONS);
 #undef BALEEN_LISTED
 #undef BALEEN_OPTIONAL_FUNCTION
 #undef BALEEN_REQUIRED_FUNCTION
@@ -43,7 +45,7 @@ constexpr Kind kind(std::string_view name, const std::array<TableFunction, N>& f
   return {name, sizeof(Table), functions, revision, state == BALEEN_DRAFT, has_flags, folder};
 }
 
-constexpr std::array<Kind, 9> kKinds = {
+constexpr std::array<Kind, 10> kKinds = {
     kind<baleen_compute_t>("compute", kCompute, BALEEN_COMPUTE_REVISION, BALEEN_COMPUTE_STATE, true, "plugins/compute"),
     kind<baleen_optimizer_t>("optimizer", kOptimizer, BALEEN_OPTIMIZER_REVISION, BALEEN_OPTIMIZER_STATE, false,
                              "optimizers"),
@@ -58,10 +60,12 @@ constexpr std::array<Kind, 9> kKinds = {
                              "transports"),
     kind<baleen_launcher_t>("launcher", kLauncher, BALEEN_LAUNCHER_REVISION, BALEEN_LAUNCHER_STATE, false,
                             "plugins/launchers"),
+    kind<baleen_offload_t>("offload", kOffload, BALEEN_OFFLOAD_REVISION, BALEEN_OFFLOAD_STATE, false,
+                           "plugins/offload"),
 };
 
 /// A descriptor gets its revision by the kind's name.
-static_assert(BALEEN_REVISION_OF("compute") == kKinds[0].revision && BALEEN_REVISION_OF("offload") == 0);
+static_assert(BALEEN_REVISION_OF("compute") == kKinds[0].revision && BALEEN_REVISION_OF("offloads") == 0);
 
 }  // namespace
 

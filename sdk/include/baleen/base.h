@@ -13,7 +13,7 @@
  * A minor version may let structs and tables grow at their end, and add constants and queries. Functions that a table
  * gains may be null. The interface of a kind has a revision besides (kind.h). */
 #define BALEEN_ABI_MAJOR 1
-#define BALEEN_ABI_MINOR 5
+#define BALEEN_ABI_MINOR 6
 
 #define BALEEN_MAX_RANK 8
 

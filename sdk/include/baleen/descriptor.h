@@ -65,7 +65,7 @@ typedef struct baleen_descriptor_t {
     uint16_t abi_minor;
     int32_t score;  /* the highest of a kind is used where the manifest names none; a negative one only on request */
     char kind[16];  /* "compute", "optimizer", "data", "monitor", "checkpoint", "strategy", "op", "transport",
-                    * "launcher" */
+                    * "launcher", "offload" */
     char name[32];
     char version[16];
     char license[32];

@@ -27,6 +27,8 @@
 #define BALEEN_TRANSPORT_STATE BALEEN_STABLE
 #define BALEEN_LAUNCHER_REVISION 2
 #define BALEEN_LAUNCHER_STATE BALEEN_DRAFT
+#define BALEEN_OFFLOAD_REVISION 1
+#define BALEEN_OFFLOAD_STATE BALEEN_DRAFT
 
 /* The revision of the kind that a string literal names; 0 where there is no such kind. A constant expression. */
 #define BALEEN_SAME_WORD_(a, b) (__builtin_strcmp(a, b) == 0)
@@ -40,4 +42,5 @@
      : BALEEN_SAME_WORD_(kind, "op")         ? BALEEN_OP_REVISION              \
      : BALEEN_SAME_WORD_(kind, "transport")  ? BALEEN_TRANSPORT_REVISION       \
      : BALEEN_SAME_WORD_(kind, "launcher")   ? BALEEN_LAUNCHER_REVISION        \
+     : BALEEN_SAME_WORD_(kind, "offload")    ? BALEEN_OFFLOAD_REVISION         \
                                              : 0)

@@ -22,6 +22,7 @@ struct baleen_strategy_t;
 struct baleen_ops_t;
 struct baleen_transport_t;
 struct baleen_launcher_t;
+struct baleen_offload_t;
 
 namespace baleen {
 
@@ -52,6 +53,8 @@ template <>
 inline constexpr const char* kKindOf<baleen_transport_t> = "transport";
 template <>
 inline constexpr const char* kKindOf<baleen_launcher_t> = "launcher";
+template <>
+inline constexpr const char* kKindOf<baleen_offload_t> = "offload";
 
 /// Whether a descriptor is of the table's kind.
 template <class Table>

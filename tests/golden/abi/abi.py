@@ -22,7 +22,7 @@ import sys
 import tempfile
 
 # The header of each kind.
-OF_ONE_NAME = ["compute", "optimizer", "data", "monitor", "checkpoint", "strategy", "transport", "launcher"]
+OF_ONE_NAME = ["compute", "optimizer", "data", "monitor", "checkpoint", "strategy", "transport", "launcher", "offload"]
 KINDS = {"op": "op_kind.h"} | {name: f"{name}.h" for name in OF_ONE_NAME}
 
 # Read by the sizes that are written in it (core/plugin/descriptor.cpp).

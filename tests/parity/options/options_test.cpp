@@ -25,9 +25,10 @@ std::vector<std::string> members(const std::string& kind) {
   return all;
 }
 
+/// Of kinds that a run can name. Offload backends it cannot, until a strategy does: their options have unit tests.
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* kind : {"compute", "transport", "strategy", "optimizer", "data", "monitor", "checkpoint", "offload"})
+  for (const char* kind : {"compute", "transport", "strategy", "optimizer", "data", "monitor", "checkpoint"})
     for (const std::string& member : members(kind)) {
       const baleen_descriptor_t descriptor = read_descriptor(built_plugin(kind, member));
       for (const baleen_option_t& option : descriptor.options) {

@@ -99,6 +99,8 @@ TEST(Includes, ALibraryStaysInItsRoom) {
   EXPECT_TRUE(allowed("frontend/engine/processors.cpp", "hwloc.h", true));
   EXPECT_TRUE(allowed("plugins/compute/cpu/core_order.cpp", "hwloc.h", true));
   EXPECT_FALSE(allowed("transports/shm/transport.cpp", "hwloc.h", true));
+  EXPECT_TRUE(allowed("plugins/offload/nvme/uring_io.cpp", "liburing.h", true));
+  EXPECT_FALSE(allowed("plugins/offload/host/store.cpp", "liburing.h", true));
   EXPECT_TRUE(allowed("tests/unit/plugins/launchers/x/x_test.cpp", "openssl/ssl.h", true)) << "it tests that folder";
   EXPECT_FALSE(allowed("tests/unit/transports/x/x_test.cpp", "openssl/ssl.h", true));
 }

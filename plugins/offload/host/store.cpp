@@ -1,0 +1,132 @@
+/// \file Cuts operations into pieces, one for each thread, and copies them.
+#include "store.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "baleen/available_memory.hpp"
+
+namespace baleen::host_memory {
+namespace {
+
+constexpr std::uint64_t kAlignment = 64;
+// Shorter ones are copied by the caller before a thread would be awake.
+constexpr std::uint64_t kShort = 32u << 10;
+// What a thread takes at least: less is copied before another one is awake.
+constexpr std::uint64_t kPiece = 1u << 20;
+constexpr unsigned kDefaultThreads = 4;
+
+unsigned cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<sdk::OffloadStore>> HostStore::create(const Host& host, const Settings& settings,
+                                                             sdk::OffloadSpec spec) {
+  (void)host;
+  const auto asked = static_cast<unsigned>(settings.integer("threads"));
+  const unsigned threads = asked ? asked : std::min(kDefaultThreads, cores());
+  sdk::OffloadTraits traits{kAlignment, kAlignment, sdk::available_memory(), "memory"};
+  return std::unique_ptr<sdk::OffloadStore>(
+      std::make_unique<HostStore>(std::move(spec), std::move(traits), threads, settings.boolean("huge_pages")));
+}
+
+HostStore::HostStore(sdk::OffloadSpec given, sdk::OffloadTraits traits, unsigned threads, bool huge_pages)
+    : OffloadStore(std::move(given), std::move(traits)), memory_(spec().pinning, huge_pages), works_(queue().most()) {
+  shared_.reserve(works_.size());
+  for (unsigned i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { loop(); });
+    ::pthread_setname_np(threads_.back().native_handle(), "baleen-offload");
+  }
+}
+
+HostStore::~HostStore() {
+  closing_ = true;
+  queue().wake();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Status HostStore::extend(std::uint64_t begin, std::uint64_t end) { return memory_.add(begin, end); }
+void HostStore::give_back(std::uint64_t begin) { memory_.remove(begin); }
+baleen_offload_flags_t HostStore::flags() const {
+  const baleen_offload_flags_t pinned = spec().pinning ? BALEEN_OFFLOAD_PINNED : 0;
+  return BALEEN_OFFLOAD_MAPPED | pinned;
+}
+std::uint64_t HostStore::overhead() const { return works_.size() * (sizeof(Work) + sizeof(sdk::OffloadOperation)); }
+
+bool HostStore::is_short(const baleen_offload_transfer_t& transfer) const { return transfer.bytes <= kShort; }
+void HostStore::run(sdk::OffloadOperation& operation) {
+  copy(operation, 0, operation.transfer.bytes);
+  finish(operation);
+}
+
+void HostStore::copy(const sdk::OffloadOperation& operation, std::uint64_t offset, std::uint64_t bytes) const {
+  if (bytes == 0) return;
+  const baleen_offload_transfer_t& transfer = operation.transfer;
+  std::byte* const kept = memory_.address(slots().at(transfer.slot).begin) + transfer.offset + offset;
+  std::byte* const users = static_cast<std::byte*>(transfer.memory) + offset;
+  if (kept == users) return;  // a mapped slot onto itself
+  std::memcpy(operation.is_put ? kept : users, operation.is_put ? users : kept, bytes);
+}
+
+bool HostStore::take(Piece* piece, bool* gated) {
+  std::lock_guard lock(mutex_);
+  *gated = false;
+  while (shared_.empty()) {
+    sdk::OffloadOperation* const operation = closing_ ? queue().next_waiting() : queue().next(gated);
+    if (!operation) return false;
+    if (closing_) {
+      fail(*operation, {BALEEN_INTERRUPTED, "the store was destroyed before it could begin", {}});
+      continue;
+    }
+    if (fail_after(*operation)) continue;
+    if (operation->transfer.bytes == 0) {
+      finish(*operation);
+      continue;
+    }
+    Work& work = works_[operation->number];
+    work = {operation, 0, operation->transfer.bytes};
+    shared_.push_back(&work);
+    if (work.left > kPiece) queue().wake();  // others help
+  }
+  Work& work = *shared_.front();
+  const std::uint64_t all = work.operation->transfer.bytes;
+  const std::uint64_t share = (all / threads_.size() + kAlignment) / kAlignment * kAlignment;
+  *piece = {&work, work.taken, std::min(std::max(share, kPiece), all - work.taken)};
+  work.taken += piece->bytes;
+  if (work.taken == all) shared_.erase(shared_.begin());
+  return true;
+}
+
+void HostStore::end_piece(const Piece& piece) {
+  {
+    std::lock_guard lock(mutex_);
+    piece.work->left -= piece.bytes;
+    if (piece.work->left != 0) return;
+  }
+  finish(*piece.work->operation);
+}
+
+void HostStore::loop() {
+  while (true) {
+    const std::uint64_t word = queue().prepare_sleep();
+    Piece piece;
+    bool gated = false;
+    if (take(&piece, &gated)) {
+      copy(*piece.work->operation, piece.offset, piece.bytes);
+      end_piece(piece);
+      continue;
+    }
+    if (closing_) return;  // what has begun is ended by the thread that took its last piece
+    queue().sleep(word, gated);
+  }
+}
+
+}  // namespace baleen::host_memory

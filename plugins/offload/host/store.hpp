@@ -1,0 +1,56 @@
+/// \file Slots in the host's memory; threads copy.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "baleen/offload.hpp"
+#include "memory.hpp"
+
+namespace baleen::host_memory {
+
+class HostStore final : public sdk::OffloadStore {
+ public:
+  static constexpr bool kMaps = true;
+
+  static Result<std::unique_ptr<OffloadStore>> create(const Host& host, const Settings& settings,
+                                                      sdk::OffloadSpec spec);
+  HostStore(sdk::OffloadSpec spec, sdk::OffloadTraits traits, unsigned threads, bool huge_pages);
+  ~HostStore() override;
+
+ protected:
+  Status extend(std::uint64_t begin, std::uint64_t end) override;
+  void give_back(std::uint64_t begin) override;
+  baleen_offload_flags_t flags() const override;
+  std::uint64_t overhead() const override;
+  void* address(std::uint64_t begin) override { return memory_.address(begin); }
+  bool is_short(const baleen_offload_transfer_t& transfer) const override;
+  void run(sdk::OffloadOperation& operation) override;
+
+ private:
+  /// An operation that several threads copy.
+  struct Work {
+    sdk::OffloadOperation* operation = nullptr;
+    std::uint64_t taken = 0, left = 0;  ///< bytes that some thread copies or has copied; that are not copied yet
+  };
+  struct Piece {
+    Work* work = nullptr;
+    std::uint64_t offset = 0, bytes = 0;
+  };
+
+  void loop();
+  bool take(Piece* piece, bool* gated);
+  void copy(const sdk::OffloadOperation& operation, std::uint64_t offset, std::uint64_t bytes) const;
+  void end_piece(const Piece& piece);
+
+  Memory memory_;
+  std::mutex mutex_;           // of the next two
+  std::vector<Work> works_;    // by the operation's number
+  std::vector<Work*> shared_;  // of which bytes are to be taken, the oldest first
+  std::atomic<bool> closing_{false};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace baleen::host_memory
