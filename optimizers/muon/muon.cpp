@@ -53,7 +53,7 @@ class Matrix {
 
   /// The matrix with x's singular directions and singular values near 1: in each step s becomes as + bs³ + cs⁵.
   Value orthogonal(Value x, std::int64_t steps) const {
-    constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
+    constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
     // The products' letters: of the smaller side with itself, of that squared, and of that with x.
     const bool wide = rows_ <= columns_;
     const std::string r = letters('a', 0, split_), k = letters('a', split_, rank_);
@@ -64,8 +64,8 @@ class Matrix {
     x = whole(x / (norm(x) + 1e-7));
     for (std::int64_t step = 0; step < steps; ++step) {
       const Value squares = matmul(r + k + "," + other + "->" + s + t, x, x);
-      const Value polynomial = b * squares + c * matmul(s + t + "," + t + u + "->" + s + u, squares, squares);
-      x = a * x + matmul(s + t + "," + other + "->" + r + k, polynomial, x);
+      const Value polynomial = kB * squares + kC * matmul(s + t + "," + t + u + "->" + s + u, squares, squares);
+      x = kA * x + matmul(s + t + "," + other + "->" + r + k, polynomial, x);
     }
     return x;
   }

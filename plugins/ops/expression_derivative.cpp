@@ -41,12 +41,12 @@ class Formula {
 
   /// d/dx of gelu_tanh_grad, with u = c (x + a x^3) and t = tanh u: (1 - t^2) (u' + x (u'' - 2 t u'^2) / 2).
   Number gelu_tanh_second(Number x) {
-    constexpr double a = 0.044715;
+    constexpr double kA = 0.044715;
     const double c = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
     const Number square = mul(x, x);
-    const Number t = call(BALEEN_X_TANH, mul(scale(c, x), add(constant(1), scale(a, square))));
-    const Number u1 = scale(c, add(constant(1), scale(3 * a, square)));
-    const Number u2 = scale(6 * a * c, x);
+    const Number t = call(BALEEN_X_TANH, mul(scale(c, x), add(constant(1), scale(kA, square))));
+    const Number u1 = scale(c, add(constant(1), scale(3 * kA, square)));
+    const Number u2 = scale(6 * kA * c, x);
     const Number inner = sub(u2, mul(mul(scale(2, t), u1), u1));
     return mul(sub(constant(1), mul(t, t)), add(u1, mul(scale(0.5, x), inner)));
   }

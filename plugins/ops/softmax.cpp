@@ -83,9 +83,9 @@ class SoftmaxGrad : public OpKind {
     const baleen_dtype_t dtype = build.dtype(y);
     const baleen_value_t dot = build.reduce_last("sum", build.binary(BALEEN_X_MUL, y, dy, wide(dtype)));
     Expression e;
-    const auto y_ = e.input(0);
+    const auto probability = e.input(0);
     const auto rest = e.binary(BALEEN_X_SUB, e.input(1), e.input(2));
-    return Values{build.pointwise({y, dy, dot}, e, e.binary(BALEEN_X_MUL, y_, rest), {}, dtype)};
+    return Values{build.pointwise({y, dy, dot}, e, e.binary(BALEEN_X_MUL, probability, rest), {}, dtype)};
   }
 };
 BALEEN_OP_KIND(SoftmaxGrad);

@@ -34,6 +34,7 @@ class Unit:
     def __init__(self, entry):
         self.file = Path(entry["directory"], entry["file"])
         self.folder = entry["directory"]
+        self.is_c = self.file.suffix == ".c"
         words = shlex.split(entry["command"]) if "command" in entry else list(entry["arguments"])
         self.words = [word for word in self.without_launcher(words) if word not in GCC_ALONE]
         self.is_joined = self.file.parent.name == "Unity"
@@ -79,7 +80,10 @@ class Tidy:
     def write_commands(self, units):
         """A compile_commands.json that clang understands."""
         self.commands.mkdir(exist_ok=True)
-        entries = [{"directory": unit.folder, "file": str(unit.file), "arguments": ["c++", *unit.words]} for unit in units]
+        entries = []
+        for unit in units:
+            words = ["cc" if unit.is_c else "c++", *unit.words]
+            entries.append({"directory": unit.folder, "file": str(unit.file), "arguments": words})
         (self.commands / "compile_commands.json").write_text(json.dumps(entries))
 
     @staticmethod
@@ -97,8 +101,8 @@ class Tidy:
 
     def digest(self, unit, rules):
         """Of all that a verdict depends on; None where the source does not compile."""
-        done = subprocess.run([self.options.compiler, *unit.flags(), "-Wno-everything", "-E", "-P", str(unit.file)],
-                              cwd=unit.folder, capture_output=True)
+        words = [*unit.flags(), "-Wno-everything", "-E", "-P", "-x", "c" if unit.is_c else "c++", str(unit.file)]
+        done = subprocess.run([self.options.compiler, *words], cwd=unit.folder, capture_output=True)
         if done.returncode != 0:
             return None
         text = hashlib.sha256(done.stdout)

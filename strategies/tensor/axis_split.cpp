@@ -27,7 +27,7 @@ std::string nearest(std::int64_t ranks, int exponent, std::int64_t depth) {
 }  // namespace
 
 std::string ranks_text(std::int64_t side, int exponent, std::int64_t depth) {
-  const std::string ranks = std::to_string(depth * power(side, exponent));
+  std::string ranks = std::to_string(depth * power(side, exponent));
   if (exponent == 1) return ranks;
   std::string product = depth > 1 ? std::to_string(depth) + " x " : "";
   for (int i = 0; i < exponent; ++i) product += (i ? " x " : "") + std::to_string(side);

@@ -218,28 +218,31 @@ void add_contractions(std::vector<OpCase>& list) {
   list.push_back({"matmul with an addend", [](CaseBuilder& b) { return matmul(b, "bmk,bkn->bmn", true); }});
 }
 
-void add_simple(std::vector<OpCase>& list) {
+void add_pointwise_and_reductions(std::vector<OpCase>& list) {
+  list.insert(list.end(), {{"pointwise bias and scale", biased_gelu},
+                           {"pointwise of two results", two_results},
+                           {"pointwise to a shape", broadcast},
+                           {"reduce sum", [](CaseBuilder& b) { return reduce(b, "sum", {1}, false); }},
+                           {"reduce sum to a scalar",
+                            [](CaseBuilder& b) {
+                              return reduce(b, "sum", {0, 1, 2}, false);
+                            }},
+                           {"reduce sum kept",
+                            [](CaseBuilder& b) {
+                              return reduce(b, "sum", {0, 2}, true);
+                            }},
+                           {"reduce max",
+                            [](CaseBuilder& b) {
+                              return reduce(b, "max", {0, 2}, false);
+                            }},
+                           {"reduce max kept", [](CaseBuilder& b) { return reduce(b, "max", {1}, true); }},
+                           {"softmax", [](CaseBuilder& b) { return b.op("softmax", {b.normal(b.shape(3))}); }},
+                           {"softmax_grad", softmax_grad}});
+}
+
+void add_lookups_and_scans(std::vector<OpCase>& list) {
   list.insert(list.end(),
-              {{"pointwise bias and scale", biased_gelu},
-               {"pointwise of two results", two_results},
-               {"pointwise to a shape", broadcast},
-               {"reduce sum", [](CaseBuilder& b) { return reduce(b, "sum", {1}, false); }},
-               {"reduce sum to a scalar",
-                [](CaseBuilder& b) {
-                  return reduce(b, "sum", {0, 1, 2}, false);
-                }},
-               {"reduce sum kept",
-                [](CaseBuilder& b) {
-                  return reduce(b, "sum", {0, 2}, true);
-                }},
-               {"reduce max",
-                [](CaseBuilder& b) {
-                  return reduce(b, "max", {0, 2}, false);
-                }},
-               {"reduce max kept", [](CaseBuilder& b) { return reduce(b, "max", {1}, true); }},
-               {"softmax", [](CaseBuilder& b) { return b.op("softmax", {b.normal(b.shape(3))}); }},
-               {"softmax_grad", softmax_grad},
-               {"embedding", embedding},
+              {{"embedding", embedding},
                {"embedding_grad", embedding_grad},
                {"top_k", top_k},
                {"cumsum",
@@ -261,11 +264,14 @@ void add_simple(std::vector<OpCase>& list) {
                   return b.op("hash_bucket", {b.ids(b.shape(2), -100, 100)}, {{"buckets", one(7)}, {"seed", one(-3)}});
                 }},
                {"to_integer", [](CaseBuilder& b) { return b.op("to_integer", {b.distinct(b.shape(3))}); }},
-               {"to_integer of ids",
-                [](CaseBuilder& b) {
+               {"to_integer of ids", [](CaseBuilder& b) {
                   return b.op("to_integer", {b.ids(b.shape(2), -100, 100)}, {{"dtype", std::string("int64")}});
-                }},
-               {"reshape to fewer dimensions", [](CaseBuilder& b) { return reshape(b, true); }},
+                }}});
+}
+
+void add_shapes(std::vector<OpCase>& list) {
+  list.insert(list.end(),
+              {{"reshape to fewer dimensions", [](CaseBuilder& b) { return reshape(b, true); }},
                {"reshape to more dimensions", [](CaseBuilder& b) { return reshape(b, false); }},
                {"reshape of blocks that one cut divides",
                 [](CaseBuilder& b) {
@@ -279,11 +285,14 @@ void add_simple(std::vector<OpCase>& list) {
                {"slice of the first", slice_of_the_first},
                {"concat", concat},
                {"concat of equal parts", concat_of_equal_parts},
-               {"pad",
-                [](CaseBuilder& b) {
+               {"pad", [](CaseBuilder& b) {
                   return b.op("pad", {b.normal(b.shape(3))}, {{"dim", one(1)}, {"before", one(2)}, {"after", one(1)}});
-                }},
-               {"axis_index",
+                }}});
+}
+
+void add_orders_and_copies(std::vector<OpCase>& list) {
+  list.insert(list.end(),
+              {{"axis_index",
                 [](CaseBuilder& b) {
                   return b.op("axis_index", {}, {{"axes", one(0)}});
                 }},
@@ -304,7 +313,10 @@ void add_simple(std::vector<OpCase>& list) {
 std::vector<OpCase> make_cases() {
   std::vector<OpCase> list;
   add_contractions(list);
-  add_simple(list);
+  add_pointwise_and_reductions(list);
+  add_lookups_and_scans(list);
+  add_shapes(list);
+  add_orders_and_copies(list);
   add_pair(list, "norm", "layer with beta", NormCase{"layer", true});
   add_pair(list, "norm", "layer without beta", NormCase{"layer", false});
   add_pair(list, "norm", "rms", NormCase{"rms", false});

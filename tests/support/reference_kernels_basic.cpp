@@ -161,7 +161,8 @@ void hash_bucket(Call& call) {
     z = (z ^ z / (std::uint64_t{1} << 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z / (std::uint64_t{1} << 27)) * 0x94D049BB133111EBu;
     z ^= z / (std::uint64_t{1} << 31);
-    call.out(0)[i] = std::floor(std::ldexp(static_cast<double>(z / (std::uint64_t{1} << 32)) * buckets, -32));
+    const std::uint64_t upper = z / (std::uint64_t{1} << 32);
+    call.out(0)[i] = std::floor(std::ldexp(static_cast<double>(upper) * buckets, -32));
   }
 }
 

@@ -4,4 +4,5 @@
 // whether the C library keeps a note before it. For one address in 256 there is none, and it takes what lies there for
 // a range of memory to forget: of hundreds of terabytes, sometimes, and ends the program. The memory comes from malloc,
 // which it watches anyway.
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming): the sanitizer's own name.
 extern "C" const char* __tsan_default_options() { return "intercept_tls_get_addr=0"; }

@@ -12,7 +12,7 @@
 
 namespace baleen::hierarchy {
 
-class HierarchyTransport : public OpenTransport {
+class HierarchyTransport final : public OpenTransport {
  public:
   /// Told once of collectives that do not go by hosts, and why; may be empty.
   using Explain = std::function<void(const std::string&)>;

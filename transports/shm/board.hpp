@@ -41,7 +41,8 @@ struct MemberBoard {
 };
 
 /// At the head of each rank's own memory; then the staging halves.
-struct alignas(kLine) RankBoard {
+// Padded: what is written while ranks wait keeps a line of its own.
+struct alignas(kLine) RankBoard {  // NOLINT(clang-analyzer-optin.performance.Padding)
   baleen_event_t bell;
   alignas(kLine) cpu_set_t cores;  ///< that the rank may use
   std::atomic<std::uint32_t> left;

@@ -223,12 +223,11 @@ void Runner::look_for_losses(const Run& run) {
 void Runner::look_for_another(const Run& run) {
   const Slot& slot = run.slot();
   const Group& group = *slot.group;
-  const ucp_tag_message_h before = std::exchange(odd_, nullptr);
+  auto* const before = std::exchange(odd_, nullptr);
   for (std::size_t place = 0; place < group.ranks.size(); ++place) {
     if (!run.waits_for(place)) continue;
     ucp_tag_recv_info_t info;
-    const ucp_tag_message_h found =
-        ucp_tag_probe_nb(context_.worker(), slot.tag(place, 0, false).bits(), Tag::kOfMember, 0, &info);
+    auto* const found = ucp_tag_probe_nb(context_.worker(), slot.tag(place, 0, false).bits(), Tag::kOfMember, 0, &info);
     const std::uint64_t theirs = found ? Tag::of(info.sender_tag).slot : slot.number;
     if (theirs == slot.number) continue;
     odd_ = found;

@@ -98,7 +98,7 @@ SharedArenas::View SharedArenas::map(std::int32_t rank, const std::string& key, 
                                      std::uint64_t bytes) const {
   View view;
   view.bytes = bytes;
-  const ucp_ep_h endpoint = peers_.endpoint(rank);
+  auto* const endpoint = peers_.endpoint(rank);
   if (key.empty() || !endpoint || ucp_ep_rkey_unpack(endpoint, key.data(), &view.key) != UCS_OK) return view;
   void* base = nullptr;
   if (ucp_rkey_ptr(view.key, address, &base) == UCS_OK) view.base = static_cast<std::byte*>(base);

@@ -21,7 +21,8 @@ constexpr int kSpins = 2000;
 
 }  // namespace
 
-class Threads::Pool {
+// The padding keeps what different threads write in cache lines of their own.
+class Threads::Pool {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   Pool(int workers, const std::vector<int>& cores, const cpu_set_t& allowed, bool pin) {
     // Signals are for the program's own threads.

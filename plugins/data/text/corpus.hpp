@@ -1,5 +1,6 @@
 /// \file The loaded text: two streams of tokens, train and held-out, over the files that hold them.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -63,7 +64,7 @@ class Corpus {
 
   std::vector<File> files_;
   std::vector<std::vector<std::uint32_t>> ids_;  // characters, one per file
-  Stream streams_[2];
+  std::array<Stream, 2> streams_;
   std::int64_t kept_back_ = 0;  // tokens at the end of the train stream that are held out
   Tokenizer tokenizer_ = Tokenizer::kBytes;
   Alphabet alphabet_;
@@ -71,7 +72,7 @@ class Corpus {
   DocumentRules rules_;
   TokenizedFiles tokenized_;
   std::int64_t vocabulary_ = 0;
-  std::size_t file_count_[2] = {0, 0};
+  std::array<std::size_t, 2> file_count_{};
   std::uint64_t bytes_ = 0;
 };
 

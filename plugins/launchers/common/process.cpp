@@ -81,7 +81,7 @@ std::string find_program(const std::string& name) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path ? path : "/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = (folder.empty() ? "." : folder) + '/' + name;
+    std::string file = (folder.empty() ? "." : folder) + '/' + name;
     std::error_code none;
     if (access(file.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(file, none)) return file;
   }

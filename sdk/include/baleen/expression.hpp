@@ -34,7 +34,7 @@ constexpr const char* opcode_name(std::uint32_t opcode) {
       "gelu", "gelu_tanh", "silu", "is_finite", "gelu_grad", "gelu_tanh_grad", "silu_grad"};
   constexpr const char* kBinary[] = {"add", "sub", "mul", "div", "max", "min", "pow", "lt", "le", "eq", "ne"};
   switch (operand_count(opcode)) {
-    case 0: return kLeaves[opcode - BALEEN_X_INPUT];
+    case 0: return kLeaves[opcode - BALEEN_X_INPUT];                                    // NOLINT(*UndefReturn)
     case 1: return opcode == BALEEN_X_ROUND ? "round" : kUnary[opcode - BALEEN_X_NEG];  // NOLINT(*UndefReturn)
     case 2: return kBinary[opcode - BALEEN_X_ADD];  // NOLINT(*UndefReturn): of these operands
     case 3: return "select";

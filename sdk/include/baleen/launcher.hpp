@@ -60,6 +60,7 @@ class Launcher {
   /// Neither waits nor allocates.
   virtual void beat(const baleen_progress_t& progress) { (void)progress; }
   /// `lost` is to be called once, when a rank is lost.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): launchers keep it.
   virtual void watch(std::function<void(const std::string& reason)> lost) { (void)lost; }
 };
 

@@ -95,7 +95,7 @@ struct Row {
 };
 
 std::vector<Row> rows(std::int64_t shrink) {
-  constexpr baleen_dtype_t half = BALEEN_BF16, single = BALEEN_F32;
+  constexpr baleen_dtype_t kHalf = BALEEN_BF16, kSingle = BALEEN_F32;
   const std::int64_t count = std::max<std::int64_t>(16, 131072 / shrink), width = 768;
   const Shape x{count, width}, vector{width}, per_row{count}, up{count, 4 * width}, bias{1, 4 * width};
   const Shape parameters{std::max<std::int64_t>(4096, (std::int64_t{1} << 27) / shrink)};
@@ -110,23 +110,23 @@ std::vector<Row> rows(std::int64_t shrink) {
   return {
       {"norm, bf16",
        forward,
-       {of(half, x), of(single, vector), of(single, vector)},
-       {of(half, x), of(single, per_row), of(single, per_row)}},
+       {of(kHalf, x), of(kSingle, vector), of(kSingle, vector)},
+       {of(kHalf, x), of(kSingle, per_row), of(kSingle, per_row)}},
       {"norm_grad, bf16",
        norm("norm_grad"),
-       {of(half, x), of(single, vector), of(half, x), of(single, per_row), of(single, per_row)},
-       {of(half, x), of(single, vector), of(single, vector)}},
-      {"bias and GELU, bf16", gelu, {of(half, up), of(half, bias)}, {of(half, up)}},
-      {"residual sum, bf16", sum, {of(half, x), of(half, x)}, {of(half, x)}},
-      {"cast of parameters to bf16", cast, {of(single, parameters)}, {of(half, parameters)}},
+       {of(kHalf, x), of(kSingle, vector), of(kHalf, x), of(kSingle, per_row), of(kSingle, per_row)},
+       {of(kHalf, x), of(kSingle, vector), of(kSingle, vector)}},
+      {"bias and GELU, bf16", gelu, {of(kHalf, up), of(kHalf, bias)}, {of(kHalf, up)}},
+      {"residual sum, bf16", sum, {of(kHalf, x), of(kHalf, x)}, {of(kHalf, x)}},
+      {"cast of parameters to bf16", cast, {of(kSingle, parameters)}, {of(kHalf, parameters)}},
       {"AdamW, fp32",
        adamw(),
-       {of(single, parameters), of(single, parameters), of(single, parameters), of(single, parameters)},
-       {of(single, parameters), of(single, parameters), of(single, parameters)}},
+       {of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)},
+       {of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)}},
       {"AdamW, gradient in bf16",
        adamw(),
-       {of(half, parameters), of(single, parameters), of(single, parameters), of(single, parameters)},
-       {of(single, parameters), of(single, parameters), of(single, parameters)}},
+       {of(kHalf, parameters), of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)},
+       {of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)}},
   };
 }
 

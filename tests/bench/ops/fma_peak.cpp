@@ -32,6 +32,9 @@ void fma_run(int threads) {
   }
 }
 
-double fma_work(int threads) { return static_cast<double>(threads) * kSteps * kChains * 2 * (kBytes / 4); }
+double fma_work(int threads) {
+  constexpr int kLanes = kBytes / static_cast<int>(sizeof(float));
+  return static_cast<double>(threads) * kSteps * kChains * 2 * kLanes;
+}
 
 }  // namespace baleen::bench

@@ -86,7 +86,10 @@ int print(const Options& options) {
 
 int main(int argc, char** argv) {
   if (baleen::bench::helped(argc, argv, kHelp)) return 0;
-  const Options options = read(argc, argv);
-  if (options.shares.empty() || options.ranks == 0 || options.micro_batches == 0) return baleen::bench::misused(kHelp);
-  return print(options);
+  return baleen::bench::guarded([&] {
+    const Options options = read(argc, argv);
+    if (options.shares.empty() || options.ranks == 0 || options.micro_batches == 0)
+      return baleen::bench::misused(kHelp);
+    return print(options);
+  });
 }

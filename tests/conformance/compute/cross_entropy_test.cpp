@@ -56,7 +56,7 @@ std::vector<Case> cases() {
 }
 
 TEST_P(CrossEntropy, OfLogits) {
-  for (Case c : cases()) {
+  for (const Case& c : cases()) {
     const Tensor x = random_tensor(random, with(c.rows, c.classes), 3.0), t = targets(c);
     expect(spec("cross_entropy", c), {x, t}, reference::cross_entropy(x, t, kIgnore, c.smoothing),
            tolerance(3e-6, 1e-13));

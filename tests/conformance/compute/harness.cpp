@@ -311,7 +311,7 @@ Plugin::Plugin(std::string path) : path_(std::move(path)), descriptor_(read_desc
   if (start(&host_, &table_) != BALEEN_OK) throw std::runtime_error(path_ + " did not start: " + failure_);
 }
 
-Device::Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>> options, DeviceIs is)
+Device::Device(Plugin& plugin, const std::vector<std::pair<std::string, std::int64_t>>& options, DeviceIs is)
     : plugin_(plugin) {
   std::vector<baleen_setting_t> items;
   for (const baleen_option_t& option : plugin.descriptor().options)
@@ -383,11 +383,11 @@ void ComputeTest::SetUp() {
 }
 
 bool ComputeTest::supports(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs) {
-  return two_->supports(op, inputs, outputs, dtype());
+  return two_->supports(op, inputs, std::move(outputs), dtype());
 }
 
 std::vector<Tensor> ComputeTest::run(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
-                                     RunOptions options) {
+                                     const RunOptions& options) {
   plugin_->clear_failure();
   EXPECT_EQ(two_->run(op, inputs, outputs, dtype(), options), BALEEN_OK)
       << op.kind() << ": " << plugin_->last_failure();

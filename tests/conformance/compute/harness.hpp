@@ -81,7 +81,8 @@ enum class DeviceIs { kThere, kDescribed };
 /// A created device with one stream. Options not given take their defaults.
 class Device {
  public:
-  Device(Plugin& plugin, std::vector<std::pair<std::string, std::int64_t>> options, DeviceIs is = DeviceIs::kThere);
+  Device(Plugin& plugin, const std::vector<std::pair<std::string, std::int64_t>>& options,
+         DeviceIs is = DeviceIs::kThere);
   ~Device();
   Device(const Device&) = delete;
 
@@ -124,7 +125,7 @@ class ComputeTest : public testing::TestWithParam<std::tuple<std::string, baleen
 
   /// Values of one packed run; a failure is reported.
   std::vector<Tensor> run(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
-                          RunOptions options = {});
+                          const RunOptions& options = {});
 
   /// For kinds that a device may lack, because the core has others for them.
   bool supports(const OpSpec& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs);

@@ -103,7 +103,8 @@ TEST_P(Move, FindsTheLargestInOrder) {
     for (std::int64_t r = 0; r < rows; ++r) {
       std::vector<std::int64_t> order(static_cast<std::size_t>(n));
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return x[r * n + a] > x[r * n + b]; });
+      std::stable_sort(order.begin(), order.end(),
+                       [&, first = r * n](auto a, auto b) { return x[first + a] > x[first + b]; });
       for (std::int64_t i = 0; i < k; ++i) {
         ids[r * k + i] = static_cast<double>(order[static_cast<std::size_t>(i)]);
         values[r * k + i] = x[r * n + order[static_cast<std::size_t>(i)]];

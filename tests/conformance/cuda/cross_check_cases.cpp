@@ -30,7 +30,7 @@ class Maker {
   }
 
   void matmul() {
-    const auto one = [&](const char* spec, Shape a, Shape b, const Shape& y) {
+    const auto one = [&](const char* spec, const Shape& a, const Shape& b, const Shape& y) {
       add(std::string("matmul ") + spec, OpSpec("matmul").text("spec", spec), {draw(a), draw(b)}, {zeros(y)});
       add(std::string("matmul added ") + spec, OpSpec("matmul").text("spec", spec), {draw(a), draw(b), draw(y)},
           {zeros(y)});

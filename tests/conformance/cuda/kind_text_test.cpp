@@ -25,9 +25,14 @@ class Told : public sdk::OpKind {
   Result<std::vector<sdk::ValueType>> infer(const sdk::InferInput& input) override {
     return std::vector{input.type(0)};
   }
-  Result<CudaText> cuda(const CudaRequest& request) override { return answer(request); }
+  Result<CudaText> cuda(const CudaRequest& request) override { return answer_(request); }
 
-  static inline std::function<Result<CudaText>(const CudaRequest&)> answer;
+  using Answer = std::function<Result<CudaText>(const CudaRequest&)>;
+  /// Texts come from `answer`, until there is another.
+  static void says(Answer answer) { answer_ = std::move(answer); }
+
+ private:
+  static inline Answer answer_;
 };
 
 /// An element per thread; `value` is an expression of x, fp32.
@@ -58,11 +63,11 @@ class KindText : public testing::Test {
   }
   /// What is said of a text that is not taken.
   std::string refusal(const std::function<void(CudaText&)>& spoil) {
-    Told::answer = [&](const CudaRequest& request) -> Result<CudaText> {
+    Told::says([&](const CudaRequest& request) -> Result<CudaText> {
       CudaText text = element_wise(request, "x");
       spoil(text);
       return text;
-    };
+    });
     EXPECT_NE(run(), BALEEN_OK);
     return plugin_.last_failure();
   }
@@ -76,9 +81,9 @@ class KindText : public testing::Test {
 };
 
 TEST_F(KindText, GetsAddressesSeedStepAndMicroBatch) {
-  Told::answer = [](const CudaRequest& request) -> Result<CudaText> {
+  Told::says([](const CudaRequest& request) -> Result<CudaText> {
     return element_wise(request, "x + (float)(args.seed * 1000 + args.step * 100 + args.micro * 10)");
-  };
+  });
   options_.seed = 3;
   options_.step = 2;
   options_.micro = 4;
@@ -89,15 +94,15 @@ TEST_F(KindText, GetsAddressesSeedStepAndMicroBatch) {
 
 TEST_F(KindText, IsCompiledAnewWhereItDiffers) {
   for (const int factor : {2, 3, 2}) {
-    Told::answer = [&](const CudaRequest& request) -> Result<CudaText> {
+    Told::says([&](const CudaRequest& request) -> Result<CudaText> {
       return element_wise(request, "x * " + std::to_string(factor));
-    };
+    });
     EXPECT_EQ(computed()[5], 6 * factor);
   }
 }
 
 TEST_F(KindText, HasRandomBitsSharedMemoryAndNarrowTypes) {
-  Told::answer = [](const CudaRequest& request) -> Result<CudaText> {
+  Told::says([](const CudaRequest& request) -> Result<CudaText> {
     EXPECT_GE(request.compute_capability(), 80);
     EXPECT_GE(request.shared_bytes(), 32u << 10);
     CudaText text = element_wise(
@@ -109,7 +114,7 @@ TEST_F(KindText, HasRandomBitsSharedMemoryAndNarrowTypes) {
                        "  if (threadIdx.x == 0) ((float*)BALEEN_SHARED_MEMORY())[0] = 5000;\n  __syncthreads();\n");
     text.shared_bytes = 4;
     return text;
-  };
+  });
   const std::vector<double> y = computed();
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_GE(y[i], 5000 + static_cast<double>(i + 1));
@@ -119,18 +124,18 @@ TEST_F(KindText, HasRandomBitsSharedMemoryAndNarrowTypes) {
 }
 
 TEST_F(KindText, IsLeftToTheExpansionWhereThereIsNone) {
-  Told::answer = [](const CudaRequest&) -> Result<CudaText> { return unsupported("not of these"); };
+  Told::says([](const CudaRequest&) -> Result<CudaText> { return unsupported("not of these"); });
   EXPECT_FALSE(device_.supports(op_, {x_}, y_, BALEEN_F32, options_));
-  Told::answer = [](const CudaRequest& request) -> Result<CudaText> { return element_wise(request, "x"); };
+  Told::says([](const CudaRequest& request) -> Result<CudaText> { return element_wise(request, "x"); });
   EXPECT_TRUE(device_.supports(op_, {x_}, y_, BALEEN_F32, options_));
   EXPECT_FALSE(device_.supports(op_, {x_}, y_, BALEEN_F32)) << "a kind that nobody brings";
 }
 
 TEST_F(KindText, ThatIsNotGivenIsTold) {
-  Told::answer = [](const CudaRequest&) -> Result<CudaText> { return invalid("the tide is out"); };
+  Told::says([](const CudaRequest&) -> Result<CudaText> { return invalid("the tide is out"); });
   EXPECT_EQ(run(), BALEEN_INVALID);
   EXPECT_EQ(plugin_.last_failure(), "the CUDA text of op kind `told`: the tide is out");
-  Told::answer = [](const CudaRequest&) -> Result<CudaText> { throw std::runtime_error("it threw"); };
+  Told::says([](const CudaRequest&) -> Result<CudaText> { throw std::runtime_error("it threw"); });
   EXPECT_EQ(run(), BALEEN_INTERNAL);
   EXPECT_EQ(plugin_.last_failure(), "the CUDA text of op kind `told`: it threw");
 }
@@ -163,9 +168,8 @@ TEST_F(KindText, ThatCannotBeLaunchedIsNamedWithTheNumbers) {
 
 /// A launch that is kept as a part of a CUDA graph is told each step anew.
 TEST_F(KindText, LearnsTheStepOfEachReplay) {
-  Told::answer = [](const CudaRequest& request) -> Result<CudaText> {
-    return element_wise(request, "x + (float)args.step");
-  };
+  Told::says(
+      [](const CudaRequest& request) -> Result<CudaText> { return element_wise(request, "x + (float)args.step"); });
   const baleen_compute_t& table = plugin_.table();
   const auto* sequences =
       static_cast<const baleen_sequences_t*>(table.query(device_.get(), abi(std::string_view(BALEEN_SEQUENCES))));

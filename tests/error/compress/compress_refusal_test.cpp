@@ -1,5 +1,6 @@
 /// \file What the strategy `compress` cannot be asked for: each with file, line, the bad value and the fix.
 #include "parity/mixes/mix.hpp"
+#include "support/case_lists.hpp"
 
 namespace baleen::test {
 namespace {
@@ -26,64 +27,81 @@ TEST_P(BadCompress, IsRefusedWithThePlaceAndTheFix) {
   EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
 }
 
-std::vector<Bad> all() {
-  const MeshAxes data{{"data", 2}}, both{{"data", 2}, {"tensor", 2}};
-  const auto compress = [](const std::string& options) { return plan_entry("compress", options); };
+const MeshAxes kData{{"data", 2}}, kDataAndTensor{{"data", 2}, {"tensor", 2}};
+
+std::string compress(const std::string& options) { return plan_entry("compress", options); }
+
+std::vector<Bad> names() {
   return {
-      {"NoMethod", data, compress(""), {"option `method` is required"}},
-      {"UnknownMethod", data, compress("method = \"fp8\"\n"), {"unknown choice `fp8`"}},
+      {"NoMethod", kData, compress(""), {"option `method` is required"}},
+      {"UnknownMethod", kData, compress("method = \"fp8\"\n"), {"unknown choice `fp8`"}},
       {"NoSuchAxis",
-       data,
+       kData,
        compress("method = \"bf16\"\naxis = \"dat\"\n"),
        {"strategy `compress` works along the mesh axis `dat`, and the mesh has none; name one of `data` with its "
         "option "
         "`axis`"}},
       {"AxisWithoutSums",
-       both,
+       kDataAndTensor,
        plan_entry("tensor") + compress("method = \"bf16\"\naxis = \"tensor\"\n"),
        {"strategy `compress`, lower: no gradient is summed along the mesh axis `tensor` alone, so nothing travels "
         "there "
         "in fewer bits; name the axis of `data` or `zero` with the option `axis`"}},
       {"SkippedByNoName",
-       data,
+       kData,
        compress("method = \"8bit\"\nskip = [\"hea.*\"]\n"),
        {"`skip` names `hea.*`, and no parameter that is trained is called so; take names as `"}},
+  };
+}
+
+std::vector<Bad> options_of_another_method() {
+  return {
       {"RankOfAnotherMethod",
-       data,
+       kData,
        compress("method = \"8bit\"\nrank = 8\n"),
        {"`rank` is of powersgd, and the method is 8bit; leave it out"}},
       {"GainOfAnotherMethod",
-       data,
+       kData,
        compress("method = \"1bit\"\nmin_gain = 8\n"),
        {"`min_gain` is of powersgd, and the method is 1bit; leave it out"}},
       {"BlockOfAnotherMethod",
-       data,
+       kData,
        compress("method = \"powersgd\"\nblock = 64\n"),
        {"`block` is of 8bit and 1bit, and the method is powersgd; leave it out"}},
       {"WarmupOfAnotherMethod",
-       data,
+       kData,
        compress("method = \"8bit\"\nwarmup_steps = 3\n"),
        {"`warmup_steps` is of 1bit and powersgd, and the method is 8bit; leave it out"}},
+  };
+}
+
+std::vector<Bad> values() {
+  return {
       {"OddBlock",
-       data,
+       kData,
        compress("method = \"8bit\"\nblock = 100\n"),
        {"`block` is 100; take a multiple of 32, such as 128"}},
-      {"SmallBlock", data, compress("method = \"1bit\"\nblock = 8\n"), {"option `block` must be"}},
-      {"NoRank", data, compress("method = \"powersgd\"\nrank = 0\n"), {"option `rank` must be"}},
-      {"HalfAStep", data, compress("method = \"1bit\"\nwarmup_steps = 2.5\n"), {"take a whole number"}},
+      {"SmallBlock", kData, compress("method = \"1bit\"\nblock = 8\n"), {"option `block` must be"}},
+      {"NoRank", kData, compress("method = \"powersgd\"\nrank = 0\n"), {"option `rank` must be"}},
+      {"HalfAStep", kData, compress("method = \"1bit\"\nwarmup_steps = 2.5\n"), {"take a whole number"}},
+      {"FewerThanNoElements",
+       kData,
+       compress("method = \"bf16\"\nmin_elements = -1\n"),
+       {"option `min_elements` must be"}},
+  };
+}
+
+std::vector<Bad> methods_under_tensor() {
+  return {
       {"StatesUnderTensor",
-       both,
+       kDataAndTensor,
        plan_entry("tensor") + compress("method = \"1bit\"\nwarmup_steps = 0\n"),
        {"strategy `compress`, lower: method = \"1bit\": the gradient of `", "along `tensor` too",
         "take method = \"8bit\""}},
       {"FactorsUnderTensor",
-       both,
+       kDataAndTensor,
        plan_entry("tensor") + compress("method = \"powersgd\"\n"),
        {"method = \"powersgd\": the gradient of `", "take method = \"8bit\""}},
-      {"FewerThanNoElements",
-       data,
-       compress("method = \"bf16\"\nmin_elements = -1\n"),
-       {"option `min_elements` must be"}},
   };
 }
 
@@ -100,7 +118,10 @@ TEST(BadCompressTogether, EveryMicroBatch) {
   EXPECT_EQ(run(plan_entry("zero", "stage = 2\nreduce_gradients = \"once_per_step\"\n") + entry).exit_code, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadCompress, testing::ValuesIn(all()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, BadCompress,
+                         testing::ValuesIn(concatenated({names(), options_of_another_method(), values(),
+                                                         methods_under_tensor()})),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace baleen::test

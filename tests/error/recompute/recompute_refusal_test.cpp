@@ -1,6 +1,7 @@
 /// \file What the strategy `recompute` cannot be asked for: each with file, line, the bad value and the fix, before any
 /// work.
 #include "parity/mixes/mix.hpp"
+#include "support/case_lists.hpp"
 
 namespace baleen::test {
 namespace {
@@ -31,11 +32,13 @@ TEST_P(BadRecompute, IsRefusedWithThePlaceAndTheFix) {
   }
 }
 
-std::vector<Bad> all() {
-  const auto mode = [](const char* name) { return mode_option(name); };
+std::string mode(const char* name) { return mode_option(name); }
+
+std::vector<Bad> modes() {
   return {
       {"NoMode", "", {"option `mode` is required"}},
       {"UnknownMode", mode("fulll"), {"ranks.toml:8:", "unknown choice `fulll`", "did you mean `full`?"}},
+      {"UnknownOption", mode("full") + "intervall = 2\n", {"unknown option `intervall`; did you mean `interval`?"}},
       {"IntervalZero",
        mode("every") + "interval = 0\n",
        {"ranks.toml:9:", "option `interval` must be from 1 to", "not 0"}},
@@ -43,6 +46,11 @@ std::vector<Bad> all() {
        mode("every") + "interval = 3\n",
        {"ranks.toml:7:12: strategy `recompute`, recompute: `interval` is 3, and the model has 2 blocks: none would run "
         "again; take at most as many"}},
+  };
+}
+
+std::vector<Bad> options_of_another_mode() {
+  return {
       {"IntervalOfAnotherMode",
        mode("full") + "interval = 3\n",
        {"`interval` is of mode = \"every\", and the mode is \"full\"; leave it out, or take another mode"}},
@@ -58,6 +66,11 @@ std::vector<Bad> all() {
       {"BlocksOfAnotherMode",
        mode("selective") + "blocks = \"blocks.*\"\n",
        {"`blocks` is of mode = \"full\", \"every\" and \"auto\", and the mode is \"selective\""}},
+  };
+}
+
+std::vector<Bad> layers_and_kinds() {
+  return {
       {"BlocksOfNoLayer",
        mode("full") + "blocks = [\"blocks.*\", \"block.*\"]\n",
        {"ranks.toml:7:12: strategy `recompute`, recompute: `blocks` names `block.*`, and no layer is called so; take "
@@ -72,6 +85,11 @@ std::vector<Bad> all() {
        {"mode = \"full\" is about blocks, and the model has none: make its layers with nn.repeated, or name them with "
         "the option `blocks`"},
        "mlp"},
+  };
+}
+
+std::vector<Bad> budgets() {
+  return {
       {"NoBudget",
        mode("auto"),
        {"mode = \"auto\" needs a budget: give `budget_mb`, or `activations_mb` in the manifest's"}},
@@ -82,11 +100,13 @@ std::vector<Bad> all() {
         " where nothing does; give that much, "},
        "gpt",
        3},
-      {"UnknownOption", mode("full") + "intervall = 2\n", {"unknown option `intervall`; did you mean `interval`?"}},
   };
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadRecompute, testing::ValuesIn(all()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, BadRecompute,
+                         testing::ValuesIn(concatenated({modes(), options_of_another_mode(), layers_and_kinds(),
+                                                         budgets()})),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace baleen::test

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "parity/parity_run.hpp"
+#include "support/case_lists.hpp"
 
 namespace baleen::test {
 namespace {
@@ -47,54 +48,60 @@ TEST_P(StrategiesApart, AreBothNamed) {
   EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
 }
 
-std::vector<Pair> all_pairs() {
-  const MeshAxes data{{"data", 2}}, both{{"data", 2}, {"tensor", 2}};
-  const std::string zero = entry("zero", "stage = 3\n");
+const MeshAxes kData{{"data", 2}}, kBoth{{"data", 2}, {"tensor", 2}};
+const std::string kZero = entry("zero", "stage = 3\n");
+
+std::vector<Pair> claims_of_one_axis() {
   return {
       {"OneAxisTwice",
-       data,
-       entry("data") + zero,
+       kData,
+       entry("data") + kZero,
        {"ranks.toml:9:12: strategies `data` and `zero` both claim the mesh axis `data`", "leave one of the two out"}},
       {"OneAxisTwiceTheOtherWay",
-       data,
-       zero + entry("data"),
+       kData,
+       kZero + entry("data"),
        {"strategies `zero` and `data` both claim the mesh axis `data`"}},
       {"OneAxisTwiceByOneStrategy",
-       data,
+       kData,
        entry("data") + entry("data"),
        {"strategies `data` and `data` both claim the mesh axis `data`"}},
       {"DataAlongTheAxisOfTensor",
-       both,
+       kBoth,
        entry("data") + entry("tensor") + entry("data", "axis = \"tensor\"\n"),
        {"strategies `tensor` and `data` both claim the mesh axis `tensor`"}},
       {"OneAxisOfAGrid",
        {{"tensor", 4}},
        entry("tensor", "mode = \"2d\"\n") + entry("data", "axis = \"tensor.col\"\n"),
        {"strategies `tensor` and `data` both claim the mesh axis `tensor.col`"}},
+      {"OneGridTwice",
+       {{"tensor", 4}},
+       entry("tensor", "mode = \"2d\"\n") + entry("tensor", "mode = \"2d\"\n"),
+       {"strategies `tensor` and `tensor` both claim the mesh axis `tensor.row`"}},
+  };
+}
+
+std::vector<Pair> wishes_for_one_thing() {
+  return {
       {"ShardsAlongAnAxisThatCutsParameters",
-       both,
+       kBoth,
        entry("tensor") + entry("zero", "stage = 3\nalso = \"tensor\"\n"),
        {"strategy `zero`, place: `", "is to be used cut along dimension ",
         " along `tensor` for strategy `tensor`, and whole for strategy "
         "`zero`"}},
       {"Used",
-       data,
+       kData,
        entry("data") + wishes("use", 0) + wishes("use", -1),
        {"is to be used cut along dimension 1 along `data` for strategy `wishes`, and whole for strategy `wishes`"}},
       {"Stored",
-       data,
-       wishes("store", -1) + zero,
+       kData,
+       wishes("store", -1) + kZero,
        {"is to be stored whole along `data` for strategy `wishes`, and cut into even runs of its elements for strategy "
         "`zero`"}},
       {"Pinned",
-       data,
-       zero + wishes("pin", 0),
+       kData,
+       kZero + wishes("pin", 0),
        {"is to be pinned cut into even runs of its elements along `data` for strategy `zero`, and cut along dimension "
         "1 for"}},
-      {"OneGridTwice",
-       {{"tensor", 4}},
-       entry("tensor", "mode = \"2d\"\n") + entry("tensor", "mode = \"2d\"\n"),
-       {"strategies `tensor` and `tensor` both claim the mesh axis `tensor.row`"}},
       {"OnlyFormsOfOneOp",
        {{"sequence", 2}},
        entry("sequence", "mode = \"ring\"\n") + wishes("only", -1),
@@ -102,14 +109,14 @@ std::vector<Pair> all_pairs() {
         "form but that of strategy `sequence`, and in no form but that of strategy `wishes`",
         "leave one of the two out of the plan"}},
       {"OnlyFormsOfOneOpByOneMember",
-       data,
+       kData,
        entry("data") + wishes("only", -1) + wishes("only", -1),
        {"in no form but that of strategy `wishes`, and in no form but that of strategy `wishes`"}},
   };
 }
 
 std::vector<Pair> pairs() {
-  std::vector<Pair> here = all_pairs();
+  std::vector<Pair> here = concatenated({claims_of_one_axis(), wishes_for_one_thing()});
   std::erase_if(here, [](const Pair& pair) { return !has_strategies(pair.plan); });
   return here;
 }

@@ -115,6 +115,7 @@ TEST_F(EmbeddedEngine, TrainsInferrsAndSavesAsTheProgramDoes) {
   EXPECT_EQ(
       lines(own.out, "refused"),
       (std::vector<std::string>{
+          // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one line of what is printed
           "checkpoint: this run saves no checkpoints; give the job `checkpoint = { ... }`, or the manifest "
           "[checkpoint]",
           "program: unknown program `clasify`; did you mean `classify`?",

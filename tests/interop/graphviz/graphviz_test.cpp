@@ -61,7 +61,7 @@ class DotReader {
   std::string name() {
     if (!quoted_ && !std::regex_match(word_, std::regex("[A-Za-z_][A-Za-z_0-9]*|-?[0-9.]+")))
       throw std::runtime_error("no name: `" + word_ + "` before " + text_.substr(at_, 60));
-    const std::string found = word_;
+    std::string found = word_;
     next();
     return found;
   }

@@ -41,7 +41,7 @@ std::string readers() {
 }
 
 /// One file of tensors: the length of a header, the header, all bytes.
-class Tensors {
+class Tensors {  // NOLINT(bugprone-exception-escape): moving JSON throws nothing, whatever its checks could
  public:
   template <class T>
   Tensors& add(const std::string& name, const char* dtype, std::vector<std::int64_t> shape,

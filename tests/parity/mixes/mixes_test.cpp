@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "mix.hpp"
+#include "support/case_lists.hpp"
 
 namespace baleen::test {
 namespace {
@@ -28,13 +29,13 @@ std::vector<std::string> everything(const std::vector<std::string>& more) {
   return all;
 }
 
-/// Blocks that no number of ranks divides: 17 or 13 tokens, 33 inner columns, 3 or 5 heads, 9 or 5 rows.
-std::vector<Case> cases() {
-  const std::vector<std::string> rows{"inner=ff", "batch=26", "accumulate=2", "clip=0.1"};
-  const std::vector<std::string> grouped{"heads=6",           "kv_heads=2", "dim=36",     "rotary",  "norm=rms",
-                                         "activation=swiglu", "hidden=33",  "context=16", "clip=0.5"};
+// Blocks that no number of ranks divides: 17 or 13 tokens, 33 inner columns, 3 or 5 heads, 9 or 5 rows.
+
+const std::vector<std::string> kRows{"inner=ff", "batch=26", "accumulate=2", "clip=0.1"};
+
+/// Shards over the sequence alone.
+std::vector<Case> on_two_ranks() {
   return {
-      // On two ranks: shards over the sequence alone.
       {"TwoZero1Ulysses",
        {.sequence = 2, .stage = 1, .also = "sequence", .attention = "ulysses"},
        "gpt",
@@ -47,13 +48,19 @@ std::vector<Case> cases() {
        {.sequence = 2, .stage = 3, .also = "sequence", .attention = "ulysses"},
        "gpt",
        {"heads=5", "dim=25", "context=17"}},
-      // On four.
-      {"FourZero2Tensor", {.data = 2, .tensor = 2, .stage = 2, .products = "1d"}, "mlp", rows},
+  };
+}
+
+std::vector<Case> on_four_ranks() {
+  const std::vector<std::string> grouped{"heads=6",           "kv_heads=2", "dim=36",     "rotary",  "norm=rms",
+                                         "activation=swiglu", "hidden=33",  "context=16", "clip=0.5"};
+  return {
+      {"FourZero2Tensor", {.data = 2, .tensor = 2, .stage = 2, .products = "1d"}, "mlp", kRows},
       {"FourZero2TensorGpt", {.data = 2, .tensor = 2, .stage = 2, .products = "1d"}, "gpt", everything({"hidden=33"})},
       {"FourZero3TensorInside",
        {.data = 2, .tensor = 2, .stage = 3, .products = "1d", .order = "tensor data"},
        "mlp",
-       rows},
+       kRows},
       {"FourZero2Megatron",
        {.data = 2, .tensor = 2, .stage = 2, .products = "1d", .megatron = true},
        "gpt",
@@ -76,7 +83,12 @@ std::vector<Case> cases() {
        {.data = 2, .sequence = 2, .stage = 2, .also = "sequence", .attention = "ulysses"},
        "gpt",
        everything({"context=13", "batch=10"})},
-      // On eight: squares with shards, with sequences, with both.
+  };
+}
+
+/// With shards, with sequences, with both.
+std::vector<Case> squares_on_eight_ranks() {
+  return {
       {"EightZero2Square", {.data = 2, .tensor = 4, .stage = 2, .products = "2d"}, "mlp", {"batch=9"}},
       {"EightZero3SquareInside",
        {.data = 2, .tensor = 4, .stage = 3, .products = "2d", .order = "tensor data"},
@@ -94,6 +106,16 @@ std::vector<Case> cases() {
        {.sequence = 2, .tensor = 4, .stage = 3, .also = "sequence", .attention = "ring", .products = "2d"},
        "gpt",
        {"context=16", "batch=5"}},
+      {"EightZero3StackedSquares",
+       {.tensor = 8, .stage = 3, .also = "tensor.depth", .products = "2.5d"},
+       "gpt",
+       everything({"hidden=33"})},
+      {"EightZero2OneSquare", {.data = 2, .tensor = 4, .stage = 2, .products = "2.5d", .depth = 1}, "mlp", {"batch=9"}},
+  };
+}
+
+std::vector<Case> lines_on_eight_ranks() {
+  return {
       {"EightZero3UlyssesTensor",
        {.data = 2,
         .sequence = 2,
@@ -116,16 +138,13 @@ std::vector<Case> cases() {
         .order = "tensor sequence data"},
        "gpt",
        everything({"context=16"})},
-      {"EightZero3StackedSquares",
-       {.tensor = 8, .stage = 3, .also = "tensor.depth", .products = "2.5d"},
-       "gpt",
-       everything({"hidden=33"})},
-      {"EightZero2OneSquare", {.data = 2, .tensor = 4, .stage = 2, .products = "2.5d", .depth = 1}, "mlp", {"batch=9"}},
-      {"EightZero2Tensor", {.data = 4, .tensor = 2, .stage = 2, .products = "1d"}, "mlp", rows},
+      {"EightZero2Tensor", {.data = 4, .tensor = 2, .stage = 2, .products = "1d"}, "mlp", kRows},
   };
 }
 
-INSTANTIATE_TEST_SUITE_P(Mixes, MixParity, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Mixes, MixParity,
+                         ::testing::ValuesIn(concatenated({on_two_ranks(), on_four_ranks(), squares_on_eight_ranks(),
+                                                           lines_on_eight_ranks()})),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -71,7 +71,7 @@ class Faulty : public Strategy {
     if (!is_here(graph)) return {};
     if (fault_ == "count") return damage_count(graph);
     if (fault_ == "stale") return use_old_gradient(graph);
-    if (fault_ == "swap") return swap(graph);
+    if (fault_ == "swap") return swap_states(graph);
     if (!is_one_of({"decay", "fast", "frozen", "reset", "large"})) return {};
     const baleen_op_t id = assign_of(graph, of_);
     if (id == BALEEN_NONE) return invalid("nothing is assigned to `" + of_ + "`");
@@ -358,7 +358,7 @@ class Faulty : public Strategy {
   }
 
   /// Two states get each other's new values.
-  Status swap(GraphView graph) const {
+  Status swap_states(GraphView graph) const {
     const baleen_op_t one = assign_of(graph, of_), two = assign_of(graph, other_);
     if (one == BALEEN_NONE || two == BALEEN_NONE) return invalid("no states `" + of_ + "` and `" + other_ + "`");
     const std::vector<baleen_value_t> a(graph.op(one)->inputs().begin(), graph.op(one)->inputs().end());

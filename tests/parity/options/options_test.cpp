@@ -112,7 +112,7 @@ TEST_P(DefaultedOption, HasItsDefault) {
   const std::string written = one.option.default_value;
   if (trials().empty()) return;
   const bool is_text = one.option.type == BALEEN_OPTION_STRING ||
-                       (choices(one.option).size() > 0 && !std::isdigit(static_cast<unsigned char>(written[0])));
+                       (!choices(one.option).empty() && !std::isdigit(static_cast<unsigned char>(written[0])));
   const Trial& trial = trials()[0];
   EXPECT_EQ(seen(one, trial, is_text ? text(written) : written), seen(one, trial, kUnset));
 }

@@ -50,48 +50,62 @@ std::string notes(const Job& job) {
 
 const MeshAxes kData{{"data", 2}}, kRows{{"rows", 2}}, kBoth{{"data", 2}, {"tensor", 2}};
 
-}  // namespace
+const std::string kNone = "0";
 
-Experiments strategy_experiments() {
-  const std::string huge = "1e30", none = "0";
+Experiments of_data_and_zero() {
   const Options third{{"stage", "3"}, {"bucket_mb", "0.001"}};
   return {
       {"strategy.data.axis", {of_gpt(counts, kRows, {kUnset, text("rows")})}},
-      {"strategy.data.bucket_mb", {of_gpt(program, kData, {kUnset, none})}},
+      {"strategy.data.bucket_mb", {of_gpt(program, kData, {kUnset, kNone})}},
       {"strategy.zero.stage", {of_gpt(counts, kData, {"1", "2", "3"}, {}, {}, 2)}},
       {"strategy.zero.axis", {of_gpt(counts, kRows, {kUnset, text("rows")}, {{"stage", "1"}})}},
       {"strategy.zero.extra_axes",
        {of_gpt(counts, kBoth, {kUnset, text("tensor")}, {{"stage", "1"}}, {{"tensor", {}}})}},
       {"strategy.zero.reduce_gradients", {of_gpt(counts, kData, {}, {{"stage", "2"}}, {}, 2)}},
       {"strategy.zero.replicate_below", {of_gpt(counts, kData, {kUnset, "1000"}, {{"stage", "3"}})}},
-      {"strategy.zero.bucket_mb", {of_gpt(program, kData, {kUnset, none}, {{"stage", "2"}})}},
+      {"strategy.zero.bucket_mb", {of_gpt(program, kData, {kUnset, kNone}, {{"stage", "2"}})}},
       {"strategy.zero.prefetch", {of_gpt(program, kData, {kUnset, "3"}, third)}},
       {"strategy.zero.max_live_parameters_mb", {of_gpt(program, kData, {kUnset, "0.05"}, third)}},
+  };
+}
+
+Experiments of_tensor_and_sequence() {
+  return {
       {"strategy.tensor.axis", {of_gpt(counts, kRows, {kUnset, text("rows")})}},
       {"strategy.tensor.mode",
        {of_gpt(counts, {{"tensor", 8}}, {}), of_gpt(counts, {{"tensor", 8}}, {}, {{"depth", "2"}})}},
       {"strategy.tensor.depth", {of_gpt(counts, {{"tensor", 8}}, {"2", "8"}, {{"mode", text("2.5d")}})}},
       {"strategy.sequence.axis", {of_gpt(counts, kRows, {kUnset, text("rows")})}},
       {"strategy.sequence.mode", {of_gpt(counts, {{"sequence", 2}, {"tensor", 2}}, {}, {}, {{"tensor", {}}})}},
-      {"strategy.sequence.bucket_mb", {of_gpt(program, {{"sequence", 2}}, {kUnset, none})}},
+      {"strategy.sequence.bucket_mb", {of_gpt(program, {{"sequence", 2}}, {kUnset, kNone})}},
+  };
+}
+
+Experiments of_compress() {
+  return {
       {"strategy.compress.method", {of_gpt(numbers, kData, {}, {}, {{"data", {}}})}},
       {"strategy.compress.axis",
        {of_gpt(counts, kRows, {kUnset, text("rows")}, {{"method", text("bf16")}},
                {{"data", {{"axis", text("rows")}}}})}},
       {"strategy.compress.min_elements",
-       {of_gpt(counts, kData, {kUnset, none}, {{"method", text("bf16")}}, {{"data", {}}})}},
+       {of_gpt(counts, kData, {kUnset, kNone}, {{"method", text("bf16")}}, {{"data", {}}})}},
       {"strategy.compress.skip", {of_compression(program, {kUnset, list({"head.*"})}, "8bit")}},
       {"strategy.compress.block", {of_compression(program, {kUnset, "64"}, "8bit")}},
       {"strategy.compress.rank", {of_compression(program, {kUnset, "2"}, "powersgd")}},
       {"strategy.compress.min_gain", {of_compression(program, {kUnset, "1000"}, "powersgd")}},
       {"strategy.compress.warmup_steps", {of_compression(numbers, {kUnset, "1"}, "powersgd")}},
       {"strategy.compress.bucket_mb",
-       {of_gpt(program, kData, {kUnset, none}, {{"method", text("bf16")}}, {{"data", {}}})}},
+       {of_gpt(program, kData, {kUnset, kNone}, {{"method", text("bf16")}}, {{"data", {}}})}},
+  };
+}
+
+Experiments of_recompute_and_pipeline() {
+  return {
       {"strategy.recompute.mode",
        {of_gpt(counts, {{"data", 1}}, {text("full"), text("selective"), text("every"), text("auto")})}},
       {"strategy.recompute.blocks", {of_blocks({kUnset, list({"blocks.*.mlp"})}, "full")}},
       {"strategy.recompute.interval", {of_blocks({kUnset, "3"}, "every")}},
-      {"strategy.recompute.ops", {of_blocks({kUnset, list({"norm"})}, "selective", {{"flops_per_byte", none}})}},
+      {"strategy.recompute.ops", {of_blocks({kUnset, list({"norm"})}, "selective", {{"flops_per_byte", kNone}})}},
       {"strategy.recompute.flops_per_byte", {of_blocks({kUnset, "0.5"}, "selective")}},
       {"strategy.recompute.budget_mb", {of_blocks({"0.5", "0.6", kUnset}, "auto")}},
       {"strategy.pipeline.axis", {of_pipeline(counts, {kUnset, text("rows")}, {}, kRows)}},
@@ -104,6 +118,12 @@ Experiments strategy_experiments() {
                     {{"schedule", text("table")}})}},
       {"strategy.pipeline.memory_mb", {of_pipeline(counts, {kUnset, "0.01"})}},
       {"strategy.pipeline.show", {of_pipeline(notes, {kUnset, "true"})}},
+  };
+}
+
+Experiments of_precision() {
+  const std::string huge = "1e30";
+  return {
       {"strategy.precision.dtype", {of_gpt(numbers, {{"data", 1}}, {})}},
       {"strategy.precision.gradients", {of_gpt(counts, kData, {}, {{"dtype", text("bf16")}})}},
       {"strategy.precision.keep", {of_gpt(program, kData, {kUnset, list({"head.*"})}, {{"dtype", text("bf16")}})}},
@@ -118,6 +138,15 @@ Experiments strategy_experiments() {
       {"strategy.precision.min_scale", {of_scale({kUnset, huge}, {{"initial_scale", huge}})}},
       {"strategy.precision.patience", {of_scale({kUnset, "2"}, {{"initial_scale", huge}, {"min_scale", huge}})}},
   };
+}
+
+}  // namespace
+
+Experiments strategy_experiments() {
+  Experiments all;
+  for (const auto of : {of_data_and_zero, of_tensor_and_sequence, of_compress, of_recompute_and_pipeline, of_precision})
+    all.merge(of());
+  return all;
 }
 
 }  // namespace baleen::test::options

@@ -129,6 +129,95 @@ std::string lists(char separator) {
   return text;
 }
 
+/// Options of a data set, and others in their place.
+Options with(Options options, const Options& more) {
+  for (const auto& [name, value] : more) options[name] = value;
+  return options;
+}
+
+Experiments of_text_options() {
+  const std::string whales = source_dir() + "/tests/golden/whales.txt", prose = read_file(whales);
+  files().write("parts/a.txt", prose.substr(0, 900));
+  files().write("parts/b.txt", prose.substr(900, 900));
+  files().write("parts/c.md", prose.substr(1800));
+  const std::string parts = text(files() / "parts");
+  // A tokenizer of bytes alone, with a token for the end of a document.
+  const std::string tokenizer = file("tokenizer.json", byte_tokenizer());
+  const std::string lined = file("lines.txt", "one two\nthree four five\n" + prose);
+  const std::string objects = file("objects.jsonl", json_lines(prose));
+  const Options by_file{{"tokenizer", tokenizer}, {"cache", text("none")}, {"separator", text("<|end|>")}};
+  return {
+      {"data.text.path", {of_text({}, {text(whales), parts})}},
+      {"data.text.tokenizer",
+       {of_text({{"path", file("llmc.bin", llmc_file())}}), of_text({{"path", file("u16.bin", words(token_ids()))}}),
+        of_text({{"path", file("umlauts.txt", "Größe " + prose)}})}},
+      {"data.text.context", {of_text({{"context", kUnset}}, {kUnset, "32"})}},
+      {"data.text.held_out", {of_text({}, {kUnset, "0.4"})}},
+      {"data.text.held_out_every", {of_text({{"path", parts}}, {kUnset, "2"})}},
+      {"data.text.held_out_path", {of_text({}, {kUnset, text(files() / "parts/c.md")})}},
+      {"data.text.extensions", {of_text({{"path", parts}}, {kUnset, list({"md"})})}},
+      {"data.text.shuffle", {of_text({})}},
+      {"data.text.vocab", {of_text({}, {kUnset, "300"})}},
+      {"data.text.separator", {of_text({}, {text(" "), text("e")})}},
+      {"data.text.separator_token",
+       {of_text({{"path", file("llmc.bin", llmc_file())}, {"tokenizer", text("llmc")}, {"held_out", "0.4"}},
+                {"4", "9"})}},
+      {"data.text.documents",
+       {of_text(with(by_file, {{"path", lined}}), {text("files"), text("lines")}),
+        of_text(with(by_file, {{"path", objects}}), {text("files"), text("lines"), text("jsonl")})}},
+      {"data.text.json_field",
+       {of_text(with(by_file, {{"path", objects}, {"documents", text("jsonl")}}), {kUnset, text("other")})}},
+      {"data.text.mask_boundaries", {of_text({{"separator", text(" ")}})}},
+      {"data.text.cache",
+       {of_text({{"path", lined}, {"tokenizer", tokenizer}}, {text("none"), text("/proc/nowhere")})}},
+  };
+}
+
+Experiments of_synthetic_options() {
+  return {
+      {"data.synthetic.context", {of_synthetic({{"context", "8"}, {"vocab", "20"}}, {"8", "16"})}},
+      {"data.synthetic.vocab", {of_synthetic({{"context", "8"}, {"vocab", "20"}}, {"20", "30"})}},
+      {"data.synthetic.features", {of_synthetic({}, {"2", "3"})}},
+      {"data.synthetic.classes", {of_synthetic({}, {"3", "4"})}},
+      {"data.synthetic.fields",
+       {of_synthetic({{"fields", list({"features f32 2", "label i32 < 3"})}},
+                     {list({"features f32 2", "label i32 < 3"}), list({"features f32 5", "label i32 < 3"})})}},
+      {"data.synthetic.rows", {of_synthetic({}, {kUnset, "40", "7"})}},
+      {"data.synthetic.held_out", {of_synthetic({}, {kUnset, "8", "2"})}},
+      {"data.synthetic.noise", {of_synthetic({}, {kUnset, "0.9"})}},
+      {"data.synthetic.shuffle", {of_synthetic({})}},
+  };
+}
+
+Experiments of_table_options() {
+  const std::string barred = file("barred.csv", lists('|'));
+  const std::string numeric = file("rows.csv", rows("", ',')), named = file("named.csv", rows("a,b,c\n", ','));
+  return {
+      {"data.table.path", {of_table({}, {numeric, file("more.csv", rows("9,9,1\n", ','))})}},
+      {"data.table.rows", {of_table({}, {some_rows(7), some_rows(3)})}},
+      {"data.table.separator",
+       {of_table({{"path", file("semicolons.csv", rows("", ';'))}}),
+        of_table({{"path", file("tabs.csv", rows("", '\t'))}})}},
+      {"data.table.header", {of_table({{"path", numeric}}), of_table({{"path", named}})}},
+      {"data.table.label", {of_table({{"path", named}}, {kUnset, text("a")})}},
+      {"data.table.features", {of_table({{"path", named}}, {kUnset, list({"b"})})}},
+      {"data.table.ids", {of_table({{"path", named}}, {kUnset, list({"a"})})}},
+      {"data.table.lists", {of_table({{"path", barred}, {"most", "3"}}, {kUnset, list({"b"})})}},
+      {"data.table.list_separator",
+       {of_table({{"path", barred}, {"lists", list({"b"})}, {"most", "3"}}),
+        of_table({{"path", file("spaced.csv", lists(' '))}, {"lists", list({"b"})}, {"most", "3"}}),
+        of_table({{"path", file("commas.csv", lists(','))}, {"lists", list({"b"})}, {"most", "3"}})}},
+      {"data.table.most", {of_table({{"path", barred}, {"lists", list({"b"})}}, {kUnset, "3", "2"})}},
+      {"data.table.longer", {of_table({{"path", barred}, {"lists", list({"b"})}, {"most", "2"}})}},
+      {"data.table.task", {of_table({{"path", numeric}})}},
+      {"data.table.normalize", {of_table({{"path", numeric}})}},
+      {"data.table.missing", {of_table({{"path", file("holes.csv", rows_with("", "5"))}})}},
+      {"data.table.max_categories", {of_table({{"path", file("words.csv", rows_with("x", "y"))}}, {kUnset, "3"})}},
+      {"data.table.held_out", {of_table({{"path", numeric}}, {kUnset, "0.5"})}},
+      {"data.table.shuffle", {of_table({{"path", numeric}})}},
+  };
+}
+
 }  // namespace
 
 const TemporaryFolder& files() {
@@ -182,80 +271,9 @@ Experiments optimizer_experiments() {
 }
 
 Experiments data_experiments() {
-  const std::string whales = source_dir() + "/tests/golden/whales.txt", prose = read_file(whales);
-  files().write("parts/a.txt", prose.substr(0, 900));
-  files().write("parts/b.txt", prose.substr(900, 900));
-  files().write("parts/c.md", prose.substr(1800));
-  const std::string parts = text(files() / "parts");
-  // A tokenizer of bytes alone, with a token for the end of a document.
-  const std::string tokenizer = file("tokenizer.json", byte_tokenizer());
-  const std::string lined = file("lines.txt", "one two\nthree four five\n" + prose);
-  const std::string objects = file("objects.jsonl", json_lines(prose));
-  const Options by_file{{"tokenizer", tokenizer}, {"cache", text("none")}, {"separator", text("<|end|>")}};
-  const auto with = [](Options options, const Options& more) {
-    for (const auto& [name, value] : more) options[name] = value;
-    return options;
-  };
-  const std::string barred = file("barred.csv", lists('|'));
-  const std::string numeric = file("rows.csv", rows("", ',')), named = file("named.csv", rows("a,b,c\n", ','));
-  return {
-      {"data.text.path", {of_text({}, {text(whales), parts})}},
-      {"data.text.tokenizer",
-       {of_text({{"path", file("llmc.bin", llmc_file())}}), of_text({{"path", file("u16.bin", words(token_ids()))}}),
-        of_text({{"path", file("umlauts.txt", "Größe " + prose)}})}},
-      {"data.text.context", {of_text({{"context", kUnset}}, {kUnset, "32"})}},
-      {"data.text.held_out", {of_text({}, {kUnset, "0.4"})}},
-      {"data.text.held_out_every", {of_text({{"path", parts}}, {kUnset, "2"})}},
-      {"data.text.held_out_path", {of_text({}, {kUnset, text(files() / "parts/c.md")})}},
-      {"data.text.extensions", {of_text({{"path", parts}}, {kUnset, list({"md"})})}},
-      {"data.text.shuffle", {of_text({})}},
-      {"data.text.vocab", {of_text({}, {kUnset, "300"})}},
-      {"data.text.separator", {of_text({}, {text(" "), text("e")})}},
-      {"data.text.separator_token",
-       {of_text({{"path", file("llmc.bin", llmc_file())}, {"tokenizer", text("llmc")}, {"held_out", "0.4"}},
-                {"4", "9"})}},
-      {"data.text.documents",
-       {of_text(with(by_file, {{"path", lined}}), {text("files"), text("lines")}),
-        of_text(with(by_file, {{"path", objects}}), {text("files"), text("lines"), text("jsonl")})}},
-      {"data.text.json_field",
-       {of_text(with(by_file, {{"path", objects}, {"documents", text("jsonl")}}), {kUnset, text("other")})}},
-      {"data.text.mask_boundaries", {of_text({{"separator", text(" ")}})}},
-      {"data.text.cache",
-       {of_text({{"path", lined}, {"tokenizer", tokenizer}}, {text("none"), text("/proc/nowhere")})}},
-      {"data.synthetic.context", {of_synthetic({{"context", "8"}, {"vocab", "20"}}, {"8", "16"})}},
-      {"data.synthetic.vocab", {of_synthetic({{"context", "8"}, {"vocab", "20"}}, {"20", "30"})}},
-      {"data.synthetic.features", {of_synthetic({}, {"2", "3"})}},
-      {"data.synthetic.classes", {of_synthetic({}, {"3", "4"})}},
-      {"data.synthetic.fields",
-       {of_synthetic({{"fields", list({"features f32 2", "label i32 < 3"})}},
-                     {list({"features f32 2", "label i32 < 3"}), list({"features f32 5", "label i32 < 3"})})}},
-      {"data.synthetic.rows", {of_synthetic({}, {kUnset, "40", "7"})}},
-      {"data.synthetic.held_out", {of_synthetic({}, {kUnset, "8", "2"})}},
-      {"data.synthetic.noise", {of_synthetic({}, {kUnset, "0.9"})}},
-      {"data.synthetic.shuffle", {of_synthetic({})}},
-      {"data.table.path", {of_table({}, {numeric, file("more.csv", rows("9,9,1\n", ','))})}},
-      {"data.table.rows", {of_table({}, {some_rows(7), some_rows(3)})}},
-      {"data.table.separator",
-       {of_table({{"path", file("semicolons.csv", rows("", ';'))}}),
-        of_table({{"path", file("tabs.csv", rows("", '\t'))}})}},
-      {"data.table.header", {of_table({{"path", numeric}}), of_table({{"path", named}})}},
-      {"data.table.label", {of_table({{"path", named}}, {kUnset, text("a")})}},
-      {"data.table.features", {of_table({{"path", named}}, {kUnset, list({"b"})})}},
-      {"data.table.ids", {of_table({{"path", named}}, {kUnset, list({"a"})})}},
-      {"data.table.lists", {of_table({{"path", barred}, {"most", "3"}}, {kUnset, list({"b"})})}},
-      {"data.table.list_separator",
-       {of_table({{"path", barred}, {"lists", list({"b"})}, {"most", "3"}}),
-        of_table({{"path", file("spaced.csv", lists(' '))}, {"lists", list({"b"})}, {"most", "3"}}),
-        of_table({{"path", file("commas.csv", lists(','))}, {"lists", list({"b"})}, {"most", "3"}})}},
-      {"data.table.most", {of_table({{"path", barred}, {"lists", list({"b"})}}, {kUnset, "3", "2"})}},
-      {"data.table.longer", {of_table({{"path", barred}, {"lists", list({"b"})}, {"most", "2"}})}},
-      {"data.table.task", {of_table({{"path", numeric}})}},
-      {"data.table.normalize", {of_table({{"path", numeric}})}},
-      {"data.table.missing", {of_table({{"path", file("holes.csv", rows_with("", "5"))}})}},
-      {"data.table.max_categories", {of_table({{"path", file("words.csv", rows_with("x", "y"))}}, {kUnset, "3"})}},
-      {"data.table.held_out", {of_table({{"path", numeric}}, {kUnset, "0.5"})}},
-      {"data.table.shuffle", {of_table({{"path", numeric}})}},
-  };
+  Experiments all;
+  for (const auto of : {of_text_options, of_synthetic_options, of_table_options}) all.merge(of());
+  return all;
 }
 
 }  // namespace baleen::test::options

@@ -1,6 +1,6 @@
 /* What a program asks of UCX, written to the file BALEEN_TEST_UCX_LOG.PID at its end: options that it sets, and how
  * many tagged messages of which length it sends. To be loaded before UCX (LD_PRELOAD). */
-#define _GNU_SOURCE
+#define _GNU_SOURCE  // NOLINT(bugprone-reserved-identifier): the C library's own name
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>

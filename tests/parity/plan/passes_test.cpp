@@ -54,7 +54,7 @@ TEST(PrintedPasses, BeginWithWhatLettersMean) {
   EXPECT_EQ(all.titles().front(), "train: describe");
   EXPECT_TRUE(all.has("train: propagate", "{S0}"));
   const Passes alone({}, 1);
-  EXPECT_EQ(alone.head().find("{"), std::string::npos) << "one rank has no layouts\n" << alone.head();
+  EXPECT_EQ(alone.head().find('{'), std::string::npos) << "one rank has no layouts\n" << alone.head();
 }
 
 TEST(PrintedPasses, AreThoseThatAreAskedFor) {

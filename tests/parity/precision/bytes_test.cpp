@@ -51,7 +51,7 @@ TEST_P(PrecisionTable, HoldsWhatTheFormulaSays) {
     ASSERT_EQ(planned.exit_code, 0) << planned.err;
     ASSERT_EQ(planned.parameters, kCast + kNorms);
     const PlannedRanks& one = planned.classes.at(0);
-    const auto cut = [&](int from) { return stage >= from ? 1.0 / ranks : 1.0; };
+    const auto cut = [&, stage = stage](int from) { return stage >= from ? 1.0 / ranks : 1.0; };
     // The fp32 parameter is a state like Adam's two: K = 12.
     EXPECT_EQ(one.bytes("parameters"), 4 * kCast * cut(1) + 4 * kNorms * cut(3));
     EXPECT_EQ(one.bytes("optimizer"), 8 * (kCast + kNorms) * cut(1));

@@ -11,7 +11,7 @@ namespace baleen::test {
 namespace {
 
 /// Tensors of one file, as safetensors has them: the length of a header, the header, all bytes.
-struct Tensors {
+struct Tensors {  // NOLINT(bugprone-exception-escape): moving JSON throws nothing, whatever its checks could
   nlohmann::json header;
   std::string bytes;
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sequence_run.hpp"
+#include "support/case_lists.hpp"
 
 namespace baleen::test {
 namespace {
@@ -28,7 +29,7 @@ TEST_P(SequenceRefusal, SaysWhatAndOffersTheNearest) {
   for (const std::string& words : r.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
 }
 
-std::vector<Refusal> refusals() {
+std::vector<Refusal> uneven_parts() {
   return {
       {"TooFewHeads",
        {{"sequence", 4}},
@@ -62,6 +63,11 @@ std::vector<Refusal> refusals() {
        {ring()},
        {"context=13", "bidirectional"},
        {"`seq` = 13 does not divide into 4 equal parts, one for each of the 4 ranks", "make it 12 or 16"}},
+  };
+}
+
+std::vector<Refusal> plans_and_options() {
+  return {
       {"MegatronOnAGrid",
        {{"tensor", 4}},
        {{"tensor", "mode = \"2d\"\n"}, megatron()},
@@ -89,7 +95,7 @@ std::vector<Refusal> refusals() {
   };
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SequenceRefusal, ::testing::ValuesIn(refusals()),
+INSTANTIATE_TEST_SUITE_P(All, SequenceRefusal, ::testing::ValuesIn(concatenated({uneven_parts(), plans_and_options()})),
                          [](const auto& info) { return info.param.name; });
 
 TEST(SequenceOfRows, IsRefused) {

@@ -1,6 +1,7 @@
 /// \file What `tensor` refuses before the first step, with the nearest that works.
 #include <gtest/gtest.h>
 
+#include "support/case_lists.hpp"
 #include "tensor_run.hpp"
 
 namespace baleen::test {
@@ -26,7 +27,7 @@ TEST_P(TensorRefusal, SaysWhatAndOffersTheNearest) {
   for (const std::string& words : r.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
 }
 
-std::vector<Refusal> refusals() {
+std::vector<Refusal> too_small_for_a_line() {
   return {
       {"TooFewHeads",
        {{"tensor", 4}},
@@ -49,12 +50,34 @@ std::vector<Refusal> refusals() {
        {"heads=12", "kv_heads=6"},
        {"blocks.0.attention: 12 heads that share 6", "heads = 16 and kv_heads = 8", "make `tensor` 3"}},
       {"NoInnerAxes", {{"tensor", 2}}, "", "mlp", {}, {"nothing to cut along `tensor`", "axes = { \"ff\" }"}},
-      {"NoSuchAxis",
-       {{"tensor", 2}},
-       "axis = \"rows\"\n",
+  };
+}
+
+std::vector<Refusal> too_small_for_a_grid() {
+  return {
+      {"TooFewRowsForACube",
+       {{"tensor", 8}},
+       "mode = \"3d\"\n",
        "mlp",
-       {},
-       {"works along the mesh axis `rows`, and the mesh has none", "option `axis`"}},
+       {"batch=3"},
+       {"a batch of 3 rows cannot feed the 4 rows of the cube"}},
+      {"TooFewRows",
+       {{"tensor", 9}},
+       "mode = \"2d\"\n",
+       "mlp",
+       {"batch=2"},
+       {"a batch of 2 rows cannot feed the 3 rows of the grid", "take a batch of 3 or more"}},
+      {"TooFewHeadsOnAGrid",
+       {{"tensor", 9}},
+       "mode = \"2d\"\n",
+       "gpt",
+       {"heads=2"},
+       {"has `heads` = 2", "3 ranks along `tensor.col`", "make `heads` 3 or more, or make `tensor` 4 (2 x 2)"}},
+  };
+}
+
+std::vector<Refusal> ranks_and_options() {
+  return {
       {"NoSquare",
        {{"tensor", 5}},
        "mode = \"2d\"\n",
@@ -73,26 +96,14 @@ std::vector<Refusal> refusals() {
        "mlp",
        {},
        {"takes a cube of ranks, and `tensor` has 6", "8 (2 x 2 x 2) or 27 (3 x 3 x 3)"}},
-      {"TooFewRowsForACube",
-       {{"tensor", 8}},
-       "mode = \"3d\"\n",
-       "mlp",
-       {"batch=3"},
-       {"a batch of 3 rows cannot feed the 4 rows of the cube"}},
       {"NoDepth", {{"tensor", 8}}, "mode = \"2.5d\"\n", "mlp", {}, {"mode = \"2.5d\" needs `depth`"}},
       {"DepthOfNothing", {{"tensor", 4}}, "mode = \"2d\"\ndepth = 2\n", "mlp", {}, {"`depth` is of mode = \"2.5d\""}},
-      {"TooFewRows",
-       {{"tensor", 9}},
-       "mode = \"2d\"\n",
+      {"NoSuchAxis",
+       {{"tensor", 2}},
+       "axis = \"rows\"\n",
        "mlp",
-       {"batch=2"},
-       {"a batch of 2 rows cannot feed the 3 rows of the grid", "take a batch of 3 or more"}},
-      {"TooFewHeadsOnAGrid",
-       {{"tensor", 9}},
-       "mode = \"2d\"\n",
-       "gpt",
-       {"heads=2"},
-       {"has `heads` = 2", "3 ranks along `tensor.col`", "make `heads` 3 or more, or make `tensor` 4 (2 x 2)"}},
+       {},
+       {"works along the mesh axis `rows`, and the mesh has none", "option `axis`"}},
       {"NoSuchMode", {{"tensor", 2}}, "mode = \"1\"\n", "mlp", {}, {"mode", "1d"}},
   };
 }
@@ -149,7 +160,9 @@ std::vector<Refusal> planned_refusals() {
 INSTANTIATE_TEST_SUITE_P(Modes, PlannedRefusal, ::testing::ValuesIn(planned_refusals()),
                          [](const auto& info) { return info.param.name; });
 
-INSTANTIATE_TEST_SUITE_P(All, TensorRefusal, ::testing::ValuesIn(refusals()),
+INSTANTIATE_TEST_SUITE_P(All, TensorRefusal,
+                         ::testing::ValuesIn(concatenated({too_small_for_a_line(), too_small_for_a_grid(),
+                                                           ranks_and_options()})),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

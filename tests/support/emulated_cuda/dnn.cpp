@@ -165,7 +165,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
   }
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const handle, cudnnBackendAttributeName_t name,
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t, std::int64_t, std::int64_t* count, void* out) {
   const Descriptor& d = at(handle);
   const auto give = [&] {

@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -116,7 +115,7 @@ nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, std::size_t* bytes) {
   return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
-  std::memcpy(log, program->log.c_str(), program->log.size() + 1);
+  log[program->log.copy(log, program->log.size())] = 0;
   return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, std::size_t* bytes) {
@@ -124,7 +123,7 @@ nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, std::size_t* bytes) {
   return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* code) {
-  std::memcpy(code, program->code.data(), program->code.size());
+  program->code.copy(code, program->code.size());
   return NVRTC_SUCCESS;
 }
 

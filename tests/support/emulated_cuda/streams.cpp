@@ -147,7 +147,7 @@ void join_capture(Queue* queue, const std::shared_ptr<Captured>& captured) {
 }
 std::shared_ptr<Captured> end_capture(Queue* queue) {
   const std::lock_guard lock(queue->mutex);
-  const std::shared_ptr<Captured> captured = std::move(queue->capture);
+  std::shared_ptr<Captured> captured = std::move(queue->capture);
   if (!captured) return nullptr;
   captured->ended = true;
   for (const auto& [other, last] : captured->joined) {

@@ -129,7 +129,7 @@ TEST_F(Guard, OfATransportLogs) {
 class BadDevice {
  public:
   explicit BadDevice(const Host& host) : host_(host) {}
-  ~BadDevice() noexcept(false) { fail(); }
+  ~BadDevice() noexcept(false) { fail(); }  // NOLINT(bugprone-exception-escape)
   static Result<std::unique_ptr<BadDevice>> create(const Host& host, const Settings&) {
     return std::make_unique<BadDevice>(host);
   }

@@ -48,8 +48,9 @@ TEST(Permutation, DrawsEachPlaceAboutEquallyOften) {
     const auto images = all(kSize, key);
     for (std::uint64_t i = 0; i < kSize; ++i) ++counts[i][images[i]];
   }
+  const double expected = static_cast<double>(kKeys) / kSize;
   for (std::uint64_t i = 0; i < kSize; ++i)
-    for (std::uint64_t j = 0; j < kSize; ++j) EXPECT_NEAR(counts[i][j], kKeys / kSize, 250) << i << " to " << j;
+    for (std::uint64_t j = 0; j < kSize; ++j) EXPECT_NEAR(counts[i][j], expected, 250) << i << " to " << j;
 }
 
 }  // namespace

@@ -73,9 +73,9 @@ TEST_P(Reductions, AreTheTreeWhereverSourcesLie) {
       std::vector<Numbers> results(2, Numbers(kCount * width));
       std::byte* const to[] = {results[0].data(), results[1].data()};
       reduce(sources.data(), members, to, 1 + shift % 2, kCount);
-      const auto compare = [&]<class T>(T) {
+      const auto compare = [&, is_sum = reduction == BALEEN_SUM]<class T>(T) {
         for (std::size_t i = 0; i < kCount; ++i) {
-          const T expected = tree<T>(numbers, 0, members, i, reduction == BALEEN_SUM);
+          const T expected = tree<T>(numbers, 0, members, i, is_sum);
           for (std::size_t d = 0; d < 1 + shift % 2; ++d)
             ASSERT_EQ(std::memcmp(&results[d][i * width], &expected, width), 0)
                 << members << " members, shift " << shift << ", element " << i << " of result " << d;

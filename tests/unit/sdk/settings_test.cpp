@@ -63,8 +63,8 @@ TEST_F(TypedSettings, HaveNoScheduleOutsideOfAGraph) {
 }
 
 TEST(TableKinds, AreComparedWithTheDescriptor) {
-  constexpr const baleen_descriptor_t& descriptor = baleen_plugin_note.descriptor;
-  static_assert(descriptor.kind_revision == BALEEN_OPTIMIZER_REVISION);
+  constexpr const baleen_descriptor_t& kDescriptor = baleen_plugin_note.descriptor;
+  static_assert(kDescriptor.kind_revision == BALEEN_OPTIMIZER_REVISION);
   const test::TestHost test_host;
   baleen_host_t host = *test_host.get();
   host.kind = abi("monitor");

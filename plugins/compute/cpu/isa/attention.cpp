@@ -76,13 +76,14 @@ void update_columns(const Block<T>& b, Index first, Index keys) {
   Vector<T> peak[kVectors], base[kVectors], total[kVectors];
 #pragma GCC unroll 4
   for (Index v = 0; v < kVectors; ++v) peak[v] = load(b.peak + first + v * kLanes<T>);
-  for (Index j = 0; j < keys; ++j)
+  for (Index j = 0; j < keys; ++j) {
 #pragma GCC unroll 4
     for (Index v = 0; v < kVectors; ++v) {
       // A NaN among the scores may be passed over here; it stays among the probabilities.
       const Vector<T> x = load(b.scores + j * kBlock + first + v * kLanes<T>);
       peak[v] = peak[v] < x ? x : peak[v];
     }
+  }
 #pragma GCC unroll 4
   for (Index v = 0; v < kVectors; ++v) {
     const Index at = first + v * kLanes<T>;
@@ -93,7 +94,7 @@ void update_columns(const Block<T>& b, Index first, Index keys) {
     store(b.factor + at, factor);
     store(b.peak + at, peak[v]);
   }
-  for (Index j = 0; j < keys; ++j)
+  for (Index j = 0; j < keys; ++j) {
 #pragma GCC unroll 4
     for (Index v = 0; v < kVectors; ++v) {
       T* at = b.scores + j * kBlock + first + v * kLanes<T>;
@@ -101,6 +102,7 @@ void update_columns(const Block<T>& b, Index first, Index keys) {
       store(at, p);
       total[v] += p;
     }
+  }
 #pragma GCC unroll 4
   for (Index v = 0; v < kVectors; ++v) store(b.total + first + v * kLanes<T>, total[v]);
 }
@@ -137,7 +139,7 @@ template <class T>
 void store_rows(const AttentionShape& s, const AttentionHead& head, const Block<T>& b, Index begin, Index rows,
                 Index columns) {
   const Index padded = round_up(s.width, kLanes<T>);
-  alignas(64) T lse[kBlock];
+  alignas(64) T lse[kBlock] = {};
   for (Index i = 0; i < columns; ++i) lse[i] = b.total[i];
   map(lse, lse, columns, [](auto x) { return log_of(x); });
   for (Index i = 0; i < rows; ++i) {

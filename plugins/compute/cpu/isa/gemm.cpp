@@ -3,7 +3,7 @@
 /// van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34 (2008).
 #include "gemm.hpp"
 
-#include <type_traits>
+#include <utility>
 
 #include "stored.hpp"
 #include "tables.hpp"
@@ -79,19 +79,19 @@ void pack_left(T* out, const void* a, Storage storage, Index a_row, Index a_colu
                  [=](auto* from) { pack_left_of(out, from, a_row, a_column, rows, depth, first, last); });
 }
 
+/// Where lane `lane` of an exchange comes from: a lane of a, or behind them one of b.
+template <class T, Index kDistance, bool kUpper>
+constexpr int origin(Index lane) {
+  const bool second = lane & kDistance;
+  if (kUpper) return static_cast<int>(second ? lane + kLanes<T> : lane + kDistance);
+  return static_cast<int>(second ? lane - kDistance + kLanes<T> : lane);
+}
+
 /// Lanes of a where the distance's bit is not set in the lane, else those of b that lie the distance before; and the
 /// other way round. The steps of a transposition by halves.
-template <class T, Index kDistance, bool kUpper>
-BALEEN_INLINE Vector<T> exchange(Vector<T> a, Vector<T> b) {
-  using Mask = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-  typedef Mask Masks __attribute__((vector_size(64)));
-  Masks mask = {};
-  for (Index lane = 0; lane < kLanes<T>; ++lane) {
-    const bool second = lane & kDistance;
-    mask[lane] = static_cast<Mask>(kUpper ? (second ? lane + kLanes<T> : lane + kDistance)
-                                          : (second ? lane - kDistance + kLanes<T> : lane));
-  }
-  return __builtin_shuffle(a, b, mask);
+template <class T, Index kDistance, bool kUpper, Index... kLane>
+BALEEN_INLINE Vector<T> exchange(Vector<T> a, Vector<T> b, std::integer_sequence<Index, kLane...>) {
+  return __builtin_shufflevector(a, b, origin<T, kDistance, kUpper>(kLane)...);
 }
 
 template <class T, Index kDistance>
@@ -100,8 +100,9 @@ BALEEN_INLINE void transpose_step(Vector<T>* rows) {
   for (Index i = 0; i < kLanes<T>; ++i) {
     if (i & kDistance) continue;
     const Vector<T> a = rows[i], b = rows[i + kDistance];
-    rows[i] = exchange<T, kDistance, false>(a, b);
-    rows[i + kDistance] = exchange<T, kDistance, true>(a, b);
+    const std::make_integer_sequence<Index, kLanes<T>> lanes;
+    rows[i] = exchange<T, kDistance, false>(a, b, lanes);
+    rows[i + kDistance] = exchange<T, kDistance, true>(a, b, lanes);
   }
   if constexpr (kDistance > 1) transpose_step<T, kDistance / 2>(rows);
 }

@@ -55,34 +55,36 @@ void unpack(char* out, Storage storage, const T* in, Index width) {
 /// Interleaves the first or second halves of a and b.
 template <class T, bool kSecond>
 BALEEN_INLINE Vector<T> interleave(Vector<T> a, Vector<T> b) {
-  constexpr int k = kSecond ? static_cast<int>(kLanes<T>) / 2 : 0;
+  constexpr int kFrom = kSecond ? static_cast<int>(kLanes<T>) / 2 : 0;
   if constexpr (sizeof(T) == 4)
-    return __builtin_shufflevector(a, b, k, 16 + k, k + 1, 17 + k, k + 2, 18 + k, k + 3, 19 + k, k + 4, 20 + k, k + 5,
-                                   21 + k, k + 6, 22 + k, k + 7, 23 + k);
+    return __builtin_shufflevector(a, b, kFrom, 16 + kFrom, kFrom + 1, 17 + kFrom, kFrom + 2, 18 + kFrom, kFrom + 3,
+                                   19 + kFrom, kFrom + 4, 20 + kFrom, kFrom + 5, 21 + kFrom, kFrom + 6, 22 + kFrom,
+                                   kFrom + 7, 23 + kFrom);
   else
-    return __builtin_shufflevector(a, b, k, 8 + k, k + 1, 9 + k, k + 2, 10 + k, k + 3, 11 + k);
+    return __builtin_shufflevector(a, b, kFrom, 8 + kFrom, kFrom + 1, 9 + kFrom, kFrom + 2, 10 + kFrom, kFrom + 3,
+                                   11 + kFrom);
 }
 
 /// A square of lanes x lanes, transposed: interleaving row i with row i + lanes/2 log2(lanes) times.
 template <class T, class Stored>
 BALEEN_INLINE void transpose_square(T* out, Index out_row, InputRows in, Index first, Index column, T scale) {
-  constexpr Index n = kLanes<T>;
-  Vector<T> rows[n], next[n];
+  constexpr Index kRows = kLanes<T>;
+  Vector<T> rows[kRows], next[kRows];
 #pragma GCC unroll 16
-  for (Index i = 0; i < n; ++i)
+  for (Index i = 0; i < kRows; ++i)
     rows[i] = load_as<T>(reinterpret_cast<const Stored*>(in.at(first + i)) + column) * scale;
 #pragma GCC unroll 4
-  for (Index step = 1; step < n; step *= 2) {
+  for (Index step = 1; step < kRows; step *= 2) {
 #pragma GCC unroll 16
-    for (Index i = 0; i < n / 2; ++i) {
-      next[2 * i] = interleave<T, false>(rows[i], rows[i + n / 2]);
-      next[2 * i + 1] = interleave<T, true>(rows[i], rows[i + n / 2]);
+    for (Index i = 0; i < kRows / 2; ++i) {
+      next[2 * i] = interleave<T, false>(rows[i], rows[i + kRows / 2]);
+      next[2 * i + 1] = interleave<T, true>(rows[i], rows[i + kRows / 2]);
     }
 #pragma GCC unroll 16
-    for (Index i = 0; i < n; ++i) rows[i] = next[i];
+    for (Index i = 0; i < kRows; ++i) rows[i] = next[i];
   }
 #pragma GCC unroll 16
-  for (Index i = 0; i < n; ++i) store(out + i * out_row, rows[i]);
+  for (Index i = 0; i < kRows; ++i) store(out + i * out_row, rows[i]);
 }
 
 /// out[e, j] = scale * row(first + j)[e] for e < width, j < count, and 0 for j up to `columns`.

@@ -32,6 +32,10 @@ Answer ask(const DeviceLimits& limits, const baleen_region_t& region) {
                                       0};
   Answer answer;
   answer.text.size = sizeof answer.text;
+  if (!kind.cuda) {
+    answer.status = BALEEN_UNSUPPORTED;
+    return answer;
+  }
   answer.status = kind.cuda(kind.self, &request, &answer.text);
   answer.text = copy_in(&answer.text);
   return answer;
@@ -106,7 +110,7 @@ class KernelOfKind : public Kernel {
 
 bool brings_text(const DeviceLimits& limits, const baleen_region_t& region) {
   if (region.op_count != 1 || region.size < sizeof(baleen_region_t) || !region.kinds || !region.kinds[0]) return false;
-  if (!copy_in(region.kinds[0]).cuda || region.tensor_count > kMostTensors) return false;
+  if (region.tensor_count > kMostTensors) return false;
   return ask(limits, region).status != BALEEN_UNSUPPORTED;  // what else is wrong is told by make_of_kind
 }
 

@@ -77,7 +77,7 @@ struct ByteLevel : PreTokenizer {
 
 struct Metaspace : PreTokenizer {
   enum class Scheme { always, never, first };
-  Metaspace(std::string mark, Scheme scheme, bool splits)
+  Metaspace(const std::string& mark, Scheme scheme, bool splits)
       : mark(mark), scheme(scheme), split(splits ? new Split(Pattern(mark), Behaviour::with_next, false) : nullptr) {}
   Status apply(Pieces& pieces) const override {
     for (Piece& piece : pieces) {

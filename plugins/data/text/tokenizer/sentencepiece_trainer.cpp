@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLongestLine = 4192;  // the library leaves out longer ones
 
-class Lines : public sentencepiece::SentenceIterator {
+class Lines final : public sentencepiece::SentenceIterator {
  public:
   explicit Lines(const std::vector<TrainingText>& texts) : texts_(texts) { Next(); }
   bool done() const override { return done_; }

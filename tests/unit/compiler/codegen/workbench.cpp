@@ -50,7 +50,7 @@ T take(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().text());
   return *std::move(result);
 }
-void take(Status status) {
+void take(const Status& status) {
   if (!status) throw std::runtime_error(status.error().text());
 }
 
@@ -95,7 +95,7 @@ void Workbench::Guarded::check() const {
 Workbench::Workbench(const Graph& graph, std::unique_ptr<Device> device, std::int64_t micro_batches, bool poison)
     : Workbench(take(test::scheduled(graph, micro_batches)), std::move(device), poison) {}
 
-Workbench::Workbench(ScheduledGraph scheduled, std::unique_ptr<Device> device, bool poison)
+Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> device, bool poison)
     : device_(std::move(device)) {
   const Graph& graph = scheduled.graph;
   std::vector<PersistentSpec> specs;

@@ -29,7 +29,7 @@ Result<ScheduledGraph> scheduled(Graph graph, std::int64_t micro_batches, std::v
 class Workbench {
  public:
   Workbench(const Graph& graph, std::unique_ptr<Device> device, std::int64_t micro_batches = 1, bool poison = true);
-  Workbench(ScheduledGraph scheduled, std::unique_ptr<Device> device, bool poison = true);
+  Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> device, bool poison = true);
 
   void set(const std::string& name, const Numbers& numbers);
   void run(std::uint64_t seed = 0, std::uint64_t step = 0);

@@ -156,7 +156,7 @@ TEST(GraphOrder, CanBeGivenAnew) {
   Graph graph(&test::builtin_ops());
   const ValueId x = *graph.input("x", {BALEEN_F32, {2}, {}});
   const ValueId a = *graph.unary(BALEEN_X_EXP, x), b = *graph.unary(BALEEN_X_NEG, x), c = *graph.unary(BALEEN_X_NEG, a);
-  const auto ids = [&](std::vector<ValueId> values) {
+  const auto ids = [&](const std::vector<ValueId>& values) {
     std::vector<OpId> ops;
     for (ValueId v : values) ops.push_back(graph.value(v).producer);
     return ops;

@@ -36,8 +36,9 @@ SimulatedRanks::SimulatedRanks(const Graph& graph)
 
 /// Which elements of a value a rank holds.
 const std::vector<char>& SimulatedRanks::mask(ValueId v, std::size_t rank) const {
-  auto [it, fresh] = masks_.try_emplace({v, rank});
-  if (!fresh) return it->second;
+  const auto [it, fresh] = masks_.try_emplace({v, rank});
+  std::vector<char>& mask = it->second;
+  if (!fresh) return mask;
   const Value& value = graph_.value(v);
   const Piece piece =
       piece_of(value.shape, value.layout, graph_.mesh(), coordinates(graph_.mesh(), static_cast<std::int64_t>(rank)));
@@ -49,9 +50,9 @@ const std::vector<char>& SimulatedRanks::mask(ValueId v, std::size_t rank) const
     bool box = piece.held;
     for (std::size_t d = 0; d < at.size(); ++d) box = box && in(piece.dims[d], at[d]);
     number += box;
-    it->second.push_back(held);
+    mask.push_back(held);
   });
-  return it->second;
+  return mask;
 }
 
 Tensor SimulatedRanks::masked(ValueId v, std::size_t rank, const Tensor& whole) const {

@@ -52,11 +52,11 @@ class Backward {
     return sum;
   }
 
-  std::vector<ValueId> all(SketchOp op) {
+  std::vector<ValueId> all(const SketchOp& op) {
     g_.context() = {Phase::backward, forward_op_, "", ""};
     return append(g_, op);
   }
-  ValueId one(SketchOp op) { return all(std::move(op))[0]; }
+  ValueId one(const SketchOp& op) { return all(op)[0]; }
 
   void visit(OpId id) {
     const Op op = g_.op(id);

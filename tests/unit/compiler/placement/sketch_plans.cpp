@@ -304,7 +304,7 @@ SketchPlan experts(const std::string& name) {
     return m.used(p)[static_cast<std::size_t>(axis)].is_replicate();
   }));
   if (!tensor) return m.take();
-  const double activation = 8 * 16 * 64 / 2;
+  const double activation = 8.0 * 16 * 64 / 2;
   for (Phase phase : {kForward, kBackward})
     m.expect(phase, "tensor", "all_reduce", kLayers + 1, (kLayers + 1) * 2 * 0.5 * activation);
   m.expect(kForward, "tensor", "internal", 1, 3 * 16 * 4);

@@ -30,7 +30,7 @@ TEST_F(RankLinkTest, TellsHowFarItIs) {
 }
 
 TEST_F(RankLinkTest, TellsWhatItRuns) {
-  const auto order = [](std::vector<std::string> programs) {
+  const auto order = [](const std::vector<std::string>& programs) {
     const auto rank = sample_link();
     for (const std::string& program : programs) rank->runs(program);
     return *rank->get("order");

@@ -110,7 +110,7 @@ TEST(Session, APlanThatDoesNotFitIsRefusedWithItsBytes) {
     EXPECT_NE(wide.status.error().message.find(part), std::string::npos) << part << ": " << wide.status.error().message;
 }
 
-HostTensors tokens(std::vector<double> numbers) { return {{"tokens", *tensor_of(numbers, BALEEN_I32, {5, 8})}}; }
+HostTensors tokens(const std::vector<double>& numbers) { return {{"tokens", *tensor_of(numbers, BALEEN_I32, {5, 8})}}; }
 
 TEST(Session, RunsProgramsByName) {
   TemporaryFolder folder;

@@ -6,7 +6,7 @@
 namespace baleen::test {
 namespace {
 
-std::string refusal(UserValues values) {
+std::string refusal(const UserValues& values) {
   const auto read = read_checkpoint_settings(values, "train.lua:3");
   return read ? "" : read.error().text();
 }

@@ -258,7 +258,7 @@ TEST(VerifyJudge, JudgesWhoseNameOnlyBeginsWithNoise) {
 
 /// What a choice does that jumps with sixteen roundings, and not with one, is allowed twice; not a hundred times.
 TEST(VerifyJudge, AllowsWhatJumpsWithSeveralRoundings) {
-  const auto judged = [](double by, std::vector<double> roundings) {
+  const auto judged = [](double by, const std::vector<double>& roundings) {
     Record many = record_in(BALEEN_F16), still = record_in(BALEEN_F64), jumped = still;
     set(many, 2, Record::gradients, 1, {60, 0, 0, by});
     set(jumped, 2, Record::gradients, 1, {60, 0, 0, 10});

@@ -16,7 +16,7 @@ ExecutableCall call(baleen_collective_t op, std::vector<std::string> axes, const
   return made;
 }
 
-Segment segment(int loop, std::vector<std::pair<std::uint32_t, Guard>> begins) {
+Segment segment(int loop, const std::vector<std::pair<std::uint32_t, Guard>>& begins) {
   Segment made;
   made.loop = loop;
   for (const auto& [number, guard] : begins) {

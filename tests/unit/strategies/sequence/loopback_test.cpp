@@ -39,7 +39,7 @@ TEST_P(SequenceRanks, ComputeWhatOneRankComputes) {
   options.transport = "loopback";
   SharedRendezvous rendezvous;
   std::vector<Losses> all(static_cast<std::size_t>(ranks));
-  const std::string failures = run_bodies(As::kThreads, ranks, [&](std::int32_t rank) {
+  const std::string failures = run_bodies(As::kThreads, ranks, [&, ranks = ranks](std::int32_t rank) {
     const baleen_rendezvous_t own = rendezvous.of(rank, ranks);
     JobOptions mine = options;
     mine.rendezvous = &own;

@@ -10,7 +10,7 @@ using enum Algorithm;
 
 Question all_reduce(std::size_t members, std::uint64_t bytes) { return {BALEEN_ALL_REDUCE, members, bytes}; }
 
-Overrides overrides(std::vector<std::string_view> entries) { return *Overrides::parse(entries); }
+Overrides overrides(const std::vector<std::string_view>& entries) { return *Overrides::parse(entries); }
 
 TEST(Algorithm, SmallSumsTakeOneMessageAndLargeOnesMoveFewBytes) {
   EXPECT_EQ(choose(all_reduce(2, 8), {}), kDirect);

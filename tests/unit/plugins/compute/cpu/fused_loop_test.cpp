@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
+
+#include "alike.hpp"
 
 namespace baleen::cpu {
 namespace {
@@ -65,12 +66,12 @@ class FusedLoopOf : public testing::Test {
   using T = typename Case::T;
   using Loop = FusedLoop<T>;
   using Example = ExampleOf<T>;
-  static constexpr LoopIsa isa = Case::kIsa;
+  static constexpr LoopIsa kIsa = Case::kIsa;
   static constexpr Index kCount = 5 * FusedLoop<T>::kLanes;
   static constexpr std::uint64_t kStep = 7;
 
   void SetUp() override {
-    if (isa == LoopIsa::kAvx512 && !__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
+    if (kIsa == LoopIsa::kAvx512 && !__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
     if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "needs AVX2";
   }
 
@@ -155,7 +156,7 @@ class FusedLoopOf : public testing::Test {
   void expect_same_bits(const std::vector<std::vector<T>>& a, const std::vector<std::vector<T>>& b) const {
     for (std::size_t k = 0; k < a.size(); ++k)
       for (std::size_t i = 0; i < a[k].size(); ++i)
-        ASSERT_TRUE(std::memcmp(&a[k][i], &b[k][i], sizeof(T)) == 0 || (std::isnan(a[k][i]) && std::isnan(b[k][i])))
+        ASSERT_TRUE(are_alike(a[k][i], b[k][i]))
             << "result " << k << ", element " << i << ": " << a[k][i] << " and " << b[k][i];
   }
 
@@ -172,7 +173,7 @@ TYPED_TEST(FusedLoopOf, GivesTheBitsOfOneOpAfterTheOther) {
     SCOPED_TRACE(round);
     const auto e = random_example<T>(this->random_, 2 + static_cast<std::uint32_t>(this->random_() % 8),
                                      1 + static_cast<std::uint32_t>(this->random_() % 40));
-    const auto loop = FusedLoop<T>::compile(this->isa, e.code, e.results, e.inputs);
+    const auto loop = FusedLoop<T>::compile(this->kIsa, e.code, e.results, e.inputs);
     if (!loop) continue;
     ++compiled;
     const auto in = this->inputs(e), wanted = this->expected(e, in);
@@ -199,7 +200,7 @@ TYPED_TEST(FusedLoopOf, ReadsNumbersAgainThatHaveNoRegister) {
   // A choice between two of the first ones, and a result that is a constant.
   e.code.push_back({BALEEN_X_SELECT, 3, 1, 5, 0});
   e.results = {last, last + 1, 39};
-  const auto loop = FusedLoop<T>::compile(this->isa, e.code, e.results, e.inputs);
+  const auto loop = FusedLoop<T>::compile(this->kIsa, e.code, e.results, e.inputs);
   ASSERT_NE(loop, nullptr);
   const auto in = this->inputs(e);
   this->expect_same_bits(this->got(*loop, e, in, false), this->expected(e, in));
@@ -208,7 +209,7 @@ TYPED_TEST(FusedLoopOf, ReadsNumbersAgainThatHaveNoRegister) {
 TYPED_TEST(FusedLoopOf, RefusesWhatItDoesNotKnow) {
   using Loop = FusedLoop<typename TypeParam::T>;
   const std::vector<baleen_instruction_t> code{{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_EXP, 0, 0, 0, 0}};
-  EXPECT_EQ(Loop::compile(this->isa, code, std::vector<std::int64_t>{1}, {{false}}), nullptr);
+  EXPECT_EQ(Loop::compile(this->kIsa, code, std::vector<std::int64_t>{1}, {{false}}), nullptr);
 }
 
 TEST(FusedLoop, RefusesSixteenBitsBesideFp64) {
@@ -225,7 +226,7 @@ TEST(FusedLoop, RefusesWithoutInstructions) {
 
 TYPED_TEST(FusedLoopOf, RefusesWhatNeedsMoreRegistersThanThereAre) {
   using Loop = FusedLoop<typename TypeParam::T>;
-  const std::uint32_t registers = this->isa == LoopIsa::kAvx512 ? 32 : 15;
+  const std::uint32_t registers = this->kIsa == LoopIsa::kAvx512 ? 32 : 15;
   std::vector<baleen_instruction_t> code;
   std::vector<typename Loop::Input> inputs;
   std::vector<std::int64_t> results;
@@ -234,9 +235,9 @@ TYPED_TEST(FusedLoopOf, RefusesWhatNeedsMoreRegistersThanThereAre) {
     inputs.push_back({false});
     results.push_back(i);
   }
-  EXPECT_EQ(Loop::compile(this->isa, code, results, inputs), nullptr);
+  EXPECT_EQ(Loop::compile(this->kIsa, code, results, inputs), nullptr);
   code.pop_back(), results.pop_back(), inputs.pop_back();
-  EXPECT_NE(Loop::compile(this->isa, code, results, inputs), nullptr);
+  EXPECT_NE(Loop::compile(this->kIsa, code, results, inputs), nullptr);
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <random>
 #include <tuple>
 #include <vector>
 
+#include "alike.hpp"
 #include "available_routines.hpp"
 #include "baleen/expression.h"
 
@@ -33,7 +33,7 @@ class InstructionSet : public testing::Test {
   }
   static bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     for (std::size_t i = 0; i < a.size(); ++i)
-      if (std::memcmp(&a[i], &b[i], sizeof(T)) != 0 && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
+      if (!are_alike(a[i], b[i])) return false;
     return true;
   }
   static void expect_close(const std::vector<T>& got, const std::vector<T>& wanted) {

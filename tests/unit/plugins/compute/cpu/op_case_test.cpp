@@ -189,7 +189,7 @@ class Trial {
 };
 
 bool keeps_dtype(const std::string& kind) {
-  static const char* const kMoves[] = {"reshape", "transpose", "slice", "concat", "pad", "copy"};
+  static constexpr const char* kMoves[] = {"reshape", "transpose", "slice", "concat", "pad", "copy"};
   return std::find(std::begin(kMoves), std::end(kMoves), kind) != std::end(kMoves);
 }
 

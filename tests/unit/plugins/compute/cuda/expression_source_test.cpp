@@ -8,7 +8,7 @@
 namespace baleen::cuda {
 namespace {
 
-GeneratedKernel sum_of(std::vector<std::int64_t> shape, std::vector<std::vector<std::int64_t>> strides) {
+GeneratedKernel sum_of(const std::vector<std::int64_t>& shape, const std::vector<std::vector<std::int64_t>>& strides) {
   GeneratedKernel kernel;
   kernel.code = {{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_INPUT, 1, 0, 0, 0}, {BALEEN_X_ADD, 0, 1, 0, 0}};
   kernel.results = {2};

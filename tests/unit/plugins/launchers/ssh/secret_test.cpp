@@ -15,7 +15,7 @@ namespace {
 class SecretFile : public testing::Test {
  protected:
   std::string file(const std::string& text, mode_t mode) const {
-    const std::string path = folder.write("secret", text);
+    std::string path = folder.write("secret", text);
     EXPECT_EQ(chmod(path.c_str(), mode), 0);
     return path;
   }

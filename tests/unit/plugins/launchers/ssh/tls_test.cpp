@@ -260,8 +260,9 @@ TEST(Tls, FindsEveryChangedByte) {
 }
 
 TEST(Tls, FindsRepeatedDroppedAndSwappedRecords) {
-  for (const auto& meddle : std::vector<std::function<std::string(std::string, std::string)>>{
-           [](std::string a, const std::string&) { return a + a; }, [](const std::string&, std::string b) { return b; },
+  for (const auto& meddle : std::vector<std::function<std::string(const std::string&, const std::string&)>>{
+           [](const std::string&a, const std::string&) { return a + a; },
+           [](const std::string&, const std::string&b) { return b; },
            [](const std::string&a, const std::string&b) { return b + a; },
            [](const std::string&a, const std::string&b) { return a.substr(0, a.size() - 1) + b; }}) {
     Open ends;
