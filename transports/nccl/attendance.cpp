@@ -100,6 +100,11 @@ std::string Attendance::farewell(bool clean, const std::string& why) const {
   return std::move(writer.bytes);
 }
 
+bool Attendance::has_left(std::int32_t rank) const {
+  const std::lock_guard lock(mutex_);
+  return leavers_.count(rank) > 0;
+}
+
 Status Attendance::heard_barrier(std::int32_t from, const std::string& announcement) {
   ProposalReader reader{announcement};
   std::string key, text;

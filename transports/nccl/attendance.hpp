@@ -43,6 +43,9 @@ class Attendance {
   /// What this rank tells when it leaves: how far it has come. `clean`: nothing is unfinished.
   std::string farewell(bool clean, const std::string& why) const;
 
+  /// In good order.
+  bool has_left(std::int32_t rank) const;
+
   /// News. An error where it means that this rank waits in vain.
   Status heard_barrier(std::int32_t from, const std::string& announcement);
   Status heard_farewell(std::int32_t from, const std::string& farewell);
@@ -57,8 +60,8 @@ class Attendance {
     std::vector<std::int32_t> ranks;
     std::uint64_t started = 0, announced = 0;
     std::array<Entrant, BALEEN_MAX_OUTSTANDING> entrants{};  ///< the last ones, by number
-    std::deque<std::uint64_t> barriers;                       ///< starts before each that is to be announced
-    std::vector<Announcement> announcements;                  ///< whose place this rank has not come to
+    std::deque<std::uint64_t> barriers;                      ///< starts before each that is to be announced
+    std::vector<Announcement> announcements;                 ///< whose place this rank has not come to
     std::map<std::uint64_t, std::size_t> arrivals;
   };
   struct Leaver {

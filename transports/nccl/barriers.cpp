@@ -9,10 +9,10 @@ Barriers::Barriers(Engine& engine, Attendance& attendance, Switchboard& switchbo
       switchboard_(switchboard),
       thread_(quiet_thread("nccl-barriers", [this] { run(); })) {}
 
-Barriers::~Barriers() {
+void Barriers::stop() {
   event_signal(stop_, 1);
   event_signal(posted_, BALEEN_EVENT_FAILED);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Barriers::begin(const std::string& key, const std::vector<std::int32_t>& ranks, baleen_event_t* after,

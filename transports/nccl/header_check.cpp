@@ -1,5 +1,5 @@
-/// \file Compares nccl.hpp with NVIDIA's nccl.h: symbols, sizes of arguments and structs, values. Compiled where there is
-/// that header; holds no code.
+/// \file Compares nccl.hpp with NVIDIA's nccl.h: symbols, sizes of arguments and structs, values. Compiled where there
+/// is that header; holds no code.
 #include <nccl.h>
 
 #include <type_traits>
@@ -48,9 +48,9 @@ static_assert(sizeof(UniqueId) == sizeof(ncclUniqueId) && NCCL_UNIQUE_ID_BYTES =
 
 // A later ncclConfig_t has more behind ours.
 static_assert(sizeof(Config) <= sizeof(ncclConfig_t) && alignof(Config) == alignof(ncclConfig_t));
-#define BALEEN_NCCL_FIELD(ours, theirs)                                                              \
-  static_assert(offsetof(Config, ours) == offsetof(ncclConfig_t, theirs) &&                          \
-                    std::is_same_v<decltype(Config::ours), decltype(ncclConfig_t::theirs)>,          \
+#define BALEEN_NCCL_FIELD(ours, theirs)                                                     \
+  static_assert(offsetof(Config, ours) == offsetof(ncclConfig_t, theirs) &&                 \
+                    std::is_same_v<decltype(Config::ours), decltype(ncclConfig_t::theirs)>, \
                 "ncclConfig_t::" #theirs " lies elsewhere or is of another type")
 BALEEN_NCCL_FIELD(size, size);
 BALEEN_NCCL_FIELD(magic, magic);

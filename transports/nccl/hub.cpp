@@ -81,7 +81,8 @@ void Hub::hear_hellos() {
     const std::optional<Frame> hello = strangers_[i].take();
     const bool known = hello && hello->kind == FrameKind::kHello && hello->from >= 0 && hello->from < ranks_ &&
                        hello->bytes.starts_with(secret_) && !guests_.count(hello->from);
-    if (known) guests_.emplace(hello->from, Guest{std::move(strangers_[i]), false, false, hello->bytes.substr(secret_.size())});
+    if (known)
+      guests_.emplace(hello->from, Guest{std::move(strangers_[i]), false, false, hello->bytes.substr(secret_.size())});
     if (hello || !open)
       strangers_.erase(strangers_.begin() + static_cast<std::ptrdiff_t>(i));
     else

@@ -50,7 +50,8 @@ Status Lane::reserve(const Slot& slot) {
   if (!slot.is_carried()) return {};
   BALEEN_TRY(grow(mirror_, slot.mirror));
   if (carrier_.joinable()) return {};
-  BALEEN_TRY(Engine::checked(engine_.device.compute->stream_create(engine_.device.handle, &carriage_), "making a stream"));
+  BALEEN_TRY(
+      Engine::checked(engine_.device.compute->stream_create(engine_.device.handle, &carriage_), "making a stream"));
   carrier_ = quiet_thread("nccl-carrier", [this] { carry(); });
   return {};
 }
@@ -74,7 +75,8 @@ Code Lane::enqueue_call(const Call& call, Comm comm) const {
       return nccl.ncclReduceScatter(from, to, call.count, call.type, call.op, comm, native_);
     case Call::Kind::kAllGather: return nccl.ncclAllGather(from, to, call.count, call.type, comm, native_);
     case Call::Kind::kBroadcast: return nccl.ncclBroadcast(from, to, call.count, call.type, call.peer, comm, native_);
-    case Call::Kind::kReduce: return nccl.ncclReduce(from, to, call.count, call.type, call.op, call.peer, comm, native_);
+    case Call::Kind::kReduce:
+      return nccl.ncclReduce(from, to, call.count, call.type, call.op, call.peer, comm, native_);
     case Call::Kind::kSend: return nccl.ncclSend(from, call.count, call.type, call.peer, comm, native_);
     case Call::Kind::kReceive: return nccl.ncclRecv(to, call.count, call.type, call.peer, comm, native_);
   }
@@ -162,7 +164,8 @@ Status Lane::begin(const Slot& slot, baleen_event_t* after, std::uint64_t after_
 
 std::uint64_t Lane::unfinished() const {
   const std::uint64_t finished = event_value(finished_), carried = event_value(carried_);
-  return std::max(sent_ - std::min(finished, sent_), posts_ - std::min(carried, posts_));
+  const std::uint64_t sent = sent_, posts = posts_;
+  return std::max(sent - std::min(finished, sent), posts - std::min(carried, posts));
 }
 
 void Lane::fail_unfinished() {
@@ -202,7 +205,8 @@ void Lane::carry() {
     if (event_value(stop_) > 0) return;
     const Job job = (*jobs_)[number % jobs_->size()];
     const bool well = carry_one(job);
-    if (!well && engine_.failure.set(internal("nccl: the device failed in a collective"))) event_signal(engine_.failed, 1);
+    if (!well && engine_.failure.set(internal("nccl: the device failed in a collective")))
+      event_signal(engine_.failed, 1);
     if (job.done) event_signal(*job.done, well ? job.done_value : BALEEN_EVENT_FAILED);
     event_signal(carried_, number);
   }

@@ -26,7 +26,7 @@ struct Slot {
   Comm comm = nullptr;
   Program program = {};
   std::vector<HostCopy> in = {}, out = {};
-  std::uint64_t mirror = 0;  ///< bytes
+  std::uint64_t mirror = 0;    ///< bytes
   class Lane* lane = nullptr;  ///< null: a barrier
   struct Group* group = nullptr;
 
@@ -53,7 +53,7 @@ class Lane {
   /// As baleen_transport_t::start.
   Status begin(const Slot& slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value);
-  std::uint64_t unfinished() const;
+  std::uint64_t unfinished() const;  // [any thread]
   /// After the engine's failure: raises the events of all unfinished operations to BALEEN_EVENT_FAILED.
   void fail_unfinished();
   /// The stream goes to its end, as far as events that it waits for come. After `fail_unfinished`.
@@ -97,7 +97,7 @@ class Lane {
   const TileKernels& kernels_;
   void *stream_ = nullptr, *native_ = nullptr, *carriage_ = nullptr;  // carriage: the carrier's own stream
   Memory mirror_, scratch_;
-  std::uint64_t sent_ = 0;  // numbers operations, from 1
+  std::atomic<std::uint64_t> sent_{0};  // numbers operations, from 1
   /// Behind an operation's own event. Outlives all streams: they signal it.
   baleen_event_t finished_{sizeof(baleen_event_t), 0, 0, nullptr};
   baleen_event_t carried_in_{sizeof(baleen_event_t), 0, 0, nullptr};  ///< by number: inputs are on the device
@@ -105,7 +105,7 @@ class Lane {
       std::make_unique<std::array<Pending, BALEEN_MAX_OUTSTANDING>>();
   std::unique_ptr<std::array<Job, BALEEN_MAX_OUTSTANDING>> jobs_ =
       std::make_unique<std::array<Job, BALEEN_MAX_OUTSTANDING>>();
-  std::uint64_t posts_ = 0;
+  std::atomic<std::uint64_t> posts_{0};
   baleen_event_t posted_{sizeof(baleen_event_t), 0, 0, nullptr}, carried_{sizeof(baleen_event_t), 0, 0, nullptr},
       stop_{sizeof(baleen_event_t), 0, 0, nullptr};
   std::thread carrier_;

@@ -36,12 +36,13 @@ std::string version_text(int version) {
 Result<Functions> open_nccl(const std::string& path) {
   auto opened = open_library(path);
   if (!opened)
-    return Error{BALEEN_NOT_FOUND,
-                 "there is no NCCL on this machine (" + opened.error().message + "); install NCCL " +
-                     version_text(kOldestVersion) +
-                     " or later (NVIDIA's package libnccl2, or Debian's, in non-free), or say where it lies by `library`" +
-                     kRemedy,
-                 {}};
+    return Error{
+        BALEEN_NOT_FOUND,
+        "there is no NCCL on this machine (" + opened.error().message + "); install NCCL " +
+            version_text(kOldestVersion) +
+            " or later (NVIDIA's package libnccl2, or Debian's, in non-free), or say where it lies by `library`" +
+            kRemedy,
+        {}};
   Functions table;
   std::string missing;
   find(*opened, "ncclGetVersion", table.ncclGetVersion, nullptr);
@@ -83,6 +84,13 @@ Result<std::string> Driver::current_device() const {
   return text;
 }
 
+bool Driver::is_device_memory(const void* at) const {
+  constexpr int kMemoryType = 2;     // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+  constexpr unsigned kOfDevice = 2;  // CU_MEMORYTYPE_DEVICE
+  unsigned type = 0;
+  return cuPointerGetAttribute(&type, kMemoryType, reinterpret_cast<std::uint64_t>(at)) == 0 && type == kOfDevice;
+}
+
 Result<Driver> open_driver(const std::string& path) {
   auto opened = open_library(path);
   if (!opened)
@@ -96,7 +104,9 @@ Result<Driver> open_driver(const std::string& path) {
   find(*opened, "cuDeviceGetCount", table.cuDeviceGetCount, &missing);
   find(*opened, "cuCtxGetDevice", table.cuCtxGetDevice, &missing);
   find(*opened, "cuDeviceGetUuid_v2", table.cuDeviceGetUuid_v2, &missing);
-  if (!missing.empty()) return unsupported("the CUDA driver " + path + " lacks " + missing + "; update NVIDIA's driver");
+  find(*opened, "cuPointerGetAttribute", table.cuPointerGetAttribute, &missing);
+  if (!missing.empty())
+    return unsupported("the CUDA driver " + path + " lacks " + missing + "; update NVIDIA's driver");
   int devices = 0;
   const int started = table.cuInit(0);
   if (started != 0 || table.cuDeviceGetCount(&devices) != 0 || devices == 0)

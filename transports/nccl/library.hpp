@@ -24,7 +24,10 @@ struct Driver {
   int (*cuDeviceGetCount)(int*) = nullptr;
   int (*cuCtxGetDevice)(int*) = nullptr;
   int (*cuDeviceGetUuid_v2)(std::array<char, 16>*, int) = nullptr;
+  int (*cuPointerGetAttribute)(void*, int, std::uint64_t) = nullptr;
 
+  /// Whether an address is in a device's memory.
+  bool is_device_memory(const void* at) const;
   /// The identity of the device whose context is current on this thread, in hexadecimal digits.
   Result<std::string> current_device() const;
 };

@@ -1,5 +1,5 @@
-/// \file What this plugin uses of NCCL, declared by ourselves: it is built where there is no nccl.h, and one binary runs
-/// with every NCCL from 2.18 on. `header_check.cpp` compares all of it with nccl.h where there is one.
+/// \file What this plugin uses of NCCL, declared by ourselves: it is built where there is no nccl.h, and one binary
+/// runs with every NCCL from 2.18 on. `header_check.cpp` compares all of it with nccl.h where there is one.
 #pragma once
 #include <climits>
 #include <cstddef>

@@ -45,6 +45,12 @@ Status check_devices(const std::vector<Letter>& letters) {
   return {};
 }
 
+/// Lowers a flag at the end.
+struct Raised {
+  std::atomic<bool>& flag;
+  ~Raised() { flag = false; }
+};
+
 constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
@@ -65,7 +71,8 @@ Result<NcclTransport::Verdict> NcclTransport::judge(const Proposal& mine, bool n
   std::vector<Proposal> proposals;
   for (const Letter& letter : letters) proposals.push_back(letter.proposal);
   if (well) well = agree(proposals);
-  const bool all_need = std::all_of(letters.begin(), letters.end(), [](const Letter& l) { return l.needs_communicator; });
+  const bool all_need =
+      std::all_of(letters.begin(), letters.end(), [](const Letter& l) { return l.needs_communicator; });
   if (well && all_need) well = check_devices(letters);
   Verdict verdict{(static_cast<std::uint64_t>(mine.rank) << 32) | group_count_++, {}, all_need};
   if (well && all_need)
@@ -84,11 +91,14 @@ Result<NcclTransport::Verdict> NcclTransport::judge(const Proposal& mine, bool n
 }
 
 Result<NcclTransport::Verdict> NcclTransport::meet(const Proposal& mine, bool needs_communicator) {
+  meeting_ = true;
+  const Raised raised{meeting_};
+  BALEEN_TRY(hub_has_left());
   Result<Verdict> verdict = Verdict{};
   if (mine.present.front() == mine.rank) {
     verdict = judge(mine, needs_communicator);
   } else {
-    Letter letter{mine, engine_.device.identity, needs_communicator};
+    const Letter letter{mine, engine_.device.identity, needs_communicator};
     ProposalWriter writer;
     walk(writer, letter);
     switchboard_->send(FrameKind::kLetter, mine.present.front(), writer.bytes);
@@ -147,6 +157,7 @@ void NcclTransport::register_with(Comm comm) {
 Status NcclTransport::register_arena(void* base, std::uint64_t bytes) {
   BALEEN_TRY(check());
   const std::lock_guard lock(engine_.calls);
+  if (!engine_.driver.is_device_memory(base)) return {};  // the host's: a thread copies
   arenas_.emplace(static_cast<std::byte*>(base), bytes);
   for (const auto& [comm, handles] : comms_) register_with(comm);
   return {};
@@ -196,7 +207,10 @@ std::string NcclTransport::refusal_of(const Collective& c) const {
 Result<NcclTransport::Pair*> NcclTransport::pair_of(const Proposal& mine) {
   const std::int32_t other = mine.present[mine.present.front() == mine.rank ? 1 : 0];
   const bool sends = mine.collective && mine.collective->op == BALEEN_SEND;
-  Pair& pair = pairs_[{other, sends}];
+  Pair& pair = [&]() -> Pair& {
+    const std::lock_guard lock(lanes_);
+    return pairs_[{other, sends}];
+  }();
   BALEEN_TRY_ASSIGN(const Verdict verdict, meet(mine, engine_.device && !pair.comm));
   if (pair.comm) return &pair;
   const std::int32_t from = sends ? mine.rank : other, to = sends ? other : mine.rank;
@@ -204,7 +218,9 @@ Result<NcclTransport::Pair*> NcclTransport::pair_of(const Proposal& mine) {
   attendance_->open(pair.key, mine.present);
   BALEEN_TRY_ASSIGN(pair.comm, make_communicator(verdict.id, mine.rank < other ? 0 : 1, 2));
   const std::lock_guard lock(engine_.calls);
-  BALEEN_TRY_ASSIGN(pair.lane, Lane::open(engine_, *kernels_));
+  BALEEN_TRY_ASSIGN(auto lane, Lane::open(engine_, *kernels_));
+  const std::lock_guard lanes_lock(lanes_);
+  pair.lane = std::move(lane);
   return &pair;
 }
 
@@ -253,7 +269,9 @@ EntryPlaces NcclTransport::place_entry(Slot& slot, const CollectiveEntry& entry)
   const std::uint64_t in = c.input_count(entry) * c.width(), out = c.output_count(entry) * c.width();
   auto* const input = static_cast<std::byte*>(const_cast<void*>(entry.input));
   auto* const output = static_cast<std::byte*>(entry.output);
-  const auto direct = [](const std::byte* at) { return Place{Place::In::kDevice, reinterpret_cast<std::uint64_t>(at)}; };
+  const auto direct = [](const std::byte* at) {
+    return Place{Place::In::kDevice, reinterpret_cast<std::uint64_t>(at)};
+  };
   EntryPlaces places;
   const bool in_host = in > 0 && !is_on_device(input, in), out_host = out > 0 && !is_on_device(output, out);
   if (in > 0 && !in_host) places.input = direct(input);
@@ -279,7 +297,8 @@ Status NcclTransport::make_program(Slot& slot) {
   const Collective& c = slot.collective;
   std::vector<EntryPlaces> places;
   for (const CollectiveEntry& entry : c.entries) places.push_back(place_entry(slot, entry));
-  slot.program = is_ordered(c) ? ordered_program(c, places, options_.scratch) : plain_program(c, places);
+  slot.program =
+      is_ordered(c) ? ordered_program(c, places, options_.scratch) : plain_program(c, places, options_.scratch);
   {
     const std::lock_guard lock(engine_.calls);
     for (const Step& step : slot.program.steps)
@@ -300,7 +319,8 @@ Status NcclTransport::introduce(const Slot& slot) {
       group.calls.push_back({Call::Kind::kSend, {Place::In::kScratch, 0}, {}, 1, kUint8, kSum, peer});
   for (const int peer : slot.program.receives)
     if (received.insert(peer).second)
-      group.calls.push_back({Call::Kind::kReceive, {}, {Place::In::kScratch, 256 + group.calls.size()}, 1, kUint8, kSum, peer});
+      group.calls.push_back(
+          {Call::Kind::kReceive, {}, {Place::In::kScratch, 256 + group.calls.size()}, 1, kUint8, kSum, peer});
   if (group.calls.empty()) return {};
   hello.steps.push_back(std::move(group));
   const std::lock_guard lock(engine_.calls);

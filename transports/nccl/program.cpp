@@ -71,11 +71,6 @@ void add_entry(Writer& writer, const Collective& c, const CollectiveEntry& e, co
     case BALEEN_REDUCE:
       return writer.add(Kind::kReduce, at.input, c.place == c.root ? at.output : Place{}, e.count, c.root);
     case BALEEN_ALL_TO_ALL: return add_all_to_all(writer, c, e, at);
-    case BALEEN_PERMUTE:
-      if (c.destinations[c.place] >= 0)
-        writer.add(Kind::kSend, at.input, {}, e.count, static_cast<std::size_t>(c.destinations[c.place]));
-      if (c.source() >= 0) writer.add(Kind::kReceive, {}, at.output, e.count, static_cast<std::size_t>(c.source()));
-      return;
     // The communicator is of the two alone.
     case BALEEN_SEND: return writer.add(Kind::kSend, at.input, {}, e.count, c.place < c.root ? 1 : 0);
     case BALEEN_RECEIVE: return writer.add(Kind::kReceive, {}, at.output, e.count, c.place < c.root ? 1 : 0);
@@ -85,16 +80,76 @@ void add_entry(Writer& writer, const Collective& c, const CollectiveEntry& e, co
 
 }  // namespace
 
-Program plain_program(const Collective& c, const std::vector<EntryPlaces>& places) {
+namespace {
+
+/// NCCL sends and receives at once, and so never from and to one place.
+class Permutation {
+ public:
+  Permutation(const Collective& c, Program& program, std::uint64_t scratch)
+      : c_(c), program_(program), most_(std::max<std::uint64_t>(scratch, c.width())) {}
+  ~Permutation() { finish(); }
+  Permutation(const Permutation&) = delete;
+
+  void add(const CollectiveEntry& e, const EntryPlaces& at) {
+    const std::uint64_t at_once = most_ / c_.width();
+    for (std::uint64_t begin = 0; begin < e.count; begin += at_once) {
+      const std::uint64_t count = std::min(at_once, e.count - begin);
+      if (bytes_ + count * c_.width() > most_ || items_.size() == kMostCalls / 2) finish();
+      items_.push_back({at.input + begin * c_.width(), at.output + begin * c_.width(), bytes_, count});
+      bytes_ += count * c_.width();
+    }
+  }
+
+ private:
+  struct Item {
+    Place from, to;
+    std::uint64_t copy, count;
+  };
+  void finish() {
+    const std::int32_t to = c_.destinations[c_.place], from = c_.source();
+    for (Item& item : items_) {
+      if (to < 0 || from < 0 || !(item.from == item.to)) continue;
+      const Place copy{Place::In::kScratch, item.copy};
+      program_.steps.push_back({Step::Kind::kCopy, {}, item.from, copy, item.count * c_.width(), 0, 0});
+      program_.scratch = std::max(program_.scratch, item.copy + item.count * c_.width());
+      item.from = copy;
+    }
+    Writer writer(c_, program_);
+    for (const Item& item : items_) {
+      if (to >= 0) writer.add(Kind::kSend, item.from, {}, item.count, static_cast<std::size_t>(to));
+      if (from >= 0) writer.add(Kind::kReceive, {}, item.to, item.count, static_cast<std::size_t>(from));
+    }
+    items_.clear();
+    bytes_ = 0;
+  }
+
+  const Collective& c_;
+  Program& program_;
+  const std::uint64_t most_;
+  std::vector<Item> items_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Program plain_program(const Collective& c, const std::vector<EntryPlaces>& places, std::uint64_t scratch) {
   Program program;
   if (c.op == BALEEN_BARRIER) return program;
-  Writer writer(c, program);
-  const std::uint64_t at_once = std::max<std::uint64_t>(1, kMostCalls / (2 * c.members));
-  for (std::size_t e = 0; e < c.entries.size(); ++e) {
-    if (e > 0 && e % at_once == 0) writer.end_group();
-    add_entry(writer, c, c.entries[e], places[e]);
+  if (c.op == BALEEN_PERMUTE) {
+    {
+      Permutation permutation(c, program, scratch);
+      for (std::size_t e = 0; e < c.entries.size(); ++e) permutation.add(c.entries[e], places[e]);
+    }
+    return program;
   }
-  writer.end_group();
+  {
+    Writer writer(c, program);
+    const std::uint64_t at_once = std::max<std::uint64_t>(1, kMostCalls / (2 * c.members));
+    for (std::size_t e = 0; e < c.entries.size(); ++e) {
+      if (e > 0 && e % at_once == 0) writer.end_group();
+      add_entry(writer, c, c.entries[e], places[e]);
+    }
+  }
   return program;
 }
 
@@ -118,7 +173,8 @@ std::vector<Piece> pieces_of(const Collective& c, std::uint64_t most) {
   for (std::size_t number = 0; number < c.entries.size(); ++number) {
     const CollectiveEntry& e = c.entries[number];
     const bool scatters = c.op == BALEEN_REDUCE_SCATTER;
-    const std::uint64_t whole = scatters ? std::min(e.block, e.count) : e.count, at_once = scatters ? most : most * c.members;
+    const std::uint64_t whole = scatters ? std::min(e.block, e.count) : e.count,
+                        at_once = scatters ? most : most * c.members;
     for (std::uint64_t begin = 0; begin < whole; begin += at_once) {
       const std::uint64_t size = std::min(at_once, whole - begin), share = (size + c.members - 1) / c.members;
       Piece piece{number, {}, 0};

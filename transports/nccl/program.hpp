@@ -44,8 +44,8 @@ struct Step {
 
 struct Program {
   std::vector<Step> steps;
-  std::uint64_t scratch = 0;        ///< bytes
-  std::set<int> sends, receives;    ///< members that this one talks to by itself
+  std::uint64_t scratch = 0;      ///< bytes
+  std::set<int> sends, receives;  ///< members that this one talks to by itself
 };
 
 /// Reductions by kernels go in tiles of so many elements; memory behind the last element is read and written too.
@@ -58,8 +58,9 @@ struct EntryPlaces {
   Place input, output;
 };
 
-/// By NCCL's own algorithms. `pair`: of a send or receive, whose communicator has two members.
-Program plain_program(const Collective& c, const std::vector<EntryPlaces>& places);
+/// By NCCL's own algorithms. A send or receive has a communicator of two members. A permutation goes in pieces of at
+/// most `scratch` bytes, for in place it sends from a copy.
+Program plain_program(const Collective& c, const std::vector<EntryPlaces>& places, std::uint64_t scratch);
 /// A reduction in the order that transport.h promises: blocks to their members, a kernel, blocks back. Uses at most
 /// about `scratch` bytes.
 Program ordered_program(const Collective& c, const std::vector<EntryPlaces>& places, std::uint64_t scratch);

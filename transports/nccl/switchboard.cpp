@@ -18,7 +18,8 @@ std::string new_secret() {
   std::array<unsigned char, 16> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
   std::string text;
-  for (const unsigned char byte : bytes) text += std::string{"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
+  for (const unsigned char byte : bytes)
+    text += std::string{"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
   return text;
 }
 
@@ -153,7 +154,7 @@ std::deque<Frame> Switchboard::hear(bool& open) {
 
 void Switchboard::run() {
   constexpr int kMostLeavings = 20;  // of a tenth of a second: then rank 0 does not listen
-  std::deque<Frame> news;  // for the listener, in order
+  std::deque<Frame> news;            // for the listener, in order
   bool open = true;
   for (int leavings = 0; leavings < kMostLeavings;) {
     pollfd files[] = {{woken_.number(), POLLIN, 0},

@@ -1,5 +1,5 @@
-/// \file A rank's connection to the others beside NCCL: letters at plan time, barriers, and news of who fails, leaves or
-/// is gone. NCCL itself reports none of these within a host.
+/// \file A rank's connection to the others beside NCCL: letters at plan time, barriers, and news of who fails, leaves
+/// or is gone. NCCL itself reports none of these within a host.
 #pragma once
 #include <condition_variable>
 #include <deque>

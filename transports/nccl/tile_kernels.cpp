@@ -55,8 +55,8 @@ Result<void*> TileKernels::compile(std::size_t members, baleen_dtype_t dtype, ba
   tensors.push_back(row_of(elements, dtype, BALEEN_TENSOR_OUTPUT));
   std::vector<std::uint32_t> numbers;
   for (std::uint32_t number = 0; number <= members; ++number) numbers.push_back(number);
-  const baleen_op_view_t op{sizeof op,  abi("pointwise"),         abi("nccl"), numbers.data(), members,
-                            &numbers[members], 1, list.data(), list.size()};
+  const baleen_op_view_t op{sizeof op, abi("pointwise"), abi("nccl"), numbers.data(), members, &numbers[members],
+                            1,         list.data(),      list.size()};
   const baleen_region_t region{sizeof region, &op, 1, tensors.data(), tensors.size(), nullptr};
   baleen_kernel_t kernel{};
   kernel.size = sizeof kernel;

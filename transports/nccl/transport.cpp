@@ -48,8 +48,8 @@ NcclTransport::~NcclTransport() {
   if (engine_.device) leave();
   fail({BALEEN_PEER_LOST, "this rank has left", {}}, false);
   watcher_.join();
-  barriers_.reset();
-  switchboard_.reset();
+  barriers_->stop();
+  switchboard_.reset();  // before what it tells of
 }
 
 void NcclTransport::fail(Error error, bool tell) {
@@ -61,20 +61,44 @@ void NcclTransport::fail(Error error, bool tell) {
   switchboard_->wake();
 }
 
+// What is on its way to a good end shall come there: a peer may have heard of its own end already.
+void NcclTransport::fail_in_vain(Error error, bool tell) {
+  constexpr int kQuiet = 5;  // hundredths of a second without progress
+  std::uint64_t last = unfinished();
+  for (int quiet = 0; quiet < kQuiet && last > 0 && !engine_.failure; ++quiet) {
+    usleep(10'000);
+    const std::uint64_t now = unfinished();
+    if (now != last) quiet = 0;
+    last = now;
+  }
+  fail(std::move(error), tell);
+}
+
+// Rank 0 passes on what ranks tell each other. Where it has left in good order, others finish what they have begun.
+Status NcclTransport::heard_gone(std::int32_t rank) {
+  if (rank != 0 || !attendance_->has_left(0))
+    return Error{
+        BALEEN_PEER_LOST, "rank " + std::to_string(rank) + " is gone: its connection ended without a word", {}};
+  hub_left_ = true;
+  return meeting_ || barriers_->unfinished() > 0 ? hub_has_left() : Status();
+}
+
+Status NcclTransport::hub_has_left() const {
+  if (!hub_left_) return {};
+  return Error{BALEEN_PEER_LOST, "rank 0 has left, by which the others meet", {}};
+}
+
 void NcclTransport::hear(const Frame& frame) {
   Status well;
   switch (frame.kind) {
     case FrameKind::kBarrier: well = attendance_->heard_barrier(frame.from, frame.bytes); break;
     case FrameKind::kLeft: well = attendance_->heard_farewell(frame.from, frame.bytes); break;
     case FrameKind::kFailure: well = Error{BALEEN_PEER_LOST, frame.bytes, {}}; break;
-    case FrameKind::kGone:
-      well = Error{BALEEN_PEER_LOST,
-                   "rank " + std::to_string(frame.from) + " is gone: its connection ended without a word", {}};
-      break;
+    case FrameKind::kGone: well = heard_gone(frame.from); break;
     default: return;
   }
   // A rank that is told needs no telling of others, but for what it has found out itself.
-  if (!well) fail(std::move(well).error(), frame.kind == FrameKind::kBarrier);
+  if (!well) fail_in_vain(std::move(well).error(), frame.kind == FrameKind::kBarrier);
 }
 
 // NCCL tells of a peer's end, or of the network's, only who asks.
@@ -90,8 +114,9 @@ void NcclTransport::watch() {
       if (engine_.nccl.ncclCommGetAsyncError(comm, &asynchronous) != kSuccess || asynchronous == kInProgress) continue;
       if (asynchronous != kSuccess)
         fail({BALEEN_PEER_LOST,
-              "rank " + std::to_string(switchboard_->rank()) + ": nccl: " +
-                  failure_text(engine_.nccl, "a collective", asynchronous, comm), {}},
+              "rank " + std::to_string(switchboard_->rank()) +
+                  ": nccl: " + failure_text(engine_.nccl, "a collective", asynchronous, comm),
+              {}},
              true);
     }
   }
@@ -101,6 +126,7 @@ void NcclTransport::watch() {
 // Events first: a stream goes on when its communicator is aborted, and would raise them as if all were well.
 void NcclTransport::tear_down() {
   const std::lock_guard lock(engine_.calls);
+  const std::lock_guard lanes_lock(lanes_);
   const auto each_lane = [this](auto&& body) {
     if (lane_) body(*lane_);
     for (auto& [key, pair] : pairs_)
@@ -114,6 +140,7 @@ void NcclTransport::tear_down() {
 }
 
 std::uint64_t NcclTransport::unfinished() const {
+  const std::lock_guard lock(lanes_);
   std::uint64_t all = barriers_->unfinished() + (lane_ ? lane_->unfinished() : 0);
   for (const auto& [key, pair] : pairs_)
     if (pair.lane) all += pair.lane->unfinished();
@@ -155,10 +182,11 @@ Status NcclTransport::start(void* handle, baleen_event_t* after, std::uint64_t a
   if (!slot.collective.op) return internal("nccl: a slot without a collective");
   const bool is_barrier = !slot.lane;
   if (Status well = attendance_->start(slot.key, {&slot.text, is_barrier}); !well) {
-    fail(well.error(), true);
-    return well;
+    fail_in_vain(well.error(), true);
+    return check();
   }
   if (is_barrier) {
+    BALEEN_TRY(hub_has_left());
     barriers_->begin(slot.key, slot.group->ranks, after, after_value, done, done_value);
     return {};
   }
@@ -182,6 +210,7 @@ Status NcclTransport::use(void* device, const baleen_compute_t* compute, const b
     engine_.device = {};
     return std::move(setup).error();
   }
+  const std::lock_guard lanes_lock(lanes_);
   lane_ = *std::move(opened);
   setup_ = *std::move(setup);
   BALEEN_TRY(lane_->enter());
@@ -201,8 +230,11 @@ void NcclTransport::leave() {
   comms_.clear();
   introduced_.clear();
   for (const auto& group : groups_) group->comm = nullptr;
-  pairs_.clear();
-  lane_.reset();
+  {
+    const std::lock_guard lanes_lock(lanes_);
+    pairs_.clear();
+    lane_.reset();
+  }
   setup_.reset();
   kernels_.reset();
   engine_.device = {};

@@ -70,7 +70,10 @@ class NcclTransport : public Transport {
 
   // transport.cpp
   void fail(Error error, bool tell);
+  void fail_in_vain(Error error, bool tell);
   void hear(const Frame& frame);
+  Status heard_gone(std::int32_t rank);
+  Status hub_has_left() const;
   void watch();
   void tear_down();
   std::uint64_t unfinished() const;
@@ -100,11 +103,13 @@ class NcclTransport : public Transport {
   std::vector<std::pair<Comm, std::map<std::byte*, void*>>> comms_;  // with handles of registered arenas
   std::vector<std::unique_ptr<Group>> groups_;
   std::unique_ptr<TileKernels> kernels_;
+  mutable std::mutex lanes_;  // which there are; taken after the engine's `calls`
   std::unique_ptr<Lane> lane_, setup_;
   std::map<std::pair<std::int32_t, bool>, Pair> pairs_;  // by the other rank, and whether this one sends
   std::map<Comm, std::pair<std::set<int>, std::set<int>>> introduced_;
   std::uint64_t group_count_ = 0;
   bool told_of_registration_ = false;
+  std::atomic<bool> hub_left_{false}, meeting_{false};
   baleen_event_t torn_down_{sizeof(baleen_event_t), 0, 0, nullptr};
   std::thread watcher_;
 };

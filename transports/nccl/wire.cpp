@@ -153,9 +153,9 @@ Result<std::string> addresses_of(const std::string& interface) {
   }
   freeifaddrs(all);
   if (list.empty())
-    return invalid(interface.empty() ? "nccl: this host has no network interface that is up (it has " + names + ")"
-                                     : "nccl: `interface` is `" + interface + "`, and the interfaces that are up are " +
-                                           names);
+    return invalid(interface.empty()
+                       ? "nccl: this host has no network interface that is up (it has " + names + ")"
+                       : "nccl: `interface` is `" + interface + "`, and the interfaces that are up are " + names);
   return list;
 }
 

@@ -14,13 +14,13 @@
 namespace baleen::nccl {
 
 enum class FrameKind : std::uint32_t {
-  kHello = 1,   ///< a rank to the hub: its secret and facts
-  kWelcome,     ///< the hub to all: they are there; or text that says why the run cannot begin
-  kLetter,      ///< plan time
-  kBarrier,     ///< a barrier begins
-  kFailure,     ///< a rank cannot go on, and says why
-  kLeft,        ///< a rank has left in good order, and how far it had come
-  kGone         ///< the hub: a rank's connection ended without a word
+  kHello = 1,  ///< a rank to the hub: its secret and facts
+  kWelcome,    ///< the hub to all: they are there; or text that says why the run cannot begin
+  kLetter,     ///< plan time
+  kBarrier,    ///< a barrier begins
+  kFailure,    ///< a rank cannot go on, and says why
+  kLeft,       ///< a rank has left in good order, and how far it had come
+  kGone        ///< the hub: a rank's connection ended without a word
 };
 
 /// `to` -1: everybody but the sender.
