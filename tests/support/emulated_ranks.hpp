@@ -68,6 +68,30 @@ struct HandedOver {
 
 }  // namespace detail
 
+/// Hands a device over while it lives.
+class UsedDevice {
+ public:
+  UsedDevice(void* transport, const baleen_transport_t& table, const EmulatedDevice& device)
+      : transport_(transport),
+        native_(*static_cast<const baleen_transport_native_t*>(table.query(transport, abi(BALEEN_TRANSPORT_NATIVE)))) {
+    if (native_.use(transport, device.get(), &device.table(), &device.events()) != BALEEN_OK)
+      throw std::runtime_error("the transport does not take the device");
+  }
+  ~UsedDevice() { native_.leave(transport_); }
+  UsedDevice(const UsedDevice&) = delete;
+
+ private:
+  void* const transport_;
+  const baleen_transport_native_t& native_;
+};
+
+/// Of a transport that `hand_over_devices` has given one.
+inline EmulatedDevice& device_of(void* transport) {
+  auto& all = detail::HandedOver::all();
+  const std::lock_guard lock(all.mutex);
+  return *all.devices.at(transport);
+}
+
 /// From now on each transport that the plugin makes has the device of its rank's number.
 inline void hand_over_devices(TransportPlugin& plugin) {
   setenv("EMULATED_CUDA_DEVICES", "16", 1);

@@ -15,12 +15,12 @@ Status Engine::settle(Comm comm, const char* call, Code code, double limit) cons
     if (failure) return failure.status();
     Code asynchronous = kSuccess;
     if (const Code asked = nccl.ncclCommGetAsyncError(comm, &asynchronous); asked != kSuccess)
-      return Error{BALEEN_PEER_LOST, "nccl: " + failure_text(nccl, "ncclCommGetAsyncError", asked, comm), {}};
+      return Error{BALEEN_PEER_LOST, failure_text(nccl, "ncclCommGetAsyncError", asked, comm), {}};
     code = asynchronous;
     if (code != kInProgress) break;
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > limit)
       return Error{BALEEN_TIMEOUT,
-                   std::string("nccl: ") + call + " has not come to its end within " +
+                   std::string("") + call + " has not come to its end within " +
                        std::to_string(static_cast<int>(limit)) + " s (`timeout`); a peer may not have come",
                    {}};
     if (spin < kSpins)
@@ -29,7 +29,7 @@ Status Engine::settle(Comm comm, const char* call, Code code, double limit) cons
       usleep(100);
   }
   if (code == kSuccess) return {};
-  return Error{BALEEN_PEER_LOST, "nccl: " + failure_text(nccl, call, code, comm), {}};
+  return Error{BALEEN_PEER_LOST, failure_text(nccl, call, code, comm), {}};
 }
 
 bool wait_for(baleen_event_t& event, std::uint64_t value, baleen_event_t& stop) {

@@ -36,7 +36,7 @@ struct Engine {
   /// What a status of the compute plugin says, whose text only its own host knows.
   static Status checked(baleen_status_t status, const char* doing) {
     if (status == BALEEN_OK) return {};
-    return Error{status, std::string("nccl: the compute plugin fails in ") + doing, {}};
+    return Error{status, std::string("the compute plugin fails in ") + doing, {}};
   }
   /// Waits until NCCL has done what it returned `code` for; ends early where there is a failure. [with `calls`]
   Status settle(Comm comm, const char* call, Code code) const { return settle(comm, call, code, seconds); }

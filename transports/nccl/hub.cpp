@@ -37,11 +37,11 @@ std::string different_fact(std::int32_t rank, const std::string& facts, const st
     if (theirs[i] == zeros[i]) continue;
     const auto value = [](const std::string& line) { return line.substr(line.find('=') + 1); };
     const std::string name = theirs[i].substr(0, theirs[i].find('='));
-    return "nccl: rank " + std::to_string(rank) + " has " + name + " " + value(theirs[i]) + " where rank 0 has " +
+    return "rank " + std::to_string(rank) + " has " + name + " " + value(theirs[i]) + " where rank 0 has " +
            value(zeros[i]) + "; every rank needs the same one";
   }
   return theirs.size() == zeros.size() ? std::string()
-                                       : "nccl: rank " + std::to_string(rank) + " runs another version of the plugin";
+                                       : "rank " + std::to_string(rank) + " runs another version of the plugin";
 }
 
 Hub::Hub(File listening, std::int32_t ranks, std::string secret, double seconds)
@@ -118,7 +118,7 @@ bool Hub::welcome(double deadline) {
   std::string why;
   if (static_cast<std::int32_t>(guests_.size()) < ranks_) {
     const std::string limit = std::to_string(static_cast<int>(seconds_));
-    why = "nccl: not all ranks have come within " + limit + " s (`timeout`): missing " + missing();
+    why = "not all ranks have come within " + limit + " s (`timeout`): missing " + missing();
   } else {
     why = disagreement();
   }

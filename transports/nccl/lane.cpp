@@ -37,7 +37,7 @@ Status Lane::grow(Memory& memory, std::uint64_t bytes) {
   const auto status = device.compute->arena_create(device.handle, BALEEN_ARENA_SHARED, bytes, &base);
   if (status != BALEEN_OK)
     return Error{status,
-                 "nccl: " + std::to_string(bytes) +
+                 "" + std::to_string(bytes) +
                      " bytes of the device's memory for collectives are not there; leave it some by `memory` or "
                      "`fraction` in [compute], or lower `scratch_mb`",
                  {}};
@@ -133,7 +133,7 @@ Status Lane::run(const Program& program, Comm comm) {
   BALEEN_TRY(signal(finished_, ++sent_));
   if (!wait_for(finished_, sent_, engine_.failed)) {
     BALEEN_TRY(engine_.failure.status());
-    return internal("nccl: the device failed while ranks met");
+    return internal("the device failed while ranks met");
   }
   return {};
 }
@@ -205,7 +205,7 @@ void Lane::carry() {
     if (event_value(stop_) > 0) return;
     const Job job = (*jobs_)[number % jobs_->size()];
     const bool well = carry_one(job);
-    if (!well && engine_.failure.set(internal("nccl: the device failed in a collective")))
+    if (!well && engine_.failure.set(internal("the device failed in a collective")))
       event_signal(engine_.failed, 1);
     if (job.done) event_signal(*job.done, well ? job.done_value : BALEEN_EVENT_FAILED);
     event_signal(carried_, number);

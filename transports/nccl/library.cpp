@@ -75,9 +75,9 @@ Result<std::string> Driver::current_device() const {
   int device = 0;
   std::array<char, 16> uuid{};
   if (const int code = cuCtxGetDevice(&device); code != 0)
-    return internal("nccl: no CUDA device is current (CUDA error " + std::to_string(code) + ")");
+    return internal("no CUDA device is current (CUDA error " + std::to_string(code) + ")");
   if (const int code = cuDeviceGetUuid_v2(&uuid, device); code != 0)
-    return internal("nccl: the device does not tell its identity (CUDA error " + std::to_string(code) + ")");
+    return internal("the device does not tell its identity (CUDA error " + std::to_string(code) + ")");
   std::string text;
   for (const char byte : uuid)
     for (const int digit : {(byte >> 4) & 15, byte & 15}) text += "0123456789abcdef"[digit];

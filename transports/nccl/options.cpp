@@ -30,7 +30,7 @@ Result<Options> Options::from(const Settings& settings) {
   options.scratch = static_cast<std::uint64_t>(settings.integer("scratch_mb")) << 20;
   options.registers = settings.boolean("register");
   if (options.max_channels > 0 && options.min_channels > options.max_channels)
-    return invalid("nccl: `min_channels` is " + std::to_string(options.min_channels) + ", more than `max_channels`, " +
+    return invalid("`min_channels` is " + std::to_string(options.min_channels) + ", more than `max_channels`, " +
                    std::to_string(options.max_channels));
   return options;
 }

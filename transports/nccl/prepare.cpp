@@ -37,7 +37,7 @@ Status check_devices(const std::vector<Letter>& letters) {
     if (letter.device.empty()) continue;
     const auto [found, is_new] = seen.emplace(letter.device, letter.proposal.rank);
     if (!is_new)
-      return unsupported("nccl: ranks " + std::to_string(found->second) + " and " +
+      return unsupported("ranks " + std::to_string(found->second) + " and " +
                          std::to_string(letter.proposal.rank) + " are on one GPU (" + letter.device +
                          "), where NCCL joins none; start one rank per GPU, or choose the transport `shm` or `ucx`, "
                          "which pass through the host's memory");
@@ -55,17 +55,23 @@ constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 255) / 25
 
 }  // namespace
 
+Result<std::string> NcclTransport::letter_of(std::int32_t rank) {
+  auto letter = switchboard_->letter_of(rank);
+  if (!letter) BALEEN_TRY(check());  // the reason, where there is one
+  return letter;
+}
+
 // The first member has all letters; the others hear what it found.
 Result<NcclTransport::Verdict> NcclTransport::judge(const Proposal& mine, bool needs_communicator) {
   std::vector<Letter> letters{{mine, engine_.device.identity, needs_communicator}};
   Status well;
   for (const std::int32_t rank : mine.present) {
     if (rank == mine.rank) continue;
-    BALEEN_TRY_ASSIGN(const std::string bytes, switchboard_->letter_of(rank));
+    BALEEN_TRY_ASSIGN(const std::string bytes, letter_of(rank));
     ProposalReader reader{bytes};
     Letter letter;
     walk(reader, letter);
-    if (!reader.complete()) well = internal("nccl: a letter from rank " + std::to_string(rank) + " makes no sense");
+    if (!reader.complete()) well = internal("a letter from rank " + std::to_string(rank) + " makes no sense");
     letters.push_back(std::move(letter));
   }
   std::vector<Proposal> proposals;
@@ -77,7 +83,7 @@ Result<NcclTransport::Verdict> NcclTransport::judge(const Proposal& mine, bool n
   Verdict verdict{(static_cast<std::uint64_t>(mine.rank) << 32) | group_count_++, {}, all_need};
   if (well && all_need)
     if (const Code code = engine_.nccl.ncclGetUniqueId(&verdict.id); code != kSuccess)
-      well = Error{BALEEN_PEER_LOST, "nccl: " + failure_text(engine_.nccl, "ncclGetUniqueId", code, nullptr), {}};
+      well = Error{BALEEN_PEER_LOST, failure_text(engine_.nccl, "ncclGetUniqueId", code, nullptr), {}};
   ProposalWriter writer;
   writer.number(well ? BALEEN_OK : well.error().code);
   writer.text(well ? "" : well.error().text());
@@ -102,7 +108,7 @@ Result<NcclTransport::Verdict> NcclTransport::meet(const Proposal& mine, bool ne
     ProposalWriter writer;
     walk(writer, letter);
     switchboard_->send(FrameKind::kLetter, mine.present.front(), writer.bytes);
-    auto bytes = switchboard_->letter_of(mine.present.front());
+    auto bytes = letter_of(mine.present.front());
     if (bytes) {
       ProposalReader reader{*bytes};
       baleen_status_t code = BALEEN_OK;
@@ -119,7 +125,6 @@ Result<NcclTransport::Verdict> NcclTransport::meet(const Proposal& mine, bool ne
       verdict = std::move(bytes).error();
     }
   }
-  if (!verdict) BALEEN_TRY(check());  // the reason, where there is one
   return verdict;
 }
 

@@ -63,7 +63,7 @@ Result<std::unique_ptr<Switchboard>> Switchboard::join(const Rendezvous& rendezv
     BALEEN_TRY_ASSIGN(auto listening, listen_on(one_host ? "127.0.0.1" : ""));
     place.port = listening.second;
     place.secret = new_secret();
-    if (place.secret.empty()) return internal("nccl: the system has no random bytes");
+    if (place.secret.empty()) return internal("the system has no random bytes");
     place.addresses = "127.0.0.1";
     if (!one_host) {
       BALEEN_TRY_ASSIGN(place.addresses, addresses_of(interface));
@@ -107,8 +107,8 @@ Status Switchboard::await_welcome(const Rendezvous& rendezvous) {
     const bool open = wire_.flush() && wire_.fill();
     if (const std::optional<Frame> frame = wire_.take())
       return frame->bytes.empty() ? Status() : Status(Error{BALEEN_INVALID, frame->bytes, {}});
-    if (rendezvous.over()) return Error{BALEEN_PEER_LOST, "nccl: the run is over before all ranks have come", {}};
-    if (!open) return Error{BALEEN_PEER_LOST, "nccl: rank 0 is gone before all ranks have come", {}};
+    if (rendezvous.over()) return Error{BALEEN_PEER_LOST, "the run is over before all ranks have come", {}};
+    if (!open) return Error{BALEEN_PEER_LOST, "rank 0 is gone before all ranks have come", {}};
   }
 }
 
@@ -130,7 +130,7 @@ Result<std::string> Switchboard::letter_of(std::int32_t rank) {
   std::unique_lock lock(mutex_);
   std::deque<std::string>& letters = letters_[rank];
   changed_.wait(lock, [&] { return awake_ || !letters.empty(); });
-  if (letters.empty()) return Error{BALEEN_PEER_LOST, "nccl: no letter came from rank " + std::to_string(rank), {}};
+  if (letters.empty()) return Error{BALEEN_PEER_LOST, "no letter came from rank " + std::to_string(rank), {}};
   std::string letter = std::move(letters.front());
   letters.pop_front();
   return letter;

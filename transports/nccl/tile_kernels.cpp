@@ -62,11 +62,11 @@ Result<void*> TileKernels::compile(std::size_t members, baleen_dtype_t dtype, ba
   kernel.size = sizeof kernel;
   const std::string what = "sums of " + std::to_string(members) + " " + std::string(dtype_name(dtype)) + " in order";
   if (device_.compute->supports(device_.handle, &region) == 0)
-    return unsupported("nccl: the device has no kernel for " + what + "; set `deterministic = false` in [transport]");
+    return unsupported("the device has no kernel for " + what + "; set `deterministic = false` in [transport]");
   BALEEN_TRY(Engine::checked(device_.compute->compile(device_.handle, &region, &kernel), "compiling a reduction"));
   if (kernel.scratch_bytes == 0) return kernel.kernel;
   device_.compute->release(device_.handle, kernel.kernel);
-  return unsupported("nccl: the device's kernel for " + what +
+  return unsupported("the device's kernel for " + what +
                      " needs memory of its own; set `deterministic = false` in [transport]");
 }
 

@@ -42,6 +42,7 @@ Result<std::unique_ptr<NcclTransport>> NcclTransport::create(const Host& host, c
 NcclTransport::~NcclTransport() {
   if (!watcher_.joinable()) return;  // `create` failed
   let_finish();
+  ask_nccl();
   const Status before = engine_.failure.status();
   const bool clean = before && unfinished() == 0;
   switchboard_->send(FrameKind::kLeft, -1, attendance_->farewell(clean, before ? "" : before.error().text()));
@@ -102,23 +103,24 @@ void NcclTransport::hear(const Frame& frame) {
 }
 
 // NCCL tells of a peer's end, or of the network's, only who asks.
+void NcclTransport::ask_nccl() {
+  const std::unique_lock lock(engine_.calls, std::try_to_lock);
+  if (!lock || engine_.failure) return;
+  for (const auto& [comm, handles] : comms_) {
+    Code found = kSuccess;
+    if (engine_.nccl.ncclCommGetAsyncError(comm, &found) != kSuccess || found == kInProgress || found == kSuccess)
+      continue;
+    const std::string text = failure_text(engine_.nccl, "a collective", found, comm);
+    return fail({BALEEN_PEER_LOST, "rank " + std::to_string(switchboard_->rank()) + ": " + text, {}}, true);
+  }
+}
+
 void NcclTransport::watch() {
   while (!engine_.failure) {
     const timespec soon = event_deadline(0.1);
     const std::uint64_t word = event_prepare_sleep(engine_.failed);
     if (word >> 1 == 0) event_sleep(engine_.failed, word, &soon);
-    const std::unique_lock lock(engine_.calls, std::try_to_lock);
-    if (!lock || engine_.failure) continue;
-    for (const auto& [comm, handles] : comms_) {
-      Code asynchronous = kSuccess;
-      if (engine_.nccl.ncclCommGetAsyncError(comm, &asynchronous) != kSuccess || asynchronous == kInProgress) continue;
-      if (asynchronous != kSuccess)
-        fail({BALEEN_PEER_LOST,
-              "rank " + std::to_string(switchboard_->rank()) +
-                  ": nccl: " + failure_text(engine_.nccl, "a collective", asynchronous, comm),
-              {}},
-             true);
-    }
+    ask_nccl();
   }
   tear_down();
 }
@@ -176,10 +178,10 @@ Status NcclTransport::start(void* handle, baleen_event_t* after, std::uint64_t a
   if (unfinished() >= BALEEN_MAX_OUTSTANDING) {
     let_finish();
     if (unfinished() >= BALEEN_MAX_OUTSTANDING)
-      return invalid("nccl: " + std::to_string(BALEEN_MAX_OUTSTANDING) +
+      return invalid("" + std::to_string(BALEEN_MAX_OUTSTANDING) +
                      " operations are unfinished, which is as many as there may be");
   }
-  if (!slot.collective.op) return internal("nccl: a slot without a collective");
+  if (!slot.collective.op) return internal("a slot without a collective");
   const bool is_barrier = !slot.lane;
   if (Status well = attendance_->start(slot.key, {&slot.text, is_barrier}); !well) {
     fail_in_vain(well.error(), true);
@@ -192,7 +194,7 @@ Status NcclTransport::start(void* handle, baleen_event_t* after, std::uint64_t a
   }
   const std::lock_guard lock(engine_.calls);
   BALEEN_TRY(check());
-  if (!engine_.device) return internal("nccl: the device has been taken away");
+  if (!engine_.device) return internal("the device has been taken away");
   Status begun = slot.lane->begin(slot, after, after_value, done, done_value);
   if (begun) return {};
   fail({begun.error().code, "rank " + std::to_string(switchboard_->rank()) + ": " + begun.error().text(), {}}, true);

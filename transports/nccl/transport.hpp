@@ -74,6 +74,7 @@ class NcclTransport : public Transport {
   void hear(const Frame& frame);
   Status heard_gone(std::int32_t rank);
   Status hub_has_left() const;
+  void ask_nccl();
   void watch();
   void tear_down();
   std::uint64_t unfinished() const;
@@ -82,6 +83,7 @@ class NcclTransport : public Transport {
 
   // prepare.cpp
   Result<Verdict> meet(const sdk::Proposal& mine, bool needs_communicator);
+  Result<std::string> letter_of(std::int32_t rank);
   Result<Verdict> judge(const sdk::Proposal& mine, bool needs_communicator);
   Result<Comm> make_communicator(const UniqueId& id, std::size_t place, std::size_t members);
   Result<Pair*> pair_of(const sdk::Proposal& mine);

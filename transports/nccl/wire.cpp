@@ -113,7 +113,7 @@ Result<std::pair<File, std::uint16_t>> listen_on(const std::string& address) {
                                                            : reinterpret_cast<sockaddr_in&>(bound).sin_port;
     return std::pair{std::move(file), ntohs(port)};
   }
-  return Error{BALEEN_IO, system_text("nccl: listening for the other ranks"), {}};
+  return Error{BALEEN_IO, system_text("listening for the other ranks"), {}};
 }
 
 Result<File> connect_to(const std::string& address, std::uint16_t port, double seconds) {
@@ -133,12 +133,12 @@ Result<File> connect_to(const std::string& address, std::uint16_t port, double s
     if (failed == 0) return file;
     errno = failed;
   }
-  return Error{BALEEN_IO, system_text("nccl: connecting to rank 0 at " + address), {}};
+  return Error{BALEEN_IO, system_text("connecting to rank 0 at " + address), {}};
 }
 
 Result<std::string> addresses_of(const std::string& interface) {
   ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return Error{BALEEN_IO, system_text("nccl: listing the network's interfaces"), {}};
+  if (getifaddrs(&all) != 0) return Error{BALEEN_IO, system_text("listing the network's interfaces"), {}};
   std::string list, names;
   for (const ifaddrs* one = all; one; one = one->ifa_next) {
     if (!one->ifa_addr || !(one->ifa_flags & IFF_UP)) continue;
@@ -154,8 +154,8 @@ Result<std::string> addresses_of(const std::string& interface) {
   freeifaddrs(all);
   if (list.empty())
     return invalid(interface.empty()
-                       ? "nccl: this host has no network interface that is up (it has " + names + ")"
-                       : "nccl: `interface` is `" + interface + "`, and the interfaces that are up are " + names);
+                       ? "this host has no network interface that is up (it has " + names + ")"
+                       : "`interface` is `" + interface + "`, and the interfaces that are up are " + names);
   return list;
 }
 

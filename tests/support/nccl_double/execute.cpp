@@ -93,7 +93,8 @@ void Communicator::execute(const std::vector<Op>& ops, std::uint64_t ticket) {
     else
       well = well && run_collective(op);
   }
-  if (well && !pairs.empty()) run_pairs(pairs);
+  if (well && !pairs.empty()) well = run_pairs(pairs);
+  while (!well && !aborted_) usleep(100);  // a kernel does not end by itself
   std::uint64_t mine = ticket;
   executed_.compare_exchange_strong(mine, ticket + 1);  // a replay has no turn of its own
 }
