@@ -245,7 +245,7 @@ Result<void*> NcclTransport::prepare(void* handle, const baleen_collective_spec_
     slot->lane = pair->lane.get();
   } else {
     auto verdict = meet(mine, engine_.device && spec.op != BALEEN_BARRIER && !group.comm);
-    if (!verdict && unsupported_here && check()) return unsupported(verdict.error().message);
+    if (!verdict && unsupported_here && verdict.error().code == BALEEN_INVALID) return unsupported(verdict.error().message);
     BALEEN_TRY_ASSIGN(const Verdict met, std::move(verdict));
     if (spec.op != BALEEN_BARRIER && !group.comm) {
       BALEEN_TRY_ASSIGN(group.comm, make_communicator(met.id, group.place, group.ranks.size()));
