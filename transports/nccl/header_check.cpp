@@ -12,6 +12,7 @@ namespace {
 
 template <class Ours, class Theirs>
 constexpr bool same_shape() {
+  if constexpr (std::is_pointer_v<Ours>) return std::is_pointer_v<Theirs>;
   return sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs) &&
          std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> && std::is_class_v<Ours> == std::is_class_v<Theirs>;
 }

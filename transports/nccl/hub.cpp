@@ -102,8 +102,10 @@ std::string Hub::missing() const {
 }
 
 std::string Hub::disagreement() const {
-  for (const auto& [rank, guest] : guests_)
-    if (const std::string text = different_fact(rank, guest.facts, guests_.at(0).facts); !text.empty()) return text;
+  for (const auto& [rank, guest] : guests_) {
+    std::string text = different_fact(rank, guest.facts, guests_.at(0).facts);
+    if (!text.empty()) return text;
+  }
   return {};
 }
 

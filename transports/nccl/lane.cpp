@@ -2,6 +2,7 @@
 #include "lane.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "wire.hpp"
 
@@ -22,11 +23,10 @@ Lane::~Lane() {
   event_signal(posted_, BALEEN_EVENT_FAILED);
   if (carrier_.joinable()) carrier_.join();
   let_go();
-  for (void* stream : {stream_, carriage_})
-    if (stream) device.compute->stream_destroy(device.handle, stream);
-  for (const Memory* memory : {&mirror_, &scratch_})
+  if (stream_) device.compute->stream_destroy(device.handle, stream_);
+  for (const Memory* memory : {&scratch_, &mirror_, &bounce_})
     for (const auto& [base, bytes] : memory->blocks)
-      device.compute->arena_destroy(device.handle, BALEEN_ARENA_SHARED, base, bytes);
+      device.compute->arena_destroy(device.handle, memory->kind, base, bytes);
 }
 
 Status Lane::grow(Memory& memory, std::uint64_t bytes) {
@@ -34,13 +34,14 @@ Status Lane::grow(Memory& memory, std::uint64_t bytes) {
   bytes = std::max(bytes, 2 * memory.bytes());
   void* base = nullptr;
   const Device& device = engine_.device;
-  const auto status = device.compute->arena_create(device.handle, BALEEN_ARENA_SHARED, bytes, &base);
+  const auto status = device.compute->arena_create(device.handle, memory.kind, bytes, &base);
   if (status != BALEEN_OK)
-    return Error{status,
-                 "" + std::to_string(bytes) +
-                     " bytes of the device's memory for collectives are not there; leave it some by `memory` or "
-                     "`fraction` in [compute], or lower `scratch_mb`",
-                 {}};
+    return Error{
+        status,
+        "" + std::to_string(bytes) +
+            " bytes of the device's or pinned memory for collectives are not there; leave it some by `memory` or "
+            "`fraction` in [compute], or lower `scratch_mb`",
+        {}};
   memory.blocks.emplace_back(base, bytes);
   return {};
 }
@@ -49,9 +50,8 @@ Status Lane::reserve(const Slot& slot) {
   BALEEN_TRY(grow(scratch_, slot.program.scratch));
   if (!slot.is_carried()) return {};
   BALEEN_TRY(grow(mirror_, slot.mirror));
+  BALEEN_TRY(grow(bounce_, slot.mirror));
   if (carrier_.joinable()) return {};
-  BALEEN_TRY(
-      Engine::checked(engine_.device.compute->stream_create(engine_.device.handle, &carriage_), "making a stream"));
   carrier_ = quiet_thread("nccl-carrier", [this] { carry(); });
   return {};
 }
@@ -146,7 +146,9 @@ Status Lane::enqueue_all(const Slot& slot, baleen_event_t* after, std::uint64_t 
     BALEEN_TRY(wait(*after, after_value));
   else
     BALEEN_TRY(enter());
+  BALEEN_TRY(copy(slot.in, true));
   BALEEN_TRY(enqueue(slot.collective, slot.program, slot.comm));
+  BALEEN_TRY(copy(slot.out, false));
   if (!slot.is_carried() && done) BALEEN_TRY(signal(*done, done_value));
   return signal(finished_, number);
 }
@@ -156,7 +158,7 @@ Status Lane::begin(const Slot& slot, baleen_event_t* after, std::uint64_t after_
   const std::uint64_t number = ++sent_;
   (*pending_)[number % pending_->size()] = {number, slot.is_carried() ? nullptr : done};
   if (slot.is_carried()) {
-    (*jobs_)[++posts_ % jobs_->size()] = {&slot, after, done, after_value, done_value, number, mirror_.base()};
+    (*jobs_)[++posts_ % jobs_->size()] = {&slot, after, done, after_value, done_value, number, bounce_.base()};
     event_signal(posted_, posts_);
   }
   return enqueue_all(slot, after, after_value, done, done_value, number);
@@ -179,23 +181,24 @@ void Lane::await_carrier() {
   if (carrier_.joinable()) event_wait(carried_, posts_);
 }
 
-bool Lane::copy(const std::vector<HostCopy>& copies, std::byte* mirror, bool in) {
+Status Lane::copy(const std::vector<HostCopy>& copies, bool in) {
   const Device& device = engine_.device;
   for (const HostCopy& one : copies) {
-    std::byte* const there = mirror + one.mirror;
-    void* to = in ? there : one.host;
-    const void* from = in ? one.host : there;
-    if (device.compute->copy(device.handle, carriage_, to, from, one.bytes) != BALEEN_OK) return false;
+    std::byte *const there = mirror_.base() + one.mirror, *const here = bounce_.base() + one.mirror;
+    void* to = in ? there : here;
+    const void* from = in ? here : there;
+    BALEEN_TRY(Engine::checked(device.compute->copy(device.handle, stream_, to, from, one.bytes), "copying"));
   }
-  return device.compute->synchronize(device.handle, carriage_) == BALEEN_OK;
+  return {};
 }
 
 bool Lane::carry_one(const Job& job) {
   if (job.after && !wait_for(*job.after, job.after_value, engine_.failed)) return false;
-  if (!copy(job.slot->in, job.mirror, true)) return false;
+  for (const HostCopy& one : job.slot->in) std::memcpy(job.bounce + one.mirror, one.host, one.bytes);
   event_signal(carried_in_, job.number);
-  if (!wait_for(finished_, job.number, engine_.failed)) return false;
-  return copy(job.slot->out, job.mirror, false) && !engine_.failure;
+  if (!wait_for(finished_, job.number, engine_.failed) || engine_.failure) return false;
+  for (const HostCopy& one : job.slot->out) std::memcpy(one.host, job.bounce + one.mirror, one.bytes);
+  return true;
 }
 
 // One after another: they share the mirror.
@@ -205,8 +208,7 @@ void Lane::carry() {
     if (event_value(stop_) > 0) return;
     const Job job = (*jobs_)[number % jobs_->size()];
     const bool well = carry_one(job);
-    if (!well && engine_.failure.set(internal("the device failed in a collective")))
-      event_signal(engine_.failed, 1);
+    if (!well && engine_.failure.set(internal("the device failed in a collective"))) event_signal(engine_.failed, 1);
     if (job.done) event_signal(*job.done, well ? job.done_value : BALEEN_EVENT_FAILED);
     event_signal(carried_, number);
   }

@@ -70,10 +70,11 @@ class Lane {
     const Slot* slot = nullptr;
     baleen_event_t *after = nullptr, *done = nullptr;
     std::uint64_t after_value = 0, done_value = 0, number = 0;
-    std::byte* mirror = nullptr;
+    std::byte* bounce = nullptr;
   };
   /// Memory that grows; what was enqueued with an earlier address still finds it.
   struct Memory {
+    baleen_arena_kind_t kind;
     std::vector<std::pair<void*, std::uint64_t>> blocks;
     std::byte* base() const { return blocks.empty() ? nullptr : static_cast<std::byte*>(blocks.back().first); }
     std::uint64_t bytes() const { return blocks.empty() ? 0 : blocks.back().second; }
@@ -91,12 +92,14 @@ class Lane {
   Status signal(baleen_event_t& event, std::uint64_t value);
   void carry();
   bool carry_one(const Job& job);
-  bool copy(const std::vector<HostCopy>& copies, std::byte* mirror, bool in);
+  Status copy(const std::vector<HostCopy>& copies, bool in);
 
   Engine& engine_;
   const TileKernels& kernels_;
-  void *stream_ = nullptr, *native_ = nullptr, *carriage_ = nullptr;  // carriage: the carrier's own stream
-  Memory mirror_, scratch_;
+  void *stream_ = nullptr, *native_ = nullptr;
+  Memory scratch_{BALEEN_ARENA_SHARED, {}};
+  /// Of buffers of the host: on the device, and pinned. The stream touches these alone: it may come late.
+  Memory mirror_{BALEEN_ARENA_SHARED, {}}, bounce_{BALEEN_ARENA_PINNED, {}};
   std::atomic<std::uint64_t> sent_{0};  // numbers operations, from 1
   /// Behind an operation's own event. Outlives all streams: they signal it.
   baleen_event_t finished_{sizeof(baleen_event_t), 0, 0, nullptr};

@@ -37,8 +37,8 @@ Status check_devices(const std::vector<Letter>& letters) {
     if (letter.device.empty()) continue;
     const auto [found, is_new] = seen.emplace(letter.device, letter.proposal.rank);
     if (!is_new)
-      return unsupported("ranks " + std::to_string(found->second) + " and " +
-                         std::to_string(letter.proposal.rank) + " are on one GPU (" + letter.device +
+      return unsupported("ranks " + std::to_string(found->second) + " and " + std::to_string(letter.proposal.rank) +
+                         " are on one GPU (" + letter.device +
                          "), where NCCL joins none; start one rank per GPU, or choose the transport `shm` or `ucx`, "
                          "which pass through the host's memory");
   }
@@ -245,7 +245,8 @@ Result<void*> NcclTransport::prepare(void* handle, const baleen_collective_spec_
     slot->lane = pair->lane.get();
   } else {
     auto verdict = meet(mine, engine_.device && spec.op != BALEEN_BARRIER && !group.comm);
-    if (!verdict && unsupported_here && verdict.error().code == BALEEN_INVALID) return unsupported(verdict.error().message);
+    if (!verdict && unsupported_here && verdict.error().code == BALEEN_INVALID)
+      return unsupported(verdict.error().message);
     BALEEN_TRY_ASSIGN(const Verdict met, std::move(verdict));
     if (spec.op != BALEEN_BARRIER && !group.comm) {
       BALEEN_TRY_ASSIGN(group.comm, make_communicator(met.id, group.place, group.ranks.size()));

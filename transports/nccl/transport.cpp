@@ -206,11 +206,11 @@ Status NcclTransport::use(void* device, const baleen_compute_t* compute, const b
   const std::lock_guard lock(engine_.calls);
   engine_.device = {device, compute, events, {}};
   kernels_ = std::make_unique<TileKernels>(engine_.device);
-  auto opened = Lane::open(engine_, *kernels_);
-  auto setup = opened ? Lane::open(engine_, *kernels_) : std::move(opened);
-  if (!setup) {
+  auto opened = Lane::open(engine_, *kernels_), setup = Lane::open(engine_, *kernels_);
+  if (!opened || !setup) {
+    Error error = opened ? setup.error() : opened.error();
     engine_.device = {};
-    return std::move(setup).error();
+    return error;
   }
   const std::lock_guard lanes_lock(lanes_);
   lane_ = *std::move(opened);

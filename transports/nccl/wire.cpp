@@ -35,7 +35,8 @@ struct Resolved {
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = flags | AI_NUMERICSERV;
-    getaddrinfo(address.empty() ? nullptr : address.c_str(), std::to_string(port).c_str(), &hints, &first);
+    if (getaddrinfo(address.empty() ? nullptr : address.c_str(), std::to_string(port).c_str(), &hints, &first) != 0)
+      first = nullptr;
   }
   ~Resolved() {
     if (first) freeaddrinfo(first);

@@ -5,7 +5,8 @@ namespace baleen::conformance {
 namespace {
 
 void expect_refusal(const std::string& text, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
+  for (const std::string& part : parts)
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
 }
 
 test::RankOptions with(const std::string& name, const std::string& value) {
@@ -112,19 +113,19 @@ TEST(NcclCreate, RefusesCollectivesWithoutADevice) {
 }
 
 TEST(NcclCreate, TellsWhatItUsesOnceAndThatTheDoubleIsNoNccl) {
-  const std::string failures = run_nccl(
-      2,
-      [](Rank& rank) {
-        std::string all;
-        for (const std::string& line : rank.host().logged()) all += line + "\n";
-        if (rank.rank == 1) return expect(all.find("channels") == all.npos, all);
-        expect_contains(all, "NCCL 2.28.9 from ");
-        expect_contains(all, "algorithm ring, protocol simple, channels NCCL's to 4");
-        expect_contains(all, "set for NCCL: NCCL_RUNTIME_CONNECT=0, NCCL_ALGO=Ring, NCCL_PROTO=Simple");
-        expect_contains(all, "this is not NVIDIA's NCCL: the test double");
-        expect(std::string(getenv("NCCL_ALGO")) == "Ring", "the variable is not set");
-      },
-      {{"algorithm", "ring"}, {"protocol", "simple"}, {"max_channels", "4"}});
+  const std::string failures =
+      run_nccl(2,
+               [](Rank& rank) {
+                 std::string all;
+                 for (const std::string& line : rank.host().logged()) all += line + "\n";
+                 if (rank.rank == 1) return expect(all.find("channels") == all.npos, all);
+                 expect_contains(all, "NCCL 2.28.9 from ");
+                 expect_contains(all, "algorithm ring, protocol simple, channels NCCL's to 4");
+                 expect_contains(all, "set for NCCL: NCCL_RUNTIME_CONNECT=0, NCCL_ALGO=Ring, NCCL_PROTO=Simple");
+                 expect_contains(all, "this is not NVIDIA's NCCL: the test double");
+                 expect(std::string(getenv("NCCL_ALGO")) == "Ring", "the variable is not set");
+               },
+               {{"algorithm", "ring"}, {"protocol", "simple"}, {"max_channels", "4"}});
   EXPECT_EQ(failures, "");
 }
 

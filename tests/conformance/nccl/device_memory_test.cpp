@@ -67,8 +67,8 @@ class OnDevice {
       outputs_.push_back(at);
       at += answer_.outputs[b].size();
       const Buffer& buffer = c.buffers[b];
-      baleen_collective_entry_t entry{arena.at(inputs_[b]), arena.at(outputs_[b]), buffer.count, buffer.block, nullptr,
-                                      nullptr};
+      baleen_collective_entry_t entry{
+          arena.at(inputs_[b]), arena.at(outputs_[b]), buffer.count, buffer.block, nullptr, nullptr};
       if (c.op == BALEEN_ALL_TO_ALL && buffer.block == 0) {
         for (const auto& row : buffer.pieces) receives[b].push_back(row[place_]);
         entry.sends = buffer.pieces[place_].data();
@@ -80,8 +80,8 @@ class OnDevice {
     const bool rooted = c.op == BALEEN_BROADCAST || c.op == BALEEN_REDUCE;
     slot_ = rank.prepare(group, {sizeof(baleen_collective_spec_t), c.op, is_reducing(c.op) ? c.reduction : 0, c.dtype,
                                  rooted ? static_cast<std::int32_t>(c.root) : 0, entries.data(), entries.size(),
-                                 c.op == BALEEN_PERMUTE ? c.destinations.data() : nullptr,
-                                 c.deterministic ? 1u : 0u, 0, abi("case.lua:1")});
+                                 c.op == BALEEN_PERMUTE ? c.destinations.data() : nullptr, c.deterministic ? 1u : 0u, 0,
+                                 abi("case.lua:1")});
   }
   void expect_answer(const std::string& name) {
     arena_.run(slot_);
@@ -128,17 +128,16 @@ TEST(NcclDeviceMemory, EveryCollectiveHasTheBitsOfTheContract) {
 
 /// Many rounds through little memory.
 TEST(NcclDeviceMemory, SumsInOrderGoInPieces) {
-  EXPECT_EQ(run_nccl(
-                3,
-                [](Rank& rank) {
-                  Arena arena(rank, 16 << 20);
-                  void* world = rank.world();
-                  for (const baleen_collective_t op : {BALEEN_ALL_REDUCE, BALEEN_REDUCE, BALEEN_REDUCE_SCATTER}) {
-                    const Case c = case_of(op, BALEEN_F32, 3, {900'001, 7, 300'000}, 5);
-                    OnDevice(rank, world, c, arena).expect_answer(name_of(c));
-                  }
-                },
-                {{"scratch_mb", "1"}}),
+  EXPECT_EQ(run_nccl(3,
+                     [](Rank& rank) {
+                       Arena arena(rank, 16 << 20);
+                       void* world = rank.world();
+                       for (const baleen_collective_t op : {BALEEN_ALL_REDUCE, BALEEN_REDUCE, BALEEN_REDUCE_SCATTER}) {
+                         const Case c = case_of(op, BALEEN_F32, 3, {900'001, 7, 300'000}, 5);
+                         OnDevice(rank, world, c, arena).expect_answer(name_of(c));
+                       }
+                     },
+                     {{"scratch_mb", "1"}}),
             "");
 }
 

@@ -103,18 +103,18 @@ TEST(NcclGroupFaults, ACommunicatorThatFailsIsToldToAll) {
 
 /// Nobody fails, and nobody comes: the limit of `timeout` ends it, with what was waited for.
 TEST(NcclGroupFaults, AnEnqueueThatDoesNotEndIsGivenUp) {
-  const std::string failures = run_nccl(
-      2,
-      [](Rank& rank) {
-        if (rank.rank == 1) setenv("NCCL_DOUBLE_HANG", "1", 1);
-        try {
-          rank.world();
-        } catch (const std::runtime_error& e) {
-          return expect_contains(e.what(), "has not come to its end within 2 s (`timeout`)");
-        }
-        throw std::runtime_error("it ended well");
-      },
-      {{"timeout", "2"}});
+  const std::string failures =
+      run_nccl(2,
+               [](Rank& rank) {
+                 if (rank.rank == 1) setenv("NCCL_DOUBLE_HANG", "1", 1);
+                 try {
+                   rank.world();
+                 } catch (const std::runtime_error& e) {
+                   return expect_contains(e.what(), "has not come to its end within 2 s (`timeout`)");
+                 }
+                 throw std::runtime_error("it ended well");
+               },
+               {{"timeout", "2"}});
   EXPECT_EQ(failures, "");
 }
 

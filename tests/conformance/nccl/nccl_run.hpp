@@ -24,8 +24,7 @@ inline test::TransportPlugin& nccl() {
   return plugin;
 }
 
-inline std::string run_nccl(std::int32_t ranks, const std::function<void(Rank&)>& body,
-                            test::RankOptions more = {}) {
+inline std::string run_nccl(std::int32_t ranks, const std::function<void(Rank&)>& body, test::RankOptions more = {}) {
   test::RankOptions options = test::double_of_nccl();
   options.insert(options.end(), more.begin(), more.end());
   return test::run_ranks(nccl(), As::kProcesses, ranks, body, options);
@@ -33,7 +32,8 @@ inline std::string run_nccl(std::int32_t ranks, const std::function<void(Rank&)>
 
 /// What a test that expects a failure of `create` gets.
 inline std::string refusal(const test::RankOptions& options, std::int32_t ranks = 1) {
-  return test::run_ranks(bare_nccl(), As::kProcesses, ranks, [](Rank&) {}, options);
+  return test::run_ranks(
+      bare_nccl(), As::kProcesses, ranks, [](Rank&) {}, options);
 }
 
 /// A collective of one buffer of fp32, everywhere in place where that may be; lists live as long as this.

@@ -23,7 +23,8 @@ TEST(NcclOrder, IsKeptByTheDeviceAlone) {
                        test::EmulatedDevice& device = test::device_of(rank.get());
                        const baleen_compute_t& table = device.table();
                        void *memory = nullptr, *stream = nullptr, *native = nullptr;
-                       expect(table.arena_create(device.get(), BALEEN_ARENA_SHARED, kBytes, &memory) == BALEEN_OK, "arena");
+                       expect(table.arena_create(device.get(), BALEEN_ARENA_SHARED, kBytes, &memory) == BALEEN_OK,
+                              "arena");
                        expect(table.stream_create(device.get(), &stream) == BALEEN_OK, "stream");
                        device.events().native_stream(device.get(), stream, &native);
                        rank.table.register_arena(rank.get(), memory, kBytes);
@@ -41,7 +42,8 @@ TEST(NcclOrder, IsKeptByTheDeviceAlone) {
                          table.stream_wait(device.get(), stream, &done, round);
                        }
                        table.copy(device.get(), stream, out.data(), memory, kBytes);
-                       const auto wait = reinterpret_cast<decltype(&cuStreamSynchronize)>(driver_symbol("cuStreamSynchronize"));
+                       const auto wait =
+                           reinterpret_cast<decltype(&cuStreamSynchronize)>(driver_symbol("cuStreamSynchronize"));
                        expect(wait(static_cast<CUstream>(native)) == CUDA_SUCCESS, "the stream fails");
                        const std::uint64_t seen = event_value(done);
                        hold_host_functions(0);

@@ -1,5 +1,5 @@
-/// \file One job over shm, ucx and nccl on emulated devices: the plugin's name is all that differs in the manifests, and
-/// nothing in what is learned.
+/// \file One job over shm, ucx and nccl on emulated devices: the plugin's name is all that differs in the manifests,
+/// and nothing in what is learned.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

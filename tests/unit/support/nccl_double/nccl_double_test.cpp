@@ -39,8 +39,8 @@ class Member {
     DRIVER(cuCtxSetCurrent)(context);
     DRIVER(cuStreamCreate)(&stream_, CU_STREAM_NON_BLOCKING);
     driver<CUresult(CUdeviceptr*, std::size_t)>("cuMemAlloc_v2")(&memory_, kFloats * sizeof(float));
-    driver<CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)>("cuMemsetD8Async")(memory_, 0,
-                                                                                       kFloats * sizeof(float), stream_);
+    driver<CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)>("cuMemsetD8Async")(
+        memory_, 0, kFloats * sizeof(float), stream_);
     Config config;
     config.blocking = 0;
     made = api().ncclCommInitRankConfig(&comm, ranks, id, rank, &config);
@@ -110,12 +110,13 @@ TEST(NcclDouble, NamesRanksThatCallSomethingElse) {
                      [](Member& member, int rank) {
                        expect(member.settled() == kSuccess, "no communicator");
                        const Code called = rank == 0 ? member.all_reduce(10)
-                                                     : api().ncclBroadcast(member.data(), member.data(), 12, kFloat32, 0,
-                                                                           member.comm, member.stream());
+                                                     : api().ncclBroadcast(member.data(), member.data(), 12, kFloat32,
+                                                                           0, member.comm, member.stream());
                        expect(called == kInProgress, "refused at once");
                        expect(member.error() == kInvalidUsage, "it was not noticed");
-                       expect(member.last_error() == "rank 1 calls ncclBroadcast of 12 of type 7, root 0 where rank 0 "
-                                                     "calls ncclAllReduce of 10 of type 7, op 0",
+                       expect(member.last_error() ==
+                                  "rank 1 calls ncclBroadcast of 12 of type 7, root 0 where rank 0 "
+                                  "calls ncclAllReduce of 10 of type 7, op 0",
                               member.last_error());
                      }),
             "");
@@ -135,7 +136,8 @@ TEST(NcclDouble, NamesMessagesThatDoNotFit) {
                          return;
                        }
                        expect(member.error() == kInvalidUsage, "it was not noticed");
-                       test::expect_contains(member.last_error(), "rank 0 sends 12 bytes of type 7 where rank 1 receives 16");
+                       test::expect_contains(member.last_error(),
+                                             "rank 0 sends 12 bytes of type 7 where rank 1 receives 16");
                      }),
             "");
 }

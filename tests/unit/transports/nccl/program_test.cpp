@@ -43,7 +43,8 @@ Collective collective_of(baleen_collective_t op, std::size_t place, std::size_t 
 std::vector<EntryPlaces> places_of(const Collective& c, bool in_place = false) {
   std::vector<EntryPlaces> places;
   for (std::size_t e = 0; e < c.entries.size(); ++e)
-    places.push_back({{Place::In::kDevice, kIn + e * kStep}, {Place::In::kDevice, (in_place ? kIn : kOut) + e * kStep}});
+    places.push_back(
+        {{Place::In::kDevice, kIn + e * kStep}, {Place::In::kDevice, (in_place ? kIn : kOut) + e * kStep}});
   return places;
 }
 
@@ -118,7 +119,8 @@ TEST(NcclProgram, TakesNcclsOwnCallsWhereBlocksAreEqual) {
 
 TEST(NcclProgram, NeverSendsFromWhereItReceives) {
   const Collective c = collective_of(BALEEN_PERMUTE, 0, 3, {1000, 20});
-  const Program in_place = plain_program(c, places_of(c, true), 1 << 20), apart = plain_program(c, places_of(c), 1 << 20);
+  const Program in_place = plain_program(c, places_of(c, true), 1 << 20),
+                apart = plain_program(c, places_of(c), 1 << 20);
   ASSERT_EQ(in_place.steps.size(), 3u) << "two copies, one group";
   EXPECT_EQ(in_place.steps[0].kind, Step::Kind::kCopy);
   for (const Call& call : in_place.steps[2].calls) {

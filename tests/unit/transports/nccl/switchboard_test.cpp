@@ -80,7 +80,8 @@ TEST(NcclSwitchboard, KnowsTheInterfacesOfThisHost) {
   EXPECT_NE(loopback->find("127.0.0.1"), std::string::npos);
   const auto none = addresses_of("nowhere0");
   ASSERT_FALSE(none);
-  EXPECT_NE(none.error().message.find("`interface` is `nowhere0`, and the interfaces that are up are "), std::string::npos);
+  EXPECT_NE(none.error().message.find("`interface` is `nowhere0`, and the interfaces that are up are "),
+            std::string::npos);
 }
 
 }  // namespace
