@@ -113,6 +113,7 @@ Code add(Comm comm, const Op& op) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): NVIDIA's names
 DOUBLE_EXPORT const char* baleen_nccl_double_label() {
   return "the test double tests/support/nccl_double, over shared memory and emulated devices";
 }
@@ -242,3 +243,4 @@ DOUBLE_EXPORT Code ncclCommDeregister(Comm comm, void* handle) {
   delete static_cast<char*>(handle);
   return kSuccess;
 }
+// NOLINTEND(readability-identifier-naming)

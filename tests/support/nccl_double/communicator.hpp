@@ -91,6 +91,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool reduce_all(const Op& op);
   bool gather(const Op& op);
   bool broadcast(const Op& op);
+  struct Message {
+    const Op* op;
+    std::size_t bytes, at = 0;
+    bool done = false;
+  };
+  /// Whether some of it has moved.
+  bool advance(bool sends, int peer, Message& message);
   bool run_pairs(const std::vector<const Op*>& ops);
   Shared::Rank& rank_at(int number) const { return places_[number]; }
   Shared::Channel& channel(int from, int to) const { return channels_[from * ranks + to]; }

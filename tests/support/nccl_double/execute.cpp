@@ -179,55 +179,49 @@ bool Communicator::broadcast(const Op& op) {
   return true;
 }
 
+bool Communicator::advance(bool sends, int peer, Message& message) {
+  Shared::Channel& mail = sends ? channel(rank, peer) : channel(peer, rank);
+  if (sends ? mail.full != mail.taken : mail.full == mail.taken) return false;
+  const Op& op = *message.op;
+  if (sends) {
+    mail.bytes = std::min(Shared::kMail, message.bytes - message.at);
+    mail.total = message.bytes;
+    mail.type = op.type;
+    std::memcpy(mail.data, static_cast<const unsigned char*>(op.from) + message.at, mail.bytes);
+    message.at += mail.bytes;
+    ++mail.full;
+  } else {
+    if (mail.total != message.bytes || mail.type != op.type) {
+      fail(nccl::kInvalidUsage, "rank " + std::to_string(peer) + " sends " + std::to_string(mail.total) +
+                                    " bytes of type " + std::to_string(mail.type) + " where rank " +
+                                    std::to_string(rank) + " receives " + std::to_string(message.bytes) + " of type " +
+                                    std::to_string(op.type));
+      return false;
+    }
+    std::memcpy(static_cast<unsigned char*>(op.to) + message.at, mail.data, mail.bytes);
+    message.at += mail.bytes;
+    ++mail.taken;
+  }
+  message.done = message.at == message.bytes;
+  return true;
+}
+
 bool Communicator::run_pairs(const std::vector<const Op*>& ops) {
-  struct Message {
-    const Op* op;
-    std::size_t bytes, at = 0;
-    bool done = false;
-  };
   std::map<std::pair<bool, int>, std::vector<Message>> lines;  // in order, by direction and peer
   for (const Op* op : ops) lines[{op->kind == Kind::kSend, op->peer}].push_back({op, op->count * op->width()});
-  const auto wrong = [this](const Shared::Channel& mail, const Message& message) {
-    return "rank " + std::to_string(message.op->peer) + " sends " + std::to_string(mail.total) + " bytes of type " +
-           std::to_string(mail.type) + " where rank " + std::to_string(rank) + " receives " +
-           std::to_string(message.bytes) + " of type " + std::to_string(message.op->type);
-  };
-  const auto advance = [&](bool sends, int peer, Message& message) {
-    Shared::Channel& mail = sends ? channel(rank, peer) : channel(peer, rank);
-    if (sends ? mail.full != mail.taken : mail.full == mail.taken) return false;
-    if (sends) {
-      mail.bytes = std::min(Shared::kMail, message.bytes - message.at);
-      mail.total = message.bytes;
-      mail.type = message.op->type;
-      std::memcpy(mail.data, static_cast<const unsigned char*>(message.op->from) + message.at, mail.bytes);
-      message.at += mail.bytes;
-      ++mail.full;
-    } else {
-      if (mail.total != message.bytes || mail.type != message.op->type) {
-        fail(nccl::kInvalidUsage, wrong(mail, message));
-        return false;
-      }
-      std::memcpy(static_cast<unsigned char*>(message.op->to) + message.at, mail.data, mail.bytes);
-      message.at += mail.bytes;
-      ++mail.taken;
-    }
-    message.done = message.at == message.bytes;
-    return true;
-  };
   std::size_t left = ops.size();
-  while (left > 0) {
-    const bool moved = await([&] {
-      bool any = code_ != nccl::kSuccess;
-      for (auto& [key, messages] : lines) {
-        const auto first = std::find_if(messages.begin(), messages.end(), [](const Message& m) { return !m.done; });
-        if (first == messages.end() || !advance(key.first, key.second, *first)) continue;
-        left -= first->done ? 1 : 0;
-        any = true;
-      }
-      return any;
-    });
-    if (!moved || code_ != nccl::kSuccess) return false;
-  }
+  const auto advance_any = [&] {
+    bool any = code_ != nccl::kSuccess;
+    for (auto& [key, messages] : lines) {
+      const auto first = std::find_if(messages.begin(), messages.end(), [](const Message& m) { return !m.done; });
+      if (first == messages.end() || !advance(key.first, key.second, *first)) continue;
+      left -= first->done ? 1 : 0;
+      any = true;
+    }
+    return any;
+  };
+  while (left > 0)
+    if (!await(advance_any) || code_ != nccl::kSuccess) return false;
   // A send has ended when its receiver has all of it.
   return await([&] {
     return std::all_of(ops.begin(), ops.end(), [&](const Op* op) {
