@@ -93,6 +93,7 @@ Code end_group() {
     if (!one) return refuse(kInvalidArgument, "ncclGroupEnd: a communicator is gone");
     for (const Op& op : ops)
       if (op.stream != ops.front().stream) return refuse(kInvalidUsage, "a group on two streams of one communicator");
+    em::log_line(one->rank, "group of " + std::to_string(ops.size()));
     if (one->hand_over(std::move(ops)) == kInProgress) code = kInProgress;
   }
   return code;
@@ -150,6 +151,11 @@ DOUBLE_EXPORT Code ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, in
     const std::lock_guard lock(known().mutex);
     known().all.emplace(*comm, made);
   }
+  std::string asked = "communicator of " + std::to_string(ranks) + ", channels " + std::to_string(config->min_ctas) +
+                      " to " + std::to_string(config->max_ctas);
+  for (const char* name : {"NCCL_SOCKET_IFNAME", "NCCL_ALGO", "NCCL_PROTO", "NCCL_DEBUG"})
+    if (const char* value = std::getenv(name)) asked += std::string(", ") + name + " " + value;
+  em::log_line(rank, asked);
   made->connect(device);
   return made->blocking ? made->state() : kInProgress;
 }
@@ -235,6 +241,7 @@ DOUBLE_EXPORT Code ncclRecv(void* to, std::size_t count, DataType type, int peer
 
 DOUBLE_EXPORT Code ncclCommRegister(Comm comm, void* buffer, std::size_t size, void** handle) {
   if (!find(comm) || !buffer || size == 0 || !handle) return refuse(kInvalidArgument, "ncclCommRegister: no buffer");
+  em::log_line(find(comm)->rank, "registers memory");
   *handle = new char;
   return kSuccess;
 }

@@ -119,6 +119,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::atomic<std::uint64_t> executed_{0};
 };
 
+/// Appends a line to the file of NCCL_DOUBLE_LOG and the rank, where that is set.
+void log_line(int rank, const std::string& line);
+
 /// For tests: what goes wrong, by the environment (README.md). Whether this call, the n-th of its name, is the one.
 bool is_to_fail(const char* variable, const char* call);
 
