@@ -12,9 +12,11 @@ namespace {
 
 template <class Ours, class Theirs>
 constexpr bool same_shape() {
-  if constexpr (std::is_pointer_v<Ours>) return std::is_pointer_v<Theirs>;
-  return sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs) &&
-         std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> && std::is_class_v<Ours> == std::is_class_v<Theirs>;
+  if constexpr (std::is_pointer_v<Ours> || std::is_pointer_v<Theirs>)
+    return std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>;
+  else
+    return sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs) &&
+           std::is_class_v<Ours> == std::is_class_v<Theirs>;
 }
 
 /// Whether a call through one type passes the same registers as through the other.
