@@ -76,7 +76,7 @@ std::string Attendance::announce(const std::string& key) {
 bool Attendance::await(const std::string& key, std::uint64_t barrier, std::size_t members) {
   std::unique_lock lock(mutex_);
   Board& board = boards_.at(key);
-  changed_.wait(lock, [&] { return awake_ || board.arrivals[barrier] == members; });
+  changed_.wait(lock, [&] { return awake_ || ended_ || board.arrivals[barrier] == members; });
   if (board.arrivals[barrier] != members) return false;
   board.arrivals.erase(barrier);
   return true;
@@ -85,6 +85,12 @@ bool Attendance::await(const std::string& key, std::uint64_t barrier, std::size_
 void Attendance::wake() {
   const std::lock_guard lock(mutex_);
   awake_ = true;
+  changed_.notify_all();
+}
+
+void Attendance::end() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
   changed_.notify_all();
 }
 

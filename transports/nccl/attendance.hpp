@@ -39,6 +39,8 @@ class Attendance {
   /// Waits until all members have announced the barrier of this number, counted from 1. False after `wake`.
   bool await(const std::string& key, std::uint64_t barrier, std::size_t members);
   void wake();
+  /// No more announcements will come: barriers that lack some end with false.
+  void end();
 
   /// What this rank tells when it leaves: how far it has come. `clean`: nothing is unfinished.
   std::string farewell(bool clean, const std::string& why) const;
@@ -78,7 +80,7 @@ class Attendance {
   std::condition_variable changed_;
   std::map<std::string, Board> boards_;
   std::map<std::int32_t, Leaver> leavers_;
-  bool awake_ = false;
+  bool awake_ = false, ended_ = false;
 };
 
 }  // namespace baleen::nccl

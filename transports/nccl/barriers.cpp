@@ -36,6 +36,7 @@ void Barriers::run() {
     if (event_value(stop_) > 0) return;
     const Job job = (*jobs_)[number % jobs_->size()];
     const bool well = run_one(job);
+    if (!well && engine_.failure.set({BALEEN_PEER_LOST, Switchboard::kEnded, {}})) event_signal(engine_.failed, 1);
     if (job.done) event_signal(*job.done, well ? job.done_value : BALEEN_EVENT_FAILED);
     event_signal(finished_, number);
   }

@@ -45,12 +45,6 @@ Status check_devices(const std::vector<Letter>& letters) {
   return {};
 }
 
-/// Lowers a flag at the end.
-struct Raised {
-  std::atomic<bool>& flag;
-  ~Raised() { flag = false; }
-};
-
 constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
@@ -97,9 +91,6 @@ Result<NcclTransport::Verdict> NcclTransport::judge(const Proposal& mine, bool n
 }
 
 Result<NcclTransport::Verdict> NcclTransport::meet(const Proposal& mine, bool needs_communicator) {
-  meeting_ = true;
-  const Raised raised{meeting_};
-  BALEEN_TRY(hub_has_left());
   Result<Verdict> verdict = Verdict{};
   if (mine.present.front() == mine.rank) {
     verdict = judge(mine, needs_communicator);

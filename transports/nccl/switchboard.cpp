@@ -129,8 +129,9 @@ void Switchboard::send(FrameKind kind, std::int32_t to, std::string bytes) {
 Result<std::string> Switchboard::letter_of(std::int32_t rank) {
   std::unique_lock lock(mutex_);
   std::deque<std::string>& letters = letters_[rank];
-  changed_.wait(lock, [&] { return awake_ || !letters.empty(); });
-  if (letters.empty()) return Error{BALEEN_PEER_LOST, "no letter came from rank " + std::to_string(rank), {}};
+  changed_.wait(lock, [&] { return awake_ || ended_ || !letters.empty(); });
+  if (letters.empty())
+    return Error{BALEEN_PEER_LOST, ended_ ? kEnded : "no letter came from rank " + std::to_string(rank), {}};
   std::string letter = std::move(letters.front());
   letters.pop_front();
   return letter;
@@ -179,6 +180,7 @@ void Switchboard::run() {
         else
           news.push_back(std::move(frame));
       }
+      ended_ = !open;
       changed_.notify_all();
       listener = listener_;
     }

@@ -19,6 +19,7 @@ namespace baleen::nccl {
 /// [any thread], but for `join`.
 class Switchboard {
  public:
+  static constexpr const char* kEnded = "rank 0 has left, by which the others meet";
   /// Told on the switchboard's own thread.
   using Listener = std::function<void(const Frame&)>;
 
@@ -34,7 +35,7 @@ class Switchboard {
   /// Frames but letters go to `listener` from now on; those that have come already, first.
   void listen(Listener listener);
   void send(FrameKind kind, std::int32_t to, std::string bytes);
-  /// The next letter of a rank; waits for it. An error after `wake`.
+  /// The next letter of a rank; waits for it. An error after `wake`, and where rank 0 is gone: then no more will come.
   Result<std::string> letter_of(std::int32_t rank);
   /// Letters are not waited for any more.
   void wake();
@@ -55,7 +56,7 @@ class Switchboard {
   std::map<std::int32_t, std::deque<std::string>> letters_;
   std::deque<Frame> outgoing_;
   Listener listener_;
-  bool awake_ = false, leaving_ = false;
+  bool awake_ = false, leaving_ = false, ended_ = false;
   std::thread thread_;
 };
 

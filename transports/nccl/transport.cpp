@@ -81,12 +81,13 @@ Status NcclTransport::heard_gone(std::int32_t rank) {
     return Error{
         BALEEN_PEER_LOST, "rank " + std::to_string(rank) + " is gone: its connection ended without a word", {}};
   hub_left_ = true;
-  return meeting_ || barriers_->unfinished() > 0 ? hub_has_left() : Status();
+  attendance_->end();  // barriers whose announcements have all come end well
+  return {};
 }
 
 Status NcclTransport::hub_has_left() const {
   if (!hub_left_) return {};
-  return Error{BALEEN_PEER_LOST, "rank 0 has left, by which the others meet", {}};
+  return Error{BALEEN_PEER_LOST, Switchboard::kEnded, {}};
 }
 
 void NcclTransport::hear(const Frame& frame) {

@@ -111,7 +111,7 @@ class NcclTransport : public Transport {
   std::map<Comm, std::pair<std::set<int>, std::set<int>>> introduced_;
   std::uint64_t group_count_ = 0;
   bool told_of_registration_ = false;
-  std::atomic<bool> hub_left_{false}, meeting_{false};
+  std::atomic<bool> hub_left_{false};
   baleen_event_t torn_down_{sizeof(baleen_event_t), 0, 0, nullptr};
   std::thread watcher_;
 };

@@ -75,6 +75,8 @@ TEST(NcclAttendance, EndsABarrierWhenAllHaveAnnouncedIt) {
   EXPECT_TRUE(ranks.one.heard_barrier(0, late.announce("g")));
   EXPECT_TRUE(late.await("g", 1, 2));
   EXPECT_TRUE(ranks.one.await("g", 1, 2));
+  late.end();
+  EXPECT_FALSE(late.await("g", 2, 2)) << "no more announcements come";
   ranks.one.wake();
   EXPECT_FALSE(ranks.one.await("g", 2, 2)) << "nobody is waited for after a failure";
 }
