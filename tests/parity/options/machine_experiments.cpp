@@ -204,6 +204,24 @@ Trial of_nccl(View view, std::vector<std::string> values, Options around = {}) {
   return trial;
 }
 
+Experiments nccl_experiments() {
+  Trial many_sums = of_nccl(asked_of_nccl, {kUnset, "1"});  // of more than a MiB
+  many_sums.job.arguments[1] = "dim=160";
+  return {
+      {"transport.nccl.library", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libnccl.so.2")})}},
+      {"transport.nccl.driver", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libcuda.so.1")})}},
+      {"transport.nccl.interface", {of_nccl(asked_of_nccl, {kUnset, text("lo")})}},
+      {"transport.nccl.algorithm", {of_nccl(asked_of_nccl, {})}},
+      {"transport.nccl.protocol", {of_nccl(asked_of_nccl, {})}},
+      {"transport.nccl.min_channels", {of_nccl(asked_of_nccl, {kUnset, "2"})}},
+      {"transport.nccl.max_channels", {of_nccl(asked_of_nccl, {kUnset, "3"})}},
+      {"transport.nccl.timeout", {of_nccl(told_of_nccl, {kUnset, "7"})}},  // what it ends: conformance.nccl
+      {"transport.nccl.scratch_mb", {many_sums}},
+      {"transport.nccl.register", {of_nccl(asked_of_nccl, {})}},
+      {"transport.nccl.debug", {of_nccl(asked_of_nccl, {})}},
+  };
+}
+
 /// Which transport joins what, as the first rank says it.
 std::string joined(const Job& job) {
   const TemporaryFolder folder;
@@ -241,9 +259,7 @@ Experiments machine_experiments() {
   Trial by_ring = of_ucx({}, {{"direct", "false"}, {"deterministic", "false"}});
   by_ring.job.mesh = {{"data", 3}};
   by_ring.job.arguments[3] = "batch=6";
-  Trial many_sums = of_nccl(asked_of_nccl, {kUnset, "1"});  // of more than a MiB
-  many_sums.job.arguments[1] = "dim=160";
-  return {
+  Experiments all{
       {"compute.cpu.threads", {of_cpu(threads, {"2", "5"})}},
       {"compute.cpu.pin", {of_cpu(threads, {}, {{"threads", "2"}})}},
       {"compute.cpu.memory", {of_cpu(memory, {kUnset, "1", "2"})}},
@@ -263,17 +279,6 @@ Experiments machine_experiments() {
        {of_hierarchy({text("shm"), text("loopback")}, {{"intra_host", text("shm")}, {"ranks_per_host", "2"}})}},
       {"transport.hierarchy.ranks_per_host",
        {of_hierarchy({kUnset, "2", "1"}, {{"intra_host", text("shm")}, {"inter_host", text("shm")}})}},
-      {"transport.nccl.library", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libnccl.so.2")})}},
-      {"transport.nccl.driver", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libcuda.so.1")})}},
-      {"transport.nccl.interface", {of_nccl(asked_of_nccl, {kUnset, text("lo")})}},
-      {"transport.nccl.algorithm", {of_nccl(asked_of_nccl, {})}},
-      {"transport.nccl.protocol", {of_nccl(asked_of_nccl, {})}},
-      {"transport.nccl.min_channels", {of_nccl(asked_of_nccl, {kUnset, "2"})}},
-      {"transport.nccl.max_channels", {of_nccl(asked_of_nccl, {kUnset, "3"})}},
-      {"transport.nccl.timeout", {of_nccl(told_of_nccl, {kUnset, "7"})}},  // what it ends: conformance.nccl
-      {"transport.nccl.scratch_mb", {many_sums}},
-      {"transport.nccl.register", {of_nccl(asked_of_nccl, {})}},
-      {"transport.nccl.debug", {of_nccl(asked_of_nccl, {})}},
       {"transport.ucx.tls", {of_ucx({kUnset, list({"tcp"})})}},
       {"transport.ucx.devices", {of_ucx({kUnset, list({"lo"})}, {{"tls", list({"tcp"})}})}},
       {"transport.ucx.segment", {of_ucx({kUnset, "1024"}, {{"direct", "false"}})}},
@@ -288,6 +293,8 @@ Experiments machine_experiments() {
       {"monitor.trace.path", {of_monitor(left_files, {text("one.json"), text("two.json")})}},
       {"monitor.trace.profile", {of_monitor(profiled, {}, {{"path", text("trace.json")}})}},
   };
+  all.merge(nccl_experiments());
+  return all;
 }
 
 }  // namespace baleen::test::options
