@@ -1,5 +1,6 @@
 """The skips that are expected (tests/expected_skips.txt). Any other skip fails a run, and so does an expected one that ran:
 a test that no longer skips has to leave the list, one that skips anew has to say why."""
+import ctypes
 import os
 import pathlib
 import re
@@ -26,6 +27,17 @@ def _may_mount_files():
             and any(shutil.which("mkfs.ext4", path=path) for path in (None, "/usr/sbin:/sbin")))
 
 
+def _has_library(name):
+    folders = ("/usr/local/cuda/lib64", "/usr/local/cuda/lib")
+    if any(os.path.exists(f"{folder}/{name}") for folder in folders):
+        return True
+    try:
+        ctypes.CDLL(name)
+        return True
+    except OSError:
+        return False
+
+
 def _flags():
     found = re.search(r"^flags\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
     return set(found.group(1).split()) if found else set()
@@ -42,6 +54,7 @@ CONDITIONS = {
     "no_avx512": lambda: "avx512f" not in _flags(),
     "one_processor": lambda: len(os.sched_getaffinity(0)) < 2,
     "no_cuda_toolkit": lambda: shutil.which("nvcc") is None and not os.path.exists("/usr/local/cuda/bin/nvcc"),
+    "no_nccl": lambda: not _has_library("libnccl.so.2"),
     "no_text": lambda: not any(pathlib.Path("/usr/include/c++").glob("*")),
     "no_venv": lambda: not os.environ.get("BALEEN_PYTHON"),
 }

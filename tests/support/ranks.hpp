@@ -3,8 +3,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,11 +50,20 @@ class Rank {
     for (std::int32_t member = 0; member < ranks; ++member) members.push_back(member);
     return group(std::move(members));
   }
+  /// Memory of the transport's own, or zeroed pages of the host where it has none.
   void* allocate(std::uint64_t bytes) {
     void* base = nullptr;
-    if (!table.allocate) throw std::runtime_error("no memory of its own");
+    if (!table.allocate) {
+      const std::uint64_t whole = (bytes + 4095) / 4096 * 4096;
+      pages_.emplace_back(std::aligned_alloc(4096, whole), &std::free);
+      return std::memset(pages_.back().get(), 0, whole);
+    }
     check(table.allocate(transport_, bytes, &base));
     return base;
+  }
+  void release(void* base) {
+    if (table.release) return table.release(transport_, base);
+    std::erase_if(pages_, [&](const auto& page) { return page.get() == base; });
   }
   void* prepare(void* group, const baleen_collective_spec_t& spec) {
     void* slot = nullptr;
@@ -87,6 +99,7 @@ class Rank {
 
   TestHost host_;
   TestSettings settings_;
+  std::vector<std::unique_ptr<void, void (*)(void*)>> pages_;
   void* transport_ = nullptr;
 };
 

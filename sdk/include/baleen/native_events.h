@@ -1,7 +1,7 @@
 /* Native events: a transport whose work runs on streams of the device's own runtime (as NCCL's does) waits for the
  * device's streams and is waited for without the host in between.
  *
- * Draft: the plugin `cuda` has the device's side and the host hands it over, but no transport of the tree uses it yet.
+ * Draft: the plugin `cuda` has the device's side, the transport `nccl` the other; neither has run on a device yet.
  * A later minor version may change it. */
 #pragma once
 #include "baleen/compute.h"
@@ -24,9 +24,10 @@ BALEEN_BEGIN
  * Threads: a stream is one thread's at a time, different streams may be different threads'. The device's context is
  * current on the thread after each call.
  * Failure: where the device fails, all signals under way on it go to BALEEN_EVENT_FAILED. Where the transport fails, it
- * first makes its streams come to their end (ncclCommAbort), then calls `fail` for each unfinished `done`. A stream
- * that waits natively is not told: it goes on, with whatever lies in memory; the host learns of it by the transport's
- * `check` and by the counter.
+ * calls `fail` for each unfinished `done`, and makes its streams come to their end (ncclCommAbort) behind that: they
+ * would raise `done` as if all were well. A stream that waits natively is not told: it goes on, with whatever lies in
+ * memory; the host learns of it by the transport's `check` and by the counter. The memory is free when `group_destroy`
+ * has returned.
  * Capture (baleen_sequences_t): between `begin` and `end` waits and signals on the captured stream are edges of the
  * sequence, and a stream that waits for a signal of the sequence becomes part of it, so `start` enqueues on the calling
  * thread. A wait in a sequence for what is signalled outside, and a stream that the captured one does not wait for in

@@ -12,8 +12,10 @@ constexpr std::uint64_t kArena = 24 << 20;
 // Every way of laying out one case.
 void every_way(Rank& rank, void* group, std::size_t place, const Case& c, std::byte* arena) {
   const auto answer = std::make_shared<const Answer>(c, place);
-  for (const Memory memory : {Memory::kArena, Memory::kPrivate, Memory::kMixed})
+  for (const Memory memory : {Memory::kArena, Memory::kPrivate, Memory::kMixed}) {
+    if (memory != Memory::kPrivate && !rank.table.allocate) continue;  // it has no arenas: all memory is alike
     for (const bool in_place : {false, true}) run_case(rank, group, place, c, memory, in_place, arena, 2, answer);
+  }
 }
 
 void every_operation(Rank& rank, void* group, std::size_t place, std::size_t members,

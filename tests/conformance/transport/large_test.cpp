@@ -79,7 +79,7 @@ class Buffers {
  public:
   Buffers(Rank& rank, bool shared) : rank_(rank), shared_(shared) {}
   ~Buffers() {
-    for (void* base : taken_) rank_.table.release(rank_.get(), base);
+    for (void* base : taken_) rank_.release(base);
   }
   Buffers(const Buffers&) = delete;
 

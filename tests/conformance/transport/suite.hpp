@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "exchange.hpp"
+#include "support/emulated_ranks.hpp"
 
 namespace baleen::conformance {
 
@@ -43,6 +44,7 @@ inline bool joins_processes(const std::string& name) {
 
 /// A transport that has several ways to move bytes is one member for each.
 inline std::vector<std::pair<std::string, test::RankOptions>> variants(const std::string& name) {
+  if (name == "nccl") return {{"", test::double_of_nccl()}};
   if (name != "ucx") return {{}};
   return {{"tcp", {{"tls", "tcp"}}}, {"posix", {{"tls", "posix"}}}, {"cma", {{"tls", "posix\ncma"}}}};
 }
@@ -84,7 +86,8 @@ inline void add_hierarchies(std::vector<Member>& all) {
 inline std::vector<Member> members() {
   std::vector<Member> all;
   for (const std::string& name : test::built_members("transport")) {
-    if (name == "hierarchy") continue;  // it needs others: `add_hierarchies`
+    if (name == "hierarchy") continue;               // it needs others: `add_hierarchies`
+    if (name == "nccl" && !EMULATES_CUDA) continue;  // it needs devices
     for (const auto& [variant, options] : variants(name))
       for (const As as : {As::kThreads, As::kProcesses})
         if (as == As::kThreads ? variant != "cma" : joins_processes(name))  // cma reads the memory of other processes
@@ -101,6 +104,9 @@ inline std::vector<Member> members_and_hierarchies() {
 
 class TransportSuite : public testing::TestWithParam<Member> {
  protected:
+  TransportSuite() {
+    if (GetParam().name == "nccl") test::hand_over_devices(plugin);
+  }
   // For the test of this suite (members_test.cpp): a transport that cannot start.
   void SetUp() override {
     if (!std::getenv("BALEEN_TEST_BROKEN_CREATE")) return;

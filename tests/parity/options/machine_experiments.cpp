@@ -174,6 +174,54 @@ Trial of_ucx(std::vector<std::string> values, Options around = {}) {
   return trial;
 }
 
+/// What NCCL's double is asked for, rank by rank; or why there is no run.
+std::string asked_of_nccl(Job job) {
+  const TemporaryFolder folder;
+  job.environment.push_back("NCCL_DOUBLE_LOG=" + (folder / "asked"));
+  const ProcessResult result = run(job, {"run"}, folder.path());
+  if (result.exit_code != 0) return "exit " + std::to_string(result.exit_code) + ": " + result.err;
+  std::string text;
+  for (int rank = 0; rank < 3; ++rank) text += read_file(folder / ("asked." + std::to_string(rank))) + "--\n";
+  return text;
+}
+
+/// What rank 0 says of it.
+std::string told_of_nccl(const Job& job) {
+  const TemporaryFolder folder;
+  const ProcessResult result = run(job, {"run"}, folder.path());
+  const std::string mark = "transport `nccl`: NCCL ";
+  const std::size_t at = result.err.find(mark);
+  return at == std::string::npos ? result.err : result.err.substr(at, result.err.find('\n', at) - at);
+}
+
+/// Three ranks on emulated devices; NCCL and the driver are found as on a machine that has them.
+Trial of_nccl(View view, std::vector<std::string> values, Options around = {}) {
+  Trial trial{small_gpt({{"data", 3}}), std::move(view), std::move(values), std::move(around)};
+  trial.job.compute = "cuda";
+  trial.job.compute_options = {{"libraries", list({emulated_folder()})}, {"cache", text(emulated_folder() + "/cache")}};
+  trial.job.arguments[3] = "batch=6";
+  trial.job.environment = {"EMULATED_CUDA_DEVICES=3", "LD_LIBRARY_PATH=" + emulated_folder()};
+  return trial;
+}
+
+Experiments nccl_experiments() {
+  Trial many_sums = of_nccl(asked_of_nccl, {kUnset, "1"});  // of more than a MiB
+  many_sums.job.arguments[1] = "dim=160";
+  return {
+      {"transport.nccl.library", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libnccl.so.2")})}},
+      {"transport.nccl.driver", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libcuda.so.1")})}},
+      {"transport.nccl.interface", {of_nccl(asked_of_nccl, {kUnset, text("lo")})}},
+      {"transport.nccl.algorithm", {of_nccl(asked_of_nccl, {})}},
+      {"transport.nccl.protocol", {of_nccl(asked_of_nccl, {})}},
+      {"transport.nccl.min_channels", {of_nccl(asked_of_nccl, {kUnset, "2"})}},
+      {"transport.nccl.max_channels", {of_nccl(asked_of_nccl, {kUnset, "3"})}},
+      {"transport.nccl.timeout", {of_nccl(told_of_nccl, {kUnset, "7"})}},  // what it ends: conformance.nccl
+      {"transport.nccl.scratch_mb", {many_sums}},
+      {"transport.nccl.register", {of_nccl(asked_of_nccl, {})}},
+      {"transport.nccl.debug", {of_nccl(asked_of_nccl, {})}},
+  };
+}
+
 /// Which transport joins what, as the first rank says it.
 std::string joined(const Job& job) {
   const TemporaryFolder folder;
@@ -211,7 +259,7 @@ Experiments machine_experiments() {
   Trial by_ring = of_ucx({}, {{"direct", "false"}, {"deterministic", "false"}});
   by_ring.job.mesh = {{"data", 3}};
   by_ring.job.arguments[3] = "batch=6";
-  return {
+  Experiments all{
       {"compute.cpu.threads", {of_cpu(threads, {"2", "5"})}},
       {"compute.cpu.pin", {of_cpu(threads, {}, {{"threads", "2"}})}},
       {"compute.cpu.memory", {of_cpu(memory, {kUnset, "1", "2"})}},
@@ -245,6 +293,8 @@ Experiments machine_experiments() {
       {"monitor.trace.path", {of_monitor(left_files, {text("one.json"), text("two.json")})}},
       {"monitor.trace.profile", {of_monitor(profiled, {}, {{"path", text("trace.json")}})}},
   };
+  all.merge(nccl_experiments());
+  return all;
 }
 
 }  // namespace baleen::test::options

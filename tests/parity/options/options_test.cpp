@@ -22,6 +22,7 @@ void PrintTo(const Case& one, std::ostream* out) { *out << one.name(); }
 std::vector<std::string> members(const std::string& kind) {
   std::vector<std::string> all = built_members(kind);
   if (!EMULATES_CUDA && kind == "compute") std::erase(all, "cuda");
+  if (!EMULATES_CUDA && kind == "transport") std::erase(all, "nccl");
   return all;
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -71,6 +72,17 @@ bool unpin(const void* at) {
   return true;
 }
 
+/// The address of a device's byte is its context.
+constexpr int kMostDevices = 64;
+const char* contexts() {
+  static const char one_each[kMostDevices]{};
+  return one_each;
+}
+CUcontext& current() {
+  static thread_local CUcontext context = nullptr;
+  return context;
+}
+
 /// Whether host functions are to wait.
 std::atomic<bool>& host_is_held() {
   static std::atomic<bool> held{false};
@@ -134,13 +146,24 @@ CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
   *bytes = total_bytes();
   return CUDA_SUCCESS;
 }
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
-  static int one;
-  *context = reinterpret_cast<CUcontext>(&one);
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  std::snprintf(uuid->bytes, sizeof uuid->bytes, "emulated %d", device);
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  *context = reinterpret_cast<CUcontext>(const_cast<char*>(&contexts()[device % kMostDevices]));
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
-CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
+CUresult cuCtxSetCurrent(CUcontext context) {
+  current() = context;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+  if (!current()) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = static_cast<CUdevice>(reinterpret_cast<const char*>(current()) - contexts());
+  return CUDA_SUCCESS;
+}
 
 CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
   const std::lock_guard lock(used().mutex);
@@ -167,6 +190,16 @@ CUresult cuMemFree(CUdeviceptr at) {
   used().bytes -= found->second;
   used().blocks.erase(found);
   em::release(reinterpret_cast<void*>(at));
+  return CUDA_SUCCESS;
+}
+CUresult cuPointerGetAttribute(void* value, CUpointer_attribute which, CUdeviceptr at) {
+  if (which != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(used().mutex);
+  auto found = used().blocks.upper_bound(at);
+  if (found == used().blocks.begin()) return CUDA_ERROR_INVALID_VALUE;
+  --found;
+  if (at >= found->first + found->second) return CUDA_ERROR_INVALID_VALUE;
+  *static_cast<unsigned*>(value) = CU_MEMORYTYPE_DEVICE;
   return CUDA_SUCCESS;
 }
 CUresult cuMemHostAlloc(void** at, std::size_t bytes, unsigned) {

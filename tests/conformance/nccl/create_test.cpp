@@ -1,0 +1,133 @@
+/// \file What is refused before anything hangs, in one line each with what to do.
+#include "nccl_run.hpp"
+
+namespace baleen::conformance {
+namespace {
+
+void expect_refusal(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts)
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
+}
+
+test::RankOptions with(const std::string& name, const std::string& value) {
+  test::RankOptions options = test::double_of_nccl();
+  std::erase_if(options, [&](const auto& option) { return option.first == name; });
+  options.emplace_back(name, value);
+  return options;
+}
+
+/// A variable of the environment while it lives.
+struct Variable {
+  const char* name;
+  Variable(const char* given, const char* value) : name(given) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name); }
+  Variable(const Variable&) = delete;
+};
+
+TEST(NcclCreate, SaysWhereThereIsNoNccl) {
+  expect_refusal(refusal(with("library", "/nowhere/libnccl.so.2")),
+                 {"there is no NCCL on this machine", "/nowhere/libnccl.so.2", "libnccl2", "`shm`"});
+  expect_refusal(refusal(with("library", test::emulated_folder() + "/libcuda.so.1")),
+                 {"is not NCCL: it does not tell its version"});
+}
+
+TEST(NcclCreate, SaysWhichVersionIsTooOld) {
+  const Variable version("NCCL_DOUBLE_VERSION", "21605");
+  expect_refusal(refusal(test::double_of_nccl()), {"NCCL 2.16.5 is too old: this plugin needs 2.18.0 or later"});
+}
+
+TEST(NcclCreate, SaysWhereThereIsNoDriverOrNoDevice) {
+  expect_refusal(refusal(with("driver", "/nowhere/libcuda.so.1")),
+                 {"there is no CUDA driver on this machine", "/nowhere/libcuda.so.1", "`ucx`"});
+  const Variable none("EMULATED_CUDA_DEVICES", "0");
+  expect_refusal(refusal(test::double_of_nccl()), {"this machine has none that the CUDA driver can use"});
+}
+
+TEST(NcclCreate, RefusesLimitsThatCross) {
+  test::RankOptions options = with("min_channels", "8");
+  options.emplace_back("max_channels", "4");
+  expect_refusal(refusal(options), {"`min_channels` is 8, more than `max_channels`, 4"});
+}
+
+TEST(NcclCreate, NamesARankThatIsMissing) {
+  test::SharedRendezvous rendezvous;
+  const test::RankOptions options = with("timeout", "1");
+  const std::string failures = test::run_bodies(As::kProcesses, 3, [&](std::int32_t number) {
+    if (number == 1) return;  // it never comes
+    try {
+      Rank rank(bare_nccl(), rendezvous, number, 3, options);
+    } catch (const std::runtime_error& e) {
+      return expect_contains(e.what(), "not all ranks have come within 1 s (`timeout`): missing rank 1");
+    }
+    throw std::runtime_error("it was created");
+  });
+  EXPECT_EQ(failures, "");
+}
+
+TEST(NcclCreate, RefusesDifferentVersions) {
+  test::SharedRendezvous rendezvous;
+  const std::string failures = test::run_bodies(As::kProcesses, 3, [&](std::int32_t number) {
+    if (number == 2) setenv("NCCL_DOUBLE_VERSION", "22706", 1);
+    try {
+      Rank rank(bare_nccl(), rendezvous, number, 3, test::double_of_nccl());
+    } catch (const std::runtime_error& e) {
+      return expect_contains(e.what(), "rank 2 has NCCL 2.27.6 where rank 0 has 2.28.9; every rank needs the same one");
+    }
+    throw std::runtime_error("it was created");
+  });
+  EXPECT_EQ(failures, "");
+}
+
+TEST(NcclCreate, RefusesTwoRanksOnOneGpu) {
+  test::SharedRendezvous rendezvous;
+  const std::string failures = test::run_bodies(As::kProcesses, 3, [&](std::int32_t number) {
+    Rank rank(bare_nccl(), rendezvous, number, 3, test::double_of_nccl());
+    const test::EmulatedDevice device(number == 2 ? 0 : number);
+    const test::UsedDevice used(rank.get(), rank.table, device);
+    try {
+      rank.world();
+    } catch (const std::runtime_error& e) {
+      expect_contains(e.what(), "ranks 0 and 2 are on one GPU");
+      return expect_contains(e.what(), "start one rank per GPU, or choose the transport `shm` or `ucx`");
+    }
+    throw std::runtime_error("it was accepted");
+  });
+  EXPECT_EQ(failures, "");
+}
+
+TEST(NcclCreate, RefusesCollectivesWithoutADevice) {
+  const std::string failures = test::run_ranks(
+      bare_nccl(), As::kProcesses, 2,
+      [](Rank& rank) {
+        void* world = rank.world();
+        rank.run(rank.prepare(world, {sizeof(baleen_collective_spec_t), BALEEN_BARRIER, 0, 0, 0, nullptr, 0, nullptr, 0,
+                                      0, abi("the end")}));  // needs none
+        std::vector<float> data(4);
+        const OneBuffer one(BALEEN_ALL_REDUCE, data.data(), data.data(), 4, rank);
+        void* slot = nullptr;
+        expect(rank.table.prepare(rank.get(), world, &one.spec, &slot) == BALEEN_UNSUPPORTED, "it was accepted");
+        expect_contains(rank.host().failure(), "compute with the plugin `cuda`, or choose the transport `shm`");
+      },
+      test::double_of_nccl());
+  EXPECT_EQ(failures, "");
+}
+
+TEST(NcclCreate, TellsWhatItUsesOnceAndThatTheDoubleIsNoNccl) {
+  const std::string failures =
+      run_nccl(2,
+               [](Rank& rank) {
+                 std::string all;
+                 for (const std::string& line : rank.host().logged()) all += line + "\n";
+                 if (rank.rank == 1) return expect(all.find("channels") == all.npos, all);
+                 expect_contains(all, "NCCL 2.28.9 from ");
+                 expect_contains(all, "algorithm ring, protocol simple, channels NCCL's to 4");
+                 expect_contains(all, "set for NCCL: NCCL_RUNTIME_CONNECT=0, NCCL_ALGO=Ring, NCCL_PROTO=Simple");
+                 expect_contains(all, "this is not NVIDIA's NCCL: the test double");
+                 expect(std::string(getenv("NCCL_ALGO")) == "Ring", "the variable is not set");
+               },
+               {{"algorithm", "ring"}, {"protocol", "simple"}, {"max_channels", "4"}});
+  EXPECT_EQ(failures, "");
+}
+
+}  // namespace
+}  // namespace baleen::conformance

@@ -1,0 +1,70 @@
+/// \file One job over shm, ucx and nccl on emulated devices: the plugin's name is all that differs in the manifests,
+/// and nothing in what is learned.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "cuda_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+struct Job {
+  const char* name;
+  MeshAxes axes;
+  std::string plan, script;
+  std::vector<std::string> arguments;
+};
+void PrintTo(const Job& job, std::ostream* out) { *out << job.name; }
+
+const std::vector<std::string> kGpt{"layers=2",  "dim=12",       "heads=4",  "batch=8",
+                                    "context=8", "accumulate=2", "clip=0.5", "dropout=0.1"};
+const Job kJobs[] = {
+    {"zero", {{"data", 2}}, "[[plan]]\nstrategy = \"zero\"\nstage = 3\n", "gpt", kGpt},
+    {"zero_of_three", {{"data", 3}}, "[[plan]]\nstrategy = \"zero\"\nstage = 3\n", "mlp", {"batch=26", "clip=0.1"}},
+    {"tensor", {{"tensor", 2}}, "[[plan]]\nstrategy = \"tensor\"\n", "gpt", kGpt},
+    {"pipeline", {{"pipeline", 2}}, "[[plan]]\nstrategy = \"pipeline\"\n", "gpt", kGpt}};
+
+class Transports : public testing::TestWithParam<Job> {
+ protected:
+  Transports() {
+    // NCCL and the driver are found as on a machine that has them.
+    setenv("LD_LIBRARY_PATH", emulated_folder().c_str(), 1);
+    setenv("EMULATED_CUDA_DEVICES", "4", 1);
+  }
+  ~Transports() override {
+    unsetenv("LD_LIBRARY_PATH");
+    unsetenv("EMULATED_CUDA_DEVICES");
+  }
+  Transports(const Transports&) = delete;
+
+  /// The parameters after ten steps.
+  std::string trained(const std::string& transport) const {
+    const TemporaryFolder folder;
+    const std::string file = folder / "end.safetensors";
+    const Job& job = GetParam();
+    const std::string manifest =
+        manifest_of(job.axes, kEmulated + "[transport]\nplugin = \"" + transport + "\"\n" + job.plan);
+    const ProcessResult result =
+        run_parity({"run", "--steps", "10", "--save", file}, job.script, manifest, job.arguments);
+    EXPECT_EQ(result.exit_code, 0) << transport << "\n" << result.out << result.err;
+    const bool says_double = result.err.find("this is not NVIDIA's NCCL") != std::string::npos ||
+                             result.out.find("this is not NVIDIA's NCCL") != std::string::npos;
+    EXPECT_EQ(says_double, transport == "nccl");
+    return read_file(file);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Of, Transports, testing::ValuesIn(kJobs), [](const auto& job) { return job.param.name; });
+
+TEST_P(Transports, GiveTheSameBits) {
+  if (const std::string missing = missing_strategy(GetParam().plan); !missing.empty())
+    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
+  const std::string shm = trained("shm");
+  ASSERT_FALSE(shm.empty());
+  EXPECT_EQ(trained("nccl") == shm, true) << "nccl learns something else";
+  if (!has_plugin("transport", "ucx")) return;
+  EXPECT_EQ(trained("ucx") == shm, true) << "ucx learns something else";
+}
+
+}  // namespace
+}  // namespace baleen::test

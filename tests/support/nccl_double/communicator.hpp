@@ -1,0 +1,128 @@
+/// \file A communicator of the double: memory that its ranks share, and what NCCL says of its state.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nccl.hpp"
+
+namespace baleen::nccl_double {
+
+using nccl::Code;
+
+/// One call as it is enqueued.
+struct Op {
+  enum class Kind { kAllReduce, kReduceScatter, kAllGather, kBroadcast, kReduce, kSend, kReceive };
+  Kind kind = Kind::kAllReduce;
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::size_t count = 0;
+  int type = 0, op = 0, peer = 0;
+  void* stream = nullptr;
+
+  bool is_pairwise() const { return kind == Kind::kSend || kind == Kind::kReceive; }
+  const char* name() const;
+  std::size_t width() const;
+  /// "ncclAllReduce of 10 of type 7, op 0": what all ranks must call alike.
+  std::string text() const;
+};
+
+/// What lies in shared memory; zero at first.
+struct Shared {
+  static constexpr std::size_t kText = 160, kStaging = 64 << 10, kMail = 16 << 10;
+  struct Rank {
+    std::atomic<std::uint64_t> phase;  ///< meetings that it has come to
+    char device[kText];
+    char call[2][kText];  ///< by the parity of meetings: who writes the next disturbs no reader of the last
+    alignas(64) unsigned char staging[2][kStaging];
+  };
+  struct Channel {  ///< from one rank to another
+    std::atomic<std::uint64_t> full, taken;
+    std::uint64_t bytes, total;
+    int type;
+    alignas(64) unsigned char data[kMail];
+  };
+  std::atomic<std::uint32_t> attached, broken;
+  char why[2 * kText];  ///< of the first who saw it broken
+};
+
+class Communicator : public std::enable_shared_from_this<Communicator> {
+ public:
+  Communicator(const nccl::UniqueId& id, int ranks, int rank, bool blocking);
+  ~Communicator();
+
+  const int ranks, rank;
+  const bool blocking;
+
+  /// Until all ranks are there; on a thread of its own where it does not block.
+  void connect(const std::string& device);
+  /// As ncclCommGetAsyncError. Work that was handed over lies on its stream only after some calls of this.
+  Code state();
+  /// Whether a call may come: it is at rest.
+  bool is_ready();
+  /// A group's calls; kInProgress, or done where it blocks.
+  Code hand_over(std::vector<Op> ops);
+  void finalize() { finalizing_ = true; }
+  void abort();
+  std::string last_error() const;
+
+  /// Carries out a group, in the order of hand_over. [a stream's thread]
+  void execute(const std::vector<Op>& ops, std::uint64_t ticket);
+
+ private:
+  void attach(const std::string& device);
+  void enqueue();
+  void fail(Code code, const std::string& why);
+  /// Spins, then sleeps, until it is true; false: aborted, or broken by some rank.
+  bool await(const std::function<bool()>& condition);
+  /// What this rank brings to its next meeting, and what a rank has brought to the last.
+  unsigned char* own() const { return rank_at(rank).staging[(phase_ + 1) % 2]; }
+  const unsigned char* of(int other) const { return rank_at(other).staging[phase_ % 2]; }
+  /// The first meeting of a call also compares it.
+  bool meet(const Op& op, bool first);
+  bool compare();
+  bool run_collective(const Op& op);
+  bool reduce_all(const Op& op);
+  bool gather(const Op& op);
+  bool broadcast(const Op& op);
+  struct Message {
+    const Op* op;
+    std::size_t bytes, at = 0;
+    bool done = false;
+  };
+  /// Whether some of it has moved.
+  bool advance(bool sends, int peer, Message& message);
+  bool run_pairs(const std::vector<const Op*>& ops);
+  Shared::Rank& rank_at(int number) const { return places_[number]; }
+  Shared::Channel& channel(int from, int to) const { return channels_[from * ranks + to]; }
+
+  const std::string name_;
+  std::size_t bytes_ = 0;
+  Shared* shared_ = nullptr;
+  Shared::Rank* places_ = nullptr;
+  Shared::Channel* channels_ = nullptr;
+  std::uint64_t phase_ = 0;  // of this rank
+  std::thread connecting_;
+  std::atomic<bool> connected_{false}, aborted_{false}, finalizing_{false};
+  std::atomic<int> code_{nccl::kSuccess};
+  mutable std::mutex mutex_;
+  std::string why_;
+  std::vector<Op> handed_over_;
+  int polls_ = 0;
+  std::uint64_t issued_ = 0;
+  std::atomic<std::uint64_t> executed_{0};
+};
+
+/// Appends a line to the file of NCCL_DOUBLE_LOG and the rank, where that is set.
+void log_line(int rank, const std::string& line);
+
+/// For tests: what goes wrong, by the environment (README.md). Whether this call, the n-th of its name, is the one.
+bool is_to_fail(const char* variable, const char* call);
+
+}  // namespace baleen::nccl_double

@@ -1,0 +1,84 @@
+/// \file From options to NCCL's configuration.
+#include "options.hpp"
+
+#include <cstdlib>
+
+namespace baleen::nccl {
+namespace {
+
+constexpr int kAlgorithmsByOperation = 22400;  ///< from 2.24 on NCCL_ALGO may name one operation
+
+std::string upper(std::string text) {
+  for (char& c : text)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return text;
+}
+
+}  // namespace
+
+Result<Options> Options::from(const Settings& settings) {
+  Options options;
+  options.library = settings.text("library");
+  options.driver = settings.text("driver");
+  options.interface = settings.text("interface");
+  options.algorithm = settings.text("algorithm");
+  options.protocol = settings.text("protocol");
+  options.debug = settings.text("debug");
+  options.min_channels = static_cast<int>(settings.integer("min_channels"));
+  options.max_channels = static_cast<int>(settings.integer("max_channels"));
+  options.timeout = settings.number("timeout");
+  options.scratch = static_cast<std::uint64_t>(settings.integer("scratch_mb")) << 20;
+  options.registers = settings.boolean("register");
+  if (options.max_channels > 0 && options.min_channels > options.max_channels)
+    return invalid("`min_channels` is " + std::to_string(options.min_channels) + ", more than `max_channels`, " +
+                   std::to_string(options.max_channels));
+  return options;
+}
+
+Config Options::config() const {
+  Config config;
+  config.blocking = 0;
+  if (min_channels > 0) config.min_ctas = min_channels;
+  if (max_channels > 0) config.max_ctas = max_channels;
+  return config;
+}
+
+std::vector<std::pair<std::string, std::string>> Options::environment(int version) const {
+  // Connections are made when a communicator is, not by the first collective, which must not wait for its peers.
+  std::vector<std::pair<std::string, std::string>> all{{"NCCL_RUNTIME_CONNECT", "0"}};
+  if (!interface.empty()) all.emplace_back("NCCL_SOCKET_IFNAME", "=" + interface);
+  if (algorithm == "ring") all.emplace_back("NCCL_ALGO", "Ring");
+  // The others exist for some operations only, and a later NCCL refuses them elsewhere.
+  if (algorithm == "tree" || algorithm == "nvls")
+    all.emplace_back("NCCL_ALGO", (version >= kAlgorithmsByOperation ? "allreduce:" : "") +
+                                      std::string(algorithm == "tree" ? "Tree" : "NVLS"));
+  if (protocol != "auto") all.emplace_back("NCCL_PROTO", protocol == "simple" ? "Simple" : upper(protocol));
+  if (debug != "off") all.emplace_back("NCCL_DEBUG", upper(debug));
+  return all;
+}
+
+std::string Options::facts(int version) const {
+  return "NCCL=" + version_text(version) + "\nalgorithm=" + algorithm + "\nprotocol=" + protocol +
+         "\nmin_channels=" + std::to_string(min_channels) + "\nmax_channels=" + std::to_string(max_channels) +
+         "\nscratch_mb=" + std::to_string(scratch >> 20) + "\n";
+}
+
+std::string Options::effective(int version) const {
+  const auto chosen = [](const std::string& text) { return text.empty() || text == "auto" ? "chosen by NCCL" : text; };
+  const auto limit = [](int number) { return number > 0 ? std::to_string(number) : std::string("NCCL's"); };
+  return "NCCL " + version_text(version) + " from " + library + ": interface " + chosen(interface) + ", algorithm " +
+         chosen(algorithm) + ", protocol " + chosen(protocol) + ", channels " + limit(min_channels) + " to " +
+         limit(max_channels) + ", timeout " + std::to_string(static_cast<int>(timeout)) + " s, scratch " +
+         std::to_string(scratch >> 20) + " MiB for sums in order";
+}
+
+void set_environment(const Options& options, int version, const Host& host) {
+  std::string set;
+  for (const auto& [name, value] : options.environment(version)) {
+    setenv(name.c_str(), value.c_str(), 1);
+    set += (set.empty() ? "" : ", ") + name + "=" + value;
+  }
+  host.log(BALEEN_DEBUG, "set for NCCL: " + set);
+}
+
+}  // namespace baleen::nccl

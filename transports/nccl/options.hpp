@@ -1,0 +1,36 @@
+/// \file The plugin's options, and what they mean to NCCL.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "baleen/plugin.hpp"
+#include "engine.hpp"
+
+namespace baleen::nccl {
+
+struct Options {
+  std::string library, driver, interface, algorithm, protocol, debug;
+  int min_channels = 0, max_channels = 0;
+  double timeout = 300;
+  std::uint64_t scratch = 64 << 20;  ///< bytes
+  bool registers = true;
+
+  static Result<Options> from(const Settings& settings);
+
+  /// For the communicators.
+  Config config() const;
+  /// What NCCL knows as variables of the environment only. Read by NCCL when the process makes its first communicator.
+  std::vector<std::pair<std::string, std::string>> environment(int version) const;
+  /// Must be the same on all ranks: "name=value" lines.
+  std::string facts(int version) const;
+  /// "NCCL 2.28.9 from libnccl.so.2: interface chosen by NCCL, algorithm ring, ...".
+  std::string effective(int version) const;
+};
+
+/// Sets the variables of the options that were given. Says in the log which; those that the user has set stay where no
+/// option says otherwise.
+void set_environment(const Options& options, int version, const Host& host);
+
+}  // namespace baleen::nccl

@@ -1,0 +1,192 @@
+/// \file Joining by the rendezvous, and the thread that listens.
+#include "switchboard.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace baleen::nccl {
+namespace {
+
+constexpr const char* kKey = "nccl.hub";
+
+std::string new_secret() {
+  std::array<unsigned char, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+  std::string text;
+  for (const unsigned char byte : bytes)
+    text += std::string{"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
+  return text;
+}
+
+/// What rank 0 puts into the rendezvous: "port secret address,address".
+struct Meeting {
+  std::uint16_t port = 0;
+  std::string secret, addresses;
+
+  std::string text() const { return std::to_string(port) + " " + secret + " " + addresses; }
+  static Meeting read(const std::string& text) {
+    const std::size_t first = text.find(' '), second = text.find(' ', first + 1);
+    return {static_cast<std::uint16_t>(std::stoul(text)), text.substr(first + 1, second - first - 1),
+            text.substr(second + 1)};
+  }
+};
+
+bool on_one_host(const Rendezvous& rendezvous) {
+  const std::vector<std::int32_t> hosts = rendezvous.host_of();
+  return std::all_of(hosts.begin(), hosts.end(), [&](std::int32_t host) { return host == hosts.front(); });
+}
+
+Result<File> connect_to_any(const Meeting& place) {
+  constexpr double kSecondsEach = 5;
+  std::string rest = place.addresses;
+  while (true) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    auto connected = connect_to(rest.substr(0, end), place.port, kSecondsEach);
+    if (connected || end == rest.size()) return connected;
+    rest.erase(0, end + 1);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Switchboard>> Switchboard::join(const Rendezvous& rendezvous, const std::string& interface,
+                                                       const std::string& facts, double seconds) {
+  const bool one_host = on_one_host(rendezvous);
+  std::unique_ptr<Hub> hub;
+  Meeting place;
+  if (rendezvous.rank() == 0) {
+    BALEEN_TRY_ASSIGN(auto listening, listen_on(one_host ? "127.0.0.1" : ""));
+    place.port = listening.second;
+    place.secret = new_secret();
+    if (place.secret.empty()) return internal("the system has no random bytes");
+    place.addresses = "127.0.0.1";
+    if (!one_host) {
+      BALEEN_TRY_ASSIGN(place.addresses, addresses_of(interface));
+    }
+    hub = std::make_unique<Hub>(std::move(listening.first), rendezvous.ranks(), place.secret, seconds);
+    rendezvous.put(kKey, place.text());
+  } else {
+    if (!interface.empty() && !one_host) BALEEN_TRY(addresses_of(interface));  // a wrong name is an error on its host
+    place = Meeting::read(rendezvous.get(kKey));
+  }
+  BALEEN_TRY_ASSIGN(File file, connect_to_any(place));
+  std::unique_ptr<Switchboard> made(
+      new Switchboard(rendezvous.rank(), rendezvous.ranks(), Wire(std::move(file)), std::move(hub)));
+  made->wire_.send({FrameKind::kHello, rendezvous.rank(), 0, place.secret + facts});
+  BALEEN_TRY(made->await_welcome(rendezvous));
+  made->thread_ = quiet_thread("nccl-listen", [raw = made.get()] { raw->run(); });
+  return made;
+}
+
+Switchboard::Switchboard(std::int32_t rank, std::int32_t ranks, Wire wire, std::unique_ptr<Hub> hub)
+    : rank_(rank),
+      ranks_(ranks),
+      hub_(std::move(hub)),
+      woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wire_(std::move(wire)) {}
+
+Switchboard::~Switchboard() {
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_ = true;
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto woken = write(woken_.number(), &one, sizeof one);
+  if (thread_.joinable()) thread_.join();
+}
+
+Status Switchboard::await_welcome(const Rendezvous& rendezvous) {
+  while (true) {
+    pollfd ready{wire_.file(), static_cast<short>(POLLIN | (wire_.has_queued() ? POLLOUT : 0)), 0};
+    poll(&ready, 1, 100);
+    const bool open = wire_.flush() && wire_.fill();
+    if (const std::optional<Frame> frame = wire_.take())
+      return frame->bytes.empty() ? Status() : Status(Error{BALEEN_INVALID, frame->bytes, {}});
+    if (rendezvous.over()) return Error{BALEEN_PEER_LOST, "the run is over before all ranks have come", {}};
+    if (!open) return Error{BALEEN_PEER_LOST, "rank 0 is gone before all ranks have come", {}};
+  }
+}
+
+void Switchboard::listen(Listener listener) {
+  const std::lock_guard lock(mutex_);
+  listener_ = std::move(listener);
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto woken = write(woken_.number(), &one, sizeof one);
+}
+
+void Switchboard::send(FrameKind kind, std::int32_t to, std::string bytes) {
+  const std::lock_guard lock(mutex_);
+  outgoing_.push_back({kind, rank_, to, std::move(bytes)});
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto woken = write(woken_.number(), &one, sizeof one);
+}
+
+Result<std::string> Switchboard::letter_of(std::int32_t rank) {
+  std::unique_lock lock(mutex_);
+  std::deque<std::string>& letters = letters_[rank];
+  changed_.wait(lock, [&] { return awake_ || ended_ || !letters.empty(); });
+  if (letters.empty())
+    return Error{BALEEN_PEER_LOST, ended_ ? kEnded : "no letter came from rank " + std::to_string(rank), {}};
+  std::string letter = std::move(letters.front());
+  letters.pop_front();
+  return letter;
+}
+
+void Switchboard::wake() {
+  const std::lock_guard lock(mutex_);
+  awake_ = true;
+  changed_.notify_all();
+}
+
+std::deque<Frame> Switchboard::hear(bool& open) {
+  std::deque<Frame> heard;
+  const bool ended = open && !(wire_.flush() && wire_.fill());
+  while (std::optional<Frame> frame = wire_.take()) heard.push_back(*std::move(frame));
+  // Behind what rank 0 has said last.
+  if (ended) heard.push_back({FrameKind::kGone, 0, rank_, {}});
+  open = open && !ended;
+  return heard;
+}
+
+void Switchboard::run() {
+  constexpr int kMostLeavings = 20;  // of a tenth of a second: then rank 0 does not listen
+  std::deque<Frame> news;            // for the listener, in order
+  bool open = true;
+  for (int leavings = 0; leavings < kMostLeavings;) {
+    pollfd files[] = {{woken_.number(), POLLIN, 0},
+                      {open ? wire_.file() : -1, static_cast<short>(POLLIN | (wire_.has_queued() ? POLLOUT : 0)), 0}};
+    poll(files, 2, leavings > 0 ? 100 : 1000);
+    std::uint64_t word = 0;
+    [[maybe_unused]] const auto woken = read(woken_.number(), &word, sizeof word);
+    std::deque<Frame> outgoing;
+    {
+      const std::lock_guard lock(mutex_);
+      outgoing.swap(outgoing_);
+      if (leaving_) ++leavings;
+    }
+    for (const Frame& frame : outgoing) wire_.send(frame);
+    std::deque<Frame> heard = hear(open);
+    Listener listener;
+    {
+      const std::lock_guard lock(mutex_);
+      for (Frame& frame : heard) {
+        if (frame.kind == FrameKind::kLetter)
+          letters_[frame.from].push_back(std::move(frame.bytes));
+        else
+          news.push_back(std::move(frame));
+      }
+      ended_ = !open;
+      changed_.notify_all();
+      listener = listener_;
+    }
+    for (; listener && !news.empty(); news.pop_front()) listener(news.front());
+    if (leavings > 0 && (!open || !wire_.has_queued())) return;
+  }
+}
+
+}  // namespace baleen::nccl

@@ -1,0 +1,119 @@
+/// \file The transport of one rank.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "attendance.hpp"
+#include "baleen/proposal.hpp"
+#include "baleen/transport.hpp"
+#include "barriers.hpp"
+#include "engine.hpp"
+#include "lane.hpp"
+#include "options.hpp"
+#include "switchboard.hpp"
+#include "tile_kernels.hpp"
+
+namespace baleen::nccl {
+
+/// Members, in the order of ranks, with their communicator once all have a device.
+struct Group {
+  std::string key;
+  std::vector<std::int32_t> ranks;
+  std::size_t place = 0;
+  Comm comm = nullptr;
+  std::vector<std::unique_ptr<Slot>> slots = {};
+};
+
+class NcclTransport : public Transport {
+ public:
+  static constexpr bool kRegisters = true;
+
+  static Result<std::unique_ptr<NcclTransport>> create(const Host& host, const Settings& settings,
+                                                       const Rendezvous& rendezvous, baleen_transport_flags_t);
+  ~NcclTransport() override;
+
+  Result<void*> allocate(std::uint64_t) override { return unsupported("nccl registers the device's arenas"); }
+  void release(void*) override {}
+  Status register_arena(void* base, std::uint64_t bytes) override;
+  void unregister_arena(void* base) override;
+  Result<void*> group_create(std::vector<std::int32_t> ranks) override;
+  void group_destroy(void* group) override;
+  Result<void*> prepare(void* group, const baleen_collective_spec_t& spec) override;
+  Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+               std::uint64_t done_value) override;
+  Status check() override { return engine_.failure.status(); }
+  void abort(std::string_view reason) override { fail({BALEEN_PEER_LOST, std::string(reason), {}}, false); }
+  bool takes(std::string_view memory) const override { return memory == "cuda"; }
+  static bool would_take(const Host&, const Settings&, std::string_view memory) { return memory == "cuda"; }
+  const void* query(std::string_view name) override;
+
+  /// Of baleen_transport_native_t.
+  Status use(void* device, const baleen_compute_t* compute, const baleen_native_events_t* events);
+  void leave();
+
+ private:
+  /// One direction between two ranks: what waits there holds up nothing else.
+  struct Pair {
+    std::string key;
+    Comm comm = nullptr;
+    std::unique_ptr<Lane> lane = {};
+  };
+  struct Verdict {
+    std::uint64_t number = 0;  ///< of a new group
+    UniqueId id{};             ///< of a new communicator
+    bool has_id = false;
+  };
+
+  NcclTransport(const Host& host, Options options) : host_(host), options_(std::move(options)) {}
+
+  // transport.cpp
+  void fail(Error error, bool tell);
+  void fail_in_vain(Error error, bool tell);
+  void hear(const Frame& frame);
+  Status heard_gone(std::int32_t rank);
+  Status hub_has_left() const;
+  void ask_nccl();
+  void watch();
+  void tear_down();
+  std::uint64_t unfinished() const;
+  void let_finish() const;
+  void end_unfinished(const std::string& why);
+
+  // prepare.cpp
+  Result<Verdict> meet(const sdk::Proposal& mine, bool needs_communicator);
+  Result<std::string> letter_of(std::int32_t rank);
+  Result<Verdict> judge(const sdk::Proposal& mine, bool needs_communicator);
+  Result<Comm> make_communicator(const UniqueId& id, std::size_t place, std::size_t members);
+  Result<Pair*> pair_of(const sdk::Proposal& mine);
+  Status make_program(Slot& slot);
+  EntryPlaces place_entry(Slot& slot, const CollectiveEntry& entry) const;
+  bool is_on_device(const void* at, std::uint64_t bytes) const;
+  Status introduce(const Slot& slot);
+  std::string refusal_of(const Collective& c) const;
+  bool is_ordered(const Collective& c) const;
+  void register_with(Comm comm);
+
+  const Host host_;
+  const Options options_;
+  Engine engine_;
+  std::unique_ptr<Attendance> attendance_;
+  std::unique_ptr<Switchboard> switchboard_;
+  std::unique_ptr<Barriers> barriers_;
+  std::map<std::byte*, std::uint64_t> arenas_;
+  std::vector<std::pair<Comm, std::map<std::byte*, void*>>> comms_;  // with handles of registered arenas
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::unique_ptr<TileKernels> kernels_;
+  mutable std::mutex lanes_;  // which there are; taken after the engine's `calls`
+  std::unique_ptr<Lane> lane_, setup_;
+  std::map<std::pair<std::int32_t, bool>, Pair> pairs_;  // by the other rank, and whether this one sends
+  std::map<Comm, std::pair<std::set<int>, std::set<int>>> introduced_;
+  std::uint64_t group_count_ = 0;
+  bool told_of_registration_ = false;
+  std::atomic<bool> hub_left_{false};
+  baleen_event_t torn_down_{sizeof(baleen_event_t), 0, 0, nullptr};
+  std::thread watcher_;
+};
+
+}  // namespace baleen::nccl

@@ -1,0 +1,92 @@
+/// \file Frames over a stream socket: what ranks tell each other beside NCCL.
+#pragma once
+#include <pthread.h>
+#include <signal.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "baleen/result.hpp"
+
+namespace baleen::nccl {
+
+enum class FrameKind : std::uint32_t {
+  kHello = 1,  ///< a rank to the hub: its secret and facts
+  kWelcome,    ///< the hub to all: they are there; or text that says why the run cannot begin
+  kLetter,     ///< plan time
+  kBarrier,    ///< a barrier begins
+  kFailure,    ///< a rank cannot go on, and says why
+  kLeft,       ///< a rank has left in good order, and how far it had come
+  kGone        ///< the hub: a rank's connection ended without a word
+};
+
+/// `to` -1: everybody but the sender.
+struct Frame {
+  FrameKind kind = FrameKind::kLetter;
+  std::int32_t from = 0, to = -1;
+  std::string bytes = {};
+};
+
+/// An owned descriptor.
+class File {
+ public:
+  explicit File(int number = -1) : number_(number) {}
+  File(File&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~File();
+  int number() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+/// One end of a connection, never blocking. [one thread]
+class Wire {
+ public:
+  Wire() = default;
+  explicit Wire(File file);
+
+  int file() const { return file_.number(); }
+  explicit operator bool() const { return static_cast<bool>(file_); }
+  /// Queues a frame and sends what the socket takes.
+  void send(const Frame& frame);
+  /// Sends more of what is queued; false: the connection has ended.
+  bool flush();
+  bool has_queued() const { return !out_.empty(); }
+  /// Reads what has come; false: the connection has ended, or what came makes no sense. Frames that came before can
+  /// still be taken.
+  bool fill();
+  std::optional<Frame> take();
+
+ private:
+  File file_;
+  std::string in_, out_;
+};
+
+/// Listens on `address` ("" : all), any port. Returns the port too.
+Result<std::pair<File, std::uint16_t>> listen_on(const std::string& address);
+/// Tries to connect for `seconds`.
+Result<File> connect_to(const std::string& address, std::uint16_t port, double seconds);
+/// The addresses that peers may reach this host by: of `interface`, or of all that are up but loopback.
+Result<std::string> addresses_of(const std::string& interface);
+
+/// A thread that no signal interrupts: they are for the program's own threads.
+template <class Body>
+std::thread quiet_thread(const char* name, Body body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(body));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread.native_handle(), name);
+  return thread;
+}
+
+}  // namespace baleen::nccl
