@@ -272,7 +272,7 @@ int LuaState::handle_message(lua_State* L) {
   constexpr std::size_t kLongest = 2048;
   std::string message(text, std::min(size, kLongest));
   if (size > kLongest) message += "... (" + std::to_string(size - kLongest) + " bytes more)";
-  of(L).failure_ = of(L).error_of(std::move(message), L);
+  of(L).failure_ = of(L).error_of(message, L);
   return 1;
 }
 
