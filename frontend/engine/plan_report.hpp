@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "compiler/plan/rank_classes.hpp"
 #include "core/execute/program.hpp"
 #include "frontend/engine/closed_forms.hpp"
 #include "frontend/engine/json.hpp"
 #include "frontend/engine/plan_measures.hpp"
+#include "frontend/engine/rank_classes.hpp"
 
 namespace baleen::app {
 

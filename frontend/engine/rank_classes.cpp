@@ -1,5 +1,5 @@
 /// \file Describes each rank by small numbers, one per fact that may set ranks apart, and compares the descriptions.
-#include "compiler/plan/rank_classes.hpp"
+#include "frontend/engine/rank_classes.hpp"
 
 #include <map>
 #include <set>
