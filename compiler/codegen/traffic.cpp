@@ -74,6 +74,23 @@ void name_calls(Executable& program) {
     }
 }
 
+OffloadTraffic offload_traffic_of(const Executable& executable) {
+  OffloadTraffic traffic;
+  for (const ExecutableTransfer& transfer : executable.transfers)
+    (transfer.is_put ? traffic.put : traffic.got) += transfer.bytes;
+  return traffic;
+}
+
+std::uint32_t transfers_at_once(const Executable& executable) {
+  std::uint32_t open = 0, most = 0;
+  for (const Segment& segment : executable.segments)  // none in a loop
+    for (const Instruction& i : segment.instructions) {
+      if (i.kind == Instruction::Kind::transfer) most = std::max(most, ++open);
+      if (i.kind == Instruction::Kind::settle) --open;
+    }
+  return most;
+}
+
 std::vector<Traffic> traffic_of(const Executable& executable) {
   std::map<std::pair<std::string, std::string>, Traffic> rows;
   for (const ExecutableCall& call : executable.calls) {

@@ -24,8 +24,10 @@ const char* category_of(Instruction::Kind kind) {
   switch (kind) {
     case Instruction::Kind::launch:
     case Instruction::Kind::zero: return "compute";
-    case Instruction::Kind::begin: return "begin";
-    case Instruction::Kind::wait: return "wait";
+    case Instruction::Kind::begin:
+    case Instruction::Kind::transfer: return "begin";
+    case Instruction::Kind::wait:
+    case Instruction::Kind::settle: return "wait";
     case Instruction::Kind::poison: break;
   }
   return nullptr;
@@ -51,6 +53,7 @@ class Runner {
       return run_segment(segment, micro, turns);
     }));
     BALEEN_TRY(synchronize());
+    if (!program_.transfers.empty()) BALEEN_TRY(program_.store->check());
     return program_.calls.empty() ? Status() : program_.communicator->check();
   }
 
@@ -120,6 +123,8 @@ class Runner {
       return program_.device->check(table_.zero(device_, launch_.stream, addresses[0], i.bytes));
     if (i.kind == Instruction::Kind::begin) return begin(program_.calls[i.call]);
     if (i.kind == Instruction::Kind::wait) return wait(program_.calls[i.call], i.behind);
+    if (i.kind == Instruction::Kind::transfer) return begin(program_.transfers[i.call]);
+    if (i.kind == Instruction::Kind::settle) return wait(program_.transfers[i.call]);
     launch_.tensors = addresses;
     launch_.scratch = addresses[i.address_count - 1];
     return program_.device->check(table_.launch(device_, executable_.kernels[i.kernel].get(), &launch_));
@@ -142,6 +147,22 @@ class Runner {
     else if (behind <= launch_.micro)
       BALEEN_TRY(wait(call.slots[(launch_.micro - behind) % call.slots.size()]));
     return program_.communicator->check();
+  }
+
+  /// The buffer is free, or made, when the stream has come to this point.
+  Status begin(ProgramTransfer& transfer) {
+    BALEEN_TRY(
+        program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
+    const ExecutableTransfer& what = *transfer.what;
+    return program_.store->start(what.is_put, {what.slot, 0, what.bytes, program_.addresses[what.address]},
+                                 {&program_.issued, program_.issues, transfer.done.get(), ++transfer.begun});
+  }
+
+  Status wait(const ProgramTransfer& transfer) {
+    BALEEN_TRY(
+        program_.device->check(table_.stream_wait(device_, launch_.stream, transfer.done.get(), transfer.begun)));
+    // What failed is not to be computed with, as far as this is known by now.
+    return event_value(*transfer.done) == BALEEN_EVENT_FAILED ? program_.store->check() : Status();
   }
 
   Status wait(const ProgramCall::Slot& slot) {
@@ -205,7 +226,8 @@ Result<Program> Program::compile(const ScheduledGraph& scheduled, Device& device
 
 const Executable& Program::executable() const { return impl_->executable; }
 
-void Program::bind(void* persistent_arena, void* work_arena) {
+void Program::bind(void* persistent_arena, void* work_arena, OffloadStore* store) {
+  impl_->store = store;
   impl_->persistent_base = persistent_arena;
   impl_->work_base = work_arena;
   impl_->sequences.clear();
@@ -235,7 +257,6 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
   impl_->name = name;
   impl_->staging = staging;
   BALEEN_TRY_ASSIGN(impl_->native, communicator.use(impl_->device->handle(), impl_->device->table()));
-  impl_->issued.size = sizeof(baleen_event_t);
   for (const std::vector<std::string>& axes : executable().groups) BALEEN_TRY(communicator.meet(axes));
   for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
     ProgramCall& call = impl_->calls[number];

@@ -212,6 +212,10 @@ void Session::start() {
   impl_->add_peaks(facts);
   for (const Traffic& t : traffic())
     facts.push_back({"sent_bytes." + t.kind + "." + t.axes, static_cast<double>(t.bytes), {}});
+  if (const OffloadTraffic moved = offload_traffic(); moved.put + moved.got > 0) {
+    facts.push_back({"offload_put_bytes", static_cast<double>(moved.put), {}});
+    facts.push_back({"offload_got_bytes", static_cast<double>(moved.got), {}});
+  }
   for (const auto& [kind, bytes] : impl_->planned)
     if (kind != "total") facts.push_back({"planned_bytes." + kind, static_cast<double>(bytes), {}});
   impl_->monitors.record(BALEEN_RECORD_START, impl_->steps_done, impl_->options.steps, std::move(facts));
@@ -220,6 +224,11 @@ void Session::start() {
 std::vector<Traffic> Session::traffic() const {
   const JobProgram* const last = impl_->find(GraphRole::train);  // what most steps send
   return last ? last->program.traffic() : std::vector<Traffic>();
+}
+
+OffloadTraffic Session::offload_traffic() const {
+  const JobProgram* const last = impl_->find(GraphRole::train);
+  return last ? last->program.offload_traffic() : OffloadTraffic();
 }
 
 Result<Facts> Session::step() {
@@ -356,18 +365,27 @@ Result<std::vector<std::byte>> Session::read_own(const std::string& name) {
   return own;
 }
 
+Status Session::Impl::read_stored(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to) {
+  if (buffer.is_offloaded()) return store->read(buffer.slot, buffer.bytes, from, to);
+  return copy(to.data(), persistent_arena.at(buffer.offset + from), to.size());
+}
+
+Status Session::Impl::write_stored(const PersistentBuffer& buffer, std::span<const std::byte> from) {
+  if (buffer.is_offloaded()) return store->write(buffer.slot, from);
+  return copy(persistent_arena.at(buffer.offset), from.data(), from.size());
+}
+
 Status Session::read_own(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to) {
-  return impl_->copy(to.data(), impl_->persistent_arena.at(buffer.offset + from), to.size());
+  return impl_->read_stored(buffer, from, to);
 }
 
 Status Session::write_own(const PersistentBuffer& buffer, std::span<const std::byte> from) {
-  return impl_->copy(impl_->persistent_arena.at(buffer.offset), from.data(), from.size());
+  return impl_->write_stored(buffer, from);
 }
 
 Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {
   BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
-  const void* stored = impl_->persistent_arena.at(buffer->offset);
-  if (buffer->spec.layout.empty()) return impl_->copy(data, stored, bytes);
+  if (buffer->spec.layout.empty()) return impl_->read_stored(*buffer, 0, {static_cast<std::byte*>(data), bytes});
   BALEEN_TRY_ASSIGN(const std::vector<std::byte> own, read_own(name));
   if (!impl_->gather) {
     BALEEN_TRY_ASSIGN(impl_->gather, ShardGather::create(*impl_->options.communicator));
@@ -379,14 +397,14 @@ Status Session::read_tensor(const std::string& name, void* data, std::uint64_t b
 
 Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {
   BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
-  void* stored = impl_->persistent_arena.at(buffer->offset);
-  if (buffer->spec.layout.empty()) return impl_->copy(stored, data, bytes);
+  if (buffer->spec.layout.empty())
+    return impl_->write_stored(*buffer, {static_cast<const std::byte*>(data), bytes});
   const Communicator& ranks = *impl_->options.communicator;
   const ValueType& type = buffer->spec.type;
   std::vector<std::byte> own(buffer->bytes);
   cut_out(type.shape, piece_of(type.shape, buffer->spec.layout, ranks.mesh(), ranks.at()), dtype_size(type.dtype),
           static_cast<const std::byte*>(data), own.data());
-  return impl_->copy(stored, own.data(), own.size());
+  return impl_->write_stored(*buffer, own);
 }
 
 }  // namespace baleen

@@ -52,11 +52,19 @@ Status Session::Impl::allocate() {
   if (staged) {
     BALEEN_TRY_ASSIGN(staging, Staging::create(device, *options.communicator, JobPrograms::staging()));
   }
+  if (persistent.slots > 0) BALEEN_TRY(open_store());
   for (JobProgram& one : programs) {
-    one.program.bind(persistent_arena.base(), work_arena.base());
+    one.program.bind(persistent_arena.base(), work_arena.base(), store.get());
     if (options.communicator) BALEEN_TRY(one.program.connect(*options.communicator, one.name, staging.get()));
   }
   return {};
+}
+
+Status Session::Impl::open_store() {
+  if (!options.open_store) return internal("a plan with offloaded states, and nobody opens a store");
+  const std::int64_t rank = options.communicator ? options.communicator->rank() : 0;
+  BALEEN_TRY_ASSIGN(store, options.open_store({transfers_at_once(), "rank " + std::to_string(rank)}));
+  return store->reserve(persistent);
 }
 
 }  // namespace baleen

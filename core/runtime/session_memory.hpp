@@ -13,6 +13,9 @@ namespace baleen {
 /// of that program's peak, "padding" being what the offsets waste.
 std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& programs, const Device& device);
 
+/// Whether bytes of this kind are part of the total.
+bool is_on_device(const std::string& kind);
+
 /// BALEEN_NO_MEMORY with the bytes by kind and what there is, if the total exceeds a local rank's share of the device's
 /// memory. What would help is not said here: `baleen plan` tries it.
 Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device,

@@ -71,6 +71,12 @@ class Planner {
     one.stored = stored_parts(programs.persistent, plan.mesh);
     one.work = work_of(step->program.executable());
     one.traffic = step->program.traffic();
+    one.offloaded = step->program.offload_traffic();
+    if (programs.persistent.slots > 0) {
+      BALEEN_TRY_ASSIGN(const Member store, choose_offload(setup_.registry, manifest_));
+      if (auto settings = store.settings(seed_); !settings) return std::move(settings).error();
+      one.offload_member = store.descriptor.name;
+    }
     const auto copies = one.planned.find("copies");
     one.closed_forms =
         closed_form_costs(plan, programs.persistent, coordinates(plan.mesh, one.ranks.first()),

@@ -26,7 +26,8 @@ class Reader {
 
   Result<Manifest> read(const toml::table& root) {
     static const std::vector<std::string> known = {"cluster",  "launcher", "mesh",   "compute", "transport",
-                                                   "monitors", "plugins",  "memory", "plan",    "checkpoint"};
+                                                   "monitors", "plugins",  "memory", "plan",    "checkpoint",
+                                                   "offload"};
     for (const TomlEntry& entry : entries(root)) {
       if (entry.key == "cluster")
         BALEEN_TRY(read_hosts(entry));
@@ -36,6 +37,8 @@ class Reader {
         BALEEN_TRY(read_mesh(entry));
       else if (entry.key == "compute")
         BALEEN_TRY(read_choice(entry, out_, out_.compute));
+      else if (entry.key == "offload")
+        BALEEN_TRY(read_choice(entry, out_, out_.offload));
       else if (entry.key == "transport")
         BALEEN_TRY(read_transport(entry, out_));
       else if (entry.key == "monitors")
