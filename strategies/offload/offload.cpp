@@ -80,6 +80,7 @@ class Offload : public Strategy {
       if (value.role != BALEEN_ROLE_STATE || scheduling.position(value.producer) == BALEEN_NONE) continue;
       if (!is_of_update(graph, id)) continue;
       const baleen_value_info_t info = graph.value(id);
+      if (info.rank == 0) continue;  // a number, such as how many updates there were
       std::int64_t elements = 1;
       for (std::uint32_t d = 0; d < info.rank; ++d) elements *= info.shape[d];
       states.push_back({id, std::string(view(info.name)), scheduling.local_bytes(id), elements});
