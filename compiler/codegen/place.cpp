@@ -238,7 +238,9 @@ class Placer {
       auto assigned = [&, out = v](const LoweredAssign& a) {
         return lowered_.root_of(a.target) == lowered_.root_of(out);
       };
-      const bool old = is_persistent(v) && std::any_of(lowered_.assigns.begin(), lowered_.assigns.end(), assigned);
+      // What is offloaded is there for those who read it; the copy does.
+      const bool old = lowered_.storage_of(v).kind == Storage::Kind::offloaded ||
+                       (is_persistent(v) && std::any_of(lowered_.assigns.begin(), lowered_.assigns.end(), assigned));
       if (!old && is_contiguous(value(v).shape, value(v).view.strides)) continue;
       value(v).is_output = false;
       v = add_copy(v, lowered_.closing_section());

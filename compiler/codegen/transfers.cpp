@@ -34,7 +34,7 @@ class TransferScheduler {
     LowValue old = kNone, next = kNone;  ///< what is got, what is put
     std::optional<StepNumber> first;     ///< that uses the buffer
     bool is_read = false;                ///< by that one, so the old value is wanted
-    std::optional<StepNumber> made;      ///< where the new value is there
+    std::optional<StepNumber> made;      ///< behind which the new value may be put
   };
   /// What stands before a step, in this order, and behind it.
   enum Place { kPutOver, kGetBegins, kGetOver, kPutBegins };
@@ -70,8 +70,11 @@ class TransferScheduler {
       for (const LowValue v : step.reads) touch(v, true);
       for (const LowValue v : step.writes) touch(v, false);
     }
-    for (State& state : states_)
+    for (State& state : states_) {
       if (!state.first) state.first = state.made;
+      // The slot has the old value until it is got.
+      if (state.is_read && state.made) state.made = std::max(*state.made, *state.first);
+    }
     std::erase_if(states_, [](const State& state) { return !state.first; });
     for (const State& state : states_) BALEEN_TRY(check(state));
     std::ranges::stable_sort(states_, {}, [](const State& state) { return *state.first; });
