@@ -28,6 +28,7 @@ Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const 
   baleen_offload_spec_t spec{};
   spec.size = sizeof(spec);
   spec.outstanding = std::max<std::uint32_t>(1, needs.outstanding);
+  spec.budget = needs.budget;
   spec.who = abi(needs.who);
   BALEEN_TRY(plugin.check(made->table_->create(plugin.host(), &settings, &spec, &made->store_)));
   baleen_offload_info_t info{};

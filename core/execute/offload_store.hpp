@@ -17,6 +17,7 @@ class OffloadStore {
  public:
   struct Needs {
     std::uint32_t outstanding = 1;  ///< transfers that are not over at a time, at most
+    std::uint64_t budget = 0;       ///< bytes that all slots may take; 0: as the place has
     std::string who;                ///< "rank 3", for messages
   };
   /// What is moved: bytes of a slot, and memory of the host.

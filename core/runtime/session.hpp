@@ -27,6 +27,7 @@ struct SessionOptions {
   std::optional<MemoryBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory
   /// Training goes on, with a note, after a step whose loss or gradient is NaN or infinite. Else it ends there.
   bool goes_on_not_finite = false;
+  std::optional<MemoryBudget> offloaded = {};  ///< a bound on what states take in an offload store
   /// Opens the store for states that the plan keeps outside the device; asked only where there are some.
   std::function<Result<std::unique_ptr<OffloadStore>>(OffloadStore::Needs)> open_store = {};
   /// Shown the programs before memory is allocated; may refuse them.
@@ -64,6 +65,8 @@ class Session {
   /// Tells the monitors the closing summary, `more` at its end.
   void finish(std::vector<Fact> more = {});
 
+  /// False where a program failed on its way: parameters and states may be of before and after it.
+  bool is_whole() const;
   std::int64_t steps() const;
   std::int64_t steps_done() const;
   /// The row of the train stream after the last one trained on: the data's cursor.

@@ -36,6 +36,7 @@ struct Session::Impl : JobPrograms {
   std::vector<std::int64_t> segment_ns;
   std::vector<SpanRecord> spans;
   bool reported_not_finite = false;
+  bool is_whole = true;  ///< no program was cut short
 
   /// Whether collectives are staged.
   bool stages() const { return options.communicator && needs_staging(device, *options.communicator); }

@@ -90,6 +90,15 @@ Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudge
                  "`memory.pinned_mb` in the manifest (smaller pieces, slower), fewer ranks on a host", {});
 }
 
+Status check_offloaded(const PersistentLayout& persistent, const std::optional<MemoryBudget>& bound) {
+  if (!bound || persistent.offloaded_bytes <= bound->bytes) return {};
+  return Error{BALEEN_NO_MEMORY,
+               "the states of a rank that lie outside the device take " + exact_text(persistent.offloaded_bytes) +
+                   " and the bound is " + exact_text(bound->bytes) +
+                   ". What would help: a greater bound, fewer states outside, more ranks that share them",
+               bound->where};
+}
+
 WorkingBytes working_memory(const std::vector<const Program*>& programs) {
   WorkingBytes most;
   std::uint64_t values = 0;

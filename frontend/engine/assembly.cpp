@@ -103,6 +103,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (!flags.alone) {
     session.activations = setup.manifest.activations;
     session.pinned = setup.manifest.pinned;
+    session.offloaded = setup.manifest.offloaded;
     job.working_budget = setup.manifest.working_budget();
   }
   if (setup.link && prepared.transport && !flags.alone) BALEEN_TRY(run->connect(options, prepared, job, session));

@@ -92,6 +92,7 @@ class Planner {
     one.working = working_memory(programs.all());
     judge(check_memory(one.planned, *device_, local_ranks), one);
     judge(check_pinned(programs.staging(), manifest_.pinned, local_ranks), one);
+    judge(check_offloaded(programs.persistent, manifest_.offloaded), one);
     if (manifest_.activations) {
       one.budget = manifest_.activations->bytes;
       judge(check_budget(one.working, *manifest_.activations), one);

@@ -153,11 +153,13 @@ class Reader {
   Status read_memory(const TomlEntry& section) {
     BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
     for (const TomlEntry& entry : entries(*table)) {
-      const bool pinned = entry.key == "pinned_mb";
-      if (!pinned && entry.key != "activations_mb")
-        return unknown_key(entry, std::vector<std::string>{"activations_mb", "pinned_mb"});
+      const std::pair<const char*, std::optional<MemoryBudget>*> budgets[] = {
+          {"activations_mb", &out_.activations}, {"pinned_mb", &out_.pinned}, {"offload_mb", &out_.offloaded}};
+      const auto named = std::ranges::find_if(budgets, [&](const auto& budget) { return entry.key == budget.first; });
+      if (named == std::end(budgets))
+        return unknown_key(entry, std::vector<std::string>{"activations_mb", "pinned_mb", "offload_mb"});
       BALEEN_TRY_ASSIGN(const std::uint64_t bytes, as_mebibytes(entry));
-      (pinned ? out_.pinned : out_.activations) = MemoryBudget{bytes, entry.where};
+      *named->second = MemoryBudget{bytes, entry.where};
     }
     return {};
   }

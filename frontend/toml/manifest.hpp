@@ -68,6 +68,7 @@ struct Manifest {
   std::vector<ManifestPath> plugin_paths;   ///< folders or libraries
   std::optional<MemoryBudget> activations;  ///< what a rank may hold at once beside model states
   std::optional<MemoryBudget> pinned;       ///< what a rank's collectives may pin of the host's memory
+  std::optional<MemoryBudget> offloaded;    ///< what a rank's states may take outside the device
   std::optional<UserValues> checkpoint;     ///< options of [checkpoint]; `folder` is absolute
   std::string checkpoint_where;
   std::optional<std::vector<ManifestChoice>> plan;  ///< strategies in order; stands above the script's plan

@@ -118,7 +118,7 @@ Workbench::Workbench(ScheduledGraph scheduled, std::unique_ptr<Device> device, b
   if (!store.file.empty()) {
     const auto opened = open_member(store.file, store.options);
     store_ = take(OffloadStore::create(opened.first, *opened.second.get(),
-                                       {transfers_at_once(program_->executable()), "the test"}));
+                                       {transfers_at_once(program_->executable()), 0, "the test"}));
     take(store_->reserve(layout_));
   }
   program_->bind(persistent_->base(), work_->base(), store_.get());
