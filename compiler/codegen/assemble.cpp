@@ -110,9 +110,7 @@ class Assembler {
     return item.storage != kNone && lowered_.storages[item.storage].kind == Storage::Kind::offloaded;
   }
 
-  bool is_of_model(const Lifetimes::Item& item) const {
-    return is_gradient(item) || is_copy(item) || is_fetched(item);
-  }
+  bool is_of_model(const Lifetimes::Item& item) const { return is_gradient(item) || is_copy(item) || is_fetched(item); }
 
   /// First and last position of the last loop, or where there is none the end of the backward pass; 0 where there is
   /// neither.

@@ -140,7 +140,8 @@ class AssignResolver {
     for (const LoweredAssign& assign : lowered_.assigns) {
       if (direct_is_legal(assign))
         make_direct(assign);
-      else if (lowered_.storage_of(assign.target).kind != Storage::Kind::offloaded)  // else it is put from its own bytes
+      else if (lowered_.storage_of(assign.target).kind !=
+               Storage::Kind::offloaded)  // else it is put from its own bytes
         copied.push_back(&assign);
     }
     std::vector<ProgramStep> result;

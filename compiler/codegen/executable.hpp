@@ -12,7 +12,8 @@
 
 namespace baleen {
 
-/// Where the persistent buffers lie, in the persistent arena or in slots of an offload store; the same for all programs.
+/// Where the persistent buffers lie, in the persistent arena or in slots of an offload store; the same for all
+/// programs.
 struct PersistentBuffer {
   static constexpr std::uint32_t kNoSlot = UINT32_MAX;
 

@@ -81,10 +81,10 @@ Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<P
 /// loop's turn). All ranks come to the same order.
 Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps);
 
-/// Adds puts and gets of states that lie in an offload store. Those that are first used by one step are of one update. A
-/// get begins when the update runs that comes so many before its own as its strategy said, or at the start of the first
-/// update's section, and is over before its own. A put begins right behind what makes the new value; it is over before
-/// the update after the next.
+/// Adds puts and gets of states that lie in an offload store. Those that are first used by one step are of one update.
+/// A get begins when the update runs that comes so many before its own as its strategy said, or at the start of the
+/// first update's section, and is over before its own. A put begins right behind what makes the new value; it is over
+/// before the update after the next.
 Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps);
 
 /// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.

@@ -112,8 +112,8 @@ class TransferScheduler {
   void put(const State& state) {
     const auto later = [&](StepNumber update) { return update > *state.made; };
     auto over = std::ranges::find_if(updates_, later);
-    const auto behind = updates_.begin() + static_cast<std::ptrdiff_t>(
-                                               std::min(update_of(state) + kBehind + 1, updates_.size()));
+    const auto behind =
+        updates_.begin() + static_cast<std::ptrdiff_t>(std::min(update_of(state) + kBehind + 1, updates_.size()));
     if (over < behind) over = behind;
     add(*state.made, kPutBegins, state, true);
     add(over == updates_.end() ? steps_.size() : *over, kPutOver, state, true);

@@ -49,9 +49,9 @@ std::map<std::string, std::string> shown_tags(const Op& op) {
 }
 
 Status set_tag(Op& op, const std::string& key, std::string text) {
-  constexpr const char* kSaidOtherwise[] = {
-      "bucket", "begin_here", "must_complete_before", "every_micro_batch", "recomputed", "chunk", "offloaded_ahead",
-      "offer",  "owner",      "parallel"};
+  constexpr const char* kSaidOtherwise[] = {"bucket",     "begin_here", "must_complete_before", "every_micro_batch",
+                                            "recomputed", "chunk",      "offloaded_ahead",      "offer",
+                                            "owner",      "parallel"};
   if (std::ranges::find(kSaidOtherwise, key) != std::end(kSaidOtherwise))
     return invalid("the tag \"" + key +
                    "\" is of an op's schedule, which the verbs of `place`, `recompute` and `schedule` set; give "

@@ -50,10 +50,9 @@ Status OffloadStore::reserve(const PersistentLayout& layout) {
 }
 
 Status OffloadStore::start(bool is_put, const Part& part, const Events& events) {
-  const baleen_offload_transfer_t transfer{sizeof(transfer), part.slot,    0,
-                                           part.offset,      part.bytes,   part.memory,
-                                           events.after,     events.after_value,
-                                           events.done,      events.done_value};
+  const baleen_offload_transfer_t transfer{
+      sizeof(transfer), part.slot,          0,           part.offset,      part.bytes, part.memory,
+      events.after,     events.after_value, events.done, events.done_value};
   return plugin_.check((is_put ? table_->put : table_->get)(store_, &transfer));
 }
 

@@ -13,8 +13,7 @@ Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordina
   persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
   if (persistent.slots > 0 && !device.host_reaches())
     return unsupported("the plan keeps " + std::to_string(persistent.slots) +
-                       " states outside the device, which a device with memory of its own, as `" +
-                       device.info().name +
+                       " states outside the device, which a device with memory of its own, as `" + device.info().name +
                        "`, cannot do yet; take a device that computes in the host's memory, or leave out the strategy "
                        "that moves them");
   for (const PlannedGraph& planned : plan.graphs) {

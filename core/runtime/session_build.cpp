@@ -65,7 +65,7 @@ Status Session::Impl::open_store() {
   if (!options.open_store) return internal("a plan with offloaded states, and nobody opens a store");
   const std::int64_t rank = options.communicator ? options.communicator->rank() : 0;
   BALEEN_TRY_ASSIGN(store, options.open_store({transfers_at_once(), options.offloaded ? options.offloaded->bytes : 0,
-                                              "rank " + std::to_string(rank)}));
+                                               "rank " + std::to_string(rank)}));
   return store->reserve(persistent);
 }
 

@@ -72,8 +72,7 @@ Status Session::read_tensor(const std::string& name, void* data, std::uint64_t b
 
 Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {
   BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
-  if (buffer->spec.layout.empty())
-    return impl_->write_stored(*buffer, {static_cast<const std::byte*>(data), bytes});
+  if (buffer->spec.layout.empty()) return impl_->write_stored(*buffer, {static_cast<const std::byte*>(data), bytes});
   const Communicator& ranks = *impl_->options.communicator;
   const ValueType& type = buffer->spec.type;
   std::vector<std::byte> own(buffer->bytes);

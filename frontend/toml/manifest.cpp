@@ -25,9 +25,8 @@ class Reader {
   explicit Reader(const fs::path& file) { out_.file = file; }
 
   Result<Manifest> read(const toml::table& root) {
-    static const std::vector<std::string> known = {"cluster",  "launcher", "mesh",   "compute", "transport",
-                                                   "monitors", "plugins",  "memory", "plan",    "checkpoint",
-                                                   "offload"};
+    static const std::vector<std::string> known = {"cluster", "launcher", "mesh", "compute",    "transport", "monitors",
+                                                   "plugins", "memory",   "plan", "checkpoint", "offload"};
     for (const TomlEntry& entry : entries(root)) {
       if (entry.key == "cluster")
         BALEEN_TRY(read_hosts(entry));

@@ -61,7 +61,7 @@ struct Manifest {
   ManifestChoice launcher;         ///< what [cluster] says of how hosts meet is among its options
   ManifestChoice compute;
   ManifestChoice transport;
-  ManifestChoice offload;  ///< where states lie that strategies move out of the device
+  ManifestChoice offload;                   ///< where states lie that strategies move out of the device
   bool deterministic = true;                ///< sums of several ranks are alike in every run
   std::string deterministic_where;          ///< empty: not said
   std::vector<ManifestMonitor> monitors;    ///< in order of name

@@ -8,16 +8,14 @@
 #include "baleen/pattern.hpp"
 #include "baleen/strategy.hpp"
 
-BALEEN_DESCRIPTOR("strategy", "offload", "1.0.0", "Apache-2.0", "optimizer states outside the device between uses", 0,
-                  "",
-                  BALEEN_OPTION("states", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
-                                "patterns of names of states (\"blocks.*\", \"*.exp_avg\"); none: all"),
-                  BALEEN_OPTION("fraction", BALEEN_OPTION_FLOAT, 0, 0, 1, "1", "", "",
-                                "of their bytes, the largest first"),
-                  BALEEN_OPTION("min_elements", BALEEN_OPTION_INT, 0, 1, 1e12, "1024", "", "",
-                                "smaller states stay where they are"),
-                  BALEEN_OPTION("ahead", BALEEN_OPTION_INT, 0, 1, BALEEN_MAX_AHEAD, "2", "", "",
-                                "updates that run while the states of a later one are on their way"));
+BALEEN_DESCRIPTOR(
+    "strategy", "offload", "1.0.0", "Apache-2.0", "optimizer states outside the device between uses", 0, "",
+    BALEEN_OPTION("states", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+                  "patterns of names of states (\"blocks.*\", \"*.exp_avg\"); none: all"),
+    BALEEN_OPTION("fraction", BALEEN_OPTION_FLOAT, 0, 0, 1, "1", "", "", "of their bytes, the largest first"),
+    BALEEN_OPTION("min_elements", BALEEN_OPTION_INT, 0, 1, 1e12, "1024", "", "", "smaller states stay where they are"),
+    BALEEN_OPTION("ahead", BALEEN_OPTION_INT, 0, 1, BALEEN_MAX_AHEAD, "2", "", "",
+                  "updates that run while the states of a later one are on their way"));
 
 namespace baleen::offload {
 
@@ -110,8 +108,9 @@ class Offload : public Strategy {
   Status check_patterns(const std::vector<State>& all) const {
     for (const std::string& pattern : options_.patterns)
       if (std::ranges::none_of(all, [&](const State& state) { return matches(pattern, state.name); }))
-        return invalid("`states`: \"" + pattern + "\" matches no state that the update alone reads; their names are like `" +
-                       all.back().name + "`");
+        return invalid("`states`: \"" + pattern +
+                       "\" matches no state that the update alone reads; their names are like `" + all.back().name +
+                       "`");
     return {};
   }
 

@@ -44,7 +44,9 @@ INSTANTIATE_TEST_SUITE_P(
             offloaded_to("host", "", "states = [\"tail.*\"]\n"),
             {"ranks.toml:", "strategy `offload`, schedule: `states`: \"tail.*\" matches no state"}},
         Bad{"AFractionAboveOne", offloaded_to("host", "", "fraction = 1.5\n"), {"ranks.toml:", "`fraction`", "1.5"}},
-        Bad{"NoneAhead", offloaded_to("host", "", "ahead = 0\n"), {"ranks.toml:", "`ahead` must be from 1 to 64, not 0"}},
+        Bad{"NoneAhead",
+            offloaded_to("host", "", "ahead = 0\n"),
+            {"ranks.toml:", "`ahead` must be from 1 to 64, not 0"}},
         Bad{"ABudgetThatIsTooSmall",
             offloaded_to("host") + "[memory]\noffload_mb = 0.1\n",
             {"ranks.toml:", "lie outside the device take", "the bound is 102.4 KiB", "What would help"},
@@ -61,15 +63,14 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return one.param.name; });
 
 TEST(Offload, WithoutTheSectionTheBestMemberKeepsTheStates) {
-  const ProcessResult result =
-      run_parity({"plan"}, "gpt", manifest_of({{"data", 1}}, plan_entry("offload")), {});
+  const ProcessResult result = run_parity({"plan"}, "gpt", manifest_of({{"data", 1}}, plan_entry("offload")), {});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("offloaded to `host`"), std::string::npos) << result.out;
 }
 
 TEST(Offload, ASectionThatNothingUsesIsTold) {
-  const ProcessResult result = run_parity({"run", "--steps", "1"}, "gpt",
-                                          manifest_of({{"data", 1}}, "[offload]\nplugin = \"host\"\n"), {});
+  const ProcessResult result =
+      run_parity({"run", "--steps", "1"}, "gpt", manifest_of({{"data", 1}}, "[offload]\nplugin = \"host\"\n"), {});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("[offload] is not used"), std::string::npos) << result.err;
 }

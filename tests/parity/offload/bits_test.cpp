@@ -1,4 +1,5 @@
-/// \file Losses and parameters have the same bits whether states lie in the device or outside, whatever stands beside it.
+/// \file Losses and parameters have the same bits whether states lie in the device or outside, whatever stands beside
+/// it.
 #include "parity/offload/offload_run.hpp"
 #include "support/losses.hpp"
 

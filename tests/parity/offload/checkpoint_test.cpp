@@ -30,8 +30,7 @@ TEST_P(OffloadedCheckpoint, GoesOnWhereverStatesLie) {
   for (const auto& [from, to] : {std::pair(std::string("whole"), host), std::pair(std::string("whole"), disk),
                                  std::pair(std::string("disk"), inside), std::pair(std::string("host"), disk)}) {
     const std::string resumed = folder / (from + "_" + to.name);
-    const ProcessResult run =
-        run_saved(to, in_folder(resumed), {"--resume", folder / (from + "/step-000000005")});
+    const ProcessResult run = run_saved(to, in_folder(resumed), {"--resume", folder / (from + "/step-000000005")});
     ASSERT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(state_of(resumed), state_of(whole)) << from << " goes on with " << to.name;
   }

@@ -31,9 +31,8 @@ void turn_bits(pid_t process, const std::string& folder) {
 TEST(OffloadDamage, ATurnedBitEndsTheRunAndTheLastCheckpointIsGood) {
   const TemporaryFolder swap, folder;
   const std::string saved = folder / "saved";
-  const std::string manifest =
-      folder.write("disk.toml", "[checkpoint]\n" + in_folder(saved) + "every = 5\n" + plan_entry("data") +
-                                    offloaded_to("nvme", on_disk(swap)));
+  const std::string manifest = folder.write("disk.toml", "[checkpoint]\n" + in_folder(saved) + "every = 5\n" +
+                                                             plan_entry("data") + offloaded_to("nvme", on_disk(swap)));
   RunningJob job({build_dir() + "/bin/baleen", "run", source_dir() + "/tests/parity/checkpoint/model.lua", "--manifest",
                   manifest, "--steps", "1000000", "--", "--data", source_dir() + "/tests/golden/whales.txt"});
   ASSERT_TRUE(job.prints("step 6/")) << job.err();

@@ -108,8 +108,8 @@ Workbench::Workbench(ScheduledGraph scheduled, std::unique_ptr<Device> device, b
   for (OpId id : graph.ops())
     for (ValueId v : graph.op(id).outputs)
       if (const Value& value = graph.value(v); value.role == Role::parameter || value.role == Role::state)
-        specs.push_back({value.name, graph.type(v), value.role, "parameters", {}, false,
-                         graph.op(id).schedule->offloaded_ahead});
+        specs.push_back(
+            {value.name, graph.type(v), value.role, "parameters", {}, false, graph.op(id).schedule->offloaded_ahead});
   layout_ = lay_out(specs, device_->alignment());
   program_ =
       std::make_unique<Program>(take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison})));
