@@ -80,6 +80,7 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   executable.collectives = collectives_of(scheduled);
   assemble(executable, lowered, steps, lifetimes, kernels, options.poison);
   if (options.staged_piece_bytes > 0) stage_calls(executable, options.staged_piece_bytes);
+  if (options.stages_transfers) stage_transfers(executable);
   name_calls(executable);
   return executable;
 }

@@ -164,6 +164,7 @@ struct ExecutableTransfer {
   std::uint64_t bytes = 0;
   std::uint32_t address = 0;  ///< its number in the address table
   bool is_put = false;
+  std::uint64_t staged = 0;  ///< where it passes through pinned memory: its offset there
 };
 
 /// Bytes that a program moves per run to and from the offload store.
@@ -184,6 +185,7 @@ struct Executable {
   std::vector<Port> inputs, outputs;  ///< inputs: batch inputs and scalars
   std::vector<ExecutableCall> calls;
   std::vector<ExecutableTransfer> transfers;
+  std::uint64_t transfer_staging = 0;  ///< pinned bytes that transfers pass through; 0: the store reaches the arena
   struct Action {
     std::uint32_t segment = 0;
     std::int64_t micro_batch = 0;

@@ -108,6 +108,9 @@ void assemble(Executable& executable, Lowered& lowered, const std::vector<Progra
 /// Writes the pieces of the calls and the pinned bytes that they need into it. `piece_bytes` is alike on all ranks.
 void stage_calls(Executable& executable, std::uint64_t piece_bytes);
 
+/// Gives each transfer a place in pinned memory from its beginning to its end.
+void stage_transfers(Executable& executable);
+
 /// Spans of calls say which one it is, so that beginnings find their waits, and what this rank sends.
 void name_calls(Executable& executable);
 

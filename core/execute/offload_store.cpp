@@ -18,7 +18,7 @@ constexpr std::uint64_t kBounce = 4 << 20;
 }  // namespace
 
 Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const baleen_settings_t& settings,
-                                                           Needs needs) {
+                                                           const Needs& needs) {
   if (needs.outstanding > BALEEN_OFFLOAD_MAX_OUTSTANDING)
     return invalid("the program has up to " + std::to_string(needs.outstanding) +
                    " transfers of states under way at a time, and a store takes " +
@@ -40,6 +40,23 @@ Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const 
 
 OffloadStore::~OffloadStore() {
   if (store_) table_->destroy(store_);
+  if (pinned_) device_->table().arena_destroy(device_->handle(), BALEEN_ARENA_PINNED, pinned_, pinned_bytes_);
+}
+
+Status OffloadStore::pin(const Device& device, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  void* base = nullptr;
+  const Status made = device.check(device.table().arena_create(device.handle(), BALEEN_ARENA_PINNED, bytes, &base));
+  if (!made)
+    return Error{made.error().code,
+                 "offloaded states pass through " + std::to_string(bytes) +
+                     " bytes of the host's memory, which has to be pinned: " + made.error().message +
+                     ". What would help: states that are got fewer updates ahead, fewer states outside",
+                 made.error().where};
+  device_ = &device;
+  pinned_ = static_cast<std::byte*>(base);
+  pinned_bytes_ = bytes;
+  return {};
 }
 
 Status OffloadStore::reserve(const PersistentLayout& layout) {

@@ -8,6 +8,7 @@
 
 #include "baleen/offload.h"
 #include "compiler/codegen/executable.hpp"
+#include "core/execute/device.hpp"
 #include "core/plugin/plugin.hpp"
 
 namespace baleen {
@@ -34,13 +35,19 @@ class OffloadStore {
     std::uint64_t done_value = 0;
   };
 
-  static Result<std::unique_ptr<OffloadStore>> create(Plugin plugin, const baleen_settings_t& settings, Needs needs);
+  static Result<std::unique_ptr<OffloadStore>> create(Plugin plugin, const baleen_settings_t& settings,
+                                                      const Needs& needs);
   ~OffloadStore();
   OffloadStore(const OffloadStore&) = delete;
   OffloadStore& operator=(const OffloadStore&) = delete;
 
   /// The slots of a layout, under the names of its states. NO_MEMORY where the place has too little room.
   Status reserve(const PersistentLayout& layout);
+  /// Takes so many pinned bytes of the host, which transfers of a device with memory of its own pass through. The
+  /// device outlives the store.
+  Status pin(const Device& device, std::uint64_t bytes);
+  /// Null where there are none.
+  std::byte* pinned() const { return pinned_; }
   /// Begins a put or get. Allocates nothing.
   Status start(bool is_put, const Part& part, const Events& events);
   /// The first failure of any that was begun.
@@ -61,6 +68,9 @@ class OffloadStore {
   std::uint64_t alignment_ = 1;
   baleen_event_t done_{sizeof(baleen_event_t), 0, 0, nullptr};  ///< of read and write
   std::uint64_t begun_ = 0;
+  const Device* device_ = nullptr;  ///< whose pinned memory it has
+  std::byte* pinned_ = nullptr;
+  std::uint64_t pinned_bytes_ = 0;
 };
 
 }  // namespace baleen

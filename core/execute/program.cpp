@@ -149,20 +149,35 @@ class Runner {
     return program_.communicator->check();
   }
 
+  /// Where the store finds it: the buffer, or its place in pinned memory.
+  void* memory_of(const ExecutableTransfer& transfer) const {
+    std::byte* const pinned = program_.store->pinned();
+    return pinned ? pinned + transfer.staged : program_.addresses[transfer.address];
+  }
+
+  Status copy(void* to, const void* from, std::uint64_t bytes) {
+    return to == from ? Status() : program_.device->check(table_.copy(device_, launch_.stream, to, from, bytes));
+  }
+
   /// The buffer is free, or made, when the stream has come to this point.
   Status begin(ProgramTransfer& transfer) {
+    const ExecutableTransfer& what = *transfer.what;
+    if (what.is_put) BALEEN_TRY(copy(memory_of(what), program_.addresses[what.address], what.bytes));
     BALEEN_TRY(
         program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
-    const ExecutableTransfer& what = *transfer.what;
-    return program_.store->start(what.is_put, {what.slot, 0, what.bytes, program_.addresses[what.address]},
+    return program_.store->start(what.is_put, {what.slot, 0, what.bytes, memory_of(what)},
                                  {&program_.issued, program_.issues, transfer.done.get(), ++transfer.begun});
   }
 
   Status wait(const ProgramTransfer& transfer) {
+    const ExecutableTransfer& what = *transfer.what;
     BALEEN_TRY(
         program_.device->check(table_.stream_wait(device_, launch_.stream, transfer.done.get(), transfer.begun)));
-    // What failed is not to be computed with, as far as this is known by now.
-    return event_value(*transfer.done) == BALEEN_EVENT_FAILED ? program_.store->check() : Status();
+    // The host waits too: a store has room for what is under way by the program's order, not for all that a stream may
+    // be ahead of it. And what failed is not computed with.
+    BALEEN_TRY(synchronize());
+    if (event_value(*transfer.done) == BALEEN_EVENT_FAILED) return program_.store->check();
+    return what.is_put ? Status() : copy(program_.addresses[what.address], memory_of(what), what.bytes);
   }
 
   Status wait(const ProgramCall::Slot& slot) {

@@ -11,11 +11,7 @@ Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordina
   options.at = at;
   options.staged_piece_bytes = staged_piece_bytes;
   persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
-  if (persistent.slots > 0 && !device.host_reaches())
-    return unsupported("the plan keeps " + std::to_string(persistent.slots) +
-                       " states outside the device, which a device with memory of its own, as `" + device.info().name +
-                       "`, cannot do yet; take a device that computes in the host's memory, or leave out the strategy "
-                       "that moves them");
+  options.stages_transfers = !device.host_reaches();
   for (const PlannedGraph& planned : plan.graphs) {
     BALEEN_TRY_ASSIGN(Program program, Program::compile(planned.scheduled, device, persistent, options));
     programs.push_back({planned.name, planned.role, planned.inputs, planned.outputs, planned.scalars, planned.stops,
@@ -47,6 +43,12 @@ std::vector<const Program*> JobPrograms::all() const {
 std::uint32_t JobPrograms::transfers_at_once() const {
   std::uint32_t most = 0;
   for (const JobProgram& one : programs) most = std::max(most, baleen::transfers_at_once(one.program.executable()));
+  return most;
+}
+
+std::uint64_t JobPrograms::transfer_staging() const {
+  std::uint64_t most = 0;
+  for (const JobProgram& one : programs) most = std::max(most, one.program.executable().transfer_staging);
   return most;
 }
 

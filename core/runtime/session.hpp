@@ -29,7 +29,7 @@ struct SessionOptions {
   bool goes_on_not_finite = false;
   std::optional<MemoryBudget> offloaded = {};  ///< a bound on what states take in an offload store
   /// Opens the store for states that the plan keeps outside the device; asked only where there are some.
-  std::function<Result<std::unique_ptr<OffloadStore>>(OffloadStore::Needs)> open_store = {};
+  std::function<Result<std::unique_ptr<OffloadStore>>(const OffloadStore::Needs&)> open_store = {};
   /// Shown the programs before memory is allocated; may refuse them.
   std::function<Status(const std::vector<struct JobProgram>&)> compiled = {};
 };
@@ -98,7 +98,7 @@ class Session {
   /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
   /// and "total", which is exactly what is allocated on the device; where collectives are staged also "pinned", the
   /// host's memory that they pass through, and where states lie in an offload store "offloaded", the bytes of its
-  /// slots; both are no part of the total.
+  /// slots, and "pinned_states", what these pass through; none is part of the total.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
   /// What is held at once beside model states (session_memory).
   const WorkingBytes& working() const;

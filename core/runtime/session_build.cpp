@@ -66,6 +66,7 @@ Status Session::Impl::open_store() {
   const std::int64_t rank = options.communicator ? options.communicator->rank() : 0;
   BALEEN_TRY_ASSIGN(store, options.open_store({transfers_at_once(), options.offloaded ? options.offloaded->bytes : 0,
                                                "rank " + std::to_string(rank)}));
+  BALEEN_TRY(store->pin(device, transfer_staging()));
   return store->reserve(persistent);
 }
 

@@ -24,7 +24,9 @@ std::string bytes_text(std::uint64_t bytes) {
   return text;
 }
 
-bool is_on_device(const std::string& kind) { return kind != "pinned" && kind != "offloaded"; }
+bool is_on_device(const std::string& kind) {
+  return kind != "pinned" && kind != "pinned_states" && kind != "offloaded";
+}
 
 std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const Device& device) {
   std::map<std::string, std::uint64_t> planned;
@@ -52,6 +54,7 @@ std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const D
   planned["device"] = device.info().private_bytes;
   planned["total"] = persistent.bytes + work.arena_bytes + device.info().private_bytes;
   if (const std::uint64_t pinned = job.staging().total(); pinned > 0) planned["pinned"] = pinned;
+  if (const std::uint64_t pinned = job.transfer_staging(); pinned > 0) planned["pinned_states"] = pinned;
   if (persistent.slots > 0) planned["offloaded"] = persistent.offloaded_bytes;
   return planned;
 }

@@ -23,11 +23,11 @@ namespace {
 
 /// The store of the manifest's [offload], or of the best member.
 Result<std::unique_ptr<OffloadStore>> open_store(const Setup& setup, std::uint64_t seed, const Place& place,
-                                                 OffloadStore::Needs needs) {
+                                                 const OffloadStore::Needs& needs) {
   BALEEN_TRY_ASSIGN(const Member member, choose_offload(setup.registry, setup.manifest));
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed, place));
   BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(member.descriptor));
-  return OffloadStore::create(plugin, *settings.get(), std::move(needs));
+  return OffloadStore::create(plugin, *settings.get(), needs);
 }
 
 bool offloads(const Plan& plan) {
@@ -120,8 +120,8 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   const Place place = run->ranks_ ? run->ranks_->place() : Place();
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed, place));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
-  session.open_store = [&setup, place, seed = session.seed](OffloadStore::Needs needs) {
-    return open_store(setup, seed, place, std::move(needs));
+  session.open_store = [&setup, place, seed = session.seed](const OffloadStore::Needs& needs) {
+    return open_store(setup, seed, place, needs);
   };
   if (flags.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
   if (!with_monitors) prepared.monitors.clear();

@@ -115,6 +115,8 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
     text += line("pinned for collectives, on the host", pinned->second);
   if (!one.offload_member.empty())
     text += line("offloaded to `" + one.offload_member + "`", one.planned.at("offloaded"));
+  if (const auto pinned = one.planned.find("pinned_states"); pinned != one.planned.end())
+    text += line("pinned for these, on the host", pinned->second);
   text += line("beside model states at once", one.working.total());
   text += line("  activations and inputs at once", one.working.values);
   for (const ClosedFormCost& form : one.closed_forms)

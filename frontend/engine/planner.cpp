@@ -85,7 +85,7 @@ class Planner {
     one.program_bytes = program_->peak + (prepared_.transport ? kTransport : 0);
     one.unread_files = program_->unread_files;
     one.process = one.program_bytes + one.unread_files + (device_->host_reaches() ? one.planned.at("total") : 0) +
-                  programs.staging().total();
+                  programs.staging().total() + programs.transfer_staging();
     one.fits = true;
     one.device = limits_of(*device_);
     one.memory = device_->memory_of_rank(local_ranks);

@@ -68,18 +68,6 @@ TEST(Offload, WithoutTheSectionTheBestMemberKeepsTheStates) {
   EXPECT_NE(result.out.find("offloaded to `host`"), std::string::npos) << result.out;
 }
 
-TEST(Offload, ADeviceWithMemoryOfItsOwnIsRefused) {
-  if (!has_plugin("compute", "cuda")) GTEST_SKIP() << "no compute plugin of a device with memory of its own";
-  const ProcessResult result = run_parity(
-      {"plan"}, "gpt",
-      manifest_of({{"data", 1}},
-                  offloaded_to("host") + "[compute]\nplugin = \"cuda\"\narchitecture = \"9.0\"\nmemory = 8000\n"),
-      {});
-  EXPECT_EQ(result.exit_code, 2) << result.out;
-  EXPECT_NE(result.err.find("states outside the device"), std::string::npos) << result.err;
-  EXPECT_NE(result.err.find("leave out the strategy"), std::string::npos) << result.err;
-}
-
 TEST(Offload, ASectionThatNothingUsesIsTold) {
   const ProcessResult result =
       run_parity({"run", "--steps", "1"}, "gpt", manifest_of({{"data", 1}}, "[offload]\nplugin = \"host\"\n"), {});

@@ -1,5 +1,6 @@
 /// \file Losses and parameters have the same bits whether states lie in the device or outside, whatever stands beside
 /// it.
+#include "parity/cuda/cuda_run.hpp"
 #include "parity/offload/offload_run.hpp"
 #include "support/losses.hpp"
 
@@ -61,6 +62,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Mix{"HalfOfTheBytes", kOne, "", {}, "min_elements = 16\nfraction = 0.5\n"},
                     Mix{"SomeByName", kOne, "", {}, "min_elements = 16\nstates = [\"head.*\", \"*.0.*\"]\n"}),
     [](const auto& one) { return one.param.name; });
+
+#if EMULATES_CUDA
+/// States pass through pinned memory.
+INSTANTIATE_TEST_SUITE_P(OnTheEmulatedDevice, OffloadedStates,
+                         testing::Values(Mix{"OneRank", kOne, kEmulated, {"clip=1.0"}},
+                                         Mix{"Zero1", kTwo, kEmulated + zero(1)},
+                                         Mix{"Zero3", kTwo, kEmulated + zero(3), {"accumulate=2"}},
+                                         Mix{"Lamb", kOne, kEmulated, {"optimizer=lamb"}}),
+                         [](const auto& one) { return one.param.name; });
+#endif
 
 }  // namespace
 }  // namespace baleen::test

@@ -39,6 +39,15 @@ TEST(OffloadBytes, PlanEqualsTheArenasOfARun) {
   }
 }
 
+TEST(OffloadBytes, ADeviceWithMemoryOfItsOwnHasPinnedMemoryForWhatIsOnItsWay) {
+  if (!has_plugin("compute", "cuda")) GTEST_SKIP() << "no compute plugin of a device with memory of its own";
+  const std::string device = "[compute]\nplugin = \"cuda\"\narchitecture = \"9.0\"\nmemory = 8000\n";
+  const json bytes = planned({{"data", 1}}, device + offloaded_to("host"), {})["classes"][0]["planned_bytes"];
+  ASSERT_TRUE(bytes.contains("pinned_states")) << bytes;
+  EXPECT_GT(bytes["pinned_states"], 0);
+  EXPECT_LT(bytes["pinned_states"], bytes["offloaded"]) << "places are taken in turn";
+}
+
 TEST(OffloadBytes, AFractionTakesTheLargestStates) {
   const auto moved = [](const std::string& options) -> std::int64_t {
     const json report = planned({{"data", 1}}, offloaded_to("host", "", options), {});
