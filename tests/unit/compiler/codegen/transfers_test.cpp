@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "unit/compiler/codegen/graphs.hpp"
 #include "unit/compiler/codegen/workbench.hpp"
@@ -128,6 +129,29 @@ TEST(Transfers, TheMemoryReportTellsOfBuffersAsModelStates) {
   EXPECT_EQ(bench.program().memory().working.total(), kElements * 8u) << "x alone";
   EXPECT_EQ(bench.program().offload_traffic().put, 6 * kElements * 8u);
   EXPECT_EQ(bench.program().offload_traffic().got, 6 * kElements * 8u);
+}
+
+TEST(Transfers, PlacesInPinnedMemoryAreTakenInTurnAndNeverByTwoAtOnce) {
+  const std::unique_ptr<Device> device = make_device(TOY);
+  std::vector<PersistentSpec> specs;
+  for (int i = 0; i < 12; ++i)
+    specs.push_back({"s" + std::to_string(i), {BALEEN_F64, {kElements}, {}}, Role::state, "optimizer", {}, false, 2});
+  const auto ready = scheduled(updates(12, 2), 1);
+  ASSERT_TRUE(ready);
+  CompileOptions options;
+  options.stages_transfers = true;
+  const auto program = Program::compile(*ready, *device, lay_out(specs, device->alignment()), options);
+  ASSERT_TRUE(program) << program.error().text();
+  const Executable& e = program->executable();
+  EXPECT_EQ(e.transfer_staging, 4 * kElements * 8u) << "of three gets and a put";
+  std::set<std::uint32_t> open;
+  for (const Segment& segment : e.segments)
+    for (const Instruction& i : segment.instructions) {
+      if (i.kind == Instruction::Kind::settle) open.erase(i.call);
+      if (i.kind != Instruction::Kind::transfer) continue;
+      for (const std::uint32_t other : open) EXPECT_NE(e.transfers[other].staged, e.transfers[i.call].staged);
+      open.insert(i.call);
+    }
 }
 
 TEST(Transfers, WhatIsOnlyAssignedIsNotGot) {
