@@ -35,6 +35,7 @@ class Assembler {
       for (LowValue v : steps_[s].zeros) add_zero(s, v);
       if (steps_[s].call) add_begin(s);
       if (steps_[s].wait_for != kNone) add_wait(s);
+      if (steps_[s].transfer) add_transfer(s);
       for (const Launch& launch : steps_[s].launches) add_launch(s, launch);
       if (poison) poison_after(s);
     }
@@ -57,7 +58,7 @@ class Assembler {
     MemoryReport& memory = program_.memory;
     memory.arena_bytes = plan_.arena_bytes;
     memory.peak_bytes = plan_.peak_bytes;
-    const WorkingBytes working = working_at(plan_.peak_position, memory.gradients, memory.copies);
+    const WorkingBytes working = working_at(plan_.peak_position, memory);
     memory.inputs = working.inputs;
     memory.activations = working.activations;
     memory.scratch = working.scratch;
@@ -66,22 +67,23 @@ class Assembler {
   void report_working() {
     std::vector<Interval> intervals;
     for (const auto& item : lifetimes_.items)
-      if (!is_gradient(item) && !is_copy(item)) intervals.push_back(item.interval);
-    std::uint64_t gradients = 0, copies = 0;
-    program_.memory.working = working_at(find_peak(intervals, kernels_.alignment()).position, gradients, copies);
+      if (!is_of_model(item)) intervals.push_back(item.interval);
+    MemoryReport others;
+    program_.memory.working = working_at(find_peak(intervals, kernels_.alignment()).position, others);
     std::vector<Interval> values;
     for (const auto& item : lifetimes_.items)
-      if (item.storage != kNone && !is_gradient(item) && !is_copy(item)) values.push_back(item.interval);
+      if (item.storage != kNone && !is_of_model(item)) values.push_back(item.interval);
     program_.memory.working.values = find_peak(values, kernels_.alignment()).bytes;
   }
 
-  /// What is live at a position; model states are added to `gradients` and `copies`.
-  WorkingBytes working_at(std::int64_t position, std::uint64_t& gradients, std::uint64_t& copies) const {
+  /// What is live at a position; model states are added to those of `memory`.
+  WorkingBytes working_at(std::int64_t position, MemoryReport& memory) const {
     WorkingBytes working;
     for (const auto& item : lifetimes_.items) {
       if (item.interval.first > position || item.interval.last < position) continue;
-      std::uint64_t& kind = is_gradient(item)                                              ? gradients
-                            : is_copy(item)                                                ? copies
+      std::uint64_t& kind = is_gradient(item)                                              ? memory.gradients
+                            : is_copy(item)                                                ? memory.copies
+                            : is_fetched(item)                                             ? memory.fetched
                             : item.storage == kNone                                        ? working.scratch
                             : lowered_.storages[item.storage].kind == Storage::Kind::input ? working.inputs
                                                                                            : working.activations;
@@ -102,6 +104,13 @@ class Assembler {
     const Storage& storage = lowered_.storages[item.storage];
     return storage.kind == Storage::Kind::work && storage.role == Role::parameter;
   }
+
+  /// Whether it is the buffer of a state that lies in an offload store.
+  bool is_fetched(const Lifetimes::Item& item) const {
+    return item.storage != kNone && lowered_.storages[item.storage].kind == Storage::Kind::offloaded;
+  }
+
+  bool is_of_model(const Lifetimes::Item& item) const { return is_gradient(item) || is_copy(item) || is_fetched(item); }
 
   /// First and last position of the last loop, or where there is none the end of the backward pass; 0 where there is
   /// neither.
@@ -243,6 +252,22 @@ class Assembler {
     instruction.guard = steps_[s].guard;
     instruction.call = number;
     instruction.label = label(steps_[s]);
+    segment(s).push_back(instruction);
+  }
+
+  void add_transfer(std::size_t s) {
+    const ProgramStep::Transfer& transfer = *steps_[s].transfer;
+    const std::string& name = lowered_.values[transfer.state].name;
+    if (!transfer.is_over) {
+      if (program_.transfers.size() <= transfer.number) program_.transfers.resize(transfer.number + 1);
+      program_.transfers[transfer.number] = {name, transfer.slot, lowered_.bytes(transfer.value),
+                                             address_of(transfer.value, 0), transfer.is_put};
+    }
+    Instruction instruction;
+    instruction.kind = transfer.is_over ? Instruction::Kind::settle : Instruction::Kind::transfer;
+    instruction.call = transfer.number;
+    program_.labels.push_back((transfer.is_put ? "put " : "get ") + name);
+    instruction.label = static_cast<std::uint32_t>(program_.labels.size() - 1);
     segment(s).push_back(instruction);
   }
 

@@ -132,7 +132,7 @@ class AssignResolver {
       : lowered_(lowered), kernels_(kernels), steps_(std::move(steps)), order_(lowered, steps_) {
     for (StepNumber s = 0; s < steps_.size(); ++s)
       for (LowValue v : steps_[s].reads)
-        if (lowered_.storage_of(v).kind == Storage::Kind::persistent) readers_[lowered_.root_of(v)].insert(s);
+        if (lowered_.storage_of(v).is_stored()) readers_[lowered_.root_of(v)].insert(s);
   }
 
   Result<std::vector<ProgramStep>> run() {
@@ -140,7 +140,8 @@ class AssignResolver {
     for (const LoweredAssign& assign : lowered_.assigns) {
       if (direct_is_legal(assign))
         make_direct(assign);
-      else
+      else if (lowered_.storage_of(assign.target).kind !=
+               Storage::Kind::offloaded)  // else it is put from its own bytes
         copied.push_back(&assign);
     }
     std::vector<ProgramStep> result;

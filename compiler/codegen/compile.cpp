@@ -20,6 +20,11 @@ PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t
         spec.layout.empty() ? element_count(global) : piece_of(global, spec.layout, mesh, at).elements();
     const std::uint64_t bytes = static_cast<std::uint64_t>(elements) * dtype_size(spec.type.dtype);
     layout.numbers.emplace(spec.name, layout.buffers.size());
+    if (spec.offloaded_ahead) {
+      layout.buffers.push_back({spec, 0, bytes, layout.slots++});
+      layout.offloaded_bytes += bytes;
+      continue;
+    }
     layout.buffers.push_back({spec, layout.bytes, bytes});
     layout.bytes += align_up(bytes, alignment);
   }
@@ -65,6 +70,7 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, kernels));
   BALEEN_TRY_ASSIGN(steps, resolve_assigns(lowered, std::move(steps), kernels));
   BALEEN_TRY_ASSIGN(steps, schedule_calls(lowered, std::move(steps)));
+  BALEEN_TRY_ASSIGN(steps, schedule_transfers(lowered, std::move(steps)));
   const Lifetimes lifetimes = find_lifetimes(lowered, steps, kernels);
   Executable executable;
   executable.mesh = scheduled.graph.mesh();
@@ -74,6 +80,7 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   executable.collectives = collectives_of(scheduled);
   assemble(executable, lowered, steps, lifetimes, kernels, options.poison);
   if (options.staged_piece_bytes > 0) stage_calls(executable, options.staged_piece_bytes);
+  if (options.stages_transfers) stage_transfers(executable);
   name_calls(executable);
   return executable;
 }

@@ -12,15 +12,22 @@
 
 namespace baleen {
 
-/// Where the persistent buffers lie in the persistent arena; the same for all programs.
+/// Where the persistent buffers lie, in the persistent arena or in slots of an offload store; the same for all
+/// programs.
 struct PersistentBuffer {
+  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
+
   PersistentSpec spec;
   std::uint64_t offset = 0, bytes = 0;
+  std::uint32_t slot = kNoSlot;  ///< of the store; then `offset` has no meaning
+  bool is_offloaded() const { return slot != kNoSlot; }
 };
 struct PersistentLayout {
   std::vector<PersistentBuffer> buffers;
   std::map<std::string, std::size_t> numbers;  ///< in `buffers`, by name
   std::uint64_t bytes = 0;
+  std::uint32_t slots = 0;            ///< of the offload store; 0: none is needed
+  std::uint64_t offloaded_bytes = 0;  ///< in them, without what a store rounds up
 
   const PersistentBuffer* find(const std::string& name) const;
 };
@@ -60,14 +67,16 @@ inline constexpr std::uint32_t kAllOfCall = UINT32_MAX;
 
 /// One thing to do. Addresses are resolved when the program is bound to arenas.
 struct Instruction {
-  enum class Kind : std::uint8_t { launch, poison, zero, begin, wait } kind = Kind::launch;
+  /// transfer, settle: a put or get of an offloaded state begins, is over.
+  enum class Kind : std::uint8_t { launch, poison, zero, begin, wait, transfer, settle } kind = Kind::launch;
   Guard guard = Guard::always;
   std::uint32_t kernel = 0;  ///< launch: its number
   std::uint32_t first_address = 0,
                 address_count = 0;  ///< in the program's address table; the last is the scratch buffer
   std::uint32_t per_micro = 0;      ///< entries from one micro-batch's addresses to the next's
   std::uint64_t bytes = 0;          ///< poison, zero: from the only address on
-  std::uint32_t call = 0;           ///< begin, wait: which of the program's calls of the transport
+  /// begin, wait: which of the program's calls of the transport; transfer, settle: which of its transfers.
+  std::uint32_t call = 0;
   /// wait: for the call of the micro-batch so many before (of none, where there is none); kAllOfCall: for all of them.
   std::uint32_t behind = 0;
   std::uint32_t label = 0;  ///< in the program's table of names, for spans
@@ -96,16 +105,11 @@ struct MemoryReport {
   std::uint64_t inputs = 0, activations = 0, gradients = 0, scratch = 0;  ///< at the peak
   /// At the peak: compute copies of parameters (in 16 bits), but for those gathered for a while.
   std::uint64_t copies = 0;
+  std::uint64_t fetched = 0;  ///< at the peak: buffers of states that an offload store keeps
   /// Gradients that are held until the update, without padding: with micro-batches those that are added up over all of
   /// them, else those that the backward pass leaves. What calls receive meanwhile is not counted.
   std::uint64_t held_gradients = 0;
   WorkingBytes working;  ///< at the moment when this is most, which may be another than the peak
-};
-
-/// What a program sends per run, of one kind along one set of axes.
-struct Traffic {
-  std::string kind, axes;              ///< "all_reduce", "data"
-  std::uint64_t calls = 0, bytes = 0;  ///< bytes that this rank sends
 };
 
 /// Where an address of the table comes from; resolved when the program is bound to arenas.
@@ -147,6 +151,16 @@ struct ExecutableCall : CollectiveOf<std::uint32_t> {
   }
 };
 
+/// Moves a state between its slot of the offload store and its buffer, once per run.
+struct ExecutableTransfer {
+  std::string name;  ///< of the state
+  std::uint32_t slot = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t address = 0;  ///< its number in the address table
+  bool is_put = false;
+  std::uint64_t staged = 0;  ///< where it passes through pinned memory: its offset there
+};
+
 /// Compiled for one kind of device and one rank.
 struct Executable {
   Mesh mesh;       ///< the graph's, with `micro` where there are micro-batches
@@ -159,6 +173,8 @@ struct Executable {
   std::vector<AddressSource> sources;
   std::vector<Port> inputs, outputs;  ///< inputs: batch inputs and scalars
   std::vector<ExecutableCall> calls;
+  std::vector<ExecutableTransfer> transfers;
+  std::uint64_t transfer_staging = 0;  ///< pinned bytes that transfers pass through; 0: the store reaches the arena
   struct Action {
     std::uint32_t segment = 0;
     std::int64_t micro_batch = 0;
@@ -180,8 +196,6 @@ struct Executable {
 
 /// Bytes that this rank sends when it runs the call once.
 std::uint64_t sent_bytes(const Executable& executable, const ExecutableCall& call);
-/// Per run, by kind and axes.
-std::vector<Traffic> traffic_of(const Executable& executable);
 
 /// Calls visit(segment, micro_batch, turns) in the order in which an executor runs the segments, until it fails;
 /// `turns` are those of the segment's loop, or 1.

@@ -52,7 +52,8 @@ struct LoweredValue {
 };
 
 struct Storage {
-  enum class Kind { work, input, persistent } kind = Kind::work;
+  /// offloaded: a buffer in the work arena of a state whose bytes lie in an offload store between its uses.
+  enum class Kind { work, input, persistent, offloaded } kind = Kind::work;
   std::uint64_t bytes = 0;
   Role role = Role::activation;
   Text name;
@@ -60,6 +61,11 @@ struct Storage {
   std::uint32_t merged_into = kNone;  ///< has the very bytes of that one
   std::int64_t copies = 1;            ///< micro-batch m has number m % copies
   std::uint64_t copy_bytes = 0;       ///< from one copy to the next
+  std::uint32_t slot = kNone;         ///< offloaded: of the store
+  std::uint32_t ahead = 0;            ///< offloaded: updates that run while it is got
+
+  /// Whether it has the old value of what is assigned.
+  bool is_stored() const { return kind == Kind::persistent || kind == Kind::offloaded; }
 };
 
 /// How an op is carried out.

@@ -56,6 +56,13 @@ struct ProgramStep {
   Guard guard = Guard::always;        ///< of `call` and `wait_for`
   /// `wait_for` is a send that began in an earlier turn of its section; behind the loop, all that did.
   bool late = false;
+  /// A put or get of a state, which begins here or is over here.
+  struct Transfer {
+    std::uint32_t number = 0, slot = 0;
+    LowValue state = kNone, value = kNone;  ///< whose it is; what is got or put
+    bool is_put = false, is_over = false;
+  };
+  std::optional<Transfer> transfer;
 };
 
 /// The collective ops that run as one call each, in the order in which the calls begin.
@@ -73,6 +80,12 @@ Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<P
 /// strategy wants that), and appends the steps in which they are over: before the first reader, else at the end (of the
 /// loop's turn). All ranks come to the same order.
 Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps);
+
+/// Adds puts and gets of states that lie in an offload store. Those that are first used by one step are of one update.
+/// A get begins when the update runs that comes so many before its own as its strategy said, or at the start of the
+/// first update's section, and is over before its own. A put begins right behind what makes the new value; it is over
+/// before the update after the next.
+Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps);
 
 /// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.
 struct Lifetimes {
@@ -94,6 +107,9 @@ void assemble(Executable& executable, Lowered& lowered, const std::vector<Progra
 
 /// Writes the pieces of the calls and the pinned bytes that they need into it. `piece_bytes` is alike on all ranks.
 void stage_calls(Executable& executable, std::uint64_t piece_bytes);
+
+/// Gives each transfer a place in pinned memory from its beginning to its end.
+void stage_transfers(Executable& executable);
 
 /// Spans of calls say which one it is, so that beginnings find their waits, and what this rank sends.
 void name_calls(Executable& executable);

@@ -48,8 +48,11 @@ class Placer {
     const Shape shape = lowered_.step_shape(number);
     storage.bytes = v.held ? static_cast<std::uint64_t>(element_count(shape)) * dtype_size(v.dtype) : 0;
     if (v.role == Role::parameter || v.role == Role::state) {
-      storage.kind = Storage::Kind::persistent;
-      storage.offset = persistent_.find(v.name)->offset;
+      const PersistentBuffer& buffer = *persistent_.find(v.name);
+      storage.kind = buffer.is_offloaded() ? Storage::Kind::offloaded : Storage::Kind::persistent;
+      storage.offset = buffer.offset;
+      storage.slot = buffer.slot;
+      storage.ahead = buffer.spec.offloaded_ahead.value_or(0);
     }
     v.view = {lowered_.add_storage(std::move(storage)), 0, 0, contiguous_strides(shape)};
     if (v.micro.dim >= 0) {
@@ -226,7 +229,7 @@ class Placer {
     return result;
   }
 
-  bool is_persistent(LowValue v) const { return lowered_.storage_of(v).kind == Storage::Kind::persistent; }
+  bool is_persistent(LowValue v) const { return lowered_.storage_of(v).is_stored(); }
 
   /// An output stays as it is until the end of the run: contiguous, and not the old value of something that is
   /// assigned.
@@ -235,7 +238,9 @@ class Placer {
       auto assigned = [&, out = v](const LoweredAssign& a) {
         return lowered_.root_of(a.target) == lowered_.root_of(out);
       };
-      const bool old = is_persistent(v) && std::any_of(lowered_.assigns.begin(), lowered_.assigns.end(), assigned);
+      // What is offloaded is there for those who read it; the copy does.
+      const bool old = lowered_.storage_of(v).kind == Storage::Kind::offloaded ||
+                       (is_persistent(v) && std::any_of(lowered_.assigns.begin(), lowered_.assigns.end(), assigned));
       if (!old && is_contiguous(value(v).shape, value(v).view.strides)) continue;
       value(v).is_output = false;
       v = add_copy(v, lowered_.closing_section());

@@ -61,6 +61,21 @@ void stage_calls(Executable& program, std::uint64_t piece_bytes) {
   }
 }
 
+void stage_transfers(Executable& program) {
+  constexpr std::uint64_t kAlignment = 4096;  // as disks want it
+  std::vector<Interval> lives(program.transfers.size());
+  std::int64_t position = 0;
+  for (const Segment& segment : program.segments)  // no transfer is in a loop
+    for (const Instruction& i : segment.instructions) {
+      ++position;
+      if (i.kind == Instruction::Kind::transfer) lives[i.call] = {program.transfers[i.call].bytes, position, position};
+      if (i.kind == Instruction::Kind::settle) lives[i.call].last = position;
+    }
+  const MemoryPlan plan = plan_memory(lives, kAlignment);
+  for (std::size_t t = 0; t < lives.size(); ++t) program.transfers[t].staged = plan.offsets[t];
+  program.transfer_staging = lives.empty() ? 0 : plan.arena_bytes;
+}
+
 std::uint64_t sent_bytes(const Executable& executable, const ExecutableCall& call) {
   return collective_bytes(view_of(executable, call));
 }
@@ -72,22 +87,6 @@ void name_calls(Executable& program) {
       const std::uint64_t bytes = sent_bytes(program, program.calls[i.call]);
       program.labels[i.label] += " #" + std::to_string(i.call + 1) + ", " + std::to_string(bytes) + " bytes";
     }
-}
-
-std::vector<Traffic> traffic_of(const Executable& executable) {
-  std::map<std::pair<std::string, std::string>, Traffic> rows;
-  for (const ExecutableCall& call : executable.calls) {
-    std::string axes;
-    for (const std::string& axis : call.axes) axes += (axes.empty() ? "" : "+") + axis;
-    Traffic& row = rows[{std::string(collective_name(call.op)), axes}];
-    row.kind = collective_name(call.op);
-    row.axes = axes;
-    row.calls += call.runs;
-    row.bytes += call.runs * sent_bytes(executable, call);
-  }
-  std::vector<Traffic> result;
-  for (auto& [key, row] : rows) result.push_back(std::move(row));
-  return result;
 }
 
 }  // namespace baleen

@@ -33,6 +33,7 @@ std::map<std::string, std::string> shown_tags(const Op& op) {
   if (s.every_micro_batch) tags["every_micro_batch"] = "";
   if (s.recomputed) tags["recomputed"] = "";
   if (s.chunk) tags["chunk"] = std::to_string(*s.chunk);
+  if (s.offloaded_ahead) tags["offloaded_ahead"] = std::to_string(*s.offloaded_ahead);
   if (s.no_fuse) tags["no_fuse"] = "";
   if (s.whole) tags["whole"] = "";
   if (s.compute_copy) tags["compute_copy"] = *s.compute_copy;
@@ -48,9 +49,9 @@ std::map<std::string, std::string> shown_tags(const Op& op) {
 }
 
 Status set_tag(Op& op, const std::string& key, std::string text) {
-  constexpr const char* kSaidOtherwise[] = {
-      "bucket", "begin_here", "must_complete_before", "every_micro_batch", "recomputed", "chunk", "offer",
-      "owner",  "parallel"};
+  constexpr const char* kSaidOtherwise[] = {"bucket",     "begin_here", "must_complete_before", "every_micro_batch",
+                                            "recomputed", "chunk",      "offloaded_ahead",      "offer",
+                                            "owner",      "parallel"};
   if (std::ranges::find(kSaidOtherwise, key) != std::end(kSaidOtherwise))
     return invalid("the tag \"" + key +
                    "\" is of an op's schedule, which the verbs of `place`, `recompute` and `schedule` set; give "

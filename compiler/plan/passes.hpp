@@ -95,6 +95,10 @@ Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches,
 /// INVALID, with the place of a send, where ranks that follow the pipeline schedules wait for each other for ever.
 Status check_pipeline_circles(const ScheduledGraph& scheduled);
 
+/// Says of each state whether it lies in an offload store, as strategies wanted it in the graphs that update it.
+/// INVALID where a graph reads such a state that does not say so.
+Status settle_offloaded(std::vector<PersistentSpec>& persistent, const std::vector<PlannedGraph>& graphs);
+
 /// Concatenates expressions of pointwise ops of equal shape, dtype and layout that feed each other, where this makes no
 /// cycle. Values that others use become further results. Changes no bit (expressions round where values were stored).
 Status fuse_pointwise(ScheduledGraph& scheduled);

@@ -354,6 +354,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
     plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});
   plan.persistent.insert(plan.persistent.end(), update.states.begin(), update.states.end());
   for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(spec.name);
+  BALEEN_TRY(settle_offloaded(plan.persistent, plan.graphs));
 
   Phases initialize("initialize", observer);
   BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, registry));

@@ -1,6 +1,7 @@
 /// \file From a job to graphs that are ready to be compiled: the phases of docs/design.md, section 2.
 #pragma once
 #include <functional>
+#include <optional>
 
 #include "compiler/placement/placement.hpp"
 #include "compiler/plan/job.hpp"
@@ -55,6 +56,8 @@ struct PersistentSpec {
   Layout layout = {};    ///< how ranks store it, on the job's mesh; empty: each has the whole
   bool has_terms =
       false;  ///< only the sum along dimension 0 has a meaning: a checkpoint may have another number of them
+  /// A state that lies in the offload store between its uses, and is got so many updates ahead.
+  std::optional<std::uint32_t> offloaded_ahead = {};
 };
 
 /// A scalar the host writes before each step, or before each run of a program that learns.

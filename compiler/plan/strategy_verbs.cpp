@@ -249,6 +249,9 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
   table_.set_chunk = [](void* p, OpId op, std::uint32_t chunk) {
     return self(p).run([&] { return self(p).set_chunk(op, chunk); });
   };
+  table_.set_offloaded = [](void* p, ValueId state, std::uint32_t ahead) {
+    return self(p).run([&] { return self(p).set_offloaded(state, ahead); });
+  };
 }
 
 Status ScheduleVerbs::check_op(OpId op) const {
@@ -286,6 +289,30 @@ Status ScheduleVerbs::set_chunk(OpId op, std::uint32_t chunk) {
   BALEEN_TRY(check_op(op));
   if (chunk > 255) return invalid("a model has chunks 0 to 255 on a rank, and no chunk " + std::to_string(chunk));
   graph_.op(op).schedule.edit().chunk = static_cast<int>(chunk);
+  return {};
+}
+
+Status ScheduleVerbs::set_offloaded(ValueId state, std::uint32_t ahead) {
+  if (state >= graph_.value_count()) return invalid("there is no value number " + std::to_string(state));
+  const Value& value = graph_.value(state);
+  const std::string which = "`" + value.name.str() + "` cannot be offloaded: ";
+  if (value.role != Role::state) return invalid(which + "it is no state, and other values stay in the device's memory");
+  if (ahead < 1 || ahead > BALEEN_MAX_AHEAD)
+    return invalid(which + "it is got 1 to " + std::to_string(BALEEN_MAX_AHEAD) + " updates ahead, and not " +
+                   std::to_string(ahead));
+  int assigns = 0;
+  for (const OpId user : value.users) {
+    const Op& op = graph_.op(user);
+    const bool is_assign = op.kind->has(kStructural) && op.kind->has(kSideEffect);
+    if (is_assign && op.inputs[0] == state) ++assigns;
+    if (op.phase != Phase::update)
+      return invalid(which + title_of(op) + " reads it before the update; leave it out of what is offloaded");
+  }
+  if (assigns != 1)
+    return invalid(which + "it is assigned " + std::to_string(assigns) + " times in a step, and has to be once");
+  auto& schedule = graph_.op(value.producer).schedule;
+  if (schedule->offloaded_ahead) return invalid(which + "it is offloaded already; name it once");
+  schedule.edit().offloaded_ahead = ahead;
   return {};
 }
 

@@ -24,8 +24,10 @@ const char* category_of(Instruction::Kind kind) {
   switch (kind) {
     case Instruction::Kind::launch:
     case Instruction::Kind::zero: return "compute";
-    case Instruction::Kind::begin: return "begin";
-    case Instruction::Kind::wait: return "wait";
+    case Instruction::Kind::begin:
+    case Instruction::Kind::transfer: return "begin";
+    case Instruction::Kind::wait:
+    case Instruction::Kind::settle: return "wait";
     case Instruction::Kind::poison: break;
   }
   return nullptr;
@@ -51,6 +53,7 @@ class Runner {
       return run_segment(segment, micro, turns);
     }));
     BALEEN_TRY(synchronize());
+    if (!program_.transfers.empty()) BALEEN_TRY(program_.store->check());
     return program_.calls.empty() ? Status() : program_.communicator->check();
   }
 
@@ -120,6 +123,8 @@ class Runner {
       return program_.device->check(table_.zero(device_, launch_.stream, addresses[0], i.bytes));
     if (i.kind == Instruction::Kind::begin) return begin(program_.calls[i.call]);
     if (i.kind == Instruction::Kind::wait) return wait(program_.calls[i.call], i.behind);
+    if (i.kind == Instruction::Kind::transfer) return begin(program_.transfers[i.call]);
+    if (i.kind == Instruction::Kind::settle) return wait(program_.transfers[i.call]);
     launch_.tensors = addresses;
     launch_.scratch = addresses[i.address_count - 1];
     return program_.device->check(table_.launch(device_, executable_.kernels[i.kernel].get(), &launch_));
@@ -142,6 +147,37 @@ class Runner {
     else if (behind <= launch_.micro)
       BALEEN_TRY(wait(call.slots[(launch_.micro - behind) % call.slots.size()]));
     return program_.communicator->check();
+  }
+
+  /// Where the store finds it: the buffer, or its place in pinned memory.
+  void* memory_of(const ExecutableTransfer& transfer) const {
+    std::byte* const pinned = program_.store->pinned();
+    return pinned ? pinned + transfer.staged : program_.addresses[transfer.address];
+  }
+
+  Status copy(void* to, const void* from, std::uint64_t bytes) {
+    return to == from ? Status() : program_.device->check(table_.copy(device_, launch_.stream, to, from, bytes));
+  }
+
+  /// The buffer is free, or made, when the stream has come to this point.
+  Status begin(ProgramTransfer& transfer) {
+    const ExecutableTransfer& what = *transfer.what;
+    if (what.is_put) BALEEN_TRY(copy(memory_of(what), program_.addresses[what.address], what.bytes));
+    BALEEN_TRY(
+        program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
+    return program_.store->start(what.is_put, {what.slot, 0, what.bytes, memory_of(what)},
+                                 {&program_.issued, program_.issues, transfer.done.get(), ++transfer.begun});
+  }
+
+  Status wait(const ProgramTransfer& transfer) {
+    const ExecutableTransfer& what = *transfer.what;
+    BALEEN_TRY(
+        program_.device->check(table_.stream_wait(device_, launch_.stream, transfer.done.get(), transfer.begun)));
+    // The host waits too: a store has room for what is under way by the program's order, not for all that a stream may
+    // be ahead of it. And what failed is not computed with.
+    BALEEN_TRY(synchronize());
+    if (event_value(*transfer.done) == BALEEN_EVENT_FAILED) return program_.store->check();
+    return what.is_put ? Status() : copy(program_.addresses[what.address], memory_of(what), what.bytes);
   }
 
   Status wait(const ProgramCall::Slot& slot) {
@@ -205,7 +241,8 @@ Result<Program> Program::compile(const ScheduledGraph& scheduled, Device& device
 
 const Executable& Program::executable() const { return impl_->executable; }
 
-void Program::bind(void* persistent_arena, void* work_arena) {
+void Program::bind(void* persistent_arena, void* work_arena, OffloadStore* store) {
+  impl_->store = store;
   impl_->persistent_base = persistent_arena;
   impl_->work_base = work_arena;
   impl_->sequences.clear();
@@ -235,7 +272,6 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
   impl_->name = name;
   impl_->staging = staging;
   BALEEN_TRY_ASSIGN(impl_->native, communicator.use(impl_->device->handle(), impl_->device->table()));
-  impl_->issued.size = sizeof(baleen_event_t);
   for (const std::vector<std::string>& axes : executable().groups) BALEEN_TRY(communicator.meet(axes));
   for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
     ProgramCall& call = impl_->calls[number];

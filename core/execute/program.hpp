@@ -8,7 +8,9 @@
 #include "compiler/codegen/compile.hpp"
 #include "core/execute/communicator.hpp"
 #include "core/execute/device.hpp"
+#include "core/execute/offload_store.hpp"
 #include "core/execute/staging.hpp"
+#include "core/execute/traffic.hpp"
 
 namespace baleen {
 
@@ -38,8 +40,9 @@ class Program {
   const std::vector<Segment>& segments() const { return executable().segments; }
   double flops() const { return executable().flops; }  ///< of one run, by the kinds' cost rules
 
-  /// Fixes all addresses. Both arenas must outlive the program's runs.
-  void bind(void* persistent_arena, void* work_arena);
+  /// Fixes all addresses. Both arenas must outlive the program's runs, and so must the store, which a program with
+  /// offloaded states needs; its slots are those of the layout that the program was compiled for.
+  void bind(void* persistent_arena, void* work_arena, OffloadStore* store = nullptr);
   /// Whether it calls a transport.
   bool communicates() const { return !executable().groups.empty(); }
   /// Whether its calls touch the persistent arena; they always may touch the work arena.
@@ -52,6 +55,8 @@ class Program {
   Status connect(Communicator& communicator, const std::string& name, Staging* staging = nullptr);
   /// Per run, by kind and axes.
   std::vector<Traffic> traffic() const { return traffic_of(executable()); }
+  /// Bytes of states per run to and from the offload store.
+  OffloadTraffic offload_traffic() const { return offload_traffic_of(executable()); }
   /// The address of a port, once bound.
   void* address(const Port& port) const;
 

@@ -31,9 +31,22 @@ struct ProgramCall {
   std::vector<Part> parts;
 };
 
+/// A put or get of the offload store.
+struct ProgramTransfer {
+  explicit ProgramTransfer(const ExecutableTransfer& transfer) : what(&transfer) {
+    done->size = sizeof(baleen_event_t);
+  }
+
+  const ExecutableTransfer* what;  ///< in the program's executable
+  std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();
+  std::uint64_t begun = 0;  ///< times; the value of `done` when the last is over
+};
+
 struct ProgramImpl {
   ProgramImpl(Executable made, Device& on) : executable(std::move(made)), device(&on), sequences(on) {
     for (const ExecutableCall& call : executable.calls) calls.emplace_back(call);
+    for (const ExecutableTransfer& transfer : executable.transfers) transfers.emplace_back(transfer);
+    issued.size = sizeof(baleen_event_t);
     poison.assign(executable.poison_bytes, static_cast<char>(0xff));
   }
 
@@ -42,6 +55,8 @@ struct ProgramImpl {
   Sequences sequences;
   std::vector<void*> addresses;  ///< as the executable's `sources`, once bound
   std::vector<ProgramCall> calls;
+  std::vector<ProgramTransfer> transfers;
+  OffloadStore* store = nullptr;  ///< once bound, where there are transfers
   Communicator* communicator = nullptr;
   std::string name;            ///< once connected
   Lease native;                ///< on streams of the device for the transport, where it has work there

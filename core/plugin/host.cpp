@@ -40,7 +40,7 @@ void HostTable::forget() { told_failure() = {}; }
 
 Error HostTable::failure(baleen_status_t status) const {
   const std::string text = std::exchange(told_failure(), {}).text;
-  if (status < BALEEN_OK || status > BALEEN_INTERNAL)
+  if (status < BALEEN_OK || status > BALEEN_DAMAGED)
     return internal(name_ + " returned the unknown status " + std::to_string(status), text);
   // It has said who it is, or which other one of its kind it uses.
   if (text.starts_with(name_.substr(0, name_.find('`') + 1))) return Error{status, text, {}};

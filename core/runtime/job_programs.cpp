@@ -1,6 +1,8 @@
 /// \file Compiles the programs of a plan one after the other.
 #include "core/runtime/job_programs.hpp"
 
+#include <algorithm>
+
 namespace baleen {
 
 Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordinates& at,
@@ -9,6 +11,7 @@ Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordina
   options.at = at;
   options.staged_piece_bytes = staged_piece_bytes;
   persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
+  options.stages_transfers = !device.host_reaches();
   for (const PlannedGraph& planned : plan.graphs) {
     BALEEN_TRY_ASSIGN(Program program, Program::compile(planned.scheduled, device, persistent, options));
     programs.push_back({planned.name, planned.role, planned.inputs, planned.outputs, planned.scalars, planned.stops,
@@ -35,6 +38,18 @@ std::vector<const Program*> JobPrograms::all() const {
   std::vector<const Program*> list;
   for (const JobProgram& one : programs) list.push_back(&one.program);
   return list;
+}
+
+std::uint32_t JobPrograms::transfers_at_once() const {
+  std::uint32_t most = 0;
+  for (const JobProgram& one : programs) most = std::max(most, baleen::transfers_at_once(one.program.executable()));
+  return most;
+}
+
+std::uint64_t JobPrograms::transfer_staging() const {
+  std::uint64_t most = 0;
+  for (const JobProgram& one : programs) most = std::max(most, one.program.executable().transfer_staging);
+  return most;
 }
 
 StagingBytes JobPrograms::staging() const {

@@ -33,6 +33,10 @@ struct JobPrograms {
   std::vector<const Program*> all() const;
   /// Pinned bytes for all of them.
   StagingBytes staging() const;
+  /// Transfers of offloaded states that are under way at a time in any of them, at most.
+  std::uint32_t transfers_at_once() const;
+  /// Pinned bytes that those pass through on a device with memory of its own.
+  std::uint64_t transfer_staging() const;
 };
 
 }  // namespace baleen

@@ -83,7 +83,10 @@ Status Session::Impl::run(Program& program, std::uint64_t step) {
   run_options.step = step;
   if (monitors.wants_spans()) run_options.spans = &spans;
   if (train && &program == &train->program) run_options.segment_ns = &segment_ns;
-  return program.run(device.stream(), run_options);
+  is_whole = false;
+  BALEEN_TRY(program.run(device.stream(), run_options));
+  is_whole = true;
+  return {};
 }
 
 /// "loss" and the metrics, each divided by its weight; the weights stay, for means over batches.
@@ -212,6 +215,10 @@ void Session::start() {
   impl_->add_peaks(facts);
   for (const Traffic& t : traffic())
     facts.push_back({"sent_bytes." + t.kind + "." + t.axes, static_cast<double>(t.bytes), {}});
+  if (const OffloadTraffic moved = offload_traffic(); moved.put + moved.got > 0) {
+    facts.push_back({"offload_put_bytes", static_cast<double>(moved.put), {}});
+    facts.push_back({"offload_got_bytes", static_cast<double>(moved.got), {}});
+  }
   for (const auto& [kind, bytes] : impl_->planned)
     if (kind != "total") facts.push_back({"planned_bytes." + kind, static_cast<double>(bytes), {}});
   impl_->monitors.record(BALEEN_RECORD_START, impl_->steps_done, impl_->options.steps, std::move(facts));
@@ -220,6 +227,11 @@ void Session::start() {
 std::vector<Traffic> Session::traffic() const {
   const JobProgram* const last = impl_->find(GraphRole::train);  // what most steps send
   return last ? last->program.traffic() : std::vector<Traffic>();
+}
+
+OffloadTraffic Session::offload_traffic() const {
+  const JobProgram* const last = impl_->find(GraphRole::train);
+  return last ? last->program.offload_traffic() : OffloadTraffic();
 }
 
 Result<Facts> Session::step() {
@@ -325,6 +337,7 @@ void Session::finish(std::vector<Fact> more) {
   impl_->monitors.record(BALEEN_RECORD_FINISH, impl_->steps_done, impl_->options.steps, std::move(facts));
 }
 
+bool Session::is_whole() const { return impl_->is_whole; }
 std::int64_t Session::steps() const { return impl_->options.steps; }
 std::int64_t Session::steps_done() const { return impl_->steps_done; }
 std::int64_t Session::position() const { return impl_->reader ? impl_->reader->position() : impl_->first_row; }
@@ -333,60 +346,5 @@ baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }
 const std::map<std::string, std::uint64_t>& Session::planned_bytes() const { return impl_->planned; }
 const WorkingBytes& Session::working() const { return impl_->working; }
-
-Status Session::Impl::copy(void* to, const void* from, std::uint64_t bytes) {
-  BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), to, from, bytes)));
-  return device.check(device.table().synchronize(device.handle(), device.stream()));
-}
-
-Result<const PersistentBuffer*> Session::Impl::tensor(const std::string& name, std::uint64_t bytes) const {
-  const PersistentBuffer* buffer = persistent.find(name);
-  if (!buffer) return invalid("no persistent tensor `" + name + "`");
-  const ValueType& type = buffer->spec.type;
-  const std::uint64_t whole = static_cast<std::uint64_t>(element_count(type.shape)) * dtype_size(type.dtype);
-  if (bytes == whole) return buffer;
-  return internal("`" + name + "` has " + std::to_string(whole) + " bytes, not " + std::to_string(bytes));
-}
-
-Result<std::vector<std::byte>> Session::read_own(const std::string& name) {
-  const PersistentBuffer* buffer = impl_->persistent.find(name);
-  if (!buffer) return invalid("no persistent tensor `" + name + "`");
-  std::vector<std::byte> own(buffer->bytes);
-  BALEEN_TRY(read_own(*buffer, 0, own));
-  return own;
-}
-
-Status Session::read_own(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to) {
-  return impl_->copy(to.data(), impl_->persistent_arena.at(buffer.offset + from), to.size());
-}
-
-Status Session::write_own(const PersistentBuffer& buffer, std::span<const std::byte> from) {
-  return impl_->copy(impl_->persistent_arena.at(buffer.offset), from.data(), from.size());
-}
-
-Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {
-  BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
-  const void* stored = impl_->persistent_arena.at(buffer->offset);
-  if (buffer->spec.layout.empty()) return impl_->copy(data, stored, bytes);
-  BALEEN_TRY_ASSIGN(const std::vector<std::byte> own, read_own(name));
-  if (!impl_->gather) {
-    BALEEN_TRY_ASSIGN(impl_->gather, ShardGather::create(*impl_->options.communicator));
-  }
-  const ValueType& type = buffer->spec.type;
-  return impl_->gather->run(type.shape, buffer->spec.layout, dtype_size(type.dtype), own,
-                            static_cast<std::byte*>(data));
-}
-
-Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {
-  BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
-  void* stored = impl_->persistent_arena.at(buffer->offset);
-  if (buffer->spec.layout.empty()) return impl_->copy(stored, data, bytes);
-  const Communicator& ranks = *impl_->options.communicator;
-  const ValueType& type = buffer->spec.type;
-  std::vector<std::byte> own(buffer->bytes);
-  cut_out(type.shape, piece_of(type.shape, buffer->spec.layout, ranks.mesh(), ranks.at()), dtype_size(type.dtype),
-          static_cast<const std::byte*>(data), own.data());
-  return impl_->copy(stored, own.data(), own.size());
-}
 
 }  // namespace baleen

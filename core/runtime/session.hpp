@@ -1,5 +1,6 @@
 /// \file A session: the arenas, the programs, the data and the monitors of one job on one rank.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,6 +27,9 @@ struct SessionOptions {
   std::optional<MemoryBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory
   /// Training goes on, with a note, after a step whose loss or gradient is NaN or infinite. Else it ends there.
   bool goes_on_not_finite = false;
+  std::optional<MemoryBudget> offloaded = {};  ///< a bound on what states take in an offload store
+  /// Opens the store for states that the plan keeps outside the device; asked only where there are some.
+  std::function<Result<std::unique_ptr<OffloadStore>>(const OffloadStore::Needs&)> open_store = {};
   /// Shown the programs before memory is allocated; may refuse them.
   std::function<Status(const std::vector<struct JobProgram>&)> compiled = {};
 };
@@ -61,6 +65,8 @@ class Session {
   /// Tells the monitors the closing summary, `more` at its end.
   void finish(std::vector<Fact> more = {});
 
+  /// False where a program failed on its way: parameters and states may be of before and after it.
+  bool is_whole() const;
   std::int64_t steps() const;
   std::int64_t steps_done() const;
   /// The row of the train stream after the last one trained on: the data's cursor.
@@ -91,7 +97,8 @@ class Session {
 
   /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
   /// and "total", which is exactly what is allocated on the device; where collectives are staged also "pinned", the
-  /// host's memory that they pass through, which is no part of the total.
+  /// host's memory that they pass through, and where states lie in an offload store "offloaded", the bytes of its
+  /// slots, and "pinned_states", what these pass through; none is part of the total.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
   /// What is held at once beside model states (session_memory).
   const WorkingBytes& working() const;
@@ -99,6 +106,8 @@ class Session {
   std::uint64_t allocated_bytes() const;
   /// What one training step sends, by kind and mesh axes.
   std::vector<Traffic> traffic() const;
+  /// What one training step moves of states that lie in an offload store.
+  OffloadTraffic offload_traffic() const;
 
  private:
   Session();

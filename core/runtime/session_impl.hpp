@@ -24,6 +24,7 @@ struct Session::Impl : JobPrograms {
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;
   Arena persistent_arena, work_arena;
+  std::unique_ptr<OffloadStore> store;       ///< of the persistent layout's slots; ended before the arenas
   std::unique_ptr<Staging> staging;          ///< where the transport does not reach the arenas
   std::unique_ptr<ShardGather> gather;       ///< made when it is first needed
   JobProgram* train = nullptr;               ///< that which a step runs; null in a plan without it
@@ -35,6 +36,7 @@ struct Session::Impl : JobPrograms {
   std::vector<std::int64_t> segment_ns;
   std::vector<SpanRecord> spans;
   bool reported_not_finite = false;
+  bool is_whole = true;  ///< no program was cut short
 
   /// Whether collectives are staged.
   bool stages() const { return options.communicator && needs_staging(device, *options.communicator); }
@@ -42,6 +44,7 @@ struct Session::Impl : JobPrograms {
 
   Status compile(const Plan& plan);
   Status allocate();
+  Status open_store();
   Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
   Result<HostTensor> get(const Program& program, const std::string& name);
   Result<double> get_number(const Program& program, const std::string& name);
@@ -64,6 +67,9 @@ struct Session::Impl : JobPrograms {
   void add_peaks(std::vector<Fact>& facts) const;
   void tell_spans();
   Status copy(void* to, const void* from, std::uint64_t bytes);
+  /// What this rank stores of a persistent tensor: bytes from `from` on, and all of it, wherever they lie.
+  Status read_stored(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to);
+  Status write_stored(const PersistentBuffer& buffer, std::span<const std::byte> from);
   /// The tensor of this name, of which the caller has `bytes` for the whole.
   Result<const PersistentBuffer*> tensor(const std::string& name, std::uint64_t bytes) const;
 };

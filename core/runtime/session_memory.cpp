@@ -24,14 +24,19 @@ std::string bytes_text(std::uint64_t bytes) {
   return text;
 }
 
+bool is_on_device(const std::string& kind) {
+  return kind != "pinned" && kind != "pinned_states" && kind != "offloaded";
+}
+
 std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const Device& device) {
   std::map<std::string, std::uint64_t> planned;
   const PersistentLayout& persistent = job.persistent;
   const std::vector<const Program*> programs = job.all();
   std::uint64_t accounted = 0;
   for (const PersistentBuffer& buffer : persistent.buffers) {
-    planned[buffer.spec.category] += buffer.bytes;
-    accounted += buffer.bytes;
+    const std::uint64_t bytes = buffer.is_offloaded() ? 0 : buffer.bytes;
+    planned[buffer.spec.category] += bytes;
+    accounted += bytes;
   }
   const auto largest = *std::max_element(programs.begin(), programs.end(), [](const Program* a, const Program* b) {
     return a->memory().arena_bytes < b->memory().arena_bytes;
@@ -41,12 +46,16 @@ std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const D
   planned["activations"] = work.activations;
   planned["gradients"] = work.gradients;
   if (work.copies > 0) planned["copies"] = work.copies;
+  if (work.fetched > 0) planned["fetched"] = work.fetched;
   planned["scratch"] = work.scratch;
-  const std::uint64_t named = work.inputs + work.activations + work.gradients + work.copies + work.scratch;
+  const std::uint64_t named =
+      work.inputs + work.activations + work.gradients + work.copies + work.fetched + work.scratch;
   planned["padding"] = (work.arena_bytes - std::min(work.arena_bytes, named)) + (persistent.bytes - accounted);
   planned["device"] = device.info().private_bytes;
   planned["total"] = persistent.bytes + work.arena_bytes + device.info().private_bytes;
   if (const std::uint64_t pinned = job.staging().total(); pinned > 0) planned["pinned"] = pinned;
+  if (const std::uint64_t pinned = job.transfer_staging(); pinned > 0) planned["pinned_states"] = pinned;
+  if (persistent.slots > 0) planned["offloaded"] = persistent.offloaded_bytes;
   return planned;
 }
 
@@ -61,7 +70,7 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
   std::string text = "the plan needs " + exact_text(total) + " and device `" + device.info().name + "` has " +
                      bytes_text(have) + whose;
   for (const auto& [kind, bytes] : planned)
-    if (kind != "total" && kind != "pinned" && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
+    if (kind != "total" && is_on_device(kind) && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
   text.back() = '.';
   return Error{BALEEN_NO_MEMORY, text, {}};
 }
@@ -82,6 +91,15 @@ Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudge
   if (staging.total() * static_cast<std::uint64_t>(local_ranks) <= host) return {};
   return refused("the host has " + bytes_text(host) + " for " + std::to_string(local_ranks) + " ranks",
                  "`memory.pinned_mb` in the manifest (smaller pieces, slower), fewer ranks on a host", {});
+}
+
+Status check_offloaded(const PersistentLayout& persistent, const std::optional<MemoryBudget>& bound) {
+  if (!bound || persistent.offloaded_bytes <= bound->bytes) return {};
+  return Error{BALEEN_NO_MEMORY,
+               "the states of a rank that lie outside the device take " + exact_text(persistent.offloaded_bytes) +
+                   " and the bound is " + exact_text(bound->bytes) +
+                   ". What would help: a greater bound, fewer states outside, more ranks that share them",
+               bound->where};
 }
 
 WorkingBytes working_memory(const std::vector<const Program*>& programs) {

@@ -13,6 +13,9 @@ namespace baleen {
 /// of that program's peak, "padding" being what the offsets waste.
 std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& programs, const Device& device);
 
+/// Whether bytes of this kind are part of the total.
+bool is_on_device(const std::string& kind);
+
 /// BALEEN_NO_MEMORY with the bytes by kind and what there is, if the total exceeds a local rank's share of the device's
 /// memory. What would help is not said here: `baleen plan` tries it.
 Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device,
@@ -21,6 +24,10 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
 /// BALEEN_NO_MEMORY with the bytes and what would help, if staged collectives pin more than the bound, where there is
 /// one, or than the host has for its ranks.
 Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudget>& bound, std::int64_t local_ranks);
+
+/// BALEEN_NO_MEMORY with the bytes and what would help, if states take more in an offload store than the bound allows,
+/// where there is one. A store rounds each up, and may refuse a little less.
+Status check_offloaded(const PersistentLayout& persistent, const std::optional<MemoryBudget>& bound);
 
 /// What a rank holds at once beside model states, in whichever of the programs this is most: inputs, activations and
 /// their gradients, gathered parameters and scratch. Gradients of parameters do not count, nor what offsets waste.

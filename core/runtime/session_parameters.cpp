@@ -1,4 +1,4 @@
-/// \file Reads and writes parameters by name.
+/// \file Reads and writes persistent tensors by name, wherever they lie.
 #include "baleen/dtype.hpp"
 #include "core/input/nearest.hpp"
 #include "core/runtime/session_impl.hpp"
@@ -17,6 +17,69 @@ Result<const PersistentBuffer*> parameter_named(const PersistentLayout& persiste
 }
 
 }  // namespace
+
+Status Session::Impl::copy(void* to, const void* from, std::uint64_t bytes) {
+  BALEEN_TRY(device.check(device.table().copy(device.handle(), device.stream(), to, from, bytes)));
+  return device.check(device.table().synchronize(device.handle(), device.stream()));
+}
+
+Result<const PersistentBuffer*> Session::Impl::tensor(const std::string& name, std::uint64_t bytes) const {
+  const PersistentBuffer* buffer = persistent.find(name);
+  if (!buffer) return invalid("no persistent tensor `" + name + "`");
+  const ValueType& type = buffer->spec.type;
+  const std::uint64_t whole = static_cast<std::uint64_t>(element_count(type.shape)) * dtype_size(type.dtype);
+  if (bytes == whole) return buffer;
+  return internal("`" + name + "` has " + std::to_string(whole) + " bytes, not " + std::to_string(bytes));
+}
+
+Result<std::vector<std::byte>> Session::read_own(const std::string& name) {
+  const PersistentBuffer* buffer = impl_->persistent.find(name);
+  if (!buffer) return invalid("no persistent tensor `" + name + "`");
+  std::vector<std::byte> own(buffer->bytes);
+  BALEEN_TRY(read_own(*buffer, 0, own));
+  return own;
+}
+
+Status Session::Impl::read_stored(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to) {
+  if (buffer.is_offloaded()) return store->read(buffer.slot, buffer.bytes, from, to);
+  return copy(to.data(), persistent_arena.at(buffer.offset + from), to.size());
+}
+
+Status Session::Impl::write_stored(const PersistentBuffer& buffer, std::span<const std::byte> from) {
+  if (buffer.is_offloaded()) return store->write(buffer.slot, from);
+  return copy(persistent_arena.at(buffer.offset), from.data(), from.size());
+}
+
+Status Session::read_own(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to) {
+  return impl_->read_stored(buffer, from, to);
+}
+
+Status Session::write_own(const PersistentBuffer& buffer, std::span<const std::byte> from) {
+  return impl_->write_stored(buffer, from);
+}
+
+Status Session::read_tensor(const std::string& name, void* data, std::uint64_t bytes) {
+  BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
+  if (buffer->spec.layout.empty()) return impl_->read_stored(*buffer, 0, {static_cast<std::byte*>(data), bytes});
+  BALEEN_TRY_ASSIGN(const std::vector<std::byte> own, read_own(name));
+  if (!impl_->gather) {
+    BALEEN_TRY_ASSIGN(impl_->gather, ShardGather::create(*impl_->options.communicator));
+  }
+  const ValueType& type = buffer->spec.type;
+  return impl_->gather->run(type.shape, buffer->spec.layout, dtype_size(type.dtype), own,
+                            static_cast<std::byte*>(data));
+}
+
+Status Session::write_tensor(const std::string& name, const void* data, std::uint64_t bytes) {
+  BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
+  if (buffer->spec.layout.empty()) return impl_->write_stored(*buffer, {static_cast<const std::byte*>(data), bytes});
+  const Communicator& ranks = *impl_->options.communicator;
+  const ValueType& type = buffer->spec.type;
+  std::vector<std::byte> own(buffer->bytes);
+  cut_out(type.shape, piece_of(type.shape, buffer->spec.layout, ranks.mesh(), ranks.at()), dtype_size(type.dtype),
+          static_cast<const std::byte*>(data), own.data());
+  return impl_->write_stored(*buffer, own);
+}
 
 Result<HostTensor> Session::read_parameter(const std::string& name) {
   BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, parameter_named(persistent(), name));

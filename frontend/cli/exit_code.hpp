@@ -11,7 +11,7 @@ constexpr int kBadInput = 2;    ///< the user's script, manifest, data, plugin o
 constexpr int kDoesNotFit = 3;  ///< the plan needs more memory than there is
 constexpr int kLostPeer = 4;
 constexpr int kInterrupted = 5;  ///< a signal asked the run to end, and it saved a checkpoint first
-constexpr int kDamaged = 6;      ///< numbers are NaN or infinite, or ranks hold different copies of them
+constexpr int kDamaged = 6;      ///< numbers are NaN or infinite, copies of them differ, or kept bytes have changed
 constexpr int kOurBug = 70;
 
 int exit_code(baleen_status_t status);

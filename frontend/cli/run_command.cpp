@@ -10,11 +10,12 @@ namespace baleen::app {
 namespace {
 
 /// A mistake in a callback must not cost what was trained: it is saved beside. Only one rank can do so, since the
-/// others of several may be anywhere. Parameters that have become NaN are worth nothing.
+/// others of several may be anywhere. Parameters that have become NaN, or of which a failed step has updated some, are
+/// worth nothing.
 Status rescued(Run& run, const RunOptions& options, const Setup& setup, const Error& why) {
   const std::int64_t step = run.steps_done();
   if (options.save.empty() || setup.link || step == 0 || run.is_saved()) return why;
-  if (why.code == BALEEN_INTERRUPTED || why.code == BALEEN_DAMAGED) return why;
+  if (!run.session().is_whole() || why.code == BALEEN_INTERRUPTED || why.code == BALEEN_DAMAGED) return why;
   std::filesystem::path beside = options.save;
   beside.replace_filename(beside.stem().string() + ".after-step-" + std::to_string(step) + beside.extension().string());
   if (const Status saved = run.save(beside.string()))

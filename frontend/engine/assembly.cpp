@@ -1,6 +1,7 @@
 /// \file What a command needs of a job, made in the order of a run.
 #include "frontend/engine/assembly.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -18,6 +19,23 @@
 #include "frontend/engine/typed_paths.hpp"
 
 namespace baleen::app {
+namespace {
+
+/// The store of the manifest's [offload], or of the best member.
+Result<std::unique_ptr<OffloadStore>> open_store(const Setup& setup, std::uint64_t seed, const Place& place,
+                                                 const OffloadStore::Needs& needs) {
+  BALEEN_TRY_ASSIGN(const Member member, choose_offload(setup.registry, setup.manifest));
+  BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed, place));
+  BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(member.descriptor));
+  return OffloadStore::create(plugin, *settings.get(), needs);
+}
+
+bool offloads(const Plan& plan) {
+  return std::ranges::any_of(plan.persistent, [](const auto& spec) { return spec.offloaded_ahead.has_value(); });
+}
+
+}  // namespace
+
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                            const RunFlags& flags) {
   Described described;
@@ -85,6 +103,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (!flags.alone) {
     session.activations = setup.manifest.activations;
     session.pinned = setup.manifest.pinned;
+    session.offloaded = setup.manifest.offloaded;
     job.working_budget = setup.manifest.working_budget();
   }
   if (setup.link && prepared.transport && !flags.alone) BALEEN_TRY(run->connect(options, prepared, job, session));
@@ -96,9 +115,14 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   BALEEN_TRY(printer.finish());
   if (run->speaks() && !flags.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
+  if (run->speaks() && !flags.alone && !setup.manifest.offload.where.empty() && !offloads(plan))
+    setup.log.info("[offload] is not used: no strategy of the plan moves anything there");
   const Place place = run->ranks_ ? run->ranks_->place() : Place();
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed, place));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
+  session.open_store = [&setup, place, seed = session.seed](const OffloadStore::Needs& needs) {
+    return open_store(setup, seed, place, needs);
+  };
   if (flags.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
   if (!with_monitors) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));

@@ -55,6 +55,10 @@ Result<Member> choose_compute(const Registry& registry, const Manifest& manifest
   return choose(registry, "compute", manifest.compute, manifest.folder(), flags);
 }
 
+Result<Member> choose_offload(const Registry& registry, const Manifest& manifest) {
+  return choose(registry, "offload", manifest.offload, manifest.folder(), {});
+}
+
 Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,
                                             const PluginFlags& flags) {
   std::vector<Member> members;

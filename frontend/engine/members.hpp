@@ -37,6 +37,8 @@ void apply_flag(Member& member, const PluginFlag& flag);
 
 /// The compute plugin of the manifest, or the best. A flag of another compute plugin than the chosen is an error.
 Result<Member> choose_compute(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
+/// The offload plugin of the manifest, or the best.
+Result<Member> choose_offload(const Registry& registry, const Manifest& manifest);
 /// The transport of runs of several ranks, with all plugins that it is made of checked.
 Result<Member> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
 /// For people: its name, and of what it is made.

@@ -12,7 +12,7 @@ namespace baleen::app {
 namespace {
 
 /// In the order in which people look for them; others come after.
-constexpr const char* kKinds[] = {"parameters", "copies",      "gradients", "optimizer", "control",
+constexpr const char* kKinds[] = {"parameters", "copies",      "gradients", "optimizer", "fetched", "control",
                                   "inputs",     "activations", "scratch",   "padding",   "device"};
 
 std::string line(const std::string& name, const std::string& number, const std::string& rest) {
@@ -107,12 +107,16 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
       if (found->first != "activations") text += form_text(one, found->first, "  ");
     }
   for (const auto& [kind, bytes] : one.planned)
-    if (kind != "total" && kind != "pinned" &&
+    if (kind != "total" && is_on_device(kind) &&
         std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
       text += line(kind, bytes);
   text += line("total", one.planned.at("total"));
   if (const auto pinned = one.planned.find("pinned"); pinned != one.planned.end())
     text += line("pinned for collectives, on the host", pinned->second);
+  if (!one.offload_member.empty())
+    text += line("offloaded to `" + one.offload_member + "`", one.planned.at("offloaded"));
+  if (const auto pinned = one.planned.find("pinned_states"); pinned != one.planned.end())
+    text += line("pinned for these, on the host", pinned->second);
   text += line("beside model states at once", one.working.total());
   text += line("  activations and inputs at once", one.working.values);
   for (const ClosedFormCost& form : one.closed_forms)
@@ -127,6 +131,10 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   text += "\n";
   const std::string when = one.program.empty() ? "per step" : "per run of the program `" + one.program + "`";
   text += work_text(one.work, when);
+  if (!one.offload_member.empty()) {
+    text += line("got from `" + one.offload_member + "` " + when, one.offloaded.got);
+    text += line("put to `" + one.offload_member + "` " + when, one.offloaded.put);
+  }
   if (one.traffic.empty()) return text + "  sends nothing" + (one.program.empty() ? "" : " " + when) + "\n";
   text += "  sent " + when + "\n";
   for (const Traffic& sent : one.traffic) text += line("  " + sent.kind + " along " + sent.axes, sent.bytes);
@@ -204,6 +212,11 @@ Json json_of(const PlannedClass& one, bool with_device) {
   json["working_value_bytes"] = one.working.values;
   Json& sent_bytes = json["sent_bytes"] = Json::object();
   for (const Traffic& sent : one.traffic) sent_bytes[sent.kind + "." + sent.axes] = sent.bytes;
+  if (!one.offload_member.empty())
+    json["offload"] = {{"member", one.offload_member},
+                       {"bytes", one.planned.at("offloaded")},
+                       {"put_bytes", one.offloaded.put},
+                       {"got_bytes", one.offloaded.got}};
   json["sent_while_computing_bytes"] = one.work.sent_meanwhile;
   json["flops"] = json_number(one.work.flops);
   json["even_share_flops"] = json_number(one.work.even_share);

@@ -23,6 +23,8 @@ struct PlannedClass {
   std::vector<StoredPart> stored;                ///< how persistent tensors are cut
   RankWork work;                                 ///< of one training step, or of one run of `program`
   std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
+  std::string offload_member;                    ///< that keeps states outside the device; "": none does
+  OffloadTraffic offloaded;                      ///< moved there and back, likewise
   std::vector<ClosedFormCost> closed_forms;      ///< of the class's first rank
   WorkingBytes working;                          ///< at once beside model states
   /// The host's memory of the process: arenas, what is resident of the program before there are any (libraries, Lua,

@@ -71,6 +71,12 @@ class Planner {
     one.stored = stored_parts(programs.persistent, plan.mesh);
     one.work = work_of(step->program.executable());
     one.traffic = step->program.traffic();
+    one.offloaded = step->program.offload_traffic();
+    if (programs.persistent.slots > 0) {
+      BALEEN_TRY_ASSIGN(const Member store, choose_offload(setup_.registry, manifest_));
+      if (auto settings = store.settings(seed_); !settings) return std::move(settings).error();
+      one.offload_member = store.descriptor.name;
+    }
     const auto copies = one.planned.find("copies");
     one.closed_forms =
         closed_form_costs(plan, programs.persistent, coordinates(plan.mesh, one.ranks.first()),
@@ -79,13 +85,14 @@ class Planner {
     one.program_bytes = program_->peak + (prepared_.transport ? kTransport : 0);
     one.unread_files = program_->unread_files;
     one.process = one.program_bytes + one.unread_files + (device_->host_reaches() ? one.planned.at("total") : 0) +
-                  programs.staging().total();
+                  programs.staging().total() + programs.transfer_staging();
     one.fits = true;
     one.device = limits_of(*device_);
     one.memory = device_->memory_of_rank(local_ranks);
     one.working = working_memory(programs.all());
     judge(check_memory(one.planned, *device_, local_ranks), one);
     judge(check_pinned(programs.staging(), manifest_.pinned, local_ranks), one);
+    judge(check_offloaded(programs.persistent, manifest_.offloaded), one);
     if (manifest_.activations) {
       one.budget = manifest_.activations->bytes;
       judge(check_budget(one.working, *manifest_.activations), one);

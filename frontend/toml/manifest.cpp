@@ -25,8 +25,8 @@ class Reader {
   explicit Reader(const fs::path& file) { out_.file = file; }
 
   Result<Manifest> read(const toml::table& root) {
-    static const std::vector<std::string> known = {"cluster",  "launcher", "mesh",   "compute", "transport",
-                                                   "monitors", "plugins",  "memory", "plan",    "checkpoint"};
+    static const std::vector<std::string> known = {"cluster", "launcher", "mesh", "compute",    "transport", "monitors",
+                                                   "plugins", "memory",   "plan", "checkpoint", "offload"};
     for (const TomlEntry& entry : entries(root)) {
       if (entry.key == "cluster")
         BALEEN_TRY(read_hosts(entry));
@@ -36,6 +36,8 @@ class Reader {
         BALEEN_TRY(read_mesh(entry));
       else if (entry.key == "compute")
         BALEEN_TRY(read_choice(entry, out_, out_.compute));
+      else if (entry.key == "offload")
+        BALEEN_TRY(read_choice(entry, out_, out_.offload));
       else if (entry.key == "transport")
         BALEEN_TRY(read_transport(entry, out_));
       else if (entry.key == "monitors")
@@ -150,11 +152,13 @@ class Reader {
   Status read_memory(const TomlEntry& section) {
     BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
     for (const TomlEntry& entry : entries(*table)) {
-      const bool pinned = entry.key == "pinned_mb";
-      if (!pinned && entry.key != "activations_mb")
-        return unknown_key(entry, std::vector<std::string>{"activations_mb", "pinned_mb"});
+      const std::pair<const char*, std::optional<MemoryBudget>*> budgets[] = {
+          {"activations_mb", &out_.activations}, {"pinned_mb", &out_.pinned}, {"offload_mb", &out_.offloaded}};
+      const auto named = std::ranges::find_if(budgets, [&](const auto& budget) { return entry.key == budget.first; });
+      if (named == std::end(budgets))
+        return unknown_key(entry, std::vector<std::string>{"activations_mb", "pinned_mb", "offload_mb"});
       BALEEN_TRY_ASSIGN(const std::uint64_t bytes, as_mebibytes(entry));
-      (pinned ? out_.pinned : out_.activations) = MemoryBudget{bytes, entry.where};
+      *named->second = MemoryBudget{bytes, entry.where};
     }
     return {};
   }

@@ -61,12 +61,14 @@ struct Manifest {
   ManifestChoice launcher;         ///< what [cluster] says of how hosts meet is among its options
   ManifestChoice compute;
   ManifestChoice transport;
+  ManifestChoice offload;                   ///< where states lie that strategies move out of the device
   bool deterministic = true;                ///< sums of several ranks are alike in every run
   std::string deterministic_where;          ///< empty: not said
   std::vector<ManifestMonitor> monitors;    ///< in order of name
   std::vector<ManifestPath> plugin_paths;   ///< folders or libraries
   std::optional<MemoryBudget> activations;  ///< what a rank may hold at once beside model states
   std::optional<MemoryBudget> pinned;       ///< what a rank's collectives may pin of the host's memory
+  std::optional<MemoryBudget> offloaded;    ///< what a rank's states may take outside the device
   std::optional<UserValues> checkpoint;     ///< options of [checkpoint]; `folder` is absolute
   std::string checkpoint_where;
   std::optional<std::vector<ManifestChoice>> plan;  ///< strategies in order; stands above the script's plan

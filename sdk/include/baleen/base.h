@@ -48,7 +48,7 @@ enum {
     BALEEN_TIMEOUT = 7,
     BALEEN_INTERNAL = 8,     /* our own bug */
     BALEEN_INTERRUPTED = 9,  /* somebody asked the run to end, and it did so in good order */
-    BALEEN_DAMAGED = 10      /* numbers that are trained are NaN or infinite, or copies of them differ */
+    BALEEN_DAMAGED = 10      /* numbers that are trained are NaN or infinite, or copies of them differ, or kept bytes */
 };
 
 /* UTF-8, not terminated, borrowed: valid for the call that passes it unless said otherwise. */

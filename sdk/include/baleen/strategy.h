@@ -5,6 +5,7 @@
 #include "baleen/host.h"
 
 #define BALEEN_MAX_SPLIT 4
+#define BALEEN_MAX_AHEAD 64
 
 BALEEN_BEGIN
 
@@ -232,8 +233,13 @@ typedef struct baleen_schedule_t {
      * last chunk of what it reads; a backward op to that of its forward op, else to the first chunk of what it reads,
      * but never to one that comes after what reads it. */
     baleen_status_t (*set_chunk)(void* self, baleen_op_t op, uint32_t chunk);
+    /* A state lies in the job's offload store (offload.h) between its uses; in the device's memory it has a buffer from
+     * the beginning of its get to the end of its put. It is got while the `ahead` updates in front of its own run, in
+     * the order in which the program uses such states; 1 to BALEEN_MAX_AHEAD. Refused: what is no state, or is read
+     * before the update, or is not assigned exactly once; later on, a state that another graph of the job reads. */
+    baleen_status_t (*set_offloaded)(void* self, baleen_value_t state, uint32_t ahead);
 } baleen_schedule_t;
-BALEEN_ASSERT_TABLE(baleen_schedule_t, set_chunk, 104);
+BALEEN_ASSERT_TABLE(baleen_schedule_t, set_offloaded, 112);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {

@@ -24,6 +24,7 @@ const std::vector<OwnWord>& own_words() {
   static const std::vector<OwnWord> all = {
       {"data", "", "the kind of plugin, the job's field, a mesh axis"},
       {"host", "", "the place where the program itself runs"},
+      {"offload", "", "the kind of plugin, the manifest's section"},
       {"recompute", "compiler/", "a phase of strategies"},
       {"pipeline", "compiler/", "an order of passes of micro-batches, which any strategy may give"},
       {"pipeline", "frontend/lua/bind_job.cpp", "the annotation of scripts"},

@@ -50,5 +50,20 @@ TEST(Allocation, ARunAllocatesNothing) {
   EXPECT_GT(before, 0);
 }
 
+TEST(Allocation, ARunWithOffloadedStatesAllocatesNothing) {
+  Graph graph = training_graph(6);
+  for (const OpId id : graph.ops())
+    if (graph.op(id).kind->name == "state") graph.op(id).schedule.edit().offloaded_ahead = 2;
+  Workbench bench(graph, make_device(CPU, {{"threads", "2"}, {"pin", "false"}}), 2, false, {LATE});
+  for (const auto& [name, numbers] : random_sources(graph, 1)) bench.set(name, numbers);
+  const Program::RunOptions options{1, 2, nullptr, nullptr};
+  ASSERT_FALSE(bench.program().executable().transfers.empty());
+  ASSERT_TRUE(bench.program().run(bench.device().stream(), options));
+  const long before = allocations;
+  const Status status = bench.program().run(bench.device().stream(), options);
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_TRUE(status);
+}
+
 }  // namespace
 }  // namespace baleen::test

@@ -54,16 +54,21 @@ void take(const Status& status) {
   if (!status) throw std::runtime_error(status.error().text());
 }
 
+std::pair<Plugin, SettingsStorage> open_member(const std::string& file, const Powers& options) {
+  const Descriptor descriptor = take(read_descriptor(file));
+  UserValues values;
+  for (const auto& [name, text] : options) values[name] = take(parse_option_text(*descriptor.find(name), text, "test"));
+  SettingsStorage settings = take(SettingsStorage::build(descriptor, values, {0, "/", "test"}));
+  return {take(Plugin::open(descriptor, Log())), std::move(settings)};
+}
+
 }  // namespace
 
 const OpRegistry& ops() { return builtin_ops(); }
 
 std::unique_ptr<Device> make_device(const std::string& file, const Powers& powers) {
-  const Descriptor descriptor = take(read_descriptor(file));
-  UserValues values;
-  for (const auto& [name, text] : powers) values[name] = take(parse_option_text(*descriptor.find(name), text, "test"));
-  const SettingsStorage settings = take(SettingsStorage::build(descriptor, values, {0, "/", "test"}));
-  return take(Device::create(take(Plugin::open(descriptor, Log())), *settings.get()));
+  const auto [plugin, settings] = open_member(file, powers);
+  return take(Device::create(plugin, *settings.get()));
 }
 
 Result<ScheduledGraph> scheduled(Graph graph, std::int64_t micro_batches, std::vector<PipelineSchedule> pipelines) {
@@ -92,23 +97,32 @@ void Workbench::Guarded::check() const {
     ASSERT_EQ(*p, kMark) << "written " << p - begin - static_cast<std::ptrdiff_t>(bytes) << " bytes after the arena";
 }
 
-Workbench::Workbench(const Graph& graph, std::unique_ptr<Device> device, std::int64_t micro_batches, bool poison)
-    : Workbench(take(test::scheduled(graph, micro_batches)), std::move(device), poison) {}
+Workbench::Workbench(const Graph& graph, std::unique_ptr<Device> device, std::int64_t micro_batches, bool poison,
+                     const StoreChoice& store)
+    : Workbench(take(test::scheduled(graph, micro_batches)), std::move(device), poison, store) {}
 
-Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> device, bool poison)
+Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> device, bool poison,
+                     const StoreChoice& store)
     : device_(std::move(device)) {
   const Graph& graph = scheduled.graph;
   std::vector<PersistentSpec> specs;
   for (OpId id : graph.ops())
     for (ValueId v : graph.op(id).outputs)
       if (const Value& value = graph.value(v); value.role == Role::parameter || value.role == Role::state)
-        specs.push_back({value.name, graph.type(v), value.role, "parameters"});
+        specs.push_back(
+            {value.name, graph.type(v), value.role, "parameters", {}, false, graph.op(id).schedule->offloaded_ahead});
   layout_ = lay_out(specs, device_->alignment());
   program_ =
       std::make_unique<Program>(take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison})));
   work_ = std::make_unique<Guarded>(program_->memory().arena_bytes);
   persistent_ = std::make_unique<Guarded>(layout_.bytes);
-  program_->bind(persistent_->base(), work_->base());
+  if (!store.file.empty()) {
+    const auto opened = open_member(store.file, store.options);
+    store_ = take(OffloadStore::create(opened.first, *opened.second.get(),
+                                       {transfers_at_once(program_->executable()), 0, "the test"}));
+    take(store_->reserve(layout_));
+  }
+  program_->bind(persistent_->base(), work_->base(), store_.get());
 }
 
 const PersistentBuffer& Workbench::buffer(const std::string& name) const {
@@ -121,7 +135,10 @@ void Workbench::set(const std::string& name, const Numbers& numbers) {
   for (const Port& port : program_->inputs())
     if (port.name == name) return encode(numbers, port.type.dtype, static_cast<char*>(program_->address(port)));
   const PersistentBuffer& to = buffer(name);
-  encode(numbers, to.spec.type.dtype, persistent_->base() + to.offset);
+  if (!to.is_offloaded()) return encode(numbers, to.spec.type.dtype, persistent_->base() + to.offset);
+  std::vector<std::byte> bytes(to.bytes);
+  encode(numbers, to.spec.type.dtype, reinterpret_cast<char*>(bytes.data()));
+  take(store_->write(to.slot, bytes));
 }
 
 void Workbench::run(std::uint64_t seed, std::uint64_t step) {
@@ -139,6 +156,11 @@ Numbers Workbench::output(const std::string& name) const {
 
 Numbers Workbench::persistent(const std::string& name) const {
   const PersistentBuffer& from = buffer(name);
+  if (from.is_offloaded()) {
+    std::vector<std::byte> bytes(from.bytes);
+    take(store_->read(from.slot, from.bytes, 0, bytes));
+    return decode(reinterpret_cast<const char*>(bytes.data()), from.bytes, from.spec.type.dtype);
+  }
   return decode(persistent_->base() + from.offset, from.bytes, from.spec.type.dtype);
 }
 
@@ -178,9 +200,9 @@ void expect_near(const Numbers& expected, const Numbers& got, const std::string&
 }  // namespace
 
 void expect_as_reference(const Graph& graph, const std::string& file, const Powers& powers, std::int64_t micro_batches,
-                         std::uint64_t seed, int steps) {
+                         std::uint64_t seed, int steps, const StoreChoice& store) {
   auto sources = random_sources(graph, seed);
-  Workbench bench(graph, make_device(file, powers), micro_batches);
+  Workbench bench(graph, make_device(file, powers), micro_batches, true, store);
   for (const auto& [name, numbers] : sources) bench.set(name, numbers);
   for (int step = 0; step < steps; ++step) {
     ReferenceInterpreter reference(graph, seed, static_cast<std::uint64_t>(step));

@@ -22,14 +22,23 @@ const OpRegistry& ops();
 /// The device of a compute plugin built in this tree (`file`), with options.
 std::unique_ptr<Device> make_device(const std::string& file, const Powers& powers = {});
 
+/// A built offload plugin, with options.
+struct StoreChoice {
+  std::string file;  ///< empty: none
+  Powers options = {};
+};
+
 /// Cuts a graph into micro-batches and orders it, as the plan does.
 Result<ScheduledGraph> scheduled(Graph graph, std::int64_t micro_batches, std::vector<PipelineSchedule> pipelines = {});
 
 /// A compiled program with its memory. Fails the test where the product returns an error.
 class Workbench {
  public:
-  Workbench(const Graph& graph, std::unique_ptr<Device> device, std::int64_t micro_batches = 1, bool poison = true);
-  Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> device, bool poison = true);
+  Workbench(const Graph& graph, std::unique_ptr<Device> device, std::int64_t micro_batches = 1, bool poison = true,
+            const StoreChoice& store = {});
+  /// Sources that say so in their schedules lie in the store.
+  Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> device, bool poison = true,
+            const StoreChoice& store = {});
 
   void set(const std::string& name, const Numbers& numbers);
   void run(std::uint64_t seed = 0, std::uint64_t step = 0);
@@ -55,6 +64,7 @@ class Workbench {
   PersistentLayout layout_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<Guarded> work_, persistent_;
+  std::unique_ptr<OffloadStore> store_;  ///< ends first, for it moves what the others hold
 };
 
 /// Random numbers for every source of a graph (ids for int32 inputs, below `classes`), the same for a seed.
@@ -63,6 +73,6 @@ std::map<std::string, Numbers> random_sources(const Graph& graph, std::uint64_t 
 /// Runs `graph` with the sources on the device and by the reference; all outputs and assigned values must agree.
 /// `steps` runs in a row, the second from what the first assigned.
 void expect_as_reference(const Graph& graph, const std::string& file, const Powers& powers, std::int64_t micro_batches,
-                         std::uint64_t seed, int steps = 2);
+                         std::uint64_t seed, int steps = 2, const StoreChoice& store = {});
 
 }  // namespace baleen::test

@@ -186,6 +186,10 @@ paths = ["mine", "/opt/x.so"]
 [memory]
 activations_mb = 0.5
 pinned_mb = 2
+offload_mb = 3
+[offload]
+plugin = "far"
+path = "there"
 [[plan]]
 strategy = "split"
 stage = 2
@@ -193,6 +197,10 @@ stage = 2
 strategy = "again"
 )");
   EXPECT_EQ(manifest.ranks(), 8);
+  EXPECT_EQ(manifest.offload.plugin, "far");
+  EXPECT_EQ(manifest.offload.options.at("path").data, UserValue::Data(std::string("there")));
+  ASSERT_TRUE(manifest.offloaded.has_value());
+  EXPECT_EQ(manifest.offloaded->bytes, 3u << 20);
   ASSERT_EQ(manifest.mesh.size(), 3u);
   EXPECT_EQ(manifest.mesh[0].name, "pipeline");
   EXPECT_EQ(manifest.mesh[2].name, "tensor.row");

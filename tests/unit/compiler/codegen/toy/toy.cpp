@@ -7,6 +7,7 @@
 
 #include "baleen/compute.h"
 #include "baleen/dtype.hpp"
+#include "baleen/event.hpp"
 #include "baleen/plugin.hpp"
 #include "compiler/graph/abi.hpp"
 #include "support/reference_expression.hpp"
@@ -256,8 +257,14 @@ baleen_compute_t make_table() {
     return BALEEN_OK;
   };
   t.stream_destroy = [](void*, void*) {};
-  t.stream_wait = [](void*, void*, baleen_event_t*, std::uint64_t) -> baleen_status_t { return BALEEN_OK; };
-  t.stream_signal = [](void*, void*, baleen_event_t*, std::uint64_t) -> baleen_status_t { return BALEEN_OK; };
+  t.stream_wait = [](void*, void*, baleen_event_t* event, std::uint64_t value) -> baleen_status_t {
+    event_wait(*event, value);
+    return BALEEN_OK;
+  };
+  t.stream_signal = [](void*, void*, baleen_event_t* event, std::uint64_t value) -> baleen_status_t {
+    event_signal(*event, value);
+    return BALEEN_OK;
+  };
   t.synchronize = [](void*, void*) -> baleen_status_t { return BALEEN_OK; };
   t.query = [](void*, baleen_string_t) -> const void* { return nullptr; };
   add_memory(t);

@@ -1,0 +1,109 @@
+/// \file Calls of an offload plugin.
+#include "core/execute/offload_store.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "baleen/event.hpp"
+#include "baleen/plugin.hpp"
+#include "compiler/codegen/memory.hpp"
+
+namespace baleen {
+namespace {
+
+/// Bytes that are read at a time where the reader's do not lie as the store's blocks do.
+constexpr std::uint64_t kBounce = 4 << 20;
+
+}  // namespace
+
+Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const baleen_settings_t& settings,
+                                                           const Needs& needs) {
+  if (needs.outstanding > BALEEN_OFFLOAD_MAX_OUTSTANDING)
+    return invalid("the program has up to " + std::to_string(needs.outstanding) +
+                   " transfers of states under way at a time, and a store takes " +
+                   std::to_string(BALEEN_OFFLOAD_MAX_OUTSTANDING) + "; let states be got fewer updates ahead");
+  std::unique_ptr<OffloadStore> made(new OffloadStore(plugin));
+  BALEEN_TRY_ASSIGN(made->table_, plugin.table<baleen_offload_t>("offload"));
+  baleen_offload_spec_t spec{};
+  spec.size = sizeof(spec);
+  spec.outstanding = std::max<std::uint32_t>(1, needs.outstanding);
+  spec.budget = needs.budget;
+  spec.who = abi(needs.who);
+  BALEEN_TRY(plugin.check(made->table_->create(plugin.host(), &settings, &spec, &made->store_)));
+  baleen_offload_info_t info{};
+  info.size = sizeof(info);
+  BALEEN_TRY(plugin.check(made->table_->describe(made->store_, &info)));
+  made->alignment_ = info.alignment;
+  return made;
+}
+
+OffloadStore::~OffloadStore() {
+  if (store_) table_->destroy(store_);
+  if (pinned_) device_->table().arena_destroy(device_->handle(), BALEEN_ARENA_PINNED, pinned_, pinned_bytes_);
+}
+
+Status OffloadStore::pin(const Device& device, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  void* base = nullptr;
+  const Status made = device.check(device.table().arena_create(device.handle(), BALEEN_ARENA_PINNED, bytes, &base));
+  if (!made)
+    return Error{made.error().code,
+                 "offloaded states pass through " + std::to_string(bytes) +
+                     " bytes of the host's memory, which has to be pinned: " + made.error().message +
+                     ". What would help: states that are got fewer updates ahead, fewer states outside",
+                 made.error().where};
+  device_ = &device;
+  pinned_ = static_cast<std::byte*>(base);
+  pinned_bytes_ = bytes;
+  return {};
+}
+
+Status OffloadStore::reserve(const PersistentLayout& layout) {
+  std::vector<baleen_offload_slot_t> slots;
+  for (const PersistentBuffer& buffer : layout.buffers)
+    if (buffer.is_offloaded()) slots.push_back({sizeof(baleen_offload_slot_t), abi(buffer.spec.name), buffer.bytes});
+  return plugin_.check(table_->reserve(store_, slots.data(), slots.size()));
+}
+
+Status OffloadStore::start(bool is_put, const Part& part, const Events& events) {
+  const baleen_offload_transfer_t transfer{
+      sizeof(transfer), part.slot,          0,           part.offset,      part.bytes, part.memory,
+      events.after,     events.after_value, events.done, events.done_value};
+  return plugin_.check((is_put ? table_->put : table_->get)(store_, &transfer));
+}
+
+Status OffloadStore::check() const { return plugin_.check(table_->check(store_, BALEEN_OFFLOAD_ANY)); }
+
+Status OffloadStore::wait_for(bool is_put, const Part& part) {
+  BALEEN_TRY(start(is_put, part, {nullptr, 0, &done_, ++begun_}));
+  event_wait(done_, begun_);
+  return event_value(done_) == BALEEN_EVENT_FAILED ? check() : Status();
+}
+
+Status OffloadStore::read(std::uint32_t slot, std::uint64_t bytes, std::uint64_t from, std::span<std::byte> to) {
+  const std::uint64_t end = from + to.size();
+  if (end > bytes) return internal("bytes behind the end of a slot are read");
+  std::vector<std::byte> bounce;
+  for (std::uint64_t at = from; at < end;) {
+    const std::uint64_t begin = at / alignment_ * alignment_;
+    const std::uint64_t stop = std::min(bytes, align_up(std::min(end, begin + kBounce), alignment_));
+    std::byte* const target = to.data() + (at - from);
+    if (begin == at && stop <= end) {
+      BALEEN_TRY(wait_for(false, {slot, begin, stop - begin, target}));
+    } else {
+      bounce.resize(stop - begin);
+      BALEEN_TRY(wait_for(false, {slot, begin, stop - begin, bounce.data()}));
+      std::memcpy(target, bounce.data() + (at - begin), std::min(stop, end) - at);
+    }
+    at = std::min(stop, end);
+  }
+  return {};
+}
+
+Status OffloadStore::write(std::uint32_t slot, std::span<const std::byte> from) {
+  // A put only reads.
+  return wait_for(true, {slot, 0, from.size(), const_cast<std::byte*>(from.data())});
+}
+
+}  // namespace baleen

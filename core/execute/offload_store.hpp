@@ -1,0 +1,76 @@
+/// \file An offload plugin's store as the kernel drives it: slots of states, moved in steps and read between them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "baleen/offload.h"
+#include "compiler/codegen/executable.hpp"
+#include "core/execute/device.hpp"
+#include "core/plugin/plugin.hpp"
+
+namespace baleen {
+
+/// Owns a store. It outlives the runs of programs that use it; the memory of what is moved outlives it. [one thread]
+class OffloadStore {
+ public:
+  struct Needs {
+    std::uint32_t outstanding = 1;  ///< transfers that are not over at a time, at most
+    std::uint64_t budget = 0;       ///< bytes that all slots may take; 0: as the place has
+    std::string who;                ///< "rank 3", for messages
+  };
+  /// What is moved: bytes of a slot, and memory of the host.
+  struct Part {
+    std::uint32_t slot = 0;
+    std::uint64_t offset = 0, bytes = 0;
+    void* memory = nullptr;
+  };
+  /// When it begins, and what is raised when it is over. Events may be null.
+  struct Events {
+    baleen_event_t* after = nullptr;
+    std::uint64_t after_value = 0;
+    baleen_event_t* done = nullptr;
+    std::uint64_t done_value = 0;
+  };
+
+  static Result<std::unique_ptr<OffloadStore>> create(Plugin plugin, const baleen_settings_t& settings,
+                                                      const Needs& needs);
+  ~OffloadStore();
+  OffloadStore(const OffloadStore&) = delete;
+  OffloadStore& operator=(const OffloadStore&) = delete;
+
+  /// The slots of a layout, under the names of its states. NO_MEMORY where the place has too little room.
+  Status reserve(const PersistentLayout& layout);
+  /// Takes so many pinned bytes of the host, which transfers of a device with memory of its own pass through. The
+  /// device outlives the store.
+  Status pin(const Device& device, std::uint64_t bytes);
+  /// Null where there are none.
+  std::byte* pinned() const { return pinned_; }
+  /// Begins a put or get. Allocates nothing.
+  Status start(bool is_put, const Part& part, const Events& events);
+  /// The first failure of any that was begun.
+  Status check() const;
+
+  /// Bytes of a slot from `from` on, waited for. The slot has `bytes`.
+  Status read(std::uint32_t slot, std::uint64_t bytes, std::uint64_t from, std::span<std::byte> to);
+  /// The whole of a slot, waited for.
+  Status write(std::uint32_t slot, std::span<const std::byte> from);
+
+ private:
+  explicit OffloadStore(Plugin plugin) : plugin_(plugin) {}
+  Status wait_for(bool is_put, const Part& part);
+
+  Plugin plugin_;
+  const baleen_offload_t* table_ = nullptr;
+  void* store_ = nullptr;
+  std::uint64_t alignment_ = 1;
+  baleen_event_t done_{sizeof(baleen_event_t), 0, 0, nullptr};  ///< of read and write
+  std::uint64_t begun_ = 0;
+  const Device* device_ = nullptr;  ///< whose pinned memory it has
+  std::byte* pinned_ = nullptr;
+  std::uint64_t pinned_bytes_ = 0;
+};
+
+}  // namespace baleen

@@ -1,0 +1,43 @@
+/// \file Counts what an executable sends and moves.
+#include "core/execute/traffic.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace baleen {
+
+OffloadTraffic offload_traffic_of(const Executable& executable) {
+  OffloadTraffic traffic;
+  for (const ExecutableTransfer& transfer : executable.transfers)
+    (transfer.is_put ? traffic.put : traffic.got) += transfer.bytes;
+  return traffic;
+}
+
+std::uint32_t transfers_at_once(const Executable& executable) {
+  std::uint32_t open = 0, most = 0;
+  for (const Segment& segment : executable.segments)  // none in a loop
+    for (const Instruction& i : segment.instructions) {
+      if (i.kind == Instruction::Kind::transfer) most = std::max(most, ++open);
+      if (i.kind == Instruction::Kind::settle) --open;
+    }
+  return most;
+}
+
+std::vector<Traffic> traffic_of(const Executable& executable) {
+  std::map<std::pair<std::string, std::string>, Traffic> rows;
+  for (const ExecutableCall& call : executable.calls) {
+    std::string axes;
+    for (const std::string& axis : call.axes) axes += (axes.empty() ? "" : "+") + axis;
+    Traffic& row = rows[{std::string(collective_name(call.op)), axes}];
+    row.kind = collective_name(call.op);
+    row.axes = axes;
+    row.calls += call.runs;
+    row.bytes += call.runs * sent_bytes(executable, call);
+  }
+  std::vector<Traffic> result;
+  for (auto& [key, row] : rows) result.push_back(std::move(row));
+  return result;
+}
+
+}  // namespace baleen

@@ -1,0 +1,79 @@
+/// \file What offloaded states cannot be asked for: each with its place, the bad value and the fix, before any step.
+#include "parity/offload/offload_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+struct Bad {
+  std::string name;
+  std::string plan;
+  std::vector<std::string> says;
+  bool planned = true;  ///< `plan` refuses it too
+  int exit_code = 2;
+};
+
+void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.name; }
+
+class BadOffload : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadOffload, IsRefusedWithThePlaceAndTheFix) {
+  const Bad& bad = GetParam();
+  for (const std::string command : {"run", "plan"}) {
+    if (command == "plan" && !bad.planned) continue;
+    const ProcessResult result = run_parity({command}, "gpt", manifest_of({{"data", 1}}, bad.plan), {});
+    EXPECT_EQ(result.exit_code, bad.exit_code) << command << result.out << result.err;
+    for (const std::string& words : bad.says)
+      EXPECT_NE(result.err.find(words), std::string::npos) << words << ": " << result.err;
+    EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadOffload,
+    testing::Values(
+        Bad{"UnknownMember", offloaded_to("nowhere"), {"ranks.toml:", "unknown offload plugin `nowhere`", "`host`"}},
+        Bad{"UnknownOption",
+            offloaded_to("host", "thread = 2\n"),
+            {"ranks.toml:", "unknown option `thread`", "did you mean `threads`?"}},
+        Bad{"NoFolder", offloaded_to("nvme"), {"option `path` is required"}},
+        Bad{"FolderThatIsNotThere",
+            offloaded_to("nvme", "path = \"/nowhere/at/all\"\n"),
+            {"offload `nvme`", "/nowhere/at/all"},
+            false},
+        Bad{"APatternWithoutStates",
+            offloaded_to("host", "", "states = [\"tail.*\"]\n"),
+            {"ranks.toml:", "strategy `offload`, schedule: `states`: \"tail.*\" matches no state"}},
+        Bad{"AFractionAboveOne", offloaded_to("host", "", "fraction = 1.5\n"), {"ranks.toml:", "`fraction`", "1.5"}},
+        Bad{"NoneAhead",
+            offloaded_to("host", "", "ahead = 0\n"),
+            {"ranks.toml:", "`ahead` must be from 1 to 64, not 0"}},
+        Bad{"ABudgetThatIsTooSmall",
+            offloaded_to("host") + "[memory]\noffload_mb = 0.1\n",
+            {"ranks.toml:", "lie outside the device take", "the bound is 102.4 KiB", "What would help"},
+            true,
+            3},
+        Bad{"ABudgetThatIsTooSmallForTheStoresBlocks",
+            offloaded_to("nvme", "path = \"/tmp\"\n") + "[memory]\noffload_mb = 0.3\n",
+            {"offload `nvme`"},
+            false,
+            3},
+        Bad{"TheStrategyTwice",
+            offloaded_to("host") + plan_entry("offload", "min_elements = 16\n"),
+            {"cannot be offloaded: it is offloaded already; name it once"}}),
+    [](const auto& one) { return one.param.name; });
+
+TEST(Offload, WithoutTheSectionTheBestMemberKeepsTheStates) {
+  const ProcessResult result = run_parity({"plan"}, "gpt", manifest_of({{"data", 1}}, plan_entry("offload")), {});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("offloaded to `host`"), std::string::npos) << result.out;
+}
+
+TEST(Offload, ASectionThatNothingUsesIsTold) {
+  const ProcessResult result =
+      run_parity({"run", "--steps", "1"}, "gpt", manifest_of({{"data", 1}}, "[offload]\nplugin = \"host\"\n"), {});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("[offload] is not used"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test

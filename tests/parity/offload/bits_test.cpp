@@ -1,0 +1,77 @@
+/// \file Losses and parameters have the same bits whether states lie in the device or outside, whatever stands beside
+/// it.
+#include "parity/cuda/cuda_run.hpp"
+#include "parity/offload/offload_run.hpp"
+#include "support/losses.hpp"
+
+namespace baleen::test {
+namespace {
+
+struct Mix {
+  std::string name;
+  MeshAxes axes;
+  std::string plan;
+  std::vector<std::string> arguments = {};
+  std::string options = "min_elements = 16\n";
+};
+
+void PrintTo(const Mix& mix, std::ostream* out) { *out << mix.name; }
+
+/// Losses, and the file with the parameters.
+std::pair<Losses, std::string> result_of(const Mix& mix, const std::string& more) {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log.jsonl", saved = folder / "saved.safetensors";
+  const ProcessResult run = run_parity({"run", "--steps", "6", "--log-json", log, "--save", saved}, "gpt",
+                                       manifest_of(mix.axes, mix.plan + more), mix.arguments);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return {losses_in(log), read_file(saved)};
+}
+
+class OffloadedStates : public testing::TestWithParam<Mix> {};
+
+TEST_P(OffloadedStates, ChangeNoBit) {
+  const Mix& mix = GetParam();
+  const std::string with = mix.plan + plan_entry("offload");
+  if (const std::string missing = missing_strategy(manifest_of(mix.axes, with)); !missing.empty())
+    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
+  const auto expected = result_of(mix, "");
+  ASSERT_EQ(expected.first.size(), 6u);
+  const TemporaryFolder swap;
+  for (const std::string& store :
+       {offloaded_to("host", "", mix.options), offloaded_to("nvme", on_disk(swap), mix.options + "ahead = 1\n")}) {
+    const auto got = result_of(mix, store);
+    EXPECT_EQ(got.first, expected.first) << store;
+    EXPECT_TRUE(got.second == expected.second) << "saved parameters differ: " << store;
+  }
+}
+
+const MeshAxes kOne{{"data", 1}}, kTwo{{"data", 2}};
+
+INSTANTIATE_TEST_SUITE_P(
+    Everywhere, OffloadedStates,
+    testing::Values(Mix{"OneRank", kOne, ""}, Mix{"MicroBatches", kOne, "", {"accumulate=2", "clip=1.0"}},
+                    Mix{"Data", kTwo, "", {"clip=1.0"}}, Mix{"Zero1", kTwo, zero(1)},
+                    Mix{"Zero2", kTwo, zero(2), {"accumulate=2"}}, Mix{"Zero3", kTwo, zero(3), {"clip=1.0"}},
+                    Mix{"Lamb", kOne, "", {"optimizer=lamb"}}, Mix{"LambInShards", kTwo, zero(1), {"optimizer=lamb"}},
+                    Mix{"Adafactor", kOne, "", {"optimizer=adafactor"}}, Mix{"Muon", kTwo, zero(1), {"optimizer=muon"}},
+                    Mix{"Bf16", kOne, plan_entry("precision", "dtype = \"bf16\"\n")},
+                    Mix{"Fp16ScaledLoss", kTwo, zero(1) + plan_entry("precision", "dtype = \"fp16\"\n")},
+                    Mix{"Recompute", kOne, plan_entry("recompute", "mode = \"full\"\n")},
+                    Mix{"Tensor", {{"tensor", 2}}, plan_entry("tensor")},
+                    Mix{"Pipeline", {{"pipeline", 2}}, plan_entry("pipeline"), {"accumulate=4"}},
+                    Mix{"HalfOfTheBytes", kOne, "", {}, "min_elements = 16\nfraction = 0.5\n"},
+                    Mix{"SomeByName", kOne, "", {}, "min_elements = 16\nstates = [\"head.*\", \"*.0.*\"]\n"}),
+    [](const auto& one) { return one.param.name; });
+
+#if EMULATES_CUDA
+/// States pass through pinned memory.
+INSTANTIATE_TEST_SUITE_P(OnTheEmulatedDevice, OffloadedStates,
+                         testing::Values(Mix{"OneRank", kOne, kEmulated, {"clip=1.0"}},
+                                         Mix{"Zero1", kTwo, kEmulated + zero(1)},
+                                         Mix{"Zero3", kTwo, kEmulated + zero(3), {"accumulate=2"}},
+                                         Mix{"Lamb", kOne, kEmulated, {"optimizer=lamb"}}),
+                         [](const auto& one) { return one.param.name; });
+#endif
+
+}  // namespace
+}  // namespace baleen::test

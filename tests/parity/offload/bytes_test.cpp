@@ -1,0 +1,65 @@
+/// \file What a plan says of states outside the device is what a run has.
+#include <nlohmann/json.hpp>
+
+#include "parity/offload/offload_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+using nlohmann::json;
+
+json planned(const MeshAxes& axes, const std::string& plan, const std::vector<std::string>& arguments) {
+  const ProcessResult result = run_parity({"plan", "--json"}, "gpt", manifest_of(axes, plan), arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return json::parse(result.out, nullptr, false);
+}
+
+TEST(OffloadBytes, PlanEqualsTheArenasOfARun) {
+  const std::vector<std::string> wide{"dim=48"};
+  for (const int ranks : {1, 2}) {
+    const MeshAxes axes{{"data", ranks}};
+    const std::string base = ranks == 1 ? plan_entry("data") : plan_entry("zero", "stage = 1\n");
+    const json before = planned(axes, base, wide), with = planned(axes, base + offloaded_to("host"), wide);
+    const json& one = with["classes"][0];
+    const auto bytes = [](const json& report, const char* kind) -> std::int64_t {
+      return report["classes"][0]["planned_bytes"][kind];
+    };
+    const std::int64_t moved = one["offload"]["bytes"];
+    EXPECT_EQ(one["offload"]["member"], "host");
+    EXPECT_EQ(moved, bytes(before, "optimizer")) << "all states of the optimizer";
+    EXPECT_EQ(bytes(with, "optimizer"), 0);
+    EXPECT_EQ(one["offload"]["put_bytes"], moved) << "each is put and got once in a step";
+    EXPECT_EQ(one["offload"]["got_bytes"], moved);
+    EXPECT_LT(bytes(with, "total"), bytes(before, "total") - moved / 2) << "buffers are a few states";
+    for (const auto& account : account_of("gpt", manifest_of(axes, base + offloaded_to("host")), ranks, wide)) {
+      EXPECT_EQ(account.at("planned_bytes.total"), static_cast<double>(bytes(with, "total")));
+      EXPECT_EQ(account.at("allocated_bytes") + account.at("planned_bytes.device"), account.at("planned_bytes.total"));
+      EXPECT_EQ(account.at("planned_bytes.offloaded"), static_cast<double>(moved));
+    }
+  }
+}
+
+TEST(OffloadBytes, ADeviceWithMemoryOfItsOwnHasPinnedMemoryForWhatIsOnItsWay) {
+  if (!has_plugin("compute", "cuda")) GTEST_SKIP() << "no compute plugin of a device with memory of its own";
+  const std::string device = "[compute]\nplugin = \"cuda\"\narchitecture = \"9.0\"\nmemory = 8000\n";
+  const json bytes = planned({{"data", 1}}, device + offloaded_to("host"), {})["classes"][0]["planned_bytes"];
+  ASSERT_TRUE(bytes.contains("pinned_states")) << bytes;
+  EXPECT_GT(bytes["pinned_states"], 0);
+  EXPECT_LT(bytes["pinned_states"], bytes["offloaded"]) << "places are taken in turn";
+}
+
+TEST(OffloadBytes, AFractionTakesTheLargestStates) {
+  const auto moved = [](const std::string& options) -> std::int64_t {
+    const json report = planned({{"data", 1}}, offloaded_to("host", "", options), {});
+    return report["classes"][0].contains("offload") ? report["classes"][0]["offload"]["bytes"].get<std::int64_t>() : 0;
+  };
+  const std::int64_t all = moved("min_elements = 2\n"), half = moved("min_elements = 2\nfraction = 0.5\n");
+  EXPECT_GE(2 * half, all);
+  EXPECT_LT(half, all);
+  EXPECT_EQ(moved("fraction = 0.0\n"), 0);
+  EXPECT_LT(moved("min_elements = 2000\n"), all);
+  EXPECT_EQ(moved("states = [\"head.*\"]\n"), 2 * 24 * 256 * 4);
+}
+
+}  // namespace
+}  // namespace baleen::test

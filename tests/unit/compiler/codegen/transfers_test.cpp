@@ -1,0 +1,182 @@
+/// \file States that lie in an offload store: the numbers of a run, when puts and gets are under way, the buffers that
+/// they take in turn, and what a failure of the store ends in.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "unit/compiler/codegen/graphs.hpp"
+#include "unit/compiler/codegen/workbench.hpp"
+
+namespace baleen::test {
+namespace {
+
+constexpr std::int64_t kElements = 512;  // of a state; 4096 bytes
+
+void offload(Graph& graph, const std::string& name, std::uint32_t ahead) {
+  for (const OpId id : graph.ops())
+    if (const Op& op = graph.op(id); op.inputs.empty() && op.outputs.size() == 1)
+      if (graph.value(op.outputs[0]).name == name) graph.op(id).schedule.edit().offloaded_ahead = ahead;
+}
+
+/// s0 ... become sums of themselves and of x, each by an update of its own.
+Graph updates(int count, std::uint32_t ahead) {
+  GraphMaker m;
+  m.graph.context().phase = Phase::update;
+  const ValueId x = m.batch("x", {kElements});
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "s" + std::to_string(i);
+    const ValueId s = m.state(name, {kElements});
+    m.assign(s, m.binary(BALEEN_X_ADD, s, x));
+    offload(m.graph, name, ahead);
+  }
+  return std::move(m.graph);
+}
+
+std::vector<std::string> events(const Program& program) {
+  std::vector<std::string> list;
+  const Executable& e = program.executable();
+  for (const Segment& segment : e.segments)
+    for (const Instruction& i : segment.instructions) {
+      if (i.kind == Instruction::Kind::transfer) list.push_back("begin " + e.labels[i.label]);
+      if (i.kind == Instruction::Kind::settle) list.push_back("end " + e.labels[i.label]);
+      if (i.kind == Instruction::Kind::launch) list.push_back("launch");
+    }
+  return list;
+}
+
+std::ptrdiff_t position(const std::vector<std::string>& list, const std::string& word) {
+  const auto found = std::ranges::find(list, word);
+  EXPECT_NE(found, list.end()) << word;
+  return found - list.begin();
+}
+
+TEST(Transfers, AStepOfTrainingComputesWhatItDoesWithoutAStore) {
+  for (const std::int64_t micro_batches : {1, 2, 3})
+    for (const std::uint32_t ahead : {1u, 2u, 5u}) {
+      Graph graph = training_graph(6);
+      int offloaded = 0;
+      for (const OpId id : graph.ops())
+        if (graph.op(id).kind->name == "state") {
+          graph.op(id).schedule.edit().offloaded_ahead = ahead;
+          ++offloaded;
+        }
+      ASSERT_GT(offloaded, 0);
+      SCOPED_TRACE(std::to_string(micro_batches) + " micro-batches, " + std::to_string(ahead) + " ahead");
+      expect_as_reference(graph, TOY, {}, micro_batches, 7, 3, {LATE});
+      expect_as_reference(graph, CPU, {}, micro_batches, 8, 3, {LATE});
+    }
+}
+
+/// Any reader, any number of assigns, swapped and copied values, outputs of old ones.
+TEST(Transfers, RandomGraphsComputeWhatTheyDoWithoutAStore) {
+  int transfers = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    Graph graph = random_graph(seed, 20);
+    std::mt19937_64 random(seed);
+    for (const OpId id : graph.ops()) {
+      const std::string& kind = graph.op(id).kind->name;
+      if ((kind != "state" && kind != "parameter") || random() % 3 == 0) continue;
+      graph.op(id).schedule.edit().offloaded_ahead = 1 + random() % 3;
+      ++transfers;
+    }
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    for (const char* aliases : {"true", "false"})
+      expect_as_reference(graph, TOY, {{"aliases", aliases}}, 1, seed, 3, {LATE, {{"microseconds", "20"}}});
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(transfers, 120);
+}
+
+TEST(Transfers, AGetBeginsSoManyUpdatesAheadAndAPutIsOverBehindTheNextUpdate) {
+  for (const int ahead : {1, 2, 3}) {
+    Workbench bench(updates(8, static_cast<std::uint32_t>(ahead)), make_device(TOY), 1, true, {LATE});
+    const std::vector<std::string> list = events(bench.program());
+    std::vector<std::ptrdiff_t> launches;
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (list[i] == "launch") launches.push_back(static_cast<std::ptrdiff_t>(i));
+    ASSERT_EQ(launches.size(), 8u);
+    for (int i = 0; i < 8; ++i) {
+      const std::string name = " s" + std::to_string(i);
+      const std::ptrdiff_t own = launches[static_cast<std::size_t>(i)];
+      EXPECT_LT(position(list, "end get" + name), own);
+      EXPECT_LT(position(list, "begin get" + name), launches[static_cast<std::size_t>(std::max(0, i - ahead))]);
+      const std::ptrdiff_t earliest = i > ahead ? launches[static_cast<std::size_t>(i - ahead - 1)] : -1;
+      EXPECT_GT(position(list, "begin get" + name), earliest);
+      EXPECT_GT(position(list, "begin put" + name), own);
+      if (i == 7) continue;
+      EXPECT_LT(position(list, "begin put" + name), launches[static_cast<std::size_t>(i + 1)]);
+      EXPECT_GT(position(list, "end put" + name), launches[static_cast<std::size_t>(i + 1)]);
+    }
+  }
+}
+
+TEST(Transfers, StatesTakeTheirBuffersInTurn) {
+  const auto arena = [](int count, std::uint32_t ahead) {
+    return Workbench(updates(count, ahead), make_device(TOY), 1, true, {LATE}).program().memory().arena_bytes;
+  };
+  constexpr std::uint64_t kBytes = kElements * 8;
+  for (const std::uint32_t ahead : {1u, 2u, 4u}) {
+    EXPECT_EQ(arena(12, ahead), (ahead + 2) * kBytes + kBytes) << "one is put, one updated, others got; and x";
+    EXPECT_EQ(arena(24, ahead), arena(12, ahead));
+  }
+}
+
+TEST(Transfers, TheMemoryReportTellsOfBuffersAsModelStates) {
+  Workbench bench(updates(6, 1), make_device(TOY), 1, true, {LATE});
+  EXPECT_EQ(bench.program().memory().fetched, 3 * kElements * 8u);
+  EXPECT_EQ(bench.program().memory().working.total(), kElements * 8u) << "x alone";
+  EXPECT_EQ(bench.program().offload_traffic().put, 6 * kElements * 8u);
+  EXPECT_EQ(bench.program().offload_traffic().got, 6 * kElements * 8u);
+}
+
+TEST(Transfers, PlacesInPinnedMemoryAreTakenInTurnAndNeverByTwoAtOnce) {
+  const std::unique_ptr<Device> device = make_device(TOY);
+  std::vector<PersistentSpec> specs;
+  for (int i = 0; i < 12; ++i)
+    specs.push_back({"s" + std::to_string(i), {BALEEN_F64, {kElements}, {}}, Role::state, "optimizer", {}, false, 2});
+  const auto ready = scheduled(updates(12, 2), 1);
+  ASSERT_TRUE(ready);
+  CompileOptions options;
+  options.stages_transfers = true;
+  const auto program = Program::compile(*ready, *device, lay_out(specs, device->alignment()), options);
+  ASSERT_TRUE(program) << program.error().text();
+  const Executable& e = program->executable();
+  EXPECT_EQ(e.transfer_staging, 4 * kElements * 8u) << "of three gets and a put";
+  std::set<std::uint32_t> open;
+  for (const Segment& segment : e.segments)
+    for (const Instruction& i : segment.instructions) {
+      if (i.kind == Instruction::Kind::settle) open.erase(i.call);
+      if (i.kind != Instruction::Kind::transfer) continue;
+      for (const std::uint32_t other : open) EXPECT_NE(e.transfers[other].staged, e.transfers[i.call].staged);
+      open.insert(i.call);
+    }
+}
+
+TEST(Transfers, WhatIsOnlyAssignedIsNotGot) {
+  GraphMaker m;
+  m.graph.context().phase = Phase::update;
+  const ValueId x = m.batch("x", {kElements});
+  m.assign(m.state("s", {kElements}), m.scale(x, 2));
+  offload(m.graph, "s", 1);
+  Workbench bench(m.graph, make_device(TOY), 1, true, {LATE});
+  EXPECT_EQ(bench.program().offload_traffic().got, 0u);
+  expect_as_reference(m.graph, TOY, {}, 1, 3, 2, {LATE});
+}
+
+TEST(Transfers, AFailedTransferEndsTheRunAndNamesTheState) {
+  for (int number = 9; number <= 24; ++number) {  // after the 8 that set the states
+    Workbench bench(updates(8, 2), make_device(TOY), 1, true, {LATE, {{"fails", std::to_string(number)}}});
+    for (int i = 0; i < 8; ++i) bench.set("s" + std::to_string(i), Numbers(kElements, i));
+    bench.set("x", Numbers(kElements, 1));
+    const Status status = bench.program().run(bench.device().stream(), {0, 0, nullptr, nullptr});
+    ASSERT_FALSE(status) << number;
+    EXPECT_EQ(status.error().code, BALEEN_IO);
+    EXPECT_NE(status.error().message.find("the disk is gone"), std::string::npos) << status.error().message;
+    EXPECT_NE(status.error().message.find("`s"), std::string::npos) << status.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace baleen::test

@@ -1,0 +1,87 @@
+/// \file Which states may lie in an offload store: what a strategy is refused, and what a job's graphs agree upon.
+#include <gtest/gtest.h>
+
+#include "baleen/plugin.hpp"
+#include "compiler/plan/strategy_verbs.hpp"
+#include "unit/compiler/codegen/graphs.hpp"
+
+namespace baleen::test {
+namespace {
+
+/// A state that the update reads and assigns, one that the forward pass reads, one that nothing assigns.
+class Offloaded : public testing::Test {
+ protected:
+  Offloaded() {
+    m_.graph.context().phase = Phase::forward;
+    w_ = m_.parameter("w", {4});
+    const ValueId x = m_.batch("x", {4});
+    forward_ = m_.state("forward", {4});
+    m_.output("y", m_.binary(BALEEN_X_ADD, forward_, x));
+    m_.graph.context().phase = Phase::update;
+    good_ = m_.state("good", {4});
+    read_ = m_.state("read", {4});
+    m_.assign(good_, m_.binary(BALEEN_X_ADD, good_, x));
+    m_.assign(forward_, m_.scale(x, 2));
+    m_.assign(w_, m_.binary(BALEEN_X_ADD, read_, w_));
+  }
+
+  /// The text of the refusal, or "".
+  std::string ask(ValueId state, std::uint32_t ahead) {
+    const baleen_mesh_t mesh{sizeof(baleen_mesh_t), nullptr, 0};
+    std::vector<PipelineSchedule> pipelines;
+    ScheduleVerbs verbs(m_.graph, mesh, 1, pipelines);
+    const baleen_status_t status = verbs.table()->set_offloaded(verbs.table()->self, state, ahead);
+    EXPECT_EQ(status, verbs.status() ? BALEEN_OK : BALEEN_INVALID);
+    return verbs.status() ? "" : verbs.status().error().message;
+  }
+  void expect_refused(ValueId state, std::uint32_t ahead, const std::string& words) {
+    const std::string told = ask(state, ahead);
+    EXPECT_NE(told.find(words), std::string::npos) << told;
+  }
+  std::vector<PlannedGraph> graphs(GraphRole second) const {
+    std::vector<PlannedGraph> list(2);
+    list[0] = {"train", GraphRole::train, {m_.graph, 1, {}, {}}};
+    GraphMaker other;
+    other.output("z", other.scale(other.state("good", {4}), 3));
+    list[1] = {"other", second, {std::move(other.graph), 1, {}, {}}};
+    return list;
+  }
+
+  GraphMaker m_;
+  ValueId w_ = kNone, forward_ = kNone, good_ = kNone, read_ = kNone;
+};
+
+TEST_F(Offloaded, AStateOfTheUpdateMayBe) {
+  EXPECT_EQ(ask(good_, 3), "");
+  EXPECT_EQ(m_.graph.op(m_.graph.value(good_).producer).schedule->offloaded_ahead, 3u);
+  EXPECT_NE(print(m_.graph).find("[offloaded_ahead=3]"), std::string::npos);
+}
+
+TEST_F(Offloaded, OthersAreRefusedWithTheReason) {
+  expect_refused(w_, 1, "`w` cannot be offloaded: it is no state");
+  expect_refused(forward_, 1, "`forward` cannot be offloaded: ");
+  expect_refused(forward_, 1, "reads it before the update");
+  expect_refused(read_, 1, "it is assigned 0 times in a step");
+  expect_refused(good_, 0, "1 to 64 updates ahead, and not 0");
+  expect_refused(good_, 65, "1 to 64 updates ahead, and not 65");
+  expect_refused(4711, 1, "there is no value number 4711");
+  EXPECT_EQ(ask(good_, 1), "");
+  expect_refused(good_, 1, "it is offloaded already");
+}
+
+TEST_F(Offloaded, AGraphThatIsNoTrainingStepMayNotReadIt) {
+  ASSERT_EQ(ask(good_, 2), "");
+  std::vector<PersistentSpec> specs{{"good", {BALEEN_F64, {4}, {}}, Role::state, "optimizer"},
+                                    {"read", {BALEEN_F64, {4}, {}}, Role::state, "optimizer"}};
+  const Status refused = settle_offloaded(specs, graphs(GraphRole::evaluate));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("state `good` cannot be offloaded: the graph `other` reads it"),
+            std::string::npos)
+      << refused.error().message;
+  ASSERT_TRUE(settle_offloaded(specs, graphs(GraphRole::train)));
+  EXPECT_EQ(specs[0].offloaded_ahead, 2u);
+  EXPECT_FALSE(specs[1].offloaded_ahead);
+}
+
+}  // namespace
+}  // namespace baleen::test
