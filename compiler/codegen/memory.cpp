@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 namespace baleen {
 namespace {
@@ -29,12 +33,12 @@ class PlacedBuffers {
   void clear() { blocks_.clear(); }
 
   /// The lowest offset with `size` free bytes during the life of `own`.
-  std::uint64_t lowest(const Interval& own, std::uint64_t size) const {
+  std::uint64_t lowest(const Interval& own, std::uint64_t size) {
     std::uint64_t at = 0;
-    for (const Block& block : blocks_) {
+    for (Block& block : blocks_) {
       if (block.buffers.front().begin >= at + size) break;
       if (block.last < own.first || own.last < block.first) continue;
-      if (block.latest_first <= own.last && own.first <= block.earliest_last && block.widest_gap < size) {
+      if (block.latest_first <= own.last && own.first <= block.earliest_last && block.widest_gap() < size) {
         at = std::max(at, block.end);
         continue;
       }
@@ -54,13 +58,11 @@ class PlacedBuffers {
     auto& buffers = block->buffers;
     const auto by_offset = [](const Placed& a, const Placed& b) { return a.begin < b.begin; };
     buffers.insert(std::upper_bound(buffers.begin(), buffers.end(), buffer, by_offset), buffer);
-    if (buffers.size() == kMost) {
-      Block upper{{buffers.begin() + kMost / 2, buffers.end()}};
-      buffers.resize(kMost / 2);
-      upper.measure();
-      block = blocks_.insert(block + 1, std::move(upper)) - 1;
-    }
-    block->measure();
+    block->count(buffer);
+    if (buffers.size() < kMost) return;
+    const std::vector<Placed> all = std::move(buffers);
+    *block = Block::of({all.begin(), all.begin() + kMost / 2});
+    blocks_.insert(block + 1, Block::of({all.begin() + kMost / 2, all.end()}));
   }
 
  private:
@@ -70,18 +72,33 @@ class PlacedBuffers {
     std::vector<Placed> buffers = {};
     std::int64_t first = INT64_MAX, last = INT64_MIN;                  ///< of all their lives
     std::int64_t latest_first = INT64_MIN, earliest_last = INT64_MAX;  ///< of any of their lives
-    std::uint64_t end = 0, widest_gap = 0;                             ///< of their bytes, and between them
+    std::uint64_t end = 0;                                             ///< of their bytes
+    std::optional<std::uint64_t> gap = {};  ///< the widest between them, once it was asked for
 
-    void measure() {
-      *this = Block{std::move(buffers)};
+    static Block of(std::vector<Placed> buffers) {
+      Block block{std::move(buffers)};
+      for (const Placed& buffer : block.buffers) block.count(buffer);
+      return block;
+    }
+
+    void count(const Placed& buffer) {
+      first = std::min(first, buffer.first);
+      last = std::max(last, buffer.last);
+      latest_first = std::max(latest_first, buffer.first);
+      earliest_last = std::min(earliest_last, buffer.last);
+      end = std::max(end, buffer.end);
+      gap.reset();
+    }
+
+    std::uint64_t widest_gap() {
+      if (gap) return *gap;
+      gap = 0;
+      std::uint64_t reached = buffers.front().end;
       for (const Placed& buffer : buffers) {
-        first = std::min(first, buffer.first);
-        last = std::max(last, buffer.last);
-        latest_first = std::max(latest_first, buffer.first);
-        earliest_last = std::min(earliest_last, buffer.last);
-        if (&buffer != &buffers.front() && buffer.begin > end) widest_gap = std::max(widest_gap, buffer.begin - end);
-        end = std::max(end, buffer.end);
+        if (buffer.begin > reached) gap = std::max(*gap, buffer.begin - reached);
+        reached = std::max(reached, buffer.end);
       }
+      return *gap;
     }
   };
   std::vector<Block> blocks_;
@@ -168,15 +185,20 @@ MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t ali
   const std::uint64_t count = intervals.size();
   const std::uint64_t rounds = std::clamp<std::uint64_t>(kWork / (count * count + 1), 1, kMostRounds);
   std::vector<std::uint64_t> offsets(count);
-  for (Order& order : starting_orders(intervals)) {
-    for (std::uint64_t round = 0; round < rounds && !good(); ++round) {
+  std::vector<Order> orders = starting_orders(intervals);
+  std::set<Order> tried(orders.begin(), orders.end());
+  // A round of each in turn: mostly one of them soon is good enough.
+  for (std::uint64_t round = 0; round < rounds && !orders.empty(); ++round) {
+    for (Order& order : orders) {
       const std::uint64_t arena = fit.place(order, offsets);
       if (arena < plan.arena_bytes) {
         plan.arena_bytes = arena;
         plan.offsets = offsets;
+        if (good()) return plan;
       }
       promote_highest(order, fit, offsets, arena);
     }
+    std::erase_if(orders, [&](const Order& order) { return !tried.insert(order).second; });
   }
   return plan;
 }

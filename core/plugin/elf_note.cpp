@@ -2,14 +2,18 @@
 #include "core/plugin/elf_note.hpp"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <string>
-#include <system_error>
 #include <utility>
+
+#include "baleen/file_handle.hpp"
 
 namespace baleen {
 namespace {
@@ -35,31 +39,43 @@ std::string machine_name(std::uint16_t machine) {
   }
 }
 
-/// A file whose every read is checked against its size.
+/// A file whose every read is checked against its size. Its beginning is kept: headers and the note are mostly there.
 class CheckedFile {
  public:
   static Result<CheckedFile> open(const std::filesystem::path& path) {
-    std::error_code code;
-    const auto status = std::filesystem::status(path, code);
-    if (!std::filesystem::exists(status)) return Error{BALEEN_NOT_FOUND, "no such file", path.string()};
-    if (!std::filesystem::is_regular_file(status)) return invalid("not a file", path.string());
     CheckedFile file;
     file.path_ = path.string();
-    file.size_ = std::filesystem::file_size(path, code);
-    file.stream_.open(path, std::ios::binary);
-    if (code || !file.stream_)
-      return Error{BALEEN_IO, std::string("cannot be read: ") + std::strerror(errno), path.string()};
+    file.handle_ = FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file.handle_ && (errno == ENOENT || errno == ENOTDIR))
+      return Error{BALEEN_NOT_FOUND, "no such file", path.string()};
+    struct stat facts;
+    if (!file.handle_ || ::fstat(file.handle_.get(), &facts) != 0) return file.unreadable();
+    if (!S_ISREG(facts.st_mode)) return invalid("not a file", path.string());
+    file.size_ = static_cast<std::uint64_t>(facts.st_size);
+    std::vector<char> head(std::min(file.size_, kHead));
+    BALEEN_TRY(file.read(0, head.data(), head.size()));
+    file.head_ = std::move(head);
     return file;
   }
 
   Status read(std::uint64_t offset, void* to, std::uint64_t bytes) {
     if (offset > size_ || bytes > size_ - offset) return truncated(offset, bytes);
-    stream_.seekg(static_cast<std::streamoff>(offset));
-    stream_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
-    if (!stream_) return Error{BALEEN_IO, "reading failed", path_};
+    if (offset + bytes <= head_.size()) {
+      std::copy_n(head_.data() + offset, bytes, static_cast<char*>(to));
+      return {};
+    }
+    for (std::uint64_t done = 0; done < bytes;) {
+      const ssize_t got =
+          ::pread(handle_.get(), static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return unreadable();
+      if (got == 0) return Error{BALEEN_IO, "it became shorter while it was read", path_};
+      done += static_cast<std::uint64_t>(got);
+    }
     return {};
   }
 
+  Error unreadable() const { return {BALEEN_IO, std::string("cannot be read: ") + std::strerror(errno), path_}; }
   Error truncated(std::uint64_t offset, std::uint64_t bytes) const {
     return invalid("truncated: its headers point at bytes " + std::to_string(offset) + " to " +
                        std::to_string(offset + bytes) + ", but it has only " + std::to_string(size_) +
@@ -70,9 +86,12 @@ class CheckedFile {
   const std::string& path() const { return path_; }
 
  private:
+  static constexpr std::uint64_t kHead = 16384;
+
   std::string path_;
+  FileHandle handle_;
   std::uint64_t size_ = 0;
-  std::ifstream stream_;
+  std::vector<char> head_;
 };
 
 Result<Elf64_Ehdr> read_header(CheckedFile& file) {

@@ -67,7 +67,8 @@ Status Registry::add_folder(const fs::path& folder) {
   std::error_code code;
   std::vector<fs::path> files;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code))
-    if (entry->path().extension() == ".so") files.push_back(resolved(entry->path()));
+    if (entry->path().extension() == ".so")  // the folder is resolved already
+      files.push_back(entry->is_symlink(code) ? resolved(entry->path()) : entry->path());
   if (code) return Error{BALEEN_IO, "cannot be listed: " + code.message(), folder.string()};
   std::ranges::sort(files);
   for (const fs::path& file : files) {

@@ -14,6 +14,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "baleen/file_handle.hpp"
+
 namespace baleen {
 namespace {
 
@@ -27,17 +29,9 @@ Error system_error(const std::string& what, const fs::path& path) {
   return {BALEEN_IO, what + ": " + std::strerror(errno), path.string()};
 }
 
-/// A descriptor that is closed at the end.
-struct OpenFile {
-  int number;
-  ~OpenFile() {
-    if (number >= 0) ::close(number);
-  }
-};
-
 Status sync_folder(const fs::path& folder) {
-  const OpenFile opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (opened.number < 0 || ::fsync(opened.number) != 0) return system_error("cannot sync the folder", folder);
+  const FileHandle opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened || ::fsync(opened.get()) != 0) return system_error("cannot sync the folder", folder);
   return {};
 }
 
@@ -68,10 +62,10 @@ std::string contents(const fs::path& path) {
 Status replace_file(const fs::path& path, const std::string& text) {
   const fs::path beside = path.string() + ".partial." + std::to_string(::getpid());
   {
-    const OpenFile file{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-    if (file.number < 0) return system_error("cannot create", beside);
+    const FileHandle file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!file) return system_error("cannot create", beside);
     for (std::size_t done = 0; done < text.size();) {
-      const ssize_t written = ::write(file.number, text.data() + done, text.size() - done);
+      const ssize_t written = ::write(file.get(), text.data() + done, text.size() - done);
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) {
         Error error = system_error("cannot write " + std::to_string(text.size() - done) + " bytes", beside);
@@ -80,7 +74,7 @@ Status replace_file(const fs::path& path, const std::string& text) {
       }
       done += static_cast<std::size_t>(written);
     }
-    if (::fsync(file.number) != 0)
+    if (::fsync(file.get()) != 0)
       return system_error("cannot sync its " + std::to_string(text.size()) + " bytes", beside);
   }
   if (::rename(beside.c_str(), path.c_str()) != 0) return system_error("cannot replace", path);

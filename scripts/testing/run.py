@@ -24,6 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A case that computes takes ten places and one that mostly waits takes two, of ten a processor and eight: so up to four
 # cases wait beside the ones that compute (cmake/BaleenBuild.cmake).
 PLACES, EXTRA_PLACES = 10, 8
+# Of failed cases, so many are repeated at the end with what they said.
+LAST_FAILURES = 12
 
 
 def head_number():
@@ -134,6 +136,14 @@ class Run:
                 print(f"FAILED: {step['name']} (status {step['code']})")
         count = {status: sum(case.status == status for case in self.cases)
                  for status in ("passed", "failed", "skipped", "not_run")}
+        # At the very end: where only the last lines of a log are kept, these are among them.
+        broken = [case for case in self.cases if case.status in ("failed", "not_run")]
+        for case in broken[:LAST_FAILURES]:
+            print(f"FAILED: {case.stage} {case.name}" + (" (did not run)" if case.status == "not_run" else ""))
+            for line in case.told.splitlines():
+                print(f"    {line}")
+        if len(broken) > LAST_FAILURES:
+            print(f"... and {len(broken) - LAST_FAILURES} more: {self.folder.relative_to(ROOT)}/times.json")
         if self.cases:
             print(f"{count['passed']} passed, {count['failed'] + count['not_run']} failed, {count['skipped']} skipped",
                   flush=True)

@@ -44,7 +44,7 @@ std::string different_fact(std::int32_t rank, const std::string& facts, const st
                                        : "rank " + std::to_string(rank) + " runs another version of the plugin";
 }
 
-Hub::Hub(File listening, std::int32_t ranks, std::string secret, double seconds)
+Hub::Hub(FileHandle listening, std::int32_t ranks, std::string secret, double seconds)
     : listening_(std::move(listening)),
       woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       ranks_(ranks),
@@ -54,12 +54,12 @@ Hub::Hub(File listening, std::int32_t ranks, std::string secret, double seconds)
 
 Hub::~Hub() {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto woken = write(woken_.number(), &one, sizeof one);
+  [[maybe_unused]] const auto woken = write(woken_.get(), &one, sizeof one);
   thread_.join();
 }
 
 void Hub::wait(int milliseconds) {
-  std::vector<pollfd> files{{woken_.number(), POLLIN, 0}, {listening_.number(), POLLIN, 0}};
+  std::vector<pollfd> files{{woken_.get(), POLLIN, 0}, {listening_.get(), POLLIN, 0}};
   for (const Wire& wire : strangers_) files.push_back({wire.file(), POLLIN, 0});
   for (const auto& [rank, guest] : guests_)
     if (!guest.gone)
@@ -69,9 +69,9 @@ void Hub::wait(int milliseconds) {
 
 void Hub::accept_one() {
   while (true) {
-    const int file = accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int file = accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (file < 0) return;
-    strangers_.emplace_back(File(file));
+    strangers_.emplace_back(FileHandle(file));
   }
 }
 
@@ -113,7 +113,7 @@ bool Hub::welcome(double deadline) {
   std::uint64_t word = 0;
   while (static_cast<std::int32_t>(guests_.size()) < ranks_ && now() < deadline) {
     wait(100);
-    if (read(woken_.number(), &word, sizeof word) > 0) return false;
+    if (read(woken_.get(), &word, sizeof word) > 0) return false;
     accept_one();
     hear_hellos();
   }
@@ -131,7 +131,7 @@ bool Hub::welcome(double deadline) {
 void Hub::run() {
   const bool begun = welcome(now() + seconds_);
   std::uint64_t word = 0;
-  while (begun && read(woken_.number(), &word, sizeof word) <= 0) {
+  while (begun && read(woken_.get(), &word, sizeof word) <= 0) {
     wait(1000);
     for (std::int32_t rank = 0; rank < ranks_; ++rank) serve(rank);
   }

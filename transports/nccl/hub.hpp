@@ -13,7 +13,7 @@ namespace baleen::nccl {
 class Hub {
  public:
   /// `seconds`: how long the ranks may take to come; who is missing then is named to all others.
-  Hub(File listening, std::int32_t ranks, std::string secret, double seconds);
+  Hub(FileHandle listening, std::int32_t ranks, std::string secret, double seconds);
   /// Sends what is under way, for a second at most.
   ~Hub();
   Hub(const Hub&) = delete;
@@ -35,7 +35,7 @@ class Hub {
   void serve(std::int32_t rank);
   void pass(const Frame& frame);
 
-  const File listening_, woken_;
+  const FileHandle listening_, woken_;
   const std::int32_t ranks_;
   const std::string secret_;
   const double seconds_;

@@ -41,7 +41,7 @@ bool on_one_host(const Rendezvous& rendezvous) {
   return std::all_of(hosts.begin(), hosts.end(), [&](std::int32_t host) { return host == hosts.front(); });
 }
 
-Result<File> connect_to_any(const Meeting& place) {
+Result<FileHandle> connect_to_any(const Meeting& place) {
   constexpr double kSecondsEach = 5;
   std::string rest = place.addresses;
   while (true) {
@@ -74,7 +74,7 @@ Result<std::unique_ptr<Switchboard>> Switchboard::join(const Rendezvous& rendezv
     if (!interface.empty() && !one_host) BALEEN_TRY(addresses_of(interface));  // a wrong name is an error on its host
     place = Meeting::read(rendezvous.get(kKey));
   }
-  BALEEN_TRY_ASSIGN(File file, connect_to_any(place));
+  BALEEN_TRY_ASSIGN(FileHandle file, connect_to_any(place));
   std::unique_ptr<Switchboard> made(
       new Switchboard(rendezvous.rank(), rendezvous.ranks(), Wire(std::move(file)), std::move(hub)));
   made->wire_.send({FrameKind::kHello, rendezvous.rank(), 0, place.secret + facts});
@@ -96,7 +96,7 @@ Switchboard::~Switchboard() {
     leaving_ = true;
   }
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto woken = write(woken_.number(), &one, sizeof one);
+  [[maybe_unused]] const auto woken = write(woken_.get(), &one, sizeof one);
   if (thread_.joinable()) thread_.join();
 }
 
@@ -116,14 +116,14 @@ void Switchboard::listen(Listener listener) {
   const std::lock_guard lock(mutex_);
   listener_ = std::move(listener);
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto woken = write(woken_.number(), &one, sizeof one);
+  [[maybe_unused]] const auto woken = write(woken_.get(), &one, sizeof one);
 }
 
 void Switchboard::send(FrameKind kind, std::int32_t to, std::string bytes) {
   const std::lock_guard lock(mutex_);
   outgoing_.push_back({kind, rank_, to, std::move(bytes)});
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto woken = write(woken_.number(), &one, sizeof one);
+  [[maybe_unused]] const auto woken = write(woken_.get(), &one, sizeof one);
 }
 
 Result<std::string> Switchboard::letter_of(std::int32_t rank) {
@@ -158,11 +158,11 @@ void Switchboard::run() {
   std::deque<Frame> news;            // for the listener, in order
   bool open = true;
   for (int leavings = 0; leavings < kMostLeavings;) {
-    pollfd files[] = {{woken_.number(), POLLIN, 0},
+    pollfd files[] = {{woken_.get(), POLLIN, 0},
                       {open ? wire_.file() : -1, static_cast<short>(POLLIN | (wire_.has_queued() ? POLLOUT : 0)), 0}};
     poll(files, 2, leavings > 0 ? 100 : 1000);
     std::uint64_t word = 0;
-    [[maybe_unused]] const auto woken = read(woken_.number(), &word, sizeof word);
+    [[maybe_unused]] const auto woken = read(woken_.get(), &word, sizeof word);
     std::deque<Frame> outgoing;
     {
       const std::lock_guard lock(mutex_);

@@ -49,7 +49,7 @@ class Switchboard {
 
   const std::int32_t rank_, ranks_;
   std::unique_ptr<Hub> hub_;  // of rank 0
-  const File woken_;
+  const FileHandle woken_;
   Wire wire_;
   std::mutex mutex_;
   std::condition_variable changed_;

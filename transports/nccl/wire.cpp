@@ -46,15 +46,11 @@ struct Resolved {
 
 }  // namespace
 
-File::~File() {
-  if (number_ >= 0) close(number_);
-}
-
-Wire::Wire(File file) : file_(std::move(file)) {
-  fcntl(file_.number(), F_SETFL, fcntl(file_.number(), F_GETFL) | O_NONBLOCK);
+Wire::Wire(FileHandle file) : file_(std::move(file)) {
+  fcntl(file_.get(), F_SETFL, fcntl(file_.get(), F_GETFL) | O_NONBLOCK);
   const int on = 1;
-  setsockopt(file_.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  setsockopt(file_.number(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(file_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(file_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
 void Wire::send(const Frame& frame) {
@@ -66,7 +62,7 @@ void Wire::send(const Frame& frame) {
 
 bool Wire::flush() {
   while (!out_.empty()) {
-    const ssize_t sent = ::send(file_.number(), out_.data(), out_.size(), MSG_NOSIGNAL);
+    const ssize_t sent = ::send(file_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     out_.erase(0, static_cast<std::size_t>(sent));
@@ -77,7 +73,7 @@ bool Wire::flush() {
 bool Wire::fill() {
   char buffer[65536];
   while (true) {
-    const ssize_t got = recv(file_.number(), buffer, sizeof buffer, 0);
+    const ssize_t got = recv(file_.get(), buffer, sizeof buffer, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     if (got == 0) return false;
@@ -102,14 +98,14 @@ std::optional<Frame> Wire::take() {
   return frame;
 }
 
-Result<std::pair<File, std::uint16_t>> listen_on(const std::string& address) {
+Result<std::pair<FileHandle, std::uint16_t>> listen_on(const std::string& address) {
   const Resolved found(address, 0, AI_PASSIVE);
   for (const addrinfo* one = found.first; one; one = one->ai_next) {
-    File file(socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, one->ai_protocol));
-    if (!file || bind(file.number(), one->ai_addr, one->ai_addrlen) != 0 || listen(file.number(), 4096) != 0) continue;
+    FileHandle file(socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, one->ai_protocol));
+    if (!file || bind(file.get(), one->ai_addr, one->ai_addrlen) != 0 || listen(file.get(), 4096) != 0) continue;
     sockaddr_storage bound{};
     socklen_t size = sizeof bound;
-    if (getsockname(file.number(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) continue;
+    if (getsockname(file.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) continue;
     const std::uint16_t port = bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(bound).sin6_port
                                                            : reinterpret_cast<sockaddr_in&>(bound).sin_port;
     return std::pair{std::move(file), ntohs(port)};
@@ -117,19 +113,19 @@ Result<std::pair<File, std::uint16_t>> listen_on(const std::string& address) {
   return Error{BALEEN_IO, system_text("listening for the other ranks"), {}};
 }
 
-Result<File> connect_to(const std::string& address, std::uint16_t port, double seconds) {
+Result<FileHandle> connect_to(const std::string& address, std::uint16_t port, double seconds) {
   const Resolved found(address, port, 0);
   for (const addrinfo* one = found.first; one; one = one->ai_next) {
-    File file(socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, one->ai_protocol));
+    FileHandle file(socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, one->ai_protocol));
     if (!file) continue;
-    int failed = connect(file.number(), one->ai_addr, one->ai_addrlen) == 0 ? 0 : errno;
+    int failed = connect(file.get(), one->ai_addr, one->ai_addrlen) == 0 ? 0 : errno;
     if (failed == EINPROGRESS) {
-      pollfd ready{file.number(), POLLOUT, 0};
+      pollfd ready{file.get(), POLLOUT, 0};
       socklen_t size = sizeof failed;
       if (poll(&ready, 1, static_cast<int>(seconds * 1000)) != 1)
         failed = ETIMEDOUT;
       else
-        getsockopt(file.number(), SOL_SOCKET, SO_ERROR, &failed, &size);
+        getsockopt(file.get(), SOL_SOCKET, SO_ERROR, &failed, &size);
     }
     if (failed == 0) return file;
     errno = failed;

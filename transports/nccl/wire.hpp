@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "baleen/file_handle.hpp"
 #include "baleen/result.hpp"
 
 namespace baleen::nccl {
@@ -30,30 +31,13 @@ struct Frame {
   std::string bytes = {};
 };
 
-/// An owned descriptor.
-class File {
- public:
-  explicit File(int number = -1) : number_(number) {}
-  File(File&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~File();
-  int number() const { return number_; }
-  explicit operator bool() const { return number_ >= 0; }
-
- private:
-  int number_;
-};
-
 /// One end of a connection, never blocking. [one thread]
 class Wire {
  public:
   Wire() = default;
-  explicit Wire(File file);
+  explicit Wire(FileHandle file);
 
-  int file() const { return file_.number(); }
+  int file() const { return file_.get(); }
   explicit operator bool() const { return static_cast<bool>(file_); }
   /// Queues a frame and sends what the socket takes.
   void send(const Frame& frame);
@@ -66,14 +50,14 @@ class Wire {
   std::optional<Frame> take();
 
  private:
-  File file_;
+  FileHandle file_;
   std::string in_, out_;
 };
 
 /// Listens on `address` ("" : all), any port. Returns the port too.
-Result<std::pair<File, std::uint16_t>> listen_on(const std::string& address);
+Result<std::pair<FileHandle, std::uint16_t>> listen_on(const std::string& address);
 /// Tries to connect for `seconds`.
-Result<File> connect_to(const std::string& address, std::uint16_t port, double seconds);
+Result<FileHandle> connect_to(const std::string& address, std::uint16_t port, double seconds);
 /// The addresses that peers may reach this host by: of `interface`, or of all that are up but loopback.
 Result<std::string> addresses_of(const std::string& interface);
 

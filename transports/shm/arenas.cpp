@@ -42,7 +42,7 @@ void Arenas::tell(std::int32_t rank, Letter& letter, std::vector<int>& files) {
   }
 }
 
-Status Arenas::hear(std::int32_t rank, const Letter& letter, std::vector<Descriptor>& files) {
+Status Arenas::hear(std::int32_t rank, const Letter& letter, std::vector<FileHandle>& files) {
   auto& peer = peers_[static_cast<std::size_t>(rank)];
   std::size_t used = 0;
   for (const ArenaNews& news : letter.news) {

@@ -21,7 +21,7 @@ class Arenas {
   /// Adds to a letter what that rank has not been told yet, and the files that go along.
   void tell(std::int32_t rank, Letter& letter, std::vector<int>& files);
   /// Maps what a letter tells of; takes its files from the front of `files`.
-  Status hear(std::int32_t rank, const Letter& letter, std::vector<Descriptor>& files);
+  Status hear(std::int32_t rank, const Letter& letter, std::vector<FileHandle>& files);
   /// A peer's buffer in this process; null for memory of its own.
   std::byte* reach(std::int32_t rank, const Location& location) const;
 

@@ -28,10 +28,6 @@ Error refused(const std::string& what, std::uint64_t bytes, const std::string& w
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (number_ >= 0) close(number_);
-}
-
 SharedMemory::~SharedMemory() {
   if (base_) munmap(base_, bytes_);
 }
@@ -42,7 +38,7 @@ Result<SharedMemory> SharedMemory::create(std::uint64_t bytes, const std::string
   bytes = (std::max<std::uint64_t>(bytes, 1) + kPage - 1) / kPage * kPage;
   if (const std::uint64_t available = available_memory(); bytes > available)
     return refused(what, bytes, "only " + mebibytes(available) + " are available");
-  Descriptor file(memfd_create("baleen", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  FileHandle file(memfd_create("baleen", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.get() < 0) return refused(what, bytes, std::string("memfd_create: ") + std::strerror(errno));
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
     return refused(what, bytes, std::string("ftruncate: ") + std::strerror(errno));
@@ -57,7 +53,7 @@ Result<SharedMemory> SharedMemory::create(std::uint64_t bytes, const std::string
   return memory;
 }
 
-Result<SharedMemory> SharedMemory::map(const Descriptor& file, std::uint64_t bytes) {
+Result<SharedMemory> SharedMemory::map(const FileHandle& file, std::uint64_t bytes) {
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (base == MAP_FAILED) return refused("mapping", bytes, std::strerror(errno));
   return SharedMemory(static_cast<std::byte*>(base), bytes);

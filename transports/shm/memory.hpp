@@ -5,25 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "baleen/file_handle.hpp"
 #include "baleen/result.hpp"
 
 namespace baleen::shm {
-
-/// A file descriptor that is closed with it.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor();
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 /// A mapped memfd, zeroed, its pages taken from the system at once: what does not fit is refused here, not by a signal
 /// later.
@@ -43,7 +28,7 @@ class SharedMemory {
   /// `what` it is for, in the message of a failure: "an arena".
   static Result<SharedMemory> create(std::uint64_t bytes, const std::string& what);
   /// Maps what a peer made.
-  static Result<SharedMemory> map(const Descriptor& file, std::uint64_t bytes);
+  static Result<SharedMemory> map(const FileHandle& file, std::uint64_t bytes);
 
   std::byte* base() const { return base_; }
   std::uint64_t bytes() const { return bytes_; }
@@ -54,7 +39,7 @@ class SharedMemory {
  private:
   SharedMemory(std::byte* base, std::uint64_t bytes) : base_(base), bytes_(bytes) {}
 
-  Descriptor file_;
+  FileHandle file_;
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;
 };

@@ -71,7 +71,7 @@ Status Mesh::connect_to(std::int32_t rank, const Rendezvous& rendezvous) {
                    std::to_string(rank_) + " run on two; name another [transport] plugin");
   sockaddr_un address;
   const socklen_t size = abstract(given.substr(space + 1), address);
-  Descriptor peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  FileHandle peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (peer.get() < 0) return failed("making a socket");
   if (connect(peer.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) {
     // It listened before it said where. That it has ended is no cause, but follows from what ended it.
@@ -92,7 +92,7 @@ Status Mesh::accept_from_higher(int listener, const Rendezvous& rendezvous) {
   // Waiting is left to the rendezvous, which the host can wake: after these keys, accept finds the peers in its queue.
   for (std::int32_t rank = rank_ + 1; rank < ranks(); ++rank) rendezvous.get(key(rank, "connected"));
   for (std::int32_t missing = ranks() - 1 - rank_; missing > 0;) {
-    Descriptor peer(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+    FileHandle peer(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     if (peer.get() < 0) return failed("accepting");
     std::int32_t rank = -1;
     if (!same_user(peer.get()) || recv(peer.get(), &rank, sizeof rank, MSG_DONTWAIT) != sizeof rank) continue;
@@ -106,7 +106,7 @@ Status Mesh::accept_from_higher(int listener, const Rendezvous& rendezvous) {
 Result<std::unique_ptr<Mesh>> Mesh::join(const Rendezvous& rendezvous) {
   std::unique_ptr<Mesh> mesh(new Mesh(rendezvous));
   if (mesh->woken_.get() < 0) return failed("eventfd");
-  const Descriptor listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const FileHandle listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const std::string name = random_name();
   sockaddr_un address;
   const socklen_t size = abstract(name, address);

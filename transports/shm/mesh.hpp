@@ -15,7 +15,7 @@ namespace baleen::shm {
 struct Message {
   std::string bytes;
   std::vector<int> files;           ///< to send; borrowed
-  std::vector<Descriptor> arrived;  ///< received
+  std::vector<FileHandle> arrived;  ///< received
 };
 
 /// One connected socket to every other rank. [one thread] but `wake`.
@@ -40,8 +40,8 @@ class Mesh {
   Status accept_from_higher(int listener, const Rendezvous& rendezvous);
 
   std::int32_t rank_;
-  std::vector<Descriptor> sockets_;  // by rank
-  Descriptor woken_;
+  std::vector<FileHandle> sockets_;  // by rank
+  FileHandle woken_;
 };
 
 }  // namespace baleen::shm

@@ -37,7 +37,7 @@ class SharedMemoryTransport : public Transport {
   // What the others who are present brought, and this rank, in the order of ranks.
   struct Meeting {
     std::vector<Letter> letters;
-    Descriptor memory;  // of the board or channel that one of them made
+    FileHandle memory;  // of the board or channel that one of them made
     std::uint64_t memory_bytes = 0;
   };
 

@@ -15,9 +15,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little endian");
 
-Status read_at(const File& file, std::span<std::byte> out, std::uint64_t from, const std::string& path) {
+Status read_at(const FileHandle& file, std::span<std::byte> out, std::uint64_t from, const std::string& path) {
   while (!out.empty()) {
-    const ssize_t got = ::pread(file.number(), out.data(), out.size(), static_cast<off_t>(from));
+    const ssize_t got = ::pread(file.get(), out.data(), out.size(), static_cast<off_t>(from));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error("cannot read", path);
     if (got == 0) return Error{BALEEN_IO, "the file shrank while it was read", path};
@@ -54,10 +54,10 @@ Result<std::unique_ptr<CheckpointReader>> Reader::open(const Host& host, std::st
   auto reader = std::make_unique<Reader>();
   reader->path_ = path;
   // O_NONBLOCK: a pipe is refused below, without waiting for who might write to it.
-  reader->file_ = File(::open(reader->path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  reader->file_ = FileHandle(::open(reader->path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!reader->file_) return system_error("cannot open", reader->path_);
   struct stat facts {};
-  if (::fstat(reader->file_.number(), &facts) != 0) return system_error("cannot stat", reader->path_);
+  if (::fstat(reader->file_.get(), &facts) != 0) return system_error("cannot stat", reader->path_);
   if (!S_ISREG(facts.st_mode)) return invalid("is not a regular file", reader->path_);
   const auto size = static_cast<std::uint64_t>(facts.st_size);
 

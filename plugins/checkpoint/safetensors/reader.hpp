@@ -1,6 +1,7 @@
 /// \file An open safetensors file.
 #pragma once
 #include "baleen/checkpoint.hpp"
+#include "baleen/file_handle.hpp"
 #include "file.hpp"
 #include "header.hpp"
 
@@ -24,7 +25,7 @@ class Reader : public CheckpointReader {
  private:
   void list(const Host& host, Header header, std::uint64_t buffer);
 
-  File file_;
+  FileHandle file_;
   std::string path_;
   std::uint64_t header_checksum_ = 0;
   std::vector<StoredTensor> tensors_;

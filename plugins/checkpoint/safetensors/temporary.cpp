@@ -20,7 +20,7 @@ Result<Temporary> Temporary::beside(const std::string& path) {
   temporary.path_ = path + ".partial." + std::to_string(::getpid());
   // A leftover can only be of a dead process with our number.
   ::unlink(temporary.path_.c_str());
-  temporary.file_ = File(::open(temporary.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  temporary.file_ = FileHandle(::open(temporary.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!temporary.file_) return system_error("cannot create", temporary.path_);
   return temporary;
 }
@@ -28,7 +28,7 @@ Result<Temporary> Temporary::beside(const std::string& path) {
 Status Temporary::reserve(std::uint64_t bytes) {
   if (bytes == 0) return {};
   int result = 0;
-  do result = ::fallocate(file_.number(), 0, 0, static_cast<off_t>(bytes));
+  do result = ::fallocate(file_.get(), 0, 0, static_cast<off_t>(bytes));
   while (result != 0 && errno == EINTR);
   // A file system that cannot reserve is written to all the same.
   if (result == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO && errno != EROFS))
@@ -38,7 +38,7 @@ Status Temporary::reserve(std::uint64_t bytes) {
 
 Status Temporary::write(std::uint64_t at, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file_.number(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    const ssize_t written = ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0)
       return system_error("cannot write " + std::to_string(bytes.size()) + " bytes at byte " + std::to_string(at),
@@ -52,16 +52,16 @@ Status Temporary::write(std::uint64_t at, std::span<const std::byte> bytes) {
 void Temporary::written_up_to(std::uint64_t end) {
   if (end < begun_ + kStretch) return;
   // Only begins; what goes wrong is told by fsync.
-  static_cast<void>(::sync_file_range(file_.number(), static_cast<off_t>(begun_), static_cast<off_t>(end - begun_),
+  static_cast<void>(::sync_file_range(file_.get(), static_cast<off_t>(begun_), static_cast<off_t>(end - begun_),
                                       SYNC_FILE_RANGE_WRITE));
   begun_ = end;
 }
 
 Status Temporary::rename_to(const std::string& target) {
-  if (::fsync(file_.number()) != 0) {
+  if (::fsync(file_.get()) != 0) {
     struct stat facts {};
     const int reason = errno;
-    const bool known = ::fstat(file_.number(), &facts) == 0;
+    const bool known = ::fstat(file_.get(), &facts) == 0;
     errno = reason;
     return system_error("cannot sync" + (known ? " its " + std::to_string(facts.st_size) + " bytes" : ""), path_);
   }
@@ -73,8 +73,8 @@ Status Temporary::rename_to(const std::string& target) {
 
 Status sync_folder(const std::string& path) {
   const std::string folder = path.empty() ? "." : path;
-  const File opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened || ::fsync(opened.number()) != 0) return system_error("cannot sync the folder", folder);
+  const FileHandle opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened || ::fsync(opened.get()) != 0) return system_error("cannot sync the folder", folder);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "baleen/file_handle.hpp"
 #include "file.hpp"
 
 namespace baleen::safetensors {
@@ -33,7 +34,7 @@ class Temporary {
   Temporary() = default;
 
   std::string path_;
-  File file_;
+  FileHandle file_;
   std::uint64_t begun_ = 0;  ///< bytes of which the disk was told
 };
 

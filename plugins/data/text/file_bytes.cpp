@@ -10,17 +10,12 @@
 #include <cstring>
 #include <utility>
 
+#include "baleen/file_handle.hpp"
+
 namespace baleen::text {
 namespace {
 
 constexpr std::size_t kMapFrom = std::size_t{1} << 16;
-
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
 
 Error failed(const std::string& what, const std::string& path) {
   const int reason = errno;
@@ -42,19 +37,19 @@ Status read_all(int file, std::span<std::byte> out, const std::string& path) {
 }  // namespace
 
 Result<FileBytes> FileBytes::open(const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.number < 0) return failed("cannot open", path);
+  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return failed("cannot open", path);
   struct stat facts {};
-  if (::fstat(file.number, &facts) != 0) return failed("cannot stat", path);
+  if (::fstat(file.get(), &facts) != 0) return failed("cannot stat", path);
   if (!S_ISREG(facts.st_mode)) return invalid("is not a regular file", path);
   FileBytes result;
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (size < kMapFrom) {
     result.copied_.resize(size);
-    BALEEN_TRY(read_all(file.number, result.copied_, path));
+    BALEEN_TRY(read_all(file.get(), result.copied_, path));
     return result;
   }
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (address == MAP_FAILED) return failed("cannot map", path);
   result.mapped_ = static_cast<const std::byte*>(address);
   result.size_ = size;

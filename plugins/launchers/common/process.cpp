@@ -19,7 +19,7 @@
 #include <string>
 #include <system_error>
 
-#include "common/file_handle.hpp"
+#include "baleen/file_handle.hpp"
 
 namespace baleen::launchers {
 namespace {

@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-#include "common/file_handle.hpp"
+#include "baleen/file_handle.hpp"
 #include "common/process.hpp"
 #include "common/timeouts.hpp"
 #include "common/wire.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "baleen/file_handle.hpp"
 #include "baleen/result.hpp"
-#include "common/file_handle.hpp"
 #include "common/timeouts.hpp"
 #include "common/wire.hpp"
 #include "tls.hpp"

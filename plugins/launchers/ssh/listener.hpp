@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "baleen/file_handle.hpp"
 #include "baleen/result.hpp"
-#include "common/file_handle.hpp"
 #include "common/log.hpp"
 #include "common/timeouts.hpp"
 #include "tcp.hpp"

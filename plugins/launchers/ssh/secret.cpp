@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "common/file_handle.hpp"
+#include "baleen/file_handle.hpp"
 #include "crypto.hpp"
 
 namespace baleen::launchers {

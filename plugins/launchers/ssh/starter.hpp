@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "baleen/file_handle.hpp"
 #include "baleen/result.hpp"
-#include "common/file_handle.hpp"
 #include "common/output.hpp"
 #include "common/topology.hpp"
 #include "secret.hpp"

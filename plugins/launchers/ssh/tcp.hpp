@@ -5,8 +5,8 @@
 #include <chrono>
 #include <string>
 
+#include "baleen/file_handle.hpp"
 #include "baleen/result.hpp"
-#include "common/file_handle.hpp"
 
 namespace baleen::launchers {
 

@@ -4,13 +4,15 @@
 
 #include <utility>
 
-namespace baleen::launchers {
+namespace baleen {
 
+/// Movable owner of what open, socket, eventfd or memfd_create returned.
 class FileHandle {
  public:
   FileHandle() = default;
+  /// Takes `number` over; what is below 0, as a failed call returns it, is nothing to own.
   explicit FileHandle(int number) : number_(number) {}
-  FileHandle(FileHandle&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileHandle(FileHandle&& other) noexcept : number_(other.release()) {}
   FileHandle& operator=(FileHandle&& other) noexcept {
     std::swap(number_, other.number_);
     return *this;
@@ -20,12 +22,14 @@ class FileHandle {
   /// -1: none.
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
+  /// Gives the descriptor away; this owns nothing afterwards.
+  int release() { return std::exchange(number_, -1); }
   void close() {
-    if (number_ >= 0) ::close(std::exchange(number_, -1));
+    if (number_ >= 0) ::close(release());
   }
 
  private:
   int number_ = -1;
 };
 
-}  // namespace baleen::launchers
+}  // namespace baleen
