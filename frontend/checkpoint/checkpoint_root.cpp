@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "baleen/file_handle.hpp"
+#include "baleen/process_mark.hpp"
 
 namespace baleen {
 namespace {
@@ -60,7 +61,8 @@ std::string contents(const fs::path& path) {
 }  // namespace
 
 Status replace_file(const fs::path& path, const std::string& text) {
-  const fs::path beside = path.string() + ".partial." + std::to_string(::getpid());
+  sdk::remove_left_partials(path);
+  const fs::path beside = sdk::partial_of(path);
   {
     const FileHandle file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (!file) return system_error("cannot create", beside);

@@ -3,6 +3,9 @@
 
 #define XXH_STATIC_LINKING_ONLY  // the state's size
 #include <xxhash.h>
+#ifdef BALEEN_XXHASH_DISPATCHES
+#include <xxh_x86dispatch.h>
+#endif
 
 #include <algorithm>
 #include <map>

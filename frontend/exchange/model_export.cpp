@@ -58,8 +58,8 @@ class NewFolder {
 
  private:
   explicit NewFolder(const fs::path& target) : target_(target.has_filename() ? target : target.parent_path()) {
-    path_ = target_;
-    path_ += ".partial." + std::to_string(::getpid());
+    sdk::remove_left_partials(target_);
+    path_ = sdk::partial_of(target_);
   }
   fs::path target_, path_;
 };

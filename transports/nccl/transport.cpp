@@ -243,21 +243,4 @@ void NcclTransport::leave() {
   engine_.device = {};
 }
 
-const void* NcclTransport::query(std::string_view name) {
-  static constexpr char kRuntime[] = "cuda";
-  static constexpr baleen_transport_native_t kNative{
-      sizeof(baleen_transport_native_t),
-      {kRuntime, sizeof kRuntime - 1},
-      [](void* self, void* device, const baleen_compute_t* compute, const baleen_native_events_t* events) {
-        Instance<Transport>& instance = Instance<Transport>::of(self);
-        return guard(instance.host,
-                     [&] { return static_cast<NcclTransport&>(*instance.member).use(device, compute, events); });
-      },
-      [](void* self) {
-        Instance<Transport>& instance = Instance<Transport>::of(self);
-        guard_nothing(instance.host, "leave", [&] { static_cast<NcclTransport&>(*instance.member).leave(); });
-      }};
-  return name == BALEEN_TRANSPORT_NATIVE ? &kNative : nullptr;
-}
-
 }  // namespace baleen::nccl

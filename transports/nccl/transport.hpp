@@ -29,6 +29,7 @@ struct Group {
 class NcclTransport : public Transport {
  public:
   static constexpr bool kRegisters = true;
+  static constexpr std::string_view kNativeRuntime = "cuda";
 
   static Result<std::unique_ptr<NcclTransport>> create(const Host& host, const Settings& settings,
                                                        const Rendezvous& rendezvous, baleen_transport_flags_t);
@@ -47,11 +48,8 @@ class NcclTransport : public Transport {
   void abort(std::string_view reason) override { fail({BALEEN_PEER_LOST, std::string(reason), {}}, false); }
   bool takes(std::string_view memory) const override { return memory == "cuda"; }
   static bool would_take(const Host&, const Settings&, std::string_view memory) { return memory == "cuda"; }
-  const void* query(std::string_view name) override;
-
-  /// Of baleen_transport_native_t.
-  Status use(void* device, const baleen_compute_t* compute, const baleen_native_events_t* events);
-  void leave();
+  Status use(void* device, const baleen_compute_t* compute, const baleen_native_events_t* events) override;
+  void leave() override;
 
  private:
   /// One direction between two ranks: what waits there holds up nothing else.

@@ -35,6 +35,7 @@ Result<Options> Options::from(const Settings& settings) {
   options.segment = static_cast<std::uint64_t>(settings.integer("segment"));
   options.integrity = settings.boolean("integrity");
   options.direct = settings.boolean("direct");
+  options.patience = settings.number("patience");
   BALEEN_TRY_ASSIGN(options.algorithms, Overrides::parse(settings.list("algorithm")));
   return options;
 }

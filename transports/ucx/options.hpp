@@ -18,7 +18,8 @@ struct Options {
   std::uint64_t segment = 512 << 10;
   Overrides algorithms;
   bool integrity = false;
-  bool direct = true;  ///< ranks of a host read each other's arenas
+  double patience = 3.25;  ///< seconds without an acknowledgement, after which a connection is dead
+  bool direct = true;      ///< ranks of a host read each other's arenas
 
   static Result<Options> from(const Settings& settings);
   /// The same text where ranks can talk to each other: all but the names of devices.

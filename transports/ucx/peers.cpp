@@ -26,8 +26,8 @@ bool before(const timespec& deadline) {
 
 }  // namespace
 
-Peers::Peers(Context& context, std::int32_t rank, std::int32_t ranks)
-    : context_(context), rank_(rank), peers_(static_cast<std::size_t>(ranks)) {
+Peers::Peers(Context& context, std::int32_t rank, std::int32_t ranks, double patience)
+    : context_(context), rank_(rank), patience_(patience), peers_(static_cast<std::size_t>(ranks)) {
   for (std::int32_t r = 0; r < ranks; ++r) {
     at(r).all = this;
     at(r).rank = r;
@@ -73,7 +73,7 @@ Status Peers::await_hellos(const Rendezvous& rendezvous, const std::string& fing
     return std::find_if(peers_.begin(), peers_.end(),
                         [&](const Peer& peer) { return peer.rank != rank_ && !peer.greeted; });
   };
-  Sockets sockets(context_.file());
+  Sockets sockets(context_.file(), patience_);
   timespec next_look = event_deadline(0);
   while (missing() != peers_.end()) {
     if (context_.progress()) continue;
@@ -158,9 +158,10 @@ void Peers::lose(std::int32_t rank, const std::string& why) {
 
 std::string Peers::ended(ucs_status_t status) const {
   if (silent_.empty()) return "its connection ended: " + status_text(status);
-  constexpr int kSeconds = Sockets::kSilentLooks * Sockets::kLookMilliseconds / 1000;
-  return "its connection is dead: " + silent_ + " acknowledged nothing for more than " + std::to_string(kSeconds) +
-         " seconds; look for a link that is down or a firewall that drops";
+  return "its connection is dead: " + silent_ + " acknowledged nothing for more than " +
+         std::to_string(static_cast<int>(patience_)) +
+         " seconds; look for a link that is down or a firewall that drops (a link that comes back needs a longer "
+         "`patience` of ucx and of the launcher)";
 }
 
 void Peers::on_error(void* given, ucp_ep_h, ucs_status_t status) {

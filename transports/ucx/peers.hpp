@@ -28,7 +28,8 @@ static_assert(sizeof(NoteHeader) == 8);
 /// Used by one thread at a time, as the context is.
 class Peers {
  public:
-  Peers(Context& context, std::int32_t rank, std::int32_t ranks);
+  /// `patience`: see `Sockets`.
+  Peers(Context& context, std::int32_t rank, std::int32_t ranks, double patience);
 
   /// Connects to all and hears from all: their fingerprints must be this one's.
   Status connect(const Rendezvous& rendezvous, const std::string& fingerprint);
@@ -36,6 +37,7 @@ class Peers {
   void on_note(std::function<void(const NoteHeader&, std::string_view)> told) { told_ = std::move(told); }
   void on_loss(std::function<void(std::int32_t rank, const std::string& why)> told) { lost_ = std::move(told); }
 
+  double patience() const { return patience_; }
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return static_cast<std::int32_t>(peers_.size()); }
   /// Null where it has gone.
@@ -89,6 +91,7 @@ class Peers {
 
   Context& context_;
   const std::int32_t rank_;
+  const double patience_;
   std::vector<Peer> peers_;
   std::size_t losses_ = 0;
   bool untidy_ = false;

@@ -13,6 +13,8 @@ BALEEN_DESCRIPTOR("transport", "ucx", "1.0.0", "Apache-2.0", "UCX: RDMA, TCP, an
                   BALEEN_OPTION("integrity", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
                                 "send a checksum (XXH3) with every message and compare it"),
                   BALEEN_OPTION("direct", BALEEN_OPTION_BOOL, 0, 1, 0, "true", "", "",
-                                "ranks of one host read long messages where they lie, in memory that UCX shares"));
+                                "ranks of one host read long messages where they lie, in memory that UCX shares"),
+                  BALEEN_OPTION("patience", BALEEN_OPTION_FLOAT, 0, 1, 3600, "3.25", "", "",
+                                "seconds for which a peer may acknowledge nothing before its connection is dead"));
 
 BALEEN_TRANSPORT(baleen::ucx::UcxTransport);

@@ -101,14 +101,14 @@ bool Sockets::asks(const tcp_info& info, Seen& seen) {
   return info.tcpi_probes > 0 || connects(info) || (info.tcpi_unacked > 0 && seen.asks);
 }
 
-bool Sockets::is_silent(int socket, Seen& seen) {
+bool Sockets::is_silent(int socket, Seen& seen) const {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
   const bool silent = asks(info, seen) && info.tcpi_bytes_acked == seen.acknowledged;
   seen.looks = silent ? std::max(seen.looks, 0) + 1 : 0;
   seen.acknowledged = info.tcpi_bytes_acked;
-  return seen.looks >= (connects(info) ? kConnectingLooks : kSilentLooks);
+  return seen.looks >= (connects(info) ? 2 * silent_looks_ : silent_looks_);
 }
 
 std::string Sockets::look() {

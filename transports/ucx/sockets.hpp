@@ -1,5 +1,6 @@
 /// \file The sockets under UCX's TCP, which it offers no way to set or to ask about.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,14 +13,13 @@ namespace baleen::ucx {
 /// Found as what the worker's file watches. Used by one thread at a time, as the context is.
 class Sockets {
  public:
-  /// A connection whose peer acknowledges nothing for so many looks is silent. That is longer than TCP takes to send
-  /// four times what the network loses.
-  static constexpr int kSilentLooks = 13, kLookMilliseconds = 250;
-  /// The same for one that is being made: TCP tries again after a second, and after two more.
-  static constexpr int kConnectingLooks = 2 * kSilentLooks;
+  static constexpr int kLookMilliseconds = 250;
 
-  /// `file`: the worker's, below which every connection is watched.
-  explicit Sockets(int file) : file_(file) {}
+  /// `file`: the worker's, below which every connection is watched. A connection whose peer acknowledges nothing for
+  /// `patience` seconds of looks is silent; one that is being made, for twice that: TCP tries again after a second, and
+  /// after two more.
+  Sockets(int file, double patience)
+      : file_(file), silent_looks_(static_cast<int>(std::ceil(patience * 1000 / kLookMilliseconds))) {}
 
   /// Shuts silent connections down, so that UCX reports them as broken; the kernel alone would try for a quarter of an
   /// hour. Returns their addresses, or nothing. Counts looks, not time: a process that was stopped proves nothing. A
@@ -36,9 +36,10 @@ class Sockets {
   };
 
   static bool asks(const tcp_info& info, Seen& seen);
-  static bool is_silent(int socket, Seen& seen);
+  bool is_silent(int socket, Seen& seen) const;
 
   const int file_;
+  const int silent_looks_;
   std::map<int, Seen> seen_;
 };
 

@@ -77,7 +77,7 @@ UcxTransport::UcxTransport(const Host& host, Options options, std::unique_ptr<Co
       context_(std::move(context)),
       adds_on_arrival_(!options_.integrity && !may_use_rdma(options_.tls)),
       brief_bytes_(kBriefBytesOnOneCore),
-      peers_(*context_, rank, ranks),
+      peers_(*context_, rank, ranks, options_.patience),
       arenas_(std::make_unique<SharedArenas>(host_, *context_, peers_)),
       mailroom_(static_cast<std::size_t>(ranks)) {
   peers_.on_note([this](const NoteHeader& header, std::string_view bytes) { hear(header, bytes); });

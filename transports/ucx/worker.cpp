@@ -38,7 +38,7 @@ Worker::Worker(const Host& host, Context& context, Peers& peers, FirstFailure& f
       failed_(std::move(failed)),
       spins_(spins),
       runner_(context, peers, integrity, [this](Error error) { record(std::move(error)); }),
-      sockets_(context.file()),
+      sockets_(context.file(), peers.patience()),
       watcher_(context.file(), [this] { ring(); }) {
   patience_ = kHandOver;
   parked_.reserve(BALEEN_MAX_OUTSTANDING);

@@ -1,14 +1,14 @@
 /// \file Opening: refuse what is no safetensors file, then check the header before anything else is read.
 #include "reader.hpp"
 
-#define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+
+#include "hash.hpp"
 
 namespace baleen::safetensors {
 namespace {

@@ -1,9 +1,6 @@
 /// \file Composing and parsing the JSON of shards. What is parsed may be damaged: nothing of it is believed unchecked.
 #include "shard_index.hpp"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -13,6 +10,7 @@
 #include <set>
 
 #include "baleen/dtype.hpp"
+#include "hash.hpp"
 #include "header.hpp"
 
 namespace baleen::safetensors {

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "baleen/process_mark.hpp"
+
 namespace baleen::safetensors {
 namespace {
 
@@ -17,9 +19,9 @@ constexpr std::uint64_t kStretch = 8 << 20;
 
 Result<Temporary> Temporary::beside(const std::string& path) {
   Temporary temporary;
-  temporary.path_ = path + ".partial." + std::to_string(::getpid());
-  // A leftover can only be of a dead process with our number.
-  ::unlink(temporary.path_.c_str());
+  sdk::remove_left_partials(path);
+  temporary.path_ = sdk::partial_of(path).string();
+  ::unlink(temporary.path_.c_str());  // of this process, which gave it up
   temporary.file_ = FileHandle(::open(temporary.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!temporary.file_) return system_error("cannot create", temporary.path_);
   return temporary;

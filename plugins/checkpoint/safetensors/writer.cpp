@@ -1,9 +1,6 @@
 /// \file The layout (tensors by alignment, then name), checksums on the way, and the atomic replacement.
 #include "writer.hpp"
 
-#define XXH_STATIC_LINKING_ONLY  // the state's size
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,6 +8,7 @@
 #include <unordered_set>
 
 #include "baleen/dtype.hpp"
+#include "hash.hpp"
 #include "header.hpp"
 #include "temporary.hpp"
 

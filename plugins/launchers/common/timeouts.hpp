@@ -27,6 +27,13 @@ struct Timeouts {
   Time unconfirmed{3'000};        ///< from sending something to the network's word that it has come
   Time handshake_timeout{5'000};  ///< a handshake, and looking for a name
 
+  /// A network that carries nothing for so long is waited for: a host is lost after that, one whose launcher is
+  /// stopped two seconds later.
+  void be_patient(Time patience) {
+    heartbeat_timeout = patience + (heartbeat_timeout - unconfirmed);
+    unconfirmed = patience;
+  }
+
   /// Between two heartbeats.
   static constexpr Time kBeat{200};
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "cluster.hpp"
 #include "common/channel_launcher.hpp"
@@ -16,7 +17,9 @@ BALEEN_DESCRIPTOR("launcher", "ssh", "1.0.0", "Apache-2.0",
                   BALEEN_OPTION("start", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 1, "", "", "",
                                 "command that starts another host ({name}, {address}, {index}); empty: ssh"),
                   BALEEN_OPTION("wait", BALEEN_OPTION_INT, 0, 1, 604800, "600", "", "",
-                                "longest wait for the other hosts, in seconds"));
+                                "longest wait for the other hosts, in seconds"),
+                  BALEEN_OPTION("patience", BALEEN_OPTION_FLOAT, 0, 1, 3600, "3", "", "",
+                                "seconds for which another host may confirm nothing before it is lost"));
 
 namespace baleen::launchers {
 namespace {
@@ -36,6 +39,7 @@ class SshLauncher final : public ChannelLauncher {
     meeting.port = static_cast<int>(settings.integer("port"));
     for (const std::string_view word : settings.list("start")) meeting.through.emplace_back(word);
     launcher->wait_ = std::chrono::seconds(settings.integer("wait"));
+    launcher->patience_ = std::chrono::milliseconds(std::llround(settings.number("patience") * 1000));
     launcher->host_index_ = launch.host_index();
     launcher->secret_file_ = launch.secret_file();
     return std::unique_ptr<Launcher>(std::move(launcher));
@@ -47,6 +51,7 @@ class SshLauncher final : public ChannelLauncher {
     ClusterOptions options;
     fill(options, what);
     options.timeouts.arrive = wait_;
+    options.timeouts.be_patient(patience_);
     options.host_index = std::max(0, host_index_);
     options.meeting = meeting_;
     options.meeting.facts = view(what.facts);
@@ -90,6 +95,7 @@ class SshLauncher final : public ChannelLauncher {
 
   ClusterJoin meeting_;
   std::chrono::seconds wait_{0};
+  std::chrono::milliseconds patience_{0};
   int host_index_ = -1;
   std::string secret_file_;
 };

@@ -5,8 +5,10 @@
 #include <array>
 #include <cstddef>
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
+#ifdef BALEEN_XXHASH_DISPATCHES
+#include <xxh_x86dispatch.h>
+#endif
 
 namespace baleen::nvme {
 namespace {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "baleen/native_events.h"
 #include "baleen/plugin.hpp"
 #include "baleen/rendezvous.hpp"
 #include "baleen/transport.h"
@@ -20,6 +21,10 @@ class Transport {
   static constexpr bool kRegisters = false;
   /// Beside kRegisters: it has memory of its own too.
   static constexpr bool kAllocatesToo = false;
+
+  /// A runtime, such as "cuda": the member enqueues its work on streams of devices of it, between `use` and `leave`
+  /// (baleen_transport_native_t).
+  static constexpr std::string_view kNativeRuntime = {};
 
   virtual ~Transport() = default;
   virtual Result<void*> allocate(std::uint64_t bytes) = 0;
@@ -47,6 +52,12 @@ class Transport {
     (void)host, (void)settings, (void)memory;
     return false;
   }
+  /// Only where kNativeRuntime says something.
+  virtual Status use(void* device, const baleen_compute_t* compute, const baleen_native_events_t* events) {
+    (void)device, (void)compute, (void)events;
+    return {};
+  }
+  virtual void leave() {}
   virtual const void* query(std::string_view name) {
     (void)name;
     return nullptr;
@@ -109,10 +120,26 @@ const baleen_transport_memory_t* transport_memory() {
   return &memory;
 }
 
+/// The answer to the query for native events, of a transport.
+template <class Member>
+const baleen_transport_native_t* transport_native() {
+  using Self = Instance<Transport>;
+  static constexpr baleen_transport_native_t kNative = {
+      sizeof(baleen_transport_native_t),
+      {Member::kNativeRuntime.data(), Member::kNativeRuntime.size()},
+      [](void* self, void* device, const baleen_compute_t* compute, const baleen_native_events_t* events) {
+        return guard(Self::of(self).host, [&] { return Self::of(self).member->use(device, compute, events); });
+      },
+      [](void* self) { guard_nothing(Self::of(self).host, "leave", [&] { Self::of(self).member->leave(); }); }};
+  return &kNative;
+}
+
 template <class Member>
 const void* query_transport(void* self, baleen_string_t name) noexcept {
   if (view(name) == BALEEN_TRANSPORT_MEMORY) return transport_memory<Member>();
   if (!self) return query_quietly([&] { return Member::query_plugin(view(name)); });
+  if constexpr (!Member::kNativeRuntime.empty())
+    if (view(name) == BALEEN_TRANSPORT_NATIVE) return transport_native<Member>();
   return guard_value(Instance<Transport>::of(self).host, static_cast<const void*>(nullptr),
                      [&]() -> const void* { return Instance<Transport>::of(self).member->query(view(name)); });
 }

@@ -34,6 +34,22 @@ TEST_F(TrainingOverABadNetwork, ThatLosesOnePacketInTwentyGoesOn) {
   for (const int host : {0, 1}) EXPECT_GT(networks.lost(host), 0);
 }
 
+/// Longer than a host is waited for where nobody asks for patience (LossesInTraining.OfTheCable).
+TEST_F(TrainingOverABadNetwork, ThatIsGoneForAWhileGoesOnWithPatience) {
+  constexpr int kMany = 600;
+  const Losses wanted = losses_of_one_host(kMany);
+  train(kMany, ", patience = 30", "[launcher]\npatience = 30\n");
+  ASSERT_TRUE(job->prints("step 1/")) << job->err();
+  networks.cut_cable();
+  if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
+  std::this_thread::sleep_for(seconds(6));
+  const std::size_t steps = losses().size();
+  EXPECT_LT(steps, wanted.size()) << "the cable was cut too late";
+  networks.mend();
+  EXPECT_EQ(job->ends(std::chrono::minutes(1)), 0) << job->out() << job->err();
+  EXPECT_EQ(losses(), wanted);
+}
+
 struct Laid {
   DamagingCable cable;
 };

@@ -31,7 +31,8 @@ class TrainingOnTwoHosts : public TwoHosts {
                            std::to_string(steps), "--log-json", folder / "log.jsonl"});
   }
   /// On both hosts.
-  void train(int steps, const std::string& options = "") {
+  /// `options` of ucx, further `tables` of the manifest.
+  void train(int steps, const std::string& options = "", const std::string& tables = "") {
     const auto host = [&](int index) {
       return "{ name = \"" + networks.name(index) + "\", ranks = 2, address = \"" + TwoNetworks::address(index) +
              "\" }";
@@ -40,7 +41,7 @@ class TrainingOnTwoHosts : public TwoHosts {
     job = std::make_unique<RunningJob>(
         run(host(0) + ", " + host(1) + through,
             "[transport]\ninside = \"shm\"\nbetween = { plugin = \"ucx\", tls = [\"tcp\"], devices = [\"" +
-                std::string(TwoNetworks::kDevice) + "\"]" + options + " }\n",
+                std::string(TwoNetworks::kDevice) + "\"]" + options + " }\n" + tables,
             steps));
   }
   void train_for_ever(const std::string& options = "") {

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "baleen/native_events.h"
 #include "baleen/transport.hpp"
 
 BALEEN_DESCRIPTOR("transport", "copying_spike", "1.0.0", "Apache-2.0", "One rank's copies on a stream of CUDA", 0, "",
@@ -16,6 +15,8 @@ namespace baleen::copying_spike {
 
 class Copying : public Transport {
  public:
+  static constexpr std::string_view kNativeRuntime = "cuda";
+
   static Result<std::unique_ptr<Copying>> create(const Host& host, const Settings& settings, const Rendezvous&,
                                                  baleen_transport_flags_t) {
     void* library = dlopen(std::string(settings.text("driver")).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -54,22 +55,7 @@ class Copying : public Transport {
     fail_unfinished();
   }
 
-  const void* query(std::string_view name) override {
-    static constexpr char kRuntime[] = "cuda";
-    static constexpr baleen_transport_native_t kNative{
-        sizeof(baleen_transport_native_t),
-        {kRuntime, sizeof kRuntime - 1},
-        [](void* self, void* device, const baleen_compute_t* compute, const baleen_native_events_t* events) {
-          Instance<Transport>& instance = Instance<Transport>::of(self);
-          return guard(instance.host,
-                       [&] { return static_cast<Copying&>(*instance.member).use(device, compute, events); });
-        },
-        [](void* self) { static_cast<Copying&>(*Instance<Transport>::of(self).member).leave(); }};
-    return name == BALEEN_TRANSPORT_NATIVE ? &kNative : nullptr;
-  }
-
- private:
-  Status use(void* device, const baleen_compute_t* compute, const baleen_native_events_t* events) {
+  Status use(void* device, const baleen_compute_t* compute, const baleen_native_events_t* events) override {
     device_ = device;
     compute_ = compute;
     if (compute->stream_create(device, &stream_) != BALEEN_OK ||
@@ -79,11 +65,13 @@ class Copying : public Transport {
     host_.log(BALEEN_INFO, "works on a stream of the device");
     return {};
   }
-  void leave() {
+  void leave() override {
     compute_->stream_destroy(device_, stream_);
     events_ = nullptr;
     host_.log(BALEEN_INFO, "has left the device");
   }
+
+ private:
   void fail_unfinished() {
     for (baleen_event_t* done : begun_)
       if (done && events_ && done->native) events_->fail(device_, done);

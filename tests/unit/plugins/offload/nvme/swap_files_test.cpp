@@ -68,7 +68,7 @@ TEST_F(OffloadSwapFiles, OfDeadProcessesAreRemovedAtTheNextStart) {
   reused.insert(reused.rfind('.'), "1");
   EXPECT_TRUE(is_left_behind(reused));
   for (const char* name :
-       {"baleen-swap", "baleen-swap.elsewhere.999999.5.0", "weights.safetensors", "baleen-swap.x.1.y.0"}) {
+       {"baleen-swap", "baleen-swap.elsewhere.1.999999.5.0", "weights.safetensors", "baleen-swap.x.1.1.y.0"}) {
     EXPECT_FALSE(is_left_behind(name)) << name;
     folder.write(name, "others'");
   }
@@ -78,7 +78,7 @@ TEST_F(OffloadSwapFiles, OfDeadProcessesAreRemovedAtTheNextStart) {
   EXPECT_FALSE(fs::exists(folder / left));
   EXPECT_FALSE(fs::exists(folder / reused));
   EXPECT_TRUE(fs::exists(folder / "weights.safetensors"));
-  EXPECT_TRUE(fs::exists(folder / "baleen-swap.elsewhere.999999.5.0"));
+  EXPECT_TRUE(fs::exists(folder / "baleen-swap.elsewhere.1.999999.5.0"));
   const std::vector<std::string> said = host.logged();
   EXPECT_NE(std::find(said.begin(), said.end(), folder / left + ": removed this swap file of a process that is dead"),
             said.end());
