@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "baleen/dtype.hpp"
+#include "baleen/process_mark.hpp"
 #include "core/input/nearest.hpp"
 
 namespace baleen {
