@@ -242,9 +242,7 @@ Trial of_monitor(View view, std::vector<std::string> values, Options around = {}
   return trial;
 }
 
-}  // namespace
-
-Experiments machine_experiments() {
+Experiments device_experiments() {
   const Options bf16{{"dtype", text("bf16")}};
   Trial precise = of_cuda(device, {});
   precise.job.plan["precision"] = bf16;
@@ -255,11 +253,7 @@ Experiments machine_experiments() {
   cached.job.script.clear();  // a few kernels
   cached.job.data_options = {{"rows", "[[1, 2, 0], [3, 5, 1], [2, 2, 0], [7, 5, 1], [1, 4, 0], [6, 8, 1]]"},
                              {"held_out", "0"}};
-  // Three ranks add by a ring where they may add in any order.
-  Trial by_ring = of_ucx({}, {{"direct", "false"}, {"deterministic", "false"}});
-  by_ring.job.mesh = {{"data", 3}};
-  by_ring.job.arguments[3] = "batch=6";
-  Experiments all{
+  return {
       {"compute.cpu.threads", {of_cpu(threads, {"2", "5"})}},
       {"compute.cpu.pin", {of_cpu(threads, {}, {{"threads", "2"}})}},
       {"compute.cpu.memory", {of_cpu(memory, {kUnset, "1", "2"})}},
@@ -273,6 +267,15 @@ Experiments machine_experiments() {
       {"compute.cuda.graphs", {of_cuda(device, {})}},
       {"compute.cuda.cache", {cached}},
       {"compute.cuda.libraries", {of_cuda(memory, {kUnset, list({emulated_folder()})})}},
+  };
+}
+
+Experiments transport_experiments() {
+  // Three ranks add by a ring where they may add in any order.
+  Trial by_ring = of_ucx({}, {{"direct", "false"}, {"deterministic", "false"}});
+  by_ring.job.mesh = {{"data", 3}};
+  by_ring.job.arguments[3] = "batch=6";
+  return {
       {"transport.hierarchy.intra_host",
        {of_hierarchy({text("shm"), text("loopback")}, {{"inter_host", text("shm")}, {"ranks_per_host", "2"}})}},
       {"transport.hierarchy.inter_host",
@@ -287,12 +290,25 @@ Experiments machine_experiments() {
         by_ring}},
       {"transport.ucx.integrity", {of_ucx({}, {{"direct", "false"}})}},
       {"transport.ucx.direct", {of_ucx({})}},
+  };
+}
+
+Experiments monitor_experiments() {
+  return {
       {"monitor.console.live", {of_monitor(on_pipe, {}), of_monitor(on_terminal, {})}},
       {"monitor.console.every", {of_monitor(on_pipe, {kUnset, "3"})}},
       {"monitor.jsonl.path", {of_monitor(left_files, {text("one.jsonl"), text("two.jsonl")})}},
       {"monitor.trace.path", {of_monitor(left_files, {text("one.json"), text("two.json")})}},
       {"monitor.trace.profile", {of_monitor(profiled, {}, {{"path", text("trace.json")}})}},
   };
+}
+
+}  // namespace
+
+Experiments machine_experiments() {
+  Experiments all = device_experiments();
+  all.merge(transport_experiments());
+  all.merge(monitor_experiments());
   all.merge(nccl_experiments());
   return all;
 }
