@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "baleen/proposal_codec.hpp"
 #include "compile.hpp"
@@ -56,6 +57,9 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, con
     context.reset();
     BALEEN_TRY_ASSIGN(context, without_cma(host, options, ranks, neighbours->refusal()));
   }
+  if (options.patience != Options().patience && rendezvous.rank() == 0)
+    host.log(BALEEN_INFO, "ucx: a peer that acknowledges nothing is waited for during " +
+                              std::to_string(std::lround(options.patience * 1000)) + " ms");
   const bool integrity = options.integrity, direct = options.direct && !integrity;
   const std::string fingerprint = options.fingerprint();
   std::unique_ptr<UcxTransport> made(

@@ -132,6 +132,16 @@ std::string planned_device(const Job& job) {
   return "exit " + std::to_string(result.exit_code) + ": " + result.err;
 }
 
+/// What ucx says of a patience that somebody asked for; what it does: fault.training_on_hosts.
+std::string told_of_patience(const Job& job) {
+  const TemporaryFolder folder;
+  const ProcessResult result = run(job, {"run"}, folder.path());
+  const std::string mark = "ucx: a peer that acknowledges nothing ";
+  const std::size_t at = result.err.find(mark);
+  return std::to_string(result.exit_code) +
+         (at == std::string::npos ? "" : result.err.substr(at, result.err.find('\n', at) - at));
+}
+
 /// What UCX is asked for by rank 0: its configuration, and how many messages of which length.
 std::string messages(Job job) {
   const TemporaryFolder folder;
@@ -271,6 +281,8 @@ Experiments device_experiments() {
 }
 
 Experiments transport_experiments() {
+  Trial patient = of_ucx({kUnset, "30"});
+  patient.view = told_of_patience;
   // Three ranks add by a ring where they may add in any order.
   Trial by_ring = of_ucx({}, {{"direct", "false"}, {"deterministic", "false"}});
   by_ring.job.mesh = {{"data", 3}};
@@ -290,6 +302,7 @@ Experiments transport_experiments() {
         by_ring}},
       {"transport.ucx.integrity", {of_ucx({}, {{"direct", "false"}})}},
       {"transport.ucx.direct", {of_ucx({})}},
+      {"transport.ucx.patience", {patient}},
   };
 }
 
