@@ -6,8 +6,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <utility>
-#include <vector>
 
 namespace baleen {
 namespace {
@@ -54,31 +52,28 @@ class PlacedBuffers {
     const auto above = [&](const Block& block) { return block.buffers.front().begin <= buffer.begin; };
     auto block = std::partition_point(blocks_.begin(), blocks_.end(), above);
     if (block != blocks_.begin()) --block;
-    if (block == blocks_.end()) block = blocks_.insert(block, Block{});
+    if (block == blocks_.end()) block = blocks_.emplace(block);
     auto& buffers = block->buffers;
-    const auto by_offset = [](const Placed& a, const Placed& b) { return a.begin < b.begin; };
-    buffers.insert(std::upper_bound(buffers.begin(), buffers.end(), buffer, by_offset), buffer);
+    buffers.insert(std::ranges::upper_bound(buffers, buffer.begin, {}, &Placed::begin), buffer);
     block->count(buffer);
     if (buffers.size() < kMost) return;
     const std::vector<Placed> all = std::move(buffers);
-    *block = Block::of({all.begin(), all.begin() + kMost / 2});
-    blocks_.insert(block + 1, Block::of({all.begin() + kMost / 2, all.end()}));
+    *block = Block({all.begin(), all.begin() + kMost / 2});
+    blocks_.emplace(block + 1, std::vector(all.begin() + kMost / 2, all.end()));
   }
 
  private:
   static constexpr std::ptrdiff_t kMost = 128;
 
   struct Block {
-    std::vector<Placed> buffers = {};
+    std::vector<Placed> buffers;
     std::int64_t first = INT64_MAX, last = INT64_MIN;                  ///< of all their lives
     std::int64_t latest_first = INT64_MIN, earliest_last = INT64_MAX;  ///< of any of their lives
     std::uint64_t end = 0;                                             ///< of their bytes
-    std::optional<std::uint64_t> gap = {};  ///< the widest between them, once it was asked for
+    std::optional<std::uint64_t> gap;  ///< the widest between them, once it was asked for
 
-    static Block of(std::vector<Placed> buffers) {
-      Block block{std::move(buffers)};
-      for (const Placed& buffer : block.buffers) block.count(buffer);
-      return block;
+    explicit Block(std::vector<Placed> given = {}) : buffers(std::move(given)) {
+      for (const Placed& buffer : buffers) count(buffer);
     }
 
     void count(const Placed& buffer) {
@@ -93,8 +88,7 @@ class PlacedBuffers {
     std::uint64_t widest_gap() {
       if (gap) return *gap;
       gap = 0;
-      std::uint64_t reached = buffers.front().end;
-      for (const Placed& buffer : buffers) {
+      for (std::uint64_t reached = buffers.front().end; const Placed& buffer : buffers) {
         if (buffer.begin > reached) gap = std::max(*gap, buffer.begin - reached);
         reached = std::max(reached, buffer.end);
       }
@@ -149,11 +143,6 @@ std::vector<Order> starting_orders(const std::vector<Interval>& intervals) {
           sorted([&](std::size_t i) { return -static_cast<double>(intervals[i].first); })};
 }
 
-/// Moves the buffers that reach the arena's end to the front.
-void promote_highest(Order& order, const FirstFit& fit, const std::vector<std::uint64_t>& offsets, std::uint64_t end) {
-  std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return offsets[i] + fit.size(i) == end; });
-}
-
 }  // namespace
 
 MemoryPeak find_peak(const std::vector<Interval>& intervals, std::uint64_t alignment) {
@@ -173,18 +162,11 @@ MemoryPeak find_peak(const std::vector<Interval>& intervals, std::uint64_t align
 
 MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t alignment) {
   FirstFit fit(intervals, alignment);
-  MemoryPlan plan;
   const MemoryPeak peak = find_peak(intervals, alignment);
-  plan.peak_bytes = peak.bytes;
-  plan.peak_position = peak.position;
-  plan.arena_bytes = UINT64_MAX;
-  plan.offsets.resize(intervals.size());
-  auto good = [&] {
-    return static_cast<double>(plan.arena_bytes) <= kGoodEnough * static_cast<double>(plan.peak_bytes);
-  };
+  MemoryPlan plan{std::vector<std::uint64_t>(intervals.size()), UINT64_MAX, peak.bytes, peak.position};
   const std::uint64_t count = intervals.size();
   const std::uint64_t rounds = std::clamp<std::uint64_t>(kWork / (count * count + 1), 1, kMostRounds);
-  std::vector<std::uint64_t> offsets(count);
+  std::vector<std::uint64_t> offsets = plan.offsets;
   std::vector<Order> orders = starting_orders(intervals);
   std::set<Order> tried(orders.begin(), orders.end());
   // A round of each in turn: mostly one of them soon is good enough.
@@ -194,9 +176,10 @@ MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t ali
       if (arena < plan.arena_bytes) {
         plan.arena_bytes = arena;
         plan.offsets = offsets;
-        if (good()) return plan;
+        if (static_cast<double>(arena) <= kGoodEnough * static_cast<double>(plan.peak_bytes)) return plan;
       }
-      promote_highest(order, fit, offsets, arena);
+      // What reaches the arena's end comes first next time.
+      std::ranges::stable_partition(order, [&](std::size_t i) { return offsets[i] + fit.size(i) == arena; });
     }
     std::erase_if(orders, [&](const Order& order) { return !tried.insert(order).second; });
   }
