@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/executable.hpp"
 #include "compiler/plan/plan.hpp"
+#include "core/execute/traffic.hpp"
 
 namespace baleen::app {
 
