@@ -179,7 +179,7 @@ MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t ali
         if (static_cast<double>(arena) <= kGoodEnough * static_cast<double>(plan.peak_bytes)) return plan;
       }
       // What reaches the arena's end comes first next time.
-      std::ranges::stable_partition(order, [&](std::size_t i) { return offsets[i] + fit.size(i) == arena; });
+      std::stable_partition(order.begin(), order.end(), [&](auto i) { return offsets[i] + fit.size(i) == arena; });
     }
     std::erase_if(orders, [&](const Order& order) { return !tried.insert(order).second; });
   }
