@@ -14,11 +14,10 @@ namespace baleen::app {
 
 struct RunOptions : ScriptOptions {
   static constexpr bool kHasRanks = true;
-  std::optional<std::int64_t> steps;       ///< stands above the script's
-  std::filesystem::path save;              ///< empty: none
-  std::string resume;                      ///< "latest", "auto" or a folder; empty: from the start
-  std::vector<std::string> allow_missing;  ///< with `resume`: patterns of tensors
-  PassView passes;                         ///< the graph after every pass that changed it
+  std::optional<std::int64_t> steps;  ///< stands above the script's
+  std::filesystem::path save;         ///< empty: none
+  std::string resume;                 ///< "latest", "auto" or a folder; empty: from the start
+  PassView passes;                    ///< the graph after every pass that changed it
 };
 
 struct VerifyOptions : ScriptOptions {
