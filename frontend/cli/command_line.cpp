@@ -69,11 +69,12 @@ class Parser {
     add_run();
     add_verify();
     add_infer();
+    add_evaluate();
     add_generate();
     add_graph();
     add_plan();
     add_bench();
-    for (CLI::App* sub : {run_, verify_, infer_, generate_, graph_, plan_, bench_})
+    for (CLI::App* sub : {run_, verify_, infer_, evaluate_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     checkpoint_ = subcommand("checkpoint", "Look at a checkpoint, test it, or exchange models with other frameworks");
@@ -198,6 +199,19 @@ class Parser {
     infer_->add_option("--outputs", infer_options_.outputs, "Write the outputs to this file, tensors by name")
         ->required()
         ->type_name("FILE");
+  }
+
+  void add_evaluate() {
+    evaluate_ = subcommand("evaluate", "The held-out loss and metrics of a trained model, without training");
+    add_script(*evaluate_, evaluate_options_);
+    add_host(*evaluate_, evaluate_options_.host);
+    add_parameters(*evaluate_, evaluate_options_);
+    evaluate_
+        ->add_option("--batches", batches_,
+                     "How many batches of the held-out rows, 0 for all; stands above the script's")
+        ->type_name("N")
+        ->check(count_check(0));
+    evaluate_->add_flag("--json", evaluate_options_.json, "For programs: everything, as one JSON object");
   }
 
   void add_generate() {
@@ -368,6 +382,10 @@ class Parser {
       return with_script(verify_options_);
     }
     if (chosen() == infer_) return with_script(infer_options_);
+    if (chosen() == evaluate_) {
+      if (!evaluate_->get_option("--batches")->empty()) evaluate_options_.batches = batches_;
+      return with_script(evaluate_options_);
+    }
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
     if (chosen() == plan_) {
@@ -416,13 +434,14 @@ class Parser {
   CLI::App app_{
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
-  CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *generate_ = nullptr, *graph_ = nullptr,
-           *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr, *checkpoint_ = nullptr, *secret_ = nullptr,
-           *tokenizer_ = nullptr, *doctor_ = nullptr;
+  CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *evaluate_ = nullptr, *generate_ = nullptr,
+           *graph_ = nullptr, *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr, *checkpoint_ = nullptr,
+           *secret_ = nullptr, *tokenizer_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
   InferOptions infer_options_;
+  EvaluateOptions evaluate_options_;
   GenerateOptions generate_options_;
   GraphOptions graph_options_;
   PlanOptions plan_options_;
@@ -432,7 +451,7 @@ class Parser {
   SecretOptions secret_options_;
   TokenizerOptions tokenizer_options_;
   std::uint64_t seed_ = 0;
-  std::int64_t steps_ = 0, host_index_ = 0;
+  std::int64_t steps_ = 0, host_index_ = 0, batches_ = 0;
   std::string dtype_, bench_what_;
   std::vector<std::string> script_args_, plan_manifests_, renames_;
   bool has_end_ = false;

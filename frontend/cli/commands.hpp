@@ -31,6 +31,12 @@ struct InferOptions : ScriptOptions {
   std::filesystem::path inputs, outputs;  ///< files of tensors by name; inputs empty: none
 };
 
+struct EvaluateOptions : ScriptOptions {
+  static constexpr bool kHasRanks = true;
+  std::optional<std::int64_t> batches;  ///< stands above the script's; 0: the whole held-out part
+  bool json = false;
+};
+
 struct GenerateOptions : ScriptOptions {
   std::string prompt;
   std::int64_t tokens = 200;
@@ -98,6 +104,7 @@ struct TokenizerOptions {
 int run_command(const RunOptions& options, const Setup& setup);
 int verify_command(const VerifyOptions& options, const Setup& setup);
 int infer_command(const InferOptions& options, const Setup& setup);
+int evaluate_command(const EvaluateOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
 int graph_command(const GraphOptions& options, const Setup& setup);
 int plan_command(const PlanOptions& options, const Setup& setup);

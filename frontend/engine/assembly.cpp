@@ -107,10 +107,10 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   }
   if (setup.link && prepared.transport && !flags.alone) BALEEN_TRY(run->connect(options, prepared, job, session));
   PassPrinter printer(run->speaks() ? flags.passes : PassView(), job.mesh);
-  if (flags.scope == PlanScope::programs)
+  if (flags.only)
     for (const auto& [name, given] : job.graphs)
       if (given.role == GraphRole::learn) run->left_out_.insert(name);
-  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, printer.observer(), flags.scope));
+  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, printer.observer(), flags.only));
   BALEEN_TRY(printer.finish());
   if (run->speaks() && !flags.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);

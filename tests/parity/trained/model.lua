@@ -14,5 +14,7 @@ return baleen.job {
     nn.linear { name = last, out = baleen.arg("outputs", task == "classify" and points.classes or 1) },
   },
   loss = task == "classify" and nn.cross_entropy {} or nn.mse {},
+  metrics = task == "classify" and { accuracy = nn.accuracy {} } or {},
+  evaluate = { every = 10, batches = baleen.arg("batches", 0) },
   data = points, batch = 8, steps = 20, optimizer = baleen.optimizer("adamw", { lr = 0.02 }),
 }
