@@ -267,14 +267,13 @@ Result<PlannedGraph> plan_forward(const Job& job, const std::string& name, JobGr
 }
 
 /// All graphs but those of the roles train and initialize, by name. What settles how parameters lie comes first.
-Result<std::vector<PlannedGraph>> plan_others(const Job& job, std::map<std::string, JobGraph>& graphs, PlanScope scope,
-                                              Strategies& strategies, const Annotations& annotations,
-                                              const Registry& plugins, Placer& placer, const PassObserver& observer,
-                                              UpdateResult& update) {
+Result<std::vector<PlannedGraph>> plan_others(const Job& job, std::map<std::string, JobGraph>& graphs,
+                                              std::optional<GraphRole> only, Strategies& strategies,
+                                              const Annotations& annotations, const Registry& plugins, Placer& placer,
+                                              const PassObserver& observer, UpdateResult& update) {
   std::vector<std::pair<std::string, JobGraph*>> others;
   for (auto& [name, given] : graphs)
-    if (given.role == GraphRole::infer || (scope == PlanScope::all && given.role != GraphRole::train))
-      others.emplace_back(name, &given);
+    if (given.role != GraphRole::train && given.role == only.value_or(given.role)) others.emplace_back(name, &given);
   std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) {
     const auto rank = [](const JobGraph& graph) { return std::pair(graph.replicated, graph.role != GraphRole::learn); };
     return rank(*a.second) < rank(*b.second);
@@ -313,7 +312,7 @@ std::vector<NamedType> outputs_of(const Graph& graph) {
   return outputs;
 }
 
-Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer, PlanScope scope) {
+Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer, std::optional<GraphRole> only) {
   BALEEN_TRY_ASSIGN(const Annotations annotations, Annotations::create(job.annotations, job.mesh));
   BALEEN_TRY_ASSIGN(Strategies strategies, Strategies::open(job, job.mesh, annotations, plugins));
   Placer placer(job, strategies, annotations);
@@ -338,16 +337,16 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
       const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
       plan.closed_forms = placer.take_closed_forms();
       plan.coarsest = coarsest_dtype(graph, job.dtype);
-      if (scope == PlanScope::programs) continue;
+      if (only) continue;
       BALEEN_TRY_ASSIGN(ScheduledGraph step,
                         of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, phases, pipelines)));
       plan.graphs.insert(plan.graphs.begin(),
                          {name, GraphRole::train, std::move(step), {}, {}, update.scalars, update.stops, from});
     } while (next > 0);
-    if (scope == PlanScope::programs) update = {};  // what was placed says how parameters lie
+    if (only) update = {};  // what was placed says how parameters lie
   }
   BALEEN_TRY_ASSIGN(auto others,
-                    plan_others(job, graphs, scope, strategies, annotations, plugins, placer, observer, update));
+                    plan_others(job, graphs, only, strategies, annotations, plugins, placer, observer, update));
   plan.graphs.insert(plan.graphs.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
 
   for (const ParameterSpec& p : job.parameters)

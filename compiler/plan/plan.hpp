@@ -121,14 +121,9 @@ struct Plan {
 /// Called after each phase with its name and the graph, where it changed (for --print-passes).
 using PassObserver = std::function<void(const std::string& phase, const Graph& graph)>;
 
-/// Which of a job's graphs a plan has.
-enum class PlanScope {
-  all,      ///< every one
-  programs  ///< those of role infer. Parameters lie as in training; there are no other persistent tensors
-};
-
-/// Runs the phases. Verifies the graph after each. [plan time]
+/// Runs the phases. Verifies the graph after each. `only`: a plan of the graphs of that role, infer or evaluate, in
+/// which parameters lie as in training, and there are no other persistent tensors. [plan time]
 Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer = {},
-                       PlanScope scope = PlanScope::all);
+                       std::optional<GraphRole> only = {});
 
 }  // namespace baleen

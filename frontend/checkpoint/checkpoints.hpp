@@ -10,6 +10,7 @@
 #include "core/launch/rank_link.hpp"
 #include "core/runtime/session.hpp"
 #include "frontend/checkpoint/checkpoint_root.hpp"
+#include "frontend/checkpoint/load_parts.hpp"
 #include "frontend/checkpoint/owned_part.hpp"
 #include "frontend/checkpoint/settings.hpp"
 #include "frontend/checkpoint/stop_request.hpp"
@@ -127,8 +128,8 @@ Result<std::optional<std::filesystem::path>> find_checkpoint(const std::string& 
 /// log. All ranks call it.
 Status resume(const ShardFormat& format, const ResumeFrom& from, const Checkpoints::Parts& parts);
 
-/// Parameters alone, checked likewise.
+/// Parameters alone, or the parts `load` of them, checked likewise.
 Status load_parameters_of(const ShardFormat& format, const std::filesystem::path& checkpoint,
-                          const Checkpoints::Parts& parts);
+                          const Checkpoints::Parts& parts, const LoadParts& load);
 
 }  // namespace baleen

@@ -1,12 +1,10 @@
 /// \file Parameters to and from a file, by the plugin that the file's ending chooses.
 #include "frontend/checkpoint/parameter_file.hpp"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "baleen/dtype.hpp"
-#include "core/input/nearest.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 
 namespace baleen {
@@ -19,43 +17,13 @@ std::vector<const PersistentBuffer*> parameters(const Session& session) {
   return list;
 }
 
-std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
-  const auto near = nearest(name, known);
-  return near ? "; the nearest name is `" + *near + "`" : "";
-}
-
-/// Every parameter is in the file, nothing else is.
-Status check_names(const TensorSource& file, const std::string& path,
-                   const std::vector<const PersistentBuffer*>& wanted) {
-  std::vector<std::string> in_file, known;
-  for (const auto& [name, type] : file.tensors()) in_file.push_back(name);
-  for (const PersistentBuffer* buffer : wanted) {
-    const std::string& name = known.emplace_back(buffer->spec.name);
-    if (!file.tensors().contains(name))
-      return invalid("it has no tensor `" + name + "`" + did_you_mean(name, in_file), path);
-  }
-  if (in_file.size() == known.size()) return {};
-  for (const std::string& name : in_file)
-    if (std::ranges::find(known, name) == known.end())
-      return invalid("the model has no parameter `" + name + "`" + did_you_mean(name, known), path);
-  return {};
-}
-
-Status load(Session& session, const TensorSource& file, const std::string& path, const PersistentBuffer& buffer) {
-  const std::string& name = buffer.spec.name;
-  const ValueType &there = file.tensors().at(name), &type = buffer.spec.type;
-  if (there.shape != type.shape)
-    return invalid(
-        "`" + name + "` is " + to_string(there.shape) + " in the file and " + to_string(type.shape) + " in the model",
-        path);
+/// What the precisions of the two allow.
+Status check_dtype(const std::string& name, const ValueType& there, const ValueType& type, const std::string& path) {
   const auto is_wide = [](baleen_dtype_t dtype) { return dtype == BALEEN_F32 || dtype == BALEEN_F64; };
-  if (there.dtype != type.dtype && !(is_wide(there.dtype) && is_wide(type.dtype)))
-    return unsupported("`" + name + "` is " + std::string(dtype_name(there.dtype)) + " in the file and " +
-                           std::string(dtype_name(type.dtype)) + " in the model; only fp32 and fp64 are converted",
-                       path);
-  BALEEN_TRY_ASSIGN(HostTensor tensor, file.read(name));
-  BALEEN_TRY_ASSIGN(tensor, with_dtype(std::move(tensor), type.dtype));
-  return session.write_tensor(name, tensor.bytes.data(), tensor.bytes.size());
+  if (there.dtype == type.dtype || (is_wide(there.dtype) && is_wide(type.dtype))) return {};
+  return unsupported("`" + name + "` is " + std::string(dtype_name(there.dtype)) + " in the file and " +
+                         std::string(dtype_name(type.dtype)) + " in the model; only fp32 and fp64 are converted",
+                     path);
 }
 
 }  // namespace
@@ -74,11 +42,19 @@ Status save_parameters(Session& session, const Registry& plugins, const std::str
   return writes ? write_tensor_file(plugins, path, tensors, facts) : Status();
 }
 
-Status load_parameters(Session& session, const Registry& plugins, const std::string& path) {
+Status load_parameters(Session& session, const Registry& plugins, const std::string& path, const LoadParts& parts) {
   BALEEN_TRY_ASSIGN(const auto file, open_tensor_files(plugins, {path}));
-  const auto wanted = parameters(session);
-  BALEEN_TRY(check_names(*file, path, wanted));
-  for (const PersistentBuffer* buffer : wanted) BALEEN_TRY(load(session, *file, path, *buffer));
+  BALEEN_TRY_ASSIGN(const auto taken, match_parts(session.persistent(), file->tensors(), parts, path));
+  const auto spec = [&](const LoadedTensor& one) -> const PersistentSpec& {
+    return session.persistent().buffers[one.buffer].spec;
+  };
+  for (const LoadedTensor& one : taken)
+    BALEEN_TRY(check_dtype(one.stored, file->tensors().at(one.stored), spec(one).type, path));
+  for (const LoadedTensor& one : taken) {
+    BALEEN_TRY_ASSIGN(HostTensor tensor, file->read(one.stored));
+    BALEEN_TRY_ASSIGN(tensor, with_dtype(std::move(tensor), spec(one).type.dtype));
+    BALEEN_TRY(session.write_tensor(spec(one).name, tensor.bytes.data(), tensor.bytes.size()));
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/plugin/registry.hpp"
 #include "core/runtime/session.hpp"
+#include "frontend/checkpoint/load_parts.hpp"
 
 namespace baleen {
 
@@ -13,8 +14,9 @@ namespace baleen {
 Status save_parameters(Session& session, const Registry& plugins, const std::string& path,
                        const std::map<std::string, std::string>& facts, bool writes = true);
 
-/// Reads all parameters. Names and shapes must agree exactly; fp32 and fp64 are converted into each other. The error
-/// names what is missing, what is not expected, and the nearest names.
-Status load_parameters(Session& session, const Registry& plugins, const std::string& path);
+/// Reads all parameters, or the `parts` of them. What is taken must be there with its shape, and nothing else may be;
+/// fp32 and fp64 are converted into each other. The error names what is missing, what is not expected, the nearest
+/// names, and the option that helps; nothing is written then.
+Status load_parameters(Session& session, const Registry& plugins, const std::string& path, const LoadParts& parts = {});
 
 }  // namespace baleen

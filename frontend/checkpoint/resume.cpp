@@ -9,6 +9,7 @@
 #include "core/input/nearest.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/checkpoint/digests.hpp"
+#include "frontend/checkpoint/whole_tensors.hpp"
 
 namespace baleen {
 namespace {
@@ -36,14 +37,6 @@ bool is_allowed(const std::string& name, const Names& patterns) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) { return matches(pattern, name); });
 }
 
-/// "`a`, `b`, `c` and 7 more".
-std::string listed(const Names& names) {
-  constexpr std::size_t kShown = 4;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i ? ", `" : "`") + names[i] + "`";
-  return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
-}
-
 /// Whether the two differ in the number of terms alone, of which the sum is taken over (PersistentSpec::has_terms).
 bool has_other_terms(const PersistentSpec& spec, const ValueType& stored) {
   return spec.has_terms && spec.type.dtype == BALEEN_F32 && stored.dtype == BALEEN_F32 && stored.shape.size() > 1 &&
@@ -51,52 +44,71 @@ bool has_other_terms(const PersistentSpec& spec, const ValueType& stored) {
          std::equal(stored.shape.begin() + 1, stored.shape.end(), spec.type.shape.begin() + 1, spec.type.shape.end());
 }
 
-/// Tensors that this session takes from a checkpoint, by number of the persistent layout.
-Result<std::vector<std::size_t>> matched(const Session& session, const ShardFolder& folder, bool parameters_alone,
-                                         const Names& allow_missing, const std::string& where) {
-  std::vector<std::size_t> taken;
-  Names missing, further, known;
+/// Tensors that this session goes on with: all that it has.
+Result<std::vector<LoadedTensor>> matched(const Session& session, const ShardFolder& folder, const Names& allow_missing,
+                                          const std::string& where) {
+  std::vector<LoadedTensor> taken;
+  Names missing, further, known, stored;
   const auto& buffers = session.persistent().buffers;
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     const PersistentSpec& spec = buffers[b].spec;
     known.push_back(spec.name);
-    if (parameters_alone && spec.role != Role::parameter) continue;
     const auto found = folder.tensors().find(spec.name);
     if (found == folder.tensors().end()) {
       if (!is_allowed(spec.name, allow_missing)) missing.push_back(spec.name);
       continue;
     }
-    const ValueType& stored = found->second;
-    if (!has_other_terms(spec, stored) && (stored.dtype != spec.type.dtype || stored.shape != spec.type.shape))
-      return invalid("`" + spec.name + "` is " + type_text(stored.dtype, stored.shape) + " in the checkpoint and " +
+    const ValueType& there = found->second;
+    if (!has_other_terms(spec, there) && (there.dtype != spec.type.dtype || there.shape != spec.type.shape))
+      return invalid("`" + spec.name + "` is " + type_text(there.dtype, there.shape) + " in the checkpoint and " +
                          type_text(spec.type.dtype, spec.type.shape) + " in this job",
                      where);
-    taken.push_back(b);
+    taken.push_back({b, spec.name});
   }
-  Names stored;
   for (const auto& [name, type] : folder.tensors()) {
     stored.push_back(name);
-    if (!parameters_alone && !session.persistent().find(name) && !is_allowed(name, allow_missing))
-      further.push_back(name);
+    if (!session.persistent().find(name) && !is_allowed(name, allow_missing)) further.push_back(name);
+  }
+  for (const std::string& pattern : allow_missing) {
+    const auto fits = [&](const std::string& name) { return matches(pattern, name); };
+    if (std::ranges::none_of(known, fits) && std::ranges::none_of(stored, fits))
+      return invalid("--allow-missing " + pattern + " fits no tensor of the checkpoint or of this job", where);
   }
   const std::string remedy = "; where that is meant: --allow-missing PATTERN";
   if (!missing.empty()) {
     const auto near = nearest(missing.front(), stored);
-    return invalid("it has no " + listed(missing) + (near ? " (the nearest name is `" + *near + "`)" : "") + remedy,
-                   where);
+    return invalid(
+        "it has no " + listed_names(missing) + (near ? " (the nearest name is `" + *near + "`)" : "") + remedy, where);
   }
   if (!further.empty()) {
     const auto near = nearest(further.front(), known);
-    return invalid("it has " + listed(further) + ", which this job does not have" +
+    return invalid("it has " + listed_names(further) + ", which this job does not have" +
                        (near ? " (the nearest name is `" + *near + "`)" : "") + remedy,
                    where);
   }
   return taken;
 }
 
+/// Parameters alone: those that the checkpoint says are some.
+Result<std::vector<LoadedTensor>> matched_parameters(const Session& session, const ShardFolder& folder,
+                                                     const LoadParts& parts, const std::string& where) {
+  std::map<std::string, ValueType> stored;
+  for (const std::string& name : parameter_names(folder)) stored[name] = folder.tensors().at(name);
+  BALEEN_TRY_ASSIGN(auto taken, match_parts(session.persistent(), stored, parts, where));
+  for (const LoadedTensor& one : taken) {
+    const ValueType &there = stored.at(one.stored), &type = session.persistent().buffers[one.buffer].spec.type;
+    if (there.dtype != type.dtype)
+      return invalid("`" + one.stored + "` is " + type_text(there.dtype, there.shape) + " in the checkpoint and " +
+                         type_text(type.dtype, type.shape) + " in this job; give --dtype " +
+                         std::string(dtype_name(there.dtype)),
+                     where);
+  }
+  return taken;
+}
+
 /// All ranks add up what their parts give; rank 0 compares with what was saved.
 Status compare_digests(const ShardFormat& format, const fs::path& path, const ShardFolder& folder,
-                       const Checkpoints::Parts& parts, const std::vector<std::size_t>& taken,
+                       const Checkpoints::Parts& parts, const std::vector<LoadedTensor>& taken,
                        std::vector<std::uint64_t> sums, const std::string& purpose) {
   const std::string prefix = "checkpoint/" + purpose + "/";
   RankLink* const link = parts.link;
@@ -112,8 +124,7 @@ Status compare_digests(const ShardFormat& format, const fs::path& path, const Sh
   }
   Status status;
   const auto saved = nlohmann::json::parse(fact(folder.facts(), "digests"), nullptr, false);
-  for (const std::size_t b : taken) {
-    const std::string& name = parts.session.persistent().buffers[b].spec.name;
+  for (const auto& [b, name] : taken) {
     // Who wrote shards without digests has checksums in them all the same.
     if (!saved.is_object() || saved.value(name, "") == digest_text(sums[b])) continue;
     status = format.verify(path.string());  // says which file is damaged
@@ -146,25 +157,28 @@ Status read_sum(const ShardFolder& folder, PersistentSpec spec, OwnedPart part, 
 
 /// Reads this rank's pieces, and no other bytes.
 Status read_pieces(const ShardFormat& format, const fs::path& path, const ShardFolder& folder,
-                   const Checkpoints::Parts& parts, const std::vector<std::size_t>& taken, const std::string& purpose) {
+                   const Checkpoints::Parts& parts, const std::vector<LoadedTensor>& taken,
+                   const std::string& purpose) {
   const PersistentLayout& persistent = parts.session.persistent();
   std::vector<std::uint64_t> sums(persistent.buffers.size());
   std::vector<OwnedPart> owned(persistent.buffers.size());
   for (OwnedPart& part : owned_parts(persistent, parts.mesh, parts.at)) owned[part.buffer] = std::move(part);
   std::vector<std::byte> bytes;
-  for (const std::size_t b : taken) {
+  for (const auto& [b, stored] : taken) {
     const PersistentBuffer& buffer = persistent.buffers[b];
+    PersistentSpec there = buffer.spec;
+    there.name = stored;
     const std::size_t element = dtype_size(buffer.spec.type.dtype);
     OwnedPart whole{b, piece_of(buffer.spec.type.shape, buffer.spec.layout, parts.mesh, parts.at), {}};
     whole.elements = {0, whole.piece.held ? whole.piece.elements() : 0};
     if (whole.count() == 0) continue;
     bytes.resize(static_cast<std::size_t>(whole.count()) * element);
-    if (has_other_terms(buffer.spec, folder.tensors().at(buffer.spec.name))) {
-      BALEEN_TRY(read_sum(folder, buffer.spec, whole, bytes));
+    if (has_other_terms(buffer.spec, folder.tensors().at(stored))) {
+      BALEEN_TRY(read_sum(folder, there, whole, bytes));
       BALEEN_TRY(parts.session.write_own(buffer, bytes));
       continue;
     }
-    BALEEN_TRY(folder.read(ShardOf(buffer.spec, whole, bytes.data()).get()));
+    BALEEN_TRY(folder.read(ShardOf(there, whole, bytes.data()).get()));
     BALEEN_TRY(parts.session.write_own(buffer, bytes));
     const OwnedPart& own = owned[b];
     if (own.count() > 0)
@@ -172,10 +186,9 @@ Status read_pieces(const ShardFormat& format, const fs::path& path, const ShardF
                           std::span(bytes).subspan(static_cast<std::size_t>(own.elements.begin) * element,
                                                    static_cast<std::size_t>(own.count()) * element));
   }
-  std::vector<std::size_t> alike = taken;  // what was added up has other digests
-  std::erase_if(alike, [&](std::size_t b) {
-    const PersistentSpec& spec = persistent.buffers[b].spec;
-    return has_other_terms(spec, folder.tensors().at(spec.name));
+  std::vector<LoadedTensor> alike = taken;  // what was added up has other digests
+  std::erase_if(alike, [&](const LoadedTensor& one) {
+    return has_other_terms(persistent.buffers[one.buffer].spec, folder.tensors().at(one.stored));
   });
   return compare_digests(format, path, folder, parts, alike, std::move(sums), purpose);
 }
@@ -237,7 +250,7 @@ Status resume(const ShardFormat& format, const ResumeFrom& from, const Checkpoin
   BALEEN_TRY_ASSIGN(const std::int64_t step, number_fact(*folder, "step", where));
   BALEEN_TRY_ASSIGN(const std::int64_t position, number_fact(*folder, "data_position", where));
   BALEEN_TRY(compare_jobs(*folder, parts, where));
-  BALEEN_TRY_ASSIGN(const auto taken, matched(parts.session, *folder, false, from.allow_missing, where));
+  BALEEN_TRY_ASSIGN(const auto taken, matched(parts.session, *folder, from.allow_missing, where));
   BALEEN_TRY(read_pieces(format, from.path, *folder, parts, taken, "resumed"));
   std::map<std::string, std::int64_t> runs;
   const auto saved = nlohmann::json::parse(fact(folder->facts(), "program_runs"), nullptr, false);
@@ -247,9 +260,10 @@ Status resume(const ShardFormat& format, const ResumeFrom& from, const Checkpoin
   return parts.session.resume(step, position, runs);
 }
 
-Status load_parameters_of(const ShardFormat& format, const fs::path& checkpoint, const Checkpoints::Parts& parts) {
+Status load_parameters_of(const ShardFormat& format, const fs::path& checkpoint, const Checkpoints::Parts& parts,
+                          const LoadParts& load) {
   BALEEN_TRY_ASSIGN(const auto folder, format.open(checkpoint.string()));
-  BALEEN_TRY_ASSIGN(const auto taken, matched(parts.session, *folder, true, {}, checkpoint.string()));
+  BALEEN_TRY_ASSIGN(const auto taken, matched_parameters(parts.session, *folder, load, checkpoint.string()));
   return read_pieces(format, checkpoint, *folder, parts, taken, "loaded");
 }
 

@@ -10,6 +10,7 @@
 #include "core/plugin/kinds.hpp"
 #include "core/plugin/option_value.hpp"
 #include "frontend/cli/checkpoint_words.hpp"
+#include "frontend/cli/load_words.hpp"
 #include "frontend/cli/option_checks.hpp"
 #include "frontend/cli/tokenizer_words.hpp"
 
@@ -68,11 +69,12 @@ class Parser {
     add_run();
     add_verify();
     add_infer();
+    add_evaluate();
     add_generate();
     add_graph();
     add_plan();
     add_bench();
-    for (CLI::App* sub : {run_, verify_, infer_, generate_, graph_, plan_, bench_})
+    for (CLI::App* sub : {run_, verify_, infer_, evaluate_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     checkpoint_ = subcommand("checkpoint", "Look at a checkpoint, test it, or exchange models with other frameworks");
@@ -131,6 +133,14 @@ class Parser {
         ->type_name("FILE");
   }
 
+  /// Of commands that use a trained model.
+  void add_parameters(CLI::App& sub, ScriptOptions& out) {
+    add_load_words(sub, out, renames_,
+                   "The parameters: what `baleen run --save` wrote, a checkpoint's folder, or one of another framework")
+        ->required();
+    add_allow_missing(sub, out, false);
+  }
+
   static void add_passes(CLI::App& sub, PassView& out) {
     CLI::Option* print = sub.add_flag("--print-passes", out.prints, "Print the graph after each pass that changed it");
     sub.add_option("--pass", out.passes,
@@ -156,10 +166,9 @@ class Parser {
         ->type_name("N")
         ->check(count_check(0));
     run_->add_option("--save", run_options_.save, "Write all parameters to this file at the end")->type_name("FILE");
-    auto* load = run_->add_option("--load", run_options_.load,
-                                  "Read all parameters at the start from this file, this checkpoint's folder, or a "
-                                  "folder of Hugging Face's transformers")
-                     ->type_name("PATH");
+    auto* load = add_load_words(*run_, run_options_, renames_,
+                                "Read all parameters at the start from this file, this checkpoint's folder, or a "
+                                "folder of Hugging Face's transformers");
     run_->add_option("--resume", run_options_.resume,
                      "Go on from a checkpoint: `latest` (which needs not be said), `auto` (the latest, or from the "
                      "start where there is none), `best`, or its folder")
@@ -167,12 +176,7 @@ class Parser {
         ->expected(0, 1)
         ->default_str("latest")
         ->excludes(load);
-    run_->add_option(
-            "--allow-missing", run_options_.allow_missing,
-            "With --resume, or --load of another framework's folder: tensors that it or the job may lack, as in "
-            "*.bias; may be repeated")
-        ->type_name("PATTERN")
-        ->allow_extra_args(false);
+    add_allow_missing(*run_, run_options_, true);
     add_passes(*run_, run_options_.passes);
   }
 
@@ -187,12 +191,7 @@ class Parser {
     infer_ = subcommand("infer", "Run one of a job's named programs with trained parameters");
     add_script(*infer_, infer_options_);
     add_host(*infer_, infer_options_.host);
-    infer_
-        ->add_option(
-            "--load", infer_options_.load,
-            "The parameters: what `baleen run --save` wrote, a checkpoint's folder, or one of another framework")
-        ->required()
-        ->type_name("FILE");
+    add_parameters(*infer_, infer_options_);
     infer_->add_option("--program", infer_options_.program, "Which program; may be left out where the job has one")
         ->type_name("NAME");
     infer_->add_option("--inputs", infer_options_.inputs, "A file with the program's inputs, tensors by name")
@@ -202,15 +201,23 @@ class Parser {
         ->type_name("FILE");
   }
 
+  void add_evaluate() {
+    evaluate_ = subcommand("evaluate", "The held-out loss and metrics of a trained model, without training");
+    add_script(*evaluate_, evaluate_options_);
+    add_host(*evaluate_, evaluate_options_.host);
+    add_parameters(*evaluate_, evaluate_options_);
+    evaluate_
+        ->add_option("--batches", batches_,
+                     "How many batches of the held-out rows, 0 for all; stands above the script's")
+        ->type_name("N")
+        ->check(count_check(0));
+    evaluate_->add_flag("--json", evaluate_options_.json, "For programs: everything, as one JSON object");
+  }
+
   void add_generate() {
     generate_ = subcommand("generate", "Let a trained language model write");
     add_script(*generate_, generate_options_);
-    generate_
-        ->add_option(
-            "--load", generate_options_.load,
-            "The parameters: what `baleen run --save` wrote, a checkpoint's folder, or one of another framework")
-        ->required()
-        ->type_name("FILE");
+    add_parameters(*generate_, generate_options_);
     generate_->add_option("--prompt", generate_options_.prompt, "The text to go on from")->type_name("TEXT");
     generate_->add_option("--tokens", generate_options_.tokens, "How many tokens to write")
         ->type_name("N")
@@ -365,7 +372,7 @@ class Parser {
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
       if (run_->get_option("--resume")->count() > 0 && run_options_.resume.empty()) run_options_.resume = "latest";
-      if (!run_options_.allow_missing.empty() && run_options_.resume.empty() && run_options_.load.empty())
+      if (!run_options_.parts.allow_missing.empty() && run_options_.resume.empty() && run_options_.load.empty())
         return invalid("--allow-missing goes with --resume or --load" + see_help());
       return with_script(run_options_);
     }
@@ -375,6 +382,10 @@ class Parser {
       return with_script(verify_options_);
     }
     if (chosen() == infer_) return with_script(infer_options_);
+    if (chosen() == evaluate_) {
+      if (!evaluate_->get_option("--batches")->empty()) evaluate_options_.batches = batches_;
+      return with_script(evaluate_options_);
+    }
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
     if (chosen() == plan_) {
@@ -406,6 +417,8 @@ class Parser {
     if (!chosen()->get_option("--seed")->empty()) options.seed = seed_;
     if (!dtype_.empty()) options.dtype = dtype_;
     options.script_args = script_args_;
+    if (const Status taken = take_renames(renames_, options); !taken)
+      return invalid(taken.error().message + see_help(), taken.error().where);
     return with_ranks(options);
   }
 
@@ -421,13 +434,14 @@ class Parser {
   CLI::App app_{
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
-  CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *generate_ = nullptr, *graph_ = nullptr,
-           *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr, *checkpoint_ = nullptr, *secret_ = nullptr,
-           *tokenizer_ = nullptr, *doctor_ = nullptr;
+  CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *evaluate_ = nullptr, *generate_ = nullptr,
+           *graph_ = nullptr, *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr, *checkpoint_ = nullptr,
+           *secret_ = nullptr, *tokenizer_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
   InferOptions infer_options_;
+  EvaluateOptions evaluate_options_;
   GenerateOptions generate_options_;
   GraphOptions graph_options_;
   PlanOptions plan_options_;
@@ -437,9 +451,9 @@ class Parser {
   SecretOptions secret_options_;
   TokenizerOptions tokenizer_options_;
   std::uint64_t seed_ = 0;
-  std::int64_t steps_ = 0, host_index_ = 0;
+  std::int64_t steps_ = 0, host_index_ = 0, batches_ = 0;
   std::string dtype_, bench_what_;
-  std::vector<std::string> script_args_, plan_manifests_;
+  std::vector<std::string> script_args_, plan_manifests_, renames_;
   bool has_end_ = false;
   std::deque<Slot> slots_;  // a deque: CLI11 keeps addresses of its elements
 };

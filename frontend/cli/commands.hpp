@@ -14,11 +14,10 @@ namespace baleen::app {
 
 struct RunOptions : ScriptOptions {
   static constexpr bool kHasRanks = true;
-  std::optional<std::int64_t> steps;       ///< stands above the script's
-  std::filesystem::path save;              ///< empty: none
-  std::string resume;                      ///< "latest", "auto" or a folder; empty: from the start
-  std::vector<std::string> allow_missing;  ///< with `resume`: patterns of tensors
-  PassView passes;                         ///< the graph after every pass that changed it
+  std::optional<std::int64_t> steps;  ///< stands above the script's
+  std::filesystem::path save;         ///< empty: none
+  std::string resume;                 ///< "latest", "auto" or a folder; empty: from the start
+  PassView passes;                    ///< the graph after every pass that changed it
 };
 
 struct VerifyOptions : ScriptOptions {
@@ -30,6 +29,12 @@ struct InferOptions : ScriptOptions {
   static constexpr bool kHasRanks = true;
   std::string program;                    ///< empty: the only one that the job has
   std::filesystem::path inputs, outputs;  ///< files of tensors by name; inputs empty: none
+};
+
+struct EvaluateOptions : ScriptOptions {
+  static constexpr bool kHasRanks = true;
+  std::optional<std::int64_t> batches;  ///< stands above the script's; 0: the whole held-out part
+  bool json = false;
 };
 
 struct GenerateOptions : ScriptOptions {
@@ -99,6 +104,7 @@ struct TokenizerOptions {
 int run_command(const RunOptions& options, const Setup& setup);
 int verify_command(const VerifyOptions& options, const Setup& setup);
 int infer_command(const InferOptions& options, const Setup& setup);
+int evaluate_command(const EvaluateOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
 int graph_command(const GraphOptions& options, const Setup& setup);
 int plan_command(const PlanOptions& options, const Setup& setup);

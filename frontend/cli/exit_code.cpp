@@ -38,13 +38,17 @@ void open_standard_files() {
     if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
 }
 
-int end_output(const Log& log, int code) {
+Status flush_output() {
   const bool failed = std::ferror(stdout) != 0;
   errno = 0;
-  if (std::fflush(stdout) == 0 && !failed) return code;
-  if (code != kSuccess || errno == EPIPE) return code;
+  if ((std::fflush(stdout) == 0 && !failed) || errno == EPIPE) return {};
   const std::string why = errno ? std::string(": ") + std::strerror(errno) : std::string();
-  return report(log, Error{BALEEN_IO, "standard output did not take all that was printed" + why, {}});
+  return Error{BALEEN_IO, "standard output did not take all that was printed" + why, {}};
+}
+
+int end_output(const Log& log, int code) {
+  const Status taken = flush_output();
+  return taken || code != kSuccess ? code : report(log, taken.error());
 }
 
 int conclude(const Log& log, const Status& status, RankLink* link) {

@@ -28,6 +28,9 @@ int report(const Log& log, const Error& error, RankLink* link = nullptr);
 /// Writing there fails, as it would without.
 void open_standard_files();
 
+/// An error where what was printed so far has not all been taken; none where nobody reads it any more.
+Status flush_output();
+
 /// `code`, or that of an error where what was printed has not all been taken (a full disk, a closed descriptor).
 int end_output(const Log& log, int code);
 

@@ -12,7 +12,7 @@ Status generate(const GenerateOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   RunFlags flags;
   flags.generate = true;
-  flags.scope = PlanScope::programs;
+  flags.only = GraphRole::infer;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, false));
   if (setup.manifest.ranks() > 1)
     setup.log.info("generate runs on one rank; the manifest's " + std::to_string(setup.manifest.ranks()) +

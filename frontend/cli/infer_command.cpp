@@ -29,7 +29,7 @@ Status infer(const InferOptions& options, const Setup& setup) {
     BALEEN_TRY_ASSIGN(inputs, read_tensor_file(setup.registry, options.inputs.string()));
   }
   RunFlags flags;
-  flags.scope = PlanScope::programs;
+  flags.only = GraphRole::infer;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, false));
   BALEEN_TRY_ASSIGN(const std::string program, chosen_program(options, run->session()));
   BALEEN_TRY_ASSIGN(const HostTensors outputs, run->infer(program, inputs));

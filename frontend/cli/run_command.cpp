@@ -29,7 +29,7 @@ Status run(const RunOptions& options, const Setup& setup) {
   flags.save = options.save.string();
   flags.saves = flags.signals = true;
   flags.resume = options.resume;
-  flags.allow_missing = options.allow_missing;
+  flags.allow_missing = options.parts.allow_missing;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, true));
   run->session().start();
   if (const Status trained = run->train(*run); !trained) return rescued(*run, options, setup, trained.error());

@@ -90,7 +90,6 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   run->described_ = std::move(described);
   run->alone_ = flags.alone;
   run->save_ = flags.save;
-  run->allow_missing_ = flags.allow_missing;
   Job& job = run->script().job();
   const std::string where = job.where;
   const std::int64_t check_every = flags.keep_gradients ? 0 : job.check_every;  // `verify` compares copies by itself
@@ -108,10 +107,10 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   }
   if (setup.link && prepared.transport && !flags.alone) BALEEN_TRY(run->connect(options, prepared, job, session));
   PassPrinter printer(run->speaks() ? flags.passes : PassView(), job.mesh);
-  if (flags.scope == PlanScope::programs)
+  if (flags.only)
     for (const auto& [name, given] : job.graphs)
       if (given.role == GraphRole::learn) run->left_out_.insert(name);
-  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, printer.observer(), flags.scope));
+  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, printer.observer(), flags.only));
   BALEEN_TRY(printer.finish());
   if (run->speaks() && !flags.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
@@ -128,7 +127,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
   BALEEN_TRY_ASSIGN(run->session_,
                     Session::create(plan, *run->device_, run->described_.data, *run->monitors_, session));
-  if (!options.load.empty()) BALEEN_TRY(run->load(options.load));
+  if (!options.load.empty()) BALEEN_TRY(run->load(options.load, options.parts));
   BALEEN_TRY(run->open_checkpoints(options, flags, session, where, std::move(told)));
   if (run->ranks_)
     run->copies_.emplace(*run->session_, *setup.link, run->mesh(), run->ranks_->communicator().at(), check_every,
@@ -157,6 +156,7 @@ Result<std::string> Run::input_lines(const ScriptOptions& options) const {
     BALEEN_TRY_ASSIGN(lines, data_lines(*described_.data));
   }
   if (options.load.empty()) return lines + "nothing is loaded\n";
+  if (!options.parts.says_nothing()) lines += "of what is loaded: " + options.parts.text() + '\n';
   const auto digest = digest_of_files(options.load);
   return lines + (digest ? "the digest of what is loaded is " + *digest : "what is to be loaded cannot be read") + '\n';
 }

@@ -25,16 +25,16 @@ struct RunFlags {
   std::optional<std::int64_t> steps;
   bool generate = false;  ///< describe the generate graph though the job does not ask for it
   PassView passes = {};
-  bool silent = false;          ///< what the script prints is not shown
-  bool alone = false;           ///< one rank and no strategy, whatever the manifest and the script say
-  bool keep_gradients = false;  ///< as states
-  PlanScope scope = PlanScope::all;
-  std::string save = {};    ///< all parameters to this file at the end, before the last evaluation
-  bool saves = false;       ///< checkpoints, where the manifest or the script asks for them
-  bool signals = false;     ///< with `saves`: they save first, and end the run with a code of its own
-  std::string resume = {};  ///< "latest", "auto", "best" or a folder; empty: from the start
-  std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing where it is read from
-  bool check_kernels = false;                   ///< of kinds of ops, by rank 0: kernel_check.hpp
+  bool silent = false;                 ///< what the script prints is not shown
+  bool alone = false;                  ///< one rank and no strategy, whatever the manifest and the script say
+  bool keep_gradients = false;         ///< as states
+  std::optional<GraphRole> only = {};  ///< as in make_plan; nothing: all graphs
+  std::string save = {};               ///< all parameters to this file at the end, before the last evaluation
+  bool saves = false;                  ///< checkpoints, where the manifest or the script asks for them
+  bool signals = false;                ///< with `saves`: they save first, and end the run with a code of its own
+  std::string resume = {};             ///< "latest", "auto", "best" or a folder; empty: from the start
+  std::vector<std::string> allow_missing = {};            ///< patterns of tensors that may be missing where it resumes
+  bool check_kernels = false;                             ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
 };
 
@@ -90,8 +90,9 @@ class Run : public TrainingRun {
   Status finish_checkpoints() { return checkpoints_ ? checkpoints_->finish() : Status(); }
   /// Waits until monitors have been told all; then why one of them has failed, and lacks something of the run.
   Status finish_monitors();
-  /// Parameters from a file, from a checkpoint's folder, or from a folder of another framework (frontend/exchange).
-  Status load(const std::filesystem::path& path);
+  /// Parameters, or the `parts` of them, from a file, from a checkpoint's folder, or from a folder of another framework
+  /// (frontend/exchange).
+  Status load(const std::filesystem::path& path, const LoadParts& parts = {});
   /// Runs the script's training. With several ranks: until all have come to its end.
   Status train(TrainingRun& driven);
 
@@ -104,7 +105,7 @@ class Run : public TrainingRun {
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
   Status open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
                           const std::string& job_where, CheckpointFacts job);
-  Status load_exchange(const std::string& folder);
+  Status load_exchange(const std::string& folder, const LoadParts& parts);
   Status resume(const RunFlags& flags, const CheckpointSettings& settings, const Checkpoints::Parts& parts);
   Checkpoints::Parts checkpoint_parts() const;
 
@@ -115,11 +116,10 @@ class Run : public TrainingRun {
   bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
 
   const Setup& setup_;
-  std::string save_;                        ///< RunFlags::save
-  std::vector<std::string> allow_missing_;  ///< RunFlags::allow_missing
-  std::int64_t saved_step_ = -1;            ///< that was saved there
-  bool alone_ = false;                      ///< beside the run that the launcher knows of
-  std::unique_ptr<Ranks> ranks_;            ///< null with one rank
+  std::string save_;              ///< RunFlags::save
+  std::int64_t saved_step_ = -1;  ///< that was saved there
+  bool alone_ = false;            ///< beside the run that the launcher knows of
+  std::unique_ptr<Ranks> ranks_;  ///< null with one rank
   Described described_;
   std::set<std::string> left_out_;  ///< programs that learn, where the run is of the others alone
   std::unique_ptr<Device> device_;

@@ -187,7 +187,7 @@ Result<Session> Job::start(SessionOptions options) const {
     impl->job = impl_;
     impl->monitors = options.monitors;
     app::RunFlags flags = impl_->flags;
-    if (!options.trains) flags.scope = PlanScope::programs;
+    if (!options.trains) flags.only = GraphRole::infer;
     flags.saves = options.trains;
     flags.resume = options.resume;
     BALEEN_TRY_ASSIGN(impl->run, app::Run::create(impl_->options, impl_->setup, impl_->prepared, flags,

@@ -80,12 +80,6 @@ Result<std::optional<CheckpointSettings>> settings_of(const Setup& setup, const 
   return std::optional(std::move(settings));
 }
 
-Error refuse_missing(const std::filesystem::path& path) {
-  return unsupported(
-      "--allow-missing is for --resume and for folders of other frameworks; this has all tensors or is refused",
-      path.string());
-}
-
 }  // namespace
 
 Checkpoints::Parts Run::checkpoint_parts() const {
@@ -97,27 +91,29 @@ Checkpoints::Parts Run::checkpoint_parts() const {
   return parts;
 }
 
-Status Run::load(const std::filesystem::path& path) {
+Status Run::load(const std::filesystem::path& path, const LoadParts& parts) {
   std::error_code failure;
-  if (!std::filesystem::is_directory(path, failure)) {
-    if (!allow_missing_.empty()) return refuse_missing(path);
-    return load_parameters(*session_, setup_.registry, path.string());
-  }
+  if (!std::filesystem::is_directory(path, failure))
+    return load_parameters(*session_, setup_.registry, path.string(), parts);
   BALEEN_TRY_ASSIGN(const bool is_model, described_.script->is_model(path.string()));
-  if (is_model) return load_exchange(path.string());
-  if (!allow_missing_.empty()) return refuse_missing(path);
+  if (is_model) return load_exchange(path.string(), parts);
   BALEEN_TRY_ASSIGN(const ShardFormat format, ShardFormat::find(setup_.registry, "", "--load"));
   BALEEN_TRY_ASSIGN(const auto found, find_checkpoint(path.string(), path, format));
-  return load_parameters_of(format, *found, checkpoint_parts());
+  return load_parameters_of(format, *found, checkpoint_parts(), parts);
 }
 
-Status Run::load_exchange(const std::string& folder) {
+Status Run::load_exchange(const std::string& folder, const LoadParts& parts) {
+  if (!parts.renames.empty())
+    return unsupported(
+        "--load-rename is for files and checkpoints of Baleen; what this folder's tensors are called a map says, which "
+        "can be yours (baleen.models.load { map = ... })",
+        folder);
   MapRequest request;
   request.path = folder;
   BALEEN_TRY_ASSIGN(ModelMap map, described_.script->model_map(request));
   BALEEN_TRY_ASSIGN(const ModelFiles files, described_.script->model_files(folder));
-  BALEEN_TRY_ASSIGN(const ModelFolder model, ModelFolder::open(setup_.registry, files, std::move(map), folder));
-  BALEEN_TRY(load_model(*session_, model, allow_missing_));
+  BALEEN_TRY_ASSIGN(const ModelFolder model, ModelFolder::open(setup_.registry, files, std::move(map), folder, parts));
+  BALEEN_TRY(load_model(*session_, model, parts));
   if (speaks() && !alone_)
     setup_.log.info("parameters from " + folder + " by the map `" + model.map().name + "`, head `" + model.map().head +
                     "`");

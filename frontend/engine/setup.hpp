@@ -12,6 +12,7 @@
 #include "core/launch/rank_link.hpp"
 #include "core/log/log.hpp"
 #include "core/plugin/registry.hpp"
+#include "frontend/checkpoint/load_parts.hpp"
 #include "frontend/engine/members.hpp"
 #include "frontend/toml/manifest.hpp"
 
@@ -49,6 +50,7 @@ struct ScriptOptions : RankOptions {
   std::vector<std::string> script_args;  ///< after `--`
   std::optional<std::string> dtype;      ///< "fp32" or "fp64"; stands above the script's
   std::filesystem::path load;            ///< empty: none
+  LoadParts parts;                       ///< of `load`
 };
 
 /// What decides which plugins there are.

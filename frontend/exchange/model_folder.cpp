@@ -27,8 +27,8 @@ std::string made_for(const TensorRule& rule) { return " (for `" + rule.ours + "`
 
 }  // namespace
 
-Result<ModelFolder> ModelFolder::open(const Registry& plugins, const ModelFiles& files, ModelMap map,
-                                      std::string path) {
+Result<ModelFolder> ModelFolder::open(const Registry& plugins, const ModelFiles& files, ModelMap map, std::string path,
+                                      const LoadParts& parts) {
   ModelFolder folder;
   folder.map_ = std::move(map);
   folder.path_ = std::move(path);
@@ -39,8 +39,8 @@ Result<ModelFolder> ModelFolder::open(const Registry& plugins, const ModelFiles&
   BALEEN_TRY_ASSIGN(folder.source_, open_tensor_files(plugins, files.files));
   BALEEN_TRY(folder.take_names(files));
   folder.names_.resize(folder.map_.rules.size());
-  for (std::size_t i = 0; i < folder.map_.rules.size(); ++i) BALEEN_TRY(folder.match(i));
-  BALEEN_TRY(folder.refuse_unknown());
+  for (std::size_t i = 0; i < folder.map_.rules.size(); ++i) BALEEN_TRY(folder.match(i, parts));
+  BALEEN_TRY(folder.refuse_unknown(parts));
   for (std::size_t i = 0; i < folder.map_.rules.size(); ++i) BALEEN_TRY(folder.check_copies(i));
   return folder;
 }
@@ -72,8 +72,9 @@ Status ModelFolder::take_names(const ModelFiles& files) {
 }
 
 /// Finds the tensors of a rule, and compares their shapes.
-Status ModelFolder::match(std::size_t number) {
+Status ModelFolder::match(std::size_t number, const LoadParts& parts) {
   const TensorRule& rule = map_.rules[number];
+  if (!parts.takes(rule.ours)) return {};
   const Shape expected = arrangements_[number].theirs();
   std::vector<std::string> found;
   std::string missing;
@@ -102,7 +103,7 @@ Status ModelFolder::match(std::size_t number) {
     names_[number] = std::move(found);
     return {};
   }
-  if (rule.optional && found.empty()) return {};
+  if ((rule.optional && found.empty()) || parts.may_miss(rule.ours)) return {};
   std::vector<std::string> all;
   for (const auto& [name, in_file] : known_) all.push_back(name);
   return invalid("there is no tensor `" + missing + "` " + to_string(expected) + made_for(rule) + ", which the map `" +
@@ -132,7 +133,7 @@ Status ModelFolder::check_copies(std::size_t number) const {
   return {};
 }
 
-Status ModelFolder::refuse_unknown() const {
+Status ModelFolder::refuse_unknown(const LoadParts& parts) const {
   std::vector<std::string> expected;
   for (const TensorRule& rule : map_.rules) {
     for (const std::string& name : rule.theirs) expected.push_back(their(name));
@@ -142,13 +143,20 @@ Status ModelFolder::refuse_unknown() const {
   std::ranges::sort(sorted);
   for (const auto& [name, in_file] : known_) {
     if (std::ranges::binary_search(sorted, name) || matches_any(map_.unused, name)) continue;
-    if (matches_any(map_.unused, map_.prefix + name)) continue;
+    if (matches_any(map_.unused, map_.prefix + name) || parts.may_be_extra(in_file, name)) continue;
     return invalid("holds `" + in_file + "` " + to_string(source_->tensors().at(in_file).shape) +
                        ", of which the map `" + map_.name + "` makes nothing for the head `" + map_.head + "`" +
                        did_you_mean(name, expected),
                    source_->file_of(in_file));
   }
   return {};
+}
+
+std::vector<std::string> ModelFolder::names() const {
+  std::vector<std::string> all;
+  for (const auto& [today, in_file] : known_) all.push_back(in_file);
+  for (const TensorRule& rule : map_.rules) all.push_back(rule.ours);
+  return all;
 }
 
 baleen_dtype_t ModelFolder::dtype_of(std::size_t rule) const {
@@ -168,7 +176,7 @@ Result<HostTensor> ModelFolder::read(std::size_t rule, baleen_dtype_t dtype, std
   return made;
 }
 
-Status load_model(Session& session, const ModelFolder& folder, std::span<const std::string> allow_missing) {
+Status load_model(Session& session, const ModelFolder& folder, const LoadParts& parts) {
   std::map<std::string, std::size_t> rules;
   std::vector<std::string> ours, parameters;
   for (std::size_t i = 0; i < folder.rules().size(); ++i) {
@@ -179,18 +187,21 @@ Status load_model(Session& session, const ModelFolder& folder, std::span<const s
   for (const PersistentBuffer& buffer : session.persistent().buffers) {
     if (buffer.spec.role != Role::parameter) continue;
     parameters.push_back(buffer.spec.name);
+    if (!parts.takes(buffer.spec.name)) continue;
     const auto found = rules.find(buffer.spec.name);
     if (found != rules.end() && folder.holds(found->second)) {
       filled.emplace_back(&buffer, found->second);
-    } else if (!matches_any(allow_missing, buffer.spec.name) && found == rules.end()) {
+    } else if (!parts.may_miss(buffer.spec.name) && found == rules.end()) {
       return invalid("the map `" + folder.map().name + "` makes no parameter `" + buffer.spec.name + "` " +
                          to_string(buffer.spec.type.shape) + did_you_mean(buffer.spec.name, ours) +
                          "; what is to keep its first values is named with --allow-missing",
                      folder.map().config);
     }
   }
+  BALEEN_TRY(parts.check_patterns(parameters, folder.names(), folder.map().config));
   for (const TensorRule& rule : folder.rules())
-    if (std::ranges::find(parameters, rule.ours) == parameters.end())
+    if (parts.takes(rule.ours) && !parts.may_be_extra(rule.ours, rule.ours) &&
+        std::ranges::find(parameters, rule.ours) == parameters.end())
       return invalid("the model has no parameter `" + rule.ours + "`, which the map `" + folder.map().name + "` makes" +
                          did_you_mean(rule.ours, parameters),
                      rule.where.empty() ? folder.map().config : rule.where);

@@ -1,11 +1,11 @@
 /// \file A model in another framework's files, as its map says: which parameters there are, and their values.
 #pragma once
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/runtime/session.hpp"
+#include "frontend/checkpoint/load_parts.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/exchange/arrangement.hpp"
 
@@ -15,14 +15,18 @@ namespace baleen {
 /// names. Bytes are read parameter by parameter.
 class ModelFolder {
  public:
-  /// `path` for messages. Errors name the file, the tensor, both shapes, and the nearest name.
-  static Result<ModelFolder> open(const Registry& plugins, const ModelFiles& files, ModelMap map, std::string path);
+  /// `path` for messages. Errors name the file, the tensor, both shapes, and the nearest name. Of `parts`, which has no
+  /// renames, rules are left out whose parameters are not taken; what is missing or further there may be so.
+  static Result<ModelFolder> open(const Registry& plugins, const ModelFiles& files, ModelMap map, std::string path,
+                                  const LoadParts& parts = {});
 
   const ModelMap& map() const { return map_; }
   const std::vector<TensorRule>& rules() const { return map_.rules; }
   const Arrangement& arrangement(std::size_t rule) const { return arrangements_[rule]; }
-  /// Whether the files hold it; false only of rules that are optional.
+  /// Whether the files hold it; false of rules that are optional, and of those left out.
   bool holds(std::size_t rule) const { return !names_[rule].empty(); }
+  /// What patterns may mean: the names in the files, and those of the rules' parameters.
+  std::vector<std::string> names() const;
   /// The dtype that the files have it in.
   baleen_dtype_t dtype_of(std::size_t rule) const;
   /// A parameter that the files hold, padded with zeros to that extent; 0: not padded.
@@ -30,9 +34,9 @@ class ModelFolder {
 
  private:
   Status take_names(const ModelFiles& files);
-  Status match(std::size_t rule);
+  Status match(std::size_t rule, const LoadParts& parts);
   Status check_copies(std::size_t rule) const;
-  Status refuse_unknown() const;
+  Status refuse_unknown(const LoadParts& parts) const;
   std::string their(const std::string& name) const;
 
   ModelMap map_;
@@ -44,8 +48,8 @@ class ModelFolder {
   bool bare_ = false;                            ///< names in the files lack the prefix
 };
 
-/// Fills the parameters of a session, each rank its own part. Parameters that no rule makes must match one of
-/// `allow_missing`, and keep their values; so do those whose rules make nothing.
-Status load_model(Session& session, const ModelFolder& folder, std::span<const std::string> allow_missing);
+/// Fills the parameters of a session that `parts` takes, each rank its own part. Parameters that no rule makes must
+/// match one of its `allow_missing`, and keep their values; so do those whose rules make nothing.
+Status load_model(Session& session, const ModelFolder& folder, const LoadParts& parts);
 
 }  // namespace baleen

@@ -13,6 +13,7 @@ namespace baleen {
 struct DescribedJob {
   Job job;
   std::int64_t steps = 0;
+  std::int64_t evaluate_batches = 0;  ///< that an evaluation reads; 0: all that is held out
   std::shared_ptr<ScriptData> data;
   std::optional<UserValues> checkpoint;  ///< how the run is to be saved as it goes
 };

@@ -172,6 +172,7 @@ Result<ExportPlan> Script::plan_export(const MapRequest& request,
 
 Job& Script::job() { return impl_->described.job; }
 std::int64_t Script::steps() const { return impl_->described.steps; }
+std::int64_t Script::evaluate_batches() const { return impl_->described.evaluate_batches; }
 const std::optional<UserValues>& Script::checkpoint() const { return impl_->described.checkpoint; }
 const std::shared_ptr<ScriptData>& Script::data() const { return impl_->described.data; }
 

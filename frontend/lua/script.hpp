@@ -52,6 +52,8 @@ class Script {
   /// May be moved from.
   Job& job();
   std::int64_t steps() const;
+  /// Of an evaluation; 0: the whole held-out part.
+  std::int64_t evaluate_batches() const;
   /// The job's `checkpoint`, unchecked; nothing where it has none.
   const std::optional<UserValues>& checkpoint() const;
   const std::shared_ptr<ScriptData>& data() const;

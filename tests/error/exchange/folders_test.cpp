@@ -219,6 +219,13 @@ TEST_F(Folder, NewParametersOfAModelKeepTheirFirstValuesWhereTheyAreNamed) {
   const ProcessResult with =
       train_exchange(folder_ / "more.lua", {"--load", folder_ / "theirs", "--allow-missing", "score.*"}, {});
   EXPECT_EQ(with.exit_code, 0) << with.err;
+  const ProcessResult left_out =
+      train_exchange(folder_ / "more.lua", {"--load", folder_ / "theirs", "--load-except", "score.*"}, {});
+  EXPECT_EQ(left_out.exit_code, 0) << left_out.err;
+  const ProcessResult renamed =
+      train_exchange(folder_ / "more.lua", {"--load", folder_ / "theirs", "--load-rename", "wte.*=tok.*"}, {});
+  EXPECT_EQ(renamed.exit_code, 2);
+  EXPECT_NE(renamed.err.find("--load-rename is for files and checkpoints of Baleen"), std::string::npos) << renamed.err;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ struct Unlike {
   std::string expected;        ///< in the message
   std::string file = {};       ///< that is written there: "text.txt", "start.safetensors" of another training
   bool loads[2] = {false, false};
+  std::vector<std::string> words = {};  ///< of the second host's command
 };
 void PrintTo(const Unlike& unlike, std::ostream* out) { *out << unlike.name; }
 
@@ -72,6 +73,7 @@ class UnevenHosts : public testing::TestWithParam<Unlike> {
                                    "--secret-file",
                                    secret};
     if (GetParam().loads[host]) words.insert(words.end(), {"--load", folder_ / place(host, "start.safetensors")});
+    if (host == 1) words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
     return std::make_unique<RunningJob>(words);
   }
 
@@ -121,6 +123,13 @@ const std::vector<Unlike> kUnlike{
     {"text", "", "", "the digest of the data's content is ", "text.txt"},
     {"loaded", "", "", "the digest of what is loaded is ", "start.safetensors", {true, true}},
     {"loaded_first_only", "", "", "`nothing is loaded` here and `the digest of what is loaded is ", "", {true, false}},
+    {"loaded_parts",
+     "",
+     "",
+     "`of what is loaded: --load-only *` here and `the digest of what is loaded is ",
+     "",
+     {true, true},
+     {"--load-only", "*"}},
 };
 INSTANTIATE_TEST_SUITE_P(Jobs, UnevenHosts, testing::ValuesIn(kUnlike),
                          [](const auto& param) { return param.param.name; });

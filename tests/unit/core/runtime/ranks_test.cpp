@@ -139,7 +139,7 @@ TEST(Ranks, KeepModelStatesInShards) {
 /// Without training, parameters lie as training would have them.
 TEST(Ranks, RunProgramsOfShardsAlone) {
   JobOptions options;
-  options.scope = PlanScope::programs;
+  options.only = GraphRole::infer;
   const Outcome one = on_one(options, 0);
   EXPECT_EQ(one.parameters.size(), 3u) << "no states";
   options.strategies = {strategy("zero", {{"stage", {std::int64_t{3}, "test"}}})};

@@ -150,7 +150,7 @@ TEST(Session, ProgramsChangeNothingOfTheTraining) {
 TEST(Session, OfProgramsAloneHoldsParametersAndRefusesToTrain) {
   TemporaryFolder folder;
   MAKE_RUN(whole, folder);
-  MAKE_RUN(run, folder, {.scope = PlanScope::programs});
+  MAKE_RUN(run, folder, {.only = GraphRole::infer});
   const auto &planned = run.session->planned_bytes(), &all = whole.session->planned_bytes();
   EXPECT_EQ(planned.at("parameters"), all.at("parameters"));
   EXPECT_FALSE(planned.contains("optimizer"));

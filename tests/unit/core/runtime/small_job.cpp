@@ -151,7 +151,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
     BALEEN_TRY(connect(options, job.mesh));
     session_options.communicator = communicator_.get();
   }
-  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_, {}, options.scope));
+  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_, {}, options.only));
   BALEEN_TRY_ASSIGN(session, Session::create(plan, *device_, data, *monitors_, session_options));
   return {};
 }

@@ -23,7 +23,7 @@ struct JobOptions {
   double bucket_mb = 4;
   Mesh mesh = {};                           ///< with several ranks; else one axis `data`
   std::vector<MemberSpec> strategies = {};  ///< with several ranks; else `data`
-  PlanScope scope = PlanScope::all;
+  std::optional<GraphRole> only = {};
   bool goes_on_not_finite = false;
   bool attention = false;  ///< between embedding and hidden layer, causal, of two heads
 };

@@ -47,6 +47,17 @@ TEST(CommandLine, ReadsARun) {
   EXPECT_EQ(run.script_args, (std::vector<std::string>{"--data", "x", "y"}));
 }
 
+TEST(CommandLine, ReadsWhichPartsAreLoaded) {
+  const auto run =
+      parse<RunOptions>({"run", "a.lua", "--load", "p", "--load-only", "a.*", "--load-only", "b", "--load-except",
+                         "a.x", "--load-rename", "h.*=a.*", "--allow-missing", "b", "--allow-extra", "c"});
+  EXPECT_EQ(run.parts.text(),
+            "--load-only a.* --load-only b --load-except a.x --load-rename h.*=a.* --allow-missing b --allow-extra c");
+  EXPECT_TRUE(parse<RunOptions>({"run", "a.lua", "--load", "p"}).parts.says_nothing());
+  EXPECT_NE(refused({"infer", "a.lua", "--load", "p", "--outputs", "o", "--load-rename", "a"}).find("FROM=TO"),
+            std::string::npos);
+}
+
 TEST(CommandLine, ReadsAPlan) {
   const auto plan = parse<PlanOptions>({"plan", "train.lua", "--json", "--exact", "--seed", "3", "--", "--data", "x"});
   EXPECT_EQ(plan.script, "train.lua");
@@ -76,6 +87,11 @@ TEST(CommandLine, ReadsTheOtherCommands) {
   EXPECT_EQ(infer.program, "embed");
   EXPECT_EQ(infer.inputs, "in");
   EXPECT_EQ(infer.outputs, "out");
+  const auto evaluate = parse<EvaluateOptions>({"evaluate", "a.lua", "--load", "p", "--batches", "3", "--json"});
+  EXPECT_EQ(evaluate.load, "p");
+  EXPECT_EQ(evaluate.batches, 3);
+  EXPECT_TRUE(evaluate.json);
+  EXPECT_FALSE(parse<EvaluateOptions>({"evaluate", "a.lua", "--load", "p"}).batches);
   const auto graph = parse<GraphOptions>({"graph", "a.lua", "--graph", "evaluate", "--dot"});
   EXPECT_EQ(graph.graph, "evaluate");
   EXPECT_TRUE(graph.dot);

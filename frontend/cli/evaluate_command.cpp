@@ -1,0 +1,50 @@
+/// \file `baleen evaluate`: the held-out loss and metrics of a trained model, without training.
+#include <cstdio>
+
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+#include "frontend/cli/launch_run.hpp"
+#include "frontend/engine/assembly.hpp"
+#include "frontend/engine/json.hpp"
+
+namespace baleen::app {
+namespace {
+
+Status print(const EvaluateOptions& options, const Facts& facts, std::int64_t rows) {
+  if (options.json) {
+    Json all;
+    for (const auto& [name, number] : facts) all[name] = json_number(number);
+    all["rows"] = rows;
+    std::printf("%s\n", json_text(all).c_str());
+  } else {
+    for (const auto& [name, number] : facts) std::printf("%-24s %.6g\n", name.c_str(), number);
+    std::printf("%-24s %lld\n", "rows", static_cast<long long>(rows));
+  }
+  return flush_output();
+}
+
+Status evaluate(const EvaluateOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
+  RunFlags flags;
+  flags.only = GraphRole::evaluate;
+  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
+  const std::string where = described.script->job().where;
+  if (!described.data) return invalid("the job has programs alone, and no `loss` to evaluate", where);
+  const std::int64_t held_out = described.data->info().rows[BALEEN_HELD_OUT], batch = described.script->job().batch;
+  if (held_out == 0) return invalid("its data holds no row out, so nothing can be evaluated; hold out some", where);
+  const std::int64_t batches = options.batches.value_or(described.script->evaluate_batches());
+  BALEEN_TRY_ASSIGN(const auto run,
+                    Run::create(options, setup, std::move(prepared), flags, false, std::move(described)));
+  BALEEN_TRY_ASSIGN(const Facts facts, run->evaluate(batches));
+  if (setup.link && setup.link->place().rank != 0) return {};
+  return print(options, facts, batches > 0 && batches <= held_out / batch ? batches * batch : held_out);
+}
+
+}  // namespace
+
+int evaluate_command(const EvaluateOptions& options, const Setup& setup) {
+  if (starts_ranks(setup)) return launch_run(options, setup);
+  return conclude(setup.log, evaluate(options, setup), setup.link);
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,63 @@
+/// \file What `baleen evaluate` cannot do is refused.
+#include "parity/parity_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+class Evaluate : public testing::Test {
+ protected:
+  std::string job(const std::string& held_out) const {
+    return folder_.write("job.lua",
+                         "local baleen = require 'baleen'\n"
+                         "local rows = {}\n"
+                         "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
+                         "return baleen.job {\n"
+                         "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
+                         "  data = baleen.data.table { rows = rows, held_out = " +
+                             held_out +
+                             " }, batch = 4, steps = 1,\n"
+                             "  optimizer = baleen.optimizer('sgd', { lr = 0.1 }) }\n");
+  }
+  void expect_refused(const std::vector<std::string>& words, const std::string& message) const {
+    const ProcessResult result = run_baleen(words);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(Evaluate, NeedsParameters) {
+  expect_refused({"evaluate", job("0.5")}, "--load is required (see `baleen evaluate --help`)");
+  expect_refused({"evaluate", job("0.5"), "--load", folder_ / "none.safetensors"}, "none.safetensors");
+}
+
+TEST_F(Evaluate, NeedsRowsHeldOut) {
+  expect_refused({"evaluate", job("0"), "--load", "x.safetensors"},
+                 "job.lua:4: its data holds no row out, so nothing can be evaluated; hold out some");
+}
+
+TEST_F(Evaluate, NeedsALoss) {
+  const std::string script =
+      folder_.write("programs.lua",
+                    "local baleen = require 'baleen'\n"
+                    "return baleen.job { programs = { out = { inputs = { x = { shape = { 1, 2 } } },\n"
+                    "  run = function(t) return { y = baleen.nn.linear { out = 2 }(t.x) } end } } }\n");
+  expect_refused({"evaluate", script, "--load", "x.safetensors"}, "the job has programs alone, and no `loss`");
+}
+
+TEST_F(Evaluate, TellsThatItsOutputIsFull) {
+  const std::string script = job("0.5"), file = folder_ / "m.safetensors";
+  ASSERT_EQ(run_baleen({"run", script, "--save", file}).exit_code, 0);
+  const std::string manifest = folder_.write("two.toml", manifest_of({{"data", 2}}, ""));
+  for (const std::string& more : {std::string(), " --manifest " + manifest}) {
+    const ProcessResult full = run_process(
+        {"sh", "-c", build_dir() + "/bin/baleen evaluate " + script + " --load " + file + more + " > /dev/full"});
+    EXPECT_EQ(full.exit_code, 2) << full.err;
+    EXPECT_NE(full.err.find("standard output did not take all that was printed"), std::string::npos) << full.err;
+  }
+}
+
+}  // namespace
+}  // namespace baleen::test
