@@ -9,6 +9,7 @@
 #include "direct_access.hpp"
 #include "group.hpp"
 #include "mailroom.hpp"
+#include "options.hpp"
 #include "peers.hpp"
 #include "shared_arenas.hpp"
 #include "wire.hpp"
