@@ -9,7 +9,7 @@ namespace baleen::app {
 /// one link or of one machine (RFC 1918, 6598, 3927, 4193, 4291). False where the text is no address.
 bool is_public(const std::string& address);
 
-/// "203.0.113.5 (eth0)" for each of a device that is up.
+/// Of this machine, sorted: "203.0.113.5", "2001:0db8:0000:...".
 std::vector<std::string> public_addresses();
 
 }  // namespace baleen::app

@@ -20,8 +20,8 @@ local nn = baleen.nn
 local rows = {}
 for i = 1, 40 do rows[i] = { i / 40, i % 2 } end
 local points = baleen.data.table { rows = rows }
-return baleen.job { model = nn.sequential { nn.linear { out = points.classes } }, loss = nn.cross_entropy {}, data = points,
-  batch = 8, steps = 5, optimizer = baleen.optimizer(OPTIMIZER) }
+return baleen.job { model = nn.sequential { nn.linear { out = points.classes } }, loss = nn.cross_entropy {},
+  data = points, batch = 8, steps = 5, optimizer = baleen.optimizer(OPTIMIZER) }
 )";
 
 std::string falls(const std::string& how) { return R"("falls", { how = ")" + how + R"(" })"; }
