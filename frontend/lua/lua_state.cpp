@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kInstructionsBetweenChecks = 10'000;
 constexpr int kTracedCalls = 10;
+// Lua finds the n-th call by n steps, and a function that calls itself without end has 200,000.
+constexpr int kCallsLookedAt = 1000;
 constexpr const char* kLoaded = "baleen.loaded";
 constexpr const char* kSeedRandom = "baleen.seed_random";
 
@@ -224,7 +226,7 @@ void LuaState::check_time(lua_State* L, lua_Debug*) {
 LuaState::Place LuaState::place(lua_State* L) const {
   Place place;
   lua_Debug activation{};
-  for (int level = 0; lua_getstack(L, level, &activation); ++level) {
+  for (int level = 0; level < kCallsLookedAt && lua_getstack(L, level, &activation); ++level) {
     lua_getinfo(L, "Sl", &activation);
     if (!is_users(activation.source) || activation.currentline < 0) continue;
     if (place.depth++ == 0)
@@ -246,7 +248,7 @@ void LuaState::add_trace(lua_State* L, Error& error) const {
   std::string last = error.where;
   int listed = 0;
   lua_Debug activation{};
-  for (int level = 0; listed < kTracedCalls && lua_getstack(L, level, &activation); ++level) {
+  for (int level = 0; level < kCallsLookedAt && listed < kTracedCalls && lua_getstack(L, level, &activation); ++level) {
     lua_getinfo(L, "Sl", &activation);
     if (!is_users(activation.source) || activation.currentline < 0) continue;
     const std::string here = std::string(activation.source + 1) + ":" + std::to_string(activation.currentline);
