@@ -11,20 +11,60 @@ baleen_dtype_t field_dtype(const baleen_field_t& field, baleen_dtype_t dtype) {
 }
 
 Result<std::shared_ptr<Dataset>> Dataset::create(const Registry& plugins, const MemberSpec& spec, std::uint64_t seed,
-                                                 const std::string& folder) {
+                                                 const std::string& folder, const std::optional<DataFacts>& facts) {
   BALEEN_TRY_ASSIGN(const Descriptor descriptor, plugins.find("data", spec.name, spec.where));
   BALEEN_TRY_ASSIGN(SettingsStorage settings,
                     SettingsStorage::build(descriptor, spec.options, {seed, folder, spec.where}));
   BALEEN_TRY_ASSIGN(Plugin plugin, plugins.open(descriptor));
   auto data = std::shared_ptr<Dataset>(new Dataset(std::move(plugin), std::move(settings)));
   BALEEN_TRY_ASSIGN(data->table_, data->plugin_.table<baleen_data_t>("data"));
-  Status made = data->plugin_.check(data->table_->create(data->plugin_.host(), data->settings_.get(), &data->dataset_));
+  Status made = data->make(facts);
   if (!made) return Error{made.error().code, made.error().message, spec.where};
   data->info_.size = sizeof(data->info_);
   BALEEN_TRY(data->plugin_.check(data->table_->info(data->dataset_, &data->info_)));
   if (Status possible = check_dataset_info(data->info_); !possible)
     return Error{possible.error().code, title_of(descriptor) + ": " + possible.error().message, spec.where};
   return data;
+}
+
+Status Dataset::make(const std::optional<DataFacts>& facts) {
+  // Plugins of earlier revisions were never asked without a data set.
+  const bool can_be_asked = table_->query && plugin_.descriptor().kind_revision >= 3;
+  const void* offered = facts && can_be_asked ? table_->query(nullptr, abi(BALEEN_DATA_LEARNED)) : nullptr;
+  const auto learned = offered ? copy_in(static_cast<const baleen_data_learned_t*>(offered)) : baleen_data_learned_t{};
+  if (learned.take)
+    return plugin_.check(
+        learned.take(plugin_.host(), settings_.get(), abi(facts->learned), abi(facts->source), facts->use, &dataset_));
+  if (facts && !facts->source.empty())
+    return unsupported(title_of(plugin_.descriptor()) +
+                       " takes no other source: it does not offer " BALEEN_DATA_LEARNED);
+  return plugin_.check(table_->create(plugin_.host(), settings_.get(), &dataset_));
+}
+
+template <class Give>
+Result<std::string> Dataset::given(Give&& give) const {
+  const auto learned = extension<baleen_data_learned_t>(BALEEN_DATA_LEARNED);
+  if (!learned || !learned->give || !learned->label) return std::string();
+  std::string text(256, '\0');
+  for (;;) {
+    const std::int64_t count = give(*learned, text.data(), static_cast<std::int64_t>(text.size()));
+    if (count < 0) return failure();
+    const bool fits = count <= static_cast<std::int64_t>(text.size());
+    text.resize(static_cast<std::size_t>(count));
+    if (fits) return text;
+  }
+}
+
+Result<std::string> Dataset::learned() const {
+  return given([&](const baleen_data_learned_t& table, char* text, std::int64_t capacity) {
+    return table.give(dataset_, text, capacity);
+  });
+}
+
+Result<std::string> Dataset::label(std::int64_t number) const {
+  return given([&](const baleen_data_learned_t& table, char* text, std::int64_t capacity) {
+    return table.label(dataset_, number, text, capacity);
+  });
 }
 
 Dataset::~Dataset() {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "baleen/data.h"
+#include "baleen/data_learned.h"
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
 #include "compiler/plan/job.hpp"
@@ -21,16 +21,30 @@ namespace baleen {
 /// One batch in host memory: a buffer per field, rows side by side, in the dtypes of the job.
 using Batch = std::vector<std::vector<std::byte>>;
 
+/// What another data set of the plugin has learned, to be taken over (baleen/data_learned.h).
+struct DataFacts {
+  std::string learned;
+  std::string source;  ///< in place of what the options name; empty: theirs
+  baleen_learned_use_t use = BALEEN_LEARNED_PARTS;
+};
+
 class Dataset {
  public:
   /// Opens the member `spec.name` of kind "data". Fails with the plugin's reason (a missing or empty file, …).
   static Result<std::shared_ptr<Dataset>> create(const Registry& plugins, const MemberSpec& spec, std::uint64_t seed,
-                                                 const std::string& folder);
+                                                 const std::string& folder, const std::optional<DataFacts>& facts = {});
   ~Dataset();
   Dataset(const Dataset&) = delete;
   Dataset& operator=(const Dataset&) = delete;
 
   const baleen_dataset_info_t& info() const { return info_; }
+  /// The plugin's name.
+  const std::string& plugin() const { return plugin_.descriptor().name; }
+
+  /// What it has learned from its rows; empty where its plugin says nothing.
+  Result<std::string> learned() const;
+  /// Of a class; empty where its number is all there is.
+  Result<std::string> label(std::int64_t number) const;
 
   /// Rows `first` … `first + count - 1` of a split's endless stream; fp32 fields are widened where `dtype` is fp64.
   /// [any thread]
@@ -52,6 +66,11 @@ class Dataset {
 
  private:
   Dataset(Plugin plugin, SettingsStorage settings) : plugin_(std::move(plugin)), settings_(std::move(settings)) {}
+
+  Status make(const std::optional<DataFacts>& facts);
+  /// Of an extension's function that gives text as `give` does.
+  template <class Give>
+  Result<std::string> given(Give&& give) const;
 
   Plugin plugin_;
   SettingsStorage settings_;

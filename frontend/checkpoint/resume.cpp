@@ -210,7 +210,7 @@ Status compare_jobs(const ShardFolder& folder, const Checkpoints::Parts& parts, 
                     "parameters with --load"));
   if (parts.link && parts.link->place().rank != 0) return {};
   for (const auto& [name, value] : now)
-    if (then.contains(name) && fact(then, name) != value && !name.ends_with("_hash"))
+    if (then.contains(name) && fact(then, name) != value && !name.ends_with("_hash") && !name.ends_with("_learned"))
       parts.log.info(name + " has changed since the checkpoint was saved: " + fact(then, name) + " -> " + value);
   for (const std::string name : {"script", "manifest"})
     if (fact(then, name + "_hash") != fact(now, name + "_hash"))

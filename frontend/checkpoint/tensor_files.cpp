@@ -44,6 +44,7 @@ class TensorFiles : public TensorSource {
  public:
   const std::map<std::string, ValueType>& tensors() const override { return types_; }
   std::string file_of(const std::string& name) const override { return places_.at(name).path; }
+  const std::map<std::string, std::string>& facts() const override { return facts_; }
 
   Result<HostTensor> read(const std::string& name) const override {
     const Place& place = places_.at(name);
@@ -70,6 +71,7 @@ class TensorFiles : public TensorSource {
       if (!is_new) return invalid("holds `" + name + "`, which " + known->second.path + " holds too", path);
       types_[name] = {tensors[i].dtype, {tensors[i].shape, tensors[i].shape + tensors[i].rank}};
     }
+    for (std::uint64_t i = 0; i < fact_count; ++i) facts_[std::string(view(facts[2 * i]))] = view(facts[2 * i + 1]);
     return {};
   }
 
@@ -82,6 +84,7 @@ class TensorFiles : public TensorSource {
   std::vector<std::unique_ptr<OpenFile>> files_;
   std::map<std::string, Place> places_;
   std::map<std::string, ValueType> types_;
+  std::map<std::string, std::string> facts_;  // of files that say the same the last one counts
 };
 
 }  // namespace

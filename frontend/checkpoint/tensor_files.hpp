@@ -19,6 +19,8 @@ class TensorSource {
   virtual Result<HostTensor> read(const std::string& name) const = 0;
   /// The file of a tensor that is there, for messages.
   virtual std::string file_of(const std::string& name) const = 0;
+  /// What it says about itself, by name.
+  virtual const std::map<std::string, std::string>& facts() const = 0;
 };
 
 /// Opens files, and validates all of their headers before anything is read. INVALID where two hold one name.

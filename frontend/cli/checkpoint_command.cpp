@@ -8,6 +8,7 @@
 #include "frontend/cli/exchange_command.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/json.hpp"
+#include "frontend/engine/learned.hpp"
 
 namespace baleen::app {
 namespace {
@@ -23,7 +24,7 @@ std::uint64_t bytes_of(const ShardFolder& folder) {
 }
 
 /// What is long and for programs alone.
-bool is_table(const std::string& fact) { return fact == "digests" || fact == "parameters"; }
+bool is_table(const std::string& fact) { return fact == "digests" || fact == "parameters" || fact == kLearnedFact; }
 
 void print_json(const ShardFolder& folder, const std::filesystem::path& path) {
   Json json = {{"path", path.string()}, {"facts", Json::object()}, {"tensors", Json::object()}};

@@ -70,11 +70,12 @@ class Parser {
     add_verify();
     add_infer();
     add_evaluate();
+    add_predict();
     add_generate();
     add_graph();
     add_plan();
     add_bench();
-    for (CLI::App* sub : {run_, verify_, infer_, evaluate_, generate_, graph_, plan_, bench_})
+    for (CLI::App* sub : {run_, verify_, infer_, evaluate_, predict_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     checkpoint_ = subcommand("checkpoint", "Look at a checkpoint, test it, or exchange models with other frameworks");
@@ -207,11 +208,33 @@ class Parser {
     add_host(*evaluate_, evaluate_options_.host);
     add_parameters(*evaluate_, evaluate_options_);
     evaluate_
+        ->add_option("--data", evaluate_options_.data,
+                     "All rows of this file, read as those of the training were; else what the script holds out")
+        ->type_name("PATH");
+    evaluate_
         ->add_option("--batches", batches_,
                      "How many batches of the held-out rows, 0 for all; stands above the script's")
         ->type_name("N")
         ->check(count_check(0));
     evaluate_->add_flag("--json", evaluate_options_.json, "For programs: everything, as one JSON object");
+  }
+
+  void add_predict() {
+    predict_ = subcommand("predict", "What a trained model says of the rows of a file, as CSV or JSON lines");
+    add_script(*predict_, predict_options_);
+    add_host(*predict_, predict_options_.host);
+    add_parameters(*predict_, predict_options_);
+    predict_
+        ->add_option("--data", predict_options_.data,
+                     "The rows, read as those of the training were; what is to be predicted may be missing there")
+        ->required()
+        ->type_name("PATH");
+    predict_->add_option("--out", predict_options_.out, "The file to write, a line for each row: .csv or .jsonl")
+        ->required()
+        ->type_name("FILE");
+    predict_->add_option("--format", predict_options_.format, "csv or jsonl; stands above the ending of --out")
+        ->type_name("FORMAT")
+        ->check(CLI::IsMember({"csv", "jsonl"}));
   }
 
   void add_generate() {
@@ -386,6 +409,7 @@ class Parser {
       if (!evaluate_->get_option("--batches")->empty()) evaluate_options_.batches = batches_;
       return with_script(evaluate_options_);
     }
+    if (chosen() == predict_) return with_script(predict_options_);
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
     if (chosen() == plan_) {
@@ -434,14 +458,15 @@ class Parser {
   CLI::App app_{
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
       "plugin."};
-  CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *evaluate_ = nullptr, *generate_ = nullptr,
-           *graph_ = nullptr, *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr, *checkpoint_ = nullptr,
-           *secret_ = nullptr, *tokenizer_ = nullptr, *doctor_ = nullptr;
+  CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *evaluate_ = nullptr, *predict_ = nullptr,
+           *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr,
+           *checkpoint_ = nullptr, *secret_ = nullptr, *tokenizer_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
   InferOptions infer_options_;
   EvaluateOptions evaluate_options_;
+  PredictOptions predict_options_;
   GenerateOptions generate_options_;
   GraphOptions graph_options_;
   PlanOptions plan_options_;

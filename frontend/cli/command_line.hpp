@@ -25,8 +25,8 @@ struct TextOnly {
   std::string text;
 };
 
-using Command = std::variant<RunOptions, VerifyOptions, InferOptions, EvaluateOptions, GenerateOptions, GraphOptions,
-                             PlanOptions, BenchOptions, PluginsOptions, CheckpointOptions, SecretOptions,
+using Command = std::variant<RunOptions, VerifyOptions, InferOptions, EvaluateOptions, PredictOptions, GenerateOptions,
+                             GraphOptions, PlanOptions, BenchOptions, PluginsOptions, CheckpointOptions, SecretOptions,
                              TokenizerOptions, DoctorOptions, TextOnly>;
 
 /// Reads only what EarlyOptions holds and overlooks all else. `words` are the arguments without the program's name.

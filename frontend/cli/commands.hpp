@@ -33,8 +33,15 @@ struct InferOptions : ScriptOptions {
 
 struct EvaluateOptions : ScriptOptions {
   static constexpr bool kHasRanks = true;
+  std::filesystem::path data;           ///< rows to evaluate on, all of them; empty: those that the script holds out
   std::optional<std::int64_t> batches;  ///< stands above the script's; 0: the whole held-out part
   bool json = false;
+};
+
+struct PredictOptions : ScriptOptions {
+  static constexpr bool kHasRanks = true;
+  std::filesystem::path data, out;
+  std::string format;  ///< "csv" or "jsonl"; empty: by the ending of `out`
 };
 
 struct GenerateOptions : ScriptOptions {
@@ -105,6 +112,7 @@ int run_command(const RunOptions& options, const Setup& setup);
 int verify_command(const VerifyOptions& options, const Setup& setup);
 int infer_command(const InferOptions& options, const Setup& setup);
 int evaluate_command(const EvaluateOptions& options, const Setup& setup);
+int predict_command(const PredictOptions& options, const Setup& setup);
 int generate_command(const GenerateOptions& options, const Setup& setup);
 int graph_command(const GraphOptions& options, const Setup& setup);
 int plan_command(const PlanOptions& options, const Setup& setup);

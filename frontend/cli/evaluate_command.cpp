@@ -26,6 +26,11 @@ Status print(const EvaluateOptions& options, const Facts& facts, std::int64_t ro
 Status evaluate(const EvaluateOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   RunFlags flags;
+  flags.data.takes_learned = true;
+  if (!options.data.empty()) {
+    flags.data.source = std::filesystem::absolute(options.data).string();
+    flags.data.rows = BALEEN_LEARNED_ALL_ROWS;
+  }
   flags.only = GraphRole::evaluate;
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
   const std::string where = described.script->job().where;

@@ -7,6 +7,7 @@
 #include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/checkpoint/whole_tensors.hpp"
+#include "frontend/engine/learned.hpp"
 #include "frontend/engine/model_maps.hpp"
 #include "frontend/exchange/model_export.hpp"
 
@@ -29,6 +30,7 @@ class CheckpointSource : public TensorSource {
   const std::map<std::string, ValueType>& tensors() const override { return types_; }
   Result<HostTensor> read(const std::string& name) const override { return read_whole(*folder_, name); }
   std::string file_of(const std::string&) const override { return path_; }
+  const std::map<std::string, std::string>& facts() const override { return folder_->facts(); }
 
  private:
   std::unique_ptr<ShardFolder> folder_;
@@ -88,7 +90,9 @@ Status write_file(const CheckpointOptions& options, const Setup& setup, const Te
     }
     tensors[name] = std::move(tensor);
   }
-  BALEEN_TRY(write_tensor_file(setup.registry, options.output.string(), tensors));
+  std::map<std::string, std::string> facts;
+  if (const auto learned = source.facts().find(kLearnedFact); learned != source.facts().end()) facts.insert(*learned);
+  BALEEN_TRY(write_tensor_file(setup.registry, options.output.string(), tensors, facts));
   std::printf("%zu tensors in %s\n", tensors.size(), options.output.string().c_str());
   return {};
 }

@@ -11,6 +11,7 @@ namespace {
 Status generate(const GenerateOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   RunFlags flags;
+  flags.data.takes_learned = true;
   flags.generate = true;
   flags.only = GraphRole::infer;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, false));

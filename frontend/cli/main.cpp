@@ -28,6 +28,7 @@ int perform(const Command& command, const Setup& setup) {
         if constexpr (std::is_same_v<Options, VerifyOptions>) return verify_command(options, setup);
         if constexpr (std::is_same_v<Options, InferOptions>) return infer_command(options, setup);
         if constexpr (std::is_same_v<Options, EvaluateOptions>) return evaluate_command(options, setup);
+        if constexpr (std::is_same_v<Options, PredictOptions>) return predict_command(options, setup);
         if constexpr (std::is_same_v<Options, GenerateOptions>) return generate_command(options, setup);
         if constexpr (std::is_same_v<Options, GraphOptions>) return graph_command(options, setup);
         if constexpr (std::is_same_v<Options, PlanOptions>) return plan_command(options, setup);

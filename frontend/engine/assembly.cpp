@@ -55,17 +55,27 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   script.stuck = setup.stuck;
   script.load = options.load.string();
   if (flags.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
+  script.predict = flags.predict;
+  std::optional<LearnedRecord> record;
+  if (flags.data.takes_learned && !options.load.empty()) {
+    BALEEN_TRY_ASSIGN(record, read_learned(setup.registry, options.load));
+  }
+  DataOpener opener(setup.registry, std::move(record), flags.data);
   script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {
     BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
     MemberSpec anchored = spec;
     anchor_typed_paths(anchored.options, descriptor, options.script_args);
-    BALEEN_TRY_ASSIGN(auto data, Dataset::create(setup.registry, anchored, seed, prepared.folder));
+    BALEEN_TRY_ASSIGN(auto data, opener.open(anchored, seed, prepared.folder));
     BALEEN_TRY_ASSIGN(std::shared_ptr<ScriptData> made, DataForScript::create(std::move(data), title_of(descriptor)));
     return made;
   };
   BALEEN_TRY_ASSIGN(described.script, Script::load(options.script, std::move(script)));
   if (const auto data = std::static_pointer_cast<DataForScript>(described.script->data()))
     described.data = data->dataset();
+  if (described.data) {
+    described.data_number = opener.number_of(*described.data);
+    BALEEN_TRY(opener.check(*described.data, described.script->job().where));
+  }
   if (const auto& checkpoint = described.script->checkpoint())
     BALEEN_TRY(read_checkpoint_settings(*checkpoint, described.script->job().where));
   if (prepared.plan) {
@@ -237,11 +247,18 @@ Status Run::save_end() {
   return {};
 }
 
+Status Run::add_learned(std::map<std::string, std::string>& facts) const {
+  if (!described_.data) return {};
+  BALEEN_TRY_ASSIGN(const std::string learned, learned_text(*described_.data, described_.data_number));
+  if (!learned.empty()) facts[kLearnedFact] = learned;
+  return {};
+}
+
 Status Run::save(const std::string& path) {
-  return save_parameters(
-      *session_, setup_.registry, path,
-      {{"steps", std::to_string(session_->steps_done())}, {"data_position", std::to_string(session_->position())}},
-      speaks());
+  std::map<std::string, std::string> facts{{"steps", std::to_string(session_->steps_done())},
+                                           {"data_position", std::to_string(session_->position())}};
+  BALEEN_TRY(add_learned(facts));
+  return save_parameters(*session_, setup_.registry, path, facts, speaks());
 }
 
 }  // namespace baleen::app

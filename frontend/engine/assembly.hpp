@@ -14,6 +14,7 @@
 #include "core/runtime/session.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/engine/copy_check.hpp"
+#include "frontend/engine/learned.hpp"
 #include "frontend/engine/pass_printer.hpp"
 #include "frontend/engine/prepare.hpp"
 #include "frontend/engine/ranks.hpp"
@@ -34,8 +35,10 @@ struct RunFlags {
   bool saves = false;                  ///< checkpoints, where the manifest or the script asks for them
   bool signals = false;                ///< with `saves`: they save first, and end the run with a code of its own
   std::string resume = {};             ///< "latest", "auto", "best" or a folder; empty: from the start
-  std::vector<std::string> allow_missing = {};            ///< patterns of tensors that may be missing where it resumes
-  bool check_kernels = false;                             ///< of kinds of ops, by rank 0: kernel_check.hpp
+  std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing where it resumes
+  DataUse data = {};                            ///< which rows, and what they mean
+  bool predict = false;                         ///< describe a graph that predicts rows, as the program `predict`
+  bool check_kernels = false;                   ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
 };
 
@@ -43,6 +46,7 @@ struct RunFlags {
 struct Described {
   std::unique_ptr<OpRegistry> ops;
   std::shared_ptr<Dataset> data;
+  int data_number = 0;  ///< as in LearnedRecord
   std::unique_ptr<Script> script;
 };
 
@@ -106,6 +110,8 @@ class Run : public TrainingRun {
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
   Status open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
                           const std::string& job_where, CheckpointFacts job);
+  /// What the job has learned from its data, to what is saved.
+  Status add_learned(std::map<std::string, std::string>& facts) const;
   Status load_exchange(const std::string& folder, const LoadParts& parts);
   Status resume(const RunFlags& flags, const CheckpointSettings& settings, const Checkpoints::Parts& parts);
   Checkpoints::Parts checkpoint_parts() const;

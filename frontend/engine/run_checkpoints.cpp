@@ -149,6 +149,7 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   Checkpoints::Parts parts = checkpoint_parts();
   parts.signals = flags.signals;
   parts.facts = with_run(std::move(job), options, setup_, *session_, session);
+  BALEEN_TRY(add_learned(parts.facts));
   if (!flags.resume.empty()) BALEEN_TRY(resume(flags, settings.value_or(CheckpointSettings()), parts));
   if (!settings) return {};
   BALEEN_TRY_ASSIGN(checkpoints_, Checkpoints::create(*settings, std::move(parts)));

@@ -59,6 +59,8 @@ int open_modules(lua_State* L) {
   }
   lua_pushboolean(L, options.generate);
   lua_setfield(L, -2, "generate");
+  lua_pushboolean(L, options.predict);
+  lua_setfield(L, -2, "predict");
   state.provide("baleen.core");
   return 0;
 }

@@ -25,6 +25,7 @@ struct ScriptOptions {
   std::optional<std::int64_t> steps;   ///< instead of the job's
   std::string load;                    ///< what parameters will be read from; empty: nothing
   bool generate = false;               ///< the job has the program `generate`, asked for or not
+  bool predict = false;                ///< the job has the program `predict`
   DataFactory data;
   std::function<void(std::string_view line)> print;  ///< what the script prints; none: standard output
   std::chrono::milliseconds time_limit{30'000};      ///< for describing; 0: none

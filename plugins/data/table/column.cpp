@@ -27,8 +27,13 @@ bool has_number(const CsvRow& row) {
                      [](const auto& field) { return number_of(field).has_value(); });
 }
 
-bool has_header(const std::vector<CsvRow>& rows, std::string_view option) {
+bool has_header(const std::vector<CsvRow>& rows, std::string_view option, const std::vector<std::string>& known) {
   if (option != "auto") return option == "true";
+  const std::vector<std::string>& first = rows[0].fields;
+  const auto is_there = [&](const std::string& name) {
+    return std::find(first.begin(), first.end(), name) != first.end();
+  };
+  if (!known.empty()) return std::any_of(known.begin(), known.end(), is_there);
   return rows.size() > 1 && !has_number(rows[0]) && has_number(rows[1]);
 }
 
@@ -82,6 +87,21 @@ void Table::read(std::size_t number) {
   columns[number].name = std::move(name);
 }
 
+Status Table::read_as(std::size_t number, bool numeric) {
+  if (!csv.empty()) read(number);
+  Column& column = columns[number];
+  if (numeric == column.numeric) return {};
+  if (numeric)
+    return invalid("column `" + column.name + "` held numbers in training, and here " + column.first_text, where);
+  if (csv.empty()) return invalid("column `" + column.name + "` held text in training, and here numbers", where);
+  make_categories(column, csv, number);
+  return {};
+}
+
+std::string Table::place(std::size_t row) const {
+  return csv.empty() ? "row " + std::to_string(row + 1) : where + ":" + std::to_string(csv[row].line);
+}
+
 Result<std::size_t> Table::find(std::string_view name_or_number) const {
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].name == name_or_number) return i;
@@ -96,11 +116,12 @@ Result<std::size_t> Table::find(std::string_view name_or_number) const {
                  where);
 }
 
-Result<Table> table_from_csv(std::vector<CsvRow> rows, std::string_view header, const std::string& path) {
+Result<Table> table_from_csv(std::vector<CsvRow> rows, std::string_view header, const std::string& path,
+                             const std::vector<std::string>& known) {
   Table table;
   table.where = path;
   std::vector<std::string> names;
-  if (has_header(rows, header)) {
+  if (has_header(rows, header, known)) {
     names = std::move(rows.front().fields);
     rows.erase(rows.begin());
     if (rows.empty()) return invalid("the file has a header, but no rows", path);

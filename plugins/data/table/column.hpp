@@ -33,14 +33,19 @@ struct Table {
 
   /// Finds out what a column of a file holds; before that it has a name alone.
   void read(std::size_t number);
+  /// The same of one that is known to hold numbers, or categories. Fails, with the place, on text among numbers.
+  Status read_as(std::size_t number, bool numeric);
+  /// Of a row, for messages: "adult.csv:7".
+  std::string place(std::size_t row) const;
 
   /// The column of that name, or else of that number (from 1). Fails with the names there are.
   Result<std::size_t> find(std::string_view name_or_number) const;
 };
 
 /// Of columns that are yet to be read. "auto": the first row is a header where none of its fields is a number and some
-/// field of the second is.
-Result<Table> table_from_csv(std::vector<CsvRow> rows, std::string_view header, const std::string& path);
+/// field of the second is; or, where `known` names columns, where it has one of them.
+Result<Table> table_from_csv(std::vector<CsvRow> rows, std::string_view header, const std::string& path,
+                             const std::vector<std::string>& known = {});
 
 /// From the TABLE option; NaN is missing, an infinity an error.
 Result<Table> table_from_numbers(const baleen_setting_t& rows);

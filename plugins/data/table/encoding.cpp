@@ -8,21 +8,17 @@
 namespace baleen::table {
 namespace {
 
-/// What the train part says about a numeric column; the deviation is the population's.
-struct Moments {
-  double mean = 0, deviation = 1;
-};
-
-Moments moments_of(const Column& column, const std::vector<std::size_t>& order, std::size_t train) {
+/// What the train part says about a numeric column.
+void take_moments(const Column& column, const std::vector<std::size_t>& order, std::size_t train, FeatureFacts& out) {
   double sum = 0, squares = 0, count = 0;
   for (std::size_t i = 0; i < train; ++i)
     if (!column.is_missing(order[i])) sum += column.numbers[order[i]], ++count;
-  if (count == 0) return {};
-  const double mean = sum / count;
+  if (count == 0) return;
+  out.mean = sum / count;
   for (std::size_t i = 0; i < train; ++i)
-    if (!column.is_missing(order[i])) squares += std::pow(column.numbers[order[i]] - mean, 2);
+    if (!column.is_missing(order[i])) squares += std::pow(column.numbers[order[i]] - out.mean, 2);
   const double deviation = std::sqrt(squares / count);
-  return {mean, deviation > 0 ? deviation : 1};
+  out.deviation = deviation > 0 ? deviation : 1;
 }
 
 std::int32_t most_frequent(const Column& column, const std::vector<std::size_t>& order, std::size_t train) {
@@ -31,45 +27,6 @@ std::int32_t most_frequent(const Column& column, const std::vector<std::size_t>&
     if (!column.is_missing(order[i])) ++counts[static_cast<std::size_t>(column.categories[order[i]])];
   return static_cast<std::int32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
 }
-
-/// The columns of the matrix that a table's column becomes.
-class FeatureWriter {
- public:
-  FeatureWriter(const Column& column, const EncodingOptions& options, const std::vector<std::size_t>& order,
-                std::size_t train)
-      : column_(column), normalize_(options.normalize) {
-    const bool marks_missing = options.missing == Missing::kCategory && !column.first_missing.empty();
-    if (column.numeric) {
-      moments_ = moments_of(column, order, train);
-      width_ = marks_missing ? 2 : 1;
-    } else {
-      missing_category_ =
-          marks_missing ? static_cast<std::int32_t>(column.names.size()) : most_frequent(column, order, train);
-      width_ = column.names.size() + (marks_missing ? 1 : 0);
-    }
-  }
-
-  std::size_t width() const { return width_; }
-
-  void write(std::size_t row, float* out) const {
-    const bool missing = column_.is_missing(row);
-    if (column_.numeric) {
-      const double number = missing ? moments_.mean : column_.numbers[row];
-      out[0] = static_cast<float>(normalize_ ? (number - moments_.mean) / moments_.deviation : number);
-      if (width_ == 2) out[1] = missing ? 1.0F : 0.0F;
-      return;
-    }
-    std::fill_n(out, width_, 0.0F);
-    out[missing ? missing_category_ : column_.categories[row]] = 1.0F;
-  }
-
- private:
-  const Column& column_;
-  bool normalize_;
-  Moments moments_;
-  std::int32_t missing_category_ = 0;
-  std::size_t width_ = 1;
-};
 
 Status check_feature(const Column& column, const EncodingOptions& options, const std::string& where) {
   const std::string who = "column `" + column.name + "` ";
@@ -84,67 +41,151 @@ Status check_feature(const Column& column, const EncodingOptions& options, const
   return {};
 }
 
-void number_classes(const Column& label, const std::vector<std::size_t>& order, Encoded& out) {
+void number_classes(const Column& label, Facts& out) {
   if (!label.numeric) {
-    out.class_names = label.names;
-    for (std::size_t row : order) out.classes.push_back(label.categories[row]);
+    out.classes = label.names;
     return;
   }
-  std::vector<double> values = label.numbers;
+  std::vector<double>& values = out.class_values = label.numbers;
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   for (double value : values) {
     std::string name = std::to_string(value);
     name.erase(name.find_last_not_of('0') + 1);
     if (name.ends_with('.')) name.pop_back();
-    out.class_names.push_back(name);
-  }
-  for (std::size_t row : order) {
-    const auto found = std::lower_bound(values.begin(), values.end(), label.numbers[row]);
-    out.classes.push_back(static_cast<std::int32_t>(found - values.begin()));
+    out.classes.push_back(name);
   }
 }
 
-Status encode_label(const Table& table, const EncodingOptions& options, const std::vector<std::size_t>& order,
-                    Encoded& out) {
+Status learn_label(const Table& table, const EncodingOptions& options, Facts& out) {
   const Column& label = table.columns[options.label];
   const std::string who = "the label column `" + label.name + "` ";
   if (!label.first_missing.empty()) return invalid(who + "lacks a value", label.first_missing);
   if (!options.classify) {
-    if (!label.numeric)
-      return invalid(who + "must be numeric for `task` = \"regress\", but holds " + label.first_text, table.where);
-    for (std::size_t row : order) out.targets.push_back(static_cast<float>(label.numbers[row]));
-    return {};
+    if (label.numeric) return {};
+    return invalid(who + "must be numeric for `task` = \"regress\", but holds " + label.first_text, table.where);
   }
-  number_classes(label, order, out);
+  number_classes(label, out);
   // Every row its own class is a measured number, not a class.
-  if (out.class_names.size() > options.max_categories)
-    return invalid(who + "has " + std::to_string(out.class_names.size()) + " classes, above `max_categories` = " +
+  if (out.classes.size() > options.max_categories)
+    return invalid(who + "has " + std::to_string(out.classes.size()) + " classes, above `max_categories` = " +
                        std::to_string(options.max_categories) + "; for a number to predict, set `task` = \"regress\"",
                    table.where);
   return {};
 }
 
+/// For each category of the column its number among `known`. Fails where one is not there.
+Result<std::vector<std::int32_t>> numbers_of(const Column& column, const std::vector<std::string>& known,
+                                             const Table& table, const char* what) {
+  std::vector<std::int32_t> numbers;
+  for (std::size_t i = 0; i < column.names.size(); ++i) {
+    const auto found = std::find(known.begin(), known.end(), column.names[i]);
+    if (found == known.end()) {
+      const auto first = std::find(column.categories.begin(), column.categories.end(), static_cast<std::int32_t>(i));
+      return invalid("`" + column.names[i] + "` is no " + what + " of column `" + column.name +
+                         "` that was there in training; there were " + std::to_string(known.size()),
+                     table.place(static_cast<std::size_t>(first - column.categories.begin())));
+    }
+    numbers.push_back(static_cast<std::int32_t>(found - known.begin()));
+  }
+  return numbers;
+}
+
+/// Writes the features of one column, beside those of the others, for all rows.
+Status write_feature(const Table& table, const Column& column, const FeatureFacts& facts, bool normalize,
+                     const std::vector<std::size_t>& order, float* out, std::size_t stride) {
+  const std::size_t width = facts.width();
+  std::vector<std::int32_t> numbers;
+  if (!facts.numeric) {
+    BALEEN_TRY_ASSIGN(numbers, numbers_of(column, facts.categories, table, "category"));
+  }
+  for (const std::size_t row : order) {
+    const bool missing = column.is_missing(row);
+    if (facts.numeric) {
+      const double number = missing ? facts.mean : column.numbers[row];
+      out[0] = static_cast<float>(normalize ? (number - facts.mean) / facts.deviation : number);
+      if (facts.marks_missing) out[1] = missing ? 1.0F : 0.0F;
+    } else {
+      const auto missed = facts.marks_missing ? facts.categories.size() : static_cast<std::size_t>(facts.most_frequent);
+      std::fill_n(out, width, 0.0F);
+      out[missing ? missed : static_cast<std::size_t>(numbers[static_cast<std::size_t>(column.categories[row])])] = 1;
+    }
+    out += stride;
+  }
+  return {};
+}
+
+Status encode_label(const Table& table, const EncodingOptions& options, const Facts& facts,
+                    const std::vector<std::size_t>& order, Encoded& out) {
+  if (!options.has_label) {
+    if (options.classify)
+      out.classes.assign(order.size(), 0);
+    else
+      out.targets.assign(order.size(), 0);
+    return {};
+  }
+  const Column& label = table.columns[options.label];
+  if (!label.first_missing.empty())
+    return invalid("the label column `" + label.name + "` lacks a value", label.first_missing);
+  if (!options.classify) {
+    for (std::size_t row : order) out.targets.push_back(static_cast<float>(label.numbers[row]));
+    return {};
+  }
+  if (!label.numeric) {
+    BALEEN_TRY_ASSIGN(const auto numbers, numbers_of(label, facts.classes, table, "class"));
+    for (std::size_t row : order) out.classes.push_back(numbers[static_cast<std::size_t>(label.categories[row])]);
+    return {};
+  }
+  const std::vector<double>& values = facts.class_values;
+  for (std::size_t row : order) {
+    const auto found = std::lower_bound(values.begin(), values.end(), label.numbers[row]);
+    if (found == values.end() || *found != label.numbers[row])
+      return invalid("column `" + label.name + "` holds a class that was not there in training", table.place(row));
+    out.classes.push_back(static_cast<std::int32_t>(found - values.begin()));
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<Encoded> encode(const Table& table, const EncodingOptions& options, const std::vector<std::size_t>& order,
-                       std::size_t train) {
-  Encoded out;
-  BALEEN_TRY(encode_label(table, options, order, out));
-  std::vector<FeatureWriter> writers;
+Result<Facts> learn(const Table& table, const EncodingOptions& options, const std::vector<std::size_t>& order,
+                    std::size_t train) {
+  Facts facts;
+  facts.named = table.named;
+  facts.normalize = options.normalize;
+  facts.classify = options.classify;
+  facts.label = table.columns[options.label].name;
+  BALEEN_TRY(learn_label(table, options, facts));
   for (std::size_t number : options.features) {
     const Column& column = table.columns[number];
     BALEEN_TRY(check_feature(column, options, table.where));
-    writers.emplace_back(column, options, order, train);
-    out.width += writers.back().width();
+    FeatureFacts& feature = facts.features.emplace_back();
+    feature.name = column.name;
+    feature.numeric = column.numeric;
+    feature.categories = column.names;
+    feature.marks_missing = options.missing == Missing::kCategory && !column.first_missing.empty();
+    if (column.numeric)
+      take_moments(column, order, train, feature);
+    else
+      feature.most_frequent = most_frequent(column, order, train);
   }
+  return facts;
+}
+
+Result<Encoded> encode(const Table& table, const EncodingOptions& options, const Facts& facts,
+                       const std::vector<std::size_t>& order) {
+  Encoded out;
+  BALEEN_TRY(encode_label(table, options, facts, order, out));
+  for (const FeatureFacts& feature : facts.features) out.width += feature.width();
   out.features.resize(order.size() * out.width);
   float* next = out.features.data();
-  for (std::size_t row : order) {
-    for (const FeatureWriter& writer : writers) {
-      writer.write(row, next);
-      next += writer.width();
-    }
+  for (std::size_t i = 0; i < facts.features.size(); ++i) {
+    const Column& column = table.columns[options.features[i]];
+    if (options.missing == Missing::kError && !column.first_missing.empty())
+      return invalid("column `" + column.name + "` lacks a value; set `missing` = \"mean\" or \"category\" to fill it",
+                     column.first_missing);
+    BALEEN_TRY(write_feature(table, column, facts.features[i], facts.normalize, order, next, out.width));
+    next += facts.features[i].width();
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 
 #include "baleen/data.hpp"
 #include "baleen/permutation.hpp"
@@ -54,10 +55,11 @@ namespace {
 /// Which rows are held out must not change with the job's seed, or runs could not be compared.
 constexpr std::uint64_t kSplitKey = 0x7461626c65;
 
-Result<Table> load(const Settings& settings) {
-  const std::string_view given = settings.text("path");
+/// `source`: a file in place of what the settings name; empty: theirs. `known`: columns that are to be there.
+Result<Table> load(const Settings& settings, std::string_view source = {}, const std::vector<std::string>& known = {}) {
+  const std::string_view given = source.empty() ? settings.text("path") : source;
   const baleen_setting_t& rows = settings.at("rows");
-  const bool has_rows = rows.rows > 0 && rows.columns > 0;
+  const bool has_rows = source.empty() && rows.rows > 0 && rows.columns > 0;
   if (given.empty() == !has_rows)
     return invalid(has_rows ? "table: give `path` or `rows`, not both"
                             : "table: give `path`, a CSV file, or `rows`, a list of lists of numbers");
@@ -66,7 +68,15 @@ Result<Table> load(const Settings& settings) {
   const std::string_view word = settings.text("separator");
   BALEEN_TRY_ASSIGN(const std::string text, read_text_file(path));
   BALEEN_TRY_ASSIGN(auto parsed, parse_csv(text, word == "tab" ? '\t' : word == "semicolon" ? ';' : ',', path));
-  return table_from_csv(std::move(parsed), settings.text("header"), path);
+  return table_from_csv(std::move(parsed), settings.text("header"), path, known);
+}
+
+void take_words(const Settings& settings, EncodingOptions& options) {
+  const std::string_view missing = settings.text("missing");
+  options.missing = missing == "mean" ? Missing::kMean : missing == "category" ? Missing::kCategory : Missing::kError;
+  options.classify = settings.text("task") == "classify";
+  options.normalize = settings.boolean("normalize");
+  options.max_categories = static_cast<std::size_t>(settings.integer("max_categories"));
 }
 
 Result<EncodingOptions> choose(const Table& table, const Settings& settings, const IdOptions& ids) {
@@ -90,12 +100,40 @@ Result<EncodingOptions> choose(const Table& table, const Settings& settings, con
   if (options.features.empty())
     for (std::size_t i = 0; i < table.columns.size(); ++i)
       if (i != options.label && !ids.holds(i)) options.features.push_back(i);
-  const std::string_view missing = settings.text("missing");
-  options.missing = missing == "mean" ? Missing::kMean : missing == "category" ? Missing::kCategory : Missing::kError;
-  options.classify = settings.text("task") == "classify";
-  options.normalize = settings.boolean("normalize");
-  options.max_categories = static_cast<std::size_t>(settings.integer("max_categories"));
+  take_words(settings, options);
   return options;
+}
+
+/// The columns that a model was trained on, read as what they held then.
+Result<EncodingOptions> choose_known(Table& table, const Settings& settings, const Facts& facts, bool needs_label) {
+  EncodingOptions options;
+  take_words(settings, options);
+  if (options.classify != facts.classify)
+    return invalid(std::string("the job has `task` = \"") + (options.classify ? "classify" : "regress") +
+                   "\", and what is loaded was trained with the other one");
+  for (const FeatureFacts& feature : facts.features) {
+    BALEEN_TRY_ASSIGN(const std::size_t number, table.find(feature.name));
+    BALEEN_TRY(table.read_as(number, feature.numeric));
+    options.features.push_back(number);
+  }
+  options.has_label = needs_label;
+  if (!needs_label) return options;
+  BALEEN_TRY_ASSIGN(options.label, table.find(facts.label));
+  BALEEN_TRY(table.read_as(options.label, !facts.classify || !facts.class_values.empty()));
+  return options;
+}
+
+std::vector<std::string> names_in(const Facts& facts) {
+  std::vector<std::string> names;
+  for (const FeatureFacts& feature : facts.features)
+    if (facts.named) names.push_back(feature.name);
+  return names;
+}
+
+std::vector<std::size_t> in_order(std::size_t rows) {
+  std::vector<std::size_t> order(rows);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
 }
 
 /// The train rows, then the held-out ones, both in the table's order.
@@ -107,7 +145,7 @@ std::vector<std::size_t> split(std::size_t rows, std::size_t held_out) {
   return train;
 }
 
-class TableDataset : public Dataset, public Ragged, public Digested {
+class TableDataset : public Dataset, public Ragged, public Digested, public Learned {
  public:
   static Result<std::unique_ptr<TableDataset>> create(const Host&, const Settings& settings) {
     BALEEN_TRY_ASSIGN(Table table, load(settings));
@@ -115,19 +153,38 @@ class TableDataset : public Dataset, public Ragged, public Digested {
     BALEEN_TRY_ASSIGN(const EncodingOptions options, choose(table, settings, ids));
     table.read(options.label);
     for (const std::size_t number : options.features) table.read(number);
-    const auto held_out =
-        static_cast<std::size_t>(std::floor(static_cast<double>(table.rows) * settings.number("held_out")));
     auto dataset = std::make_unique<TableDataset>();
-    dataset->rows_[BALEEN_TRAIN] = static_cast<std::int64_t>(table.rows - held_out);
-    dataset->rows_[BALEEN_HELD_OUT] = static_cast<std::int64_t>(held_out);
-    const std::vector<std::size_t> order = split(table.rows, held_out);
-    BALEEN_TRY_ASSIGN(dataset->encoded_, encode(table, options, order, table.rows - held_out));
-    BALEEN_TRY_ASSIGN(dataset->ids_, id_fields(table, ids, order));
-    dataset->classify_ = options.classify;
-    dataset->shuffle_ = settings.boolean("shuffle");
-    dataset->seed_ = settings.seed();
-    dataset->name_ = std::filesystem::path(table.where).filename().string();
+    const std::vector<std::size_t> order = dataset->split_rows(table, settings);
+    BALEEN_TRY_ASSIGN(dataset->facts_,
+                      learn(table, options, order, static_cast<std::size_t>(dataset->rows_[BALEEN_TRAIN])));
+    BALEEN_TRY(dataset->fill(table, settings, options, ids, order));
     return dataset;
+  }
+
+  static Result<std::unique_ptr<TableDataset>> take(const Host&, const Settings& settings, const LearnedFacts& given) {
+    BALEEN_TRY_ASSIGN(Facts facts, Facts::parse(given.text));
+    BALEEN_TRY_ASSIGN(Table table, load(settings, given.source, names_in(facts)));
+    BALEEN_TRY_ASSIGN(const IdOptions ids, id_options(table, settings));
+    BALEEN_TRY_ASSIGN(const EncodingOptions options,
+                      choose_known(table, settings, facts, given.use != BALEEN_LEARNED_NO_TARGET));
+    auto dataset = std::make_unique<TableDataset>();
+    std::vector<std::size_t> order = dataset->split_rows(table, settings);
+    if (given.takes_all_rows()) {
+      order = in_order(table.rows);
+      dataset->rows_[BALEEN_TRAIN] = dataset->rows_[BALEEN_HELD_OUT] = static_cast<std::int64_t>(table.rows);
+      dataset->first_held_out_ = 0;
+    }
+    dataset->facts_ = std::move(facts);
+    BALEEN_TRY(dataset->fill(table, settings, options, ids, order));
+    if (given.takes_all_rows()) dataset->shuffle_ = false;
+    return dataset;
+  }
+
+  std::string learned() const override { return facts_.text(); }
+  std::string label(std::int64_t number) const override {
+    return number >= 0 && number < static_cast<std::int64_t>(facts_.classes.size())
+               ? facts_.classes[static_cast<std::size_t>(number)]
+               : "";
   }
 
   Result<baleen_dataset_info_t> info() const override {
@@ -148,7 +205,7 @@ class TableDataset : public Dataset, public Ragged, public Digested {
                          " fields (a list makes two); there can be " + std::to_string(BALEEN_MAX_FIELDS),
                      name_);
     for (const baleen_split_t part : {BALEEN_TRAIN, BALEEN_HELD_OUT}) info.rows[part] = rows_[part];
-    info.classes = static_cast<std::int64_t>(encoded_.class_names.size());
+    info.classes = static_cast<std::int64_t>(facts_.classes.size());
     info.units_per_row = 1;
     copy_text(info.unit, "rows");
     copy_text(info.summary, summary());
@@ -200,9 +257,29 @@ class TableDataset : public Dataset, public Ragged, public Digested {
   }
 
  private:
+  /// Decides which rows are held out; their order, the train part first.
+  std::vector<std::size_t> split_rows(const Table& table, const Settings& settings) {
+    const auto held_out =
+        static_cast<std::size_t>(std::floor(static_cast<double>(table.rows) * settings.number("held_out")));
+    rows_[BALEEN_TRAIN] = first_held_out_ = static_cast<std::int64_t>(table.rows - held_out);
+    rows_[BALEEN_HELD_OUT] = static_cast<std::int64_t>(held_out);
+    return split(table.rows, held_out);
+  }
+
+  Status fill(const Table& table, const Settings& settings, const EncodingOptions& options, const IdOptions& ids,
+              const std::vector<std::size_t>& order) {
+    BALEEN_TRY_ASSIGN(encoded_, encode(table, options, facts_, order));
+    BALEEN_TRY_ASSIGN(ids_, id_fields(table, ids, order));
+    classify_ = options.classify;
+    shuffle_ = settings.boolean("shuffle");
+    seed_ = settings.seed();
+    name_ = std::filesystem::path(table.where).filename().string();
+    return {};
+  }
+
   std::size_t row_at(baleen_split_t part, std::int64_t position) const {
     const auto rows = static_cast<std::uint64_t>(rows_[part]), at = static_cast<std::uint64_t>(position);
-    if (part == BALEEN_HELD_OUT) return static_cast<std::size_t>(rows_[BALEEN_TRAIN]) + at % rows;
+    if (part == BALEEN_HELD_OUT) return static_cast<std::size_t>(first_held_out_) + at % rows;
     return shuffle_ ? Permutation(rows, mix_key(seed_, at / rows))(at % rows) : at % rows;
   }
 
@@ -214,14 +291,16 @@ class TableDataset : public Dataset, public Ragged, public Digested {
       text += (text.ends_with("; ") ? "" : ", ") + std::string(ids.most > 0 ? "lists `" : "ids `") + ids.name + "`" +
               (ids.most > 0 ? " of at most " + std::to_string(ids.most) : "");
     if (!classify_) return text + ", a number to predict";
-    text += ", " + std::to_string(encoded_.class_names.size()) + " classes: ";
-    for (std::size_t i = 0; i < encoded_.class_names.size(); ++i) text += (i ? ", " : "") + encoded_.class_names[i];
+    text += ", " + std::to_string(facts_.classes.size()) + " classes: ";
+    for (std::size_t i = 0; i < facts_.classes.size(); ++i) text += (i ? ", " : "") + facts_.classes[i];
     return text;
   }
 
+  Facts facts_;
   Encoded encoded_;
   std::vector<IdField> ids_;
   std::int64_t rows_[2] = {0, 0};
+  std::int64_t first_held_out_ = 0;  // among the encoded rows
   bool classify_ = true, shuffle_ = true;
   std::uint64_t seed_ = 0;
   std::string name_;

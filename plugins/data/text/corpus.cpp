@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <set>
+#include <span>
 
 #include "files.hpp"
 
@@ -33,16 +34,43 @@ Result<Tokenizer> choose_tokenizer(std::string_view option, const std::vector<Fo
 
 Result<Corpus> Corpus::load(const Host& host, const Settings& settings) {
   Corpus corpus;
-  BALEEN_TRY(corpus.open_files(settings));
-  BALEEN_TRY(corpus.read_rules(settings));
-  BALEEN_TRY(corpus.tokenize(host, settings));
-  const bool by_file = settings.integer("held_out_every") > 0 || !settings.text("held_out_path").empty();
-  if (!by_file) BALEEN_TRY(corpus.split_by_fraction(settings.number("held_out")));
-  BALEEN_TRY(corpus.choose_vocabulary(settings.integer("vocab")));
+  BALEEN_TRY(corpus.read(host, settings));
   return corpus;
 }
 
+Result<Corpus> Corpus::load(const Host& host, const Settings& settings, const LearnedFacts& given) {
+  Corpus corpus;
+  corpus.source_ = given.source;
+  corpus.all_rows_ = given.takes_all_rows();
+  BALEEN_TRY_ASSIGN(corpus.known_, Facts::parse(given.text));
+  BALEEN_TRY(corpus.read(host, settings));
+  return corpus;
+}
+
+Status Corpus::read(const Host& host, const Settings& settings) {
+  BALEEN_TRY(open_files(settings));
+  BALEEN_TRY(check_tokenizer());
+  BALEEN_TRY(read_rules(settings));
+  BALEEN_TRY(tokenize(host, settings));
+  const bool by_file = settings.integer("held_out_every") > 0 || !settings.text("held_out_path").empty();
+  if (!all_rows_ && (!by_file || !source_.empty())) BALEEN_TRY(split_by_fraction(settings.number("held_out")));
+  return choose_vocabulary(settings.integer("vocab"));
+}
+
+Status Corpus::check_tokenizer() const {
+  if (!known_ || known_->tokenizer == tokenizer_name(tokenizer_)) return {};
+  return invalid("this text is read as " + std::string(tokenizer_name(tokenizer_)) +
+                     ", and what is loaded was trained on " + known_->tokenizer + "; give the job that `tokenizer`",
+                 files_.front().path);
+}
+
+Facts Corpus::facts() const {
+  return {std::string(tokenizer_name(tokenizer_)), tokenizer_ == Tokenizer::kChars ? alphabet_.text() : std::string(),
+          vocabulary_};
+}
+
 Part Corpus::part(baleen_split_t split) const {
+  if (all_rows_) return {&streams_[BALEEN_TRAIN], 0, streams_[BALEEN_TRAIN].size()};
   const std::int64_t train = streams_[BALEEN_TRAIN].size() - kept_back_;
   if (split == BALEEN_TRAIN) return {&streams_[BALEEN_TRAIN], 0, train};
   if (kept_back_ > 0) return {&streams_[BALEEN_TRAIN], train, kept_back_};
@@ -50,8 +78,10 @@ Part Corpus::part(baleen_split_t split) const {
 }
 
 Status Corpus::open_files(const Settings& settings) {
-  const std::int64_t every = settings.integer("held_out_every");
-  const bool apart = !settings.text("held_out_path").empty();
+  // All rows are one part; so are those of another source.
+  const bool one = all_rows_ || !source_.empty();
+  const std::int64_t every = one ? 0 : settings.integer("held_out_every");
+  const bool apart = !one && !settings.text("held_out_path").empty();
   if (every > 0 && apart) return invalid("give `held_out_every` or `held_out_path`, not both");
   if (settings.list("path").empty()) return invalid("`path` is empty; name a file, a folder or a pattern");
   // The held-out files come first, so that a folder of both trains on the others.
@@ -64,7 +94,9 @@ Status Corpus::open_files(const Settings& settings) {
 }
 
 Status Corpus::add_text(const Settings& settings, std::string_view option) {
-  const auto entries = settings.list(option), extensions = settings.list("extensions");
+  auto entries = settings.list(option);
+  const auto extensions = settings.list("extensions");
+  if (!source_.empty()) entries = {source_};
   BALEEN_TRY_ASSIGN(const auto found, find_files(entries, settings.folder(), extensions));
   // One tokenizer serves both parts: the first list decides.
   if (files_.empty()) {
@@ -135,7 +167,7 @@ std::string Corpus::cache_folder(const Settings& settings) const {
   const std::filesystem::path folder(settings.folder());
   if (option != "beside") return (folder / option).lexically_normal().string();
   std::error_code code;
-  const auto first = folder / settings.list("path").front();
+  const auto first = folder / (source_.empty() ? settings.list("path").front() : std::string_view(source_));
   if (std::filesystem::is_directory(first, code)) return (first / ".baleen").lexically_normal().string();
   const auto train = std::find_if(files_.begin(), files_.end(), [](const File& file) { return !file.held_out; });
   return (std::filesystem::path(train->path).parent_path() / ".baleen").lexically_normal().string();
@@ -167,7 +199,11 @@ Status Corpus::tokenize(const Host& host, const Settings& settings) {
 }
 
 Status Corpus::tokenize_characters() {
-  for (const File& file : files_) BALEEN_TRY(alphabet_.add(file.contents.bytes(), file.path));
+  if (known_) {
+    BALEEN_TRY(alphabet_.add(std::as_bytes(std::span(known_->alphabet)), "what is loaded"));
+  } else {
+    for (const File& file : files_) BALEEN_TRY(alphabet_.add(file.contents.bytes(), file.path));
+  }
   alphabet_.seal();
   for (File& file : files_) {
     BALEEN_TRY_ASSIGN(auto ids, alphabet_.encode(file.contents.bytes(), file.path));
@@ -186,6 +222,7 @@ Status Corpus::split_by_fraction(double fraction) {
 }
 
 Status Corpus::choose_vocabulary(std::int64_t wanted) {
+  if (known_ && wanted == 0 && is_token_file(tokenizer_)) wanted = known_->vocabulary;
   std::int64_t needed = trained_ ? trained_->vocabulary() : tokenizer_ == Tokenizer::kBytes ? 256 : alphabet_.size();
   if (is_token_file(tokenizer_)) {
     // A given size spares reading files of many gigabytes at the start; ids are then checked as they are read.

@@ -3,10 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "baleen/data.hpp"
+#include "facts.hpp"
 #include "file_bytes.hpp"
 #include "stream.hpp"
 #include "tokenized_files.hpp"
@@ -29,6 +31,8 @@ class Corpus {
  public:
   /// Finds, opens, splits and tokenises what the plugin's options name.
   static Result<Corpus> load(const Host& host, const Settings& settings);
+  /// The same with what another text has taught, and `given`'s rows.
+  static Result<Corpus> load(const Host& host, const Settings& settings, const LearnedFacts& given);
 
   Part part(baleen_split_t split) const;
   Tokenizer tokenizer() const { return tokenizer_; }
@@ -39,6 +43,7 @@ class Corpus {
   const std::vector<std::uint32_t>& separator() const { return rules_.separator; }
   /// Ids are below this.
   std::int64_t vocabulary() const { return vocabulary_; }
+  Facts facts() const;
   std::size_t file_count(baleen_split_t split) const { return file_count_[split]; }
   std::uint64_t bytes() const { return bytes_; }
   /// Of the tokens.
@@ -51,8 +56,10 @@ class Corpus {
     bool held_out = false;
   };
 
+  Status read(const Host& host, const Settings& settings);
   Status open_files(const Settings& settings);
   Status add_text(const Settings& settings, std::string_view option);
+  Status check_tokenizer() const;
   Status hold_out_every(std::int64_t every);
   Status read_rules(const Settings& settings);
   Status tokenize(const Host& host, const Settings& settings);
@@ -62,6 +69,9 @@ class Corpus {
   Status split_by_fraction(double fraction);
   Status choose_vocabulary(std::int64_t wanted);
 
+  std::string source_;          // in place of what `path` and its like name; empty: theirs
+  bool all_rows_ = false;       // both parts are all of the text
+  std::optional<Facts> known_;  // of another text
   std::vector<File> files_;
   std::vector<std::vector<std::uint32_t>> ids_;  // characters, one per file
   std::array<Stream, 2> streams_;

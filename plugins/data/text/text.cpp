@@ -53,20 +53,23 @@ std::string count_text(std::int64_t count) {
   return text;
 }
 
-class TextDataset : public Dataset, public Tokens, public Digested {
+class TextDataset : public Dataset, public Tokens, public Digested, public Learned {
  public:
   using Tokenizers = TokenizerMaker;
 
   static Result<std::unique_ptr<TextDataset>> create(const Host& host, const Settings& settings) {
     BALEEN_TRY_ASSIGN(Corpus corpus, Corpus::load(host, settings));
-    auto dataset = std::make_unique<TextDataset>();
-    dataset->corpus_ = std::move(corpus);
-    dataset->context_ = settings.integer("context");
-    BALEEN_TRY(dataset->find_separator(settings));
-    for (const baleen_split_t split : {BALEEN_TRAIN, BALEEN_HELD_OUT})
-      BALEEN_TRY(dataset->cut(split, settings.boolean("shuffle") && split == BALEEN_TRAIN, settings.seed()));
-    return dataset;
+    return over(std::move(corpus), settings, settings.boolean("shuffle"));
   }
+
+  static Result<std::unique_ptr<TextDataset>> take(const Host& host, const Settings& settings,
+                                                   const LearnedFacts& given) {
+    BALEEN_TRY_ASSIGN(Corpus corpus, Corpus::load(host, settings, given));
+    return over(std::move(corpus), settings, settings.boolean("shuffle") && !given.takes_all_rows());
+  }
+
+  std::string learned() const override { return corpus_.facts().text(); }
+  std::string label(std::int64_t) const override { return {}; }
 
   Result<baleen_dataset_info_t> info() const override {
     baleen_dataset_info_t info{};
@@ -138,6 +141,16 @@ class TextDataset : public Dataset, public Tokens, public Digested {
   }
 
  private:
+  static Result<std::unique_ptr<TextDataset>> over(Corpus corpus, const Settings& settings, bool shuffle) {
+    auto dataset = std::make_unique<TextDataset>();
+    dataset->corpus_ = std::move(corpus);
+    dataset->context_ = settings.integer("context");
+    BALEEN_TRY(dataset->find_separator(settings));
+    for (const baleen_split_t split : {BALEEN_TRAIN, BALEEN_HELD_OUT})
+      BALEEN_TRY(dataset->cut(split, shuffle && split == BALEEN_TRAIN, settings.seed()));
+    return dataset;
+  }
+
   Status find_separator(const Settings& settings) {
     masks_ = settings.boolean("mask_boundaries");
     BALEEN_TRY(read_separator(settings));

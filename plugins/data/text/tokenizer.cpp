@@ -106,6 +106,12 @@ Result<std::vector<std::uint32_t>> Alphabet::encode(std::span<const std::byte> b
   return ids;
 }
 
+std::string Alphabet::text() const {
+  std::string all;
+  for (const char32_t code : sorted_) append_utf8(all, code);
+  return all;
+}
+
 Result<std::string> Alphabet::decode(std::span<const std::int32_t> ids) const {
   std::string text;
   for (std::int32_t id : ids) {

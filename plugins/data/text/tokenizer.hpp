@@ -37,6 +37,8 @@ class Alphabet {
   /// Ids of a UTF-8 text; fails on a character that is not in the alphabet.
   Result<std::vector<std::uint32_t>> encode(std::span<const std::byte> bytes, const std::string& path) const;
   Result<std::string> decode(std::span<const std::int32_t> ids) const;
+  /// All characters in the order of their ids, UTF-8.
+  std::string text() const;
 
  private:
   std::vector<bool> seen_;                // by code point

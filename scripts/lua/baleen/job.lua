@@ -2,6 +2,7 @@
 local core = require "baleen.core"
 local generate = require "baleen.generate"
 local options = require "baleen.options"
+local predict = require "baleen.predict"
 local program = require "baleen.program"
 
 --- After a step or a run of a program that learns whose loss or gradient is NaN or infinite.
@@ -90,6 +91,12 @@ local function check_programs(job)
     end
     programs.generate = program("generate", generate.program(job))
   end
+  if core.predict then
+    if programs.predict then
+      core.fail("job: program `predict`: `baleen predict` makes one of this name; choose another")
+    end
+    programs.predict = program("predict", predict.program(job))
+  end
   for _, one in pairs(programs) do list[#list + 1] = one end
   job.programs, job.program_list = programs, list
 end
@@ -119,6 +126,9 @@ return core.entry(function(given)
     core.fail("job: it has neither a `loss` to train by nor programs to run")
   elseif core.generate then
     core.fail("job: it has no `loss` and no data, so it cannot generate text", job.where)
+  elseif core.predict then
+    core.fail("job: it has no `loss` and no data, so there are no rows to predict; run a program: baleen infer",
+      job.where)
   end
   check_programs(job)
   for _, strategy in ipairs(job.plan) do

@@ -1,6 +1,6 @@
 /// \file A dataset as a C++ class: derive from Dataset (and Tokens, if it is text; Ragged, if it has lists; Digested,
-/// if it can hash its content), then `BALEEN_DATA(Mine)`. A plugin that makes tokenizers names its maker
-/// `Mine::Tokenizers` (data_tokenizer.hpp).
+/// if it can hash its content; Learned of data_learned.hpp, if it learns from its rows), then `BALEEN_DATA(Mine)`. A
+/// plugin that makes tokenizers names its maker `Mine::Tokenizers` (data_tokenizer.hpp).
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "baleen/data.h"
+#include "baleen/data_learned.hpp"
 #include "baleen/data_tokenizer.hpp"
 #include "baleen/plugin.hpp"
 
@@ -156,6 +157,9 @@ baleen_data_t data_table() {
       if constexpr (requires { typename Member::Tokenizers; }) {
         if (view(name) == BALEEN_DATA_TOKENIZER) return detail::tokenizer_table<typename Member::Tokenizers>();
       }
+      if constexpr (std::is_base_of_v<Learned, Member>) {
+        if (view(name) == BALEEN_DATA_LEARNED) return detail::learned_table<Dataset, Member>();
+      }
       return nullptr;
     }
     if constexpr (std::is_base_of_v<Tokens, Member>) {
@@ -166,6 +170,9 @@ baleen_data_t data_table() {
     }
     if constexpr (std::is_base_of_v<Digested, Member>) {
       if (view(name) == BALEEN_DATA_DIGEST) return detail::digest_table();
+    }
+    if constexpr (std::is_base_of_v<Learned, Member>) {
+      if (view(name) == BALEEN_DATA_LEARNED) return detail::learned_table<Dataset, Member>();
     }
     (void)name;
     return nullptr;

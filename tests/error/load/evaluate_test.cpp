@@ -34,7 +34,9 @@ TEST_F(Evaluate, NeedsParameters) {
 }
 
 TEST_F(Evaluate, NeedsRowsHeldOut) {
-  expect_refused({"evaluate", job("0"), "--load", "x.safetensors"},
+  const std::string file = folder_ / "m.safetensors";
+  ASSERT_EQ(run_baleen({"run", job("0"), "--save", file}).exit_code, 0);
+  expect_refused({"evaluate", job("0"), "--load", file},
                  "job.lua:4: its data holds no row out, so nothing can be evaluated; hold out some");
 }
 
@@ -44,7 +46,9 @@ TEST_F(Evaluate, NeedsALoss) {
                     "local baleen = require 'baleen'\n"
                     "return baleen.job { programs = { out = { inputs = { x = { shape = { 1, 2 } } },\n"
                     "  run = function(t) return { y = baleen.nn.linear { out = 2 }(t.x) } end } } }\n");
-  expect_refused({"evaluate", script, "--load", "x.safetensors"}, "the job has programs alone, and no `loss`");
+  const std::string file = folder_ / "m.safetensors";
+  ASSERT_EQ(run_baleen({"run", job("0"), "--save", file}).exit_code, 0);
+  expect_refused({"evaluate", script, "--load", file}, "the job has programs alone, and no `loss`");
 }
 
 TEST_F(Evaluate, TellsThatItsOutputIsFull) {

@@ -33,6 +33,8 @@ const std::vector<OwnWord>& own_words() {
       {"table", "core/plugin/descriptor.cpp", "a type of option"},
       {"table", "frontend/lua/", "a type of Lua's"},
       {"tensor", "", "a value"},
+      {"jsonl", "frontend/cli/", "how predictions are written"},
+      {"text", "frontend/cli/predictions.cpp", "the name of what a sequence says"},
       {"text", "frontend/lua/bind_data.cpp", "what a method of a data set takes, where its message names it"},
   };
   return all;

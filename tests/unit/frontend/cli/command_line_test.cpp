@@ -92,6 +92,11 @@ TEST(CommandLine, ReadsTheOtherCommands) {
   EXPECT_EQ(evaluate.batches, 3);
   EXPECT_TRUE(evaluate.json);
   EXPECT_FALSE(parse<EvaluateOptions>({"evaluate", "a.lua", "--load", "p"}).batches);
+  const auto predict = parse<PredictOptions>(
+      {"predict", "a.lua", "--load", "p", "--data", "d.csv", "--out", "o.txt", "--format", "jsonl"});
+  EXPECT_EQ(predict.data, "d.csv");
+  EXPECT_EQ(predict.out, "o.txt");
+  EXPECT_EQ(predict.format, "jsonl");
   const auto graph = parse<GraphOptions>({"graph", "a.lua", "--graph", "evaluate", "--dot"});
   EXPECT_EQ(graph.graph, "evaluate");
   EXPECT_TRUE(graph.dot);

@@ -1,0 +1,37 @@
+/// \file A file that is there when it is whole, and not before.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "baleen/result.hpp"
+
+namespace baleen::app {
+
+/// Written beside its place without a name where the file system can, so that nothing is left when the process is
+/// killed. What is no regular file (a pipe, a device) is written as it is.
+class NewFile {
+ public:
+  /// IO where nothing can be written there.
+  static Result<NewFile> create(const std::filesystem::path& path);
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();
+
+  Status write(std::string_view text);
+  /// Syncs it, and puts it where it belongs, in the place of one that is there.
+  Status finish();
+
+ private:
+  NewFile() = default;
+  Status flush();
+  Error failed(const char* what) const;
+
+  std::filesystem::path path_, beside_;  ///< beside_ is empty: written in place
+  bool is_named_ = false;                ///< `beside_` is there
+  int descriptor_ = -1;
+  std::string waiting_;  ///< to be written
+};
+
+}  // namespace baleen::app

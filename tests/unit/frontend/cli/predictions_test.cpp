@@ -1,0 +1,103 @@
+/// \file Outputs as lines of text.
+#include "frontend/cli/predictions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "frontend/cli/new_file.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::app {
+namespace {
+
+HostTensor tensor(const std::vector<double>& numbers, Shape shape, baleen_dtype_t dtype = BALEEN_F64) {
+  return *tensor_of(numbers, dtype, std::move(shape));
+}
+
+std::string lines(PredictionFormat format, const HostTensors& outputs, std::int64_t count, ClassNames names = {}) {
+  Predictions predictions(format, std::move(names));
+  return *predictions.header(outputs) + *predictions.rows(outputs, 0, count);
+}
+
+ClassNames named(const std::vector<std::string>& labels) {
+  ClassNames names;
+  names.label = [labels](std::int64_t number) -> Result<std::string> {
+    return labels.at(static_cast<std::size_t>(number));
+  };
+  return names;
+}
+
+TEST(Predictions, AreOneNumberOrColumns) {
+  const HostTensors outputs{{"mean", tensor({0.1, -2}, {2})}, {"point", tensor({1, 2.5, 3, 4}, {2, 2}, BALEEN_F32)}};
+  EXPECT_EQ(lines(PredictionFormat::csv, outputs, 2), "mean,point_1,point_2\n0.1,1,2.5\n-2,3,4\n");
+  EXPECT_EQ(lines(PredictionFormat::jsonl, outputs, 2),
+            "{\"mean\":0.1,\"point\":[1,2.5]}\n{\"mean\":-2,\"point\":[3,4]}\n");
+}
+
+TEST(Predictions, AreAsShortAsTheirDtypeAllows) {
+  EXPECT_EQ(lines(PredictionFormat::csv, {{"x", tensor({0.1}, {1, 1}, BALEEN_F32)}}, 1), "x\n0.1\n");
+  EXPECT_EQ(lines(PredictionFormat::csv, {{"x", tensor({1.0 / 3}, {1, 1})}}, 1), "x\n0.3333333333333333\n");
+  EXPECT_EQ(lines(PredictionFormat::csv, {{"x", tensor({7}, {1}, BALEEN_I32)}}, 1), "x\n7\n");
+}
+
+TEST(Predictions, OfMoreDimensionsAreListsInLists) {
+  const HostTensors outputs{{"x", tensor({1, 2, 3, 4}, {1, 2, 2})}};
+  EXPECT_EQ(lines(PredictionFormat::csv, outputs, 1), "x\n\"[[1,2],[3,4]]\"\n");
+  EXPECT_EQ(lines(PredictionFormat::jsonl, outputs, 1), "{\"x\":[[1,2],[3,4]]}\n");
+}
+
+TEST(Predictions, ThatAreNoNumbersAreNullInJson) {
+  const HostTensors outputs{{"x", tensor({NAN, INFINITY}, {2})}};
+  EXPECT_EQ(lines(PredictionFormat::jsonl, outputs, 2), "{\"x\":null}\n{\"x\":null}\n");
+  EXPECT_EQ(lines(PredictionFormat::csv, outputs, 2), "x\nnan\ninf\n");
+}
+
+TEST(Predictions, OfClassesAreTheLikeliestWithItsProbability) {
+  const HostTensors outputs{{"logits", tensor({0, std::log(3.0), 1000, 1000}, {2, 2})}};
+  EXPECT_EQ(lines(PredictionFormat::csv, outputs, 2), "class,probability\n1,0.75\n0,0.5\n");
+  EXPECT_EQ(lines(PredictionFormat::csv, outputs, 2, named({"a, b", "say \"no\""})),
+            "class,probability\n\"say \"\"no\"\"\",0.75\n\"a, b\",0.5\n");
+  EXPECT_EQ(lines(PredictionFormat::jsonl, outputs, 1, named({"a", "say \"no\""})),
+            "{\"class\":\"say \\\"no\\\"\",\"probability\":0.75}\n");
+}
+
+TEST(Predictions, OfSequencesAreListsAndTextWhereThereIsSome) {
+  const HostTensors outputs{{"logits", tensor({0, 9, 9, 0, 0, 9}, {1, 3, 2}, BALEEN_F32)}};
+  const std::string lists = "\"class\":[1,0,1],\"probability\":[0.9998766,0.9998766,0.9998766]}\n";
+  EXPECT_EQ(lines(PredictionFormat::jsonl, outputs, 1), "{" + lists);
+  ClassNames names;
+  names.text = [](const std::vector<std::int32_t>& ids) -> Result<std::string> {
+    std::string text;
+    for (const std::int32_t id : ids) text += static_cast<char>('a' + id);
+    return text;
+  };
+  EXPECT_EQ(lines(PredictionFormat::jsonl, outputs, 1, names), "{\"text\":\"bab\"," + lists);
+}
+
+TEST(Predictions, OfABatchAreAsManyAsAreAskedFor) {
+  Predictions predictions(PredictionFormat::csv, {});
+  EXPECT_EQ(*predictions.rows({{"x", tensor({1, 2, 3, 4}, {4})}}, 1, 2), "2\n3\n");
+}
+
+TEST(NewFile, IsThereWhenItIsWhole) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("out", "old");
+  {
+    auto file = NewFile::create(path);
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->write("new"));
+  }
+  EXPECT_EQ(test::read_file(path), "old");
+  const std::string much(1 << 18, 'x');
+  {
+    auto file = NewFile::create(path);
+    ASSERT_TRUE(file && file->write("new") && file->write(much) && file->finish());
+  }
+  EXPECT_EQ(test::read_file(path), "new" + much);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+  EXPECT_FALSE(NewFile::create(folder / "none/out"));
+}
+
+}  // namespace
+}  // namespace baleen::app
