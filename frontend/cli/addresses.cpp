@@ -17,13 +17,18 @@ struct Range {
   std::uint32_t begin;
   int bits;
 };
-constexpr std::array<Range, 7> kNotRouted = {{{0x0a000000, 8},
-                                              {0xac100000, 12},
-                                              {0xc0a80000, 16},
-                                              {0x64400000, 10},
-                                              {0xa9fe0000, 16},
-                                              {0x7f000000, 8},
-                                              {0x00000000, 8}}};
+constexpr std::array<Range, 12> kNotRouted = {{{0x0a000000, 8},
+                                               {0xac100000, 12},
+                                               {0xc0a80000, 16},
+                                               {0x64400000, 10},
+                                               {0xa9fe0000, 16},
+                                               {0x7f000000, 8},
+                                               {0x00000000, 8},
+                                               {0xc0000200, 24},
+                                               {0xc6336400, 24},
+                                               {0xcb007100, 24},
+                                               {0xc6120000, 15},
+                                               {0xe0000000, 3}}};
 
 /// "10.0.0.1" as a number.
 std::optional<std::uint32_t> four_bytes(const std::string& text) {
