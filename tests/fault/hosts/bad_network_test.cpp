@@ -9,10 +9,10 @@ constexpr int kSteps = 3;
 class TrainingOverABadNetwork : public TrainingOnTwoHosts {
  protected:
   /// The same losses as of one host, bit for bit; and nobody is taken for dead.
-  void expect_the_same_losses() {
+  void expect_the_same_losses(const std::string& options = "") {
     const Losses wanted = losses_of_one_host(kSteps);
     EXPECT_EQ(wanted.size(), static_cast<std::size_t>(kSteps));
-    train(kSteps);
+    train(kSteps, options);
     EXPECT_EQ(job->ends(std::chrono::minutes(4)), 0) << job->out() << job->err();
     EXPECT_EQ(losses(), wanted);
     EXPECT_EQ(job->err().find("error"), std::string::npos) << job->err();
@@ -32,6 +32,12 @@ TEST_F(TrainingOverABadNetwork, ThatLosesOnePacketInTwentyGoesOn) {
   if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
   expect_the_same_losses();
   for (const int host : {0, 1}) EXPECT_GT(networks.lost(host), 0);
+}
+
+TEST_F(TrainingOverABadNetwork, IsTheSameEncrypted) {
+  for (const int host : {0, 1}) networks.lose(host, 0.01);
+  if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
+  expect_the_same_losses(", encrypt = true");
 }
 
 /// Longer than a host is waited for where nobody asks for patience (LossesInTraining.OfTheCable).
