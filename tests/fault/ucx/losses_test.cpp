@@ -14,7 +14,7 @@ constexpr double kDeathSeen = 1, kAllOut = 5;
 class Losses : public RanksOnHosts, public testing::WithParamInterface<std::tuple<bool, bool>> {
  protected:
   std::string work(const std::function<void()>& strike) {
-    const auto [busy, encrypts] = GetParam();
+    const bool busy = std::get<0>(GetParam()), encrypts = std::get<1>(GetParam());
     return run(
         {{"encrypt", encrypts ? "true" : "false"}}, [this, busy](Rank& rank) { work_until_lost(rank, busy); }, strike);
   }
