@@ -217,7 +217,7 @@ std::vector<Case> optimizer_cases() {
       {"optimizer.fp64", "the same in fp64",
        [](const Subject& subject, Mark& mark) { computes_each_shape(subject, mark, BALEEN_F64); }},
       {"optimizer.descends", "the first step moves parameters, and down the slope", &moves},
-      {"optimizer.rate_zero", "a rate of 0 leaves parameters as they are", &rests_at_rate_zero},
+      {"optimizer.no_rate", "a rate of 0 leaves parameters as they are", &rests_at_rate_zero},
       {"optimizer.repeats", "the same steps give the same bits", &repeats},
       {"optimizer.skipped_steps", "a step that is skipped leaves no trace", &forgets_skipped_steps},
       {"optimizer.slices", "if elementwise, any slice alone becomes what it becomes among the others",

@@ -123,7 +123,7 @@ const Defect kDefects[] = {
     {"optimizer", "whole_norm", "optimizer.slices", "alone become other numbers"},
     {"optimizer", "climbs", "optimizer.descends", "up the slope"},
     {"optimizer", "rests", "optimizer.descends", "changes no parameter"},
-    {"optimizer", "decays_without_rate", "optimizer.rate_zero", "at rate 0"},
+    {"optimizer", "decays_without_rate", "optimizer.no_rate", "at rate 0"},
     {"optimizer", "counts_itself", "optimizer.skipped_steps", "kept outside slots"},
     {"optimizer", "counts_for_all", "optimizer.repeats", "the same steps give other numbers"},
     {"optimizer", "mixes", "optimizer.parameters", "a second parameter"},
@@ -187,7 +187,7 @@ TEST_P(WrongStart, IsFoundByItsCase) {
 INSTANTIATE_TEST_SUITE_P(
     All, WrongStart,
     testing::Values(
-        std::vector<std::string>{"overruns", "start.smaller_table", "it wrote behind them"},
+        std::vector<std::string>{"overruns", "start.smaller_host", "it wrote behind them"},
         std::vector<std::string>{"lies_about_size", "start.runs", "bytes; the kind's has"},
         std::vector<std::string>{"any_kind", "start.other_kind", "starts where the host means"},
         std::vector<std::string>{"lacks_function", "start.runs", "left the function `update` of its table empty"},
