@@ -36,19 +36,25 @@ struct EarlyWords {
   std::string level = "info";
 
   void add_to(CLI::App& app) {
-    app.add_option("--plugin-path", plugin_paths, "A folder of plugins, or one plugin's .so; may be repeated")
-        ->type_name("PATH")
-        ->allow_extra_args(false);
+    add_plugins_to(app);
     app.add_option("-m,--manifest", manifest, "The cluster: hosts, mesh, plugins (TOML). Without one: one rank, here")
         ->type_name("FILE");
     app.add_option("--set", sets, "Override a key of the manifest, as in --set compute.threads=2; may be repeated")
         ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+  }
+  /// Of a command that has no manifest.
+  void add_plugins_to(CLI::App& app) {
+    app.add_option("--plugin-path", plugin_paths, "A folder of plugins, or one plugin's .so; may be repeated")
+        ->type_name("PATH")
         ->allow_extra_args(false);
     app.add_option("--log-level", level, "What the log shows: debug, info, warning or error")
         ->type_name("LEVEL")
         ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   }
 };
+
+constexpr const char* kValidate = "validate";
 
 /// A plugin's flag while CLI11 fills it.
 struct Slot {
@@ -78,6 +84,7 @@ class Parser {
     for (CLI::App* sub : {run_, verify_, infer_, evaluate_, predict_, generate_, graph_, plan_, bench_})
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
+    add_validate();
     checkpoint_ = subcommand("checkpoint", "Look at a checkpoint, test it, or exchange models with other frameworks");
     add_checkpoint_words(*checkpoint_, checkpoint_options_);
     add_secret();
@@ -318,6 +325,26 @@ class Parser {
         ->excludes(names);
   }
 
+  /// `--set` is about the plugin here: there is no manifest.
+  void add_validate() {
+    validate_ = app_.add_subcommand(kValidate, "Test a plugin: each case in a process of its own, with a time limit");
+    validate_->allow_extras();
+    early_.add_plugins_to(*validate_);
+    validate_->add_option("FILE", validate_options_.file, "The plugin's shared library")->required()->type_name("");
+    validate_
+        ->add_option("--set", validate_options_.sets, "An option of the plugin, as in --set rows=100; may be repeated")
+        ->type_name("OPTION=VALUE")
+        ->allow_extra_args(false);
+    validate_->add_option("--only", validate_options_.only, "Run this case alone; may be repeated")
+        ->type_name("CASE")
+        ->allow_extra_args(false);
+    validate_->add_option("--limit", validate_options_.limit, "Seconds for each case")
+        ->type_name("SECONDS")
+        ->capture_default_str()
+        ->check(CLI::Range(0.1, 3600.0));
+    validate_->add_flag("--json", validate_options_.json, "For programs: everything, as one JSON object");
+  }
+
   void add_secret() {
     secret_ = subcommand("secret", "Make a file with a new secret for the hosts of a job; only you can read it");
     secret_->add_option("FILE", secret_options_.file, "The file to make")->required()->type_name("");
@@ -390,7 +417,7 @@ class Parser {
 
   Result<Command> command() {
     if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_ || chosen() == secret_ ||
-                     chosen() == checkpoint_ || chosen() == tokenizer_))
+                     chosen() == validate_ || chosen() == checkpoint_ || chosen() == tokenizer_))
       return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
@@ -422,6 +449,7 @@ class Parser {
     }
     if (chosen() == bench_) return with_ranks(bench_options_);
     if (chosen() == list_) return Command(plugins_options_);
+    if (chosen() == validate_) return Command(validate_options_);
     if (chosen() == checkpoint_) {
       if (const Status status = check_checkpoint_words(*checkpoint_, checkpoint_options_); !status)
         return invalid(status.error().message + see_help());
@@ -460,7 +488,7 @@ class Parser {
       "plugin."};
   CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *evaluate_ = nullptr, *predict_ = nullptr,
            *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr,
-           *checkpoint_ = nullptr, *secret_ = nullptr, *tokenizer_ = nullptr, *doctor_ = nullptr;
+           *checkpoint_ = nullptr, *secret_ = nullptr, *tokenizer_ = nullptr, *validate_ = nullptr, *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
@@ -472,6 +500,7 @@ class Parser {
   PlanOptions plan_options_;
   BenchOptions bench_options_;
   PluginsOptions plugins_options_;
+  ValidateOptions validate_options_;
   CheckpointOptions checkpoint_options_;
   SecretOptions secret_options_;
   TokenizerOptions tokenizer_options_;
@@ -490,7 +519,10 @@ EarlyOptions parse_early(const std::vector<std::string>& words) {
   app.set_help_flag();
   app.allow_extras();
   EarlyWords found;
-  found.add_to(app);
+  if (!words.empty() && words.front() == kValidate)
+    found.add_plugins_to(app);
+  else
+    found.add_to(app);
   try {
     parse_words(app, {words.begin(), std::ranges::find(words, kEnd)});
   } catch (const CLI::ParseError&) {

@@ -26,8 +26,8 @@ struct TextOnly {
 };
 
 using Command = std::variant<RunOptions, VerifyOptions, InferOptions, EvaluateOptions, PredictOptions, GenerateOptions,
-                             GraphOptions, PlanOptions, BenchOptions, PluginsOptions, CheckpointOptions, SecretOptions,
-                             TokenizerOptions, DoctorOptions, TextOnly>;
+                             GraphOptions, PlanOptions, BenchOptions, PluginsOptions, ValidateOptions,
+                             CheckpointOptions, SecretOptions, TokenizerOptions, DoctorOptions, TextOnly>;
 
 /// Reads only what EarlyOptions holds and overlooks all else. `words` are the arguments without the program's name.
 EarlyOptions parse_early(const std::vector<std::string>& words);

@@ -79,6 +79,14 @@ struct PluginsOptions {
   bool stub = false;  ///< what editors are told of ops that are plugins', as Lua annotations
 };
 
+struct ValidateOptions {
+  std::filesystem::path file;     ///< of the plugin
+  std::vector<std::string> sets;  ///< its options: "name=value"
+  std::vector<std::string> only;  ///< names of cases; empty: all
+  double limit = 10;              ///< seconds for each case
+  bool json = false;
+};
+
 struct SecretOptions {
   std::filesystem::path file;
 };
@@ -118,6 +126,7 @@ int graph_command(const GraphOptions& options, const Setup& setup);
 int plan_command(const PlanOptions& options, const Setup& setup);
 int bench_command(const BenchOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);
+int validate_command(const ValidateOptions& options, const Setup& setup);
 int doctor_command(const Setup& setup);
 int checkpoint_command(const CheckpointOptions& options, const Setup& setup);
 /// The verbs of `checkpoint` that write: export, import, convert.

@@ -7,6 +7,7 @@
 namespace baleen::app {
 
 constexpr int kSuccess = 0;
+constexpr int kCaseFailed = 1;  ///< `baleen validate`: the plugin does not pass
 constexpr int kBadInput = 2;    ///< the user's script, manifest, data, plugin or command line
 constexpr int kDoesNotFit = 3;  ///< the plan needs more memory than there is
 constexpr int kLostPeer = 4;

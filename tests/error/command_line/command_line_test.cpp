@@ -47,6 +47,25 @@ TEST(CommandLine, ChecksNumbers) {
                  "--temperature: must be a number of at least 0, not `-1` (see `baleen generate --help`)");
 }
 
+TEST(CommandLine, SaysWhatValidateLacks) {
+  const TemporaryFolder folder;
+  const std::string plugin = built("lib/baleen/plugins/baleen_data_text.so"), absent = folder / "absent.so";
+  expect_refused({"validate"}, "FILE is required (see `baleen validate --help`)");
+  expect_refused({"validate", absent}, absent + ": no such file");
+  expect_refused({"validate", folder.write("a.so", "text")}, (folder / "a.so") + ": not ELF: it is no shared library");
+  expect_refused({"validate", plugin, "--set", "context"}, "--set context: must be OPTION=VALUE");
+  expect_refused({"validate", plugin, "--set", "contxt=3"},
+                 "--set contxt=3: unknown option `contxt`; did you mean `context`?");
+  expect_refused({"validate", plugin, "--set", "path=x", "--set", "context=3", "--set", "context=4"},
+                 "--set context=4: `context` is set twice");
+  expect_refused({"validate", plugin, "--set", "path=x", "--set", "context=8", "--only", "data.epoch"},
+                 "--only: unknown case `data.epoch`; did you mean `data.epochs`?");
+  expect_refused({"validate", plugin, "--limit", "0"},
+                 "--limit: Value 0 not in range 0.100000 to 3600.000000 (see `baleen validate --help`)");
+  expect_refused({"validate", plugin, "--manifest", "a.toml"},
+                 "unknown option `--manifest` (see `baleen validate --help`)");
+}
+
 TEST(CommandLine, HelpsWhateverElseIsWrong) {
   const ProcessResult result = run_baleen({"run", "--manifest", "/absent.toml", "--help"});
   EXPECT_EQ(result.exit_code, 0);

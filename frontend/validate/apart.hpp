@@ -1,0 +1,50 @@
+/// \file Runs one case in a process of its own, so that a crash, a hang or an `exit` in a plugin is that case's
+/// failure.
+#pragma once
+#include <array>
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace baleen::validate {
+
+/// How a case ended.
+struct Outcome {
+  enum class State { passed, failed, skipped };
+  State state = State::passed;
+  std::string reason;  ///< of a case that did not pass
+  std::string output;  ///< the end of what the case wrote to both standard outputs
+  double seconds = 0;
+};
+
+/// Thrown in a case: the plugin does not do what it must.
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+/// Thrown in a case: why it does not concern this plugin, or cannot be tried here.
+struct Skip : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What the case is doing, for whoever waits outside. In memory that both processes see.
+class Mark {
+ public:
+  /// Cut to what fits. "" between calls.
+  void set(std::string_view call);
+  std::string text() const { return {text_.data()}; }
+  /// The process ends as a program does, with its static objects destroyed; otherwise they are left alone.
+  void exit_afterwards() { exits_ = true; }
+  bool exits() const { return exits_; }
+
+ private:
+  std::array<char, 256> text_{};
+  bool exits_ = false;
+};
+
+/// Runs `body` in a forked process with its standard outputs kept. To be called where this process has one thread. The
+/// process and those that it has made are killed when `limit` is over, and when it ends.
+Outcome run_apart(const std::function<void(Mark&)>& body, std::chrono::milliseconds limit);
+
+}  // namespace baleen::validate

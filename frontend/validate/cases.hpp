@@ -1,0 +1,38 @@
+/// \file The suites: named cases that a plugin of a kind must pass.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/validate/apart.hpp"
+#include "frontend/validate/subject.hpp"
+
+namespace baleen::validate {
+
+struct Case {
+  std::string name;                                 ///< "optimizer.slices"
+  std::string what;                                 ///< one line: what is true of a plugin that passes
+  std::function<void(const Subject&, Mark&)> body;  ///< in a process of its own; throws Failure or Skip
+  bool needs_member = false;                        ///< is of no use where `kCreateCase` fails
+};
+
+/// The case that makes a member of the user's options.
+inline constexpr const char* kCreateCase = "create.gives_an_object";
+
+/// All that concern this plugin, in the order in which they run.
+std::vector<Case> cases_of(const Subject& subject);
+
+/// Whether the kind has a suite beside the cases that all kinds share.
+bool has_suite(std::string_view kind);
+
+/// Those of every kind: the file, the start, options, creation.
+std::vector<Case> generic_cases(const Subject& subject);
+/// The option that names the file a monitor writes: one with PATH, or `path`. Null where there is none.
+const Option* file_option(const Descriptor& descriptor);
+
+std::vector<Case> optimizer_cases();
+std::vector<Case> data_cases();
+std::vector<Case> monitor_cases();
+
+}  // namespace baleen::validate

@@ -1,0 +1,213 @@
+/// \file `baleen validate`: the tree's plugins pass, and each planted defect is found by the case that is about it.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/plugin_under_test.hpp"
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kCaseFailed = 1;
+
+struct Verdict {
+  ProcessResult process;
+  std::map<std::string, Json> cases;  ///< by name
+
+  std::string result(const std::string& name) const {
+    return cases.contains(name) ? cases.at(name)["result"].get<std::string>() : "absent";
+  }
+  std::string reason(const std::string& name) const {
+    return cases.contains(name) ? cases.at(name)["reason"].get<std::string>() : "";
+  }
+  std::string failed() const {
+    std::string all;
+    for (const auto& [name, one] : cases)
+      if (one["result"] == "failed") all += name + ": " + one["reason"].get<std::string>() + "\n";
+    return all;
+  }
+};
+
+Verdict validate(const std::string& file, const std::vector<std::string>& words) {
+  std::vector<std::string> all = {"validate", file, "--json"};
+  all.insert(all.end(), words.begin(), words.end());
+  Verdict verdict{run_baleen(all), {}};
+  const Json json = Json::parse(verdict.process.out, nullptr, false);
+  if (json.is_discarded()) return verdict;
+  for (const Json& one : json["cases"]) verdict.cases[one["name"]] = one;
+  return verdict;
+}
+
+std::vector<std::string> set_words(const std::vector<std::string>& sets) {
+  std::vector<std::string> words;
+  for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
+  return words;
+}
+
+/// A plugin of the tree, and options with which it works.
+struct Member {
+  std::string kind, name;
+};
+
+class TreeMember : public testing::TestWithParam<Member> {
+ protected:
+  std::vector<std::string> options() const {
+    if (GetParam().name == "text") {
+      std::string text;
+      for (int i = 0; i < 900; ++i) text += "word" + std::to_string(i * i) + " ";
+      return {"path=" + folder_.write("sample.txt", text), "context=16"};
+    }
+    if (GetParam().name == "table") {
+      std::string csv = "size,colour,kind\n";
+      for (int i = 0; i < 200; ++i)
+        csv += std::to_string(i) + (i % 3 ? ",red" : ",blue") + (i % 2 ? ",odd\n" : ",even\n");
+      return {"path=" + folder_.write("sample.csv", csv)};
+    }
+    if (GetParam().name == "synthetic") return {"rows=200", "context=16", "vocab=1000"};
+    return {};
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_P(TreeMember, Passes) {
+  const Verdict verdict = validate(built_plugin(GetParam().kind, GetParam().name), set_words(options()));
+  EXPECT_EQ(verdict.process.exit_code, 0) << verdict.failed() << verdict.process.err;
+  EXPECT_EQ(verdict.failed(), "");
+  EXPECT_EQ(verdict.result("start.runs"), "passed");
+  EXPECT_GE(verdict.cases.size(), 10u);
+}
+
+std::vector<Member> tree_members() {
+  std::vector<Member> all;
+  for (const char* kind : {"optimizer", "data", "monitor", "checkpoint"})
+    for (const std::string& name : built_members(kind)) all.push_back({kind, name});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TreeMember, testing::ValuesIn(tree_members()),
+                         [](const auto& info) { return info.param.kind + "_" + info.param.name; });
+
+/// A mistake, the case that must find it, and what the reason must say.
+struct Defect {
+  std::string kind, word, found_by, reason;
+};
+
+class PlantedDefect : public testing::TestWithParam<Defect> {};
+
+TEST_P(PlantedDefect, IsFoundByItsCase) {
+  const Defect& defect = GetParam();
+  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_" + defect.kind + "_planted.so",
+                                   {"--set", "defect=" + defect.word, "--limit", "1", "--only", defect.found_by});
+  EXPECT_EQ(verdict.process.exit_code, kCaseFailed) << verdict.process.out << verdict.process.err;
+  EXPECT_EQ(verdict.result(defect.found_by), "failed") << verdict.process.out << verdict.process.err;
+  EXPECT_NE(verdict.reason(defect.found_by).find(defect.reason), std::string::npos) << verdict.reason(defect.found_by);
+}
+
+const Defect kDefects[] = {
+    {"optimizer", "exits", "create.gives_an_object", "ends the process, with exit code 0, in `create`"},
+    {"optimizer", "gives_nothing", "create.gives_an_object", "create gave no object and no error"},
+    {"optimizer", "null_object", "create.gives_an_object", "returns OK and gives no object"},
+    {"optimizer", "without_reason", "create.gives_an_object", "fails without a reason"},
+    {"optimizer", "no_status", "create.gives_an_object", "returns 77, which is no status"},
+    {"optimizer", "breaks_at_maximum", "options.power", "killed by SIGSEGV in `create` with power = 64"},
+    {"optimizer", "hangs", "optimizer.fp32", "hangs: after 1 s it was still in `update`"},
+    {"optimizer", "crashes", "optimizer.fp64", "killed by SIGSEGV in `update`"},
+    {"optimizer", "throws", "optimizer.slices", "throws an exception out of `traits`: the traits are on fire"},
+    {"optimizer", "whole_norm", "optimizer.slices", "alone become other numbers"},
+    {"optimizer", "climbs", "optimizer.descends", "up the slope"},
+    {"optimizer", "rests", "optimizer.descends", "changes no parameter"},
+    {"optimizer", "decays_without_rate", "optimizer.no_rate", "at rate 0"},
+    {"optimizer", "counts_itself", "optimizer.skipped_steps", "kept outside slots"},
+    {"optimizer", "counts_for_all", "optimizer.repeats", "the same steps give other numbers"},
+    {"optimizer", "mixes", "optimizer.parameters", "a second parameter"},
+    {"optimizer", "still_slot", "optimizer.slots", "slot `still` never changes"},
+    {"optimizer", "same_names", "optimizer.fp32", "two slots named `momentum`"},
+    {"optimizer", "forgets_slot", "optimizer.fp32", "no new value for slot `momentum`"},
+    {"optimizer", "another_shape", "optimizer.fp64", "another shape for the parameter"},
+    {"optimizer", "infinite", "optimizer.fp64", "not finite after three steps"},
+    {"optimizer", "own_stride", "optimizer.later_host", "killed by SIGSEGV in `begin`"},
+    {"optimizer", "writes_behind", "optimizer.later_host", "writes behind the struct"},
+    {"optimizer", "swallows_refusals", "optimizer.refusals", "returns OK where the graph has refused op 0"},
+    {"data", "many_fields", "data.info", "17 fields"},
+    {"data", "wide_rank", "data.info", "rank 9"},
+    {"data", "endless_name", "data.info", "its name does not end"},
+    {"data", "fp64", "data.info", "dtype 2"},
+    {"data", "same_names", "data.info", "two fields `number`"},
+    {"data", "negative_rows", "data.info", "fewer than 0 rows"},
+    {"data", "whole_info", "data.info_size", "writes behind them"},
+    {"data", "one_too_many", "data.arrays", "field `label`: it writes behind the array"},
+    {"data", "one_before", "data.arrays", "field `number`: it writes before the array"},
+    {"data", "half_rows", "data.whole_rows", "leaves a part of row 0"},
+    {"data", "hangs_on_calls", "data.repeats", "read again"},
+    {"data", "hangs_on_pieces", "data.pieces", "read in other pieces"},
+    {"data", "draws_with_replacement", "data.epochs", "each epoch has each row once"},
+    {"data", "shuffles_held_out", "data.held_out", "of the held-out part"},
+    {"data", "narrow_positions", "data.far_ahead", "distinct rows"},
+    {"data", "other_thread", "data.threads", "read by four threads at once"},
+    {"data", "digest_of_seed", "data.digest", "hangs on the seed"},
+    {"data", "knows_all", "data.query", "an extension that nobody knows"},
+    {"data", "destroy_crashes", "create.gives_an_object", "killed by SIGABRT in `destroy`"},
+    {"monitor", "expects_finite", "monitor.strange_facts", "`record` fails: "},
+    {"monitor", "expects_names", "monitor.strange_facts", "killed by SIGSEGV in `record`"},
+    {"monitor", "expects_spans", "monitor.strange_spans", "killed by SIGSEGV in `spans` of none"},
+    {"monitor", "silent_file", "monitor.no_folder", "returns OK where the file's folder is missing"},
+    {"monitor", "hides_file", "monitor.no_folder", "does not name the file"},
+    {"monitor", "silent_disk", "monitor.full_disk", "without a word"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, PlantedDefect, testing::ValuesIn(kDefects),
+                         [](const auto& info) { return info.param.kind + "_" + info.param.word; });
+
+/// The same without a defect passes: what is found above is the defect.
+TEST(Planted, PassesWithoutADefect) {
+  for (const char* kind : {"optimizer", "data", "monitor"}) {
+    const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_" + kind + "_planted.so", {});
+    EXPECT_EQ(verdict.process.exit_code, 0) << kind << "\n" << verdict.failed();
+  }
+}
+
+/// What is wrong in the file or at its start.
+class WrongStart : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(WrongStart, IsFoundByItsCase) {
+  const std::string &name = GetParam()[0], &found_by = GetParam()[1], &reason = GetParam()[2];
+  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_optimizer_" + name + ".so", {});
+  EXPECT_EQ(verdict.process.exit_code, kCaseFailed);
+  EXPECT_EQ(verdict.result(found_by), "failed") << verdict.process.out;
+  EXPECT_NE(verdict.reason(found_by).find(reason), std::string::npos) << verdict.reason(found_by);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongStart,
+    testing::Values(
+        std::vector<std::string>{"overruns", "start.smaller_host", "it wrote behind them"},
+        std::vector<std::string>{"lies_about_size", "start.runs", "bytes; the kind's has"},
+        std::vector<std::string>{"any_kind", "start.other_kind", "starts where the host means"},
+        std::vector<std::string>{"lacks_function", "start.runs", "left the function `update` of its table empty"},
+        std::vector<std::string>{"throws_at_start", "start.runs", "no start today"},
+        std::vector<std::string>{"dies_at_end", "create.end_of_process", "killed by SIGSEGV in the end of the process"},
+        std::vector<std::string>{"exports_more", "file.symbols", "`an_own_symbol`"},
+        std::vector<std::string>{"imports_core", "file.imports", "register_builtin_ops"}),
+    [](const auto& info) { return info.param[0]; });
+
+TEST(Validate, SaysWhatIsNotPartOfItYet) {
+  const ProcessResult result = run_baleen({"validate", built_plugin("checkpoint", "safetensors")});
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_NE(result.out.find("the suite of kind `checkpoint` is not part of validate yet"), std::string::npos)
+      << result.out;
+}
+
+TEST(Validate, EndsWithASummary) {
+  const ProcessResult result = run_baleen({"validate", built_plugin("optimizer", "sgd"), "--only", "start.runs"});
+  EXPECT_EQ(result.out, "passed   start.runs\noptimizer `sgd`: 1 passed, 0 failed, 0 skipped\n") << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test
