@@ -26,8 +26,8 @@ struct TextOnly {
 };
 
 using Command = std::variant<RunOptions, VerifyOptions, InferOptions, GenerateOptions, GraphOptions, PlanOptions,
-                             BenchOptions, PluginsOptions, ValidateOptions, CheckpointOptions, SecretOptions,
-                             TokenizerOptions, DoctorOptions, TextOnly>;
+                             BenchOptions, PluginsOptions, ValidateOptions, NewOptions, CheckpointOptions,
+                             SecretOptions, TokenizerOptions, DoctorOptions, TextOnly>;
 
 /// Reads only what EarlyOptions holds and overlooks all else. `words` are the arguments without the program's name.
 EarlyOptions parse_early(const std::vector<std::string>& words);
