@@ -85,6 +85,7 @@ class Parser {
       add_flags(*sub);  // last: our own words are taken by then
     add_plugins();
     add_validate();
+    add_new();
     checkpoint_ = subcommand("checkpoint", "Look at a checkpoint, test it, or exchange models with other frameworks");
     add_checkpoint_words(*checkpoint_, checkpoint_options_);
     add_secret();
@@ -345,6 +346,15 @@ class Parser {
     validate_->add_flag("--json", validate_options_.json, "For programs: everything, as one JSON object");
   }
 
+  void add_new() {
+    new_ = subcommand("new", "Write a new plugin: a folder with a source that works, its build, its test and a job");
+    new_->add_option("KIND", new_options_.kind, "What it is to be: optimizer, data, monitor or op")
+        ->required()
+        ->type_name("");
+    new_->add_option("NAME", new_options_.name, "Its name, and its folder's")->required()->type_name("");
+    new_->add_flag("--c", new_options_.in_c, "In C (optimizers)");
+  }
+
   void add_secret() {
     secret_ = subcommand("secret", "Make a file with a new secret for the hosts of a job; only you can read it");
     secret_->add_option("FILE", secret_options_.file, "The file to make")->required()->type_name("");
@@ -417,7 +427,7 @@ class Parser {
 
   Result<Command> command() {
     if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_ || chosen() == secret_ ||
-                     chosen() == validate_ || chosen() == checkpoint_ || chosen() == tokenizer_))
+                     chosen() == validate_ || chosen() == new_ || chosen() == checkpoint_ || chosen() == tokenizer_))
       return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
@@ -450,6 +460,7 @@ class Parser {
     if (chosen() == bench_) return with_ranks(bench_options_);
     if (chosen() == list_) return Command(plugins_options_);
     if (chosen() == validate_) return Command(validate_options_);
+    if (chosen() == new_) return Command(new_options_);
     if (chosen() == checkpoint_) {
       if (const Status status = check_checkpoint_words(*checkpoint_, checkpoint_options_); !status)
         return invalid(status.error().message + see_help());
@@ -488,7 +499,8 @@ class Parser {
       "plugin."};
   CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *evaluate_ = nullptr, *predict_ = nullptr,
            *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr,
-           *checkpoint_ = nullptr, *secret_ = nullptr, *tokenizer_ = nullptr, *validate_ = nullptr, *doctor_ = nullptr;
+           *checkpoint_ = nullptr, *secret_ = nullptr, *tokenizer_ = nullptr, *validate_ = nullptr, *new_ = nullptr,
+           *doctor_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
@@ -501,6 +513,7 @@ class Parser {
   BenchOptions bench_options_;
   PluginsOptions plugins_options_;
   ValidateOptions validate_options_;
+  NewOptions new_options_;
   CheckpointOptions checkpoint_options_;
   SecretOptions secret_options_;
   TokenizerOptions tokenizer_options_;

@@ -26,7 +26,7 @@ struct TextOnly {
 };
 
 using Command = std::variant<RunOptions, VerifyOptions, InferOptions, EvaluateOptions, PredictOptions, GenerateOptions,
-                             GraphOptions, PlanOptions, BenchOptions, PluginsOptions, ValidateOptions,
+                             GraphOptions, PlanOptions, BenchOptions, PluginsOptions, ValidateOptions, NewOptions,
                              CheckpointOptions, SecretOptions, TokenizerOptions, DoctorOptions, TextOnly>;
 
 /// Reads only what EarlyOptions holds and overlooks all else. `words` are the arguments without the program's name.

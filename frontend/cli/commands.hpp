@@ -87,6 +87,11 @@ struct ValidateOptions {
   bool json = false;
 };
 
+struct NewOptions {
+  std::string kind, name;
+  bool in_c = false;
+};
+
 struct SecretOptions {
   std::filesystem::path file;
 };
@@ -126,6 +131,7 @@ int graph_command(const GraphOptions& options, const Setup& setup);
 int plan_command(const PlanOptions& options, const Setup& setup);
 int bench_command(const BenchOptions& options, const Setup& setup);
 int plugins_command(const PluginsOptions& options, const Setup& setup);
+int new_command(const NewOptions& options, const Setup& setup);
 int validate_command(const ValidateOptions& options, const Setup& setup);
 int doctor_command(const Setup& setup);
 int checkpoint_command(const CheckpointOptions& options, const Setup& setup);

@@ -35,6 +35,7 @@ int perform(const Command& command, const Setup& setup) {
         if constexpr (std::is_same_v<Options, BenchOptions>) return bench_command(options, setup);
         if constexpr (std::is_same_v<Options, PluginsOptions>) return plugins_command(options, setup);
         if constexpr (std::is_same_v<Options, ValidateOptions>) return validate_command(options, setup);
+        if constexpr (std::is_same_v<Options, NewOptions>) return new_command(options, setup);
         if constexpr (std::is_same_v<Options, CheckpointOptions>) return checkpoint_command(options, setup);
         if constexpr (std::is_same_v<Options, TokenizerOptions>) return tokenizer_command(options, setup);
         if constexpr (std::is_same_v<Options, SecretOptions>) return secret_command(options, setup);

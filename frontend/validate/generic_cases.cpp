@@ -185,9 +185,9 @@ void creates_two(const Subject& subject, Mark& mark) {
   const Opened opened(subject, mark);
   const SettingsStorage settings = settings_of(subject);
   needs_device(subject, opened, settings.get());
-  const auto first = std::make_unique<Made<CreatingTable>>(opened, settings.get());
-  const auto second = std::make_unique<Made<CreatingTable>>(opened, settings.get());
-  if (first->get() == second->get()) throw Failure("`create` gives one object twice");
+  auto first = std::make_unique<Made<CreatingTable>>(opened, settings.get());
+  const Made<CreatingTable> second(opened, settings.get());
+  first.reset();
 }
 
 /// Static objects of the plugin are destroyed too.

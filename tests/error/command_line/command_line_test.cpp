@@ -66,6 +66,27 @@ TEST(CommandLine, SaysWhatValidateLacks) {
                  "unknown option `--manifest` (see `baleen validate --help`)");
 }
 
+TEST(CommandLine, SaysWhyNoPluginIsWritten) {
+  const TemporaryFolder folder;
+  folder.write("taken", "");
+  const auto refused = [&](std::vector<std::string> words, const std::string& message) {
+    ProcessOptions options;
+    options.folder = folder.path();
+    words.insert(words.begin(), "new");
+    const ProcessResult result = run_baleen(words, options);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_EQ(result.err, "error: " + message + "\n");
+  };
+  refused({"optimizer"}, "NAME is required (see `baleen new --help`)");
+  refused({"optimiser", "mine"}, "unknown kind `optimiser`; did you mean `optimizer`?");
+  refused({"data", "Mine"},
+          "`Mine` is no name for a plugin: use at most 31 lower-case letters, digits and `_`, a letter first");
+  refused({"data", "../mine"},
+          "`../mine` is no name for a plugin: use at most 31 lower-case letters, digits and `_`, a letter first");
+  refused({"data", "taken"}, "taken: is there already; choose another name, or remove it");
+  refused({"data", "mine", "--c"}, "there is no template in C for kind `data`; leave --c out");
+}
+
 TEST(CommandLine, HelpsWhateverElseIsWrong) {
   const ProcessResult result = run_baleen({"run", "--manifest", "/absent.toml", "--help"});
   EXPECT_EQ(result.exit_code, 0);

@@ -1,0 +1,135 @@
+/// \file `baleen new`: a folder with a plugin that works, made of the templates that are installed beside the program.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/input/nearest.hpp"
+#include "frontend/cli/commands.hpp"
+#include "frontend/cli/exit_code.hpp"
+#include "frontend/engine/installation.hpp"
+
+namespace baleen::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestName = 31;  // what a descriptor holds
+
+/// What a kind's plugin is made of.
+struct Template {
+  std::string_view kind;
+  std::string_view source, source_name;  ///< in `template`, and the name in its descriptor
+  std::string_view c_source, c_name;     ///< the same in C; "": there is none
+  std::string_view manifest;             ///< in `new`, as the job is
+};
+
+constexpr Template kTemplates[] = {
+    {"optimizer", "descent.cpp", "descent", "descent.c", "descent_c", "manifest.toml"},
+    {"data", "rings.cpp", "rings", "", "", "manifest.toml"},
+    {"monitor", "csv.cpp", "csv", "", "", "manifest_monitor.toml"},
+    {"op", "outer.cpp", "products", "", "", "manifest.toml"},
+};
+
+Result<Template> template_of(const NewOptions& options) {
+  std::vector<std::string> known;
+  for (const Template& one : kTemplates) {
+    known.emplace_back(one.kind);
+    if (one.kind != options.kind) continue;
+    if (options.in_c && one.c_source.empty())
+      return invalid("there is no template in C for kind `" + options.kind + "`; leave --c out");
+    return one;
+  }
+  return invalid(unknown_word("kind", options.kind, known));
+}
+
+Status check_name(const std::string& name) {
+  const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const bool is_word = !name.empty() && letter(name.front()) && std::ranges::all_of(name, [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '_';
+  });
+  if (is_word && name.size() <= kLongestName) return {};
+  return invalid("`" + name + "` is no name for a plugin: use at most " + std::to_string(kLongestName) +
+                 " lower-case letters, digits and `_`, a letter first");
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
+}
+
+Result<std::string> read_template(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file || text.empty())
+    return Error{BALEEN_NOT_FOUND, "the template cannot be read; install Baleen again", path.string()};
+  return text;
+}
+
+Status write_file(const fs::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) return Error{BALEEN_IO, std::string("cannot be written: ") + std::strerror(errno), path.string()};
+  return {};
+}
+
+/// The text of each file, by its name in the new folder.
+Result<std::vector<std::pair<std::string, std::string>>> files_of(const NewOptions& options, const Template& chosen) {
+  const fs::path shared = lua_library().parent_path();
+  const std::string source(options.in_c ? chosen.c_source : chosen.source);
+  const std::string own_name(options.in_c ? chosen.c_name : chosen.source_name);
+  const std::string source_file = options.name + fs::path(source).extension().string();
+  const std::string job = "job_" + options.kind + ".lua";
+  std::vector<std::pair<std::string, std::string>> files;
+  BALEEN_TRY_ASSIGN(std::string code, read_template(shared / "template" / source));
+  replace_all(code, "\"" + own_name + "\"", "\"" + options.name + "\"");
+  files.emplace_back(source_file, std::move(code));
+  const std::pair<std::string, std::string> others[] = {{"CMakeLists.txt", "CMakeLists.txt"},
+                                                        {"test.sh", "test.sh"},
+                                                        {"README.md", "README.md"},
+                                                        {job, "job.lua"},
+                                                        {std::string(chosen.manifest), "manifest.toml"}};
+  for (const auto& [from, to] : others) {
+    BALEEN_TRY_ASSIGN(std::string text, read_template(shared / "new" / from));
+    replace_all(text, "@NAME@", options.name);
+    replace_all(text, "@KIND@", options.kind);
+    replace_all(text, "@SOURCE@", source_file);
+    files.emplace_back(to, std::move(text));
+  }
+  return files;
+}
+
+Status make(const NewOptions& options) {
+  BALEEN_TRY_ASSIGN(const Template chosen, template_of(options));
+  BALEEN_TRY(check_name(options.name));
+  const fs::path folder = options.name;
+  std::error_code code;
+  if (fs::exists(fs::symlink_status(folder, code)))
+    return invalid("is there already; choose another name, or remove it", folder.string());
+  BALEEN_TRY_ASSIGN(const auto files, files_of(options, chosen));
+  if (!fs::create_directory(folder, code))
+    return Error{BALEEN_IO, "the folder cannot be made: " + code.message(), folder.string()};
+  for (const auto& [name, text] : files) BALEEN_TRY(write_file(folder / name, text));
+  fs::permissions(folder / "test.sh", fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
+                  fs::perm_options::add, code);
+  std::printf("%s: a plugin of kind %s; ./%s/test.sh builds and tests it\n", options.name.c_str(), options.kind.c_str(),
+              options.name.c_str());
+  return {};
+}
+
+}  // namespace
+
+int new_command(const NewOptions& options, const Setup& setup) {
+  const Status made = make(options);
+  return made ? kSuccess : report(setup.log, made.error());
+}
+
+}  // namespace baleen::app
