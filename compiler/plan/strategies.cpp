@@ -11,6 +11,7 @@
 #include "compiler/placement/passes.hpp"
 #include "compiler/plan/strategy_verbs.hpp"
 #include "core/input/nearest.hpp"
+#include "core/plugin/crash.hpp"
 #include "core/plugin/settings.hpp"
 
 namespace baleen {
@@ -59,11 +60,13 @@ struct Strategies::Impl {
   template <class Call>
   Status on(Member& member, Graph& graph, const char* phase, Call&& call, AbiGraph::AddState add_state = {}) {
     const Order order = graph.ops();
+    now_doing(phase);
     graph.context().where = member.where;
     if (!add_state)
       add_state = [](const std::string& name, const ValueType&, double) -> Result<ValueId> { return no_state(name); };
     AbiGraph abi_graph(graph, std::move(add_state));
     Status result = call(abi_graph.table(), order);
+    now_doing("planning");
     if (!abi_graph.status()) result = abi_graph.status().error();
     if (!result) {
       const std::string name = "strategy `" + member.name + "`", own = name + ": ";  // what a plugin says begins so
@@ -250,10 +253,7 @@ Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
     if (!member.table->recompute) continue;
     BALEEN_TRY(impl_->on(member, graph, "recompute", [&](const baleen_graph_t* view, const Order& order) -> Status {
       RecomputeVerbs verbs(graph, impl_->abi_mesh, micro_batches, impl_->working_budget, rest);
-      const baleen_status_t status = member.table->recompute(member.self, view, verbs.table());
-      if (!verbs.status()) return verbs.status();
-      BALEEN_TRY(member.plugin.check(status));
-      impl_->keep(verbs.notes(), member);
+      BALEEN_TRY(impl_->ask(member, member.table->recompute, view, verbs));
       return graph.order_by_need(order);
     }));
   }
@@ -265,10 +265,7 @@ Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vecto
     if (!member.table->schedule) continue;
     BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, const Order& order) -> Status {
       ScheduleVerbs verbs(graph, impl_->abi_mesh, micro_batches, pipelines);
-      const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
-      if (!verbs.status()) return verbs.status();
-      BALEEN_TRY(member.plugin.check(status));
-      impl_->keep(verbs.notes(), member);
+      BALEEN_TRY(impl_->ask(member, member.table->schedule, view, verbs));
       BALEEN_TRY(graph.order_by_need(order));
       return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
     }));

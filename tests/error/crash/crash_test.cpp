@@ -29,10 +29,11 @@ const std::string kSound = R"("sgd", { lr = 0.1 })";
 
 class Crash : public testing::Test {
  protected:
-  ProcessResult run(const std::string& optimizer, std::vector<std::string> words = {}) {
+  ProcessResult run(const std::string& optimizer, std::vector<std::string> words = {},
+                    const std::string& command = "run") {
     std::string job = kJob;
     job.replace(job.find("OPTIMIZER"), 9, optimizer);
-    std::vector<std::string> all = {"run", folder_.write("job.lua", job), "--plugin-path", CRASH_FOLDER};
+    std::vector<std::string> all = {command, folder_.write("job.lua", job), "--plugin-path", CRASH_FOLDER};
     all.insert(all.end(), words.begin(), words.end());
     return run_baleen(all);
   }
@@ -57,8 +58,14 @@ TEST_F(Crash, OfAnOptimizerNamesItWhatItDidAndWhere) {
   expect_said(run(falls("library")), SIGSEGV, {"error: crashed (SIGSEGV at the address 0x", in});
 }
 
+TEST_F(Crash, OfAStrategyNamesThePhase) {
+  const ProcessResult result =
+      run(kSound, {"--set", "mesh.data=2", "--set", "plan=[{strategy=\"data\"},{strategy=\"stumbles\"}]"}, "plan");
+  expect_said(result, SIGSEGV, {" in strategy `stumbles` (", "), place; a bug of that plugin"});
+}
+
 TEST_F(Crash, InTrainingNamesTheStep) {
-  const ProcessResult result = run(kSound, {"--set", "monitors.trips=true"});
+  const ProcessResult result = run(kSound, {"--steps", "5000", "--set", "monitors.trips=true"});
   // A monitor is told on a thread of its own, while the run goes on.
   expect_said(result, SIGSEGV, {" in monitor `trips` (", ", training step ", "; a bug of that plugin"});
 }
