@@ -77,7 +77,7 @@ class Communicator {
   /// OK, or why an operation failed.
   Status check() { return transport_->check(); }
   /// Lets the transport work on streams of the device's, where both can.
-  Result<Lease> use(void* device, const baleen_compute_t& table) { return transport_->use(device, table); }
+  Result<Lease> lease(void* device, const baleen_compute_t& table) { return transport_->lease(device, table); }
   /// Ends every operation that a failure left unfinished and all groups with their slots: afterwards nothing touches
   /// the events and the memory of programs any more.
   void settle();

@@ -271,7 +271,7 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
   impl_->communicator = &communicator;
   impl_->name = name;
   impl_->staging = staging;
-  BALEEN_TRY_ASSIGN(impl_->native, communicator.use(impl_->device->handle(), impl_->device->table()));
+  BALEEN_TRY_ASSIGN(impl_->native, communicator.lease(impl_->device->handle(), impl_->device->table()));
   for (const std::vector<std::string>& axes : executable().groups) BALEEN_TRY(communicator.meet(axes));
   for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
     ProgramCall& call = impl_->calls[number];

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/plugin/crash.hpp"
 #include "core/plugin/host.hpp"
 
 namespace baleen {
@@ -59,8 +60,18 @@ Status Plugin::Loaded::load() {
   using boost::dll::load_mode::rtld_local;
   using boost::dll::load_mode::rtld_now;
   std::error_code code;
-  library.load(descriptor.file, rtld_now | rtld_local, code);
-  if (!code) return {};
+  try {
+    const LoadingCode is_loading(host.name().c_str());
+    library.load(descriptor.file, rtld_now | rtld_local, code);
+  } catch (const std::exception& e) {
+    return error("threw an exception while it was loaded, out of a static object: " + std::string(e.what()));
+  } catch (...) {
+    return error("threw an exception while it was loaded, out of a static object");
+  }
+  if (!code) {
+    name_code(library.native(), host.name().c_str());
+    return {};
+  }
   const char* reason = dlerror();
   return error("cannot be loaded: " + (reason ? std::string(reason) : code.message()));
 }

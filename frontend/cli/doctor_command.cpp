@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/plugin/kinds.hpp"
+#include "frontend/cli/addresses.hpp"
 #include "frontend/cli/command_line.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
@@ -135,6 +136,12 @@ void print_advice(const std::set<std::string>& usable, const Machine& machine) {
     std::printf(
         "advice: /dev/shm is small; ranks on one host may exchange data there. In Docker: --shm-size=2g; else: "
         "mount -o remount,size=50%% /dev/shm\n");
+  if (const std::vector<std::string> addresses = public_addresses(); !addresses.empty())
+    std::printf(
+        "advice: strangers may reach %s. Who reaches the ports of ranks on several hosts can end a job, and change its "
+        "numbers: close them to others, or set in [transport], where it has them, `devices` of a closed network or "
+        "`encrypt = true`\n",
+        joined(addresses).c_str());
 }
 
 }  // namespace

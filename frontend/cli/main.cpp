@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "baleen/caught.hpp"
+#include "core/plugin/crash.hpp"
 #include "frontend/cli/command_line.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
@@ -96,6 +97,7 @@ int main(int argc, char** argv) {
   using namespace baleen;
   const Log log = Log::to_stderr();
   app::LaunchedAs as;
+  report_crashes();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (`ulimit -f`) is a failed write, which is told as one
   app::open_standard_files();
   try {

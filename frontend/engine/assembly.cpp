@@ -38,6 +38,7 @@ bool offloads(const Plan& plan) {
 
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                            const RunFlags& flags) {
+  now_doing("describing the model");
   Described described;
   described.ops = std::make_unique<OpRegistry>();
   BALEEN_TRY(register_builtin_ops(*described.ops));
@@ -120,6 +121,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (flags.only)
     for (const auto& [name, given] : job.graphs)
       if (given.role == GraphRole::learn) run->left_out_.insert(name);
+  now_doing("planning");
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, printer.observer(), flags.only));
   BALEEN_TRY(printer.finish());
   if (run->speaks() && !flags.alone)
@@ -132,6 +134,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   session.open_store = [&setup, place, seed = session.seed](const OffloadStore::Needs& needs) {
     return open_store(setup, seed, place, needs);
   };
+  now_doing("preparing the devices");
   if (flags.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
   if (!with_monitors) prepared.monitors.clear();
   BALEEN_TRY(run->open_monitors(prepared, session.seed));

@@ -10,6 +10,7 @@
 
 #include "compiler/graph/op_kind.hpp"
 #include "compiler/plan/plan.hpp"
+#include "core/plugin/crash.hpp"
 #include "core/runtime/session.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/engine/copy_check.hpp"
@@ -117,6 +118,7 @@ class Run : public TrainingRun {
 
   /// How far this rank is, for the line about its end.
   void tell_launcher(const char* phase) {
+    now_doing(phase, session_->steps_done() + 1);
     if (setup_.link && !alone_) setup_.link->at(session_->steps_done() + 1, phase);
   }
   bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }

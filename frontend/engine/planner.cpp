@@ -7,6 +7,7 @@
 #include "baleen/plugin.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "core/execute/plugin_transport.hpp"
+#include "core/plugin/crash.hpp"
 #include "core/runtime/job_programs.hpp"
 #include "core/runtime/session_memory.hpp"
 #include "frontend/engine/advice.hpp"
@@ -156,6 +157,7 @@ Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& 
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
   job.working_budget = setup.manifest.working_budget();
   Planner planner(prepared, options, setup, job.seed);
+  now_doing("planning");
   BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> marks = host_marks(setup.manifest);
   PlanReport report{

@@ -118,16 +118,17 @@ Result<Context::Memory> Context::allocate(std::uint64_t bytes) {
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
   params.length = bytes;
   params.flags = UCP_MEM_MAP_ALLOCATE;
-  Memory memory;
-  ucs_status_t status = ucp_mem_map(context_, &params, &memory.handle);
+  ucp_mem_h handle = nullptr;
+  ucs_status_t status = ucp_mem_map(context_, &params, &handle);
   if (status != UCS_OK)
     return Error{BALEEN_NO_MEMORY,
                  "ucx: " + std::to_string(bytes) + " bytes for an arena: " + status_text(status) +
                      "; is the limit of locked memory (ulimit -l) high enough?",
                  {}};
+  Memory memory{nullptr, bytes, handle};
   ucp_mem_attr_t found{};
   found.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
-  status = ucp_mem_query(memory.handle, &found);
+  status = ucp_mem_query(handle, &found);
   if (status != UCS_OK) {
     free(memory);
     return internal("ucx: where an arena lies: " + status_text(status));
@@ -140,7 +141,7 @@ Result<Context::Memory> Context::allocate(std::uint64_t bytes) {
 std::string Context::key_of(const Memory& memory) const {
   void* key = nullptr;
   std::size_t bytes = 0;
-  if (ucp_rkey_pack(context_, memory.handle, &key, &bytes) != UCS_OK) return {};
+  if (ucp_rkey_pack(context_, static_cast<ucp_mem_h>(memory.handle), &key, &bytes) != UCS_OK) return {};
   std::string text(static_cast<const char*>(key), bytes);
   ucp_rkey_buffer_release(key);
   return text;

@@ -8,6 +8,7 @@
 
 #include "baleen/plugin.hpp"
 #include "options.hpp"
+#include "wire.hpp"
 
 namespace baleen::ucx {
 
@@ -34,14 +35,11 @@ class Context {
   /// Makes `file` readable. [any thread]
   void wake() { ucp_worker_signal(worker_); }
 
-  /// Memory that the devices know, zeroed; shared with this host's processes where a transport that may be used can.
-  struct Memory {
-    std::byte* base = nullptr;
-    ucp_mem_h handle = nullptr;
-  };
+  /// See `Wire`.
+  using Memory = Wire::Memory;
   /// [any thread]
   Result<Memory> allocate(std::uint64_t bytes);
-  void free(const Memory& memory) { ucp_mem_unmap(context_, memory.handle); }
+  void free(const Memory& memory) { ucp_mem_unmap(context_, static_cast<ucp_mem_h>(memory.handle)); }
   /// What peers reach it by; empty where they cannot.
   std::string key_of(const Memory& memory) const;
 

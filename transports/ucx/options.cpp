@@ -35,6 +35,10 @@ Result<Options> Options::from(const Settings& settings) {
   options.segment = static_cast<std::uint64_t>(settings.integer("segment"));
   options.integrity = settings.boolean("integrity");
   options.direct = settings.boolean("direct");
+  options.encrypt = settings.boolean("encrypt");
+  if (options.encrypt && !options.tls.empty() && options.tls != "tcp")
+    return invalid("ucx: encrypt = true carries all messages over sockets, so tls = \"" + options.tls +
+                   "\" has nothing to choose; leave tls out, or encrypt");
   options.patience = settings.number("patience");
   BALEEN_TRY_ASSIGN(options.algorithms, Overrides::parse(settings.list("algorithm")));
   return options;
@@ -43,7 +47,8 @@ Result<Options> Options::from(const Settings& settings) {
 std::string Options::fingerprint() const {
   const char* fragment = std::getenv("UCX_TCP_RX_SEG_SIZE");  // a longer one than the receiver's would overrun it
   return "2 " + std::to_string(segment) + " " + algorithms.text() + (integrity ? " integrity" : "") +
-         (direct ? " direct" : "") + (fragment ? std::string(" UCX_TCP_RX_SEG_SIZE=") + fragment : "");
+         (direct ? " direct" : "") + (encrypt ? " encrypt" : "") +
+         (fragment ? std::string(" UCX_TCP_RX_SEG_SIZE=") + fragment : "");
 }
 
 bool Options::allows_cma() const {

@@ -19,6 +19,7 @@ struct Options {
   Overrides algorithms;
   bool integrity = false;
   double patience = 3.25;  ///< seconds without an acknowledgement, after which a connection is dead
+  bool encrypt = false;    ///< messages travel over sockets of our own, under TLS 1.3
   bool direct = true;      ///< ranks of a host read each other's arenas
 
   static Result<Options> from(const Settings& settings);

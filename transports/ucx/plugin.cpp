@@ -12,6 +12,8 @@ BALEEN_DESCRIPTOR("transport", "ucx", "1.0.0", "Apache-2.0", "UCX: RDMA, TCP, an
                                 "choices such as all_reduce=ring; used where they fit the group and the order of sums"),
                   BALEEN_OPTION("integrity", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
                                 "send a checksum (XXH3) with every message and compare it"),
+                  BALEEN_OPTION("encrypt", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
+                                "carry all messages over sockets under TLS 1.3 instead of UCX, with a key of the job"),
                   BALEEN_OPTION("direct", BALEEN_OPTION_BOOL, 0, 1, 0, "true", "", "",
                                 "ranks of one host read long messages where they lie, in memory that UCX shares"),
                   BALEEN_OPTION("patience", BALEEN_OPTION_FLOAT, 0, 1, 3600, "3.25", "", "",

@@ -18,16 +18,22 @@ struct Slot;
 /// fragments.
 class Run {
  public:
-  /// A node's message under way: what UCX's callbacks are given.
+  /// A node's message under way: what a wire gives back.
   struct Flight {
     Run* run = nullptr;
     Program::Id node = 0;
     bool under_way = false;
-    void* request = nullptr;  ///< while under way; null while it is being posted
+    void* request = nullptr;  ///< the wire's, while under way; null while it is being posted
     std::vector<Range> odd;   ///< fragments of a message that is added which wait for their neighbours
-    // With integrity: the message in two parts, its bytes and their checksum.
+    // Its bytes; with integrity their checksum too.
     ucp_dt_iov_t parts[2] = {};
+    std::uint32_t part_count = 1;
     std::uint64_t checksum = 0;
+    // Of a receive that a wire of sockets waits for.
+    std::int32_t rank = 0;
+    std::uint64_t tag = 0;
+    bool adds = false;
+    Flight* next = nullptr;
   };
 
   /// `members` of the slot's group.

@@ -1,4 +1,4 @@
-/// \file UCX allocates, and tells peers' pointers.
+/// \file The wire allocates, and tells peers' pointers.
 #include "shared_arenas.hpp"
 
 #include <algorithm>
@@ -10,14 +10,13 @@ namespace baleen::ucx {
 
 using namespace sdk;
 
-SharedArenas::SharedArenas(const Host& host, Context& context, Peers& peers)
-    : host_(host), context_(context), peers_(peers), peers_arenas_(static_cast<std::size_t>(peers.ranks())) {}
+SharedArenas::SharedArenas(const Host& host, Wire& wire, std::int32_t ranks)
+    : host_(host), wire_(wire), peers_arenas_(static_cast<std::size_t>(ranks)) {}
 
 SharedArenas::~SharedArenas() {
   for (const auto& arenas : peers_arenas_)
-    for (const auto& [number, view] : arenas)
-      if (view.key) ucp_rkey_destroy(view.key);
-  for (const auto& [base, arena] : own_) context_.free(arena.memory);
+    for (const auto& [number, arena] : arenas) wire_.drop(arena.view);
+  for (const auto& [base, arena] : own_) wire_.free(arena.memory);
 }
 
 // UCX fills shared memory when it allocates it, so a machine that lacks it must say so first.
@@ -31,12 +30,12 @@ Result<void*> SharedArenas::allocate(std::uint64_t bytes) {
                      "memory",
                  {}};
   const LogTap tap(host_, true);
-  BALEEN_TRY_ASSIGN(arena.memory, context_.allocate(arena.bytes));
+  BALEEN_TRY_ASSIGN(arena.memory, wire_.allocate(arena.bytes));
   if (!tap.text().empty())  // of the first way to allocate; another one did
     host_.log(BALEEN_WARNING, "ucx: other ranks of this host cannot reach an arena of " + std::to_string(bytes) +
                                   " bytes (UCX says: " + tap.text() +
                                   "): what lies in it is copied on its way; give /dev/shm more room, or leave tls out");
-  arena.key = context_.key_of(arena.memory);
+  arena.key = wire_.key_of(arena.memory);
   arena.number = next_++;
   std::byte* const base = arena.memory.base;
   own_.emplace(base, std::move(arena));
@@ -46,7 +45,7 @@ Result<void*> SharedArenas::allocate(std::uint64_t bytes) {
 void SharedArenas::release(void* base) {
   const auto found = own_.find(static_cast<const std::byte*>(base));
   if (found == own_.end()) return;
-  context_.free(found->second.memory);
+  wire_.free(found->second.memory);
   own_.erase(found);
 }
 
@@ -86,31 +85,20 @@ void SharedArenas::hear(std::int32_t rank, ProposalReader& letter) {
   std::map<std::uint64_t, View>& known = peers_arenas_[static_cast<std::size_t>(rank)];
   std::erase_if(known, [&](const auto& entry) {
     const bool is_gone = std::none_of(all.begin(), all.end(), [&](const Told& t) { return t.number == entry.first; });
-    if (is_gone && entry.second.key) ucp_rkey_destroy(entry.second.key);
+    if (is_gone) wire_.drop(entry.second.view);
     return is_gone;
   });
   const LogTap tap(host_, true);
   for (const Told& one : all)
-    if (!known.contains(one.number)) known.emplace(one.number, map(rank, one.key, one.address, one.bytes));
-}
-
-SharedArenas::View SharedArenas::map(std::int32_t rank, const std::string& key, std::uint64_t address,
-                                     std::uint64_t bytes) const {
-  View view;
-  view.bytes = bytes;
-  auto* const endpoint = peers_.endpoint(rank);
-  if (key.empty() || !endpoint || ucp_ep_rkey_unpack(endpoint, key.data(), &view.key) != UCS_OK) return view;
-  void* base = nullptr;
-  if (ucp_rkey_ptr(view.key, address, &base) == UCS_OK) view.base = static_cast<std::byte*>(base);
-  return view;
+    if (!known.contains(one.number)) known.emplace(one.number, View{one.bytes, wire_.view(rank, one.key, one.address)});
 }
 
 std::byte* SharedArenas::reach(std::int32_t rank, Place place, std::uint64_t bytes) const {
   const auto& known = peers_arenas_[static_cast<std::size_t>(rank)];
   const auto found = known.find(place.arena);
-  if (found == known.end() || !found->second.base) return nullptr;
+  if (found == known.end() || !found->second.view.base) return nullptr;
   if (place.offset > found->second.bytes || bytes > found->second.bytes - place.offset) return nullptr;
-  return found->second.base + place.offset;
+  return found->second.view.base + place.offset;
 }
 
 }  // namespace baleen::ucx

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "baleen/proposal_codec.hpp"
-#include "context.hpp"
-#include "peers.hpp"
+#include "wire.hpp"
 
 namespace baleen::ucx {
 
@@ -23,7 +22,7 @@ class SharedArenas {
     std::uint64_t arena = 0, offset = 0;
   };
 
-  SharedArenas(const Host& host, Context& context, Peers& peers);
+  SharedArenas(const Host& host, Wire& wire, std::int32_t ranks);
   ~SharedArenas();
   SharedArenas(const SharedArenas&) = delete;
 
@@ -42,20 +41,16 @@ class SharedArenas {
  private:
   struct Own {
     std::uint64_t number = 0, bytes = 0;
-    Context::Memory memory;
+    Wire::Memory memory;
     std::string key;
   };
   struct View {
     std::uint64_t bytes = 0;
-    ucp_rkey_h key = nullptr;
-    std::byte* base = nullptr;  // in this process, or null
+    Wire::View view;
   };
 
-  View map(std::int32_t rank, const std::string& key, std::uint64_t address, std::uint64_t bytes) const;
-
   const Host host_;
-  Context& context_;
-  Peers& peers_;
+  Wire& wire_;
   std::uint64_t next_ = 0;
   std::map<const std::byte*, Own> own_;                      // by their bases
   std::vector<std::map<std::uint64_t, View>> peers_arenas_;  // by rank and number

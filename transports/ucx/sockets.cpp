@@ -38,10 +38,12 @@ std::string text_of(const std::string& address) {
   return text;
 }
 
+// Of a connection, and not one that listens.
 bool is_socket(int file) {
-  int type = 0;
+  int type = 0, listens = 0;
   socklen_t size = sizeof type;
-  return getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+  return getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
+         getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 0;
 }
 
 bool connects(const tcp_info& info) {

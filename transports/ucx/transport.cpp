@@ -9,9 +9,12 @@
 
 #include "baleen/proposal_codec.hpp"
 #include "compile.hpp"
+#include "context.hpp"
 #include "devices.hpp"
 #include "log_tap.hpp"
 #include "neighbours.hpp"
+#include "tls_wire.hpp"
+#include "ucx_wire.hpp"
 
 namespace baleen::ucx {
 
@@ -44,45 +47,57 @@ Result<std::unique_ptr<Context>> without_cma(const Host& host, const Options& op
   return Context::create(host, options, rest, ranks);
 }
 
+Result<std::unique_ptr<Wire>> open_ucx(const Host& host, const Options& options, const Rendezvous& rendezvous,
+                                       const std::string& refusal) {
+  const auto ranks = static_cast<std::size_t>(rendezvous.ranks());
+  BALEEN_TRY_ASSIGN(auto context, refusal.empty() ? Context::create(host, options, options.tls, ranks)
+                                                  : without_cma(host, options, ranks, refusal));
+  return std::unique_ptr<Wire>(std::make_unique<UcxWire>(std::move(context), rendezvous.rank(), rendezvous.ranks()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, const Settings& settings,
                                                            const Rendezvous& rendezvous, baleen_transport_flags_t) {
   const LogTap tap(host, true);
   BALEEN_TRY_ASSIGN(Options options, Options::from(settings));
-  const auto ranks = static_cast<std::size_t>(rendezvous.ranks());
-  BALEEN_TRY_ASSIGN(auto context, Context::create(host, options, options.tls, ranks));
-  const auto neighbours = Neighbours::meet(rendezvous, options.allows_cma());
-  if (!neighbours->refusal().empty()) {
-    context.reset();
-    BALEEN_TRY_ASSIGN(context, without_cma(host, options, ranks, neighbours->refusal()));
+  std::unique_ptr<Wire> wire;
+  if (!options.encrypt) {
+    BALEEN_TRY_ASSIGN(wire, open_ucx(host, options, rendezvous, {}));
+  }
+  const auto neighbours = Neighbours::meet(rendezvous, !options.encrypt && options.allows_cma());
+  if (options.encrypt) {
+    BALEEN_TRY_ASSIGN(wire, TlsWire::create(host, options, rendezvous));
+  } else if (!neighbours->refusal().empty()) {
+    wire.reset();
+    BALEEN_TRY_ASSIGN(wire, open_ucx(host, options, rendezvous, neighbours->refusal()));
   }
   if (options.patience != Options().patience && rendezvous.rank() == 0)
     host.log(BALEEN_INFO, "ucx: a peer that acknowledges nothing is waited for during " +
                               std::to_string(std::lround(options.patience * 1000)) + " ms");
-  const bool integrity = options.integrity, direct = options.direct && !integrity;
+  const bool integrity = options.integrity, direct = options.direct && !integrity && !options.encrypt;
   const std::string fingerprint = options.fingerprint();
   std::unique_ptr<UcxTransport> made(
-      new UcxTransport(host, std::move(options), std::move(context), rendezvous.rank(), rendezvous.ranks()));
+      new UcxTransport(host, std::move(options), std::move(wire), rendezvous.rank(), rendezvous.ranks()));
   BALEEN_TRY(made->peers_.connect(rendezvous, fingerprint));
   const std::size_t cores = cores_of_host(), here = neighbours->here();
   if (direct && here > 1) made->near_ = neighbours->near();
   if (cores >= 2 * here) made->brief_bytes_ = kBriefBytes;
   made->worker_ = std::make_unique<Worker>(
-      host, *made->context_, made->peers_, made->failure_, [room = &made->mailroom_] { room->wake(); }, integrity,
+      host, *made->wire_, made->peers_, made->failure_, [room = &made->mailroom_] { room->wake(); }, integrity,
       cores >= std::max<std::size_t>(here, 2));
   return made;
 }
 
-UcxTransport::UcxTransport(const Host& host, Options options, std::unique_ptr<Context> context, std::int32_t rank,
+UcxTransport::UcxTransport(const Host& host, Options options, std::unique_ptr<Wire> wire, std::int32_t rank,
                            std::int32_t ranks)
     : host_(host),
       options_(std::move(options)),
-      context_(std::move(context)),
-      adds_on_arrival_(!options_.integrity && !may_use_rdma(options_.tls)),
+      wire_(std::move(wire)),
+      adds_on_arrival_(!options_.integrity && (options_.encrypt || !may_use_rdma(options_.tls))),
       brief_bytes_(kBriefBytesOnOneCore),
-      peers_(*context_, rank, ranks, options_.patience),
-      arenas_(std::make_unique<SharedArenas>(host_, *context_, peers_)),
+      peers_(*wire_, rank, ranks, options_.patience),
+      arenas_(std::make_unique<SharedArenas>(host_, *wire_, ranks)),
       mailroom_(static_cast<std::size_t>(ranks)) {
   peers_.on_note([this](const NoteHeader& header, std::string_view bytes) { hear(header, bytes); });
   peers_.on_loss([this](std::int32_t lost, const std::string& why) { mailroom_.close(lost, why); });
@@ -96,7 +111,7 @@ UcxTransport::~UcxTransport() {
   worker_.reset();
   if (worked) peers_.leave(before ? std::string() : before.error().text(), before ? kPatience : kShortPatience);
   arenas_.reset();
-  context_.reset();  // may still call back into what is older than it
+  wire_.reset();  // may still call back into what is older than it
 }
 
 void UcxTransport::hear(const NoteHeader& header, std::string_view bytes) {

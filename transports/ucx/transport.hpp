@@ -6,12 +6,13 @@
 #include "baleen/failure.hpp"
 #include "baleen/proposal.hpp"
 #include "baleen/transport.hpp"
-#include "context.hpp"
 #include "direct_access.hpp"
 #include "group.hpp"
 #include "mailroom.hpp"
+#include "options.hpp"
 #include "peers.hpp"
 #include "shared_arenas.hpp"
+#include "wire.hpp"
 #include "worker.hpp"
 
 namespace baleen::ucx {
@@ -35,15 +36,14 @@ class UcxTransport : public Transport {
   void abort(std::string_view reason) override;
 
  private:
-  UcxTransport(const Host& host, Options options, std::unique_ptr<Context> context, std::int32_t rank,
-               std::int32_t ranks);
+  UcxTransport(const Host& host, Options options, std::unique_ptr<Wire> wire, std::int32_t rank, std::int32_t ranks);
   void hear(const NoteHeader& header, std::string_view bytes);
   Result<std::vector<Proposal>> meet(const Proposal& mine);
   Result<DirectAccess> meet_neighbours(const Group& group, const Proposal& mine, const Program& program);
 
   const Host host_;
   const Options options_;
-  std::unique_ptr<Context> context_;
+  std::unique_ptr<Wire> wire_;
   // A checksum is compared before a message is used, and RDMA lays messages down itself.
   const bool adds_on_arrival_;
   std::uint64_t brief_bytes_;  // of messages, where an operation may be run within `start`

@@ -29,17 +29,17 @@ std::int64_t nanoseconds() {
   return t.tv_sec * 1'000'000'000 + t.tv_nsec;
 }
 
-Worker::Worker(const Host& host, Context& context, Peers& peers, FirstFailure& failure, std::function<void()> failed,
+Worker::Worker(const Host& host, Wire& wire, Peers& peers, FirstFailure& failure, std::function<void()> failed,
                bool integrity, bool spins)
     : host_(host),
-      context_(context),
+      wire_(wire),
       peers_(peers),
       failure_(failure),
       failed_(std::move(failed)),
       spins_(spins),
-      runner_(context, peers, integrity, [this](Error error) { record(std::move(error)); }),
-      sockets_(context.file(), peers.patience()),
-      watcher_(context.file(), [this] { ring(); }) {
+      runner_(wire, peers, integrity, [this](Error error) { record(std::move(error)); }),
+      sockets_(wire.file(), peers.patience()),
+      watcher_(wire.file(), [this] { ring(); }) {
   patience_ = kHandOver;
   parked_.reserve(BALEEN_MAX_OUTSTANDING);
   thread_ = quiet_thread("baleen-ucx", [this] { work(); });
@@ -92,7 +92,7 @@ Status Worker::start(const Operation& operation) {
 void Worker::ring() {
   const std::uint64_t word = __atomic_fetch_add(&bell_.word, 0, __ATOMIC_SEQ_CST);  // a fence that sanitizers know
   if (word & 1) event_signal(bell_, (word >> 1) + 1);
-  if (polls_.load(std::memory_order_seq_cst)) context_.wake();
+  if (polls_.load(std::memory_order_seq_cst)) wire_.wake();
 }
 
 bool Worker::send_letters() {
@@ -176,8 +176,8 @@ bool Worker::advance_parked() {
 
 bool Worker::turn() {
   bool did = send_letters();
-  if (context_.progress()) did = true;
-  peers_.tidy();
+  if (wire_.progress()) did = true;
+  wire_.tidy();
   if (!parked_.empty() && advance_parked()) did = true;
   if (advance_current()) did = true;
   return did;
@@ -206,8 +206,8 @@ void Worker::quiesce() {
     return all;
   };
   bool gentle = true;
-  for (const std::int64_t begin = nanoseconds(); under_way() > 0; peers_.tidy()) {
-    if (context_.progress()) continue;
+  for (const std::int64_t begin = nanoseconds(); under_way() > 0; wire_.tidy()) {
+    if (wire_.progress()) continue;
     const std::int64_t waited = nanoseconds() - begin;
     if (waited > kMost) {
       host_.log(BALEEN_WARNING, "ucx: " + std::to_string(under_way()) + " messages did not end after a failure");
@@ -234,7 +234,7 @@ void Worker::drain() {
 void Worker::sleep_on_event(std::unique_lock<std::mutex>& turn) {
   baleen_event_t& event = *current_.after;
   const std::uint64_t bell = event_prepare_sleep(bell_), after = event_prepare_sleep(event);
-  if (after >> 1 >= current_.after_value || has_news() || !context_.arm()) return;
+  if (after >> 1 >= current_.after_value || has_news() || !wire_.arm()) return;
   watcher_.ask();
   const timespec tick = event_deadline(milliseconds_to_look() / 1000.0);
   turn.unlock();
@@ -268,8 +268,8 @@ void Worker::sleep(std::unique_lock<std::mutex>& turn) {
   if (waits && !failure_) return sleep_on_event(turn);
   if (unfinished_.count() == 0 && callers_are_busy()) return sleep_beside_callers(turn);
   polls_.store(true, std::memory_order_seq_cst);
-  if (!has_news() && context_.arm()) {
-    pollfd ready{context_.file(), POLLIN, 0};
+  if (!has_news() && wire_.arm()) {
+    pollfd ready{wire_.file(), POLLIN, 0};
     turn.unlock();
     poll(&ready, 1, milliseconds_to_look());
     turn.lock();
@@ -287,6 +287,7 @@ void Worker::look_at_sockets() {
   if (now < next_look_) return;
   next_look_ = now + Sockets::kLookMilliseconds * std::int64_t{1'000'000};
   peers_.suspect(sockets_.look());
+  wire_.look();
   if (!failure_ && current_.slot && current_.slot->run.active()) runner_.look_for_another(current_.slot->run);
 }
 

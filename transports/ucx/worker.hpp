@@ -37,7 +37,7 @@ struct Operation : StartedEvents {
 class Worker {
  public:
   /// `failed` is called after a first failure, on any thread. `spins`: there is a core for each rank of this host.
-  Worker(const Host& host, Context& context, Peers& peers, FirstFailure& failure, std::function<void()> failed,
+  Worker(const Host& host, Wire& wire, Peers& peers, FirstFailure& failure, std::function<void()> failed,
          bool integrity, bool spins);
   /// Fails what is unfinished.
   ~Worker();
@@ -85,7 +85,7 @@ class Worker {
   void hand_over(const Operation& operation);
 
   const Host host_;
-  Context& context_;
+  Wire& wire_;
   Peers& peers_;
   FirstFailure& failure_;
   const std::function<void()> failed_;
@@ -110,7 +110,7 @@ class Worker {
   std::atomic<bool> has_letters_{false};
 
   baleen_event_t bell_{};
-  std::atomic<bool> polls_{false};  // asleep on the context's file
+  std::atomic<bool> polls_{false};  // asleep on the wire's file
   std::atomic<bool> leaving_{false};
   Watcher watcher_;
   std::thread thread_;

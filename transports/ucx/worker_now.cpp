@@ -27,7 +27,7 @@ bool Worker::run_now(const Operation& operation) {
       operation.raise();
       return true;
     }
-    if (context_.progress()) did = true;
+    if (wire_.progress()) did = true;
     if (did) {
       end = 0;
       continue;

@@ -25,7 +25,7 @@ class OpenTransport : public Transport {
   virtual bool registers() const = 0;
   /// Hands it the native events of a device (native_events.h), where both have them, until the lease is over, which all
   /// callers share.
-  virtual Result<Lease> use(void* device, const baleen_compute_t& compute) {
+  virtual Result<Lease> lease(void* device, const baleen_compute_t& compute) {
     (void)device, (void)compute;
     return Lease();
   }
@@ -86,7 +86,7 @@ class TableTransport : public OpenTransport {
   }
   Status check() override { return checked(table_.check(self_)); }
   void abort(std::string_view reason) override { table_.abort(self_, abi(reason)); }
-  Result<Lease> use(void* device, const baleen_compute_t& compute) override {
+  Result<Lease> lease(void* device, const baleen_compute_t& compute) override {
     if (Lease lease = used_.lock()) return lease;
     const auto* wants = static_cast<const baleen_transport_native_t*>(
         table_.query ? table_.query(self_, abi(BALEEN_TRANSPORT_NATIVE)) : nullptr);

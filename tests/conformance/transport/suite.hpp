@@ -46,7 +46,10 @@ inline bool joins_processes(const std::string& name) {
 inline std::vector<std::pair<std::string, test::RankOptions>> variants(const std::string& name) {
   if (name == "nccl") return {{"", test::double_of_nccl()}};
   if (name != "ucx") return {{}};
-  return {{"tcp", {{"tls", "tcp"}}}, {"posix", {{"tls", "posix"}}}, {"cma", {{"tls", "posix\ncma"}}}};
+  return {{"tcp", {{"tls", "tcp"}}},
+          {"posix", {{"tls", "posix"}}},
+          {"cma", {{"tls", "posix\ncma"}}},
+          {"encrypted", {{"encrypt", "true"}}}};
 }
 
 /// What the option of a transport that is made of others says: a file, and the option `tls`.

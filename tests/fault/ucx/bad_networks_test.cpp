@@ -19,12 +19,13 @@ TEST_F(BadNetworks, ThatLoseOnePacketInTwentyLoseNoData) {
   networks.lose(0, 0.05);
   networks.lose(1, 0.05);
   if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
-  EXPECT_EQ(run({},
-                [](Rank& rank) {
-                  Sum large(rank, 1'000'000), small(rank, 10);
-                  for (int round = 0; round < 3; ++round) large.run(), small.run();
-                }),
-            "");
+  for (const char* encrypt : {"false", "true"})
+    EXPECT_EQ(run({{"encrypt", encrypt}},
+                  [](Rank& rank) {
+                    Sum large(rank, 1'000'000), small(rank, 10);
+                    for (int round = 0; round < 3; ++round) large.run(), small.run();
+                  }),
+              "");
   for (const int host : {0, 1}) EXPECT_GT(networks.lost(host), 0);
 }
 
@@ -51,9 +52,9 @@ struct Laid {
 class Damage : private Laid, public RanksOnHosts {
  protected:
   Damage() : RanksOnHosts(cable.lay()) {}
-  std::string work(const char* integrity) {
+  std::string work(const char* integrity, const char* encrypt = "false") {
     return run(
-        {{"integrity", integrity}},
+        {{"integrity", integrity}, {"encrypt", encrypt}},
         [this](Rank& rank) {
           Sum sum(rank, 40'000);
           sum.run();
@@ -71,6 +72,13 @@ TEST_F(Damage, IsNamed) {
   EXPECT_TRUE(has_damaged());
   EXPECT_NE(said.find(" was damaged on its way (xxh3 0x"), said.npos) << said;
   EXPECT_NE(said.find("in all_reduce of 40000 fp32 at a.lua:1; look for a bad cable"), said.npos) << said;
+}
+
+TEST_F(Damage, EndsAnEncryptedConnection) {
+  const std::string said = work("false", "true");
+  EXPECT_TRUE(has_damaged());
+  EXPECT_EQ(said.find("another sum"), said.npos) << said;
+  EXPECT_NE(said.find("what came is not what was sent (TLS: "), said.npos) << said;
 }
 
 TEST_F(Damage, GoesUnseenWhereNobodyLooks) {

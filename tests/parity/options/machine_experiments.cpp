@@ -302,6 +302,7 @@ Experiments transport_experiments() {
         by_ring}},
       {"transport.ucx.integrity", {of_ucx({}, {{"direct", "false"}})}},
       {"transport.ucx.direct", {of_ucx({})}},
+      {"transport.ucx.encrypt", {of_ucx({}, {{"direct", "false"}})}},
       {"transport.ucx.patience", {patient}},
   };
 }

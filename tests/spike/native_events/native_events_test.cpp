@@ -47,7 +47,7 @@ class NativeEvents : public testing::Test {
                                        });
     ASSERT_TRUE(made) << made.error().text();
     transport = *std::move(made);
-    auto used = transport->use(device.get(), table);
+    auto used = transport->lease(device.get(), table);
     ASSERT_TRUE(used) << used.error().text();
     lease = *std::move(used);
     ASSERT_TRUE(lease);

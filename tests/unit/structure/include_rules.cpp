@@ -30,7 +30,7 @@ const std::vector<Confined>& confined() {
       {std::regex("boost/dll.*"), "core/plugin/"},
       {std::regex("(.*/)?(lua|lauxlib|lualib|luaconf)\\.h(pp)?"), "frontend/lua/"},
       {std::regex("CLI/.*"), "frontend/cli/"},
-      {std::regex("openssl/.*"), "plugins/launchers/"},
+      {std::regex("openssl/.*"), "plugins/launchers/", "transports/ucx/"},
       {std::regex("liburing.*"), "plugins/offload/nvme/"},
       {std::regex("hwloc.*"), "frontend/engine/", "plugins/compute/cpu/"},
   };

@@ -102,7 +102,9 @@ TEST(Includes, ALibraryStaysInItsRoom) {
   EXPECT_TRUE(allowed("plugins/offload/nvme/uring_io.cpp", "liburing.h", true));
   EXPECT_FALSE(allowed("plugins/offload/host/store.cpp", "liburing.h", true));
   EXPECT_TRUE(allowed("tests/unit/plugins/launchers/x/x_test.cpp", "openssl/ssl.h", true)) << "it tests that folder";
+  EXPECT_TRUE(allowed("transports/ucx/tls_channel.cpp", "openssl/ssl.h", true)) << "it encrypts what ranks send";
   EXPECT_FALSE(allowed("tests/unit/transports/x/x_test.cpp", "openssl/ssl.h", true));
+  EXPECT_FALSE(allowed("transports/shm/transport.cpp", "openssl/ssl.h", true));
 }
 
 TEST(Includes, TheProgramOpensNoSockets) {

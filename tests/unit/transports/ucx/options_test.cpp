@@ -36,6 +36,9 @@ TEST(UcxOptions, FingerprintsTellDifferentRanksApart) {
   b = {};
   b.segment = 4096;
   EXPECT_NE(a.fingerprint(), b.fingerprint());
+  b = {};
+  b.encrypt = true;
+  EXPECT_NE(a.fingerprint(), b.fingerprint());
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+/// \file What is said when the process dies of a signal: in which plugin, and during what.
+#pragma once
+#include <cstdint>
+
+namespace baleen {
+
+/// From now on one line on standard error tells of SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT in which plugin they
+/// came, with addresses for its author; the process ends by the signal, as it does without. Of a signal that another
+/// process sends nothing is said. Called once, early, on the main thread. Does nothing in builds with sanitizers, which
+/// tell more.
+void report_crashes();
+
+/// Names the code of an opened library, by its handle of dlopen; nothing is said of libraries past the first 1024.
+/// `title`, such as "optimizer `mine`", lives as long as the process. [any thread]
+void name_code(void* library, const char* title);
+
+/// While it lives, a crash outside of all plugins is that of the library with this title, whose constructors run.
+/// [one thread at a time]
+class LoadingCode {
+ public:
+  explicit LoadingCode(const char* title);
+  ~LoadingCode();
+  LoadingCode(const LoadingCode&) = delete;
+};
+
+/// What the process does, such as "training"; lives as long as the process. `step`: -1: none. [any thread]
+void now_doing(const char* phase, std::int64_t step = -1);
+
+}  // namespace baleen
