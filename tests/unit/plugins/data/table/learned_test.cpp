@@ -17,7 +17,7 @@ class TableFacts : public testing::Test {
  protected:
   /// Learns from a table of which no row is held out.
   void learn(const std::string& csv, const std::map<std::string, std::string>& options = {}) {
-    settings.set("path", folder.write("a.csv", csv)).set("held_out", 0);
+    settings.set("path", folder.write("a.csv", csv)).set("held_out", 0.0);
     for (const auto& [name, value] : options) settings.set(name, value);
     const DatasetRun data(plugin, settings);
     classes = data.info().classes;
