@@ -100,6 +100,8 @@ Status predict(const PredictOptions& options, const Setup& setup) {
 /// That the end of a long work cannot fail for what could be known before.
 Status check_out(const PredictOptions& options) {
   BALEEN_TRY(format_of(options));
+  std::error_code none;
+  if (std::filesystem::is_fifo(options.out, none)) return {};  // who reads it would see an end
   BALEEN_TRY_ASSIGN(const NewFile possible, NewFile::create(options.out));
   return {};
 }

@@ -1,5 +1,6 @@
 /// \file `baleen evaluate` gives the numbers that the run itself had at its end.
 #include <cmath>
+#include <sstream>
 
 #include "parity/trained/trained_run.hpp"
 #include "support/run_log.hpp"
@@ -41,6 +42,44 @@ TEST_P(Evaluate, IsWhatTheRunHadAtItsEnd) {
   }
   const nlohmann::json half = evaluated({"--load", file, "--load-except", "first.*"}, GetParam(), own);
   EXPECT_GT(half.at("held_out_loss"), last.at("held_out_loss").get<double>() + 1e-3) << "nothing was learnt";
+}
+
+/// Strategies that give the train graph another shape, or other numbers.
+TEST_F(Evaluate, OfAnyStrategyIsWhatTheRunHadAtItsEnd) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "p.safetensors",
+                    rows = folder.write("rows.txt", read_file(source_dir() + "/README.md").substr(0, 300));
+  for (const auto& [axis, plan] : std::vector<std::pair<std::string, std::string>>{
+           {"pipeline", "[[plan]]\nstrategy = \"pipeline\"\n"},
+           {"sequence", "[[plan]]\nstrategy = \"sequence\"\n"},
+           {"data", "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n"},
+           {"data", "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"recompute\"\nmode = \"full\"\n"},
+           {"data", "[[plan]]\nstrategy = \"zero\"\nstage = 1\n[[plan]]\nstrategy = \"offload\"\n"}}) {
+    const std::string manifest = manifest_of({{axis, 2}}, plan);
+    if (!missing_strategy(manifest).empty()) continue;
+    SCOPED_TRACE(manifest);
+    const ProcessResult trained = run_parity({"run", "--steps", "4", "--save", file, "--log-json", folder / "log"},
+                                             "gpt", manifest, {"accumulate=4"});
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    const nlohmann::json last = records_in(read_file(folder / "log"), "evaluate").back();
+    const ProcessResult result = run_parity({"evaluate", "--load", file, "--json"}, "gpt", manifest, {"accumulate=4"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(nlohmann::json::parse(result.out).at("held_out_loss"), last.at("held_out_loss"));
+    std::string predicted[2];
+    for (const bool alone : {false, true}) {
+      const ProcessResult said = run_parity({"predict", "--load", file, "--data", rows, "--out", folder / "out.jsonl"},
+                                            "gpt", alone ? manifest_of({{"data", 1}}, "") : manifest, {"accumulate=4"});
+      ASSERT_EQ(said.exit_code, 0) << said.err;
+      predicted[alone] = read_file(folder / "out.jsonl");
+    }
+    std::istringstream many(predicted[0]), one(predicted[1]);
+    int lines = 0;
+    for (std::string a, b; std::getline(many, a) && std::getline(one, b); ++lines) {
+      const nlohmann::json x = nlohmann::json::parse(a), y = nlohmann::json::parse(b);
+      for (std::size_t i = 0; i < 12; ++i) EXPECT_NEAR(x.at("probability")[i], y.at("probability")[i], 1e-3);
+    }
+    EXPECT_EQ(lines, 24);
+  }
 }
 
 TEST_F(Evaluate, ReadsAsManyBatchesAsTheScriptOrTheUserSays) {
