@@ -15,6 +15,7 @@ constexpr Suite kSuites[] = {
     {"optimizer", &optimizer_cases},
     {"data", &data_cases},
     {"monitor", &monitor_cases},
+    {"transport", &transport_cases},
 };
 
 }  // namespace

@@ -50,9 +50,9 @@ class Loopback : public Transport {
       const std::string text = rendezvous.get("loopback");
       const std::size_t space = text.find(' ');
       if (text.substr(0, space) != process)
-        return invalid("the loopback joins threads of one process, but rank 0 is process " + text.substr(0, space) +
-                       " and rank " + std::to_string(rendezvous.rank()) + " is process " + process +
-                       "; name another [transport] plugin");
+        return unsupported("the loopback joins threads of one process, but rank 0 is process " + text.substr(0, space) +
+                           " and rank " + std::to_string(rendezvous.rank()) + " is process " + process +
+                           "; name another [transport] plugin");
       std::uintptr_t address = 0;
       std::from_chars(text.data() + space + 1, text.data() + text.size(), address);
       hub = reinterpret_cast<Hub*>(address);

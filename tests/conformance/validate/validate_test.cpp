@@ -70,6 +70,7 @@ class TreeMember : public testing::TestWithParam<Member> {
         csv += std::to_string(i) + (i % 3 ? ",red" : ",blue") + (i % 2 ? ",odd\n" : ",even\n");
       return {"path=" + folder_.write("sample.csv", csv)};
     }
+    if (GetParam().name == "hierarchy") return {"intra_host=shm", "inter_host=shm", "ranks_per_host=2"};
     if (GetParam().name == "synthetic") return {"rows=200", "context=16", "vocab=1000"};
     return {};
   }
@@ -86,7 +87,7 @@ TEST_P(TreeMember, Passes) {
 
 std::vector<Member> tree_members() {
   std::vector<Member> all;
-  for (const char* kind : {"optimizer", "data", "monitor", "checkpoint"})
+  for (const char* kind : {"optimizer", "data", "monitor", "checkpoint", "transport"})
     for (const std::string& name : built_members(kind)) all.push_back({kind, name});
   return all;
 }
@@ -160,6 +161,17 @@ const Defect kDefects[] = {
     {"monitor", "silent_file", "monitor.no_folder", "returns OK where the file's folder is missing"},
     {"monitor", "hides_file", "monitor.no_folder", "does not name the file"},
     {"monitor", "silent_disk", "monitor.full_disk", "without a word"},
+    {"transport", "another_order", "transport.order", "not the sum in the order that `deterministic` stands for"},
+    {"transport", "forgets_a_member", "transport.all_reduce", "gives a wrong element 0"},
+    {"transport", "one_too_many", "transport.broadcast", "memory beside a buffer has changed"},
+    {"transport", "spoils_inputs", "transport.all_gather", "changes its input"},
+    {"transport", "dies", "transport.permute", "rank 1 of 2: killed by SIGSEGV in `group_create`"},
+    {"transport", "waits_for_ever", "transport.barrier", "hangs: after "},
+    {"transport", "signals_nothing", "transport.reduce", "the wait for reduce of 0 fp32 among 1"},
+    {"transport", "takes_anything", "transport.disagree", "returns OK where two members give other counts"},
+    {"transport", "deaf", "transport.abort", "after `abort` its `check` returns 0"},
+    {"transport", "dirty_memory", "transport.own_memory", "memory that is not zero"},
+    {"transport", "off_page", "transport.own_memory", "does not begin a page"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, PlantedDefect, testing::ValuesIn(kDefects),
@@ -167,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedDefect, testing::ValuesIn(kDefects),
 
 /// The same without a defect passes: what is found above is the defect.
 TEST(Planted, PassesWithoutADefect) {
-  for (const char* kind : {"optimizer", "data", "monitor"}) {
+  for (const char* kind : {"optimizer", "data", "monitor", "transport"}) {
     const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_" + kind + "_planted.so", {});
     EXPECT_EQ(verdict.process.exit_code, 0) << kind << "\n" << verdict.failed();
   }
