@@ -360,12 +360,14 @@ class Parser {
     secret_->add_option("FILE", secret_options_.file, "The file to make")->required()->type_name("");
   }
 
-  /// A flag for each option of a plugin that asks for one. A word that is taken stays with whoever had it first.
+  /// A flag for each option of a plugin that asks for one, of monitors where there is something to record. A word that is
+  /// taken stays with whoever had it first.
   void add_flags(CLI::App& sub) {
     for (const Descriptor& plugin : plugins_)
       for (const Option& option : plugin.options) {
         const std::string word = kEnd + option.cli;
-        if (option.cli.empty() || sub.get_option_no_throw(word)) continue;
+        const bool records = plugin.kind != "monitor" || &sub == run_;
+        if (option.cli.empty() || !records || sub.get_option_no_throw(word)) continue;
         Slot& slot = slots_.emplace_back(Slot{&plugin, &option, nullptr, {}});
         const bool is_switch = option.type == BALEEN_OPTION_BOOL;
         slot.flag = is_switch ? sub.add_flag(word, option.help) : sub.add_option(word, slot.words, option.help);

@@ -26,6 +26,13 @@ TEST(CommandLine, SuggestsTheNearestOption) {
                  "unknown option `--stpes`; did you mean `--steps`? (see `baleen run --help`)");
 }
 
+/// Only a run has something to record.
+TEST(CommandLine, OffersFlagsOfMonitorsToRunsAlone) {
+  for (const std::string command : {"verify", "infer", "evaluate", "predict", "generate", "graph", "plan"})
+    expect_refused({command, "x.lua", "--log-json", "y"},
+                   "unknown option `--log-json` (see `baleen " + command + " --help`)");
+}
+
 TEST(CommandLine, RefusesLeftovers) {
   expect_refused({"run", "x.lua", "y"},
                  "unexpected `y`; a script's own words stand after `--` (see `baleen run --help`)");
