@@ -12,10 +12,8 @@ struct Suite {
 };
 
 constexpr Suite kSuites[] = {
-    {"optimizer", &optimizer_cases},
-    {"data", &data_cases},
-    {"monitor", &monitor_cases},
-    {"transport", &transport_cases},
+    {"optimizer", &optimizer_cases},   {"data", &data_cases},           {"monitor", &monitor_cases},
+    {"checkpoint", &checkpoint_cases}, {"transport", &transport_cases},
 };
 
 }  // namespace

@@ -34,6 +34,7 @@ const Option* file_option(const Descriptor& descriptor);
 std::vector<Case> optimizer_cases();
 std::vector<Case> data_cases();
 std::vector<Case> monitor_cases();
+std::vector<Case> checkpoint_cases();
 std::vector<Case> transport_cases();
 
 }  // namespace baleen::validate

@@ -185,19 +185,20 @@ TEST(Planted, PassesWithoutADefect) {
   }
 }
 
-/// What is wrong in the file or at its start.
-class WrongStart : public testing::TestWithParam<std::vector<std::string>> {};
+/// What is wrong in the file or at its start, and formats, which have no options to make them wrong.
+class WrongPlugin : public testing::TestWithParam<std::vector<std::string>> {};
 
-TEST_P(WrongStart, IsFoundByItsCase) {
+TEST_P(WrongPlugin, IsFoundByItsCase) {
   const std::string &name = GetParam()[0], &found_by = GetParam()[1], &reason = GetParam()[2];
-  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_optimizer_" + name + ".so", {});
+  const std::string kind = found_by.starts_with("checkpoint.") ? "checkpoint" : "optimizer";
+  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_" + kind + "_" + name + ".so", {});
   EXPECT_EQ(verdict.process.exit_code, kCaseFailed);
   EXPECT_EQ(verdict.result(found_by), "failed") << verdict.process.out;
   EXPECT_NE(verdict.reason(found_by).find(reason), std::string::npos) << verdict.reason(found_by);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, WrongStart,
+    All, WrongPlugin,
     testing::Values(
         std::vector<std::string>{"overruns", "start.smaller_host", "it wrote behind them"},
         std::vector<std::string>{"lies_about_size", "start.runs", "bytes; the kind's has"},
@@ -206,13 +207,26 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"throws_at_start", "start.runs", "no start today"},
         std::vector<std::string>{"dies_at_end", "create.end_of_process", "killed by SIGSEGV in the end of the process"},
         std::vector<std::string>{"exports_more", "file.symbols", "`an_own_symbol`"},
-        std::vector<std::string>{"imports_core", "file.imports", "register_builtin_ops"}),
+        std::vector<std::string>{"imports_core", "file.imports", "register_builtin_ops"},
+        std::vector<std::string>{"drops_bytes", "checkpoint.bits", "comes back with other bytes"},
+        std::vector<std::string>{"loses_facts", "checkpoint.facts", "fact `baleen.step`"},
+        std::vector<std::string>{"leaves_files", "checkpoint.replaces", "leaves files beside"},
+        std::vector<std::string>{"hides_files", "checkpoint.missing", "does not name the file"},
+        std::vector<std::string>{"takes_cut_files", "checkpoint.cut", "reads a file that was cut to 0 of"},
+        std::vector<std::string>{"trusts_files", "checkpoint.damaged", "crashes: killed by"},
+        std::vector<std::string>{"takes_twins", "checkpoint.names", "takes two tensors of one name"},
+        std::vector<std::string>{"reads_beyond", "checkpoint.bits", "writes behind its bytes"}),
     [](const auto& info) { return info.param[0]; });
 
+TEST(Planted, AFormatWithoutADefectPasses) {
+  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_checkpoint_sound.so", {});
+  EXPECT_EQ(verdict.process.exit_code, 0) << verdict.failed();
+}
+
 TEST(Validate, SaysWhatIsNotPartOfItYet) {
-  const ProcessResult result = run_baleen({"validate", built_plugin("checkpoint", "safetensors")});
+  const ProcessResult result = run_baleen({"validate", built_plugin("compute", "cpu"), "--only", "start.runs"});
   EXPECT_EQ(result.exit_code, 0) << result.out;
-  EXPECT_NE(result.out.find("the suite of kind `checkpoint` is not part of validate yet"), std::string::npos)
+  EXPECT_NE(result.out.find("the suite of kind `compute` is not part of validate yet"), std::string::npos)
       << result.out;
 }
 
