@@ -250,10 +250,7 @@ Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
     if (!member.table->recompute) continue;
     BALEEN_TRY(impl_->on(member, graph, "recompute", [&](const baleen_graph_t* view, const Order& order) -> Status {
       RecomputeVerbs verbs(graph, impl_->abi_mesh, micro_batches, impl_->working_budget, rest);
-      const baleen_status_t status = member.table->recompute(member.self, view, verbs.table());
-      if (!verbs.status()) return verbs.status();
-      BALEEN_TRY(member.plugin.check(status));
-      impl_->keep(verbs.notes(), member);
+      BALEEN_TRY(impl_->ask(member, member.table->recompute, view, verbs));
       return graph.order_by_need(order);
     }));
   }
@@ -265,10 +262,7 @@ Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vecto
     if (!member.table->schedule) continue;
     BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, const Order& order) -> Status {
       ScheduleVerbs verbs(graph, impl_->abi_mesh, micro_batches, pipelines);
-      const baleen_status_t status = member.table->schedule(member.self, view, verbs.table());
-      if (!verbs.status()) return verbs.status();
-      BALEEN_TRY(member.plugin.check(status));
-      impl_->keep(verbs.notes(), member);
+      BALEEN_TRY(impl_->ask(member, member.table->schedule, view, verbs));
       BALEEN_TRY(graph.order_by_need(order));
       return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
     }));
