@@ -226,7 +226,9 @@ class Updater {
     auto checked = [&](auto&& call) -> Status {
       const auto first = static_cast<OpId>(graph_.op_count());
       const baleen_status_t status = call();
-      if (!abi_graph.status()) return abi_graph.status().error();
+      if (const Status& asked = abi_graph.status(); !asked)
+        return Error{asked.error().code, "optimizer `" + descriptor_.name + "`: " + asked.error().message,
+                     asked.error().where};
       BALEEN_TRY(plugin_->check(status));
       return guard_assigns(first);
     };

@@ -81,7 +81,8 @@ typedef struct baleen_graph_t {
     baleen_status_t (*read_op)(void* self, baleen_op_t op, baleen_op_view_t* out);
     baleen_status_t (*read_value)(void* self, baleen_value_t value, baleen_value_info_t* out);
     /* Appends an op after its operands; `spec->outputs` is ignored; shapes are inferred; `outputs` receives as many ids
-     * as the kind has results (at most `capacity`). Equal pure ops are merged. */
+     * as the kind has results (at most `capacity`). Equal pure ops of one phase are merged: without `follow` a copy of
+     * an op of this phase is that op itself. */
     baleen_status_t (*append)(void* self, const baleen_op_view_t* spec, baleen_value_t* outputs, uint64_t capacity);
     /* All users of `from` use `to` instead, except op `except` (or BALEEN_NONE). Types must agree. */
     baleen_status_t (*redirect)(void* self, baleen_value_t from, baleen_value_t to, baleen_op_t except);

@@ -113,7 +113,8 @@ typedef struct baleen_transport_t {
      * the events and the memory of what was started. */
     void (*group_destroy)(void* transport, void* group);
     /* Collective over the members (SEND, RECEIVE: over the two), in one order. Arguments that disagree are an error on
-     * each of them that names both sides. The slot lives as long as its group and may be started again and again. */
+     * each of them that names both sides. The slot lives as long as its group and may be started again and again,
+     * also before a run of it is done: runs of one slot follow each other, each reads what the one before wrote. */
     baleen_status_t (*prepare)(void* transport, void* group, const baleen_collective_spec_t* spec, void** slot);
     /* Enqueues: begins when `after` (null: at once) has reached `after_value`, then raises `done` (may be null) to
      * `done_value`. Allocates nothing. Operations of a rank begin in the order of their starts; a SEND or RECEIVE that

@@ -174,6 +174,16 @@ TEST(GivenBack, WhatDoesNotFitIsNamed) {
   EXPECT_EQ(refusal("none"), head + "was not given");
 }
 
+/// What the graph refuses is blamed on who asked for it.
+TEST(Refusals, OfTheGraphNameTheOptimizer) {
+  EXPECT_TRUE(refusal("kind").starts_with("optimizer `odd`: there is no op kind `svd`: it is not built in"))
+      << refusal("kind");
+  EXPECT_EQ(
+      refusal("letters"),
+      "optimizer `odd`: up.weight.update: matmul \"ij,jk->ik\": letter j is 4 in the first input [3, 4] and 3 in the "
+      "second [3, 4]");
+}
+
 // --- states of the optimizer's own
 
 TEST(OwnStates, ChangeInStepsThatCountOnly) {

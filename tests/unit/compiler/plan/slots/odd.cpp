@@ -61,6 +61,13 @@ class Odd : public Optimizer {
     if (form == "gradient kept") return NewValues{next, {update.gradient(), old[1]}};
     if (form == "short") return NewValues{next, {old[0], update.count()}};
     if (form == "none") return NewValues{next, {old[0], Value()}};
+    if (form == "letters") return NewValues{w - matmul("ij,jk->ik", w, w), old};
+    if (form == "kind") {
+      baleen_op_view_t op{};
+      op.size = sizeof op;
+      op.kind = abi("svd");
+      if (const auto status = w.graph()->append(w.graph()->self, &op, nullptr, 0)) throw Failed(status);
+    }
     if (form == "own state" || form == "assigns") {
       baleen_value_t state = BALEEN_NONE;
       if (w.graph()->add_state(w.graph()->self, abi(update.name()), BALEEN_F64, 0, nullptr, 5, &state))
