@@ -360,8 +360,8 @@ class Parser {
     secret_->add_option("FILE", secret_options_.file, "The file to make")->required()->type_name("");
   }
 
-  /// A flag for each option of a plugin that asks for one, of monitors where there is something to record. A word that is
-  /// taken stays with whoever had it first.
+  /// A flag for each option of a plugin that asks for one, of monitors where there is something to record. A word that
+  /// is taken stays with whoever had it first.
   void add_flags(CLI::App& sub) {
     for (const Descriptor& plugin : plugins_)
       for (const Option& option : plugin.options) {
