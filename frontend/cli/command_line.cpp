@@ -13,6 +13,7 @@
 #include "frontend/cli/load_words.hpp"
 #include "frontend/cli/option_checks.hpp"
 #include "frontend/cli/tokenizer_words.hpp"
+#include "frontend/cli/trained_words.hpp"
 
 namespace baleen::app {
 namespace {
@@ -201,13 +202,7 @@ class Parser {
     add_script(*infer_, infer_options_);
     add_host(*infer_, infer_options_.host);
     add_parameters(*infer_, infer_options_);
-    infer_->add_option("--program", infer_options_.program, "Which program; may be left out where the job has one")
-        ->type_name("NAME");
-    infer_->add_option("--inputs", infer_options_.inputs, "A file with the program's inputs, tensors by name")
-        ->type_name("FILE");
-    infer_->add_option("--outputs", infer_options_.outputs, "Write the outputs to this file, tensors by name")
-        ->required()
-        ->type_name("FILE");
+    add_infer_words(*infer_, infer_options_);
   }
 
   void add_evaluate() {
@@ -215,16 +210,7 @@ class Parser {
     add_script(*evaluate_, evaluate_options_);
     add_host(*evaluate_, evaluate_options_.host);
     add_parameters(*evaluate_, evaluate_options_);
-    evaluate_
-        ->add_option("--data", evaluate_options_.data,
-                     "All rows of this file, read as those of the training were; else what the script holds out")
-        ->type_name("PATH");
-    evaluate_
-        ->add_option("--batches", batches_,
-                     "How many batches of the held-out rows, 0 for all; stands above the script's")
-        ->type_name("N")
-        ->check(count_check(0));
-    evaluate_->add_flag("--json", evaluate_options_.json, "For programs: everything, as one JSON object");
+    add_evaluate_words(*evaluate_, evaluate_options_, batches_);
   }
 
   void add_predict() {
@@ -232,34 +218,14 @@ class Parser {
     add_script(*predict_, predict_options_);
     add_host(*predict_, predict_options_.host);
     add_parameters(*predict_, predict_options_);
-    predict_
-        ->add_option("--data", predict_options_.data,
-                     "The rows, read as those of the training were; what is to be predicted may be missing there")
-        ->required()
-        ->type_name("PATH");
-    predict_->add_option("--out", predict_options_.out, "The file to write, a line for each row: .csv or .jsonl")
-        ->required()
-        ->type_name("FILE");
-    predict_->add_option("--format", predict_options_.format, "csv or jsonl; stands above the ending of --out")
-        ->type_name("FORMAT")
-        ->check(CLI::IsMember({"csv", "jsonl"}));
+    add_predict_words(*predict_, predict_options_);
   }
 
   void add_generate() {
     generate_ = subcommand("generate", "Let a trained language model write");
     add_script(*generate_, generate_options_);
     add_parameters(*generate_, generate_options_);
-    generate_->add_option("--prompt", generate_options_.prompt, "The text to go on from")->type_name("TEXT");
-    generate_->add_option("--tokens", generate_options_.tokens, "How many tokens to write")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(count_check(1));
-    generate_
-        ->add_option("--temperature", generate_options_.temperature,
-                     "0 takes the likeliest token, 1 samples as learned")
-        ->type_name("X")
-        ->capture_default_str()
-        ->check(temperature_check());
+    add_generate_words(*generate_, generate_options_);
   }
 
   void add_graph() {

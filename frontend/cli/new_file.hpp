@@ -1,16 +1,16 @@
 /// \file A file that is there when it is whole, and not before.
 #pragma once
-#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "baleen/file_handle.hpp"
 #include "baleen/result.hpp"
 
 namespace baleen::app {
 
-/// Written beside its place without a name where the file system can, so that nothing is left when the process is
-/// killed. What is no regular file (a pipe, a device) is written as it is.
+/// Written beside its place (`sdk::partial_of`); what a killed process left there goes with the next one. What is no
+/// regular file (a pipe, a device) is written as it is.
 class NewFile {
  public:
   /// IO where nothing can be written there.
@@ -28,9 +28,8 @@ class NewFile {
   Status flush();
   Error failed(const char* what) const;
 
-  std::filesystem::path path_, beside_;  ///< beside_ is empty: written in place
-  bool is_named_ = false;                ///< `beside_` is there
-  int descriptor_ = -1;
+  std::filesystem::path path_, beside_;  ///< beside_ is empty: written in place, or finished
+  FileHandle file_;
   std::string waiting_;  ///< to be written
 };
 

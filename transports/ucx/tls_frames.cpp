@@ -104,7 +104,7 @@ void TlsWire::finish_first(Link& link) {
   link.written = 0;
   frame.next = free_;
   free_ = &frame;
-  if (frame.flight) end_flight(*frame.flight, Outcome::kDone, 0, {});
+  if (frame.flight) Runner::ended(*frame.flight, Outcome::kDone, 0, {});
 }
 
 bool TlsWire::push_out(Link& link) {
@@ -171,10 +171,6 @@ void TlsWire::receive(std::int32_t rank, std::uint64_t tag, Run::Flight& flight,
   }
 }
 
-void TlsWire::end_flight(Run::Flight& flight, Outcome outcome, std::uint64_t bytes, const std::string& why) {
-  Runner::ended(flight, outcome, bytes, why);
-}
-
 void TlsWire::deliver(Run::Flight& flight, std::unique_ptr<Early> early) {
   const std::uint64_t bytes = early->bytes;
   const bool fits = bytes <= room_of(flight);
@@ -187,7 +183,7 @@ void TlsWire::deliver(Run::Flight& flight, std::unique_ptr<Early> early) {
     done += more;
   }
   keep(std::move(early));
-  end_flight(flight, fits ? Outcome::kDone : Outcome::kTooLong, bytes, {});
+  Runner::ended(flight, fits ? Outcome::kDone : Outcome::kTooLong, bytes, {});
 }
 
 void TlsWire::keep(std::unique_ptr<Early> early) {
@@ -224,7 +220,7 @@ void TlsWire::cancel(Run::Flight& flight) {
     for (const auto& early : link.early)
       if (early->claimed == &flight) early->claimed = nullptr;
   }
-  end_flight(flight, Outcome::kCancelled, 0, {});
+  Runner::ended(flight, Outcome::kCancelled, 0, {});
 }
 
 std::optional<Unasked> TlsWire::first_unasked(std::int32_t rank, std::uint64_t tag, std::uint64_t mask) {
@@ -242,7 +238,7 @@ void TlsWire::begin_body(Link& link) {
     in.flight = *place;
     *place = in.flight->next;
     if (in.header.bytes() > room_of(*in.flight))
-      end_flight(*std::exchange(in.flight, nullptr), Outcome::kTooLong, in.header.bytes(), {});
+      Runner::ended(*std::exchange(in.flight, nullptr), Outcome::kTooLong, in.header.bytes(), {});
     return;
   }
   link.early.push_back(new_early(in.header.tag, in.header.bytes()));
@@ -256,7 +252,7 @@ void TlsWire::end_body(Link& link) {
     const std::string note = std::exchange(in.note, {});
     return heard_({static_cast<NoteKind>(in.header.tag), link.rank}, note);
   }
-  if (in.flight) return end_flight(*std::exchange(in.flight, nullptr), Outcome::kDone, in.header.bytes(), {});
+  if (in.flight) return Runner::ended(*std::exchange(in.flight, nullptr), Outcome::kDone, in.header.bytes(), {});
   if (!in.early) return;
   Early* const early = std::exchange(in.early, nullptr);
   early->complete = true;

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runner.hpp"
+
 namespace baleen::ucx {
 namespace {
 
@@ -124,13 +126,13 @@ void TlsWire::end_all(Link& link, Outcome outcome, const std::string& why) {
     link.first = frame->next;
     frame->next = free_;
     free_ = frame;
-    if (frame->flight) end_flight(*frame->flight, outcome, 0, why);
+    if (frame->flight) Runner::ended(*frame->flight, outcome, 0, why);
   }
   link.last = nullptr;
   link.in.early = nullptr;
-  if (link.in.flight) end_flight(*std::exchange(link.in.flight, nullptr), outcome, 0, why);
+  if (link.in.flight) Runner::ended(*std::exchange(link.in.flight, nullptr), outcome, 0, why);
   for (const auto& early : link.early)
-    if (early->claimed) end_flight(*early->claimed, outcome, 0, why);
+    if (early->claimed) Runner::ended(*early->claimed, outcome, 0, why);
   std::erase_if(link.early, [](const auto& early) { return !early->complete; });
 }
 

@@ -145,7 +145,6 @@ class TlsWire final : public Wire {
   Step read_piece(Link& link, std::size_t& got);
   void begin_body(Link& link);
   void end_body(Link& link);
-  void end_flight(Run::Flight& flight, Outcome outcome, std::uint64_t bytes, const std::string& why);
   void deliver(Run::Flight& flight, std::unique_ptr<Early> early);
   void keep(std::unique_ptr<Early> early);
   std::unique_ptr<Early> new_early(std::uint64_t tag, std::uint64_t bytes);
