@@ -20,6 +20,8 @@
 #include <thread>
 #include <utility>
 
+#include "baleen/file_handle.hpp"
+
 namespace baleen::validate {
 namespace {
 
@@ -54,27 +56,25 @@ std::unique_ptr<Shared, Unmapped> make_shared_page() {
 class Kept {
  public:
   Kept() : file_(::memfd_create("baleen-validate", MFD_CLOEXEC)) {
-    if (file_ < 0) throw std::system_error(errno, std::generic_category(), "a file for a case's output");
+    if (!file_) throw std::system_error(errno, std::generic_category(), "a file for a case's output");
   }
-  Kept(const Kept&) = delete;
-  ~Kept() { ::close(file_); }
 
   void become_outputs() const {
-    ::dup2(file_, STDOUT_FILENO);
-    ::dup2(file_, STDERR_FILENO);
+    ::dup2(file_.get(), STDOUT_FILENO);
+    ::dup2(file_.get(), STDERR_FILENO);
   }
   /// The last 2,000 bytes.
   std::string end() const {
     constexpr off_t kMost = 2000;
-    const off_t size = ::lseek(file_, 0, SEEK_END), from = std::max<off_t>(0, size - kMost);
+    const off_t size = ::lseek(file_.get(), 0, SEEK_END), from = std::max<off_t>(0, size - kMost);
     std::string text(static_cast<std::size_t>(std::max<off_t>(0, size - from)), '\0');
-    const ssize_t got = ::pread(file_, text.data(), text.size(), from);
+    const ssize_t got = ::pread(file_.get(), text.data(), text.size(), from);
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
     return text;
   }
 
  private:
-  int file_;
+  FileHandle file_;
 };
 
 [[noreturn]] void be_the_case(const std::function<void(Mark&)>& body, Shared& shared, const Kept& kept) {
