@@ -197,8 +197,30 @@ void name_code(void* library, const char* title) {
   code_count.store(number + 1, std::memory_order_release);
 }
 
-LoadingCode::LoadingCode(const char* title) { loading.store(title, std::memory_order_relaxed); }
-LoadingCode::~LoadingCode() { loading.store(nullptr, std::memory_order_relaxed); }
+LoadingCode::LoadingCode(const char* title) : before_(std::set_terminate(&LoadingCode::refuse)) {
+  loading.store(title, std::memory_order_relaxed);
+}
+
+LoadingCode::~LoadingCode() {
+  loading.store(nullptr, std::memory_order_relaxed);
+  std::set_terminate(before_);
+}
+
+void LoadingCode::refuse() {
+  constexpr int kBadInput = 2;
+  Line line;
+  line << "error: plugin " << loading.load(std::memory_order_relaxed)
+       << " threw an exception while it was loaded, out of a static object";
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    line << ": " << e.what();
+  } catch (...) {  // also what another C++ runtime throws
+  }
+  line << "\n";
+  line.print();
+  _exit(kBadInput);
+}
 
 void now_doing(const char* what, std::int64_t step) {
   phase.store(what, std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 /// \file What is said when the process dies of a signal: in which plugin, and during what.
 #pragma once
 #include <cstdint>
+#include <exception>
 
 namespace baleen {
 
@@ -14,13 +15,18 @@ void report_crashes();
 /// `title`, such as "optimizer `mine`", lives as long as the process. [any thread]
 void name_code(void* library, const char* title);
 
-/// While it lives, a crash outside of all plugins is that of the library with this title, whose constructors run.
-/// [one thread at a time]
+/// While it lives, a crash outside of all plugins is that of the library with this title, whose static objects are
+/// made; what these throw ends the process with exit code 2 and a line that names the plugin. [one thread at a time]
 class LoadingCode {
  public:
   explicit LoadingCode(const char* title);
   ~LoadingCode();
   LoadingCode(const LoadingCode&) = delete;
+  /// Ends the process so, because of the exception that is handled.
+  [[noreturn]] static void refuse();
+
+ private:
+  const std::terminate_handler before_;
 };
 
 /// What the process does, such as "training"; lives as long as the process. `step`: -1: none. [any thread]
