@@ -1,33 +1,37 @@
 #!/usr/bin/env bash
-# One command for a GPU machine: runs the conformance, cross-check and parity suites on the device, in fp64, fp32, bf16 and
-# fp16, then the benchmarks beside PyTorch's, then compute-sanitizer over the ops, and prints one table, whatever happens.
-# Everything comes out of a pack made by scripts/gpu_pack.sh.
+# For a GPU machine, in parts: the first numbers, the conformance, cross-check and parity suites on the device in fp64, fp32,
+# bf16 and fp16, the benchmarks beside PyTorch's, compute-sanitizer over the ops. Prints one table, whatever happens, and
+# what the failed cases said. Everything comes out of a pack made by scripts/gpu_pack.sh.
 set -uo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: scripts/gpu_check.sh [PACK.tar.gz] [--folder F] [--plugin cuda|cpu] [--quick] [--minutes 10] [--logs F]
-       [--peak-tflops 989] [--batch 64]
+Usage: scripts/gpu_check.sh [PACK.tar.gz] [--folder F] [--plugin cuda|cpu] [--quick] [--minutes 9] [--logs F]
+       [--parts P,P...] [--peak-tflops 989] [--batch 64]
 Without PACK: from the unpacked folder in which this script lies. --plugin cpu tries the pack itself on any machine;
 --plugin cuda --quick with the folder of tests/support/emulated_cuda in LD_LIBRARY_PATH tries the rest of it.
+--parts: some of first (a short training, so that a broken device shows at once), throughput, profile, kernels,
+conformance, cross-check, parity, sanitizers; in this order, which is that of what is wanted most. Default: all.
 --quick: the suites in fp32 alone, 4 losses instead of 20, small benchmarks: a first look, or for an emulated device.
 --peak-tflops: the card's dense bf16 peak; --batch: rows of context 1024 of a GPT-2 124M step, the most that fit.
 CUDA's libraries are looked for in LD_LIBRARY_PATH, then beside PyTorch's (python3), then where the system has them.
 Each part has a limit of its own, and all together --minutes. Ends with 0 if everything that ran passed: a part that
 this machine cannot run is told as `skipped`, with the reason. What they said lies in F of --logs (default: logs in
-the folder).
+the folder), packed in logs.tar.gz of it; the first words of each failed case are printed, and lie in failures.txt.
 TEXT
 }
 
-pack='' folder='' plugin=cuda minutes=10 logs='' peak=989 batch=64 quick=''
+all_parts=first,throughput,profile,kernels,conformance,cross-check,parity,sanitizers
+pack='' folder='' plugin=cuda minutes=9 logs='' peak=989 batch=64 quick='' parts=$all_parts
 while [ $# -gt 0 ]; do
   case "$1" in
-    --folder | --plugin | --minutes | --logs | --peak-tflops | --batch)
+    --folder | --plugin | --minutes | --logs | --parts | --peak-tflops | --batch)
       [ $# -ge 2 ] || { echo "error: $1 needs a value" >&2; exit 2; } ;;&
     --folder) folder=$2; shift 2 ;;
     --plugin) plugin=$2; shift 2 ;;
     --minutes) minutes=$2; shift 2 ;;
     --logs) logs=$2; shift 2 ;;
+    --parts) parts=$2; shift 2 ;;
     --peak-tflops) peak=$2; shift 2 ;;
     --batch) batch=$2; shift 2 ;;
     --quick) quick=1; shift ;;
@@ -37,6 +41,9 @@ while [ $# -gt 0 ]; do
   esac
 done
 case "$plugin" in cuda | cpu) ;; *) echo "error: --plugin is cuda or cpu, not $plugin" >&2; exit 2 ;; esac
+for part in ${parts//,/ }; do
+  [[ ,$all_parts, == *",$part,"* ]] || { echo "error: no part $part; there are ${all_parts//,/, }" >&2; exit 2; }
+done
 [[ $minutes =~ ^[1-9][0-9]*$ ]] || { echo "error: --minutes is a whole number from 1, not $minutes" >&2; exit 2; }
 if [ -n "$pack" ]; then
   folder=${folder:-$(mktemp -d)}
@@ -49,6 +56,7 @@ mkdir -p "$logs" || exit 2
 folder=$(cd "$folder" && pwd) logs=$(cd "$logs" && pwd)
 end=$(($(date +%s) + minutes * 60))
 plugins=$folder/lib/baleen/plugins
+cache=$(mktemp -d) || exit 2 # of compiled kernels
 failed=0
 table=()
 
@@ -61,12 +69,29 @@ left() { local seconds=$((end - $(date +%s))); echo $((seconds > 1 ? seconds : 1
 row() { table+=("$(printf '%-34s %-8s %s' "$1" "$2" "$3")"); printf '%s\n' "${table[-1]}"; }
 skip() { row "$1" skipped "$2"; }
 fail() { failed=1; row "$1" FAILED "$2"; }
+# failures: of each log with failed cases, their names, and what the first ones said.
+failures() {
+  local log
+  for log in "$logs"/*.log; do
+    grep -q '^\[  FAILED  \] .*ms)$' "$log" 2>/dev/null || continue
+    printf '== %s\n' "${log##*/}"
+    sed -n 's/^\[  FAILED  \] \(.*ms)\)$/\1/p' "$log" | head -n 40
+    awk '/^\[ RUN      \]/ { count = 0; text = $0 }
+         /^\[  FAILED  \] .*ms\)$/ { if (++cases <= 8) print text }
+         count < 14 && !/^\[/ { text = text "\n" substr($0, 1, 400); ++count }' "$log"
+  done
+}
 finish() {
   local running
   trap - EXIT INT TERM
   running=$(jobs -p)
   # shellcheck disable=SC2086
   [ -z "$running" ] || kill $running 2>/dev/null
+  failures >"$logs/failures.txt"
+  rm -f "$logs/logs.tar.gz"
+  tar -C "$logs" -czf "$cache/logs.tar.gz" . && mv "$cache/logs.tar.gz" "$logs/"
+  rm -rf "$cache"
+  [ ! -s "$logs/failures.txt" ] || { echo && head -n 60 "$logs/failures.txt"; }
   printf '\n%s\n' "$about"
   [ ${#table[@]} -eq 0 ] || printf '%s\n' "${table[@]}"
   exit "$1"
@@ -87,7 +112,7 @@ import importlib.util
 spec = importlib.util.find_spec("nvidia")
 for place in spec.submodule_search_locations if spec else []:
     for found in sorted(glob.glob(place + "/*/lib/lib*.so.*")):
-        if any(name in found for name in ("libcudnn.so", "libcublasLt.so", "libnvrtc.so")):
+        if any(name in found for name in ("libcudnn.so", "libcublasLt.so", "libnvrtc.so", "libnccl.so")):
             print(found.rsplit("/", 1)[0])
 PYTHON
   ls -d /usr/local/cuda/lib64 /usr/local/nvidia/lib64 2>/dev/null
@@ -143,37 +168,46 @@ suite() {
 }
 
 
-# losses NAME PLUGIN DTYPE RANKS SCRIPT: the losses of so many steps, one a line. bf16 and fp16 by the strategy `precision`.
+# losses NAME PLUGIN DTYPE RANKS SCRIPT [TRANSPORT]: the losses of so many steps, one a line of losses.NAME.values, which is not there
+# if the run failed. bf16 and fp16 by the strategy `precision`.
 losses() {
   local log=$logs/losses.$1 words=() how=()
   [ "$5" = gpt ] && words=(-- --data "$folder/tests/golden/whales.txt")
   printf '[compute]\nplugin = "%s"\n' "$2" >"$log.toml"
-  [ "$4" -gt 1 ] && printf '[transport]\nplugin = "shm"\n[mesh]\ndata = %s\n[[plan]]\nstrategy = "data"\n' "$4" >>"$log.toml"
+  [ "$4" -gt 1 ] && printf '[transport]\nplugin = "%s"\n%s\n[mesh]\ndata = %s\n[[plan]]\nstrategy = "data"\n' "${6:-shm}" \
+    "$([ "${6:-}" != nccl ] || printf 'share_gpu = true\ninterface = "lo"\nmax_channels = 1\ntimeout = 60')" "$4" >>"$log.toml"
   if [[ $3 == *16 ]]; then
     printf '[[plan]]\nstrategy = "precision"\ndtype = "%s"\n' "$3" >>"$log.toml"
   else
     how=(--dtype "$3")
   fi
-  rm -f "$log.jsonl"
-  "${ours[@]}" timeout -k 5 "$(limit 60)" "$folder/bin/baleen" run "$folder/tests/parity/$5.lua" --steps "$steps" \
+  rm -f "$log.jsonl" "$log.values"
+  "${ours[@]}" timeout -k 5 "$(limit 90)" "$folder/bin/baleen" run "$folder/tests/parity/$5.lua" --steps "$steps" \
     --manifest "$log.toml" "${how[@]}" --log-json "$log.jsonl" "${words[@]}" >"$log.log" 2>&1 || return 1
-  sed -n '/"kind":"step"/s/.*"loss":\([-0-9.e+]*\).*/\1/p' "$log.jsonl"
+  sed -n '/"kind":"step"/s/.*"loss":\([-0-9.e+]*\).*/\1/p' "$log.jsonl" >"$log.values"
 }
 
-# parity DTYPE SCRIPT LIMIT [RANKS]: every loss within LIMIT (relative) of those of one rank on the processor.
+# run_losses DTYPE SCRIPT [RANKS [TRANSPORT]]: starts the two runs that `parity` compares.
+run_losses() {
+  [[ $1 != *16 ]] || [ -e "$plugins/baleen_strategy_precision.so" ] || return
+  losses "$2.$1.${3:-1}${4:-}.$plugin" "$plugin" "$1" "${3:-1}" "$2" "${4:-shm}" &
+  [ "${3:-1}" -gt 1 ] || losses "$2.$1.reference" cpu "$1" 1 "$2" &
+}
+
+# parity DTYPE SCRIPT LIMIT [RANKS [TRANSPORT]]: every loss within LIMIT (relative) of those of one rank on the processor.
 parity() {
   local ranks=${4:-1} mine reference worst name="parity $2 $1"
-  [ "$ranks" -gt 1 ] && name+=", $ranks ranks"
+  mine=$logs/losses.$2.$1.$ranks${5:-}.$plugin.values reference=$logs/losses.$2.$1.reference.values
+  [ "$ranks" -gt 1 ] && name+=", $ranks ranks${5:+ over $5}"
   if [[ $1 == *16 ]] && ! [ -e "$plugins/baleen_strategy_precision.so" ]; then
     skip "$name" "the pack has no strategy precision"
     return
   fi
-  if ! mine=$(losses "$2.$1.$ranks.$plugin" "$plugin" "$1" "$ranks" "$2") ||
-    ! reference=$(losses "$2.$1.reference" cpu "$1" 1 "$2"); then
+  if ! [ -e "$mine" ] || ! [ -e "$reference" ]; then
     fail "$name" "a run failed; see $logs/losses.$2.$1.*.log"
     return
   fi
-  worst=$(paste <(echo "$mine") <(echo "$reference") | awk -v steps="$steps" '
+  worst=$(paste "$mine" "$reference" | awk -v steps="$steps" '
     NF == 2 { d = ($1 - $2) / $2; if (d < 0) d = -d; if (!(d <= worst)) worst = d; ++count }
     END { if (count != steps) print "only " count + 0 " losses"; else printf "%.1e\n", worst }')
   if awk -v w="$worst" -v l="$3" 'BEGIN { exit !(w ~ /^[0-9]/ && w + 0 <= l + 0) }'; then
@@ -183,22 +217,36 @@ parity() {
   fi
 }
 
-# sanitizer: NVIDIA's checker of memory over every op once.
+# sanitizer TOOL FILTER: one of NVIDIA's checkers over ops.
 sanitizer() {
-  local program log=$logs/sanitizer.log status
+  local program log=$logs/sanitizer.$1.log status name="compute-sanitizer $1"
   program=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
-  [ -n "$program" ] || { skip compute-sanitizer "it is not on this machine"; return; }
-  [ "$(left)" -gt 30 ] || { skip compute-sanitizer "less than 30 s left"; return; }
-  "${ours[@]}" timeout -k 5 "$(limit 150)" "$program" --tool memcheck --error-exitcode 9 \
-    "$folder/tests/programs/test_conformance.cuda_cross_check" --gtest_filter='*fp32*:*bf16' >"$log" 2>&1
+  [ -n "$program" ] || { skip "$name" "it is not on this machine"; return; }
+  [ "$(left)" -gt 20 ] || { skip "$name" "less than 20 s left"; return; }
+  "${ours[@]}" timeout -k 5 "$(limit 150)" "$program" --tool "$1" --error-exitcode 9 \
+    "$folder/tests/programs/test_conformance.cuda_cross_check" --gtest_filter="$2" >"$log" 2>&1
   status=$?
-  if [ "$status" = 0 ] && grep -q 'ERROR SUMMARY: 0 errors' "$log"; then
-    row compute-sanitizer passed "$(sed -n 's/^\[  PASSED  \] //p' "$log" | tail -n 1) 0 errors"
-  elif grep -q 'Device not supported' "$log"; then
-    skip compute-sanitizer "it says that it does not support this machine's device; see $log"
+  if grep -q 'Device not supported' "$log"; then
+    skip "$name" "it says that it does not support this machine's device; see $log"
+  elif [ "$status" = 0 ] && grep -Eq 'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards' "$log"; then
+    row "$name" passed "$(sed -n 's/^\[  PASSED  \] //p' "$log" | tail -n 1) 0 errors"
   else
-    fail compute-sanitizer "status $status$(ended "$status" && echo ' (out of time)'); see $log"
+    fail "$name" "status $status$(ended "$status" && echo ' (out of time)'): $(grep -m 1 'SUMMARY' "$log"); see $log"
   fi
+}
+
+# sanitizers: beside each other; they are slow, and the device is not.
+sanitizers() {
+  local tool before=${#table[@]}
+  for tool in memcheck racecheck synccheck initcheck; do
+    (sanitizer $tool '*fp32*:*bf16' >/dev/null; printf '%s\n' "$failed" "${table[@]:before}" >"$logs/sanitizer.$tool.row") &
+  done
+  wait
+  for tool in memcheck racecheck synccheck initcheck; do
+    table+=("$(sed 1d "$logs/sanitizer.$tool.row")")
+    echo "${table[-1]}"
+    [ "$(head -n 1 "$logs/sanitizer.$tool.row")" = 0 ] || failed=1
+  done
 }
 
 # kernels SHRINK: bandwidth against a device copy, and a product against PyTorch's.
@@ -225,7 +273,7 @@ bench() {
   has_torch || { skip "throughput $model" "no PyTorch that sees a GPU"; return; }
   # PyTorch brings libraries of its own, so only Baleen is told of ours.
   printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" XDG_CACHE_HOME="%s" exec "%s/bin/baleen" "$@"\n' \
-    "$libraries_path" "$logs/cache" "$folder" >"$folder/bin/baleen.sh" &&
+    "$libraries_path" "$cache" "$folder" >"$folder/bin/baleen.sh" &&
     chmod +x "$folder/bin/baleen.sh"
   PYTHONUNBUFFERED=1 timeout -k 5 "$(limit "$seconds")" python3 "$folder/tests/bench/throughput.py" --device cuda --model "$model" \
     --rounds 1 --steps 20 --baleen "$folder/bin/baleen.sh" --peer compile@python3 "$@" >"$log" 2>&1
@@ -235,63 +283,102 @@ bench() {
 }
 
 all_parity() {
-  local script
+  local script dtype ranks
   for script in mlp gpt; do
-    parity fp64 "$script" 1e-10
-    parity fp32 "$script" 1e-4
-    parity bf16 "$script" 2e-2
-    parity fp16 "$script" 5e-3
+    for dtype in fp64 fp32 bf16 fp16; do run_losses $dtype $script; done
+    wait
+  done
+  run_losses fp32 gpt 2
+  run_losses bf16 gpt 2
+  wait
+  # Ranks that share one GPU, which NCCL takes for hosts.
+  [ "$plugin" = cpu ] || for ranks in 2 4; do run_losses fp32 gpt $ranks nccl; wait; done
+  for script in mlp gpt; do
+    parity fp64 $script 1e-10
+    parity fp32 $script 1e-4
+    parity bf16 $script 2e-2
+    parity fp16 $script 5e-3
   done
   parity fp32 gpt 1e-4 2
   parity bf16 gpt 2e-2 2
+  [ "$plugin" = cpu ] || for ranks in 2 4; do parity fp32 gpt 1e-4 $ranks nccl; done
 }
 
-needs_gpu() {
-  local name
-  for name in cross-check throughput compute-sanitizer; do skip "$name" "it is about a GPU; this is --plugin $plugin"; done
+# first: a short training on the device, whose last words are shown where it fails.
+first() {
+  losses "first" "$plugin" fp32 1 gpt
+  if [ -s "$logs/losses.first.values" ]; then
+    row first passed "$(wc -l <"$logs/losses.first.values") steps, the last loss $(tail -n 1 "$logs/losses.first.values")"
+  else
+    fail first "$(tail -n 3 "$logs/losses.first.log" | tr '\n' ' ' | cut -c 1-600)"
+  fi
 }
 
-on_gpu() {
-  export BALEEN_TEST_COMPUTE_PLUGINS=$plugins/baleen_compute_cuda.so:$plugins/baleen_compute_cpu.so
-  suite cross-check 60 2 "$folder/tests/programs/test_conformance.cuda_cross_check" "${only[@]}"
-  all_parity
-  kernels "$shrink"
+# all_throughput: the fastest products and attention, whose sums may come in any order, as PyTorch's do.
+all_throughput() {
   if [ -n "$quick" ]; then
     skip throughput "this is --quick"
-    skip compute-sanitizer "this is --quick"
-    return
-  fi
-  if [ -e "$plugins/baleen_strategy_precision.so" ]; then
-    # The fastest products and attention, whose sums may come in any order, as PyTorch's do.
+  elif [ -e "$plugins/baleen_strategy_precision.so" ]; then
     bench gpt2-1024 180 --dtype bf16 --batch "$batch" --peak-tflops "$peak" --set compute.deterministic=false
+    bench gpt2 120
   else
     skip "throughput gpt2-1024" "the pack has no strategy precision"
   fi
-  sanitizer
-  bench gpt2 120
+}
+
+# profile: time of each op in some steps of GPT-2 124M.
+profile() {
+  local log=$logs/profile.log text=$cache/text
+  [ -z "$quick" ] || { skip profile "this is --quick"; return; }
+  head -c 200000 /dev/zero | tr '\0' 'a' >"$text"
+  echo abcdefghijklmnopqrstuvwxyz >>"$text"
+  (cd "$cache" && "${ours[@]}" timeout -k 5 "$(limit 60)" "$folder/bin/baleen" run "$folder/tests/bench/transformer.lua" --steps 8 \
+    --profile --set compute.plugin="$plugin" --set compute.deterministic=false -- --data "$text" --layers 12 --dim 768 --heads 12 \
+    --context 1024 --vocab 50257 --batch "$batch" --dtype bf16) >"$log" 2>&1 || { fail profile "see $log"; return; }
+  row profile "" "in $log"
+}
+
+# wanted PART
+wanted() { [[ ,$parts, == *",$1,"* ]]; }
+
+on_cpu() {
+  local name
+  ! wanted kernels || kernels "$shrink"
+  ! wanted conformance || suite conformance 150 "$shards" "$folder/tests/programs/test_conformance.compute" "${only[@]}"
+  ! wanted parity || all_parity
+  for name in throughput profile cross-check sanitizers; do
+    ! wanted "$name" || skip "$name" "it is about a GPU; this is --plugin $plugin"
+  done
+}
+
+on_gpu() {
+  local both=$plugins/baleen_compute_cuda.so:$plugins/baleen_compute_cpu.so
+  ! wanted throughput || all_throughput
+  ! wanted profile || profile
+  ! wanted kernels || kernels "$shrink"
+  ! wanted conformance || suite conformance 180 "$shards" "$folder/tests/programs/test_conformance.compute" "${only[@]}"
+  export BALEEN_TEST_COMPUTE_PLUGINS=$both
+  ! wanted cross-check || suite cross-check 150 "$shards" "$folder/tests/programs/test_conformance.cuda_cross_check" "${only[@]}"
+  ! wanted parity || all_parity
+  if wanted sanitizers && [ -n "$quick" ]; then skip sanitizers "this is --quick"; elif wanted sanitizers; then sanitizers; fi
 }
 
 about="pack $(cat "$folder/version") on $(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
   echo 'a machine without nvidia-smi'), $(nproc) cores, $(date -u +%Y-%m-%dT%H:%MZ)"
-vendor='' steps=20 shrink=1 shards=4 only=()
+cores=$(nproc)
+vendor='' steps=20 shrink=1 shards=$((cores > 3 ? cores - 2 : cores)) only=()
 [ "$plugin" = cuda ] && vendor=$(vendor_folders | awk '!seen[$0]++' | paste -sd:)
 [ "$plugin" = cpu ] && shrink=256 shards=1
-[ -n "$quick" ] && steps=4 shrink=8192 shards=$(nproc) only=(--gtest_filter='*fp32*')
+[ -n "$quick" ] && steps=4 shrink=8192 shards=$cores only=(--gtest_filter='*fp32*')
 libraries_path=$folder/libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}${vendor:+:$vendor}
-# Our programs alone see our libraries, and the kernels that they compile stay with the logs.
-ours=(env LD_LIBRARY_PATH="$libraries_path" XDG_CACHE_HOME="$logs/cache")
+# Our programs alone see our libraries. The kernels that they compile are kept while the check runs.
+ours=(env LD_LIBRARY_PATH="$libraries_path" XDG_CACHE_HOME="$cache")
 trap 'finish 1' EXIT
 trap 'fail "the check" "it was stopped"; finish 1' INT TERM
 echo "$about"
 [ "$plugin" = cpu ] || libraries
 device || finish 1
 export BALEEN_TEST_COMPUTE_PLUGINS=$plugins/baleen_compute_$plugin.so
-suite conformance 150 "$shards" "$folder/tests/programs/test_conformance.compute" "${only[@]}"
-if [ "$plugin" = cuda ]; then
-  on_gpu
-else
-  all_parity
-  kernels "$shrink"
-  needs_gpu
-fi
+! wanted first || first
+if [ "$plugin" = cuda ]; then on_gpu; else on_cpu; fi
 finish "$failed"

@@ -42,6 +42,7 @@ MODELS = {
     "small": Model("small GPT", 6, 384, 6, 256, 65, 8, 15),
     "gpt2": Model("GPT-2 124M", 12, 768, 12, 256, 50257, 4, 3),
     "gpt2-1024": Model("GPT-2 124M", 12, 768, 12, 1024, 50257, 64, 20),
+    "gpt2-1558": Model("GPT-2 1558M", 48, 1600, 25, 1024, 50257, 8, 10),
     "bert": Model("BERT-base-sized encoder", 12, 768, 12, 128, 30522, 8, 3, causal=False),
     "vit": Model("ViT-S/16-sized encoder", 12, 384, 6, 197, 1000, 8, 8, causal=False),
 }

@@ -29,6 +29,7 @@ Result<Options> Options::from(const Settings& settings) {
   options.timeout = settings.number("timeout");
   options.scratch = static_cast<std::uint64_t>(settings.integer("scratch_mb")) << 20;
   options.registers = settings.boolean("register");
+  options.shares_gpu = settings.boolean("share_gpu");
   if (options.max_channels > 0 && options.min_channels > options.max_channels)
     return invalid("`min_channels` is " + std::to_string(options.min_channels) + ", more than `max_channels`, " +
                    std::to_string(options.max_channels));
@@ -43,7 +44,7 @@ Config Options::config() const {
   return config;
 }
 
-std::vector<std::pair<std::string, std::string>> Options::environment(int version) const {
+std::vector<std::pair<std::string, std::string>> Options::environment(int version, std::int32_t rank) const {
   // Connections are made when a communicator is, not by the first collective, which must not wait for its peers.
   std::vector<std::pair<std::string, std::string>> all{{"NCCL_RUNTIME_CONNECT", "0"}};
   if (!interface.empty()) all.emplace_back("NCCL_SOCKET_IFNAME", "=" + interface);
@@ -53,6 +54,8 @@ std::vector<std::pair<std::string, std::string>> Options::environment(int versio
     all.emplace_back("NCCL_ALGO", (version >= kAlgorithmsByOperation ? "allreduce:" : "") +
                                       std::string(algorithm == "tree" ? "Tree" : "NVLS"));
   if (protocol != "auto") all.emplace_back("NCCL_PROTO", protocol == "simple" ? "Simple" : upper(protocol));
+  // NCCL joins two ranks of a GPU only where it takes them for ranks of two hosts.
+  if (shares_gpu) all.emplace_back("NCCL_HOSTID", "baleen rank " + std::to_string(rank));
   if (debug != "off") all.emplace_back("NCCL_DEBUG", upper(debug));
   return all;
 }
@@ -60,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> Options::environment(int versio
 std::string Options::facts(int version) const {
   return "NCCL=" + version_text(version) + "\nalgorithm=" + algorithm + "\nprotocol=" + protocol +
          "\nmin_channels=" + std::to_string(min_channels) + "\nmax_channels=" + std::to_string(max_channels) +
-         "\nscratch_mb=" + std::to_string(scratch >> 20) + "\n";
+         "\nscratch_mb=" + std::to_string(scratch >> 20) + "\nshare_gpu=" + (shares_gpu ? "true" : "false") + "\n";
 }
 
 std::string Options::effective(int version) const {
@@ -69,12 +72,13 @@ std::string Options::effective(int version) const {
   return "NCCL " + version_text(version) + " from " + library + ": interface " + chosen(interface) + ", algorithm " +
          chosen(algorithm) + ", protocol " + chosen(protocol) + ", channels " + limit(min_channels) + " to " +
          limit(max_channels) + ", timeout " + std::to_string(static_cast<int>(timeout)) + " s, scratch " +
-         std::to_string(scratch >> 20) + " MiB for sums in order";
+         std::to_string(scratch >> 20) + " MiB for sums in order" +
+         (shares_gpu ? "; ranks may share a GPU, so all data goes through sockets" : "");
 }
 
-void set_environment(const Options& options, int version, const Host& host) {
+void set_environment(const Options& options, int version, std::int32_t rank, const Host& host) {
   std::string set;
-  for (const auto& [name, value] : options.environment(version)) {
+  for (const auto& [name, value] : options.environment(version, rank)) {
     setenv(name.c_str(), value.c_str(), 1);
     set += (set.empty() ? "" : ", ") + name + "=" + value;
   }

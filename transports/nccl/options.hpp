@@ -16,13 +16,14 @@ struct Options {
   double timeout = 300;
   std::uint64_t scratch = 64 << 20;  ///< bytes
   bool registers = true;
+  bool shares_gpu = false;  ///< ranks may be on one GPU
 
   static Result<Options> from(const Settings& settings);
 
   /// For the communicators.
   Config config() const;
   /// What NCCL knows as variables of the environment only. Read by NCCL when the process makes its first communicator.
-  std::vector<std::pair<std::string, std::string>> environment(int version) const;
+  std::vector<std::pair<std::string, std::string>> environment(int version, std::int32_t rank) const;
   /// Must be the same on all ranks: "name=value" lines.
   std::string facts(int version) const;
   /// "NCCL 2.28.9 from libnccl.so.2: interface chosen by NCCL, algorithm ring, ...".
@@ -31,6 +32,6 @@ struct Options {
 
 /// Sets the variables of the options that were given. Says in the log which; those that the user has set stay where no
 /// option says otherwise.
-void set_environment(const Options& options, int version, const Host& host);
+void set_environment(const Options& options, int version, std::int32_t rank, const Host& host);
 
 }  // namespace baleen::nccl

@@ -23,6 +23,9 @@ BALEEN_DESCRIPTOR("transport", "nccl", "1.0.0", "Apache-2.0",
                                 "device memory for sums in a fixed order, which go in pieces"),
                   BALEEN_OPTION("register", BALEEN_OPTION_BOOL, 0, 1, 0, "true", "", "",
                                 "let NCCL work in the device's arenas without copies of its own, where it can"),
+                  BALEEN_OPTION("share_gpu", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
+                                "let ranks share a GPU, to try a job of many ranks: NCCL takes each for a host of its "
+                                "own, and data goes through sockets"),
                   BALEEN_OPTION("debug", BALEEN_OPTION_STRING, 0, 1, 0, "off", "off|version|warn|info|trace", "",
                                 "how much NCCL itself prints"));
 

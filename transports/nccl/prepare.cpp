@@ -40,7 +40,7 @@ Status check_devices(const std::vector<Letter>& letters) {
       return unsupported("ranks " + std::to_string(found->second) + " and " + std::to_string(letter.proposal.rank) +
                          " are on one GPU (" + letter.device +
                          "), where NCCL joins none; start one rank per GPU, or choose the transport `shm` or `ucx`, "
-                         "which pass through the host's memory");
+                         "which pass through the host's memory, or, to try the job, `share_gpu = true`");
   }
   return {};
 }
@@ -73,7 +73,7 @@ Result<NcclTransport::Verdict> NcclTransport::judge(const Proposal& mine, bool n
   if (well) well = agree(proposals);
   const bool all_need =
       std::all_of(letters.begin(), letters.end(), [](const Letter& l) { return l.needs_communicator; });
-  if (well && all_need) well = check_devices(letters);
+  if (well && all_need && !options_.shares_gpu) well = check_devices(letters);
   Verdict verdict{(static_cast<std::uint64_t>(mine.rank) << 32) | group_count_++, {}, all_need};
   if (well && all_need)
     if (const Code code = engine_.nccl.ncclGetUniqueId(&verdict.id); code != kSuccess)

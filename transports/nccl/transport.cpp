@@ -25,7 +25,7 @@ Result<std::unique_ptr<NcclTransport>> NcclTransport::create(const Host& host, c
   made->engine_.seconds = given.timeout;
   made->engine_.config = given.config();
   made->attendance_ = std::make_unique<Attendance>(rendezvous.rank());
-  set_environment(given, version, host);
+  set_environment(given, version, rendezvous.rank(), host);
   BALEEN_TRY_ASSIGN(made->switchboard_,
                     Switchboard::join(rendezvous, given.interface, given.facts(version), given.timeout));
   made->barriers_ = std::make_unique<Barriers>(made->engine_, *made->attendance_, *made->switchboard_);

@@ -95,6 +95,22 @@ TEST(NcclCreate, RefusesTwoRanksOnOneGpu) {
   EXPECT_EQ(failures, "");
 }
 
+TEST(NcclCreate, LetsRanksShareAGpuWhereItIsAskedTo) {
+  test::RankOptions options = test::double_of_nccl();
+  options.emplace_back("share_gpu", "true");
+  test::SharedRendezvous rendezvous;
+  const std::string failures = test::run_bodies(As::kProcesses, 3, [&](std::int32_t number) {
+    Rank rank(bare_nccl(), rendezvous, number, 3, options);
+    const test::EmulatedDevice device(0);
+    const test::UsedDevice used(rank.get(), rank.table, device);
+    std::vector<float> values(3, static_cast<float>(number + 1));
+    const OneBuffer sum(BALEEN_ALL_REDUCE, values.data(), values.data(), values.size(), rank);
+    rank.run(rank.prepare(rank.world(), sum.spec));
+    for (const float value : values) expect(value == 6, "the sum is " + std::to_string(value));
+  });
+  EXPECT_EQ(failures, "");
+}
+
 TEST(NcclCreate, RefusesCollectivesWithoutADevice) {
   const std::string failures = test::run_ranks(
       bare_nccl(), As::kProcesses, 2,

@@ -217,7 +217,10 @@ Trial of_nccl(View view, std::vector<std::string> values, Options around = {}) {
 Experiments nccl_experiments() {
   Trial many_sums = of_nccl(asked_of_nccl, {kUnset, "1"});  // of more than a MiB
   many_sums.job.arguments[1] = "dim=160";
+  Trial on_one_gpu = of_nccl(asked_of_nccl, {});  // refused, or trained
+  on_one_gpu.job.environment.front() = "EMULATED_CUDA_DEVICES=1";
   return {
+      {"transport.nccl.share_gpu", {on_one_gpu}},
       {"transport.nccl.library", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libnccl.so.2")})}},
       {"transport.nccl.driver", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libcuda.so.1")})}},
       {"transport.nccl.interface", {of_nccl(asked_of_nccl, {kUnset, text("lo")})}},

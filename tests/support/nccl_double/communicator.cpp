@@ -29,7 +29,9 @@ Communicator::~Communicator() {
   if (shared_) munmap(shared_, bytes_);
 }
 
-void Communicator::connect(const std::string& device) {
+void Communicator::connect(const std::string& given) {
+  const char* host = std::getenv("NCCL_HOSTID");
+  const std::string device = given + (host ? std::string(" of ") + host : "");
   connecting_ = std::thread([this, device] { attach(device); });
   if (blocking) connecting_.join();
 }

@@ -17,22 +17,28 @@ Options options_of(const std::string& algorithm, const std::string& protocol) {
 }
 
 TEST(NcclOptions, BecomeVariables) {
-  EXPECT_EQ(options_of("auto", "auto").environment(22809), (Variables{{"NCCL_RUNTIME_CONNECT", "0"}}));
+  EXPECT_EQ(options_of("auto", "auto").environment(22809, 0), (Variables{{"NCCL_RUNTIME_CONNECT", "0"}}));
   Options options = options_of("ring", "ll128");
   options.interface = "eth0";
   options.debug = "warn";
-  EXPECT_EQ(options.environment(22809), (Variables{{"NCCL_RUNTIME_CONNECT", "0"},
+  EXPECT_EQ(options.environment(22809, 0), (Variables{{"NCCL_RUNTIME_CONNECT", "0"},
                                                    {"NCCL_SOCKET_IFNAME", "=eth0"},
                                                    {"NCCL_ALGO", "Ring"},
                                                    {"NCCL_PROTO", "LL128"},
                                                    {"NCCL_DEBUG", "WARN"}}));
 }
 
+TEST(NcclOptions, MakeRanksOfOneGpuHostsOfTheirOwn) {
+  Options options = options_of("auto", "auto");
+  options.shares_gpu = true;
+  EXPECT_EQ(options.environment(22809, 3)[1], (std::pair<std::string, std::string>{"NCCL_HOSTID", "baleen rank 3"}));
+}
+
 /// From 2.24 on NCCL fails where the named algorithm does not exist for an operation.
 TEST(NcclOptions, NameAlgorithmsByOperationWhereNcclCan) {
-  EXPECT_EQ(options_of("tree", "auto").environment(22300)[1].second, "Tree");
-  EXPECT_EQ(options_of("tree", "auto").environment(22400)[1].second, "allreduce:Tree");
-  EXPECT_EQ(options_of("nvls", "auto").environment(22809)[1].second, "allreduce:NVLS");
+  EXPECT_EQ(options_of("tree", "auto").environment(22300, 0)[1].second, "Tree");
+  EXPECT_EQ(options_of("tree", "auto").environment(22400, 0)[1].second, "allreduce:Tree");
+  EXPECT_EQ(options_of("nvls", "auto").environment(22809, 0)[1].second, "allreduce:NVLS");
 }
 
 TEST(NcclOptions, BecomeMembersOfTheConfiguration) {
