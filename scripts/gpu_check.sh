@@ -10,8 +10,9 @@ Usage: scripts/gpu_check.sh [PACK.tar.gz] [--folder F] [--plugin cuda|cpu] [--qu
        [--parts P,P...] [--peak-tflops 989] [--batch 64]
 Without PACK: from the unpacked folder in which this script lies. --plugin cpu tries the pack itself on any machine;
 --plugin cuda --quick with the folder of tests/support/emulated_cuda in LD_LIBRARY_PATH tries the rest of it.
---parts: some of first (a short training, so that a broken device shows at once), throughput, profile, kernels,
-conformance, cross-check, parity, sanitizers; in this order, which is that of what is wanted most. Default: all.
+--parts: some of first (a short training, so that a broken device shows at once), throughput (GPT-2 124M), profile,
+kernels, conformance, cross-check, parity, throughput-1558, throughput-fp32, sanitizers; in this order, which is that of
+what is wanted most. Default: all.
 --quick: the suites in fp32 alone, 4 losses instead of 20, small benchmarks: a first look, or for an emulated device.
 --peak-tflops: the card's dense bf16 peak; --batch: rows of context 1024 of a GPT-2 124M step, the most that fit.
 CUDA's libraries are looked for in LD_LIBRARY_PATH, then beside PyTorch's (python3), then where the system has them.
@@ -21,7 +22,7 @@ the folder), packed in logs.tar.gz of it; the first words of each failed case ar
 TEXT
 }
 
-all_parts=first,throughput,profile,kernels,conformance,cross-check,parity,sanitizers
+all_parts=first,throughput,profile,kernels,conformance,cross-check,parity,throughput-1558,throughput-fp32,sanitizers
 pack='' folder='' plugin=cuda minutes=9 logs='' peak=989 batch=64 quick='' parts=$all_parts
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -314,15 +315,15 @@ first() {
   fi
 }
 
-# all_throughput: the fastest products and attention, whose sums may come in any order, as PyTorch's do.
-all_throughput() {
+# throughput BATCH MODEL SECONDS: in bf16, with the fastest products and attention, whose sums may come in any order, as
+# PyTorch's do.
+throughput() {
   if [ -n "$quick" ]; then
-    skip throughput "this is --quick"
+    skip "throughput $2" "this is --quick"
   elif [ -e "$plugins/baleen_strategy_precision.so" ]; then
-    bench gpt2-1024 180 --dtype bf16 --batch "$batch" --peak-tflops "$peak" --set compute.deterministic=false
-    bench gpt2 120
+    bench "$2" "$3" --dtype bf16 --batch "$1" --peak-tflops "$peak" --set compute.deterministic=false
   else
-    skip "throughput gpt2-1024" "the pack has no strategy precision"
+    skip "throughput $2" "the pack has no strategy precision"
   fi
 }
 
@@ -330,8 +331,7 @@ all_throughput() {
 profile() {
   local log=$logs/profile.log text=$cache/text
   [ -z "$quick" ] || { skip profile "this is --quick"; return; }
-  head -c 200000 /dev/zero | tr '\0' 'a' >"$text"
-  echo abcdefghijklmnopqrstuvwxyz >>"$text"
+  (cd "$folder/tests/bench" && python3 -c 'import sys, pathlib, throughput; throughput.write_text(pathlib.Path(sys.argv[1]))' "$text")
   (cd "$cache" && "${ours[@]}" timeout -k 5 "$(limit 60)" "$folder/bin/baleen" run "$folder/tests/bench/transformer.lua" --steps 8 \
     --profile --set compute.plugin="$plugin" --set compute.deterministic=false -- --data "$text" --layers 12 --dim 768 --heads 12 \
     --context 1024 --vocab 50257 --batch "$batch" --dtype bf16) >"$log" 2>&1 || { fail profile "see $log"; return; }
@@ -346,20 +346,22 @@ on_cpu() {
   ! wanted kernels || kernels "$shrink"
   ! wanted conformance || suite conformance 150 "$shards" "$folder/tests/programs/test_conformance.compute" "${only[@]}"
   ! wanted parity || all_parity
-  for name in throughput profile cross-check sanitizers; do
+  for name in throughput profile cross-check throughput-1558 throughput-fp32 sanitizers; do
     ! wanted "$name" || skip "$name" "it is about a GPU; this is --plugin $plugin"
   done
 }
 
 on_gpu() {
   local both=$plugins/baleen_compute_cuda.so:$plugins/baleen_compute_cpu.so
-  ! wanted throughput || all_throughput
+  ! wanted throughput || throughput "$batch" gpt2-1024 180
   ! wanted profile || profile
   ! wanted kernels || kernels "$shrink"
   ! wanted conformance || suite conformance 180 "$shards" "$folder/tests/programs/test_conformance.compute" "${only[@]}"
   export BALEEN_TEST_COMPUTE_PLUGINS=$both
   ! wanted cross-check || suite cross-check 150 "$shards" "$folder/tests/programs/test_conformance.cuda_cross_check" "${only[@]}"
   ! wanted parity || all_parity
+  ! wanted throughput-1558 || throughput 8 gpt2-1558 240
+  if wanted throughput-fp32 && [ -n "$quick" ]; then skip "throughput gpt2" "this is --quick"; elif wanted throughput-fp32; then bench gpt2 120; fi
   if wanted sanitizers && [ -n "$quick" ]; then skip sanitizers "this is --quick"; elif wanted sanitizers; then sanitizers; fi
 }
 

@@ -72,28 +72,46 @@ class Maker {
   DnnExtents scores, of_query;
 };
 
-Result<AttentionPlan> cached(Dnn& dnn, const std::string& key, Maker& maker, std::vector<DnnTensor> operands) {
+Result<AttentionPlan> cached(Dnn& dnn, const std::string& key, Maker& maker, std::vector<DnnTensor> operands,
+                             bool has_sums = false) {
   auto& known = dnn.plans()[key];
   if (!known) {
     BALEEN_TRY_ASSIGN(known, maker.graph.plan(maker.s.deterministic));
   }
-  return AttentionPlan{known, std::move(operands)};
+  return AttentionPlan{known, std::move(operands), has_sums};
 }
 
 }  // namespace
 
+namespace {
+
+/// Bytes of the scores' gradient, in whole tiles.
+std::uint64_t score_bytes(const AttentionShape& shape, std::int64_t batch) {
+  constexpr std::int64_t kTile = 128;
+  const auto up = [](std::int64_t n) { return (n + kTile - 1) / kTile * kTile; };
+  return static_cast<std::uint64_t>(2 * batch * shape.heads * up(shape.queries) * up(shape.keys));
+}
+
+}  // namespace
+
+std::int64_t attention_slice(const AttentionShape& shape, bool backward) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  if (!backward || !shape.deterministic) return shape.batch;
+  std::int64_t slice = shape.batch;
+  while (slice > 1 && (shape.batch % slice != 0 || score_bytes(shape, slice) > kMost)) --slice;
+  return slice;
+}
+
 std::optional<std::uint64_t> most_workspace(const AttentionShape& shape, bool backward) {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30, kOther = std::uint64_t{32} << 20;
-  constexpr std::int64_t kTile = 128;
   if (!backward) return kOther;
   // Each head has gradients of its own keys and values before those of a group are added up.
   const std::int64_t apart =
       shape.heads == shape.groups ? 0 : 2 * 2 * shape.batch * shape.heads * shape.keys * shape.width;
   if (!shape.deterministic) return static_cast<std::uint64_t>(apart) + kOther;
-  const auto up = [](std::int64_t n) { return (n + kTile - 1) / kTile * kTile; };
-  const std::int64_t scores = 2 * shape.batch * shape.heads * up(shape.queries) * up(shape.keys);
-  if (static_cast<std::uint64_t>(scores) > kMost) return std::nullopt;
-  return static_cast<std::uint64_t>(scores + apart) + kOther;
+  const std::uint64_t scores = score_bytes(shape, shape.batch);
+  if (scores > kMost) return std::nullopt;
+  return scores + static_cast<std::uint64_t>(apart) + kOther;
 }
 
 std::string AttentionShape::key() const {
@@ -109,7 +127,7 @@ Result<AttentionPlan> plan_attention(Dnn& dnn, const AttentionShape& shape) {
   Maker m(dnn, shape);
   DnnGraph& g = m.graph;
   const DnnTensor q = m.queries(shape.q), k = m.turned_keys(shape.k), v = m.keys(shape.v), o = m.queries(shape.o);
-  const DnnTensor lse = m.statistics(), scale = g.number(), never = g.number();
+  const DnnTensor lse = m.statistics(), scale = g.number(), never = shape.causal ? g.number() : scale;
   const DnnTensor scores = m.masked(m.scaled_scores(q, k, scale), never);
   const DnnTensor peak = g.inner(m.of_query), sum = g.inner(m.of_query);
   g.reduce(CUDNN_REDUCE_TENSOR_MAX, scores, peak);
@@ -120,7 +138,9 @@ Result<AttentionPlan> plan_attention(Dnn& dnn, const AttentionShape& shape) {
   const DnnTensor p = g.inner(m.scores, shape.type);
   g.pointwise(CUDNN_POINTWISE_DIV, weights, sum, {}, p);
   g.matmul(p, v, o);
-  return cached(dnn, "forward " + shape.key(), m, {q, k, v, o, lse, scale, never});
+  std::vector<DnnTensor> operands{q, k, v, o, lse, scale};
+  if (shape.causal) operands.push_back(never);
+  return cached(dnn, "forward " + shape.key(), m, std::move(operands));
 }
 
 Result<AttentionPlan> plan_attention_grad(Dnn& dnn, const AttentionShape& shape) {
@@ -129,7 +149,7 @@ Result<AttentionPlan> plan_attention_grad(Dnn& dnn, const AttentionShape& shape)
   const DnnTensor q = m.queries(shape.q), k = m.turned_keys(shape.k), v = m.turned_keys(shape.v),
                   o = m.queries(shape.o), lse = m.statistics(), d_o = m.queries(shape.d_o), dq = m.queries(shape.dq),
                   dk = m.keys(shape.dk), dv = m.keys(shape.dv);
-  const DnnTensor scale = g.number(), never = g.number(), one = g.number();
+  const DnnTensor scale = g.number(), never = shape.causal ? g.number() : scale, one = g.number();
   const DnnTensor delta = g.stored(m.of_query, packed(m.of_query), CUDNN_DATA_FLOAT);
   // delta = sum of o do.
   const DnnExtents rows{shape.batch, shape.heads, shape.queries, shape.width};
@@ -148,7 +168,9 @@ Result<AttentionPlan> plan_attention_grad(Dnn& dnn, const AttentionShape& shape)
   m.add_to_keys(m.transposed(ds), q, dk);
   const DnnTensor keys = g.inner({shape.batch, shape.groups, shape.keys, shape.width}, shape.k, shape.type);
   g.reshape(k, keys);
-  std::vector<DnnTensor> operands{q, k, v, o, lse, d_o, dq, dk, dv, scale, never, one, delta};
+  std::vector<DnnTensor> operands{q, k, v, o, lse, d_o, dq, dk, dv, scale};
+  if (shape.causal) operands.push_back(never);
+  operands.insert(operands.end(), {one, delta});
   if (shape.deterministic) {
     g.matmul(ds, keys, dq);
   } else {
@@ -157,7 +179,7 @@ Result<AttentionPlan> plan_attention_grad(Dnn& dnn, const AttentionShape& shape)
     g.pointwise(CUDNN_POINTWISE_IDENTITY, sums, {}, {}, dq);
     operands.push_back(sums);
   }
-  return cached(dnn, "backward " + shape.key(), m, std::move(operands));
+  return cached(dnn, "backward " + shape.key(), m, std::move(operands), !shape.deterministic);
 }
 
 }  // namespace baleen::cuda

@@ -18,30 +18,18 @@ struct AttentionShape {
   std::string key() const;
 };
 
-/// Which the graphs' stored tensors and numbers are, in the order in which addresses are given.
-enum AttentionForwardOperand { kForwardQ, kForwardK, kForwardV, kForwardO, kForwardLse, kForwardScale, kForwardNever };
-enum AttentionBackwardOperand {
-  kBackwardQ,
-  kBackwardK,
-  kBackwardV,
-  kBackwardO,
-  kBackwardLse,
-  kBackwardDo,
-  kBackwardDq,
-  kBackwardDk,
-  kBackwardDv,
-  kBackwardScale,
-  kBackwardNever,
-  kBackwardOne,
-  kBackwardDelta,  ///< scratch: fp32 [batch, heads, queries]
-  kBackwardSums    ///< scratch: fp32 [batch, heads, queries, width]; absent where deterministic
-};
-
-/// A plan, and the numbers of its operands in the orders above.
+/// A plan, and its operands in the order in which addresses are given, none that the graph does not have. Forward q, k,
+/// v, o, lse; backward also do, dq, dk, dv. Then numbers: the scale; where causal, what hidden scores are; backward 1.
+/// Then scratch in fp32, backward only: delta [batch, heads, queries], and sums [batch, heads, queries, width] of dq.
 struct AttentionPlan {
   std::shared_ptr<const DnnPlan> plan;
   std::vector<DnnTensor> operands;
+  bool has_sums = false;  ///< not where deterministic
 };
+
+/// How much of the batch a plan is made for: all, or backward and deterministic a part without remainder, of which the
+/// scores' gradient takes at most 1 GiB where there is one.
+std::int64_t attention_slice(const AttentionShape& shape, bool backward);
 
 /// Bytes of workspace that a plan may take; nothing where cuDNN is not asked because it would take too much. No plan of
 /// more is used, so a described device knows it too.

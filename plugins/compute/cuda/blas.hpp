@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "baleen/plugin.hpp"
+#include "blas_tuner.hpp"
 #include "contraction.hpp"
 
 namespace baleen::cuda {
@@ -58,6 +59,9 @@ class Blas {
   const BlasOptions& options() const { return options_; }
   std::string version() const;
   std::map<std::string, BlasChoice>& choices() { return choices_; }
+  /// Null where the library's favourites are taken.
+  BlasTuner* tuner() const { return tuner_.get(); }
+  void tune_with(std::unique_ptr<BlasTuner> tuner) { tuner_ = std::move(tuner); }
 
  private:
   Blas() = default;
@@ -65,6 +69,7 @@ class Blas {
   BlasOptions options_;
   cublasLtHandle_t handle_ = nullptr;
   std::map<std::string, BlasChoice> choices_;
+  std::unique_ptr<BlasTuner> tuner_;
 };
 
 /// What happens to the sums before they are stored. The pre-activation (aux) lies like the result.
@@ -105,6 +110,10 @@ class BlasProduct {
   Status layout(const GemmPlan::Matrix& matrix, baleen_dtype_t dtype, cublasLtMatrixLayout_t& out) const;
   /// The best algorithm for addresses that are multiples of 16 bytes, or of an element.
   Result<BlasChoice> choose(bool aligned) const;
+  /// The fastest of the heuristics' answers, of which the first is their favourite.
+  std::size_t fastest(const std::string& key, std::span<const cublasLtMatmulHeuristicResult_t> found) const;
+  cublasStatus_t enqueue(const BlasChoice& choice, const char* left, const char* right, char* result, bool adds,
+                         void* workspace, CUstream stream) const;
   std::string key(bool aligned) const;
 
   Blas& blas_;

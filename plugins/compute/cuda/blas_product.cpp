@@ -7,6 +7,8 @@ namespace baleen::cuda {
 namespace {
 
 constexpr std::uint32_t kAligned = 16;
+/// Of a workspace: cuBLASLt calls another address an invalid value.
+constexpr std::uint64_t kWorkspaceAligned = 256;
 
 Status check(const BlasFunctions& f, cublasStatus_t status, const char* doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return {};
@@ -53,6 +55,15 @@ class Preference {
   const BlasFunctions& f_;
   cublasLtMatmulPreference_t handle_ = nullptr;
 };
+
+/// Answers of the heuristics that are measured, and how much work makes that worth while.
+constexpr std::size_t kCandidates = 8;
+constexpr double kLeastTunedFlops = 1e9;
+
+double plan_flops(const GemmPlan& plan) {
+  return 2.0 * static_cast<double>(plan.batch) * static_cast<double>(plan.rows) * static_cast<double>(plan.columns) *
+         static_cast<double>(plan.depth);
+}
 
 cudaDataType_t data_type(baleen_dtype_t dtype) {
   switch (dtype) {
@@ -163,30 +174,70 @@ Result<BlasChoice> BlasProduct::choose(bool aligned) const {
   const BlasFunctions& f = blas_.functions();
   Preference preference(f);
   BALEEN_TRY(preference.make(blas_.options(), types_, aligned));
-  cublasLtMatmulHeuristicResult_t found{};
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
+  const bool tunes = aligned && blas_.tuner() && plan_flops(plan_) >= kLeastTunedFlops;
   int count = 0;
-  const cublasStatus_t status = f.cublasLtMatmulAlgoGetHeuristic(blas_.handle(), product_, left_, right_, result_,
-                                                                 result_, preference.handle(), 1, &found, &count);
+  const cublasStatus_t status =
+      f.cublasLtMatmulAlgoGetHeuristic(blas_.handle(), product_, left_, right_, result_, result_, preference.handle(),
+                                       tunes ? static_cast<int>(found.size()) : 1, found.data(), &count);
   // Of an epilogue that it does not have for these dtypes it may say that a value is invalid.
   const bool no_epilogue = epilogue_.kind != CUBLASLT_EPILOGUE_DEFAULT && status == CUBLAS_STATUS_INVALID_VALUE;
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || no_epilogue ||
-      (status == CUBLAS_STATUS_SUCCESS && (count == 0 || found.state != CUBLAS_STATUS_SUCCESS)))
+      (status == CUBLAS_STATUS_SUCCESS && (count == 0 || found[0].state != CUBLAS_STATUS_SUCCESS)))
     return unsupported("cuBLASLt has no algorithm");
   BALEEN_TRY(check(f, status, "choosing an algorithm"));
-  const BlasChoice choice{found.algo, found.workspaceSize};
+  const auto good = std::find_if(found.begin(), found.begin() + count,
+                                 [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
+  const std::span<const cublasLtMatmulHeuristicResult_t> candidates(found.begin(), good);
+  const cublasLtMatmulHeuristicResult_t& best = found[candidates.size() > 1 ? fastest(name, candidates) : 0];
+  const BlasChoice choice{best.algo, best.workspaceSize};
   blas_.choices().emplace(name, choice);
   return choice;
 }
 
-std::uint64_t BlasProduct::workspace_bytes() const {
-  return std::max(choices_[0].workspace_bytes, choices_[1].workspace_bytes);
+std::size_t BlasProduct::fastest(const std::string& key, std::span<const cublasLtMatmulHeuristicResult_t> found) const {
+  const auto bytes = [this](const GemmPlan::Matrix& m, baleen_dtype_t dtype) {
+    const std::int64_t last = (plan_.batch - 1) * m.batch_stride + (m.columns - 1) * m.leading + m.rows;
+    return static_cast<std::uint64_t>(last) * dtype_size(dtype);
+  };
+  const std::uint64_t of_result = bytes(plan_.result, types_.y);
+  const auto of_bias = static_cast<std::uint64_t>(std::max(plan_.result.rows, plan_.result.columns)) * sizeof(double);
+  const std::uint64_t sizes[] = {
+      bytes(plan_.left, types_.a),      bytes(plan_.right, types_.b),      of_result,
+      epilogue_.has_bias ? of_bias : 0, epilogue_.has_aux ? of_result : 0, blas_.options().workspace_bytes};
+  std::vector<std::string> names;
+  for (const auto& one : found) names.emplace_back(reinterpret_cast<const char*>(&one.algo), sizeof one.algo);
+  return blas_.tuner()->fastest("cuBLASLt " + blas_.version() + (blas_.options().tf32 ? " tf32 " : " ") + key, names,
+                                sizes, [&](std::size_t candidate, CUstream stream, std::span<void* const> buffers) {
+                                  if (!bind(buffers[3], buffers[4])) return false;
+                                  const BlasChoice choice{found[candidate].algo, found[candidate].workspaceSize};
+                                  return enqueue(choice, static_cast<const char*>(buffers[0]),
+                                                 static_cast<const char*>(buffers[1]), static_cast<char*>(buffers[2]),
+                                                 false, buffers[5], stream) == CUBLAS_STATUS_SUCCESS;
+                                });
 }
 
-Status BlasProduct::run(CUstream stream, const char* a, const char* b, char* y, bool adds, void* workspace) const {
+// Scratch begins at multiples of 64 bytes.
+std::uint64_t BlasProduct::workspace_bytes() const {
+  const std::uint64_t bytes = std::max(choices_[0].workspace_bytes, choices_[1].workspace_bytes);
+  return bytes == 0 ? 0 : bytes + kWorkspaceAligned;
+}
+
+cublasStatus_t BlasProduct::enqueue(const BlasChoice& choice, const char* left, const char* right, char* result,
+                                    bool adds, void* workspace, CUstream stream) const {
   const double one = 1, zero = 0;
   const float one_float = 1, zero_float = 0;
   const void* alpha = types_.is_double() ? static_cast<const void*>(&one) : &one_float;
   const void* none = types_.is_double() ? static_cast<const void*>(&zero) : &zero_float;
+  return blas_.functions().cublasLtMatmul(
+      blas_.handle(), product_, alpha, left, left_, right, right_, adds ? alpha : none, result, result_, result,
+      result_, &choice.algorithm, choice.workspace_bytes == 0 ? nullptr : workspace, choice.workspace_bytes, stream);
+}
+
+Status BlasProduct::run(CUstream stream, const char* a, const char* b, char* y, bool adds, void* workspace) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(workspace);
+  char* const place =
+      static_cast<char*>(workspace) + (kWorkspaceAligned - begin % kWorkspaceAligned) % kWorkspaceAligned;
   const auto element = static_cast<std::int64_t>(dtype_size(types_.a)),
              of_y = static_cast<std::int64_t>(dtype_size(types_.y));
   for (const GemmPlan::Turn& turn : plan_.turns) {
@@ -196,11 +247,7 @@ Status BlasProduct::run(CUstream stream, const char* a, const char* b, char* y, 
     const auto all = reinterpret_cast<std::uintptr_t>(left) | reinterpret_cast<std::uintptr_t>(right) |
                      reinterpret_cast<std::uintptr_t>(result);
     const BlasChoice& choice = choices_[all % kAligned == 0 ? 0 : 1];
-    const BlasFunctions& f = blas_.functions();
-    BALEEN_TRY(check(f,
-                     f.cublasLtMatmul(blas_.handle(), product_, alpha, left, left_, right, right_,
-                                      adds || turn.adds ? alpha : none, result, result_, result, result_,
-                                      &choice.algorithm, workspace, choice.workspace_bytes, stream),
+    BALEEN_TRY(check(blas_.functions(), enqueue(choice, left, right, result, adds || turn.adds, place, stream),
                      "enqueueing a product"));
   }
   return {};

@@ -45,6 +45,8 @@ Status Device::open_libraries(const Settings& settings) {
                                      [this](const std::string& text) { host_.log(BALEEN_WARNING, text); });
   events_ = std::make_unique<NativeEvents>(driver_);
   BALEEN_TRY_ASSIGN(own_stream_, Stream::create(driver_, *events_));
+  if (blas_ && !options.deterministic)
+    blas_->tune_with(std::make_unique<BlasTuner>(driver_, own_stream_->native(), cache_folder(settings), name_));
   kernel_context_ =
       std::make_unique<Context>(Context{driver_, *functions_, *compiler_, blas_.get(), *dnn_, limits_, false});
   return {};

@@ -33,8 +33,10 @@ inline Geometry thread_per_element(std::int64_t elements) {
   return {std::min<std::int64_t>(ceil_div(elements, 256), std::int64_t{1} << 20), 1, 1, 256, 0};
 }
 
-/// One warp per element, eight in a block.
-inline Geometry warp_per_element(std::int64_t elements) { return {ceil_div(elements, 8), 1, 1, 256, 0}; }
+/// One warp per element, eight in a block, or as many as there are.
+inline Geometry warp_per_element(std::int64_t elements) {
+  return {ceil_div(elements, 8), 1, 1, static_cast<unsigned>(std::clamp<std::int64_t>(elements, 1, 8) * 32), 0};
+}
 
 /// Reduced positions per block: blocks of at least `least`, at most 1024 of them.
 inline std::int64_t reduce_block(std::int64_t reduced, std::int64_t least) {

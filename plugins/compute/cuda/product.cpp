@@ -80,7 +80,11 @@ class OwnProduct : public Product {
 Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
                                               const ProductTypes& types, bool adds) {
   if (const auto plan = plan_gemm(contraction); plan && context.blas) {
-    BALEEN_TRY_ASSIGN(auto product, BlasProduct::make(*context.blas, *plan, types));
+    // Some of cuBLASLt's kernels round a product to 16 bits before they add it (seen on an H100, 13.0).
+    std::unique_ptr<BlasProduct> product;
+    if (!adds || !types.has_half_result()) {
+      BALEEN_TRY_ASSIGN(product, BlasProduct::make(*context.blas, *plan, types));
+    }
     if (product) return std::unique_ptr<Product>(std::make_unique<LibraryProduct>(std::move(product), adds));
     BALEEN_TRY_ASSIGN(auto converted, make_converted_product(context, contraction, types, adds));
     if (converted) return converted;

@@ -200,6 +200,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   };
   auto call = std::make_unique<Call>(Call{at(plan).graph, {}, {}});
   for (std::size_t i = 0; i < ids.size(); ++i) call->addresses[ids[i]] = pointers[i];
+  // As the real one (9.x on an H100) does with a tensor that no op has.
+  if (!call->graph->has_all(ids)) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   if (!call->graph->can_run(call->addresses)) return CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER;
   // Numbers are the host's, which may change them after this call.
   for (const em::DnnOp& one : call->graph->ops)

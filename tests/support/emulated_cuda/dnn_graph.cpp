@@ -157,6 +157,14 @@ class Runner {
 
 }  // namespace
 
+bool DnnGraph::has_all(const std::vector<std::int64_t>& ids) const {
+  return std::all_of(ids.begin(), ids.end(), [&](std::int64_t id) {
+    return std::any_of(ops.begin(), ops.end(), [id](const DnnOp& op) {
+      return op.x.id == id || op.b.id == id || op.t.id == id || op.y.id == id;
+    });
+  });
+}
+
 bool DnnGraph::can_run(const std::map<std::int64_t, void*>& addresses) const {
   for (const DnnOp& op : ops)
     for (const DnnTensor* t : {&op.x, &op.b, &op.t, &op.y}) {

@@ -28,6 +28,8 @@ struct DnnOp {
 struct DnnGraph {
   std::vector<DnnOp> ops;
 
+  /// Whether each of these is a tensor of some op.
+  bool has_all(const std::vector<std::int64_t>& ids) const;
   /// All tensors that are no one's inner business must have an address.
   bool can_run(const std::map<std::int64_t, void*>& addresses) const;
   void run(const std::map<std::int64_t, void*>& addresses) const;

@@ -59,6 +59,8 @@ inline T __shfl_xor_sync(unsigned, T value, int lane_mask) {
   return value;
 }
 inline unsigned __ballot_sync(unsigned, int yes) { return baleen_emulated_ballot(yes); }
+inline void __syncwarp() { baleen_emulated_ballot(1); }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 
 inline unsigned atomicCAS(unsigned* at, unsigned wanted, unsigned value) {

@@ -11,6 +11,13 @@
   extern "C" __global__ void __launch_bounds__(most_threads, 1) name(const __grid_constant__ Args args)
 #endif
 
+/// Before a loop of fixed length whose arrays are to be in registers.
+#ifdef __CUDACC__
+#define BALEEN_UNROLL _Pragma("unroll")
+#else
+#define BALEEN_UNROLL
+#endif
+
 namespace baleen::cuda {
 
 /// The block's dynamic shared memory.

@@ -37,18 +37,5 @@ struct EmbeddingArgs {
   HeldRuns held;
   IdReport report;
 };
-/// One warp per row of dtable.
-struct EmbeddingGradArgs {
-  Walk<2> positions;  // ids, dy
-  Walk<2> row;        // dtable, dy
-  int32_t packs;      ///< as above
-  const int32_t* ids;
-  Values dy;
-  void* dtable;  // of the type that is computed in
-  int64_t rows, table_stride;
-  IdRange range;
-  HeldRuns held;
-  IdReport report;
-};
 
 }  // namespace baleen::cuda

@@ -77,11 +77,13 @@ struct Softened {
 };
 
 /// Of a row, read once (Milakov and Gimelshein 2018). All threads get the result.
-template <int kMost, class T>
-__device__ Softened<T> soften(const Row<T>& row, int64_t width) {
+template <int kMost, class T, class Logits>
+__device__ Softened<T> soften(const Logits& row, int64_t width) {
   const T none = Largest<T>::empty();
   T peak = none, sum = 0;
-  each_of<kMost>(width, row, [&](int64_t, auto& x) {
+  each<kMost>(width, [&](auto count, int64_t i) {
+    T x[decltype(count)::value];
+    row.load(i, x);
     T higher = peak;
     for (const T one : x) higher = Largest<T>::of(higher, one);
     if (higher == none) return;

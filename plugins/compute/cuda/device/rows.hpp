@@ -65,6 +65,12 @@ struct CrossEntropyGradArgs {
   IdReport report;
 };
 
+/// Both of the same chunk, each row read once and kept in the block's shared memory.
+struct CrossEntropyBothArgs {
+  CrossEntropyArgs loss;
+  CrossEntropyGradArgs grad;
+};
+
 struct TopKArgs {
   Rows<3> rows;  // x, values, ids
   Values x, values;

@@ -9,7 +9,7 @@ __device__ void softmax(const SoftmaxArgs& args) {
   int64_t at[2];
   args.rows.leading.offsets(blockIdx.x, at);
   const Row<T> from{args.x, at[0], args.rows.inner[0]}, to{args.y, at[1], args.rows.inner[1]};
-  const Softened<T> row = soften<kMost>(from, args.rows.width);
+  const Softened<T> row = soften<kMost, T>(from, args.rows.width);
   const T factor = T(1) / row.sum;
   each_of<kMost>(args.rows.width, from, [&](int64_t i, auto& x) {
     for (T& one : x) one = exp(one - row.peak) * factor;

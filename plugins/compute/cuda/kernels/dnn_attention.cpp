@@ -70,17 +70,22 @@ struct Scratch {
   std::uint64_t delta = 0, sums = 0, all;
 };
 
+/// One run of the plan for each slice of the batch.
 class DnnAttentionKernel : public Kernel {
  public:
-  DnnAttentionKernel(const Roles& roles, double scale, const AttentionPlan& plan, std::unique_ptr<Kernel> own)
+  DnnAttentionKernel(const Roles& roles, double scale, bool causal, std::int64_t slice, const AttentionPlan& plan,
+                     std::unique_ptr<Kernel> own)
       : large_(roles.large),
         lse_(roles.lse),
         backward_(roles.backward),
-        numbers_{static_cast<float>(scale), kNever, 1.0f},
-        run_(plan.plan, plan.operands),
+        slice_(slice),
+        numbers_{static_cast<float>(scale)},
         addresses_(plan.operands.size()),
         own_(std::move(own)) {
-    const Scratch parts(roles, run_.workspace_bytes(), plan.operands.size() > kBackwardSums);
+    for (std::int64_t first = 0; first < roles.batch; first += slice) runs_.emplace_back(plan.plan, plan.operands);
+    if (causal) numbers_.push_back(kNever);
+    if (backward_) numbers_.push_back(1.0f);
+    const Scratch parts(roles, plan.plan->workspace_bytes(), plan.has_sums);
     delta_at_ = parts.delta;
     sums_at_ = parts.sums;
     scratch_bytes = std::max(parts.all, own_->scratch_bytes);
@@ -93,25 +98,35 @@ class DnnAttentionKernel : public Kernel {
         reinterpret_cast<std::uintptr_t>(launch.call.scratch) | reinterpret_cast<std::uintptr_t>(launch.at(lse_));
     for (const Operand& x : large_) all |= reinterpret_cast<std::uintptr_t>(launch.at(x));
     if (all % kAligned != 0) return own_->run(launch);
-    // q, k, v, o, lse, then backward do, dq, dk, dv; numbers; scratch.
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < large_.size(); ++i) {
-      addresses_[next++] = launch.at(large_[i]);
-      if (i == 3) addresses_[next++] = launch.at(lse_);
-    }
-    for (std::size_t i = 0; i < (backward_ ? 3u : 2u); ++i) addresses_[next++] = &numbers_[i];
-    if (backward_) addresses_[next++] = launch.scratch(delta_at_);
-    if (next < addresses_.size()) addresses_[next] = launch.scratch(sums_at_);
-    return run_(launch.stream, addresses_, launch.call.scratch);
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+      BALEEN_TRY(run_slice(launch, runs_[i], static_cast<std::int64_t>(i) * slice_));
+    return {};
   }
 
  private:
+  Status run_slice(const Launch& launch, DnnRun& run, std::int64_t first) const {
+    const auto at = [&](const Operand& x, std::int64_t stride) {
+      return launch.at<char>(x) + first * stride * static_cast<std::int64_t>(dtype_size(x.tensor.dtype));
+    };
+    // q, k, v, o, lse, then backward do, dq, dk, dv; numbers; scratch.
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < large_.size(); ++i) {
+      addresses_[next++] = at(large_[i], large_[i].stride(0));
+      if (i == 3) addresses_[next++] = at(lse_, lse_.stride(0));
+    }
+    for (float& number : numbers_) addresses_[next++] = &number;
+    if (backward_) addresses_[next++] = launch.scratch(delta_at_);
+    if (next < addresses_.size()) addresses_[next] = launch.scratch(sums_at_);
+    return run(launch.stream, addresses_, launch.call.scratch);
+  }
+
   std::vector<Operand> large_;
   Operand lse_;
   bool backward_;
-  mutable float numbers_[3];  // cuDNN's interface is not const; it reads them
+  std::int64_t slice_;
+  mutable std::vector<float> numbers_;  // cuDNN's interface is not const; it reads them
   // One thread launches a kernel.
-  mutable DnnRun run_;
+  mutable std::vector<DnnRun> runs_;
   mutable std::vector<void*> addresses_;
   std::unique_ptr<Kernel> own_;
   std::uint64_t delta_at_ = 0, sums_at_ = 0;
@@ -125,7 +140,8 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
   const Roles roles(source);
   const bool causal = source.op().integer("causal", 0) != 0;
   if (!suits(roles, causal)) return nullptr;
-  const AttentionShape shape = shape_of(roles, causal, context.dnn.deterministic());
+  AttentionShape shape = shape_of(roles, causal, context.dnn.deterministic());
+  shape.batch = attention_slice(shape, roles.backward);
   const std::optional<std::uint64_t> most = most_workspace(shape, roles.backward);
   if (context.described) {
     if (most) own->scratch_bytes = std::max(own->scratch_bytes, Scratch(roles, *most, !shape.deterministic).all);
@@ -150,7 +166,7 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
                                   " MiB of scratch; plans of ranks count with " + std::to_string(*most >> 20) + " MiB");
     return nullptr;
   }
-  return std::make_unique<DnnAttentionKernel>(roles, roles.scale, *plan, std::move(own));
+  return std::make_unique<DnnAttentionKernel>(roles, roles.scale, causal, shape.batch, *plan, std::move(own));
 }
 
 }  // namespace baleen::cuda

@@ -1,5 +1,6 @@
 /// \file embedding and its gradient.
 #include "device/move.hpp"
+#include "device/sort.hpp"
 #include "functions.hpp"
 #include "kernels.hpp"
 #include "product.hpp"
@@ -62,56 +63,101 @@ class EmbeddingKernel : public Kernel {
   CUfunction function_ = nullptr;
 };
 
-/// Sums are of the type that is computed in: in dtable itself, or in scratch where it has 16 bits.
+/// Positions are sorted by their rows; then each row's are added.
 class EmbeddingGradKernel : public Kernel {
  public:
   explicit EmbeddingGradKernel(const Source& source) : ids_(source.in(0)), dy_(source.in(1)), dtable_(source.out(0)) {
     const Held held = make_held(dtable_, 0);
     ids = {held.all, INT64_MIN};
-    sums_ = dtable_;
-    sums_.tensor.dtype = computed_in(dtable_.tensor.dtype);
-    direct_ = sums_.tensor.dtype == dtable_.tensor.dtype;
-    if (!direct_) {
-      const Strides packed = packed_strides(shape(dtable_.tensor));
-      std::copy(packed.begin(), packed.end(), sums_.tensor.stride);
-      scratch_bytes = static_cast<std::uint64_t>(elements(dtable_.tensor)) * dtype_size(sums_.tensor.dtype);
+    const Layout layout(dtable_, ids_, dy_);
+    size_ = layout.positions.size;
+    keys_ = {make_walk<1>(shape(ids_.tensor), {strides_of(ids_)}), nullptr, nullptr,   nullptr,
+             static_cast<std::uint32_t>(dtable_.extent(0)),        ids,     held.runs, {}};
+    pass_.size = size_;
+    pass_.tiles = ceil_div(size_, kSortTile);
+    sum_ = {
+        layout.positions,  layout.row,       layout.lies_in_packs(dtable_, ids_, dy_), nullptr, nullptr, size_, {}, {},
+        dtable_.extent(0), dtable_.stride(0)};
+    const auto list = padded(static_cast<std::uint64_t>(size_) * sizeof(std::uint32_t));
+    for (std::uint64_t& at : lists_at_) {
+      at = scratch_bytes;
+      scratch_bytes += list;
     }
-    const Layout layout(sums_, ids_, dy_);
-    args_ = {layout.positions,
-             layout.row,
-             layout.lies_in_packs(sums_, ids_, dy_),
-             nullptr,
-             {},
-             nullptr,
-             sums_.extent(0),
-             sums_.stride(0),
-             ids,
-             held.runs,
-             {}};
+    counts_at_ = scratch_bytes;
+    scratch_bytes += padded(static_cast<std::uint64_t>(pass_.tiles) * kDigits * sizeof(std::uint32_t));
   }
+
   Status find(const Context& context) {
-    const std::string name = std::string("baleen_embedding_grad") + suffix(sums_.tensor.dtype);
-    BALEEN_TRY_ASSIGN(function_, context.functions.find(name));
-    BALEEN_TRY_ASSIGN(store_, Converter::make(context, shape(dtable_.tensor), strides_of(dtable_), strides_of(sums_)));
+    if (size_ > kMostPositions || dtable_.extent(0) > kMostPositions)
+      return unsupported("embedding_grad of more than 2^32 - 2 positions or rows");
+    BALEEN_TRY_ASSIGN(clear_, Mover::make(context, dtable_.tensor.dtype, shape(dtable_.tensor), strides_of(dtable_),
+                                          Strides(dtable_.rank())));
+    BALEEN_TRY_ASSIGN(list_, context.functions.find("baleen_sort_keys"));
+    BALEEN_TRY_ASSIGN(count_, context.functions.find("baleen_sort_count"));
+    BALEEN_TRY_ASSIGN(scan_, context.functions.find("baleen_sort_scan"));
+    BALEEN_TRY_ASSIGN(scatter_, context.functions.find("baleen_sort_scatter"));
+    BALEEN_TRY_ASSIGN(add_, context.functions.find(std::string("baleen_sum_rows") + suffix(computed())));
     return {};
   }
+
   Status run(const Launch& launch) const override {
-    EmbeddingGradArgs args = args_;
-    args.ids = launch.at<const std::int32_t>(ids_);
+    BALEEN_TRY(clear_.run(launch, launch.at(dtable_), nullptr));
+    BALEEN_TRY_ASSIGN(const std::size_t at, sort(launch));
+    SumRowsArgs args = sum_;
+    args.keys = list(launch, at, kKeys);
+    args.positions = list(launch, at, kPositions);
     args.dy = launch.values(dy_);
-    args.dtable = direct_ ? launch.at(dtable_) : launch.call.scratch;
-    args.report = launch.report;
-    args.packs = args.packs && aligned({args.dy, {args.dtable, kStoredF32}});
-    BALEEN_TRY(launch.run(function_, warp_per_element(args.rows), args));
-    return direct_ ? Status() : store_.run(launch, launch.values(dtable_), {args.dtable, stored(sums_.tensor.dtype)});
+    args.dtable = launch.values(dtable_);
+    Geometry geometry = block_per_row(ceil_div(size_, kSumBlock), args.row.size, args.packs ? kPack : 1);
+    geometry.threads = std::min(geometry.threads, 256u);
+    args.packs = args.packs && aligned({args.dy, args.dtable});
+    return launch.run(add_, geometry, args);
   }
 
  private:
-  Operand ids_, dy_, dtable_, sums_;
-  bool direct_ = true;
-  EmbeddingGradArgs args_{};
-  Converter store_;
-  CUfunction function_ = nullptr;
+  static constexpr std::int64_t kMostPositions = (std::int64_t{1} << 32) - 2;
+  enum List { kKeys, kPositions };
+
+  baleen_dtype_t computed() const { return computed_in(dtable_.tensor.dtype); }
+  /// Of two pairs of lists, between which the passes go to and fro.
+  std::uint32_t* list(const Launch& launch, std::size_t pair, List which) const {
+    return launch.scratch<std::uint32_t>(lists_at_[2 * pair + which]);
+  }
+
+  /// The pair that is sorted at the end.
+  Result<std::size_t> sort(const Launch& launch) const {
+    std::size_t pair = 0;
+    SortKeysArgs keys = keys_;
+    keys.ids = launch.at<const std::int32_t>(ids_);
+    keys.keys = list(launch, pair, kKeys);
+    keys.positions = list(launch, pair, kPositions);
+    keys.report = launch.report;
+    BALEEN_TRY(launch.run(list_, thread_per_element(size_), keys));
+    const Geometry tiles{ceil_div(pass_.tiles, kSortWarps), 1, 1, 32 * kSortWarps, 0};
+    SortPassArgs pass = pass_;
+    pass.counts = launch.scratch<std::uint32_t>(counts_at_);
+    for (pass.shift = 0; pass.shift < 32 && keys_.rows >> pass.shift != 0; pass.shift += kDigitBits, pair = 1 - pair) {
+      pass.keys = list(launch, pair, kKeys);
+      pass.positions = list(launch, pair, kPositions);
+      pass.keys_out = list(launch, 1 - pair, kKeys);
+      pass.positions_out = list(launch, 1 - pair, kPositions);
+      BALEEN_TRY(launch.run(count_, tiles, pass));
+      BALEEN_TRY(launch.run(scan_, Geometry{size_ > 0 ? 1 : 0, 1, 1, 1024, 0},
+                            SortScanArgs{pass.counts, kDigits * pass.tiles}));
+      BALEEN_TRY(launch.run(scatter_, tiles, pass));
+    }
+    return pair;
+  }
+
+  Operand ids_, dy_, dtable_;
+  std::int64_t size_ = 0;
+  SortKeysArgs keys_{};
+  SortPassArgs pass_{};
+  SumRowsArgs sum_{};
+  Mover clear_;
+  CUfunction list_ = nullptr, count_ = nullptr, scan_ = nullptr, scatter_ = nullptr, add_ = nullptr;
+  std::array<std::uint64_t, 4> lists_at_{};
+  std::uint64_t counts_at_ = 0;
 };
 
 template <class Made>

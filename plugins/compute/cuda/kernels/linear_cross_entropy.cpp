@@ -6,9 +6,13 @@
 namespace baleen::cuda {
 namespace {
 
-constexpr std::int64_t kChunkBytes = std::int64_t{1} << 28;
+/// Of logits: the gradient of w is read and written once per chunk, so chunks are larger where there is much of them.
+constexpr std::int64_t kChunkBytes = std::int64_t{1} << 28, kLargeChunkBytes = std::int64_t{1} << 30;
+/// Tensor cores' fast kernels want rows that begin at multiples of 16 bytes; tiles are at most so wide.
+constexpr std::int64_t kTogether = 8, kTile = 128;
 
-/// Sizes and dtypes that both directions share. Logits are of the type that is computed in.
+/// Sizes and dtypes that both directions share. Logits are of the type that is computed in. Where w's rows begin at odd
+/// addresses, all products take copies with `columns` classes, of which those beyond `classes` are zeros.
 struct Chunks {
   Chunks(const Operand& x, const Operand& w, bool transposed)
       : class_dim(transposed ? 0 : 1),
@@ -22,9 +26,18 @@ struct Chunks {
         w_width(w.stride(1 - class_dim)) {
     rows = width > 0 ? elements(x.tensor) / width : 0;
     pitch = ceil_div(classes, 16) * 16;
+    if (x_type == w_type && dtype_size(w_type) == 2 && w_class == 1 && w_width % kTogether != 0 && width > 1) {
+      pads = true;
+      pitch = ceil_div(classes, classes < 8 * kTile ? 16 : kTile) * (classes < 8 * kTile ? 16 : kTile);
+      w_width = pitch;
+    }
+    columns = pads ? pitch : classes;
     const auto element = static_cast<std::int64_t>(dtype_size(logit_type));
-    const std::int64_t fit = kChunkBytes / element / std::max<std::int64_t>(1, pitch);
-    chunk = std::max<std::int64_t>(1, std::min(rows, std::max<std::int64_t>(16, fit)));
+    const std::int64_t row_bytes = element * std::max<std::int64_t>(1, pitch);
+    const std::int64_t most = rows * row_bytes > 4 * kLargeChunkBytes ? kLargeChunkBytes : kChunkBytes;
+    std::int64_t fit = std::max<std::int64_t>(16, most / row_bytes);
+    if (fit > 2 * kTile) fit = fit / kTile * kTile;
+    chunk = std::max<std::int64_t>(1, std::min(rows, fit));
   }
   std::int64_t last() const { return rows % chunk; }
   std::uint64_t logit_bytes() const { return bytes(chunk * pitch, logit_type); }
@@ -38,20 +51,47 @@ struct Chunks {
 
   /// logits[count, classes] = x w
   Contraction logits(std::int64_t count) const {
-    return merged({{}, {{count, width, 0, pitch}}, {{classes, 0, w_class, 1}}, {{width, 1, w_width, 0}}});
+    return merged({{}, {{count, width, 0, pitch}}, {{columns, 0, w_class, 1}}, {{width, 1, w_width, 0}}});
   }
   /// dx[count, width] = dlogits w^T
   Contraction dx(std::int64_t count) const {
-    return merged({{}, {{count, pitch, 0, width}}, {{width, 0, w_width, 1}}, {{classes, 1, w_class, 0}}});
+    return merged({{}, {{count, pitch, 0, width}}, {{width, 0, w_width, 1}}, {{columns, 1, w_class, 0}}});
   }
   /// dw[width, classes] += x^T dlogits
   Contraction dw(std::int64_t count, std::int64_t dw_width, std::int64_t dw_class) const {
-    return merged({{}, {{width, 1, 0, dw_width}}, {{classes, 0, 1, dw_class}}, {{count, width, pitch, 0}}});
+    return merged({{}, {{width, 1, 0, dw_width}}, {{columns, 0, 1, dw_class}}, {{count, width, pitch, 0}}});
   }
 
   std::uint32_t class_dim;
   baleen_dtype_t x_type, w_type, logit_type, gradient_type;
-  std::int64_t width, classes, w_class, w_width, rows = 0, pitch = 0, chunk = 1;
+  std::int64_t width, classes, w_class, w_width, rows = 0, pitch = 0, columns = 0, chunk = 1;
+  bool pads = false;
+};
+
+/// w as the products take it: the tensor itself, or a padded copy in scratch.
+struct PaddedWeight {
+  static Result<PaddedWeight> make(const Context& context, const Chunks& chunks, const Operand& w) {
+    PaddedWeight out;
+    if (!chunks.pads) return out;
+    const std::int64_t dims[] = {chunks.width, chunks.classes},
+                       rest[] = {chunks.width, chunks.columns - chunks.classes};
+    BALEEN_TRY_ASSIGN(
+        out.copy, Mover::make(context, chunks.w_type, dims, {chunks.w_width, 1}, {w.stride(1 - chunks.class_dim), 1}));
+    BALEEN_TRY_ASSIGN(out.clear, Mover::make(context, chunks.w_type, rest, {chunks.w_width, 1}, {0, 0}));
+    out.behind = chunks.classes * static_cast<std::int64_t>(dtype_size(chunks.w_type));
+    out.bytes = Chunks::bytes(chunks.width * chunks.w_width, chunks.w_type);
+    return out;
+  }
+  /// Makes the copy at `place`; where w is.
+  Result<const char*> run(const Launch& launch, const Operand& w, char* place) const {
+    if (bytes == 0) return launch.at<const char>(w);
+    BALEEN_TRY(copy.run(launch, place, launch.at(w)));
+    BALEEN_TRY(clear.run(launch, place + behind, nullptr));
+    return static_cast<const char*>(place);
+  }
+  Mover copy, clear;
+  std::int64_t behind = 0;
+  std::uint64_t bytes = 0;  ///< of the copy
 };
 
 /// One product for whole chunks and one for the shorter last one.
@@ -130,7 +170,9 @@ class LinearCrossEntropyKernel : public Kernel {
     BALEEN_TRY_ASSIGN(matrix_, PackedMatrix::make(context, x_));
     BALEEN_TRY_ASSIGN(function_,
                       context.functions.find(std::string("baleen_cross_entropy") + suffix(chunks_.logit_type)));
-    logits_at_ = matrix_.direct ? 0 : chunks_.matrix_bytes(chunks_.x_type);
+    BALEEN_TRY_ASSIGN(weight_, PaddedWeight::make(context, chunks_, w_));
+    weight_at_ = matrix_.direct ? 0 : chunks_.matrix_bytes(chunks_.x_type);
+    logits_at_ = weight_at_ + weight_.bytes;
     work_at_ = logits_at_ + chunks_.logit_bytes();
     scratch_bytes = work_at_ + logits_.bytes();
     flops = chunks_.logits(chunks_.rows).flops();
@@ -140,6 +182,7 @@ class LinearCrossEntropyKernel : public Kernel {
   Status run(const Launch& launch) const override {
     if (!matrix_.direct) BALEEN_TRY(matrix_.in.run(launch, launch.call.scratch, launch.at(x_)));
     const char* x = matrix_.direct ? launch.at<const char>(x_) : launch.scratch();
+    BALEEN_TRY_ASSIGN(const char* const w, weight_.run(launch, w_, launch.scratch(weight_at_)));
     const auto element = static_cast<std::int64_t>(dtype_size(chunks_.x_type));
     CrossEntropyArgs args = args_;
     args.x = {launch.scratch(logits_at_), stored(chunks_.logit_type)};
@@ -150,8 +193,8 @@ class LinearCrossEntropyKernel : public Kernel {
     for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk) {
       const std::int64_t count = std::min(chunks_.chunk, chunks_.rows - first);
       const Product& product = logits_.of(count < chunks_.chunk);
-      BALEEN_TRY(product.run(launch, x + first * chunks_.width * element, launch.at<const char>(w_),
-                             launch.scratch(logits_at_), launch.scratch(work_at_)));
+      BALEEN_TRY(product.run(launch, x + first * chunks_.width * element, w, launch.scratch(logits_at_),
+                             launch.scratch(work_at_)));
       args.first_row = first;
       BALEEN_TRY(launch.run(function_, row_geometry(count, args.rows), args));
     }
@@ -164,8 +207,9 @@ class LinearCrossEntropyKernel : public Kernel {
   CrossEntropyArgs args_{};
   Pair logits_;
   PackedMatrix matrix_;
+  PaddedWeight weight_;
   CUfunction function_ = nullptr;
-  std::uint64_t logits_at_ = 0, work_at_ = 0;
+  std::uint64_t weight_at_ = 0, logits_at_ = 0, work_at_ = 0;
 };
 
 /// The gradient; with four outputs the loss too, from the same logits.
@@ -200,9 +244,14 @@ class LinearCrossEntropyGradKernel : public Kernel {
   Status build(const Context& context) {
     const baleen_dtype_t gradient = chunks_.gradient_type;
     // Chunks are added; 16 bits would be rounded each time.
-    sum_type_ = chunks_.rows > chunks_.chunk ? computed_in(dw_.tensor.dtype) : dw_.tensor.dtype;
-    const bool direct = sum_type_ == dw_.tensor.dtype;
-    const Strides dw_strides = direct ? strides_of(dw_) : packed_strides(shape(dw_.tensor));
+    const bool adds_up = chunks_.rows > chunks_.chunk || chunks_.pads;
+    sum_type_ = adds_up ? computed_in(dw_.tensor.dtype) : dw_.tensor.dtype;
+    const bool direct = sum_type_ == dw_.tensor.dtype && !chunks_.pads;
+    Strides dw_strides = direct ? strides_of(dw_) : packed_strides(shape(dw_.tensor));
+    if (chunks_.pads) {
+      dw_strides[chunks_.class_dim] = 1;
+      dw_strides[1 - chunks_.class_dim] = chunks_.columns;
+    }
     const std::int64_t dw_class = dw_strides[chunks_.class_dim], dw_width = dw_strides[1 - chunks_.class_dim];
     BALEEN_TRY_ASSIGN(logits_, Pair::logits(context, chunks_));
     BALEEN_TRY_ASSIGN(dx_product_, Pair::make(context, chunks_, {gradient, chunks_.w_type, dx_.tensor.dtype}, false,
@@ -211,13 +260,22 @@ class LinearCrossEntropyGradKernel : public Kernel {
                                               [&](auto n) { return chunks_.dw(n, dw_width, dw_class); }));
     BALEEN_TRY_ASSIGN(x_matrix_, PackedMatrix::make(context, x_));
     BALEEN_TRY_ASSIGN(dx_matrix_, PackedMatrix::make(context, dx_));
-    BALEEN_TRY_ASSIGN(clear_, Mover::make(context, sum_type_, shape(dw_.tensor), dw_strides, Strides(dw_.rank())));
+    BALEEN_TRY_ASSIGN(weight_, PaddedWeight::make(context, chunks_, w_));
+    if (!chunks_.pads) {
+      BALEEN_TRY_ASSIGN(clear_, Mover::make(context, sum_type_, shape(dw_.tensor), dw_strides, Strides(dw_.rank())));
+    } else {
+      const std::int64_t all[] = {chunks_.width * chunks_.columns};
+      BALEEN_TRY_ASSIGN(clear_, Mover::make(context, sum_type_, all, {1}, {0}));
+      const std::int64_t rest[] = {chunks_.chunk, chunks_.columns - chunks_.classes};
+      BALEEN_TRY_ASSIGN(clear_gradient_, Mover::make(context, gradient, rest, {chunks_.pitch, 1}, {0, 0}));
+    }
     BALEEN_TRY_ASSIGN(store_lse_,
                       Converter::make(context, shape(lse_.tensor), strides_of(lse_), strides_of(kept_lse_)));
     BALEEN_TRY_ASSIGN(store_, Converter::make(context, shape(dw_.tensor), strides_of(dw_), dw_strides));
     const std::string end = suffix(chunks_.logit_type);
     BALEEN_TRY_ASSIGN(function_, context.functions.find("baleen_cross_entropy_grad" + end));
     BALEEN_TRY_ASSIGN(loss_function_, context.functions.find("baleen_cross_entropy" + end));
+    BALEEN_TRY(find_both(context));
     place(direct);
     flops = 3 * chunks_.logits(chunks_.rows).flops();
     return {};
@@ -226,8 +284,13 @@ class LinearCrossEntropyGradKernel : public Kernel {
   Status run(const Launch& launch) const override {
     char* dw = dw_direct_ ? launch.at<char>(dw_) : launch.scratch(dw_at_);
     BALEEN_TRY(clear_.run(launch, dw, nullptr));
+    BALEEN_TRY_ASSIGN(const char* const w, weight_.run(launch, w_, launch.scratch(weight_at_)));
+    // Padding of the logits' gradient: where it takes their place it is zero as theirs is.
+    if (chunks_.pads && !chunks_.in_place())
+      BALEEN_TRY(clear_gradient_.run(launch, launch.scratch(gradient_at_) + padding_at(), nullptr));
     if (!x_matrix_.direct) BALEEN_TRY(x_matrix_.in.run(launch, launch.call.scratch, launch.at(x_)));
-    for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk) BALEEN_TRY(run_chunk(launch, first, dw));
+    for (std::int64_t first = 0; first < chunks_.rows; first += chunks_.chunk)
+      BALEEN_TRY(run_chunk(launch, first, w, dw));
     if (keeps_lse_) BALEEN_TRY(store_lse_.run(launch, launch.values(lse_), lse(launch)));
     if (!dw_direct_) BALEEN_TRY(store_.run(launch, launch.values(dw_), {dw, stored(sum_type_)}));
     if (!dx_matrix_.direct) BALEEN_TRY(dx_matrix_.out.run(launch, launch.at(dx_), launch.scratch(dx_at_)));
@@ -235,6 +298,16 @@ class LinearCrossEntropyGradKernel : public Kernel {
   }
 
  private:
+  /// One kernel for loss and gradient where a block's shared memory holds a row.
+  Status find_both(const Context& context) {
+    constexpr std::uint64_t kOther = 1 << 10;  // of shared memory, for sums
+    row_bytes_ = static_cast<std::uint64_t>(ceil_div(chunks_.classes, kPack) * kPack) * sizeof(float);
+    if (!both_ || !args_.rows.packs || !loss_args_.rows.packs || row_bytes_ + kOther > context.limits.shared_bytes)
+      return {};
+    BALEEN_TRY_ASSIGN(both_function_, context.functions.find("baleen_cross_entropy_both_f32", row_bytes_));
+    return {};
+  }
+
   /// The gradient needs lse as it was before it is rounded to 16 bits: it stays in scratch until the end.
   void keep_lse() {
     keeps_lse_ = true;
@@ -251,14 +324,20 @@ class LinearCrossEntropyGradKernel : public Kernel {
     dw_direct_ = direct;
     dx_at_ = x_matrix_.direct ? 0 : chunks_.matrix_bytes(chunks_.x_type);
     dw_at_ = dx_at_ + (dx_matrix_.direct ? 0 : chunks_.matrix_bytes(dx_.tensor.dtype));
-    lse_at_ = dw_at_ + (direct ? 0 : Chunks::bytes(elements(dw_.tensor), sum_type_));
+    const std::int64_t sums = chunks_.pads ? chunks_.width * chunks_.columns : elements(dw_.tensor);
+    weight_at_ = dw_at_ + (direct ? 0 : Chunks::bytes(sums, sum_type_));
+    lse_at_ = weight_at_ + weight_.bytes;
     logits_at_ = lse_at_ + (keeps_lse_ ? Chunks::bytes(chunks_.rows, BALEEN_F32) : 0);
     gradient_at_ = chunks_.in_place() ? logits_at_ : logits_at_ + chunks_.logit_bytes();
     work_at_ = logits_at_ + chunks_.logit_bytes() + chunks_.gradient_bytes();
     scratch_bytes = work_at_ + std::max({logits_.bytes(), dx_product_.bytes(), dw_product_.bytes()});
   }
 
-  Status run_chunk(const Launch& launch, std::int64_t first, char* dw) const {
+  std::int64_t padding_at() const {
+    return chunks_.classes * static_cast<std::int64_t>(dtype_size(chunks_.gradient_type));
+  }
+
+  Status run_chunk(const Launch& launch, std::int64_t first, const char* w, char* dw) const {
     const std::int64_t count = std::min(chunks_.chunk, chunks_.rows - first);
     const auto skipped = [&](baleen_dtype_t dtype) {
       return first * chunks_.width * static_cast<std::int64_t>(dtype_size(dtype));
@@ -268,8 +347,7 @@ class LinearCrossEntropyGradKernel : public Kernel {
     char* dx = (dx_matrix_.direct ? launch.at<char>(dx_) : launch.scratch(dx_at_)) + skipped(dx_.tensor.dtype);
     char *logits = launch.scratch(logits_at_), *gradient = launch.scratch(gradient_at_);
     char* work = launch.scratch(work_at_);
-    BALEEN_TRY(logits_.of(last).run(launch, x, launch.at<const char>(w_), logits, work));
-    if (both_) BALEEN_TRY(run_loss(launch, logits, first, count));
+    BALEEN_TRY(logits_.of(last).run(launch, x, w, logits, work));
     CrossEntropyGradArgs args = args_;
     args.x = {logits, stored(chunks_.logit_type)};
     args.dx = {gradient, stored(chunks_.gradient_type)};
@@ -278,20 +356,28 @@ class LinearCrossEntropyGradKernel : public Kernel {
     args.dloss = launch.values(dloss_);
     args.first_row = first;
     args.report = launch.report;
-    BALEEN_TRY(launch.run(function_, row_geometry(count, args.rows), args));
-    BALEEN_TRY(dx_product_.of(last).run(launch, gradient, launch.at<const char>(w_), dx, work));
+    BALEEN_TRY(run_rows(launch, args, count));
+    BALEEN_TRY(dx_product_.of(last).run(launch, gradient, w, dx, work));
     return dw_product_.of(last).run(launch, x, gradient, dw, work);
   }
 
-  Status run_loss(const Launch& launch, void* logits, std::int64_t first, std::int64_t count) const {
-    CrossEntropyArgs args = loss_args_;
-    args.x = {logits, stored(chunks_.logit_type)};
-    args.target = launch.at<const std::int32_t>(target_);
-    args.loss = launch.values(loss_);
-    args.lse = lse(launch);
-    args.first_row = first;
-    args.report = launch.report;
-    return launch.run(loss_function_, row_geometry(count, args.rows), args);
+  /// The loss where it is wanted, and the logits' gradient.
+  Status run_rows(const Launch& launch, const CrossEntropyGradArgs& args, std::int64_t count) const {
+    Geometry geometry = row_geometry(count, args.rows);
+    if (!both_) return launch.run(function_, geometry, args);
+    CrossEntropyArgs loss = loss_args_;
+    loss.x = args.x;
+    loss.target = args.target;
+    loss.loss = launch.values(loss_);
+    loss.lse = args.lse;
+    loss.first_row = args.first_row;
+    loss.report = args.report;
+    if (both_function_) {
+      geometry.shared_bytes = row_bytes_;
+      return launch.run(both_function_, geometry, CrossEntropyBothArgs{loss, args});
+    }
+    BALEEN_TRY(launch.run(loss_function_, row_geometry(count, loss.rows), loss));
+    return launch.run(function_, geometry, args);
   }
 
   bool both_;
@@ -301,12 +387,14 @@ class LinearCrossEntropyGradKernel : public Kernel {
   CrossEntropyArgs loss_args_{};
   Pair logits_, dx_product_, dw_product_;
   PackedMatrix x_matrix_, dx_matrix_;
-  Mover clear_;
+  PaddedWeight weight_;
+  Mover clear_, clear_gradient_;
   Converter store_, store_lse_;
   baleen_dtype_t sum_type_ = BALEEN_F32;
   bool dw_direct_ = true, keeps_lse_ = false;
-  CUfunction function_ = nullptr, loss_function_ = nullptr;
-  std::uint64_t dx_at_ = 0, dw_at_ = 0, lse_at_ = 0, logits_at_ = 0, gradient_at_ = 0, work_at_ = 0;
+  CUfunction function_ = nullptr, loss_function_ = nullptr, both_function_ = nullptr;
+  std::uint64_t row_bytes_ = 0;
+  std::uint64_t dx_at_ = 0, dw_at_ = 0, weight_at_ = 0, lse_at_ = 0, logits_at_ = 0, gradient_at_ = 0, work_at_ = 0;
 };
 
 template <class Made>

@@ -22,10 +22,10 @@ TEST(NcclOptions, BecomeVariables) {
   options.interface = "eth0";
   options.debug = "warn";
   EXPECT_EQ(options.environment(22809, 0), (Variables{{"NCCL_RUNTIME_CONNECT", "0"},
-                                                   {"NCCL_SOCKET_IFNAME", "=eth0"},
-                                                   {"NCCL_ALGO", "Ring"},
-                                                   {"NCCL_PROTO", "LL128"},
-                                                   {"NCCL_DEBUG", "WARN"}}));
+                                                      {"NCCL_SOCKET_IFNAME", "=eth0"},
+                                                      {"NCCL_ALGO", "Ring"},
+                                                      {"NCCL_PROTO", "LL128"},
+                                                      {"NCCL_DEBUG", "WARN"}}));
 }
 
 TEST(NcclOptions, MakeRanksOfOneGpuHostsOfTheirOwn) {
