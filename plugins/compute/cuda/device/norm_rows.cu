@@ -25,11 +25,13 @@ struct Part {
   static constexpr int kWide = 16 / sizeof(S), kPacks = kEach / kWide;
 
   explicit __device__ Part(int64_t columns) : width(static_cast<int>(columns)) {}
-  /// The first element of a pack.
-  __device__ __forceinline__ int at(int pack) const {
-    const int threads = static_cast<int>(kBlock ? blockDim.x : 32), thread = static_cast<int>(threadIdx.x);
-    return (pack * threads + (kBlock ? thread : thread % 32)) * kWide;
+  /// A pack's number in the row.
+  __device__ __forceinline__ int number(int pack) const {
+    const int threads = static_cast<int>(kBlock ? blockDim.x : 32);
+    return pack * threads + static_cast<int>(kBlock ? threadIdx.x : threadIdx.x % 32);
   }
+  /// The first element of a pack.
+  __device__ __forceinline__ int at(int pack) const { return number(pack) * kWide; }
   __device__ __forceinline__ bool has(int pack) const { return at(pack) < width; }
   /// As they lie, so that no load waits for the conversion of another one's; zeros behind the end.
   __device__ __forceinline__ void load(const S* row, Raw (&out)[kPacks]) const {
@@ -140,15 +142,14 @@ struct GradRow {
   float rstd, mean;
 };
 
-/// Where a column stands in shared memory: the quads of packs in turn, so that threads that read theirs meet no other
-/// one's bank.
+/// Quads of columns in shared memory: the first ones of all packs of kWide, then the second ones, so that threads that
+/// take packs meet no other one's bank.
+using Quad = Packed<float, 4>;
 template <int kWide>
 __device__ __forceinline__ int slot(int width, int column) {
-  constexpr int kQuads = kWide / 4;
-  const int quad = column / 4;
-  return (quad % kQuads * (width / kWide) + quad / kQuads) * 4 + column % 4;
+  const unsigned at = static_cast<unsigned>(column);
+  return static_cast<int>((at % kWide / 4 * (static_cast<unsigned>(width) / kWide) + at / kWide) * 4 + at % 4);
 }
-__device__ __forceinline__ Packed<float, 4>& quad_at(float* at) { return *reinterpret_cast<Packed<float, 4>*>(at); }
 
 /// The sums of a and b over a row's threads. `turn` is the row's number in the block: two rows in a row use different
 /// shared memory, so that one barrier does.
@@ -177,14 +178,21 @@ struct Columns {
   /// Shared memory holds gamma, and for rows of warps the sums.
   __device__ __forceinline__ Columns(const NormGradArgs& args, const Mine& mine)
       : part(mine), gamma(reinterpret_cast<float*>(BALEEN_SHARED_MEMORY())) {
-    for (int i = static_cast<int>(threadIdx.x); i < part.width; i += static_cast<int>(blockDim.x))
-      gamma[slot<kWide>(part.width, i)] = load<float>(args.gamma, i);
+    for (int i = static_cast<int>(threadIdx.x) * 4; i < part.width; i += static_cast<int>(blockDim.x) * 4) {
+      Quad quad;
+      load_pack(args.gamma, i, quad.at);
+      *reinterpret_cast<Quad*>(gamma + slot<kWide>(part.width, i)) = quad;
+    }
     __syncthreads();
+  }
+  /// The quad from column k of a pack on.
+  __device__ __forceinline__ Quad* quad_of(float* columns, int pack, int k) const {
+    return reinterpret_cast<Quad*>(columns) + k / 4 * (part.width / kWide) + part.number(pack);
   }
   __device__ __forceinline__ void gamma_of(int pack, float (&out)[kWide]) const {
     BALEEN_UNROLL
     for (int k = 0; k < kWide; k += 4) {
-      const Packed<float, 4> quad = quad_at(gamma + slot<kWide>(part.width, part.at(pack) + k));
+      const Quad quad = *quad_of(gamma, pack, k);
       BALEEN_UNROLL
       for (int i = 0; i < 4; ++i) out[k + i] = quad.at[i];
     }
@@ -228,38 +236,34 @@ struct Columns {
     }
   }
 
-  /// Adds this thread's sums to `sums`, dgamma's and then dbeta's, or sets them where it is the first.
-  __device__ __forceinline__ void give(float* sums, bool first, bool has_beta, bool in_slots) const {
+  /// Adds a pack's sums to a quad, or sets it where they are the first.
+  static __device__ __forceinline__ void give(const float (&sums)[kWide], int k, bool first, Quad* to) {
+    Quad quad = {};
+    if (!first) quad = *to;
     BALEEN_UNROLL
-    for (int p = 0; p < kPacks; ++p) {
-      if (!part.has(p)) continue;
-      BALEEN_UNROLL
-      for (int k = 0; k < kWide; k += 4) {
-        const int column = part.at(p) + k, to = in_slots ? slot<kWide>(part.width, column) : column;
-        give_quad(sums + to, dgamma[p], k, first);
-        if (has_beta) give_quad(sums + part.width + to, dbeta[p], k, first);
-      }
-    }
-  }
-  static __device__ __forceinline__ void give_quad(float* to, const float (&from)[kWide], int begin, bool first) {
-    Packed<float, 4> quad = {};
-    if (!first) quad = quad_at(to);
-    BALEEN_UNROLL
-    for (int i = 0; i < 4; ++i) quad.at[i] += from[begin + i];
-    quad_at(to) = quad;
+    for (int i = 0; i < 4; ++i) quad.at[i] += sums[k + i];
+    *to = quad;
   }
 
-  /// Writes the block's sums.
+  /// Writes the block's sums: dgamma's, then dbeta's.
   __device__ __forceinline__ void finish(const NormGradArgs& args) const {
     const int width = part.width, columns = args.has_beta ? 2 * width : width;
     float* out = static_cast<float*>(args.partials) + static_cast<int64_t>(blockIdx.x) * columns;
-    if (kBlock) return give(out, true, args.has_beta, false);
     float* sums = gamma + width;
-    for (unsigned warp = 0; warp < kRowsOfBlock; ++warp) {
-      if (threadIdx.x / 32 == warp) give(sums, warp == 0, args.has_beta, true);
+    for (unsigned warp = 0; warp < (kBlock ? 1 : kRowsOfBlock); ++warp) {  // in their order
+      BALEEN_UNROLL
+      for (int p = 0; p < kPacks; ++p) {
+        if (!part.has(p) || (!kBlock && threadIdx.x / 32 != warp)) continue;
+        BALEEN_UNROLL
+        for (int k = 0; k < kWide; k += 4) {
+          Quad* to = kBlock ? reinterpret_cast<Quad*>(out + part.at(p) + k) : quad_of(sums, p, k);
+          give(dgamma[p], k, warp == 0, to);
+          if (args.has_beta) give(dbeta[p], k, warp == 0, to + width / 4);
+        }
+      }
       __syncthreads();
     }
-    for (int i = static_cast<int>(threadIdx.x); i < columns; i += static_cast<int>(blockDim.x))
+    for (int i = static_cast<int>(threadIdx.x); !kBlock && i < columns; i += static_cast<int>(blockDim.x))
       out[i] = sums[i < width ? slot<kWide>(width, i) : width + slot<kWide>(width, i - width)];
   }
 
@@ -271,13 +275,13 @@ struct Columns {
 template <class S, int kEach, bool kBlock>
 __device__ __forceinline__ void norm_grad_rows(const NormGradArgs& args) {
   const Part<S, kEach, kBlock> part(args.rows.width);
-  Columns<S, kEach, kBlock> columns(args, part);
   const int64_t rows = args.rows.leading.size;
   const int64_t begin = rows * blockIdx.x / gridDim.x, end = rows * (blockIdx.x + 1) / gridDim.x;
   constexpr int64_t kStep = kBlock ? 1 : kRowsOfBlock;
   int64_t row = begin + (kBlock ? 0 : threadIdx.x / 32);
   GradRow<S, kEach, kBlock> now, next;
   if (row < end) next.fetch(args, part, row);
+  Columns<S, kEach, kBlock> columns(args, part);
   for (; row < end; row += kStep) {
     now = next;
     if (row + kStep < end) next.fetch(args, part, row + kStep);
@@ -289,7 +293,7 @@ __device__ __forceinline__ void norm_grad_rows(const NormGradArgs& args) {
 }  // namespace
 
 #define BALEEN_NORM_BY_WARP(S, name, each)                                                                          \
-  BALEEN_RESIDENT_KERNEL(32 * kRowsOfBlock, each > 24 ? 6 : 8, baleen_norm_warp##each##name, NormArgs) {            \
+  BALEEN_RESIDENT_KERNEL(32 * kRowsOfBlock, 8, baleen_norm_warp##each##name, NormArgs) {                            \
     norm_row<S, each, false>(args);                                                                                 \
   }                                                                                                                 \
   BALEEN_RESIDENT_KERNEL(32 * kRowsOfBlock, norm_grad_resident(sizeof(S), each), baleen_norm_grad_warp##each##name, \
