@@ -14,7 +14,7 @@ namespace baleen::cuda {
 namespace {
 
 /// 16 bytes of a row as they lie: words, as the compiler would give each number of 16 bits a register of its own.
-struct alignas(16) __attribute__((may_alias)) Raw {
+struct __attribute__((may_alias, aligned(16))) Raw {
   uint32_t word[4];
 };
 
