@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "device/rows.hpp"
+
 namespace baleen::cuda {
 
 struct Geometry {
@@ -43,7 +45,25 @@ inline std::int64_t reduce_block(std::int64_t reduced, std::int64_t least) {
   return std::max({std::int64_t{1}, least, ceil_div(reduced, 1024)});
 }
 
-/// Blocks that share the rows of norm_grad: at least 8 rows each, at most 1024 blocks.
+/// Rows held in registers, one by each warp or block.
+inline Geometry held_rows(std::int64_t rows, std::int64_t width) {
+  if (width <= kHeldByWarp) return {ceil_div(rows, kRowsOfBlock), 1, 1, 32 * kRowsOfBlock, 0};
+  return block_per_row(rows, width, kHeldByThread);
+}
+
+/// Blocks that share the rows of norm_grad where they are held in registers, with gamma (and the sums of warps) in
+/// shared memory: at least 4 rows of each warp or block, at most as many blocks as an H100's 132 multiprocessors hold.
+inline Geometry held_norm_grad(std::int64_t rows, std::int64_t width, int bytes) {
+  const bool by_warp = width <= kHeldByWarp;
+  Geometry out = held_rows(rows, width);
+  const std::int64_t resident =
+      by_warp ? norm_grad_resident(bytes, held_by_lane(width)) : std::max(1u, 512 / out.threads);
+  out.blocks = std::clamp<std::int64_t>(ceil_div(rows, 4 * (by_warp ? kRowsOfBlock : 1)), 1, 132 * resident);
+  out.shared_bytes = static_cast<std::uint64_t>(width) * 4 * (by_warp ? 3 : 1);
+  return out;
+}
+
+/// Blocks that share the rows of norm_grad where they are not: at least 8 rows each, at most 1024 blocks.
 inline std::int64_t norm_grad_blocks(std::int64_t rows) { return std::clamp<std::int64_t>(ceil_div(rows, 8), 1, 1024); }
 
 }  // namespace baleen::cuda

@@ -84,6 +84,9 @@ class Maker {
       add("reduce", OpSpec("reduce").integers("dims", {0}).text("kind", is_max ? "max" : "sum"), {draw({8200, 8})},
           {zeros({8})});
     for (const std::int64_t width : {130, 136}) rows(width);  // the second one in packs
+    // Wider rows that the plugin cuda holds in registers, by warps and by blocks of two sizes.
+    for (const std::int64_t width : {520, 776, 1032, 3000}) norms({5, 9}, width);
+    norms({1, 2}, 264);  // fewer rows than a block has warps
   }
   void rows(std::int64_t elements) {
     const Shape shape{5, 9, elements}, leading{5, 9}, width{elements};
@@ -97,6 +100,17 @@ class Maker {
     add("softmax", OpSpec("softmax"), {draw(shape)}, {zeros(shape)});
     const Tensor y = reference_(OpSpec("softmax"), {draw(shape)}, {zeros(shape)})[0];
     add("softmax_grad", OpSpec("softmax_grad"), {y, draw(shape)}, {zeros(shape)});
+    norms(leading, elements);
+    Tensor chosen = zeros({5, 9, 4});
+    chosen.integer = true;
+    add("top_k", OpSpec("top_k").integer("k", 4), {draw(shape)}, {zeros({5, 9, 4}), chosen});
+  }
+
+  /// norm and its gradient.
+  void norms(const Shape& leading, std::int64_t elements) {
+    const Shape width{elements};
+    Shape shape = leading;
+    shape.push_back(elements);
     for (const bool layer : {true, false}) {
       const auto spec = [&](const char* kind) {
         return OpSpec(kind).text("kind", layer ? "layer" : "rms").number("epsilon", 1e-5);
@@ -110,9 +124,6 @@ class Maker {
       if (layer) backward.push_back(given[2]), gradients.push_back(zeros(width));
       add("norm_grad", spec("norm_grad").integer("bias", layer), backward, gradients);
     }
-    Tensor chosen = zeros({5, 9, 4});
-    chosen.integer = true;
-    add("top_k", OpSpec("top_k").integer("k", 4), {draw(shape)}, {zeros({5, 9, 4}), chosen});
   }
 
   void attention() {

@@ -6,9 +6,13 @@
 #include "values.cuh"
 
 /// Declares a kernel that takes one argument struct, `args`. The test suite's emulation has definitions of its own.
-#ifndef BALEEN_KERNEL
-#define BALEEN_KERNEL(most_threads, name, Args) \
-  extern "C" __global__ void __launch_bounds__(most_threads, 1) name(const __grid_constant__ Args args)
+/// BALEEN_RESIDENT_KERNEL takes so few registers that a multiprocessor holds so many of its blocks.
+#ifdef BALEEN_KERNEL
+#define BALEEN_RESIDENT_KERNEL(most_threads, blocks, name, Args) BALEEN_KERNEL(most_threads, name, Args)
+#else
+#define BALEEN_RESIDENT_KERNEL(most_threads, blocks, name, Args) \
+  extern "C" __global__ void __launch_bounds__(most_threads, blocks) name(const __grid_constant__ Args args)
+#define BALEEN_KERNEL(most_threads, name, Args) BALEEN_RESIDENT_KERNEL(most_threads, 1, name, Args)
 #endif
 
 /// Before a loop of fixed length whose arrays are to be in registers.

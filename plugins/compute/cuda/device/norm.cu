@@ -1,5 +1,6 @@
-/// \file norm and its gradient: a block per row forward; backward a block per stretch of rows, which keeps its sums for
-/// the parameters in shared memory, and a second kernel that adds the blocks' in a fixed order.
+/// \file norm and its gradient of rows that norm_rows.cu does not take: a block per row forward; backward a block per
+/// stretch of rows, which keeps its sums for the parameters in shared memory. A second kernel adds the blocks' of
+/// either in a fixed order.
 #include "row.cuh"
 
 namespace baleen::cuda {

@@ -14,6 +14,16 @@ struct Rows {
   int32_t packs = 0;  ///< rows of all of them are whole packs of kPack neighbours
 };
 
+/// Rows that norm and its gradient hold in registers: by a warp, kRowsOfBlock of them in a block, or by a block whose
+/// threads take kHeldByThread elements each.
+constexpr int kRowsOfBlock = 4, kHeldByWarp = 1024, kHeldByThread = 16, kMostHeld = 16384, kMostHeldGrad = 8192;
+/// Elements of a thread, where a warp takes the row.
+constexpr int held_by_lane(int64_t width) { return width <= 512 ? 16 : width <= 768 ? 24 : 32; }
+/// Blocks of warps that a multiprocessor holds, of the gradient of elements of so many bytes.
+constexpr int norm_grad_resident(int bytes, int by_lane) {
+  return bytes == 2 ? (by_lane <= 16 ? 4 : 3) : (by_lane <= 16 ? 4 : 2);
+}
+
 struct SoftmaxArgs {
   Rows<2> rows;  // x, y
   Values x, y;

@@ -6,6 +6,24 @@
 namespace baleen::cuda {
 namespace {
 
+/// How the name of the kernel that holds these rows in registers goes on; empty where none does. Rows have one dtype,
+/// parameters (that are there) fp32 or the same, and what the gradient reads of each row (`statistics`) is fp32.
+template <int kOperands>
+std::string held_in(const Rows<kOperands>& rows, std::int64_t widest, std::initializer_list<Operand> alike,
+                    std::initializer_list<Operand> parameters, std::initializer_list<Operand> statistics = {}) {
+  const baleen_dtype_t dtype = alike.begin()->tensor.dtype, own = parameters.begin()->tensor.dtype;
+  const auto has = [](baleen_dtype_t wanted) { return [=](const Operand& o) { return o.tensor.dtype == wanted; }; };
+  if (!rows.packs || rows.width % kPack != 0 || rows.width > widest || (own != BALEEN_F32 && own != dtype) ||
+      !std::all_of(alike.begin(), alike.end(), has(dtype)) ||
+      !std::all_of(parameters.begin(), parameters.end(), has(own)) ||
+      !std::all_of(statistics.begin(), statistics.end(), has(BALEEN_F32)))
+    return {};
+  return (rows.width <= kHeldByWarp ? "_warp" + std::to_string(held_by_lane(rows.width)) : std::string("_block")) +
+         (dtype == BALEEN_BF16  ? "_bf16"
+          : dtype == BALEEN_F16 ? "_f16"
+                                : "_f32");
+}
+
 bool is_layer(const Source& source) { return source.op().text("kind") == "layer"; }
 
 class NormKernel : public Kernel {
@@ -24,10 +42,14 @@ class NormKernel : public Kernel {
     args_.beta_stride = has_beta_ ? beta_.inner_stride() : 0;
     args_.epsilon = source.op().number("epsilon");
     args_.rows.packs = args_.rows.packs && args_.gamma_stride == 1 && (!has_beta_ || args_.beta_stride == 1);
+    held_ = held_in(args_.rows, kMostHeld, {x_, y_}, {gamma_, has_beta_ ? beta_ : gamma_});
     may_alias(y_, x_);
   }
   Status find(const Context& context) {
     BALEEN_TRY_ASSIGN(function_, context.functions.find(std::string("baleen_norm") + suffix(x_.tensor.dtype)));
+    if (!held_.empty()) {
+      BALEEN_TRY_ASSIGN(held_function_, context.functions.find("baleen_norm" + held_));
+    }
     return {};
   }
   Status run(const Launch& launch) const override {
@@ -39,14 +61,17 @@ class NormKernel : public Kernel {
     args.rstd = launch.values(rstd_);
     if (layer_) args.mean = launch.values(mean_);
     args.rows.packs = args.rows.packs && aligned({args.x, args.gamma, args.beta, args.y});
-    return launch.run(function_, row_geometry(args.rows.leading.size, args_.rows), args);
+    const std::int64_t rows = args.rows.leading.size;
+    if (held_function_ && args.rows.packs) return launch.run(held_function_, held_rows(rows, args.rows.width), args);
+    return launch.run(function_, row_geometry(rows, args_.rows), args);
   }
 
  private:
   Operand x_, gamma_, beta_, y_, rstd_, mean_;
   bool layer_, has_beta_;
   NormArgs args_{};
-  CUfunction function_ = nullptr;
+  std::string held_;
+  CUfunction function_ = nullptr, held_function_ = nullptr;
 };
 
 std::uint64_t sums_bytes(const Source& source) {
@@ -75,7 +100,10 @@ class NormGradKernel : public Kernel {
     args_.rows.packs = args_.rows.packs && args_.gamma_stride == 1;
     geometry_ = row_geometry(norm_grad_blocks(args_.rows.leading.size), args_.rows);
     geometry_.shared_bytes = sums_bytes(source);
-    scratch_bytes = geometry_.shared_bytes * static_cast<std::uint64_t>(geometry_.blocks);
+    held_ = held_in(args_.rows, kMostHeldGrad, {x_, dy_, dx_}, {gamma_}, {rstd_, mean_});
+    held_geometry_ = held_norm_grad(args_.rows.leading.size, args_.rows.width, x_.tensor.dtype == BALEEN_F32 ? 4 : 2);
+    const std::int64_t most = std::max(geometry_.blocks, held_.empty() ? 0 : held_geometry_.blocks);
+    scratch_bytes = geometry_.shared_bytes * static_cast<std::uint64_t>(most);
     may_alias(dx_, x_);
     may_alias(dx_, dy_);
   }
@@ -83,6 +111,9 @@ class NormGradKernel : public Kernel {
     const std::string end = suffix(x_.tensor.dtype);
     BALEEN_TRY_ASSIGN(function_, context.functions.find("baleen_norm_grad" + end, geometry_.shared_bytes));
     BALEEN_TRY_ASSIGN(sum_, context.functions.find("baleen_norm_grad_sum" + end));
+    if (!held_.empty()) {
+      BALEEN_TRY_ASSIGN(held_function_, context.functions.find("baleen_norm_grad" + held_));
+    }
     return {};
   }
   Status run(const Launch& launch) const override {
@@ -95,10 +126,12 @@ class NormGradKernel : public Kernel {
     args.dx = launch.values(dx_);
     args.partials = launch.call.scratch;
     args.rows.packs = args.rows.packs && aligned({args.x, args.gamma, args.dy, args.dx});
-    BALEEN_TRY(launch.run(function_, geometry_, args));
+    const bool held = held_function_ && args.rows.packs;
+    const Geometry& geometry = held ? held_geometry_ : geometry_;
+    BALEEN_TRY(launch.run(held ? held_function_ : function_, geometry, args));
     const NormGradSumArgs sum{
         launch.call.scratch, launch.values(dgamma_), has_beta_ ? launch.values(dbeta_) : Values{}, args.rows.width,
-        geometry_.blocks,    dgamma_.inner_stride(), has_beta_ ? dbeta_.inner_stride() : 0};
+        geometry.blocks,     dgamma_.inner_stride(), has_beta_ ? dbeta_.inner_stride() : 0};
     return launch.run(sum_, Geometry{ceil_div(args.rows.width * (has_beta_ ? 2 : 1), 32), 1, 1, 1024}, sum);
   }
 
@@ -106,8 +139,9 @@ class NormGradKernel : public Kernel {
   Operand x_, gamma_, dy_, rstd_, mean_, dx_, dgamma_, dbeta_;
   bool layer_, has_beta_;
   NormGradArgs args_{};
-  Geometry geometry_;
-  CUfunction function_ = nullptr, sum_ = nullptr;
+  std::string held_;
+  Geometry geometry_, held_geometry_;
+  CUfunction function_ = nullptr, sum_ = nullptr, held_function_ = nullptr;
 };
 
 template <class Made>

@@ -1,0 +1,317 @@
+/// \file norm and its gradient over rows that threads hold in registers and read once: a row by a warp, wider ones by a
+/// block. The operands' rows have one dtype and lie in packs of 16 bytes; norm.cu takes all others.
+#include "device.cuh"
+#include "rows.hpp"
+
+/// Arrays are registers only where the loops over them are unrolled.
+#ifdef BALEEN_EMULATED
+#define BALEEN_UNROLL
+#else
+#define BALEEN_UNROLL _Pragma("unroll")
+#endif
+
+namespace baleen::cuda {
+namespace {
+
+/// 16 bytes of a row as they lie: words, as the compiler would give each number of 16 bits a register of its own.
+struct __attribute__((may_alias, aligned(16))) Raw {
+  uint32_t word[4];
+};
+
+/// A thread's part of a row of kEach elements of S per thread: packs of 16 bytes, neighbouring threads' being
+/// neighbours.
+template <class S, int kEach, bool kBlock>
+struct Part {
+  static constexpr int kWide = 16 / sizeof(S), kPacks = kEach / kWide;
+
+  explicit __device__ Part(int64_t columns) : width(static_cast<int>(columns)) {}
+  /// A pack's number in the row.
+  __device__ __forceinline__ int number(int pack) const {
+    const int threads = static_cast<int>(kBlock ? blockDim.x : 32);
+    return pack * threads + static_cast<int>(kBlock ? threadIdx.x : threadIdx.x % 32);
+  }
+  /// The first element of a pack.
+  __device__ __forceinline__ int at(int pack) const { return number(pack) * kWide; }
+  __device__ __forceinline__ bool has(int pack) const { return at(pack) < width; }
+  /// As they lie, so that no load waits for the conversion of another one's; zeros behind the end.
+  __device__ __forceinline__ void load(const S* row, Raw (&out)[kPacks]) const {
+    BALEEN_UNROLL
+    for (int p = 0; p < kPacks; ++p) out[p] = has(p) ? *reinterpret_cast<const Raw*>(row + at(p)) : Raw{};
+  }
+  int width;
+};
+
+template <class S>
+__device__ __forceinline__ void widen_raw(const Raw& raw, float (&out)[16 / sizeof(S)]) {
+  Packed<S, 16 / sizeof(S)> pack;
+  memcpy(&pack, &raw, sizeof pack);
+  BALEEN_UNROLL
+  for (int k = 0; k < static_cast<int>(16 / sizeof(S)); ++k) out[k] = widen(pack.at[k]);
+}
+/// Makes packs unknown to the compiler, which then widens them anew and keeps no registers for the numbers.
+template <int kPacks>
+__device__ __forceinline__ void forget(Raw (&packs)[kPacks]) {
+  BALEEN_UNROLL
+  for (Raw& raw : packs) BALEEN_UNROLL
+  for (uint32_t& word : raw.word) asm volatile("" : "+r"(word));
+}
+
+template <bool kBlock>
+__device__ __forceinline__ float sum_row(float x) {
+  return kBlock ? fold_block<Sum<float>>(x) : fold_warp<Sum<float>>(x);
+}
+
+/// Writes y of a row in registers; gamma and beta have dtype G.
+template <class G, class S, int kEach, bool kBlock, int kPacks, int kWide>
+__device__ __forceinline__ void write_normal(const NormArgs& args, const Part<S, kEach, kBlock>& part, S* y,
+                                             const float (&x)[kPacks][kWide], float mean, float rstd) {
+  BALEEN_UNROLL
+  for (int p = 0; p < kPacks; ++p) {
+    if (!part.has(p)) continue;
+    Packed<G, kWide> gammas = {}, betas = {};
+    gammas = *reinterpret_cast<const Packed<G, kWide>*>(static_cast<const G*>(args.gamma.data) + part.at(p));
+    if (args.beta.data)
+      betas = *reinterpret_cast<const Packed<G, kWide>*>(static_cast<const G*>(args.beta.data) + part.at(p));
+    float gamma[kWide], beta[kWide], out[kWide];
+    BALEEN_UNROLL
+    for (int k = 0; k < kWide; ++k) gamma[k] = widen(gammas.at[k]);
+    BALEEN_UNROLL
+    for (int k = 0; k < kWide; ++k) beta[k] = widen(betas.at[k]);
+    BALEEN_UNROLL
+    for (int k = 0; k < kWide; ++k) out[k] = (x[p][k] - mean) * rstd * gamma[k] + beta[k];
+    store_as<S>(y, part.at(p), out);
+  }
+}
+
+template <class S, int kEach, bool kBlock>
+__device__ __forceinline__ void norm_row(const NormArgs& args) {
+  using Mine = Part<S, kEach, kBlock>;
+  const int64_t row = kBlock ? blockIdx.x : static_cast<int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / 32;
+  if (row >= args.rows.leading.size) return;
+  int64_t at[4];
+  args.rows.leading.offsets(row, at);
+  const Mine part(args.rows.width);
+  float x[Mine::kPacks][Mine::kWide];
+  {
+    Raw packs[Mine::kPacks];
+    part.load(static_cast<const S*>(args.x.data) + at[0], packs);
+    BALEEN_UNROLL
+    for (int p = 0; p < Mine::kPacks; ++p) widen_raw<S>(packs[p], x[p]);
+  }
+  const float width = static_cast<float>(args.rows.width);
+  float mean = 0, squares = 0;
+  if (args.mean.data) {
+    BALEEN_UNROLL
+    for (const auto& pack : x) BALEEN_UNROLL
+    for (const float one : pack) mean += one;
+    mean = sum_row<kBlock>(mean) / width;
+  }
+  BALEEN_UNROLL
+  for (int p = 0; p < Mine::kPacks; ++p) {
+    if (!part.has(p)) continue;
+    BALEEN_UNROLL
+    for (const float one : x[p]) squares += (one - mean) * (one - mean);
+  }
+  const float rstd = 1.0f / sqrtf(sum_row<kBlock>(squares) / width + static_cast<float>(args.epsilon));
+  S* y = static_cast<S*>(args.y.data) + at[1];
+  if (args.gamma.stored == kStoredF32)
+    write_normal<float>(args, part, y, x, mean, rstd);
+  else
+    write_normal<S>(args, part, y, x, mean, rstd);
+  if ((kBlock ? threadIdx.x : threadIdx.x % 32) != 0) return;
+  store(args.rstd, at[2], rstd);
+  if (args.mean.data) store(args.mean, at[3], mean);
+}
+
+/// What the gradient needs of a row, as it lies.
+template <class S, int kEach, bool kBlock>
+struct GradRow {
+  using Mine = Part<S, kEach, kBlock>;
+
+  __device__ __forceinline__ void fetch(const NormGradArgs& args, const Mine& part, int64_t row) {
+    int64_t at[5];
+    args.rows.leading.offsets(row, at);
+    part.load(static_cast<const S*>(args.x.data) + at[0], x);
+    part.load(static_cast<const S*>(args.dy.data) + at[1], dy);
+    dx = static_cast<S*>(args.dx.data) + at[2];
+    rstd = static_cast<const float*>(args.rstd.data)[at[3]];
+    mean = args.layer ? static_cast<const float*>(args.mean.data)[at[4]] : 0.0f;
+  }
+  Raw x[Mine::kPacks], dy[Mine::kPacks];
+  S* dx;
+  float rstd, mean;
+};
+
+/// Quads of columns in shared memory: the first ones of all packs of kWide, then the second ones, so that threads that
+/// take packs meet no other one's bank.
+using Quad = Packed<float, 4>;
+template <int kWide>
+__device__ __forceinline__ int slot(int width, int column) {
+  const unsigned at = static_cast<unsigned>(column);
+  return static_cast<int>((at % kWide / 4 * (static_cast<unsigned>(width) / kWide) + at / kWide) * 4 + at % 4);
+}
+
+/// The sums of a and b over a row's threads. `turn` is the row's number in the block: two rows in a row use different
+/// shared memory, so that one barrier does.
+template <bool kBlock>
+__device__ __forceinline__ void sum_both(float& a, float& b, int64_t turn) {
+  for (int lane = 16; lane > 0; lane /= 2) {
+    a += __shfl_xor_sync(0xffffffffu, a, lane);
+    b += __shfl_xor_sync(0xffffffffu, b, lane);
+  }
+  if (!kBlock) return;
+  __shared__ float parts[2][kMostHeldGrad / (32 * kHeldByThread)][2];
+  auto& now = parts[turn % 2];
+  const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  if (threadIdx.x % 32 == 0) now[warp][0] = a, now[warp][1] = b;
+  __syncthreads();
+  a = b = 0;
+  for (unsigned i = 0; i < warps; ++i) a += now[i][0], b += now[i][1];
+}
+
+/// The columns of a thread: gamma in shared memory, and the sums for dgamma and dbeta.
+template <class S, int kEach, bool kBlock>
+struct Columns {
+  using Mine = Part<S, kEach, kBlock>;
+  static constexpr int kPacks = Mine::kPacks, kWide = Mine::kWide;
+
+  /// Shared memory holds gamma, and for rows of warps the sums.
+  __device__ __forceinline__ Columns(const NormGradArgs& args, const Mine& mine)
+      : part(mine), gamma(reinterpret_cast<float*>(BALEEN_SHARED_MEMORY())) {
+    for (int i = static_cast<int>(threadIdx.x) * 4; i < part.width; i += static_cast<int>(blockDim.x) * 4) {
+      Quad quad;
+      load_pack(args.gamma, i, quad.at);
+      *reinterpret_cast<Quad*>(gamma + slot<kWide>(part.width, i)) = quad;
+    }
+    __syncthreads();
+  }
+  /// The quad from column k of a pack on.
+  __device__ __forceinline__ Quad* quad_of(float* columns, int pack, int k) const {
+    return reinterpret_cast<Quad*>(columns) + k / 4 * (part.width / kWide) + part.number(pack);
+  }
+  __device__ __forceinline__ void gamma_of(int pack, float (&out)[kWide]) const {
+    BALEEN_UNROLL
+    for (int k = 0; k < kWide; k += 4) {
+      const Quad quad = *quad_of(gamma, pack, k);
+      BALEEN_UNROLL
+      for (int i = 0; i < 4; ++i) out[k + i] = quad.at[i];
+    }
+  }
+
+  /// Adds a row's part and writes its dx.
+  __device__ __forceinline__ void take(const NormGradArgs& args, GradRow<S, kEach, kBlock>& row, int64_t turn) {
+    const float width = static_cast<float>(part.width);
+    float dot = 0, total = 0;
+    BALEEN_UNROLL
+    for (int p = 0; p < kPacks; ++p) {
+      if (!part.has(p)) continue;
+      float x[kWide], dy[kWide], g[kWide];
+      gamma_of(p, g);
+      widen_raw<S>(row.x[p], x);
+      widen_raw<S>(row.dy[p], dy);
+      BALEEN_UNROLL
+      for (int k = 0; k < kWide; ++k) {
+        const float normal = (x[k] - row.mean) * row.rstd;
+        dot += dy[k] * g[k] * normal;
+        total += dy[k] * g[k];
+        dgamma[p][k] += dy[k] * normal;
+        dbeta[p][k] += dy[k];
+      }
+    }
+    sum_both<kBlock>(dot, total, turn);
+    dot /= width;
+    total = args.layer ? total / width : 0.0f;
+    forget(row.x);
+    forget(row.dy);
+    BALEEN_UNROLL
+    for (int p = 0; p < kPacks; ++p) {
+      if (!part.has(p)) continue;
+      float x[kWide], dy[kWide], g[kWide];
+      gamma_of(p, g);
+      widen_raw<S>(row.x[p], x);
+      widen_raw<S>(row.dy[p], dy);
+      BALEEN_UNROLL
+      for (int k = 0; k < kWide; ++k) x[k] = row.rstd * (dy[k] * g[k] - total - (x[k] - row.mean) * row.rstd * dot);
+      store_as<S>(row.dx, part.at(p), x);
+    }
+  }
+
+  /// Adds a pack's sums to a quad, or sets it where they are the first.
+  static __device__ __forceinline__ void give(const float (&sums)[kWide], int k, bool first, Quad* to) {
+    Quad quad = {};
+    if (!first) quad = *to;
+    BALEEN_UNROLL
+    for (int i = 0; i < 4; ++i) quad.at[i] += sums[k + i];
+    *to = quad;
+  }
+
+  /// Writes the block's sums: dgamma's, then dbeta's.
+  __device__ __forceinline__ void finish(const NormGradArgs& args) const {
+    const int width = part.width, columns = args.has_beta ? 2 * width : width;
+    float* out = static_cast<float*>(args.partials) + static_cast<int64_t>(blockIdx.x) * columns;
+    float* sums = gamma + width;
+    for (unsigned warp = 0; warp < (kBlock ? 1 : kRowsOfBlock); ++warp) {  // in their order
+      BALEEN_UNROLL
+      for (int p = 0; p < kPacks; ++p) {
+        if (!part.has(p) || (!kBlock && threadIdx.x / 32 != warp)) continue;
+        BALEEN_UNROLL
+        for (int k = 0; k < kWide; k += 4) {
+          Quad* to = kBlock ? reinterpret_cast<Quad*>(out + part.at(p) + k) : quad_of(sums, p, k);
+          give(dgamma[p], k, warp == 0, to);
+          if (args.has_beta) give(dbeta[p], k, warp == 0, to + width / 4);
+        }
+      }
+      __syncthreads();
+    }
+    for (int i = static_cast<int>(threadIdx.x); !kBlock && i < columns; i += static_cast<int>(blockDim.x))
+      out[i] = sums[i < width ? slot<kWide>(width, i) : width + slot<kWide>(width, i - width)];
+  }
+
+  Mine part;
+  float* gamma;
+  float dgamma[kPacks][kWide] = {}, dbeta[kPacks][kWide] = {};
+};
+
+template <class S, int kEach, bool kBlock>
+__device__ __forceinline__ void norm_grad_rows(const NormGradArgs& args) {
+  const Part<S, kEach, kBlock> part(args.rows.width);
+  const int64_t rows = args.rows.leading.size;
+  const int64_t begin = rows * blockIdx.x / gridDim.x, end = rows * (blockIdx.x + 1) / gridDim.x;
+  constexpr int64_t kStep = kBlock ? 1 : kRowsOfBlock;
+  int64_t row = begin + (kBlock ? 0 : threadIdx.x / 32);
+  GradRow<S, kEach, kBlock> now, next;
+  if (row < end) next.fetch(args, part, row);
+  Columns<S, kEach, kBlock> columns(args, part);
+  for (; row < end; row += kStep) {
+    now = next;
+    if (row + kStep < end) next.fetch(args, part, row + kStep);
+    columns.take(args, now, row);
+  }
+  columns.finish(args);
+}
+
+}  // namespace
+
+#define BALEEN_NORM_BY_WARP(S, name, each)                                                                          \
+  BALEEN_RESIDENT_KERNEL(32 * kRowsOfBlock, 8, baleen_norm_warp##each##name, NormArgs) {                            \
+    norm_row<S, each, false>(args);                                                                                 \
+  }                                                                                                                 \
+  BALEEN_RESIDENT_KERNEL(32 * kRowsOfBlock, norm_grad_resident(sizeof(S), each), baleen_norm_grad_warp##each##name, \
+                         NormGradArgs) {                                                                            \
+    norm_grad_rows<S, each, false>(args);                                                                           \
+  }
+#define BALEEN_NORM_OF_ROWS(S, name)                                                         \
+  BALEEN_NORM_BY_WARP(S, name, 16)                                                           \
+  BALEEN_NORM_BY_WARP(S, name, 24)                                                           \
+  BALEEN_NORM_BY_WARP(S, name, 32)                                                           \
+  BALEEN_KERNEL(kMostHeld / kHeldByThread, baleen_norm_block##name, NormArgs) {              \
+    norm_row<S, kHeldByThread, true>(args);                                                  \
+  }                                                                                          \
+  BALEEN_KERNEL(kMostHeldGrad / kHeldByThread, baleen_norm_grad_block##name, NormGradArgs) { \
+    norm_grad_rows<S, kHeldByThread, true>(args);                                            \
+  }
+BALEEN_NORM_OF_ROWS(float, _f32)
+BALEEN_NORM_OF_ROWS(__nv_bfloat16, _bf16)
+BALEEN_NORM_OF_ROWS(__half, _f16)
+
+}  // namespace baleen::cuda
