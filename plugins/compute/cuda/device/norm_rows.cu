@@ -3,13 +3,6 @@
 #include "device.cuh"
 #include "rows.hpp"
 
-/// Arrays are registers only where the loops over them are unrolled.
-#ifdef BALEEN_EMULATED
-#define BALEEN_UNROLL
-#else
-#define BALEEN_UNROLL _Pragma("unroll")
-#endif
-
 namespace baleen::cuda {
 namespace {
 
