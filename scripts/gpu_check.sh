@@ -380,7 +380,7 @@ trap 'fail "the check" "it was stopped"; finish 1' INT TERM
 echo "$about"
 [ "$plugin" = cpu ] || libraries
 device || finish 1
-export BALEEN_TEST_COMPUTE_PLUGINS=$plugins/baleen_compute_$plugin.so
+export BALEEN_TEST_COMPUTE_PLUGINS=$plugins/baleen_compute_$plugin.so BALEEN_TEST_BUILD=$folder
 ! wanted first || first
 if [ "$plugin" = cuda ]; then on_gpu; else on_cpu; fi
 finish "$failed"

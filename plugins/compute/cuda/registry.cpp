@@ -99,6 +99,7 @@ std::shared_ptr<const Label> label_of(const baleen_region_t& region, const IdRan
 Maker maker_of(const baleen_region_t& region) {
   if (is_fused_product(region)) return make_fused_product;
   if (product_and_sum(region)) return make_product_and_sum;
+  if (is_sum_of_squares(region)) return make_sum_of_squares;
   const Entry* entry = find(region);
   return entry ? entry->make : Maker(make_of_kind);
 }
@@ -106,7 +107,7 @@ Maker maker_of(const baleen_region_t& region) {
 }  // namespace
 
 std::uint32_t region_score(const DeviceLimits& limits, const baleen_region_t& region) {
-  if (is_fused_product(region) || product_and_sum(region)) return 1;
+  if (is_fused_product(region) || product_and_sum(region) || is_sum_of_squares(region)) return 1;
   const Entry* entry = find(region);
   if (!entry) return brings_text(limits, region) ? 1 : 0;
   const Op op(op_of(region, 0));

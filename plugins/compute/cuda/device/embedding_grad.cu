@@ -103,21 +103,6 @@ __device__ void sort_scatter(const SortPassArgs& args) {
   });
 }
 
-/// How elements of dy are loaded: as the type in which they lie, so that many loads are under way at a time.
-template <class S>
-struct LoadAs {
-  template <int n>
-  static __device__ __forceinline__ void load(const Values& from, int64_t at, float (&out)[n]) {
-    load_as<S>(from.data, at, out);
-  }
-};
-struct LoadAny {
-  template <class T, int n>
-  static __device__ __forceinline__ void load(const Values& from, int64_t at, T (&out)[n]) {
-    load_pack(from, at, out);
-  }
-};
-
 /// The run of `key` that begins at the sorted position `begin`.
 template <class T, class Load, int kMost>
 __device__ __forceinline__ void sum_run(const SumRowsArgs& args, int64_t begin, uint32_t key) {

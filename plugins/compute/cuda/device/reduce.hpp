@@ -15,6 +15,7 @@ struct ReduceArgs {
   int64_t block;   // reduced positions per block; of packs by rows, whole packs
   int32_t packs;   // neighbours of the reduced dimensions (by rows) or the kept ones (by columns) lie in packs
   int32_t is_max;
+  int32_t squares;  // sums only: of each element's square
 };
 /// Second pass: adds the blocks' partials.
 struct ReducePartialsArgs {

@@ -62,6 +62,21 @@ __device__ __forceinline__ void store_pack(const Values& to, int64_t at, const d
   static_cast<double*>(to.data)[at] = in[0];
 }
 
+/// Ways to load neighbours: from what lies as S, so that many loads are under way at a time, or from anything.
+template <class S>
+struct LoadAs {
+  template <int n>
+  static __device__ __forceinline__ void load(const Values& from, int64_t at, float (&out)[n]) {
+    load_as<S>(from.data, at, out);
+  }
+};
+struct LoadAny {
+  template <class T, int n>
+  static __device__ __forceinline__ void load(const Values& from, int64_t at, T (&out)[n]) {
+    load_pack(from, at, out);
+  }
+};
+
 template <class T>
 __device__ __forceinline__ T load(const Values& from, int64_t at) {
   T out[1];

@@ -94,6 +94,9 @@ class EpilogueKernel : public Kernel {
         two_steps_(std::move(two_steps)) {
     scratch_bytes = std::max(product_->workspace_bytes(), two_steps_->scratch_bytes);
   }
+  const Kernel& two_steps() const { return *two_steps_; }
+  std::unique_ptr<Kernel> take_two_steps() { return std::move(two_steps_); }
+
   Status run(const Launch& launch) const override {
     const void* other = launch.at(other_);
     void* aux = epilogue_.kind == Epilogue::Kind::kGeluGrad ? launch.at(other_)
@@ -126,7 +129,15 @@ Result<std::unique_ptr<Kernel>> make_fused_product(const Context& context, const
   if (const auto plan = plan_gemm(*c); plan && context.blas && fits(roles, *plan, spec)) {
     BALEEN_TRY_ASSIGN(auto product,
                       BlasProduct::make(*context.blas, *plan, roles.types(), blas_epilogue(roles.epilogue)));
-    if (product) kernel = std::make_unique<EpilogueKernel>(roles, std::move(product), std::move(kernel));
+    if (product) {
+      auto epilogue = std::make_unique<EpilogueKernel>(roles, std::move(product), std::move(kernel));
+      epilogue->flops = c->flops();
+      if (is_faster(context, region, "product and epilogue " + std::to_string(blas_epilogue(roles.epilogue).kind),
+                    *epilogue, epilogue->two_steps()))
+        kernel = epilogue->take_two_steps();
+      else
+        kernel = std::move(epilogue);
+    }
   }
   kernel->flops = c->flops();
   return kernel;

@@ -41,9 +41,17 @@ Result<std::unique_ptr<Kernel>> make_of_kind(const Context&, const baleen_region
 /// untouched, where cuDNN does not take the region.
 std::unique_ptr<Kernel> make_dnn_attention(const Context&, const baleen_region_t&, std::unique_ptr<Kernel>& own);
 
+/// Whether `other` takes less time than `one` for the region, which `what` names. Measured once on this device and
+/// kept, where algorithms are measured too and the region has work enough; else false.
+bool is_faster(const Context&, const baleen_region_t&, const std::string& what, const Kernel& one, const Kernel& other);
+
 /// An op of a region of several.
 Result<std::unique_ptr<Kernel>> make_matmul(const Context&, const Source&);
 Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const Source&);
+
+/// The sum of x * x, as the norm of a gradient has it: the squares are nowhere stored.
+bool is_sum_of_squares(const baleen_region_t& region);
+Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context&, const baleen_region_t&);
 
 /// A pointwise op with operands of the caller's choice.
 Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const Source&, std::vector<Operand> inputs,

@@ -55,6 +55,9 @@ class SummingKernel : public Kernel {
         two_(std::move(two)) {
     scratch_bytes = std::max(product_->workspace_bytes(), two_->scratch_bytes);
   }
+  const Kernel& two() const { return *two_; }
+  std::unique_ptr<Kernel> take_two() { return std::move(two_); }
+
   Status run(const Launch& launch) const override {
     if (!aligned({launch.values(sum_)})) return two_->run(launch);
     BALEEN_TRY(product_->bind(launch.at(sum_), nullptr));
@@ -85,7 +88,14 @@ Result<std::unique_ptr<Kernel>> make_product_and_sum(const Context& context, con
     const BlasEpilogue epilogue{left ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB, true, false};
     const ProductTypes types{product.in(0).tensor.dtype, product.in(1).tensor.dtype, product.out(0).tensor.dtype};
     BALEEN_TRY_ASSIGN(auto blas, BlasProduct::make(*context.blas, *plan, types, epilogue));
-    if (blas) kernel = std::make_unique<SummingKernel>(product, sum.out(0), std::move(blas), std::move(kernel));
+    if (blas) {
+      auto summing = std::make_unique<SummingKernel>(product, sum.out(0), std::move(blas), std::move(kernel));
+      summing->flops = flops;
+      if (is_faster(context, region, "product and sum", *summing, summing->two()))
+        kernel = summing->take_two();
+      else
+        kernel = std::move(summing);
+    }
   }
   kernel->flops = flops;
   return kernel;

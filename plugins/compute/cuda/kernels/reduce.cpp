@@ -1,4 +1,6 @@
 /// \file reduce: sums and maxima over some dimensions, in an order that depends on the shape alone.
+#include <algorithm>
+
 #include "device/reduce.hpp"
 #include "functions.hpp"
 #include "kernels.hpp"
@@ -41,10 +43,11 @@ bool goes_by_packs(const Walk<kAlong>& along, const Walk<kOther>& other) {
 
 class ReduceKernel : public Kernel {
  public:
-  ReduceKernel(const Operand& x, const Operand& y, const Split& split, bool is_max) : x_(x), y_(y) {
+  ReduceKernel(const Operand& x, const Operand& y, const Split& split, bool is_max, bool squares) : x_(x), y_(y) {
     first_.kept = make_walk<2>(split.kept, {split.kept_x, split.kept_y});
     first_.reduced = make_walk<1>(split.reduced, {split.reduced_x});
     first_.is_max = is_max;
+    first_.squares = squares;
     const auto inner = [](const auto& walk) { return walk.rank > 0 ? walk.stride[0][walk.rank - 1] : 0; };
     by_columns_ =
         first_.kept.rank > 0 && inner(first_.kept) == 1 && !(first_.reduced.rank > 0 && inner(first_.reduced) == 1);
@@ -106,6 +109,19 @@ class ReduceKernel : public Kernel {
   CUfunction first_function_ = nullptr, packs_function_ = nullptr, second_function_ = nullptr;
 };
 
+/// Of x, or of its elements' squares.
+Result<std::unique_ptr<Kernel>> make(const Context& context, const Source& source, const Operand& x, bool squares) {
+  const std::string_view kind = source.op().text("kind");
+  if (kind != "sum" && kind != "max")
+    return invalid("reduce has no kind `" + std::string(kind) + "`; there are `sum` and `max`", source.name());
+  const Operand y = source.out(0);
+  const bool keep = source.op().integer("keep", 0) != 0;
+  auto kernel =
+      std::make_unique<ReduceKernel>(x, y, split(x, y, source.op().integers("dims"), keep), kind == "max", squares);
+  BALEEN_TRY(kernel->find(context));
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const baleen_region_t& region) {
@@ -113,14 +129,30 @@ Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const baleen
 }
 
 Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const Source& source) {
-  const std::string_view kind = source.op().text("kind");
-  if (kind != "sum" && kind != "max")
-    return invalid("reduce has no kind `" + std::string(kind) + "`; there are `sum` and `max`", source.name());
-  const Operand x = source.in(0), y = source.out(0);
-  const bool keep = source.op().integer("keep", 0) != 0;
-  auto kernel = std::make_unique<ReduceKernel>(x, y, split(x, y, source.op().integers("dims"), keep), kind == "max");
-  BALEEN_TRY(kernel->find(context));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  return make(context, source, source.in(0), false);
+}
+
+Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context& context, const baleen_region_t& region) {
+  return make(context, Source(region, 1), Source(region, 0).in(0), true);
+}
+
+bool is_sum_of_squares(const baleen_region_t& region) {
+  if (region.op_count != 2 || view(op_of(region, 0).kind) != "pointwise" || view(op_of(region, 1).kind) != "reduce")
+    return false;
+  const Source squares(region, 0), sum(region, 1);
+  if (squares.inputs() != 1 || squares.outputs() != 1 || sum.inputs() != 1 || sum.op().text("kind") != "sum")
+    return false;
+  const Operand x = squares.in(0), interior = squares.out(0);
+  // Squares of 16 bits would be rounded once more before they are added.
+  if (interior.number != sum.in(0).number || interior.tensor.flags & BALEEN_TENSOR_OUTPUT ||
+      interior.tensor.dtype != computed_in(x.tensor.dtype) || !is_floating(x.tensor.dtype) ||
+      !is_floating(sum.out(0).tensor.dtype) || computed_in(sum.out(0).tensor.dtype) != interior.tensor.dtype ||
+      !std::ranges::equal(shape(x.tensor), shape(interior.tensor)))
+    return false;
+  const auto code = squares.op().expression("expression");
+  const auto& last = code[static_cast<std::size_t>(squares.op().integers("results")[0])];
+  const auto is_x = [&](std::uint32_t value) { return code[value].opcode == BALEEN_X_INPUT && code[value].a == 0; };
+  return last.opcode == BALEEN_X_MUL && is_x(last.a) && is_x(last.b);
 }
 
 }  // namespace baleen::cuda
