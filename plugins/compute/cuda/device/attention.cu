@@ -45,6 +45,7 @@ __device__ void soften(const AttentionArgs& args, Tiles<T>& tiles) {
       sum += p;
     }
     for (int lane = 4; lane > 0; lane /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lane);
+    __syncwarp();  // all of the row's threads have read its peak
     if (!in || part != 0) continue;
     const T factor = none ? T(1) : exp(before - peak);
     tiles.factor[row] = factor;

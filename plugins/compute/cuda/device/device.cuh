@@ -52,13 +52,17 @@ __device__ __forceinline__ T fold_warp(T x) {
   return x;
 }
 
-/// Over all threads of a block of whole warps; all get the result. Every thread must come here.
+/// Over all threads of a block of whole warps; all get the result. Every thread must come here, and sees afterwards
+/// what the others wrote to shared memory before.
 template <class Fold, class T>
 __device__ __forceinline__ T fold_block(T x) {
   __shared__ T parts[32];
   x = fold_warp<Fold>(x);
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
-  if (warps == 1) return x;
+  if (warps == 1) {
+    __syncwarp();
+    return x;
+  }
   __syncthreads();  // the last fold's parts have been read
   if (lane == 0) parts[warp] = x;
   __syncthreads();
