@@ -59,6 +59,7 @@ class Plugin {
   const std::string& path() const { return path_; }
   const baleen_compute_t& table() const { return table_; }
   const baleen_descriptor_t& descriptor() const { return descriptor_; }
+  bool has_option(std::string_view name) const;
   const baleen_host_t& host() const { return host_; }
   std::string last_failure() const { return failure_; }
   void clear_failure() { failure_.clear(); }
@@ -119,7 +120,8 @@ class ComputeTest : public testing::TestWithParam<std::tuple<std::string, baleen
   double tolerance(double fp32, double fp64) const { return is_double() ? fp64 : fp32; }
 
   /// Runs `op` in every placement, with and without aliases, and expects |got - wanted| <= tolerance * (1 + |wanted|).
-  /// Then expects the same bits from one and from two threads, unless the order of sums may differ.
+  /// Then expects the same bits from one and from two threads, unless the order of sums may differ or the plugin has no
+  /// option for threads.
   void expect(const OpSpec& op, const std::vector<Tensor>& inputs, const std::vector<Tensor>& wanted, double tolerance,
               bool same_bits = true, RunOptions options = {});
 

@@ -3,7 +3,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <vector>
 
 extern "C" void baleen_switch_fiber(void** save, void* load);
@@ -75,10 +78,11 @@ class Scheduler {
     kernel_ = kernel;
     args_ = args;
     prepare(first, threads);
+    order_threads(threads);
     unsigned left = threads;
     while (left > 0) {
       bool moved = false;
-      for (unsigned i = 0; i < threads; ++i) {
+      for (const unsigned i : order_) {
         Fiber& fiber = fibers_[i];
         if (fiber.done || (fiber.waits_for && fiber.waits_for->generation == fiber.generation)) continue;
         moved = true;
@@ -112,6 +116,16 @@ class Scheduler {
   }
 
  private:
+  /// Between two barriers threads take turns in ascending order, descending order or a random one, from block to block:
+  /// where a barrier is missing, some order reads what is not there yet.
+  void order_threads(unsigned threads) {
+    order_.resize(threads);
+    std::iota(order_.begin(), order_.end(), 0u);
+    const auto which = random_() % 3;
+    if (which == 1) std::reverse(order_.begin(), order_.end());
+    if (which == 2) std::shuffle(order_.begin(), order_.end(), random_);
+  }
+
   Barrier& warp() { return warps_[current_->thread.thread.x / kWarp]; }
 
   void wait(Barrier& barrier) {
@@ -159,6 +173,8 @@ class Scheduler {
     }
   }
 
+  std::mt19937 random_;  // of a fixed seed: a host thread's launches are the same in each run
+  std::vector<unsigned> order_;
   std::vector<Fiber> fibers_;
   std::vector<Barrier> warps_;
   Barrier block_;
