@@ -39,8 +39,10 @@ class GpuPack : public testing::Test {
     folder_.write("pack/" + program, "#!/bin/sh\n" + body + "\n");
     fs::permissions(path, fs::perms::owner_all);
   }
-  ProcessResult check(const std::string& plugin) const {
-    return run_process({pack_ + "/scripts/gpu_check.sh", "--plugin", plugin, "--minutes", "1"});
+  ProcessResult check(const std::string& plugin, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words{pack_ + "/scripts/gpu_check.sh", "--plugin", plugin, "--minutes", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_process(words);
   }
 
   const TemporaryFolder folder_;
@@ -79,7 +81,7 @@ TEST_F(GpuPack, HoldsEveryFileThatTheCheckNames) {
     const std::string path = ((*at)[1] == "plugins" ? "lib/baleen/plugins/" : "") + (*at)[2].str();
     if (path == "bin/baleen.sh" || path == "lib/baleen/plugins") continue;
     ++count;
-    EXPECT_TRUE(fs::is_regular_file(pack_ + "/" + path)) << path;
+    EXPECT_TRUE(fs::exists(pack_ + "/" + path)) << path;
   }
   EXPECT_GT(count, 8u);
   for (const char* name : {"mlp", "gpt"}) EXPECT_TRUE(fs::exists(pack_ + "/tests/parity/" + name + ".lua")) << name;
@@ -124,6 +126,37 @@ TEST_F(GpuPack, GoesOnAfterAFailureAndTellsIt) {
   for (const char* row : {"conformance +FAILED +1 passed, 1 failed, 0 skipped", "parity mlp fp64 +FAILED +a run failed",
                           "parity gpt bf16, 2 ranks +FAILED", "kernels +FAILED", "throughput +skipped"})
     EXPECT_TRUE(std::regex_search(rows, std::regex("\n" + std::string(row)))) << row << "\n" << rows;
+}
+
+/// What the failed cases said is printed and kept, and everything comes back in one file.
+TEST_F(GpuPack, ShowsWhatFailedCasesSaid) {
+  replace("bin/baleen", "[ \"$1\" != doctor ] || echo '  cpu 0  a device'");
+  replace("tests/programs/test_conformance.compute",
+          "echo '[ RUN      ] A.B'; echo '[       OK ] A.B (1 ms)'; echo '[ RUN      ] A.C'; echo 'it is 3, wanted 4'\n"
+          "echo '[  FAILED  ] A.C (1 ms)'; exit 1");
+  const ProcessResult result = check("cpu", {"--parts", "conformance"});
+  EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
+  const std::string failures = read_file(pack_ + "/logs/failures.txt");
+  for (const char* words : {"== conformance.0.log\n", "A.C (1 ms)\n", "it is 3, wanted 4\n"}) {
+    EXPECT_NE(failures.find(words), failures.npos) << words << failures;
+    EXPECT_NE(result.out.find(words), result.out.npos) << words << result.out;
+  }
+  const ProcessResult packed = run_process({"tar", "-tzf", pack_ + "/logs/logs.tar.gz"});
+  for (const char* file : {"./failures.txt\n", "./conformance.0.log\n", "./doctor.log\n"})
+    EXPECT_NE(packed.out.find(file), packed.out.npos) << packed.out;
+}
+
+TEST_F(GpuPack, RunsThePartsThatAreWanted) {
+  replace("bin/baleen", "[ \"$1\" != doctor ] || echo '  cpu 0  a device'");
+  replace("tests/programs/bench_device", "printf 'norm\\t1 GB/s\\n'");
+  const ProcessResult result = check("cpu", {"--parts", "kernels"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_TRUE(std::regex_search(result.out, std::regex("\nnorm +1 GB/s"))) << result.out;
+  for (const char* other : {"conformance", "parity", "first", "throughput"})
+    EXPECT_EQ(result.out.find(std::string("\n") + other), result.out.npos) << result.out;
+  const ProcessResult refused = check("cpu", {"--parts", "kernels,speed"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("no part speed; there are first, throughput,"), refused.err.npos) << refused.err;
 }
 
 /// Fewer losses than steps, and a suite without a test.
