@@ -204,7 +204,9 @@ void LuaState::limit_time(std::chrono::milliseconds limit) {
   if (limit.count() > 0 && options_.stuck) {
     const Error why = invalid("the script sits in one call for " + seconds_text(limit) +
                               " and more (a pattern, table.move, an error handler that loops?)");
-    watchdog_ = std::make_unique<Watchdog>(limit + limit / 8, [this, why] { options_.stuck(why); });
+    // A script that can be ended in its course has the time that this takes on a busy machine.
+    const std::chrono::milliseconds patience = std::max<std::chrono::milliseconds>(limit / 8, std::chrono::seconds(1));
+    watchdog_ = std::make_unique<Watchdog>(limit + patience, [this, why] { options_.stuck(why); });
   }
   lua_sethook(state_, limit.count() > 0 ? &LuaState::check_time : nullptr, limit.count() > 0 ? LUA_MASKCOUNT : 0,
               kInstructionsBetweenChecks);

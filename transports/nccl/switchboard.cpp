@@ -90,7 +90,9 @@ Switchboard::Switchboard(std::int32_t rank, std::int32_t ranks, Wire wire, std::
       woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       wire_(std::move(wire)) {}
 
-Switchboard::~Switchboard() {
+Switchboard::~Switchboard() { stop(); }
+
+void Switchboard::stop() {
   {
     const std::lock_guard lock(mutex_);
     leaving_ = true;

@@ -39,6 +39,9 @@ class Switchboard {
   Result<std::string> letter_of(std::int32_t rank);
   /// Letters are not waited for any more.
   void wake();
+  /// Sends what is to be sent, and hears no more: the listener is not called any longer once this returns. Whoever
+  /// listens and also uses this object calls it before giving the object up.
+  void stop();
 
  private:
   Switchboard(std::int32_t rank, std::int32_t ranks, Wire wire, std::unique_ptr<Hub> hub);

@@ -50,7 +50,7 @@ NcclTransport::~NcclTransport() {
   fail({BALEEN_PEER_LOST, "this rank has left", {}}, false);
   watcher_.join();
   barriers_->stop();
-  switchboard_.reset();  // before what it tells of
+  switchboard_->stop();  // before what it tells of ends; its thread may be in fail(), which sends
 }
 
 void NcclTransport::fail(Error error, bool tell) {
