@@ -13,6 +13,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/log/last_lines.hpp"
+
 namespace baleen {
 namespace {
 
@@ -109,6 +111,8 @@ void Log::write(baleen_level_t level, std::string_view text) const {
   const std::string plain = presentable(text);
   text = plain;
   state_->logger.log(native(level), spdlog::string_view_t(text.data(), text.size()));
+  const auto known = std::find_if(kLevels.begin(), kLevels.end(), [=](const auto& one) { return one.second == level; });
+  remember_line(known == kLevels.end() ? "error" : known->first, text);
 }
 
 std::vector<std::string> Log::recorded() const {

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/log/last_lines.hpp"
+
 namespace baleen {
 namespace {
 
@@ -142,6 +144,7 @@ void say(int signal, const siginfo_t& info, const ucontext_t& context) {
   }
   line << "\n";
   line.print();
+  print_last_lines(STDERR_FILENO);
 }
 
 void on_crash(int signal, siginfo_t* info, void* context) {

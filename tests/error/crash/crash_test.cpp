@@ -70,6 +70,12 @@ TEST_F(Crash, InTrainingNamesTheStep) {
   expect_said(result, SIGSEGV, {" in monitor `trips` (", ", training step ", "; a bug of that plugin"});
 }
 
+/// Whether they were shown or not.
+TEST_F(Crash, ShowsTheLastLinesOfTheLog) {
+  const ProcessResult result = run(falls("null"), {"--log-level", "error"});
+  expect_said(result, SIGSEGV, {"---- the last lines of the log ----\n", "\n---- end ----\n", "debug: "});
+}
+
 TEST_F(Crash, OfAStaticObjectNamesThePluginThatIsLoaded) {
   const std::vector<std::string> words = {"--plugin-path", std::string(CRASH_FOLDER) + "/alone", "--set",
                                           "monitors.bursts=true"};

@@ -2,9 +2,14 @@
 #include "core/log/log.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <sstream>
 #include <thread>
 #include <vector>
+
+#include "core/log/last_lines.hpp"
 
 namespace baleen {
 namespace {
@@ -100,6 +105,39 @@ TEST(Log, CutsWhatIsTooLong) {
   std::string letters;
   for (int i = 0; i < 10'000; ++i) letters += "λ";
   EXPECT_EQ(presentable("x" + letters), "x" + letters.substr(0, 16384) + "... (3616 bytes more)") << "between letters";
+}
+
+/// What a handler of signals writes: 32 lines, cut behind 512 bytes, of whatever log.
+TEST(LastLines, AreOfAllLogsAndTheOldestFirst) {
+  const Log log, other;
+  for (int i = 0; i < 40; ++i) (i % 2 == 0 ? log : other).info("line " + std::to_string(i));
+  log.warning(std::string(600, 'x'));
+  CaptureStderr();
+  print_last_lines(STDERR_FILENO);
+  const std::string text = GetCapturedStderr();
+  EXPECT_TRUE(text.starts_with("---- the last lines of the log ----\ninfo: line 9\ninfo: line 10\n")) << text;
+  EXPECT_TRUE(text.ends_with("info: line 39\nwarning: " + std::string(502, 'x') + "\n---- end ----\n")) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 34) << text;
+}
+
+TEST(LastLines, MayComeFromManyThreads) {
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([i] {
+        for (int j = 0; j < 1000; ++j) remember_line("info", std::string(3, static_cast<char>('a' + i)));
+      });
+  }
+  CaptureStderr();
+  print_last_lines(STDERR_FILENO);
+  std::istringstream lines(GetCapturedStderr());
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("info: ")) continue;
+    ++count;
+    EXPECT_EQ(line, "info: " + std::string(3, line[6]));
+  }
+  EXPECT_EQ(count, 32);
 }
 
 TEST(LogLevel, HasAName) {
