@@ -16,16 +16,15 @@ BALEEN_DESCRIPTOR(
                   "compute capability of the devices; with it and `memory` a plan needs neither device nor driver"),
     BALEEN_OPTION("tf32", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                   "products of fp32 by tensor cores, with operands rounded to 11 significant bits"),
-    BALEEN_OPTION(
-        "deterministic", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
-        "the same bits in every run: nothing adds parts in the order in which they come; attention's gradient takes "
-        "more memory so"),
+    BALEEN_OPTION("deterministic", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
+                  "the same bits in every run, for more memory in attention's gradient; false: parts are added as "
+                  "they come, products go the way measured to be the fastest"),
     BALEEN_OPTION("checked", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                   "wait for every launch, so that a failing kernel is named exactly; slow"),
     BALEEN_OPTION("graphs", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
                   "launches that come again each step are enqueued as one CUDA graph; it changes no number"),
     BALEEN_OPTION("cache", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "",
-                  "folder for compiled kernels; empty: baleen/cuda in the user's cache folder"),
+                  "folder for compiled kernels and what was measured; empty: baleen/cuda in the user's cache folder"),
     BALEEN_OPTION("libraries", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
                   "folders in which libcuda, libcublasLt, libcudnn and libnvrtc are looked for first"));
 
