@@ -30,7 +30,6 @@ constexpr std::string_view kTrainAndCompare = R"("$baleen" verify job.lua --mani
 "$baleen" run job.lua --manifest manifest.toml)";
 constexpr std::string_view kTrainAndGoOn = R"("$baleen" run job.lua --manifest manifest.toml --save trained.@NAME@
 "$baleen" run job.lua --manifest manifest.toml --load trained.@NAME@)";
-constexpr std::string_view kSums = "\nbaleen_add_reductions(baleen_@KIND@_@NAME@)  # the sums of `reduction.hpp`";
 
 /// What a kind's plugin is made of.
 struct Template {
@@ -39,7 +38,6 @@ struct Template {
   std::string_view c_source, c_name;     ///< the same in C; "": there is none
   std::string_view manifest;             ///< in `new`, as the job is
   std::string_view train = kTrain;
-  std::string_view sums = "";  ///< of CMakeLists.txt
 };
 
 constexpr Template kTemplates[] = {
@@ -50,7 +48,6 @@ constexpr Template kTemplates[] = {
     {"strategy", "replicas.cpp", "replicas", "", "", "manifest_strategy.toml", kTrainAndCompare},
     {"checkpoint", "plain.cpp", "plain", "", "", "manifest.toml", kTrainAndGoOn},
     {"offload", "swap.cpp", "swap", "", "", "manifest_offload.toml"},
-    {"transport", "sockets.cpp", "sockets", "", "", "manifest_transport.toml", kTrain, kSums},
 };
 
 Result<Template> template_of(const NewOptions& options) {
@@ -114,7 +111,6 @@ Result<std::vector<std::pair<std::string, std::string>>> files_of(const NewOptio
   for (const auto& [from, to] : others) {
     BALEEN_TRY_ASSIGN(std::string text, read_template(shared / "new" / from));
     replace_all(text, "@TRAIN@", std::string(chosen.train));
-    replace_all(text, "@SUMS@", std::string(chosen.sums));
     replace_all(text, "@NAME@", options.name);
     replace_all(text, "@KIND@", options.kind);
     replace_all(text, "@SOURCE@", source_file);

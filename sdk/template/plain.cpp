@@ -1,8 +1,10 @@
-/// \file A checkpoint format: one file of named tensors with a checksum behind them, for files with the ending `.plain`.
+/// \file A checkpoint format: one file of named tensors with a checksum behind them, for files with the ending
+/// `.plain`.
 ///
 /// All numbers are little-endian and have eight bytes; a text is its length and its bytes:
 ///   "PLAIN 1\n" | size of the header | header | the tensors' bytes, one after another | checksum of all before it
-/// The header: the number of facts, each a name and a text; the number of tensors, each a name, dtype, rank and extents.
+/// The header: the number of facts, each a name and a text; the number of tensors, each a name, dtype, rank and
+/// extents.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,7 +25,7 @@
 #include "baleen/process_mark.hpp"
 
 // The ending of the files is the format's name.
-BALEEN_DESCRIPTOR("checkpoint", "plain", "1.0.0", "Apache-2.0", "Tensors in a plain file, an example", -1, "plain",
+BALEEN_DESCRIPTOR("checkpoint", "plain", "1.0.0", "Apache-2.0", "Tensors in a plain file, an example", 0, "plain",
                   BALEEN_NO_OPTIONS);
 
 namespace {
@@ -39,7 +41,9 @@ Error failed(const std::string& what, const std::string& path) {
   const int reason = errno;
   return {reason == ENOENT ? BALEEN_NOT_FOUND : BALEEN_IO, what + ": " + std::strerror(reason), path};
 }
-Error damaged(const std::string& path) { return {BALEEN_IO, "the file is cut short, damaged, or of another format", path}; }
+Error damaged(const std::string& path) {
+  return {BALEEN_IO, "the file is cut short, damaged, or of another format", path};
+}
 
 /// FNV-1a: enough to see what a disk or a copy has damaged.
 class Checksum {

@@ -1,12 +1,13 @@
-/// \file A parallel strategy: every rank along a mesh axis has the whole model and a part of the batch. Nothing here sums
-/// gradients: the compiler sees that each rank's gradient is a part of the sum, and inserts an `all_reduce`.
+/// \file A parallel strategy: every rank along a mesh axis has the whole model and a part of the batch. Nothing here
+/// sums gradients: the compiler sees that each rank's gradient is a part of the sum, and inserts an `all_reduce`.
 #include <cstdint>
 #include <memory>
 
 #include "baleen/strategy_tools.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "replicas", "1.0.0", "Apache-2.0", "The batch cut over ranks, an example", 0, "",
-                  BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "replicas", "", "", "the mesh axis to work along"),
+                  BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "replicas", "", "",
+                                "the mesh axis to work along"),
                   BALEEN_OPTION("bucket_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "4", "", "",
                                 "MiB of gradients summed together; 0: each alone"));
 

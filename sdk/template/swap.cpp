@@ -1,5 +1,5 @@
-/// \file An offload backend: slots lie in one file, which has no name, so that nothing stays when the run ends. One thread
-/// reads and writes it.
+/// \file An offload backend: slots lie in one file, which has no name, so that nothing stays when the run ends. One
+/// thread reads and writes it.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
@@ -36,7 +36,8 @@ class Swap final : public OffloadStore {
     std::string path = folder + "/baleen-swap-XXXXXX";
     FileHandle file(::mkostemp(path.data(), O_CLOEXEC));
     if (!file)
-      return Error{BALEEN_IO, std::string("no file can be made here: ") + std::strerror(errno) + "; name another `folder`",
+      return Error{BALEEN_IO,
+                   std::string("no file can be made here: ") + std::strerror(errno) + "; name another `folder`",
                    folder};
     ::unlink(path.c_str());
     struct statvfs place = {};
