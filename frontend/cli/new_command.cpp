@@ -24,12 +24,20 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestName = 31;  // what a descriptor holds
 
+// How test.sh trains, once the plugin is built and validated.
+constexpr std::string_view kTrain = R"("$baleen" run job.lua --manifest manifest.toml)";
+constexpr std::string_view kTrainAndCompare = R"("$baleen" verify job.lua --manifest manifest.toml  # against one rank
+"$baleen" run job.lua --manifest manifest.toml)";
+constexpr std::string_view kTrainAndGoOn = R"("$baleen" run job.lua --manifest manifest.toml --save trained.@NAME@
+"$baleen" run job.lua --manifest manifest.toml --load trained.@NAME@)";
+
 /// What a kind's plugin is made of.
 struct Template {
   std::string_view kind;
   std::string_view source, source_name;  ///< in `template`, and the name in its descriptor
   std::string_view c_source, c_name;     ///< the same in C; "": there is none
   std::string_view manifest;             ///< in `new`, as the job is
+  std::string_view train = kTrain;
 };
 
 constexpr Template kTemplates[] = {
@@ -37,6 +45,9 @@ constexpr Template kTemplates[] = {
     {"data", "rings.cpp", "rings", "", "", "manifest.toml"},
     {"monitor", "csv.cpp", "csv", "", "", "manifest_monitor.toml"},
     {"op", "outer.cpp", "products", "", "", "manifest.toml"},
+    {"strategy", "replicas.cpp", "replicas", "", "", "manifest_strategy.toml", kTrainAndCompare},
+    {"checkpoint", "plain.cpp", "plain", "", "", "manifest.toml", kTrainAndGoOn},
+    {"offload", "swap.cpp", "swap", "", "", "manifest_offload.toml"},
 };
 
 Result<Template> template_of(const NewOptions& options) {
@@ -99,6 +110,7 @@ Result<std::vector<std::pair<std::string, std::string>>> files_of(const NewOptio
                                                         {std::string(chosen.manifest), "manifest.toml"}};
   for (const auto& [from, to] : others) {
     BALEEN_TRY_ASSIGN(std::string text, read_template(shared / "new" / from));
+    replace_all(text, "@TRAIN@", std::string(chosen.train));
     replace_all(text, "@NAME@", options.name);
     replace_all(text, "@KIND@", options.kind);
     replace_all(text, "@SOURCE@", source_file);

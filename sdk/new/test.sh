@@ -8,4 +8,4 @@ prefix=$(cd "$(dirname "$(readlink -f "$baleen")")/.." && pwd)
 cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix"
 cmake --build build
 "$baleen" validate build/baleen_@KIND@_@NAME@.so "$@"
-"$baleen" run job.lua --manifest manifest.toml
+@TRAIN@

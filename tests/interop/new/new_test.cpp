@@ -56,6 +56,12 @@ TEST_P(New, BuildsValidatesAndTrains) {
   EXPECT_EQ(tested.exit_code, 0) << tested.out << tested.err;
   EXPECT_NE(tested.out.find(one.kind + " `" + one.name + "`: "), std::string::npos) << tested.out;
   EXPECT_NE(tested.out.find(", 0 failed, "), std::string::npos) << tested.out;
+  if (one.kind == "strategy") {
+    EXPECT_NE(tested.out.find("\nEQUAL "), std::string::npos) << tested.out;
+  }
+  if (one.kind == "checkpoint") {
+    EXPECT_FALSE(read_file(folder / one.name + "/trained." + one.name).empty());
+  }
   if (one.kind == "monitor") {
     const std::string lines = read_file(folder / one.name + "/steps.csv");
     EXPECT_NE(lines.find("\n50,"), std::string::npos) << lines;
@@ -71,7 +77,10 @@ TEST_P(New, BuildsValidatesAndTrains) {
 INSTANTIATE_TEST_SUITE_P(Kinds, New,
                          testing::Values(Written{"optimizer", "my_rule", false},
                                          Written{"optimizer", "my_rule_c", true}, Written{"data", "my_points", false},
-                                         Written{"monitor", "my_lines", false}, Written{"op", "my_ops", false}),
+                                         Written{"monitor", "my_lines", false}, Written{"op", "my_ops", false},
+                                         Written{"strategy", "my_copies", false},
+                                         Written{"checkpoint", "my_format", false},
+                                         Written{"offload", "my_swap", false}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -80,7 +80,8 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
   void expect_listed() const {
     const ProcessResult result = run_baleen({"plugins", "--plugin-path", build_});
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    for (const std::string name : {"descent ", "descent_c ", "rings ", "csv ", "products ", "environment "})
+    for (const std::string name :
+         {"descent ", "descent_c ", "rings ", "csv ", "products ", "replicas ", "plain ", "swap ", "environment "})
       EXPECT_NE(result.out.find("  " + name), std::string::npos) << name << "in\n" << result.out;
     EXPECT_EQ(result.out.find("not used: " + build_), std::string::npos) << result.out;
   }
