@@ -146,7 +146,7 @@ TEST_F(Cuda, IsSharedByRanksInTurn) {
       "libraries = [\"" +
       emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n";
   const ProcessResult result = run_manifest(manifest, {"EMULATED_CUDA_DEVICES=2", "EMULATED_CUDA_MEMORY=2"}, "gpt",
-                                            {"--layers", "1", "--dim", "72"});
+                                            {"--layers", "1", "--dim", "72", "--batch", "9"});  // as many rows on each
   expect_line(result, kDoesNotFit,
               {"ranks 0, 2: the plan needs", "device `Emulated device` has 921.6 KiB for this rank: "});
 }
