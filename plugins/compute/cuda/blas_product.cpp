@@ -56,9 +56,8 @@ class Preference {
   cublasLtMatmulPreference_t handle_ = nullptr;
 };
 
-/// Answers of the heuristics that are measured, and how much work makes that worth while.
+/// Answers of the heuristics that are measured.
 constexpr std::size_t kCandidates = 8;
-constexpr double kLeastTunedFlops = 1e9;
 
 double plan_flops(const GemmPlan& plan) {
   return 2.0 * static_cast<double>(plan.batch) * static_cast<double>(plan.rows) * static_cast<double>(plan.columns) *
@@ -175,7 +174,7 @@ Result<BlasChoice> BlasProduct::choose(bool aligned) const {
   Preference preference(f);
   BALEEN_TRY(preference.make(blas_.options(), types_, aligned));
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
-  const bool tunes = aligned && blas_.tuner() && plan_flops(plan_) >= kLeastTunedFlops;
+  const bool tunes = aligned && blas_.tuner() && plan_flops(plan_) >= kLeastMeasuredFlops;
   int count = 0;
   const cublasStatus_t status =
       f.cublasLtMatmulAlgoGetHeuristic(blas_.handle(), product_, left_, right_, result_, result_, preference.handle(),

@@ -10,6 +10,9 @@
 
 namespace baleen::cuda {
 
+/// How much work makes measuring worth while.
+constexpr double kLeastMeasuredFlops = 1e9;
+
 /// Used by one thread. Without it the library's favourite is taken, which it names without having run anything.
 class BlasTuner {
  public:

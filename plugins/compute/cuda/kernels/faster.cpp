@@ -22,8 +22,7 @@ std::string text_of(const baleen_tensor_t& tensor) {
 bool is_faster(const Context& context, const baleen_region_t& region, const std::string& what, const Kernel& one,
                const Kernel& other) {
   if (!context.blas || !context.blas->tuner()) return false;
-  constexpr double kLeastFlops = 1e9;
-  if (one.flops < kLeastFlops) return false;
+  if (one.flops < kLeastMeasuredFlops) return false;
   std::string key = what + ", cuBLASLt " + context.blas->version();
   std::vector<std::uint64_t> bytes;
   for (std::uint64_t i = 0; i < region.tensor_count; ++i) {

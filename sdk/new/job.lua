@@ -1,5 +1,4 @@
--- Which of two spirals does a point lie on? `--save trained.@NAME@` keeps what was learned in a file of the format
--- `@NAME@`.
+-- Which of two spirals does a point lie on? @ABOUT@
 local baleen = require "baleen"
 local nn = baleen.nn
 
