@@ -31,20 +31,13 @@ constexpr std::string_view kTrainAndCompare = R"("$baleen" verify job.lua --mani
 constexpr std::string_view kTrainAndGoOn = R"("$baleen" run job.lua --manifest manifest.toml --save trained.@NAME@
 "$baleen" run job.lua --manifest manifest.toml --load trained.@NAME@)";
 
-/// As the jobs have it.
-constexpr std::string_view kAnOptimizer = R"("adamw", { lr = 0.02 })";
-
 /// The job of most kinds is one, `job.lua`, and says what the plugin has to do with it.
-struct SharedJob {
-  std::string_view about;  ///< empty: the kind has a job of its own, job_KIND.lua
-  std::string_view optimizer = kAnOptimizer;
-};
-constexpr SharedJob kOwnJob{};
-constexpr SharedJob kLearned{"Learned with the optimizer `@NAME@`.", R"("@NAME@", { lr = 0.1 })"};
-constexpr SharedJob kWatched{"The monitor `@NAME@` watches (manifest.toml)."};
-constexpr SharedJob kShared{"The strategy `@NAME@` shares the work among two ranks (manifest.toml)."};
-constexpr SharedJob kKept{"`--save trained.@NAME@` keeps what was learned."};
-constexpr SharedJob kStored{"The optimizer's states lie in the store `@NAME@` (manifest.toml)."};
+/// Empty: the kind has a job of its own, job_KIND.lua.
+constexpr std::string_view kOwnJob;
+constexpr std::string_view kWatched = "The monitor `@NAME@` watches (manifest.toml).";
+constexpr std::string_view kShared = "The strategy `@NAME@` shares the work among two ranks (manifest.toml).";
+constexpr std::string_view kKept = "`--save trained.@NAME@` keeps what was learned.";
+constexpr std::string_view kStored = "The optimizer's states lie in the store `@NAME@` (manifest.toml).";
 
 /// What a kind's plugin is made of.
 struct Template {
@@ -52,12 +45,12 @@ struct Template {
   std::string_view source, source_name;  ///< in `template`, and the name in its descriptor
   std::string_view c_source, c_name;     ///< the same in C; "": there is none
   std::string_view manifest;             ///< in `new`, as the job is
-  SharedJob job;
+  std::string_view about;                ///< in the job
   std::string_view train = kTrain;
 };
 
 constexpr Template kTemplates[] = {
-    {"optimizer", "descent.cpp", "descent", "descent.c", "descent_c", "manifest.toml", kLearned},
+    {"optimizer", "descent.cpp", "descent", "descent.c", "descent_c", "manifest.toml", kOwnJob},
     {"data", "rings.cpp", "rings", "", "", "manifest.toml", kOwnJob},
     {"monitor", "csv.cpp", "csv", "", "", "manifest_monitor.toml", kWatched},
     {"op", "outer.cpp", "products", "", "", "manifest.toml", kOwnJob},
@@ -114,7 +107,7 @@ Result<std::vector<std::pair<std::string, std::string>>> files_of(const NewOptio
   const std::string source(options.in_c ? chosen.c_source : chosen.source);
   const std::string own_name(options.in_c ? chosen.c_name : chosen.source_name);
   const std::string source_file = options.name + fs::path(source).extension().string();
-  const std::string job = chosen.job.about.empty() ? "job_" + options.kind + ".lua" : "job.lua";
+  const std::string job = chosen.about.empty() ? "job_" + options.kind + ".lua" : "job.lua";
   std::vector<std::pair<std::string, std::string>> files;
   BALEEN_TRY_ASSIGN(std::string code, read_template(shared / "template" / source));
   replace_all(code, "\"" + own_name + "\"", "\"" + options.name + "\"");
@@ -127,8 +120,7 @@ Result<std::vector<std::pair<std::string, std::string>>> files_of(const NewOptio
   for (const auto& [from, to] : others) {
     BALEEN_TRY_ASSIGN(std::string text, read_template(shared / "new" / from));
     replace_all(text, "@TRAIN@", std::string(chosen.train));
-    replace_all(text, "@ABOUT@", std::string(chosen.job.about));
-    replace_all(text, std::string(kAnOptimizer), std::string(chosen.job.optimizer));
+    replace_all(text, "@ABOUT@", std::string(chosen.about));
     replace_all(text, "@NAME@", options.name);
     replace_all(text, "@KIND@", options.kind);
     replace_all(text, "@SOURCE@", source_file);
