@@ -86,12 +86,13 @@ Status LauncherMember::read_place() {
   BALEEN_TRY(plugin_.check(table_->place(self_, &told)));
   const baleen_place_t from = copy_in(&told);
   if (from.ranks == 0) return {};
-  Place place{from.rank, from.ranks, from.local_rank, from.local_ranks, {}, from.threads, from.host_index, {}};
+  Place place{from.rank, from.ranks, from.local_rank, from.local_ranks, {}, from.threads, from.host_index, {}, {}};
   if (place.ranks < 0 || place.rank < 0 || place.rank >= place.ranks)
     return nonsense(range_text("rank", place.rank, place.ranks) + "; ranks are numbered from 0");
   if (place.local_rank < 0 || place.local_rank >= place.local_ranks || place.local_ranks > place.ranks)
     return nonsense(range_text("rank", place.local_rank, place.local_ranks) + " of its host");
   if (from.host_of_rank) place.host_of_rank.assign(from.host_of_rank, from.host_of_rank + place.ranks);
+  if (from.address) place.address = from.address;
   const std::vector<int>& hosts = place.host_of_rank;
   if (!std::ranges::is_sorted(hosts))
     return invalid(title() +

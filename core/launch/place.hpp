@@ -15,6 +15,8 @@ struct Place {
   int host_index = 0;  ///< of this host among the job's, from 0
   /// The host of each rank, as an index; never decreasing. As long as `ranks`, or empty: all on this host.
   std::vector<int> host_of_rank = {};
+  /// Of this host, on the way to and from the first one, in digits; empty: not known, or there is one host.
+  std::string address = {};
 
   bool operator==(const Place&) const = default;
 };

@@ -14,6 +14,7 @@ RendezvousTable::RendezvousTable(RankLink& link, std::function<void(const Error&
     : link_(link),
       fail_(std::move(fail)),
       host_of_(link.place().host_of_rank.begin(), link.place().host_of_rank.end()),
+      address_(link.place().address),
       table_{sizeof table_,
              this,
              link.place().rank,
@@ -21,7 +22,8 @@ RendezvousTable::RendezvousTable(RankLink& link, std::function<void(const Error&
              put,
              get_value,
              over,
-             host_of_.empty() ? nullptr : host_of_.data()} {}
+             host_of_.empty() ? nullptr : host_of_.data(),
+             address_.empty() ? nullptr : address_.c_str()} {}
 
 baleen_status_t RendezvousTable::put(void* self, baleen_string_t key, baleen_string_t value) {
   const auto& rendezvous = *static_cast<RendezvousTable*>(self);

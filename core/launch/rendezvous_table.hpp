@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "baleen/transport.h"
@@ -27,6 +28,7 @@ class RendezvousTable {
   RankLink& link_;
   std::function<void(const Error&)> fail_;
   std::vector<std::int32_t> host_of_;
+  std::string address_;
   baleen_rendezvous_t table_;
 };
 

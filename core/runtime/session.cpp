@@ -243,7 +243,10 @@ Result<Facts> Session::step() {
   if (!impl.reader)
     impl.reader =
         std::make_unique<BatchReader>(impl.data, impl.options.batch, share.rows(), impl.options.dtype, impl.first_row);
+  const auto& doing = impl.options.doing;
+  if (doing) doing("reading data");
   BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next());
+  if (doing) doing("training");
   Program& program = impl.train->program;
   impl.segment_ns.resize(program.segments().size(), 0);
   BALEEN_TRY(impl.put_batch(program, share, std::move(batch)));

@@ -30,6 +30,8 @@ struct SessionOptions {
   std::optional<MemoryBudget> offloaded = {};  ///< a bound on what states take in an offload store
   /// Opens the store for states that the plan keeps outside the device; asked only where there are some.
   std::function<Result<std::unique_ptr<OffloadStore>>(const OffloadStore::Needs&)> open_store = {};
+  /// Told what a step does now: "reading data", "training". Does not wait; the text lives as long as the process.
+  std::function<void(const char* phase)> doing = {};
   /// Shown the programs before memory is allocated; may refuse them.
   std::function<Status(const std::vector<struct JobProgram>&)> compiled = {};
 };

@@ -134,6 +134,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   session.open_store = [&setup, place, seed = session.seed](const OffloadStore::Needs& needs) {
     return open_store(setup, seed, place, needs);
   };
+  session.doing = [raw = run.get()](const char* phase) { raw->tell_launcher(phase); };
   now_doing("preparing the devices");
   if (flags.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
   if (!with_monitors) prepared.monitors.clear();
@@ -174,7 +175,18 @@ Result<std::string> Run::input_lines(const ScriptOptions& options) const {
   return lines + (digest ? "the digest of what is loaded is " + *digest : "what is to be loaded cannot be read") + '\n';
 }
 
+namespace {
+
+/// A text that lives as long as the process, as launchers' heartbeats need it.
+const char* lasting(const std::string& text) {
+  static auto& all = *new std::set<std::string>;
+  return all.insert(text).first->c_str();
+}
+
+}  // namespace
+
 Status Run::train(TrainingRun& driven) {
+  if (const std::string between = script().between_steps(); !between.empty()) between_steps_ = lasting(between);
   BALEEN_TRY(script().train(driven));
   BALEEN_TRY(finish_checkpoints());
   return ranks_ ? ranks_->meet_at_end() : Status();
@@ -255,6 +267,7 @@ Status Run::add_learned(std::map<std::string, std::string>& facts) const {
 }
 
 Status Run::save(const std::string& path) {
+  tell_launcher("saving");
   std::map<std::string, std::string> facts{{"steps", std::to_string(session_->steps_done())},
                                            {"data_position", std::to_string(session_->position())}};
   BALEEN_TRY(add_learned(facts));

@@ -73,10 +73,13 @@ class Run : public TrainingRun {
   std::int64_t rank() const { return ranks_ ? ranks_->communicator().rank() : 0; }
 
   Result<Facts> step() override {
-    if (checkpoints_) BALEEN_TRY(checkpoints_->boundary());
-    tell_launcher("training");
+    if (checkpoints_) {
+      tell_place(session_->steps_done(), "saving a checkpoint");
+      BALEEN_TRY(checkpoints_->boundary());
+    }
     BALEEN_TRY_ASSIGN(Facts facts, session_->step());
     if (copies_) BALEEN_TRY(copies_->after_step());
+    if (between_steps_) tell_place(session_->steps_done(), between_steps_);
     return facts;
   }
   Result<Facts> evaluate(std::int64_t batches) override;
@@ -119,15 +122,19 @@ class Run : public TrainingRun {
   /// How far this rank is, for the line about its end.
   void tell_launcher(const char* phase) {
     now_doing(phase, session_->steps_done() + 1);
-    if (setup_.link && !alone_) setup_.link->at(session_->steps_done() + 1, phase);
+    tell_place(session_->steps_done() + 1, phase);
+  }
+  void tell_place(std::int64_t step, const char* phase) {
+    if (setup_.link && !alone_) setup_.link->at(step, phase);
   }
   bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
 
   const Setup& setup_;
-  std::string save_;              ///< RunFlags::save
-  std::int64_t saved_step_ = -1;  ///< that was saved there
-  bool alone_ = false;            ///< beside the run that the launcher knows of
-  std::unique_ptr<Ranks> ranks_;  ///< null with one rank
+  std::string save_;                     ///< RunFlags::save
+  const char* between_steps_ = nullptr;  ///< where the script is after a step; null: nowhere but in ours
+  std::int64_t saved_step_ = -1;         ///< that was saved there
+  bool alone_ = false;                   ///< beside the run that the launcher knows of
+  std::unique_ptr<Ranks> ranks_;         ///< null with one rank
   Described described_;
   std::set<std::string> left_out_;  ///< programs that learn, where the run is of the others alone
   std::unique_ptr<Device> device_;

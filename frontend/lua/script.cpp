@@ -178,6 +178,24 @@ std::int64_t Script::evaluate_batches() const { return impl_->described.evaluate
 const std::optional<UserValues>& Script::checkpoint() const { return impl_->described.checkpoint; }
 const std::shared_ptr<ScriptData>& Script::data() const { return impl_->described.data; }
 
+std::string Script::between_steps() const {
+  lua_State* L = impl_->state->get();
+  const StackGuard guard(L);
+  impl_->job_table->push();
+  for (const char* const name : {"loop", "on_step"}) {
+    if (lua_getfield(L, -1, name) != LUA_TFUNCTION) {
+      lua_pop(L, 1);
+      continue;
+    }
+    lua_Debug place{};
+    lua_getinfo(L, ">S", &place);
+    const std::string_view source = place.source;
+    return "in " + std::string(name) + " (" + std::string(source.substr(source.starts_with('@') ? 1 : 0)) + ":" +
+           std::to_string(place.linedefined) + ")";
+  }
+  return {};
+}
+
 Status Script::train(TrainingRun& run) {
   lua_State* L = impl_->state->get();
   const StackGuard guard(L);

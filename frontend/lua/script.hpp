@@ -59,6 +59,8 @@ class Script {
   const std::optional<UserValues>& checkpoint() const;
   const std::shared_ptr<ScriptData>& data() const;
 
+  /// What of the user's own runs between steps, for messages: "in on_step (train.lua:7)"; empty: nothing does.
+  std::string between_steps() const;
   /// Runs the training loop: the job's own, or the library's `train.lua`.
   Status train(TrainingRun& run);
   /// Which tensors of a folder of another framework are which parameters: by the model that the script made with

@@ -123,7 +123,7 @@ void wake_all(Meeting& meeting) {
   const RankPlace place{
       rank,
       ranks,
-      {sizeof(baleen_rendezvous_t), &meeting, rank, ranks, &put_item, &get_item, &is_meeting_over, nullptr}};
+      {sizeof(baleen_rendezvous_t), &meeting, rank, ranks, &put_item, &get_item, &is_meeting_over, nullptr, nullptr}};
   try {
     body(place, page.mark);
     page.tell(End::passed, {});

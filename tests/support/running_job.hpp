@@ -92,6 +92,10 @@ class RunningJob {
       return found >= times;
     });
   }
+  /// Waits until the standard error holds `text`.
+  bool complains(const std::string& text, std::chrono::milliseconds limit = std::chrono::seconds(60)) {
+    return holds_within(limit, [&] { return read_for(5), err_.find(text) != std::string::npos; });
+  }
   /// Waits for the leader's end: its exit code, 128 + signal if one killed it, or nothing if it is still there.
   std::optional<int> ends(std::chrono::milliseconds limit = std::chrono::seconds(60)) {
     int status = 0;

@@ -40,8 +40,15 @@ class SharedRendezvous {
 
   /// The view of one rank; `host` is told of failures.
   baleen_rendezvous_t of(std::int32_t rank, std::int32_t ranks) {
-    return {
-        sizeof(baleen_rendezvous_t), store_, rank, ranks, &put, &get, &over, hosts_.empty() ? nullptr : hosts_.data()};
+    return {sizeof(baleen_rendezvous_t),
+            store_,
+            rank,
+            ranks,
+            &put,
+            &get,
+            &over,
+            hosts_.empty() ? nullptr : hosts_.data(),
+            nullptr};
   }
   /// Wakes all who wait.
   void fail() {

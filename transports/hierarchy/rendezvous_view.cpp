@@ -41,7 +41,8 @@ RendezvousView::RendezvousView(const baleen_rendezvous_t& below, std::string pre
              &put,
              &get,
              &over,
-             host_of_.data()} {}
+             host_of_.data(),
+             copy_in(&below).address} {}
 
 RendezvousView::RendezvousView(const baleen_rendezvous_t& below, std::string prefix)
     : RendezvousView(below, std::move(prefix), all_of(below)) {}

@@ -48,6 +48,8 @@ std::vector<std::pair<std::string, std::string>> Options::environment(int versio
   // Connections are made when a communicator is, not by the first collective, which must not wait for its peers.
   std::vector<std::pair<std::string, std::string>> all{{"NCCL_RUNTIME_CONNECT", "0"}};
   if (!interface.empty()) all.emplace_back("NCCL_SOCKET_IFNAME", "=" + interface);
+  if (const char* said = std::getenv("NCCL_SOCKET_IFNAME"); interface.empty() && !said && !default_interface.empty())
+    all.emplace_back("NCCL_SOCKET_IFNAME", "=" + default_interface);
   if (algorithm == "ring") all.emplace_back("NCCL_ALGO", "Ring");
   // The others exist for some operations only, and a later NCCL refuses them elsewhere.
   if (algorithm == "tree" || algorithm == "nvls")
@@ -69,11 +71,11 @@ std::string Options::facts(int version) const {
 std::string Options::effective(int version) const {
   const auto chosen = [](const std::string& text) { return text.empty() || text == "auto" ? "chosen by NCCL" : text; };
   const auto limit = [](int number) { return number > 0 ? std::to_string(number) : std::string("NCCL's"); };
-  return "NCCL " + version_text(version) + " from " + library + ": interface " + chosen(interface) + ", algorithm " +
-         chosen(algorithm) + ", protocol " + chosen(protocol) + ", channels " + limit(min_channels) + " to " +
-         limit(max_channels) + ", timeout " + std::to_string(static_cast<int>(timeout)) + " s, scratch " +
-         std::to_string(scratch >> 20) + " MiB for sums in order" +
-         (shares_gpu ? "; ranks may share a GPU, so all data goes through sockets" : "");
+  return "NCCL " + version_text(version) + " from " + library + ": interface " +
+         chosen(interface.empty() ? default_interface : interface) + ", algorithm " + chosen(algorithm) +
+         ", protocol " + chosen(protocol) + ", channels " + limit(min_channels) + " to " + limit(max_channels) +
+         ", timeout " + std::to_string(static_cast<int>(timeout)) + " s, scratch " + std::to_string(scratch >> 20) +
+         " MiB for sums in order" + (shares_gpu ? "; ranks may share a GPU, so all data goes through sockets" : "");
 }
 
 void set_environment(const Options& options, int version, std::int32_t rank, const Host& host) {

@@ -12,6 +12,7 @@ namespace baleen::nccl {
 
 struct Options {
   std::string library, driver, interface, algorithm, protocol, debug;
+  std::string default_interface;  ///< where `interface` is empty: by which the launcher reaches other hosts, or unknown
   int min_channels = 0, max_channels = 0;
   double timeout = 300;
   std::uint64_t scratch = 64 << 20;  ///< bytes

@@ -36,11 +36,6 @@ struct Meeting {
   }
 };
 
-bool on_one_host(const Rendezvous& rendezvous) {
-  const std::vector<std::int32_t> hosts = rendezvous.host_of();
-  return std::all_of(hosts.begin(), hosts.end(), [&](std::int32_t host) { return host == hosts.front(); });
-}
-
 Result<FileHandle> connect_to_any(const Meeting& place) {
   constexpr double kSecondsEach = 5;
   std::string rest = place.addresses;
@@ -56,22 +51,26 @@ Result<FileHandle> connect_to_any(const Meeting& place) {
 
 Result<std::unique_ptr<Switchboard>> Switchboard::join(const Rendezvous& rendezvous, const std::string& interface,
                                                        const std::string& facts, double seconds) {
-  const bool one_host = on_one_host(rendezvous);
+  const bool one_host = rendezvous.on_one_host();
+  std::string own = rendezvous.address();  // where rank 0 listens; empty: everywhere
   std::unique_ptr<Hub> hub;
   Meeting place;
+  if (!interface.empty() && !one_host) {  // on every rank: a wrong name is an error on its host
+    BALEEN_TRY_ASSIGN(own, addresses_of(interface));
+    own = own.substr(0, own.find(','));
+  }
   if (rendezvous.rank() == 0) {
-    BALEEN_TRY_ASSIGN(auto listening, listen_on(one_host ? "127.0.0.1" : ""));
+    BALEEN_TRY_ASSIGN(auto listening, listen_on(own));
     place.port = listening.second;
     place.secret = new_secret();
     if (place.secret.empty()) return internal("the system has no random bytes");
-    place.addresses = "127.0.0.1";
-    if (!one_host) {
-      BALEEN_TRY_ASSIGN(place.addresses, addresses_of(interface));
+    place.addresses = own;
+    if (own.empty()) {
+      BALEEN_TRY_ASSIGN(place.addresses, addresses_of({}));
     }
     hub = std::make_unique<Hub>(std::move(listening.first), rendezvous.ranks(), place.secret, seconds);
     rendezvous.put(kKey, place.text());
   } else {
-    if (!interface.empty() && !one_host) BALEEN_TRY(addresses_of(interface));  // a wrong name is an error on its host
     place = Meeting::read(rendezvous.get(kKey));
   }
   BALEEN_TRY_ASSIGN(FileHandle file, connect_to_any(place));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "baleen/network.hpp"
+
 namespace baleen::nccl {
 namespace {
 
@@ -17,6 +19,7 @@ constexpr double kFinalSeconds = 2;
 Result<std::unique_ptr<NcclTransport>> NcclTransport::create(const Host& host, const Settings& settings,
                                                              const Rendezvous& rendezvous, baleen_transport_flags_t) {
   BALEEN_TRY_ASSIGN(Options options, Options::from(settings));
+  options.default_interface = interface_of(rendezvous.address());
   std::unique_ptr<NcclTransport> made(new NcclTransport(host, std::move(options)));
   const Options& given = made->options_;
   BALEEN_TRY_ASSIGN(made->engine_.driver, open_driver(given.driver));

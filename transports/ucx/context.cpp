@@ -57,6 +57,12 @@ Error unusable(const Options& options, const std::string& tls, const std::string
                      "; name some of these in [transport] tls and devices, or leave both out and let UCX choose");
 }
 
+// UCX itself would listen on all. Empty: the user has said it in the environment, or nothing is known.
+std::string network_devices(const Options& options) {
+  if (!options.devices.empty()) return options.devices;
+  return std::getenv("UCX_NET_DEVICES") ? std::string() : devices_at(options.address);
+}
+
 // UCX would print a backtrace, and change how the process ends, where the program's own handlers should speak.
 void leave_signals_alone() {
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
@@ -76,8 +82,8 @@ Result<std::unique_ptr<Context>> Context::create(const Host& host, const Options
   notice_losses(configuration);
   send_segments_at_once(configuration, options.segment, may_use_rdma(tls));
   if (!tls.empty()) status = ucp_config_modify(configuration.given, "TLS", tls.c_str());
-  if (status == UCS_OK && !options.devices.empty())
-    status = ucp_config_modify(configuration.given, "NET_DEVICES", options.devices.c_str());
+  if (const std::string devices = network_devices(options); status == UCS_OK && !devices.empty())
+    status = ucp_config_modify(configuration.given, "NET_DEVICES", devices.c_str());
   if (status != UCS_OK) return unusable(options, tls, status_text(status), tap);
 
   std::unique_ptr<Context> made(new Context);

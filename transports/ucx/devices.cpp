@@ -8,20 +8,27 @@
 #include <set>
 #include <vector>
 
+#include "baleen/network.hpp"
 #include "options.hpp"
 
 namespace baleen::ucx {
 namespace {
 
-using Found = std::map<std::string, std::vector<std::string>>;  // devices by transport
+struct Found {
+  std::map<std::string, std::vector<std::string>> devices;  // by transport
+  std::set<std::string> fabrics;                            // network devices, but those of sockets
+};
 
 void add_resources(uct_md_h domain, Found& found) {
   uct_tl_resource_desc_t* resources = nullptr;
   unsigned count = 0;
   if (uct_md_query_tl_resources(domain, &resources, &count) != UCS_OK) return;
-  for (unsigned i = 0; i < count; ++i)
-    if (std::string(resources[i].tl_name) != "self")  // reaches no other rank
-      found[resources[i].tl_name].emplace_back(resources[i].dev_name);
+  for (unsigned i = 0; i < count; ++i) {
+    const std::string transport = resources[i].tl_name;
+    if (transport != "self")
+      found.devices[transport].emplace_back(resources[i].dev_name);  // that reaches no other rank
+    if (transport != "tcp" && resources[i].dev_type == UCT_DEVICE_TYPE_NET) found.fabrics.insert(resources[i].dev_name);
+  }
   uct_release_tl_resource_list(resources);
 }
 
@@ -67,12 +74,19 @@ bool may_use_rdma(const std::string& tls) {
   const std::vector<std::string> names = names_in(tls);
   const bool any = names.empty() || tls.front() == '^' || std::ranges::find(names, "all") != names.end();
   if (!any) return !std::all_of(names.begin(), names.end(), copies);
-  const Found found = find_all();
+  const auto found = find_all().devices;
   return !std::all_of(found.begin(), found.end(), [](const auto& one) { return copies(one.first); });
 }
 
+std::string devices_at(const std::string& address) {
+  std::string list = interface_of(address);
+  if (list.empty()) return {};
+  for (const std::string& device : find_all().fabrics) list += "," + device;
+  return list;
+}
+
 std::string available_devices() {
-  const Found found = find_all();
+  const auto found = find_all().devices;
   std::string text;
   for (const auto& [name, devices] : found) {
     text += (text.empty() ? "" : ", ") + name;

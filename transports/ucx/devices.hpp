@@ -11,4 +11,8 @@ std::string available_devices();
 /// without copies.
 bool may_use_rdma(const std::string& tls);
 
+/// UCX's list of network devices where its sockets shall be at this address only: the interface that has it, and all
+/// devices that are not sockets'. Empty where no interface has it.
+std::string devices_at(const std::string& address);
+
 }  // namespace baleen::ucx

@@ -14,7 +14,8 @@ std::vector<std::string> names_in(const std::string& list);
 
 struct Options {
   std::string tls;      ///< UCX's transports, "tcp,self"; empty: UCX chooses
-  std::string devices;  ///< network devices, "eth0,mlx5_0:1"; empty: all
+  std::string devices;  ///< network devices, "eth0,mlx5_0:1"; empty: those of the address, and RDMA
+  std::string address;  ///< where the launcher reaches other hosts, in digits; empty: not known
   std::uint64_t segment = 512 << 10;
   Overrides algorithms;
   bool integrity = false;

@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "baleen/network.hpp"
 #include "sockets.hpp"
 #include "tls_wire.hpp"
 
@@ -101,6 +102,12 @@ Interfaces interfaces(const std::vector<std::string>& devices) {
   return all;
 }
 
+Interfaces places_to_listen(const Options& options) {
+  if (!options.devices.empty() || options.address.empty()) return interfaces(names_in(options.devices));
+  if (auto address = address_from(options.address + " 0")) return {{*address}, {interface_of(options.address)}};
+  return interfaces({interface_of(options.address)});
+}
+
 std::string joined(const std::set<std::string>& names) {
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
@@ -131,7 +138,7 @@ Result<std::unique_ptr<TlsWire>> TlsWire::create(const Host& host, const Options
 
 // Each address has a socket of its own, so that nobody else's device is listened on.
 Status TlsWire::listen(const Options& options) {
-  const Interfaces mine = interfaces(names_in(options.devices));
+  const Interfaces mine = places_to_listen(options);
   std::string refusal;
   for (const Address& address : mine.addresses) {
     FileHandle socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

@@ -61,6 +61,7 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, con
                                                            const Rendezvous& rendezvous, baleen_transport_flags_t) {
   const LogTap tap(host, true);
   BALEEN_TRY_ASSIGN(Options options, Options::from(settings));
+  options.address = rendezvous.address();
   std::unique_ptr<Wire> wire;
   if (!options.encrypt) {
     BALEEN_TRY_ASSIGN(wire, open_ucx(host, options, rendezvous, {}));

@@ -34,7 +34,8 @@ LaunchPlace ChannelLauncher::place() {
                    place.host_index,
                    place.threads,
                    {place.host_of_rank.begin(), place.host_of_rank.end()},
-                   {}};
+                   {},
+                   place.address};
   for (const LaunchHost& host : hosts_) told.hosts.push_back(host.name);
   return told;
 }

@@ -25,7 +25,7 @@ LocalRanks::LocalRanks(const LaunchOptions& options, const Topology& topology, R
       err_(err),
       first_(topology.ranks_of(options.host_index).front()) {}
 
-Status LocalRanks::start(const sigset_t& signals) {
+Status LocalRanks::start(const sigset_t& signals, const std::string& address) {
   if (!options_.obstacle.empty()) return invalid(options_.obstacle);
   const std::vector<int> numbers = topology_.ranks_of(options_.host_index);
   for (const int rank : numbers) {
@@ -33,8 +33,9 @@ Status LocalRanks::start(const sigset_t& signals) {
     start.command = options_.command;
     start.signals = signals;
     if (!options_.cpus.empty()) start.cpus = options_.cpus[static_cast<std::size_t>(rank - first_)];
-    BALEEN_TRY_ASSIGN(auto process,
-                      RankProcess::start(topology_.place(rank, options_.threads), std::move(start), options_.mark));
+    Place place = topology_.place(rank, options_.threads);
+    place.address = address;
+    BALEEN_TRY_ASSIGN(auto process, RankProcess::start(place, std::move(start), options_.mark));
     ranks_.push_back(std::move(process));
   }
   return {};

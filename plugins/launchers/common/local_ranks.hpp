@@ -21,8 +21,8 @@ class LocalRanks {
   /// Borrows all of them.
   LocalRanks(const LaunchOptions& options, const Topology& topology, RankEvents& events, LineSink& out, LineSink& err);
 
-  /// `signals` are what was blocked before this process watched its own.
-  Status start(const sigset_t& signals);
+  /// `signals` are what was blocked before this process watched its own. `address`: Place::address.
+  Status start(const sigset_t& signals, const std::string& address);
 
   /// What to wait for.
   void add_polls(std::vector<pollfd>& all) const;

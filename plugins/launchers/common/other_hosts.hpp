@@ -42,6 +42,8 @@ class OtherHosts {
   virtual void send(int host, const Message& message) = 0;
   virtual void send_all(const Message& message) = 0;
 
+  /// Of this host on the way to the others, in digits. Once all are here.
+  virtual std::string own_address() const = 0;
   /// "still waiting for ranks 2, 3 (host b)"; empty when all are here.
   virtual std::string missing() const = 0;
   /// The host's ranks have all ended: it may go.

@@ -2,15 +2,49 @@
 #include "common/progress.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace baleen::launchers {
+namespace {
+
+constexpr std::chrono::seconds kWindow{15};
+constexpr std::chrono::milliseconds kSoonUsual{500};
+
+}  // namespace
 
 void Progress::see(int rank, const ProgressSnapshot& moment, Clock::time_point now) {
+  hear(rank, now);
   ProgressSnapshot& before = moments_[static_cast<std::size_t>(rank)];
   if (before == moment) return;
+  // A wait becomes usual by and by: one that is far longer than those before counts only when it has come again.
+  if (const auto since = stalled_since()) usual_ = std::max(usual_, std::min(now - *since, 2 * usual_ + kSoonUsual));
   before = moment;
   moved_ = now;
   compare_runs(rank, moment);
+}
+
+void Progress::hear(int rank, Clock::time_point now) {
+  std::optional<Clock::time_point>& heard = heard_[static_cast<std::size_t>(rank)];
+  if (heard) late_ = std::max(late_, now - *heard - Timeouts::kBeat);
+  heard = now;
+  if (now - window_ < kWindow) return;
+  window_ = now;
+  late_before_ = std::exchange(late_, {});
+}
+
+void Progress::forgive(Clock::duration pause) {
+  moved_ += pause;
+  for (auto& heard : heard_)
+    if (heard) *heard += pause;
+}
+
+bool Progress::speaks(int rank, Clock::time_point now) const {
+  const auto& heard = heard_[static_cast<std::size_t>(rank)];
+  return heard && now - *heard < std::chrono::seconds(1);
+}
+
+Clock::duration Progress::patience(Clock::duration least, Clock::duration most) const {
+  return std::min(most, std::max({least, 2 * usual_, 20 * std::max(late_, late_before_)}));
 }
 
 void Progress::compare_runs(int rank, const ProgressSnapshot& moment) {

@@ -32,7 +32,7 @@ Status Supervisor::start() {
   if (hosts_) return hosts_->open(signals_->before());
   started_ = true;
   running_.assign(running_.size(), true);
-  return local_.start(signals_->before());
+  return local_.start(signals_->before(), {});
 }
 
 Outcome Supervisor::run() {
@@ -112,7 +112,7 @@ void Supervisor::stop() {
 
 void Supervisor::start_ranks() {
   started_ = true;
-  if (const Status status = local_.start(signals_->before()); !status) {
+  if (const Status status = local_.start(signals_->before(), hosts_->own_address()); !status) {
     cause_.lost_host(0, status.error());
     return;
   }

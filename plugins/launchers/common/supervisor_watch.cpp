@@ -36,14 +36,16 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
 void Supervisor::watch_progress(Clock::time_point now) {
   const auto since = progress_.stalled_since();
   const Timeouts& timeouts = options_.timeouts;
-  if (!since || any_held_ || cause_.any() || now - *since < timeouts.stalled) return remind_of_stall_after_.reset();
+  const Clock::duration patience = progress_.patience(timeouts.stalled, timeouts.stalled_at_most);
+  if (!since || any_held_ || cause_.any() || now - *since < patience) return remind_of_stall_after_.reset();
   const Clock::duration stall = now - *since;
   if (stall >= timeouts.give_up) {
     const int rank = progress_.last();
     const std::string text = "gave up after " + seconds_text(stall) + " without a collective: " + progress_.text();
     return cause_.judged(rank, {BALEEN_TIMEOUT, text, {}}, {});
   }
-  if (stall < remind_of_stall_after_.value_or(timeouts.stalled)) return;
+  if (!progress_.speaks(progress_.last(), now)) return;  // others find out that it is stopped, or its host lost
+  if (stall < remind_of_stall_after_.value_or(patience)) return;
   options_.log.warning(progress_.text() + " (" + seconds_text(stall) + ")");
   remind_of_stall_after_ = stall * 2;
 }

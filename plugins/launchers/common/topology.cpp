@@ -26,7 +26,7 @@ std::vector<int> Topology::ranks_of(int host) const {
 Place Topology::place(int rank, int threads) const {
   const int number = host_of(rank);
   const LaunchHost& own = host(number);
-  return {rank, ranks(), rank - ranks_of(number).front(), own.ranks, own.name, threads, number, host_of_rank_};
+  return {rank, ranks(), rank - ranks_of(number).front(), own.ranks, own.name, threads, number, host_of_rank_, {}};
 }
 
 std::string Topology::hosts_of(std::span<const int> ranks) const {

@@ -143,7 +143,7 @@ std::string to_bytes(const Place& place) {
   packer.text(place.host).number(place.threads).number(place.host_index);
   packer.number(static_cast<std::int64_t>(place.host_of_rank.size()));
   for (const int host : place.host_of_rank) packer.number(host);
-  return packer.take();
+  return packer.text(place.address).take();
 }
 
 Result<Place> place_from(std::string_view bytes) {
@@ -157,6 +157,7 @@ Result<Place> place_from(std::string_view bytes) {
   place.threads = from.number<int>();
   place.host_index = from.number<int>();
   place.host_of_rank = take_numbers(from);
+  place.address = from.text();
   BALEEN_TRY(from.check());
   return place;
 }

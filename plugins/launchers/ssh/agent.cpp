@@ -135,7 +135,7 @@ void Agent::obey(Message& message) {
 }
 
 void Agent::start_ranks() {
-  const Status status = local_.start(signals_->before());
+  const Status status = local_.start(signals_->before(), link_->own());
   if (!status) send({MessageKind::broke, 0, status.error().code, {}, status.error().text()}, -1);
 }
 

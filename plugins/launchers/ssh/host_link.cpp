@@ -17,6 +17,7 @@ HostLink::HostLink(FileHandle socket, TlsSession session, const Timeouts& timeou
       timeouts_(timeouts),
       session_(std::move(session)),
       peer_(TcpAddress::far(socket_.get()).text()),
+      own_(TcpAddress::near(socket_.get()).digits()),
       last_heard_(Clock::now()),
       next_beat_(last_heard_) {
   watch_connection(socket_.get(), timeouts.unconfirmed);

@@ -39,6 +39,7 @@ class HostLink {
   /// So long this process could not listen.
   void forgive(Clock::duration pause) { last_heard_ += pause; }
   const std::string& peer() const { return peer_; }  ///< its address
+  const std::string& own() const { return own_; }    ///< this end's address, in digits, without the port
 
  private:
   void send_rest();
@@ -50,7 +51,7 @@ class HostLink {
   const Timeouts& timeouts_;
   TlsSession session_;
   Frames frames_;
-  std::string rest_, peer_;
+  std::string rest_, peer_, own_;
   std::size_t sent_ = 0;  ///< of the rest
   bool ends_ = false;
   std::optional<std::string> over_;

@@ -34,7 +34,7 @@ RemoteHosts::RemoteHosts(const ClusterOptions& options, const Topology& topology
       err_(err),
       remotes_(static_cast<std::size_t>(topology.hosts())) {}
 
-Result<TcpAddress> RemoteHosts::own_address() const {
+Result<TcpAddress> RemoteHosts::listening_address() const {
   const ClusterJoin& meeting = options_.meeting;
   if (!meeting.listen.empty()) return TcpAddress::find(meeting.listen, meeting.port);
   const LaunchHost& own = topology_.host(0);
@@ -51,7 +51,7 @@ Result<TcpAddress> RemoteHosts::own_address() const {
 
 Status RemoteHosts::open(const sigset_t& signals) {
   const ClusterJoin& meeting = options_.meeting;
-  BALEEN_TRY_ASSIGN(const TcpAddress address, own_address());
+  BALEEN_TRY_ASSIGN(const TcpAddress address, listening_address());
   BALEEN_TRY_ASSIGN(listener_, Listener::open(address, meeting.secret, options_.log, options_.timeouts));
   if (meeting.through.empty()) return {};
   std::error_code code;
@@ -95,6 +95,13 @@ void RemoteHosts::send(int host, const Message& message) {
 void RemoteHosts::send_all(const Message& message) {
   for (const Remote& remote : remotes_)
     if (remote.link) remote.link->send(message);
+}
+
+// Where a link ends here, not where this host listens: that may be anywhere.
+std::string RemoteHosts::own_address() const {
+  for (const Remote& remote : remotes_)
+    if (remote.link) return remote.link->own();
+  return {};
 }
 
 std::string RemoteHosts::missing() const {

@@ -28,6 +28,7 @@ class RemoteHosts : public OtherHosts {
   void forgive(Clock::duration pause) override;
   void send(int host, const Message& message) override;
   void send_all(const Message& message) override;
+  std::string own_address() const override;
   std::string missing() const override;
   void excuse(int host) override;
   void dismiss(const Message& word) override;
@@ -40,7 +41,7 @@ class RemoteHosts : public OtherHosts {
     std::unique_ptr<HostLink> link;
     bool joined = false, excused = false, gone = false;
   };
-  Result<TcpAddress> own_address() const;
+  Result<TcpAddress> listening_address() const;
   void meet(Listener::AuthenticatedPeer peer);
   void serve(int host, Clock::time_point now);
   void hear(int host, std::vector<Message>& messages);

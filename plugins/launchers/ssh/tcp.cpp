@@ -65,6 +65,12 @@ std::string TcpAddress::text() const {
   return std::string(text.data()) + ":" + std::to_string(port());
 }
 
+std::string TcpAddress::digits() const {
+  std::array<char, NI_MAXHOST> text{};  // with the interface, which a link-local address needs
+  getnameinfo(get(), size_, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return text.data();
+}
+
 int TcpAddress::port() const {
   if (family() == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_port);
   return ntohs(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_port);

@@ -20,6 +20,8 @@ class TcpAddress {
 
   /// "10.0.0.1:7373", "[::1]:7373".
   std::string text() const;
+  /// Without the port: "10.0.0.1", "::1".
+  std::string digits() const;
   int port() const;
   bool is_loopback() const;
 

@@ -41,6 +41,7 @@ struct LaunchPlace {
   int threads = 0;                         ///< 0: its share of what it may use
   std::vector<std::int32_t> host_of_rank;  /// empty: all ranks are on one host
   std::vector<std::string> hosts;          ///< their names
+  std::string address;                     ///< of this host, to the others; empty: not known, or there are none
 };
 
 /// Base of a member. It also has `static Result<std::unique_ptr<Member>> create(const Host&, const Settings&, const
@@ -87,7 +88,8 @@ struct LauncherInstance : Instance<Launcher> {
                                  place.threads,
                                  0,
                                  place.host_of_rank.empty() ? nullptr : place.host_of_rank.data(),
-                                 names.data()};
+                                 names.data(),
+                                 place.address.empty() ? nullptr : place.address.c_str()};
     if (!place.host_of_rank.empty() && static_cast<int>(place.host_of_rank.size()) != place.ranks)
       return internal("host_of_rank has another length than there are ranks");
     return copy_out(out, told) ? Status() : no_size("place");

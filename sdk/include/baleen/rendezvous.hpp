@@ -1,5 +1,7 @@
 /// \file How ranks meet before there is a transport, with C++ manners.
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,9 +22,20 @@ class Rendezvous {
   std::int32_t ranks() const { return rendezvous_->ranks; }
   /// A number per rank, the same for ranks of one host.
   std::vector<std::int32_t> host_of() const {
-    const bool told = rendezvous_->size >= sizeof(baleen_rendezvous_t) && rendezvous_->host_of;
+    const bool told = rendezvous_->size >= offsetof(baleen_rendezvous_t, address) && rendezvous_->host_of;
     if (!told) return std::vector<std::int32_t>(static_cast<std::size_t>(ranks()));
     return {rendezvous_->host_of, rendezvous_->host_of + ranks()};
+  }
+  bool on_one_host() const {
+    const std::vector<std::int32_t> hosts = host_of();
+    return std::equal(hosts.begin() + 1, hosts.end(), hosts.begin());
+  }
+  /// Where to listen for the other ranks unless the user says otherwise, in digits: loopback where all are on one host.
+  /// Empty: not known.
+  std::string address() const {
+    if (on_one_host()) return "127.0.0.1";
+    const bool told = rendezvous_->size >= sizeof(baleen_rendezvous_t) && rendezvous_->address;
+    return told ? rendezvous_->address : std::string();
   }
   /// As the host gave it, to pass on.
   const baleen_rendezvous_t* get() const { return rendezvous_; }

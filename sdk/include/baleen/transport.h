@@ -72,8 +72,10 @@ typedef struct baleen_rendezvous_t {
     /* Not 0: the run is over. A `create` that waits for a peer by other means than `get` looks here now and then. */
     int32_t (*over)(void* self);
     const int32_t* host_of; /* a number per rank, the same for ranks of one host; null: all are on one */
+    /* Where this rank listens for those of other hosts unless the user says otherwise: baleen_place_t.address. */
+    const char* address;
 } baleen_rendezvous_t;
-BALEEN_ASSERT_TABLE(baleen_rendezvous_t, host_of, 56);
+BALEEN_ASSERT_TABLE(baleen_rendezvous_t, address, 64);
 
 typedef uint32_t baleen_transport_flags_t;
 enum {

@@ -214,7 +214,8 @@ struct Stalled {
   static constexpr int kLimit = 2'000;
 
   baleen_rendezvous_t view() {
-    return {sizeof(baleen_rendezvous_t), this, inner.rank, inner.ranks, &put, &get, &over, inner.host_of};
+    return {
+        sizeof(baleen_rendezvous_t), this, inner.rank, inner.ranks, &put, &get, &over, inner.host_of, inner.address};
   }
   void stall() {
     if (--calls > 0) return;

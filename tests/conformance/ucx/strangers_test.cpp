@@ -96,7 +96,15 @@ class Delayed {
       : inner_(inner), before_(std::move(before)) {}
 
   baleen_rendezvous_t view() {
-    return {sizeof(baleen_rendezvous_t), this, inner_.rank, inner_.ranks, &put, &get, &over, inner_.host_of};
+    return {sizeof(baleen_rendezvous_t),
+            this,
+            inner_.rank,
+            inner_.ranks,
+            &put,
+            &get,
+            &over,
+            inner_.host_of,
+            inner_.address};
   }
 
  private:

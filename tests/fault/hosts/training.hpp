@@ -40,8 +40,7 @@ class TrainingOnTwoHosts : public TwoHosts {
     const std::string through = "]\nstart = [\"ip\", \"netns\", \"exec\", \"{name}\", \"sh\", \"-c\"";
     job = std::make_unique<RunningJob>(
         run(host(0) + ", " + host(1) + through,
-            "[transport]\ninside = \"shm\"\nbetween = { plugin = \"ucx\", tls = [\"tcp\"], devices = [\"" +
-                std::string(TwoNetworks::kDevice) + "\"]" + options + " }\n" + tables,
+            "[transport]\ninside = \"shm\"\nbetween = { plugin = \"ucx\", tls = [\"tcp\"]" + options + " }\n" + tables,
             steps));
   }
   void train_for_ever(const std::string& options = "") {

@@ -25,9 +25,10 @@ TEST_F(LauncherTest, TellsThePlaceOfARank) {
                                 {"host_index", number(1)},
                                 {"threads", number(4)},
                                 {"host_of_rank", {Numbers{{0, 1, 1}, 1, 3}, "test"}},
-                                {"hosts", {std::vector<std::string>{"a", "b"}, "test"}}});
+                                {"hosts", {std::vector<std::string>{"a", "b"}, "test"}},
+                                {"address", {std::string("fd00::2"), "test"}}});
   ASSERT_TRUE(launcher) << launcher.error().text();
-  EXPECT_EQ((*launcher)->place(), (Place{2, 3, 1, 2, "b", 4, 1, {0, 1, 1}}));
+  EXPECT_EQ((*launcher)->place(), (Place{2, 3, 1, 2, "b", 4, 1, {0, 1, 1}, "fd00::2"}));
   EXPECT_EQ((*launcher)->hosts(), (std::vector<std::string>{"a", "b"}));
 }
 

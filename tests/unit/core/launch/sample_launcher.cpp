@@ -16,7 +16,8 @@ BALEEN_DESCRIPTOR("launcher", "sample", "1.0.0", "Apache-2.0", "says what it is 
                   BALEEN_OPTION("threads", BALEEN_OPTION_INT, 0, 0, 9, "0", "", "", "to compute with"),
                   BALEEN_OPTION("host_of_rank", BALEEN_OPTION_TABLE, 0, 0, 1, "", "", "", "a number for each rank"),
                   BALEEN_OPTION("patience_ms", BALEEN_OPTION_INT, 0, 0, 60000, "0", "", "", "of those who get"),
-                  BALEEN_OPTION("hosts", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 1, "", "", "", "their names"));
+                  BALEEN_OPTION("hosts", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 1, "", "", "", "their names"),
+                  BALEEN_OPTION("address", BALEEN_OPTION_STRING, 0, 0, 1, "", "", "", "of this host"));
 
 namespace baleen::test {
 
@@ -37,7 +38,8 @@ class SampleLauncher final : public Launcher {
                     number("host_index"),
                     number("threads"),
                     {},
-                    {}};
+                    {},
+                    std::string(settings.text("address"))};
     made->patience_ms_ = settings.integer("patience_ms");
     const baleen_setting_t& hosts = settings.at("host_of_rank");
     for (std::int64_t i = 0; i < hosts.rows * hosts.columns; ++i)

@@ -50,6 +50,57 @@ TEST(Progress, DoesNotCountAPauseOfTheLauncher) {
   EXPECT_EQ(progress.stalled_since(), kStart + seconds(100));
 }
 
+TEST(Progress, WaitsLongerWhereLongWaitsAreUsual) {
+  constexpr Clock::duration kLeast = seconds(2), kMost = seconds(30);
+  Progress progress(2, kStart);
+  Clock::time_point now = kStart;
+  std::int64_t collective = 0;
+  const auto wait = [&](Clock::duration time) {
+    progress.see(0, at(++collective), now);
+    for (const Clock::time_point end = now + time; now < end; now += Timeouts::kBeat)
+      for (const int rank : {0, 1}) progress.see(rank, at(collective - rank), now);
+    progress.see(1, at(collective), now);
+    return progress.patience(kLeast, kMost);
+  };
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(wait(std::chrono::milliseconds(100)), kLeast);
+  EXPECT_EQ(wait(seconds(10)), kLeast) << "once is not usual";
+  Clock::duration patience{};
+  for (int i = 0; i < 9; ++i) patience = wait(seconds(10));
+  EXPECT_GE(patience, seconds(20));
+  EXPECT_LE(patience, seconds(21));
+  for (int i = 0; i < 9; ++i) patience = wait(seconds(100));
+  EXPECT_EQ(patience, kMost);
+}
+
+TEST(Progress, WaitsLongerWhereBeatsComeLate) {
+  constexpr Clock::duration kLeast = seconds(2), kMost = seconds(30);
+  Progress progress(1, kStart);
+  Clock::time_point now = kStart + seconds(50);  // nothing is late before it has begun
+  const auto beat = [&](Clock::duration after) {
+    now += after;
+    progress.see(0, at(1), now);
+    return progress.patience(kLeast, kMost);
+  };
+  EXPECT_EQ(beat(seconds(0)), kLeast);
+  EXPECT_EQ(beat(Timeouts::kBeat), kLeast);
+  EXPECT_EQ(beat(Timeouts::kBeat + std::chrono::milliseconds(150)), seconds(3));
+  EXPECT_EQ(beat(Timeouts::kBeat), seconds(3)) << "it is remembered";
+  for (int i = 0; i < 200; ++i) beat(Timeouts::kBeat);
+  EXPECT_EQ(beat(Timeouts::kBeat), kLeast) << "for half a minute";
+  now += seconds(9);
+  progress.forgive(seconds(9));
+  EXPECT_EQ(beat(Timeouts::kBeat), kLeast);
+  EXPECT_EQ(beat(seconds(9)), kMost);
+}
+
+TEST(Progress, KnowsWhoSpeaks) {
+  Progress progress(1, kStart);
+  EXPECT_FALSE(progress.speaks(0, kStart));
+  progress.see(0, at(1), kStart);
+  EXPECT_TRUE(progress.speaks(0, kStart + Timeouts::kBeat));
+  EXPECT_FALSE(progress.speaks(0, kStart + seconds(1)));
+}
+
 TEST(Progress, NamesAllWhoAreMissed) {
   Progress progress(3, kStart);
   progress.see(1, at(1), kStart);

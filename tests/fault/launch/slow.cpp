@@ -1,0 +1,59 @@
+/// \file Rows that come late, once, on one rank.
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "baleen/data.hpp"
+
+BALEEN_DESCRIPTOR("data", "slow", "1.0.0", "Apache-2.0", "Rows that come late on one rank", -1, "",
+                  BALEEN_OPTION("rank", BALEEN_OPTION_INT, 0, 0, 99, "0", "", "", "that waits for its rows"),
+                  BALEEN_OPTION("row", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "", "from which on they come late"),
+                  BALEEN_OPTION("seconds", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "0", "", "", "late"));
+
+namespace {
+
+using namespace baleen;
+using namespace baleen::sdk;
+
+class Slow : public Dataset {
+ public:
+  static Result<std::unique_ptr<Slow>> create(const Host&, const Settings& settings) {
+    std::string name;
+    std::getline(std::ifstream("/proc/self/comm"), name);
+    const bool is_late = name == "baleen rank " + std::to_string(settings.integer("rank"));
+    return std::make_unique<Slow>(settings.integer("row"), is_late ? settings.number("seconds") : 0);
+  }
+  Slow(std::int64_t row, double seconds) : row_(row), seconds_(seconds) {}
+
+  Result<baleen_dataset_info_t> info() const override {
+    baleen_dataset_info_t info{};
+    info.size = sizeof info;
+    info.field_count = 2;
+    info.fields[0] = make_field("features", BALEEN_F32, {1}, {""});
+    info.fields[1] = make_field("label", BALEEN_I32, {}, {});
+    info.rows[BALEEN_TRAIN] = 1 << 20;
+    info.classes = 2;
+    info.units_per_row = 1;
+    copy_text(info.unit, "rows");
+    return info;
+  }
+  Status read(baleen_split_t, std::int64_t first, std::int64_t count, void* const* buffers) const override {
+    if (first >= row_ && seconds_ > 0)
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(seconds_, 0)));
+    for (std::int64_t i = 0; i < count; ++i) {
+      static_cast<float*>(buffers[0])[i] = static_cast<float>(std::sin(static_cast<double>(first + i)));
+      static_cast<std::int32_t*>(buffers[1])[i] = static_cast<std::int32_t>((first + i) % 2);
+    }
+    return {};
+  }
+
+ private:
+  const std::int64_t row_;
+  mutable double seconds_;  ///< one thread reads
+};
+
+}  // namespace
+
+BALEEN_DATA(Slow);
