@@ -7,9 +7,12 @@
 #include <netinet/tcp.h>
 #include <netpacket/packet.h>
 
+#include <atomic>
+#include <cstring>
 #include <mutex>
 #include <random>
 
+#include "baleen/file_handle.hpp"
 #include "support/listening.hpp"
 #include "support/seed.hpp"
 #include "training.hpp"
