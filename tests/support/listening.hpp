@@ -39,21 +39,24 @@ inline std::string address_of(const std::string& digits) {
   return text;
 }
 
-/// TCP sockets of a process that take connections.
-inline std::vector<Listening> listening_of(pid_t process) {
-  const std::set<std::string> own = sockets_of(process);
+/// TCP sockets of processes of one network that take connections.
+inline std::vector<Listening> listening_of(const std::set<pid_t>& processes) {
+  std::set<std::string> own;
+  for (const pid_t process : processes) own.merge(sockets_of(process));
   std::vector<Listening> found;
   for (const char* const table : {"tcp", "tcp6"}) {
-    std::ifstream file("/proc/" + std::to_string(process) + "/net/" + table);
+    if (processes.empty()) break;
+    std::ifstream file("/proc/" + std::to_string(*processes.begin()) + "/net/" + table);
     std::string line;
     for (std::getline(file, line); std::getline(file, line);) {
       std::istringstream words(line);
       std::string number, local, remote, state, skipped, inode;
       words >> number >> local >> remote >> state;
+      if (state != "0A") continue;
       for (int i = 0; i < 5; ++i) words >> skipped;
       words >> inode;
       const std::size_t colon = local.find(':');
-      if (state != "0A" || !own.contains("socket:[" + inode + "]")) continue;
+      if (!own.contains("socket:[" + inode + "]")) continue;
       found.push_back({address_of(local.substr(0, colon)),
                        static_cast<std::uint16_t>(std::strtoul(local.substr(colon + 1).c_str(), nullptr, 16))});
     }

@@ -6,7 +6,7 @@ namespace baleen::conformance {
 namespace {
 
 int ports_beyond_loopback() {
-  const auto all = test::listening_of(getpid());
+  const auto all = test::listening_of({getpid()});
   return static_cast<int>(
       std::count_if(all.begin(), all.end(), [](const test::Listening& one) { return one.address != "127.0.0.1"; }));
 }
@@ -15,7 +15,7 @@ TEST(Ports, OfOneHostAreTheLoopbacks) {
   EXPECT_EQ(run_ucx(2, {{"tls", "tcp"}},
                     [](Rank& rank) {
                       expect_sum(rank, rank.world(), 50'000);
-                      expect(!test::listening_of(getpid()).empty(), "UCX listens nowhere: nothing is seen here");
+                      expect(!test::listening_of({getpid()}).empty(), "UCX listens nowhere: nothing is seen here");
                       expect(ports_beyond_loopback() == 0, "strangers can reach a port");
                     }),
             "");
@@ -26,7 +26,7 @@ TEST(Ports, AreOpenedWhereTheEnvironmentSays) {
   EXPECT_EQ(run_ucx(2, {{"tls", "tcp"}},
                     [](Rank& rank) {
                       expect_sum(rank, rank.world(), 50'000);
-                      expect(test::listening_of(getpid()).size() > 0, "UCX listens nowhere");
+                      expect(test::listening_of({getpid()}).size() > 0, "UCX listens nowhere");
                     }),
             "");
   unsetenv("UCX_NET_DEVICES");

@@ -24,8 +24,8 @@ class Stalls : public testing::Test {
     return words;
   }
   static std::string slow_data(int rank, int row, double late) {
-    return "baleen.data('slow', { rank = " + std::to_string(rank) + ", row = " + std::to_string(row) +
-           ", seconds = " + std::to_string(late) + " })";
+    return "baleen.data.slow { rank = " + std::to_string(rank) + ", row = " + std::to_string(row) +
+           ", seconds = " + std::to_string(late) + " }";
   }
 
   const TemporaryFolder folder;
@@ -37,12 +37,12 @@ constexpr double kPromise = 3;
 TEST_F(Stalls, OfDataAreNamedWithinSeconds) {
   expect_kept(kPromise, [&] {
     RunningJob job(run(slow_data(1, 80, 5), "", 40));
-    EXPECT_TRUE(job.prints("step 9/")) << job.err();
+    EXPECT_TRUE(job.prints("step 1/")) << job.err();
     const auto since = steady_clock::now();
     EXPECT_TRUE(job.complains("waiting for rank 1")) << job.err();
     const double took = seconds_since(since);
     EXPECT_EQ(job.ends(), 0) << job.err();
-    EXPECT_EQ(job.err().find("warning: waiting for rank 1 (step "), 0u) << job.err();
+    EXPECT_EQ(job.err().find("warning: launcher `local`: waiting for rank 1 (step "), 0u) << job.err();
     EXPECT_NE(job.err().find(", reading data, collective "), std::string::npos) << job.err();
     EXPECT_NE(job.err().find(": others have begun collective "), std::string::npos) << job.err();
     return took;
@@ -57,15 +57,15 @@ TEST_F(Stalls, ThatAreNoneAreNotTold) {
 
 TEST_F(Stalls, OfACallbackAreToldWithItsLine) {
   RunningJob job(
-      run(slow_data(0, 0, 0), "  on_step = function(facts)\n    while facts.step == 3 do end\n  end,\n", 40));
-  ASSERT_TRUE(job.prints("step 3/")) << job.err();
+      run(slow_data(0, 0, 0), "  on_step = function(facts)\n    while facts.step == 1 do end\n  end,\n", 40));
+  ASSERT_TRUE(job.prints("step 1/")) << job.err();
   std::this_thread::sleep_for(seconds(1));
   const pid_t rank = find_rank(job, 1);
   ASSERT_GT(rank, 0);
   ASSERT_EQ(::kill(rank, SIGKILL), 0);
   EXPECT_EQ(job.ends(), 4);
-  EXPECT_EQ(job.err().find("error: rank 1, step 3, in on_step ("), 0u) << job.err();
-  EXPECT_NE(job.err().find("train.lua:7)"), std::string::npos) << job.err();
+  EXPECT_EQ(job.err().find("error: rank 1, step 1, in on_step ("), 0u) << job.err();
+  EXPECT_NE(job.err().find("train.lua:8)"), std::string::npos) << job.err();
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ TEST_P(HostileScript, EndsWithinItsLimits) {
   const std::string says = GetParam().says;
   const bool is_endless = says.empty() || says == kEndless || says == kStuck;
   // A gibibyte of small pieces takes AddressSanitizer 15 s on the slowest machine met, beside another test.
-  const std::chrono::milliseconds limit(is_endless ? 300 : kIsSanitized ? 45'000 : 15'000);
+  const std::chrono::milliseconds limit(is_endless ? 300 : 45'000);
   constexpr double kMostSeconds = kIsSanitized ? 55 : 25;  // a machine may be busy
   constexpr long kMostKiB = 1200 * 1024L;
   write("endless.lua", "while true do end");
