@@ -14,6 +14,7 @@
 #include "core/plugin/option_value.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
+#include "frontend/engine/installation.hpp"
 #include "frontend/engine/json.hpp"
 #include "frontend/validate/cases.hpp"
 
@@ -143,7 +144,11 @@ Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Descriptor descriptor, read_descriptor(std::filesystem::absolute(options.file)));
   BALEEN_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make());
   BALEEN_TRY_ASSIGN(UserValues values, read_sets(descriptor, options.sets, scratch.path()));
-  Subject subject{&setup.registry, std::move(descriptor), std::move(values), std::filesystem::current_path().string(),
+  Subject subject{&setup.registry,
+                  std::move(descriptor),
+                  std::move(values),
+                  std::filesystem::current_path().string(),
+                  lua_library().parent_path() / "validate",
                   scratch.path()};
   std::vector<Case> cases = validate::cases_of(subject);
   BALEEN_TRY(keep_only(cases, options.only));

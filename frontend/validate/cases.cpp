@@ -13,7 +13,8 @@ struct Suite {
 
 constexpr Suite kSuites[] = {
     {"optimizer", &optimizer_cases},   {"data", &data_cases},           {"monitor", &monitor_cases},
-    {"checkpoint", &checkpoint_cases}, {"transport", &transport_cases},
+    {"checkpoint", &checkpoint_cases}, {"transport", &transport_cases}, {"strategy", &strategy_cases},
+    {"compute", &compute_cases},
 };
 
 }  // namespace

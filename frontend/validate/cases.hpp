@@ -28,6 +28,10 @@ bool has_suite(std::string_view kind);
 
 /// Those of every kind: the file, the start, options, creation.
 std::vector<Case> generic_cases(const Subject& subject);
+/// Throws Skip where a compute plugin says that its device is not there, which is no fault of the plugin.
+void needs_device(const Subject& subject, const Opened& opened, const baleen_settings_t* settings);
+/// Plans with each value at the option's limits.
+void tries_option_of_strategy(const Subject& subject, Mark& mark, const Option& option);
 /// The option that names the file a monitor writes: one with PATH, or `path`. Null where there is none.
 const Option* file_option(const Descriptor& descriptor);
 
@@ -36,5 +40,7 @@ std::vector<Case> data_cases();
 std::vector<Case> monitor_cases();
 std::vector<Case> checkpoint_cases();
 std::vector<Case> transport_cases();
+std::vector<Case> strategy_cases();
+std::vector<Case> compute_cases();
 
 }  // namespace baleen::validate

@@ -157,18 +157,7 @@ void refuses_another_kind(const Subject& subject, Mark& mark) {
 
 void needs_plain_create(const Subject& subject) {
   if (!is_made_of_settings(subject.descriptor.kind))
-    throw Skip("members of this kind are made from more than settings, which validate does not do yet");
-}
-
-/// A device that is not there is no fault of the plugin.
-void needs_device(const Subject& subject, const Opened& opened, const baleen_settings_t* settings) {
-  if (subject.descriptor.kind != "compute") return;
-  void* handle = nullptr;
-  const CreatingTable& table = opened.table<CreatingTable>();
-  const baleen_status_t status = opened.call("`create`", table.create, opened.host(), settings, &handle);
-  if (status == BALEEN_UNSUPPORTED || status == BALEEN_NOT_FOUND)
-    throw Skip(opened.refusal("`create`", status).message);
-  if (status == BALEEN_OK && handle) opened.call("`destroy`", table.destroy, handle);
+    throw Skip("members of this kind are made from more than settings; trainings make them");
 }
 
 void creates(const Subject& subject, Mark& mark) {
@@ -231,6 +220,7 @@ void schema_refuses(const Subject& subject, Mark&) {
 
 /// Whatever the schema allows is either taken or refused with a reason.
 void tries_option(const Subject& subject, Mark& mark, const Option& option) {
+  if (subject.descriptor.kind == "strategy") return tries_option_of_strategy(subject, mark, option);
   needs_plain_create(subject);
   const std::vector<UserValue> trials = trials_of(option);
   if (trials.empty()) throw Skip("it names other plugins");
@@ -259,6 +249,16 @@ void tries_option(const Subject& subject, Mark& mark, const Option& option) {
 }
 
 }  // namespace
+
+void needs_device(const Subject& subject, const Opened& opened, const baleen_settings_t* settings) {
+  if (subject.descriptor.kind != "compute") return;
+  void* handle = nullptr;
+  const CreatingTable& table = opened.table<CreatingTable>();
+  const baleen_status_t status = opened.call("`create`", table.create, opened.host(), settings, &handle);
+  if (status == BALEEN_UNSUPPORTED || status == BALEEN_NOT_FOUND)
+    throw Skip(opened.refusal("`create`", status).message);
+  if (status == BALEEN_OK && handle) opened.call("`destroy`", table.destroy, handle);
+}
 
 std::vector<Case> generic_cases(const Subject& subject) {
   std::vector<Case> all = {

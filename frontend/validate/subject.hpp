@@ -20,6 +20,7 @@ struct Subject {
   Descriptor descriptor;
   UserValues values;              ///< of `--set`, checked against the descriptor
   std::string folder;             ///< what relative paths are relative to
+  std::filesystem::path jobs;     ///< the folder sdk/validate where it is installed
   std::filesystem::path scratch;  ///< an empty folder that goes when all cases have ended
 };
 

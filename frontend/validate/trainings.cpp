@@ -1,0 +1,127 @@
+/// \file The program as a child of a case; what it says is kept in files of the case's folder.
+#include "frontend/validate/trainings.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+extern char** environ;
+
+namespace baleen::validate {
+namespace {
+
+std::string read_all(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_all(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (!file.flush()) throw Failure("cannot write " + path.string());
+}
+
+/// What a new process does with its files.
+class Outputs {
+ public:
+  Outputs(const std::string& out, const std::string& err) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions_, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&actions_, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  }
+  Outputs(const Outputs&) = delete;
+  ~Outputs() { posix_spawn_file_actions_destroy(&actions_); }
+  const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+};
+
+int code_of(std::vector<std::string>& words, const Outputs& outputs) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  const int failed = posix_spawn(&process, "/proc/self/exe", outputs.get(), nullptr, arguments.data(), environ);
+  if (failed != 0) throw Failure(std::string("this program cannot be started: ") + std::strerror(failed));
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0)
+    if (errno != EINTR) throw Failure(std::string("waiting for this program: ") + std::strerror(errno));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// Behind `"name":` in a line of a log.
+std::optional<double> number_in(const std::string& line, const std::string& name) {
+  const std::string key = "\"" + name + "\":";
+  const std::size_t at = line.find(key);
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtod(line.c_str() + at + key.size(), nullptr);
+}
+
+}  // namespace
+
+std::string Ended::complaint() const {
+  const std::string& said = err.empty() ? out : err;
+  return said.substr(0, said.find('\n'));
+}
+
+std::string Ended::text() const {
+  const std::string how =
+      code > 128 ? "is killed by signal " + std::to_string(code - 128) : "ends with exit code " + std::to_string(code);
+  return how + ": " + complaint();
+}
+
+Ended run_program(const Subject& subject, Mark& mark, std::string_view command, std::string_view job,
+                  const std::string& manifest, const std::vector<std::string>& words) {
+  const std::filesystem::path file = subject.scratch / "manifest.toml", out = subject.scratch / "out",
+                              err = subject.scratch / "err";
+  write_all(file, manifest);
+  std::vector<std::string> all = {
+      "baleen",      std::string(command), (subject.jobs / job).string() + ".lua", "--manifest",
+      file.string(), "--plugin-path",      subject.descriptor.file.string()};
+  all.insert(all.end(), words.begin(), words.end());
+  mark.set("`baleen " + std::string(command) + "` of the job `" + std::string(job) + "`");
+  Ended ended{code_of(all, Outputs(out.string(), err.string())), read_all(out), read_all(err)};
+  mark.set({});
+  return ended;
+}
+
+std::string text_of_file(const Subject& subject, std::string_view name) {
+  const std::string text = read_all(subject.jobs / name);
+  if (text.empty()) throw Failure("cannot read " + (subject.jobs / name).string() + "; install Baleen again");
+  return text;
+}
+
+std::string manifest_lines(const Subject& subject, std::string_view key) {
+  std::string lines = std::string(key) + " = \"" + subject.descriptor.name + "\"\n";
+  for (const auto& [name, value] : subject.values) lines += name + " = " + value.text() + "\n";
+  return lines;
+}
+
+std::vector<double> steps_of(const Subject& subject, Mark& mark, std::string_view job, const std::string& manifest,
+                             const std::vector<std::string>& words) {
+  const std::filesystem::path log = subject.scratch / "log";
+  std::vector<std::string> all = {"--log-json", log.string()};
+  all.insert(all.end(), words.begin(), words.end());
+  if (const Ended planned = run_program(subject, mark, "plan", job, manifest, words); planned.is_refusal())
+    throw Skip("refused: " + planned.complaint());
+  const Ended ended = run_program(subject, mark, "run", job, manifest, all);
+  if (ended.code != 0) throw Failure("a training " + ended.text());
+  std::vector<double> losses;
+  std::istringstream lines(read_all(log));
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("\"kind\":\"step\"") != std::string::npos)
+      if (const auto loss = number_in(line, "loss")) losses.push_back(*loss);
+  if (losses.empty()) throw Failure("a training wrote no losses into its log");
+  return losses;
+}
+
+}  // namespace baleen::validate
