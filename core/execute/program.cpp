@@ -66,7 +66,8 @@ class Runner {
     const std::int64_t begin = options_.segment_ns || spans ? now() : 0;
     launch_.micro = static_cast<std::uint64_t>(micro);
     const std::vector<Instruction>& instructions = executable_.segments[number].instructions;
-    if (options_.spans || !program_.sequences.available())
+    watch_ = options_.watch && options_.watch->sees(executable_, number) ? options_.watch : nullptr;
+    if (watch_ || options_.spans || !program_.sequences.available())
       BALEEN_TRY(run_instructions(instructions, micro, turns));
     else
       BALEEN_TRY(run_stretches(number, micro, turns));
@@ -88,10 +89,12 @@ class Runner {
   Status run_instructions(std::span<const Instruction> instructions, std::int64_t micro, std::int64_t turns) {
     for (const Instruction& instruction : instructions) {
       if (!is_due(instruction.guard, micro, turns)) continue;
+      if (watch_) BALEEN_TRY(watch_->before(instruction));
       if (options_.spans)
         BALEEN_TRY(execute_timed(instruction));
       else
         BALEEN_TRY(execute(instruction));
+      if (watch_) watch_->after(instruction);
     }
     return {};
   }
@@ -199,7 +202,8 @@ class Runner {
   void* device_;
   const Program::RunOptions& options_;
   baleen_launch_t launch_{};
-  std::size_t next_action_ = 0;  // of the pipeline schedule
+  InstructionWatch* watch_ = nullptr;  ///< of the segment that runs
+  std::size_t next_action_ = 0;        // of the pipeline schedule
 };
 
 }  // namespace

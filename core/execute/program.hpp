@@ -17,6 +17,15 @@ namespace baleen {
 struct ProgramImpl;
 
 /// Owns its kernels. Several programs share one work arena (they never run at once) and one persistent arena.
+/// Sees the instructions of some segments, on a device that does each at once. [the thread that runs]
+class InstructionWatch {
+ public:
+  virtual ~InstructionWatch() = default;
+  virtual bool sees(const Executable& executable, std::size_t segment) = 0;
+  virtual Status before(const Instruction& instruction) = 0;  ///< a failure ends the run
+  virtual void after(const Instruction& instruction) = 0;
+};
+
 class Program {
  public:
   /// What `compile` (compiler/codegen) makes for the device, ready to be bound. The device must outlive the program.
@@ -69,6 +78,7 @@ class Program {
     std::vector<struct SpanRecord>* spans = nullptr;
     /// Nanoseconds spent per segment are added here by segment number where it is not null (as many as segments).
     std::vector<std::int64_t>* segment_ns = nullptr;
+    InstructionWatch* watch = nullptr;  ///< null: nobody
   };
   /// Runs the schedule on the stream and waits. [one thread]
   Status run(void* stream, const RunOptions& options);

@@ -82,6 +82,7 @@ Status Session::Impl::run(Program& program, std::uint64_t step) {
   run_options.seed = options.seed;
   run_options.step = step;
   if (monitors.wants_spans()) run_options.spans = &spans;
+  run_options.watch = options.watch;
   if (train && &program == &train->program) run_options.segment_ns = &segment_ns;
   is_whole = false;
   BALEEN_TRY(program.run(device.stream(), run_options));

@@ -32,6 +32,7 @@ struct SessionOptions {
   std::function<Result<std::unique_ptr<OffloadStore>>(const OffloadStore::Needs&)> open_store = {};
   /// Told what a step does now: "reading data", "training". Does not wait; the text lives as long as the process.
   std::function<void(const char* phase)> doing = {};
+  class InstructionWatch* watch = nullptr;  ///< of all programs' runs; null: nobody; borrowed
   /// Shown the programs before memory is allocated; may refuse them.
   std::function<Status(const std::vector<struct JobProgram>&)> compiled = {};
 };
@@ -87,6 +88,8 @@ class Session {
   /// Bytes of that piece from `from` on, as many as the span has: to the host, and back to the device.
   Status read_own(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to);
   Status write_own(const PersistentBuffer& buffer, std::span<const std::byte> from);
+  /// Where that piece lies, in host memory that a watch may read between instructions; null where it does not.
+  const std::byte* own_memory(const PersistentBuffer& buffer) const;
   /// Training goes on after that step, at that row of the train stream; programs that learn were run so often. Before
   /// the first step.
   Status resume(std::int64_t steps_done, std::int64_t position, const std::map<std::string, std::int64_t>& runs);

@@ -54,6 +54,11 @@ Status Session::read_own(const PersistentBuffer& buffer, std::uint64_t from, std
   return impl_->read_stored(buffer, from, to);
 }
 
+const std::byte* Session::own_memory(const PersistentBuffer& buffer) const {
+  const bool is_seen = !impl_->device.memory() && !buffer.is_offloaded();  // a device with arenas of its own has queues
+  return is_seen ? impl_->persistent_arena.at(buffer.offset) : nullptr;
+}
+
 Status Session::write_own(const PersistentBuffer& buffer, std::span<const std::byte> from) {
   return impl_->write_stored(buffer, from);
 }

@@ -104,6 +104,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   Job& job = run->script().job();
   const std::string where = job.where;
   const std::int64_t check_every = flags.keep_gradients ? 0 : job.check_every;  // `verify` compares copies by itself
+  const bool checks_memory = !flags.keep_gradients && job.check_memory;
   job.keep_gradients = flags.keep_gradients;
   if (flags.alone) job.strategies.clear();
   CheckpointFacts told = facts_of(job);
@@ -134,6 +135,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   session.open_store = [&setup, place, seed = session.seed](const OffloadStore::Needs& needs) {
     return open_store(setup, seed, place, needs);
   };
+  if (checks_memory) session.watch = &run->memory_;
   session.doing = [raw = run.get()](const char* phase) { raw->tell_launcher(phase); };
   now_doing("preparing the devices");
   if (flags.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
@@ -143,6 +145,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
                     Session::create(plan, *run->device_, run->described_.data, *run->monitors_, session));
   if (!options.load.empty()) BALEEN_TRY(run->load(options.load, options.parts));
   BALEEN_TRY(run->open_checkpoints(options, flags, session, where, std::move(told)));
+  if (checks_memory) run->memory_.attach(*run->session_);
   if (run->ranks_)
     run->copies_.emplace(*run->session_, *setup.link, run->mesh(), run->ranks_->communicator().at(), check_every,
                          run->device_->info().name);

@@ -15,6 +15,7 @@
 #include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/engine/copy_check.hpp"
 #include "frontend/engine/learned.hpp"
+#include "frontend/engine/memory_check.hpp"
 #include "frontend/engine/pass_printer.hpp"
 #include "frontend/engine/prepare.hpp"
 #include "frontend/engine/ranks.hpp"
@@ -139,6 +140,7 @@ class Run : public TrainingRun {
   std::set<std::string> left_out_;  ///< programs that learn, where the run is of the others alone
   std::unique_ptr<Device> device_;
   std::unique_ptr<Monitors> monitors_;
+  MemoryCheck memory_;  ///< of this rank
   std::unique_ptr<Session> session_;
   std::optional<CopyCheck> copies_;           ///< between ranks
   std::unique_ptr<Checkpoints> checkpoints_;  ///< null: the run is not saved as it goes

@@ -145,8 +145,8 @@ std::string job_lines(const Job& job, std::int64_t steps) {
   out << "\nsteps = " << steps << "\nbatch = " << job.batch
       << "\ngradient_accumulation_steps = " << job.gradient_accumulation_steps << "\nseed = " << job.seed
       << "\ndtype = " << dtype_name(job.dtype) << "\nclip_grad_norm = " << job.clip_grad_norm
-      << "\ncheck.every = " << job.check_every << "\non_nan = " << (job.goes_on_not_finite ? "continue" : "stop")
-      << '\n';
+      << "\ncheck.every = " << job.check_every << "\ncheck.memory = " << (job.check_memory ? "true" : "false")
+      << "\non_nan = " << (job.goes_on_not_finite ? "continue" : "stop") << '\n';
   print_member(out, "the optimizer", job.optimizer, steps);
   print_groups(out, "group", job.groups, steps);
   for (const MemberSpec& strategy : job.strategies) print_member(out, "strategy " + strategy.name, strategy, steps);

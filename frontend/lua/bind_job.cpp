@@ -245,7 +245,10 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
     job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
     job.clip_grad_norm = fields.number("clip_grad_norm");
     fields.with("evaluate", [&](const Fields& given) { result.evaluate_batches = given.integer("batches"); });
-    fields.with("check", [&](const Fields& check) { job.check_every = check.integer("every"); });
+    fields.with("check", [&](const Fields& check) {
+      job.check_every = check.integer("every");
+      job.check_memory = check.boolean("memory");
+    });
     fields.with("optimizer",
                 [&](const Fields& optimizer) { read_optimizer(optimizer, result.steps, job.optimizer, job.groups); });
     lua_getfield(L, table, "data");

@@ -35,6 +35,6 @@ return baleen.job {
   batch = baleen.arg("batch", 8), steps = 1000,
   clip_grad_norm = 1.0, gradient_accumulation_steps = baleen.arg("accumulate", 1),
   optimizer = baleen.optimizer(name, options),
-  loop = loops[baleen.arg("loop", "")],
+  loop = loops[baleen.arg("loop", "")], check = { memory = baleen.arg("check_memory", true) },
   plan = dtype ~= "fp32" and { baleen.strategy("precision", { dtype = dtype }) } or nil,
 }

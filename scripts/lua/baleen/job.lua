@@ -20,7 +20,7 @@ local rules = {
   seed = { type = "integer", default = 0 },        -- of first values, dropout, the data's order, and math.random
   gradient_accumulation_steps = { type = "integer", default = 1, min = 1, earlier = "accumulate" },
   clip_grad_norm = { type = "number", default = 0, min = 0, earlier = "clip" },
-  check = { type = "table", default = {} },        -- that copies on several ranks are the same
+  check = { type = "table", default = {} },        -- that memory keeps bits, and ranks the same ones
   on_nan = on_nan,
   optimizer = { type = "any", required = true },
   plan = { type = "table", default = {} },
@@ -52,6 +52,7 @@ local evaluate_rules = {
 
 local check_rules = {
   every = { type = "integer", default = 100, min = 0 },  -- steps between two looks, the last step is one; 0: none
+  memory = { type = "boolean", default = true },         -- each update compares what it reads with what the last one wrote
 }
 
 local generate_rules = {

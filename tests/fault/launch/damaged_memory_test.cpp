@@ -12,9 +12,10 @@ namespace {
 constexpr std::size_t kCount = 1024;   ///< numbers of the tensor that is damaged
 constexpr float kNumber = 123.45678F;  ///< each of them
 
-/// Turns the lowest bit of number `at` of the tensor wherever the process has a copy. Returns how many it has.
-int turn_bit(pid_t process, std::size_t at) {
-  const std::vector<float> wanted(kCount, kNumber);
+/// Turns the lowest bit of number `at` of the tensor, or of a piece of `count` numbers, wherever the process has a
+/// copy. Returns how many it has.
+int turn_bit(pid_t process, std::size_t at, std::size_t count = kCount) {
+  const std::vector<float> wanted(count, kNumber);
   const std::string folder = "/proc/" + std::to_string(process) + "/";
   std::ifstream maps(folder + "maps");
   const int memory = open((folder + "mem").c_str(), O_RDWR | O_CLOEXEC);
@@ -29,7 +30,7 @@ int turn_bit(pid_t process, std::size_t at) {
     std::string bytes(end - begin, '\0');
     if (pread(memory, bytes.data(), bytes.size(), static_cast<off_t>(begin)) != static_cast<ssize_t>(bytes.size()))
       continue;
-    const std::string_view pattern(reinterpret_cast<const char*>(wanted.data()), kCount * sizeof(float));
+    const std::string_view pattern(reinterpret_cast<const char*>(wanted.data()), count * sizeof(float));
     for (std::size_t place = bytes.find(pattern); place != bytes.npos; place = bytes.find(pattern, place + 4)) {
       const std::size_t byte = place + at * sizeof(float);
       const char turned = static_cast<char>(bytes[byte] ^ 1);
@@ -42,7 +43,8 @@ int turn_bit(pid_t process, std::size_t at) {
 
 class DamagedMemory : public testing::Test {
  protected:
-  std::unique_ptr<RunningJob> train(int ranks) {
+  std::unique_ptr<RunningJob> train(int ranks, const std::string& check = "every = 50, memory = false",
+                                    const std::vector<std::string>& words = {}) {
     const std::string script = folder_.write(
         "job.lua",
         "local baleen = require 'baleen'\nlocal nn, rows = baleen.nn, {}\n"
@@ -51,13 +53,15 @@ class DamagedMemory : public testing::Test {
         "  model = nn.sequential { nn.linear { name = 'kept', out = 512, init = baleen.init.constant(123.45678) },\n"
         "    nn.tanh {}, nn.linear { out = 2 } },\n"
         "  on_step = function(facts) if facts.step == 100 then print('there') end end,\n"
-        "  loss = nn.cross_entropy {}, check = { every = 50 }, checkpoint = { folder = '" +
-            (folder_ / "kept") +
+        "  loss = nn.cross_entropy {}, check = { " +
+            check + " }, checkpoint = { folder = '" + (folder_ / "kept") +
             "', every = 1000, keep = 1 },\n"
             "  optimizer = baleen.optimizer('adamw', { lr = 1e-5,\n"
             "    groups = { { match = 'kept.*', frozen = true } } }) }\n");
-    return std::make_unique<RunningJob>(std::vector<std::string>{build_dir() + "/bin/baleen", "run", script, "--set",
-                                                                 "mesh.data=" + std::to_string(ranks)});
+    std::vector<std::string> command = {build_dir() + "/bin/baleen", "run", script};
+    if (ranks > 1) command.insert(command.end(), {"--set", "mesh.data=" + std::to_string(ranks)});
+    command.insert(command.end(), words.begin(), words.end());
+    return std::make_unique<RunningJob>(command);
   }
   const TemporaryFolder folder_;
 };
@@ -87,6 +91,26 @@ TEST_F(DamagedMemory, OfOneOfTwoIsNoticed) {
   EXPECT_EQ(job->ends(), 6);
   EXPECT_NE(job->err().find("ranks 0 and 1 differ, and which of them is right cannot be told"), std::string::npos)
       << job->err();
+}
+
+/// What one rank alone holds is compared with nothing but itself.
+TEST_F(DamagedMemory, OfASingleRankIsNoticed) {
+  const auto job = train(1, "every = 0");
+  ASSERT_TRUE(job->prints("there\n")) << job->err();
+  ASSERT_GE(turn_bit(job->leader(), 3), 1);
+  EXPECT_EQ(job->ends(), 6);
+  EXPECT_EQ(job->err().find("error: `kept.weight` is no longer what the last update wrote, found in step "), 0u)
+      << job->err();
+  EXPECT_NE(job->err().find("in bytes 0 to 4095 of this rank's piece"), std::string::npos) << job->err();
+}
+
+TEST_F(DamagedMemory, OfAShardIsNoticedAndItsRankNamed) {
+  const auto job = train(2, "every = 0", {"--set", "plan=[{strategy=\"zero\", stage=3}]"});
+  ASSERT_TRUE(job->prints("there\n")) << job->err();
+  ASSERT_GE(turn_bit(find_rank(*job, 1), 500, 512), 1);
+  EXPECT_EQ(job->ends(), 6);
+  EXPECT_EQ(job->err().find("error: rank 1, step "), 0u) << job->err();
+  EXPECT_NE(job->err().find("`kept.weight` is no longer what the last update wrote"), std::string::npos) << job->err();
 }
 
 }  // namespace

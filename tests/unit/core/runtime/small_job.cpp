@@ -142,6 +142,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), registry_->log()));
   SessionOptions session_options{100, options.batch, 7, options.dtype, {{"script", 0, "small"}}};
   session_options.goes_on_not_finite = options.goes_on_not_finite;
+  session_options.watch = options.watch;
   if (options.rendezvous) {
     job.mesh = options.mesh;
     if (job.mesh.axes.empty()) job.mesh.axes = {{"data", options.rendezvous->ranks}};

@@ -25,6 +25,7 @@ struct JobOptions {
   std::vector<MemberSpec> strategies = {};  ///< with several ranks; else `data`
   std::optional<GraphRole> only = {};
   bool goes_on_not_finite = false;
+  InstructionWatch* watch = nullptr;  ///< of programs' runs
   bool attention = false;  ///< between embedding and hidden layer, causal, of two heads
 };
 

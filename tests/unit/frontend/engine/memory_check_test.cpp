@@ -1,0 +1,106 @@
+/// \file Bits of stored tensors are turned between updates, one at a time.
+#include "frontend/engine/memory_check.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "support/seed.hpp"
+#include "unit/core/runtime/small_job.hpp"
+
+namespace baleen::app {
+namespace {
+
+class MemoryCheckTest : public testing::Test {
+ protected:
+  void train(const test::JobOptions& given = {}) {
+    test::JobOptions options = given;
+    options.watch = &check_;
+    options.lr = 1e-3;
+    options.dtype = BALEEN_F32;
+    run_ = std::make_unique<test::SmallRun>(folder_, options);
+    ASSERT_TRUE(run_->status) << run_->status.error().text();
+    check_.attach(*run_->session);
+    for (int i = 0; i < 3; ++i) step();
+  }
+  Session& session() { return *run_->session; }
+  void step() {
+    const auto facts = session().step();
+    ASSERT_TRUE(facts) << facts.error().text();
+  }
+  void turn(const PersistentBuffer& buffer, std::uint64_t bit) {
+    auto* const memory = const_cast<std::byte*>(session().own_memory(buffer));
+    memory[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+  }
+  /// Parameters and moments.
+  std::vector<const PersistentBuffer*> guarded() {
+    std::vector<const PersistentBuffer*> all;
+    for (const PersistentBuffer& buffer : session().persistent().buffers)
+      if (buffer.spec.category == "parameters" || buffer.spec.category == "optimizer") all.push_back(&buffer);
+    return all;
+  }
+
+  const test::TemporaryFolder folder_;
+  MemoryCheck check_;
+  std::unique_ptr<test::SmallRun> run_;
+};
+
+TEST_F(MemoryCheckTest, FindsEveryBitWithinAStep) {
+  constexpr int kBits = 1000;
+  train();
+  const std::vector<const PersistentBuffer*> all = guarded();
+  std::set<std::string> categories;
+  for (const PersistentBuffer* one : all) categories.insert(one->spec.category);
+  ASSERT_EQ(categories, (std::set<std::string>{"optimizer", "parameters"}));
+  std::mt19937_64 random(test::seed());
+  for (int i = 0; i < kBits; ++i) {
+    const PersistentBuffer& buffer = *all[random() % all.size()];
+    const std::uint64_t bit = random() % (8 * buffer.bytes);
+    turn(buffer, bit);
+    const auto facts = session().step();
+    ASSERT_FALSE(facts) << "bit " << bit << " of " << buffer.spec.name;
+    EXPECT_EQ(facts.error().code, BALEEN_DAMAGED);
+    EXPECT_EQ(facts.error().message.find("`" + buffer.spec.name + "` is no longer what the last update wrote"), 0u)
+        << facts.error().message;
+    EXPECT_FALSE(session().is_whole());
+    turn(buffer, bit);
+    if (i % 50 == 0) step();
+  }
+}
+
+TEST_F(MemoryCheckTest, SaysWhere) {
+  test::JobOptions wide;
+  wide.width = 20000;  // a parameter of several blocks
+  train(wide);
+  for (const PersistentBuffer* one : guarded()) {
+    if (one->bytes < 200'000) continue;
+    turn(*one, 8 * 131072);
+    const auto facts = session().step();
+    ASSERT_FALSE(facts);
+    EXPECT_NE(facts.error().message.find(" in bytes 131072 to 196607 of this rank's piece"), std::string::npos)
+        << facts.error().message;
+    return;
+  }
+  FAIL() << "no parameter is that large";
+}
+
+TEST_F(MemoryCheckTest, LetsSoundTrainingsRunWithAccumulation) {
+  test::JobOptions two;
+  two.accumulate = 2;
+  train(two);
+  for (int i = 0; i < 10; ++i) step();
+}
+
+/// Evaluation and reading change nothing.
+TEST_F(MemoryCheckTest, LetsEverythingElseBe) {
+  train();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(session().evaluate(1));
+    ASSERT_TRUE(session().read_own(guarded().front()->spec.name));
+    step();
+  }
+}
+
+}  // namespace
+}  // namespace baleen::app
