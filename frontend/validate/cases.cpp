@@ -8,13 +8,20 @@ namespace {
 
 struct Suite {
   std::string_view kind;
-  std::vector<Case> (*cases)();
+  std::vector<Case> (*cases)(const Subject& subject);
 };
 
+/// A suite that is the same for each plugin.
+template <std::vector<Case> (*cases)()>
+std::vector<Case> same(const Subject&) {
+  return cases();
+}
+
 constexpr Suite kSuites[] = {
-    {"optimizer", &optimizer_cases},   {"data", &data_cases},           {"monitor", &monitor_cases},
-    {"checkpoint", &checkpoint_cases}, {"transport", &transport_cases}, {"strategy", &strategy_cases},
-    {"compute", &compute_cases},
+    {"optimizer", &same<&optimizer_cases>}, {"data", &same<&data_cases>},
+    {"monitor", &same<&monitor_cases>},     {"checkpoint", &same<&checkpoint_cases>},
+    {"transport", &same<&transport_cases>}, {"strategy", &same<&strategy_cases>},
+    {"compute", &same<&compute_cases>},     {"op", &op_cases},
 };
 
 }  // namespace
@@ -23,7 +30,7 @@ std::vector<Case> cases_of(const Subject& subject) {
   std::vector<Case> all = generic_cases(subject);
   for (const Suite& suite : kSuites) {
     if (suite.kind != subject.descriptor.kind) continue;
-    for (Case& one : suite.cases()) {
+    for (Case& one : suite.cases(subject)) {
       one.needs_member = true;
       all.push_back(std::move(one));
     }

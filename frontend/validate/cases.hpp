@@ -42,5 +42,7 @@ std::vector<Case> checkpoint_cases();
 std::vector<Case> transport_cases();
 std::vector<Case> strategy_cases();
 std::vector<Case> compute_cases();
+/// A case for each kind.
+std::vector<Case> op_cases(const Subject& subject);
 
 }  // namespace baleen::validate

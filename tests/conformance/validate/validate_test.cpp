@@ -91,7 +91,7 @@ TEST_P(TreeMember, Passes) {
 
 std::vector<Member> tree_members() {
   std::vector<Member> all;
-  for (const char* kind : {"optimizer", "data", "monitor", "checkpoint", "transport", "strategy", "compute"})
+  for (const char* kind : {"optimizer", "data", "monitor", "checkpoint", "transport", "strategy", "compute", "op"})
     for (const std::string& name : built_members(kind)) all.push_back({kind, name});
   return all;
 }
@@ -237,6 +237,23 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"takes_twins", "checkpoint.names", "takes two tensors of one name"},
         std::vector<std::string>{"reads_beyond", "checkpoint.bits", "writes behind its bytes"}),
     [](const auto& info) { return info.param[0]; });
+
+/// Kinds of ops have no options: each wrong one has a name.
+TEST(Planted, KindsOfOpsAreFoundByTheirCase) {
+  const std::map<std::string, std::string> wrong = {{"steep", "along a random direction its results have the slope "},
+                                                    {"turned", ", and by its gradient -"},
+                                                    {"spread", ", and on two ranks "},
+                                                    {"rounded", ", and in fp32 "},
+                                                    {"breaks", "killed by SIGSEGV in `infer`"},
+                                                    {"hangs", "hangs: after "}};
+  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_op_planted.so", {"--limit", "8"});
+  EXPECT_EQ(verdict.process.exit_code, kCaseFailed) << verdict.process.err;
+  EXPECT_EQ(verdict.result("op.cube_sound"), "passed") << verdict.reason("op.cube_sound");
+  for (const auto& [name, reason] : wrong) {
+    EXPECT_EQ(verdict.result("op.cube_" + name), "failed") << name << ": " << verdict.reason("op.cube_" + name);
+    EXPECT_NE(verdict.reason("op.cube_" + name).find(reason), std::string::npos) << verdict.reason("op.cube_" + name);
+  }
+}
 
 TEST(Planted, AFormatWithoutADefectPasses) {
   const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_checkpoint_sound.so", {});

@@ -1,0 +1,127 @@
+/// \file Kinds of ops, sound and each wrong in one way, which its name says.
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "baleen/op_kind.hpp"
+
+BALEEN_DESCRIPTOR("op", "planted", "1.0.0", "Apache-2.0", "Kinds that are wrong", 0, "", BALEEN_NO_OPTIONS);
+BALEEN_OPS();
+
+namespace {
+
+using namespace baleen;
+using baleen::sdk::OpKind;
+using Values = Result<std::vector<baleen_value_t>>;
+
+sdk::Value operand_of(sdk::GraphView& graph, baleen_op_t op) {
+  return {graph.table(), sdk::OpNode::of(graph, op).inputs[0]};
+}
+
+/// y = x^3 in other kinds' words; `factor` times its gradient.
+class Cube : public OpKind {
+ public:
+  explicit Cube(const char* name = "cube_sound", double factor = 1) : OpKind(name, "y = x^3"), factor_(factor) {
+    operand("x", "any shape");
+    result("y", "the shape and dtype of x");
+  }
+  Result<std::vector<sdk::ValueType>> infer(const sdk::InferInput& input) override {
+    return std::vector{input.type(0)};
+  }
+  Values gradient(sdk::GraphView& graph, baleen_op_t op, std::span<const baleen_value_t> cotangents,
+                  std::span<const std::uint8_t>) override {
+    const sdk::Value x = operand_of(graph, op), dy{graph.table(), cotangents[0]};
+    return std::vector{(3 * factor_ * (x * x) * dy).id()};
+  }
+  sdk::Iteration iteration(sdk::GraphView& graph, baleen_op_t op) override {
+    const std::string letters =
+        std::string("abcdefgh").substr(0, graph.value(sdk::OpNode::of(graph, op).inputs[0]).rank);
+    return {{letters}, {letters}, {}};
+  }
+  Values expand(sdk::GraphView& graph, baleen_op_t op) override {
+    const sdk::Value x = operand_of(graph, op);
+    return std::vector{(x * x * x).id()};
+  }
+
+ private:
+  double factor_;
+};
+
+class Steep : public Cube {
+ public:
+  Steep() : Cube("cube_steep", 1.01) {}
+};
+class Turned : public Cube {
+ public:
+  Turned() : Cube("cube_turned", -1) {}
+};
+
+/// Adds up along the whole batch, and says that ranks may cut it.
+class Spread : public Cube {
+ public:
+  Spread() : Cube("cube_spread") {}
+  Values expand(sdk::GraphView& graph, baleen_op_t op) override {
+    const sdk::Value x = operand_of(graph, op);
+    return std::vector{
+        (x + graph.append("cumsum", {x.id()}, sdk::AttributeList().integer("dim", 0).integer("reverse", 0))).id()};
+  }
+  Values gradient(sdk::GraphView& graph, baleen_op_t, std::span<const baleen_value_t> cotangents,
+                  std::span<const std::uint8_t>) override {
+    const sdk::Value dy{graph.table(), cotangents[0]};
+    return std::vector{
+        (dy + graph.append("cumsum", {dy.id()}, sdk::AttributeList().integer("dim", 0).integer("reverse", 1))).id()};
+  }
+};
+
+/// Its kernel is right in fp64 alone.
+class Rounded : public Cube {
+ public:
+  Rounded() : Cube("cube_rounded") {}
+  Status compute(const sdk::CpuCall& call) override {
+    const baleen_tensor_t &x = call.input(0), &y = call.output(0);
+    const std::int64_t count = sdk::elements(y);
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::int64_t rest = i, from = 0, to = 0;
+      for (std::uint32_t d = y.rank; d-- > 0; rest /= y.shape[d]) {
+        from += rest % y.shape[d] * x.stride[d];
+        to += rest % y.shape[d] * y.stride[d];
+      }
+      if (y.dtype == BALEEN_F64) {
+        const double a = static_cast<const double*>(call.input_at(0))[from];
+        static_cast<double*>(call.output_at(0))[to] = a * a * a;
+      } else {
+        const float a = static_cast<const float*>(call.input_at(0))[from];
+        static_cast<float*>(call.output_at(0))[to] = a * a * a * 1.01F;
+      }
+    }
+    return {};
+  }
+};
+
+class Breaks : public Cube {
+ public:
+  Breaks() : Cube("cube_breaks") {}
+  Result<std::vector<sdk::ValueType>> infer(const sdk::InferInput& input) override {
+    std::raise(SIGSEGV);
+    return std::vector{input.type(0)};
+  }
+};
+
+class Hangs : public Cube {
+ public:
+  Hangs() : Cube("cube_hangs") {}
+  Values expand(sdk::GraphView& graph, baleen_op_t op) override {
+    std::this_thread::sleep_for(std::chrono::hours(1));
+    return Cube::expand(graph, op);
+  }
+};
+
+BALEEN_OP_KIND(Cube);
+BALEEN_OP_KIND(Steep);
+BALEEN_OP_KIND(Turned);
+BALEEN_OP_KIND(Spread);
+BALEEN_OP_KIND(Rounded);
+BALEEN_OP_KIND(Breaks);
+BALEEN_OP_KIND(Hangs);
+
+}  // namespace
