@@ -56,20 +56,23 @@ class Turned : public Cube {
   Turned() : Cube("cube_turned", -1) {}
 };
 
+sdk::Value running_sum(sdk::GraphView& graph, sdk::Value x, bool reverse) {
+  const auto attributes = sdk::AttributeList().integer("dim", 0).integer("reverse", reverse ? 1 : 0);
+  return {graph.table(), graph.append("cumsum", {x.id()}, attributes)};
+}
+
 /// Adds up along the whole batch, and says that ranks may cut it.
 class Spread : public Cube {
  public:
   Spread() : Cube("cube_spread") {}
   Values expand(sdk::GraphView& graph, baleen_op_t op) override {
     const sdk::Value x = operand_of(graph, op);
-    return std::vector{
-        (x + graph.append("cumsum", {x.id()}, sdk::AttributeList().integer("dim", 0).integer("reverse", 0))).id()};
+    return std::vector{(x + running_sum(graph, x, false)).id()};
   }
   Values gradient(sdk::GraphView& graph, baleen_op_t, std::span<const baleen_value_t> cotangents,
                   std::span<const std::uint8_t>) override {
     const sdk::Value dy{graph.table(), cotangents[0]};
-    return std::vector{
-        (dy + graph.append("cumsum", {dy.id()}, sdk::AttributeList().integer("dim", 0).integer("reverse", 1))).id()};
+    return std::vector{(dy + running_sum(graph, dy, true)).id()};
   }
 };
 
