@@ -12,6 +12,7 @@
 namespace baleen::app {
 namespace {
 
+constexpr const char* kUpdate = "update";
 constexpr std::uint64_t kBlock = 64 << 10;  ///< bytes; how exactly damage is placed
 
 std::uint64_t digest_of(const std::byte* memory, std::uint64_t bytes, std::uint64_t from) {
@@ -56,27 +57,37 @@ const MemoryCheck::Guarded* MemoryCheck::holder_of(std::uint64_t offset) const {
   return offset < before.buffer->offset + before.buffer->bytes ? &before : nullptr;
 }
 
-MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const Segment& segment) const {
+template <class Visit>
+void MemoryCheck::each_touch(const Executable& executable, const Segment& segment, const Visit& visit) const {
+  for (std::size_t i = 0; i < segment.instructions.size(); ++i)
+    for (const std::uint32_t address : addresses_of(executable, segment.instructions[i])) {
+      const AddressSource& source = executable.sources[address];
+      const Guarded* const holder =
+          source.arena == AddressSource::Arena::persistent ? holder_of(source.offset) : nullptr;
+      if (holder) visit(static_cast<std::size_t>(holder - guarded_.data()), i);
+    }
+}
+
+MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const Segment& update) const {
   constexpr std::size_t kNever = SIZE_MAX;
   std::vector<std::size_t> first(guarded_.size(), kNever), last(guarded_.size(), 0);
-  for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
-    const Instruction& instruction = segment.instructions[i];
-    if (instruction.guard == Guard::not_first) continue;  // no update has a second turn
-    for (const std::uint32_t address : addresses_of(executable, instruction)) {
-      const AddressSource& source = executable.sources[address];
-      if (source.arena != AddressSource::Arena::persistent) continue;
-      const Guarded* const holder = holder_of(source.offset);
-      if (!holder) continue;
-      const auto number = static_cast<std::size_t>(holder - guarded_.data());
-      first[number] = std::min(first[number], i);
-      last[number] = i;
-    }
-  }
+  std::vector<bool> is_used_before(guarded_.size(), false);
+  for (const Segment& segment : executable.segments)
+    if (segment.name != kUpdate)
+      each_touch(executable, segment, [&](std::size_t number, std::size_t) { is_used_before[number] = true; });
+  each_touch(executable, update, [&](std::size_t number, std::size_t i) {
+    if (update.instructions[i].guard == Guard::not_first) return;  // no update has a second turn
+    first[number] = std::min(first[number], i);
+    last[number] = i;
+  });
   Touches touches;
-  touches.first.resize(segment.instructions.size());
-  touches.last.resize(segment.instructions.size());
+  touches.first.resize(update.instructions.size());
+  touches.last.resize(update.instructions.size());
   for (std::size_t number = 0; number < guarded_.size(); ++number) {
     const bool is_touched = first[number] != kNever;
+    // Whatever else uses a state may write it, as a strategy that keeps what it has not sent yet; parameters are read.
+    const bool is_state = guarded_[number].buffer->spec.role != Role::parameter;
+    if (is_state && (is_used_before[number] || !is_touched)) continue;
     touches.first[is_touched ? first[number] : 0].push_back(number);
     if (is_touched) touches.last[last[number]].push_back(number);
   }
@@ -85,7 +96,7 @@ MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const
 
 bool MemoryCheck::sees(const Executable& executable, std::size_t number) {
   const Segment& segment = executable.segments[number];
-  if (guarded_.empty() || segment.name != "update" || segment.instructions.empty()) return false;
+  if (guarded_.empty() || segment.name != kUpdate || segment.instructions.empty()) return false;
   auto found = segments_.find(&segment);
   if (found == segments_.end()) found = segments_.emplace(&segment, touches_of(executable, segment)).first;
   touches_ = &found->second;

@@ -10,10 +10,10 @@
 
 namespace baleen::app {
 
-/// Digests of the stored parameters and optimizer states of this rank, made where an update has written them last and
-/// compared where the next update touches them first: so they are in the processor's caches anyway. What no update
-/// touches is compared at each update. Only of memory that the host sees; others have codes that correct errors.
-/// [one thread]
+/// Digests of this rank's stored parameters, and of states that nothing but updates touches, made where an update has
+/// written them last and compared where the next update touches them first: so they are in the processor's caches
+/// anyway. What no update touches is compared at each update. Only of memory that the host sees; others have codes that
+/// correct errors. [one thread]
 class MemoryCheck : public InstructionWatch {
  public:
   /// Takes what the session holds now for right. The session outlives the runs that are watched.
@@ -35,7 +35,10 @@ class MemoryCheck : public InstructionWatch {
     std::vector<std::vector<std::size_t>> first, last;
   };
 
-  Touches touches_of(const Executable& executable, const Segment& segment) const;
+  /// Calls visit(number in guarded_, number of the instruction) for each address in guarded memory.
+  template <class Visit>
+  void each_touch(const Executable& executable, const Segment& segment, const Visit& visit) const;
+  Touches touches_of(const Executable& executable, const Segment& update) const;
   const Guarded* holder_of(std::uint64_t offset) const;
   Status compare(const Guarded& guarded) const;
   static void digest(Guarded& guarded);
