@@ -136,7 +136,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     return open_store(setup, seed, place, needs);
   };
   if (checks_memory) session.watch = &run->memory_;
-  session.doing = [raw = run.get()](const char* phase) { raw->tell_launcher(phase); };
+  session.doing = [raw = run.get()](const char* phase) { raw->tell_place(raw->session_->steps_done() + 1, phase); };
   now_doing("preparing the devices");
   if (flags.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
   if (!with_monitors) prepared.monitors.clear();

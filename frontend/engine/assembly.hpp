@@ -78,6 +78,7 @@ class Run : public TrainingRun {
       tell_place(session_->steps_done(), "saving a checkpoint");
       BALEEN_TRY(checkpoints_->boundary());
     }
+    tell_launcher("training");
     BALEEN_TRY_ASSIGN(Facts facts, session_->step());
     if (copies_) BALEEN_TRY(copies_->after_step());
     if (between_steps_) tell_place(session_->steps_done(), between_steps_);

@@ -41,7 +41,7 @@ typedef struct baleen_place_t {
     const int32_t* host_of_rank;     /* the host of each rank, from 0, never falling; null: all are on one */
     const baleen_string_t* hosts;    /* the name of each host */
     /* The address of this host on the way to and from the first host, in digits ("10.0.0.2", "fd00::2"): what listens
-     * for other hosts does so there. Ends with a zero; null: not known, or all ranks are on one host. Since 1.3. */
+     * for other hosts does so there. Ends with a zero; null: not known, or all ranks are on one host. */
     const char* address;
 } baleen_place_t;
 BALEEN_ASSERT_TABLE(baleen_place_t, address, 64);
