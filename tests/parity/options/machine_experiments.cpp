@@ -223,7 +223,7 @@ Experiments nccl_experiments() {
       {"transport.nccl.share_gpu", {on_one_gpu}},
       {"transport.nccl.library", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libnccl.so.2")})}},
       {"transport.nccl.driver", {of_nccl(asked_of_nccl, {kUnset, text("/nowhere/libcuda.so.1")})}},
-      {"transport.nccl.interface", {of_nccl(asked_of_nccl, {kUnset, text("lo")})}},
+      {"transport.nccl.interface", {of_nccl(asked_of_nccl, {kUnset, text("eth0")})}},
       {"transport.nccl.algorithm", {of_nccl(asked_of_nccl, {})}},
       {"transport.nccl.protocol", {of_nccl(asked_of_nccl, {})}},
       {"transport.nccl.min_channels", {of_nccl(asked_of_nccl, {kUnset, "2"})}},
