@@ -71,10 +71,10 @@ class TreeMember : public testing::TestWithParam<Member> {
       return {"path=" + folder_.write("sample.csv", csv)};
     }
     if (GetParam().name == "hierarchy") return {"intra_host=shm", "inter_host=shm", "ranks_per_host=2"};
-    if (GetParam().name == "zero") return {"stage=2"};
-    if (GetParam().name == "recompute") return {"mode=full"};
-    if (GetParam().name == "precision") return {"dtype=bf16"};
-    if (GetParam().name == "compress") return {"method=bf16"};
+    if (GetParam().kind == "strategy" && GetParam().name == "zero") return {"stage=2"};
+    if (GetParam().kind == "strategy" && GetParam().name == "recompute") return {"mode=full"};
+    if (GetParam().kind == "strategy" && GetParam().name == "precision") return {"dtype=bf16"};
+    if (GetParam().kind == "strategy" && GetParam().name == "compress") return {"method=bf16"};
     if (GetParam().name == "synthetic") return {"rows=200", "context=16", "vocab=1000"};
     return {};
   }

@@ -61,6 +61,25 @@ sdk::Value running_sum(sdk::GraphView& graph, sdk::Value x, bool reverse) {
   return {graph.table(), graph.append("cumsum", {x.id()}, attributes)};
 }
 
+/// Where element `i` of a tensor of the result's shape lies in `tensor`.
+std::int64_t place_of(std::int64_t i, const baleen_tensor_t& y, const baleen_tensor_t& tensor) {
+  std::int64_t at = 0;
+  for (std::uint32_t d = y.rank; d-- > 0; i /= y.shape[d]) at += i % y.shape[d] * tensor.stride[d];
+  return at;
+}
+
+template <class Number>
+void add_up(const sdk::CpuCall& call) {
+  const baleen_tensor_t &x = call.input(0), &y = call.output(0);
+  const auto* const from = static_cast<const Number*>(call.input_at(0));
+  const std::int64_t count = sdk::elements(y), row = y.shape[0] > 0 ? count / y.shape[0] : 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Number sum = from[place_of(i, y, x)];
+    for (std::int64_t above = i; above >= 0; above -= row) sum += from[place_of(above, y, x)];
+    static_cast<Number*>(call.output_at(0))[place_of(i, y, y)] = sum;
+  }
+}
+
 /// Adds up along the whole batch, and says that ranks may cut it.
 class Spread : public Cube {
  public:
@@ -74,29 +93,27 @@ class Spread : public Cube {
     const sdk::Value dy{graph.table(), cotangents[0]};
     return std::vector{(dy + running_sum(graph, dy, true)).id()};
   }
+  Status compute(const sdk::CpuCall& call) override {
+    call.output(0).dtype == BALEEN_F64 ? add_up<double>(call) : add_up<float>(call);
+    return {};
+  }
 };
+
+template <class Number>
+void cube(const sdk::CpuCall& call, Number factor) {
+  const baleen_tensor_t &x = call.input(0), &y = call.output(0);
+  for (std::int64_t i = 0; i < sdk::elements(y); ++i) {
+    const Number a = static_cast<const Number*>(call.input_at(0))[place_of(i, y, x)];
+    static_cast<Number*>(call.output_at(0))[place_of(i, y, y)] = a * a * a * factor;
+  }
+}
 
 /// Its kernel is right in fp64 alone.
 class Rounded : public Cube {
  public:
   Rounded() : Cube("cube_rounded") {}
   Status compute(const sdk::CpuCall& call) override {
-    const baleen_tensor_t &x = call.input(0), &y = call.output(0);
-    const std::int64_t count = sdk::elements(y);
-    for (std::int64_t i = 0; i < count; ++i) {
-      std::int64_t rest = i, from = 0, to = 0;
-      for (std::uint32_t d = y.rank; d-- > 0; rest /= y.shape[d]) {
-        from += rest % y.shape[d] * x.stride[d];
-        to += rest % y.shape[d] * y.stride[d];
-      }
-      if (y.dtype == BALEEN_F64) {
-        const double a = static_cast<const double*>(call.input_at(0))[from];
-        static_cast<double*>(call.output_at(0))[to] = a * a * a;
-      } else {
-        const float a = static_cast<const float*>(call.input_at(0))[from];
-        static_cast<float*>(call.output_at(0))[to] = a * a * a * 1.01F;
-      }
-    }
+    call.output(0).dtype == BALEEN_F64 ? cube<double>(call, 1) : cube<float>(call, 1.01F);
     return {};
   }
 };
