@@ -52,7 +52,7 @@ local evaluate_rules = {
 
 local check_rules = {
   every = { type = "integer", default = 100, min = 0 },  -- steps between two looks, the last step is one; 0: none
-  memory = { type = "boolean", default = true },         -- each update compares what it reads with what the last one wrote
+  memory = { type = "boolean", default = true },         -- each update compares what it reads with what the last wrote
 }
 
 local generate_rules = {

@@ -26,7 +26,7 @@ struct JobOptions {
   std::optional<GraphRole> only = {};
   bool goes_on_not_finite = false;
   InstructionWatch* watch = nullptr;  ///< of programs' runs
-  bool attention = false;  ///< between embedding and hidden layer, causal, of two heads
+  bool attention = false;             ///< between embedding and hidden layer, causal, of two heads
 };
 
 /// A session with all that it borrows. Records go to `log`, a file of JSON lines.
