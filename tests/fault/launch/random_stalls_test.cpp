@@ -29,10 +29,11 @@ class Stall {
     return std::to_string(ranks_) + " ranks, rank " + std::to_string(late_) + ", row " + std::to_string(row_) +
            (over_sockets_ ? ", over sockets" : ", in shared memory") + ", pause " + std::to_string(pause_) + " ms";
   }
-  /// Its rows come five seconds late: it is named within three.
+  /// Its rows come eight seconds late: it is named within five, which is two and what a busy machine adds
+  /// (stalls_test.cpp has the time of an idle one).
   void late_data() {
-    expect_kept(3, [&] {
-      RunningJob job(command(5, 60));
+    expect_kept(5, [&] {
+      RunningJob job(command(8, 60));
       EXPECT_TRUE(job.prints("step 1/")) << job.err();
       const auto since = steady_clock::now();
       EXPECT_TRUE(job.complains("waiting for rank")) << job.err();
