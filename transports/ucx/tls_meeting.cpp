@@ -103,6 +103,7 @@ Interfaces interfaces(const std::vector<std::string>& devices) {
 }
 
 Interfaces places_to_listen(const Options& options) {
+  if (options.devices == "all") return interfaces({});
   if (!options.devices.empty() || options.address.empty()) return interfaces(names_in(options.devices));
   if (auto address = address_from(options.address + " 0")) return {{*address}, {interface_of(options.address)}};
   return interfaces({interface_of(options.address)});

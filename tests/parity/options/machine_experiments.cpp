@@ -298,7 +298,7 @@ Experiments transport_experiments() {
       {"transport.hierarchy.ranks_per_host",
        {of_hierarchy({kUnset, "2", "1"}, {{"intra_host", text("shm")}, {"inter_host", text("shm")}})}},
       {"transport.ucx.tls", {of_ucx({kUnset, list({"tcp"})})}},
-      {"transport.ucx.devices", {of_ucx({kUnset, list({"lo"})}, {{"tls", list({"tcp"})}})}},
+      {"transport.ucx.devices", {of_ucx({kUnset, list({"all"})}, {{"tls", list({"tcp"})}})}},
       {"transport.ucx.segment", {of_ucx({kUnset, "1024"}, {{"direct", "false"}})}},
       {"transport.ucx.algorithm",
        {of_ucx({kUnset, list({"all_reduce=recursive_doubling"}), list({"all_reduce=ring"})}, {{"direct", "false"}}),
