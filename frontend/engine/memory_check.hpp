@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "core/execute/program.hpp"
@@ -11,9 +10,9 @@
 namespace baleen::app {
 
 /// Digests of this rank's stored parameters, and of states that nothing but updates touches, made where an update has
-/// written them last and compared where the next update touches them first: so they are in the processor's caches
-/// anyway. What no update touches is compared at each update. Only of memory that the host sees; others have codes that
-/// correct errors. [one thread]
+/// written them last and compared where the next update touches them first. What no update touches is compared at each
+/// update. Only of memory that the host sees; others have codes that correct errors. Costs two passes over them a step
+/// (docs/measurements/training.md). [one thread]
 class MemoryCheck : public InstructionWatch {
  public:
   /// Takes what the session holds now for right. The session outlives the runs that are watched.

@@ -1,7 +1,6 @@
 /// \file What every device must do: trainings on it have the losses that they have on the processor.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "frontend/validate/cases.hpp"
 #include "frontend/validate/trainings.hpp"
@@ -18,12 +17,6 @@ constexpr Precision kPrecisions[] = {{"fp32", 1e-4}, {"fp64", 1e-9}};
 
 std::string own_manifest(const Subject& subject) { return "[compute]\n" + manifest_lines(subject, "plugin"); }
 
-std::string text(double number) {
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%.9g", number);
-  return digits;
-}
-
 /// Before any training.
 void needs_its_device(const Subject& subject, Mark& mark) {
   const SettingsStorage settings = settings_of(subject);
@@ -38,8 +31,8 @@ void trains(const Subject& subject, Mark& mark, std::string_view job, const Prec
   if (own.size() != other.size()) throw Failure("makes " + std::to_string(own.size()) + " steps");
   for (std::size_t i = 0; i < own.size(); ++i)
     if (!(std::abs(own[i] - other[i]) <= precision.tolerance * std::abs(other[i])))
-      throw Failure("the loss of step " + std::to_string(i + 1) + " is " + text(own[i]) + ", and on the processor " +
-                    text(other[i]));
+      throw Failure("the loss of step " + std::to_string(i + 1) + " is " + digits_of(own[i]) +
+                    ", and on the processor " + digits_of(other[i]));
 }
 
 void trains_the_same_again(const Subject& subject, Mark& mark, std::string_view job) {
@@ -58,10 +51,7 @@ void keeps_to_its_results(const Subject& subject, Mark& mark, std::string_view j
 
 void trains_on_two_ranks(const Subject& subject, Mark& mark) {
   needs_its_device(subject, mark);
-  std::string beside = text_of_file(subject, "beside.toml");
-  const std::string place = "@RANKS@";
-  if (const auto at = beside.find(place); at != std::string::npos) beside.replace(at, place.size(), "2");
-  const std::vector<double> two = steps_of(subject, mark, kJobs[0], own_manifest(subject) + beside);
+  const std::vector<double> two = steps_of(subject, mark, kJobs[0], own_manifest(subject) + beside_on(subject, 2));
   const std::vector<double> one = steps_of(subject, mark, kJobs[0], own_manifest(subject));
   const bool is_near = std::ranges::equal(
       two, one, [](double a, double b) { return std::abs(a - b) <= kPrecisions[0].tolerance * std::abs(b); });

@@ -134,7 +134,7 @@ Call call_of(const Subject& subject, Mark& mark, const baleen_op_kind_t& kind, c
   int asked = 0;
   const bool found = any_choice(needed, [&](const std::vector<std::size_t>& choice) {
     constexpr int kMostAsked = 60;
-    if (call.attributes.empty() && kind.attribute_count == 0 && !is_taken(opened, kind, choice)) return false;
+    if (kind.attribute_count == 0 && !is_taken(opened, kind, choice)) return false;
     if (asked++ == kMostAsked) throw Skip("none of the operands that were tried are taken");
     call.operands = words(choice);
     return run_op(subject, mark, "graph", name, call, "", "fp64").code == 0;
@@ -148,8 +148,6 @@ double number_behind(const std::string& text, const std::string& word) {
   if (at == std::string::npos) throw Failure("a run of it says no `" + word + "`: " + text.substr(0, 300));
   return std::strtod(text.c_str() + at + word.size() + 1, nullptr);
 }
-
-std::string text_of(double number) { return std::to_string(number); }
 
 const baleen_op_kind_t* kind_at(const Opened& opened, std::uint64_t number) {
   return opened.call("`kind`", opened.table<baleen_ops_t>().kind, number);
@@ -167,8 +165,8 @@ void check_kind(const Subject& subject, Mark& mark, std::uint64_t number) {
   if (call.differentiable) {
     const double slope = number_behind(alone.out, "slope"), gradient = number_behind(alone.out, "gradient");
     if (!(std::abs(slope - gradient) <= 1e-5 * (std::abs(slope) + std::abs(gradient)) + 1e-7))
-      throw Failure(of + "along a random direction its results have the slope " + text_of(slope) +
-                    ", and by its gradient " + text_of(gradient));
+      throw Failure(of + "along a random direction its results have the slope " + digits_of(slope) +
+                    ", and by its gradient " + digits_of(gradient));
   }
   const auto compare = [&](const std::string& manifest, const std::string& dtype, double tolerance,
                            const std::string& where) {
@@ -177,13 +175,10 @@ void check_kind(const Subject& subject, Mark& mark, std::uint64_t number) {
     if (other.code != 0) throw Failure(of + "a run " + where + " " + other.text());
     const double found = number_behind(other.out, "total");
     if (!(std::abs(found - total) <= tolerance * (1 + std::abs(total))))
-      throw Failure(of + "the sum over its results is " + text_of(total) + ", and " + where + " " + text_of(found));
+      throw Failure(of + "the sum over its results is " + digits_of(total) + ", and " + where + " " + digits_of(found));
   };
   compare("", "fp32", 1e-4, "in fp32");
-  std::string beside = text_of_file(subject, "beside.toml");
-  const std::string place = "@RANKS@";
-  if (const auto at = beside.find(place); at != std::string::npos) beside.replace(at, place.size(), "2");
-  compare(beside, "fp64", 1e-9, "on two ranks");
+  compare(beside_on(subject, 2), "fp64", 1e-9, "on two ranks");
 }
 
 /// The names of the kinds, asked for in a process of its own.

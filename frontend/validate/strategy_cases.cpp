@@ -27,11 +27,9 @@ std::vector<std::string> manifests(const Subject& subject, int ranks) {
   const std::string entry = "[[plan]]\n" + manifest_lines(subject, "strategy");
   if (ranks == 1) return {entry};
   const std::string axis = UserValue{own_axis(subject), {}}.text();
-  std::string beside = text_of_file(subject, "beside.toml");
-  const std::string place = "@RANKS@", count = std::to_string(ranks);
-  if (const auto at = beside.find(place); at != std::string::npos) beside.replace(at, place.size(), count);
+  const std::string beside = beside_on(subject, ranks);
   const auto mesh = beside.find("[mesh]");
-  return {entry + "[mesh]\n" + axis + " = " + count + "\n", entry + beside,
+  return {entry + "[mesh]\n" + axis + " = " + std::to_string(ranks) + "\n", entry + beside,
           beside.substr(0, mesh) + entry + beside.substr(mesh)};
 }
 

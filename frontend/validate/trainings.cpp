@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -98,6 +99,19 @@ std::string text_of_file(const Subject& subject, std::string_view name) {
   const std::string text = read_all(subject.jobs / name);
   if (text.empty()) throw Failure("cannot read " + (subject.jobs / name).string() + "; install Baleen again");
   return text;
+}
+
+std::string beside_on(const Subject& subject, int ranks) {
+  std::string text = text_of_file(subject, "beside.toml");
+  const std::string place = "@RANKS@";
+  if (const auto at = text.find(place); at != std::string::npos) text.replace(at, place.size(), std::to_string(ranks));
+  return text;
+}
+
+std::string digits_of(double number) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.9g", number);
+  return digits;
 }
 
 std::string manifest_lines(const Subject& subject, std::string_view key) {

@@ -32,6 +32,10 @@ Ended run_program(const Subject& subject, Mark& mark, std::string_view command, 
 
 /// A file of the folder of jobs.
 std::string text_of_file(const Subject& subject, std::string_view name);
+/// Lines of a manifest by which another strategy uses so many ranks, `[[plan]]` first.
+std::string beside_on(const Subject& subject, int ranks);
+/// Nine digits.
+std::string digits_of(double number);
 
 /// The plugin and its options as lines of a manifest: `KEY = "name"`, then an option a line.
 std::string manifest_lines(const Subject& subject, std::string_view key);
