@@ -67,9 +67,7 @@ Status Session::read_tensor(const std::string& name, void* data, std::uint64_t b
   BALEEN_TRY_ASSIGN(const PersistentBuffer* buffer, impl_->tensor(name, bytes));
   if (buffer->spec.layout.empty()) return impl_->read_stored(*buffer, 0, {static_cast<std::byte*>(data), bytes});
   BALEEN_TRY_ASSIGN(const std::vector<std::byte> own, read_own(name));
-  if (!impl_->gather) {
-    BALEEN_TRY_ASSIGN(impl_->gather, ShardGather::create(*impl_->options.communicator));
-  }
+  if (!impl_->gather) impl_->gather = std::make_unique<ShardGather>(*impl_->options.communicator);
   const ValueType& type = buffer->spec.type;
   return impl_->gather->run(type.shape, buffer->spec.layout, dtype_size(type.dtype), own,
                             static_cast<std::byte*>(data));

@@ -11,8 +11,10 @@
 namespace baleen {
 namespace {
 
-/// Bytes of each rank that one call of the transport brings.
-constexpr std::size_t kPartBytes = std::size_t{1} << 20;
+/// Bytes of each rank that one call of the transport brings: four times as many from size to size, and of all ranks
+/// together as few as fit.
+constexpr std::size_t kLeastPart = std::size_t{4} << 10, kMostPart = std::size_t{1} << 20;
+constexpr std::size_t kMostStaging = std::size_t{64} << 20;
 
 /// The offset in the whole of each row of the piece's box (all dimensions but the last).
 std::vector<std::int64_t> row_offsets(const Shape& global, const std::vector<Ranges>& dims) {
@@ -61,27 +63,35 @@ void put_in(const Shape& global, const Piece& piece, std::size_t element_bytes, 
                 static_cast<std::size_t>(run.count) * element_bytes);
 }
 
-ShardGather::ShardGather(Communicator& communicator)
-    : communicator_(communicator), staging_(kPartBytes * static_cast<std::size_t>(communicator.ranks())) {
-  done_.size = sizeof(done_);
+Result<ShardGather::Exchange*> ShardGather::exchange_for(std::size_t bytes) {
+  const std::size_t ranks = static_cast<std::size_t>(communicator_.ranks());
+  std::size_t part = kLeastPart;
+  while (part < bytes && part < kMostPart && 4 * part * ranks <= kMostStaging) part *= 4;
+  for (const auto& made : exchanges_)
+    if (made->part == part) return made.get();
+  auto added = std::make_unique<Exchange>();
+  added->part = part;
+  added->staging.resize(part * ranks);
+  BALEEN_TRY(make(*added));
+  return exchanges_.emplace_back(std::move(added)).get();
 }
 
-Result<std::unique_ptr<ShardGather>> ShardGather::create(Communicator& communicator) {
-  std::unique_ptr<ShardGather> made(new ShardGather(communicator));
+Status ShardGather::make(Exchange& exchange) {
   std::vector<std::string> axes;
-  for (const MeshAxis& axis : communicator.mesh().axes) axes.push_back(axis.name);
+  for (const MeshAxis& axis : communicator_.mesh().axes) axes.push_back(axis.name);
   CollectiveArgs gather;
   gather.op = BALEEN_ALL_GATHER;
-  std::byte* const all = made->staging_.data();
-  const std::byte* const own = all + kPartBytes * static_cast<std::size_t>(communicator.rank());
-  gather.entries = {{own, all, made->staging_.size(), kPartBytes, {}, {}}};
+  std::byte* const all = exchange.staging.data();
+  const std::byte* const own = all + exchange.part * static_cast<std::size_t>(communicator_.rank());
+  gather.entries = {{own, all, exchange.staging.size(), exchange.part, {}, {}}};
   gather.where = "reading persistent tensors";
-  BALEEN_TRY_ASSIGN(made->slot_, communicator.prepare(axes, std::move(gather)));
-  return made;
+  BALEEN_TRY_ASSIGN(exchange.slot, communicator_.prepare(axes, std::move(gather)));
+  return {};
 }
 
-Status ShardGather::exchange() {
-  BALEEN_TRY(communicator_.start(slot_, nullptr, 0, &done_, ++begun_));
+Status ShardGather::run(const Exchange& exchange) {
+  done_.size = sizeof(done_);
+  BALEEN_TRY(communicator_.start(exchange.slot, nullptr, 0, &done_, ++begun_));
   event_wait(done_, begun_);
   return communicator_.check();
 }
@@ -95,15 +105,17 @@ Status ShardGather::run(const Shape& global, const Layout& layout, std::size_t e
     pieces.push_back(piece_of(global, layout, mesh, coordinates(mesh, rank)));
     most = std::max(most, static_cast<std::size_t>(pieces.back().elements()) * element_bytes);
   }
+  BALEEN_TRY_ASSIGN(Exchange* const exchange, exchange_for(most));
+  const std::size_t part_bytes = exchange->part;
   std::vector<std::vector<std::byte>> contents(pieces.size());
-  for (std::size_t begin = 0; begin < most; begin += kPartBytes) {
-    std::byte* mine = staging_.data() + kPartBytes * static_cast<std::size_t>(communicator_.rank());
-    if (begin < own.size()) std::memcpy(mine, own.data() + begin, std::min(kPartBytes, own.size() - begin));
-    BALEEN_TRY(exchange());
+  for (std::size_t begin = 0; begin < most; begin += part_bytes) {
+    std::byte* mine = exchange->staging.data() + part_bytes * static_cast<std::size_t>(communicator_.rank());
+    if (begin < own.size()) std::memcpy(mine, own.data() + begin, std::min(part_bytes, own.size() - begin));
+    BALEEN_TRY(run(*exchange));
     for (std::size_t rank = 0; rank < pieces.size(); ++rank) {
       const std::size_t bytes = static_cast<std::size_t>(pieces[rank].elements()) * element_bytes;
-      const std::byte* part = staging_.data() + kPartBytes * rank;
-      if (begin < bytes) contents[rank].insert(contents[rank].end(), part, part + std::min(kPartBytes, bytes - begin));
+      const std::byte* part = exchange->staging.data() + part_bytes * rank;
+      if (begin < bytes) contents[rank].insert(contents[rank].end(), part, part + std::min(part_bytes, bytes - begin));
     }
   }
   for (std::size_t rank = 0; rank < pieces.size(); ++rank)

@@ -21,24 +21,31 @@ void cut_out(const Shape& global, const Piece& piece, std::size_t element_bytes,
              std::byte* own);
 void put_in(const Shape& global, const Piece& piece, std::size_t element_bytes, const std::byte* own, std::byte* whole);
 
-/// Brings what the ranks hold to all of them, in parts of a fixed size. [one thread]
+/// Brings what the ranks hold to all of them, in parts of a few fixed sizes: a tensor of few bytes moves few. [one
+/// thread]
 class ShardGather {
  public:
-  /// Collective over all ranks. The communicator outlives it; its buffer lives as long as it does, and it as long as
-  /// any rank may gather.
-  static Result<std::unique_ptr<ShardGather>> create(Communicator& communicator);
+  /// The communicator outlives it; its buffers live as long as it does, and it as long as any rank may gather.
+  explicit ShardGather(Communicator& communicator) : communicator_(communicator) {}
 
-  /// Collective: `own` is this rank's piece, `whole` receives all elements.
+  /// Collective over all ranks: `own` is this rank's piece, `whole` receives all elements.
   Status run(const Shape& global, const Layout& layout, std::size_t element_bytes, const std::vector<std::byte>& own,
              std::byte* whole);
 
  private:
-  explicit ShardGather(Communicator& communicator);
-  Status exchange();
+  /// A prepared call of the transport that brings `part` bytes of each rank, rank after rank, to `staging`.
+  struct Exchange {
+    std::size_t part = 0;
+    std::vector<std::byte> staging;
+    void* slot = nullptr;
+  };
+  /// The one whose parts suit pieces of at most `bytes`; collective where it is made.
+  Result<Exchange*> exchange_for(std::size_t bytes);
+  Status make(Exchange& exchange);
+  Status run(const Exchange& exchange);
 
   Communicator& communicator_;
-  std::vector<std::byte> staging_;
-  void* slot_ = nullptr;
+  std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< made when they are first needed
   baleen_event_t done_{};
   std::uint64_t begun_ = 0;
 };

@@ -1,5 +1,7 @@
 /// \file `baleen plan` against runs: what is planned for each rank is what the run of the same manifest accounts for,
 /// and what a transport that counts is given.
+#include <cstring>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "parity/plan/planned.hpp"
@@ -28,11 +30,14 @@ int ranks_of(const MeshAxes& axes) {
 }
 
 /// What the transport of a run was given to send, of each rank: bytes by the kind of the collective.
-std::vector<std::map<std::string, double>> ledgers_of(const Case& c, int steps) {
+std::vector<std::map<std::string, double>> ledgers_of(const Case& c, int steps,
+                                                      const std::vector<std::string>& flags = {}) {
   const TemporaryFolder folder;
   const std::string ledger = folder / "ledger";
+  std::vector<std::string> words{"run", "--steps", std::to_string(steps), "--plugin-path", COUNTING_FOLDER};
+  words.insert(words.end(), flags.begin(), flags.end());
   const ProcessResult result = run_parity(
-      {"run", "--steps", std::to_string(steps), "--plugin-path", COUNTING_FOLDER}, c.script,
+      words, c.script,
       manifest_of(c.axes, c.plan) + "[transport]\nplugin = \"counting\"\nledger = \"" + ledger + "\"\n", c.arguments);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   std::vector<std::map<std::string, double>> all(static_cast<std::size_t>(ranks_of(c.axes)));
@@ -142,6 +147,41 @@ INSTANTIATE_TEST_SUITE_P(Manifests, PlanEqualsRun, ::testing::ValuesIn(kCases),
 // One rank has no transport.
 INSTANTIATE_TEST_SUITE_P(Manifests, PlannedBytes, ::testing::ValuesIn(kCases.begin() + 1, kCases.end()),
                          [](const auto& info) { return std::string(info.param.name); });
+
+#ifdef BALEEN_TEST_ZERO
+/// Bytes of each tensor in a safetensors file.
+std::vector<double> tensor_bytes(const std::string& file) {
+  const std::string all = read_file(file);
+  std::uint64_t length = 0;
+  std::memcpy(&length, all.data(), sizeof length);
+  std::vector<double> bytes;
+  for (const auto& [name, tensor] : nlohmann::json::parse(all.substr(sizeof length, length)).items())
+    if (name != "__metadata__")
+      bytes.push_back(tensor["data_offsets"][1].get<double>() - tensor["data_offsets"][0].get<double>());
+  return bytes;
+}
+
+/// A rank sends the others its part of each tensor when the model is saved: at most four times as much, and of a small
+/// tensor 4 KiB.
+TEST(Plan, SavingSendsAboutWhatIsSaved) {
+  constexpr int kRanks = 4;
+  const Case c{"zero_3", {{"data", kRanks}}, strategy("zero", "stage = 3\n"), {"dim=96"}};
+  const TemporaryFolder folder;
+  const auto without = ledgers_of(c, 1), with = ledgers_of(c, 1, {"--save", folder / "model.safetensors"});
+  double least = 0, most = 0;
+  for (const double bytes : tensor_bytes(folder / "model.safetensors")) {
+    const double own = bytes / kRanks;
+    least += (kRanks - 1) * own;
+    most += (kRanks - 1) * (4 * own + 4096);
+  }
+  EXPECT_GT(least, 100'000);
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    const double sent = with[rank].at("all_gather") - without[rank].at("all_gather");
+    EXPECT_GE(sent, least) << "rank " << rank;
+    EXPECT_LE(sent, most) << "rank " << rank;
+  }
+}
+#endif
 
 /// Without `--exact` only the padding may differ from a rank's own.
 TEST(Plan, JoinsRanksOfEqualShapes) {
