@@ -155,7 +155,8 @@ std::vector<double> tensor_bytes(const std::string& file) {
   std::uint64_t length = 0;
   std::memcpy(&length, all.data(), sizeof length);
   std::vector<double> bytes;
-  for (const auto& [name, tensor] : nlohmann::json::parse(all.substr(sizeof length, length)).items())
+  const nlohmann::json header = nlohmann::json::parse(all.substr(sizeof length, length));
+  for (const auto& [name, tensor] : header.items())
     if (name != "__metadata__")
       bytes.push_back(tensor["data_offsets"][1].get<double>() - tensor["data_offsets"][0].get<double>());
   return bytes;
