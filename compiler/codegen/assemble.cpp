@@ -67,12 +67,12 @@ class Assembler {
   void report_working() {
     std::vector<Interval> intervals;
     for (const auto& item : lifetimes_.items)
-      if (!is_of_model(item)) intervals.push_back(item.interval);
+      if (!model_part(item)) intervals.push_back(item.interval);
     MemoryReport others;
     program_.memory.working = working_at(find_peak(intervals, kernels_.alignment()).position, others);
     std::vector<Interval> values;
     for (const auto& item : lifetimes_.items)
-      if (item.storage != kNone && !is_of_model(item)) values.push_back(item.interval);
+      if (item.storage != kNone && !model_part(item)) values.push_back(item.interval);
     program_.memory.working.values = find_peak(values, kernels_.alignment()).bytes;
   }
 
@@ -81,9 +81,8 @@ class Assembler {
     WorkingBytes working;
     for (const auto& item : lifetimes_.items) {
       if (item.interval.first > position || item.interval.last < position) continue;
-      std::uint64_t& kind = is_gradient(item)                                              ? memory.gradients
-                            : is_copy(item)                                                ? memory.copies
-                            : is_fetched(item)                                             ? memory.fetched
+      const auto part = model_part(item);
+      std::uint64_t& kind = part                                                           ? memory.*part
                             : item.storage == kNone                                        ? working.scratch
                             : lowered_.storages[item.storage].kind == Storage::Kind::input ? working.inputs
                                                                                            : working.activations;
@@ -92,25 +91,16 @@ class Assembler {
     return working;
   }
 
-  bool is_gradient(const Lifetimes::Item& item) const {
-    if (item.storage == kNone) return false;
+  /// As what of the model's states an item is reported; null: it is none. Parameters themselves are persistent, or
+  /// fetched from an offload store.
+  std::uint64_t MemoryReport::*model_part(const Lifetimes::Item& item) const {
+    if (item.storage == kNone) return nullptr;
     const Storage& storage = lowered_.storages[item.storage];
-    return storage.kind != Storage::Kind::input && storage.role == Role::gradient;
+    if (storage.kind == Storage::Kind::offloaded) return &MemoryReport::fetched;
+    if (storage.kind == Storage::Kind::input) return nullptr;
+    if (storage.role == Role::gradient) return &MemoryReport::gradients;
+    return storage.role == Role::parameter ? &MemoryReport::copies : nullptr;
   }
-
-  /// Whether it is a copy of a parameter; parameters themselves are persistent.
-  bool is_copy(const Lifetimes::Item& item) const {
-    if (item.storage == kNone) return false;
-    const Storage& storage = lowered_.storages[item.storage];
-    return storage.kind == Storage::Kind::work && storage.role == Role::parameter;
-  }
-
-  /// Whether it is the buffer of a state that lies in an offload store.
-  bool is_fetched(const Lifetimes::Item& item) const {
-    return item.storage != kNone && lowered_.storages[item.storage].kind == Storage::Kind::offloaded;
-  }
-
-  bool is_of_model(const Lifetimes::Item& item) const { return is_gradient(item) || is_copy(item) || is_fetched(item); }
 
   /// First and last position of the last loop, or where there is none the end of the backward pass; 0 where there is
   /// neither.

@@ -1,8 +1,6 @@
 /// \file Making and reading values, views and storages of a lowered program.
 #include "compiler/codegen/lowered.hpp"
 
-#include <algorithm>
-
 #include "baleen/dtype.hpp"
 
 namespace baleen {

@@ -1,7 +1,6 @@
 /// \file Appends what surrounds a call of the transport: views, copies and constants of values that have a shape and
 /// nothing else.
 #pragma once
-#include <optional>
 
 #include "compiler/codegen/expand.hpp"
 

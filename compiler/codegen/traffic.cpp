@@ -1,7 +1,6 @@
 /// \file What a program's calls of the transport are to the rank: its view of each, the bytes that it sends, the pieces
 /// in which they pass through pinned memory.
 #include <algorithm>
-#include <map>
 
 #include "compiler/codegen/compile.hpp"
 #include "compiler/codegen/passes.hpp"
@@ -65,7 +64,7 @@ void stage_transfers(Executable& program) {
   constexpr std::uint64_t kAlignment = 4096;  // as disks want it
   std::vector<Interval> lives(program.transfers.size());
   std::int64_t position = 0;
-  for (const Segment& segment : program.segments)  // no transfer is in a loop
+  for (const Segment& segment : program.segments)  // what begins in a loop is over in the same turn
     for (const Instruction& i : segment.instructions) {
       ++position;
       if (i.kind == Instruction::Kind::transfer) lives[i.call] = {program.transfers[i.call].bytes, position, position};

@@ -1,7 +1,8 @@
-/// \file Where states that an offload store keeps are got and put.
+/// \file Where states and parameters that an offload store keeps are got and put.
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "compiler/codegen/passes.hpp"
 
@@ -19,6 +20,7 @@ class TransferScheduler {
 
   Result<std::vector<ProgramStep>> run() {
     collect();
+    part_uses();
     BALEEN_TRY(find_uses());
     if (states_.empty()) return std::move(steps_);
     for (const State& state : states_) {
@@ -47,6 +49,78 @@ class TransferScheduler {
       if (storage.kind != Storage::Kind::offloaded || storage.bytes == 0) continue;
       const auto value = assigned.find(lowered_.root_of(v));
       states_.push_back({v, value == assigned.end() ? kNone : value->second, {}, false, {}});
+    }
+  }
+
+  int loop_of(StepNumber step) const { return lowered_.sections[steps_[step].section].loop; }
+
+  /// Where a state is used, in stretches that have a buffer each.
+  struct Uses {
+    std::size_t ahead = 0;
+    std::vector<std::vector<StepNumber>> parts = {{}};
+    std::size_t number = 0;             ///< of the last one among the steps that use anything of the store
+    std::set<std::uint32_t> open = {};  ///< calls that read the buffer; kNone: the slot may have the new value
+  };
+
+  /// What is read in several places is got for each of them, into a buffer of its own: where more than `ahead` other
+  /// uses of what lies in the store come between, or where a micro-batch's part begins.
+  void part_uses() {
+    std::map<std::uint32_t, Uses> all;               // by the root of the old value
+    std::map<std::uint32_t, std::uint32_t> results;  // from the new value's
+    for (const State& state : states_) {
+      const std::uint32_t root = lowered_.root_of(state.old);
+      all[root].ahead = lowered_.storage_of(state.old).ahead;
+      if (state.next != kNone) results[lowered_.root_of(state.next)] = root;
+    }
+    for (StepNumber s = 0, number = 0; s < steps_.size(); ++s) {
+      std::set<std::uint32_t> roots;
+      for (const auto* list : {&steps_[s].reads, &steps_[s].writes})
+        for (const LowValue v : *list) roots.insert(lowered_.root_of(v));
+      std::erase_if(roots, [&](std::uint32_t root) { return !all.contains(root); });
+      for (const std::uint32_t root : roots) add_use(all[root], s, number);
+      number += roots.empty() ? 0 : 1;
+      for (const LowValue v : steps_[s].writes)
+        if (const auto made = results.find(lowered_.root_of(v)); made != results.end())
+          all[made->second].open.insert(kNone);
+    }
+    for (std::size_t n = 0, count = states_.size(); n < count; ++n)
+      part(states_[n].old, all[lowered_.root_of(states_[n].old)]);
+  }
+
+  void add_use(Uses& uses, StepNumber s, std::size_t number) {
+    const ProgramStep& step = steps_[s];
+    if (uses.open.empty() && !uses.parts.back().empty()) {
+      const StepNumber last = uses.parts.back().back();
+      const bool in_loop = loop_of(s) >= 0 || loop_of(last) >= 0;
+      if (number - uses.number > uses.ahead + 1 || (in_loop && steps_[last].section != step.section))
+        uses.parts.emplace_back();
+    }
+    uses.parts.back().push_back(s);
+    uses.number = number;
+    if (step.call) uses.open.insert(step.call_number);
+    if (step.wait_for != kNone) uses.open.erase(step.wait_for);
+  }
+
+  /// All parts but the last, which may be the one that is assigned, read buffers of their own.
+  void part(LowValue old, Uses& uses) {
+    const std::uint32_t root = lowered_.root_of(old);
+    for (uses.parts.pop_back(); !uses.parts.empty(); uses.parts.pop_back()) {
+      const std::uint32_t storage = lowered_.add_storage(Storage(lowered_.storages[root]));
+      const auto own = [&](LowValue v) {
+        LoweredValue other = lowered_.values[v];
+        other.view.storage = storage;
+        return lowered_.add_value(std::move(other));
+      };
+      const auto change = [&](LowValue& v) {
+        if (v != kNone && lowered_.root_of(v) == root) v = own(v);
+      };
+      for (const StepNumber s : uses.parts.back()) {
+        std::ranges::for_each(steps_[s].reads, change);
+        for (Launch& launch : steps_[s].launches) std::ranges::for_each(launch.operands, change);
+        if (!steps_[s].call) continue;
+        for (EntryOf<LowValue>& entry : steps_[s].call->entries) change(entry.input);
+      }
+      states_.push_back({own(old), kNone, {}, false, {}});
     }
   }
 
@@ -84,11 +158,9 @@ class TransferScheduler {
   }
 
   Status check(const State& state) const {
-    for (const StepNumber s : {*state.first, state.made.value_or(*state.first)})
-      if (lowered_.sections[steps_[s].section].loop >= 0)
-        return unsupported("state `" + lowered_.values[state.old].name +
-                           "` is offloaded, and a loop over micro-batches uses it; leave it out of what is offloaded");
-    return {};
+    if (!state.made || (loop_of(*state.first) < 0 && loop_of(*state.made) < 0)) return {};
+    return unsupported("`" + lowered_.values[state.old].name +
+                       "` is offloaded, and a loop over micro-batches assigns it; leave it out of what is offloaded");
   }
 
   /// Of the update that uses it first.
@@ -103,18 +175,22 @@ class TransferScheduler {
 
   void get(const State& state) {
     const std::size_t update = update_of(state), ahead = lowered_.storage_of(state.old).ahead;
-    const StepNumber begin = update < ahead ? section_begin(updates_.front()) : updates_[update - ahead];
-    add(begin, kGetBegins, state, false);
+    // In a loop no further ahead than the section begins: it may not be the one before that runs before it.
+    const auto is_near = [&](StepNumber other) {
+      return loop_of(other) == loop_of(*state.first) &&
+             (loop_of(other) < 0 || steps_[other].section == steps_[*state.first].section);
+    };
+    std::size_t from = update;
+    while (from > 0 && update - from < ahead && is_near(updates_[from - 1])) --from;
+    add(update - from < ahead ? section_begin(updates_[from]) : updates_[from], kGetBegins, state, false);
     add(*state.first, kGetOver, state, false);
     ++transfers_;
   }
 
   void put(const State& state) {
-    const auto later = [&](StepNumber update) { return update > *state.made; };
-    auto over = std::ranges::find_if(updates_, later);
-    const auto behind =
+    auto over =
         updates_.begin() + static_cast<std::ptrdiff_t>(std::min(update_of(state) + kBehind + 1, updates_.size()));
-    if (over < behind) over = behind;
+    while (over != updates_.end() && (*over <= *state.made || loop_of(*over) >= 0)) ++over;
     add(*state.made, kPutBegins, state, true);
     add(over == updates_.end() ? steps_.size() : *over, kPutOver, state, true);
     ++transfers_;

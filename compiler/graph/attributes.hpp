@@ -37,7 +37,6 @@ class Attributes {
     return std::get<std::vector<std::int64_t>>(get(name));
   }
   double number(std::string_view name) const { return std::get<std::vector<double>>(get(name)).at(0); }
-  double number_or(std::string_view name, double fallback) const { return has(name) ? number(name) : fallback; }
   const std::string& text(std::string_view name) const { return std::get<std::string>(get(name)); }
   const Expression& expression(std::string_view name) const { return std::get<Expression>(get(name)); }
 

@@ -186,8 +186,8 @@ Status verify(const Graph& graph);
 std::string print(const Graph& graph);
 /// The line of one op.
 std::string print(const Graph& graph, OpId op);
-/// Graphviz.
-std::string print_dot(const Graph& graph);
+/// "forward".
+const char* phase_name(Phase phase);
 
 /// Appends the backward pass of the scalar `loss`, whose cotangent is `seed` (a scalar value), in phase `backward`,
 /// every new op with its forward op (sums of cotangents have none: they take part in no one op's layout). Returns the

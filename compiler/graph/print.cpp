@@ -1,4 +1,4 @@
-/// \file Graphs as text, one line per op, and as Graphviz.
+/// \file Graphs as text, one line per op.
 #include <array>
 #include <charconv>
 
@@ -85,22 +85,11 @@ std::string line(const Graph& graph, const Op& op) {
   return text;
 }
 
-const char* phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::forward: return "forward";
-    case Phase::backward: return "backward";
-    case Phase::update: return "update";
-  }
-  return "?";
-}
-
-const char* colour(const Op& op) {
-  if (op.kind->has(kStructural)) return "lightgrey";
-  if (op.phase == Phase::backward) return "lightsalmon";
-  return op.phase == Phase::update ? "palegreen" : "lightblue";
-}
-
 }  // namespace
+
+const char* phase_name(Phase phase) {
+  return phase == Phase::forward ? "forward" : phase == Phase::backward ? "backward" : "update";
+}
 
 std::string print(const Graph& graph, OpId op) { return line(graph, graph.op(op)); }
 
@@ -116,27 +105,6 @@ std::string print(const Graph& graph) {
   for (const GraphOutput& output : graph.outputs())
     text += "return " + output.name + " = " + value_text(output.value) + "\n";
   return text;
-}
-
-std::string print_dot(const Graph& graph) {
-  std::string text = "digraph {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n";
-  for (OpId id : graph.ops()) {
-    const Op& op = graph.op(id);
-    const std::string node = "op" + std::to_string(id);
-    const std::string label = op.kind->name + (op.name.empty() ? "" : "\n" + op.name);
-    text += "  " + node + " [label=" + in_quotes(label) + ", fillcolor=" + colour(op) + "];\n";
-    for (ValueId input : op.inputs) {
-      const Value& value = graph.value(input);
-      text += "  op" + std::to_string(value.producer) + " -> " + node +
-              " [label=" + in_quotes(value_text(input) + " " + type_text(value)) + "];\n";
-    }
-  }
-  for (const GraphOutput& output : graph.outputs()) {
-    const std::string node = in_quotes("output " + output.name);
-    text += "  " + node + " [shape=ellipse, fillcolor=white];\n  op" +
-            std::to_string(graph.value(output.value).producer) + " -> " + node + ";\n";
-  }
-  return text + "}\n";
 }
 
 }  // namespace baleen

@@ -159,12 +159,6 @@ std::optional<Placement> following(const Graph& graph, const TrainedParameter& t
   return own;
 }
 
-Pin pin_to(const Layout& layout) {
-  Pin pin;
-  pin.placements.assign(layout.begin(), layout.end());
-  return pin;
-}
-
 Result<PlacementRequest> complete_request(const Graph& graph, PlacementRequest request) {
   return Completer(graph, std::move(request)).run();
 }

@@ -21,8 +21,6 @@ struct Pin {
   bool every_micro_batch = false;
   std::set<int> each_along = {};  ///< the axes along which that is so; none: all
 };
-/// A pin of every axis.
-Pin pin_to(const Layout& layout);
 
 /// A further candidate for an op along one or more mesh axes (SUMMA, ring attention). Who offers it lowers it.
 struct Offer {

@@ -1,8 +1,6 @@
 /// \file In which order the splits of one letter by several axes nest.
 #include "compiler/placement/split_nesting.hpp"
 
-#include <algorithm>
-
 namespace baleen {
 namespace {
 

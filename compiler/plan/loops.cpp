@@ -131,13 +131,7 @@ class LoopScheduler {
 };
 
 const char* section_name(Phase phase, MicroPart part) {
-  if (part.pass == MicroPart::Pass::weight_gradients) return "weight_gradients";
-  switch (phase) {
-    case Phase::forward: return "forward";
-    case Phase::backward: return "backward";
-    case Phase::update: return "update";
-  }
-  return "?";
+  return part.pass == MicroPart::Pass::weight_gradients ? "weight_gradients" : phase_name(phase);
 }
 
 MicroPart::Pass pass_of(const Op& op) {

@@ -2,7 +2,6 @@
 #include "compiler/plan/slots.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <span>
 

@@ -116,7 +116,7 @@ class ScheduleVerbs : public Verbs<ScheduleVerbs, baleen_schedule_t> {
   Status set_pipeline_schedule(std::uint32_t axis, std::int64_t coordinate,
                                const std::vector<baleen_pipeline_action_t>& actions);
   Status coalesce(const std::vector<OpId>& ops);
-  Status set_offloaded(ValueId state, std::uint32_t ahead);
+  Status set_offloaded(ValueId source, std::uint32_t ahead);
   Status check_collective(OpId op) const;
 
   Graph& graph_;

@@ -9,14 +9,19 @@ namespace baleen {
 
 OffloadTraffic offload_traffic_of(const Executable& executable) {
   OffloadTraffic traffic;
-  for (const ExecutableTransfer& transfer : executable.transfers)
-    (transfer.is_put ? traffic.put : traffic.got) += transfer.bytes;
+  for (const Segment& segment : executable.segments)
+    for (const Instruction& i : segment.instructions) {
+      if (i.kind != Instruction::Kind::transfer) continue;
+      const ExecutableTransfer& transfer = executable.transfers[i.call];
+      const std::uint64_t times = segment.loop >= 0 ? static_cast<std::uint64_t>(executable.micro_batches) : 1;
+      (transfer.is_put ? traffic.put : traffic.got) += times * transfer.bytes;
+    }
   return traffic;
 }
 
 std::uint32_t transfers_at_once(const Executable& executable) {
   std::uint32_t open = 0, most = 0;
-  for (const Segment& segment : executable.segments)  // none in a loop
+  for (const Segment& segment : executable.segments)  // what begins in a loop is over in the same turn
     for (const Instruction& i : segment.instructions) {
       if (i.kind == Instruction::Kind::transfer) most = std::max(most, ++open);
       if (i.kind == Instruction::Kind::settle) --open;

@@ -6,6 +6,7 @@
 #include "core/input/nearest.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
+#include "frontend/cli/graph_dot.hpp"
 #include "frontend/engine/assembly.hpp"
 
 namespace baleen::app {

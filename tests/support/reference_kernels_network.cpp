@@ -116,7 +116,7 @@ struct RowLoss {
 RowLoss row_loss(const Attributes& attributes, const double* x, std::size_t width, double target, double lse) {
   RowLoss result;
   result.slope.assign(width, 0);
-  const double smoothing = attributes.number_or("smoothing", 0);
+  const double smoothing = attributes.has("smoothing") ? attributes.number("smoothing") : 0;
   if (attributes.has("ignore_index") && target == static_cast<double>(attributes.integer("ignore_index")))
     return result;
   const std::size_t hit = checked(target, width);

@@ -233,11 +233,13 @@ typedef struct baleen_schedule_t {
      * last chunk of what it reads; a backward op to that of its forward op, else to the first chunk of what it reads,
      * but never to one that comes after what reads it. */
     baleen_status_t (*set_chunk)(void* self, baleen_op_t op, uint32_t chunk);
-    /* A state lies in the job's offload store (offload.h) between its uses; in the device's memory it has a buffer from
-     * the beginning of its get to the end of its put. It is got while the `ahead` updates in front of its own run, in
-     * the order in which the program uses such states; 1 to BALEEN_MAX_AHEAD. Refused: what is no state, or is read
-     * before the update, or is not assigned exactly once; later on, a state that another graph of the job reads. */
-    baleen_status_t (*set_offloaded)(void* self, baleen_value_t state, uint32_t ahead);
+    /* A state or parameter lies in the job's offload store (offload.h) between its uses; in the device's memory it has
+     * a buffer from the beginning of a get to its last use, or to the end of a put where it was assigned. It is got
+     * while the `ahead` uses of such values in front of its own run, in the order of the program; 1 to
+     * BALEEN_MAX_AHEAD. Where more uses than these lie between two of its own, the buffer is given up and it is got
+     * again; in each micro-batch anew. Refused: a state that is read before the update or not assigned exactly once; a
+     * parameter that is assigned more than once; later on, a state that another graph of the job reads. */
+    baleen_status_t (*set_offloaded)(void* self, baleen_value_t value, uint32_t ahead);
 } baleen_schedule_t;
 BALEEN_ASSERT_TABLE(baleen_schedule_t, set_offloaded, 112);
 

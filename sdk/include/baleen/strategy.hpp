@@ -147,9 +147,9 @@ class Scheduling {
                              std::span<const baleen_pipeline_action_t> actions) {
     check(schedule_->set_pipeline_schedule(schedule_->self, axis, coordinate, actions.data(), actions.size()));
   }
-  /// Between its uses the state lies in the job's offload store.
-  void set_offloaded(baleen_value_t state, std::uint32_t ahead) {
-    check(schedule_->set_offloaded(schedule_->self, state, ahead));
+  /// Between its uses the state or parameter lies in the job's offload store.
+  void set_offloaded(baleen_value_t value, std::uint32_t ahead) {
+    check(schedule_->set_offloaded(schedule_->self, value, ahead));
   }
   void every_micro_batch(baleen_op_t op) { check(schedule_->every_micro_batch(schedule_->self, op)); }
   void note(std::string_view text) { check(schedule_->note(schedule_->self, abi(text))); }

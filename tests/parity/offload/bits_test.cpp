@@ -1,5 +1,5 @@
-/// \file Losses and parameters have the same bits whether states lie in the device or outside, whatever stands beside
-/// it.
+/// \file Losses and parameters have the same bits whether states and parameters lie in the device or outside, whatever
+/// stands beside it.
 #include "parity/cuda/cuda_run.hpp"
 #include "parity/offload/offload_run.hpp"
 #include "support/losses.hpp"
@@ -63,13 +63,33 @@ INSTANTIATE_TEST_SUITE_P(
                     Mix{"SomeByName", kOne, "", {}, "min_elements = 16\nstates = [\"head.*\", \"*.0.*\"]\n"}),
     [](const auto& one) { return one.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(
+    WithParameters, OffloadedStates,
+    testing::Values(
+        Mix{"OneRank", kOne, "", {}, kParameters},
+        Mix{"MicroBatches", kOne, "", {"accumulate=2", "clip=1.0"}, kParameters},
+        Mix{"Tied", kTwo, "", {"tied", "clip=1.0"}, kParameters},
+        Mix{"Zero1", kTwo, zero(1), {"accumulate=2"}, kParameters}, Mix{"Zero2", kTwo, zero(2), {}, kParameters},
+        Mix{"Zero3", kTwo, zero(3), {"accumulate=2", "clip=1.0"}, kParameters},
+        Mix{"Lamb", kTwo, zero(1), {"optimizer=lamb"}, kParameters},
+        Mix{"Muon", kOne, "", {"optimizer=muon"}, kParameters},
+        Mix{"Bf16", kOne, plan_entry("precision", "dtype = \"bf16\"\n"), {"accumulate=2"}, kParameters},
+        Mix{"Fp16ScaledLoss", kTwo, zero(3) + plan_entry("precision", "dtype = \"fp16\"\n"), {}, kParameters},
+        Mix{"Recompute", kOne, plan_entry("recompute", "mode = \"full\"\n"), {"accumulate=2"}, kParameters},
+        Mix{"Tensor", {{"tensor", 2}}, plan_entry("tensor"), {}, kParameters},
+        Mix{"Pipeline", {{"pipeline", 2}}, plan_entry("pipeline"), {"accumulate=4"}, kParameters},
+        Mix{"SomeByName", kOne, "", {}, "min_elements = 16\nparameters = [\"*.0.*\"]\nfraction = 0.5\n"}),
+    [](const auto& one) { return one.param.name; });
+
 #if EMULATES_CUDA
-/// States pass through pinned memory.
+/// What is moved passes through pinned memory.
 INSTANTIATE_TEST_SUITE_P(OnTheEmulatedDevice, OffloadedStates,
                          testing::Values(Mix{"OneRank", kOne, kEmulated, {"clip=1.0"}},
                                          Mix{"Zero1", kTwo, kEmulated + zero(1)},
                                          Mix{"Zero3", kTwo, kEmulated + zero(3), {"accumulate=2"}},
-                                         Mix{"Lamb", kOne, kEmulated, {"optimizer=lamb"}}),
+                                         Mix{"Lamb", kOne, kEmulated, {"optimizer=lamb"}},
+                                         Mix{"Parameters", kOne, kEmulated, {"accumulate=2"}, kParameters},
+                                         Mix{"ParametersZero3", kTwo, kEmulated + zero(3), {}, kParameters}),
                          [](const auto& one) { return one.param.name; });
 #endif
 

@@ -39,6 +39,32 @@ TEST(OffloadBytes, PlanEqualsTheArenasOfARun) {
   }
 }
 
+/// Parameters are got for the forward and the backward pass of each micro-batch, and for the update; those whose uses
+/// are neighbours, once for both.
+TEST(OffloadBytes, ParametersAreGotForEachPass) {
+  const MeshAxes axes{{"data", 1}};
+  for (const std::int64_t micro_batches : {1, 4}) {
+    const std::vector<std::string> arguments{"dim=48", "accumulate=" + std::to_string(micro_batches)};
+    const json before = planned(axes, "", arguments)["classes"][0],
+               states = planned(axes, offloaded_to("host"), arguments)["classes"][0],
+               with = planned(axes, offloaded_to("host", "", kParameters), arguments)["classes"][0];
+    const std::int64_t parameters = before["planned_bytes"]["parameters"];
+    EXPECT_EQ(with["planned_bytes"]["parameters"], 0);
+    EXPECT_EQ(with["offload"]["bytes"], states["offload"]["bytes"].get<std::int64_t>() + parameters);
+    EXPECT_EQ(with["offload"]["put_bytes"], with["offload"]["bytes"]) << "each is put once in a step";
+    const std::int64_t got =
+        with["offload"]["got_bytes"].get<std::int64_t>() - states["offload"]["got_bytes"].get<std::int64_t>();
+    EXPECT_LE(got, (2 * micro_batches + 1) * parameters);
+    EXPECT_GT(got, 2 * micro_batches * parameters * 9 / 10);
+    EXPECT_LT(with["planned_bytes"]["total"], states["planned_bytes"]["total"].get<std::int64_t>() - parameters / 2);
+    for (const auto& account :
+         account_of("gpt", manifest_of(axes, offloaded_to("host", "", kParameters)), 1, arguments)) {
+      EXPECT_EQ(account.at("planned_bytes.total"), with["planned_bytes"]["total"].get<double>());
+      EXPECT_EQ(account.at("allocated_bytes") + account.at("planned_bytes.device"), account.at("planned_bytes.total"));
+    }
+  }
+}
+
 TEST(OffloadBytes, ADeviceWithMemoryOfItsOwnHasPinnedMemoryForWhatIsOnItsWay) {
   if (!has_plugin("compute", "cuda")) GTEST_SKIP() << "no compute plugin of a device with memory of its own";
   const std::string device = "[compute]\nplugin = \"cuda\"\narchitecture = \"9.0\"\nmemory = 8000\n";

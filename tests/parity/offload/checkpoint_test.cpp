@@ -1,5 +1,5 @@
-/// \file A run that is saved with states outside the device goes on with the same bits, there or with them inside, and
-/// the other way round.
+/// \file A run that is saved with states and parameters outside the device goes on with the same bits, there or with
+/// them inside, and the other way round.
 #include "parity/checkpoint/checkpointed_run.hpp"
 #include "parity/offload/offload_run.hpp"
 
@@ -16,7 +16,7 @@ TEST_P(OffloadedCheckpoint, GoesOnWhereverStatesLie) {
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
   const TemporaryFolder swap, folder;
   const SplitWork inside{"inside", axes, plan}, host{"host", axes, plan + offloaded_to("host")};
-  const SplitWork disk{"disk", axes, plan + offloaded_to("nvme", on_disk(swap))};
+  const SplitWork disk{"disk", axes, plan + offloaded_to("nvme", on_disk(swap), kParameters)};
   const std::string whole = folder / "whole";
   ASSERT_EQ(run_saved(inside, in_folder(whole) + "every = 5\nkeep = 0\n").exit_code, 0);
   const std::string middle = whole + "/step-000000005";

@@ -1,4 +1,4 @@
-/// \file Plans whose optimizer states lie outside the device.
+/// \file Plans whose optimizer states, and parameters, lie outside the device.
 #pragma once
 #include <string>
 
@@ -17,6 +17,9 @@ inline std::string offloaded_to(const std::string& member, const std::string& op
                                 const std::string& strategy_options = "min_elements = 16\n") {
   return plan_entry("offload", strategy_options) + "[offload]\nplugin = \"" + member + "\"\n" + options;
 }
+
+/// Options of the strategy with which parameters lie outside too.
+inline const std::string kParameters = "min_elements = 16\nparameters = [\"*\"]\n";
 
 /// Options for a folder of its own.
 inline std::string on_disk(const TemporaryFolder& folder) { return "path = \"" + folder.path() + "\"\n"; }

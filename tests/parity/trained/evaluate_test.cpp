@@ -54,7 +54,10 @@ TEST_F(Evaluate, OfAnyStrategyIsWhatTheRunHadAtItsEnd) {
            {"sequence", "[[plan]]\nstrategy = \"sequence\"\n"},
            {"data", "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n"},
            {"data", "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"recompute\"\nmode = \"full\"\n"},
-           {"data", "[[plan]]\nstrategy = \"zero\"\nstage = 1\n[[plan]]\nstrategy = \"offload\"\n"}}) {
+           {"data", "[[plan]]\nstrategy = \"zero\"\nstage = 1\n[[plan]]\nstrategy = \"offload\"\n"},
+           {"data",
+            "[[plan]]\nstrategy = \"zero\"\nstage = 3\n[[plan]]\nstrategy = \"offload\"\nparameters = "
+            "[\"*\"]\nmin_elements = 16\n"}}) {
     const std::string manifest = manifest_of({{axis, 2}}, plan);
     if (!missing_strategy(manifest).empty()) continue;
     SCOPED_TRACE(manifest);

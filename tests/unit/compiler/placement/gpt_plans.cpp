@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "placed_traffic.hpp"
+
 namespace baleen::test {
 namespace {
 

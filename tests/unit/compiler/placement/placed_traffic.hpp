@@ -1,8 +1,15 @@
-/// \file What a placed graph sends, summed up.
+/// \file Wishes for all axes at once, and what a placed graph sends, summed up.
 #pragma once
 #include "compiler/placement/placement.hpp"
 
 namespace baleen::test {
+
+/// A pin of every axis.
+inline Pin pin_to(const Layout& layout) {
+  Pin pin;
+  pin.placements.assign(layout.begin(), layout.end());
+  return pin;
+}
 
 /// One collective that a plan runs in a step (of one micro-batch, where it stands in a loop).
 struct Transfer {

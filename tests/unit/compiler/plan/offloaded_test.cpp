@@ -16,7 +16,8 @@ class Offloaded : public testing::Test {
     w_ = m_.parameter("w", {4});
     const ValueId x = m_.batch("x", {4});
     forward_ = m_.state("forward", {4});
-    m_.output("y", m_.binary(BALEEN_X_ADD, forward_, x));
+    product_ = m_.binary(BALEEN_X_MUL, w_, x);
+    m_.output("y", m_.binary(BALEEN_X_ADD, forward_, product_));
     m_.graph.context().phase = Phase::update;
     good_ = m_.state("good", {4});
     read_ = m_.state("read", {4});
@@ -48,7 +49,7 @@ class Offloaded : public testing::Test {
   }
 
   GraphMaker m_;
-  ValueId w_ = kNone, forward_ = kNone, good_ = kNone, read_ = kNone;
+  ValueId w_ = kNone, product_ = kNone, forward_ = kNone, good_ = kNone, read_ = kNone;
 };
 
 TEST_F(Offloaded, AStateOfTheUpdateMayBe) {
@@ -57,13 +58,25 @@ TEST_F(Offloaded, AStateOfTheUpdateMayBe) {
   EXPECT_NE(print(m_.graph).find("[offloaded_ahead=3]"), std::string::npos);
 }
 
+TEST_F(Offloaded, AParameterMayBeWhateverReadsIt) {
+  EXPECT_EQ(ask(w_, 2), "");
+  EXPECT_EQ(m_.graph.op(m_.graph.value(w_).producer).schedule->offloaded_ahead, 2u);
+  std::vector<PersistentSpec> specs{{"w", {BALEEN_F64, {4}, {}}, Role::parameter, "parameters"}};
+  auto list = graphs(GraphRole::evaluate);
+  GraphMaker other;
+  other.output("z", other.scale(other.parameter("w", {4}), 3));
+  list[1].scheduled.graph = std::move(other.graph);
+  ASSERT_TRUE(settle_offloaded(specs, list));
+  EXPECT_EQ(specs[0].offloaded_ahead, 2u);
+}
+
 TEST_F(Offloaded, OthersAreRefusedWithTheReason) {
-  expect_refused(w_, 1, "`w` cannot be offloaded: it is no state");
+  expect_refused(product_, 1, "` cannot be offloaded: it is no state and no parameter");
   expect_refused(forward_, 1, "`forward` cannot be offloaded: ");
   expect_refused(forward_, 1, "reads it before the update");
   expect_refused(read_, 1, "it is assigned 0 times in a step");
-  expect_refused(good_, 0, "1 to 64 updates ahead, and not 0");
-  expect_refused(good_, 65, "1 to 64 updates ahead, and not 65");
+  expect_refused(good_, 0, "1 to 64 uses ahead, and not 0");
+  expect_refused(good_, 65, "1 to 64 uses ahead, and not 65");
   expect_refused(4711, 1, "there is no value number 4711");
   EXPECT_EQ(ask(good_, 1), "");
   expect_refused(good_, 1, "it is offloaded already");

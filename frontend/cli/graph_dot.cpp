@@ -1,0 +1,55 @@
+/// \file Graphs as Graphviz draws them.
+#include "frontend/cli/graph_dot.hpp"
+
+#include "baleen/dtype.hpp"
+
+namespace baleen::app {
+namespace {
+
+std::string in_quotes(const std::string& text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "\"";
+}
+
+/// "%3 fp32 [8, 16]", and how it lies.
+std::string title(ValueId id, const Value& value) {
+  std::string text =
+      "%" + std::to_string(id) + " " + std::string(dtype_name(value.dtype)) + " " + to_string(value.shape);
+  if (!value.layout.empty()) text += " {" + to_string(value.layout) + "}";
+  return text;
+}
+
+const char* colour(const Op& op) {
+  if (op.kind->has(kStructural)) return "lightgrey";
+  if (op.phase == Phase::backward) return "lightsalmon";
+  return op.phase == Phase::update ? "palegreen" : "lightblue";
+}
+
+}  // namespace
+
+std::string print_dot(const Graph& graph) {
+  std::string text = "digraph {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n";
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    const std::string node = "op" + std::to_string(id);
+    const std::string label = op.kind->name + (op.name.empty() ? "" : "\n" + op.name);
+    text += "  " + node + " [label=" + in_quotes(label) + ", fillcolor=" + colour(op) + "];\n";
+    for (ValueId input : op.inputs) {
+      const Value& value = graph.value(input);
+      text += "  op" + std::to_string(value.producer) + " -> " + node + " [label=" + in_quotes(title(input, value)) +
+              "];\n";
+    }
+  }
+  for (const GraphOutput& output : graph.outputs()) {
+    const std::string node = in_quotes("output " + output.name);
+    text += "  " + node + " [shape=ellipse, fillcolor=white];\n  op" +
+            std::to_string(graph.value(output.value).producer) + " -> " + node + ";\n";
+  }
+  return text + "}\n";
+}
+
+}  // namespace baleen::app
