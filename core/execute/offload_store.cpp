@@ -66,6 +66,13 @@ Status OffloadStore::reserve(const PersistentLayout& layout) {
   return plugin_.check(table_->reserve(store_, slots.data(), slots.size()));
 }
 
+Result<baleen_offload_speed_t> OffloadStore::measure(double seconds) {
+  baleen_offload_speed_t speed{};
+  speed.size = sizeof(speed);
+  BALEEN_TRY(plugin_.check(table_->measure(store_, seconds, &speed)));
+  return speed;
+}
+
 Status OffloadStore::start(bool is_put, const Part& part, const Events& events) {
   const baleen_offload_transfer_t transfer{
       sizeof(transfer), part.slot,          0,           part.offset,      part.bytes, part.memory,

@@ -50,6 +50,8 @@ class OffloadStore {
   std::byte* pinned() const { return pinned_; }
   /// Begins a put or get. Allocates nothing.
   Status start(bool is_put, const Part& part, const Events& events);
+  /// How fast it is, measured for about `seconds` (0.05 to 60); nothing is under way.
+  Result<baleen_offload_speed_t> measure(double seconds);
   /// The first failure of any that was begun.
   Status check() const;
 

@@ -248,6 +248,13 @@ class Parser {
         ->type_name("");
     plan_->add_flag("--exact", plan_options_.exact,
                     "Also tell ranks apart by their roles in calls, on which the padding may depend; slower");
+    plan_
+        ->add_option("--measure-offload", plan_options_.measure_seconds,
+                     "Measure for so many seconds (0.05 to 60) how fast the offload backend is on this machine, for a "
+                     "bound of a "
+                     "step's time")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.05, 60.0));
     plan_->add_flag("--json", plan_options_.json, "For programs: everything, as one JSON object");
   }
 
@@ -421,6 +428,8 @@ class Parser {
     if (chosen() == plan_) {
       if (!plan_manifests_.empty() && !early_.manifest.empty())
         return invalid("manifests to compare stand alone, without `--manifest`" + see_help());
+      if (!plan_manifests_.empty() && plan_options_.measure_seconds)
+        return invalid("`--measure-offload` measures for one manifest, which `--manifest` names" + see_help());
       plan_options_.manifests.assign(plan_manifests_.begin(), plan_manifests_.end());
       plan_options_.sources = {
           {early_.plugin_paths.begin(), early_.plugin_paths.end()}, "--plugin-path", {}, early_.sets};

@@ -60,6 +60,7 @@ struct PlanOptions : ScriptOptions {
   std::vector<std::filesystem::path> manifests;  ///< to be compared; empty: that of the setup alone
   SetupSources sources;                          ///< of the setups for them, but for the manifest
   bool exact = false;                            ///< ranks of different roles in calls are classes of their own
+  std::optional<double> measure_seconds;         ///< of the offload backend
   bool json = false;
 };
 

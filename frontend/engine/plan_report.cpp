@@ -2,6 +2,7 @@
 #include "frontend/engine/plan_report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -97,6 +98,20 @@ RankClass joined(const RankClass& a, const RankClass& b) {
   return result;
 }
 
+/// "  moving takes at least 1.84 s per step: got at 1.9 GB/s, put at 0.8 GB/s, as measured here, for 2 ranks of a
+/// host".
+std::string moving_text(const PlannedClass& one, const std::string& when) {
+  if (!one.offload_speed) return "";
+  std::array<char, 200> text{};
+  std::snprintf(text.data(), text.size(),
+                "  moving takes at least %.3g s %s: got at %.3g GB/s, put at %.3g GB/s, as measured here",
+                moving_seconds(one), when.c_str(), one.offload_speed->get_bytes_per_second / 1e9,
+                one.offload_speed->put_bytes_per_second / 1e9);
+  const std::string ranks =
+      one.host_ranks > 1 ? ", for the " + std::to_string(one.host_ranks) + " ranks of a host" : std::string();
+  return text.data() + ranks + "\n";
+}
+
 std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   std::string text;
   for (const char* kind : kKinds)
@@ -134,6 +149,7 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   if (!one.offload_member.empty()) {
     text += line("got from `" + one.offload_member + "` " + when, one.offloaded.got);
     text += line("put to `" + one.offload_member + "` " + when, one.offloaded.put);
+    text += moving_text(one, when);
   }
   if (one.traffic.empty()) return text + "  sends nothing" + (one.program.empty() ? "" : " " + when) + "\n";
   text += "  sent " + when + "\n";
@@ -217,6 +233,11 @@ Json json_of(const PlannedClass& one, bool with_device) {
                        {"bytes", one.planned.at("offloaded")},
                        {"put_bytes", one.offloaded.put},
                        {"got_bytes", one.offloaded.got}};
+  if (one.offload_speed)
+    json["offload"].update({{"get_bytes_per_second", json_number(one.offload_speed->get_bytes_per_second)},
+                            {"put_bytes_per_second", json_number(one.offload_speed->put_bytes_per_second)},
+                            {"host_ranks", one.host_ranks},
+                            {"least_seconds", json_number(moving_seconds(one))}});
   json["sent_while_computing_bytes"] = one.work.sent_meanwhile;
   json["flops"] = json_number(one.work.flops);
   json["even_share_flops"] = json_number(one.work.even_share);
@@ -268,6 +289,13 @@ std::string ranks_text(const RankClass& ranks) {
     text += (i ? ", " : "") + std::to_string(first) + (first == last ? "" : "-" + std::to_string(last));
   }
   return text + (ranks.stretches.size() > kMost ? ", ..." : "");
+}
+
+double moving_seconds(const PlannedClass& one) {
+  if (!one.offload_speed) return 0;
+  const double got = static_cast<double>(one.offloaded.got) / one.offload_speed->get_bytes_per_second;
+  const double put = static_cast<double>(one.offloaded.put) / one.offload_speed->put_bytes_per_second;
+  return static_cast<double>(one.host_ranks) * std::max(got, put);
 }
 
 std::string to_text(const PlanReport& report) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "baleen/offload.h"
 #include "core/execute/program.hpp"
 #include "frontend/engine/closed_forms.hpp"
 #include "frontend/engine/json.hpp"
@@ -25,8 +26,10 @@ struct PlannedClass {
   std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
   std::string offload_member;                    ///< that keeps states outside the device; "": none does
   OffloadTraffic offloaded;                      ///< moved there and back, likewise
-  std::vector<ClosedFormCost> closed_forms;      ///< of the class's first rank
-  WorkingBytes working;                          ///< at once beside model states
+  std::optional<baleen_offload_speed_t> offload_speed = {};  ///< of that member, once it was measured
+  std::int64_t host_ranks = 1;                               ///< on the host of the class's first rank, which share it
+  std::vector<ClosedFormCost> closed_forms;                  ///< of the class's first rank
+  WorkingBytes working;                                      ///< at once beside model states
   /// The host's memory of the process: arenas, what is resident of the program before there are any (libraries, Lua,
   /// graphs, data, as this process has it), what collectives pin, and mapped data that may be read.
   std::uint64_t process = 0;
@@ -50,6 +53,10 @@ struct Advice {
   std::size_t refused = 0;   ///< alternatives that are none
   bool is_over = true;       ///< nothing was left out for the time that it takes
 };
+
+/// What a step takes at least: the seconds that an offload backend needs for the bytes that the ranks of a host get
+/// from it, or for those that they put, whichever is more; 0 where it was not measured.
+double moving_seconds(const PlannedClass& one);
 
 struct PlanReport {
   std::string script;

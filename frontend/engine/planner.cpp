@@ -6,6 +6,7 @@
 
 #include "baleen/plugin.hpp"
 #include "compiler/plan/strategies.hpp"
+#include "core/execute/offload_store.hpp"
 #include "core/execute/plugin_transport.hpp"
 #include "core/plugin/crash.hpp"
 #include "core/runtime/job_programs.hpp"
@@ -73,6 +74,7 @@ class Planner {
     one.work = work_of(step->program.executable());
     one.traffic = step->program.traffic();
     one.offloaded = step->program.offload_traffic();
+    one.host_ranks = local_ranks;
     if (programs.persistent.slots > 0) {
       BALEEN_TRY_ASSIGN(const Member store, choose_offload(setup_.registry, manifest_));
       if (auto settings = store.settings(seed_); !settings) return std::move(settings).error();
@@ -185,6 +187,20 @@ Result<PlanReport> plan_job_with_advice(Job job, const ScriptOptions& options, c
     return plan_job(std::move(changed), options, setup, prepared, false);
   });
   return report;
+}
+
+Status measure_offload(PlanReport& report, const Setup& setup, double seconds) {
+  if (std::ranges::all_of(report.classes, [](const PlannedClass& one) { return one.offload_member.empty(); }))
+    return invalid(
+        "`--measure-offload`: no strategy of the plan moves anything to an offload backend; add one, or leave it out");
+  BALEEN_TRY_ASSIGN(const Member member, choose_offload(setup.registry, setup.manifest));
+  BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(0));
+  BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(member.descriptor));
+  BALEEN_TRY_ASSIGN(const auto store, OffloadStore::create(plugin, *settings.get(), {1, 0, "plan"}));
+  BALEEN_TRY_ASSIGN(const baleen_offload_speed_t speed, store->measure(seconds));
+  for (PlannedClass& one : report.classes)
+    if (!one.offload_member.empty()) one.offload_speed = speed;
+  return {};
 }
 
 }  // namespace baleen::app

@@ -14,4 +14,8 @@ Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& 
 Result<PlanReport> plan_job_with_advice(Job job, const ScriptOptions& options, const Setup& setup,
                                         const Prepared& prepared, bool exact);
 
+/// How fast the offload backend of the manifest is on this machine, measured for about `seconds`; added to the classes
+/// of the report. Refused where no class moves anything there.
+Status measure_offload(PlanReport& report, const Setup& setup, double seconds);
+
 }  // namespace baleen::app

@@ -1,4 +1,5 @@
 /// \file What a plan says of states outside the device is what a run has.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "parity/offload/offload_run.hpp"
@@ -63,6 +64,32 @@ TEST(OffloadBytes, ParametersAreGotForEachPass) {
       EXPECT_EQ(account.at("allocated_bytes") + account.at("planned_bytes.device"), account.at("planned_bytes.total"));
     }
   }
+}
+
+/// The bound is that of what the ranks of the host move together.
+TEST(OffloadBytes, AreBoundedInTimeByTheBackendsSpeed) {
+  const TemporaryFolder swap;
+  for (const std::string& store : {offloaded_to("host"), offloaded_to("nvme", on_disk(swap))}) {
+    const std::string manifest = manifest_of({{"data", 2}}, zero(1) + store);
+    const std::vector<std::string> wide{"dim=48"}, measured{"plan", "--measure-offload", "0.1"};
+    const ProcessResult result = run_parity({"plan", "--measure-offload", "0.1", "--json"}, "gpt", manifest, wide);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json one = json::parse(result.out)["classes"][0]["offload"];
+    const double got = one["got_bytes"].get<double>() / one["get_bytes_per_second"].get<double>(),
+                 put = one["put_bytes"].get<double>() / one["put_bytes_per_second"].get<double>();
+    EXPECT_GT(got, 0);
+    EXPECT_GT(put, 0);
+    EXPECT_EQ(one["host_ranks"], 2);
+    EXPECT_NEAR(one["least_seconds"].get<double>(), 2 * std::max(got, put), 1e-9 + 1e-6 * std::max(got, put));
+    const ProcessResult text = run_parity(measured, "gpt", manifest, wide);
+    EXPECT_NE(text.out.find("moving takes at least "), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("as measured here, for the 2 ranks of a host"), std::string::npos) << text.out;
+  }
+  const ProcessResult none =
+      run_parity({"plan", "--measure-offload", "0.1"}, "gpt", manifest_of({{"data", 2}}, zero(1)), {});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_NE(none.err.find("`--measure-offload`: no strategy of the plan moves anything"), std::string::npos)
+      << none.err;
 }
 
 TEST(OffloadBytes, ADeviceWithMemoryOfItsOwnHasPinnedMemoryForWhatIsOnItsWay) {

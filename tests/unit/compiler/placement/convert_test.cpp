@@ -90,7 +90,7 @@ class Convert : public testing::Test {
   ValueId input(const Shape& shape, const char* layout) {
     const std::string name = "x" + std::to_string(request_.pins.size());
     const ValueId v = *graph_.input(name, {BALEEN_F64, shape, {}});
-    request_.pins[v] = pin_to(*parse_layout(layout));
+    request_.pins[v] = test::pin_to(*parse_layout(layout));
     data_[name].resize(static_cast<std::size_t>(element_count(shape)));
     for (double& number : data_[name]) number = std::normal_distribution<double>()(rng_);
     return v;
@@ -158,7 +158,7 @@ TEST_F(Convert, APinStandsRightBehindItsValue) {
   const ValueId x = input({4, 6}, "P"), g = op("reshape", {x}, {{"shape", Attributes::ints({4, 6, 1})}});
   const ValueId other = *graph_.unary(BALEEN_X_EXP, x);
   graph_.value(g).role = Role::gradient;
-  request_.pins[g] = pin_to(*parse_layout("S1"));
+  request_.pins[g] = test::pin_to(*parse_layout("S1"));
   request_.pins[g].every_micro_batch = true;
   graph_.set_output("g", g);
   graph_.set_output("other", other);
@@ -174,7 +174,7 @@ TEST_F(Convert, APinOfOneAxisLeavesTheOthersForOnce) {
   graph_.set_mesh({{{"data", 2}, {"shard", 2}}});
   const ValueId x = input({4, 6}, "P,P"), g = op("reshape", {x}, {{"shape", Attributes::ints({4, 6, 1})}});
   graph_.value(g).role = Role::gradient;
-  request_.pins[g] = pin_to(*parse_layout("R,F"));
+  request_.pins[g] = test::pin_to(*parse_layout("R,F"));
   request_.pins[g].every_micro_batch = true;
   request_.pins[g].each_along = {1};
   graph_.set_output("g", g);
