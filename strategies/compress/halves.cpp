@@ -18,6 +18,7 @@ void lower_halves(GraphView graph, const Reduction& reduction, baleen_dtype_t dt
   if (const auto status = graph.table()->append(graph.table()->self, &spec, &reduced, 1)) throw Failed(status);
   graph.set_layout(reduced, reduction.after);
   graph.set_tag(graph.value(reduced).producer, kTag, dtype_name(dtype));
+  graph.follow(reduction.reader);  // else the backward pass would wait for it at once
   const baleen_value_t wide = graph.cast(reduced, BALEEN_F32);
   graph.set_layout(wide, reduction.after);
   graph.redirect(reduction.output, wide);

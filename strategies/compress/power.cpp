@@ -34,8 +34,10 @@ class Power {
     const Value p = region_.apply("orthonormal", region_.all_reduce(region_.product("mk,kr->mr", m, q), "left"));
     const Value own_q = region_.product("mk,mr->kr", m, p);
     const Value next = region_.all_reduce(own_q, "right");
-    const Value sent = region_.product("mr,kr->mk", p, own_q), sum = region_.product("mr,kr->mk", p, next);
+    const Value sent = region_.product("mr,kr->mk", p, own_q);
     region_.close_state(finite(m - sent), states_.error.state, states_.error.next, row);
+    region_.received();
+    const Value sum = region_.product("mr,kr->mk", p, next);
     region_.close_state(finite(next), states_.factor.state, states_.factor.next, factor);
     const Value flat = region_.reshape(sum, {own});
     region_.close(reduction_.scatters ? region_.own_part(region_.resize(flat, reduction_.ranks * reduction_.part()))

@@ -48,7 +48,9 @@ class Quantised {
       const Value sent = region_.resize(region_.reshape(restore(words), {ranks * part}), own);
       region_.close_state(finite(term - scaled(sent)), states_.error.state, states_.error.next, piece);
     }
-    const Value sum = region_.sum_of_rows(restore(region_.exchange_rows(words)));
+    const Value all = region_.exchange_rows(words);
+    if (reduction_.scatters) region_.received();
+    const Value sum = region_.sum_of_rows(restore(all));
     return scales_ ? sum * own_scales() : sum;
   }
 
@@ -70,7 +72,9 @@ class Quantised {
       const Value sent = region_.reshape(restore(words), {part});
       region_.close_state(finite(sum - (own ? sent * own : sent)), states_.behind.state, states_.behind.next, {part});
     }
-    const Value whole = region_.reshape(restore(region_.gather_rows(words)), {reduction_.ranks * part});
+    const Value all = region_.gather_rows(words);
+    region_.received();
+    const Value whole = region_.reshape(restore(all), {reduction_.ranks * part});
     const Value received = scaled(region_.resize(whole, reduction_.elements()));
     if (states_.mean) follow(received);
     return received;

@@ -66,8 +66,8 @@ Reduction read(GraphView& graph, baleen_op_t id, const Along& along,
   const baleen_value_info_t value = graph.value(found.input);
   found.whole.assign(value.shape, value.shape + value.rank);
   found.local = local_shape(found.whole, found.before, along.mesh);
-  if (along.micro_batches > 1 && !runs_in_every_micro_batch(graph, found))
-    found.place = reader_in_update(graph, found.output, id);
+  found.reader = reader_in_update(graph, found.output, id);
+  if (along.micro_batches > 1 && !runs_in_every_micro_batch(graph, found)) found.place = found.reader;
   return found;
 }
 

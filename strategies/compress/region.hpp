@@ -20,7 +20,8 @@ Layout layout_of(const GraphView& graph, baleen_value_t id);
 /// A sum of a gradient along one mesh axis, as an op of the graph.
 struct Reduction {
   baleen_op_t op = BALEEN_NONE;
-  baleen_op_t place = BALEEN_NONE;  ///< whose phase the region belongs to
+  baleen_op_t place = BALEEN_NONE;   ///< whose phase the region belongs to
+  baleen_op_t reader = BALEEN_NONE;  ///< whose phase what is made of the sum belongs to
   baleen_value_t input = BALEEN_NONE, output = BALEEN_NONE;
   std::string name;  ///< of the parameter
   std::uint32_t axis = 0;
@@ -45,6 +46,9 @@ class Region {
   /// A rank's piece of a state, in `shape`.
   Value open_state(baleen_value_t state, const std::vector<std::int64_t>& piece,
                    const std::vector<std::int64_t>& shape);
+  /// What is appended from here on, of what the last collective brings, belongs to the update: the backward pass would
+  /// wait for it at once.
+  void received() { graph_.follow(reduction_.reader); }
   /// The whole sum, or with `scatters` this rank's part of it, in place of the collective's result.
   void close(Value sum);
   /// `local` becomes this rank's piece of the value that `state` is assigned, in place of `assigned`.

@@ -146,5 +146,27 @@ INSTANTIATE_TEST_SUITE_P(Methods, Wire,
                                          Case{"BitsAccumulating", "1bit", 2, 0, 2}),
                          [](const auto& info) { return info.param.name; });
 
+/// Sums begin where gradients are made, and are waited for where the update reads them. Least part of what is sent: as
+/// without compression; of two exchanges of one gradient the first is waited for between them.
+TEST(Overlap, OfCompressedSumsWithTheBackwardPass) {
+  const auto part = [](int stage, const std::string& method) {
+    std::string plan = stage > 0 ? plan_entry("zero", "stage = " + std::to_string(stage) + "\n")
+                                 : plan_entry("data", "bucket_mb = 0.25\n");
+    if (!method.empty())
+      plan += plan_entry("compress", "method = \"" + method + "\"\nbucket_mb = 0.05\nmin_elements = 16\n");
+    const ProcessResult result = run_parity({"plan", "--json"}, "gpt", manifest_of({{"data", 2}}, plan), {"dim=96"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const nlohmann::json one = nlohmann::json::parse(result.out).at("classes").at(0);
+    double sent = 0;
+    for (const auto& [kind, bytes] : one.at("sent_bytes").items())
+      if (stage == 0 || !kind.starts_with("all_gather")) sent += bytes.get<double>();  // of updated parameters
+    return one.at("sent_while_computing_bytes").get<double>() / sent;
+  };
+  EXPECT_GT(part(0, ""), 0.75);
+  for (const auto& [method, least] : {std::pair("bf16", 0.75), {"fp16", 0.75}, {"8bit", 0.3}, {"powersgd", 0.5}})
+    EXPECT_GT(part(0, method), least) << method;
+  EXPECT_GT(part(1, "bf16"), 0.5);
+}
+
 }  // namespace
 }  // namespace baleen::test
