@@ -69,12 +69,13 @@ TEST(NcclPairFaults, ADeathIsNamedByBothSides) {
       one.spec.root = peer;
       return rank.prepare(world, one.spec);
     };
-    void *first = nullptr, *second = nullptr;
-    if (rank.rank == 0) first = prepare(BALEEN_SEND, 1);
-    if (rank.rank == 1) first = prepare(BALEEN_RECEIVE, 0), second = prepare(BALEEN_SEND, 2);
-    if (rank.rank == 2) first = prepare(BALEEN_RECEIVE, 1);
-    if (rank.rank == 1) setenv("NCCL_DOUBLE_DIE", "ncclRecv:1", 1);
+    // Rank 2 may still prepare when rank 1 has died of what it does with rank 0.
     try {
+      void *first = nullptr, *second = nullptr;
+      if (rank.rank == 0) first = prepare(BALEEN_SEND, 1);
+      if (rank.rank == 1) first = prepare(BALEEN_RECEIVE, 0), second = prepare(BALEEN_SEND, 2);
+      if (rank.rank == 2) first = prepare(BALEEN_RECEIVE, 1);
+      if (rank.rank == 1) setenv("NCCL_DOUBLE_DIE", "ncclRecv:1", 1);
       rank.run(first);
       if (second) rank.run(second);
     } catch (const std::runtime_error& e) {
