@@ -1,19 +1,13 @@
 /// \file Graphs as Graphviz draws them.
 #include "frontend/cli/graph_dot.hpp"
 
+#include <iomanip>
+#include <sstream>
+
 #include "baleen/dtype.hpp"
 
 namespace baleen::app {
 namespace {
-
-std::string in_quotes(const std::string& text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "\"";
-}
 
 /// "%3 fp32 [8, 16]", and how it lies.
 std::string title(ValueId id, const Value& value) {
@@ -32,24 +26,24 @@ const char* colour(const Op& op) {
 }  // namespace
 
 std::string print_dot(const Graph& graph) {
-  std::string text = "digraph {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n";
+  std::ostringstream text;
+  text << "digraph {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n";
   for (OpId id : graph.ops()) {
     const Op& op = graph.op(id);
-    const std::string node = "op" + std::to_string(id);
     const std::string label = op.kind->name + (op.name.empty() ? "" : "\n" + op.name);
-    text += "  " + node + " [label=" + in_quotes(label) + ", fillcolor=" + colour(op) + "];\n";
+    text << "  op" << id << " [label=" << std::quoted(label) << ", fillcolor=" << colour(op) << "];\n";
     for (ValueId input : op.inputs) {
       const Value& value = graph.value(input);
-      text += "  op" + std::to_string(value.producer) + " -> " + node + " [label=" + in_quotes(title(input, value)) +
-              "];\n";
+      text << "  op" << value.producer << " -> op" << id << " [label=" << std::quoted(title(input, value)) << "];\n";
     }
   }
   for (const GraphOutput& output : graph.outputs()) {
-    const std::string node = in_quotes("output " + output.name);
-    text += "  " + node + " [shape=ellipse, fillcolor=white];\n  op" +
-            std::to_string(graph.value(output.value).producer) + " -> " + node + ";\n";
+    const std::string name = "output " + output.name;
+    text << "  " << std::quoted(name) << " [shape=ellipse, fillcolor=white];\n  op"
+         << graph.value(output.value).producer << " -> " << std::quoted(name) << ";\n";
   }
-  return text + "}\n";
+  text << "}\n";
+  return text.str();
 }
 
 }  // namespace baleen::app
