@@ -90,7 +90,6 @@ Status ShardGather::make(Exchange& exchange) {
 }
 
 Status ShardGather::run(const Exchange& exchange) {
-  done_.size = sizeof(done_);
   BALEEN_TRY(communicator_.start(exchange.slot, nullptr, 0, &done_, ++begun_));
   event_wait(done_, begun_);
   return communicator_.check();

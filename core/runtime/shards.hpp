@@ -46,7 +46,7 @@ class ShardGather {
 
   Communicator& communicator_;
   std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< made when they are first needed
-  baleen_event_t done_{};
+  baleen_event_t done_{sizeof(baleen_event_t), 0, 0, nullptr};
   std::uint64_t begun_ = 0;
 };
 

@@ -102,14 +102,13 @@ RankClass joined(const RankClass& a, const RankClass& b) {
 /// host".
 std::string moving_text(const PlannedClass& one, const std::string& when) {
   if (!one.offload_speed) return "";
-  std::array<char, 200> text{};
-  std::snprintf(text.data(), text.size(),
-                "  moving takes at least %.3g s %s: got at %.3g GB/s, put at %.3g GB/s, as measured here",
-                moving_seconds(one), when.c_str(), one.offload_speed->get_bytes_per_second / 1e9,
-                one.offload_speed->put_bytes_per_second / 1e9);
+  std::array<char, 100> least{}, speeds{};
+  std::snprintf(least.data(), least.size(), "  moving takes at least %.3g s ", moving_seconds(one));
+  std::snprintf(speeds.data(), speeds.size(), ": got at %.3g GB/s, put at %.3g GB/s, as measured here",
+                one.offload_speed->get_bytes_per_second / 1e9, one.offload_speed->put_bytes_per_second / 1e9);
   const std::string ranks =
       one.host_ranks > 1 ? ", for the " + std::to_string(one.host_ranks) + " ranks of a host" : std::string();
-  return text.data() + ranks + "\n";
+  return least.data() + when + speeds.data() + ranks + "\n";
 }
 
 std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
