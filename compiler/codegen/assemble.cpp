@@ -255,6 +255,7 @@ class Assembler {
     }
     Instruction instruction;
     instruction.kind = transfer.is_over ? Instruction::Kind::settle : Instruction::Kind::transfer;
+    instruction.guard = steps_[s].guard;
     instruction.call = transfer.number;
     program_.labels.push_back((transfer.is_put ? "put " : "get ") + name);
     instruction.label = static_cast<std::uint32_t>(program_.labels.size() - 1);

@@ -1,7 +1,6 @@
 /// \file Runs the passes of a compilation.
 #include "compiler/codegen/compile.hpp"
 
-#include "baleen/dtype.hpp"
 #include "compiler/codegen/passes.hpp"
 
 namespace baleen {
@@ -9,26 +8,6 @@ namespace baleen {
 const PersistentBuffer* PersistentLayout::find(const std::string& name) const {
   auto it = numbers.find(name);
   return it == numbers.end() ? nullptr : &buffers[it->second];
-}
-
-PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment, const Mesh& mesh,
-                         const Coordinates& at) {
-  PersistentLayout layout;
-  for (const PersistentSpec& spec : specs) {
-    const Shape& global = spec.type.shape;
-    const std::int64_t elements =
-        spec.layout.empty() ? element_count(global) : piece_of(global, spec.layout, mesh, at).elements();
-    const std::uint64_t bytes = static_cast<std::uint64_t>(elements) * dtype_size(spec.type.dtype);
-    layout.numbers.emplace(spec.name, layout.buffers.size());
-    if (spec.offloaded_ahead) {
-      layout.buffers.push_back({spec, 0, bytes, layout.slots++});
-      layout.offloaded_bytes += bytes;
-      continue;
-    }
-    layout.buffers.push_back({spec, layout.bytes, bytes});
-    layout.bytes += align_up(bytes, alignment);
-  }
-  return layout;
 }
 
 namespace {
@@ -70,9 +49,10 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, kernels));
   BALEEN_TRY_ASSIGN(steps, resolve_assigns(lowered, std::move(steps), kernels));
   BALEEN_TRY_ASSIGN(steps, schedule_calls(lowered, std::move(steps)));
-  BALEEN_TRY_ASSIGN(steps, schedule_transfers(lowered, std::move(steps)));
-  const Lifetimes lifetimes = find_lifetimes(lowered, steps, kernels);
   Executable executable;
+  BALEEN_TRY_ASSIGN(steps, schedule_transfers(lowered, std::move(steps), persistent.slots + options.slots_before,
+                                              executable.outside));
+  const Lifetimes lifetimes = find_lifetimes(lowered, steps, kernels);
   executable.mesh = scheduled.graph.mesh();
   executable.at = options.at;
   executable.micro_batches = scheduled.micro_batches;

@@ -13,8 +13,10 @@ struct CompileOptions {
   bool poison = false;
   /// Bytes of the pieces in which collectives pass through pinned memory; 0: they work on the tensors themselves.
   std::uint64_t staged_piece_bytes = 0;
-  /// Puts and gets of offloaded states pass through pinned memory, since the host does not reach the arena.
+  /// Puts and gets of the offload store pass through pinned memory, since the host does not reach the arena.
   bool stages_transfers = false;
+  /// Slots that programs compiled before have behind the persistent ones.
+  std::uint32_t slots_before = 0;
 };
 
 /// Lowers, forms regions, compiles kernels and lays out memory. Errors: an op that the target lacks and that has no

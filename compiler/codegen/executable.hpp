@@ -31,10 +31,6 @@ struct PersistentLayout {
 
   const PersistentBuffer* find(const std::string& name) const;
 };
-/// Bytes are those of the rank at `at`.
-PersistentLayout lay_out(const std::vector<PersistentSpec>& specs, std::uint64_t alignment, const Mesh& mesh = {},
-                         const Coordinates& at = {});
-
 /// A tensor that the host writes before (inputs, scalars) or reads after (outputs) a run; an offset in the work arena.
 struct Port {
   std::string name;
@@ -67,7 +63,7 @@ inline constexpr std::uint32_t kAllOfCall = UINT32_MAX;
 
 /// One thing to do. Addresses are resolved when the program is bound to arenas.
 struct Instruction {
-  /// transfer, settle: a put or get of an offloaded state begins, is over.
+  /// transfer, settle: a put or get of the offload store begins, is over.
   enum class Kind : std::uint8_t { launch, poison, zero, begin, wait, transfer, settle } kind = Kind::launch;
   Guard guard = Guard::always;
   std::uint32_t kernel = 0;  ///< launch: its number
@@ -151,14 +147,20 @@ struct ExecutableCall : CollectiveOf<std::uint32_t> {
   }
 };
 
-/// Moves a state between its slot of the offload store and its buffer, once per run.
+/// Moves a value between its slot of the offload store and its buffer.
 struct ExecutableTransfer {
-  std::string name;  ///< of the state
+  std::string name;  ///< of the value
   std::uint32_t slot = 0;
   std::uint64_t bytes = 0;
   std::uint32_t address = 0;  ///< its number in the address table
   bool is_put = false;
   std::uint64_t staged = 0;  ///< where it passes through pinned memory: its offset there
+};
+
+/// A slot of the offload store for what each run makes anew.
+struct OutsideSlot {
+  std::string name;
+  std::uint64_t bytes = 0;
 };
 
 /// Compiled for one kind of device and one rank.
@@ -174,6 +176,7 @@ struct Executable {
   std::vector<Port> inputs, outputs;  ///< inputs: batch inputs and scalars
   std::vector<ExecutableCall> calls;
   std::vector<ExecutableTransfer> transfers;
+  std::vector<OutsideSlot> outside;    ///< its own slots, numbered on from those before
   std::uint64_t transfer_staging = 0;  ///< pinned bytes that transfers pass through; 0: the store reaches the arena
   struct Action {
     std::uint32_t segment = 0;

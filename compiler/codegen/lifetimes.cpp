@@ -66,7 +66,8 @@ class LifetimeFinder {
     for (const ProgramStep& step : steps_)
       if (step.guard != Guard::always && !step.late)
         for (const auto* list : {&step.reads, &step.writes})
-          for (LowValue v : *list) kept.push_back(lowered_.root_of(v));
+          for (LowValue v : *list)
+            if (!lowered_.storage_of(v).is_got) kept.push_back(lowered_.root_of(v));
     return kept;
   }
 

@@ -45,6 +45,8 @@ class Lowerer {
       result_.values[value].is_output = true;
       result_.outputs.emplace_back(output.name, value);
     }
+    for (ValueId v = 0; v < map_.size(); ++v)
+      if (map_[v] != kNone) result_.values[map_[v]].offloaded_ahead = graph_.value(v).offloaded_ahead;
     drop_unread();
     return std::move(result_);
   }

@@ -46,8 +46,9 @@ struct LoweredValue {
   bool held = true;     ///< false: another coordinate of an axis has it, and there are no elements here
   bool indexed = true;  ///< `runs` (or the shape) tell the global index of each element
   Role role = Role::activation;
-  LowOp producer = kNone;  ///< kNone: a source
-  bool is_output = false;  ///< of the program
+  LowOp producer = kNone;             ///< kNone: a source
+  bool is_output = false;             ///< of the program
+  std::uint32_t offloaded_ahead = 0;  ///< the graph's
   View view;
 };
 
@@ -61,8 +62,9 @@ struct Storage {
   std::uint32_t merged_into = kNone;  ///< has the very bytes of that one
   std::int64_t copies = 1;            ///< micro-batch m has number m % copies
   std::uint64_t copy_bytes = 0;       ///< from one copy to the next
-  std::uint32_t slot = kNone;         ///< offloaded: of the store
-  std::uint32_t ahead = 0;            ///< offloaded: updates that run while it is got
+  std::uint32_t slot = kNone;         ///< of the offload store, where it lies between its uses
+  std::uint32_t ahead = 0;            ///< with a slot: updates that run while it is got
+  bool is_got = false;                ///< before it is used, in each turn of a loop
 
   /// Whether it has the old value of what is assigned.
   bool is_stored() const { return kind == Kind::persistent || kind == Kind::offloaded; }

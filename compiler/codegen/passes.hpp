@@ -53,10 +53,10 @@ struct ProgramStep {
   std::optional<LoweredCall> call;    ///< begins here
   std::uint32_t wait_for = kNone;     ///< the number of the call that is over here
   std::uint32_t call_number = kNone;  ///< of `call`, in the order of beginning
-  Guard guard = Guard::always;        ///< of `call` and `wait_for`
+  Guard guard = Guard::always;        ///< of `call`, `wait_for` and `transfer`
   /// `wait_for` is a send that began in an earlier turn of its section; behind the loop, all that did.
   bool late = false;
-  /// A put or get of a state, which begins here or is over here.
+  /// A put or get, which begins here or is over here.
   struct Transfer {
     std::uint32_t number = 0, slot = 0;
     LowValue state = kNone, value = kNone;  ///< whose it is; what is got or put
@@ -81,11 +81,13 @@ Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<P
 /// loop's turn). All ranks come to the same order.
 Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps);
 
-/// Adds puts and gets of states that lie in an offload store. Those that are first used by one step are of one update.
+/// Adds puts and gets of what lies in an offload store. Values that are first used by one step are of one update.
 /// A get begins when the update runs that comes so many before its own as its strategy said, or at the start of the
 /// first update's section, and is over before its own. A put begins right behind what makes the new value; it is over
-/// before the update after the next.
-Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps);
+/// before the update after the next. Slots of values that a run makes are numbered from `first_slot` and join
+/// `outside`.
+Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps,
+                                                    std::uint32_t first_slot, std::vector<OutsideSlot>& outside);
 
 /// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.
 struct Lifetimes {

@@ -1,4 +1,4 @@
-/// \file Where states and parameters that an offload store keeps are got and put.
+/// \file Where what lies in an offload store between its uses is got and put.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -16,11 +16,15 @@ constexpr std::size_t kBehind = 1;
 
 class TransferScheduler {
  public:
-  TransferScheduler(Lowered& lowered, std::vector<ProgramStep> steps) : lowered_(lowered), steps_(std::move(steps)) {}
+  TransferScheduler(Lowered& lowered, std::vector<ProgramStep> steps, std::uint32_t first_slot,
+                    std::vector<OutsideSlot>& outside)
+      : lowered_(lowered), steps_(std::move(steps)), first_slot_(first_slot), outside_(outside) {}
 
   Result<std::vector<ProgramStep>> run() {
     collect();
-    part_uses();
+    const std::map<std::uint32_t, Made> made = collect_made();
+    if (states_.empty() && made.empty()) return std::move(steps_);
+    part_uses(made);
     BALEEN_TRY(find_uses());
     if (states_.empty()) return std::move(steps_);
     for (const State& state : states_) {
@@ -31,15 +35,24 @@ class TransferScheduler {
   }
 
  private:
-  /// A state that lies in the store, where this program uses it.
+  /// What lies in the store, in one buffer that this program has for it.
   struct State {
-    LowValue old = kNone, next = kNone;  ///< what is got, what is put
-    std::optional<StepNumber> first;     ///< that uses the buffer
-    bool is_read = false;                ///< by that one, so the old value is wanted
-    std::optional<StepNumber> made;      ///< behind which the new value may be put
+    LowValue old = kNone, next = kNone;    ///< what is got, what is put
+    std::optional<StepNumber> first = {};  ///< that uses the buffer
+    bool is_read = false;                  ///< by that one, so the old value is wanted
+    std::optional<StepNumber> made = {};   ///< behind which the new value may be put
+    StepNumber from = 0;                   ///< it is got no sooner
+    Guard guard = Guard::always;           ///< of the get
   };
-  /// What stands before a step, in this order, and behind it.
-  enum Place { kPutOver, kGetBegins, kGetOver, kPutBegins };
+  /// A value that ops make and that may lie in the store: a sum over micro-batches is made in each of their turns.
+  struct Made {
+    LowValue value = kNone;
+    std::uint32_t ahead = 0;
+    bool is_sum = false;
+    StepNumber last = 0;  ///< that writes it
+  };
+  /// What stands before a step, in this order, and behind it. kTurnEnds: a put is over, in the section that ends.
+  enum Place { kTurnEnds, kPutOver, kGetBegins, kGetOver, kPutBegins };
 
   void collect() {
     std::map<std::uint32_t, LowValue> assigned;
@@ -48,8 +61,37 @@ class TransferScheduler {
       const Storage& storage = lowered_.storage_of(v);
       if (storage.kind != Storage::Kind::offloaded || storage.bytes == 0) continue;
       const auto value = assigned.find(lowered_.root_of(v));
-      states_.push_back({v, value == assigned.end() ? kNone : value->second, {}, false, {}});
+      states_.push_back({v, value == assigned.end() ? kNone : value->second});
     }
+  }
+
+  /// By root. What is an output stays, and what a pipeline schedule has several copies of.
+  std::map<std::uint32_t, Made> collect_made() const {
+    std::map<std::uint32_t, Made> all;
+    for (LowValue v = 0; v < lowered_.values.size(); ++v) {
+      const LoweredValue& value = lowered_.values[v];
+      if (value.offloaded_ahead == 0 || value.view.storage == kNone) continue;
+      const Storage& storage = lowered_.storage_of(v);
+      if (storage.kind == Storage::Kind::work && storage.bytes > 0 && lowered_.fills_storage(v))
+        all.try_emplace(lowered_.root_of(v), Made{v, value.offloaded_ahead});
+    }
+    if (all.empty()) return all;
+    for (const auto& [name, v] : lowered_.outputs) all.erase(lowered_.root_of(v));
+    for (const LoweredOp& op : lowered_.ops)
+      if (op.means == LoweringKind::accumulate)
+        if (const auto sum = all.find(lowered_.root_of(op.op.outputs[0])); sum != all.end()) sum->second.is_sum = true;
+    std::map<std::uint32_t, std::uint32_t> sections;  // of the pipeline that touch it
+    for (StepNumber s = 0; s < steps_.size(); ++s)
+      for (const auto* list : {&steps_[s].reads, &steps_[s].writes})
+        for (const LowValue v : *list) {
+          const auto found = all.find(lowered_.root_of(v));
+          if (found == all.end()) continue;
+          if (list == &steps_[s].writes || steps_[s].wait_for != kNone) found->second.last = s;
+          const bool crosses = lowered_.in_pipeline(steps_[s].section) &&
+                               sections.try_emplace(found->first, steps_[s].section).first->second != steps_[s].section;
+          if (crosses || steps_[s].late) all.erase(found);
+        }
+    return all;
   }
 
   int loop_of(StepNumber step) const { return lowered_.sections[steps_[step].section].loop; }
@@ -59,13 +101,18 @@ class TransferScheduler {
     std::size_t ahead = 0;
     std::vector<std::vector<StepNumber>> parts = {{}};
     std::size_t number = 0;             ///< of the last one among the steps that use anything of the store
-    std::set<std::uint32_t> open = {};  ///< calls that read the buffer; kNone: the slot may have the new value
+    std::set<std::uint32_t> open = {};  ///< calls that use the buffer; kNone: the slot may have the new value
+    std::optional<Made> made = {};
   };
 
   /// What is read in several places is got for each of them, into a buffer of its own: where more than `ahead` other
   /// uses of what lies in the store come between, or where a micro-batch's part begins.
-  void part_uses() {
-    std::map<std::uint32_t, Uses> all;               // by the root of the old value
+  void part_uses(const std::map<std::uint32_t, Made>& made) {
+    std::map<std::uint32_t, Uses> all;  // by the root of the old value
+    for (const auto& [root, value] : made) {
+      all[root].ahead = value.ahead;
+      all[root].made = value;
+    }
     std::map<std::uint32_t, std::uint32_t> results;  // from the new value's
     for (const State& state : states_) {
       const std::uint32_t root = lowered_.root_of(state.old);
@@ -85,15 +132,42 @@ class TransferScheduler {
     }
     for (std::size_t n = 0, count = states_.size(); n < count; ++n)
       part(states_[n].old, all[lowered_.root_of(states_[n].old)]);
+    for (const auto& [root, value] : made)
+      if (Uses& uses = all[root]; goes_out(uses)) part_made(root, value, uses);
+  }
+
+  /// Whether what is made is used again far from there, and each run or turn makes it in one go.
+  bool goes_out(const Uses& uses) const {
+    return uses.parts.size() > 1 && std::ranges::all_of(uses.parts.front(), [&](StepNumber s) {
+             return uses.made->is_sum ? steps_[s].section == steps_[uses.parts.front().front()].section
+                                      : steps_[s].guard == Guard::always;
+           });
+  }
+
+  /// The first part makes it, and puts it; the others get it.
+  void part_made(std::uint32_t root, const Made& made, Uses& uses) {
+    lowered_.storages[root].slot = first_slot_ + static_cast<std::uint32_t>(outside_.size());
+    lowered_.storages[root].ahead = made.ahead;
+    outside_.push_back({lowered_.values[made.value].name.str(), lowered_.storages[root].bytes});
+    std::vector<StepNumber> from;  // behind the part before
+    for (const std::vector<StepNumber>& one : uses.parts) from.push_back(one.back() + 1);
+    from.pop_back();
+    const std::size_t others = states_.size();
+    states_.push_back({made.value, kNone});
+    part(made.value, uses);  // from the last but one to the first
+    for (std::size_t n = others; n + 1 < states_.size(); ++n) states_[n].from = from[states_.size() - 2 - n];
+    State& first = states_.back();
+    first.next = first.old;
+    if (made.is_sum) first.guard = Guard::not_first;
   }
 
   void add_use(Uses& uses, StepNumber s, std::size_t number) {
     const ProgramStep& step = steps_[s];
-    if (uses.open.empty() && !uses.parts.back().empty()) {
+    if (uses.open.empty() && !uses.parts.back().empty() && (!uses.made || s > uses.made->last)) {
       const StepNumber last = uses.parts.back().back();
       const bool in_loop = loop_of(s) >= 0 || loop_of(last) >= 0;
-      if (number - uses.number > uses.ahead + 1 || (in_loop && steps_[last].section != step.section))
-        uses.parts.emplace_back();
+      const bool enters = uses.made ? loop_of(s) != loop_of(last) : in_loop && steps_[last].section != step.section;
+      if (number - uses.number > uses.ahead + 1 || enters) uses.parts.emplace_back();
     }
     uses.parts.back().push_back(s);
     uses.number = number;
@@ -101,7 +175,7 @@ class TransferScheduler {
     if (step.wait_for != kNone) uses.open.erase(step.wait_for);
   }
 
-  /// All parts but the last, which may be the one that is assigned, read buffers of their own.
+  /// All parts but the last, which may be the one that is assigned, have buffers of their own.
   void part(LowValue old, Uses& uses) {
     const std::uint32_t root = lowered_.root_of(old);
     for (uses.parts.pop_back(); !uses.parts.empty(); uses.parts.pop_back()) {
@@ -115,12 +189,15 @@ class TransferScheduler {
         if (v != kNone && lowered_.root_of(v) == root) v = own(v);
       };
       for (const StepNumber s : uses.parts.back()) {
-        std::ranges::for_each(steps_[s].reads, change);
+        for (auto* list : {&steps_[s].reads, &steps_[s].writes, &steps_[s].zeros}) std::ranges::for_each(*list, change);
         for (Launch& launch : steps_[s].launches) std::ranges::for_each(launch.operands, change);
         if (!steps_[s].call) continue;
-        for (EntryOf<LowValue>& entry : steps_[s].call->entries) change(entry.input);
+        for (EntryOf<LowValue>& entry : steps_[s].call->entries) {
+          change(entry.input);
+          change(entry.output);
+        }
       }
-      states_.push_back({own(old), kNone, {}, false, {}});
+      states_.push_back({own(old), kNone});
     }
   }
 
@@ -146,6 +223,7 @@ class TransferScheduler {
     }
     for (State& state : states_) {
       if (!state.first) state.first = state.made;
+      state.is_read |= state.guard != Guard::always;
       // The slot has the old value until it is got.
       if (state.is_read && state.made) state.made = std::max(*state.made, *state.first);
     }
@@ -158,7 +236,7 @@ class TransferScheduler {
   }
 
   Status check(const State& state) const {
-    if (!state.made || (loop_of(*state.first) < 0 && loop_of(*state.made) < 0)) return {};
+    if (!state.made || state.old == state.next || (loop_of(*state.first) < 0 && loop_of(*state.made) < 0)) return {};
     return unsupported("`" + lowered_.values[state.old].name +
                        "` is offloaded, and a loop over micro-batches assigns it; leave it out of what is offloaded");
   }
@@ -182,7 +260,9 @@ class TransferScheduler {
     };
     std::size_t from = update;
     while (from > 0 && update - from < ahead && is_near(updates_[from - 1])) --from;
-    add(update - from < ahead ? section_begin(updates_[from]) : updates_[from], kGetBegins, state, false);
+    const StepNumber at = update - from < ahead ? section_begin(updates_[from]) : updates_[from];
+    lowered_.storages[lowered_.root_of(state.old)].is_got = true;
+    add(std::max(at, state.from), kGetBegins, state, false);
     add(*state.first, kGetOver, state, false);
     ++transfers_;
   }
@@ -190,21 +270,27 @@ class TransferScheduler {
   void put(const State& state) {
     auto over =
         updates_.begin() + static_cast<std::ptrdiff_t>(std::min(update_of(state) + kBehind + 1, updates_.size()));
-    while (over != updates_.end() && (*over <= *state.made || loop_of(*over) >= 0)) ++over;
+    const bool in_turn = loop_of(*state.made) >= 0;  // and over at its section's end
+    while (over != updates_.end() && (*over <= *state.made || (!in_turn && loop_of(*over) >= 0))) ++over;
     add(*state.made, kPutBegins, state, true);
-    add(over == updates_.end() ? steps_.size() : *over, kPutOver, state, true);
+    StepNumber end = in_turn ? *state.made + 1 : steps_.size();
+    while (end < steps_.size() && steps_[end].section == steps_[*state.made].section) ++end;
+    const StepNumber at = over == updates_.end() ? end : std::min(*over, end);
+    add(at, in_turn && at == end ? kTurnEnds : kPutOver, state, true);
     ++transfers_;
   }
 
   void add(StepNumber at, Place place, const State& state, bool is_put) {
-    const bool is_end = at == steps_.size();
+    const bool is_behind = at == steps_.size() || place == kTurnEnds;
     ProgramStep step;
-    step.op = steps_[is_end ? *state.made : at].op;
-    step.section = is_end ? lowered_.closing_section() : steps_[at].section;
+    step.op = steps_[is_behind ? *state.made : at].op;
+    step.section =
+        is_behind && place != kTurnEnds ? lowered_.closing_section() : steps_[is_behind ? *state.made : at].section;
     step.in_place = false;
+    if (!is_put) step.guard = state.guard;
     const LowValue value = is_put ? state.next : state.old;
     (place == kGetBegins ? step.writes : step.reads) = {value};
-    const bool is_over = place == kGetOver || place == kPutOver;
+    const bool is_over = place != kGetBegins && place != kPutBegins;
     step.transfer = {transfers_, lowered_.storage_of(state.old).slot, state.old, value, is_put, is_over};
     added_.emplace(std::pair(at, place), std::move(step));
   }
@@ -225,14 +311,17 @@ class TransferScheduler {
   std::vector<ProgramStep> steps_;
   std::vector<State> states_;
   std::vector<StepNumber> updates_;  ///< the steps that use some state first, ascending
+  const std::uint32_t first_slot_;
+  std::vector<OutsideSlot>& outside_;
   std::uint32_t transfers_ = 0;
   std::multimap<std::pair<StepNumber, Place>, ProgramStep> added_;
 };
 
 }  // namespace
 
-Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps) {
-  return TransferScheduler(lowered, std::move(steps)).run();
+Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps,
+                                                    std::uint32_t first_slot, std::vector<OutsideSlot>& outside) {
+  return TransferScheduler(lowered, std::move(steps), first_slot, outside).run();
 }
 
 }  // namespace baleen

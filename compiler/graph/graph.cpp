@@ -265,6 +265,7 @@ Status Graph::replace(ValueId from, ValueId to) {
   now.axes = old.axes;
   now.role = old.role;
   now.layout = old.layout;
+  now.offloaded_ahead = old.offloaded_ahead;
   return redirect(from, to);
 }
 

@@ -26,7 +26,9 @@ struct Value {
   OpId producer = kNone;
   std::uint32_t result = 0;  ///< which of the producer's results
   Layout layout;             ///< empty before `place`
-  std::vector<OpId> users;   ///< each live user once, ascending
+  /// Not 0: it lies in the offload store between its uses, and is got while so many others of such values run.
+  std::uint32_t offloaded_ahead = 0;
+  std::vector<OpId> users;  ///< each live user once, ascending
 
   std::size_t rank() const { return shape.size(); }
   /// The logical axis of a dimension.
@@ -122,7 +124,7 @@ class Graph {
   // --- changing
   /// All users of `from` (and outputs) use `to` instead, except op `except`. Types must agree. Call `normalise` after.
   Status redirect(ValueId from, ValueId to, OpId except = kNone);
-  /// As `redirect`; `to` takes the name, logical axes, role and layout of `from` too.
+  /// As `redirect`; `to` takes the name, logical axes, role, layout and `offloaded_ahead` of `from` too.
   Status replace(ValueId from, ValueId to);
   /// Dimensions of `value` that have no logical axis get that of `axes`, as far as this list goes.
   void fill_in_axes(ValueId value, const std::vector<std::string>& axes);

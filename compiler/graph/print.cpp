@@ -1,6 +1,12 @@
-/// \file Graphs as text, one line per op.
+/// \file Graphs as text, one line per op, and the hash of that.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <array>
 #include <charconv>
+#include <functional>
+#include <iomanip>
+#include <sstream>
 
 #include "baleen/dtype.hpp"
 #include "baleen/expression_text.hpp"
@@ -21,16 +27,7 @@ std::string join(const std::vector<T>& items, F&& text) {
   return result;
 }
 
-std::string value_text(ValueId id) { return "%" + std::to_string(id); }
-
-std::string in_quotes(const std::string& text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "\"";
-}
+std::string in_quotes(const std::string& text) { return (std::ostringstream() << std::quoted(text)).str(); }
 
 /// Lists of one are written as their element.
 std::string attribute_text(const Attribute& attribute) {
@@ -70,15 +67,24 @@ std::string attributes_text(const Op& op) {
 std::string type_text(const Value& value) {
   std::string text = std::string(dtype_name(value.dtype)) + " " + to_string(value.shape);
   if (!value.layout.empty()) text += " {" + to_string(value.layout) + "}";
+  if (value.offloaded_ahead > 0) text += " [offloaded_ahead=" + std::to_string(value.offloaded_ahead) + "]";
   return text;
 }
 
-std::string line(const Graph& graph, const Op& op) {
+/// All of an op but its name and place, with its values' numbers as given.
+template <class Number>
+std::string body(const Graph& graph, const Op& op, Number&& value) {
+  const auto value_text = [&](ValueId id) { return "%" + std::to_string(value(id)); };
   std::string text;
   if (!op.outputs.empty()) text = join(op.outputs, value_text) + " = ";
   text += op.kind->name + "(" + join(op.inputs, value_text) + ")" + attributes_text(op);
   if (!op.outputs.empty()) text += " : " + join(op.outputs, [&](ValueId id) { return type_text(graph.value(id)); });
   for (const auto& [key, tag] : shown_tags(op)) text += " [" + key + "=" + tag + "]";
+  return text;
+}
+
+std::string line(const Graph& graph, const Op& op) {
+  std::string text = body(graph, op, std::identity());
   if (!op.name.empty() || !op.where.empty()) text += "  #";
   if (!op.name.empty()) text += " " + op.name;
   if (!op.where.empty()) text += "  " + op.where;
@@ -103,8 +109,29 @@ std::string print(const Graph& graph) {
     text += line(graph, op) + "\n";
   }
   for (const GraphOutput& output : graph.outputs())
-    text += "return " + output.name + " = " + value_text(output.value) + "\n";
+    text += "return " + output.name + " = %" + std::to_string(output.value) + "\n";
   return text;
+}
+
+std::uint64_t hash(const Graph& graph) {
+  std::vector<std::size_t> values(graph.value_count()), ops(graph.op_count());  // numbers in the order of live ones
+  std::size_t value_count = 0, op_count = 0;
+  std::ostringstream text;
+  for (const MeshAxis& axis : graph.mesh().axes) text << axis.name << ' ' << axis.size << '\n';
+  for (OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    ops[id] = ++op_count;
+    for (const ValueId v : op.outputs) values[v] = ++value_count;
+    text << body(graph, op, [&](ValueId v) { return values[v]; }) << std::quoted(op.name.str()) << phase_name(op.phase)
+         << (op.forward_op == kNone ? 0 : ops[op.forward_op]);
+    for (const ValueId v : op.outputs) {
+      text << ' ' << static_cast<int>(graph.value(v).role);
+      for (const std::string& axis : *graph.value(v).axes) text << std::quoted(axis);
+    }
+    text << '\n';
+  }
+  for (const GraphOutput& output : graph.outputs()) text << output.name << ' ' << values[output.value] << '\n';
+  return XXH3_64bits(text.view().data(), text.view().size());
 }
 
 }  // namespace baleen

@@ -15,25 +15,21 @@ std::string joined(const std::vector<T>& items, const char* separator, Text&& te
   return all;
 }
 
-std::string bucket_text(const OpSchedule::Bucket& bucket) {
-  std::string text = std::to_string(bucket.number);
-  for (const int loop : bucket.loops) text += "/" + std::to_string(loop);
-  return text;
-}
-
 }  // namespace
 
 std::map<std::string, std::string> shown_tags(const Op& op) {
   std::map<std::string, std::string> tags = op.tags;
   const OpSchedule& s = op.schedule;
   const auto number = [](std::size_t n) { return std::to_string(n); };
-  if (s.bucket) tags["bucket"] = bucket_text(*s.bucket);
+  if (s.bucket) {
+    tags["bucket"] = number(s.bucket->number);
+    for (const int loop : s.bucket->loops) tags["bucket"] += "/" + std::to_string(loop);
+  }
   if (s.begins_here) tags["begin_here"] = "";
   for (const OpId other : s.must_complete_before) tags["must_complete_before"] += std::to_string(other) + ",";
   if (s.every_micro_batch) tags["every_micro_batch"] = "";
   if (s.recomputed) tags["recomputed"] = "";
   if (s.chunk) tags["chunk"] = std::to_string(*s.chunk);
-  if (s.offloaded_ahead) tags["offloaded_ahead"] = std::to_string(*s.offloaded_ahead);
   if (s.no_fuse) tags["no_fuse"] = "";
   if (s.whole) tags["whole"] = "";
   if (s.compute_copy) tags["compute_copy"] = *s.compute_copy;
@@ -49,9 +45,9 @@ std::map<std::string, std::string> shown_tags(const Op& op) {
 }
 
 Status set_tag(Op& op, const std::string& key, std::string text) {
-  constexpr const char* kSaidOtherwise[] = {"bucket",     "begin_here", "must_complete_before", "every_micro_batch",
-                                            "recomputed", "chunk",      "offloaded_ahead",      "offer",
-                                            "owner",      "parallel"};
+  constexpr const char* kSaidOtherwise[] = {"bucket",     "begin_here", "must_complete_before",
+                                            "recomputed", "chunk",      "every_micro_batch",
+                                            "offer",      "owner",      "parallel"};
   if (std::ranges::find(kSaidOtherwise, key) != std::end(kSaidOtherwise))
     return invalid("the tag \"" + key +
                    "\" is of an op's schedule, which the verbs of `place`, `recompute` and `schedule` set; give "

@@ -24,13 +24,11 @@ struct OpSchedule {
     friend auto operator<=>(const Bucket&, const Bucket&) = default;
   };
   std::optional<Bucket> bucket = {};
-  bool begins_here = false;                     ///< a collective begins where it stands, no sooner
-  std::vector<OpId> must_complete_before = {};  ///< collectives that are over when this one begins
-  bool every_micro_batch = false;               ///< runs in every micro-batch, though it is the same in all
-  bool recomputed = false;                      ///< a copy of its forward op, for the backward pass
-  std::optional<int> chunk = {};                ///< of the model, of several that its ranks hold in turn
-  /// Of a state: it lies in the offload store between its uses, and is got so many updates ahead.
-  std::optional<std::uint32_t> offloaded_ahead = {};
+  bool begins_here = false;                      ///< a collective begins where it stands, no sooner
+  std::vector<OpId> must_complete_before = {};   ///< collectives that are over when this one begins
+  bool every_micro_batch = false;                ///< runs in every micro-batch, though it is the same in all
+  bool recomputed = false;                       ///< a copy of its forward op, for the backward pass
+  std::optional<int> chunk = {};                 ///< of the model, of several that its ranks hold in turn
   bool no_fuse = false;                          ///< stays what it is: no fused or joined form takes its place
   bool whole = false;                            ///< of an update: reads and makes whole values on every rank
   std::optional<std::string> compute_copy = {};  ///< makes a compute copy of the parameter that it reads: which

@@ -13,8 +13,8 @@ Status settle_offloaded(std::vector<PersistentSpec>& persistent, const std::vect
       const Op& op = graph.op(id);
       if (op.outputs.size() != 1 || !op.inputs.empty()) continue;
       const Value& value = graph.value(op.outputs[0]);
-      if (const auto wanted = op.schedule->offloaded_ahead)
-        ahead[value.name] = std::max(ahead[value.name], *wanted);
+      if (const std::uint32_t wanted = value.offloaded_ahead; wanted > 0)
+        ahead[value.name] = std::max(ahead[value.name], wanted);
       else if (value.role == Role::state && !updates)
         readers.emplace(value.name, planned.name);
     }

@@ -294,11 +294,12 @@ Status ScheduleVerbs::set_chunk(OpId op, std::uint32_t chunk) {
 
 Status ScheduleVerbs::set_offloaded(ValueId source, std::uint32_t ahead) {
   if (source >= graph_.value_count()) return invalid("there is no value number " + std::to_string(source));
-  const Value& value = graph_.value(source);
+  Value& value = graph_.value(source);
   const std::string which = "`" + value.name.str() + "` cannot be offloaded: ";
-  const bool is_parameter = value.role == Role::parameter && graph_.op(value.producer).inputs.empty();
-  if (value.role != Role::state && !is_parameter)
-    return invalid(which + "it is no state and no parameter, and other values stay in the device's memory");
+  const bool is_made = !graph_.op(value.producer).inputs.empty();
+  const bool is_parameter = value.role == Role::parameter && !is_made;
+  if (value.role != Role::state && !is_parameter && !is_made)
+    return invalid(which + "no op computes it from others, and it stays in the device's memory");
   if (ahead < 1 || ahead > BALEEN_MAX_AHEAD)
     return invalid(which + "it is got 1 to " + std::to_string(BALEEN_MAX_AHEAD) + " uses ahead, and not " +
                    std::to_string(ahead));
@@ -307,14 +308,13 @@ Status ScheduleVerbs::set_offloaded(ValueId source, std::uint32_t ahead) {
     const Op& op = graph_.op(user);
     const bool is_assign = op.kind->has(kStructural) && op.kind->has(kSideEffect);
     if (is_assign && op.inputs[0] == source) ++assigns;
-    if (op.phase != Phase::update && !is_parameter)
+    if (op.phase != Phase::update && value.role == Role::state)
       return invalid(which + title_of(op) + " reads it before the update; leave it out of what is offloaded");
   }
-  if (assigns != 1 && !(is_parameter && assigns == 0))
+  if (!is_made && assigns != 1 && !(is_parameter && assigns == 0))
     return invalid(which + "it is assigned " + std::to_string(assigns) + " times in a step, and has to be once");
-  auto& schedule = graph_.op(value.producer).schedule;
-  if (schedule->offloaded_ahead) return invalid(which + "it is offloaded already; name it once");
-  schedule.edit().offloaded_ahead = ahead;
+  if (value.offloaded_ahead > 0) return invalid(which + "it is offloaded already; name it once");
+  value.offloaded_ahead = ahead;
   return {};
 }
 

@@ -21,8 +21,8 @@ Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const 
                                                            const Needs& needs) {
   if (needs.outstanding > BALEEN_OFFLOAD_MAX_OUTSTANDING)
     return invalid("the program has up to " + std::to_string(needs.outstanding) +
-                   " transfers of states under way at a time, and a store takes " +
-                   std::to_string(BALEEN_OFFLOAD_MAX_OUTSTANDING) + "; let states be got fewer updates ahead");
+                   " transfers under way at a time, and a store takes " +
+                   std::to_string(BALEEN_OFFLOAD_MAX_OUTSTANDING) + "; let values be got fewer uses ahead");
   std::unique_ptr<OffloadStore> made(new OffloadStore(plugin));
   BALEEN_TRY_ASSIGN(made->table_, plugin.table<baleen_offload_t>("offload"));
   baleen_offload_spec_t spec{};
@@ -49,9 +49,9 @@ Status OffloadStore::pin(const Device& device, std::uint64_t bytes) {
   const Status made = device.check(device.table().arena_create(device.handle(), BALEEN_ARENA_PINNED, bytes, &base));
   if (!made)
     return Error{made.error().code,
-                 "offloaded states pass through " + std::to_string(bytes) +
+                 "what lies in an offload store passes through " + std::to_string(bytes) +
                      " bytes of the host's memory, which has to be pinned: " + made.error().message +
-                     ". What would help: states that are got fewer updates ahead, fewer states outside",
+                     ". What would help: values that are got fewer uses ahead, fewer values outside",
                  made.error().where};
   device_ = &device;
   pinned_ = static_cast<std::byte*>(base);
@@ -59,10 +59,11 @@ Status OffloadStore::pin(const Device& device, std::uint64_t bytes) {
   return {};
 }
 
-Status OffloadStore::reserve(const PersistentLayout& layout) {
+Status OffloadStore::reserve(const PersistentLayout& layout, const std::vector<OutsideSlot>& outside) {
   std::vector<baleen_offload_slot_t> slots;
   for (const PersistentBuffer& buffer : layout.buffers)
     if (buffer.is_offloaded()) slots.push_back({sizeof(baleen_offload_slot_t), abi(buffer.spec.name), buffer.bytes});
+  for (const OutsideSlot& slot : outside) slots.push_back({sizeof(baleen_offload_slot_t), abi(slot.name), slot.bytes});
   return plugin_.check(table_->reserve(store_, slots.data(), slots.size()));
 }
 

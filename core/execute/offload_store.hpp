@@ -41,8 +41,9 @@ class OffloadStore {
   OffloadStore(const OffloadStore&) = delete;
   OffloadStore& operator=(const OffloadStore&) = delete;
 
-  /// The slots of a layout, under the names of its states. NO_MEMORY where the place has too little room.
-  Status reserve(const PersistentLayout& layout);
+  /// The slots of a layout, under the names of its tensors, and behind them those of programs. NO_MEMORY where the
+  /// place has too little room.
+  Status reserve(const PersistentLayout& layout, const std::vector<OutsideSlot>& outside = {});
   /// Takes so many pinned bytes of the host, which transfers of a device with memory of its own pass through. The
   /// device outlives the store.
   Status pin(const Device& device, std::uint64_t bytes);

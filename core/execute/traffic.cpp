@@ -13,8 +13,9 @@ OffloadTraffic offload_traffic_of(const Executable& executable) {
     for (const Instruction& i : segment.instructions) {
       if (i.kind != Instruction::Kind::transfer) continue;
       const ExecutableTransfer& transfer = executable.transfers[i.call];
-      const std::uint64_t times = segment.loop >= 0 ? static_cast<std::uint64_t>(executable.micro_batches) : 1;
-      (transfer.is_put ? traffic.put : traffic.got) += times * transfer.bytes;
+      const std::int64_t turns = segment.loop >= 0 ? executable.micro_batches : 1;
+      for (std::int64_t turn = 0; turn < turns; ++turn)
+        if (is_due(i.guard, turn, turns)) (transfer.is_put ? traffic.put : traffic.got) += transfer.bytes;
     }
   return traffic;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/execute/persistent_layout.hpp"
+
 namespace baleen {
 
 Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordinates& at,
@@ -16,6 +18,7 @@ Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordina
     BALEEN_TRY_ASSIGN(Program program, Program::compile(planned.scheduled, device, persistent, options));
     programs.push_back({planned.name, planned.role, planned.inputs, planned.outputs, planned.scalars, planned.stops,
                         std::move(program), planned.from_step});
+    options.slots_before = static_cast<std::uint32_t>(outside().size());
   }
   return {};
 }
@@ -38,6 +41,21 @@ std::vector<const Program*> JobPrograms::all() const {
   std::vector<const Program*> list;
   for (const JobProgram& one : programs) list.push_back(&one.program);
   return list;
+}
+
+std::vector<OutsideSlot> JobPrograms::outside() const {
+  std::vector<OutsideSlot> slots;
+  for (const JobProgram& one : programs) {
+    const std::vector<OutsideSlot>& own = one.program.executable().outside;
+    slots.insert(slots.end(), own.begin(), own.end());
+  }
+  return slots;
+}
+
+std::uint64_t JobPrograms::offloaded_bytes() const {
+  std::uint64_t bytes = persistent.offloaded_bytes;
+  for (const OutsideSlot& slot : outside()) bytes += slot.bytes;
+  return bytes;
 }
 
 std::uint32_t JobPrograms::transfers_at_once() const {

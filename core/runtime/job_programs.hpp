@@ -33,7 +33,13 @@ struct JobPrograms {
   std::vector<const Program*> all() const;
   /// Pinned bytes for all of them.
   StagingBytes staging() const;
-  /// Transfers of offloaded states that are under way at a time in any of them, at most.
+  /// What programs keep in an offload store beside the persistent tensors; each has slots of its own.
+  std::vector<OutsideSlot> outside() const;
+  /// In an offload store, in all; 0: none is needed.
+  std::size_t slots() const { return persistent.slots + outside().size(); }
+  /// In these slots, without what a store rounds up.
+  std::uint64_t offloaded_bytes() const;
+  /// Transfers that are under way at a time in any of them, at most.
   std::uint32_t transfers_at_once() const;
   /// Pinned bytes that those pass through on a device with memory of its own.
   std::uint64_t transfer_staging() const;

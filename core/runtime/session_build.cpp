@@ -23,7 +23,7 @@ Status Session::Impl::compile(const Plan& plan) {
   planned = plan_memory(*this, device);
   BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks)));
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
-  BALEEN_TRY(check_offloaded(persistent, options.offloaded));
+  BALEEN_TRY(check_offloaded(offloaded_bytes(), options.offloaded));
   working = working_memory(all());
   if (options.activations) BALEEN_TRY(ask_plan(check_budget(working, *options.activations)));
   train = find(GraphRole::train);
@@ -53,7 +53,7 @@ Status Session::Impl::allocate() {
   if (staged) {
     BALEEN_TRY_ASSIGN(staging, Staging::create(device, *options.communicator, JobPrograms::staging()));
   }
-  if (persistent.slots > 0) BALEEN_TRY(open_store());
+  if (slots() > 0) BALEEN_TRY(open_store());
   for (JobProgram& one : programs) {
     one.program.bind(persistent_arena.base(), work_arena.base(), store.get());
     if (options.communicator) BALEEN_TRY(one.program.connect(*options.communicator, one.name, staging.get()));
@@ -62,12 +62,12 @@ Status Session::Impl::allocate() {
 }
 
 Status Session::Impl::open_store() {
-  if (!options.open_store) return internal("a plan with offloaded states, and nobody opens a store");
+  if (!options.open_store) return internal("a plan with values in an offload store, and nobody opens a store");
   const std::int64_t rank = options.communicator ? options.communicator->rank() : 0;
   BALEEN_TRY_ASSIGN(store, options.open_store({transfers_at_once(), options.offloaded ? options.offloaded->bytes : 0,
                                                "rank " + std::to_string(rank)}));
   BALEEN_TRY(store->pin(device, transfer_staging()));
-  return store->reserve(persistent);
+  return store->reserve(persistent, outside());
 }
 
 }  // namespace baleen

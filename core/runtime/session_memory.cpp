@@ -55,7 +55,7 @@ std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const D
   planned["total"] = persistent.bytes + work.arena_bytes + device.info().private_bytes;
   if (const std::uint64_t pinned = job.staging().total(); pinned > 0) planned["pinned"] = pinned;
   if (const std::uint64_t pinned = job.transfer_staging(); pinned > 0) planned["pinned_states"] = pinned;
-  if (persistent.slots > 0) planned["offloaded"] = persistent.offloaded_bytes;
+  if (job.slots() > 0) planned["offloaded"] = job.offloaded_bytes();
   return planned;
 }
 
@@ -93,12 +93,12 @@ Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudge
                  "`memory.pinned_mb` in the manifest (smaller pieces, slower), fewer ranks on a host", {});
 }
 
-Status check_offloaded(const PersistentLayout& persistent, const std::optional<MemoryBudget>& bound) {
-  if (!bound || persistent.offloaded_bytes <= bound->bytes) return {};
+Status check_offloaded(std::uint64_t bytes, const std::optional<MemoryBudget>& bound) {
+  if (!bound || bytes <= bound->bytes) return {};
   return Error{BALEEN_NO_MEMORY,
-               "the states of a rank that lie outside the device take " + exact_text(persistent.offloaded_bytes) +
-                   " and the bound is " + exact_text(bound->bytes) +
-                   ". What would help: a greater bound, fewer states outside, more ranks that share them",
+               "what a rank keeps outside the device takes " + exact_text(bytes) + " and the bound is " +
+                   exact_text(bound->bytes) +
+                   ". What would help: a greater bound, less outside, more ranks that share the states",
                bound->where};
 }
 

@@ -25,9 +25,9 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
 /// one, or than the host has for its ranks.
 Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudget>& bound, std::int64_t local_ranks);
 
-/// BALEEN_NO_MEMORY with the bytes and what would help, if states take more in an offload store than the bound allows,
-/// where there is one. A store rounds each up, and may refuse a little less.
-Status check_offloaded(const PersistentLayout& persistent, const std::optional<MemoryBudget>& bound);
+/// BALEEN_NO_MEMORY with the bytes and what would help, if that is more in an offload store than the bound allows,
+/// where there is one. A store rounds each value up, and may refuse a little less.
+Status check_offloaded(std::uint64_t bytes, const std::optional<MemoryBudget>& bound);
 
 /// What a rank holds at once beside model states, in whichever of the programs this is most: inputs, activations and
 /// their gradients, gathered parameters and scratch. Gradients of parameters do not count, nor what offsets waste.

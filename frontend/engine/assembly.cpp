@@ -31,7 +31,12 @@ Result<std::unique_ptr<OffloadStore>> open_store(const Setup& setup, std::uint64
 }
 
 bool offloads(const Plan& plan) {
-  return std::ranges::any_of(plan.persistent, [](const auto& spec) { return spec.offloaded_ahead.has_value(); });
+  return std::ranges::any_of(plan.graphs, [](const PlannedGraph& planned) {
+    const Graph& graph = planned.scheduled.graph;
+    for (ValueId v = 0; v < graph.value_count(); ++v)
+      if (graph.value(v).offloaded_ahead > 0) return true;
+    return false;
+  });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "baleen/op_kind.h"
 #include "baleen/sized.hpp"
 #include "compiler/codegen/compile.hpp"
+#include "core/execute/persistent_layout.hpp"
 
 namespace baleen::app {
 namespace {

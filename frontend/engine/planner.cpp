@@ -75,7 +75,7 @@ class Planner {
     one.traffic = step->program.traffic();
     one.offloaded = step->program.offload_traffic();
     one.host_ranks = local_ranks;
-    if (programs.persistent.slots > 0) {
+    if (programs.slots() > 0) {
       BALEEN_TRY_ASSIGN(const Member store, choose_offload(setup_.registry, manifest_));
       if (auto settings = store.settings(seed_); !settings) return std::move(settings).error();
       one.offload_member = store.descriptor.name;
@@ -95,7 +95,7 @@ class Planner {
     one.working = working_memory(programs.all());
     judge(check_memory(one.planned, *device_, local_ranks), one);
     judge(check_pinned(programs.staging(), manifest_.pinned, local_ranks), one);
-    judge(check_offloaded(programs.persistent, manifest_.offloaded), one);
+    judge(check_offloaded(programs.offloaded_bytes(), manifest_.offloaded), one);
     if (manifest_.activations) {
       one.budget = manifest_.activations->bytes;
       judge(check_budget(one.working, *manifest_.activations), one);

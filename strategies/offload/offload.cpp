@@ -1,21 +1,26 @@
-/// \file The strategy `offload`: states of the optimizer and parameters lie outside the device between their uses
-/// (Rajbhandari et al., arXiv 2104.07857; granular as in Lin et al., arXiv 2110.03888).
+/// \file The strategy `offload`: states of the optimizer, parameters, gradients and activations lie outside the device
+/// between their uses (Rajbhandari et al., arXiv 2104.07857; granular as in Lin et al., arXiv 2110.03888).
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "baleen/pattern.hpp"
-#include "baleen/strategy.hpp"
+#include "values.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "offload", "1.0.0", "Apache-2.0",
-                  "optimizer states and parameters outside the device between uses", 0, "",
+                  "states, parameters, gradients, activations outside the device between uses", 0, "",
                   BALEEN_OPTION("states", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
                                 "patterns of names of states (\"blocks.*\", \"*.exp_avg\"); none: all"),
                   BALEEN_OPTION("parameters", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
                                 "patterns of names of parameters (\"blocks.*\", \"*\"); none: they stay"),
+                  BALEEN_OPTION("gradients", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+                                "patterns of names of parameters whose gradients lie there; none: they stay"),
+                  BALEEN_OPTION("activations", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
+                                "patterns of names of layers (\"blocks.*\"): what the backward pass reads of them"),
                   BALEEN_OPTION("fraction", BALEEN_OPTION_FLOAT, 0, 0, 1, "1", "", "",
-                                "of the bytes of these states, and of these parameters, the largest first"),
+                                "of the bytes of each of these kinds, the largest first"),
                   BALEEN_OPTION("min_elements", BALEEN_OPTION_INT, 0, 1, 1e12, "1024", "", "",
                                 "what is smaller stays where it is"),
                   BALEEN_OPTION("ahead", BALEEN_OPTION_INT, 0, 1, BALEEN_MAX_AHEAD, "2", "", "",
@@ -28,26 +33,21 @@ using namespace sdk;
 namespace {
 
 struct Options {
-  std::vector<std::string> states, parameters;  ///< patterns; no states: all, no parameters: none
+  std::vector<std::string> states;                              ///< patterns; none: all
+  std::vector<std::string> parameters, gradients, activations;  ///< none: none of these
   double fraction = 1;
   std::int64_t min_elements = 1;
   std::uint32_t ahead = 1;
-};
-
-/// A state that the update alone reads, or a parameter.
-struct Stored {
-  baleen_value_t value = BALEEN_NONE;
-  std::string name;
-  std::uint64_t bytes = 0;  ///< of the rank that has most
-  std::int64_t elements = 0;
 };
 
 class Offload : public Strategy {
  public:
   static Result<std::unique_ptr<Offload>> create(const Host&, const Settings& settings, MeshView) {
     Options options;
-    for (const std::string_view pattern : settings.list("states")) options.states.emplace_back(pattern);
-    for (const std::string_view pattern : settings.list("parameters")) options.parameters.emplace_back(pattern);
+    for (auto [name, patterns] :
+         {std::pair("states", &options.states), std::pair("parameters", &options.parameters),
+          std::pair("gradients", &options.gradients), std::pair("activations", &options.activations)})
+      for (const std::string_view pattern : settings.list(name)) patterns->emplace_back(pattern);
     options.fraction = settings.number("fraction");
     options.min_elements = settings.integer("min_elements");
     options.ahead = static_cast<std::uint32_t>(settings.integer("ahead"));
@@ -59,63 +59,53 @@ class Offload : public Strategy {
 
   /// The train graph comes first. A program that learns beside it need not have what options name.
   Status schedule(GraphView graph, Scheduling scheduling) override {
-    const std::vector<Stored> states = stored_in(graph, scheduling, BALEEN_ROLE_STATE);
-    if (!states.empty() && !std::exchange(saw_states_, true))
-      BALEEN_TRY(check_patterns("states", options_.states, states, "state that the update alone reads"));
-    if (!states.empty()) offload("states", states, options_.states, scheduling);
-    if (options_.parameters.empty()) return {};
-    const std::vector<Stored> parameters = stored_in(graph, scheduling, BALEEN_ROLE_PARAMETER);
-    if (!parameters.empty() && !std::exchange(saw_parameters_, true))
-      BALEEN_TRY(check_patterns("parameters", options_.parameters, parameters, "parameter"));
-    if (!parameters.empty()) offload("parameters", parameters, options_.parameters, scheduling);
+    Values values(graph, scheduling);
+    BALEEN_TRY(offload("states", values.states(), options_.states, true, scheduling));
+    BALEEN_TRY(offload("parameters", values.parameters(), options_.parameters, false, scheduling));
+    BALEEN_TRY(offload("gradients", values.gradients(), options_.gradients, false, scheduling));
+    if (!options_.gradients.empty()) bound_sums(graph, scheduling);
+    BALEEN_TRY(offload("activations", values.activations(), options_.activations, false, scheduling));
+    chosen_.clear();
     return {};
   }
 
  private:
-  void offload(const std::string& what, const std::vector<Stored>& all, const std::vector<std::string>& patterns,
-               Scheduling& scheduling) const {
-    const std::vector<Stored> chosen = choose(all, patterns);
+  /// `or_all`: without a pattern all of this kind go.
+  Status offload(const std::string& what, const std::vector<Stored>& all, const std::vector<std::string>& patterns,
+                 bool or_all, Scheduling& scheduling) {
+    if (all.empty() || (patterns.empty() && !or_all)) return {};
+    if (saw_.insert(what).second) BALEEN_TRY(check_patterns(what, patterns, all));
     std::uint64_t bytes = 0, stay = 0;
+    std::size_t count = 0;
     for (const Stored& one : all) stay += one.bytes;
-    for (const Stored& one : chosen) {
+    for (const Stored& one : choose(all, patterns)) {
+      if (!chosen_.insert(one.value).second) continue;
       scheduling.set_offloaded(one.value, options_.ahead);
       bytes += one.bytes;
+      ++count;
     }
-    scheduling.note(std::to_string(chosen.size()) + " of " + std::to_string(all.size()) + " " + what + ", " +
+    if (what == "gradients" || what == "activations") {
+      scheduling.note(std::to_string(count) + " of " + std::to_string(all.size()) + " " + what +
+                      " lie outside the device where their uses are far apart");
+      return {};
+    }
+    scheduling.note(std::to_string(count) + " of " + std::to_string(all.size()) + " " + what + ", " +
                     std::to_string(bytes) + " bytes of a rank, lie outside the device between their uses; " +
                     std::to_string(stay - bytes) + " bytes stay");
+    return {};
   }
 
-  static std::vector<Stored> stored_in(GraphView& graph, const Scheduling& scheduling, baleen_role_t role) {
-    std::vector<Stored> all;
-    for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
-      const baleen_value_info_t value = graph.value(id);
-      if (value.role != role || scheduling.position(value.producer) == BALEEN_NONE) continue;
-      if (role == BALEEN_ROLE_STATE && !is_of_update(graph, id)) continue;
-      if (role == BALEEN_ROLE_PARAMETER && !is_parameter(graph, value.producer)) continue;
-      const baleen_value_info_t info = graph.value(id);
-      if (info.rank == 0) continue;  // a number, such as how many updates there were
-      std::int64_t elements = 1;
-      for (std::uint32_t d = 0; d < info.rank; ++d) elements *= info.shape[d];
-      all.push_back({id, std::string(view(info.name)), scheduling.local_bytes(id), elements});
+  /// What collectives sum up is there soon after they begin: two are under way, rather than all until the update.
+  void bound_sums(GraphView graph, Scheduling& scheduling) const {
+    std::vector<std::pair<std::uint32_t, baleen_op_t>> sums;  // by position
+    for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
+      const auto op = graph.op(id);
+      if (!op || (op->kind() != "all_reduce" && op->kind() != "reduce_scatter")) continue;
+      if (chosen_.contains(op->inputs()[0]) || chosen_.contains(op->outputs()[0]))
+        sums.emplace_back(scheduling.position(id), id);
     }
-    return all;
-  }
-
-  /// And no compute copy of one, which an op makes.
-  static bool is_parameter(GraphView& graph, baleen_op_t producer) { return graph.op(producer)->inputs().empty(); }
-
-  /// Read and assigned by ops of the update alone.
-  static bool is_of_update(GraphView& graph, baleen_value_t id) {
-    const baleen_value_info_t value = graph.value(id);
-    const std::vector<baleen_op_t> users(value.users, value.users + value.user_count);
-    int assigns = 0;
-    for (const baleen_op_t user : users) {
-      if (graph.info(user).phase != BALEEN_PHASE_UPDATE) return false;
-      const auto op = graph.op(user);
-      assigns += op->kind() == "assign" && op->inputs()[0] == id ? 1 : 0;
-    }
-    return assigns == 1 && users.size() > 1;
+    std::ranges::sort(sums);
+    for (std::size_t i = 2; i < sums.size(); ++i) scheduling.must_complete_before(sums[i - 2].second, sums[i].second);
   }
 
   static bool matches_any(const std::vector<std::string>& patterns, const Stored& one) {
@@ -124,7 +114,11 @@ class Offload : public Strategy {
   }
 
   static Status check_patterns(const std::string& option, const std::vector<std::string>& patterns,
-                               const std::vector<Stored>& all, const std::string& what) {
+                               const std::vector<Stored>& all) {
+    const std::string what = option == "states"        ? "state that the update alone reads"
+                             : option == "activations" ? "value of the forward pass that the backward pass reads"
+                             : option == "gradients"   ? "parameter that has a gradient"
+                                                       : "parameter";
     for (const std::string& pattern : patterns)
       if (std::ranges::none_of(all, [&](const Stored& one) { return matches(pattern, one.name); }))
         return invalid("`" + option + "`: \"" + pattern + "\" matches no " + what + "; their names are like `" +
@@ -152,7 +146,8 @@ class Offload : public Strategy {
   }
 
   const Options options_;
-  bool saw_states_ = false, saw_parameters_ = false;  ///< in a graph
+  std::set<std::string> saw_;        ///< kinds, in a graph
+  std::set<baleen_value_t> chosen_;  ///< of the graph at hand
 };
 
 }  // namespace

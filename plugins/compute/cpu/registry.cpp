@@ -148,6 +148,7 @@ class PackedKernel : public Kernel {
 }  // namespace
 
 std::uint32_t region_score(const baleen_region_t& region) {
+  if (is_sum_of_squares(region)) return 1;
   const Entry* entry = find(region);
   if (!entry) return brings_kernel(region) ? 1 : 0;
   const Op op(op_of(region, 0));
@@ -170,6 +171,7 @@ Result<std::unique_ptr<Kernel>> make_kernel(const Context& context, const baleen
         "the cpu device has no kernel for a region of " + std::to_string(region.op_count) + " ops beginning with `" +
             std::string(region.op_count ? view(op_of(region, 0).kind) : std::string_view("nothing")) + "`",
         std::string(region.op_count ? view(op_of(region, 0).name) : std::string_view()));
+  if (is_sum_of_squares(region)) return make_sum_of_squares(context, region);
   const Entry* entry = find(region);
   if (!entry) return make_of_kind(context, region);
   const Op op(op_of(region, 0));

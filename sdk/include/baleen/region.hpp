@@ -1,5 +1,6 @@
 /// \file What a compute plugin makes a kernel from: an op of a region, and its operands' views.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -42,5 +43,27 @@ class RegionOp {
   const baleen_region_t* region_;
   Op op_;
 };
+
+/// Whether a region of two ops sums x * x up, as the norm of a gradient does: the squares need be stored nowhere. x is
+/// the first op's operand, the sum the second one's result.
+inline bool is_sum_of_squares(const baleen_region_t& region) {
+  if (region.op_count != 2 || view(op_of(region, 0).kind) != "pointwise" || view(op_of(region, 1).kind) != "reduce")
+    return false;
+  const RegionOp squares(region, 0), sum(region, 1);
+  if (squares.inputs() != 1 || squares.outputs() != 1 || sum.inputs() != 1 || sum.op().text("kind") != "sum")
+    return false;
+  const RegionOperand x = squares.in(0), interior = squares.out(0);
+  const auto computed_in = [](baleen_dtype_t dtype) { return dtype == BALEEN_F64 ? BALEEN_F64 : BALEEN_F32; };
+  // Squares of 16 bits would be rounded once more before they are added.
+  if (interior.number != sum.in(0).number || interior.tensor.flags & BALEEN_TENSOR_OUTPUT ||
+      interior.tensor.dtype != computed_in(x.tensor.dtype) || !is_floating(x.tensor.dtype) ||
+      !is_floating(sum.out(0).tensor.dtype) || computed_in(sum.out(0).tensor.dtype) != interior.tensor.dtype ||
+      !std::ranges::equal(shape(x.tensor), shape(interior.tensor)))
+    return false;
+  const auto code = squares.op().expression("expression");
+  const auto& last = code[static_cast<std::size_t>(squares.op().integers("results")[0])];
+  const auto is_x = [&](std::uint32_t value) { return code[value].opcode == BALEEN_X_INPUT && code[value].a == 0; };
+  return last.opcode == BALEEN_X_MUL && is_x(last.a) && is_x(last.b);
+}
 
 }  // namespace baleen::sdk

@@ -233,12 +233,16 @@ typedef struct baleen_schedule_t {
      * last chunk of what it reads; a backward op to that of its forward op, else to the first chunk of what it reads,
      * but never to one that comes after what reads it. */
     baleen_status_t (*set_chunk)(void* self, baleen_op_t op, uint32_t chunk);
-    /* A state or parameter lies in the job's offload store (offload.h) between its uses; in the device's memory it has
+    /* A value lies in the job's offload store (offload.h) between its uses; in the device's memory it has
      * a buffer from the beginning of a get to its last use, or to the end of a put where it was assigned. It is got
      * while the `ahead` uses of such values in front of its own run, in the order of the program; 1 to
      * BALEEN_MAX_AHEAD. Where more uses than these lie between two of its own, the buffer is given up and it is got
      * again; in each micro-batch anew. Refused: a state that is read before the update or not assigned exactly once; a
-     * parameter that is assigned more than once; later on, a state that another graph of the job reads. */
+     * parameter that is assigned more than once; later on, a state that another graph of the job reads.
+     * A value that an op makes (a gradient, an activation) lies there from then on until it is used far from there, if
+     * it ever is; a sum over micro-batches between their turns too. It stays in the device's memory where it is an
+     * output, where a pipeline's order of micro-batches keeps several of it, and where a collective that begins in one
+     * micro-batch uses it beyond. */
     baleen_status_t (*set_offloaded)(void* self, baleen_value_t value, uint32_t ahead);
 } baleen_schedule_t;
 BALEEN_ASSERT_TABLE(baleen_schedule_t, set_offloaded, 112);

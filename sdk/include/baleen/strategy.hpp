@@ -147,7 +147,7 @@ class Scheduling {
                              std::span<const baleen_pipeline_action_t> actions) {
     check(schedule_->set_pipeline_schedule(schedule_->self, axis, coordinate, actions.data(), actions.size()));
   }
-  /// Between its uses the state or parameter lies in the job's offload store.
+  /// Between its uses the value lies in the job's offload store.
   void set_offloaded(baleen_value_t value, std::uint32_t ahead) {
     check(schedule_->set_offloaded(schedule_->self, value, ahead));
   }

@@ -1,4 +1,4 @@
-/// \file Losses and parameters have the same bits whether states and parameters lie in the device or outside, whatever
+/// \file Losses and parameters have the same bits wherever states, parameters, gradients and activations lie, whatever
 /// stands beside it.
 #include "parity/cuda/cuda_run.hpp"
 #include "parity/offload/offload_run.hpp"
@@ -27,6 +27,10 @@ std::pair<Losses, std::string> result_of(const Mix& mix, const std::string& more
   return {losses_in(log), read_file(saved)};
 }
 
+std::string one_ahead(const std::string& options) {
+  return options.find("ahead") == std::string::npos ? options + "ahead = 1\n" : options;
+}
+
 class OffloadedStates : public testing::TestWithParam<Mix> {};
 
 TEST_P(OffloadedStates, ChangeNoBit) {
@@ -38,7 +42,7 @@ TEST_P(OffloadedStates, ChangeNoBit) {
   ASSERT_EQ(expected.first.size(), 6u);
   const TemporaryFolder swap;
   for (const std::string& store :
-       {offloaded_to("host", "", mix.options), offloaded_to("nvme", on_disk(swap), mix.options + "ahead = 1\n")}) {
+       {offloaded_to("host", "", mix.options), offloaded_to("nvme", on_disk(swap), one_ahead(mix.options))}) {
     const auto got = result_of(mix, store);
     EXPECT_EQ(got.first, expected.first) << store;
     EXPECT_TRUE(got.second == expected.second) << "saved parameters differ: " << store;
@@ -81,6 +85,36 @@ INSTANTIATE_TEST_SUITE_P(
         Mix{"SomeByName", kOne, "", {}, "min_elements = 16\nparameters = [\"*.0.*\"]\nfraction = 0.5\n"}),
     [](const auto& one) { return one.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(
+    WithEverything, OffloadedStates,
+    testing::Values(
+        Mix{"OneRank", kOne, "", {"clip=1.0"}, kEverything},
+        Mix{"MicroBatches", kOne, "", {"accumulate=4", "clip=1.0"}, kEverything},
+        Mix{"Data", kTwo, "", {"clip=1.0"}, kEverything},
+        Mix{"DataInSmallBuckets", kTwo, plan_entry("data", "bucket_mb = 0.01\n"), {"accumulate=2"}, kEverything},
+        Mix{"Tied", kTwo, "", {"tied", "clip=1.0", "accumulate=2"}, kEverything},
+        Mix{"Zero1", kTwo, zero(1), {"accumulate=2"}, kEverything},
+        Mix{"Zero2", kTwo, zero(2), {"accumulate=2", "clip=1.0"}, kEverything},
+        Mix{"Zero3", kTwo, zero(3), {"accumulate=2", "clip=1.0"}, kEverything},
+        Mix{"Zero3OneBatch", kTwo, zero(3), {}, kEverything},
+        Mix{"Lamb", kTwo, zero(1), {"optimizer=lamb"}, kEverything},
+        Mix{"Muon", kOne, "", {"optimizer=muon", "accumulate=2"}, kEverything},
+        Mix{"Adafactor", kOne, "", {"optimizer=adafactor"}, kEverything},
+        Mix{"Bf16", kOne, plan_entry("precision", "dtype = \"bf16\"\n"), {"accumulate=2"}, kEverything},
+        Mix{"Fp16ScaledLoss", kTwo, zero(3) + plan_entry("precision", "dtype = \"fp16\"\n"), {}, kEverything},
+        Mix{"Recompute", kOne, plan_entry("recompute", "mode = \"full\"\n"), {"accumulate=2"}, kEverything},
+        Mix{"Tensor", {{"tensor", 2}}, plan_entry("tensor"), {"clip=1.0"}, kEverything},
+        Mix{"Sequence", {{"sequence", 2}}, plan_entry("sequence"), {"accumulate=2"}, kEverything},
+        Mix{"Compress", kTwo, plan_entry("compress", "method = \"8bit\"\n"), {}, kEverything},
+        Mix{"Pipeline", {{"pipeline", 2}}, plan_entry("pipeline"), {"accumulate=4", "clip=1.0"}, kEverything},
+        Mix{"PipelineAndData",
+            {{"pipeline", 2}, {"data", 2}},
+            plan_entry("pipeline") + plan_entry("data"),
+            {"accumulate=4"},
+            kEverything},
+        Mix{"SomeByName", kOne, "", {}, "min_elements = 16\nstates = [\"head.*\"]\ngradients = [\"*.0.*\"]\n"}),
+    [](const auto& one) { return one.param.name; });
+
 #if EMULATES_CUDA
 /// What is moved passes through pinned memory.
 INSTANTIATE_TEST_SUITE_P(OnTheEmulatedDevice, OffloadedStates,
@@ -89,7 +123,9 @@ INSTANTIATE_TEST_SUITE_P(OnTheEmulatedDevice, OffloadedStates,
                                          Mix{"Zero3", kTwo, kEmulated + zero(3), {"accumulate=2"}},
                                          Mix{"Lamb", kOne, kEmulated, {"optimizer=lamb"}},
                                          Mix{"Parameters", kOne, kEmulated, {"accumulate=2"}, kParameters},
-                                         Mix{"ParametersZero3", kTwo, kEmulated + zero(3), {}, kParameters}),
+                                         Mix{"ParametersZero3", kTwo, kEmulated + zero(3), {}, kParameters},
+                                         Mix{"Everything", kOne, kEmulated, {"accumulate=2", "clip=1.0"}, kEverything},
+                                         Mix{"EverythingZero2", kTwo, kEmulated + zero(2), {}, kEverything}),
                          [](const auto& one) { return one.param.name; });
 #endif
 

@@ -66,6 +66,39 @@ TEST(OffloadBytes, ParametersAreGotForEachPass) {
   }
 }
 
+/// Gradients are put once for each micro-batch, and got for each but the first, for the norm and for the update.
+TEST(OffloadBytes, GradientsAndActivationsLieOutsideWhereTheirUsesAreFarApart) {
+  const MeshAxes axes{{"data", 1}};
+  const std::string gradients = "min_elements = 1\ngradients = [\"*\"]\nahead = 1\n",
+                    all = gradients + "activations = [\"*\"]\n";
+  for (const std::int64_t micro_batches : {1, 4}) {
+    const std::vector<std::string> arguments{"dim=48", "clip=1.0", "accumulate=" + std::to_string(micro_batches)};
+    const std::string states = "min_elements = 1\nahead = 1\n";
+    const auto classes = [&](const std::string& options) {
+      return planned(axes, offloaded_to("host", "", options), arguments)["classes"][0];
+    };
+    const json before = classes(states), with = classes(gradients), everything = classes(all);
+    const auto added = [](const json& more, const json& less, const char* what) {
+      return more["offload"][what].get<std::int64_t>() - less["offload"][what].get<std::int64_t>();
+    };
+    const std::int64_t outside = added(with, before, "bytes"), held = before["held_gradients_bytes"];
+    EXPECT_GT(outside, held * 9 / 10);
+    EXPECT_LE(outside, held * 21 / 20) << "some of what gradients are made of, too";
+    EXPECT_EQ(added(with, before, "put_bytes"), micro_batches * outside);
+    EXPECT_LE(added(with, before, "got_bytes"), (micro_batches + 1) * outside);
+    EXPECT_GT(added(with, before, "got_bytes"), (micro_batches + 1) * outside * 9 / 10);
+    EXPECT_LT(with["held_gradients_bytes"], held / 4);
+    EXPECT_GT(added(everything, with, "bytes"), 0);
+    EXPECT_EQ(added(everything, with, "put_bytes"), micro_batches * added(everything, with, "bytes"));
+    EXPECT_LT(everything["working_bytes"], with["working_bytes"].get<std::int64_t>());
+    for (const auto& account : account_of("gpt", manifest_of(axes, offloaded_to("host", "", all)), 1, arguments)) {
+      EXPECT_EQ(account.at("planned_bytes.total"), everything["planned_bytes"]["total"].get<double>());
+      EXPECT_EQ(account.at("allocated_bytes") + account.at("planned_bytes.device"), account.at("planned_bytes.total"));
+      EXPECT_EQ(account.at("planned_bytes.offloaded"), everything["offload"]["bytes"].get<double>());
+    }
+  }
+}
+
 /// The bound is that of what the ranks of the host move together.
 TEST(OffloadBytes, AreBoundedInTimeByTheBackendsSpeed) {
   const TemporaryFolder swap;

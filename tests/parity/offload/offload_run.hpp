@@ -1,4 +1,4 @@
-/// \file Plans whose optimizer states, and parameters, lie outside the device.
+/// \file Plans with optimizer states, parameters, gradients and activations outside the device.
 #pragma once
 #include <string>
 
@@ -20,6 +20,9 @@ inline std::string offloaded_to(const std::string& member, const std::string& op
 
 /// Options of the strategy with which parameters lie outside too.
 inline const std::string kParameters = "min_elements = 16\nparameters = [\"*\"]\n";
+
+/// With which gradients and activations do too, where their uses are far apart.
+inline const std::string kEverything = kParameters + "gradients = [\"*\"]\nactivations = [\"*\"]\nahead = 1\n";
 
 /// Options for a folder of its own.
 inline std::string on_disk(const TemporaryFolder& folder) { return "path = \"" + folder.path() + "\"\n"; }

@@ -110,6 +110,8 @@ Experiments of_recompute_and_pipeline() {
       {"strategy.recompute.budget_mb", {of_blocks({"0.5", "0.6", kUnset}, "auto")}},
       {"strategy.offload.states", {of_gpt(program, kData, {kUnset, list({"head.*"})})}},
       {"strategy.offload.parameters", {of_gpt(program, kData, {kUnset, list({"blocks.*"})})}},
+      {"strategy.offload.gradients", {of_gpt(program, kData, {kUnset, list({"*"})})}},
+      {"strategy.offload.activations", {of_gpt(program, kData, {kUnset, list({"*"})})}},
       {"strategy.offload.fraction", {of_gpt(counts, kData, {kUnset, "0.5"})}},
       {"strategy.offload.min_elements", {of_gpt(counts, kData, {kUnset, "100000"})}},
       {"strategy.offload.ahead", {of_gpt(program, kData, {kUnset, "5"})}},

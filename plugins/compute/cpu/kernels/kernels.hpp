@@ -7,6 +7,8 @@ namespace baleen::cpu {
 Result<std::unique_ptr<Kernel>> make_matmul(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const baleen_region_t&);
+/// Of a region that `is_sum_of_squares`.
+Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_softmax(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_softmax_grad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_norm(const Context&, const baleen_region_t&);

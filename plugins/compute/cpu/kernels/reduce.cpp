@@ -1,4 +1,4 @@
-/// \file reduce: sums and maxima over some dimensions, in an order that depends on the shape alone.
+/// \file reduce: sums (of squares too) and maxima over some dimensions, in an order that depends on the shape alone.
 #include <algorithm>
 #include <limits>
 
@@ -39,11 +39,20 @@ Split split(const Operand& x, const Operand& y, std::span<const std::int64_t> di
   return {Walk(kept, kept_strides), Walk(reduced, reduced_strides)};
 }
 
+/// What is combined: sums of elements or of their squares, or the largest.
+enum class Terms { kElements, kSquares, kLargest };
+
 template <class T>
 class ReduceKernel : public Kernel {
  public:
-  ReduceKernel(const Context& context, const Operand& x, const Operand& y, Split split, bool is_max)
-      : context_(context), x_(x), y_(y), split_(std::move(split)), is_max_(is_max), stored_(context) {
+  ReduceKernel(const Context& context, const Operand& x, const Operand& y, Split split, Terms terms)
+      : context_(context),
+        x_(x),
+        y_(y),
+        split_(std::move(split)),
+        is_max_(terms == Terms::kLargest),
+        squares_(terms == Terms::kSquares),
+        stored_(context) {
     by_columns_ = split_.kept.size() > 1 && split_.kept.inner_stride(0) == 1 &&
                   !(split_.reduced.size() > 1 && split_.reduced.inner_stride(0) == 1);
     partials_ = Partials(split_.reduced.size(), by_columns_ ? kBlockRows : kBlockElements, split_.kept.size());
@@ -106,6 +115,7 @@ class ReduceKernel : public Kernel {
       terms = static_cast<const T*>(element(launch, x_, from));
     else
       load_row(f, gathered, element(launch, x_, from), x_.tensor.dtype, stride, end - begin);
+    if (squares_) return f.dot(terms, terms, end - begin);
     return is_max_ ? f.max(terms, end - begin) : f.sum(terms, end - begin);
   }
 
@@ -131,13 +141,20 @@ class ReduceKernel : public Kernel {
     if (end - begin <= kLeafRows) {
       std::fill_n(level, width, empty());
       for (std::int64_t row = begin; row < end; ++row)
-        merge(level, stored_.read(launch, x_, x + split_.reduced.offset(0, row), width, level + kColumns), width);
+        merge(level, term(launch, x + split_.reduced.offset(0, row), width, level + kColumns), width);
       return level;
     }
     const std::int64_t half = ((end - begin) / 2 + kLeafRows - 1) / kLeafRows * kLeafRows;
     tree(launch, x, begin, begin + half, width, level);
     merge(level, tree(launch, x, begin + half, end, width, level + kColumns), width);
     return level;
+  }
+  // A row of x, or its squares in `spare`.
+  const T* term(const baleen_launch_t& launch, std::int64_t x, std::int64_t width, T* spare) const {
+    const T* const row = stored_.read(launch, x_, x, width, spare);
+    if (!squares_) return row;
+    for (std::int64_t i = 0; i < width; ++i) spare[i] = row[i] * row[i];
+    return spare;
   }
   void merge(T* to, const T* from, std::int64_t width) const {
     if (is_max_)
@@ -149,11 +166,19 @@ class ReduceKernel : public Kernel {
   const Context& context_;
   Operand x_, y_;
   Split split_;
-  bool is_max_, by_columns_;
+  bool is_max_, squares_, by_columns_;
   std::int64_t thread_elements_;
   StoredAccess<T> stored_;
   Partials partials_;
 };
+
+std::unique_ptr<Kernel> make(const Context& context, const Operand& x, const Source& source, Terms terms) {
+  const Operand y = source.out(0);
+  const bool keep = source.op().integer("keep", 0) != 0;
+  return with_float(x.tensor.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
+    return std::make_unique<ReduceKernel<T>>(context, x, y, split(x, y, source.op().integers("dims"), keep), terms);
+  });
+}
 
 }  // namespace
 
@@ -163,12 +188,11 @@ Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const baleen
   if (kind != "sum" && kind != "max")
     return invalid("reduce has no kind `" + std::string(kind) + "`; there are `sum` and `max`",
                    std::string(source.op().name()));
-  const Operand x = source.in(0), y = source.out(0);
-  const bool keep = source.op().integer("keep", 0) != 0;
-  return with_float(x.tensor.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
-    return std::make_unique<ReduceKernel<T>>(context, x, y, split(x, y, source.op().integers("dims"), keep),
-                                             kind == "max");
-  });
+  return make(context, source.in(0), source, kind == "max" ? Terms::kLargest : Terms::kElements);
+}
+
+Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context& context, const baleen_region_t& region) {
+  return make(context, Source(region, 0).in(0), Source(region, 1), Terms::kSquares);
 }
 
 }  // namespace baleen::cpu

@@ -49,8 +49,7 @@ bool is_faster(const Context&, const baleen_region_t&, const std::string& what, 
 Result<std::unique_ptr<Kernel>> make_matmul(const Context&, const Source&);
 Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const Source&);
 
-/// The sum of x * x, as the norm of a gradient has it: the squares are nowhere stored.
-bool is_sum_of_squares(const baleen_region_t& region);
+/// Of a region that `is_sum_of_squares`.
 Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context&, const baleen_region_t&);
 
 /// A pointwise op with operands of the caller's choice.

@@ -136,23 +136,4 @@ Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context& context, cons
   return make(context, Source(region, 1), Source(region, 0).in(0), true);
 }
 
-bool is_sum_of_squares(const baleen_region_t& region) {
-  if (region.op_count != 2 || view(op_of(region, 0).kind) != "pointwise" || view(op_of(region, 1).kind) != "reduce")
-    return false;
-  const Source squares(region, 0), sum(region, 1);
-  if (squares.inputs() != 1 || squares.outputs() != 1 || sum.inputs() != 1 || sum.op().text("kind") != "sum")
-    return false;
-  const Operand x = squares.in(0), interior = squares.out(0);
-  // Squares of 16 bits would be rounded once more before they are added.
-  if (interior.number != sum.in(0).number || interior.tensor.flags & BALEEN_TENSOR_OUTPUT ||
-      interior.tensor.dtype != computed_in(x.tensor.dtype) || !is_floating(x.tensor.dtype) ||
-      !is_floating(sum.out(0).tensor.dtype) || computed_in(sum.out(0).tensor.dtype) != interior.tensor.dtype ||
-      !std::ranges::equal(shape(x.tensor), shape(interior.tensor)))
-    return false;
-  const auto code = squares.op().expression("expression");
-  const auto& last = code[static_cast<std::size_t>(squares.op().integers("results")[0])];
-  const auto is_x = [&](std::uint32_t value) { return code[value].opcode == BALEEN_X_INPUT && code[value].a == 0; };
-  return last.opcode == BALEEN_X_MUL && is_x(last.a) && is_x(last.b);
-}
-
 }  // namespace baleen::cuda

@@ -53,7 +53,7 @@ TEST(Allocation, ARunAllocatesNothing) {
 TEST(Allocation, ARunWithOffloadedStatesAllocatesNothing) {
   Graph graph = training_graph(6);
   for (const OpId id : graph.ops())
-    if (graph.op(id).kind->name == "state") graph.op(id).schedule.edit().offloaded_ahead = 2;
+    if (graph.op(id).kind->name == "state") graph.value(graph.op(id).outputs[0]).offloaded_ahead = 2;
   Workbench bench(graph, make_device(CPU, {{"threads", "2"}, {"pin", "false"}}), 2, false, {LATE});
   for (const auto& [name, numbers] : random_sources(graph, 1)) bench.set(name, numbers);
   const Program::RunOptions options{1, 2, nullptr, nullptr};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/plan/strategy_verbs.hpp"
+#include "core/execute/persistent_layout.hpp"
 #include "unit/compiler/codegen/graphs.hpp"
 #include "unit/compiler/codegen/workbench.hpp"
 

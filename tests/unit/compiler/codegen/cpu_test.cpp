@@ -24,5 +24,19 @@ TEST(ProgramOnCpu, RandomGraphsRunAsTheReferenceDoes) {
   }
 }
 
+/// The norm of a gradient reads it once.
+TEST(ProgramOnCpu, SquaresThatAreAddedUpAreStoredNowhere) {
+  for (const Shape& shape : {Shape{64, 300}, Shape{3, 40000}, Shape{700, 9}})
+    for (const std::vector<std::int64_t>& dims :
+         {std::vector<std::int64_t>{0, 1}, std::vector<std::int64_t>{0}, std::vector<std::int64_t>{1}}) {
+      GraphMaker m;
+      const ValueId x = m.parameter("x", shape);
+      m.output("y", m.sum(m.binary(BALEEN_X_MUL, x, x), dims));
+      Workbench bench(m.graph, make_device(CPU, kTwoThreads), 1, false);
+      EXPECT_EQ(bench.program().executable().segments[0].instructions.size(), 1u) << "one launch";
+      expect_as_reference(m.graph, CPU, kTwoThreads, 1, 53);
+    }
+}
+
 }  // namespace
 }  // namespace baleen::test

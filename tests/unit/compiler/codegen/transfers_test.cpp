@@ -1,11 +1,12 @@
-/// \file States and parameters that lie in an offload store: the numbers of a run, when puts and gets are under way,
-/// the buffers that they take in turn, and what a failure of the store ends in.
+/// \file States, parameters and values that ops make, which lie in an offload store: the numbers of a run, when puts
+/// and gets are under way, the buffers that they take in turn, and what a failure of the store ends in.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <set>
 
+#include "core/execute/persistent_layout.hpp"
 #include "unit/compiler/codegen/graphs.hpp"
 #include "unit/compiler/codegen/workbench.hpp"
 
@@ -17,7 +18,15 @@ constexpr std::int64_t kElements = 512;  // of a state; 4096 bytes
 void offload(Graph& graph, const std::string& name, std::uint32_t ahead) {
   for (const OpId id : graph.ops())
     if (const Op& op = graph.op(id); op.inputs.empty() && op.outputs.size() == 1)
-      if (graph.value(op.outputs[0]).name == name) graph.op(id).schedule.edit().offloaded_ahead = ahead;
+      if (graph.value(op.outputs[0]).name == name) graph.value(op.outputs[0]).offloaded_ahead = ahead;
+}
+
+/// What ops make lies there too; with `all` everything, else gradients.
+void offload_made(Graph& graph, std::uint32_t ahead, bool all) {
+  for (const OpId id : graph.ops())
+    for (const ValueId v : graph.op(id).outputs)
+      if (!graph.op(id).inputs.empty() && (all || graph.value(v).role == Role::gradient))
+        graph.value(v).offloaded_ahead = ahead;
 }
 
 /// s0 ... become sums of themselves and of x, each by an update of its own.
@@ -59,7 +68,7 @@ TEST(Transfers, AStepOfTrainingComputesWhatItDoesWithoutAStore) {
       int offloaded = 0;
       for (const OpId id : graph.ops())
         if (graph.op(id).kind->name == "state") {
-          graph.op(id).schedule.edit().offloaded_ahead = ahead;
+          graph.value(graph.op(id).outputs[0]).offloaded_ahead = ahead;
           ++offloaded;
         }
       ASSERT_GT(offloaded, 0);
@@ -76,7 +85,7 @@ TEST(Transfers, ParametersOfAStepOfTrainingAreGotWhereTheyAreUsed) {
       Graph graph = training_graph(6);
       for (const OpId id : graph.ops())
         if (const std::string& kind = graph.op(id).kind->name; kind == "state" || kind == "parameter")
-          graph.op(id).schedule.edit().offloaded_ahead = ahead;
+          graph.value(graph.op(id).outputs[0]).offloaded_ahead = ahead;
       SCOPED_TRACE(std::to_string(micro_batches) + " micro-batches, " + std::to_string(ahead) + " ahead");
       expect_as_reference(graph, TOY, {}, micro_batches, 7, 3, {LATE});
       expect_as_reference(graph, CPU, {}, micro_batches, 8, 3, {LATE});
@@ -127,9 +136,92 @@ TEST(Transfers, WhoReadsTheOldValueLateHasIt) {
     m.output("y", m.binary(BALEEN_X_MUL, m.binary(BALEEN_X_ADD, y, made), s));
     for (const OpId id : m.graph.ops())
       if (const std::string& kind = m.graph.op(id).kind->name; kind == "state" || kind == "parameter")
-        m.graph.op(id).schedule.edit().offloaded_ahead = 1;
+        m.graph.value(m.graph.op(id).outputs[0]).offloaded_ahead = 1;
     for (const char* aliases : {"true", "false"})
       expect_as_reference(m.graph, TOY, {{"aliases", aliases}, {"regions", "false"}}, 1, 5, 3, {LATE});
+  }
+}
+
+/// Activations that the backward pass reads, gradients, and sums over micro-batches.
+TEST(Transfers, AStepOfTrainingComputesTheSameWhateverOfItsValuesLieOutside) {
+  for (const std::int64_t micro_batches : {1, 2, 3})
+    for (const std::uint32_t ahead : {1u, 2u, 5u})
+      for (const bool all : {false, true}) {
+        Graph graph = training_graph(6);
+        offload_made(graph, ahead, all);
+        for (const OpId id : graph.ops())
+          if (all && graph.op(id).kind->name == "state") graph.value(graph.op(id).outputs[0]).offloaded_ahead = ahead;
+        SCOPED_TRACE(std::to_string(micro_batches) + " micro-batches, " + std::to_string(ahead) + " ahead");
+        expect_as_reference(graph, TOY, {}, micro_batches, 7, 3, {LATE});
+        expect_as_reference(graph, CPU, {}, micro_batches, 8, 3, {LATE});
+      }
+}
+
+/// Layers and back: of each layer's result only the buffers of the neighbours are there.
+TEST(Transfers, ActivationsLieOutsideUntilTheBackwardPass) {
+  constexpr int kLayers = 12;
+  const auto graph = [](std::uint32_t ahead) {
+    GraphMaker m;
+    std::vector<ValueId> made{m.batch("x", {kElements})};
+    for (int i = 0; i < kLayers; ++i) made.push_back(m.scale(made.back(), 1.5));
+    m.graph.context().phase = Phase::backward;
+    ValueId y = m.scale(made.back(), 2);
+    for (int i = kLayers; i > 0; --i) y = m.binary(BALEEN_X_MUL, y, made[static_cast<std::size_t>(i)]);
+    m.output("y", y);
+    for (std::size_t i = 1; ahead > 0 && i < made.size(); ++i) m.graph.value(made[i]).offloaded_ahead = ahead;
+    return std::move(m.graph);
+  };
+  const Powers apart{{"regions", "false"}};
+  const std::uint64_t inside =
+      Workbench(graph(0), make_device(TOY, apart), 1, true, {LATE}).program().memory().arena_bytes;
+  EXPECT_GE(inside, kLayers * kElements * 8u);
+  for (const std::uint32_t ahead : {1u, 2u}) {
+    SCOPED_TRACE(ahead);
+    Workbench bench(graph(ahead), make_device(TOY, apart), 1, true, {LATE});
+    const Executable& program = bench.program().executable();
+    EXPECT_GE(program.outside.size(), kLayers - ahead - 1u);
+    EXPECT_LT(program.outside.size(), std::size_t{kLayers});
+    EXPECT_EQ(bench.program().offload_traffic().put, program.outside.size() * kElements * 8u);
+    EXPECT_EQ(bench.program().offload_traffic().got, program.outside.size() * kElements * 8u);
+    EXPECT_LE(program.memory.arena_bytes, (ahead + 6) * kElements * 8u);
+    expect_as_reference(graph(ahead), TOY, apart, 1, 5, 2, {LATE});
+  }
+}
+
+/// A sum over micro-batches is got for each turn but the first, put behind each, and got for the norm and the update.
+TEST(Transfers, SumsOverMicroBatchesLieOutsideBetweenTheTurns) {
+  constexpr int kSums = 8;
+  const auto graph = [](std::uint32_t ahead) {
+    GraphMaker m;
+    const ValueId x = m.batch("x", {6, kElements});
+    m.graph.context().phase = Phase::backward;
+    std::vector<ValueId> sums;
+    for (int i = 0; i < kSums; ++i) sums.push_back(m.sum(m.scale(x, 1.0 + i), {0}));
+    m.graph.context().phase = Phase::update;
+    ValueId norm = m.sum(sums[0], {0});
+    for (int i = 1; i < kSums; ++i) norm = m.binary(BALEEN_X_ADD, norm, m.sum(sums[static_cast<std::size_t>(i)], {0}));
+    m.output("norm", norm);
+    for (int i = 0; i < kSums; ++i) {
+      const ValueId s = m.state("s" + std::to_string(i), {kElements}), g = sums[static_cast<std::size_t>(i)];
+      m.assign(s, m.binary(BALEEN_X_ADD, s, m.binary(BALEEN_X_MUL, g, norm)));
+      m.graph.value(g).offloaded_ahead = ahead;
+    }
+    return std::move(m.graph);
+  };
+  for (const std::uint64_t turns : {2u, 3u, 6u}) {
+    SCOPED_TRACE(turns);
+    const auto micro_batches = static_cast<std::int64_t>(turns);
+    Workbench bench(graph(1), make_device(TOY), micro_batches, true, {LATE});
+    const Executable& program = bench.program().executable();
+    ASSERT_EQ(program.outside.size(), std::size_t{kSums});
+    EXPECT_EQ(bench.program().offload_traffic().put, turns * kSums * kElements * 8u);
+    EXPECT_EQ(bench.program().offload_traffic().got, (turns - 1 + 2) * kSums * kElements * 8u);
+    const std::uint64_t inside =
+        Workbench(graph(0), make_device(TOY), micro_batches, true, {LATE}).program().memory().gradients;
+    EXPECT_EQ(inside, kSums * kElements * 8u);
+    EXPECT_LE(program.memory.gradients, inside / 2);
+    expect_as_reference(graph(1), TOY, {}, micro_batches, 5, 3, {LATE});
+    expect_as_reference(graph(2), CPU, {}, micro_batches, 5, 3, {LATE});
   }
 }
 
@@ -142,7 +234,7 @@ TEST(Transfers, RandomGraphsComputeWhatTheyDoWithoutAStore) {
     for (const OpId id : graph.ops()) {
       const std::string& kind = graph.op(id).kind->name;
       if ((kind != "state" && kind != "parameter") || random() % 3 == 0) continue;
-      graph.op(id).schedule.edit().offloaded_ahead = 1 + random() % 3;
+      graph.value(graph.op(id).outputs[0]).offloaded_ahead = 1 + static_cast<std::uint32_t>(random() % 3);
       ++transfers;
     }
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -152,6 +244,23 @@ TEST(Transfers, RandomGraphsComputeWhatTheyDoWithoutAStore) {
     if (HasFailure()) return;
   }
   EXPECT_GT(transfers, 120);
+}
+
+TEST(Transfers, RandomGraphsComputeTheSameWhateverOfTheirValuesLieOutside) {
+  std::size_t outside = 0;
+  for (std::uint64_t seed = 1; seed <= 160; ++seed) {
+    Graph graph = random_graph(seed, 60);
+    std::mt19937_64 random(seed);
+    for (ValueId v = 0; v < graph.value_count(); ++v)
+      if (const Op* producer = graph.producer(v); producer && producer->live && !producer->inputs.empty())
+        graph.value(v).offloaded_ahead = random() % 4 == 0 ? 0 : 1;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    outside += Workbench(graph, make_device(TOY), 1, true, {LATE}).program().executable().outside.size();
+    expect_as_reference(graph, TOY, {{"regions", seed % 2 == 0 ? "true" : "false"}}, 1, seed, 3,
+                        {LATE, {{"microseconds", "20"}}});
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(outside, 120u);
 }
 
 TEST(Transfers, AGetBeginsSoManyUpdatesAheadAndAPutIsOverBehindTheNextUpdate) {

@@ -6,6 +6,7 @@
 
 #include "baleen/dtype.hpp"
 #include "compiler/plan/passes.hpp"
+#include "core/execute/persistent_layout.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/option_value.hpp"
 #include "core/plugin/settings.hpp"
@@ -109,8 +110,13 @@ Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> de
   for (OpId id : graph.ops())
     for (ValueId v : graph.op(id).outputs)
       if (const Value& value = graph.value(v); value.role == Role::parameter || value.role == Role::state)
-        specs.push_back(
-            {value.name, graph.type(v), value.role, "parameters", {}, false, graph.op(id).schedule->offloaded_ahead});
+        specs.push_back({value.name,
+                         graph.type(v),
+                         value.role,
+                         "parameters",
+                         {},
+                         false,
+                         value.offloaded_ahead > 0 ? std::optional(value.offloaded_ahead) : std::nullopt});
   layout_ = lay_out(specs, device_->alignment());
   program_ =
       std::make_unique<Program>(take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison})));
@@ -120,7 +126,7 @@ Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> de
     const auto opened = open_member(store.file, store.options);
     store_ = take(OffloadStore::create(opened.first, *opened.second.get(),
                                        {transfers_at_once(program_->executable()), 0, "the test"}));
-    take(store_->reserve(layout_));
+    take(store_->reserve(layout_, program_->executable().outside));
   }
   program_->bind(persistent_->base(), work_->base(), store_.get());
 }

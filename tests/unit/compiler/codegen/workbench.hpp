@@ -36,7 +36,7 @@ class Workbench {
  public:
   Workbench(const Graph& graph, std::unique_ptr<Device> device, std::int64_t micro_batches = 1, bool poison = true,
             const StoreChoice& store = {});
-  /// Sources that say so in their schedules lie in the store.
+  /// Values that say so lie in the store.
   Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> device, bool poison = true,
             const StoreChoice& store = {});
 

@@ -14,7 +14,7 @@ class Offloaded : public testing::Test {
   Offloaded() {
     m_.graph.context().phase = Phase::forward;
     w_ = m_.parameter("w", {4});
-    const ValueId x = m_.batch("x", {4});
+    const ValueId x = x_ = m_.batch("x", {4});
     forward_ = m_.state("forward", {4});
     product_ = m_.binary(BALEEN_X_MUL, w_, x);
     m_.output("y", m_.binary(BALEEN_X_ADD, forward_, product_));
@@ -49,18 +49,18 @@ class Offloaded : public testing::Test {
   }
 
   GraphMaker m_;
-  ValueId w_ = kNone, product_ = kNone, forward_ = kNone, good_ = kNone, read_ = kNone;
+  ValueId w_ = kNone, x_ = kNone, product_ = kNone, forward_ = kNone, good_ = kNone, read_ = kNone;
 };
 
 TEST_F(Offloaded, AStateOfTheUpdateMayBe) {
   EXPECT_EQ(ask(good_, 3), "");
-  EXPECT_EQ(m_.graph.op(m_.graph.value(good_).producer).schedule->offloaded_ahead, 3u);
+  EXPECT_EQ(m_.graph.value(good_).offloaded_ahead, 3u);
   EXPECT_NE(print(m_.graph).find("[offloaded_ahead=3]"), std::string::npos);
 }
 
 TEST_F(Offloaded, AParameterMayBeWhateverReadsIt) {
   EXPECT_EQ(ask(w_, 2), "");
-  EXPECT_EQ(m_.graph.op(m_.graph.value(w_).producer).schedule->offloaded_ahead, 2u);
+  EXPECT_EQ(m_.graph.value(w_).offloaded_ahead, 2u);
   std::vector<PersistentSpec> specs{{"w", {BALEEN_F64, {4}, {}}, Role::parameter, "parameters"}};
   auto list = graphs(GraphRole::evaluate);
   GraphMaker other;
@@ -70,8 +70,14 @@ TEST_F(Offloaded, AParameterMayBeWhateverReadsIt) {
   EXPECT_EQ(specs[0].offloaded_ahead, 2u);
 }
 
+TEST_F(Offloaded, WhatOpsMakeMayBe) {
+  EXPECT_EQ(ask(product_, 4), "");
+  EXPECT_EQ(m_.graph.value(product_).offloaded_ahead, 4u);
+  expect_refused(product_, 0, "1 to 64 uses ahead, and not 0");
+}
+
 TEST_F(Offloaded, OthersAreRefusedWithTheReason) {
-  expect_refused(product_, 1, "` cannot be offloaded: it is no state and no parameter");
+  expect_refused(x_, 1, "`x` cannot be offloaded: no op computes it");
   expect_refused(forward_, 1, "`forward` cannot be offloaded: ");
   expect_refused(forward_, 1, "reads it before the update");
   expect_refused(read_, 1, "it is assigned 0 times in a step");

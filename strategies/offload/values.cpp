@@ -1,0 +1,105 @@
+#include "values.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace baleen::offload {
+
+Stored Values::stored(baleen_value_t id) const {
+  const baleen_value_info_t info = graph_.value(id);
+  std::int64_t elements = 1;
+  for (std::uint32_t d = 0; d < info.rank; ++d) elements *= info.shape[d];
+  return {id, std::string(view(info.name)), scheduling_.local_bytes(id), elements};
+}
+
+/// Of this role, made by no op of others, and in this graph.
+bool Values::is_source(const baleen_value_info_t& value, baleen_role_t role) {
+  return value.role == role && value.rank > 0 && scheduling_.position(value.producer) != BALEEN_NONE &&
+         graph_.op(value.producer)->inputs().empty();
+}
+
+bool Values::is_of_update(baleen_value_t id) {
+  const baleen_value_info_t value = graph_.value(id);
+  const std::vector<baleen_op_t> users(value.users, value.users + value.user_count);
+  int assigns = 0;
+  for (const baleen_op_t user : users) {
+    if (graph_.info(user).phase != BALEEN_PHASE_UPDATE) return false;
+    const auto op = graph_.op(user);
+    assigns += op->kind() == "assign" && op->inputs()[0] == id ? 1 : 0;
+  }
+  return assigns == 1 && users.size() > 1;
+}
+
+std::vector<Stored> Values::states() {
+  std::vector<Stored> all;
+  for (baleen_value_t id = 0; id < graph_.value_count(); ++id)
+    if (is_source(graph_.value(id), BALEEN_ROLE_STATE) && is_of_update(id)) all.push_back(stored(id));
+  return all;
+}
+
+std::vector<Stored> Values::parameters() {
+  std::vector<Stored> all;
+  for (baleen_value_t id = 0; id < graph_.value_count(); ++id)
+    if (is_source(graph_.value(id), BALEEN_ROLE_PARAMETER)) all.push_back(stored(id));
+  return all;
+}
+
+std::vector<baleen_value_t> Values::origins(baleen_value_t id) {
+  const auto op = graph_.op(graph_.value(id).producer);
+  return {op->inputs().begin(), op->inputs().end()};
+}
+
+std::vector<Stored> Values::gradients() {
+  std::vector<Stored> all;
+  for (const Stored& parameter : parameters()) {
+    const baleen_value_info_t info = graph_.value(parameter.value);
+    const std::vector<baleen_op_t> users(info.users, info.users + info.user_count);
+    for (const baleen_op_t user : users) {
+      const auto op = graph_.op(user);
+      if (op->kind() != "assign" || op->inputs()[0] != parameter.value) continue;
+      const baleen_value_t updated = op->inputs()[1];
+      add_gradients(updated, parameter.name, all);
+    }
+  }
+  return all;
+}
+
+/// From the new value back through the update to what comes from the backward pass. Not through single numbers, such as
+/// the norm, which come from all gradients.
+void Values::add_gradients(baleen_value_t updated, const std::string& name, std::vector<Stored>& all) {
+  std::set<baleen_value_t> seen{updated};
+  std::vector<baleen_value_t> todo{updated};
+  while (!todo.empty()) {
+    const baleen_value_t id = todo.back();
+    todo.pop_back();
+    const baleen_value_info_t info = graph_.value(id);
+    const bool is_gradient = info.role == BALEEN_ROLE_GRADIENT;
+    const std::vector<baleen_value_t> from = origins(id);
+    if (from.empty() || (phase_of(id) != BALEEN_PHASE_UPDATE && !is_gradient)) continue;
+    if (is_gradient) {
+      all.push_back(stored(id));
+      all.back().name = name;
+    }
+    for (const baleen_value_t other : from)
+      if (graph_.value(other).rank > 0 && (!is_gradient || graph_.value(other).role == BALEEN_ROLE_GRADIENT) &&
+          seen.insert(other).second)
+        todo.push_back(other);
+  }
+}
+
+std::vector<Stored> Values::activations() {
+  std::vector<Stored> all;
+  for (baleen_value_t id = 0; id < graph_.value_count(); ++id) {
+    const baleen_value_info_t value = graph_.value(id);
+    if (value.role != BALEEN_ROLE_ACTIVATION || value.rank == 0 ||
+        scheduling_.position(value.producer) == BALEEN_NONE || phase_of(id) != BALEEN_PHASE_FORWARD)
+      continue;
+    const bool is_kept = std::any_of(value.users, value.users + value.user_count, [&](baleen_op_t user) {
+      return graph_.info(user).phase == BALEEN_PHASE_BACKWARD;
+    });
+    if (is_kept && !origins(id).empty()) all.push_back(stored(id));
+  }
+  return all;
+}
+
+}  // namespace baleen::offload
