@@ -1,0 +1,69 @@
+/// \file A model whose parameters, gradients and states are ten times what a rank may use of the device trains with
+/// them outside, with the bits that it has where all of it fits.
+#include <nlohmann/json.hpp>
+
+#include "parity/offload/offload_run.hpp"
+#include "support/losses.hpp"
+
+namespace baleen::test {
+namespace {
+
+using nlohmann::json;
+
+struct Job {
+  std::string name, store;
+  int ranks = 1, layers = 48;
+  int budget = 18;  ///< MiB of the device, for all ranks
+};
+
+void PrintTo(const Job& job, std::ostream* out) { *out << job.name; }
+
+class TenTimesTheDevice : public testing::TestWithParam<Job> {
+ protected:
+  std::string manifest(const std::string& outside, bool bounded) const {
+    const Job& job = GetParam();
+    const std::string sharded = job.ranks > 1 ? plan_entry("zero", "stage = 3\nbucket_mb = 0.25\n") : "";
+    const std::string memory = bounded ? "memory = " + std::to_string(job.budget) + "\n" : "";
+    return manifest_of({{"data", job.ranks}}, sharded + outside + "[compute]\nplugin = \"cpu\"\n" + memory);
+  }
+  std::vector<std::string> arguments() const {
+    return {"dim=144", "layers=" + std::to_string(GetParam().layers), "batch=4", "clip=1.0"};
+  }
+  std::pair<Losses, std::string> result_of(const std::string& manifest) const {
+    const TemporaryFolder folder;
+    const std::string log = folder / "log.jsonl", saved = folder / "saved.safetensors";
+    const ProcessResult run =
+        run_parity({"run", "--steps", "2", "--log-json", log, "--save", saved}, "gpt", manifest, arguments());
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return {losses_in(log), read_file(saved)};
+  }
+};
+
+TEST_P(TenTimesTheDevice, TrainsWithTheSameBits) {
+  const Job& job = GetParam();
+  if (const std::string missing = missing_strategy(manifest("", false)); !missing.empty())
+    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
+  const ProcessResult whole = run_parity({"plan", "--json"}, "gpt", manifest("", false), arguments());
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const json one = json::parse(whole.out)["classes"][0];
+  const auto state = one["planned_bytes"]["parameters"].get<double>() +
+                     one["planned_bytes"]["optimizer"].get<double>() + one["held_gradients_bytes"].get<double>();
+  EXPECT_GE(state, 10.0 * job.budget * (1 << 20) / job.ranks);
+  EXPECT_EQ(run_parity({"run", "--steps", "1"}, "gpt", manifest("", true), arguments()).exit_code, 3);
+  const auto expected = result_of(manifest("", false));
+  ASSERT_EQ(expected.first.size(), 2u);
+  const TemporaryFolder swap;
+  const std::string store = offloaded_to(job.store, job.store == "nvme" ? on_disk(swap) : std::string(), kEverything);
+  const auto got = result_of(manifest(store, true));
+  EXPECT_EQ(got.first, expected.first);
+  EXPECT_TRUE(got.second == expected.second) << "saved parameters differ";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TenTimesTheDevice,
+                         testing::Values(Job{"HostOneRank", "host"}, Job{"HostTwoRanks", "host", 2},
+                                         Job{"HostFourRanks", "host", 4, 96, 36}, Job{"NvmeOneRank", "nvme"},
+                                         Job{"NvmeTwoRanks", "nvme", 2}, Job{"NvmeFourRanks", "nvme", 4, 96, 36}),
+                         [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace baleen::test
