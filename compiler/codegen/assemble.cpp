@@ -137,7 +137,8 @@ class Assembler {
     const auto [begin, end] = end_of_backward();
     const std::set<std::uint32_t> received = received_last(end);
     for (const auto& item : lifetimes_.items) {
-      if (item.storage == kNone || lowered_.storages[item.storage].role != Role::gradient) continue;
+      if (item.storage == kNone || model_part(item) != &MemoryReport::gradients) continue;
+      if (lowered_.storages[item.storage].slot != kNone) continue;  // outside
       const bool lasts = item.interval.last > end || (begin < end && item.interval.last == end);
       if (item.interval.first <= begin && lasts && !received.contains(item.storage))
         program_.memory.held_gradients += item.interval.bytes;

@@ -12,28 +12,20 @@ const PersistentBuffer* PersistentLayout::find(const std::string& name) const {
 
 namespace {
 
-void count_flops(const ScheduledGraph& scheduled, Executable& executable) {
+/// Arithmetic; and collectives per run, where ranks begin unequally many since some are between two alone, else 0.
+void count(const ScheduledGraph& scheduled, Executable& executable) {
+  bool sends = false;
   for (const Section& section : scheduled.sections)
     for (OpId id : section.ops) {
       const Op& op = scheduled.graph.op(id);
+      if (op.kind->has(kCollective)) executable.collectives += section.loop >= 0 ? scheduled.micro_batches : 1;
+      sends |= op.kind->name == "send";
       if (!op.kind->cost) continue;
       const double flops = op.kind->cost(scheduled.graph, op).flops;
       executable.flops += flops;
       if (op.schedule->recomputed) executable.recomputed_flops += flops;
     }
-}
-
-/// Of the graph per run, where ranks begin unequally many since some are between two alone; else 0.
-std::int64_t collectives_of(const ScheduledGraph& scheduled) {
-  std::int64_t count = 0;
-  bool sends = false;
-  for (const Section& section : scheduled.sections)
-    for (OpId id : section.ops) {
-      const Op& op = scheduled.graph.op(id);
-      if (op.kind->has(kCollective)) count += section.loop >= 0 ? scheduled.micro_batches : 1;
-      sends |= op.kind->name == "send";
-    }
-  return sends ? count : 0;
+  if (!sends) executable.collectives = 0;
 }
 
 }  // namespace
@@ -56,8 +48,7 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   executable.mesh = scheduled.graph.mesh();
   executable.at = options.at;
   executable.micro_batches = scheduled.micro_batches;
-  count_flops(scheduled, executable);
-  executable.collectives = collectives_of(scheduled);
+  count(scheduled, executable);
   assemble(executable, lowered, steps, lifetimes, kernels, options.poison);
   if (options.staged_piece_bytes > 0) stage_calls(executable, options.staged_piece_bytes);
   if (options.stages_transfers) stage_transfers(executable);

@@ -94,6 +94,7 @@ class TransferScheduler {
     return all;
   }
 
+  Phase phase_of(StepNumber step) const { return lowered_.sections[steps_[step].section].phase; }
   int loop_of(StepNumber step) const { return lowered_.sections[steps_[step].section].loop; }
 
   /// Where a state is used, in stretches that have a buffer each.
@@ -148,7 +149,9 @@ class TransferScheduler {
   void part_made(std::uint32_t root, const Made& made, Uses& uses) {
     lowered_.storages[root].slot = first_slot_ + static_cast<std::uint32_t>(outside_.size());
     lowered_.storages[root].ahead = made.ahead;
-    outside_.push_back({lowered_.values[made.value].name.str(), lowered_.storages[root].bytes});
+    outside_.push_back(
+        {lowered_.values[made.value].name.str(), lowered_.storages[root].bytes,
+         lowered_.storages[root].role == Role::gradient && phase_of(uses.parts.back().back()) == Phase::update});
     std::vector<StepNumber> from;  // behind the part before
     for (const std::vector<StepNumber>& one : uses.parts) from.push_back(one.back() + 1);
     from.pop_back();

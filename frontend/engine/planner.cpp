@@ -70,6 +70,8 @@ class Planner {
       if ((step = programs.find(role))) one.program = step->name;
     }
     one.held_gradients = step->program.memory().held_gradients;
+    for (const OutsideSlot& slot : step->program.executable().outside)
+      one.held_gradients += slot.is_held_gradient ? slot.bytes : 0;
     one.stored = stored_parts(programs.persistent, plan.mesh);
     one.work = work_of(step->program.executable());
     one.traffic = step->program.traffic();

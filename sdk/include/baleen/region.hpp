@@ -53,12 +53,13 @@ inline bool is_sum_of_squares(const baleen_region_t& region) {
   if (squares.inputs() != 1 || squares.outputs() != 1 || sum.inputs() != 1 || sum.op().text("kind") != "sum")
     return false;
   const RegionOperand x = squares.in(0), interior = squares.out(0);
+  const std::span<const std::int64_t> from = shape(x.tensor), to = shape(interior.tensor);
   const auto computed_in = [](baleen_dtype_t dtype) { return dtype == BALEEN_F64 ? BALEEN_F64 : BALEEN_F32; };
   // Squares of 16 bits would be rounded once more before they are added.
   if (interior.number != sum.in(0).number || interior.tensor.flags & BALEEN_TENSOR_OUTPUT ||
       interior.tensor.dtype != computed_in(x.tensor.dtype) || !is_floating(x.tensor.dtype) ||
       !is_floating(sum.out(0).tensor.dtype) || computed_in(sum.out(0).tensor.dtype) != interior.tensor.dtype ||
-      !std::ranges::equal(shape(x.tensor), shape(interior.tensor)))
+      !std::equal(from.begin(), from.end(), to.begin(), to.end()))
     return false;
   const auto code = squares.op().expression("expression");
   const auto& last = code[static_cast<std::size_t>(squares.op().integers("results")[0])];

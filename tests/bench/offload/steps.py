@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures what the strategy offload costs a step of training: states, and parameters too, in the host's memory and on a disk, beside
-the same run with all of them in the device, in turn.
+"""Measures what the strategy offload costs a step of training: states, parameters too, gradients and activations too, in the host's
+memory and on a disk, beside the same run with all of them in the device, in turn.
 
 Usage: steps.py [--model small] [--batch N] [--rounds 5] [--steps 10] [--folder FOLDER] [--only WORD] [--baleen build/release/bin/baleen]
 The time of a step is the median of a run's, its first three left out. The bound is what a step takes at least: the time of
@@ -24,12 +24,15 @@ from throughput import write_text  # noqa: E402
 
 MIB = 1 << 20
 WARM_UP = 3
+EVERYTHING = 'parameters = ["*"]\ngradients = ["*"]\nactivations = ["*"]\n'
 CASES = {  # what lies outside, and where
     "inside": None,
     "states, host": ("", "host"),
     "states and parameters, host": ('parameters = ["*"]\n', "host"),
+    "everything, host": (EVERYTHING, "host"),
     "states, nvme": ("", "nvme"),
     "states and parameters, nvme": ('parameters = ["*"]\n', "nvme"),
+    "everything, nvme": (EVERYTHING, "nvme"),
 }
 
 
