@@ -103,7 +103,8 @@ struct MemoryReport {
   std::uint64_t copies = 0;
   std::uint64_t fetched = 0;  ///< at the peak: buffers of states that an offload store keeps
   /// Gradients that are held until the update, without padding: with micro-batches those that are added up over all of
-  /// them, else those that the backward pass leaves. What calls receive meanwhile is not counted, nor what lies outside.
+  /// them, else those that the backward pass leaves. What calls receive meanwhile is not counted, nor what lies
+  /// outside.
   std::uint64_t held_gradients = 0;
   WorkingBytes working;  ///< at the moment when this is most, which may be another than the peak
 };
