@@ -134,7 +134,7 @@ class TransferScheduler {
     for (std::size_t n = 0, count = states_.size(); n < count; ++n)
       part(states_[n].old, all[lowered_.root_of(states_[n].old)]);
     for (const auto& [root, value] : made)
-      if (Uses& uses = all[root]; goes_out(uses)) part_made(root, value, uses);
+      if (Uses& uses = all[root]; goes_out(uses)) part_made(root, uses);
   }
 
   /// Whether what is made is used again far from there, and each run or turn makes it in one go.
@@ -146,7 +146,8 @@ class TransferScheduler {
   }
 
   /// The first part makes it, and puts it; the others get it.
-  void part_made(std::uint32_t root, const Made& made, Uses& uses) {
+  void part_made(std::uint32_t root, Uses& uses) {
+    const Made made = *uses.made;
     lowered_.storages[root].slot = first_slot_ + static_cast<std::uint32_t>(outside_.size());
     lowered_.storages[root].ahead = made.ahead;
     outside_.push_back(
