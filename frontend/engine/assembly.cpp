@@ -10,6 +10,7 @@
 #include "compiler/graph/op_plugin.hpp"
 #include "compiler/ops/ops.hpp"
 #include "compiler/plan/strategies.hpp"
+#include "core/memory/planning_memory.hpp"
 #include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/engine/installation.hpp"
 #include "frontend/engine/job_facts.hpp"
@@ -44,6 +45,7 @@ bool offloads(const Plan& plan) {
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                            const RunFlags& flags) {
   now_doing("describing the model");
+  const PlanningMemory memory;
   Described described;
   described.ops = std::make_unique<OpRegistry>();
   BALEEN_TRY(register_builtin_ops(*described.ops));
@@ -96,12 +98,14 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
 
 Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
                                          const RunFlags& flags, bool with_monitors) {
+  const PlanningMemory memory;
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
   return create(options, setup, std::move(prepared), flags, with_monitors, std::move(described));
 }
 
 Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Setup& setup, Prepared prepared,
                                          const RunFlags& flags, bool with_monitors, Described described) {
+  const PlanningMemory memory;
   auto run = std::unique_ptr<Run>(new Run(setup));
   run->described_ = std::move(described);
   run->alone_ = flags.alone;

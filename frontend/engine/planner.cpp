@@ -8,6 +8,7 @@
 #include "compiler/plan/strategies.hpp"
 #include "core/execute/offload_store.hpp"
 #include "core/execute/plugin_transport.hpp"
+#include "core/memory/planning_memory.hpp"
 #include "core/plugin/crash.hpp"
 #include "core/runtime/job_programs.hpp"
 #include "core/runtime/session_memory.hpp"
@@ -158,6 +159,7 @@ class Planner {
 
 Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
                             bool exact) {
+  const PlanningMemory memory;
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
   job.working_budget = setup.manifest.working_budget();
   Planner planner(prepared, options, setup, job.seed);

@@ -11,11 +11,11 @@ namespace {
 
 /// The folders of the rooms that make the program, by height: a folder includes itself and what is strictly lower.
 const std::map<std::string, int> kHeights = {
-    {"core/log", 0},         {"core/input", 1},        {"core/plugin", 2},          {"core/launch", 3},
-    {"compiler/layout", 3},  {"compiler/graph", 4},    {"compiler/ops", 5},         {"compiler/placement", 6},
-    {"compiler/plan", 7},    {"compiler/codegen", 8},  {"core/execute", 9},         {"core/runtime", 10},
-    {"frontend/toml", 2},    {"frontend/lua", 8},      {"frontend/checkpoint", 11}, {"frontend/exchange", 12},
-    {"frontend/engine", 13}, {"frontend/validate", 3}, {"frontend/cli", 14}};
+    {"core/log", 0},           {"core/memory", 0},      {"core/input", 1},        {"core/plugin", 2},
+    {"core/launch", 3},        {"compiler/layout", 3},  {"compiler/graph", 4},    {"compiler/ops", 5},
+    {"compiler/placement", 6}, {"compiler/plan", 7},    {"compiler/codegen", 8},  {"core/execute", 9},
+    {"core/runtime", 10},      {"frontend/toml", 2},    {"frontend/lua", 8},      {"frontend/checkpoint", 11},
+    {"frontend/exchange", 12}, {"frontend/engine", 13}, {"frontend/validate", 3}, {"frontend/cli", 14}};
 
 /// A third-party library that one folder, with its unit tests, keeps to itself.
 struct Confined {
