@@ -10,8 +10,9 @@
 namespace baleen {
 namespace {
 
-/// Rounds of improvement per starting order, for few and for many buffers (a round is quadratic).
-constexpr std::uint64_t kMostRounds = 64;
+/// Rounds of improvement per starting order, for few and for many buffers (a round is quadratic), and how many of them
+/// without improvement are the last ones.
+constexpr std::uint64_t kMostRounds = 64, kPatience = 24;
 constexpr std::uint64_t kWork = 40'000'000;
 /// An arena this close to the lower bound is good enough to stop early.
 constexpr double kGoodEnough = 1.001;
@@ -170,12 +171,13 @@ MemoryPlan plan_memory(const std::vector<Interval>& intervals, std::uint64_t ali
   std::vector<Order> orders = starting_orders(intervals);
   std::set<Order> tried(orders.begin(), orders.end());
   // A round of each in turn: mostly one of them soon is good enough.
-  for (std::uint64_t round = 0; round < rounds && !orders.empty(); ++round) {
+  for (std::uint64_t round = 0, last = kPatience; round < std::min(rounds, last) && !orders.empty(); ++round) {
     for (Order& order : orders) {
       const std::uint64_t arena = fit.place(order, offsets);
       if (arena < plan.arena_bytes) {
         plan.arena_bytes = arena;
         plan.offsets = offsets;
+        last = round + 1 + kPatience;
         if (static_cast<double>(arena) <= kGoodEnough * static_cast<double>(plan.peak_bytes)) return plan;
       }
       // What reaches the arena's end comes first next time.

@@ -71,10 +71,10 @@ Result<std::vector<Fact>> account(const Session& session, RankLink* link) {
     return facts;
   }
   const Place& place = link->place();
-  if (place.rank != 0) {
-    BALEEN_TRY(link->put("account." + std::to_string(place.rank), to_text(mine)));
-    return facts;
-  }
+  if (place.rank != 0) BALEEN_TRY(link->put("account." + std::to_string(place.rank), to_text(mine)));
+  // What ranks share is counted by how many have it, so nobody leaves before all have counted.
+  BALEEN_TRY(link->barrier("account"));
+  if (place.rank != 0) return facts;
   add(mine, 0, facts);
   for (int rank = 1; rank < place.ranks; ++rank) {
     BALEEN_TRY_ASSIGN(const std::string text, link->get("account." + std::to_string(rank)));

@@ -8,7 +8,6 @@
 namespace baleen::text {
 namespace {
 
-constexpr std::size_t kCodePoints = 0x110000;
 constexpr std::size_t kLlmcHeader = 256 * sizeof(std::int32_t);
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -72,10 +71,10 @@ Result<Run> token_run(Tokenizer tokenizer, std::span<const std::byte> bytes, con
 }
 
 Status Alphabet::add(std::span<const std::byte> bytes, const std::string& path) {
-  seen_.resize(kCodePoints);
   for (std::size_t at = 0; at < bytes.size();) {
     const char32_t code = next_character(text_of(bytes), at);
     if (code == kNoCharacter) return not_utf8(at, path);
+    if (code >= seen_.size()) seen_.resize(code + 1);
     seen_[code] = true;
   }
   return {};
