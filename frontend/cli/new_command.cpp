@@ -37,6 +37,7 @@ constexpr std::string_view kOwnJob;
 constexpr std::string_view kWatched = "The monitor `@NAME@` watches (manifest.toml).";
 constexpr std::string_view kShared = "The strategy `@NAME@` shares the work among two ranks (manifest.toml).";
 constexpr std::string_view kKept = "`--save trained.@NAME@` keeps what was learned.";
+constexpr std::string_view kComputed = "Two devices of the plugin `@NAME@` compute it (manifest.toml).";
 constexpr std::string_view kStored = "The optimizer's states lie in the store `@NAME@` (manifest.toml).";
 
 /// What a kind's plugin is made of.
@@ -57,6 +58,7 @@ constexpr Template kTemplates[] = {
     {"strategy", "replicas.cpp", "replicas", "", "", "manifest_strategy.toml", kShared, kTrainAndCompare},
     {"checkpoint", "plain.cpp", "plain", "", "", "manifest.toml", kKept, kTrainAndGoOn},
     {"offload", "swap.cpp", "swap", "", "", "manifest_offload.toml", kStored},
+    {"compute", "loops.cpp", "loops", "", "", "manifest_compute.toml", kComputed, kTrainAndCompare},
 };
 
 Result<Template> template_of(const NewOptions& options) {

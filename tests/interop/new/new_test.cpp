@@ -56,7 +56,7 @@ TEST_P(New, BuildsValidatesAndTrains) {
   EXPECT_EQ(tested.exit_code, 0) << tested.out << tested.err;
   EXPECT_NE(tested.out.find(one.kind + " `" + one.name + "`: "), std::string::npos) << tested.out;
   EXPECT_NE(tested.out.find(", 0 failed, "), std::string::npos) << tested.out;
-  if (one.kind == "strategy") {
+  if (one.kind == "strategy" || one.kind == "compute") {
     EXPECT_NE(tested.out.find("\nEQUAL "), std::string::npos) << tested.out;
   }
   if (one.kind == "checkpoint") {
@@ -80,7 +80,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, New,
                                          Written{"monitor", "my_lines", false}, Written{"op", "my_ops", false},
                                          Written{"strategy", "my_copies", false},
                                          Written{"checkpoint", "my_format", false},
-                                         Written{"offload", "my_swap", false}),
+                                         Written{"offload", "my_swap", false},
+                                         Written{"compute", "my_device", false}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

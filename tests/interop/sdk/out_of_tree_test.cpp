@@ -81,7 +81,8 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
     const ProcessResult result = run_baleen({"plugins", "--plugin-path", build_});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     for (const std::string name :
-         {"descent ", "descent_c ", "rings ", "csv ", "products ", "replicas ", "plain ", "swap ", "environment "})
+         {"descent ", "descent_c ", "rings ", "csv ", "products ", "replicas ", "plain ", "swap ", "loops ",
+          "environment "})
       EXPECT_NE(result.out.find("  " + name), std::string::npos) << name << "in\n" << result.out;
     EXPECT_EQ(result.out.find("not used: " + build_), std::string::npos) << result.out;
   }
@@ -267,6 +268,15 @@ return baleen.job {
     EXPECT_TRUE(is_compiled) << "the expansion was computed";
   }
 
+  /// The out-of-tree device passes `baleen validate`: losses as on the processor, and two ranks that train as one.
+  void expect_compute() const {
+    ProcessOptions options;
+    options.limit = std::chrono::minutes(4);
+    const ProcessResult result = run_baleen({"validate", plugin("compute", "loops"), "--limit", "60"}, options);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    EXPECT_NE(result.out.find(" passed, 0 failed, 0 skipped"), std::string::npos) << result.out;
+  }
+
   /// Starts `baleen run` once for each rank of the list, as torchrun would; "exit CODE" stands
   /// in the output for each of them.
   ProcessResult start_ranks(const std::string& job, const std::string& list, std::vector<std::string> words) const {
@@ -352,7 +362,8 @@ TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   ASSERT_FALSE(HasFatalFailure());
   expect_listed();
   for (const std::string& file : {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"),
-                                  plugin("data", "rings"), plugin("op", "products"), plugin("launcher", "environment")})
+                                  plugin("data", "rings"), plugin("op", "products"), plugin("compute", "loops"),
+                                  plugin("launcher", "environment")})
     expect_one_symbol(file);
   expect_descent(plugin("optimizer", "descent"));
   expect_descent(plugin("optimizer", "descent_c"));
@@ -365,6 +376,7 @@ TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   }
   expect_budget();
   expect_op();
+  expect_compute();
   expect_launcher();
 }
 
