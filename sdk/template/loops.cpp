@@ -1,6 +1,7 @@
 /// \file A compute backend: a device whose memory is the host's, and which computes by plain loops. It has what every
-/// device needs, and nothing for speed. A port begins where the loops are: replace them by kernels of your device, one
-/// kind after the other, and the functions of `Loops` below by those of its driver.
+/// device needs, and almost nothing for speed. For a device of yours replace the memory and the streams of `Loops`, the
+/// last class, by those of its driver, then the kernels one after the other. A kind of op that plugins bring with a
+/// kernel for the processor (op_kind.h) it does not take.
 ///
 /// All arithmetic is in double. Where fp32 is asked for, each result is rounded to fp32 at once. For + - * / and sqrt
 /// this is what fp32 arithmetic gives, bit for bit, for a double has more than twice as many digits.
@@ -43,8 +44,6 @@ struct Kernel {
   double flops = 0;
 };
 
-// ---- Elements ----
-
 /// The nearest integer, of two the even one; beyond the range its end.
 template <class Integer>
 Integer nearest(double x) {
@@ -84,8 +83,6 @@ double rounded(double value, baleen_dtype_t dtype) {
   return load(&room, dtype, 0);
 }
 
-// ---- Loops ----
-
 /// One loop, and how far each operand moves in it from one pass to the next, in elements.
 struct Loop {
   std::int64_t extent;
@@ -118,8 +115,6 @@ std::vector<Loop> loops_over(const RegionOperand& of, const std::vector<RegionOp
   return loops;
 }
 
-// ---- copy, pad ----
-
 /// y = x, and for `pad` zeros around it. Bytes move, whatever the dtype.
 Result<Kernel> copy(const RegionOp& op) {
   const RegionOperand x = op.in(0), y = op.out(0);
@@ -143,7 +138,24 @@ Result<Kernel> copy(const RegionOp& op) {
   }};
 }
 
-// ---- matmul ----
+/// Elements of an operand from `at` on, `step` apart.
+struct Line {
+  const void* data;
+  baleen_dtype_t dtype;
+  std::int64_t at, step;
+};
+
+double dot(const Line& a, const Line& b, std::int64_t count) {
+  double sum = 0;
+  if (a.dtype == BALEEN_F32 && b.dtype == BALEEN_F32) {  // most are: without a choice for each element
+    const auto *x = static_cast<const float*>(a.data) + a.at, *y = static_cast<const float*>(b.data) + b.at;
+    for (std::int64_t i = 0; i < count; ++i) sum += double{x[i * a.step]} * double{y[i * b.step]};
+  } else {
+    for (std::int64_t i = 0; i < count; ++i)
+      sum += load(a.data, a.dtype, a.at + i * a.step) * load(b.data, b.dtype, b.at + i * b.step);
+  }
+  return sum;
+}
 
 /// y = a·b, or c + a·b. Each sum is rounded once, when it is stored.
 Result<Kernel> matmul(const RegionOp& op) {
@@ -155,6 +167,11 @@ Result<Kernel> matmul(const RegionOp& op) {
   for (const auto* group : {&groups.batch, &groups.m, &groups.n})
     for (const ContractionLoop& loop : *group) results.push_back({loop.extent, {loop.a, loop.b, loop.y, loop.c}});
   for (const ContractionLoop& loop : groups.k) depth.push_back({loop.extent, {loop.a, loop.b}});
+  Loop inner{1, {0, 0}};
+  if (!depth.empty()) {
+    inner = depth.back();
+    depth.pop_back();
+  }
   Kernel kernel;
   kernel.flops = groups.flops();
   if (adds && same_layout(y.tensor, c.tensor)) kernel.aliases.push_back({y.number, c.number});
@@ -163,15 +180,16 @@ Result<Kernel> matmul(const RegionOp& op) {
     std::int64_t at[4] = {0, 0, 0, 0};  // of a, b, y and c
     each(results, at, [&] {
       double sum = 0;
-      each(depth, at, [&] { sum += load(from_a, a.tensor.dtype, at[0]) * load(from_b, b.tensor.dtype, at[1]); });
+      each(depth, at, [&] {
+        sum += dot({from_a, a.tensor.dtype, at[0], inner.steps[0]}, {from_b, b.tensor.dtype, at[1], inner.steps[1]},
+                   inner.extent);
+      });
       if (adds) sum += load(c.at<void>(launch), c.tensor.dtype, at[3]);
       store(y.at<void>(launch), y.tensor.dtype, at[2], sum);
     });
   };
   return kernel;
 }
-
-// ---- reduce ----
 
 /// A sum in pairs, pairs of pairs and so on, so that its error stays small. Its order depends on the number of terms
 /// and on nothing else: every run gives the same bits.
@@ -229,8 +247,6 @@ Result<Kernel> reduce(const RegionOp& op) {
   }};
 }
 
-// ---- top_k ----
-
 /// The k largest elements of each row and their numbers: the largest first, of equal ones the first, NaN above all.
 Result<Kernel> top_k(const RegionOp& op) {
   const RegionOperand x = op.in(0), values = op.out(0), ids = op.out(1);
@@ -260,8 +276,6 @@ Result<Kernel> top_k(const RegionOp& op) {
   };
   return kernel;
 }
-
-// ---- pointwise ----
 
 /// Where a rank's elements stand in the global tensor. Random numbers and INDEX depend on this alone, so that they are
 /// the same however the work is shared out.
@@ -431,9 +445,7 @@ Result<Kernel> pointwise(const RegionOp& op) {
   return kernel;
 }
 
-// ---- What the device computes ----
-
-/// Whether all operands' dtypes are such.
+/// What a kind takes: whether `holds` is true of the dtype of each operand and result.
 template <class Holds>
 bool all_dtypes(const RegionOp& op, const Holds& holds) {
   for (std::size_t i = 0; i < op.inputs(); ++i)
@@ -480,8 +492,6 @@ const Kind* find(const baleen_region_t& region) {
   return nullptr;
 }
 
-// ---- The device ----
-
 constexpr std::uint32_t kAlignment = 64;
 
 class Loops {
@@ -501,7 +511,8 @@ class Loops {
     out.threads = 1;
     out.alignment = kAlignment;
   }
-  /// No optional powers (compute.h): neither has a device that lives in the host's memory any need of them.
+  /// No optional powers; compute.h has them. Without `baleen.compute.memory/1`, arenas are memory that the host
+  /// reaches.
   const void* query(std::string_view) const { return nullptr; }
 
   Result<void*> arena_create(baleen_arena_kind_t kind, std::uint64_t bytes) {

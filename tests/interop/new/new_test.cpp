@@ -80,8 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, New,
                                          Written{"monitor", "my_lines", false}, Written{"op", "my_ops", false},
                                          Written{"strategy", "my_copies", false},
                                          Written{"checkpoint", "my_format", false},
-                                         Written{"offload", "my_swap", false},
-                                         Written{"compute", "my_device", false}),
+                                         Written{"offload", "my_swap", false}, Written{"compute", "my_device", false}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -80,9 +80,8 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
   void expect_listed() const {
     const ProcessResult result = run_baleen({"plugins", "--plugin-path", build_});
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    for (const std::string name :
-         {"descent ", "descent_c ", "rings ", "csv ", "products ", "replicas ", "plain ", "swap ", "loops ",
-          "environment "})
+    for (const std::string name : {"descent ", "descent_c ", "rings ", "csv ", "products ", "replicas ", "plain ",
+                                   "swap ", "loops ", "environment "})
       EXPECT_NE(result.out.find("  " + name), std::string::npos) << name << "in\n" << result.out;
     EXPECT_EQ(result.out.find("not used: " + build_), std::string::npos) << result.out;
   }
@@ -361,9 +360,9 @@ return baleen.job {
 TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   ASSERT_FALSE(HasFatalFailure());
   expect_listed();
-  for (const std::string& file : {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"),
-                                  plugin("data", "rings"), plugin("op", "products"), plugin("compute", "loops"),
-                                  plugin("launcher", "environment")})
+  for (const std::string& file :
+       {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"), plugin("data", "rings"),
+        plugin("op", "products"), plugin("compute", "loops"), plugin("launcher", "environment")})
     expect_one_symbol(file);
   expect_descent(plugin("optimizer", "descent"));
   expect_descent(plugin("optimizer", "descent_c"));
