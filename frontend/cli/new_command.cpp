@@ -38,7 +38,12 @@ constexpr std::string_view kWatched = "The monitor `@NAME@` watches (manifest.to
 constexpr std::string_view kShared = "The strategy `@NAME@` shares the work among two ranks (manifest.toml).";
 constexpr std::string_view kKept = "`--save trained.@NAME@` keeps what was learned.";
 constexpr std::string_view kComputed = "Two devices of the plugin `@NAME@` compute it (manifest.toml).";
+constexpr std::string_view kJoined = "Two ranks tell each other their gradients by the transport `@NAME@` (manifest.toml).";
 constexpr std::string_view kStored = "The optimizer's states lie in the store `@NAME@` (manifest.toml).";
+
+// What its build does besides; behind the line of the plugin itself.
+constexpr std::string_view kReductions = R"(
+baleen_add_reductions(baleen_@KIND@_@NAME@)  # sums of many arrays at the speed of memory)";
 
 /// What a kind's plugin is made of.
 struct Template {
@@ -48,6 +53,7 @@ struct Template {
   std::string_view manifest;             ///< in `new`, as the job is
   std::string_view about;                ///< in the job
   std::string_view train = kTrain;
+  std::string_view build = {};
 };
 
 constexpr Template kTemplates[] = {
@@ -59,6 +65,7 @@ constexpr Template kTemplates[] = {
     {"checkpoint", "plain.cpp", "plain", "", "", "manifest.toml", kKept, kTrainAndGoOn},
     {"offload", "swap.cpp", "swap", "", "", "manifest_offload.toml", kStored},
     {"compute", "loops.cpp", "loops", "", "", "manifest_compute.toml", kComputed, kTrainAndCompare},
+    {"transport", "pipes.cpp", "pipes", "", "", "manifest_transport.toml", kJoined, kTrainAndCompare, kReductions},
 };
 
 Result<Template> template_of(const NewOptions& options) {
@@ -122,6 +129,7 @@ Result<std::vector<std::pair<std::string, std::string>>> files_of(const NewOptio
   for (const auto& [from, to] : others) {
     BALEEN_TRY_ASSIGN(std::string text, read_template(shared / "new" / from));
     replace_all(text, "@TRAIN@", std::string(chosen.train));
+    replace_all(text, "@BUILD@", std::string(chosen.build));
     replace_all(text, "@ABOUT@", std::string(chosen.about));
     replace_all(text, "@NAME@", options.name);
     replace_all(text, "@KIND@", options.kind);

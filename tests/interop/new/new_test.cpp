@@ -50,13 +50,14 @@ TEST_P(New, BuildsValidatesAndTrains) {
     EXPECT_FALSE(text.empty()) << file;
     EXPECT_EQ(text.find("@NAME@"), std::string::npos) << file;
     EXPECT_EQ(text.find("@KIND@"), std::string::npos) << file;
+    EXPECT_EQ(text.find("@BUILD@"), std::string::npos) << file;
   }
   const ProcessResult tested =
       run_process({"env", "BALEEN=" + prefix() + "/bin/baleen", folder / one.name + "/test.sh"}, options);
   EXPECT_EQ(tested.exit_code, 0) << tested.out << tested.err;
   EXPECT_NE(tested.out.find(one.kind + " `" + one.name + "`: "), std::string::npos) << tested.out;
   EXPECT_NE(tested.out.find(", 0 failed, "), std::string::npos) << tested.out;
-  if (one.kind == "strategy" || one.kind == "compute") {
+  if (one.kind == "strategy" || one.kind == "compute" || one.kind == "transport") {
     EXPECT_NE(tested.out.find("\nEQUAL "), std::string::npos) << tested.out;
   }
   if (one.kind == "checkpoint") {
@@ -80,7 +81,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, New,
                                          Written{"monitor", "my_lines", false}, Written{"op", "my_ops", false},
                                          Written{"strategy", "my_copies", false},
                                          Written{"checkpoint", "my_format", false},
-                                         Written{"offload", "my_swap", false}, Written{"compute", "my_device", false}),
+                                         Written{"offload", "my_swap", false}, Written{"compute", "my_device", false},
+                                         Written{"transport", "my_pipes", false}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -81,7 +81,7 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
     const ProcessResult result = run_baleen({"plugins", "--plugin-path", build_});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     for (const std::string name : {"descent ", "descent_c ", "rings ", "csv ", "products ", "replicas ", "plain ",
-                                   "swap ", "loops ", "environment "})
+                                   "swap ", "loops ", "pipes ", "environment "})
       EXPECT_NE(result.out.find("  " + name), std::string::npos) << name << "in\n" << result.out;
     EXPECT_EQ(result.out.find("not used: " + build_), std::string::npos) << result.out;
   }
@@ -342,6 +342,33 @@ return baleen.job {
         << more.err;
   }
 
+  /// The out-of-tree transport passes what every transport must, and four ranks learn by it, bit for bit, what they learn
+  /// by the tree's own.
+  void expect_transport() const {
+    const ProcessResult valid = run_baleen({"validate", plugin("transport", "pipes")});
+    EXPECT_EQ(valid.exit_code, 0) << valid.out << valid.err;
+    const std::string script = folder_.write("joined.lua", R"(
+local baleen = require "baleen"
+local nn = baleen.nn
+local rings = baleen.data.rings { rows = 256, noise = 0.05 }
+return baleen.job {
+  model = nn.sequential { nn.linear { out = 8 }, nn.tanh {}, nn.linear { out = rings.classes } },
+  loss = nn.cross_entropy {}, data = rings, batch = 16, steps = 5, seed = 1, optimizer = baleen.optimizer("adamw"),
+}
+)");
+    const std::string manifest = folder_.write("joined.toml", "[mesh]\ndata = 4\n");
+    const auto run_by = [&](const std::string& transport) {
+      const std::string log = folder_ / (transport + ".jsonl");
+      const ProcessResult result = run_baleen({"run", script, "--plugin-path", build_, "-m", manifest, "--log-json",
+                                               log, "--set", "transport.plugin=" + transport});
+      EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+      return losses(log);
+    };
+    const std::vector<std::string> found = run_by("pipes");
+    EXPECT_GE(found.size(), 5u);
+    EXPECT_EQ(found, run_by("shm"));
+  }
+
   /// Members of this tree, whose sources need no more than the SDK.
   const std::vector<std::string> kOptimizers{"adafactor", "muon"};
   const TemporaryFolder folder_;
@@ -353,7 +380,7 @@ TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   expect_listed();
   for (const std::string& file :
        {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"), plugin("data", "rings"),
-        plugin("op", "products"), plugin("compute", "loops"), plugin("launcher", "environment")})
+        plugin("op", "products"), plugin("compute", "loops"), plugin("transport", "pipes"), plugin("launcher", "environment")})
     expect_one_symbol(file);
   expect_descent(plugin("optimizer", "descent"));
   expect_descent(plugin("optimizer", "descent_c"));
@@ -366,6 +393,7 @@ TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   }
   expect_budget();
   expect_op();
+  expect_transport();
   expect_launcher();
 }
 
