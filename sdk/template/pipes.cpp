@@ -111,9 +111,8 @@ Status combine(const Collective& c, const Arrived& arrived) {
   for (const CollectiveEntry& e : c.entries) {
     auto* const output = static_cast<std::byte*>(e.output);
     for (std::size_t m = 0; m < c.members; ++m) {
-      sources[m] = m == c.place
-                       ? static_cast<const std::byte*>(e.input) + part_for(c, e, c.place).begin * c.width()
-                       : arrived[m].data() + read[m];
+      sources[m] = m == c.place ? static_cast<const std::byte*>(e.input) + part_for(c, e, c.place).begin * c.width()
+                                : arrived[m].data() + read[m];
       read[m] += part_from(c, e, m).size() * c.width();
     }
     if (is_reducing(c.op)) {
@@ -314,8 +313,7 @@ class Pipes final : public Transport {
   void abort(std::string_view reason) override { fail({BALEEN_PEER_LOST, std::string(reason), {}}); }
 
  private:
-  Pipes(std::int32_t rank, std::int32_t ranks)
-      : rank_(rank), ranks_(ranks), peers_(static_cast<std::size_t>(ranks)) {
+  Pipes(std::int32_t rank, std::int32_t ranks) : rank_(rank), ranks_(ranks), peers_(static_cast<std::size_t>(ranks)) {
     parked_.reserve(BALEEN_MAX_OUTSTANDING);
   }
 
@@ -345,7 +343,8 @@ class Pipes final : public Transport {
       if (!socket) return system_error("no socket");
       const std::string who = "rank " + std::to_string(rank);
       if (::connect(socket.get(), any(address), static_cast<socklen_t>(begin + name.size())) != 0)
-        return Error{BALEEN_PEER_LOST, who + " cannot be reached: it has ended, or is in another network namespace", {}};
+        return Error{
+            BALEEN_PEER_LOST, who + " cannot be reached: it has ended, or is in another network namespace", {}};
       if (!is_of_this_user(socket.get())) return invalid(who + " belongs to another user");
       if (!send_all(socket.get(), &rank_, sizeof rank_)) return Error{BALEEN_PEER_LOST, who + " has left", {}};
       peers_[static_cast<std::size_t>(rank)].socket = std::move(socket);

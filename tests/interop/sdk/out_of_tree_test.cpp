@@ -345,8 +345,6 @@ return baleen.job {
   /// The out-of-tree transport passes what every transport must, and four ranks learn by it, bit for bit, what they learn
   /// by the tree's own.
   void expect_transport() const {
-    const ProcessResult valid = run_baleen({"validate", plugin("transport", "pipes")});
-    EXPECT_EQ(valid.exit_code, 0) << valid.out << valid.err;
     const std::string script = folder_.write("joined.lua", R"(
 local baleen = require "baleen"
 local nn = baleen.nn
