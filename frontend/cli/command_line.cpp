@@ -320,8 +320,9 @@ class Parser {
 
   void add_new() {
     new_ = subcommand("new", "Write a new plugin: a folder with a source that works, its build, its test and a job");
-    new_->add_option("KIND", new_options_.kind,
-                     "What it is to be: optimizer, data, monitor, op, strategy, checkpoint, offload, compute or transport")
+    new_->add_option(
+            "KIND", new_options_.kind,
+            "What it is to be: optimizer, data, monitor, op, strategy, checkpoint, offload, compute or transport")
         ->required()
         ->type_name("");
     new_->add_option("NAME", new_options_.name, "Its name, and its folder's")->required()->type_name("");

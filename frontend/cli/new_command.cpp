@@ -38,7 +38,8 @@ constexpr std::string_view kWatched = "The monitor `@NAME@` watches (manifest.to
 constexpr std::string_view kShared = "The strategy `@NAME@` shares the work among two ranks (manifest.toml).";
 constexpr std::string_view kKept = "`--save trained.@NAME@` keeps what was learned.";
 constexpr std::string_view kComputed = "Two devices of the plugin `@NAME@` compute it (manifest.toml).";
-constexpr std::string_view kJoined = "Two ranks tell each other their gradients by the transport `@NAME@` (manifest.toml).";
+constexpr std::string_view kJoined =
+    "Two ranks tell each other their gradients by the transport `@NAME@` (manifest.toml).";
 constexpr std::string_view kStored = "The optimizer's states lie in the store `@NAME@` (manifest.toml).";
 
 // What its build does besides; behind the line of the plugin itself.

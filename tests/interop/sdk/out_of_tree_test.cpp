@@ -342,8 +342,7 @@ return baleen.job {
         << more.err;
   }
 
-  /// The out-of-tree transport passes what every transport must, and four ranks learn by it, bit for bit, what they learn
-  /// by the tree's own.
+  /// Four ranks learn by the out-of-tree transport, bit for bit, what they learn by the tree's own.
   void expect_transport() const {
     const std::string script = folder_.write("joined.lua", R"(
 local baleen = require "baleen"
@@ -376,9 +375,9 @@ return baleen.job {
 TEST_P(OutOfTree, PluginsAreListedLoadAndCompute) {
   ASSERT_FALSE(HasFatalFailure());
   expect_listed();
-  for (const std::string& file :
-       {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"), plugin("data", "rings"),
-        plugin("op", "products"), plugin("compute", "loops"), plugin("transport", "pipes"), plugin("launcher", "environment")})
+  for (const std::string& file : {plugin("optimizer", "descent"), plugin("optimizer", "descent_c"),
+                                  plugin("data", "rings"), plugin("op", "products"), plugin("compute", "loops"),
+                                  plugin("transport", "pipes"), plugin("launcher", "environment")})
     expect_one_symbol(file);
   expect_descent(plugin("optimizer", "descent"));
   expect_descent(plugin("optimizer", "descent_c"));
