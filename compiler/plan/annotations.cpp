@@ -25,9 +25,9 @@ std::vector<std::string> names_of(const Graph& graph, const Value& value) {
 
 /// In messages.
 std::string title(const Graph& graph, const Value& value) {
-  const std::vector<std::string> names = names_of(graph, value);
+  if (const std::vector<std::string> names = names_of(graph, value); !names.empty()) return "`" + names.front() + "`";
   const Op* producer = graph.producer(value.id);
-  return "`" + (names.empty() ? (producer ? producer->name : value.name).str() : names.front()) + "`";
+  return "`" + (!producer ? value.name.str() : producer->name.empty() ? producer->kind->name : producer->name.str()) + "`";
 }
 
 int find_axis(const Value& value, const std::string& logical_axis) {

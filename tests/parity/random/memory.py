@@ -48,7 +48,7 @@ LARGE = [
 def planned(case, program, folder):
     """Bytes of the process by rank, or None where the plan is refused."""
     words = case.words(program, folder, "plan")
-    ranks = planned_ranks(words, ["--exact", "--dtype", case.dtype], folder, LIMIT, ["process_bytes"])
+    ranks = planned_ranks(words, ["--exact"], folder, LIMIT, ["process_bytes"])
     return ranks and {rank: numbers["process_bytes"] for rank, numbers in ranks.items()}
 
 
