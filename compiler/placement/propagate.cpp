@@ -335,10 +335,10 @@ class Propagator {
         text += ", and " + why;
       }
     }
-    if (!cut.empty())
-      text += ". Keep it whole with parallel.layout { name = \"" + cut + "\", axis = \"" + name +
-              "\", placement = \"replicate\" } in the script";
-    text += "; the strategy of `" + name + "` may allow the logical axis, or offer this op a candidate";
+    // What a user can do, or else who writes strategies.
+    text += !cut.empty() ? ". Keep it whole with parallel.layout { name = \"" + cut + "\", axis = \"" + name +
+                               "\", placement = \"replicate\" } in the script"
+                         : "; the strategy of `" + name + "` may allow the logical axis, or offer this op a candidate";
     return unsupported(std::move(text), decided.op.where);
   }
 

@@ -34,6 +34,12 @@ CASES = {
     # A state's new value was to be made behind a reader of the old one, which waited for a call behind one that needed it.
     "AdafactorWithClippingAndALossScale": (_case("zoo/mixer", HALVES, {"optimizer": "adafactor", "dim": 8, "clip": 0.5},
                                                  dtype="fp32"), "equal"),
+    # A value without a name was called ``.
+    "ACutThatANamelessResultIsTooShortFor": (_case("zoo/patches", DATA, {"heads": 2, "dim": 12, "batch": 4, "pool": "token",
+                                                   "scopes": "split:data:seq"}), "`slice`: `seq` = 1 of [4, 1, 12] cannot be cut"),
+    # Users were told what strategies might do.
+    "ASlicedWeightThatIsCut": (_case("zoo/convolution", ({"tensor": 2}, [("tensor", {})]), {
+        "heads": 4, "dim": 32, "batch": 4, "layout": "second.weight:tensor:1"}), "Keep it whole with parallel.layout"),
     # What is held out was found to be too little after the last step; now it is a short batch.
     "LessHeldOutThanABatch": (_case("known/two_layers", DATA, {"batch": 32, "held_out": 0.2}), "equal"),
 }
