@@ -27,11 +27,8 @@ std::vector<std::string> names_of(const Graph& graph, const Value& value) {
 std::string title(const Graph& graph, const Value& value) {
   if (const std::vector<std::string> names = names_of(graph, value); !names.empty()) return "`" + names.front() + "`";
   const Op* producer = graph.producer(value.id);
-  return "`" +
-         (!producer                ? value.name.str()
-          : producer->name.empty() ? producer->kind->name
-                                   : producer->name.str()) +
-         "`";
+  if (producer && producer->name.empty()) return "`" + producer->kind->name + "`";
+  return "`" + (producer ? producer->name : value.name).str() + "`";
 }
 
 int find_axis(const Value& value, const std::string& logical_axis) {

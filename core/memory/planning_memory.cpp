@@ -10,6 +10,4 @@ PlanningMemory::~PlanningMemory() {
   if (owns_) planning_objects.leave();
 }
 
-PlanningMemory::Usage PlanningMemory::usage() { return planning_objects.usage(); }
-
 }  // namespace baleen

@@ -1,6 +1,5 @@
 /// \file Memory for planning: small objects close together, on huge pages.
 #pragma once
-#include <cstdint>
 
 namespace baleen {
 
@@ -16,13 +15,6 @@ class PlanningMemory {
   /// The thread's last one gives back to the system what is free.
   ~PlanningMemory();
   PlanningMemory(const PlanningMemory&) = delete;
-
-  struct Usage {
-    std::uint64_t taken = 0;  ///< bytes of pages that hold objects, or did when the last scope ended
-    std::uint64_t live = 0;   ///< bytes of objects that are not deleted
-  };
-  /// Of the region. [the thread that has it, or any while none has]
-  static Usage usage();
 
  private:
   const bool owns_;

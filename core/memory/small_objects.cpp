@@ -126,8 +126,8 @@ void SmallObjects::release(Page& page) {
   page = {nullptr, std::exchange(empty_, &page), 0, 0, 0, false};
 }
 
-PlanningMemory::Usage SmallObjects::usage() {
-  PlanningMemory::Usage usage;
+SmallObjects::Usage SmallObjects::usage() const {
+  Usage usage;
   for (std::size_t i = 0; i < used_; ++i) {
     if (pages_[i].size > 0) usage.taken += kPage;
     usage.live += std::uint64_t{pages_[i].live} * pages_[i].size * kGrain;

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/memory/planning_memory.hpp"
-
 namespace baleen {
 
 /// One thread at a time takes from it; all give to it. Never destroyed: objects outlive everything.
@@ -33,7 +31,12 @@ class SmallObjects {
   }
   void give(void* object);
 
-  PlanningMemory::Usage usage();
+  struct Usage {
+    std::uint64_t taken = 0;  ///< bytes of pages that hold objects, or did when the last `leave` looked
+    std::uint64_t live = 0;   ///< bytes of objects that were not given back
+  };
+  /// [the thread that has it, or any while none has]
+  Usage usage() const;
 
  private:
   static constexpr std::size_t kBytes = std::size_t{1} << 34, kPage = std::size_t{1} << 16, kGrain = 16;

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "baleen/expression.hpp"
+#include "baleen/expression_value.hpp"
 #include "baleen/host.hpp"
 #include "baleen/sized.hpp"
 
@@ -57,11 +58,6 @@ std::size_t place_in(const Numbers& numbers, const std::vector<std::int64_t>& sh
   return static_cast<std::size_t>(offset);
 }
 
-double cumulative(double x) { return 0.5 * (1 + std::erf(x / std::numbers::sqrt2)); }
-double density(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi); }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double tanh_of_gelu(double x) { return std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)); }
-
 double round_to(double value, std::uint32_t dtype) {
   if (dtype == BALEEN_F64) return value;
   if (dtype == BALEEN_F32) return static_cast<float>(value);
@@ -69,43 +65,10 @@ double round_to(double value, std::uint32_t dtype) {
 }
 
 double evaluate(const baleen_instruction_t& x, double a, double b, double c) {
-  switch (x.opcode) {
-    case BALEEN_X_CONSTANT: return x.constant;
-    case BALEEN_X_NEG: return -a;
-    case BALEEN_X_ABS: return std::abs(a);
-    case BALEEN_X_SIGN: return a > 0 ? 1 : a < 0 ? -1 : 0;
-    case BALEEN_X_FLOOR: return std::floor(a);
-    case BALEEN_X_SQRT: return std::sqrt(a);
-    case BALEEN_X_RSQRT: return 1 / std::sqrt(a);
-    case BALEEN_X_EXP: return std::exp(a);
-    case BALEEN_X_LOG: return std::log(a);
-    case BALEEN_X_SIN: return std::sin(a);
-    case BALEEN_X_COS: return std::cos(a);
-    case BALEEN_X_TANH: return std::tanh(a);
-    case BALEEN_X_ERF: return std::erf(a);
-    case BALEEN_X_SIGMOID: return sigmoid(a);
-    case BALEEN_X_RELU: return a > 0 ? a : 0;
-    case BALEEN_X_GELU: return a * cumulative(a);
-    case BALEEN_X_GELU_TANH: return 0.5 * a * (1 + tanh_of_gelu(a));
-    case BALEEN_X_SILU: return a * sigmoid(a);
-    case BALEEN_X_IS_FINITE: return std::isfinite(a) ? 1 : 0;
-    case BALEEN_X_GELU_GRAD: return cumulative(a) + a * density(a);
-    case BALEEN_X_SILU_GRAD: return sigmoid(a) * (1 + a * (1 - sigmoid(a)));
-    case BALEEN_X_ADD: return a + b;
-    case BALEEN_X_SUB: return a - b;
-    case BALEEN_X_MUL: return a * b;
-    case BALEEN_X_DIV: return a / b;
-    case BALEEN_X_MAX: return std::fmax(a, b);
-    case BALEEN_X_MIN: return std::fmin(a, b);
-    case BALEEN_X_POW: return std::pow(a, b);
-    case BALEEN_X_LT: return a < b ? 1 : 0;
-    case BALEEN_X_LE: return a <= b ? 1 : 0;
-    case BALEEN_X_EQ: return a == b ? 1 : 0;
-    case BALEEN_X_NE: return a != b ? 1 : 0;
-    case BALEEN_X_SELECT: return a != 0 ? b : c;
-    case BALEEN_X_ROUND: return round_to(a, x.b);
-    default: throw NotKnown("opcode " + std::to_string(x.opcode) + " of expressions");
-  }
+  if (x.opcode == BALEEN_X_CONSTANT) return x.constant;
+  if (x.opcode == BALEEN_X_ROUND) return round_to(a, x.b);
+  if (operand_count(x.opcode) > 0) return expression_value(x.opcode, a, b, c);
+  throw NotKnown("opcode " + std::to_string(x.opcode) + " of expressions");
 }
 
 Numbers pointwise(const baleen_op_view_t& op, const std::vector<const Numbers*>& operands) {

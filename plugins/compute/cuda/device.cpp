@@ -110,14 +110,7 @@ std::uint32_t Device::supports(const baleen_region_t& region) const { return reg
 Result<baleen_kernel_t> Device::compile(const baleen_region_t& region) {
   BALEEN_TRY(enter());
   BALEEN_TRY_ASSIGN(std::unique_ptr<Kernel> kernel, make_kernel(*kernel_context_, region));
-  baleen_kernel_t out{};
-  out.size = sizeof out;
-  out.scratch_bytes = kernel->scratch_bytes;
-  out.aliases = kernel->aliases.data();
-  out.alias_count = kernel->aliases.size();
-  out.flops = kernel->flops;
-  out.kernel = kernel.release();
-  return out;
+  return sdk::give_kernel(std::move(kernel));
 }
 
 void Device::release(void* kernel) {

@@ -54,6 +54,20 @@ inline bool same_layout(const baleen_tensor_t& output, const baleen_tensor_t& in
   return true;
 }
 
+/// A kernel as `compile` returns it: until `release` gives it back, its owner is who compiled it. `Kernel` has members
+/// `scratch_bytes`, `aliases` (a vector) and `flops`.
+template <class Kernel>
+baleen_kernel_t give_kernel(std::unique_ptr<Kernel> kernel) {
+  baleen_kernel_t out{};
+  out.size = sizeof out;
+  out.scratch_bytes = kernel->scratch_bytes;
+  out.aliases = kernel->aliases.data();
+  out.alias_count = kernel->aliases.size();
+  out.flops = kernel->flops;
+  out.kernel = kernel.release();
+  return out;
+}
+
 /// A borrowed op with its attributes by name. A missing or wrongly typed attribute without a fallback throws
 /// std::exception, which `guard` turns into a failure with text.
 class Op {

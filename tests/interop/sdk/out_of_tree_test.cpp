@@ -294,10 +294,7 @@ return baleen.job {
     return found;
   }
 
-  /// Ranks that this program did not start: the same losses as those that it starts; and what is wrong with them is
-  /// named.
-  void expect_launcher() const {
-    const std::string script = folder_.write("ranks.lua", R"(
+  static constexpr const char* kRings = R"(
 local baleen = require "baleen"
 local nn = baleen.nn
 local rings = baleen.data.rings { rows = 256, noise = 0.05 }
@@ -305,7 +302,12 @@ return baleen.job {
   model = nn.sequential { nn.linear { out = 8 }, nn.tanh {}, nn.linear { out = rings.classes } },
   loss = nn.cross_entropy {}, data = rings, batch = 16, steps = 5, seed = 1, optimizer = baleen.optimizer("adamw"),
 }
-)");
+)";
+
+  /// Ranks that this program did not start: the same losses as those that it starts; and what is wrong with them is
+  /// named.
+  void expect_launcher() const {
+    const std::string script = folder_.write("ranks.lua", kRings);
     const std::string local = folder_.write("local.toml", "[mesh]\ndata = 4\n");
     const std::string told =
         folder_.write("told.toml", "[launcher]\nplugin = \"environment\"\nfolder = \"jobs\"\n[mesh]\ndata = 4\n");
@@ -344,15 +346,7 @@ return baleen.job {
 
   /// Four ranks learn by the out-of-tree transport, bit for bit, what they learn by the tree's own.
   void expect_transport() const {
-    const std::string script = folder_.write("joined.lua", R"(
-local baleen = require "baleen"
-local nn = baleen.nn
-local rings = baleen.data.rings { rows = 256, noise = 0.05 }
-return baleen.job {
-  model = nn.sequential { nn.linear { out = 8 }, nn.tanh {}, nn.linear { out = rings.classes } },
-  loss = nn.cross_entropy {}, data = rings, batch = 16, steps = 5, seed = 1, optimizer = baleen.optimizer("adamw"),
-}
-)");
+    const std::string script = folder_.write("joined.lua", kRings);
     const std::string manifest = folder_.write("joined.toml", "[mesh]\ndata = 4\n");
     const auto run_by = [&](const std::string& transport) {
       const std::string log = folder_ / (transport + ".jsonl");

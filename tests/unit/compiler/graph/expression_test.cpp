@@ -9,6 +9,7 @@
 
 #include "baleen/expression_edit.hpp"
 #include "baleen/expression_text.hpp"
+#include "baleen/expression_value.hpp"
 #include "support/reference_expression.hpp"
 
 namespace baleen {
@@ -164,6 +165,51 @@ TEST(ReferenceRandom, PhiloxGivesThePublishedNumbers) {
   EXPECT_EQ(test::philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(test::philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(ExpressionValue, IsThatOfTheDefinition) {
+  const std::vector<double> numbers = {-40, -3, -1, -0.5, -0.0, 0, 0.3, 1, 2, 7, 40, NAN, INFINITY, -INFINITY};
+  const auto expect_same = [](std::uint32_t opcode, const std::vector<double>& inputs) {
+    Expression e;
+    baleen_instruction_t last{opcode, 0, 0, 0, 0};
+    std::uint32_t* const operands[] = {&last.a, &last.b, &last.c};
+    for (std::uint32_t i = 0; i < inputs.size(); ++i) *operands[i] = e.input(i);
+    e.code.push_back(last);
+    const double wanted = evaluate(e, inputs, {{}, 0, 0, 0}).back();
+    const double found =
+        expression_value(opcode, inputs[0], inputs.size() > 1 ? inputs[1] : 0, inputs.size() > 2 ? inputs[2] : 0);
+    const std::string what = std::string(opcode_name(opcode)) + " of " + std::to_string(inputs[0]);
+    // Derivatives and steps at what is no number, or beyond all numbers, are not defined.
+    if (!std::isfinite(inputs[0]) && opcode != BALEEN_X_IS_FINITE && opcode < BALEEN_X_LT) return;
+    if (std::isfinite(wanted))
+      EXPECT_NEAR(found, wanted, 1e-12 * (1 + std::abs(wanted))) << what;
+    else
+      EXPECT_EQ(std::to_string(found), std::to_string(wanted)) << what;
+  };
+  for (std::uint32_t opcode = 1; opcode < 256; ++opcode) {
+    if (opcode == BALEEN_X_ROUND) continue;
+    for (const double a : numbers) {
+      if (operand_count(opcode) == 1) expect_same(opcode, {a});
+      for (const double b : {-2.5, -0.0, 1.0, 3.0}) {
+        if (operand_count(opcode) == 2) expect_same(opcode, {a, b});
+        if (operand_count(opcode) == 3) expect_same(opcode, {a, b, 9});
+      }
+    }
+  }
+}
+
+TEST(ExpressionValue, RandomNumbersAreThePublishedOnes) {
+  // The words of PhiloxGivesThePublishedNumbers: 0x6627e8d5 and 0xe169c58d of zeros.
+  EXPECT_EQ(random_value(false, 0, 0, 0), (0x6627e8d5 >> 8) * 0x1p-24);
+  for (std::uint64_t n = 0; n < 100; ++n) {
+    const std::uint64_t element = n * 0x123456789ULL, key = ~n * 0x9876543210ULL;
+    for (const std::uint32_t opcode : {BALEEN_X_UNIFORM, BALEEN_X_NORMAL}) {
+      Expression e;
+      const std::uint32_t x = e.random(opcode, key ^ 5);
+      EXPECT_NEAR(random_value(opcode == BALEEN_X_NORMAL, key, element, n + (n << 32)),
+                  evaluate(e, {}, {{}, element, 5, n + (n << 32)}).at(x), 1e-14);
+    }
+  }
 }
 
 TEST(ReferenceRounding, GivesTheNearestNumberOfTheDtype) {

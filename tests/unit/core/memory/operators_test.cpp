@@ -49,8 +49,8 @@ TEST(PlanningMemory, IsWhereSmallObjectsLie) {
   EXPECT_EQ(is_of_region(&*later.begin()), kHasOperators);
   std::thread([&] { later.clear(); }).join();  // deleted by another thread, and behind its scope
   { const PlanningMemory memory; }
-  EXPECT_EQ(PlanningMemory::usage().live, 0U);
-  EXPECT_EQ(PlanningMemory::usage().taken, 0U);
+  EXPECT_EQ(planning_objects.usage().live, 0U);
+  EXPECT_EQ(planning_objects.usage().taken, 0U);
 }
 
 TEST(PlanningMemory, LeavesASecondThreadToMalloc) {
