@@ -46,20 +46,25 @@ inline std::int64_t reduce_block(std::int64_t reduced, std::int64_t least) {
 }
 
 /// Rows held in registers, one by each warp or block.
-inline Geometry held_rows(std::int64_t rows, std::int64_t width) {
-  if (width <= kHeldByWarp) return {ceil_div(rows, kRowsOfBlock), 1, 1, 32 * kRowsOfBlock, 0};
+inline Geometry held_rows(std::int64_t rows, std::int64_t width, std::int64_t most_by_warp = kHeldByWarp) {
+  if (width <= most_by_warp) return {ceil_div(rows, kRowsOfBlock), 1, 1, 32 * kRowsOfBlock, 0};
   return block_per_row(rows, width, kHeldByThread);
 }
 
-/// Blocks that share the rows of norm_grad where they are held in registers, with gamma (and the sums of warps) in
-/// shared memory: at least 4 rows of each warp or block, at most as many blocks as an H100's 132 multiprocessors hold.
+/// Blocks that share the rows of norm_grad where they are held in registers, with gamma (and the sums of warps, in the
+/// bytes of staged rows where there are any) in shared memory: at least 4 rows of each warp or block, at most as many
+/// blocks as an H100's 132 multiprocessors hold.
 inline Geometry held_norm_grad(std::int64_t rows, std::int64_t width, int bytes) {
-  const bool by_warp = width <= kHeldByWarp;
-  Geometry out = held_rows(rows, width);
+  const bool by_warp = width <= most_held_by_warp(bytes);
+  Geometry out = held_rows(rows, width, most_held_by_warp(bytes));
   const std::int64_t resident =
       by_warp ? norm_grad_resident(bytes, held_by_lane(width)) : std::max(1u, 512 / out.threads);
   out.blocks = std::clamp<std::int64_t>(ceil_div(rows, 4 * (by_warp ? kRowsOfBlock : 1)), 1, 132 * resident);
-  out.shared_bytes = static_cast<std::uint64_t>(width) * 4 * (by_warp ? 3 : 1);
+  std::uint64_t behind_gamma = by_warp ? 2 * 4 : 0;
+  if (by_warp && held_by_lane(width) > kMostInRegisters)
+    behind_gamma =
+        std::max<std::uint64_t>(behind_gamma, kRowsOfBlock * kStages * 2 * static_cast<std::uint64_t>(bytes));
+  out.shared_bytes = static_cast<std::uint64_t>(width) * (4 + behind_gamma);
   return out;
 }
 

@@ -89,7 +89,7 @@ OpSpec adamw() {
 }
 
 struct Row {
-  const char* name;
+  std::string name;
   OpSpec op;
   std::vector<Operand> inputs, outputs;
 };
@@ -97,7 +97,7 @@ struct Row {
 std::vector<Row> rows(std::int64_t shrink) {
   constexpr baleen_dtype_t kHalf = BALEEN_BF16, kSingle = BALEEN_F32;
   const std::int64_t count = std::max<std::int64_t>(16, 131072 / shrink), width = 768;
-  const Shape x{count, width}, vector{width}, per_row{count}, up{count, 4 * width}, bias{1, 4 * width};
+  const Shape x{count, width}, up{count, 4 * width}, bias{1, 4 * width};
   const Shape parameters{std::max<std::int64_t>(4096, (std::int64_t{1} << 27) / shrink)};
   const OpSpec gelu =
       OpSpec("pointwise").expression({in(0), in(1), f(BALEEN_X_ADD, 0, 1), f(BALEEN_X_GELU_TANH, 2)}, {3});
@@ -107,27 +107,34 @@ std::vector<Row> rows(std::int64_t shrink) {
     return OpSpec(kind).text("kind", "layer").number("epsilon", 1e-5).integer("bias", 1);
   };
   const auto forward = OpSpec("norm").text("kind", "layer").number("epsilon", 1e-5);
-  return {
-      {"norm, bf16",
-       forward,
-       {of(kHalf, x), of(kSingle, vector), of(kSingle, vector)},
-       {of(kHalf, x), of(kSingle, per_row), of(kSingle, per_row)}},
-      {"norm_grad, bf16",
-       norm("norm_grad"),
-       {of(kHalf, x), of(kSingle, vector), of(kHalf, x), of(kSingle, per_row), of(kSingle, per_row)},
-       {of(kHalf, x), of(kSingle, vector), of(kSingle, vector)}},
-      {"bias and GELU, bf16", gelu, {of(kHalf, up), of(kHalf, bias)}, {of(kHalf, up)}},
-      {"residual sum, bf16", sum, {of(kHalf, x), of(kHalf, x)}, {of(kHalf, x)}},
-      {"cast of parameters to bf16", cast, {of(kSingle, parameters)}, {of(kHalf, parameters)}},
-      {"AdamW, fp32",
-       adamw(),
-       {of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)},
-       {of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)}},
-      {"AdamW, gradient in bf16",
-       adamw(),
-       {of(kHalf, parameters), of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)},
-       {of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)}},
-  };
+  std::vector<Row> all;
+  for (const std::int64_t of_row : {768, 1280, 1600, 2048, 4096}) {
+    const Shape rows{count, of_row}, vector{of_row}, per_row{count};
+    const std::string text = ", bf16, rows of " + std::to_string(of_row);
+    all.push_back({"norm" + text,
+                   forward,
+                   {of(kHalf, rows), of(kSingle, vector), of(kSingle, vector)},
+                   {of(kHalf, rows), of(kSingle, per_row), of(kSingle, per_row)}});
+    all.push_back({"norm_grad" + text,
+                   norm("norm_grad"),
+                   {of(kHalf, rows), of(kSingle, vector), of(kHalf, rows), of(kSingle, per_row), of(kSingle, per_row)},
+                   {of(kHalf, rows), of(kSingle, vector), of(kSingle, vector)}});
+  }
+  for (Row row : std::vector<Row>{
+           {"bias and GELU, bf16", gelu, {of(kHalf, up), of(kHalf, bias)}, {of(kHalf, up)}},
+           {"residual sum, bf16", sum, {of(kHalf, x), of(kHalf, x)}, {of(kHalf, x)}},
+           {"cast of parameters to bf16", cast, {of(kSingle, parameters)}, {of(kHalf, parameters)}},
+           {"AdamW, fp32",
+            adamw(),
+            {of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)},
+            {of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)}},
+           {"AdamW, gradient in bf16",
+            adamw(),
+            {of(kHalf, parameters), of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)},
+            {of(kSingle, parameters), of(kSingle, parameters), of(kSingle, parameters)}},
+       })
+    all.push_back(std::move(row));
+  return all;
 }
 
 void bandwidth(Device& device, std::int64_t shrink) {
@@ -135,7 +142,7 @@ void bandwidth(Device& device, std::int64_t shrink) {
     const double copied = copy_speed(device, shrink);
     Bench bench(device, row.op, row.inputs, row.outputs);
     const double speed = bench.bytes() / fastest([&](int times) { bench.run(times); });
-    std::printf("%s\t%.0f GB/s, %.2f of a device copy\n", row.name, speed / 1e9, speed / copied);
+    std::printf("%s\t%.0f GB/s, %.2f of a device copy\n", row.name.c_str(), speed / 1e9, speed / copied);
     std::fflush(stdout);
   }
 }

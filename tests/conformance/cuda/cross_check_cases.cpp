@@ -85,7 +85,7 @@ class Maker {
           {zeros({8})});
     for (const std::int64_t width : {130, 136}) rows(width);  // the second one in packs
     // Wider rows that the plugin cuda holds in registers, by warps and by blocks of two sizes.
-    for (const std::int64_t width : {520, 776, 1032, 3000}) norms({5, 9}, width);
+    for (const std::int64_t width : {520, 776, 1032, 1600, 1800, 3000}) norms({5, 9}, width);
     norms({1, 2}, 264);  // fewer rows than a block has warps
   }
   void rows(std::int64_t elements) {

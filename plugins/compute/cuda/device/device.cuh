@@ -33,6 +33,28 @@ __device__ __forceinline__ unsigned char* dynamic_shared_memory() {
 }
 #endif
 
+/// Copies 16 bytes from device to shared memory, both at multiples of 16 bytes, while the thread goes on; the copies
+/// between two end_copies are a group. wait_for_copies waits until at most kLeft of the thread's own groups are under
+/// way.
+#ifdef __CUDACC__
+__device__ __forceinline__ void begin_copy(void* shared, const void* from) {
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(shared))),
+      "l"(from)
+      : "memory");
+}
+__device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kLeft>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+#else
+inline void begin_copy(void* shared, const void* from) { memcpy(shared, from, 16); }
+inline void end_copies() {}
+template <int kLeft>
+void wait_for_copies() {}
+#endif
+
 template <class T>
 struct Sum {
   static __device__ __forceinline__ T empty() { return T(0); }

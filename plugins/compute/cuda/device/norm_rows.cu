@@ -1,5 +1,6 @@
-/// \file norm and its gradient over rows that threads hold in registers and read once: a row by a warp, wider ones by a
-/// block. The operands' rows have one dtype and lie in packs of 16 bytes; norm.cu takes all others.
+/// \file norm and its gradient over rows that threads hold in registers (the gradient's of more than 1024 elements: in
+/// shared memory) and read once: a row by a warp, wider ones by a block. The operands' rows have one dtype and lie in
+/// packs of 16 bytes; norm.cu takes all others.
 #include "device.cuh"
 #include "rows.hpp"
 
@@ -130,8 +131,53 @@ struct GradRow {
     rstd = static_cast<const float*>(args.rstd.data)[at[3]];
     mean = args.layer ? static_cast<const float*>(args.mean.data)[at[4]] : 0.0f;
   }
+  __device__ __forceinline__ const Raw& x_of(const Mine&, int pack) const { return x[pack]; }
+  __device__ __forceinline__ const Raw& dy_of(const Mine&, int pack) const { return dy[pack]; }
+  __device__ __forceinline__ S* result(const NormGradArgs&, int64_t) const { return dx; }
+  /// Before the packs are read once more.
+  __device__ __forceinline__ void again() {
+    forget(x);
+    forget(dy);
+  }
+
   Raw x[Mine::kPacks], dy[Mine::kPacks];
   S* dx;
+  float rstd, mean;
+};
+
+/// The same of a row that comes through shared memory: x, and dy behind it. Each lane reads what it has copied itself.
+/// Registers are scarce here: what can be computed anew is.
+template <class S, int kEach>
+struct StagedRow {
+  using Mine = Part<S, kEach, false>;
+
+  __device__ __forceinline__ void fetch(const NormGradArgs& args, const Mine& part, int64_t row, S* stage) {
+    int64_t at[5];
+    args.rows.leading.offsets(row, at);
+    place = stage;
+    BALEEN_UNROLL
+    for (int p = 0; p < Mine::kPacks; ++p) {
+      if (!part.has(p)) continue;
+      begin_copy(place + part.at(p), static_cast<const S*>(args.x.data) + at[0] + part.at(p));
+      begin_copy(place + part.width + part.at(p), static_cast<const S*>(args.dy.data) + at[1] + part.at(p));
+    }
+    rstd = static_cast<const float*>(args.rstd.data)[at[3]];
+    mean = args.layer ? static_cast<const float*>(args.mean.data)[at[4]] : 0.0f;
+  }
+  __device__ __forceinline__ S* result(const NormGradArgs& args, int64_t row) const {
+    int64_t at[5];
+    args.rows.leading.offsets(row, at);
+    return static_cast<S*>(args.dx.data) + at[2];
+  }
+  __device__ __forceinline__ Raw x_of(const Mine& part, int pack) const {
+    return *reinterpret_cast<const Raw*>(place + part.at(pack));
+  }
+  __device__ __forceinline__ Raw dy_of(const Mine& part, int pack) const {
+    return *reinterpret_cast<const Raw*>(place + part.width + part.at(pack));
+  }
+  __device__ __forceinline__ void again() {}
+
+  S* place;
   float rstd, mean;
 };
 
@@ -144,7 +190,7 @@ __device__ __forceinline__ int slot(int width, int column) {
   return static_cast<int>((at % kWide / 4 * (static_cast<unsigned>(width) / kWide) + at / kWide) * 4 + at % 4);
 }
 
-/// The sums of a and b over a row's threads. `turn` is the row's number in the block: two rows in a row use different
+/// The sums of a and b over a row's threads. `turn` is the row's number: two rows in a row use different
 /// shared memory, so that one barrier does.
 template <bool kBlock>
 __device__ __forceinline__ void sum_both(float& a, float& b, int64_t turn) {
@@ -191,8 +237,9 @@ struct Columns {
     }
   }
 
-  /// Adds a row's part and writes its dx.
-  __device__ __forceinline__ void take(const NormGradArgs& args, GradRow<S, kEach, kBlock>& row, int64_t turn) {
+  /// Adds a row's part and writes its dx = rstd (dy g - mean(dy g) - n mean(dy g n)), n being (x - mean) rstd.
+  template <class Row>
+  __device__ __forceinline__ void take(const NormGradArgs& args, Row& row, int64_t turn) {
     const float width = static_cast<float>(part.width);
     float dot = 0, total = 0;
     BALEEN_UNROLL
@@ -200,8 +247,8 @@ struct Columns {
       if (!part.has(p)) continue;
       float x[kWide], dy[kWide], g[kWide];
       gamma_of(p, g);
-      widen_raw<S>(row.x[p], x);
-      widen_raw<S>(row.dy[p], dy);
+      widen_raw<S>(row.x_of(part, p), x);
+      widen_raw<S>(row.dy_of(part, p), dy);
       BALEEN_UNROLL
       for (int k = 0; k < kWide; ++k) {
         const float normal = (x[k] - row.mean) * row.rstd;
@@ -212,20 +259,19 @@ struct Columns {
       }
     }
     sum_both<kBlock>(dot, total, turn);
-    dot /= width;
-    total = args.layer ? total / width : 0.0f;
-    forget(row.x);
-    forget(row.dy);
+    const float of_x = -row.rstd * row.rstd * (dot / width), of_all = args.layer ? -row.rstd * (total / width) : 0.0f;
+    row.again();
+    S* const dx = row.result(args, turn);
     BALEEN_UNROLL
     for (int p = 0; p < kPacks; ++p) {
       if (!part.has(p)) continue;
       float x[kWide], dy[kWide], g[kWide];
       gamma_of(p, g);
-      widen_raw<S>(row.x[p], x);
-      widen_raw<S>(row.dy[p], dy);
+      widen_raw<S>(row.x_of(part, p), x);
+      widen_raw<S>(row.dy_of(part, p), dy);
       BALEEN_UNROLL
-      for (int k = 0; k < kWide; ++k) x[k] = row.rstd * (dy[k] * g[k] - total - (x[k] - row.mean) * row.rstd * dot);
-      store_as<S>(row.dx, part.at(p), x);
+      for (int k = 0; k < kWide; ++k) x[k] = dy[k] * g[k] * row.rstd + ((x[k] - row.mean) * of_x + of_all);
+      store_as<S>(dx, part.at(p), x);
     }
   }
 
@@ -283,12 +329,52 @@ __device__ __forceinline__ void norm_grad_rows(const NormGradArgs& args) {
   columns.finish(args);
 }
 
+/// Shared memory holds gamma, and behind it the warps' rows, and at the end the sums.
+template <class S, int kEach>
+__device__ __forceinline__ void norm_grad_staged(const NormGradArgs& args) {
+  const Part<S, kEach, false> part(args.rows.width);
+  const int64_t rows = args.rows.leading.size;
+  const int64_t begin = rows * blockIdx.x / gridDim.x, end = rows * (blockIdx.x + 1) / gridDim.x;
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  S* stages = reinterpret_cast<S*>(reinterpret_cast<float*>(BALEEN_SHARED_MEMORY()) + part.width) +
+              warp * kStages * 2 * part.width;
+  StagedRow<S, kEach> ahead[kStages];
+  int64_t row = begin + warp;
+  BALEEN_UNROLL
+  for (int i = 0; i < kStages; ++i) {
+    if (row + i * kRowsOfBlock < end) ahead[i].fetch(args, part, row + i * kRowsOfBlock, stages + i * 2 * part.width);
+    end_copies();
+  }
+  Columns<S, kEach, false> columns(args, part);
+  for (; row < end; row += kStages * kRowsOfBlock) {
+    BALEEN_UNROLL
+    for (int i = 0; i < kStages; ++i) {
+      const int64_t mine = row + i * kRowsOfBlock, next = mine + kStages * kRowsOfBlock;
+      if (mine >= end) break;
+      wait_for_copies<kStages - 1>();
+      columns.take(args, ahead[i], mine);
+      if (next < end) ahead[i].fetch(args, part, next, stages + i * 2 * part.width);
+      end_copies();
+    }
+  }
+  wait_for_copies<0>();
+  __syncthreads();  // all warps have read their last rows, where the sums come
+  columns.finish(args);
+}
+
 }  // namespace
 
+#define BALEEN_NORM_ROW_BY_WARP(S, name, each)                                                             \
+  BALEEN_RESIDENT_KERNEL(32 * kRowsOfBlock, norm_resident(each), baleen_norm_warp##each##name, NormArgs) { \
+    norm_row<S, each, false>(args);                                                                        \
+  }
+#define BALEEN_NORM_STAGED(S, name, each)                                                                   \
+  BALEEN_RESIDENT_KERNEL(32 * kRowsOfBlock, norm_grad_resident(2, each), baleen_norm_grad_warp##each##name, \
+                         NormGradArgs) {                                                                    \
+    norm_grad_staged<S, each>(args);                                                                        \
+  }
 #define BALEEN_NORM_BY_WARP(S, name, each)                                                                          \
-  BALEEN_RESIDENT_KERNEL(32 * kRowsOfBlock, 8, baleen_norm_warp##each##name, NormArgs) {                            \
-    norm_row<S, each, false>(args);                                                                                 \
-  }                                                                                                                 \
+  BALEEN_NORM_ROW_BY_WARP(S, name, each)                                                                            \
   BALEEN_RESIDENT_KERNEL(32 * kRowsOfBlock, norm_grad_resident(sizeof(S), each), baleen_norm_grad_warp##each##name, \
                          NormGradArgs) {                                                                            \
     norm_grad_rows<S, each, false>(args);                                                                           \
@@ -297,6 +383,9 @@ __device__ __forceinline__ void norm_grad_rows(const NormGradArgs& args) {
   BALEEN_NORM_BY_WARP(S, name, 16)                                                           \
   BALEEN_NORM_BY_WARP(S, name, 24)                                                           \
   BALEEN_NORM_BY_WARP(S, name, 32)                                                           \
+  BALEEN_NORM_ROW_BY_WARP(S, name, 40)                                                       \
+  BALEEN_NORM_ROW_BY_WARP(S, name, 56)                                                       \
+  BALEEN_NORM_ROW_BY_WARP(S, name, 64)                                                       \
   BALEEN_KERNEL(kMostHeld / kHeldByThread, baleen_norm_block##name, NormArgs) {              \
     norm_row<S, kHeldByThread, true>(args);                                                  \
   }                                                                                          \
@@ -306,5 +395,9 @@ __device__ __forceinline__ void norm_grad_rows(const NormGradArgs& args) {
 BALEEN_NORM_OF_ROWS(float, _f32)
 BALEEN_NORM_OF_ROWS(__nv_bfloat16, _bf16)
 BALEEN_NORM_OF_ROWS(__half, _f16)
+BALEEN_NORM_STAGED(__nv_bfloat16, _bf16, 40)
+BALEEN_NORM_STAGED(__nv_bfloat16, _bf16, 56)
+BALEEN_NORM_STAGED(__half, _f16, 40)
+BALEEN_NORM_STAGED(__half, _f16, 56)
 
 }  // namespace baleen::cuda

@@ -16,11 +16,19 @@ struct Rows {
 
 /// Rows that norm and its gradient hold in registers: by a warp, kRowsOfBlock of them in a block, or by a block whose
 /// threads take kHeldByThread elements each.
-constexpr int kRowsOfBlock = 4, kHeldByWarp = 1024, kHeldByThread = 16, kMostHeld = 16384, kMostHeldGrad = 8192;
+constexpr int kRowsOfBlock = 4, kHeldByWarp = 2048, kHeldByThread = 16, kMostHeld = 16384, kMostHeldGrad = 8192;
 /// Elements of a thread, where a warp takes the row.
-constexpr int held_by_lane(int64_t width) { return width <= 512 ? 16 : width <= 768 ? 24 : 32; }
-/// Blocks of warps that a multiprocessor holds, of the gradient of elements of so many bytes.
+constexpr int held_by_lane(int64_t width) {
+  return width <= 512 ? 16 : width <= 768 ? 24 : width <= 1024 ? 32 : width <= 1280 ? 40 : width <= 1792 ? 56 : 64;
+}
+/// Blocks of warps that a multiprocessor holds.
+constexpr int norm_resident(int by_lane) { return by_lane <= 32 ? 8 : 4; }
+/// The gradient, of elements of so many bytes: how many elements of a row stay in a lane's registers. Rows of more are
+/// staged: they come through shared memory, kStages of them at a time for each warp.
+constexpr int kMostInRegisters = 32, kStages = 2;
+constexpr int64_t most_held_by_warp(int bytes) { return bytes == 2 ? 1792 : 32 * kMostInRegisters; }
 constexpr int norm_grad_resident(int bytes, int by_lane) {
+  if (by_lane > kMostInRegisters) return 3;
   return bytes == 2 ? (by_lane <= 16 ? 4 : 3) : (by_lane <= 16 ? 4 : 2);
 }
 

@@ -9,8 +9,9 @@ namespace {
 /// How the name of the kernel that holds these rows in registers goes on; empty where none does. Rows have one dtype,
 /// parameters (that are there) fp32 or the same, and what the gradient reads of each row (`statistics`) is fp32.
 template <int kOperands>
-std::string held_in(const Rows<kOperands>& rows, std::int64_t widest, std::initializer_list<Operand> alike,
-                    std::initializer_list<Operand> parameters, std::initializer_list<Operand> statistics = {}) {
+std::string held_in(const Rows<kOperands>& rows, std::int64_t widest, std::int64_t by_warp,
+                    std::initializer_list<Operand> alike, std::initializer_list<Operand> parameters,
+                    std::initializer_list<Operand> statistics = {}) {
   const baleen_dtype_t dtype = alike.begin()->tensor.dtype, own = parameters.begin()->tensor.dtype;
   const auto has = [](baleen_dtype_t wanted) { return [=](const Operand& o) { return o.tensor.dtype == wanted; }; };
   if (!rows.packs || rows.width % kPack != 0 || rows.width > widest || (own != BALEEN_F32 && own != dtype) ||
@@ -18,7 +19,7 @@ std::string held_in(const Rows<kOperands>& rows, std::int64_t widest, std::initi
       !std::all_of(parameters.begin(), parameters.end(), has(own)) ||
       !std::all_of(statistics.begin(), statistics.end(), has(BALEEN_F32)))
     return {};
-  return (rows.width <= kHeldByWarp ? "_warp" + std::to_string(held_by_lane(rows.width)) : std::string("_block")) +
+  return (rows.width <= by_warp ? "_warp" + std::to_string(held_by_lane(rows.width)) : std::string("_block")) +
          (dtype == BALEEN_BF16  ? "_bf16"
           : dtype == BALEEN_F16 ? "_f16"
                                 : "_f32");
@@ -42,7 +43,7 @@ class NormKernel : public Kernel {
     args_.beta_stride = has_beta_ ? beta_.inner_stride() : 0;
     args_.epsilon = source.op().number("epsilon");
     args_.rows.packs = args_.rows.packs && args_.gamma_stride == 1 && (!has_beta_ || args_.beta_stride == 1);
-    held_ = held_in(args_.rows, kMostHeld, {x_, y_}, {gamma_, has_beta_ ? beta_ : gamma_});
+    held_ = held_in(args_.rows, kMostHeld, kHeldByWarp, {x_, y_}, {gamma_, has_beta_ ? beta_ : gamma_});
     may_alias(y_, x_);
   }
   Status find(const Context& context) {
@@ -100,8 +101,9 @@ class NormGradKernel : public Kernel {
     args_.rows.packs = args_.rows.packs && args_.gamma_stride == 1;
     geometry_ = row_geometry(norm_grad_blocks(args_.rows.leading.size), args_.rows);
     geometry_.shared_bytes = sums_bytes(source);
-    held_ = held_in(args_.rows, kMostHeldGrad, {x_, dy_, dx_}, {gamma_}, {rstd_, mean_});
-    held_geometry_ = held_norm_grad(args_.rows.leading.size, args_.rows.width, x_.tensor.dtype == BALEEN_F32 ? 4 : 2);
+    const int bytes = x_.tensor.dtype == BALEEN_F32 ? 4 : 2;
+    held_ = held_in(args_.rows, kMostHeldGrad, most_held_by_warp(bytes), {x_, dy_, dx_}, {gamma_}, {rstd_, mean_});
+    held_geometry_ = held_norm_grad(args_.rows.leading.size, args_.rows.width, bytes);
     const std::int64_t most = std::max(geometry_.blocks, held_.empty() ? 0 : held_geometry_.blocks);
     scratch_bytes = geometry_.shared_bytes * static_cast<std::uint64_t>(most);
     may_alias(dx_, x_);
@@ -112,7 +114,8 @@ class NormGradKernel : public Kernel {
     BALEEN_TRY_ASSIGN(function_, context.functions.find("baleen_norm_grad" + end, geometry_.shared_bytes));
     BALEEN_TRY_ASSIGN(sum_, context.functions.find("baleen_norm_grad_sum" + end));
     if (!held_.empty()) {
-      BALEEN_TRY_ASSIGN(held_function_, context.functions.find("baleen_norm_grad" + held_));
+      BALEEN_TRY_ASSIGN(held_function_,
+                        context.functions.find("baleen_norm_grad" + held_, held_geometry_.shared_bytes));
     }
     return {};
   }

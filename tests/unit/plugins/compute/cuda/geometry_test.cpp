@@ -41,8 +41,9 @@ TEST(Geometry, OfNormGradientsNeverHasNoBlock) {
 TEST(Geometry, OfHeldRowsHasThreadsForAllOfThem) {
   EXPECT_TRUE(held_rows(0, 768).empty());
   EXPECT_EQ(held_rows(9, 768).blocks, 3);
-  for (const std::int64_t width : {8, 512, 520, 768, 776, 1024}) EXPECT_GE(32 * held_by_lane(width), width) << width;
-  for (const std::int64_t width : {1032, 1600, 8192, 8200, kMostHeld + 0}) {
+  for (const std::int64_t width : {8, 512, 520, 768, 776, 1024, 1032, 1288, 1600, 1800, kHeldByWarp + 0})
+    EXPECT_GE(32 * held_by_lane(width), width) << width;
+  for (const std::int64_t width : {2056, 8192, 8200, kMostHeld + 0}) {
     EXPECT_EQ(held_rows(9, width).blocks, 9);
     EXPECT_GE(held_rows(9, width).threads * kHeldByThread, width);
   }
@@ -51,11 +52,14 @@ TEST(Geometry, OfGradientsOfHeldRowsFillsADeviceAtMostOnce) {
   EXPECT_EQ(held_norm_grad(0, 768, 2).blocks, 1);
   EXPECT_EQ(held_norm_grad(17, 768, 2).blocks, 2);
   EXPECT_EQ(held_norm_grad(1 << 20, 768, 2).blocks, 396);
-  EXPECT_EQ(held_norm_grad(1 << 20, 1600, 2).blocks, 528);
+  EXPECT_EQ(held_norm_grad(1 << 20, 1600, 2).blocks, 396);
+  EXPECT_EQ(held_norm_grad(1 << 20, 2048, 2).blocks, 528);
   for (const std::int64_t width : {8, 768, 1024, 1032, kMostHeldGrad + 0}) {
     EXPECT_LE(held_norm_grad(1 << 20, width, 4).shared_bytes, 48u << 10);
     EXPECT_LE(held_norm_grad(1 << 20, width, 4).threads, kMostHeldGrad / kHeldByThread + 0u);
   }
+  // Staged rows: three blocks live on a multiprocessor of 227 KiB.
+  EXPECT_LE(3 * held_norm_grad(1 << 20, most_held_by_warp(2), 2).shared_bytes, 227u << 10);
 }
 /// Attention's tiles of the usual widths let two blocks live on a multiprocessor of 227 KiB.
 TEST(Geometry, OfAttentionFits) {
