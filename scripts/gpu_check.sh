@@ -7,14 +7,16 @@ set -uo pipefail
 usage() {
   cat <<'TEXT'
 Usage: scripts/gpu_check.sh [PACK.tar.gz] [--folder F] [--plugin cuda|cpu] [--quick] [--minutes 9] [--logs F]
-       [--parts P,P...] [--peak-tflops 989] [--batch 64]
+       [--parts P,P...] [--peak-tflops 989] [--batch 64] [--batch-1558 N]
 Without PACK: from the unpacked folder in which this script lies. --plugin cpu tries the pack itself on any machine;
 --plugin cuda --quick with the folder of tests/support/emulated_cuda in LD_LIBRARY_PATH tries the rest of it.
 --parts: some of first (a short training, so that a broken device shows at once), throughput (GPT-2 124M), profile,
 kernels, conformance, cross-check, parity, throughput-1558, throughput-fp32, sanitizers; in this order, which is that of
 what is wanted most. Default: all.
 --quick: the suites in fp32 alone, 4 losses instead of 20, small benchmarks: a first look, or for an emulated device.
---peak-tflops: the card's dense bf16 peak; --batch: rows of context 1024 of a GPT-2 124M step, the most that fit.
+--peak-tflops: the card's dense bf16 peak; --batch: rows of context 1024 of a GPT-2 124M step, the most that fit;
+--batch-1558: of a step of GPT-2 1558M where Baleen runs alone (default: 32 from 120 GiB of device memory on, 16 from 75,
+else 8; beside PyTorch it is 8).
 CUDA's libraries are looked for in LD_LIBRARY_PATH, then beside PyTorch's (python3), then where the system has them.
 Each part has a limit of its own, and all together --minutes. Ends with 0 if everything that ran passed: a part that
 this machine cannot run is told as `skipped`, with the reason. What they said lies in F of --logs (default: logs in
@@ -23,10 +25,10 @@ TEXT
 }
 
 all_parts=first,throughput,profile,kernels,conformance,cross-check,parity,throughput-1558,throughput-fp32,sanitizers
-pack='' folder='' plugin=cuda minutes=9 logs='' peak=989 batch=64 quick='' parts=$all_parts
+pack='' folder='' plugin=cuda minutes=9 logs='' peak=989 batch=64 batch_1558='' quick='' parts=$all_parts
 while [ $# -gt 0 ]; do
   case "$1" in
-    --folder | --plugin | --minutes | --logs | --parts | --peak-tflops | --batch)
+    --folder | --plugin | --minutes | --logs | --parts | --peak-tflops | --batch | --batch-1558)
       [ $# -ge 2 ] || { echo "error: $1 needs a value" >&2; exit 2; } ;;&
     --folder) folder=$2; shift 2 ;;
     --plugin) plugin=$2; shift 2 ;;
@@ -35,6 +37,7 @@ while [ $# -gt 0 ]; do
     --parts) parts=$2; shift 2 ;;
     --peak-tflops) peak=$2; shift 2 ;;
     --batch) batch=$2; shift 2 ;;
+    --batch-1558) batch_1558=$2; shift 2 ;;
     --quick) quick=1; shift ;;
     -h | --help) usage; exit 0 ;;
     -*) usage >&2; exit 2 ;;
@@ -268,18 +271,19 @@ kernels() {
   [ "$status" = 0 ] && [ -s "$log" ] || fail kernels "status $status$(ended "$status" && echo ' (out of time)'); see $logs/kernels.errors.log"
 }
 
-# bench MODEL SECONDS [arguments]: tokens per second beside PyTorch's.
+# bench MODEL SECONDS [arguments]: tokens per second beside PyTorch's, or (--without-peers) alone.
 bench() {
-  local log=$logs/throughput.$1.log model=$1 seconds=$2 status
+  local model=$1 seconds=$2 peers=(--peer compile@python3) log=$logs/throughput.$1.log status
   shift 2
+  [[ " $* " != *" --without-peers "* ]] || { peers=() log=$logs/throughput.$model.alone.log; }
   [ "$(left)" -gt 60 ] || { skip "throughput $model" "less than 60 s left"; return; }
-  has_torch || { skip "throughput $model" "no PyTorch that sees a GPU"; return; }
+  [ ${#peers[@]} = 0 ] || has_torch || { skip "throughput $model" "no PyTorch that sees a GPU"; return; }
   # PyTorch brings libraries of its own, so only Baleen is told of ours.
   printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" XDG_CACHE_HOME="%s" exec "%s/bin/baleen" "$@"\n' \
     "$libraries_path" "$cache" "$folder" >"$folder/bin/baleen.sh" &&
     chmod +x "$folder/bin/baleen.sh"
   PYTHONUNBUFFERED=1 timeout -k 5 "$(limit "$seconds")" python3 "$folder/tests/bench/throughput.py" --device cuda --model "$model" \
-    --rounds 1 --steps 20 --baleen "$folder/bin/baleen.sh" --peer compile@python3 "$@" >"$log" 2>&1
+    --rounds 1 --steps 20 --baleen "$folder/bin/baleen.sh" "${peers[@]}" "$@" >"$log" 2>&1
   status=$?
   while IFS= read -r line; do row "throughput $model" "" "$line"; done < <(grep '^round ' "$log"; sed -n 's/^  //p' "$log")
   [ "$status" = 0 ] || fail "throughput $model" "status $status$(ended "$status" && echo ' (out of time)'); see $log"
@@ -317,16 +321,27 @@ first() {
   fi
 }
 
-# throughput BATCH MODEL SECONDS: in bf16, with the fastest products and attention, whose sums may come in any order, as
+# throughput BATCH MODEL SECONDS [arguments]: in bf16, with the fastest products and attention, whose sums may come in any order, as
 # PyTorch's do.
 throughput() {
   if [ -n "$quick" ]; then
     skip "throughput $2" "this is --quick"
   elif [ -e "$plugins/baleen_strategy_precision.so" ]; then
-    bench "$2" "$3" --dtype bf16 --batch "$1" --peak-tflops "$peak" --set compute.deterministic=false
+    bench "$2" "$3" --dtype bf16 --batch "$1" --peak-tflops "$peak" --set compute.deterministic=false "${@:4}"
   else
     skip "throughput $2" "the pack has no strategy precision"
   fi
+}
+
+# throughput_1558: in as many rows as fit, then beside PyTorch, which needs more memory.
+throughput_1558() {
+  local mebibytes
+  if [ -z "$batch_1558" ]; then
+    mebibytes=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1)
+    batch_1558=$((${mebibytes:-0} >= 120 * 1024 ? 32 : ${mebibytes:-0} >= 75 * 1024 ? 16 : 8))
+  fi
+  throughput "$batch_1558" gpt2-1558 150 --without-peers
+  throughput 8 gpt2-1558 240
 }
 
 # profile: time of each op in some steps of GPT-2 124M.
@@ -362,7 +377,7 @@ on_gpu() {
   export BALEEN_TEST_COMPUTE_PLUGINS=$both
   ! wanted cross-check || suite cross-check 150 "$shards" "$folder/tests/programs/test_conformance.cuda_cross_check" "${only[@]}"
   ! wanted parity || all_parity
-  ! wanted throughput-1558 || throughput 8 gpt2-1558 240
+  ! wanted throughput-1558 || throughput_1558
   if wanted throughput-fp32 && [ -n "$quick" ]; then skip "throughput gpt2" "this is --quick"; elif wanted throughput-fp32; then bench gpt2 120; fi
   if wanted sanitizers && [ -n "$quick" ]; then skip sanitizers "this is --quick"; elif wanted sanitizers; then sanitizers; fi
 }

@@ -24,6 +24,7 @@ class InstructionWatch {
   virtual bool sees(const Executable& executable, std::size_t segment) = 0;
   virtual Status before(const Instruction& instruction) = 0;  ///< a failure ends the run
   virtual void after(const Instruction& instruction) = 0;
+  virtual void wrote(const PersistentBuffer&) {}  ///< the host has, between runs
 };
 
 class Program {

@@ -344,6 +344,7 @@ void Session::finish(std::vector<Fact> more) {
 bool Session::is_whole() const { return impl_->is_whole; }
 std::int64_t Session::steps() const { return impl_->options.steps; }
 std::int64_t Session::steps_done() const { return impl_->steps_done; }
+std::uint64_t Session::seed() const { return impl_->options.seed; }
 std::int64_t Session::position() const { return impl_->reader ? impl_->reader->position() : impl_->first_row; }
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }

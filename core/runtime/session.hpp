@@ -72,6 +72,7 @@ class Session {
   bool is_whole() const;
   std::int64_t steps() const;
   std::int64_t steps_done() const;
+  std::uint64_t seed() const;
   /// The row of the train stream after the last one trained on: the data's cursor.
   std::int64_t position() const;
   const std::shared_ptr<Dataset>& data() const;

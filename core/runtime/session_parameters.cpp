@@ -47,7 +47,9 @@ Status Session::Impl::read_stored(const PersistentBuffer& buffer, std::uint64_t 
 
 Status Session::Impl::write_stored(const PersistentBuffer& buffer, std::span<const std::byte> from) {
   if (buffer.is_offloaded()) return store->write(buffer.slot, from);
-  return copy(persistent_arena.at(buffer.offset), from.data(), from.size());
+  BALEEN_TRY(copy(persistent_arena.at(buffer.offset), from.data(), from.size()));
+  if (options.watch) options.watch->wrote(buffer);
+  return {};
 }
 
 Status Session::read_own(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to) {

@@ -13,6 +13,9 @@ namespace baleen::app {
 namespace {
 
 constexpr const char* kUpdate = "update";
+constexpr const char* kRemedy =
+    ". Memory has lost a bit, or something writes where it should not; go on from the last checkpoint, without that "
+    "machine";
 constexpr std::uint64_t kBlock = 64 << 10;  ///< bytes; how exactly damage is placed
 
 std::uint64_t digest_of(const std::byte* memory, std::uint64_t bytes, std::uint64_t from) {
@@ -39,11 +42,12 @@ std::vector<std::uint32_t> addresses_of(const Executable& executable, const Inst
 
 void MemoryCheck::attach(const Session& session) {
   session_ = &session;
+  not_seed_ = ~session.seed();
+  not_steps_ = ~static_cast<std::uint64_t>(session.steps_done());
   guarded_.clear();
   for (const PersistentBuffer& buffer : session.persistent().buffers) {
-    const bool is_updated = buffer.spec.category == "parameters" || buffer.spec.category == "optimizer";
-    const std::byte* const memory = is_updated && buffer.bytes > 0 ? session.own_memory(buffer) : nullptr;
-    if (memory) guarded_.push_back({&buffer, memory, {}});
+    const std::byte* const memory = buffer.bytes > 0 ? session.own_memory(buffer) : nullptr;
+    if (memory) guarded_.push_back({&buffer, memory, {}, false});
   }
   std::ranges::sort(guarded_, {}, [](const Guarded& one) { return one.buffer->offset; });
   for (Guarded& one : guarded_) digest(one);
@@ -68,57 +72,99 @@ void MemoryCheck::each_touch(const Executable& executable, const Segment& segmen
     }
 }
 
-MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const Segment& update) const {
+MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const Segment& segment) const {
+  Touches touches;
+  touches.before.resize(segment.instructions.size());
+  touches.after.resize(segment.instructions.size());
+  touches.is_update = segment.name == kUpdate && !segment.instructions.empty();
+  if (touches.is_update) {
+    add_update(executable, segment, touches);
+  } else {
+    each_touch(executable, segment, [&](std::size_t number, std::size_t i) {
+      if (!guarded_[number].is_parameter()) touches.before[i].push_back(number);
+    });
+  }
+  touches.any = std::ranges::any_of(touches.before, [](const auto& list) { return !list.empty(); });
+  return touches;
+}
+
+void MemoryCheck::add_update(const Executable& executable, const Segment& update, Touches& touches) const {
   constexpr std::size_t kNever = SIZE_MAX;
   std::vector<std::size_t> first(guarded_.size(), kNever), last(guarded_.size(), 0);
-  std::vector<bool> is_used_before(guarded_.size(), false);
-  for (const Segment& segment : executable.segments)
-    if (segment.name != kUpdate)
-      each_touch(executable, segment, [&](std::size_t number, std::size_t) { is_used_before[number] = true; });
+  std::size_t end = 0;  // of the instructions that run: no update has a second turn
+  const auto runs = [&](std::size_t i) { return update.instructions[i].guard != Guard::not_first; };
+  for (std::size_t i = 0; i < update.instructions.size(); ++i)
+    if (runs(i)) end = i;
   each_touch(executable, update, [&](std::size_t number, std::size_t i) {
-    if (update.instructions[i].guard == Guard::not_first) return;  // no update has a second turn
+    if (!runs(i)) return;
     first[number] = std::min(first[number], i);
     last[number] = i;
   });
-  Touches touches;
-  touches.first.resize(update.instructions.size());
-  touches.last.resize(update.instructions.size());
+  for (const Segment& segment : executable.segments)
+    if (segment.name != kUpdate)
+      each_touch(executable, segment, [&](std::size_t number, std::size_t) {
+        if (guarded_[number].is_parameter()) return;
+        first[number] = std::min(first[number], end);
+        last[number] = end;
+      });
   for (std::size_t number = 0; number < guarded_.size(); ++number) {
-    const bool is_touched = first[number] != kNever;
-    // Whatever else uses a state may write it, as a strategy that keeps what it has not sent yet; parameters are read.
-    const bool is_state = guarded_[number].buffer->spec.role != Role::parameter;
-    if (is_state && (is_used_before[number] || !is_touched)) continue;
-    touches.first[is_touched ? first[number] : 0].push_back(number);
-    if (is_touched) touches.last[last[number]].push_back(number);
+    if (first[number] != kNever) {
+      touches.before[first[number]].push_back(number);
+      touches.after[last[number]].push_back(number);
+    } else if (guarded_[number].is_parameter()) {
+      touches.before[0].push_back(number);
+    }
   }
-  return touches;
 }
 
 bool MemoryCheck::sees(const Executable& executable, std::size_t number) {
   const Segment& segment = executable.segments[number];
-  if (guarded_.empty() || segment.name != kUpdate || segment.instructions.empty()) return false;
   auto found = segments_.find(&segment);
   if (found == segments_.end()) found = segments_.emplace(&segment, touches_of(executable, segment)).first;
+  if (!found->second.any) return false;
   touches_ = &found->second;
   instructions_ = segment.instructions.data();
   return true;
 }
 
 Status MemoryCheck::before(const Instruction& instruction) {
-  for (const std::size_t number : touches_->first[static_cast<std::size_t>(&instruction - instructions_)])
-    BALEEN_TRY(compare(guarded_[number]));
+  if (touches_->is_update && &instruction == instructions_) {
+    BALEEN_TRY(compare_random_state());
+    not_steps_ = ~static_cast<std::uint64_t>(session_->steps_done());
+  }
+  for (const std::size_t number : touches_->before[static_cast<std::size_t>(&instruction - instructions_)]) {
+    Guarded& guarded = guarded_[number];
+    if (guarded.is_known) BALEEN_TRY(compare(guarded));
+    guarded.is_known = guarded.is_parameter();
+  }
   return {};
 }
 
 void MemoryCheck::after(const Instruction& instruction) {
-  for (const std::size_t number : touches_->last[static_cast<std::size_t>(&instruction - instructions_)])
+  for (const std::size_t number : touches_->after[static_cast<std::size_t>(&instruction - instructions_)])
     digest(guarded_[number]);
+}
+
+void MemoryCheck::wrote(const PersistentBuffer& buffer) {
+  for (Guarded& guarded : guarded_)
+    if (guarded.buffer == &buffer) digest(guarded);
 }
 
 void MemoryCheck::digest(Guarded& guarded) {
   guarded.digests.clear();
   for (std::uint64_t from = 0; from < guarded.buffer->bytes; from += kBlock)
     guarded.digests.push_back(digest_of(guarded.memory, guarded.buffer->bytes, from));
+  guarded.is_known = true;
+}
+
+Status MemoryCheck::compare_random_state() const {
+  const auto steps = static_cast<std::uint64_t>(session_->steps_done());
+  const bool steps_are = steps == ~not_steps_ || steps == ~not_steps_ + 1;  // several updates in a step
+  if (session_->seed() == ~not_seed_ && steps_are) return {};
+  return Error{BALEEN_DAMAGED,
+               "the " + std::string(steps_are ? "seed" : "number of steps") +
+                   " of the job is no longer what it was, found in step " + std::to_string(steps + 1) + kRemedy,
+               {}};
 }
 
 Status MemoryCheck::compare(const Guarded& guarded) const {
@@ -126,14 +172,11 @@ Status MemoryCheck::compare(const Guarded& guarded) const {
   std::size_t block = 0;
   for (std::uint64_t from = 0; from < bytes; from += kBlock, ++block) {
     if (digest_of(guarded.memory, bytes, from) == guarded.digests[block]) continue;
-    return Error{
-        BALEEN_DAMAGED,
-        "`" + guarded.buffer->spec.name + "` is no longer what the last update wrote, found in step " +
-            std::to_string(session_->steps_done() + 1) + " in bytes " + std::to_string(from) + " to " +
-            std::to_string(std::min(from + kBlock, bytes) - 1) +
-            " of this rank's piece. Memory has lost a bit, or something writes where it should not; go on from "
-            "the last checkpoint, without that machine",
-        {}};
+    return Error{BALEEN_DAMAGED,
+                 "`" + guarded.buffer->spec.name + "` is no longer what the last update wrote, found in step " +
+                     std::to_string(session_->steps_done() + 1) + " in bytes " + std::to_string(from) + " to " +
+                     std::to_string(std::min(from + kBlock, bytes) - 1) + " of this rank's piece" + kRemedy,
+                 {}};
   }
   return {};
 }

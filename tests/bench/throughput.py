@@ -17,7 +17,8 @@ bench_peak where it is built), and each side's peak of resident memory, and how 
 parameter and an idle process of that side.
 --device cuda measures all on a GPU: Baleen's compute plugin cuda, and PyTorch's tensors there; with --peak-tflops also
 the part of that peak which the products of a step reach.
---ranks N also runs Baleen on N ranks that share the threads. --without-baleen measures the peers alone.
+--ranks N also runs Baleen on N ranks that share the threads. --without-baleen measures the peers alone,
+--without-peers Baleen.
 """
 import json
 import os
@@ -99,8 +100,11 @@ def arguments():
     parser.add_argument("--peak-tflops", type=float, help="dense peak of the device, for the part of it that is reached")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for Baleen's manifest")
     parser.add_argument("--without-baleen", action="store_true")
+    parser.add_argument("--without-peers", action="store_true")
     options = parser.parse_args()
-    options.peer = parse_peers(options.peer or ["eager"], options.dtype)
+    if options.without_peers and (options.peer or options.without_baleen):
+        parser.error("--without-peers stands without --peer and --without-baleen")
+    options.peer = [] if options.without_peers else parse_peers(options.peer or ["eager"], options.dtype)
     options.model = MODELS[options.name]
     if options.batch:
         options.model = replace(options.model, batch=options.batch)

@@ -12,10 +12,8 @@ namespace {
 constexpr std::size_t kCount = 1024;   ///< numbers of the tensor that is damaged
 constexpr float kNumber = 123.45678F;  ///< each of them
 
-/// Turns the lowest bit of number `at` of the tensor, or of a piece of `count` numbers, wherever the process has a
-/// copy. Returns how many it has.
-int turn_bit(pid_t process, std::size_t at, std::size_t count = kCount) {
-  const std::vector<float> wanted(count, kNumber);
+/// Turns the lowest bit of byte `at` of these bytes, wherever the process has a copy. Returns how many it has.
+int turn_bit_of(pid_t process, std::string_view pattern, std::size_t at) {
   const std::string folder = "/proc/" + std::to_string(process) + "/";
   std::ifstream maps(folder + "maps");
   const int memory = open((folder + "mem").c_str(), O_RDWR | O_CLOEXEC);
@@ -30,15 +28,21 @@ int turn_bit(pid_t process, std::size_t at, std::size_t count = kCount) {
     std::string bytes(end - begin, '\0');
     if (pread(memory, bytes.data(), bytes.size(), static_cast<off_t>(begin)) != static_cast<ssize_t>(bytes.size()))
       continue;
-    const std::string_view pattern(reinterpret_cast<const char*>(wanted.data()), count * sizeof(float));
     for (std::size_t place = bytes.find(pattern); place != bytes.npos; place = bytes.find(pattern, place + 4)) {
-      const std::size_t byte = place + at * sizeof(float);
+      const std::size_t byte = place + at;
       const char turned = static_cast<char>(bytes[byte] ^ 1);
       found += pwrite(memory, &turned, 1, static_cast<off_t>(begin + byte)) == 1;
     }
   }
   close(memory);
   return found;
+}
+
+/// The same of number `at` of the tensor, or of a piece of `count` numbers.
+int turn_bit(pid_t process, std::size_t at, std::size_t count = kCount) {
+  const std::vector<float> wanted(count, kNumber);
+  return turn_bit_of(process, {reinterpret_cast<const char*>(wanted.data()), count * sizeof(float)},
+                     at * sizeof(float));
 }
 
 class DamagedMemory : public testing::Test {
@@ -102,6 +106,32 @@ TEST_F(DamagedMemory, OfASingleRankIsNoticed) {
   EXPECT_EQ(job->err().find("error: `kept.weight` is no longer what the last update wrote, found in step "), 0u)
       << job->err();
   EXPECT_NE(job->err().find("in bytes 0 to 4095 of this rank's piece"), std::string::npos) << job->err();
+}
+
+/// A state that the backward pass reads and the update writes, on one rank: within a step.
+TEST_F(DamagedMemory, OfTheLossScaleIsNoticed) {
+  if (!has_plugin("strategy", "precision")) GTEST_SKIP() << "no strategy `precision` in this tree";
+  const float scale = 40503.28125F;
+  const auto job = train(1, "every = 0",
+                         {"--set",
+                          "plan=[{strategy=\"precision\", dtype=\"fp16\", initial_scale=40503.28125, "
+                          "growth_interval=1000000000}]"});
+  ASSERT_TRUE(job->prints("there\n")) << job->err();
+  ASSERT_GE(turn_bit_of(job->leader(), {reinterpret_cast<const char*>(&scale), sizeof scale}, 0), 1);
+  EXPECT_EQ(job->ends(), 6);
+  EXPECT_EQ(job->err().find("error: `precision.loss_scale` is no longer what the last update wrote, found in step "),
+            0u)
+      << job->err();
+}
+
+/// What random numbers are made of: a seed that is one more than it was at the start.
+TEST_F(DamagedMemory, OfTheSeedIsNoticed) {
+  const std::uint64_t seed = 812'345'678'901'234;
+  const auto job = train(1, "every = 0", {"--seed", std::to_string(seed)});
+  ASSERT_TRUE(job->prints("there\n")) << job->err();
+  ASSERT_GE(turn_bit_of(job->leader(), {reinterpret_cast<const char*>(&seed), sizeof seed}, 0), 1);
+  EXPECT_EQ(job->ends(), 6);
+  EXPECT_EQ(job->err().find("error: the seed of the job is no longer what it was, found in step "), 0u) << job->err();
 }
 
 /// Over sockets, so that no rank has another's memory among its own.

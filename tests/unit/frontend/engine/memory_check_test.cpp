@@ -33,11 +33,10 @@ class MemoryCheckTest : public testing::Test {
     auto* const memory = const_cast<std::byte*>(session().own_memory(buffer));
     memory[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
   }
-  /// Parameters and moments.
+  /// Parameters, moments and the number of updates.
   std::vector<const PersistentBuffer*> guarded() {
     std::vector<const PersistentBuffer*> all;
-    for (const PersistentBuffer& buffer : session().persistent().buffers)
-      if (buffer.spec.category == "parameters" || buffer.spec.category == "optimizer") all.push_back(&buffer);
+    for (const PersistentBuffer& buffer : session().persistent().buffers) all.push_back(&buffer);
     return all;
   }
 
@@ -52,7 +51,7 @@ TEST_F(MemoryCheckTest, FindsEveryBitWithinAStep) {
   const std::vector<const PersistentBuffer*> all = guarded();
   std::set<std::string> categories;
   for (const PersistentBuffer* one : all) categories.insert(one->spec.category);
-  ASSERT_EQ(categories, (std::set<std::string>{"optimizer", "parameters"}));
+  ASSERT_EQ(categories, (std::set<std::string>{"control", "optimizer", "parameters"}));
   std::mt19937_64 random(test::seed());
   for (int i = 0; i < kBits; ++i) {
     const PersistentBuffer& buffer = *all[random() % all.size()];
@@ -90,6 +89,18 @@ TEST_F(MemoryCheckTest, LetsSoundTrainingsRunWithAccumulation) {
   two.accumulate = 2;
   train(two);
   for (int i = 0; i < 10; ++i) step();
+}
+
+/// What the host writes is right.
+TEST_F(MemoryCheckTest, TakesWhatIsWrittenForRight) {
+  train();
+  for (const PersistentBuffer* one : guarded()) {
+    std::vector<std::byte> bytes(one->bytes);
+    ASSERT_TRUE(session().read_own(*one, 0, bytes));
+    bytes[0] ^= std::byte{1};
+    ASSERT_TRUE(session().write_own(*one, bytes));
+    step();
+  }
 }
 
 /// Evaluation and reading change nothing.
