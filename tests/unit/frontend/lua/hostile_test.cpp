@@ -76,7 +76,8 @@ const Hostile kScripts[] = {
      "local t = {} while true do pcall(function() while true do t[#t + 1] = {} end end) "
      "end"},
     {"keeps_coroutines", "local t = {} while true do t[#t + 1] = coroutine.create(function() end) end"},
-    {"joins_a_large_table", "local t = {} for i = 1, 1e6 do t[i] = ('x'):rep(2000) end table.concat(t)", kMemory},
+    {"joins_a_large_table", "local s, t = ('x'):rep(2000), {} for i = 1, 1e6 do t[i] = s .. i end table.concat(t)",
+     kMemory},
     {"packs_a_large_table", "local t = {} for i = 1, 5e6 do t[i] = i end print(table.unpack(t))",
      "too many results to unpack"},
     {"takes_a_text_to_pieces", "('x'):rep(1e8):byte(1, -1)", "string slice too long"},
