@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "support/compiler_cache.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -37,23 +38,25 @@ class New : public testing::TestWithParam<Written> {
 
 TEST_P(New, BuildsValidatesAndTrains) {
   const Written& one = GetParam();
-  const TemporaryFolder folder;
+  const std::string folder = *folder_ / "work";  // beside the prefix, always at the same place for the compiler's cache
+  fs::create_directory(folder);
   ProcessOptions options;
-  options.folder = folder.path();
+  options.folder = folder;
   options.limit = std::chrono::minutes(4);
+  options.environment = compiler_cache(folder_->path());
   std::vector<std::string> words = {prefix() + "/bin/baleen", "new", one.kind, one.name};
   if (one.in_c) words.push_back("--c");
   const ProcessResult made = run_process(words, options);
   ASSERT_EQ(made.exit_code, 0) << made.err;
   for (const char* file : {"CMakeLists.txt", "README.md", "job.lua", "manifest.toml"}) {
-    const std::string text = read_file(folder / one.name + "/" + file);
+    const std::string text = read_file(folder + "/" + one.name + "/" + file);
     EXPECT_FALSE(text.empty()) << file;
     EXPECT_EQ(text.find("@NAME@"), std::string::npos) << file;
     EXPECT_EQ(text.find("@KIND@"), std::string::npos) << file;
     EXPECT_EQ(text.find("@BUILD@"), std::string::npos) << file;
   }
   const ProcessResult tested =
-      run_process({"env", "BALEEN=" + prefix() + "/bin/baleen", folder / one.name + "/test.sh"}, options);
+      run_process({"env", "BALEEN=" + prefix() + "/bin/baleen", folder + "/" + one.name + "/test.sh"}, options);
   EXPECT_EQ(tested.exit_code, 0) << tested.out << tested.err;
   EXPECT_NE(tested.out.find(one.kind + " `" + one.name + "`: "), std::string::npos) << tested.out;
   EXPECT_NE(tested.out.find(", 0 failed, "), std::string::npos) << tested.out;
@@ -61,15 +64,15 @@ TEST_P(New, BuildsValidatesAndTrains) {
     EXPECT_NE(tested.out.find("\nEQUAL "), std::string::npos) << tested.out;
   }
   if (one.kind == "checkpoint") {
-    EXPECT_FALSE(read_file(folder / one.name + "/trained." + one.name).empty());
+    EXPECT_FALSE(read_file(folder + "/" + one.name + "/trained." + one.name).empty());
   }
   if (one.kind == "monitor") {
-    const std::string lines = read_file(folder / one.name + "/steps.csv");
+    const std::string lines = read_file(folder + "/" + one.name + "/steps.csv");
     EXPECT_NE(lines.find("\n50,"), std::string::npos) << lines;
   }
   // Where its prefix is Baleen's it is found without a path.
   const ProcessResult installed =
-      run_process({"cmake", "--install", folder / one.name + "/build", "--prefix", prefix()}, options);
+      run_process({"cmake", "--install", folder + "/" + one.name + "/build", "--prefix", prefix()}, options);
   ASSERT_EQ(installed.exit_code, 0) << installed.err;
   const ProcessResult listed = run_process({prefix() + "/bin/baleen", "plugins", one.name}, options);
   EXPECT_EQ(listed.exit_code, 0) << listed.err;

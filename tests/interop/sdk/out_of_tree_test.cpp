@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "baleen/data.h"
+#include "support/compiler_cache.hpp"
 #include "support/optimizer_run.hpp"
 #include "support/plugin_under_test.hpp"
 #include "support/process.hpp"
@@ -22,9 +23,10 @@ struct Toolchain {
 
 void PrintTo(const Toolchain& toolchain, std::ostream* out) { *out << toolchain.name; }
 
-ProcessResult run(const std::vector<std::string>& command) {
+ProcessResult run(const std::vector<std::string>& command, const std::vector<std::string>& environment = {}) {
   ProcessOptions options;
   options.limit = std::chrono::minutes(5);
+  options.environment = environment;
   return run_process(command, options);
 }
 
@@ -42,12 +44,14 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
     std::filesystem::copy(prefix_ + "/share/baleen/sdk/template", source_);
     for (const std::string& name : kOptimizers) add_source("optimizer", name, "optimizers/" + name);
     add_source("strategy", "budget", "tests/interop/sdk");
+    const std::vector<std::string> cache = compiler_cache(folder_.path());
     succeed({"cmake", "-S", source_, "-B", build_, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_PREFIX_PATH=" + prefix_,
              "-DCMAKE_C_COMPILER=" + GetParam().c, "-DCMAKE_CXX_COMPILER=" + GetParam().cxx,
              "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",
-             std::string("-DMY_LIBCXX=") + (GetParam().libcxx ? "ON" : "OFF")});
+             std::string("-DMY_LIBCXX=") + (GetParam().libcxx ? "ON" : "OFF")},
+            cache);
     ASSERT_FALSE(HasFatalFailure());
-    succeed({"cmake", "--build", build_});
+    succeed({"cmake", "--build", build_}, cache);
   }
 
   /// Why this toolchain cannot be used here; empty where it can.
@@ -68,8 +72,8 @@ class OutOfTree : public testing::TestWithParam<Toolchain> {
         << "baleen_add_plugin(KIND " << kind << " NAME " << name << " SOURCES " << name << ".cpp ${runtime})\n";
   }
 
-  static void succeed(const std::vector<std::string>& command) {
-    const ProcessResult result = run(command);
+  static void succeed(const std::vector<std::string>& command, const std::vector<std::string>& environment = {}) {
+    const ProcessResult result = run(command, environment);
     ASSERT_EQ(result.exit_code, 0) << command[0] << " " << command[1] << "\n" << result.out << result.err;
   }
 
