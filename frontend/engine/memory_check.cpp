@@ -44,7 +44,9 @@ void MemoryCheck::attach(const Session& session) {
   session_ = &session;
   not_seed_ = ~session.seed();
   not_steps_ = ~static_cast<std::uint64_t>(session.steps_done());
+  steps_are_right_ = true;
   guarded_.clear();
+  segments_.clear();
   for (const PersistentBuffer& buffer : session.persistent().buffers) {
     const std::byte* const memory = buffer.bytes > 0 ? session.own_memory(buffer) : nullptr;
     if (memory) guarded_.push_back({&buffer, memory, {}, false});
@@ -118,7 +120,11 @@ void MemoryCheck::add_update(const Executable& executable, const Segment& update
 }
 
 bool MemoryCheck::sees(const Executable& executable, std::size_t number) {
+  if (guarded_.empty()) return false;
   const Segment& segment = executable.segments[number];
+  const auto steps = static_cast<std::uint64_t>(session_->steps_done());
+  steps_are_right_ = steps_are_right_ && (steps == ~not_steps_ || steps == ~not_steps_ + 1);
+  not_steps_ = ~steps;
   auto found = segments_.find(&segment);
   if (found == segments_.end()) found = segments_.emplace(&segment, touches_of(executable, segment)).first;
   if (!found->second.any) return false;
@@ -128,10 +134,7 @@ bool MemoryCheck::sees(const Executable& executable, std::size_t number) {
 }
 
 Status MemoryCheck::before(const Instruction& instruction) {
-  if (touches_->is_update && &instruction == instructions_) {
-    BALEEN_TRY(compare_random_state());
-    not_steps_ = ~static_cast<std::uint64_t>(session_->steps_done());
-  }
+  if (touches_->is_update && &instruction == instructions_) BALEEN_TRY(compare_random_state());
   for (const std::size_t number : touches_->before[static_cast<std::size_t>(&instruction - instructions_)]) {
     Guarded& guarded = guarded_[number];
     if (guarded.is_known) BALEEN_TRY(compare(guarded));
@@ -146,8 +149,8 @@ void MemoryCheck::after(const Instruction& instruction) {
 }
 
 void MemoryCheck::wrote(const PersistentBuffer& buffer) {
-  for (Guarded& guarded : guarded_)
-    if (guarded.buffer == &buffer) digest(guarded);
+  const Guarded* const holder = holder_of(buffer.offset);
+  if (holder && holder->buffer == &buffer) digest(guarded_[static_cast<std::size_t>(holder - guarded_.data())]);
 }
 
 void MemoryCheck::digest(Guarded& guarded) {
@@ -158,12 +161,11 @@ void MemoryCheck::digest(Guarded& guarded) {
 }
 
 Status MemoryCheck::compare_random_state() const {
-  const auto steps = static_cast<std::uint64_t>(session_->steps_done());
-  const bool steps_are = steps == ~not_steps_ || steps == ~not_steps_ + 1;  // several updates in a step
-  if (session_->seed() == ~not_seed_ && steps_are) return {};
+  if (session_->seed() == ~not_seed_ && steps_are_right_) return {};
   return Error{BALEEN_DAMAGED,
-               "the " + std::string(steps_are ? "seed" : "number of steps") +
-                   " of the job is no longer what it was, found in step " + std::to_string(steps + 1) + kRemedy,
+               "the " + std::string(steps_are_right_ ? "seed" : "number of steps") +
+                   " of the job is no longer what it was, found in step " + std::to_string(session_->steps_done() + 1) +
+                   kRemedy,
                {}};
 }
 

@@ -53,7 +53,8 @@ class MemoryCheck : public InstructionWatch {
 
   const Session* session_ = nullptr;
   std::vector<Guarded> guarded_;                ///< by offset
-  std::uint64_t not_seed_ = 0, not_steps_ = 0;  ///< the seed, and the steps done at the last update, bit by bit turned
+  std::uint64_t not_seed_ = 0, not_steps_ = 0;  ///< the seed, and the steps done at the last segment, each bit turned
+  bool steps_are_right_ = true;                 ///< never more than one more than before
   std::map<const Segment*, Touches> segments_;  ///< that were seen
   const Touches* touches_ = nullptr;            ///< of the segment that runs
   const Instruction* instructions_ = nullptr;   ///< of that segment

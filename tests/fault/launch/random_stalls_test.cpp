@@ -36,7 +36,7 @@ class Stall {
       RunningJob job(command(8, 60));
       EXPECT_TRUE(job.prints("step 1/")) << job.err();
       const auto since = steady_clock::now();
-      const bool is_told = job.complains("waiting for rank", milliseconds(10'000));
+      const bool is_told = job.complains("waiting for rank", milliseconds(9'000));
       const double took = seconds_since(since);
       EXPECT_EQ(job.ends(), 0) << job.err();
       if (!is_told) return took;  // late beats of a busy machine make the first warning later
