@@ -179,7 +179,11 @@ class Assembler {
   }
 
   void add_addresses(std::size_t step, const Launch& launch, std::int64_t micro) {
-    for (LowValue v : launch.operands) program_.sources.push_back(source_of(v, micro));
+    const std::vector<bool>& writes = kernels_[launch.kernel].writes;
+    for (std::size_t i = 0; i < launch.operands.size(); ++i) {
+      program_.sources.push_back(source_of(launch.operands[i], micro));
+      program_.sources.back().is_written = writes[i];
+    }
     const std::uint64_t scratch = lifetimes_.scratch_of[step];
     program_.sources.push_back(scratch == kNone ? AddressSource{}
                                                 : AddressSource{AddressSource::Arena::work, plan_.offsets[scratch]});
@@ -195,6 +199,8 @@ class Assembler {
     instruction.per_micro = moves(v) ? 1 : 0;
     instruction.first_address = address_of(v, 0);
     for (std::int64_t micro = 1; moves(v) && micro < lowered_.micro_batches; ++micro) address_of(v, micro);
+    for (std::size_t i = instruction.first_address; i < program_.sources.size(); ++i)
+      program_.sources[i].is_written = true;
     segment(step).push_back(instruction);
   }
 

@@ -113,6 +113,7 @@ struct MemoryReport {
 struct AddressSource {
   enum class Arena : std::uint8_t { none, work, persistent } arena = Arena::none;
   std::uint64_t offset = 0;
+  bool is_written = false;  ///< by its launch or zero; calls and transfers say themselves what they write
 };
 
 /// A piece of a call that passes through pinned memory.

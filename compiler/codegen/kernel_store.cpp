@@ -35,10 +35,12 @@ Result<std::uint32_t> KernelStore::compile(const RegionView& region, const Op& a
   if (!supports(region)) return fail(unsupported("the device has no kernel for this"));
   auto made = target_.compile(*region.get());
   if (!made) return fail(made.error());
-  CompiledKernel kernel{std::move(made->handle), made->scratch_bytes, region.values(), {}};
-  for (std::size_t i = 0; i < kernel.operands.size(); ++i)
-    if (!(region.tensors()[i].flags & (BALEEN_TENSOR_EXTERNAL_INPUT | BALEEN_TENSOR_OUTPUT)))
-      kernel.operands[i] = kNone;
+  CompiledKernel kernel{std::move(made->handle), made->scratch_bytes, region.values(), {}, {}};
+  for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+    const auto flags = region.tensors()[i].flags;
+    if (!(flags & (BALEEN_TENSOR_EXTERNAL_INPUT | BALEEN_TENSOR_OUTPUT))) kernel.operands[i] = kNone;
+    kernel.writes.push_back((flags & BALEEN_TENSOR_OUTPUT) != 0);
+  }
   for (const auto& [output, input] : made->aliases)
     kernel.aliases.emplace_back(region.values()[output], region.values()[input]);
   kernel.work = {made->flops, bytes_of(region, kernel.operands)};

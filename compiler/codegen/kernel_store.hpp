@@ -14,6 +14,7 @@ struct CompiledKernel {
   std::shared_ptr<void> handle;
   std::uint64_t scratch_bytes = 0;
   std::vector<LowValue> operands;                      ///< per tensor; kNone where no address is needed
+  std::vector<bool> writes;                            ///< per tensor
   std::vector<std::pair<LowValue, LowValue>> aliases;  ///< output, input: may have the same bytes
   Work work = {};
 };

@@ -22,18 +22,28 @@ std::uint64_t digest_of(const std::byte* memory, std::uint64_t bytes, std::uint6
   return XXH3_64bits(memory + from, std::min(kBlock, bytes - from));
 }
 
-/// Numbers of the addresses that an instruction reads or writes, in the program's table.
-std::vector<std::uint32_t> addresses_of(const Executable& executable, const Instruction& instruction) {
-  std::vector<std::uint32_t> all;
+/// An address that an instruction uses: its number in the program's table.
+struct Use {
+  std::uint32_t address;
+  bool is_written;
+  bool is_begun = false;  ///< a call or transfer that is not over yet
+};
+
+std::vector<Use> uses_of(const Executable& executable, const Instruction& instruction) {
+  std::vector<Use> all;
   using Kind = Instruction::Kind;
   if (instruction.kind == Kind::begin || instruction.kind == Kind::wait) {
-    for (const auto& entry : executable.calls[instruction.call].entries)
-      all.insert(all.end(), {entry.input, entry.output});
+    for (const auto& entry : executable.calls[instruction.call].entries) {
+      all.push_back({entry.input, false});
+      all.push_back({entry.output, true, instruction.kind == Kind::begin});
+    }
   } else if (instruction.kind == Kind::transfer || instruction.kind == Kind::settle) {
-    all.push_back(executable.transfers[instruction.call].address);
+    const ExecutableTransfer& transfer = executable.transfers[instruction.call];
+    all.push_back({transfer.address, !transfer.is_put, instruction.kind == Kind::transfer});
   } else {
     const std::uint32_t count = std::max<std::uint32_t>(instruction.address_count, 1);
-    for (std::uint32_t i = 0; i < count; ++i) all.push_back(instruction.first_address + i);
+    for (std::uint32_t i = instruction.first_address; i < instruction.first_address + count; ++i)
+      all.push_back({i, executable.sources[i].is_written});
   }
   return all;
 }
@@ -66,56 +76,62 @@ const MemoryCheck::Guarded* MemoryCheck::holder_of(std::uint64_t offset) const {
 template <class Visit>
 void MemoryCheck::each_touch(const Executable& executable, const Segment& segment, const Visit& visit) const {
   for (std::size_t i = 0; i < segment.instructions.size(); ++i)
-    for (const std::uint32_t address : addresses_of(executable, segment.instructions[i])) {
-      const AddressSource& source = executable.sources[address];
+    for (const Use& use : uses_of(executable, segment.instructions[i])) {
+      const AddressSource& source = executable.sources[use.address];
       const Guarded* const holder =
           source.arena == AddressSource::Arena::persistent ? holder_of(source.offset) : nullptr;
-      if (holder) visit(static_cast<std::size_t>(holder - guarded_.data()), i);
+      if (holder) visit(static_cast<std::size_t>(holder - guarded_.data()), i, use);
     }
 }
 
 MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const Segment& segment) const {
   Touches touches;
-  touches.before.resize(segment.instructions.size());
-  touches.after.resize(segment.instructions.size());
+  touches.compared.resize(segment.instructions.size());
+  touches.changing.resize(segment.instructions.size());
+  touches.written.resize(segment.instructions.size());
   touches.is_update = segment.name == kUpdate && !segment.instructions.empty();
-  if (touches.is_update) {
+  if (touches.is_update)
     add_update(executable, segment, touches);
-  } else {
-    each_touch(executable, segment, [&](std::size_t number, std::size_t i) {
-      if (!guarded_[number].is_parameter()) touches.before[i].push_back(number);
-    });
-  }
-  touches.any = std::ranges::any_of(touches.before, [](const auto& list) { return !list.empty(); });
+  else
+    add_pass(executable, segment, touches);
+  const auto any = [](const auto& lists) {
+    return std::ranges::any_of(lists, [](const auto& list) { return !list.empty(); });
+  };
+  touches.any = any(touches.compared) || any(touches.written);
   return touches;
+}
+
+void MemoryCheck::add_pass(const Executable& executable, const Segment& pass, Touches& touches) const {
+  each_touch(executable, pass, [&](std::size_t number, std::size_t i, const Use& use) {
+    if (guarded_[number].is_parameter()) return;
+    touches.compared[i].insert(number);
+    if (!use.is_written) return;
+    touches.changing[i].insert(number);
+    if (!use.is_begun) touches.written[i].insert(number);
+  });
 }
 
 void MemoryCheck::add_update(const Executable& executable, const Segment& update, Touches& touches) const {
   constexpr std::size_t kNever = SIZE_MAX;
-  std::vector<std::size_t> first(guarded_.size(), kNever), last(guarded_.size(), 0);
-  std::size_t end = 0;  // of the instructions that run: no update has a second turn
-  const auto runs = [&](std::size_t i) { return update.instructions[i].guard != Guard::not_first; };
-  for (std::size_t i = 0; i < update.instructions.size(); ++i)
-    if (runs(i)) end = i;
-  each_touch(executable, update, [&](std::size_t number, std::size_t i) {
-    if (!runs(i)) return;
-    first[number] = std::min(first[number], i);
-    last[number] = i;
+  struct Times {
+    std::size_t touched = kNever, changed = kNever, written = kNever;  ///< for the first time; the first; the last
+  };
+  std::vector<Times> times(guarded_.size());
+  each_touch(executable, update, [&](std::size_t number, std::size_t i, const Use& use) {
+    if (update.instructions[i].guard == Guard::not_first) return;  // no update has a second turn
+    Times& own = times[number];
+    own.touched = std::min(own.touched, i);
+    if (!use.is_written) return;
+    own.changed = std::min(own.changed, i);
+    if (!use.is_begun) own.written = i;
   });
-  for (const Segment& segment : executable.segments)
-    if (segment.name != kUpdate)
-      each_touch(executable, segment, [&](std::size_t number, std::size_t) {
-        if (guarded_[number].is_parameter()) return;
-        first[number] = std::min(first[number], end);
-        last[number] = end;
-      });
   for (std::size_t number = 0; number < guarded_.size(); ++number) {
-    if (first[number] != kNever) {
-      touches.before[first[number]].push_back(number);
-      touches.after[last[number]].push_back(number);
-    } else if (guarded_[number].is_parameter()) {
-      touches.before[0].push_back(number);
-    }
+    const Times& own = times[number];
+    touches.compared[own.touched == kNever ? 0 : own.touched].insert(number);
+    if (own.written == kNever) continue;
+    touches.compared[own.changed].insert(number);
+    touches.changing[own.changed].insert(number);
+    touches.written[own.written].insert(number);
   }
 }
 
@@ -135,16 +151,15 @@ bool MemoryCheck::sees(const Executable& executable, std::size_t number) {
 
 Status MemoryCheck::before(const Instruction& instruction) {
   if (touches_->is_update && &instruction == instructions_) BALEEN_TRY(compare_random_state());
-  for (const std::size_t number : touches_->before[static_cast<std::size_t>(&instruction - instructions_)]) {
-    Guarded& guarded = guarded_[number];
-    if (guarded.is_known) BALEEN_TRY(compare(guarded));
-    guarded.is_known = guarded.is_parameter();
-  }
+  const auto i = static_cast<std::size_t>(&instruction - instructions_);
+  for (const std::size_t number : touches_->compared[i])
+    if (guarded_[number].is_known) BALEEN_TRY(compare(guarded_[number]));
+  for (const std::size_t number : touches_->changing[i]) guarded_[number].is_known = false;
   return {};
 }
 
 void MemoryCheck::after(const Instruction& instruction) {
-  for (const std::size_t number : touches_->after[static_cast<std::size_t>(&instruction - instructions_)])
+  for (const std::size_t number : touches_->written[static_cast<std::size_t>(&instruction - instructions_)])
     digest(guarded_[number]);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "core/execute/program.hpp"
@@ -9,13 +10,13 @@
 
 namespace baleen::app {
 
-/// Digests of this rank's stored parameters and states, made where an update has written them last and compared where
-/// they are touched first afterwards: parameters in the next update, as all else reads them only; states that other
-/// passes of a step use too (a loss scale, what a strategy has not sent yet) by whichever pass comes first, and their
-/// digests are made at the end of the update. Parameters that no update touches are compared at each. Only of memory
-/// that the host sees; others have codes that correct errors. Costs two passes over them a step
-/// (docs/measurements/training.md). Each update also compares the seed and the number of steps, from which random
-/// numbers come. [one thread]
+/// Digests of this rank's stored parameters and states, made where they have been written last and compared where they
+/// are used next. Each update compares all of them, where it touches them first and again where it writes them first.
+/// Other passes compare the states that they use themselves (a loss scale, what a strategy has not sent yet), each
+/// time; parameters they only read, so the next update finds what these have lost. What is lost between a comparison
+/// and the end of the same instruction is taken for right. Only of memory that the host sees; others have codes that
+/// correct errors. Costs two passes over it a step (docs/measurements/training.md). Each update also compares the seed
+/// and the number of steps, from which random numbers come. [one thread]
 class MemoryCheck : public InstructionWatch {
  public:
   /// Takes what the session holds now for right. The session outlives the runs that are watched.
@@ -35,16 +36,18 @@ class MemoryCheck : public InstructionWatch {
     bool is_known = false;               ///< nothing has touched it since
     bool is_parameter() const { return buffer->spec.role == Role::parameter; }
   };
-  /// By instruction of a segment: what is compared before it, and what is given a digest behind it.
+  /// By instruction of a segment, as numbers in guarded_: what is compared before it, what it begins to write, and what
+  /// it ends to write, which gets its digest behind it.
   struct Touches {
-    std::vector<std::vector<std::size_t>> before, after;
+    std::vector<std::set<std::size_t>> compared, changing, written;
     bool is_update = false, any = false;
   };
 
-  /// Calls visit(number in guarded_, number of the instruction) for each address in guarded memory.
+  /// Calls visit(number in guarded_, number of the instruction, its use of that memory) for each address there.
   template <class Visit>
   void each_touch(const Executable& executable, const Segment& segment, const Visit& visit) const;
   Touches touches_of(const Executable& executable, const Segment& segment) const;
+  void add_pass(const Executable& executable, const Segment& pass, Touches& touches) const;
   void add_update(const Executable& executable, const Segment& update, Touches& touches) const;
   const Guarded* holder_of(std::uint64_t offset) const;
   Status compare(const Guarded& guarded) const;

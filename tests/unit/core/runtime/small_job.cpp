@@ -143,10 +143,10 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   SessionOptions session_options{100, options.batch, 7, options.dtype, {{"script", 0, "small"}}};
   session_options.goes_on_not_finite = options.goes_on_not_finite;
   session_options.watch = options.watch;
+  job.strategies = options.strategies;
   if (options.rendezvous) {
     job.mesh = options.mesh;
     if (job.mesh.axes.empty()) job.mesh.axes = {{"data", options.rendezvous->ranks}};
-    job.strategies = options.strategies;
     if (job.strategies.empty()) job.strategies = {{"data", {{"bucket_mb", {options.bucket_mb, "test"}}}, {}, "test"}};
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, job.mesh, *registry_));
     BALEEN_TRY(connect(options, job.mesh));

@@ -21,8 +21,8 @@ struct JobOptions {
   std::string transport = {};                       ///< with several ranks: the member
   const baleen_rendezvous_t* rendezvous = nullptr;  ///< of this rank
   double bucket_mb = 4;
-  Mesh mesh = {};                           ///< with several ranks; else one axis `data`
-  std::vector<MemberSpec> strategies = {};  ///< with several ranks; else `data`
+  Mesh mesh = {};                           ///< with several ranks; if none is given, one axis `data`
+  std::vector<MemberSpec> strategies = {};  ///< several ranks that are given none have `data`
   std::optional<GraphRole> only = {};
   bool goes_on_not_finite = false;
   InstructionWatch* watch = nullptr;  ///< of programs' runs

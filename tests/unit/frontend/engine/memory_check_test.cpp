@@ -5,6 +5,7 @@
 
 #include <random>
 #include <set>
+#include <utility>
 
 #include "support/seed.hpp"
 #include "unit/core/runtime/small_job.hpp"
@@ -14,9 +15,9 @@ namespace {
 
 class MemoryCheckTest : public testing::Test {
  protected:
-  void train(const test::JobOptions& given = {}) {
+  void train(const test::JobOptions& given = {}, InstructionWatch* watch = nullptr) {
     test::JobOptions options = given;
-    options.watch = &check_;
+    options.watch = watch ? watch : &check_;
     options.lr = 1e-3;
     options.dtype = BALEEN_F32;
     run_ = std::make_unique<test::SmallRun>(folder_, options);
@@ -89,6 +90,61 @@ TEST_F(MemoryCheckTest, LetsSoundTrainingsRunWithAccumulation) {
   two.accumulate = 2;
   train(two);
   for (int i = 0; i < 10; ++i) step();
+}
+
+/// Calls another watch, and turns a bit when so many more instructions that this one sees have begun.
+class TurnsBits : public InstructionWatch {
+ public:
+  explicit TurnsBits(InstructionWatch& other) : other_(other) {}
+  void turn(std::byte* memory, int instructions) {
+    memory_ = memory;
+    left_ = instructions;
+  }
+  bool has_turned() const { return !memory_; }
+
+  bool sees(const Executable& executable, std::size_t segment) override { return other_.sees(executable, segment); }
+  Status before(const Instruction& instruction) override {
+    if (memory_ && left_-- == 0) *std::exchange(memory_, nullptr) ^= std::byte{1};
+    return other_.before(instruction);
+  }
+  void after(const Instruction& instruction) override { other_.after(instruction); }
+  void wrote(const PersistentBuffer& buffer) override { other_.wrote(buffer); }
+
+ private:
+  InstructionWatch& other_;
+  std::byte* memory_ = nullptr;
+  int left_ = 0;
+};
+
+/// Within a step too there is no time at which a lost bit would be taken for right.
+TEST_F(MemoryCheckTest, FindsBitsThatAreLostBetweenAnyTwoInstructions) {
+  TurnsBits turns(check_);
+  test::JobOptions scaled;
+  scaled.accumulate = 2;
+  scaled.strategies = {{"precision", {{"dtype", {std::string("fp16"), "test"}}}, {}, "test"}};
+  train(scaled, &turns);
+  bool has_scale = false;
+  int found = 0;
+  for (const PersistentBuffer* one : guarded()) {
+    has_scale |= one->spec.name == "precision.loss_scale";
+    for (int at = 0;; ++at, ++found) {
+      turns.turn(const_cast<std::byte*>(session().own_memory(*one)), at);
+      auto facts = session().step();
+      if (!turns.has_turned()) {  // a step has no more instructions
+        turns.turn(nullptr, 0);
+        break;
+      }
+      if (facts) facts = session().step();
+      ASSERT_FALSE(facts) << one->spec.name << " before instruction " << at;
+      EXPECT_NE(facts.error().message.find("`" + one->spec.name + "` is no longer what"), std::string::npos)
+          << facts.error().message;
+      turn(*one, 0);
+      check_.attach(session());
+      step();
+    }
+  }
+  EXPECT_TRUE(has_scale);
+  EXPECT_GT(found, 50);
 }
 
 /// What the host writes is right.
