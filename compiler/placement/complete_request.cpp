@@ -17,8 +17,10 @@ class Completer {
     BALEEN_TRY(check_layouts(request_.stored, "stored"));
     for (auto& [value, pin] : request_.pins) BALEEN_TRY(check_pin(value, pin));
     for (const Offer& offer : request_.offers) BALEEN_TRY(check_offer(offer));
+    nest_gathered_inside();
     for (const TrainedParameter& trained : request_.trained) default_states(trained);
     default_sources();
+    for (const TrainedParameter& trained : request_.trained) nest_states(trained);
     for (const TrainedParameter& trained : request_.trained) pin_gradient(trained);
     return std::move(request_);
   }
@@ -106,6 +108,44 @@ class Completer {
     request_.open_axes.erase(open);
   }
 
+  /// Axes that cut a stored parameter, but not the compute copy that is kept of it, cut it last: then ranks along them
+  /// have what makes up the copy.
+  void nest_gathered_inside() {
+    for (const OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      const auto stored = is_compute_copy(op) ? request_.stored.find(op.inputs[0]) : request_.stored.end();
+      const auto pin = is_compute_copy(op) ? request_.pins.find(op.outputs[0]) : request_.pins.end();
+      if (stored == request_.stored.end() || pin == request_.pins.end()) continue;
+      std::vector<int> order = split_order(stored->second, kFlat);
+      std::ranges::stable_partition(order, [&](int axis) {
+        const std::optional<Placement>& own = pin->second.placements[static_cast<std::size_t>(axis)];
+        return !own || !own->is_replicate();
+      });
+      stored->second = with_order(std::move(stored->second), kFlat, order);
+    }
+  }
+
+  /// Has axes that cut a dimension of both cut it in the order of `outer`, and those that cut `layout` alone cut what
+  /// these leave: then it becomes as `outer` by gathers, without an exchange, in whatever order strategies came.
+  static void nest_inside(const Layout& outer, Layout& layout) {
+    for (const Placement& placement : Layout(layout)) {
+      if (!placement.cut()) continue;
+      const std::vector<int> first = split_order(outer, *placement.cut());
+      std::vector<int> order = split_order(layout, *placement.cut());
+      std::ranges::stable_sort(order, {}, [&](int axis) { return std::ranges::find(first, axis) - first.begin(); });
+      layout = with_order(std::move(layout), *placement.cut(), order);
+    }
+  }
+
+  bool is_like_parameter(const TrainedParameter& trained, ValueId state) const {
+    return graph_.value(state).shape == graph_.value(trained.parameter).shape && !trained.follows.contains(state);
+  }
+
+  void nest_states(const TrainedParameter& trained) {
+    for (const ValueId state : trained.states)
+      if (is_like_parameter(trained, state)) nest_inside(request_.stored[trained.parameter], request_.stored[state]);
+  }
+
   void default_sources() {
     const Layout whole(axes(), Placement::replicate());
     for (OpId id : graph_.ops()) {
@@ -118,6 +158,7 @@ class Completer {
       } else if (value.role == Role::parameter) {
         request_.used.try_emplace(value.id, whole);
         store_as(value.id, request_.used[value.id]);
+        nest_inside(request_.used[value.id], request_.stored[value.id]);
       } else if (value.role == Role::state && op.inputs.empty()) {
         request_.stored.try_emplace(value.id, whole);
       }
@@ -129,7 +170,7 @@ class Completer {
     if (trained.gradient == kNone) return;
     Layout layout = request_.stored[trained.parameter];
     for (ValueId state : trained.states)
-      if (graph_.value(state).shape == graph_.value(trained.parameter).shape && !trained.follows.contains(state)) {
+      if (is_like_parameter(trained, state)) {
         layout = request_.stored[state];
         break;
       }

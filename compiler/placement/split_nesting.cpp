@@ -1,6 +1,8 @@
 /// \file In which order the splits of one letter by several axes nest.
 #include "compiler/placement/split_nesting.hpp"
 
+#include <algorithm>
+
 namespace baleen {
 namespace {
 
@@ -35,7 +37,7 @@ Layout SplitNesting::layout(bool input, std::size_t index, const Orders& orders)
   for (const Candidate& candidate : decided_.chosen)
     layout.push_back(input ? candidate.inputs[index] : candidate.outputs[index]);
   for (const auto& [letter, axes] : orders)
-    for (std::size_t i = 0; i < axes.size() && !held_.contains(letter); ++i)
+    for (std::size_t i = 0; i < axes.size(); ++i)
       if (Placement& p = layout[static_cast<std::size_t>(axes[i])]; p.cut()) p.depth = static_cast<int>(i);
   return canonical(std::move(layout));
 }
@@ -46,21 +48,32 @@ double SplitNesting::cost(const Orders& orders) const {
   return sum;
 }
 
+bool SplitNesting::improve(Orders& orders) const {
+  bool is_better = false;
+  double least = cost(orders);
+  for (auto& [letter, axes] : orders) {
+    std::vector<int> best = axes;
+    std::ranges::sort(axes);
+    do {
+      if (const double now = cost(orders); now < least) {
+        least = now;
+        best = axes;
+        is_better = true;
+      }
+    } while (std::next_permutation(axes.begin(), axes.end()));
+    axes = best;
+  }
+  return is_better;
+}
+
 void SplitNesting::run(OpPlacement& placed) {
   Orders orders;
   for (std::size_t a = 0; a < decided_.chosen.size(); ++a)
     if (const Choice& choice = decided_.chosen[a].choice; choice.kind == Choice::Kind::shard)
       orders[choice.letter].push_back(static_cast<int>(a));
-  for (auto& [letter, axes] : orders) {
-    if (axes.size() < 2 || held_.contains(letter)) continue;
-    std::vector<int> best = axes;
-    double least = cost(orders);
-    while (std::next_permutation(axes.begin(), axes.end()))
-      if (const double now = cost(orders); now < least) {
-        least = now;
-        best = axes;
-      }
-    axes = best;
+  std::erase_if(orders, [&](const auto& one) { return one.second.size() < 2 || held_.contains(one.first); });
+  // One letter's order may be of no use before another's is right.
+  for (bool again = improve(orders); again && orders.size() > 1; again = improve(orders)) {
   }
   for (std::size_t i = 0; i < decided_.op.inputs.size(); ++i) placed.inputs.push_back(layout(true, i, orders));
   for (std::size_t i = 0; i < decided_.op.outputs.size(); ++i) placed.outputs.push_back(layout(false, i, orders));

@@ -21,9 +21,11 @@ class SplitNesting {
   void run(OpPlacement& placed);
 
  private:
-  using Orders = std::map<char, std::vector<int>>;  ///< axes per letter, outermost first
+  using Orders = std::map<char, std::vector<int>>;  ///< axes per letter that several cut, outermost first
 
   void hold_letters_of_offers();
+  /// Looks for a better order of each letter in turn; whether there was one.
+  bool improve(Orders& orders) const;
   Layout layout(bool input, std::size_t index, const Orders& orders) const;
   double cost(const Orders& orders) const;
 

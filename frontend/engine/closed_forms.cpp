@@ -26,7 +26,10 @@ class Forms {
     for (std::size_t axis = 0; axis < plan.mesh.axes.size(); ++axis)
       if (plan.mesh.axes[axis].size > 1) axes_.push_back(static_cast<int>(axis));
     for (const ClosedForm& form : plan.closed_forms) {
-      if (form.what == ClosedForm::What::sent) continue;
+      if (form.what == ClosedForm::What::sent) {
+        for (const int axis : form.axes) sent_along_.emplace(form.value, axis);
+        continue;
+      }
       Shares& shares = (form.what == ClosedForm::What::held ? held_ : left_)[form.value];
       const int axis = form.axes.empty() ? kNoAxis : form.axes.front();
       shares.try_emplace(axis, 1).first->second *= form.times;
@@ -226,13 +229,19 @@ class Forms {
     return cost;
   }
 
-  /// What other axes leave of the value.
+  /// What other axes leave of the value. Nothing where it is sent along one of these too and each leaves a part to the
+  /// other: which comes first is not said.
   std::optional<double> left_to_send(const ClosedForm& form) const {
     const auto held = held_.find(form.value);
     Shares shares = held == held_.end() ? Shares{} : held->second;
+    bool own = false, others = false;
     if (const auto left = left_.find(form.value); left != left_.end())
-      for (const auto& [axis, times] : left->second) shares[axis] = times;
-    return share(shares, form.axes);
+      for (const auto& [axis, times] : left->second) {
+        shares[axis] = times;
+        if (times == 1 || !sent_along_.contains({form.value, axis})) continue;
+        (std::ranges::find(form.axes, axis) == form.axes.end() ? others : own) = true;
+      }
+    return own && others ? std::nullopt : share(shares, form.axes);
   }
 
   const Plan& plan_;
@@ -240,6 +249,7 @@ class Forms {
   Coordinates at_;
   std::vector<int> axes_;  ///< of several ranks
   std::map<ValueId, Shares> held_, left_;
+  std::set<std::pair<ValueId, int>> sent_along_;
   std::map<ValueId, std::set<std::string>> texts_;
   std::map<Type, ValueId> by_type_;  ///< forward values of which strategies speak
 };

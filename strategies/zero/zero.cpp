@@ -100,7 +100,9 @@ class Zero : public Strategy {
         bound_in_flight(
             scheduling,
             coalesce_by_size(scheduling, list_collectives(graph, scheduling, kind, axis, BALEEN_ROLE_GRADIENT), bytes));
-      coalesce_by_size(scheduling, list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_UPDATED), bytes);
+      const auto is_updated = [&](baleen_value_t first) { return graph.value(first).role == BALEEN_ROLE_UPDATED; };
+      coalesce_by_size(scheduling,
+                       gathers_of(graph, scheduling, axis, is_updated, {BALEEN_ROLE_UPDATED, BALEEN_ROLE_COPY}), bytes);
     }
     if (options_.stage == 3) return schedule_gathers(graph, scheduling);
     for (const std::uint32_t axis : axes_) schedule_copies(graph, scheduling, axis);
@@ -221,11 +223,30 @@ class Zero : public Strategy {
                        [&](baleen_op_t user) { return user == copy || graph.info(user).phase == BALEEN_PHASE_UPDATE; });
   }
 
+  /// All gathers along an axis of what `is_first` holds for, or of what axes further in have gathered of that; what is
+  /// gathered has one of these roles. In the order of execution.
+  template <class IsFirst>
+  static std::vector<ListedCollective> gathers_of(GraphView& graph, const Scheduling& scheduling, std::uint32_t axis,
+                                                  const IsFirst& is_first, std::initializer_list<baleen_role_t> roles) {
+    std::vector<ListedCollective> all;
+    for (const baleen_role_t role : roles)
+      for (const ListedCollective& one : list_collectives(graph, scheduling, "all_gather", axis, role)) {
+        baleen_value_t first = one.input;
+        for (auto op = graph.op(graph.value(first).producer); op && op->kind() == "all_gather";
+             op = graph.op(graph.value(first).producer))
+          first = op->inputs()[0];
+        if (is_first(first)) all.push_back(one);
+      }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.position < b.position; });
+    return all;
+  }
+
   /// Stages 1 and 2: compute copies are gathered once, bucket by bucket. Before a loop over micro-batches, to which a
   /// shard would stay, two at a time.
   void schedule_copies(GraphView& graph, Scheduling& scheduling, std::uint32_t axis) const {
-    std::vector<ListedCollective> gathers = list_collectives(graph, scheduling, "all_gather", axis, BALEEN_ROLE_COPY);
-    std::erase_if(gathers, [&](const ListedCollective& one) { return !is_compute_copy(one.input, graph); });
+    const auto gathers =
+        gathers_of(graph, scheduling, axis, [&](baleen_value_t first) { return is_compute_copy(first, graph); },
+                   {BALEEN_ROLE_COPY, BALEEN_ROLE_PARAMETER});
     const auto buckets = coalesce_by_size(scheduling, gathers, options_.prefetch.bucket_bytes);
     if (scheduling.micro_batches() > 1) bound_in_flight(scheduling, buckets);
   }

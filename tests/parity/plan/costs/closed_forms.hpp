@@ -14,6 +14,10 @@
 /// norms stay fp32 (Micikevicius et al., arXiv 1710.03740).
 /// 3d adds up whole gradients along its depth over micro-batches (strategies/tensor/README.md): q times the weights'.
 ///
+/// Two entries of ZeRO are a chain: stage 3 is outermost, then they come in the order of the plan. Each cuts, sums and
+/// sends what those further out leave; 16-bit copies are gathered from the inside, a matrix of 4h² is half gathered.
+/// Over micro-batches gradients are cut by stages 2 and 3 and by all further out.
+///
 /// **Activations of a layer** (Korthikanti et al., arXiv 2205.05198, table 2, without scores and masks:
 /// activation_table_test.cpp lists the tensors): 16X + (4 + a)M on one rank, (4 + 12/t)X + (4 + a/t)M in 1d, all over t
 /// with `megatron`, 16X over the whole grid else; statistics of norms (4M, fp32) are not cut by columns. Ulysses keeps
@@ -21,8 +25,7 @@
 ///
 /// **Sent per step**, with one micro-batch, (n - 1)/n of:
 ///   along the batch    2 gradients (reduced, sent again: Thakur et al. 2005); ZeRO: gradients, and what is updated
-///   once
-///                      (stage 3: twice, less biases, which no backward op reads)
+///                      once (stage 3: twice, less biases, which no backward op reads)
 ///   along the tokens   2 gradients, over Z; ring 6X' a layer (Liu et al., arXiv 2310.01889, with keys and values sent
 ///                      once in backward), Ulysses 8X'/n (Jacobs et al., arXiv 2309.14509), X' = nX over the grid
 ///   1d                 2 (4L + 2) X (Narayanan et al., arXiv 2104.04473: 8 bsh a layer; embedding and head), and three
@@ -33,6 +36,11 @@
 ///                      along columns the sums of norms (5 numbers a token) and of the loss (3); of vectors, and
 ///                      in 2.5d along depth of all, 2 gradients
 ///   3d                 (q - 1)/q³ of 3 MK + 3 KN + 2 MN for each product, and 2 X for the embedding
+/// Two entries of `tensor` cut each other's activations and weights. 1d halves the inner dimension of each product: of
+/// 7X operands and 9X results of a layer 4.5 and 5.5 are left. A cube runs SUMMA on what it has gathered, q² instead of
+/// q³ times less; and pieces of rows nest in another order around the embedding and the first norm, so that half of the
+/// ranks exchange theirs four times. Beside a grid `megatron` gathers the embedding's gradient, (10L + 6) X, and sums
+/// of norms and the embedding's rows are of half of the tokens.
 #pragma once
 #include <map>
 #include <optional>

@@ -30,8 +30,14 @@ struct CostMix {
   std::vector<std::string> batches() const { return of({"data", "zero1", "zero2", "zero3"}); }
   std::vector<std::string> grids() const { return of({"1d", "2d", "2.5d", "3d"}); }
   std::vector<std::string> sequences() const { return of({"ring", "ulysses"}); }
-  /// At most one of each family: what every formula is written out for. Of the others it is states.
-  bool is_plain() const { return zeros().size() <= 1 && grids().size() <= 1; }
+  bool has_summa() const { return has("2d") || has("2.5d"); }
+  /// Whether its strategies know enough of each other to say what they cost: of two entries of `zero`, which cuts
+  /// first, no one says; `tensor` does not know that SUMMA runs on what a cube has gathered, nor that rows beside
+  /// columns are cut along the tokens too.
+  bool is_said() const {
+    const bool is_summa_in_cube = has_summa() && has("3d"), is_beside_rows = has("megatron") && grids().size() > 1;
+    return zeros().size() <= 1 && !is_summa_in_cube && !is_beside_rows;
+  }
 };
 
 /// How many ranks stand along the axis of a member.
@@ -55,7 +61,7 @@ inline PlannedMix planned_mix(const CostMix& mix) {
     made.ranks *= ranks_of(member);
     return "axis = \"" + name + "\"\n";
   };
-  // Small buckets: gathered parameters of one layer at a time, as it is with large layers.
+  // Small buckets: what is gathered is of one layer at a time, as it is with large layers.
   std::vector<std::string> batch{"data", "shard", "other_shard"};
   for (const std::string& member : mix.batches()) {
     const std::string along = axis(batch.front(), member);
@@ -63,7 +69,7 @@ inline PlannedMix planned_mix(const CostMix& mix) {
     if (member == "data")
       entry("data", along);
     else
-      entry("zero", "stage = " + member.substr(4) + "\n" + (member == "zero3" ? "bucket_mb = 0.1\n" : "") + along);
+      entry("zero", "stage = " + member.substr(4) + "\nbucket_mb = 0.1\n" + along);
   }
   std::vector<std::string> tokens{"sequence", "heads"};
   for (const std::string& member : mix.sequences()) {

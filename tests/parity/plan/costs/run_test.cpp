@@ -66,7 +66,7 @@ std::vector<CostMix> small_mixes() {
   std::vector<CostMix> all = all_mixes();
   std::erase_if(all, [](const CostMix& mix) {
     const int ranks = planned_mix(mix).ranks;
-    return !mix.is_plain() || !why_not(mix).empty() || ranks < 2 || ranks > 8;
+    return !why_not(mix).empty() || ranks < 2 || ranks > 8;
   });
   return all;
 }
