@@ -210,8 +210,11 @@ class Propagator {
         for (std::size_t i = 0; i < decided.op.inputs.size(); ++i)
           cost += copies_.charge(decided.op.inputs[i], candidate.offer->axes[k], candidate.offer->inputs[k][i]);
     if (candidate.internal) cost += internal_bytes(decided, *candidate.internal, axis);
-    // A view or a cast of a partial value costs nothing that the value does not.
-    if (decided.op.kind->has(kView) || is_cast(graph_, decided.op)) return cost;
+    // A view or a cast of a partial value costs nothing that the value does not, nor what a strategy does to a
+    // gradient.
+    const bool is_of_gradient =
+        decided.op.phase == Phase::backward && decided.op.forward_op == kNone && decided.op.inputs.size() == 1;
+    if (decided.op.kind->has(kView) || is_cast(graph_, decided.op) || is_of_gradient) return cost;
     for (std::size_t i = 0; i < decided.op.outputs.size(); ++i)
       if (candidate.outputs[i].is_partial()) cost += resolving(decided, i, axis);
     return cost;

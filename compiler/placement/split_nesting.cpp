@@ -55,7 +55,7 @@ bool SplitNesting::improve(Orders& orders) const {
     std::vector<int> best = axes;
     std::ranges::sort(axes);
     do {
-      if (const double now = cost(orders); now < least) {
+      if (const double now = axes == best ? least : cost(orders); now < least) {
         least = now;
         best = axes;
         is_better = true;

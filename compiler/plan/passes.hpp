@@ -35,6 +35,10 @@ Result<LossGradients> differentiate_loss(Graph& graph, const Job& job);
 /// The norm of all values, as output "gradient_norm": per-tensor sums of squares, added in parameter order.
 Result<ValueId> append_norm(Graph& graph, const Job& job, LossGradients& gradients);
 
+/// What was appended from `first` on between a gradient and its sum, and commutes with sums (a cast, a factor), belongs
+/// to the backward pass and stands right behind what it reads: so the sum may begin while others are still computed.
+Status hasten_gradient_ops(Graph& graph, OpId first, const LossGradients& gradients);
+
 /// What the optimizer adds to a job beside its graph.
 struct UpdateResult {
   std::vector<PersistentSpec> states;

@@ -215,8 +215,10 @@ Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradie
         [&](const baleen_graph_t* view, const Order& order) -> Status {
           graph.context() = {Phase::update, kNone, member.name, member.where};
           verbs.emplace(graph, job, member.name, gradients);
+          const auto first = static_cast<OpId>(graph.op_count());
           BALEEN_TRY(impl_->ask(member, member.table->gradients, view, *verbs));
-          return graph.order_by_need(order);
+          BALEEN_TRY(graph.order_by_need(order));
+          return hasten_gradient_ops(graph, first, gradients);
         },
         add_state));
   }
