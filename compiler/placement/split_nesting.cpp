@@ -73,7 +73,7 @@ void SplitNesting::run(OpPlacement& placed) {
       orders[choice.letter].push_back(static_cast<int>(a));
   std::erase_if(orders, [&](const auto& one) { return one.second.size() < 2 || held_.contains(one.first); });
   // One letter's order may be of no use before another's is right.
-  for (bool again = improve(orders); again && orders.size() > 1; again = improve(orders)) {
+  for (bool again = !orders.empty() && improve(orders); again && orders.size() > 1; again = improve(orders)) {
   }
   for (std::size_t i = 0; i < decided_.op.inputs.size(); ++i) placed.inputs.push_back(layout(true, i, orders));
   for (std::size_t i = 0; i < decided_.op.outputs.size(); ++i) placed.outputs.push_back(layout(false, i, orders));
