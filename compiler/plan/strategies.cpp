@@ -78,6 +78,20 @@ struct Strategies::Impl {
     return {};
   }
 
+  /// Before there is an update, which assigns each trained parameter once.
+  static Status refuse_updates(const Graph& graph, OpId first) {
+    for (OpId id = first; id < graph.op_count(); ++id) {
+      const Op& op = graph.op(id);
+      if (!op.live || !op.kind->has(kStructural) || !op.kind->has(kSideEffect) || op.inputs.empty()) continue;
+      const Value& target = graph.value(op.inputs[0]);
+      if (target.role == Role::parameter)
+        return invalid("`" + target.name.str() +
+                       "` is a parameter, which the optimizer's update assigns; assign a state "
+                       "of the strategy's own (`add_state`)");
+    }
+    return {};
+  }
+
   /// Calls a phase in which the strategy has verbs.
   template <class Function, class Verbs>
   Status ask(Member& member, Function&& function, const baleen_graph_t* view, Verbs& verbs) {
@@ -99,8 +113,10 @@ struct Strategies::Impl {
   Status edit(Graph& graph, const char* phase, GraphPhase function) {
     for (Member& member : members) {
       if (!(member.table->*function)) continue;
+      const auto first = static_cast<OpId>(graph.op_count());
       BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, const Order& order) -> Status {
         BALEEN_TRY(member.plugin.check((member.table->*function)(member.self, view)));
+        if (function != &baleen_strategy_t::lower) BALEEN_TRY(refuse_updates(graph, first));
         return graph.order_by_need(order);
       }));
     }
@@ -217,6 +233,7 @@ Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradie
           verbs.emplace(graph, job, member.name, gradients);
           const auto first = static_cast<OpId>(graph.op_count());
           BALEEN_TRY(impl_->ask(member, member.table->gradients, view, *verbs));
+          BALEEN_TRY(impl_->refuse_updates(graph, first));
           BALEEN_TRY(graph.order_by_need(order));
           return hasten_gradient_ops(graph, first, gradients);
         },

@@ -137,6 +137,18 @@ TEST(StrategiesAlike, Agree) {
   EXPECT_EQ(one.exit_code, 0) << one.out << one.err;
 }
 
+/// Not two ops later, where the optimizer would be blamed.
+TEST(Strategies, AssignNoParameter) {
+  if (!has_plugin("strategy", "data")) GTEST_SKIP() << "no strategy `data` in this tree";
+  for (const auto& [verb, phase] : {std::pair{"rewrite", "rewrite"}, std::pair{"learn", "gradients"}}) {
+    const ProcessResult result = run({{"data", 2}}, entry("data") + wishes(verb, -1));
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    const std::string said = "ranks.toml:9:12: strategy `wishes`, " + std::string(phase) + ": `embedding.weight` is a ";
+    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("which the optimizer's update assigns"), std::string::npos) << result.err;
+  }
+}
+
 TEST(Strategies, ThatSayNonsenseOfCostsAreNamed) {
   const ProcessResult negative = run({{"data", 2}}, entry("data") + wishes("expect", -1));
   EXPECT_EQ(negative.exit_code, 2) << negative.out << negative.err;

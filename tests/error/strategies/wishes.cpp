@@ -2,11 +2,12 @@
 /// along the first.
 #include "baleen/strategy.hpp"
 
-BALEEN_DESCRIPTOR("strategy", "wishes", "1.0.0", "Apache-2.0", "One layout for every parameter", 0, "",
-                  BALEEN_OPTION("verb", BALEEN_OPTION_STRING, 0, 1, 0, "store", "use|store|pin|only|offer|expect", "",
-                                "how it asks; pin: for the gradients; only: offers attention to run whole, and in no "
-                                "other way; offer: besides others; expect: says nonsense of costs"),
-                  BALEEN_OPTION("dim", BALEEN_OPTION_INT, 0, -1, 3, "-1", "", "", "the dimension to cut; -1: none"));
+BALEEN_DESCRIPTOR(
+    "strategy", "wishes", "1.0.0", "Apache-2.0", "One layout for every parameter", 0, "",
+    BALEEN_OPTION("verb", BALEEN_OPTION_STRING, 0, 1, 0, "store", "use|store|pin|only|offer|expect|rewrite|learn", "",
+                  "how it asks; pin: gradients; only: attention runs whole, in no other way; offer: also; expect: of "
+                  "costs; rewrite, learn: assigns parameters"),
+    BALEEN_OPTION("dim", BALEEN_OPTION_INT, 0, -1, 3, "-1", "", "", "the dimension to cut; -1: none"));
 
 namespace baleen::test {
 
@@ -23,6 +24,15 @@ class Wishes : public Strategy {
 
   bool claims(std::uint32_t) const override { return false; }
 
+  Status rewrite(GraphView graph) override {
+    if (verb_ == "rewrite") assign_parameters(graph);
+    return {};
+  }
+  Status gradients(GraphView graph, Gradients) override {
+    if (verb_ == "learn") assign_parameters(graph);
+    return {};
+  }
+
   Status place(GraphView graph, Placing placing) override {
     if (verb_ == "only" || verb_ == "offer") return offer_attention(graph, placing);
     for (const baleen_trained_t& trained : placing.trained()) {
@@ -37,6 +47,11 @@ class Wishes : public Strategy {
   }
 
  private:
+  static void assign_parameters(GraphView& graph) {
+    const baleen_value_t count = graph.value_count();
+    for (baleen_value_t id = 0; id < count; ++id)
+      if (graph.value(id).role == BALEEN_ROLE_PARAMETER) graph.assign(id, id);
+  }
   Status offer_attention(GraphView graph, Placing& placing) const {
     for (baleen_op_t id = 0; id < graph.op_count(); ++id) {
       const auto op = graph.op(id);
