@@ -128,10 +128,10 @@ void MemoryCheck::add_update(const Executable& executable, const Segment& update
   for (std::size_t number = 0; number < guarded_.size(); ++number) {
     const Times& own = times[number];
     touches.compared[own.touched == kNever ? 0 : own.touched].insert(number);
-    if (own.written == kNever) continue;
+    if (own.changed == kNever) continue;
     touches.compared[own.changed].insert(number);
     touches.changing[own.changed].insert(number);
-    touches.written[own.written].insert(number);
+    if (own.written != kNever) touches.written[own.written].insert(number);
   }
 }
 

@@ -1,5 +1,6 @@
 /// \file The strategy `zero`: optimizer states (stage 1), and gradients (2), and parameters (3) in shards along a mesh
 /// axis (Rajbhandari et al., arXiv 1910.02054). Shards are flat: equal parts of what a rank would hold without them.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "support/places.hpp"
 #include "support/seed.hpp"
 #include "unit/core/runtime/small_job.hpp"
 
@@ -118,6 +119,7 @@ class TurnsBits : public InstructionWatch {
 
 /// Within a step too there is no time at which a lost bit would be taken for right.
 TEST_F(MemoryCheckTest, FindsBitsThatAreLostBetweenAnyTwoInstructions) {
+  if (!test::has_plugin("strategy", "precision")) GTEST_SKIP() << "no strategy `precision` in this tree";
   TurnsBits turns(check_);
   test::JobOptions scaled;
   scaled.accumulate = 2;
