@@ -11,8 +11,8 @@ Usage: scripts/gpu_check.sh [PACK.tar.gz] [--folder F] [--plugin cuda|cpu] [--qu
 Without PACK: from the unpacked folder in which this script lies. --plugin cpu tries the pack itself on any machine;
 --plugin cuda --quick with the folder of tests/support/emulated_cuda in LD_LIBRARY_PATH tries the rest of it.
 --parts: some of first (a short training, so that a broken device shows at once), throughput (GPT-2 124M), profile,
-kernels, conformance, cross-check, parity, throughput-1558, throughput-fp32, sanitizers; in this order, which is that of
-what is wanted most. Default: all.
+kernels, conformance, cross-check, parity, memory (offload, checkpoints and recompute change no bit), throughput-1558,
+throughput-offload, throughput-fp32, sanitizers; in this order, which is that of what is wanted most. Default: all.
 --quick: the suites in fp32 alone, 4 losses instead of 20, small benchmarks: a first look, or for an emulated device.
 --peak-tflops: the card's dense bf16 peak; --batch: rows of context 1024 of a GPT-2 124M step, the most that fit;
 --batch-1558: of a step of GPT-2 1558M where Baleen runs alone (default: 32 from 120 GiB of device memory on, 16 from 75,
@@ -24,7 +24,8 @@ the folder), packed in logs.tar.gz of it; the first words of each failed case ar
 TEXT
 }
 
-all_parts=first,throughput,profile,kernels,conformance,cross-check,parity,throughput-1558,throughput-fp32,sanitizers
+all_parts=first,throughput,profile,kernels,conformance,cross-check,parity,memory,throughput-1558,throughput-offload
+all_parts+=,throughput-fp32,sanitizers
 pack='' folder='' plugin=cuda minutes=9 logs='' peak=989 batch=64 batch_1558='' quick='' parts=$all_parts
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -271,9 +272,19 @@ kernels() {
   [ "$status" = 0 ] && [ -s "$log" ] || fail kernels "status $status$(ended "$status" && echo ' (out of time)'); see $logs/kernels.errors.log"
 }
 
+# median COLUMN FILE: of the samples of nvidia-smi's at which the card was busy.
+median() { awk -F', ' -v c="$1" '$5 >= 90 { print $c }' "$2" | sort -g | awk '{ all[NR] = $1 } END { if (NR) printf "%.0f", all[int((NR + 1) / 2)] }'; }
+# card FILE: what it drew and how fast it ran.
+card() {
+  local watts
+  [ -s "$1" ] && watts=$(median 1 "$1") && [ -n "$watts" ] || return
+  echo "$watts W of $(median 2 "$1"), $(median 3 "$1") MHz of $(median 4 "$1")"
+}
+
 # bench MODEL SECONDS [arguments]: tokens per second beside PyTorch's, or (--without-peers) alone.
 bench() {
   local model=$1 seconds=$2 peers=(--peer compile@python3) log=$logs/throughput.$1.log status
+  local watch='' line
   shift 2
   [[ " $* " != *" --without-peers "* ]] || { peers=() log=$logs/throughput.$model.alone.log; }
   [ "$(left)" -gt 60 ] || { skip "throughput $model" "less than 60 s left"; return; }
@@ -282,10 +293,18 @@ bench() {
   printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" XDG_CACHE_HOME="%s" exec "%s/bin/baleen" "$@"\n' \
     "$libraries_path" "$cache" "$folder" >"$folder/bin/baleen.sh" &&
     chmod +x "$folder/bin/baleen.sh"
+  if command -v nvidia-smi >/dev/null; then
+    nvidia-smi --query-gpu=power.draw,power.limit,clocks.sm,clocks.max.sm,utilization.gpu --format=csv,noheader,nounits -lms 250 \
+      >"${log%.log}.card" 2>/dev/null &
+    watch=$!
+  fi
   PYTHONUNBUFFERED=1 timeout -k 5 "$(limit "$seconds")" python3 "$folder/tests/bench/throughput.py" --device cuda --model "$model" \
     --rounds 1 --steps 20 --baleen "$folder/bin/baleen.sh" "${peers[@]}" "$@" >"$log" 2>&1
   status=$?
+  [ -z "$watch" ] || kill "$watch" 2>/dev/null
   while IFS= read -r line; do row "throughput $model" "" "$line"; done < <(grep '^round ' "$log"; sed -n 's/^  //p' "$log")
+  line=$(card "${log%.log}.card")
+  [ -z "$line" ] || row "throughput $model" "" "the card: $line"
   [ "$status" = 0 ] || fail "throughput $model" "status $status$(ended "$status" && echo ' (out of time)'); see $log"
 }
 
@@ -309,6 +328,91 @@ all_parity() {
   parity fp32 gpt 1e-4 2
   parity bf16 gpt 2e-2 2
   [ "$plugin" = cpu ] || for ranks in 2 4; do parity fp32 gpt 1e-4 $ranks nccl; done
+}
+
+# offloaded MEMBER KINDS: the plan's entry that keeps states, and what of the other kinds is named, outside the device.
+offloaded() {
+  printf '[[plan]]\nstrategy = "offload"\nmin_elements = 16\nahead = 1\n'
+  # shellcheck disable=SC2086
+  printf '%s = ["*"]\n' $2
+  printf '[offload]\nplugin = "%s"\n' "$1"
+  [ "$1" != nvme ] || printf 'path = "%s/swap"\n' "$cache"
+}
+
+# kept NAME RANKS MANIFEST [arguments of run]: the losses of the small GPT on the device, one a line of kept.NAME.values. Where
+# there is a strategy `data` on several ranks, they share the card.
+kept() {
+  local log=$logs/kept.$1 ranks=$2
+  printf '%s\n[compute]\nplugin = "%s"\n' "$3" "$plugin" >"$log.toml"
+  [ "$ranks" = 1 ] || printf '[transport]\nplugin = "shm"\n[mesh]\ndata = %s\n[[plan]]\nstrategy = "data"\n' "$ranks" >>"$log.toml"
+  shift 3
+  rm -f "$log.jsonl" "$log.values"
+  "${ours[@]}" timeout -k 5 "$(limit 90)" "$folder/bin/baleen" run "$folder/tests/parity/gpt.lua" --steps "$steps" --manifest "$log.toml" \
+    --log-json "$log.jsonl" "$@" -- --data "$folder/tests/golden/whales.txt" >"$log.log" 2>&1 || return 1
+  sed -n '/"kind":"step"/s/.*"loss":\([-0-9.e+]*\).*/\1/p' "$log.jsonl" >"$log.values"
+}
+
+# same NAME REFERENCE: every loss that the run has is the reference's of that step, all its digits.
+same() {
+  local mine=$logs/kept.$1.values reference=$logs/kept.$2.values count
+  if ! [ -s "$mine" ] || ! [ -s "$reference" ]; then fail "memory $1" "a run failed; see $logs/kept.{$1,$2}.log"; return; fi
+  count=$(wc -l <"$mine")
+  if tail -n "$count" "$reference" | cmp -s - "$mine"; then
+    row "memory $1" passed "$count losses are those of $2, to the last digit"
+  else
+    fail "memory $1" "losses differ from those of $2, by $(tail -n "$count" "$reference" | paste - "$mine" |
+      awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (!(d <= worst)) worst = d } END { printf "%.1e", worst }') at most"
+  fi
+}
+
+# memory: what leaves the device and comes back is what it was.
+memory() {
+  local half=$((steps / 2)) everything='states parameters gradients activations' name
+  mkdir -p "$cache/swap"
+  local sixteen=$'[[plan]]\nstrategy = "precision"\ndtype = "bf16"\n'
+  for name in offload recompute precision data; do
+    [ -e "$plugins/baleen_strategy_$name.so" ] || { skip memory "the pack has no strategy $name"; return; }
+  done
+  kept inside 1 '' & kept inside-bf16 1 "$sixteen" & kept inside-2-ranks 2 '' &
+  kept host 1 "$(offloaded host "$everything")" & kept nvme 1 "$(offloaded nvme "$everything")" &
+  kept host-bf16 1 "$sixteen$(offloaded host "$everything")" & kept host-2-ranks 2 "$(offloaded host "$everything")" &
+  kept recompute 1 $'[[plan]]\nstrategy = "recompute"\nmode = "full"\n' &
+  kept checkpoint 1 "$(printf '[checkpoint]\nfolder = "%s/kept"\nevery = %s\nkeep = 0\n' "$cache" "$half")" &
+  wait
+  kept resumed 1 "$(offloaded host states)" --resume "$cache/kept/$(printf 'step-%09d' "$half")"
+  for name in host nvme recompute checkpoint resumed; do same "$name" inside; done
+  same host-bf16 inside-bf16
+  same host-2-ranks inside-2-ranks
+}
+
+# step_of NAME MANIFEST WORDS...: milliseconds of GPT-2 124M's steps (the median, the first ones left out), and the GiB that
+# were held on the device.
+step_of() {
+  local log=$logs/step.$1
+  printf '%s\n[compute]\nplugin = "%s"\ndeterministic = false\n' "$2" "$plugin" >"$log.toml"
+  shift 2
+  rm -f "$log.jsonl"
+  (cd "$cache" && "${ours[@]}" timeout -k 5 "$(limit 120)" "$folder/bin/baleen" run "$folder/tests/bench/transformer.lua" --steps 20 \
+    --manifest "$log.toml" --log-json "$log.jsonl" -- --data "$cache/text" --layers 12 --dim 768 --heads 12 --vocab 50257 \
+    --context 1024 --dtype fp32 "$@") >"$log.log" 2>&1 || return 1
+  sed -n '/"kind":"step"/s/.*"memory_peak_bytes":\([0-9]*\).*"step_ms":\([0-9.e+]*\).*/\2 \1/p' "$log.jsonl" | tail -n +8 | sort -g |
+    awk '{ all[NR] = $1; held = $2 } END { if (!NR) exit 1; printf "%.1f %.1f\n", all[int((NR + 1) / 2)], held / 2^30 }'
+}
+
+# throughput_offload: what keeping things in the host's memory costs a step of GPT-2 124M in 16 bits.
+throughput_offload() {
+  local sixteen=$'[[plan]]\nstrategy = "precision"\ndtype = "bf16"\n' kinds name found inside='' place
+  [ -z "$quick" ] || { skip throughput-offload "this is --quick"; return; }
+  (cd "$folder/tests/bench" && python3 -c 'import sys, pathlib, throughput; throughput.write_text(pathlib.Path(sys.argv[1]))' "$cache/text")
+  for kinds in '' states 'states parameters' activations; do
+    name="step, ${kinds:-nothing} outside" place=${kinds// /-}
+    if found=$(step_of "${place:-inside}" "$sixteen${kinds:+$(offloaded host "$kinds")}" --batch "$batch"); then
+      inside=${inside:-${found% *}}
+      row "$name" "" "${found% *} ms, $(awk -v o="${found% *}" -v i="$inside" 'BEGIN { printf "%.2f", o / i }') of the first; ${found#* } GiB"
+    else
+      fail "$name" "see $logs/step.${place:-inside}.log"
+    fi
+  done
 }
 
 # first: a short training on the device, whose last words are shown where it fails.
@@ -363,7 +467,8 @@ on_cpu() {
   ! wanted kernels || kernels "$shrink"
   ! wanted conformance || suite conformance 150 "$shards" "$folder/tests/programs/test_conformance.compute" "${only[@]}"
   ! wanted parity || all_parity
-  for name in throughput profile cross-check throughput-1558 throughput-fp32 sanitizers; do
+  ! wanted memory || memory
+  for name in throughput profile cross-check throughput-1558 throughput-offload throughput-fp32 sanitizers; do
     ! wanted "$name" || skip "$name" "it is about a GPU; this is --plugin $plugin"
   done
 }
@@ -377,7 +482,9 @@ on_gpu() {
   export BALEEN_TEST_COMPUTE_PLUGINS=$both
   ! wanted cross-check || suite cross-check 150 "$shards" "$folder/tests/programs/test_conformance.cuda_cross_check" "${only[@]}"
   ! wanted parity || all_parity
+  ! wanted memory || memory
   ! wanted throughput-1558 || throughput_1558
+  ! wanted throughput-offload || throughput_offload
   if wanted throughput-fp32 && [ -n "$quick" ]; then skip "throughput gpt2" "this is --quick"; elif wanted throughput-fp32; then bench gpt2 120; fi
   if wanted sanitizers && [ -n "$quick" ]; then skip sanitizers "this is --quick"; elif wanted sanitizers; then sanitizers; fi
 }

@@ -74,6 +74,7 @@ class SectionFuser {
     if (x.shape != y.shape || x.layout != y.layout) return;
     const bool fp64 = x.dtype == BALEEN_F64;
     if (!computes_in(fp64, it->second) || !computes_in(fp64, i) || !small_enough(a, b)) return;
+    if (is_recomputed(a) != is_recomputed(b) && ends_contraction(a) && ends_contraction(b)) return;
     if (reaches_around(a, b)) return;
     for (std::size_t m : members_[b]) group_[m] = a;
     std::vector<std::size_t> all;
@@ -82,6 +83,21 @@ class SectionFuser {
     members_[b].clear();
     reach_[a] = std::max(reach_[a], reach_[b]);
     raise_readers(a);
+  }
+
+  bool is_recomputed(std::size_t g) const {
+    return std::ranges::all_of(members_[g], [&](std::size_t m) { return graph_.op(ops_[m]).schedule->recomputed; });
+  }
+
+  /// Whether it reads what a contraction makes for it alone, whose last step it can be. What runs again keeps its own,
+  /// as in the forward pass, and so does the gradient that reads it.
+  bool ends_contraction(std::size_t g) const {
+    const auto ends = [&](ValueId v) {
+      const OpId producer = graph_.value(v).producer;
+      return index_.contains(producer) && graph_.op(producer).kind->has(kContraction) && !used_outside(v, g);
+    };
+    return std::ranges::any_of(members_[g],
+                               [&](std::size_t m) { return std::ranges::any_of(graph_.op(ops_[m]).inputs, ends); });
   }
 
   /// Groups that read a group come after all that it comes after.
@@ -203,8 +219,7 @@ class SectionFuser {
     BALEEN_TRY_ASSIGN(const auto made, append_apart(std::move(inputs), std::move(attributes)));
     for (std::size_t i = 0; i < results.size(); ++i) BALEEN_TRY(graph_.replace(results[i], made[i]));
     const OpId fused_op = graph_.value(made[0]).producer;
-    if (std::ranges::all_of(members_[g], [&](std::size_t m) { return graph_.op(ops_[m]).schedule->recomputed; }))
-      graph_.op(fused_op).schedule.edit().recomputed = true;
+    if (is_recomputed(g)) graph_.op(fused_op).schedule.edit().recomputed = true;
     for (std::size_t m : members_[g]) graph_.erase(ops_[m]);
     return fused_op;
   }

@@ -17,6 +17,11 @@ constexpr std::uint64_t kBounce = 4 << 20;
 
 }  // namespace
 
+Result<bool> OffloadStore::maps(const Plugin& plugin) {
+  BALEEN_TRY_ASSIGN(const auto* table, plugin.table<baleen_offload_t>("offload"));
+  return table->map != nullptr;
+}
+
 Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const baleen_settings_t& settings,
                                                            const Needs& needs) {
   if (needs.outstanding > BALEEN_OFFLOAD_MAX_OUTSTANDING)
@@ -30,6 +35,12 @@ Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const 
   spec.outstanding = std::max<std::uint32_t>(1, needs.outstanding);
   spec.budget = needs.budget;
   spec.who = abi(needs.who);
+  if (needs.device) {
+    const baleen_device_memory_t& memory = *needs.device->memory();
+    made->pinning_ = {sizeof(baleen_offload_pinning_t), needs.device->handle(), memory.pin, memory.unpin};
+    spec.pinning = &made->pinning_;
+    made->device_ = needs.device;
+  }
   BALEEN_TRY(plugin.check(made->table_->create(plugin.host(), &settings, &spec, &made->store_)));
   baleen_offload_info_t info{};
   info.size = sizeof(info);
@@ -39,6 +50,7 @@ Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const 
 }
 
 OffloadStore::~OffloadStore() {
+  copies_.reset();
   if (store_) table_->destroy(store_);
   if (pinned_) device_->table().arena_destroy(device_->handle(), BALEEN_ARENA_PINNED, pinned_, pinned_bytes_);
 }
@@ -64,7 +76,19 @@ Status OffloadStore::reserve(const PersistentLayout& layout, const std::vector<O
   for (const PersistentBuffer& buffer : layout.buffers)
     if (buffer.is_offloaded()) slots.push_back({sizeof(baleen_offload_slot_t), abi(buffer.spec.name), buffer.bytes});
   for (const OutsideSlot& slot : outside) slots.push_back({sizeof(baleen_offload_slot_t), abi(slot.name), slot.bytes});
-  return plugin_.check(table_->reserve(store_, slots.data(), slots.size()));
+  BALEEN_TRY(plugin_.check(table_->reserve(store_, slots.data(), slots.size())));
+  return pinning_.pin ? map_slots(*device_, slots.size()) : Status();
+}
+
+Status OffloadStore::map_slots(const Device& device, std::size_t count) {
+  std::vector<std::byte*> bases;
+  for (std::size_t slot = 0; slot < count; ++slot) {
+    void* base = nullptr;
+    BALEEN_TRY(plugin_.check(table_->map(store_, static_cast<std::uint32_t>(slot), &base)));
+    bases.push_back(static_cast<std::byte*>(base));
+  }
+  BALEEN_TRY_ASSIGN(copies_, DirectCopies::create(device, std::move(bases)));
+  return {};
 }
 
 Result<baleen_offload_speed_t> OffloadStore::measure(double seconds) {
@@ -75,6 +99,12 @@ Result<baleen_offload_speed_t> OffloadStore::measure(double seconds) {
 }
 
 Status OffloadStore::start(bool is_put, const Part& part, const Events& events) {
+  if (!copies_) return enqueue(is_put, part, events);
+  return copies_->start(
+      {is_put, part.slot, part.bytes, part.memory, events.after, events.after_value, events.done, events.done_value});
+}
+
+Status OffloadStore::enqueue(bool is_put, const Part& part, const Events& events) {
   const baleen_offload_transfer_t transfer{
       sizeof(transfer), part.slot,          0,           part.offset,      part.bytes, part.memory,
       events.after,     events.after_value, events.done, events.done_value};
@@ -84,7 +114,7 @@ Status OffloadStore::start(bool is_put, const Part& part, const Events& events) 
 Status OffloadStore::check() const { return plugin_.check(table_->check(store_, BALEEN_OFFLOAD_ANY)); }
 
 Status OffloadStore::wait_for(bool is_put, const Part& part) {
-  BALEEN_TRY(start(is_put, part, {nullptr, 0, &done_, ++begun_}));
+  BALEEN_TRY(enqueue(is_put, part, {nullptr, 0, &done_, ++begun_}));
   event_wait(done_, begun_);
   return event_value(done_) == BALEEN_EVENT_FAILED ? check() : Status();
 }

@@ -9,6 +9,7 @@
 #include "baleen/offload.h"
 #include "compiler/codegen/executable.hpp"
 #include "core/execute/device.hpp"
+#include "core/execute/direct_copies.hpp"
 #include "core/plugin/plugin.hpp"
 
 namespace baleen {
@@ -20,8 +21,11 @@ class OffloadStore {
     std::uint32_t outstanding = 1;  ///< transfers that are not over at a time, at most
     std::uint64_t budget = 0;       ///< bytes that all slots may take; 0: as the place has
     std::string who;                ///< "rank 3", for messages
+    /// A device with memory of its own whose copies are to reach the slots of a store that maps them; it outlives the
+    /// store. Null: what is moved is the host's memory.
+    const Device* device = nullptr;
   };
-  /// What is moved: bytes of a slot, and memory of the host.
+  /// What is moved: bytes of a slot, and memory of the host, or of the device that copies to and from slots.
   struct Part {
     std::uint32_t slot = 0;
     std::uint64_t offset = 0, bytes = 0;
@@ -35,6 +39,8 @@ class OffloadStore {
     std::uint64_t done_value = 0;
   };
 
+  /// Whether slots of this plugin's stores lie in the host's memory, where a device's copies may reach them.
+  static Result<bool> maps(const Plugin& plugin);
   static Result<std::unique_ptr<OffloadStore>> create(Plugin plugin, const baleen_settings_t& settings,
                                                       const Needs& needs);
   ~OffloadStore();
@@ -49,6 +55,8 @@ class OffloadStore {
   Status pin(const Device& device, std::uint64_t bytes);
   /// Null where there are none.
   std::byte* pinned() const { return pinned_; }
+  /// Whether transfers are copies of the device, which nothing on the host waits for.
+  bool is_direct() const { return copies_ != nullptr; }
   /// Begins a put or get. Allocates nothing.
   Status start(bool is_put, const Part& part, const Events& events);
   /// How fast it is, measured for about `seconds` (0.05 to 60); nothing is under way.
@@ -63,6 +71,8 @@ class OffloadStore {
 
  private:
   explicit OffloadStore(Plugin plugin) : plugin_(plugin) {}
+  Status enqueue(bool is_put, const Part& part, const Events& events);
+  Status map_slots(const Device& device, std::size_t count);
   Status wait_for(bool is_put, const Part& part);
 
   Plugin plugin_;
@@ -71,7 +81,9 @@ class OffloadStore {
   std::uint64_t alignment_ = 1;
   baleen_event_t done_{sizeof(baleen_event_t), 0, 0, nullptr};  ///< of read and write
   std::uint64_t begun_ = 0;
-  const Device* device_ = nullptr;  ///< whose pinned memory it has
+  baleen_offload_pinning_t pinning_{};
+  const Device* device_ = nullptr;  ///< whose pinned memory it has, or whose copies reach the slots
+  std::unique_ptr<DirectCopies> copies_;
   std::byte* pinned_ = nullptr;
   std::uint64_t pinned_bytes_ = 0;
 };

@@ -7,13 +7,13 @@
 
 namespace baleen {
 
-Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordinates& at,
-                                std::uint64_t staged_piece_bytes) {
+Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordinates& at, const Beside& beside) {
   CompileOptions options;
   options.at = at;
-  options.staged_piece_bytes = staged_piece_bytes;
+  options.staged_piece_bytes = beside.staged_piece_bytes;
   persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
-  options.stages_transfers = !device.host_reaches();
+  moves_directly = !device.host_reaches() && beside.store_maps && device.memory()->pin;
+  options.stages_transfers = !device.host_reaches() && !moves_directly;
   for (const PlannedGraph& planned : plan.graphs) {
     BALEEN_TRY_ASSIGN(Program program, Program::compile(planned.scheduled, device, persistent, options));
     programs.push_back({planned.name, planned.role, planned.inputs, planned.outputs, planned.scalars, planned.stops,

@@ -23,9 +23,13 @@ struct JobPrograms {
   PersistentLayout persistent;
   std::vector<JobProgram> programs;  ///< in the order of the plan
 
+  /// What a device with memory of its own needs to know of others.
+  struct Beside {
+    std::uint64_t staged_piece_bytes = 0;  ///< as in CompileOptions
+    bool store_maps = false;               ///< slots of the offload store lie in the host's memory
+  };
   /// Fills this with the programs of the rank at `at`. Allocates nothing on the device, which outlives them.
-  /// `staged_piece_bytes`: as in CompileOptions.
-  Status compile_all(const Plan& plan, Device& device, const Coordinates& at, std::uint64_t staged_piece_bytes);
+  Status compile_all(const Plan& plan, Device& device, const Coordinates& at, const Beside& beside);
   /// The first of this role; null where there is none.
   JobProgram* find(GraphRole role);
   /// That which trains in this step; null where there is none.
@@ -41,7 +45,9 @@ struct JobPrograms {
   std::uint64_t offloaded_bytes() const;
   /// Transfers that are under way at a time in any of them, at most.
   std::uint32_t transfers_at_once() const;
-  /// Pinned bytes that those pass through on a device with memory of its own.
+  /// Whether they are copies of a device with memory of its own, from and to slots.
+  bool moves_directly = false;
+  /// Pinned bytes that others pass through on such a device.
   std::uint64_t transfer_staging() const;
 };
 

@@ -28,6 +28,7 @@ struct SessionOptions {
   /// Training goes on, with a note, after a step whose loss or gradient is NaN or infinite. Else it ends there.
   bool goes_on_not_finite = false;
   std::optional<MemoryBudget> offloaded = {};  ///< a bound on what states take in an offload store
+  bool store_maps = false;                     ///< slots of that store lie in the host's memory
   /// Opens the store for states that the plan keeps outside the device; asked only where there are some.
   std::function<Result<std::unique_ptr<OffloadStore>>(const OffloadStore::Needs&)> open_store = {};
   /// Told what a step does now: "reading data", "training". Does not wait; the text lives as long as the process.

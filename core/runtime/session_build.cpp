@@ -19,7 +19,7 @@ Status Session::Impl::compile(const Plan& plan) {
   coarsest = plan.coarsest;
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
-  BALEEN_TRY(compile_all(plan, device, at, piece_bytes));
+  BALEEN_TRY(compile_all(plan, device, at, {piece_bytes, options.store_maps}));
   planned = plan_memory(*this, device);
   BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks)));
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
@@ -65,7 +65,7 @@ Status Session::Impl::open_store() {
   if (!options.open_store) return internal("a plan with values in an offload store, and nobody opens a store");
   const std::int64_t rank = options.communicator ? options.communicator->rank() : 0;
   BALEEN_TRY_ASSIGN(store, options.open_store({transfers_at_once(), options.offloaded ? options.offloaded->bytes : 0,
-                                               "rank " + std::to_string(rank)}));
+                                               "rank " + std::to_string(rank), moves_directly ? &device : nullptr}));
   BALEEN_TRY(store->pin(device, transfer_staging()));
   return store->reserve(persistent, outside());
 }

@@ -31,15 +31,6 @@ Result<std::unique_ptr<OffloadStore>> open_store(const Setup& setup, std::uint64
   return OffloadStore::create(plugin, *settings.get(), needs);
 }
 
-bool offloads(const Plan& plan) {
-  return std::ranges::any_of(plan.graphs, [](const PlannedGraph& planned) {
-    const Graph& graph = planned.scheduled.graph;
-    for (ValueId v = 0; v < graph.value_count(); ++v)
-      if (graph.value(v).offloaded_ahead > 0) return true;
-    return false;
-  });
-}
-
 }  // namespace
 
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
@@ -141,6 +132,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   const Place place = run->ranks_ ? run->ranks_->place() : Place();
   BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed, place));
   BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
+  BALEEN_TRY_ASSIGN(session.store_maps, maps_offloaded(setup.registry, setup.manifest, plan));
   session.open_store = [&setup, place, seed = session.seed](const OffloadStore::Needs& needs) {
     return open_store(setup, seed, place, needs);
   };

@@ -6,6 +6,9 @@
 #include <system_error>
 #include <utility>
 
+#include "compiler/plan/plan.hpp"
+#include "core/execute/offload_store.hpp"
+
 namespace baleen::app {
 namespace {
 
@@ -57,6 +60,22 @@ Result<Member> choose_compute(const Registry& registry, const Manifest& manifest
 
 Result<Member> choose_offload(const Registry& registry, const Manifest& manifest) {
   return choose(registry, "offload", manifest.offload, manifest.folder(), {});
+}
+
+bool offloads(const Plan& plan) {
+  return std::ranges::any_of(plan.graphs, [](const PlannedGraph& planned) {
+    const Graph& graph = planned.scheduled.graph;
+    for (ValueId v = 0; v < graph.value_count(); ++v)
+      if (graph.value(v).offloaded_ahead > 0) return true;
+    return false;
+  });
+}
+
+Result<bool> maps_offloaded(const Registry& registry, const Manifest& manifest, const Plan& plan) {
+  if (!offloads(plan)) return false;
+  BALEEN_TRY_ASSIGN(const Member member, choose_offload(registry, manifest));
+  BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(member.descriptor));
+  return OffloadStore::maps(plugin);
 }
 
 Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,

@@ -12,6 +12,10 @@
 #include "core/plugin/settings.hpp"
 #include "frontend/toml/manifest.hpp"
 
+namespace baleen {
+struct Plan;
+}
+
 namespace baleen::app {
 
 /// A flag that a plugin's option contributed (`--<cli> VALUE`), as it was used.
@@ -39,6 +43,10 @@ void apply_flag(Member& member, const PluginFlag& flag);
 Result<Member> choose_compute(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
 /// The offload plugin of the manifest, or the best.
 Result<Member> choose_offload(const Registry& registry, const Manifest& manifest);
+/// Whether the plan keeps anything in an offload store.
+bool offloads(const Plan& plan);
+/// Whether that store is one whose slots lie in the host's memory.
+Result<bool> maps_offloaded(const Registry& registry, const Manifest& manifest, const Plan& plan);
 /// The transport of runs of several ranks, with all plugins that it is made of checked.
 Result<Member> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
 /// For people: its name, and of what it is made.

@@ -60,7 +60,8 @@ class Planner {
     const std::int64_t local_ranks = manifest_.hosts[host].ranks;
     JobPrograms programs;
     BALEEN_TRY_ASSIGN(const std::uint64_t piece_bytes, staged_piece_bytes());
-    BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()), piece_bytes));
+    BALEEN_TRY_ASSIGN(const bool maps, maps_offloaded(setup_.registry, manifest_, plan));
+    BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()), {piece_bytes, maps}));
     PlannedClass one;
     one.ranks = std::move(ranks);
     one.planned = plan_memory(programs, *device_);
@@ -200,7 +201,7 @@ Status measure_offload(PlanReport& report, const Setup& setup, double seconds) {
   BALEEN_TRY_ASSIGN(const Member member, choose_offload(setup.registry, setup.manifest));
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(0));
   BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(member.descriptor));
-  BALEEN_TRY_ASSIGN(const auto store, OffloadStore::create(plugin, *settings.get(), {1, 0, "plan"}));
+  BALEEN_TRY_ASSIGN(const auto store, OffloadStore::create(plugin, *settings.get(), {1, 0, "plan", nullptr}));
   BALEEN_TRY_ASSIGN(const baleen_offload_speed_t speed, store->measure(seconds));
   for (PlannedClass& one : report.classes)
     if (!one.offload_member.empty()) one.offload_speed = speed;

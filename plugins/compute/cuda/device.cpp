@@ -207,8 +207,10 @@ Status Device::pin(void* base, std::uint64_t bytes) {
   BALEEN_TRY(enter());
   const CUresult result = driver_.cuMemHostRegister(base, bytes, CU_MEMHOSTREGISTER_PORTABLE);
   if (result == CUDA_SUCCESS) return {};
-  return Error{
-      BALEEN_NO_MEMORY, "the driver refuses to pin " + mebibytes(bytes) + " (" + driver_.text(result) + ")", {}};
+  return Error{BALEEN_NO_MEMORY,
+               "the driver refuses to pin " + mebibytes(bytes) + " of the host's memory (" + driver_.text(result) +
+                   "); less of it would help, or a higher limit of locked memory (`ulimit -l`)",
+               {}};
 }
 
 void Device::unpin(void* base) {

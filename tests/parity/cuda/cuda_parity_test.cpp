@@ -8,6 +8,8 @@
 namespace baleen::test {
 namespace {
 
+const std::string kRecompute = "[[plan]]\nstrategy = \"recompute\"\nmode = \"full\"\n";
+
 class CudaParity : public testing::Test {
  protected:
   static std::vector<double> losses(const std::string& script, const std::string& compute, const std::string& dtype,
@@ -52,14 +54,24 @@ TEST_F(CudaParity, OfATransformerIn16BitsOnTheEmulatedDevice) {
       EXPECT_LE(std::abs(got[i] - wanted[i]), limit * std::abs(wanted[i])) << dtype << ", step " << i;
   }
 }
+/// Products that run again end as they did in the forward pass.
+TEST_F(CudaParity, IsTheSameInEveryBitWhereBlocksRunAgain) {
+  const std::vector<std::string> arguments{"layers=2", "batch=4", "context=8", "dropout=0.1"};
+  for (const char* dtype : {"fp32", "fp64"}) {
+    const auto kept = losses("gpt", kEmulated, dtype, arguments, 6);
+    ASSERT_EQ(kept.size(), 6u);
+    EXPECT_EQ(losses("gpt", kEmulated + kRecompute, dtype, arguments, 6), kept) << dtype;
+  }
+}
 /// cuBLASLt's numbers: 4 is a bias, 36 GELU behind it, 164 that with its pre-activation kept, 192 GELU's gradient, 256
 /// and 512 a bias's gradient beside a weight's.
 TEST_F(CudaParity, IsReachedWithEpiloguesOfProducts) {
-  for (const char* plan : {"", "[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n"}) {
+  const std::string sixteen = "[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n";
+  for (const std::string& plan : {std::string(), sixteen, kRecompute, sixteen + kRecompute}) {
     const TemporaryFolder folder;
     const std::string log = folder / "products.txt";
     setenv("EMULATED_CUDA_LOG", log.c_str(), 1);
-    losses("gpt", kEmulated + std::string(plan), "fp32", {"layers=1", "batch=2", "context=8"}, 1);
+    losses("gpt", kEmulated + plan, "fp32", {"layers=1", "batch=2", "context=8"}, 1);
     unsetenv("EMULATED_CUDA_LOG");
     const std::string products = read_file(log);
     for (const char* epilogue : {" 4\n", " 36\n", " 164\n", " 192\n", " 256\n"})

@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return one.param.name; });
 
 #if EMULATES_CUDA
-/// What is moved passes through pinned memory.
+/// The device copies from and to the host's memory by itself; what goes to a disk passes through pinned memory.
 INSTANTIATE_TEST_SUITE_P(OnTheEmulatedDevice, OffloadedStates,
                          testing::Values(Mix{"OneRank", kOne, kEmulated, {"clip=1.0"}},
                                          Mix{"Zero1", kTwo, kEmulated + zero(1)},

@@ -127,13 +127,19 @@ TEST(OffloadBytes, AreBoundedInTimeByTheBackendsSpeed) {
       << none.err;
 }
 
+/// A disk's blocks pass through it; the device copies to and from the host's memory by itself.
 TEST(OffloadBytes, ADeviceWithMemoryOfItsOwnHasPinnedMemoryForWhatIsOnItsWay) {
+  const TemporaryFolder swap;
   if (!has_plugin("compute", "cuda")) GTEST_SKIP() << "no compute plugin of a device with memory of its own";
   const std::string device = "[compute]\nplugin = \"cuda\"\narchitecture = \"9.0\"\nmemory = 8000\n";
-  const json bytes = planned({{"data", 1}}, device + offloaded_to("host"), {})["classes"][0]["planned_bytes"];
+  const auto bytes_with = [&](const std::string& store) {
+    return planned({{"data", 1}}, device + store, {})["classes"][0]["planned_bytes"];
+  };
+  const json bytes = bytes_with(offloaded_to("nvme", on_disk(swap)));
   ASSERT_TRUE(bytes.contains("pinned_states")) << bytes;
   EXPECT_GT(bytes["pinned_states"], 0);
   EXPECT_LT(bytes["pinned_states"], bytes["offloaded"]) << "places are taken in turn";
+  EXPECT_FALSE(bytes_with(offloaded_to("host")).contains("pinned_states"));
 }
 
 TEST(OffloadBytes, AFractionTakesTheLargestStates) {
